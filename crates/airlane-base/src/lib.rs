@@ -1,0 +1,14 @@
+//! What every other crate of Airlane stands on: time, units, sequence arithmetic, named random
+//! streams and the payload trait. Nothing here knows a protocol, a clock or an operating system.
+
+pub mod payload;
+pub mod random;
+pub mod seq;
+pub mod time;
+pub mod units;
+
+pub use payload::Payload;
+pub use random::{Rng, Streams};
+pub use seq::{Seq, SeqSpace};
+pub use time::{Duration, Instant};
+pub use units::{Probability, QueueLimit, Rate, Size, UnitError};

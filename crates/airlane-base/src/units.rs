@@ -1,0 +1,374 @@
+//! Rates, sizes, queue limits and probabilities as people write them in files.
+//!
+//! K is 1000 throughout, as in the works that Airlane reproduces (XYL-A-14).
+
+use std::fmt;
+use std::marker::PhantomData;
+use std::str::FromStr;
+
+use serde::de::{self, Visitor};
+use serde::{Deserialize, Deserializer, Serialize, Serializer};
+
+use crate::Duration;
+
+/// Why a quantity was refused.
+#[derive(Clone, Debug, PartialEq, Eq, thiserror::Error)]
+#[non_exhaustive]
+pub enum UnitError {
+    /// No unit behind the number.
+    #[error("\"{text}\" needs a unit; write {expected}")]
+    NoUnit {
+        /// What was written.
+        text: String,
+        /// What would be right.
+        expected: String,
+    },
+    /// A unit that does not fit.
+    #[error("\"{text}\" has an unknown unit \"{unit}\"; write {expected} (units: {units})")]
+    UnknownUnit {
+        /// What was written.
+        text: String,
+        /// Its unit.
+        unit: String,
+        /// What would be right.
+        expected: String,
+        /// The units that exist.
+        units: String,
+    },
+    /// Not a number that can be used.
+    #[error("\"{text}\" is not {expected}")]
+    BadNumber {
+        /// What was written.
+        text: String,
+        /// What would be right.
+        expected: String,
+    },
+    /// A number outside its range.
+    #[error("{text} is out of range; {expected}")]
+    OutOfRange {
+        /// What was written.
+        text: String,
+        /// What would be right.
+        expected: String,
+    },
+}
+
+/// Parses `"<number> <unit>"` and returns the number in the base unit.
+pub(crate) fn parse_quantity(
+    text: &str,
+    expected: &str,
+    units: &[(&str, f64)],
+) -> Result<f64, UnitError> {
+    let bad = || UnitError::BadNumber {
+        text: text.to_owned(),
+        expected: expected.to_owned(),
+    };
+    let trimmed = text.trim();
+    let split = trimmed
+        .find(|c: char| !(c.is_ascii_digit() || matches!(c, '.' | '-' | '+' | '_')))
+        .unwrap_or(trimmed.len());
+    let (value, unit) = (trimmed[..split].replace('_', ""), trimmed[split..].trim());
+    let value: f64 = value.parse().map_err(|_| bad())?;
+    if unit.is_empty() {
+        return Err(UnitError::NoUnit {
+            text: text.to_owned(),
+            expected: expected.to_owned(),
+        });
+    }
+    let Some((_, factor)) = units.iter().find(|(name, _)| *name == unit) else {
+        return Err(UnitError::UnknownUnit {
+            text: text.to_owned(),
+            unit: unit.to_owned(),
+            expected: expected.to_owned(),
+            units: units.iter().map(|u| u.0).collect::<Vec<_>>().join(", "),
+        });
+    };
+    let value = value * factor;
+    if value < 0.0 || value >= u64::MAX as f64 {
+        return Err(bad());
+    }
+    Ok(value)
+}
+
+/// Writes a number without a trailing `.0` and without noise from binary fractions.
+pub(crate) fn number(value: f64) -> String {
+    let text = format!("{value:.6}");
+    let text = text.trim_end_matches('0').trim_end_matches('.');
+    text.to_owned()
+}
+
+/// Deserializes a quantity from its text; a bare number gets the hint that it needs a unit.
+pub(crate) fn deserialize_quantity<'de, D, T>(d: D, expected: &'static str) -> Result<T, D::Error>
+where
+    D: Deserializer<'de>,
+    T: FromStr<Err = UnitError>,
+{
+    struct Text<T>(&'static str, PhantomData<T>);
+    impl<T: FromStr<Err = UnitError>> Visitor<'_> for Text<T> {
+        type Value = T;
+        fn expecting(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+            f.write_str(self.0)
+        }
+        fn visit_str<E: de::Error>(self, text: &str) -> Result<T, E> {
+            text.parse().map_err(E::custom)
+        }
+    }
+    d.deserialize_any(Text(expected, PhantomData))
+}
+
+macro_rules! quantity_serde {
+    ($type:ty, $expected:literal) => {
+        impl<'de> Deserialize<'de> for $type {
+            fn deserialize<D: Deserializer<'de>>(d: D) -> Result<Self, D::Error> {
+                deserialize_quantity(d, $expected)
+            }
+        }
+        impl Serialize for $type {
+            fn serialize<S: Serializer>(&self, s: S) -> Result<S::Ok, S::Error> {
+                s.collect_str(self)
+            }
+        }
+    };
+}
+
+/// A bit rate, bit/s, never zero. In files: `"14.4 kbit/s"`.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Hash)]
+pub struct Rate(u64);
+
+impl Rate {
+    /// `bps` bit/s; none if zero.
+    pub const fn from_bps(bps: u64) -> Option<Self> {
+        if bps == 0 { None } else { Some(Self(bps)) }
+    }
+
+    /// bit/s.
+    pub const fn as_bps(self) -> u64 {
+        self.0
+    }
+
+    /// Time to serialise `bytes`, rounded up to a whole nanosecond.
+    pub const fn transmission_time(self, bytes: usize) -> Duration {
+        let bits = bytes as u64 * 8;
+        // 64 bits suffice up to 2.3 GB at once; the wide path keeps the rest exact.
+        match bits.checked_mul(1_000_000_000) {
+            Some(scaled) => Duration::from_nanos(scaled.div_ceil(self.0)),
+            None => {
+                let ns = (bits as u128 * 1_000_000_000).div_ceil(self.0 as u128);
+                Duration::from_nanos(if ns > u64::MAX as u128 {
+                    u64::MAX
+                } else {
+                    ns as u64
+                })
+            }
+        }
+    }
+}
+
+const RATE_UNITS: [(&str, f64); 4] = [
+    ("bit/s", 1.0),
+    ("kbit/s", 1e3),
+    ("Mbit/s", 1e6),
+    ("Gbit/s", 1e9),
+];
+
+impl FromStr for Rate {
+    type Err = UnitError;
+    fn from_str(text: &str) -> Result<Self, UnitError> {
+        let bps = parse_quantity(text, "a rate such as \"20 Mbit/s\"", &RATE_UNITS)?;
+        Self::from_bps((bps + 0.5) as u64).ok_or_else(|| UnitError::OutOfRange {
+            text: format!("\"{text}\""),
+            expected: "a rate is at least 1 bit/s".to_owned(),
+        })
+    }
+}
+
+impl fmt::Display for Rate {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        write_scaled(f, self.0, &RATE_UNITS)
+    }
+}
+
+quantity_serde!(Rate, "a rate with its unit, such as \"20 Mbit/s\"");
+
+/// A number of bytes. In files: `"50 B"`, `"2 MB"`.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq, PartialOrd, Ord, Hash)]
+pub struct Size(u64);
+
+impl Size {
+    /// `n` bytes.
+    pub const fn from_bytes(n: u64) -> Self {
+        Self(n)
+    }
+
+    /// Bytes.
+    pub const fn as_bytes(self) -> u64 {
+        self.0
+    }
+}
+
+const SIZE_UNITS: [(&str, f64); 4] = [("B", 1.0), ("kB", 1e3), ("MB", 1e6), ("GB", 1e9)];
+
+impl FromStr for Size {
+    type Err = UnitError;
+    fn from_str(text: &str) -> Result<Self, UnitError> {
+        let bytes = parse_quantity(text, "a size such as \"1000 B\" or \"2 MB\"", &SIZE_UNITS)?;
+        Ok(Self((bytes + 0.5) as u64))
+    }
+}
+
+impl fmt::Display for Size {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        write_scaled(f, self.0, &SIZE_UNITS)
+    }
+}
+
+quantity_serde!(Size, "a size with its unit, such as \"1000 B\"");
+
+/// The largest unit that leaves at most six decimals.
+fn write_scaled(f: &mut fmt::Formatter<'_>, n: u64, units: &[(&str, f64)]) -> fmt::Result {
+    let (unit, factor) = units
+        .iter()
+        .rev()
+        .find(|(_, factor)| n as f64 >= *factor)
+        .unwrap_or(&units[0]);
+    write!(f, "{} {unit}", number(n as f64 / factor))
+}
+
+/// How much may wait in a queue. In files: `"50 packets"` or `"125 kB"`.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
+pub enum QueueLimit {
+    /// This many packets.
+    Packets(u64),
+    /// This many bytes.
+    Bytes(u64),
+}
+
+impl QueueLimit {
+    /// Whether a queue holding `packets` and `bytes` may take one more packet of `len` bytes.
+    pub const fn admits(self, packets: usize, bytes: usize, len: usize) -> bool {
+        match self {
+            Self::Packets(limit) => (packets as u64) < limit,
+            Self::Bytes(limit) => (bytes + len) as u64 <= limit,
+        }
+    }
+}
+
+impl FromStr for QueueLimit {
+    type Err = UnitError;
+    fn from_str(text: &str) -> Result<Self, UnitError> {
+        const EXPECTED: &str = "a queue limit such as \"50 packets\" or \"125 kB\"";
+        let trimmed = text.trim();
+        if let Some(n) = trimmed
+            .strip_suffix("packets")
+            .or_else(|| trimmed.strip_suffix("packet"))
+        {
+            let n = n.trim().parse().map_err(|_| UnitError::BadNumber {
+                text: text.to_owned(),
+                expected: EXPECTED.to_owned(),
+            })?;
+            return Ok(Self::Packets(n));
+        }
+        let bytes = parse_quantity(
+            text,
+            EXPECTED,
+            &[
+                ("B", 1.0),
+                ("kB", 1e3),
+                ("MB", 1e6),
+                ("GB", 1e9),
+                ("packets", 1.0),
+            ],
+        )?;
+        Ok(Self::Bytes((bytes + 0.5) as u64))
+    }
+}
+
+impl fmt::Display for QueueLimit {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        match self {
+            Self::Packets(1) => f.write_str("1 packet"),
+            Self::Packets(n) => write!(f, "{n} packets"),
+            Self::Bytes(n) => Size(*n).fmt(f),
+        }
+    }
+}
+
+quantity_serde!(
+    QueueLimit,
+    "a queue limit such as \"50 packets\" or \"125 kB\""
+);
+
+/// A probability, 0 to 1. In files: a bare number.
+#[derive(Clone, Copy, Debug, Default, PartialEq, PartialOrd)]
+pub struct Probability(f64);
+
+impl Probability {
+    /// Never.
+    pub const ZERO: Self = Self(0.0);
+
+    /// `p`; none outside 0 to 1.
+    pub fn new(p: f64) -> Option<Self> {
+        (0.0..=1.0).contains(&p).then_some(Self(p))
+    }
+
+    /// 0 to 1.
+    pub const fn value(self) -> f64 {
+        self.0
+    }
+}
+
+impl<'de> Deserialize<'de> for Probability {
+    fn deserialize<D: Deserializer<'de>>(d: D) -> Result<Self, D::Error> {
+        let p = f64::deserialize(d)?;
+        Self::new(p).ok_or_else(|| {
+            de::Error::custom(UnitError::OutOfRange {
+                text: p.to_string(),
+                expected: "a probability is between 0 and 1".to_owned(),
+            })
+        })
+    }
+}
+
+impl Serialize for Probability {
+    fn serialize<S: Serializer>(&self, s: S) -> Result<S::Ok, S::Error> {
+        s.serialize_f64(self.0)
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn rates_sizes_and_limits_round_trip_as_text() {
+        for text in ["14.4 kbit/s", "20 Mbit/s", "2 Mbit/s", "1 bit/s"] {
+            assert_eq!(text.parse::<Rate>().unwrap().to_string(), text);
+        }
+        for text in ["50 B", "2 MB", "131.072 kB"] {
+            assert_eq!(text.parse::<Size>().unwrap().to_string(), text);
+        }
+        for text in ["50 packets", "125 kB", "1 packet"] {
+            assert_eq!(text.parse::<QueueLimit>().unwrap().to_string(), text);
+        }
+    }
+
+    #[test]
+    fn refusals_say_what_would_be_right() {
+        let e = "0 bit/s".parse::<Rate>().unwrap_err().to_string();
+        assert!(e.contains("at least 1 bit/s"), "{e}");
+        let e = "20 Mb".parse::<Rate>().unwrap_err().to_string();
+        assert!(e.contains("Mbit/s") && e.contains("\"Mb\""), "{e}");
+        let e = "2.0.0 B".parse::<Size>().unwrap_err().to_string();
+        assert!(e.contains("2.0.0"), "{e}");
+        assert!("five packets".parse::<QueueLimit>().is_err());
+    }
+
+    #[test]
+    fn transmission_time_rounds_up_and_never_overflows() {
+        let rate: Rate = "14.4 kbit/s".parse().unwrap();
+        // 51 B = 408 bit at 14,400 bit/s = 28.3333... ms.
+        assert_eq!(rate.transmission_time(51).as_nanos(), 28_333_334);
+        let slow = Rate::from_bps(1).unwrap();
+        assert_eq!(slow.transmission_time(usize::MAX / 8), Duration::MAX);
+    }
+}
