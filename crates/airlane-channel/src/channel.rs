@@ -1,0 +1,257 @@
+//! One direction of a link: queue, serialisation, errors, propagation.
+//!
+//! ```text
+//! send ─► [ FIFO queue, bounded ] ─► serialise at `rate` ─► error model ─► `delay` ─► poll_deliver
+//! ```
+//!
+//! A FIFO link's next departure is known when a frame is handed over, so nothing is ever polled:
+//! one call per frame, no event per departure. A frame waits until the frame before it has left;
+//! the one that is being sent is no longer in the queue, so an idle link takes a frame even with a
+//! queue of zero. Serialisation time is rounded up to whole nanoseconds for each frame.
+//!
+//! Invariants: departures and arrivals never go back; `offered = dropped_queue + lost_air +
+//! delivered + in flight`; no allocation once the deques have grown to the link's content.
+
+use std::collections::VecDeque;
+
+use airlane_base::{Duration, Instant, QueueLimit, Rate};
+use serde::Serialize;
+
+use crate::ErrorModel;
+
+/// What one direction of a link is, besides its error model.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct ChannelConfig {
+    /// Serialisation rate.
+    pub rate: Rate,
+    /// Propagation delay, one way.
+    pub delay: Duration,
+    /// How much may wait for the transmitter, without the frame that is being sent.
+    pub queue: QueueLimit,
+}
+
+/// A number of frames and their bytes.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Serialize)]
+pub struct Count {
+    /// Frames.
+    pub frames: u64,
+    /// Bytes of these frames.
+    pub bytes: u64,
+}
+
+impl Count {
+    /// One more frame, of `len` bytes.
+    pub const fn add(&mut self, len: usize) {
+        self.frames += 1;
+        self.bytes += len as u64;
+    }
+}
+
+/// What happened to the frames of one direction.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Serialize)]
+pub struct ChannelStats {
+    /// Handed over.
+    pub offered: Count,
+    /// Refused because the queue was full.
+    pub dropped_queue: Count,
+    /// Sent, and lost on the air.
+    pub lost_air: Count,
+    /// Taken out at the other end.
+    pub delivered: Count,
+}
+
+#[derive(Clone, Debug)]
+struct InFlight<T> {
+    arrives: Instant,
+    len: usize,
+    item: T,
+}
+
+#[derive(Clone, Copy, Debug)]
+struct Waiting {
+    starts: Instant,
+    len: usize,
+}
+
+/// One direction of a link that carries items of type `T`.
+#[derive(Clone, Debug)]
+pub struct Channel<T> {
+    config: ChannelConfig,
+    errors: ErrorModel,
+    /// When the transmitter has sent all it was given.
+    free: Instant,
+    /// Frames that had not begun to leave at the last `send`.
+    waiting: VecDeque<Waiting>,
+    waiting_bytes: usize,
+    /// Frames that will arrive, in order.
+    pipe: VecDeque<InFlight<T>>,
+    stats: ChannelStats,
+}
+
+impl<T> Channel<T> {
+    /// An idle, empty channel.
+    pub fn new(config: ChannelConfig, errors: ErrorModel) -> Self {
+        Self {
+            config,
+            errors,
+            free: Instant::ORIGIN,
+            waiting: VecDeque::new(),
+            waiting_bytes: 0,
+            pipe: VecDeque::new(),
+            stats: ChannelStats::default(),
+        }
+    }
+
+    /// Hands over a frame of `len` bytes. Gives the time when its last bit has left.
+    ///
+    /// A frame that is lost on the air is counted and swallowed. `now` must not go back.
+    ///
+    /// # Errors
+    /// Gives the item back if the queue is full, and counts it.
+    #[inline]
+    pub fn send(&mut self, now: Instant, len: usize, item: T) -> Result<Instant, T> {
+        self.stats.offered.add(len);
+        let start = if self.free <= now {
+            self.waiting.clear();
+            self.waiting_bytes = 0;
+            now
+        } else {
+            self.begin_transmissions(now);
+            let (packets, bytes) = (self.waiting.len(), self.waiting_bytes);
+            if !self.config.queue.admits(packets, bytes, len) {
+                self.stats.dropped_queue.add(len);
+                return Err(item);
+            }
+            let starts = self.free;
+            self.waiting.push_back(Waiting { starts, len });
+            self.waiting_bytes += len;
+            starts
+        };
+        let departs = start + self.config.rate.transmission_time(len);
+        self.free = departs;
+        if self.errors.loses(start, departs, len) {
+            self.stats.lost_air.add(len);
+        } else {
+            let arrives = departs + self.config.delay;
+            self.pipe.push_back(InFlight { arrives, len, item });
+        }
+        Ok(departs)
+    }
+
+    /// Forgets the frames that are no longer in the queue at `now`.
+    fn begin_transmissions(&mut self, now: Instant) {
+        while let Some(head) = self.waiting.front()
+            && head.starts <= now
+        {
+            self.waiting_bytes -= head.len;
+            self.waiting.pop_front();
+        }
+    }
+
+    /// The next frame that has arrived by `now`, in the order of sending.
+    #[inline]
+    pub fn poll_deliver(&mut self, now: Instant) -> Option<T> {
+        if self.pipe.front()?.arrives > now {
+            return None;
+        }
+        let frame = self.pipe.pop_front()?;
+        self.stats.delivered.add(frame.len);
+        Some(frame.item)
+    }
+
+    /// When the next frame arrives.
+    #[inline]
+    pub fn poll_timeout(&self) -> Option<Instant> {
+        self.pipe.front().map(|frame| frame.arrives)
+    }
+
+    /// When the transmitter will have sent all it was given; the past if it is idle.
+    pub const fn free_at(&self) -> Instant {
+        self.free
+    }
+
+    /// Rate, delay and queue limit.
+    pub const fn config(&self) -> &ChannelConfig {
+        &self.config
+    }
+
+    /// What happened so far.
+    pub const fn stats(&self) -> &ChannelStats {
+        &self.stats
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::ErrorModelConfig;
+    use airlane_base::{Probability, Streams};
+
+    fn channel<T>(bps: u64, delay: Duration, queue: &str, loss: f64) -> Channel<T> {
+        let rate = Rate::from_bps(bps).unwrap();
+        let errors = ErrorModelConfig::Uniform {
+            rate: Probability::new(loss).unwrap(),
+        };
+        let config = ChannelConfig {
+            rate,
+            delay,
+            queue: queue.parse().unwrap(),
+        };
+        let errors = ErrorModel::new(&errors, rate, Streams::new(1, 0), "test");
+        Channel::new(config, errors)
+    }
+
+    const MS: Duration = Duration::from_millis(1);
+
+    #[test]
+    fn a_frame_takes_serialisation_and_propagation() {
+        // 51 B at 14.4 kbit/s take 28.33333... ms: rounded up to the nanosecond.
+        let mut c = channel(14_400, MS * 100, "50 packets", 0.0);
+        let departs = c.send(Instant::ORIGIN, 51, "a").unwrap();
+        assert_eq!(departs.as_nanos(), 28_333_334);
+        assert_eq!(c.poll_timeout(), Some(departs + MS * 100));
+        assert_eq!(c.poll_deliver(departs + MS * 99), None);
+        assert_eq!(c.poll_deliver(departs + MS * 100), Some("a"));
+        assert_eq!(c.poll_timeout(), None);
+    }
+
+    #[test]
+    fn frames_leave_back_to_back_and_an_idle_link_starts_at_once() {
+        let mut c = channel(8_000, Duration::ZERO, "50 packets", 0.0);
+        assert_eq!(c.send(Instant::ORIGIN, 1, 1), Ok(Instant::ORIGIN + MS));
+        assert_eq!(c.send(Instant::ORIGIN, 2, 2), Ok(Instant::ORIGIN + MS * 3));
+        let later = Instant::ORIGIN + MS * 10;
+        assert_eq!(c.send(later, 1, 3), Ok(later + MS));
+    }
+
+    #[test]
+    fn the_queue_does_not_count_the_frame_being_sent() {
+        let mut c = channel(8_000, Duration::ZERO, "2 packets", 0.0);
+        let at = |ms| Instant::ORIGIN + MS * ms;
+        assert!(c.send(at(0), 10, 0).is_ok());
+        assert!(c.send(at(0), 10, 1).is_ok());
+        assert!(c.send(at(0), 10, 2).is_ok());
+        assert_eq!(c.send(at(9), 10, 3), Err(3));
+        assert!(c.send(at(10), 10, 4).is_ok(), "the second began to leave");
+        assert_eq!(c.send(at(10), 10, 5), Err(5));
+        assert_eq!(c.stats().dropped_queue.frames, 2);
+        assert_eq!(c.stats().dropped_queue.bytes, 20);
+    }
+
+    #[test]
+    fn a_queue_of_zero_still_sends_when_idle() {
+        let mut c = channel(8_000, Duration::ZERO, "0 packets", 0.0);
+        assert!(c.send(Instant::ORIGIN, 1, 0).is_ok());
+        assert_eq!(c.send(Instant::ORIGIN, 1, 1), Err(1));
+        assert!(c.send(Instant::ORIGIN + MS, 1, 2).is_ok());
+    }
+
+    #[test]
+    fn a_lost_frame_still_takes_its_time_on_the_air() {
+        let mut c = channel(8_000, Duration::ZERO, "9 packets", 1.0);
+        assert_eq!(c.send(Instant::ORIGIN, 1, 1), Ok(Instant::ORIGIN + MS));
+        assert_eq!(c.send(Instant::ORIGIN, 1, 2), Ok(Instant::ORIGIN + MS * 2));
+        assert_eq!(c.poll_deliver(Instant::FAR_FUTURE), None);
+        assert_eq!(c.stats().lost_air.frames, 2);
+    }
+}

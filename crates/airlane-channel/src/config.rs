@@ -1,0 +1,508 @@
+//! Error models as they stand in a file.
+//!
+//! ```toml
+//! errors = { kind = "uniform", rate = 0.05 }          # the same model, independently, both ways
+//! # or one for each direction; a direction that is not named has no errors
+//! errors.down = { kind = "two-state", good = "10 s", bad = "0.1 s", ber_good = 1e-6, ber_bad = 0.01 }
+//! errors.up = { kind = "byte-exponential", mean = "131072 B" }
+//! ```
+//!
+//! The tables are read key by key and not through serde's tagged enums: those buffer their input,
+//! which loses the line of a wrong value, and they accept any key beside `kind = "none"`.
+
+use airlane_base::{Duration, Probability, Rate, Size};
+use serde::de::Error as _;
+use serde::ser::SerializeMap;
+use serde::{Deserialize, Deserializer, Serialize, Serializer};
+
+/// How frames are lost on the air, in one direction.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Serialize)]
+#[serde(tag = "kind", rename_all = "kebab-case")]
+pub enum ErrorModelConfig {
+    /// No frame is lost.
+    #[default]
+    None,
+    /// Independent losses with one probability for every frame, whatever its size.
+    Uniform {
+        /// Frame loss probability.
+        rate: Probability,
+    },
+    /// A good and a bad state that alternate in real time, whether or not frames are sent.
+    TwoState {
+        /// Mean duration of the good state; durations are exponential.
+        good: Duration,
+        /// Mean duration of the bad state.
+        bad: Duration,
+        /// Bit error rate in the good state.
+        ber_good: Probability,
+        /// Bit error rate in the bad state.
+        ber_bad: Probability,
+    },
+    /// Single bad bytes at exponential intervals, counted in transmitted bytes.
+    ByteExponential {
+        /// Mean interval between bad bytes.
+        mean: Size,
+    },
+    /// The chain of Gilbert 1960 and Elliott 1963, one step for each frame.
+    GilbertElliott {
+        /// Probability of going from good to bad after a frame.
+        good_to_bad: Probability,
+        /// Probability of going from bad to good after a frame.
+        bad_to_good: Probability,
+        /// Frame loss probability in the good state.
+        loss_good: Probability,
+        /// Frame loss probability in the bad state.
+        loss_bad: Probability,
+    },
+}
+
+/// Why an error model cannot be.
+#[derive(Clone, Debug, PartialEq, Eq, thiserror::Error)]
+#[non_exhaustive]
+pub enum ModelError {
+    /// The table lacks `kind`.
+    #[error("an error model needs `kind`: one of {kinds}", kinds = KINDS)]
+    NoKind,
+    /// A key that this kind of model needs is missing.
+    #[error("errors of kind \"{kind}\" need `{key}`; its keys are: {keys}")]
+    Missing {
+        /// The kind of the model.
+        kind: &'static str,
+        /// What is missing.
+        key: &'static str,
+        /// All keys of this kind.
+        keys: &'static str,
+    },
+    /// A key of another kind of model.
+    #[error("`{key}` does not belong to errors of kind \"{kind}\"; its keys are: {keys}")]
+    Foreign {
+        /// The kind of the model.
+        kind: &'static str,
+        /// What does not belong.
+        key: &'static str,
+        /// All keys of this kind.
+        keys: &'static str,
+    },
+    /// Both one model for both directions and one for each.
+    #[error(
+        "`kind` gives one model for both directions, `{key}` one for a single direction; \
+         write either errors = {{ kind = ... }} or errors.down and errors.up"
+    )]
+    Mixed {
+        /// `down` or `up`.
+        key: &'static str,
+    },
+    /// A value that no link can have.
+    #[error("`{key}` is {value}; {allowed}")]
+    Impossible {
+        /// The key in the model's table.
+        key: &'static str,
+        /// Its value.
+        value: String,
+        /// What is allowed.
+        allowed: &'static str,
+    },
+}
+
+const KINDS: &str =
+    "\"none\", \"uniform\", \"two-state\", \"byte-exponential\", \"gilbert-elliott\"";
+
+/// Shortest mean duration of a state. Below it the states of an idle second would take longer to
+/// draw than the second lasts.
+const SHORTEST_STATE: Duration = Duration::from_micros(1);
+
+impl ErrorModelConfig {
+    /// Checks what the types of the fields cannot.
+    ///
+    /// # Errors
+    /// Names the key, its value and what is allowed.
+    pub fn validate(&self) -> Result<(), ModelError> {
+        let impossible = |key, value: String, allowed| {
+            Err(ModelError::Impossible {
+                key,
+                value,
+                allowed,
+            })
+        };
+        match *self {
+            Self::None | Self::Uniform { .. } => {}
+            Self::TwoState { good, bad, .. } => {
+                for (key, mean) in [("good", good), ("bad", bad)] {
+                    if mean < SHORTEST_STATE {
+                        let allowed = "the mean duration of a state is at least 1 us";
+                        return impossible(key, mean.to_string(), allowed);
+                    }
+                }
+            }
+            Self::ByteExponential { mean } => {
+                if mean.as_bytes() == 0 {
+                    let allowed = "the mean interval between bad bytes is at least 1 B";
+                    return impossible("mean", mean.to_string(), allowed);
+                }
+            }
+            Self::GilbertElliott {
+                good_to_bad,
+                bad_to_good,
+                ..
+            } => {
+                if good_to_bad.value() + bad_to_good.value() == 0.0 {
+                    let allowed = "one of `good_to_bad` and `bad_to_good` is above 0";
+                    return impossible("good_to_bad", "0 like `bad_to_good`".to_owned(), allowed);
+                }
+            }
+        }
+        Ok(())
+    }
+
+    /// The long-run probability that a frame of `bytes` is lost on a link of this rate, sent at a
+    /// time that does not depend on the state: the closed forms that measurements are held against.
+    pub fn loss_probability(&self, rate: Rate, bytes: usize) -> f64 {
+        match *self {
+            Self::None => 0.0,
+            Self::Uniform { rate } => rate.value(),
+            Self::TwoState {
+                good,
+                bad,
+                ber_good,
+                ber_bad,
+            } => two_state_loss(
+                rate.transmission_time(bytes).as_secs_f64(),
+                [good.as_secs_f64(), bad.as_secs_f64()],
+                [ber_good, ber_bad].map(|ber| error_intensity(rate, ber)),
+            ),
+            Self::ByteExponential { mean } => {
+                -libm::expm1(-(bytes as f64) / mean.as_bytes() as f64)
+            }
+            Self::GilbertElliott {
+                good_to_bad,
+                bad_to_good,
+                loss_good,
+                loss_bad,
+            } => {
+                let bad = good_to_bad.value() / (good_to_bad.value() + bad_to_good.value());
+                loss_good.value() * (1.0 - bad) + loss_bad.value() * bad
+            }
+        }
+    }
+}
+
+/// Errors per second that bits at `rate` meet: a frame of t seconds survives with `exp(-t * this)`.
+fn error_intensity(rate: Rate, ber: Probability) -> f64 {
+    // A bit error rate of 1 would be infinite; this is as good as that for any frame.
+    (-libm::log1p(-ber.value()) * rate.as_bps() as f64).min(1e15)
+}
+
+/// `1 - pi exp((Q - R) t) 1`, with Q the generator of the chain of states, R the diagonal matrix of
+/// error intensities and pi the stationary distribution, written out for two states.
+fn two_state_loss(t: f64, mean: [f64; 2], intensity: [f64; 2]) -> f64 {
+    let leave = [1.0 / mean[0], 1.0 / mean[1]];
+    let bad = mean[1] / (mean[0] + mean[1]);
+    let average = (1.0 - bad) * intensity[0] + bad * intensity[1];
+    let diagonal = [leave[0] + intensity[0], leave[1] + intensity[1]];
+    let half_trace = (diagonal[0] + diagonal[1]) / 2.0;
+    let half_gap = (diagonal[0] - diagonal[1]) / 2.0;
+    let root = libm::sqrt(half_gap * half_gap + leave[0] * leave[1]);
+    // The eigenvalues are -fast and -slow. The slow one by the product, which does not cancel.
+    let fast = half_trace + root;
+    let slow =
+        (leave[0] * intensity[1] + leave[1] * intensity[0] + intensity[0] * intensity[1]) / fast;
+    let survives = ((fast - average) * libm::exp(-slow * t)
+        + (average - slow) * libm::exp(-fast * t))
+        / (fast - slow);
+    1.0 - survives
+}
+
+/// The error models of a duplex link.
+#[derive(Clone, Copy, Debug, Default, PartialEq)]
+pub struct ErrorsConfig {
+    /// From the first end to the second.
+    pub down: ErrorModelConfig,
+    /// From the second end to the first.
+    pub up: ErrorModelConfig,
+}
+
+impl ErrorsConfig {
+    /// The same model, independently, in both directions.
+    pub const fn both(model: ErrorModelConfig) -> Self {
+        Self {
+            down: model,
+            up: model,
+        }
+    }
+
+    /// Checks both directions.
+    ///
+    /// # Errors
+    /// As [`ErrorModelConfig::validate`].
+    pub fn validate(&self) -> Result<(), ModelError> {
+        self.down.validate()?;
+        self.up.validate()
+    }
+}
+
+impl Serialize for ErrorsConfig {
+    fn serialize<S: Serializer>(&self, s: S) -> Result<S::Ok, S::Error> {
+        if self.down == self.up {
+            return self.down.serialize(s);
+        }
+        let mut map = s.serialize_map(Some(2))?;
+        map.serialize_entry("down", &self.down)?;
+        map.serialize_entry("up", &self.up)?;
+        map.end()
+    }
+}
+
+#[derive(Clone, Copy, Deserialize)]
+#[serde(rename_all = "kebab-case")]
+enum Kind {
+    None,
+    Uniform,
+    TwoState,
+    ByteExponential,
+    GilbertElliott,
+}
+
+/// Every key that a table of errors may have.
+#[derive(Deserialize)]
+#[serde(deny_unknown_fields)]
+struct Table {
+    kind: Option<Kind>,
+    rate: Option<Probability>,
+    good: Option<Duration>,
+    bad: Option<Duration>,
+    ber_good: Option<Probability>,
+    ber_bad: Option<Probability>,
+    mean: Option<Size>,
+    good_to_bad: Option<Probability>,
+    bad_to_good: Option<Probability>,
+    loss_good: Option<Probability>,
+    loss_bad: Option<Probability>,
+    down: Option<ErrorModelConfig>,
+    up: Option<ErrorModelConfig>,
+}
+
+impl Table {
+    fn model(mut self) -> Result<ErrorModelConfig, ModelError> {
+        let (kind, keys) = match self.kind.ok_or(ModelError::NoKind)? {
+            Kind::None => ("none", "kind"),
+            Kind::Uniform => ("uniform", "rate"),
+            Kind::TwoState => ("two-state", "good, bad, ber_good, ber_bad"),
+            Kind::ByteExponential => ("byte-exponential", "mean"),
+            Kind::GilbertElliott => (
+                "gilbert-elliott",
+                "good_to_bad, bad_to_good, loss_good, loss_bad",
+            ),
+        };
+        let missing = |key| ModelError::Missing { kind, key, keys };
+        macro_rules! need {
+            ($key:ident) => {
+                self.$key.take().ok_or(missing(stringify!($key)))?
+            };
+        }
+        let model = match self.kind.ok_or(ModelError::NoKind)? {
+            Kind::None => ErrorModelConfig::None,
+            Kind::Uniform => ErrorModelConfig::Uniform { rate: need!(rate) },
+            Kind::TwoState => ErrorModelConfig::TwoState {
+                good: need!(good),
+                bad: need!(bad),
+                ber_good: need!(ber_good),
+                ber_bad: need!(ber_bad),
+            },
+            Kind::ByteExponential => ErrorModelConfig::ByteExponential { mean: need!(mean) },
+            Kind::GilbertElliott => ErrorModelConfig::GilbertElliott {
+                good_to_bad: need!(good_to_bad),
+                bad_to_good: need!(bad_to_good),
+                loss_good: need!(loss_good),
+                loss_bad: need!(loss_bad),
+            },
+        };
+        // What the model did not take belongs to another one.
+        let left = [
+            ("rate", self.rate.is_some()),
+            ("good", self.good.is_some()),
+            ("bad", self.bad.is_some()),
+            ("ber_good", self.ber_good.is_some()),
+            ("ber_bad", self.ber_bad.is_some()),
+            ("mean", self.mean.is_some()),
+            ("good_to_bad", self.good_to_bad.is_some()),
+            ("bad_to_good", self.bad_to_good.is_some()),
+            ("loss_good", self.loss_good.is_some()),
+            ("loss_bad", self.loss_bad.is_some()),
+            ("down", self.down.is_some()),
+            ("up", self.up.is_some()),
+        ];
+        if let Some(&(key, _)) = left.iter().find(|(_, is_left)| *is_left) {
+            return Err(ModelError::Foreign { kind, key, keys });
+        }
+        model.validate()?;
+        Ok(model)
+    }
+
+    fn direction(&self) -> Option<&'static str> {
+        if self.down.is_some() {
+            return Some("down");
+        }
+        self.up.map(|_| "up")
+    }
+}
+
+impl<'de> Deserialize<'de> for ErrorModelConfig {
+    fn deserialize<D: Deserializer<'de>>(d: D) -> Result<Self, D::Error> {
+        Table::deserialize(d)?.model().map_err(D::Error::custom)
+    }
+}
+
+impl<'de> Deserialize<'de> for ErrorsConfig {
+    fn deserialize<D: Deserializer<'de>>(d: D) -> Result<Self, D::Error> {
+        let mut table = Table::deserialize(d)?;
+        match (table.kind, table.direction()) {
+            (Some(_), Some(key)) => Err(D::Error::custom(ModelError::Mixed { key })),
+            (_, None) => Ok(Self::both(table.model().map_err(D::Error::custom)?)),
+            (None, Some(_)) => {
+                let (down, up) = (table.down.take(), table.up.take());
+                // A key beside the two directions would otherwise be passed over in silence.
+                table.kind = Some(Kind::None);
+                if let Err(ModelError::Foreign { key, .. }) = table.model() {
+                    return Err(D::Error::custom(format!(
+                        "`{key}` stands beside errors.down or errors.up; put it into one of them"
+                    )));
+                }
+                Ok(Self {
+                    down: down.unwrap_or_default(),
+                    up: up.unwrap_or_default(),
+                })
+            }
+        }
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[derive(Debug, Deserialize)]
+    struct File {
+        errors: ErrorsConfig,
+    }
+
+    fn read(text: &str) -> Result<ErrorsConfig, String> {
+        toml::from_str::<File>(text)
+            .map(|f| f.errors)
+            .map_err(|e| e.to_string())
+    }
+
+    fn refusal(text: &str) -> String {
+        read(text).expect_err("this must be refused")
+    }
+
+    #[test]
+    fn one_model_for_both_directions_or_one_for_each() {
+        let p = |p| Probability::new(p).unwrap();
+        let both = read("errors = { kind = 'uniform', rate = 0.05 }").unwrap();
+        let uniform = ErrorModelConfig::Uniform { rate: p(0.05) };
+        assert_eq!(both, ErrorsConfig::both(uniform));
+
+        let each = read(
+            "errors.down = { kind = 'two-state', good = '10 s', bad = '0.1 s', ber_good = 1e-6, ber_bad = 0.01 }\n\
+             errors.up = { kind = 'byte-exponential', mean = '131072 B' }",
+        )
+        .unwrap();
+        let mean = Size::from_bytes(131_072);
+        assert_eq!(each.up, ErrorModelConfig::ByteExponential { mean });
+        assert!(matches!(each.down, ErrorModelConfig::TwoState { bad, .. }
+            if bad == Duration::from_millis(100)));
+
+        let one = read("errors.up = { kind = 'uniform', rate = 1 }").unwrap();
+        assert_eq!(one.down, ErrorModelConfig::None);
+        assert_eq!(one.up, ErrorModelConfig::Uniform { rate: p(1.0) });
+    }
+
+    #[test]
+    fn what_is_written_is_read_back() {
+        for text in [
+            "errors = { kind = 'none' }",
+            "errors = { kind = 'uniform', rate = 0.05 }",
+            "errors.down = { kind = 'none' }\nerrors.up = { kind = 'byte-exponential', mean = '1 kB' }",
+            "errors = { kind = 'gilbert-elliott', good_to_bad = 0.01, bad_to_good = 0.3, loss_good = 0, loss_bad = 1 }",
+        ] {
+            let errors = read(text).unwrap();
+            let json = serde_json::to_string(&errors).unwrap();
+            assert_eq!(serde_json::from_str::<ErrorsConfig>(&json).unwrap(), errors);
+        }
+    }
+
+    #[test]
+    fn refusals_say_what_is_wrong_and_what_would_be_right() {
+        let e = refusal("errors = { rate = 0.05 }");
+        assert!(e.contains("`kind`") && e.contains("\"two-state\""), "{e}");
+        let e = refusal("errors = { kind = 'unifrom', rate = 0.05 }");
+        assert!(e.contains("unifrom") && e.contains("`uniform`"), "{e}");
+        let e = refusal("errors = { kind = 'uniform', rat = 0.05 }");
+        assert!(e.contains("`rat`") && e.contains("`rate`"), "{e}");
+        let e = refusal("errors = { kind = 'uniform' }");
+        assert!(e.contains("need `rate`"), "{e}");
+        let e = refusal("errors = { kind = 'none', rate = 0.05 }");
+        assert!(e.contains("`rate` does not belong"), "{e}");
+        let e = refusal("errors = { kind = 'uniform', rate = 0.05, mean = '3 B' }");
+        assert!(e.contains("`mean` does not belong"), "{e}");
+        let e = refusal("errors = { kind = 'uniform', rate = 1.5 }");
+        assert!(e.contains("1.5") && e.contains("between 0 and 1"), "{e}");
+        let e = refusal("errors = { kind = 'byte-exponential', mean = '0 B' }");
+        assert!(e.contains("at least 1 B"), "{e}");
+        let e = refusal(
+            "errors = { kind = 'two-state', good = '0 s', bad = '1 s', ber_good = 0, ber_bad = 1 }",
+        );
+        assert!(e.contains("`good` is 0 s") && e.contains("1 us"), "{e}");
+        let e = refusal(
+            "errors = { kind = 'gilbert-elliott', good_to_bad = 0, bad_to_good = 0, loss_good = 0, loss_bad = 1 }",
+        );
+        assert!(e.contains("above 0"), "{e}");
+        let e = refusal("errors.kind = 'none'\nerrors.up = { kind = 'none' }");
+        assert!(e.contains("either"), "{e}");
+        let e = refusal("errors.rate = 0.1\nerrors.up = { kind = 'none' }");
+        assert!(e.contains("`rate` stands beside"), "{e}");
+    }
+
+    #[test]
+    fn a_refusal_names_the_line() {
+        let e = refusal("\n\nerrors = { kind = 'uniform', rate = 7 }");
+        assert!(e.contains("line 3"), "{e}");
+    }
+
+    /// Xylomenos 1999 as restated in section 12.1 of the specification, to its printed digits.
+    #[test]
+    fn closed_forms_of_the_pcs_link() {
+        let rate = Rate::from_bps(64_000).unwrap();
+        let expected = [
+            (251, [1.46, 2.43, 5.22, 9.53]),
+            (41, [1.01, 1.94, 4.64, 8.81]),
+            (3, [0.21, 0.42, 1.02, 1.95]),
+            (2, [0.15, 0.29, 0.71, 1.35]),
+        ];
+        for (bytes, percent) in expected {
+            for (bad_ms, percent) in [100, 200, 500, 1000].into_iter().zip(percent) {
+                let model = ErrorModelConfig::TwoState {
+                    good: Duration::from_secs(10),
+                    bad: Duration::from_millis(bad_ms),
+                    ber_good: Probability::new(1e-6).unwrap(),
+                    ber_bad: Probability::new(1e-2).unwrap(),
+                };
+                let loss = model.loss_probability(rate, bytes) * 100.0;
+                assert!((loss - percent).abs() <= 0.005, "{bytes} B: {loss} %");
+            }
+        }
+    }
+
+    #[test]
+    fn closed_form_with_a_hopeless_bad_state() {
+        let model = ErrorModelConfig::TwoState {
+            good: Duration::from_secs(9),
+            bad: Duration::from_secs(1),
+            ber_good: Probability::ZERO,
+            ber_bad: Probability::new(1.0).unwrap(),
+        };
+        // A frame as short as this meets the bad state, or not: a tenth of the time.
+        let loss = model.loss_probability(Rate::from_bps(1_000_000_000).unwrap(), 1);
+        assert!((loss - 0.1).abs() < 1e-6, "{loss}");
+    }
+}

@@ -1,0 +1,281 @@
+//! The error models at work (Xylomenos 1999, section 3.2; Gilbert 1960, Elliott 1963).
+//!
+//! When a model's state advances decides who meets which error, so the rules are kept exactly:
+//!
+//! | model | state advances with | draws for each frame |
+//! |---|---|---|
+//! | uniform | nothing; the size does not matter | one |
+//! | two-state | real time, whether or not frames are sent | one, and one for each state's duration |
+//! | byte-exponential | bytes of transmitted frames | one for each bad byte |
+//! | Gilbert-Elliott | frames | two |
+//!
+//! Durations of states and steps of chains come from the stream `<name>.fades`, everything else
+//! from `<name>.errors`. Schemes compared under one seed therefore see the same fades, however
+//! many frames each of them sends.
+
+use airlane_base::{Duration, Instant, Rate, Rng, Streams};
+
+use crate::ErrorModelConfig;
+
+/// Decides which frames are lost on one direction of a link.
+#[derive(Clone, Debug)]
+pub struct ErrorModel {
+    errors: Rng,
+    fades: Rng,
+    model: Model,
+}
+
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+enum State {
+    Good = 0,
+    Bad = 1,
+}
+
+impl State {
+    const fn other(self) -> Self {
+        match self {
+            Self::Good => Self::Bad,
+            Self::Bad => Self::Good,
+        }
+    }
+}
+
+#[derive(Clone, Debug)]
+enum Model {
+    None,
+    Uniform {
+        rate: f64,
+    },
+    TwoState {
+        /// Mean duration of each state, s.
+        mean: [f64; 2],
+        /// ln(1 - BER) of each state times the bits of one nanosecond.
+        log_ok_per_ns: [f64; 2],
+        state: State,
+        state_ends: Instant,
+    },
+    ByteExponential {
+        mean: f64,
+        /// Bytes until the next bad one.
+        gap: f64,
+    },
+    GilbertElliott {
+        leave: [f64; 2],
+        loss: [f64; 2],
+        state: State,
+    },
+}
+
+impl ErrorModel {
+    /// The model of the link direction `name`, in its initial state.
+    ///
+    /// The source does not say how the models start: the two with states start good, time at the
+    /// driver's origin, and the intervals are fresh draws. `rate` is that of the link; it turns time
+    /// into bits.
+    pub fn new(config: &ErrorModelConfig, rate: Rate, streams: Streams, name: &str) -> Self {
+        let mut errors = streams.stream(&format!("{name}.errors"));
+        let mut fades = streams.stream(&format!("{name}.fades"));
+        let model = match *config {
+            ErrorModelConfig::None => Model::None,
+            ErrorModelConfig::Uniform { rate } => Model::Uniform { rate: rate.value() },
+            ErrorModelConfig::TwoState {
+                good,
+                bad,
+                ber_good,
+                ber_bad,
+            } => {
+                // At least a nanosecond, so that drawing durations always gets somewhere.
+                let mean = [good, bad].map(|d| d.max(Duration::from_nanos(1)).as_secs_f64());
+                let bits_per_ns = rate.as_bps() as f64 * 1e-9;
+                Model::TwoState {
+                    mean,
+                    log_ok_per_ns: [ber_good, ber_bad]
+                        .map(|ber| libm::log1p(-ber.value()) * bits_per_ns),
+                    state: State::Good,
+                    state_ends: Instant::ORIGIN + draw_duration(&mut fades, mean[0]),
+                }
+            }
+            ErrorModelConfig::ByteExponential { mean } => {
+                let mean = mean.as_bytes().max(1) as f64;
+                let gap = errors.exponential(mean);
+                Model::ByteExponential { mean, gap }
+            }
+            ErrorModelConfig::GilbertElliott {
+                good_to_bad,
+                bad_to_good,
+                loss_good,
+                loss_bad,
+            } => Model::GilbertElliott {
+                leave: [good_to_bad.value(), bad_to_good.value()],
+                loss: [loss_good.value(), loss_bad.value()],
+                state: State::Good,
+            },
+        };
+        Self {
+            errors,
+            fades,
+            model,
+        }
+    }
+
+    /// Whether a frame of `bytes` that is on the air during `[start, end)` is lost.
+    ///
+    /// Frames must come in the order of their start and must not overlap: one transmitter sends
+    /// one frame at a time.
+    #[inline]
+    pub fn loses(&mut self, start: Instant, end: Instant, bytes: usize) -> bool {
+        match &mut self.model {
+            Model::None => false,
+            Model::Uniform { rate } => self.errors.chance(*rate),
+            Model::ByteExponential { mean, gap } => {
+                let bytes = bytes as f64;
+                let mut hit = false;
+                while *gap < bytes {
+                    hit = true;
+                    *gap += self.errors.exponential(*mean);
+                }
+                *gap -= bytes;
+                hit
+            }
+            Model::TwoState {
+                mean,
+                log_ok_per_ns,
+                state,
+                state_ends,
+            } => {
+                while *state_ends <= start {
+                    *state = state.other();
+                    *state_ends += draw_duration(&mut self.fades, mean[*state as usize]);
+                }
+                let mut log_ok = 0.0;
+                let mut from = start;
+                while from < end {
+                    let to = end.min(*state_ends);
+                    let ns = to.saturating_since(from).as_nanos();
+                    // Not for an empty piece: BER 1 has the logarithm minus infinity.
+                    if ns > 0 {
+                        log_ok += ns as f64 * log_ok_per_ns[*state as usize];
+                    }
+                    from = to;
+                    if to == *state_ends {
+                        *state = state.other();
+                        *state_ends += draw_duration(&mut self.fades, mean[*state as usize]);
+                    }
+                }
+                self.errors.chance(-libm::expm1(log_ok))
+            }
+            Model::GilbertElliott { leave, loss, state } => {
+                let lost = self.errors.chance(loss[*state as usize]);
+                if self.fades.chance(leave[*state as usize]) {
+                    *state = state.other();
+                }
+                lost
+            }
+        }
+    }
+}
+
+fn draw_duration(fades: &mut Rng, mean: f64) -> Duration {
+    Duration::from_secs_f64(fades.exponential(mean))
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use airlane_base::{Probability, Size};
+
+    fn p(p: f64) -> Probability {
+        Probability::new(p).unwrap()
+    }
+
+    fn model(config: ErrorModelConfig, bps: u64, run: u64) -> ErrorModel {
+        let rate = Rate::from_bps(bps).unwrap();
+        ErrorModel::new(&config, rate, Streams::new(1, run), "test")
+    }
+
+    #[test]
+    fn uniform_ignores_size_and_time() {
+        let config = ErrorModelConfig::Uniform { rate: p(0.3) };
+        let (mut small, mut large) = (model(config, 1, 0), model(config, 1, 0));
+        for i in 0..1000 {
+            let late = Instant::from_nanos(i * 1_000_000);
+            assert_eq!(
+                small.loses(Instant::ORIGIN, Instant::ORIGIN, 2),
+                large.loses(late, late + Duration::from_secs(1), 1000),
+            );
+        }
+    }
+
+    #[test]
+    fn certain_losses_are_certain() {
+        let t = |ms: u64| Instant::from_nanos(ms * 1_000_000);
+        let mut always = model(ErrorModelConfig::Uniform { rate: p(1.0) }, 1000, 0);
+        let mut never = model(ErrorModelConfig::Uniform { rate: p(0.0) }, 1000, 0);
+        let hopeless = ErrorModelConfig::TwoState {
+            good: Duration::from_millis(1),
+            bad: Duration::from_millis(1),
+            ber_good: p(1.0),
+            ber_bad: p(1.0),
+        };
+        let mut hopeless = model(hopeless, 1000, 0);
+        for i in 0..10_000 {
+            assert!(always.loses(t(i), t(i + 1), 1));
+            assert!(!never.loses(t(i), t(i + 1), 1));
+            assert!(hopeless.loses(t(i), t(i + 1), 1));
+        }
+    }
+
+    #[test]
+    fn byte_exponential_advances_with_bytes_only() {
+        let mean = Size::from_bytes(1000);
+        let config = ErrorModelConfig::ByteExponential { mean };
+        let (mut whole, mut split) = (model(config, 1, 0), model(config, 1, 0));
+        let now = Instant::ORIGIN;
+        for i in 0..10_000 {
+            // Pieces of a frame hit by the same bad bytes, however the time between them.
+            let late = Instant::from_nanos(i * 1_000_000_000);
+            let pieces = [300, 200, 500].map(|n| split.loses(late, late, n));
+            assert_eq!(whole.loses(now, now, 1000), pieces.contains(&true));
+        }
+    }
+
+    #[test]
+    fn two_state_advances_with_time_whatever_is_sent() {
+        // Errors certain in the bad state and absent in the good one make the state visible.
+        let config = ErrorModelConfig::TwoState {
+            good: Duration::from_millis(500),
+            bad: Duration::from_millis(200),
+            ber_good: p(0.0),
+            ber_bad: p(1.0),
+        };
+        let (mut busy, mut idle) = (model(config, 8_000_000, 3), model(config, 8_000_000, 3));
+        let us = |n| Instant::from_nanos(n * 1_000);
+        let mut bad = 0;
+        for i in 0..1_000_000u64 {
+            let lost = busy.loses(us(i), us(i + 1), 1);
+            if i % 997 == 0 {
+                assert_eq!(lost, idle.loses(us(i), us(i + 1), 1), "at {i} us");
+                bad += u32::from(lost);
+            }
+        }
+        assert!(bad > 0, "no fade was met");
+    }
+
+    #[test]
+    fn two_state_combines_the_pieces_of_a_frame() {
+        // A frame that spans a whole fade is lost even though most of its bits are good.
+        let config = ErrorModelConfig::TwoState {
+            good: Duration::from_secs(1),
+            bad: Duration::from_millis(1),
+            ber_good: p(0.0),
+            ber_bad: p(1.0),
+        };
+        let mut lost = 0;
+        for run in 0..200 {
+            let end = Instant::ORIGIN + Duration::from_secs(20);
+            lost += u32::from(model(config, 1000, run).loses(Instant::ORIGIN, end, 2500));
+        }
+        // Without a fade in 20 s: exp(-20).
+        assert_eq!(lost, 200);
+    }
+}

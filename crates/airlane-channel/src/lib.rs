@@ -1,0 +1,20 @@
+//! What a link does to frames, without a clock, a socket or a thread.
+//!
+//! * [`ErrorModel`]: which frames are lost on the air; the three models of Xylomenos 1999, section
+//!   3.2, with their exact rules for when the state advances, and the Gilbert-Elliott chain.
+//! * [`Channel`]: one direction of a link: a bounded FIFO queue, serialisation at a rate, the error
+//!   model, propagation delay. Departures are computed when a frame is handed over, never polled.
+//!
+//! A duplex link is two channels with independent error processes. Left out: media access,
+//! contention, collisions, and damaged frames reaching the receiver; a frame arrives whole or not
+//! at all, and the receiver learns nothing about one that did not.
+
+#![forbid(unsafe_code)]
+
+mod channel;
+mod config;
+mod errors;
+
+pub use channel::{Channel, ChannelConfig, ChannelStats, Count};
+pub use config::{ErrorModelConfig, ErrorsConfig, ModelError};
+pub use errors::ErrorModel;

@@ -1,0 +1,175 @@
+//! The error models against closed forms: the specification's section 12.1 (conformance items 18.1
+//! and 18.9), within three standard errors over a million frames.
+
+use airlane_base::{Duration, Instant, Probability, Rate, Size, Streams};
+use airlane_channel::{ErrorModel, ErrorModelConfig};
+
+const FRAMES: u64 = 1_000_000;
+/// Independent repetitions: their spread gives the standard error, which the bursts of a model
+/// with memory make larger than that of independent losses.
+const RUNS: u64 = 50;
+
+fn p(p: f64) -> Probability {
+    Probability::new(p).expect("a probability")
+}
+
+/// Mean loss over a million back-to-back frames and its standard error.
+fn measure(config: ErrorModelConfig, rate: Rate, bytes: usize, gap: Duration) -> (f64, f64) {
+    let per_run = FRAMES / RUNS;
+    let losses: Vec<f64> = (0..RUNS)
+        .map(|run| {
+            let name = format!("link.{bytes}.down");
+            let mut model = ErrorModel::new(&config, rate, Streams::new(1999, run), &name);
+            let sending = rate.transmission_time(bytes);
+            let mut start = Instant::ORIGIN;
+            let mut lost = 0u64;
+            for _ in 0..per_run {
+                let end = start + sending;
+                lost += u64::from(model.loses(start, end, bytes));
+                start = end + gap;
+            }
+            lost as f64 / per_run as f64
+        })
+        .collect();
+    let runs = RUNS as f64;
+    let mean = losses.iter().sum::<f64>() / runs;
+    let variance = losses.iter().map(|x| (x - mean) * (x - mean)).sum::<f64>() / (runs - 1.0);
+    (mean, (variance / runs).sqrt())
+}
+
+#[track_caller]
+fn assert_within_three_errors((mean, error): (f64, f64), expected: f64, printed: f64) {
+    assert!(error > 0.0, "losses without any spread were not drawn");
+    assert!(
+        (mean - expected).abs() <= 3.0 * error,
+        "measured {mean} +- {error}, closed form {expected}"
+    );
+    assert!(
+        (expected * 100.0 - printed).abs() <= 0.006,
+        "closed form {expected} is not the specification's {printed} %"
+    );
+}
+
+#[test]
+fn cellular_uniform() {
+    let rate = Rate::from_bps(14_400).unwrap();
+    for (level, percent) in [(0.01, 1.0), (0.02, 2.0), (0.05, 5.0), (0.1, 10.0)] {
+        let config = ErrorModelConfig::Uniform { rate: p(level) };
+        for bytes in [2, 51] {
+            let measured = measure(config, rate, bytes, Duration::ZERO);
+            assert_within_three_errors(measured, config.loss_probability(rate, bytes), percent);
+        }
+    }
+}
+
+#[test]
+fn wlan_byte_exponential() {
+    let rate = Rate::from_bps(2_000_000).unwrap();
+    let levels = [
+        (131_072, 0.76),
+        (65_536, 1.52),
+        (32_768, 3.01),
+        (16_384, 5.93),
+    ];
+    for (mean, percent) in levels {
+        let config = ErrorModelConfig::ByteExponential {
+            mean: Size::from_bytes(mean),
+        };
+        let measured = measure(config, rate, 1001, Duration::ZERO);
+        assert_within_three_errors(measured, config.loss_probability(rate, 1001), percent);
+    }
+}
+
+#[test]
+fn pcs_two_state() {
+    let rate = Rate::from_bps(64_000).unwrap();
+    // Fades of the four levels, and the percentages of section 12.1 for each frame size.
+    let sizes = [
+        (251, [1.46, 2.43, 5.22, 9.53]),
+        (41, [1.01, 1.94, 4.64, 8.81]),
+        (3, [0.21, 0.42, 1.02, 1.95]),
+        (2, [0.15, 0.29, 0.71, 1.35]),
+    ];
+    for (bytes, percents) in sizes {
+        for (bad_ms, percent) in [100, 200, 500, 1000].into_iter().zip(percents) {
+            let config = ErrorModelConfig::TwoState {
+                good: Duration::from_secs(10),
+                bad: Duration::from_millis(bad_ms),
+                ber_good: p(1e-6),
+                ber_bad: p(1e-2),
+            };
+            // Idle time between frames: small frames too then meet thousands of fades, and the
+            // start in the good state weighs nothing.
+            let gap = Duration::from_millis(60);
+            let measured = measure(config, rate, bytes, gap);
+            assert_within_three_errors(measured, config.loss_probability(rate, bytes), percent);
+        }
+    }
+}
+
+#[test]
+fn gilbert_elliott_stationary() {
+    let config = ErrorModelConfig::GilbertElliott {
+        good_to_bad: p(0.02),
+        bad_to_good: p(0.18),
+        loss_good: p(0.001),
+        loss_bad: p(0.6),
+    };
+    // A tenth of the frames meet the bad state: 0.9 * 0.001 + 0.1 * 0.6.
+    let rate = Rate::from_bps(1_000_000).unwrap();
+    let measured = measure(config, rate, 500, Duration::ZERO);
+    assert_within_three_errors(measured, config.loss_probability(rate, 500), 6.09);
+}
+
+/// Bursts of the Gilbert-Elliott chain are geometric with mean `1 / bad_to_good`.
+#[test]
+fn gilbert_elliott_bursts() {
+    let config = ErrorModelConfig::GilbertElliott {
+        good_to_bad: p(0.05),
+        bad_to_good: p(0.25),
+        loss_good: p(0.0),
+        loss_bad: p(1.0),
+    };
+    let rate = Rate::from_bps(1_000_000).unwrap();
+    let mut model = ErrorModel::new(&config, rate, Streams::new(1, 0), "bursts");
+    let (mut bursts, mut lost, mut before) = (0u32, 0u32, false);
+    for _ in 0..FRAMES {
+        let hit = model.loses(Instant::ORIGIN, Instant::ORIGIN, 1);
+        bursts += u32::from(hit && !before);
+        lost += u32::from(hit);
+        before = hit;
+    }
+    let mean = f64::from(lost) / f64::from(bursts);
+    let error = (0.75f64 / (0.25 * 0.25) / f64::from(bursts)).sqrt();
+    assert!((mean - 4.0).abs() <= 3.0 * error, "{mean} +- {error}");
+}
+
+/// Two schemes that send at different times and sizes see the same fades: wherever one finds the
+/// channel dead, the other finds it dead.
+#[test]
+fn two_schemes_see_the_same_fades() {
+    let config = ErrorModelConfig::TwoState {
+        good: Duration::from_secs(1),
+        bad: Duration::from_millis(300),
+        ber_good: p(0.0),
+        ber_bad: p(1.0),
+    };
+    let rate = Rate::from_bps(8_000_000).unwrap();
+    let us = |n| Instant::from_nanos(n * 1_000);
+    let map = |every: u64, bytes: u64| -> Vec<(u64, bool)> {
+        let mut model = ErrorModel::new(&config, rate, Streams::new(7, 2), "link.radio.down");
+        // 8 Mbit/s: a byte is a microsecond.
+        (0..100_000_000 / every)
+            .map(|i| i * every)
+            .map(|t| (t, model.loses(us(t), us(t + bytes), bytes as usize)))
+            .collect()
+    };
+    let saturated = map(100, 100);
+    let sparse = map(1_700, 100);
+    let mut fades = 0;
+    for (t, lost) in sparse {
+        assert_eq!(saturated[(t / 100) as usize], (t, lost));
+        fades += u32::from(lost);
+    }
+    assert!(fades > 1000, "only {fades} frames met a fade");
+}
