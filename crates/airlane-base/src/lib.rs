@@ -1,6 +1,7 @@
 //! What every other crate of Airlane stands on: time, units, sequence arithmetic, named random
 //! streams and the payload trait. Nothing here knows a protocol, a clock or an operating system.
 
+pub mod config;
 pub mod payload;
 pub mod random;
 pub mod seq;

@@ -1,0 +1,337 @@
+//! Reading files that people write: one loader for scenarios, daemon files and emulator files.
+//!
+//! A [`Document`] is TOML text and the assignments made on top of it (`--set KEY=VALUE`). Reading
+//! it into a type refuses unknown keys, bad units and impossible values with file, line, what is
+//! wrong and what would be right, and reports as many problems at once as it can.
+//!
+//! Two kinds of problem meet here. Serde's errors carry a span only where serde did not buffer the
+//! content (it does so for tagged enums); there the culprit is found by leaving out one key after
+//! the other and watching whether the complaint changes. Checks across keys are the type's own
+//! business: it implements [`Validate`] and names TOML paths, which are looked up in the text.
+//!
+//! Left out: comments and layout are not preserved, and nothing is ever written back.
+
+mod culprit;
+mod message;
+mod path;
+mod problem;
+
+use serde::de::DeserializeOwned;
+use toml::Spanned;
+use toml::de::{DeTable, DeValue};
+
+pub use path::key;
+pub use problem::{ConfigError, Problem};
+
+use path::Path;
+use problem::Source;
+
+/// How many problems of one file are worth reading at once.
+const PROBLEMS_AT_ONCE: usize = 10;
+
+/// Reads `text` into a `T`. `file` is the name that error messages show.
+///
+/// # Errors
+/// Everything that is wrong with the text, in the order of its lines.
+///
+/// # Examples
+/// ```
+/// use airlane_base::Rate;
+/// use airlane_base::config::{self, Problems, Validate};
+///
+/// #[derive(Debug, serde::Deserialize)]
+/// #[serde(deny_unknown_fields)]
+/// struct Link { rate: Rate, window: u32 }
+///
+/// impl Validate for Link {
+///     fn validate(&self, problems: &mut Problems) {
+///         if self.window == 0 {
+///             problems.add("window", "a window of 0 frames can send nothing", "write 1 or more");
+///         }
+///     }
+/// }
+///
+/// let error = config::load::<Link>("rate = \"20 Mbit/s\"\nwindow = 0\n", "link.toml").unwrap_err();
+/// assert!(error.to_string().starts_with("link.toml:2:10: a window of 0 frames can send nothing"));
+/// ```
+pub fn load<T: DeserializeOwned + Validate>(text: &str, file: &str) -> Result<T, ConfigError> {
+    Document::parse(text, file)?.read()
+}
+
+/// Checks that need more than one key, made after all keys have been read.
+pub trait Validate {
+    /// Adds what is wrong to `problems`; adds nothing if all is well.
+    fn validate(&self, problems: &mut Problems);
+}
+
+/// What [`Validate`] found, by TOML path.
+#[derive(Debug, Default)]
+pub struct Problems {
+    prefix: String,
+    found: Vec<Finding>,
+}
+
+/// A problem before its place in the text is known.
+#[derive(Debug)]
+struct Finding {
+    path: String,
+    message: String,
+    help: String,
+}
+
+impl Problems {
+    /// Nothing found yet.
+    pub fn new() -> Self {
+        Self::default()
+    }
+
+    /// Reports a problem at `path`, such as `services[1].number`, relative to where
+    /// [`within`](Self::within) stands. `help` says what would be right.
+    pub fn add(&mut self, path: &str, message: impl Into<String>, help: impl Into<String>) {
+        self.found.push(Finding {
+            path: join(&self.prefix, path),
+            message: message.into(),
+            help: help.into(),
+        });
+    }
+
+    /// Runs `check` with paths relative to `path`. Wrap names that the user chose in [`key`].
+    pub fn within(&mut self, path: &str, check: impl FnOnce(&mut Self)) {
+        let outer = self.prefix.clone();
+        self.prefix = join(&outer, path);
+        check(self);
+        self.prefix = outer;
+    }
+
+    /// Whether nothing was found.
+    pub fn is_empty(&self) -> bool {
+        self.found.is_empty()
+    }
+}
+
+fn join(prefix: &str, path: &str) -> String {
+    match (prefix, path) {
+        ("", path) => path.to_owned(),
+        (prefix, "") => prefix.to_owned(),
+        (prefix, path) if path.starts_with('[') => format!("{prefix}{path}"),
+        (prefix, path) => format!("{prefix}.{path}"),
+    }
+}
+
+/// TOML text with assignments on top of it.
+#[derive(Clone, Debug)]
+pub struct Document {
+    /// The file first, then one source for each assignment.
+    sources: Vec<Source>,
+    assignments: Vec<Assignment>,
+}
+
+/// `path = value`, where the value's text is a source of its own.
+#[derive(Clone, Debug)]
+struct Assignment {
+    path: Path,
+    source: usize,
+    /// TOML text of the value, and where it starts among all sources.
+    value: String,
+    offset: usize,
+}
+
+impl Document {
+    /// Takes `text` in. `file` is the name that error messages show.
+    ///
+    /// # Errors
+    /// If the text is not TOML.
+    pub fn parse(text: &str, file: &str) -> Result<Self, ConfigError> {
+        let document = Self {
+            sources: vec![Source::new(file, text, 0)],
+            assignments: Vec::new(),
+        };
+        let (_, errors) = DeTable::parse_recoverable(text);
+        if errors.is_empty() {
+            return Ok(document);
+        }
+        // The parser goes on after an error. What follows on the same line is an echo, and so are
+        // keys that seem to repeat because the header between them could not be read.
+        let repeated = |e: &toml::de::Error| e.message().contains("duplicate key");
+        let only_repeated = errors.iter().all(repeated);
+        let mut problems: Vec<Problem> = Vec::new();
+        for error in errors.iter().filter(|e| only_repeated || !repeated(e)) {
+            let span = error.span().unwrap_or(0..0);
+            let mut problem = document.problem(span, "", message::Text::new("", ""));
+            let text = message::of_syntax(error.message(), &problem.source);
+            (problem.message, problem.help) = (text.message, text.help);
+            if problems.iter().all(|p| p.line != problem.line) {
+                problems.push(problem);
+            }
+        }
+        Err(document.refusal(problems))
+    }
+
+    /// Sets one value, as in `links.radio.errors.rate=0.05`. A value that is not TOML is taken as
+    /// text, so that `rate=20 Mbit/s` needs no quotes. Elements of a list are chosen by index or
+    /// by their `name`: `services[0].rate`, `services[voice].rate`.
+    ///
+    /// # Errors
+    /// If there is no `=`, or the path does not lead to a place that can hold a value.
+    pub fn set(&mut self, assignment: &str) -> Result<(), ConfigError> {
+        let mut changed = self.clone();
+        let offset = changed.sources.last().map_or(0, Source::end);
+        let source = changed.sources.len();
+        changed
+            .sources
+            .push(Source::new("--set", assignment, offset));
+        match changed.assign(assignment, source) {
+            Ok(()) => {
+                *self = changed;
+                Ok(())
+            }
+            Err(message) => {
+                let span = offset..offset + assignment.len();
+                let help = "write KEY=VALUE, such as links.radio.errors.rate=0.05";
+                let text = message::Text::new(&message, help);
+                Err(changed.refusal(vec![changed.problem(span, "", text)]))
+            }
+        }
+    }
+
+    fn assign(&mut self, assignment: &str, source: usize) -> Result<(), String> {
+        let Some((left, right)) = assignment.split_once('=') else {
+            return Err("there is no `=` here".to_owned());
+        };
+        let Some(path) = Path::parse(left.trim()).filter(|p| !p.is_empty()) else {
+            return Err("the left side is not a path of keys".to_owned());
+        };
+        let lead = right.len() - right.trim_start().len();
+        let right = right.trim();
+        let value = match DeValue::parse(right) {
+            Ok(_) => right.to_owned(),
+            Err(_) => toml::Value::String(right.to_owned()).to_string(),
+        };
+        let offset = self.sources[source].offset + left.len() + 1 + lead;
+        self.assignments.push(Assignment {
+            path,
+            source,
+            value,
+            offset,
+        });
+        self.tree().map(|_| ())
+    }
+
+    /// Whether something stands at `path`.
+    pub fn has(&self, path: &str) -> bool {
+        match (self.tree(), Path::parse(path)) {
+            (Ok(tree), Some(path)) => path.find(&tree).complete,
+            _ => false,
+        }
+    }
+
+    /// Reads the whole document into a `T` and lets it check itself.
+    ///
+    /// # Errors
+    /// Everything that is wrong with the document, in the order of its lines.
+    pub fn read<T: DeserializeOwned + Validate>(&self) -> Result<T, ConfigError> {
+        let tree = match self.tree() {
+            Ok(tree) => tree,
+            Err(reason) => return Err(self.refuse("", reason, "")),
+        };
+        match culprit::read::<T>(&tree) {
+            Ok(value) => {
+                let mut problems = Problems::new();
+                value.validate(&mut problems);
+                if problems.is_empty() {
+                    Ok(value)
+                } else {
+                    Err(self.locate(problems))
+                }
+            }
+            Err(complaints) => Err(self.refusal(
+                complaints
+                    .into_iter()
+                    .map(|c| self.problem(c.span, &c.path.to_string(), c.text))
+                    .collect(),
+            )),
+        }
+    }
+
+    /// The error for problems that showed only later, such as by building what the file describes.
+    pub fn locate(&self, problems: Problems) -> ConfigError {
+        let tree = self.tree().ok();
+        let place = |finding: Finding| {
+            let found = tree
+                .as_ref()
+                .zip(Path::parse(&finding.path))
+                .map(|(tree, path)| path.find(tree));
+            let span = found.map_or(0..0, |found| found.span);
+            let text = message::Text::new(&finding.message, &finding.help);
+            self.problem(span, &finding.path, text)
+        };
+        self.refusal(problems.found.into_iter().map(place).collect())
+    }
+
+    /// [`locate`](Self::locate) for a single problem.
+    pub fn refuse(
+        &self,
+        path: &str,
+        message: impl Into<String>,
+        help: impl Into<String>,
+    ) -> ConfigError {
+        let mut problems = Problems::new();
+        problems.add(path, message, help);
+        self.locate(problems)
+    }
+
+    /// The file's tree with all assignments made. Spans count through all sources.
+    fn tree(&self) -> Result<Spanned<DeTable<'_>>, String> {
+        let (mut root, _) = DeTable::parse_recoverable(&self.sources[0].text);
+        for assignment in &self.assignments {
+            let value = DeValue::parse(&assignment.value).map_err(|e| e.message().to_owned())?;
+            let value = shift(value, assignment.offset);
+            let source = &self.sources[assignment.source];
+            let left = source.offset..assignment.offset.saturating_sub(1);
+            assignment.path.insert(&mut root, value, left)?;
+        }
+        Ok(root)
+    }
+
+    fn problem(&self, span: std::ops::Range<usize>, path: &str, text: message::Text) -> Problem {
+        let source = self
+            .sources
+            .iter()
+            .rev()
+            .find(|s| s.offset <= span.start)
+            .unwrap_or(&self.sources[0]);
+        source.problem(span, path, text)
+    }
+
+    fn refusal(&self, mut problems: Vec<Problem>) -> ConfigError {
+        let file = |p: &Problem| p.file != self.sources[0].name;
+        problems.sort_by_key(|p| (file(p), p.line, p.column));
+        problems.truncate(PROBLEMS_AT_ONCE);
+        ConfigError { problems }
+    }
+}
+
+/// Moves every span of `value` by `offset`.
+fn shift(value: Spanned<DeValue<'_>>, offset: usize) -> Spanned<DeValue<'_>> {
+    let moved = |span: std::ops::Range<usize>| span.start + offset..span.end + offset;
+    let span = moved(value.span());
+    let inner = match value.into_inner() {
+        DeValue::Array(items) => {
+            DeValue::Array(items.into_iter().map(|item| shift(item, offset)).collect())
+        }
+        DeValue::Table(table) => DeValue::Table(
+            table
+                .into_iter()
+                .map(|(k, v)| {
+                    let span = moved(k.span());
+                    (Spanned::new(span, k.into_inner()), shift(v, offset))
+                })
+                .collect(),
+        ),
+        scalar => scalar,
+    };
+    Spanned::new(span, inner)
+}
+
+#[cfg(test)]
+mod tests;

@@ -1,0 +1,253 @@
+//! Finding the key at fault where serde does not say it.
+//!
+//! Serde buffers the content of tagged enums before it looks at it, and the place of an error in
+//! there is lost: all that remains is the place of the whole table. The culprit is the child whose
+//! removal changes the complaint. That is exact, because values are read in the order of the keys
+//! and the first bad one ends the reading; what is missing is noticed only after all of them.
+
+use std::ops::Range;
+
+use serde::de::DeserializeOwned;
+use toml::Spanned;
+use toml::de::{DeTable, DeValue};
+
+use super::PROBLEMS_AT_ONCE;
+use super::message::{self, Text};
+use super::path::Path;
+
+/// Readings of the whole document that a search may cost; a hostile file gets a coarser answer.
+const TRIALS: usize = 400;
+
+/// The key that says which variant a table is, by convention of all our files.
+const TAG: &str = "kind";
+
+/// A problem with its place.
+pub(super) struct Complaint {
+    pub(super) span: Range<usize>,
+    pub(super) path: Path,
+    pub(super) text: Text,
+}
+
+/// Reads `tree` into a `T`, or tells everything that can be told at once.
+pub(super) fn read<T: DeserializeOwned>(tree: &Spanned<DeTable<'_>>) -> Result<T, Vec<Complaint>> {
+    let mut error = match attempt::<T>(tree.clone()) {
+        Ok(value) => return Ok(value),
+        Err(error) => error,
+    };
+    let mut search = Search {
+        tree: tree.clone(),
+        trials: TRIALS,
+    };
+    let mut complaints = Vec::new();
+    loop {
+        let culprit = search.culprit::<T>(&error);
+        if culprit.missing && is_echo(error.message(), &culprit.path, &complaints) {
+            return Err(complaints);
+        }
+        complaints.push(Complaint {
+            span: culprit.span,
+            text: message::of_serde(error.message(), culprit.path.last_key()),
+            path: culprit.path.clone(),
+        });
+        // Going on without the culprit shows the next one. Where the culprit is a hole, or an
+        // element whose removal would renumber the others, there is no going on.
+        let key = culprit.path.last_key().map(str::to_owned);
+        if complaints.len() == PROBLEMS_AT_ONCE
+            || culprit.missing
+            || key.is_none()
+            || !culprit.path.remove(&mut search.tree)
+        {
+            return Err(complaints);
+        }
+        error = match attempt::<T>(search.tree.clone()) {
+            Err(next) if message::missing_key(next.message()) != key.as_deref() => next,
+            _ => return Err(complaints),
+        };
+    }
+}
+
+fn attempt<T: DeserializeOwned>(tree: Spanned<DeTable<'_>>) -> Result<T, toml::de::Error> {
+    T::deserialize(toml::Deserializer::from(tree))
+}
+
+/// Whether a key is missing only because it was misspelt, which has been said already.
+fn is_echo(message: &str, table: &Path, complaints: &[Complaint]) -> bool {
+    let misspelt = |complaint: &Complaint| {
+        let written = complaint.path.last_key().zip(message::missing_key(message));
+        complaint.path.parent() == *table
+            && written.is_some_and(|(written, meant)| message::near(written, meant))
+    };
+    complaints.iter().any(misspelt)
+}
+
+struct Culprit {
+    path: Path,
+    span: Range<usize>,
+    /// Whether the fault is that something is not there.
+    missing: bool,
+}
+
+struct Search<'i> {
+    tree: Spanned<DeTable<'i>>,
+    trials: usize,
+}
+
+impl Search<'_> {
+    fn culprit<T: DeserializeOwned>(&mut self, error: &toml::de::Error) -> Culprit {
+        let message = error.message();
+        let span = error.span().unwrap_or(0..0);
+        let start = match place(self.tree.get_ref(), &span) {
+            Some(Place::Key(path)) => {
+                return Culprit {
+                    path,
+                    span,
+                    missing: false,
+                };
+            }
+            Some(Place::Value(path)) => path,
+            None => Path::default(),
+        };
+        if let Some(key) = message::missing_key(message) {
+            let path = self.hole::<T>(&start, key, message).unwrap_or(start);
+            let span = path.find(&self.tree).span;
+            return Culprit {
+                path,
+                span,
+                missing: true,
+            };
+        }
+        let path = self.narrow::<T>(start, message);
+        let found = path.find(&self.tree).span;
+        let unknown = message::unknown_key(message);
+        let span = match unknown.filter(|name| path.last_key() == Some(name)) {
+            Some(name) => key_span(&self.tree, &path, name).unwrap_or(found),
+            None => found,
+        };
+        Culprit {
+            path,
+            span,
+            missing: false,
+        }
+    }
+
+    /// Descends from `path` to the child that the complaint is about, as far as there is one.
+    fn narrow<T: DeserializeOwned>(&mut self, mut path: Path, message: &str) -> Path {
+        loop {
+            let children = children(&self.tree, &path);
+            let guilty = children.into_iter().find(|child| {
+                let edit = |tree: &mut Spanned<DeTable<'_>>| {
+                    child.remove(tree);
+                };
+                self.changes::<T>(message, edit, |_| false)
+            });
+            match guilty {
+                Some(child) => path = child,
+                None => return path,
+            }
+        }
+    }
+
+    /// The table at or below `path` in which a new `key` changes the complaint that it is missing.
+    fn hole<T: DeserializeOwned>(&mut self, path: &Path, key: &str, message: &str) -> Option<Path> {
+        let mut open = vec![path.clone()];
+        while let Some(path) = open.pop() {
+            let edit = |tree: &mut Spanned<DeTable<'_>>| {
+                if let Some(table) = path.table_mut(tree) {
+                    let name = Spanned::new(0..0, key.to_owned().into());
+                    let probe = DeValue::Table(DeTable::new());
+                    table.entry(name).or_insert(Spanned::new(0..0, probe));
+                }
+            };
+            // A table that does not know the key is not the one that lacks it.
+            let refused = |message: &str| message::unknown_key(message) == Some(key);
+            if self.changes::<T>(message, edit, refused) {
+                return Some(path);
+            }
+            let mut below = children(&self.tree, &path);
+            below.reverse();
+            open.extend(below);
+        }
+        None
+    }
+
+    /// Whether the complaint is another one, or none, after `edit`, and the edit was not `refused`.
+    fn changes<T: DeserializeOwned>(
+        &mut self,
+        message: &str,
+        edit: impl FnOnce(&mut Spanned<DeTable<'_>>),
+        refused: impl FnOnce(&str) -> bool,
+    ) -> bool {
+        let Some(left) = self.trials.checked_sub(1) else {
+            return false;
+        };
+        self.trials = left;
+        let mut tree = self.tree.clone();
+        edit(&mut tree);
+        match attempt::<T>(tree) {
+            Ok(_) => true,
+            Err(error) => error.message() != message && !refused(error.message()),
+        }
+    }
+}
+
+enum Place {
+    Key(Path),
+    Value(Path),
+}
+
+/// What stands at exactly `span`.
+fn place(root: &DeTable<'_>, span: &Range<usize>) -> Option<Place> {
+    fn in_table(table: &DeTable<'_>, path: &Path, span: &Range<usize>) -> Option<Place> {
+        table.iter().find_map(|(key, value)| {
+            let here = path.with_key(key.get_ref());
+            if value.span() == *span {
+                Some(Place::Value(here))
+            } else if key.span() == *span {
+                Some(Place::Key(here))
+            } else {
+                in_value(value.get_ref(), &here, span)
+            }
+        })
+    }
+    fn in_value(value: &DeValue<'_>, path: &Path, span: &Range<usize>) -> Option<Place> {
+        match value {
+            DeValue::Table(table) => in_table(table, path, span),
+            DeValue::Array(items) => items.iter().enumerate().find_map(|(i, item)| {
+                let here = path.with_index(i);
+                if item.span() == *span {
+                    Some(Place::Value(here))
+                } else {
+                    in_value(item.get_ref(), &here, span)
+                }
+            }),
+            _ => None,
+        }
+    }
+    in_table(root, &Path::default(), span)
+}
+
+/// The children of what stands at `path`; the tag last, for without it nothing can be read.
+fn children(root: &Spanned<DeTable<'_>>, path: &Path) -> Vec<Path> {
+    let mut root = root.clone();
+    let of_table = |table: &DeTable<'_>| {
+        let mut keys: Vec<Path> = table.keys().map(|k| path.with_key(k.get_ref())).collect();
+        keys.sort_by_key(|path| path.last_key() == Some(TAG));
+        keys
+    };
+    if path.is_empty() {
+        return of_table(root.get_ref());
+    }
+    match path.value_mut(&mut root) {
+        Some(DeValue::Table(table)) => of_table(table),
+        Some(DeValue::Array(items)) => (0..items.len()).map(|i| path.with_index(i)).collect(),
+        _ => Vec::new(),
+    }
+}
+
+/// Where the key at the end of `path` is written.
+fn key_span(root: &Spanned<DeTable<'_>>, path: &Path, name: &str) -> Option<Range<usize>> {
+    let mut root = root.clone();
+    let parent = path.parent();
+    let table = parent.table_mut(&mut root)?;
+    table.get_key_value(name).map(|(key, _)| key.span())
+}

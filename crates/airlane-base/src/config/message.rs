@@ -1,0 +1,213 @@
+//! Turning the messages of `toml` and `serde` into what is wrong and what would be right.
+
+/// What is wrong, and what would be right.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub(super) struct Text {
+    pub(super) message: String,
+    pub(super) help: String,
+}
+
+impl Text {
+    pub(super) fn new(message: &str, help: &str) -> Self {
+        Self {
+            message: message.to_owned(),
+            help: help.to_owned(),
+        }
+    }
+}
+
+/// The key that is missing, if that is the complaint.
+pub(super) fn missing_key(message: &str) -> Option<&str> {
+    message.strip_prefix("missing field `")?.strip_suffix('`')
+}
+
+/// The key that nobody knows, if that is the complaint.
+pub(super) fn unknown_key(message: &str) -> Option<&str> {
+    let rest = message.strip_prefix("unknown field `")?;
+    Some(rest.split_once('`')?.0)
+}
+
+/// A message of `serde` about the value of `key`.
+pub(super) fn of_serde(message: &str, key: Option<&str>) -> Text {
+    let key = key.unwrap_or("this");
+    if let Some(name) = missing_key(message) {
+        return Text::new(
+            &format!("`{name}` is missing"),
+            &format!("add `{name} = ...` here"),
+        );
+    }
+    if let Some(name) = unknown_key(message) {
+        let known = alternatives(message);
+        let help = if known.is_empty() {
+            "nothing may stand here".to_owned()
+        } else {
+            suggestion(name, &known, "keys that exist here")
+        };
+        return Text::new(&format!("unknown key `{name}`"), &help);
+    }
+    if let Some(rest) = message.strip_prefix("unknown variant `") {
+        let name = rest.split_once('`').map_or("", |(name, _)| name);
+        let known = alternatives(message);
+        return Text::new(
+            &format!("`{key}` cannot be \"{name}\""),
+            &suggestion(name, &known, "choices"),
+        );
+    }
+    for prefix in ["invalid type: ", "invalid value: ", "invalid length "] {
+        let Some(rest) = message.strip_prefix(prefix) else {
+            continue;
+        };
+        let (found, expected) = rest.split_once(", expected ").unwrap_or((rest, ""));
+        let expected = in_words(expected);
+        return Text {
+            message: format!("`{key}` cannot be {}", found_in_words(found)),
+            help: if expected.is_empty() {
+                String::new()
+            } else {
+                format!("write {expected}")
+            },
+        };
+    }
+    if message.starts_with("data did not match any variant") {
+        return Text::new(&format!("`{key}` has none of the forms it may have"), "");
+    }
+    // Our own messages say what would be right after a semicolon.
+    match message.split_once("; ") {
+        Some((message, help)) => Text::new(message, help),
+        None => Text::new(message, ""),
+    }
+}
+
+/// A message of the TOML parser about `line`.
+pub(super) fn of_syntax(message: &str, line: &str) -> Text {
+    let value = line.split_once('=').map_or("", |(_, value)| value.trim());
+    let bare = value.starts_with(|c: char| c.is_ascii_alphanumeric() || c == '.');
+    let whole = !value.contains(['"', '\'', ',', '{', '[', '#']);
+    let help = if bare && whole && value.contains(|c: char| c.is_ascii_alphabetic()) {
+        format!("text and values with units stand in quotes: \"{value}\"")
+    } else {
+        String::new()
+    };
+    Text {
+        message: message.replace('\n', " "),
+        help,
+    }
+}
+
+/// What serde lists after "expected", between backquotes.
+fn alternatives(message: &str) -> Vec<&str> {
+    let Some((_, list)) = message.split_once("expected ") else {
+        return Vec::new();
+    };
+    list.split('`').skip(1).step_by(2).collect()
+}
+
+/// The nearest of the known names, if near, and all of them.
+fn suggestion(name: &str, known: &[&str], what: &str) -> String {
+    let all = format!("{what}: {}", known.join(", "));
+    let nearest = known
+        .iter()
+        .map(|candidate| (distance(name, candidate), candidate))
+        .min_by_key(|(distance, _)| *distance);
+    match nearest {
+        Some((_, candidate)) if near(name, candidate) => {
+            format!("did you mean `{candidate}`? {all}")
+        }
+        _ => all,
+    }
+}
+
+/// Whether `written` is likely to be a misspelt `meant`.
+pub(super) fn near(written: &str, meant: &str) -> bool {
+    distance(written, meant) <= 1 + meant.chars().count() / 4
+}
+
+/// Levenshtein distance, ignoring case and the choice between `-` and `_`.
+fn distance(a: &str, b: &str) -> usize {
+    let plain = |s: &str| -> Vec<char> {
+        // Names are short; a long one is near to nothing.
+        s.chars()
+            .take(64)
+            .map(|c| {
+                if c == '_' {
+                    '-'
+                } else {
+                    c.to_ascii_lowercase()
+                }
+            })
+            .collect()
+    };
+    let (a, b) = (plain(a), plain(b));
+    let mut row: Vec<usize> = (0..=b.len()).collect();
+    for (i, x) in a.iter().enumerate() {
+        let mut diagonal = row[0];
+        row[0] = i + 1;
+        for (j, y) in b.iter().enumerate() {
+            let replaced = diagonal + usize::from(x != y);
+            diagonal = row[j + 1];
+            row[j + 1] = replaced.min(diagonal + 1).min(row[j] + 1);
+        }
+    }
+    row[b.len()]
+}
+
+/// What serde found, for people who do not know Rust.
+fn found_in_words(found: &str) -> String {
+    let inner = |text: &str| text.trim_matches('`').to_owned();
+    match found.split_once(' ') {
+        Some(("integer" | "boolean", value)) => inner(value),
+        Some(("floating", value)) => inner(value.trim_start_matches("point ")),
+        Some(("string", value)) => format!("the text {value}"),
+        _ => match found {
+            "map" => "a table".to_owned(),
+            "sequence" => "a list".to_owned(),
+            other => other.to_owned(),
+        },
+    }
+}
+
+/// What serde expects, for people who do not know Rust.
+fn in_words(expected: &str) -> String {
+    let words = match expected {
+        "u8" => "a whole number from 0 to 255",
+        "u16" => "a whole number from 0 to 65535",
+        "u32" | "u64" | "usize" => "a whole number, 0 or more",
+        "a nonzero u8" | "a nonzero u16" | "a nonzero u32" | "a nonzero u64"
+        | "a nonzero usize" => "a whole number, 1 or more",
+        "i8" | "i16" | "i32" | "i64" | "isize" => "a whole number",
+        "f32" | "f64" => "a number",
+        "a boolean" => "true or false",
+        "a string" | "string" => "text in quotes",
+        "a sequence" => "a list in brackets",
+        "a map" => "a table",
+        other if other.starts_with("struct ") || other.starts_with("internally tagged enum ") => {
+            "a table"
+        }
+        other if other.starts_with("struct variant ") => "a table",
+        other => other,
+    };
+    words.to_owned()
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn near_names_are_suggested_and_far_ones_not() {
+        assert_eq!(distance("delay", "dealy"), 2);
+        assert_eq!(distance("sr_m2", "SR-M2"), 0);
+        let help = suggestion("dealy", &["rate", "delay"], "keys");
+        assert_eq!(help, "did you mean `delay`? keys: rate, delay");
+        assert_eq!(suggestion("colour", &["rate"], "keys"), "keys: rate");
+    }
+
+    #[test]
+    fn serde_messages_lose_their_rust() {
+        let text = of_serde("invalid value: integer `300`, expected u8", Some("number"));
+        assert_eq!(text.message, "`number` cannot be 300");
+        assert_eq!(text.help, "write a whole number from 0 to 255");
+        let text = of_serde("invalid type: map, expected f64", Some("rate"));
+        assert_eq!(text.message, "`rate` cannot be a table");
+    }
+}

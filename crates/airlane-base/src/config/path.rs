@@ -1,0 +1,360 @@
+//! TOML paths as people write them: `links.radio.services[1].rate`, `services[voice].rate`.
+
+use std::borrow::Cow;
+use std::ops::Range;
+
+use toml::Spanned;
+use toml::de::{DeArray, DeTable, DeValue};
+
+/// As deep as the TOML parser goes; deeper paths could exhaust the stack.
+const DEEPEST: usize = 64;
+
+/// One step of a path.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub(super) enum Step {
+    /// Into a table.
+    Key(String),
+    /// Into a list, by position from 0.
+    Index(usize),
+    /// Into a list of tables, by the element's `name`.
+    Named(String),
+}
+
+/// Steps from the root of a document.
+#[derive(Clone, Debug, Default, PartialEq, Eq)]
+pub(super) struct Path(Vec<Step>);
+
+/// Where a path leads.
+pub(super) struct Found {
+    pub(super) span: Range<usize>,
+    /// Whether the whole path exists, not only its beginning.
+    pub(super) complete: bool,
+}
+
+/// `name` as one key of a path, quoted where it must be.
+pub fn key(name: &str) -> Cow<'_, str> {
+    let plain = |c: char| c.is_ascii_alphanumeric() || c == '-' || c == '_';
+    if !name.is_empty() && name.chars().all(plain) {
+        return Cow::Borrowed(name);
+    }
+    let mut quoted = String::from("\"");
+    for c in name.chars() {
+        if c == '"' || c == '\\' {
+            quoted.push('\\');
+        }
+        quoted.push(c);
+    }
+    quoted.push('"');
+    Cow::Owned(quoted)
+}
+
+impl Path {
+    /// None if `text` is not a path.
+    pub(super) fn parse(text: &str) -> Option<Self> {
+        let mut steps = Vec::new();
+        let mut rest = text;
+        while !rest.is_empty() {
+            if let Some(inside) = rest.strip_prefix('[') {
+                let (name, after) = inside.split_once(']')?;
+                steps.push(match name.parse() {
+                    Ok(index) => Step::Index(index),
+                    Err(_) if name.is_empty() => return None,
+                    Err(_) => Step::Named(name.to_owned()),
+                });
+                rest = after;
+                continue;
+            }
+            if !steps.is_empty() {
+                rest = rest.strip_prefix('.')?;
+            }
+            let (name, after) = take_key(rest)?;
+            steps.push(Step::Key(name));
+            rest = after;
+            if steps.len() > DEEPEST {
+                return None;
+            }
+        }
+        Some(Self(steps))
+    }
+
+    pub(super) fn is_empty(&self) -> bool {
+        self.0.is_empty()
+    }
+
+    pub(super) fn with_key(&self, name: &str) -> Self {
+        self.with(Step::Key(name.to_owned()))
+    }
+
+    pub(super) fn with_index(&self, index: usize) -> Self {
+        self.with(Step::Index(index))
+    }
+
+    fn with(&self, step: Step) -> Self {
+        let mut steps = self.0.clone();
+        steps.push(step);
+        Self(steps)
+    }
+
+    /// The path without its last step.
+    pub(super) fn parent(&self) -> Self {
+        let kept = self.0.len().saturating_sub(1);
+        Self(self.0[..kept].to_vec())
+    }
+
+    /// The last key, if the path ends with one.
+    pub(super) fn last_key(&self) -> Option<&str> {
+        match self.0.last() {
+            Some(Step::Key(name)) => Some(name),
+            _ => None,
+        }
+    }
+
+    /// The value here, or the deepest one on the way.
+    pub(super) fn find(&self, root: &Spanned<DeTable<'_>>) -> Found {
+        // "The whole file" is no place to point at.
+        let mut span = 0..0;
+        let mut at = Node::Table(root.get_ref());
+        for step in &self.0 {
+            let Some(value) = at.step(step) else {
+                return Found {
+                    span,
+                    complete: false,
+                };
+            };
+            span = value.span();
+            at = Node::of(value.get_ref());
+        }
+        Found {
+            span,
+            complete: true,
+        }
+    }
+
+    /// The value here, to be changed.
+    pub(super) fn value_mut<'t, 'i>(
+        &self,
+        root: &'t mut Spanned<DeTable<'i>>,
+    ) -> Option<&'t mut DeValue<'i>> {
+        let (first, rest) = self.0.split_first()?;
+        let Step::Key(name) = first else {
+            return None;
+        };
+        let mut value = root.get_mut().get_mut(name.as_str())?.get_mut();
+        for step in rest {
+            value = step_mut(value, step)?;
+        }
+        Some(value)
+    }
+
+    /// The table here: the root for the empty path.
+    pub(super) fn table_mut<'t, 'i>(
+        &self,
+        root: &'t mut Spanned<DeTable<'i>>,
+    ) -> Option<&'t mut DeTable<'i>> {
+        if self.is_empty() {
+            return Some(root.get_mut());
+        }
+        match self.value_mut(root)? {
+            DeValue::Table(table) => Some(table),
+            _ => None,
+        }
+    }
+
+    /// Takes the value out of the table or list that holds it. False if there is none.
+    pub(super) fn remove(&self, root: &mut Spanned<DeTable<'_>>) -> bool {
+        let Some(last) = self.0.last() else {
+            return false;
+        };
+        let parent = self.parent();
+        match last {
+            Step::Key(name) => parent
+                .table_mut(root)
+                .is_some_and(|table| table.remove(name.as_str()).is_some()),
+            Step::Index(index) => match parent.value_mut(root) {
+                Some(DeValue::Array(items)) if *index < items.len() => {
+                    let all = std::mem::replace(items, DeArray::new());
+                    let others = all.into_iter().enumerate().filter(|(i, _)| i != index);
+                    *items = others.map(|(_, item)| item).collect();
+                    true
+                }
+                _ => false,
+            },
+            Step::Named(_) => false,
+        }
+    }
+
+    /// Puts `value` here and makes the tables on the way; `left` is the span of the path's text.
+    pub(super) fn insert<'i>(
+        &self,
+        root: &mut Spanned<DeTable<'i>>,
+        value: Spanned<DeValue<'i>>,
+        left: Range<usize>,
+    ) -> Result<(), String> {
+        let Some((Step::Key(first), rest)) = self.0.split_first() else {
+            return Err("a path starts with a key".to_owned());
+        };
+        let mut slot = entry(root.get_mut(), first, &left);
+        let mut so_far = Self(vec![Step::Key(first.clone())]);
+        for step in rest {
+            let inner = slot.get_mut();
+            slot = match (step, inner) {
+                (Step::Key(name), DeValue::Table(table)) => entry(table, name, &left),
+                (Step::Key(name), other) => {
+                    let kind = other.type_str();
+                    return Err(format!("`{so_far}` is a {kind} and has no key `{name}`"));
+                }
+                (choice, DeValue::Array(items)) => {
+                    let count = items.len();
+                    let index = position(items, choice);
+                    match index.and_then(|i| items.get_mut(i)) {
+                        Some(item) => item,
+                        None => {
+                            let choice = Self(vec![choice.clone()]);
+                            return Err(format!(
+                                "`{so_far}` has {count} elements and none is `{choice}`"
+                            ));
+                        }
+                    }
+                }
+                (_, other) => {
+                    return Err(format!("`{so_far}` is a {} and no list", other.type_str()));
+                }
+            };
+            so_far.0.push(step.clone());
+        }
+        *slot = value;
+        Ok(())
+    }
+}
+
+impl std::fmt::Display for Path {
+    fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
+        for (i, step) in self.0.iter().enumerate() {
+            match step {
+                Step::Key(name) if i == 0 => write!(f, "{}", key(name))?,
+                Step::Key(name) => write!(f, ".{}", key(name))?,
+                Step::Index(index) => write!(f, "[{index}]")?,
+                Step::Named(name) => write!(f, "[{name}]")?,
+            }
+        }
+        Ok(())
+    }
+}
+
+/// A key at the start of `text`, bare or quoted, and what follows.
+fn take_key(text: &str) -> Option<(String, &str)> {
+    if let Some(quoted) = text.strip_prefix('"') {
+        let mut name = String::new();
+        let mut chars = quoted.char_indices();
+        while let Some((at, c)) = chars.next() {
+            match c {
+                '"' => return Some((name, &quoted[at + 1..])),
+                '\\' => name.push(chars.next()?.1),
+                c => name.push(c),
+            }
+        }
+        return None;
+    }
+    let end = text.find(['.', '[']).unwrap_or(text.len());
+    let name = text[..end].trim();
+    (!name.is_empty()).then(|| (name.to_owned(), &text[end..]))
+}
+
+/// The value of `name`, an empty table if there was none.
+fn entry<'t, 'i>(
+    table: &'t mut DeTable<'i>,
+    name: &str,
+    span: &Range<usize>,
+) -> &'t mut Spanned<DeValue<'i>> {
+    let name: Cow<'i, str> = Cow::Owned(name.to_owned());
+    table
+        .entry(Spanned::new(span.clone(), name))
+        .or_insert_with(|| Spanned::new(span.clone(), DeValue::Table(DeTable::new())))
+}
+
+fn position(items: &DeArray<'_>, step: &Step) -> Option<usize> {
+    match step {
+        Step::Index(index) => Some(*index),
+        Step::Key(_) => None,
+        Step::Named(name) => items.iter().position(|item| {
+            let value = item.get_ref().get("name");
+            value.and_then(|v| v.get_ref().as_str()) == Some(name)
+        }),
+    }
+}
+
+fn step_mut<'t, 'i>(value: &'t mut DeValue<'i>, step: &Step) -> Option<&'t mut DeValue<'i>> {
+    match (value, step) {
+        (DeValue::Table(table), Step::Key(name)) => {
+            table.get_mut(name.as_str()).map(Spanned::get_mut)
+        }
+        (DeValue::Array(items), step) => {
+            let index = position(items, step)?;
+            items.get_mut(index).map(Spanned::get_mut)
+        }
+        _ => None,
+    }
+}
+
+/// A value that has children.
+enum Node<'t, 'i> {
+    Table(&'t DeTable<'i>),
+    Array(&'t DeArray<'i>),
+    Leaf,
+}
+
+impl<'t, 'i> Node<'t, 'i> {
+    fn of(value: &'t DeValue<'i>) -> Self {
+        match value {
+            DeValue::Table(table) => Self::Table(table),
+            DeValue::Array(items) => Self::Array(items),
+            _ => Self::Leaf,
+        }
+    }
+
+    fn step(&self, step: &Step) -> Option<&'t Spanned<DeValue<'i>>> {
+        match (self, step) {
+            (Self::Table(table), Step::Key(name)) => table.get(name.as_str()),
+            (Self::Array(items), step) => items.get(position(items, step)?),
+            _ => None,
+        }
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn paths_print_as_they_are_written() {
+        for text in [
+            "a",
+            "links.radio.services[1].rate",
+            "a[0][3].b",
+            "\"a.b\".c",
+            "s[voice].x",
+        ] {
+            assert_eq!(Path::parse(text).unwrap().to_string(), text);
+        }
+        assert_eq!(
+            Path::parse("\"say \\\"hi\\\"\"").unwrap().last_key(),
+            Some("say \"hi\"")
+        );
+    }
+
+    #[test]
+    fn what_is_not_a_path_is_refused() {
+        for text in [
+            ".",
+            "a..b",
+            "a.",
+            "a[1",
+            "a[]",
+            "\"open",
+            "[0]x",
+            &"a.".repeat(99),
+        ] {
+            assert_eq!(Path::parse(text), None, "{text}");
+        }
+    }
+}

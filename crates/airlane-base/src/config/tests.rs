@@ -1,0 +1,303 @@
+use proptest::prelude::*;
+use serde::{Deserialize, Serialize};
+
+use super::*;
+use crate::{Duration, Rate};
+
+#[derive(Debug, PartialEq, Serialize, Deserialize)]
+#[serde(deny_unknown_fields)]
+struct World {
+    schema: u32,
+    #[serde(default)]
+    links: std::collections::BTreeMap<String, Link>,
+}
+
+#[derive(Debug, PartialEq, Serialize, Deserialize)]
+#[serde(deny_unknown_fields)]
+struct Link {
+    rate: Rate,
+    #[serde(default)]
+    delay: Duration,
+    #[serde(default)]
+    services: Vec<Service>,
+}
+
+#[derive(Debug, PartialEq, Serialize, Deserialize)]
+#[serde(deny_unknown_fields)]
+struct Service {
+    number: u8,
+    name: String,
+    scheme: Scheme,
+}
+
+#[derive(Debug, PartialEq, Serialize, Deserialize)]
+#[serde(tag = "kind", rename_all = "kebab-case", deny_unknown_fields)]
+enum Scheme {
+    Default,
+    SrM2 { window: u32, timers: Option<Timers> },
+    RlpOos { retries: u8 },
+}
+
+#[derive(Debug, PartialEq, Serialize, Deserialize)]
+#[serde(tag = "kind", rename_all = "kebab-case", deny_unknown_fields)]
+enum Timers {
+    Fixed { ack: Duration, nak: Duration },
+    Measured,
+}
+
+impl Validate for World {
+    fn validate(&self, problems: &mut Problems) {
+        for (name, link) in &self.links {
+            problems.within(&format!("links.{}", key(name)), |problems| {
+                for (i, service) in link.services.iter().enumerate() {
+                    if service.number > 15 {
+                        problems.add(
+                            &format!("services[{i}].number"),
+                            format!("service number {} is too large", service.number),
+                            "write 0 to 15",
+                        );
+                    }
+                }
+            });
+        }
+    }
+}
+
+const WORLD: &str = r#"schema = 1
+[links.radio]
+rate = "20 Mbit/s"
+delay = "25 ms"
+[[links.radio.services]]
+number = 1
+name = "tcp"
+scheme = { kind = "sr-m2", window = 1024 }
+[[links.radio.services]]
+number = 2
+name = "voice"
+[links.radio.services.scheme]
+kind = "rlp-oos"
+retries = 2
+"#;
+
+/// The error for `WORLD` with `old` replaced by `new`.
+fn refusal(old: &str, new: &str) -> String {
+    assert!(WORLD.contains(old));
+    let text = WORLD.replacen(old, new, 1);
+    load::<World>(&text, "w.toml").unwrap_err().to_string()
+}
+
+#[test]
+fn a_good_file_is_read() {
+    let world: World = load(WORLD, "w.toml").unwrap();
+    assert_eq!(
+        world.links["radio"].services[1].scheme,
+        Scheme::RlpOos { retries: 2 }
+    );
+}
+
+#[test]
+fn a_bad_unit_is_shown_with_its_place_and_what_would_be_right() {
+    let expected = "\
+w.toml:3:8: \"20 Mb\" has an unknown unit \"Mb\"
+  3 | rate = \"20 Mb\"
+    |        ^^^^^^^
+  at links.radio.rate
+  help: write a rate such as \"20 Mbit/s\" (units: bit/s, kbit/s, Mbit/s, Gbit/s)";
+    assert_eq!(refusal("\"20 Mbit/s\"", "\"20 Mb\""), expected);
+}
+
+/// Each row: an edit of `WORLD`, the place, the problem and a part of the help.
+#[test]
+fn every_refusal_names_the_culprit() {
+    let fixed = |rest: &str| format!("window = 9, timers = {{ kind = \"fixed\", {rest} }}");
+    let window = "window = 1024";
+    #[rustfmt::skip]
+    let cases: [(&str, &str, &str, &str); 22] = [
+        ("rate = \"20", "rtae = \"20", "3:1: unknown key `rtae`", "did you mean `rate`?"),
+        ("\"20 Mbit/s\"", "20", "3:8: `rate` cannot be 20", "with its unit, such as \"20 Mbit/s\""),
+        ("\"20 Mbit/s\"", "20 Mbit/s", "3:8: string values must be quoted", "quotes: \"20 Mbit/s\""),
+        ("\"20 Mbit/s\"", "\"0 bit/s\"", "3:8: \"0 bit/s\" is out of range", "at least 1 bit/s"),
+        ("rate = \"20 Mbit/s\"", "", "2:1: `rate` is missing", "add `rate = ...`"),
+        ("number = 1", "number = 300", "6:10: `number` cannot be 300", "from 0 to 255"),
+        ("number = 1", "number = 16", "6:10: service number 16 is too large", "write 0 to 15"),
+        ("number = 2", "", "9:1: `number` is missing", "add `number = ...`"),
+        (window, "window = \"x\"", "8:37: `window` cannot be the text \"x\"", "a whole number"),
+        (window, "window = 9, widow = 3", "8:40: unknown key `widow`", "did you mean `window`?"),
+        (", window = 1024", "", "8:10: `window` is missing", "add `window = ...`"),
+        ("sr-m2", "sr-m3", "8:19: `kind` cannot be \"sr-m3\"", "`sr-m2`? choices: default, sr-m2"),
+        (window, &fixed("ack = \"3 ms\""), "8:49: `nak` is missing", "add `nak"),
+        (window, &fixed("ack = \"3 ms\", nak = 3"), "8:87: `nak` cannot be 3", "\"100 ms\""),
+        (window, &fixed("ack = \"3 ms\", nak = \"3\""), "8:87: \"3\" needs a unit", "\"100 ms\""),
+        (window, "window = 9, timers = 9", "8:49: `timers` cannot be 9", "a table"),
+        (window, "window = 9, timers = { kind = \"x\" }", "8:58: `kind` cannot be \"x\"", "fixed, measured"),
+        ("kind = \"rlp-oos\"", "", "12:1: `kind` is missing", "add `kind = ...`"),
+        ("retries = 2", "retries = -2", "14:11: `retries` cannot be -2", "from 0 to 255"),
+        ("schema = 1", "", "1:1: `schema` is missing", "add `schema = ...`"),
+        ("[links.radio]", "[links.radio", "2:13: unclosed table", ""),
+        ("schema = 1", "schema = 1\nschema = 2", "2:1: duplicate key", ""),
+    ];
+    for (old, new, place, help) in cases {
+        let error = refusal(old, new);
+        let first = error.lines().next().unwrap();
+        assert!(
+            first.starts_with(&format!("w.toml:{place}")),
+            "{new}: {error}"
+        );
+        let all_help = error.split_once("help: ").map_or("", |(_, help)| help);
+        assert!(all_help.contains(help), "{new}: {error}");
+        assert_eq!(
+            error.matches("w.toml:").count(),
+            1,
+            "one problem each: {error}"
+        );
+    }
+}
+
+#[test]
+fn several_problems_are_reported_at_once_in_the_order_of_their_lines() {
+    let text = WORLD
+        .replace("delay = ", "dealy = ")
+        .replace("retries = 2", "retries = 2\ncolour = 3")
+        .replace("schema = 1", "schema = 1\nname = 2");
+    let error = load::<World>(&text, "w.toml").unwrap_err();
+    let places: Vec<_> = error
+        .problems()
+        .iter()
+        .map(|p| (p.line, p.path.as_str()))
+        .collect();
+    let colour = "links.radio.services[1].scheme.colour";
+    assert_eq!(
+        places,
+        [(2, "name"), (5, "links.radio.dealy"), (16, colour)]
+    );
+}
+
+#[test]
+fn assignments_replace_values_by_path_index_and_name() {
+    let mut document = Document::parse(WORLD, "w.toml").unwrap();
+    for assignment in [
+        "links.radio.rate=64 kbit/s",
+        "links.radio.services[0].scheme.window = 7",
+        "links.radio.services[voice].scheme = { kind = \"default\" }",
+        "links.\"far away\".rate=\"1 Mbit/s\"",
+    ] {
+        document.set(assignment).unwrap();
+    }
+    let world: World = document.read().unwrap();
+    let radio = &world.links["radio"];
+    assert_eq!(radio.rate.as_bps(), 64_000);
+    assert_eq!(radio.services[1].scheme, Scheme::Default);
+    assert!(matches!(
+        radio.services[0].scheme,
+        Scheme::SrM2 { window: 7, .. }
+    ));
+    assert_eq!(world.links["far away"].rate.as_bps(), 1_000_000);
+}
+
+#[test]
+fn a_bad_assignment_is_shown_as_it_was_written() {
+    let refusal = |assignment: &str| {
+        let mut document = Document::parse(WORLD, "w.toml").unwrap();
+        let error = document
+            .set(assignment)
+            .and_then(|()| document.read::<World>().map(|_| ()));
+        error.unwrap_err().to_string()
+    };
+    let error = refusal("links.radio.rate=fast");
+    assert!(
+        error.starts_with("--set:1:18: \"fast\" is not a rate"),
+        "{error}"
+    );
+    assert!(error.contains("at links.radio.rate"), "{error}");
+    let error = refusal("links.radio.rtae = \"1 bit/s\"");
+    assert!(
+        error.starts_with("--set:1:1: unknown key `rtae`"),
+        "{error}"
+    );
+    let error = refusal("links.radio");
+    assert!(
+        error.contains("no `=`") && error.contains("KEY=VALUE"),
+        "{error}"
+    );
+    let error = refusal("links.radio.rate.x=1");
+    assert!(error.contains("`links.radio.rate` is a string"), "{error}");
+    let error = refusal("links.radio.services[web].number=1");
+    assert!(
+        error.contains("has 2 elements and none is `[web]`"),
+        "{error}"
+    );
+    let error = refusal("links.radio.services[1].number=16");
+    assert!(
+        error.starts_with("--set:1:32: service number 16"),
+        "{error}"
+    );
+}
+
+#[test]
+fn a_document_knows_what_it_has() {
+    let document = Document::parse(WORLD, "w.toml").unwrap();
+    assert!(document.has("links.radio.services[1].scheme.kind"));
+    assert!(!document.has("tun") && !document.has("links.radio.services[2]"));
+}
+
+#[test]
+fn problems_found_later_point_at_the_deepest_part_that_is_written() {
+    let document = Document::parse(WORLD, "w.toml").unwrap();
+    let error = document.refuse("links.radio.services[1].scheme.window", "too small", "");
+    assert_eq!(error.problems()[0].line, 12);
+}
+
+#[test]
+fn a_long_line_is_cut_around_the_culprit() {
+    let text = WORLD.replace("\"tcp\"", &format!("\"{}\", x = 1", "tcp".repeat(90)));
+    let error = load::<World>(&text, "w.toml").unwrap_err().to_string();
+    assert!(
+        error.lines().all(|line| line.chars().count() < 120),
+        "{error}"
+    );
+    let caret = error
+        .lines()
+        .position(|l| l.trim_start().starts_with("| ") && l.contains('^'));
+    assert!(caret.is_some(), "{error}");
+}
+
+/// Whatever is read, the places named lie inside the text.
+fn check(text: &str, assignment: &str) {
+    let document = Document::parse(text, "t").and_then(|mut document| {
+        document.set(assignment)?;
+        document.read::<World>()
+    });
+    if let Err(error) = document {
+        assert!(!error.problems().is_empty());
+        for problem in error.problems() {
+            let source = if problem.file == "t" {
+                text
+            } else {
+                assignment
+            };
+            assert!(problem.line <= source.matches('\n').count() + 1);
+            assert!(problem.column <= problem.source.chars().count() + 2);
+            assert!(!problem.message.is_empty());
+        }
+        assert!(!error.to_string().is_empty());
+    }
+}
+
+proptest! {
+    #[test]
+    fn any_text_is_read_or_refused(text in "\\PC{0,200}", assignment in "\\PC{0,60}") {
+        check(&text, &assignment);
+    }
+
+    #[test]
+    fn any_damage_to_a_good_file_is_read_or_refused(
+        at in 0..WORLD.len(), len in 0usize..30, new in "[a-z0-9=.\"\\[\\]{}, \nü\t-]{0,12}",
+        key in "[a-z]{1,3}(\\.[a-z]{1,3}|\\[[0-9a-z]\\]){0,4}", value in "[a-z0-9=\"{}.]{0,6}",
+    ) {
+        let mut text = WORLD.to_owned();
+        text.replace_range(at..(at + len).min(WORLD.len()), &new);
+        check(&text, "schema=1");
+        check(WORLD, &format!("{key}={value}"));
+        check(WORLD, &format!("links.radio.{key}={value}"));
+    }
+}
