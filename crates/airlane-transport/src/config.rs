@@ -1,0 +1,277 @@
+//! What a TCP endpoint can be told in a scenario file.
+//!
+//! A profile names a complete set of values; every value can be overridden next to it. Values are
+//! filled in while the file is read, so that what is printed is what runs.
+
+use airlane_base::{Duration, Size};
+use serde::{Deserialize, Serialize};
+
+/// A complete set of TCP settings, by the name of what it reproduces.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(rename_all = "kebab-case")]
+pub enum Profile {
+    /// ns-2 as it stood in 1999 (the specification, section 4): no connection set-up, initial
+    /// window of one segment, half-second ticks, no limited transmit, an acknowledgment for
+    /// every segment.
+    #[default]
+    #[serde(rename = "ns2-1999")]
+    Ns2In1999,
+}
+
+/// How the congestion window reacts.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(rename_all = "kebab-case")]
+pub enum Variant {
+    /// Fast retransmit and fast recovery (RFC 2001, later RFC 5681 section 3.2).
+    #[default]
+    Reno,
+}
+
+/// A TCP endpoint's settings.
+#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(try_from = "Overrides", rename_all = "kebab-case")]
+pub struct TcpConfig {
+    /// Where the values below come from unless they are stated.
+    pub profile: Profile,
+    /// The congestion control.
+    pub variant: Variant,
+    /// The receiver's advertised window, segments. At least 1.
+    pub window: u32,
+    /// Congestion window of a fresh connection, segments. At least 1.
+    pub initial_window: u32,
+    /// Duplicate acknowledgments that start a fast retransmit. At least 1.
+    pub dupack_threshold: u32,
+    /// Length of a pure acknowledgment.
+    pub ack_size: Size,
+    /// Granularity of the retransmission timer's clock.
+    pub tick: Duration,
+    /// Retransmission timeout before the first round trip sample.
+    pub initial_rto: Duration,
+    /// Smallest retransmission timeout.
+    pub min_rto: Duration,
+    /// Largest retransmission timeout, after backoff.
+    pub max_rto: Duration,
+}
+
+impl Default for TcpConfig {
+    fn default() -> Self {
+        Self::profile(Profile::Ns2In1999)
+    }
+}
+
+impl TcpConfig {
+    /// All values of a profile.
+    pub fn profile(profile: Profile) -> Self {
+        match profile {
+            Profile::Ns2In1999 => Self {
+                profile,
+                variant: Variant::Reno,
+                window: 20,
+                initial_window: 1,
+                dupack_threshold: 3,
+                ack_size: Size::from_bytes(40),
+                tick: Duration::from_millis(500),
+                initial_rto: Duration::from_secs(6),
+                min_rto: Duration::from_secs(1),
+                max_rto: Duration::from_secs(64),
+            },
+        }
+    }
+
+    /// Whether every value can be used; if not, which one and what is allowed.
+    ///
+    /// # Errors
+    /// A sentence that names the key, its value and its range.
+    pub fn validate(&self) -> Result<(), String> {
+        let at_least = |key: &str, value: String, ok: bool, least: &str| {
+            if ok {
+                Ok(())
+            } else {
+                Err(format!("{key} = {value} is too small; at least {least}"))
+            }
+        };
+        // The receiver keeps one slot for each segment of the window.
+        if self.window > MAX_WINDOW {
+            return Err(format!(
+                "window = {} is too large; at most {MAX_WINDOW} segments",
+                self.window
+            ));
+        }
+        at_least("window", self.window.to_string(), self.window >= 1, "1")?;
+        at_least(
+            "initial-window",
+            self.initial_window.to_string(),
+            self.initial_window >= 1,
+            "1",
+        )?;
+        at_least(
+            "dupack-threshold",
+            self.dupack_threshold.to_string(),
+            self.dupack_threshold >= 1,
+            "1",
+        )?;
+        at_least(
+            "ack-size",
+            format!("\"{}\"", self.ack_size),
+            self.ack_size.as_bytes() >= 1,
+            "\"1 B\"",
+        )?;
+        at_least(
+            "tick",
+            format!("\"{}\"", self.tick),
+            self.tick >= Duration::from_millis(1),
+            "\"1 ms\"",
+        )?;
+        at_least(
+            "initial-rto",
+            format!("\"{}\"", self.initial_rto),
+            self.initial_rto >= self.tick,
+            "one tick",
+        )?;
+        at_least(
+            "min-rto",
+            format!("\"{}\"", self.min_rto),
+            self.min_rto >= self.tick,
+            "one tick",
+        )?;
+        at_least(
+            "max-rto",
+            format!("\"{}\"", self.max_rto),
+            self.max_rto >= self.min_rto,
+            "min-rto",
+        )
+    }
+}
+
+/// Largest window in segments: 1 GB of 1000-byte segments, far above any link modelled here.
+const MAX_WINDOW: u32 = 1 << 20;
+
+/// What a file may state; the rest comes from the profile.
+#[derive(Deserialize)]
+#[serde(rename_all = "kebab-case", deny_unknown_fields)]
+struct Overrides {
+    #[serde(default)]
+    profile: Profile,
+    variant: Option<Variant>,
+    window: Option<u32>,
+    initial_window: Option<u32>,
+    dupack_threshold: Option<u32>,
+    ack_size: Option<Size>,
+    tick: Option<Duration>,
+    initial_rto: Option<Duration>,
+    min_rto: Option<Duration>,
+    max_rto: Option<Duration>,
+}
+
+impl TryFrom<Overrides> for TcpConfig {
+    type Error = String;
+
+    fn try_from(o: Overrides) -> Result<Self, String> {
+        let d = Self::profile(o.profile);
+        let config = Self {
+            profile: o.profile,
+            variant: o.variant.unwrap_or(d.variant),
+            window: o.window.unwrap_or(d.window),
+            initial_window: o.initial_window.unwrap_or(d.initial_window),
+            dupack_threshold: o.dupack_threshold.unwrap_or(d.dupack_threshold),
+            ack_size: o.ack_size.unwrap_or(d.ack_size),
+            tick: o.tick.unwrap_or(d.tick),
+            initial_rto: o.initial_rto.unwrap_or(d.initial_rto),
+            min_rto: o.min_rto.unwrap_or(d.min_rto),
+            max_rto: o.max_rto.unwrap_or(d.max_rto),
+        };
+        config.validate()?;
+        Ok(config)
+    }
+}
+
+/// How much one connection carries.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct Transfer {
+    /// Bytes to carry; none for a source that never ends.
+    pub bytes: Option<u64>,
+    /// User bytes of a full segment. At least 1.
+    pub segment: u32,
+}
+
+impl Transfer {
+    /// How many segments it takes; `u64::MAX` if it never ends.
+    pub fn segments(self) -> u64 {
+        self.bytes
+            .map_or(u64::MAX, |b| b.div_ceil(u64::from(self.segment)))
+    }
+
+    /// User bytes of segment `seq`: the last one may be short.
+    pub fn segment_len(self, seq: u64) -> u32 {
+        match self.bytes {
+            Some(bytes) => {
+                let left = bytes.saturating_sub(seq.saturating_mul(u64::from(self.segment)));
+                left.min(u64::from(self.segment)) as u32
+            }
+            None => self.segment,
+        }
+    }
+
+    /// User bytes of all segments below `seq`.
+    pub fn bytes_below(self, seq: u64) -> u64 {
+        let all = seq.saturating_mul(u64::from(self.segment));
+        self.bytes.map_or(all, |bytes| all.min(bytes))
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn a_file_overrides_single_values_of_the_profile() {
+        let config: TcpConfig = toml::from_str(
+            "profile = \"ns2-1999\"\nvariant = \"reno\"\nwindow = 64\nmin-rto = \"2 s\"",
+        )
+        .unwrap();
+        let expected = TcpConfig {
+            window: 64,
+            min_rto: Duration::from_secs(2),
+            ..TcpConfig::default()
+        };
+        assert_eq!(config, expected);
+    }
+
+    #[test]
+    fn what_is_printed_reads_back_the_same() {
+        let text = toml::to_string(&TcpConfig::default()).unwrap();
+        assert_eq!(
+            toml::from_str::<TcpConfig>(&text).unwrap(),
+            TcpConfig::default()
+        );
+    }
+
+    #[test]
+    fn impossible_values_are_refused_with_their_range() {
+        for (text, needle) in [
+            ("window = 0", "window = 0"),
+            ("windows = 3", "windows"),
+            ("tick = \"0 s\"", "tick = \"0 s\""),
+            ("max-rto = \"0.5 s\"", "max-rto"),
+            ("variant = \"cubic\"", "cubic"),
+        ] {
+            let e = toml::from_str::<TcpConfig>(text).unwrap_err().to_string();
+            assert!(e.contains(needle), "{text}: {e}");
+        }
+    }
+
+    #[test]
+    fn the_last_segment_may_be_short() {
+        let t = Transfer {
+            bytes: Some(2_100),
+            segment: 1_000,
+        };
+        assert_eq!(t.segments(), 3);
+        assert_eq!(
+            [0, 1, 2, 3].map(|s| t.segment_len(s)),
+            [1_000, 1_000, 100, 0]
+        );
+        assert_eq!(t.bytes_below(2), 2_000);
+        assert_eq!(t.bytes_below(3), 2_100);
+    }
+}

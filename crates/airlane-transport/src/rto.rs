@@ -1,0 +1,165 @@
+//! The retransmission timeout in whole clock ticks (RFC 6298, with the integer arithmetic of 1999).
+//!
+//! BSD and ns-2 of that time did not measure a round trip, they counted clock ticks during it: a
+//! segment sent just before a tick and acknowledged just after it took "one tick". `srtt` is kept
+//! with three fractional bits, `rttvar` with two, all divisions are shifts:
+//!
+//! ```text
+//! first sample m:  srtt = m                   rttvar = m / 2
+//! later:           srtt += (m - srtt) / 8     rttvar += (|m - srtt| - rttvar) / 4
+//! timeout:         (srtt + 4 rttvar) ticks * backoff, between the smallest and the largest RTO
+//! ```
+//!
+//! `backoff` doubles with every timeout up to 64 and falls back to 1 with the next sample. Beyond
+//! a backoff of 8 the old estimate is distrusted: it moves into the variance and the next sample
+//! starts afresh, while the timeout itself keeps its value until then.
+//!
+//! Left out: the timestamp option, and the per-acknowledgment variance of later releases.
+
+use airlane_base::{Duration, Instant};
+
+use crate::config::TcpConfig;
+
+const SRTT_BITS: u32 = 3;
+const RTTVAR_BITS: u32 = 2;
+const MAX_BACKOFF: u32 = 64;
+/// Above this backoff the smoothed estimate is abandoned.
+const TRUSTED_BACKOFF: u32 = 8;
+
+/// Round trip estimate and timeout of one connection.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct RtoEstimator {
+    tick: Duration,
+    /// Where the clock's ticks lie against the driver's origin; below one tick.
+    phase: Duration,
+    min: Duration,
+    max: Duration,
+    /// Smoothed round trip, ticks * 8. Zero until a sample starts it (again).
+    srtt: i64,
+    /// Mean deviation, ticks * 4.
+    rttvar: i64,
+    /// Timeout before backoff.
+    base: Duration,
+    backoff: u32,
+}
+
+impl RtoEstimator {
+    /// A fresh estimator whose clock ticks `phase` before each multiple of the tick.
+    pub fn new(config: &TcpConfig, phase: Duration) -> Self {
+        Self {
+            tick: config.tick,
+            phase,
+            min: config.min_rto,
+            max: config.max_rto,
+            srtt: 0,
+            rttvar: 0,
+            base: config.initial_rto,
+            backoff: 1,
+        }
+    }
+
+    /// A segment sent at `sent` for the first and only time (Karn) was acknowledged at `now`.
+    pub fn sample(&mut self, sent: Instant, now: Instant) {
+        self.backoff = 1;
+        let ticks = |at: Instant| (at + self.phase).as_nanos() / self.tick.as_nanos();
+        let rtt = ((ticks(now) - ticks(sent)) as i64).max(1);
+        if self.srtt == 0 {
+            self.srtt = rtt << SRTT_BITS;
+            self.rttvar = rtt << (RTTVAR_BITS - 1);
+        } else {
+            let delta = rtt - (self.srtt >> SRTT_BITS);
+            self.srtt = (self.srtt + delta).max(1);
+            let excess = delta.abs() - (self.rttvar >> RTTVAR_BITS);
+            self.rttvar = (self.rttvar + excess).max(1);
+        }
+        // srtt + 4 rttvar, both brought to eighths of a tick: 4 rttvar = 8 * (rttvar / 2 * 4) / 8.
+        let eighths = (self.rttvar << (2 + SRTT_BITS - RTTVAR_BITS)) + self.srtt;
+        self.base = self.tick * (eighths >> SRTT_BITS) as u64;
+    }
+
+    /// The timer has expired.
+    pub fn on_timeout(&mut self) {
+        if self.backoff < MAX_BACKOFF {
+            self.backoff *= 2;
+        }
+        if self.backoff > TRUSTED_BACKOFF {
+            self.rttvar += self.srtt >> SRTT_BITS;
+            self.srtt = 0;
+        }
+    }
+
+    /// The timeout to set now.
+    pub fn rto(&self) -> Duration {
+        // RFC 6298 2.4 and 2.5: bounded below before, and above after the backoff.
+        (self.base.max(self.min) * u64::from(self.backoff)).min(self.max)
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn at(ms: u64) -> Instant {
+        Instant::ORIGIN + Duration::from_millis(ms)
+    }
+
+    fn fresh() -> RtoEstimator {
+        RtoEstimator::new(&TcpConfig::default(), Duration::ZERO)
+    }
+
+    #[test]
+    fn before_the_first_sample_the_timeout_is_the_initial_one() {
+        assert_eq!(fresh().rto(), Duration::from_secs(6));
+    }
+
+    #[test]
+    fn round_trips_are_counted_in_tick_boundaries() {
+        // 10 ms across a boundary, and 490 ms across none, are one tick each (at least one).
+        for (sent, now) in [(495, 505), (5, 495)] {
+            let mut e = fresh();
+            e.sample(at(sent), at(now));
+            // srtt 1, rttvar 1/2: 1 + 4 * 1/2 = 3 ticks.
+            assert_eq!(e.rto(), Duration::from_millis(1_500), "{sent} to {now}");
+        }
+        let mut e = fresh();
+        e.sample(at(400), at(1_600));
+        // Boundaries at 500, 1000, 1500: 3 + 4 * 3/2 = 9 ticks.
+        assert_eq!(e.rto(), Duration::from_millis(4_500));
+        // With its clock 200 ms ahead the same round trip crosses only 800 and 1300.
+        let mut e = RtoEstimator::new(&TcpConfig::default(), Duration::from_millis(200));
+        e.sample(at(400), at(1_600));
+        assert_eq!(e.rto(), Duration::from_millis(3_000));
+    }
+
+    #[test]
+    fn constant_short_round_trips_settle_at_four_ticks() {
+        // The shifts leave rttvar at 3/4 tick: 3 -> excess 0 - (3 >> 2) = 0. So 1 + 4 * 3/4 = 4,
+        // except for a first sample of one tick, whose rttvar starts at 2/4 and stays there.
+        let mut e = fresh();
+        e.sample(at(0), at(1_000));
+        for k in 1..50 {
+            e.sample(at(1_000 * k), at(1_000 * k + 100));
+        }
+        assert_eq!(e.rto(), Duration::from_millis(2_000));
+    }
+
+    #[test]
+    fn backoff_doubles_to_the_maximum_and_ends_with_a_sample() {
+        let mut e = fresh();
+        e.sample(at(0), at(10)); // 1.5 s
+        let mut seen = vec![];
+        for _ in 0..8 {
+            e.on_timeout();
+            seen.push(e.rto().as_millis_f64());
+        }
+        assert_eq!(
+            seen,
+            [
+                3_000.0, 6_000.0, 12_000.0, 24_000.0, 48_000.0, 64_000.0, 64_000.0, 64_000.0
+            ]
+        );
+        // After a backoff above 8 the next sample starts the estimate afresh.
+        e.sample(at(100_000), at(101_000)); // 2 ticks: 2 + 4 * 1 = 6 ticks
+        assert_eq!(e.rto(), Duration::from_millis(3_000));
+    }
+}

@@ -1,0 +1,287 @@
+//! The sending end: TCP Reno as ns-2 had it in 1999 (the specification, section 4).
+//!
+//! Names are those of RFC 5681 and RFC 6298; numbers count segments. Rules, in our words:
+//!
+//! * Data flows from the first packet, without a handshake. The usable window is
+//!   `min(floor(cwnd) + inflation, window)` segments from `snd_una`.
+//! * A new acknowledgment ends inflation, restarts the timer and opens `cwnd`: by one below
+//!   `ssthresh`, by `1/cwnd` above it. `ssthresh` starts at the advertised window.
+//! * One segment is timed at a time, never one that was sent twice (Karn). Any fast retransmit or
+//!   timeout abandons the measurement. The timer's backoff ends only with a valid sample.
+//! * The third duplicate acknowledgment halves `ssthresh` and `cwnd` (to whole segments for
+//!   `ssthresh`, which is at least 2), resends `snd_una`, restarts the timer without backoff and
+//!   inflates the window by three; each further duplicate inflates it by one. Reno: the first new
+//!   acknowledgment ends recovery, partial or not.
+//! * That happens only if `snd_una` lies beyond `recover`, the highest number sent when the window
+//!   was last cut, by either cause: one window of data is cut at most once (ns-2's `bugFix_`).
+//! * A timeout halves `ssthresh`, sets `cwnd` to 1, doubles the timer and goes back: `snd_nxt`
+//!   falls to `snd_una`, and everything after it is sent again as the window allows, except what
+//!   acknowledgments skip.
+//!
+//! Left out: handshake and release, limited transmit, SACK, ECN, idle restart, and pacing.
+//!
+//! Contract: one input (`new`, `handle_ack`, `handle_timeout`), then `poll_transmit` until it
+//! returns none, then `poll_timeout`. Invariants: `snd_una <= snd_nxt <= snd_max <= segments`;
+//! the timer runs exactly while something is outstanding.
+
+use airlane_base::{Duration, Instant};
+use serde::Serialize;
+
+use crate::config::{TcpConfig, Transfer};
+use crate::rto::RtoEstimator;
+use crate::{Ack, Segment};
+
+/// What a sender has counted, since the start.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Serialize)]
+pub struct SenderStats {
+    /// Segments sent, retransmissions included.
+    pub segments_sent: u64,
+    /// Segments sent again.
+    pub retransmissions: u64,
+    /// Times that the retransmission timer expired.
+    pub timeouts: u64,
+    /// Retransmissions started by duplicate acknowledgments.
+    pub fast_retransmits: u64,
+    /// Times that `cwnd` was cut, by either cause.
+    pub window_cuts: u64,
+    /// Duplicate acknowledgments received.
+    pub duplicate_acks: u64,
+    /// Acknowledgments of segments that were never sent, ignored.
+    pub invalid_acks: u64,
+}
+
+/// The sending end of one connection.
+#[derive(Clone, Debug)]
+pub struct Sender {
+    transfer: Transfer,
+    segments: u64,
+    window: u64,
+    dupack_threshold: u32,
+
+    /// Oldest segment not acknowledged.
+    snd_una: u64,
+    /// Next segment to send; falls back to `snd_una` with a timeout.
+    snd_nxt: u64,
+    /// One more than the highest segment ever sent.
+    snd_max: u64,
+    /// Congestion window, segments. Grows without bound; the advertised window caps its use.
+    cwnd: f64,
+    ssthresh: u64,
+    /// Segments by which fast recovery has opened the window.
+    inflation: u64,
+    in_recovery: bool,
+    dupacks: u32,
+    /// `snd_max` at the last cut: fast retransmit waits until `snd_una` has passed it.
+    recover: u64,
+    /// `snd_una` has to be sent again at once.
+    retransmit_now: bool,
+
+    rto: RtoEstimator,
+    timer: Option<Instant>,
+    /// The segment being timed and when it left.
+    timed: Option<(u64, Instant)>,
+
+    first_sent: Option<Instant>,
+    last_acked: Option<Instant>,
+    stats: SenderStats,
+}
+
+impl Sender {
+    /// A fresh connection for one transfer. `tick_phase` says where the ticks of this host's
+    /// clock lie; it should be uniform in `[0, tick)` and different from run to run.
+    pub fn new(config: &TcpConfig, transfer: Transfer, tick_phase: Duration) -> Self {
+        Self {
+            transfer,
+            segments: transfer.segments(),
+            window: u64::from(config.window),
+            dupack_threshold: config.dupack_threshold,
+            snd_una: 0,
+            snd_nxt: 0,
+            snd_max: 0,
+            cwnd: f64::from(config.initial_window),
+            ssthresh: u64::from(config.window),
+            inflation: 0,
+            in_recovery: false,
+            dupacks: 0,
+            recover: 0,
+            retransmit_now: false,
+            rto: RtoEstimator::new(config, tick_phase),
+            timer: None,
+            timed: None,
+            first_sent: None,
+            last_acked: None,
+            stats: SenderStats::default(),
+        }
+    }
+
+    /// An acknowledgment has arrived.
+    pub fn handle_ack(&mut self, now: Instant, ack: Ack) {
+        let ack = ack.ack;
+        if ack > self.snd_max {
+            self.stats.invalid_acks += 1;
+        } else if ack > self.snd_una {
+            self.on_new_ack(now, ack);
+        } else if ack == self.snd_una && self.snd_una < self.snd_max {
+            self.stats.duplicate_acks += 1;
+            self.dupacks += 1;
+            if self.dupacks == self.dupack_threshold {
+                self.on_dupack_threshold(now);
+            } else if self.dupacks > self.dupack_threshold && self.in_recovery {
+                self.inflation += 1;
+            }
+        }
+    }
+
+    /// Time has passed; an early call does nothing.
+    pub fn handle_timeout(&mut self, now: Instant) {
+        if self.timer.is_none_or(|at| at > now) {
+            return;
+        }
+        self.stats.timeouts += 1;
+        self.inflation = 0;
+        self.in_recovery = false;
+        self.dupacks = 0;
+        self.recover = self.snd_max;
+        self.cut();
+        self.cwnd = 1.0;
+        self.rto.on_timeout();
+        self.timed = None;
+        self.retransmit_now = false;
+        self.snd_nxt = self.snd_una;
+        self.timer = Some(now + self.rto.rto());
+    }
+
+    /// The next segment that may leave now.
+    pub fn poll_transmit(&mut self, now: Instant) -> Option<Segment> {
+        if self.retransmit_now {
+            self.retransmit_now = false;
+            return Some(self.transmit(now, self.snd_una));
+        }
+        if self.snd_nxt >= self.segments || self.snd_nxt - self.snd_una >= self.usable_window() {
+            return None;
+        }
+        let seq = self.snd_nxt;
+        self.snd_nxt += 1;
+        Some(self.transmit(now, seq))
+    }
+
+    /// When `handle_timeout` is due.
+    pub fn poll_timeout(&self) -> Option<Instant> {
+        self.timer
+    }
+
+    /// Whether everything has been acknowledged.
+    pub fn is_finished(&self) -> bool {
+        self.snd_una >= self.segments
+    }
+
+    /// User bytes acknowledged.
+    pub fn acked_bytes(&self) -> u64 {
+        self.transfer.bytes_below(self.snd_una)
+    }
+
+    /// When the first segment left.
+    pub fn first_sent(&self) -> Option<Instant> {
+        self.first_sent
+    }
+
+    /// When the latest new acknowledgment arrived.
+    pub fn last_acked(&self) -> Option<Instant> {
+        self.last_acked
+    }
+
+    /// Congestion window, segments.
+    pub fn cwnd(&self) -> f64 {
+        self.cwnd
+    }
+
+    /// Slow start threshold, segments.
+    pub fn ssthresh(&self) -> u64 {
+        self.ssthresh
+    }
+
+    /// Segments sent and not acknowledged.
+    pub fn flight_size(&self) -> u64 {
+        self.snd_max - self.snd_una
+    }
+
+    /// Counters.
+    pub fn stats(&self) -> &SenderStats {
+        &self.stats
+    }
+
+    fn usable_window(&self) -> u64 {
+        (self.cwnd as u64 + self.inflation).min(self.window)
+    }
+
+    fn on_new_ack(&mut self, now: Instant, ack: u64) {
+        self.inflation = 0;
+        self.in_recovery = false;
+        self.dupacks = 0;
+        self.retransmit_now = false;
+        self.snd_una = ack;
+        self.snd_nxt = self.snd_nxt.max(ack);
+        self.last_acked = Some(now);
+        if let Some((seq, sent)) = self.timed
+            && ack > seq
+        {
+            self.rto.sample(sent, now);
+            self.timed = None;
+        }
+        // RFC 6298 5.2 and 5.3.
+        self.timer = (self.snd_una < self.snd_max).then(|| now + self.rto.rto());
+        if self.cwnd < self.ssthresh as f64 {
+            self.cwnd += 1.0;
+        } else {
+            self.cwnd += 1.0 / self.cwnd;
+        }
+    }
+
+    fn on_dupack_threshold(&mut self, now: Instant) {
+        if self.snd_una <= self.recover && self.recover > 0 {
+            return;
+        }
+        self.stats.fast_retransmits += 1;
+        self.recover = self.snd_max;
+        self.in_recovery = true;
+        self.cwnd = self.cut();
+        self.inflation = u64::from(self.dupack_threshold);
+        self.timed = None;
+        self.timer = Some(now + self.rto.rto());
+        self.retransmit_now = true;
+    }
+
+    /// Sets `ssthresh` to half the window in use and returns that half, fraction included.
+    fn cut(&mut self) -> f64 {
+        self.stats.window_cuts += 1;
+        let half = (self.cwnd + self.inflation as f64).min(self.window as f64) / 2.0;
+        self.ssthresh = (half as u64).max(2);
+        half
+    }
+
+    fn transmit(&mut self, now: Instant, seq: u64) -> Segment {
+        let retransmission = seq < self.snd_max;
+        self.stats.segments_sent += 1;
+        if retransmission {
+            self.stats.retransmissions += 1;
+        } else {
+            if self.snd_una == self.snd_max {
+                self.timer = None; // nothing was outstanding: the timer starts with this segment
+            }
+            self.snd_max = seq + 1;
+            self.timed.get_or_insert((seq, now));
+            self.first_sent.get_or_insert(now);
+        }
+        if self.timer.is_none() {
+            self.timer = Some(now + self.rto.rto());
+        }
+        Segment {
+            seq,
+            len: self.transfer.segment_len(seq),
+            retransmission,
+        }
+    }
+}
+
+#[cfg(test)]
+mod tests;
