@@ -1,0 +1,219 @@
+//! Which service a packet gets (Xylomenos 1999, sections 6.2 and 8.2; the specification, sections
+//! 9.2, 10.1 and 10.2).
+//!
+//! Rules are tried in the order of the file; the first that matches decides, and what no rule
+//! matches gets the default service, the raw link. A rule that asks for the code point alone is
+//! compiled into a table with one entry for each of the 64 values of the DS field. The table is
+//! indexed by the field itself, so there is no collision that could put unrecognised traffic into
+//! a recovering service, and a file of such rules costs one look-up per packet.
+//!
+//! A rule whose service is not (or no longer) there is inert: the rules behind it decide.
+
+mod fields;
+
+use serde::{Deserialize, Serialize};
+
+pub use fields::{Dscp, FieldError, Ports, Prefix, Protocol};
+
+use crate::flow::FlowKey;
+
+/// `[[...classes]]`: packets that match go to the service of this name.
+#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(deny_unknown_fields)]
+pub struct ClassConfig {
+    /// What a packet must look like.
+    pub r#match: MatchConfig,
+    /// Name of a service of the same link.
+    pub service: String,
+}
+
+/// Conditions that must all hold. At least one is given.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(try_from = "Conditions", into = "Conditions")]
+pub struct MatchConfig {
+    /// DS code point.
+    pub dscp: Option<Dscp>,
+    /// Protocol behind IP.
+    pub protocol: Option<Protocol>,
+    /// Source address.
+    pub src: Option<Prefix>,
+    /// Destination address.
+    pub dst: Option<Prefix>,
+    /// Source port.
+    pub src_port: Option<Ports>,
+    /// Destination port.
+    pub dst_port: Option<Ports>,
+    /// Source or destination port.
+    pub port: Option<Ports>,
+}
+
+/// [`MatchConfig`] as it stands in a file, before it is known that it asks for something.
+#[derive(Serialize, Deserialize)]
+#[serde(rename = "match", rename_all = "kebab-case", deny_unknown_fields)]
+struct Conditions {
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    dscp: Option<Dscp>,
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    protocol: Option<Protocol>,
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    src: Option<Prefix>,
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    dst: Option<Prefix>,
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    src_port: Option<Ports>,
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    dst_port: Option<Ports>,
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    port: Option<Ports>,
+}
+
+/// A rule without conditions.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, thiserror::Error)]
+#[error(
+    "a match needs at least one of dscp, protocol, src, dst, src-port, dst-port, port; packets \
+     that match no rule get the default service without a rule"
+)]
+pub struct EmptyMatch;
+
+impl TryFrom<Conditions> for MatchConfig {
+    type Error = EmptyMatch;
+    fn try_from(c: Conditions) -> Result<Self, EmptyMatch> {
+        let config = Self {
+            dscp: c.dscp,
+            protocol: c.protocol,
+            src: c.src,
+            dst: c.dst,
+            src_port: c.src_port,
+            dst_port: c.dst_port,
+            port: c.port,
+        };
+        if config == Self::default() {
+            return Err(EmptyMatch);
+        }
+        Ok(config)
+    }
+}
+
+impl From<MatchConfig> for Conditions {
+    fn from(c: MatchConfig) -> Self {
+        Self {
+            dscp: c.dscp,
+            protocol: c.protocol,
+            src: c.src,
+            dst: c.dst,
+            src_port: c.src_port,
+            dst_port: c.dst_port,
+            port: c.port,
+        }
+    }
+}
+
+impl MatchConfig {
+    /// Whether every condition holds. Without conditions: always.
+    pub fn matches(&self, flow: &FlowKey) -> bool {
+        self.dscp.is_none_or(|dscp| dscp.value() == flow.dscp)
+            && self.protocol.is_none_or(|p| p.0 == flow.protocol)
+            && self.src.is_none_or(|prefix| prefix.contains(flow.src))
+            && self.dst.is_none_or(|prefix| prefix.contains(flow.dst))
+            && self.src_port.is_none_or(|p| p.contains(flow.src_port))
+            && self.dst_port.is_none_or(|p| p.contains(flow.dst_port))
+            && self
+                .port
+                .is_none_or(|p| p.contains(flow.src_port) || p.contains(flow.dst_port))
+    }
+
+    /// The code point, if nothing else is asked for.
+    fn dscp_alone(&self) -> Option<Dscp> {
+        let dscp = self.dscp;
+        let alone = Self {
+            dscp,
+            ..Self::default()
+        };
+        dscp.filter(|_| *self == alone)
+    }
+}
+
+/// The rules of a port, compiled.
+#[derive(Clone, Debug)]
+pub struct Classifier {
+    /// Rules whose service exists, in the order of the file.
+    rules: Vec<Rule>,
+    /// For each code point the first rule that asks for it alone.
+    table: [Option<Entry>; 64],
+    /// Indices of the rules that are not in the table, ascending.
+    others: Vec<usize>,
+    default: u8,
+}
+
+#[derive(Clone, Copy, Debug)]
+struct Rule {
+    conditions: MatchConfig,
+    service: u8,
+}
+
+#[derive(Clone, Copy, Debug)]
+struct Entry {
+    /// Index of the rule: rules before it go first.
+    rule: usize,
+    service: u8,
+}
+
+impl Classifier {
+    /// Compiles the rules. `lookup` gives the number of the service with a name, `default` is the
+    /// number of the service for everything else.
+    pub fn new(classes: &[ClassConfig], lookup: impl Fn(&str) -> Option<u8>, default: u8) -> Self {
+        let rules = classes.iter().filter_map(|class| {
+            Some(Rule {
+                conditions: class.r#match,
+                service: lookup(&class.service)?,
+            })
+        });
+        let mut classifier = Self {
+            rules: rules.collect(),
+            table: [None; 64],
+            others: Vec::new(),
+            default,
+        };
+        classifier.compile();
+        classifier
+    }
+
+    /// The service for packets of this flow.
+    pub fn classify(&self, flow: &FlowKey) -> u8 {
+        // A code point outside the table is none: the driver masks the DS byte.
+        let entry = self.table.get(usize::from(flow.dscp)).copied().flatten();
+        let end = entry.map_or(usize::MAX, |entry| entry.rule);
+        self.others
+            .iter()
+            .take_while(|index| **index < end)
+            .map(|index| &self.rules[*index])
+            .find(|rule| rule.conditions.matches(flow))
+            .map(|rule| rule.service)
+            .or(entry.map(|entry| entry.service))
+            .unwrap_or(self.default)
+    }
+
+    /// Makes all rules of a service inert, as before it is removed from the port.
+    pub fn remove_service(&mut self, service: u8) {
+        self.rules.retain(|rule| rule.service != service);
+        self.compile();
+    }
+
+    fn compile(&mut self) {
+        self.table = [None; 64];
+        self.others.clear();
+        for (index, rule) in self.rules.iter().enumerate() {
+            let Some(dscp) = rule.conditions.dscp_alone() else {
+                self.others.push(index);
+                continue;
+            };
+            self.table[usize::from(dscp.value())].get_or_insert(Entry {
+                rule: index,
+                service: rule.service,
+            });
+        }
+    }
+}
+
+#[cfg(test)]
+mod tests;

@@ -1,0 +1,426 @@
+//! What a rule can ask of a packet: code points, protocols, prefixes and ports, as files write them.
+
+use std::fmt;
+use std::marker::PhantomData;
+use std::net::IpAddr;
+use std::str::FromStr;
+
+use serde::de::{self, Visitor};
+use serde::{Deserialize, Deserializer, Serialize, Serializer};
+
+use crate::flow;
+
+/// Why a field of a rule was refused.
+#[derive(Clone, Debug, PartialEq, Eq, thiserror::Error)]
+#[non_exhaustive]
+pub enum FieldError {
+    /// Not a code point.
+    #[error("\"{text}\" is not a DS code point; write 0 to 63 or a name: {}", names(&DSCP_NAMES))]
+    Dscp {
+        /// What was written.
+        text: String,
+    },
+    /// Not a protocol.
+    #[error(
+        "\"{text}\" is not a known protocol; write its number, 0 to 255, or a name: {}",
+        names(&PROTOCOL_NAMES)
+    )]
+    Protocol {
+        /// What was written.
+        text: String,
+    },
+    /// Not a prefix.
+    #[error("\"{text}\" is not {}", Prefix::EXPECTED)]
+    Prefix {
+        /// What was written.
+        text: String,
+    },
+    /// A prefix that is also an address within it.
+    #[error("\"{text}\" has bits set behind the prefix; write \"{prefix}\" or the address alone")]
+    HostBits {
+        /// What was written.
+        text: String,
+        /// The network that the address lies in.
+        prefix: Prefix,
+    },
+    /// Not a port or range.
+    #[error("\"{text}\" is not {}", Ports::EXPECTED)]
+    Ports {
+        /// What was written.
+        text: String,
+    },
+}
+
+fn names(table: &[(&str, u8)]) -> String {
+    table.iter().map(|n| n.0).collect::<Vec<_>>().join(", ")
+}
+
+/// A DS code point, 0 to 63. In files a name such as `"EF"`, or the number.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Hash)]
+pub struct Dscp(u8);
+
+/// The IANA registry; BE is the usual name of DF and CS0.
+const DSCP_NAMES: [(&str, u8); 26] = [
+    ("BE", 0),
+    ("DF", 0),
+    ("LE", 1),
+    ("CS0", 0),
+    ("CS1", 8),
+    ("CS2", 16),
+    ("CS3", 24),
+    ("CS4", 32),
+    ("CS5", 40),
+    ("CS6", 48),
+    ("CS7", 56),
+    ("AF11", 10),
+    ("AF12", 12),
+    ("AF13", 14),
+    ("AF21", 18),
+    ("AF22", 20),
+    ("AF23", 22),
+    ("AF31", 26),
+    ("AF32", 28),
+    ("AF33", 30),
+    ("AF41", 34),
+    ("AF42", 36),
+    ("AF43", 38),
+    ("EF", 46),
+    ("VA", 44),
+    ("NQB", 45),
+];
+
+impl Dscp {
+    /// `n`; none above 63.
+    pub const fn new(n: u8) -> Option<Self> {
+        if n < 64 { Some(Self(n)) } else { None }
+    }
+
+    /// 0 to 63.
+    pub const fn value(self) -> u8 {
+        self.0
+    }
+}
+
+impl FromStr for Dscp {
+    type Err = FieldError;
+    fn from_str(text: &str) -> Result<Self, FieldError> {
+        named(&DSCP_NAMES, text)
+            .or_else(|| text.parse().ok())
+            .and_then(Self::new)
+            .ok_or_else(|| FieldError::Dscp {
+                text: text.to_owned(),
+            })
+    }
+}
+
+impl fmt::Display for Dscp {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        write_named(f, &DSCP_NAMES, self.0)
+    }
+}
+
+/// The number of what the IP packet carries. In files a name such as `"tcp"`, or the number.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Hash)]
+pub struct Protocol(pub u8);
+
+const PROTOCOL_NAMES: [(&str, u8); 10] = [
+    ("tcp", flow::TCP),
+    ("udp", flow::UDP),
+    ("icmp", flow::ICMP),
+    ("icmpv6", flow::ICMPV6),
+    ("sctp", 132),
+    ("dccp", 33),
+    ("udplite", 136),
+    ("gre", 47),
+    ("esp", 50),
+    ("ah", 51),
+];
+
+impl FromStr for Protocol {
+    type Err = FieldError;
+    fn from_str(text: &str) -> Result<Self, FieldError> {
+        named(&PROTOCOL_NAMES, text)
+            .or_else(|| text.parse().ok())
+            .map(Self)
+            .ok_or_else(|| FieldError::Protocol {
+                text: text.to_owned(),
+            })
+    }
+}
+
+impl fmt::Display for Protocol {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        write_named(f, &PROTOCOL_NAMES, self.0)
+    }
+}
+
+fn named(table: &[(&str, u8)], text: &str) -> Option<u8> {
+    let found = table.iter().find(|n| n.0.eq_ignore_ascii_case(text));
+    found.map(|n| n.1)
+}
+
+fn write_named(f: &mut fmt::Formatter<'_>, table: &[(&str, u8)], number: u8) -> fmt::Result {
+    match table.iter().find(|n| n.1 == number) {
+        Some((name, _)) => f.write_str(name),
+        None => write!(f, "{number}"),
+    }
+}
+
+/// The addresses that share their first bits. In files `"192.168.40.0/24"`, `"fd07::/64"`, or an
+/// address alone.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
+pub struct Prefix {
+    address: IpAddr,
+    /// 0 to 32, or 0 to 128.
+    len: u8,
+}
+
+impl Prefix {
+    const EXPECTED: &str = "a prefix such as \"192.168.40.0/24\" or \"fd07::/64\", or an address";
+
+    /// Whether `address` lies within; never if it is of the other family.
+    pub fn contains(self, address: IpAddr) -> bool {
+        match (self.address, address) {
+            (IpAddr::V4(_), IpAddr::V4(_)) | (IpAddr::V6(_), IpAddr::V6(_)) => {
+                network(address, self.len) == self.address
+            }
+            _ => false,
+        }
+    }
+}
+
+/// The address with everything behind its first `len` bits cleared.
+fn network(address: IpAddr, len: u8) -> IpAddr {
+    let len = u32::from(len);
+    match address {
+        IpAddr::V4(a) => {
+            let mask = u32::MAX.checked_shl(32u32.saturating_sub(len));
+            IpAddr::V4((a.to_bits() & mask.unwrap_or(0)).into())
+        }
+        IpAddr::V6(a) => {
+            let mask = u128::MAX.checked_shl(128u32.saturating_sub(len));
+            IpAddr::V6((a.to_bits() & mask.unwrap_or(0)).into())
+        }
+    }
+}
+
+impl FromStr for Prefix {
+    type Err = FieldError;
+    fn from_str(text: &str) -> Result<Self, FieldError> {
+        let bad = || FieldError::Prefix {
+            text: text.to_owned(),
+        };
+        let (address, len) = match text.split_once('/') {
+            Some((address, len)) => (address, Some(len.parse::<u8>().map_err(|_| bad())?)),
+            None => (text, None),
+        };
+        let address: IpAddr = address.parse().map_err(|_| bad())?;
+        let longest = if address.is_ipv4() { 32 } else { 128 };
+        let len = len.unwrap_or(longest);
+        if len > longest {
+            return Err(bad());
+        }
+        let network = network(address, len);
+        let prefix = Self {
+            address: network,
+            len,
+        };
+        if network != address {
+            return Err(FieldError::HostBits {
+                text: text.to_owned(),
+                prefix,
+            });
+        }
+        Ok(prefix)
+    }
+}
+
+impl fmt::Display for Prefix {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        write!(f, "{}/{}", self.address, self.len)
+    }
+}
+
+/// A port or a range of ports. In files `443`, `"443"` or `"8000-8999"`.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
+pub struct Ports {
+    /// 1 or more: port 0 stands for "none" in a flow.
+    first: u16,
+    last: u16,
+}
+
+impl Ports {
+    const EXPECTED: &str = "a port, 1 to 65535, or a range such as \"8000-8999\"";
+
+    /// Whether `port` is one of them.
+    pub const fn contains(self, port: u16) -> bool {
+        self.first <= port && port <= self.last
+    }
+}
+
+impl FromStr for Ports {
+    type Err = FieldError;
+    fn from_str(text: &str) -> Result<Self, FieldError> {
+        let (first, last) = text.split_once('-').unwrap_or((text, text));
+        match (first.trim().parse(), last.trim().parse()) {
+            (Ok(first), Ok(last)) if 0 < first && first <= last => Ok(Self { first, last }),
+            _ => Err(FieldError::Ports {
+                text: text.to_owned(),
+            }),
+        }
+    }
+}
+
+impl fmt::Display for Ports {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        write!(f, "{}", self.first)?;
+        if self.last != self.first {
+            write!(f, "-{}", self.last)?;
+        }
+        Ok(())
+    }
+}
+
+/// Reads a field from its text, or from a bare number, which stands for itself.
+struct TextOrNumber<T>(&'static str, PhantomData<T>);
+
+impl<T: FromStr<Err = FieldError>> Visitor<'_> for TextOrNumber<T> {
+    type Value = T;
+
+    fn expecting(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.write_str(self.0)
+    }
+
+    fn visit_str<E: de::Error>(self, text: &str) -> Result<T, E> {
+        text.parse().map_err(E::custom)
+    }
+
+    fn visit_i64<E: de::Error>(self, number: i64) -> Result<T, E> {
+        self.visit_str(&number.to_string())
+    }
+
+    fn visit_u64<E: de::Error>(self, number: u64) -> Result<T, E> {
+        self.visit_str(&number.to_string())
+    }
+}
+
+macro_rules! field_serde {
+    ($type:ty, $expected:expr) => {
+        impl<'de> Deserialize<'de> for $type {
+            fn deserialize<D: Deserializer<'de>>(d: D) -> Result<Self, D::Error> {
+                d.deserialize_any(TextOrNumber($expected, PhantomData))
+            }
+        }
+
+        impl Serialize for $type {
+            fn serialize<S: Serializer>(&self, s: S) -> Result<S::Ok, S::Error> {
+                s.collect_str(self)
+            }
+        }
+    };
+}
+
+field_serde!(Dscp, "a DS code point such as \"EF\" or 46");
+field_serde!(Protocol, "a protocol such as \"udp\" or 17");
+field_serde!(Prefix, Prefix::EXPECTED);
+field_serde!(Ports, Ports::EXPECTED);
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn code_points_have_names_and_numbers() {
+        for (text, n) in [
+            ("EF", 46),
+            ("ef", 46),
+            ("AF41", 34),
+            ("CS1", 8),
+            ("BE", 0),
+            ("63", 63),
+        ] {
+            assert_eq!(text.parse::<Dscp>().unwrap().value(), n, "{text}");
+        }
+        // AFxy is 8x + 2y, CSx is 8x (RFC 2597, RFC 2474).
+        for (name, n) in DSCP_NAMES {
+            let digits: Vec<u8> = name
+                .bytes()
+                .filter(u8::is_ascii_digit)
+                .map(|d| d - b'0')
+                .collect();
+            match (name.get(..2), digits.as_slice()) {
+                (Some("AF"), [x, y]) => assert_eq!(n, 8 * x + 2 * y),
+                (Some("CS"), [x]) => assert_eq!(n, 8 * x),
+                _ => {}
+            }
+        }
+        for n in 0..64 {
+            let dscp = Dscp::new(n).unwrap();
+            assert_eq!(dscp.to_string().parse(), Ok(dscp));
+        }
+        let error = "AF44".parse::<Dscp>().unwrap_err().to_string();
+        assert!(
+            error.contains("0 to 63") && error.contains("AF43"),
+            "{error}"
+        );
+        assert!("64".parse::<Dscp>().is_err());
+    }
+
+    #[test]
+    fn protocols_have_names_and_numbers() {
+        for n in 0..=255 {
+            assert_eq!(Protocol(n).to_string().parse(), Ok(Protocol(n)));
+        }
+        assert_eq!("TCP".parse(), Ok(Protocol(6)));
+        assert!("256".parse::<Protocol>().is_err() && "http".parse::<Protocol>().is_err());
+    }
+
+    #[test]
+    fn prefixes_match_their_addresses() {
+        for (prefix, address, inside) in [
+            ("10.7.0.0/24", "10.7.0.255", true),
+            ("10.7.0.0/24", "10.7.1.0", false),
+            ("0.0.0.0/0", "255.1.2.3", true),
+            ("0.0.0.0/0", "::1", false),
+            ("::/0", "10.7.0.1", false),
+            ("10.7.0.1", "10.7.0.1", true),
+            ("10.7.0.1", "10.7.0.2", false),
+            ("fd07::/64", "fd07::ffff:1", true),
+            ("fd07::/64", "fd07:0:0:1::", false),
+            ("fd07::1", "fd07::1", true),
+        ] {
+            let found: Prefix = prefix.parse().unwrap();
+            assert_eq!(
+                found.contains(address.parse().unwrap()),
+                inside,
+                "{prefix} {address}"
+            );
+        }
+        for text in [
+            "10.7.0.0/33",
+            "10.7.0/24",
+            "fd07::/129",
+            "10.7.0.0/",
+            "",
+            "/8",
+            "10.7.0.0/-1",
+        ] {
+            assert!(text.parse::<Prefix>().is_err(), "{text}");
+        }
+        let error = "10.7.0.1/24".parse::<Prefix>().unwrap_err().to_string();
+        assert!(error.contains("write \"10.7.0.0/24\""), "{error}");
+    }
+
+    #[test]
+    fn ports_are_single_or_ranges() {
+        let range: Ports = "8000-8999".parse().unwrap();
+        assert!(range.contains(8000) && range.contains(8999));
+        assert!(!range.contains(7999) && !range.contains(9000));
+        assert_eq!(range.to_string(), "8000-8999");
+        assert_eq!("443".parse::<Ports>().unwrap().to_string(), "443");
+        for text in ["0", "0-3", "65536", "5-4", "5-", "-5", "", "http", "1-2-3"] {
+            let error = text.parse::<Ports>().unwrap_err().to_string();
+            assert!(error.contains("8000-8999"), "{text}: {error}");
+        }
+    }
+}

@@ -1,0 +1,238 @@
+use std::net::{IpAddr, Ipv4Addr};
+
+use proptest::prelude::*;
+
+use super::*;
+use crate::flow::{TCP, UDP};
+
+#[derive(Debug, PartialEq, Serialize, Deserialize)]
+struct File {
+    classes: Vec<ClassConfig>,
+}
+
+fn classes(text: &str) -> Vec<ClassConfig> {
+    toml::from_str::<File>(text).unwrap().classes
+}
+
+fn number(name: &str) -> Option<u8> {
+    ["raw", "file", "pages", "voice"]
+        .iter()
+        .position(|n| *n == name)
+        .map(|n| n as u8)
+}
+
+fn flow(dscp: u8, protocol: u8, src: &str, dst: &str, ports: (u16, u16)) -> FlowKey {
+    FlowKey {
+        dscp,
+        protocol,
+        src: src.parse().unwrap(),
+        dst: dst.parse().unwrap(),
+        src_port: ports.0,
+        dst_port: ports.1,
+    }
+}
+
+const RULES: &str = r#"
+    [[classes]]
+    match = { dscp = "EF" }
+    service = "voice"
+    [[classes]]
+    match = { protocol = "udp", port = "5004-5005" }
+    service = "voice"
+    [[classes]]
+    match = { protocol = "tcp", dst-port = 443, dst = "192.168.40.0/24" }
+    service = "pages"
+    [[classes]]
+    match = { dscp = 8 }
+    service = "raw"
+    [[classes]]
+    match = { src = "fd07::/64", src-port = "80" }
+    service = "pages"
+    [[classes]]
+    match = { protocol = "tcp" }
+    service = "file"
+"#;
+
+#[test]
+fn the_first_rule_that_matches_decides() {
+    let classifier = Classifier::new(&classes(RULES), number, 0);
+    let (raw, file, pages, voice) = (0, 1, 2, 3);
+    for (dscp, protocol, src, dst, ports, service) in [
+        (46, UDP, "10.0.0.1", "10.0.0.2", (9, 9), voice),
+        (46, TCP, "10.0.0.1", "192.168.40.7", (9, 443), voice),
+        (0, UDP, "10.0.0.1", "10.0.0.2", (5004, 9), voice),
+        (0, UDP, "10.0.0.1", "10.0.0.2", (9, 5005), voice),
+        (0, UDP, "10.0.0.1", "10.0.0.2", (9, 5006), raw),
+        (0, TCP, "10.0.0.1", "10.0.0.2", (9, 5005), file),
+        (0, TCP, "10.0.0.1", "192.168.40.7", (9, 443), pages),
+        (8, TCP, "10.0.0.1", "192.168.40.7", (9, 443), pages),
+        (0, TCP, "10.0.0.1", "192.168.41.7", (9, 443), file),
+        (8, TCP, "10.0.0.1", "192.168.41.7", (9, 443), raw),
+        (0, TCP, "fd07::9", "::1", (80, 9), pages),
+        (0, UDP, "fd07::9", "::1", (80, 9), pages),
+        (0, UDP, "fd07::9", "::1", (9, 80), raw),
+        (0, 1, "10.0.0.1", "10.0.0.2", (0, 0), raw),
+        (255, TCP, "10.0.0.1", "10.0.0.2", (9, 9), file),
+    ] {
+        let flow = flow(dscp, protocol, src, dst, ports);
+        assert_eq!(classifier.classify(&flow), service, "{flow:?}");
+    }
+}
+
+#[test]
+fn a_removed_service_leaves_its_packets_to_the_next_rule() {
+    let mut classifier = Classifier::new(&classes(RULES), number, 0);
+    let call = flow(46, TCP, "10.0.0.1", "10.0.0.2", (9, 9));
+    assert_eq!(classifier.classify(&call), 3);
+    classifier.remove_service(3);
+    assert_eq!(classifier.classify(&call), 1);
+    classifier.remove_service(1);
+    assert_eq!(classifier.classify(&call), 0);
+    // The same as if the service had never been there.
+    let without = Classifier::new(&classes(RULES), |name| number(name).filter(|n| *n != 3), 0);
+    assert_eq!(without.classify(&call), 1);
+}
+
+#[test]
+fn a_table_entry_stands_in_for_its_first_rule_only() {
+    let text = r#"
+        [[classes]]
+        match = { dscp = "AF41" }
+        service = "voice"
+        [[classes]]
+        match = { dscp = "AF41" }
+        service = "file"
+    "#;
+    let mut classifier = Classifier::new(&classes(text), number, 0);
+    let video = flow(34, UDP, "10.0.0.1", "10.0.0.2", (9, 9));
+    assert_eq!(classifier.classify(&video), 3);
+    classifier.remove_service(3);
+    assert_eq!(classifier.classify(&video), 1);
+}
+
+#[test]
+fn a_file_is_written_back_as_it_was_read() {
+    let file = File {
+        classes: classes(RULES),
+    };
+    let text = toml::to_string(&file).unwrap();
+    assert!(
+        text.contains("src-port") && text.contains("\"CS1\""),
+        "{text}"
+    );
+    assert_eq!(toml::from_str::<File>(&text).unwrap(), file);
+}
+
+#[test]
+fn refusals_name_the_line_and_what_would_be_right() {
+    for (conditions, expected) in [
+        ("{}", "at least one of dscp"),
+        ("{ dscp = \"AF51\" }", "0 to 63 or a name"),
+        ("{ dscp = 64 }", "0 to 63"),
+        ("{ dscp = -1 }", "0 to 63"),
+        ("{ dscp = true }", "\"EF\" or 46"),
+        ("{ protocol = \"http\" }", "tcp, udp"),
+        ("{ src = \"10.0.0.1/8\" }", "10.0.0.0/8"),
+        ("{ port = 0 }", "1 to 65535"),
+        ("{ port = \"9-8\" }", "8000-8999"),
+        ("{ src_port = 80 }", "src-port"),
+    ] {
+        let text = format!("[[classes]]\nservice = \"a\"\nmatch = {conditions}\n");
+        let error = toml::from_str::<File>(&text).unwrap_err().to_string();
+        assert!(error.contains("line 3"), "{conditions}: {error}");
+        assert!(error.contains(expected), "{conditions}: {error}");
+    }
+}
+
+fn any_match() -> impl Strategy<Value = MatchConfig> {
+    let prefix = prop::sample::select(vec![
+        "10.0.0.0/8",
+        "10.0.0.0/31",
+        "10.0.0.1",
+        "fd07::/64",
+        "::/0",
+    ]);
+    let ports = prop::sample::select(vec!["1", "2", "1-2", "2-3"]);
+    fn maybe<T: std::fmt::Debug + std::str::FromStr<Err: std::fmt::Debug>>(
+        text: impl Strategy<Value = &'static str>,
+    ) -> impl Strategy<Value = Option<T>> {
+        prop::option::weighted(0.3, text.prop_map(|t| t.parse().unwrap()))
+    }
+    (
+        prop::option::of((0u8..4).prop_map(|n| Dscp::new(n).unwrap())),
+        maybe(prop::sample::select(vec!["tcp", "udp"])),
+        maybe(prefix.clone()),
+        maybe(prefix),
+        maybe(ports.clone()),
+        maybe(ports.clone()),
+        maybe(ports),
+    )
+        .prop_map(
+            |(dscp, protocol, src, dst, src_port, dst_port, port)| MatchConfig {
+                dscp,
+                protocol,
+                src,
+                dst,
+                src_port,
+                dst_port,
+                port,
+            },
+        )
+        .prop_filter("asks for something", |m| *m != MatchConfig::default())
+}
+
+fn any_address() -> impl Strategy<Value = IpAddr> {
+    prop_oneof![
+        (0u8..3).prop_map(|n| IpAddr::from(Ipv4Addr::new(10, 0, 0, n))),
+        Just("fd07::1".parse().unwrap()),
+        Just("fe80::1".parse().unwrap()),
+    ]
+}
+
+fn any_flow() -> impl Strategy<Value = FlowKey> {
+    let protocol = prop::sample::select(vec![TCP, UDP, 1]);
+    (
+        0u8..5,
+        protocol,
+        any_address(),
+        any_address(),
+        0u16..4,
+        0u16..4,
+    )
+        .prop_map(|(dscp, protocol, src, dst, src_port, dst_port)| FlowKey {
+            dscp,
+            protocol,
+            src,
+            dst,
+            src_port,
+            dst_port,
+        })
+}
+
+proptest! {
+    /// The table and the removal of services change nothing but the speed: the reference walks the
+    /// list of rules.
+    #[test]
+    fn classifies_like_the_plain_list(
+        rules in prop::collection::vec((any_match(), 0u8..6), 0..20),
+        removed in prop::collection::vec(0u8..6, 0..3),
+        flows in prop::collection::vec(any_flow(), 1..40),
+    ) {
+        let classes: Vec<_> = rules
+            .iter()
+            .map(|(r#match, service)| ClassConfig { r#match: *r#match, service: service.to_string() })
+            .collect();
+        // Service 5 does not exist.
+        let lookup = |name: &str| name.parse().ok().filter(|n| *n < 5);
+        let mut classifier = Classifier::new(&classes, lookup, 9);
+        removed.iter().for_each(|service| classifier.remove_service(*service));
+        for flow in flows {
+            let naive = rules
+                .iter()
+                .filter(|(_, service)| *service < 5 && !removed.contains(service))
+                .find(|(m, _)| m.matches(&flow))
+                .map_or(9, |(_, service)| *service);
+            prop_assert_eq!(classifier.classify(&flow), naive);
+        }
+    }
+}

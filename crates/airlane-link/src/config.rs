@@ -1,0 +1,474 @@
+//! What people write about services, classes and schedulers; shared by scenario and daemon files.
+//!
+//! Fields that may be left out are options here; [`ServiceConfig::resolve`] fills each with the
+//! default of the header profile, and `airlane explain` prints the result.
+
+use std::num::NonZeroU32;
+
+use airlane_base::{Duration, QueueLimit, Rate};
+use serde::{Deserialize, Serialize};
+
+use crate::classify::ClassConfig;
+use crate::queue::QueueConfig;
+use crate::wire::HeaderProfile;
+
+/// One service on a link.
+#[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
+#[serde(deny_unknown_fields, rename_all = "kebab-case")]
+pub struct ServiceConfig {
+    /// Service number, 0 to 15; 0 is where unrecognised traffic goes.
+    pub number: u8,
+    /// The name that classes and reports use.
+    pub name: String,
+    /// Share of the link, relative to the other services.
+    pub rate: f64,
+    /// How losses are repaired.
+    pub scheme: SchemeConfig,
+    /// Where packets wait that the service cannot take yet.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub queue: Option<QueueConfig>,
+}
+
+/// The link layer schemes.
+#[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
+#[serde(tag = "kind", rename_all = "kebab-case")]
+pub enum SchemeConfig {
+    /// No recovery (Xylomenos 1999, section 3.3: the raw link).
+    Default(DefaultConfig),
+    /// Selective repeat with several NAKs per frame.
+    SrM2(SrConfig),
+    /// Limited retransmission, delivery in order.
+    Rlp(RlpConfig),
+    /// Limited retransmission, delivery as received.
+    RlpOos(RlpConfig),
+}
+
+impl SchemeConfig {
+    /// The name that stands in files.
+    pub const fn kind(&self) -> &'static str {
+        match self {
+            Self::Default(_) => "default",
+            Self::SrM2(_) => "sr-m2",
+            Self::Rlp(_) => "rlp",
+            Self::RlpOos(_) => "rlp-oos",
+        }
+    }
+}
+
+/// Nothing to choose.
+#[derive(Clone, Debug, Default, PartialEq, Serialize, Deserialize)]
+#[serde(deny_unknown_fields)]
+pub struct DefaultConfig {}
+
+/// Options of the selective repeat schemes.
+#[derive(Clone, Debug, Default, PartialEq, Serialize, Deserialize)]
+#[serde(deny_unknown_fields, rename_all = "kebab-case")]
+pub struct SrConfig {
+    /// Frames that may be unacknowledged. Default 127 (study), 4096 (live).
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub window: Option<u32>,
+    /// Timer values. Default `tight` (study), `measured` (live).
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub timers: Option<TimersConfig>,
+    /// By how much sharing stretches fixed timers.
+    #[serde(default)]
+    pub multiplier: Multiplier,
+    /// Where timers start.
+    #[serde(default)]
+    pub timer_origin: TimerOrigin,
+    /// What a timeout may resend.
+    #[serde(default)]
+    pub timeout_resends: TimeoutResends,
+}
+
+/// Options of RLP and RLP/OOS.
+#[derive(Clone, Debug, Default, PartialEq, Serialize, Deserialize)]
+#[serde(deny_unknown_fields, rename_all = "kebab-case")]
+pub struct RlpConfig {
+    /// How often the receiver asks for a frame before it gives up: N. Default 3.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub retries: Option<u32>,
+    /// Frames kept for retransmission. Default 127 (study), 1024 (live).
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub window: Option<u32>,
+    /// Timer values. Default `relaxed` (study), `measured` (live).
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub timers: Option<TimersConfig>,
+    /// By how much sharing stretches fixed timers.
+    #[serde(default)]
+    pub multiplier: Multiplier,
+    /// Where timers start.
+    #[serde(default)]
+    pub timer_origin: TimerOrigin,
+    /// How many keepalives follow the last frame. Default unlimited (study), 8 (live).
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub keepalives: Option<Keepalives>,
+}
+
+/// How many keepalives follow the last new frame (XYL-S-14).
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(untagged)]
+pub enum Keepalives {
+    /// This many.
+    Limit(u32),
+    /// `"unlimited"`.
+    Word(UnlimitedWord),
+}
+
+/// The word `"unlimited"`.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(rename_all = "kebab-case")]
+pub enum UnlimitedWord {
+    /// No limit.
+    Unlimited,
+}
+
+impl Keepalives {
+    /// The limit; none if there is no limit.
+    pub const fn limit(self) -> Option<u32> {
+        match self {
+            Self::Limit(n) => Some(n),
+            Self::Word(UnlimitedWord::Unlimited) => None,
+        }
+    }
+}
+
+/// Timer values (section 7.11 of the specification).
+#[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
+#[serde(untagged)]
+pub enum TimersConfig {
+    /// A named profile.
+    Profile(TimerProfile),
+    /// Values by hand.
+    Fixed(FixedTimers),
+}
+
+/// The named timer profiles.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(rename_all = "kebab-case")]
+pub enum TimerProfile {
+    /// 1.5 busy round trips of the link.
+    Tight,
+    /// A fraction of the time that a full window takes.
+    Relaxed,
+    /// From measured round trips (RFC 6298), starting at `tight`.
+    Measured,
+}
+
+/// Timer values by hand.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(deny_unknown_fields, rename_all = "kebab-case")]
+pub struct FixedTimers {
+    /// Delayed acknowledgment.
+    pub ack: Duration,
+    /// Before a NAK is repeated.
+    pub nak: Duration,
+    /// Between keepalives.
+    pub keepalive: Duration,
+    /// Before an unacknowledged frame is sent again.
+    pub rto: Duration,
+}
+
+/// By how much sharing stretches fixed timers (Xylomenos 1999, section 6.2.2).
+#[derive(Clone, Copy, Debug, PartialEq, Serialize, Deserialize)]
+#[serde(untagged)]
+pub enum Multiplier {
+    /// `"services"` or `"share"`.
+    Heuristic(MultiplierHeuristic),
+    /// A number.
+    Factor(f64),
+}
+
+impl Default for Multiplier {
+    fn default() -> Self {
+        Self::Heuristic(MultiplierHeuristic::Services)
+    }
+}
+
+/// The two timer heuristics.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(rename_all = "kebab-case")]
+pub enum MultiplierHeuristic {
+    /// H1: the number of services.
+    Services,
+    /// H2: the inverse of the service's share of all rates.
+    Share,
+}
+
+/// Where timers start.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(rename_all = "kebab-case")]
+pub enum TimerOrigin {
+    /// When the frame has left: a frame that still waits cannot time out.
+    #[default]
+    Departure,
+    /// When the frame is handed to the scheduler, as in the dissertation.
+    HandOver,
+}
+
+/// What a timeout may resend in selective repeat (section 7.11, "SR under a hole").
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(rename_all = "kebab-case")]
+pub enum TimeoutResends {
+    /// Only the oldest outstanding frame; the others may have arrived behind a hole.
+    #[default]
+    Base,
+    /// Each frame whose timer expires.
+    Each,
+}
+
+/// The frame scheduler.
+#[derive(Clone, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(tag = "kind", rename_all = "kebab-case", deny_unknown_fields)]
+pub enum SchedulerConfig {
+    /// Self-clocked fair queueing over the services' rates.
+    #[default]
+    Scfq,
+    /// First come, first served.
+    Fifo,
+}
+
+/// How many stamped frames each service may have waiting in the scheduler.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(untagged)]
+pub enum HandedOver {
+    /// This many.
+    Frames(NonZeroU32),
+    /// `"unlimited"`: services hand everything over at once, as in the dissertation.
+    Word(UnlimitedWord),
+}
+
+impl Default for HandedOver {
+    fn default() -> Self {
+        Self::Frames(NonZeroU32::MIN)
+    }
+}
+
+impl HandedOver {
+    /// The limit.
+    pub const fn limit(self) -> u32 {
+        match self {
+            Self::Frames(n) => n.get(),
+            Self::Word(UnlimitedWord::Unlimited) => u32::MAX,
+        }
+    }
+}
+
+/// Everything that a port must know.
+#[derive(Clone, Debug, PartialEq)]
+pub struct PortConfig {
+    /// Header profile.
+    pub header: HeaderProfile,
+    /// The rate that the port shapes to.
+    pub rate: Rate,
+    /// One-way propagation delay, for fixed timers.
+    pub delay: Duration,
+    /// Largest packet, bytes.
+    pub max_payload: usize,
+    /// Bytes that the layers below add to each frame.
+    pub frame_overhead: usize,
+    /// How much lost time the shaper may make up for after a late wake-up.
+    pub burst: Duration,
+    /// Frames of a service that may wait in the scheduler.
+    pub handed_over: HandedOver,
+    /// The scheduler.
+    pub scheduler: SchedulerConfig,
+    /// The services; a raw one with number 0 is added if there is none.
+    pub services: Vec<ServiceConfig>,
+    /// First-match rules.
+    pub classes: Vec<ClassConfig>,
+}
+
+/// A service table that cannot work. `path` is relative to the link's table.
+#[derive(Clone, Debug, PartialEq, Eq, thiserror::Error)]
+#[error("{path}: {problem}; {help}")]
+pub struct ConfigError {
+    /// Where: `services[1].number`.
+    pub path: String,
+    /// What is wrong.
+    pub problem: String,
+    /// What would be right.
+    pub help: String,
+}
+
+/// Finds what is wrong with a service table, all of it at once.
+pub fn check(
+    header: HeaderProfile,
+    services: &[ServiceConfig],
+    classes: &[ClassConfig],
+) -> Vec<ConfigError> {
+    let mut found = Vec::new();
+    let mut wrong = |path: String, problem: String, help: &str| {
+        found.push(ConfigError {
+            path,
+            problem,
+            help: help.to_owned(),
+        });
+    };
+    for (i, service) in services.iter().enumerate() {
+        let at = |field: &str| format!("services[{i}].{field}");
+        if service.number > 15 {
+            let problem = format!("service number {} does not fit 4 bits", service.number);
+            wrong(at("number"), problem, "use a number from 0 to 15");
+        }
+        if !(service.rate > 0.0 && service.rate.is_finite()) {
+            let problem = format!("a rate of {} gives the service nothing", service.rate);
+            wrong(
+                at("rate"),
+                problem,
+                "a rate is a share above 0, such as 0.5",
+            );
+        }
+        if service.name.is_empty() {
+            let problem = "the name is empty".to_owned();
+            wrong(
+                at("name"),
+                problem,
+                "give the service a name, such as \"voice\"",
+            );
+        }
+        for (j, other) in services[..i].iter().enumerate() {
+            if other.number == service.number {
+                let problem = format!(
+                    "number {} is taken by services[{j}] \"{}\"",
+                    service.number, other.name
+                );
+                wrong(
+                    at("number"),
+                    problem,
+                    "each service of a link has a number of its own",
+                );
+            }
+            if other.name == service.name {
+                let problem = format!("the name \"{}\" is taken by services[{j}]", service.name);
+                wrong(
+                    at("name"),
+                    problem,
+                    "each service of a link has a name of its own",
+                );
+            }
+        }
+        check_scheme(header, &service.scheme, &at("scheme"), &mut wrong);
+    }
+    for (i, class) in classes.iter().enumerate() {
+        let known = services.iter().any(|s| s.name == class.service)
+            || (class.service == IMPLICIT_NAME && !services.iter().any(|s| s.number == 0));
+        if !known {
+            let mut names: Vec<_> = services.iter().map(|s| s.name.as_str()).collect();
+            names.push(IMPLICIT_NAME);
+            wrong(
+                format!("classes[{i}].service"),
+                format!("there is no service \"{}\" on this link", class.service),
+                &format!("the services are {}", names.join(", ")),
+            );
+        }
+    }
+    found
+}
+
+fn check_scheme(
+    header: HeaderProfile,
+    scheme: &SchemeConfig,
+    at: &str,
+    wrong: &mut impl FnMut(String, String, &str),
+) {
+    let (window, multiplier, retries) = match scheme {
+        SchemeConfig::Default(_) => return,
+        SchemeConfig::SrM2(c) => (c.window, c.multiplier, None),
+        SchemeConfig::Rlp(c) | SchemeConfig::RlpOos(c) => (c.window, c.multiplier, c.retries),
+    };
+    let largest = match header {
+        HeaderProfile::Study => 127,
+        HeaderProfile::Live => MAX_LIVE_WINDOW,
+    };
+    if let Some(window) = window
+        && !(1..=largest).contains(&window)
+    {
+        wrong(
+            format!("{at}.window"),
+            format!("a window of {window} frames is impossible here"),
+            &format!("with this header a window has 1 to {largest} frames"),
+        );
+    }
+    if let Some(retries) = retries
+        && !(1..=255).contains(&retries)
+    {
+        let problem = format!("{retries} retries are impossible");
+        wrong(format!("{at}.retries"), problem, "use 1 to 255 retries");
+    }
+    if let Multiplier::Factor(factor) = multiplier
+        && !(factor > 0.0 && factor.is_finite())
+    {
+        let problem = format!("timers cannot be multiplied by {factor}");
+        wrong(
+            format!("{at}.multiplier"),
+            problem,
+            "use \"services\", \"share\" or a number above 0",
+        );
+    }
+}
+
+/// The largest live window: echoes shorten numbers to 16 bits.
+pub const MAX_LIVE_WINDOW: u32 = 16_384;
+
+/// The name of the raw service that exists where none has number 0.
+pub const IMPLICIT_NAME: &str = "default";
+
+/// The services with every default filled in, and the raw service added where none has number 0.
+pub fn resolve(header: HeaderProfile, services: &[ServiceConfig]) -> Vec<ServiceConfig> {
+    let mut all: Vec<_> = services.iter().map(|s| s.resolve(header)).collect();
+    if !all.iter().any(|s| s.number == 0) {
+        // Unrecognised traffic gets the smallest share that anyone got, never nothing.
+        let rate = all.iter().map(|s| s.rate).fold(1.0, f64::min);
+        let implicit = ServiceConfig {
+            number: 0,
+            name: IMPLICIT_NAME.to_owned(),
+            rate,
+            scheme: SchemeConfig::Default(DefaultConfig {}),
+            queue: None,
+        };
+        all.insert(0, implicit.resolve(header));
+    }
+    all
+}
+
+impl ServiceConfig {
+    /// The same with every default of the header profile filled in.
+    #[must_use]
+    pub fn resolve(&self, header: HeaderProfile) -> Self {
+        let live = header == HeaderProfile::Live;
+        let timers = |study| {
+            Some(TimersConfig::Profile(if live {
+                TimerProfile::Measured
+            } else {
+                study
+            }))
+        };
+        let mut all = self.clone();
+        all.queue = all.queue.or(Some(if live {
+            QueueConfig::fq_codel()
+        } else {
+            QueueConfig::DropTail {
+                limit: QueueLimit::Packets(50),
+            }
+        }));
+        match &mut all.scheme {
+            SchemeConfig::Default(_) => {}
+            SchemeConfig::SrM2(c) => {
+                c.window = c.window.or(Some(if live { 4096 } else { 127 }));
+                c.timers = c.timers.take().or_else(|| timers(TimerProfile::Tight));
+            }
+            SchemeConfig::Rlp(c) | SchemeConfig::RlpOos(c) => {
+                c.retries = c.retries.or(Some(3));
+                c.window = c.window.or(Some(if live { 1024 } else { 127 }));
+                c.timers = c.timers.take().or_else(|| timers(TimerProfile::Relaxed));
+                c.keepalives = c.keepalives.or(Some(if live {
+                    Keepalives::Limit(8)
+                } else {
+                    Keepalives::Word(UnlimitedWord::Unlimited)
+                }));
+            }
+        }
+        all
+    }
+}

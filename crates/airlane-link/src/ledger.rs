@@ -1,0 +1,113 @@
+//! What a service did, in plain integers that only grow.
+
+use serde::{Deserialize, Serialize};
+
+/// The ledger of one service at one port: one column per direction.
+///
+/// Conservation, sender: `packets_offered = packets_sent + dropped_* + still queued`.
+/// Byte counts are of packets, without any link header, unless the name says *frame*.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Hash, Serialize, Deserialize)]
+pub struct ServiceLedger {
+    // ---- towards the link
+    /// Packets that the classifier gave to this service.
+    pub packets_offered: u64,
+    /// Bytes of them.
+    pub offered_bytes: u64,
+    /// Packets put into a frame for the first time.
+    pub packets_sent: u64,
+    /// Bytes of them.
+    pub sent_bytes: u64,
+    /// Packets dropped because the queue was full.
+    pub dropped_queue_full: u64,
+    /// Packets dropped by CoDel.
+    pub dropped_codel: u64,
+    /// Packets dropped because the window was full and there is no queue.
+    pub dropped_window_full: u64,
+    /// Packets that were unacknowledged or handed over when a new epoch began.
+    pub dropped_epoch: u64,
+    /// Packets dropped because they do not fit a frame.
+    pub dropped_too_big: u64,
+    /// Bytes of all packets dropped here.
+    pub dropped_bytes: u64,
+    /// Frames that left, of all kinds.
+    pub frames_sent: u64,
+    /// Bytes of them with their headers.
+    pub frame_sent_bytes: u64,
+    /// Frames among them that repeat a packet.
+    pub repair_frames_sent: u64,
+    /// Bytes of these with their headers.
+    pub repair_frame_bytes: u64,
+    /// Frames among them without a packet: acknowledgments, NAKs, keepalives.
+    pub control_frames_sent: u64,
+    /// Bytes of these.
+    pub control_frame_bytes: u64,
+    /// Retransmissions because a timer ran out.
+    pub timeouts: u64,
+    /// NAKs for frames that were no longer kept.
+    pub stale_naks: u64,
+
+    // ---- from the link
+    /// Frames received, of all kinds.
+    pub frames_received: u64,
+    /// Bytes of them with their headers.
+    pub frame_received_bytes: u64,
+    /// Packets given to the layer above.
+    pub packets_delivered: u64,
+    /// Bytes of them.
+    pub delivered_bytes: u64,
+    /// Packets among them that a repair brought.
+    pub packets_recovered: u64,
+    /// Bytes of these.
+    pub recovered_bytes: u64,
+    /// Repairs that came too late or twice, and were discarded.
+    pub late: u64,
+    /// Bytes of these.
+    pub late_bytes: u64,
+    /// Original frames that came twice, and were discarded.
+    pub duplicates: u64,
+    /// Frames that fit no place in the window, and were discarded.
+    pub out_of_window: u64,
+    /// Holes abandoned after the last attempt or for lack of room.
+    pub given_up: u64,
+    /// Estimate of their bytes, at the mean length of the packets delivered.
+    pub given_up_bytes_estimated: u64,
+    /// Packets known to be lost for good: given up, or jumped over.
+    pub residual_lost: u64,
+    /// Estimate of their bytes, likewise.
+    pub residual_lost_bytes_estimated: u64,
+    /// Losses of step after which the receiver had to resynchronise (study profile only).
+    pub resyncs: u64,
+    /// Time that packets delivered spent in this service after their frame, or the frame that
+    /// revealed their loss, had arrived; the sum over `packets_delivered`.
+    pub hold_ns: u64,
+}
+
+impl ServiceLedger {
+    /// Packets dropped here, whatever the reason.
+    pub const fn packets_dropped(&self) -> u64 {
+        self.dropped_queue_full
+            + self.dropped_codel
+            + self.dropped_window_full
+            + self.dropped_epoch
+            + self.dropped_too_big
+    }
+
+    /// The estimated bytes of `packets` that never arrived.
+    pub(crate) fn estimate_bytes(&self, packets: u64) -> u64 {
+        if self.packets_delivered == 0 {
+            return 0;
+        }
+        let mean = self.delivered_bytes / self.packets_delivered;
+        mean.saturating_mul(packets)
+    }
+
+    pub(crate) fn lose(&mut self, packets: u64, gave_up: bool) {
+        let bytes = self.estimate_bytes(packets);
+        self.residual_lost += packets;
+        self.residual_lost_bytes_estimated += bytes;
+        if gave_up {
+            self.given_up += packets;
+            self.given_up_bytes_estimated += bytes;
+        }
+    }
+}

@@ -1,0 +1,124 @@
+//! The metrics of a service (Xylomenos 1999, table 8.1): goodput g, loss l, delay d and effective
+//! goodput e, smoothed over measuring intervals.
+
+use airlane_base::{Duration, Instant};
+use serde::{Deserialize, Serialize};
+
+use crate::ledger::ServiceLedger;
+
+/// How long one measuring interval lasts (T_m, XYL-S-12).
+pub(crate) const INTERVAL: Duration = Duration::from_secs(1);
+/// Weight of the latest interval (XYL-S-12).
+pub(crate) const WEIGHT: f64 = 1.0 / 8.0;
+
+/// What a service offers to higher layers. A value is none until there was traffic to measure.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Serialize, Deserialize)]
+pub struct ServiceMetrics {
+    /// g: higher layer bytes sent for the first time / link bytes sent, 0 to 1 (XYL-T8.1-g).
+    /// Measured where packets enter the link.
+    pub goodput: Option<f64>,
+    /// l: packets lost for good / packets lost or received, 0 to 1 (XYL-T8.1-l). Measured where
+    /// packets leave the link.
+    pub loss: Option<f64>,
+    /// d: one-way delivery delay, seconds (XYL-T8.1-d): propagation, serialisation of a full frame,
+    /// and the time until missing frames were repaired. Measured where packets leave the link.
+    pub delay_s: Option<f64>,
+    /// Share of the link's bytes that went to this service, 0 to 1: r_i as it was.
+    pub share: Option<f64>,
+}
+
+/// e: higher layer bytes received / link bytes sent, 0 to 1 (XYL-T8.1-e), from the goodput at the
+/// sending port and the loss at the receiving one.
+pub fn effective_goodput(sender: &ServiceMetrics, receiver: &ServiceMetrics) -> Option<f64> {
+    Some(sender.goodput? * (1.0 - receiver.loss.unwrap_or(0.0)))
+}
+
+/// Turns a ledger into metrics, interval by interval.
+#[derive(Clone, Debug)]
+pub(crate) struct Meter {
+    interval_ends: Instant,
+    before: ServiceLedger,
+    /// One-way time of a frame that needs no repair.
+    path: Duration,
+    metrics: ServiceMetrics,
+}
+
+impl Meter {
+    pub(crate) fn new(path: Duration) -> Self {
+        Self {
+            interval_ends: Instant::ORIGIN + INTERVAL,
+            before: ServiceLedger::default(),
+            path,
+            metrics: ServiceMetrics::default(),
+        }
+    }
+
+    pub(crate) fn metrics(&self) -> ServiceMetrics {
+        self.metrics
+    }
+
+    pub(crate) fn is_due(&self, now: Instant) -> bool {
+        now >= self.interval_ends
+    }
+
+    /// Ends an interval if it is over. `all_sent_bytes` is what all services together sent since
+    /// the port was made, and `all_before` what they had sent an interval ago.
+    pub(crate) fn roll(&mut self, now: Instant, ledger: &ServiceLedger, all_in_interval: u64) {
+        self.interval_ends = now + INTERVAL;
+        let then = std::mem::replace(&mut self.before, *ledger);
+        let since = |f: fn(&ServiceLedger) -> u64| (f(ledger) - f(&then)) as f64;
+        let ratio = |part: f64, whole: f64| (whole > 0.0).then(|| part / whole);
+
+        let sent = since(|l| l.frame_sent_bytes);
+        let delivered = since(|l| l.packets_delivered);
+        let lost = since(|l| l.residual_lost);
+        let held_s = since(|l| l.hold_ns) / 1e9;
+        smooth(
+            &mut self.metrics.goodput,
+            // A repair may follow in the interval after its packet.
+            ratio(since(|l| l.sent_bytes), sent).map(|g| g.min(1.0)),
+        );
+        smooth(&mut self.metrics.loss, ratio(lost, lost + delivered));
+        smooth(
+            &mut self.metrics.delay_s,
+            ratio(held_s, delivered).map(|hold| self.path.as_secs_f64() + hold),
+        );
+        smooth(&mut self.metrics.share, ratio(sent, all_in_interval as f64));
+    }
+}
+
+fn smooth(value: &mut Option<f64>, latest: Option<f64>) {
+    if let Some(latest) = latest {
+        *value = Some(value.map_or(latest, |old| old + WEIGHT * (latest - old)));
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn metrics_follow_table_8_1() {
+        let mut meter = Meter::new(Duration::from_millis(100));
+        let ledger = ServiceLedger {
+            sent_bytes: 900,
+            frame_sent_bytes: 1000,
+            packets_delivered: 95,
+            residual_lost: 5,
+            hold_ns: 95 * 10_000_000,
+            ..ServiceLedger::default()
+        };
+        let end = Instant::ORIGIN + INTERVAL;
+        assert!(meter.is_due(end));
+        meter.roll(end, &ledger, 2000);
+        let m = meter.metrics();
+        assert_eq!(m.goodput, Some(0.9));
+        assert_eq!(m.loss, Some(0.05));
+        assert!((m.delay_s.unwrap() - 0.110).abs() < 1e-9);
+        assert_eq!(m.share, Some(0.5));
+        assert!((effective_goodput(&m, &m).unwrap() - 0.855).abs() < 1e-12);
+        // An interval without traffic says nothing new.
+        meter.roll(end + INTERVAL, &ledger, 0);
+        assert_eq!(meter.metrics(), m);
+    }
+}

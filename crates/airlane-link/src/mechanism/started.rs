@@ -1,0 +1,62 @@
+//! Timers of one kind, in the order in which they were started.
+//!
+//! All of them run equally long, so the oldest is always the next to expire, and a queue does what
+//! a heap would do for more. A timer is not cancelled: whoever asks says whether it still counts.
+
+use std::collections::VecDeque;
+
+use airlane_base::{Duration, Instant, Seq};
+
+/// One running timer: which frame, and which attempt at it.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
+pub(crate) struct Started {
+    pub(crate) at: Instant,
+    pub(crate) seq: Seq,
+    pub(crate) attempt: u32,
+}
+
+/// Running timers of one kind.
+#[derive(Clone, Debug, Default)]
+pub(crate) struct StartedTimers {
+    queue: VecDeque<Started>,
+}
+
+impl StartedTimers {
+    pub(crate) fn with_capacity(n: u32) -> Self {
+        Self {
+            queue: VecDeque::with_capacity(n as usize),
+        }
+    }
+
+    /// Starts a timer. One that would start before the timer started last waits for it: that is at
+    /// most the time of one frame on its way out.
+    pub(crate) fn start(&mut self, at: Instant, seq: Seq, attempt: u32) {
+        let at = self.queue.back().map_or(at, |last| last.at.max(at));
+        self.queue.push_back(Started { at, seq, attempt });
+    }
+
+    /// Forgets timers at the front that no longer count.
+    pub(crate) fn prune(&mut self, counts: impl Fn(&Started) -> bool) {
+        while self.queue.front().is_some_and(|t| !counts(t)) {
+            self.queue.pop_front();
+        }
+    }
+
+    /// When the oldest expires.
+    pub(crate) fn deadline(&self, runs: Duration) -> Option<Instant> {
+        self.queue.front().map(|t| t.at + runs)
+    }
+
+    /// Takes the oldest if it has expired.
+    pub(crate) fn pop_expired(&mut self, now: Instant, runs: Duration) -> Option<Started> {
+        if self.queue.front().is_some_and(|t| t.at + runs <= now) {
+            self.queue.pop_front()
+        } else {
+            None
+        }
+    }
+
+    pub(crate) fn clear(&mut self) {
+        self.queue.clear();
+    }
+}

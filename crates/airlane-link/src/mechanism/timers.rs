@@ -1,0 +1,233 @@
+//! How long timers run: fixed values times a sharing factor, or measured round trips.
+//!
+//! Fixed values follow section 7.11 of the specification (the dissertation is silent, XYL-S-1):
+//!
+//! ```text
+//! R_busy  = 2D + 2 T_d + T_c
+//! tight     T_ack = 2 T_d   T_nak = T_ka = 1.5 R_busy           T_rto = 1.5 (R_busy + T_ack)
+//! relaxed   T_ack = 2 T_d   T_nak = W T_d / (N+1), N=3, W=127   T_ka = 4 T_nak   T_rto = 5 T_nak
+//! ```
+//!
+//! Measured values follow RFC 6298, with two differences that a link allows: no lower bound of a
+//! second, because the peer is one hop away, and no tick.
+
+use airlane_base::{Duration, Rate};
+
+use crate::config::{FixedTimers, TimerProfile, TimersConfig};
+
+/// What the fixed timer formulas need to know of a link.
+#[derive(Clone, Copy, Debug)]
+pub(crate) struct LinkTiming {
+    pub(crate) rate: Rate,
+    pub(crate) delay: Duration,
+    pub(crate) max_payload: usize,
+    /// Header of the scheme's data frames plus what lies below, bytes.
+    pub(crate) data_overhead: usize,
+    /// A control frame with all overhead, bytes.
+    pub(crate) control_len: usize,
+    /// Overhead of an RLP data frame; the relaxed profile is anchored to it for all schemes.
+    pub(crate) rlp_overhead: usize,
+}
+
+impl LinkTiming {
+    fn tight(&self) -> FixedTimers {
+        let data = self
+            .rate
+            .transmission_time(self.max_payload + self.data_overhead);
+        let control = self.rate.transmission_time(self.control_len);
+        let busy = self.delay * 2 + data * 2 + control;
+        let ack = data * 2;
+        FixedTimers {
+            ack,
+            nak: busy * 3 / 2,
+            keepalive: busy * 3 / 2,
+            rto: (busy + ack) * 3 / 2,
+        }
+    }
+
+    fn relaxed(&self) -> FixedTimers {
+        const REFERENCE_WINDOW: u64 = 127;
+        const REFERENCE_RETRIES: u64 = 3;
+        let data = self
+            .rate
+            .transmission_time(self.max_payload + self.rlp_overhead);
+        let nak = data * REFERENCE_WINDOW / (REFERENCE_RETRIES + 1);
+        FixedTimers {
+            nak,
+            keepalive: nak * 4,
+            rto: nak * 5,
+            ..self.tight()
+        }
+    }
+}
+
+/// How long the timers of one service run.
+#[derive(Clone, Debug)]
+pub(crate) struct TimerPolicy {
+    base: FixedTimers,
+    /// Sharing factor of fixed timers.
+    factor: f64,
+    /// Present where timers follow the measured round trip.
+    rtt: Option<RttEstimator>,
+}
+
+impl TimerPolicy {
+    pub(crate) fn new(config: &TimersConfig, timing: &LinkTiming) -> Self {
+        let (base, rtt) = match config {
+            TimersConfig::Profile(TimerProfile::Tight) => (timing.tight(), None),
+            TimersConfig::Profile(TimerProfile::Relaxed) => (timing.relaxed(), None),
+            TimersConfig::Profile(TimerProfile::Measured) => {
+                (timing.tight(), Some(RttEstimator::default()))
+            }
+            TimersConfig::Fixed(fixed) => (*fixed, None),
+        };
+        Self {
+            base,
+            factor: 1.0,
+            rtt,
+        }
+    }
+
+    /// Inflates fixed timers for sharing. Measured ones see the sharing themselves.
+    pub(crate) fn set_factor(&mut self, factor: f64) {
+        self.factor = factor;
+    }
+
+    pub(crate) fn sample(&mut self, rtt: Duration) {
+        if let Some(estimator) = &mut self.rtt {
+            estimator.sample(rtt);
+        }
+    }
+
+    /// The smoothed round trip, where it is measured and known.
+    pub(crate) fn srtt(&self) -> Option<Duration> {
+        self.rtt.as_ref().and_then(RttEstimator::srtt)
+    }
+
+    fn fixed(&self, base: Duration) -> Duration {
+        if self.factor == 1.0 {
+            base
+        } else {
+            base.mul_f64(self.factor)
+        }
+    }
+
+    fn measured(&self) -> Option<Duration> {
+        self.rtt.as_ref().and_then(RttEstimator::timeout)
+    }
+
+    pub(crate) fn ack(&self) -> Duration {
+        self.fixed(self.base.ack)
+    }
+
+    pub(crate) fn nak(&self) -> Duration {
+        self.measured().unwrap_or_else(|| self.fixed(self.base.nak))
+    }
+
+    pub(crate) fn rto(&self) -> Duration {
+        self.measured().unwrap_or_else(|| self.fixed(self.base.rto))
+    }
+
+    /// Live, a keepalive half a round trip after the last frame finds a lost tail early, and costs
+    /// little as their number is limited.
+    pub(crate) fn keepalive(&self) -> Duration {
+        const AT_LEAST: Duration = Duration::from_millis(10);
+        self.srtt().map_or_else(
+            || self.fixed(self.base.keepalive),
+            |srtt| (srtt / 2).max(AT_LEAST),
+        )
+    }
+}
+
+/// Smoothed round trip time and its variation (RFC 6298, section 2).
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+pub(crate) struct RttEstimator {
+    /// None until the first sample.
+    smoothed: Option<(Duration, Duration)>,
+}
+
+impl RttEstimator {
+    const AT_LEAST: Duration = Duration::from_millis(1);
+    const AT_MOST: Duration = Duration::from_secs(10);
+
+    pub(crate) fn sample(&mut self, rtt: Duration) {
+        self.smoothed = Some(match self.smoothed {
+            // RFC 6298 2.2
+            None => (rtt, rtt / 2),
+            // RFC 6298 2.3
+            Some((srtt, rttvar)) => ((srtt * 7 + rtt) / 8, (rttvar * 3 + srtt.abs_diff(rtt)) / 4),
+        });
+    }
+
+    pub(crate) fn srtt(&self) -> Option<Duration> {
+        self.smoothed.map(|(srtt, _)| srtt)
+    }
+
+    /// `srtt + max(4 rttvar, srtt / 8)`: a steady link must not drive the margin to zero.
+    pub(crate) fn timeout(&self) -> Option<Duration> {
+        let (srtt, rttvar) = self.smoothed?;
+        let margin = (rttvar * 4).max(srtt / 8).max(Self::AT_LEAST);
+        Some((srtt + margin).clamp(Self::AT_LEAST, Self::AT_MOST))
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn timing(rate: &str, delay_ms: u64, payload: usize, header: usize) -> LinkTiming {
+        LinkTiming {
+            rate: rate.parse().unwrap(),
+            delay: Duration::from_millis(delay_ms),
+            max_payload: payload,
+            data_overhead: header,
+            control_len: header,
+            rlp_overhead: 2,
+        }
+    }
+
+    /// Table of section 7.11, milliseconds: tight T_nak (RLP) and T_rto (SR), relaxed T_nak, T_ka
+    /// and T_rto.
+    #[test]
+    fn fixed_timers_match_the_specification() {
+        for (rate, delay, payload, nak, rto, relaxed) in [
+            (
+                "14.4 kbit/s",
+                100,
+                50,
+                388.3,
+                479.0,
+                [917.0, 3669.0, 4586.0],
+            ),
+            ("64 kbit/s", 50, 250, 244.9, 340.3, [1000.1, 4000.5, 5000.6]),
+            ("2 Mbit/s", 3, 1000, 21.04, 33.08, [127.3, 509.0, 636.3]),
+        ] {
+            let near = |d: Duration, ms: f64| {
+                let got = d.as_millis_f64();
+                assert!(
+                    (got / ms - 1.0).abs() < 0.002,
+                    "{rate}: {got} against {ms} ms"
+                );
+            };
+            let rlp = timing(rate, delay, payload, 2);
+            near(rlp.tight().nak, nak);
+            near(timing(rate, delay, payload, 3).tight().rto, rto);
+            near(rlp.relaxed().nak, relaxed[0]);
+            near(rlp.relaxed().keepalive, relaxed[1]);
+            near(rlp.relaxed().rto, relaxed[2]);
+        }
+    }
+
+    #[test]
+    fn measured_timers_start_fixed_and_follow_the_round_trip() {
+        let timing = timing("20 Mbit/s", 25, 1400, 20);
+        let mut policy = TimerPolicy::new(&TimersConfig::Profile(TimerProfile::Measured), &timing);
+        assert_eq!(policy.rto(), timing.tight().rto);
+        for _ in 0..100 {
+            policy.sample(Duration::from_millis(40));
+        }
+        assert_eq!(policy.srtt(), Some(Duration::from_millis(40)));
+        // srtt + srtt/8
+        assert_eq!(policy.rto(), Duration::from_millis(45));
+    }
+}

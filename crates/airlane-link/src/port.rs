@@ -1,0 +1,271 @@
+//! One end of a multi service link.
+
+mod admin;
+mod slot;
+
+use std::collections::VecDeque;
+
+use airlane_base::Instant;
+
+use crate::classify::Classifier;
+use crate::config::{self, ConfigError, PortConfig};
+use crate::flow::Packet;
+use crate::ledger::ServiceLedger;
+use crate::schedule::{Schedule, Scheduler};
+use crate::service::PortFacts;
+use crate::wire::{Codec, Decoded, Frame, FrameError, Layout};
+
+pub use admin::{AdminError, ServiceStatus};
+use slot::Slot;
+
+/// Service numbers have 4 bits.
+const SERVICES: usize = 16;
+
+/// One end of a link: classifier, services, scheduler, demultiplexer and multiplexer.
+///
+/// See the crate's description for the contract. Cloning one copies its whole state, which is what
+/// model checking needs.
+#[derive(Clone, Debug)]
+pub struct Port<P> {
+    config: PortConfig,
+    facts: PortFacts,
+    classifier: Classifier,
+    slots: [Option<Box<Slot<P>>>; SERVICES],
+    scheduler: Scheduler<Frame<P>>,
+    /// When the link has finished the frame on it.
+    free_at: Instant,
+    /// Services that may have a frame to hand over, one bit each.
+    ready: u16,
+    /// Packets on their way up.
+    up: VecDeque<P>,
+    /// Bytes of all frames sent, and as of the last measuring interval.
+    sent_bytes: u64,
+    sent_bytes_before: u64,
+    /// Frames for services that do not exist here.
+    unknown_service: u64,
+    /// Ledgers of services that were removed.
+    retired: Vec<(String, ServiceLedger)>,
+}
+
+impl<P: Packet> Port<P> {
+    /// A port without state.
+    ///
+    /// # Errors
+    /// Everything that is wrong with the service table and the classes.
+    pub fn new(config: PortConfig) -> Result<Self, Vec<ConfigError>> {
+        Self::with_codec(Codec::new(config.header), config)
+    }
+
+    /// A port with another width of sequence numbers than the profile's.
+    ///
+    /// # Errors
+    /// As [`Port::new`].
+    pub fn with_codec(codec: Codec, config: PortConfig) -> Result<Self, Vec<ConfigError>> {
+        let problems = config::check(config.header, &config.services, &config.classes);
+        if !problems.is_empty() {
+            return Err(problems);
+        }
+        let facts = PortFacts {
+            codec,
+            rate: config.rate,
+            delay: config.delay,
+            max_payload: config.max_payload,
+            frame_overhead: config.frame_overhead,
+        };
+        let mut port = Self {
+            facts,
+            classifier: Classifier::new(&[], |_| None, 0),
+            slots: Default::default(),
+            scheduler: Scheduler::new(&config.scheduler),
+            free_at: Instant::ORIGIN,
+            ready: 0,
+            up: VecDeque::new(),
+            sent_bytes: 0,
+            sent_bytes_before: 0,
+            unknown_service: 0,
+            retired: Vec::new(),
+            config,
+        };
+        for service in config::resolve(port.config.header, &port.config.services) {
+            port.install(service);
+        }
+        port.rebuild_classifier();
+        port.update_timer_factors();
+        Ok(port)
+    }
+
+    // ---- inputs
+
+    /// Takes a packet from IP: classifies it, and queues or drops it. Drops are in the ledger.
+    pub fn handle_packet(&mut self, now: Instant, packet: P) {
+        let service = self.classifier.classify(&packet.flow());
+        let max_payload = self.config.max_payload;
+        let number = usize::from(service) % SERVICES;
+        let Some(slot) = &mut self.slots[number] else {
+            // The default service always exists.
+            self.unknown_service += 1;
+            return;
+        };
+        slot.offer(&packet);
+        if packet.len() > max_payload {
+            slot.drop_too_big(&packet);
+            return;
+        }
+        self.hand_over(now, number, Some(packet));
+    }
+
+    /// Takes a batch of packets from IP.
+    pub fn handle_packets(&mut self, now: Instant, packets: impl IntoIterator<Item = P>) {
+        for packet in packets {
+            self.handle_packet(now, packet);
+        }
+    }
+
+    /// Takes a frame from the link, decoded.
+    pub fn handle_frame(&mut self, now: Instant, frame: Frame<P>) {
+        let number = usize::from(frame.header.service) % SERVICES;
+        let len = self.frame_len(&frame);
+        let Some(slot) = &mut self.slots[number] else {
+            self.unknown_service += 1;
+            return;
+        };
+        slot.handle_frame(now, &mut self.up, frame, len);
+        self.hand_over(now, number, None);
+    }
+
+    /// Acts on whatever has become due. An early call does nothing.
+    pub fn handle_timeout(&mut self, now: Instant) {
+        for number in 0..SERVICES {
+            let Some(slot) = &mut self.slots[number] else {
+                continue;
+            };
+            if slot.handle_timeout(now, &mut self.up) {
+                self.ready |= 1 << number;
+            }
+        }
+        self.hand_over_ready(now);
+        self.measure(now);
+        self.retire_drained();
+    }
+
+    // ---- outputs
+
+    /// The next frame for the link; none while the link is busy or nothing waits.
+    pub fn poll_transmit(&mut self, now: Instant) -> Option<Frame<P>> {
+        if now < self.free_at {
+            return None;
+        }
+        self.hand_over_ready(now);
+        let (service, len, frame) = self.scheduler.dequeue()?;
+        let start = self.free_at.max(now - self.config.burst);
+        self.free_at = start + self.config.rate.transmission_time(len);
+        self.sent_bytes += len as u64;
+
+        let number = usize::from(service) % SERVICES;
+        if let Some(slot) = &mut self.slots[number] {
+            let left = self.free_at.max(now);
+            slot.handle_departure(&frame, len - self.config.frame_overhead, left);
+        }
+        self.hand_over(now, number, None);
+        self.measure(now);
+        Some(frame)
+    }
+
+    /// The next packet for IP.
+    pub fn poll_deliver(&mut self) -> Option<P> {
+        self.up.pop_front()
+    }
+
+    /// When to call [`Port::handle_timeout`] or [`Port::poll_transmit`] next.
+    pub fn poll_timeout(&self) -> Option<Instant> {
+        let link = (!self.scheduler.is_empty()).then_some(self.free_at);
+        self.slots
+            .iter()
+            .flatten()
+            .filter_map(|slot| slot.poll_timeout())
+            .chain(link)
+            .min()
+    }
+
+    // ---- frames and bytes
+
+    /// Bytes of a frame with its header, without what lies below.
+    pub fn frame_len(&self, frame: &Frame<P>) -> usize {
+        let layout = self.layout_of(frame.header.service);
+        self.facts.codec.header_len(layout.unwrap_or(Layout::Bare)) + frame.payload_len()
+    }
+
+    /// The header layout of a service; none if there is no such service.
+    pub fn layout_of(&self, service: u8) -> Option<Layout> {
+        let slot = self.slots.get(usize::from(service))?.as_ref()?;
+        Some(slot.layout)
+    }
+
+    /// Writes a frame's header to `buf`, see [`Codec::encode`].
+    pub fn encode_header(&self, frame: &Frame<P>, session: u32, buf: &mut [u8]) -> Option<usize> {
+        let layout = self.layout_of(frame.header.service)?;
+        self.facts
+            .codec
+            .encode(&frame.header, layout, session, frame.payload_len(), buf)
+    }
+
+    /// Reads a frame's header, see [`Codec::decode`].
+    ///
+    /// # Errors
+    /// A [`FrameError`] for bytes that are no frame of this port.
+    pub fn decode(&self, bytes: &[u8]) -> Result<Decoded, FrameError> {
+        self.facts
+            .codec
+            .decode(bytes, |service| self.layout_of(service))
+    }
+
+    /// The codec.
+    pub fn codec(&self) -> Codec {
+        self.facts.codec
+    }
+
+    // ---- inside
+
+    /// Lets one service hand over frames while it may, beginning with what waits in its queue,
+    /// then `arriving`. What it cannot take is queued, or dropped and counted.
+    fn hand_over(&mut self, now: Instant, number: usize, arriving: Option<P>) {
+        self.ready &= !(1 << number);
+        let Some(slot) = &mut self.slots[number] else {
+            return;
+        };
+        let header_len = self.facts.codec.header_len(slot.layout);
+        let limit = self.config.handed_over.limit();
+        let mut arriving = arriving;
+        while slot.handed_over() < limit {
+            let Some(mut frame) = slot.poll_frame(now, &mut self.up, &mut arriving) else {
+                break;
+            };
+            frame.header.service = number as u8;
+            let len = header_len + frame.payload_len() + self.config.frame_overhead;
+            if self.scheduler.is_empty() && now >= self.free_at {
+                self.scheduler.link_idle();
+            }
+            self.scheduler.enqueue(number as u8, len, frame);
+        }
+        if let Some(packet) = arriving {
+            slot.wait(now, packet);
+        }
+    }
+
+    fn hand_over_ready(&mut self, now: Instant) {
+        while self.ready != 0 {
+            self.hand_over(now, self.ready.trailing_zeros() as usize, None);
+        }
+    }
+
+    fn measure(&mut self, now: Instant) {
+        let due = self.slots.iter().flatten().any(|s| s.meter.is_due(now));
+        if due {
+            let in_interval = self.sent_bytes - self.sent_bytes_before;
+            self.sent_bytes_before = self.sent_bytes;
+            for slot in self.slots.iter_mut().flatten() {
+                slot.meter.roll(now, &slot.ledger, in_interval);
+            }
+        }
+    }
+}

@@ -1,0 +1,271 @@
+//! Administration of a running port (Xylomenos 1999, section 6.2.6): services come, go and change
+//! their rates without touching the others.
+
+use airlane_base::Instant;
+use serde::Serialize;
+
+use super::{Port, SERVICES, Slot};
+use crate::classify::{ClassConfig, Classifier};
+use crate::config::{
+    self, ConfigError, IMPLICIT_NAME, Multiplier, MultiplierHeuristic, SchemeConfig, ServiceConfig,
+};
+use crate::flow::Packet;
+use crate::ledger::ServiceLedger;
+use crate::measure::ServiceMetrics;
+use crate::schedule::Schedule;
+
+/// Why an administrative call was refused. Nothing has changed then.
+#[derive(Clone, Debug, PartialEq, thiserror::Error)]
+#[non_exhaustive]
+pub enum AdminError {
+    /// No service has this number.
+    #[error("there is no service with number {number}")]
+    NoSuchService {
+        /// The number asked for.
+        number: u8,
+    },
+    /// The default service cannot be removed.
+    #[error("service 0 takes unrecognised traffic and cannot be removed")]
+    DefaultService,
+    /// A share that is no share.
+    #[error("a rate of {rate} gives the service nothing; a rate is a share above 0")]
+    BadRate {
+        /// The rate asked for.
+        rate: f64,
+    },
+    /// The new table would not work.
+    #[error("{}", .problems.iter().map(ToString::to_string).collect::<Vec<_>>().join("; "))]
+    Config {
+        /// What is wrong with it.
+        problems: Vec<ConfigError>,
+    },
+}
+
+/// A service as others see it.
+#[derive(Clone, Debug, PartialEq, Serialize)]
+pub struct ServiceStatus {
+    /// Service number.
+    pub number: u8,
+    /// Name from the configuration.
+    pub name: String,
+    /// `default`, `sr-m2`, `rlp` or `rlp-oos`.
+    pub scheme: &'static str,
+    /// Configured share of the link.
+    pub rate: f64,
+    /// Being removed.
+    pub draining: bool,
+    /// Packets that wait in its queue.
+    pub queue_packets: usize,
+    /// Bytes of them.
+    pub queue_bytes: usize,
+    /// Smoothed round trip of the link, where the service measures it, seconds.
+    pub srtt_s: Option<f64>,
+    /// What it did.
+    pub ledger: ServiceLedger,
+    /// What it offers.
+    pub metrics: ServiceMetrics,
+}
+
+impl<P: Packet> Port<P> {
+    /// Adds a service while the port runs. `classes` go before those that there are.
+    ///
+    /// # Errors
+    /// If the resulting table would not work.
+    pub fn add_service(
+        &mut self,
+        service: ServiceConfig,
+        classes: Vec<ClassConfig>,
+    ) -> Result<(), AdminError> {
+        let mut services: Vec<_> = self
+            .slots
+            .iter()
+            .flatten()
+            .map(|slot| slot.config.clone())
+            .collect();
+        services.push(service.clone());
+        let all = classes.into_iter().chain(self.config.classes.clone());
+        // Rules of services that are gone stay in the list, inert.
+        let all: Vec<_> = all
+            .filter(|class| {
+                services.iter().any(|s| s.name == class.service)
+                    || !self.config.services.iter().any(|s| s.name == class.service)
+            })
+            .collect();
+        let problems = config::check(self.config.header, &services, &all);
+        if !problems.is_empty() {
+            return Err(AdminError::Config { problems });
+        }
+        self.config.classes = all;
+        self.config.services.retain(|s| s.name != service.name);
+        self.config.services.push(service.clone());
+        self.install(service.resolve(self.config.header));
+        self.rebuild_classifier();
+        self.update_timer_factors();
+        Ok(())
+    }
+
+    /// Removes a service: nothing more is put on it, what waits is sent, then it goes.
+    ///
+    /// # Errors
+    /// If there is no such service, or it is the default one.
+    pub fn remove_service(&mut self, number: u8) -> Result<(), AdminError> {
+        if number == 0 {
+            return Err(AdminError::DefaultService);
+        }
+        self.slot_mut(number)?.draining = true;
+        self.classifier.remove_service(number);
+        self.retire_drained();
+        Ok(())
+    }
+
+    /// Changes the share of a service, for frames that are handed over from now on.
+    ///
+    /// # Errors
+    /// If there is no such service, or the rate is not above zero.
+    pub fn set_rate(&mut self, number: u8, rate: f64) -> Result<(), AdminError> {
+        if !(rate > 0.0 && rate.is_finite()) {
+            return Err(AdminError::BadRate { rate });
+        }
+        self.slot_mut(number)?.config.rate = rate;
+        self.scheduler.set_rate(number, rate);
+        self.update_timer_factors();
+        Ok(())
+    }
+
+    /// Begins a new epoch: every service starts anew; packets that wait stay, those on their way
+    /// are counted as lost.
+    pub fn reset(&mut self, now: Instant) {
+        let slots = &mut self.slots;
+        self.scheduler.clear(&mut |service, frame| {
+            if let Some(slot) = &mut slots[usize::from(service) % SERVICES] {
+                slot.forget(&frame);
+            }
+        });
+        for slot in self.slots.iter_mut().flatten() {
+            slot.reset(now, &mut self.up);
+        }
+        self.ready = u16::MAX;
+    }
+
+    /// All services with what they did and offer.
+    pub fn services(&self) -> impl Iterator<Item = ServiceStatus> + '_ {
+        self.slots.iter().flatten().map(|slot| ServiceStatus {
+            number: slot.config.number,
+            name: slot.config.name.clone(),
+            scheme: slot.config.scheme.kind(),
+            rate: slot.config.rate,
+            draining: slot.draining,
+            queue_packets: slot.queue.len(),
+            queue_bytes: slot.queue.bytes(),
+            srtt_s: slot.service.srtt().map(|d| d.as_secs_f64()),
+            ledger: slot.ledger,
+            metrics: slot.meter.metrics(),
+        })
+    }
+
+    /// The ledger of one service.
+    pub fn ledger(&self, number: u8) -> Option<&ServiceLedger> {
+        let slot = self.slots.get(usize::from(number))?.as_ref()?;
+        Some(&slot.ledger)
+    }
+
+    /// Names and ledgers of services that were removed.
+    pub fn retired(&self) -> &[(String, ServiceLedger)] {
+        &self.retired
+    }
+
+    /// Frames received for services that do not exist here.
+    pub fn unknown_service_frames(&self) -> u64 {
+        self.unknown_service
+    }
+
+    /// The service table as both ends of a link must have it: what would misdeliver if it differed,
+    /// one line a service. Shares and timers may differ from end to end.
+    pub fn service_table(&self) -> String {
+        let mut table = String::new();
+        for slot in self.slots.iter().flatten().filter(|slot| !slot.draining) {
+            let window = match &slot.config.scheme {
+                SchemeConfig::Default(_) => None,
+                SchemeConfig::SrM2(c) => c.window,
+                SchemeConfig::Rlp(c) | SchemeConfig::RlpOos(c) => c.window,
+            };
+            let window = window.map_or(String::new(), |w| format!(" window {w}"));
+            let (number, kind) = (slot.config.number, slot.config.scheme.kind());
+            table.push_str(&format!("{number} {kind}{window}\n"));
+        }
+        let modulus = self.facts.space().modulus();
+        table.push_str(&format!("modulus {modulus}\n"));
+        table
+    }
+
+    // ---- inside
+
+    pub(super) fn install(&mut self, service: ServiceConfig) {
+        let number = usize::from(service.number) % SERVICES;
+        self.scheduler.set_rate(number as u8, service.rate);
+        self.slots[number] = Some(Box::new(Slot::new(service, &self.facts)));
+    }
+
+    pub(super) fn rebuild_classifier(&mut self) {
+        let slots = &self.slots;
+        let number_of = |name: &str| {
+            let live = slots.iter().flatten().filter(|slot| !slot.draining);
+            live.map(|slot| &slot.config)
+                .find(|config| config.name == name)
+                .map(|config| config.number)
+        };
+        self.classifier = Classifier::new(&self.config.classes, number_of, 0);
+    }
+
+    /// The two heuristics of Xylomenos 1999, section 6.2.2. The raw service that every port has
+    /// without being asked counts for neither.
+    pub(super) fn update_timer_factors(&mut self) {
+        let counts = |slot: &Slot<P>| {
+            !slot.draining
+                && (self
+                    .config
+                    .services
+                    .iter()
+                    .any(|s| s.number == slot.config.number)
+                    || slot.config.name != IMPLICIT_NAME)
+        };
+        let (mut services, mut rates) = (0u32, 0.0);
+        for slot in self.slots.iter().flatten().filter(|slot| counts(slot)) {
+            services += 1;
+            rates += slot.config.rate;
+        }
+        for slot in self.slots.iter_mut().flatten() {
+            let multiplier = match &slot.config.scheme {
+                SchemeConfig::Default(_) => continue,
+                SchemeConfig::SrM2(c) => c.multiplier,
+                SchemeConfig::Rlp(c) | SchemeConfig::RlpOos(c) => c.multiplier,
+            };
+            let factor = match multiplier {
+                Multiplier::Factor(factor) => factor,
+                Multiplier::Heuristic(MultiplierHeuristic::Services) => f64::from(services.max(1)),
+                Multiplier::Heuristic(MultiplierHeuristic::Share) => rates / slot.config.rate,
+            };
+            slot.service.set_timer_factor(factor);
+        }
+    }
+
+    pub(super) fn retire_drained(&mut self) {
+        for number in 0..SERVICES {
+            let drained = |slot: &Slot<P>| slot.draining && slot.is_drained();
+            if self.slots[number].as_deref().is_some_and(drained)
+                && let Some(slot) = self.slots[number].take()
+            {
+                self.config.services.retain(|s| s.name != slot.config.name);
+                self.retired.push((slot.config.name, slot.ledger));
+                self.update_timer_factors();
+            }
+        }
+    }
+
+    fn slot_mut(&mut self, number: u8) -> Result<&mut Slot<P>, AdminError> {
+        self.slots
+            .get_mut(usize::from(number))
+            .and_then(Option::as_deref_mut)
+            .ok_or(AdminError::NoSuchService { number })
+    }
+}

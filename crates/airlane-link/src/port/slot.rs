@@ -1,0 +1,207 @@
+//! What a port keeps for each service.
+
+use std::collections::VecDeque;
+
+use airlane_base::{Instant, Payload};
+
+use crate::config::{SchemeConfig, ServiceConfig, TimerOrigin};
+use crate::flow::Packet;
+use crate::ledger::ServiceLedger;
+use crate::measure::Meter;
+use crate::queue::{DropReason, IngressQueue, QueueConfig};
+use crate::service::{Context, PortFacts, Service};
+use crate::wire::{Frame, FrameKind, Layout};
+
+/// A service with its waiting room and its books.
+#[derive(Clone, Debug)]
+pub(super) struct Slot<P> {
+    /// Resolved.
+    pub(super) config: ServiceConfig,
+    pub(super) layout: Layout,
+    pub(super) service: Service<P>,
+    pub(super) queue: IngressQueue<P>,
+    pub(super) ledger: ServiceLedger,
+    pub(super) meter: Meter,
+    /// No longer classified to; goes when everything in it has gone.
+    pub(super) draining: bool,
+    /// Frames of this service in the scheduler.
+    handed_over: u32,
+    timer_origin: TimerOrigin,
+}
+
+impl<P: Packet> Slot<P> {
+    pub(super) fn new(config: ServiceConfig, facts: &PortFacts) -> Self {
+        let layout = Service::<P>::layout(&config.scheme);
+        let queue = config.queue.unwrap_or(QueueConfig::None {});
+        // Flows are spread over queues by a salted hash; a constant salt for each service keeps
+        // runs repeatable.
+        let salt = airlane_base::random::fnv1a(config.name.as_bytes());
+        let full_frame = facts.max_payload + facts.codec.header_len(layout) + facts.frame_overhead;
+        Self {
+            layout,
+            service: Service::new(&config.scheme, facts),
+            queue: IngressQueue::new(&queue, facts.max_payload, salt),
+            ledger: ServiceLedger::default(),
+            meter: Meter::new(facts.delay + facts.rate.transmission_time(full_frame)),
+            draining: false,
+            handed_over: 0,
+            timer_origin: match &config.scheme {
+                SchemeConfig::Default(_) => TimerOrigin::Departure,
+                SchemeConfig::SrM2(c) => c.timer_origin,
+                SchemeConfig::Rlp(c) | SchemeConfig::RlpOos(c) => c.timer_origin,
+            },
+            config,
+        }
+    }
+
+    pub(super) fn handed_over(&self) -> u32 {
+        self.handed_over
+    }
+
+    pub(super) fn offer(&mut self, packet: &P) {
+        self.ledger.packets_offered += 1;
+        self.ledger.offered_bytes += packet.len() as u64;
+    }
+
+    pub(super) fn drop_too_big(&mut self, packet: &P) {
+        self.ledger.dropped_too_big += 1;
+        self.ledger.dropped_bytes += packet.len() as u64;
+    }
+
+    /// Queues a packet, or drops what does not fit.
+    pub(super) fn wait(&mut self, now: Instant, packet: P) {
+        let ledger = &mut self.ledger;
+        self.queue.push(now, packet, &mut |reason, lost| {
+            count_drop(ledger, reason, &lost)
+        });
+    }
+
+    /// The next frame to hand over, from what waits and then `arriving`.
+    pub(super) fn poll_frame(
+        &mut self,
+        now: Instant,
+        up: &mut VecDeque<P>,
+        arriving: &mut Option<P>,
+    ) -> Option<Frame<P>> {
+        let queue = &mut self.queue;
+        let mut drops = ServiceLedger::default();
+        let mut source = || {
+            queue
+                .pop(now, &mut |reason, lost| {
+                    count_drop(&mut drops, reason, &lost)
+                })
+                .or_else(|| arriving.take())
+        };
+        let mut cx = Context {
+            now,
+            up,
+            ledger: &mut self.ledger,
+        };
+        let frame = self.service.poll_frame(&mut cx, &mut source);
+        self.ledger.dropped_codel += drops.dropped_codel;
+        self.ledger.dropped_bytes += drops.dropped_bytes;
+        let frame = frame?;
+        self.handed_over += 1;
+        if frame.header.kind == FrameKind::Data {
+            self.ledger.packets_sent += 1;
+            self.ledger.sent_bytes += frame.payload_len() as u64;
+        }
+        if self.timer_origin == TimerOrigin::HandOver {
+            self.service.start_timers(&frame.header, now);
+        }
+        Some(frame)
+    }
+
+    /// A frame of `len` bytes is on its way out until `left`.
+    pub(super) fn handle_departure(&mut self, frame: &Frame<P>, len: usize, left: Instant) {
+        let len = len as u64;
+        self.handed_over -= 1;
+        let ledger = &mut self.ledger;
+        ledger.frames_sent += 1;
+        ledger.frame_sent_bytes += len;
+        match frame.header.kind {
+            FrameKind::Data => {}
+            FrameKind::Retransmission => {
+                ledger.repair_frames_sent += 1;
+                ledger.repair_frame_bytes += len;
+            }
+            _ => {
+                ledger.control_frames_sent += 1;
+                ledger.control_frame_bytes += len;
+            }
+        }
+        if self.timer_origin == TimerOrigin::Departure {
+            self.service.start_timers(&frame.header, left);
+        }
+    }
+
+    pub(super) fn handle_frame(
+        &mut self,
+        now: Instant,
+        up: &mut VecDeque<P>,
+        frame: Frame<P>,
+        len: usize,
+    ) {
+        self.ledger.frames_received += 1;
+        self.ledger.frame_received_bytes += len as u64;
+        let mut cx = Context {
+            now,
+            up,
+            ledger: &mut self.ledger,
+        };
+        self.service.handle_frame(&mut cx, frame);
+    }
+
+    /// Whether anything was due.
+    pub(super) fn handle_timeout(&mut self, now: Instant, up: &mut VecDeque<P>) -> bool {
+        if self.service.poll_timeout().is_none_or(|due| due > now) {
+            return false;
+        }
+        let mut cx = Context {
+            now,
+            up,
+            ledger: &mut self.ledger,
+        };
+        self.service.handle_timeout(&mut cx);
+        true
+    }
+
+    pub(super) fn poll_timeout(&self) -> Option<Instant> {
+        self.service.poll_timeout()
+    }
+
+    /// A new epoch: what was on its way is lost, what waits stays.
+    pub(super) fn reset(&mut self, now: Instant, up: &mut VecDeque<P>) {
+        let mut cx = Context {
+            now,
+            up,
+            ledger: &mut self.ledger,
+        };
+        let (packets, bytes) = self.service.reset(&mut cx);
+        self.ledger.dropped_epoch += packets;
+        self.ledger.dropped_bytes += bytes;
+        self.handed_over = 0;
+    }
+
+    /// A frame was thrown out of the scheduler by a new epoch.
+    pub(super) fn forget(&mut self, frame: &Frame<P>) {
+        // Selective repeat still holds its packets, and has counted them.
+        if frame.header.kind == FrameKind::Data && self.layout != Layout::SeqAck {
+            self.ledger.dropped_epoch += 1;
+            self.ledger.dropped_bytes += frame.payload_len() as u64;
+        }
+    }
+
+    pub(super) fn is_drained(&self) -> bool {
+        self.queue.is_empty() && self.handed_over == 0 && self.service.is_idle()
+    }
+}
+
+fn count_drop(ledger: &mut ServiceLedger, reason: DropReason, packet: &impl Payload) {
+    ledger.dropped_bytes += packet.len() as u64;
+    match reason {
+        DropReason::QueueFull => ledger.dropped_queue_full += 1,
+        DropReason::CoDel => ledger.dropped_codel += 1,
+        DropReason::WindowFull => ledger.dropped_window_full += 1,
+    }
+}

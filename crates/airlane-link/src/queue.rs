@@ -1,0 +1,174 @@
+//! Where packets wait that a service cannot take yet: bounded, per flow, and every drop named.
+//!
+//! A service with a full window takes nothing more, and a shaped port sends no faster than its
+//! link. What arrives meanwhile waits here, never in the kernel below, so that the flows share the
+//! service fairly and the wait stays short.
+//!
+//! - `none`: no waiting room at all, as the services of Xylomenos 1999 (section 7.3 of the
+//!   specification: "when the window is full, new packets are dropped").
+//! - `drop-tail`: one first-in-first-out queue, the hold-back queue of section 7.11.
+//! - `fq-codel`: RFC 8290, one queue for each flow, each under CoDel (RFC 8289).
+//!
+//! Invariants: a queue never holds more than its limit; packets of one flow leave in the order in
+//! which they came; each packet leaves exactly once, by `pop`, by `drain` or to the drop handler;
+//! nothing is allocated once the queue has been as full as it gets.
+
+mod codel;
+mod config;
+mod fq;
+
+use std::collections::VecDeque;
+
+use airlane_base::{Instant, QueueLimit};
+use serde::{Deserialize, Serialize};
+
+pub use config::QueueConfig;
+
+use crate::flow::Packet;
+use codel::Parameters;
+use fq::FqCodel;
+
+/// Why a packet was dropped.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Hash, Serialize, Deserialize)]
+#[serde(rename_all = "kebab-case")]
+#[non_exhaustive]
+pub enum DropReason {
+    /// The waiting room was full.
+    QueueFull,
+    /// It, or others of its flow, had waited longer than CoDel's target for a whole interval.
+    #[serde(rename = "codel")]
+    CoDel,
+    /// The service's window was full and there is no waiting room.
+    WindowFull,
+}
+
+/// The waiting room of one service.
+///
+/// Equal inputs give equal outputs: the hash is salted, but stable.
+#[derive(Clone, Debug)]
+pub struct IngressQueue<P> {
+    kind: Kind<P>,
+}
+
+#[derive(Clone, Debug)]
+enum Kind<P> {
+    None,
+    DropTail {
+        limit: QueueLimit,
+        bytes: usize,
+        packets: VecDeque<P>,
+    },
+    FqCodel(Box<FqCodel<P>>),
+}
+
+impl<P: Packet> IngressQueue<P> {
+    /// An empty queue. `mtu` is the largest usual packet in bytes: the quantum of the round robin,
+    /// and the backlog below which CoDel leaves a flow alone. `salt` is any number that outsiders
+    /// do not know, or a constant where results must repeat.
+    pub fn new(config: &QueueConfig, mtu: usize, salt: u64) -> Self {
+        let kind = match *config {
+            QueueConfig::None {} => Kind::None,
+            QueueConfig::DropTail { limit } => Kind::DropTail {
+                limit,
+                bytes: 0,
+                packets: VecDeque::new(),
+            },
+            QueueConfig::FqCodel {
+                limit,
+                target,
+                interval,
+                flows,
+            } => {
+                let codel = Parameters {
+                    target,
+                    interval,
+                    mtu,
+                };
+                Kind::FqCodel(Box::new(FqCodel::new(limit, codel, flows, salt)))
+            }
+        };
+        Self { kind }
+    }
+
+    /// Takes a packet that the service cannot take now.
+    ///
+    /// What does not fit goes to `dropped`: this packet or, from `fq-codel`, the oldest packets of
+    /// the flow that holds most. Under a limit in bytes a long packet may push out several short
+    /// ones, hence a handler and not a return value.
+    pub fn push(&mut self, now: Instant, packet: P, dropped: &mut impl FnMut(DropReason, P)) {
+        match &mut self.kind {
+            Kind::None => dropped(DropReason::WindowFull, packet),
+            Kind::DropTail {
+                limit,
+                bytes,
+                packets,
+            } => {
+                let len = charge(&packet);
+                if limit.admits(packets.len(), *bytes, len) {
+                    *bytes += len;
+                    packets.push_back(packet);
+                } else {
+                    dropped(DropReason::QueueFull, packet);
+                }
+            }
+            Kind::FqCodel(queue) => queue.push(now, packet, dropped),
+        }
+    }
+
+    /// The packet whose turn it is. CoDel may first drop others of its flow, but never the last
+    /// one: while the queue is not empty this gives a packet.
+    pub fn pop(&mut self, now: Instant, dropped: &mut impl FnMut(DropReason, P)) -> Option<P> {
+        match &mut self.kind {
+            Kind::None => None,
+            Kind::DropTail { bytes, packets, .. } => {
+                let packet = packets.pop_front()?;
+                *bytes -= charge(&packet);
+                Some(packet)
+            }
+            Kind::FqCodel(queue) => queue.pop(now, dropped),
+        }
+    }
+
+    /// Empties the queue without dropping: packets of a flow in their order, flow after flow.
+    pub fn drain(&mut self, take: &mut impl FnMut(P)) {
+        match &mut self.kind {
+            Kind::None => {}
+            Kind::DropTail { bytes, packets, .. } => {
+                *bytes = 0;
+                packets.drain(..).for_each(take);
+            }
+            Kind::FqCodel(queue) => queue.drain(take),
+        }
+    }
+
+    /// Packets that wait.
+    pub fn len(&self) -> usize {
+        match &self.kind {
+            Kind::None => 0,
+            Kind::DropTail { packets, .. } => packets.len(),
+            Kind::FqCodel(queue) => queue.len(),
+        }
+    }
+
+    /// Bytes that wait; an empty packet counts as one, so that a limit in bytes bounds memory.
+    pub fn bytes(&self) -> usize {
+        match &self.kind {
+            Kind::None => 0,
+            Kind::DropTail { bytes, .. } => *bytes,
+            Kind::FqCodel(queue) => queue.bytes(),
+        }
+    }
+
+    /// Whether nothing waits.
+    pub fn is_empty(&self) -> bool {
+        self.len() == 0
+    }
+}
+
+/// What a packet counts towards a limit in bytes.
+fn charge<P: Packet>(packet: &P) -> usize {
+    packet.len().max(1)
+}
+
+#[cfg(test)]
+mod tests;

@@ -1,0 +1,152 @@
+//! The `queue = { kind = ... }` of a service, in scenario and daemon files.
+
+use std::num::NonZeroU32;
+
+use airlane_base::{Duration, QueueLimit};
+use serde::{Deserialize, Deserializer, Serialize, de};
+
+/// Which waiting room a service has.
+// Braces on `None`: serde lets unknown keys pass beside the tag of a bare unit variant.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(tag = "kind", rename_all = "kebab-case", deny_unknown_fields)]
+pub enum QueueConfig {
+    /// What the service cannot take at once is dropped.
+    None {},
+    /// One queue; what comes while it is full is dropped.
+    DropTail {
+        /// How much may wait.
+        #[serde(default = "default_limit", deserialize_with = "limit")]
+        limit: QueueLimit,
+    },
+    /// One queue for each flow, served in turn, sparse flows first, each under CoDel.
+    FqCodel {
+        /// How much may wait in all flows together.
+        #[serde(default = "default_limit", deserialize_with = "limit")]
+        limit: QueueLimit,
+        /// The wait that CoDel lets stand. Not less than the time to send one full packet.
+        #[serde(default = "default_target", deserialize_with = "positive")]
+        target: Duration,
+        /// How long the wait must stay above the target before CoDel drops: a usual round trip of
+        /// the flows.
+        #[serde(default = "default_interval", deserialize_with = "positive")]
+        interval: Duration,
+        /// Number of queues over which the flows are spread.
+        #[serde(default = "default_flows", deserialize_with = "flows")]
+        flows: NonZeroU32,
+    },
+}
+
+/// Flows are kept in a table of this many entries at most, about 6 MB.
+const MAX_FLOWS: u32 = 65_536;
+
+impl QueueConfig {
+    /// `fq-codel` with every default.
+    pub fn fq_codel() -> Self {
+        Self::FqCodel {
+            limit: default_limit(),
+            target: default_target(),
+            interval: default_interval(),
+            flows: default_flows(),
+        }
+    }
+}
+
+const fn default_limit() -> QueueLimit {
+    QueueLimit::Packets(1000)
+}
+
+/// Four times the RFC's 5 ms: a link that repairs its losses delays by a round trip of its own now
+/// and then, and that is no standing queue.
+const fn default_target() -> Duration {
+    Duration::from_millis(20)
+}
+
+/// RFC 8289 4.3.
+const fn default_interval() -> Duration {
+    Duration::from_millis(100)
+}
+
+/// RFC 8290 5.2.
+const fn default_flows() -> NonZeroU32 {
+    NonZeroU32::new(1024).expect("1024 is not zero")
+}
+
+fn positive<'de, D: Deserializer<'de>>(d: D) -> Result<Duration, D::Error> {
+    match Duration::deserialize(d)? {
+        Duration::ZERO => Err(de::Error::custom("must be longer than 0 s")),
+        duration => Ok(duration),
+    }
+}
+
+fn limit<'de, D: Deserializer<'de>>(d: D) -> Result<QueueLimit, D::Error> {
+    match QueueLimit::deserialize(d)? {
+        QueueLimit::Packets(0) | QueueLimit::Bytes(0) => Err(de::Error::custom(
+            "a queue that holds nothing is written queue = { kind = \"none\" }",
+        )),
+        limit => Ok(limit),
+    }
+}
+
+fn flows<'de, D: Deserializer<'de>>(d: D) -> Result<NonZeroU32, D::Error> {
+    let n = i64::deserialize(d)?;
+    u32::try_from(n)
+        .ok()
+        .filter(|n| *n <= MAX_FLOWS)
+        .and_then(NonZeroU32::new)
+        .ok_or_else(|| de::Error::custom(format!("flows = {n}; allowed is 1 to {MAX_FLOWS}")))
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[derive(Debug, PartialEq, Serialize, Deserialize)]
+    struct File {
+        queue: QueueConfig,
+    }
+
+    fn parse(text: &str) -> Result<QueueConfig, String> {
+        toml::from_str::<File>(&format!("queue = {text}"))
+            .map(|file| file.queue)
+            .map_err(|e| e.to_string())
+    }
+
+    #[test]
+    fn defaults_are_filled_in_and_written_back() {
+        let queue = parse("{ kind = \"fq-codel\" }").unwrap();
+        assert_eq!(queue, QueueConfig::fq_codel());
+        let text = toml::to_string(&File { queue }).unwrap();
+        for part in ["1000 packets", "20 ms", "100 ms", "1024"] {
+            assert!(text.contains(part), "{text}");
+        }
+        assert_eq!(toml::from_str::<File>(&text).unwrap(), File { queue });
+        let tail = parse("{ kind = \"drop-tail\", limit = \"125 kB\" }").unwrap();
+        let limit = QueueLimit::Bytes(125_000);
+        assert_eq!(tail, QueueConfig::DropTail { limit });
+        assert_eq!(parse("{ kind = \"none\" }"), Ok(QueueConfig::None {}));
+    }
+
+    #[test]
+    fn refusals_say_what_is_wrong() {
+        for (text, expected) in [
+            ("{ kind = \"red\" }", "fq-codel"),
+            ("{ kind = \"none\", limit = \"3 packets\" }", "limit"),
+            ("{ kind = \"drop-tail\", target = \"5 ms\" }", "target"),
+            (
+                "{ kind = \"drop-tail\", limit = \"0 packets\" }",
+                "\"none\"",
+            ),
+            ("{ kind = \"fq-codel\", limit = \"3\" }", "unit"),
+            (
+                "{ kind = \"fq-codel\", target = \"0 ms\" }",
+                "longer than 0 s",
+            ),
+            ("{ kind = \"fq-codel\", interval = 100 }", "100 ms"),
+            ("{ kind = \"fq-codel\", flows = 0 }", "1 to 65536"),
+            ("{ kind = \"fq-codel\", flows = 5000000000 }", "1 to 65536"),
+        ] {
+            let error = parse(text).unwrap_err();
+            assert!(error.contains(expected), "{text}: {error}");
+        }
+    }
+}

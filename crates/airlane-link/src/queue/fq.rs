@@ -1,0 +1,281 @@
+//! Fair queueing, RFC 8290: a queue for each flow, served by deficit round robin.
+//!
+//! Two lists hold the flows with packets. A flow that becomes active joins `new` and may send one
+//! quantum before those in `old`; so a flow that sends less than a quantum between its turns (a
+//! voice call, a name look-up, the first packets of a page) never waits behind a bulk transfer. A
+//! flow whose queue runs empty passes once through `old`, lest it claim to be new in every round.
+//!
+//! Packets stand in one slab and are linked by index, flows likewise, so nothing is allocated once
+//! the slab has grown to the limit. Left out: ECN, and the set-associative hash of later work; two
+//! flows with the same hash share one queue.
+
+use std::num::NonZeroU32;
+
+use airlane_base::{Instant, QueueLimit};
+
+use super::codel::{Codel, Head, Parameters};
+use super::{DropReason, charge};
+use crate::flow::Packet;
+
+/// An index that means "none".
+const NIL: u32 = u32::MAX;
+
+#[derive(Clone, Debug)]
+pub(super) struct FqCodel<P> {
+    limit: QueueLimit,
+    codel: Parameters,
+    salt: u64,
+    flows: Vec<Flow>,
+    /// Bytes of each flow, apart from `flows` so that the search for the fattest reads little.
+    backlog: Vec<usize>,
+    new: List,
+    old: List,
+    slots: Vec<Slot<P>>,
+    /// First unused slot.
+    free: u32,
+    packets: usize,
+    bytes: usize,
+}
+
+#[derive(Clone, Debug)]
+struct Slot<P> {
+    /// None while the slot is unused.
+    packet: Option<P>,
+    enqueued: Instant,
+    /// The next packet of the flow, or the next unused slot.
+    next: u32,
+}
+
+#[derive(Clone, Copy, Debug)]
+struct Flow {
+    /// First and last packet.
+    head: u32,
+    tail: u32,
+    /// Bytes it may still send in this turn.
+    deficit: i64,
+    /// The flow behind it in its list.
+    next: u32,
+    listed: bool,
+    codel: Codel,
+}
+
+impl Flow {
+    const IDLE: Self = Self {
+        head: NIL,
+        tail: NIL,
+        deficit: 0,
+        next: NIL,
+        listed: false,
+        codel: Codel::IDLE,
+    };
+}
+
+/// A queue of flows, linked through `Flow::next`.
+#[derive(Clone, Copy, Debug)]
+struct List {
+    head: u32,
+    tail: u32,
+}
+
+impl List {
+    const EMPTY: Self = Self {
+        head: NIL,
+        tail: NIL,
+    };
+
+    fn push(&mut self, flows: &mut [Flow], flow: u32) {
+        flows[flow as usize].next = NIL;
+        match self.tail {
+            NIL => self.head = flow,
+            tail => flows[tail as usize].next = flow,
+        }
+        self.tail = flow;
+    }
+
+    fn pop(&mut self, flows: &[Flow]) {
+        self.head = flows[self.head as usize].next;
+        if self.head == NIL {
+            self.tail = NIL;
+        }
+    }
+}
+
+impl<P: Packet> FqCodel<P> {
+    pub(super) fn new(limit: QueueLimit, codel: Parameters, flows: NonZeroU32, salt: u64) -> Self {
+        Self {
+            limit,
+            codel,
+            salt,
+            flows: vec![Flow::IDLE; flows.get() as usize],
+            backlog: vec![0; flows.get() as usize],
+            new: List::EMPTY,
+            old: List::EMPTY,
+            slots: Vec::new(),
+            free: NIL,
+            packets: 0,
+            bytes: 0,
+        }
+    }
+
+    pub(super) fn len(&self) -> usize {
+        self.packets
+    }
+
+    pub(super) fn bytes(&self) -> usize {
+        self.bytes
+    }
+
+    /// RFC 8290 4.1.
+    pub(super) fn push(
+        &mut self,
+        now: Instant,
+        packet: P,
+        dropped: &mut impl FnMut(DropReason, P),
+    ) {
+        let len = charge(&packet);
+        if !self.limit.admits(0, 0, len) {
+            // It would not fit if it were alone; others must not make room in vain.
+            return dropped(DropReason::QueueFull, packet);
+        }
+        let flow = self.index_of(&packet);
+        self.append(flow, now, packet, len);
+        if !self.flows[flow].listed {
+            self.flows[flow].listed = true;
+            self.flows[flow].deficit = self.quantum();
+            self.new.push(&mut self.flows, flow as u32);
+        }
+        while !self.limit.admits(self.packets - 1, self.bytes, 0) {
+            let fattest = self.fattest();
+            let head = self.take(fattest).expect("the fattest flow has a packet");
+            dropped(DropReason::QueueFull, head.packet);
+        }
+    }
+
+    /// RFC 8290 4.2.
+    pub(super) fn pop(
+        &mut self,
+        now: Instant,
+        dropped: &mut impl FnMut(DropReason, P),
+    ) -> Option<P> {
+        loop {
+            let is_new = self.new.head != NIL;
+            let flow = if is_new { self.new.head } else { self.old.head };
+            if flow == NIL {
+                return None;
+            }
+            let index = flow as usize;
+            let had_its_turn = self.flows[index].deficit <= 0;
+            if !had_its_turn && let Some(packet) = self.dequeue(index, now, dropped) {
+                self.flows[index].deficit -= charge(&packet) as i64;
+                return Some(packet);
+            }
+            let list = if is_new { &mut self.new } else { &mut self.old };
+            list.pop(&self.flows);
+            if had_its_turn {
+                self.flows[index].deficit += self.quantum();
+                self.old.push(&mut self.flows, flow);
+            } else if is_new && self.old.head != NIL {
+                self.old.push(&mut self.flows, flow);
+            } else {
+                self.flows[index].listed = false;
+            }
+        }
+    }
+
+    pub(super) fn drain(&mut self, take: &mut impl FnMut(P)) {
+        for flow in 0..self.flows.len() {
+            while let Some(head) = self.take(flow) {
+                take(head.packet);
+            }
+        }
+    }
+
+    /// Which queue a packet belongs to.
+    pub(super) fn index_of(&self, packet: &P) -> usize {
+        (packet.flow().hash(self.salt) % self.flows.len() as u64) as usize
+    }
+
+    fn quantum(&self) -> i64 {
+        self.codel.mtu.max(1) as i64
+    }
+
+    /// The flow with most bytes; of several, the first.
+    fn fattest(&self) -> usize {
+        let most = self.backlog.iter().copied().max().unwrap_or(0);
+        self.backlog.iter().position(|b| *b == most).unwrap_or(0)
+    }
+
+    fn dequeue(
+        &mut self,
+        flow: usize,
+        now: Instant,
+        dropped: &mut impl FnMut(DropReason, P),
+    ) -> Option<P> {
+        let mut codel = self.flows[flow].codel;
+        let parameters = self.codel;
+        let packet = codel.dequeue(
+            &parameters,
+            now,
+            || self.take(flow),
+            |packet| dropped(DropReason::CoDel, packet),
+        );
+        self.flows[flow].codel = codel;
+        packet
+    }
+
+    fn append(&mut self, flow: usize, now: Instant, packet: P, len: usize) {
+        let slot = Slot {
+            packet: Some(packet),
+            enqueued: now,
+            next: NIL,
+        };
+        let index = match self.free {
+            NIL => {
+                self.slots.push(slot);
+                (self.slots.len() - 1) as u32
+            }
+            index => {
+                self.free = self.slots[index as usize].next;
+                self.slots[index as usize] = slot;
+                index
+            }
+        };
+        match self.flows[flow].tail {
+            NIL => self.flows[flow].head = index,
+            tail => self.slots[tail as usize].next = index,
+        }
+        self.flows[flow].tail = index;
+        self.backlog[flow] += len;
+        self.bytes += len;
+        self.packets += 1;
+    }
+
+    /// Takes the first packet of a flow off its queue.
+    fn take(&mut self, flow: usize) -> Option<Head<P>> {
+        let index = self.flows[flow].head;
+        let slot = self.slots.get_mut(index as usize)?;
+        let packet = slot.packet.take()?;
+        let enqueued = slot.enqueued;
+        self.flows[flow].head = slot.next;
+        if slot.next == NIL {
+            self.flows[flow].tail = NIL;
+        }
+        slot.next = self.free;
+        self.free = index;
+        let len = charge(&packet);
+        self.backlog[flow] -= len;
+        self.bytes -= len;
+        self.packets -= 1;
+        Some(Head {
+            packet,
+            enqueued,
+            backlog: self.backlog[flow],
+        })
+    }
+
+    /// Slots ever used, for the test that memory stays bounded.
+    #[cfg(test)]
+    pub(super) fn slots(&self) -> usize {
+        self.slots.len()
+    }
+}

@@ -1,0 +1,42 @@
+//! First come, first served: one queue for all services (the comparison of Xylomenos 1999,
+//! chapter 8).
+
+use std::collections::VecDeque;
+
+use super::Schedule;
+
+/// One queue for all.
+#[derive(Clone, Debug)]
+pub struct Fifo<T> {
+    queue: VecDeque<(u8, usize, T)>,
+}
+
+impl<T> Default for Fifo<T> {
+    fn default() -> Self {
+        Self {
+            queue: VecDeque::new(),
+        }
+    }
+}
+
+impl<T> Schedule<T> for Fifo<T> {
+    fn enqueue(&mut self, service: u8, len: usize, item: T) {
+        self.queue.push_back((service, len, item));
+    }
+    fn dequeue(&mut self) -> Option<(u8, usize, T)> {
+        self.queue.pop_front()
+    }
+    fn is_empty(&self) -> bool {
+        self.queue.is_empty()
+    }
+    fn backlog(&self, service: u8) -> usize {
+        self.queue.iter().filter(|(s, ..)| *s == service).count()
+    }
+    fn set_rate(&mut self, _service: u8, _rate: f64) {}
+    fn link_idle(&mut self) {}
+    fn clear(&mut self, removed: &mut dyn FnMut(u8, T)) {
+        for (service, _, item) in self.queue.drain(..) {
+            removed(service, item);
+        }
+    }
+}

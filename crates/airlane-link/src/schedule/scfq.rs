@@ -1,0 +1,208 @@
+//! Self-clocked fair queueing (section 9.4 of the specification, after Xylomenos 1999, section
+//! 6.2.3; Golestani 1994).
+//!
+//! ```text
+//! stamp = L / r_i + max(last_i, V)        V = stamp of the frame in transmission
+//! ```
+//!
+//! Virtual time is the stamp of the frame on its way out, so no reference system has to be
+//! followed. While services i and j stay backlogged, the bytes served satisfy
+//! |S_i / r_i - S_j / r_j| <= L_i / r_i + L_j / r_j (XYL-R-2). A heap over the services with frames
+//! finds the least stamp; ties go to the lower service number (XYL-S-13).
+
+use std::collections::VecDeque;
+
+use super::Schedule;
+
+const SERVICES: usize = 16;
+
+/// The queue of one service.
+#[derive(Clone, Debug)]
+struct Queue<T> {
+    rate: f64,
+    /// Stamp given last.
+    last: f64,
+    /// Stamp, length and item.
+    items: VecDeque<(f64, usize, T)>,
+}
+
+/// Self-clocked fair queueing over at most 16 services.
+#[derive(Clone, Debug)]
+pub struct Scfq<T> {
+    queues: [Queue<T>; SERVICES],
+    /// The first `active` entries are a heap of the services with items, by head stamp.
+    heap: [u8; SERVICES],
+    active: usize,
+    virtual_time: f64,
+}
+
+impl<T> Default for Scfq<T> {
+    fn default() -> Self {
+        Self {
+            queues: std::array::from_fn(|_| Queue {
+                rate: 1.0,
+                last: 0.0,
+                items: VecDeque::new(),
+            }),
+            heap: [0; SERVICES],
+            active: 0,
+            virtual_time: 0.0,
+        }
+    }
+}
+
+impl<T> Scfq<T> {
+    fn queue(&mut self, service: u8) -> &mut Queue<T> {
+        &mut self.queues[usize::from(service) % SERVICES]
+    }
+
+    /// Whether the service at heap place `a` goes before that at `b`.
+    fn before(&self, a: usize, b: usize) -> bool {
+        let key = |place: usize| {
+            let service = self.heap[place];
+            let head = self.queues[usize::from(service)].items.front();
+            (head.map_or(f64::INFINITY, |item| item.0), service)
+        };
+        let ((stamp_a, service_a), (stamp_b, service_b)) = (key(a), key(b));
+        stamp_a < stamp_b || (stamp_a == stamp_b && service_a < service_b)
+    }
+
+    fn sift_up(&mut self, mut place: usize) {
+        while place > 0 {
+            let parent = (place - 1) / 2;
+            if !self.before(place, parent) {
+                return;
+            }
+            self.heap.swap(place, parent);
+            place = parent;
+        }
+    }
+
+    fn sift_down(&mut self, mut place: usize) {
+        loop {
+            let mut least = place;
+            for child in [2 * place + 1, 2 * place + 2] {
+                if child < self.active && self.before(child, least) {
+                    least = child;
+                }
+            }
+            if least == place {
+                return;
+            }
+            self.heap.swap(place, least);
+            place = least;
+        }
+    }
+}
+
+impl<T> Schedule<T> for Scfq<T> {
+    fn enqueue(&mut self, service: u8, len: usize, item: T) {
+        let virtual_time = self.virtual_time;
+        let queue = self.queue(service);
+        let stamp = len as f64 / queue.rate + queue.last.max(virtual_time);
+        queue.last = stamp;
+        queue.items.push_back((stamp, len, item));
+        if queue.items.len() == 1 {
+            self.heap[self.active] = service;
+            self.active += 1;
+            self.sift_up(self.active - 1);
+        }
+    }
+
+    fn dequeue(&mut self) -> Option<(u8, usize, T)> {
+        if self.active == 0 {
+            return None;
+        }
+        let service = self.heap[0];
+        let queue = self.queue(service);
+        let (stamp, len, item) = queue.items.pop_front()?;
+        let empty = queue.items.is_empty();
+        self.virtual_time = stamp;
+        if empty {
+            self.active -= 1;
+            self.heap[0] = self.heap[self.active];
+        }
+        self.sift_down(0);
+        Some((service, len, item))
+    }
+
+    fn is_empty(&self) -> bool {
+        self.active == 0
+    }
+
+    fn backlog(&self, service: u8) -> usize {
+        self.queues[usize::from(service) % SERVICES].items.len()
+    }
+
+    fn set_rate(&mut self, service: u8, rate: f64) {
+        self.queue(service).rate = rate;
+    }
+
+    fn link_idle(&mut self) {
+        debug_assert!(self.active == 0, "an idle link has nothing to send");
+        self.virtual_time = 0.0;
+        for queue in &mut self.queues {
+            queue.last = 0.0;
+        }
+    }
+
+    fn clear(&mut self, removed: &mut dyn FnMut(u8, T)) {
+        for (service, queue) in self.queues.iter_mut().enumerate() {
+            for (_, _, item) in queue.items.drain(..) {
+                removed(service as u8, item);
+            }
+        }
+        self.active = 0;
+        self.link_idle();
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn order(scfq: &mut Scfq<u32>) -> Vec<u8> {
+        std::iter::from_fn(|| scfq.dequeue().map(|(service, ..)| service)).collect()
+    }
+
+    #[test]
+    fn backlogged_services_share_by_rate() {
+        let mut scfq = Scfq::default();
+        scfq.set_rate(1, 0.25);
+        scfq.set_rate(2, 0.75);
+        for i in 0..40 {
+            scfq.enqueue(1, 100, i);
+            scfq.enqueue(2, 100, i);
+        }
+        let sent = order(&mut scfq);
+        let first: Vec<_> = sent.iter().take(40).collect();
+        assert_eq!(first.iter().filter(|s| ***s == 1).count(), 10);
+    }
+
+    #[test]
+    fn equal_stamps_go_to_the_lower_number() {
+        let mut scfq = Scfq::default();
+        for service in [9, 3, 5] {
+            scfq.enqueue(service, 100, 0);
+        }
+        assert_eq!(order(&mut scfq), [3, 5, 9]);
+    }
+
+    #[test]
+    fn a_service_that_was_idle_has_no_claim_on_the_past() {
+        let mut scfq = Scfq::default();
+        scfq.set_rate(1, 0.5);
+        scfq.set_rate(2, 0.5);
+        for i in 0..10 {
+            scfq.enqueue(1, 100, i);
+        }
+        for _ in 0..5 {
+            scfq.dequeue();
+        }
+        for i in 0..5 {
+            scfq.enqueue(2, 100, i);
+        }
+        // From now on they alternate; service 2 does not catch up on what it did not ask for.
+        assert_eq!(order(&mut scfq), [1, 2, 1, 2, 1, 2, 1, 2, 1, 2]);
+    }
+}

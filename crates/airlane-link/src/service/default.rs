@@ -1,0 +1,85 @@
+//! Default: the raw link (section 7.1 of the specification).
+//!
+//! Sends each packet at once and repairs nothing. Live frames carry a number all the same, so that
+//! the receiver can tell how many were lost; the study profile has no room for one.
+
+use airlane_base::{Instant, Payload, Seq, SeqSpace};
+
+use super::{Context, PortFacts, Scheme};
+use crate::wire::{Frame, FrameKind, Header};
+
+/// The raw service.
+#[derive(Clone, Debug)]
+pub(crate) struct DefaultService {
+    space: SeqSpace,
+    numbered: bool,
+    next: Seq,
+    /// The number after the highest received; none before the first frame.
+    expected: Option<Seq>,
+}
+
+impl DefaultService {
+    pub(crate) fn new(facts: &PortFacts) -> Self {
+        Self {
+            space: facts.space(),
+            numbered: facts.is_live(),
+            next: 0,
+            expected: None,
+        }
+    }
+
+    /// Counts the numbers that were jumped over. A frame that comes late after all cannot be told
+    /// from a duplicate without memory, so reordering on the path counts as loss here.
+    fn measure(&mut self, seq: Seq, cx: &mut Context<'_, impl Payload>) {
+        let missed = self
+            .expected
+            .map_or(0, |expected| self.space.distance(seq, expected));
+        if missed < self.space.half() {
+            cx.ledger.lose(u64::from(missed), false);
+            self.expected = Some(self.space.next(seq));
+        }
+    }
+}
+
+impl<P: Payload> Scheme<P> for DefaultService {
+    fn handle_frame(&mut self, cx: &mut Context<'_, P>, frame: Frame<P>) {
+        let Some(packet) = frame.payload else {
+            cx.ledger.out_of_window += 1;
+            return;
+        };
+        if self.numbered {
+            self.measure(frame.header.seq, cx);
+        }
+        cx.deliver(packet, cx.now, false);
+    }
+
+    fn handle_timeout(&mut self, _cx: &mut Context<'_, P>) {}
+
+    fn poll_frame(
+        &mut self,
+        _cx: &mut Context<'_, P>,
+        source: &mut dyn FnMut() -> Option<P>,
+    ) -> Option<Frame<P>> {
+        let packet = source()?;
+        let seq = if self.numbered { self.next } else { 0 };
+        self.next = self.space.next(self.next);
+        Some(Frame::with_packet(FrameKind::Data, seq, packet))
+    }
+
+    fn start_timers(&mut self, _header: &Header, _left: Instant) {}
+
+    fn poll_timeout(&self) -> Option<Instant> {
+        None
+    }
+
+    fn set_timer_factor(&mut self, _factor: f64) {}
+
+    fn reset(&mut self, _cx: &mut Context<'_, P>) -> (u64, u64) {
+        (self.next, self.expected) = (0, None);
+        (0, 0)
+    }
+
+    fn is_idle(&self) -> bool {
+        true
+    }
+}

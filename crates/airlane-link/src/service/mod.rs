@@ -1,0 +1,203 @@
+//! The services: each believes that it is alone on the link.
+//!
+//! A service takes packets when it has room for them, frames when they arrive, and the time; it
+//! gives frames when asked, in the order control, repairs, new packets, and tells its next
+//! deadline. It never sees the scheduler, the other services or the kind of traffic
+//! (Xylomenos 1999, section 6.2.2; XYL-R-1).
+
+mod default;
+mod rlp;
+mod sr_m2;
+
+use std::collections::VecDeque;
+
+use airlane_base::{Duration, Instant, Payload, SeqSpace};
+
+use crate::config::SchemeConfig;
+use crate::ledger::ServiceLedger;
+use crate::mechanism::timers::LinkTiming;
+use crate::wire::{Codec, Frame, Header, HeaderProfile, Layout};
+
+pub(crate) use default::DefaultService;
+pub(crate) use rlp::Rlp;
+pub(crate) use sr_m2::SelectiveRepeat;
+
+/// What a service may touch while it works.
+pub(crate) struct Context<'a, P> {
+    pub(crate) now: Instant,
+    /// Packets on their way up.
+    pub(crate) up: &'a mut VecDeque<P>,
+    pub(crate) ledger: &'a mut ServiceLedger,
+}
+
+impl<P: Payload> Context<'_, P> {
+    /// Gives a packet to the layer above. `since` is when its frame arrived, or when its loss was
+    /// noticed.
+    pub(crate) fn deliver(&mut self, packet: P, since: Instant, recovered: bool) {
+        let len = packet.len() as u64;
+        self.ledger.packets_delivered += 1;
+        self.ledger.delivered_bytes += len;
+        if recovered {
+            self.ledger.packets_recovered += 1;
+            self.ledger.recovered_bytes += len;
+        }
+        self.ledger.hold_ns += self.now.saturating_since(since).as_nanos();
+        self.up.push_back(packet);
+    }
+}
+
+/// What a scheme must do. See the module's description for the rules.
+pub(crate) trait Scheme<P: Payload> {
+    /// Takes a frame of this service from the peer.
+    fn handle_frame(&mut self, cx: &mut Context<'_, P>, frame: Frame<P>);
+    /// Acts on timers that have run out by now; an early call does nothing.
+    fn handle_timeout(&mut self, cx: &mut Context<'_, P>);
+    /// The next frame to hand over. `source` gives the next packet that waits, and is asked only
+    /// when there is room for it.
+    fn poll_frame(
+        &mut self,
+        cx: &mut Context<'_, P>,
+        source: &mut dyn FnMut() -> Option<P>,
+    ) -> Option<Frame<P>>;
+    /// A frame has been handed over (`left` = now) or its last bit leaves at `left`, whichever
+    /// event the timer origin of this service names.
+    fn start_timers(&mut self, header: &Header, left: Instant);
+    /// When `handle_timeout` has something to do.
+    fn poll_timeout(&self) -> Option<Instant>;
+    /// Inflates fixed timers for sharing.
+    fn set_timer_factor(&mut self, factor: f64);
+    /// Forgets all numbers and frames: a new epoch. What is held behind a hole goes up; returns the
+    /// packets and bytes that were unacknowledged.
+    fn reset(&mut self, cx: &mut Context<'_, P>) -> (u64, u64);
+    /// Nothing outstanding, nothing to send.
+    fn is_idle(&self) -> bool;
+    /// Smoothed round trip, where this scheme measures it.
+    fn srtt(&self) -> Option<Duration> {
+        None
+    }
+}
+
+/// What every scheme is told about the port it lives in.
+#[derive(Clone, Copy, Debug)]
+pub(crate) struct PortFacts {
+    pub(crate) codec: Codec,
+    pub(crate) rate: airlane_base::Rate,
+    pub(crate) delay: Duration,
+    pub(crate) max_payload: usize,
+    pub(crate) frame_overhead: usize,
+}
+
+impl PortFacts {
+    pub(crate) fn space(&self) -> SeqSpace {
+        self.codec.space()
+    }
+
+    pub(crate) fn is_live(&self) -> bool {
+        self.codec.profile() == HeaderProfile::Live
+    }
+
+    fn timing(&self, layout: Layout) -> LinkTiming {
+        let header = |layout| self.codec.header_len(layout) + self.frame_overhead;
+        LinkTiming {
+            rate: self.rate,
+            delay: self.delay,
+            max_payload: self.max_payload,
+            data_overhead: header(layout),
+            control_len: header(layout),
+            rlp_overhead: header(Layout::Seq),
+        }
+    }
+}
+
+/// The closed set of services.
+#[derive(Clone, Debug)]
+pub(crate) enum Service<P> {
+    Default(DefaultService),
+    SrM2(SelectiveRepeat<P>),
+    Rlp(Rlp<P>),
+}
+
+macro_rules! each {
+    ($self:expr, $s:ident => $body:expr) => {
+        match $self {
+            Service::Default($s) => $body,
+            Service::SrM2($s) => $body,
+            Service::Rlp($s) => $body,
+        }
+    };
+}
+
+impl<P: Payload> Service<P> {
+    /// `scheme` must be resolved: no option left out.
+    pub(crate) fn new(scheme: &SchemeConfig, facts: &PortFacts) -> Self {
+        match scheme {
+            SchemeConfig::Default(_) => Self::Default(DefaultService::new(facts)),
+            SchemeConfig::SrM2(c) => Self::SrM2(SelectiveRepeat::new(
+                c,
+                facts,
+                &facts.timing(Layout::SeqAck),
+            )),
+            SchemeConfig::Rlp(c) => Self::Rlp(Rlp::new(
+                c,
+                rlp::Order::InOrder,
+                facts,
+                &facts.timing(Layout::Seq),
+            )),
+            SchemeConfig::RlpOos(c) => Self::Rlp(Rlp::new(
+                c,
+                rlp::Order::AsReceived,
+                facts,
+                &facts.timing(Layout::Seq),
+            )),
+        }
+    }
+
+    /// The header layout of a scheme's frames.
+    pub(crate) const fn layout(scheme: &SchemeConfig) -> Layout {
+        match scheme {
+            SchemeConfig::Default(_) => Layout::Bare,
+            SchemeConfig::SrM2(_) => Layout::SeqAck,
+            SchemeConfig::Rlp(_) | SchemeConfig::RlpOos(_) => Layout::Seq,
+        }
+    }
+
+    pub(crate) fn handle_frame(&mut self, cx: &mut Context<'_, P>, frame: Frame<P>) {
+        each!(self, s => s.handle_frame(cx, frame));
+    }
+
+    pub(crate) fn handle_timeout(&mut self, cx: &mut Context<'_, P>) {
+        each!(self, s => s.handle_timeout(cx));
+    }
+
+    pub(crate) fn poll_frame(
+        &mut self,
+        cx: &mut Context<'_, P>,
+        source: &mut dyn FnMut() -> Option<P>,
+    ) -> Option<Frame<P>> {
+        each!(self, s => s.poll_frame(cx, source))
+    }
+
+    pub(crate) fn start_timers(&mut self, header: &Header, left: Instant) {
+        each!(self, s => Scheme::<P>::start_timers(s, header, left));
+    }
+
+    pub(crate) fn poll_timeout(&self) -> Option<Instant> {
+        each!(self, s => Scheme::<P>::poll_timeout(s))
+    }
+
+    pub(crate) fn set_timer_factor(&mut self, factor: f64) {
+        each!(self, s => Scheme::<P>::set_timer_factor(s, factor));
+    }
+
+    pub(crate) fn reset(&mut self, cx: &mut Context<'_, P>) -> (u64, u64) {
+        each!(self, s => s.reset(cx))
+    }
+
+    pub(crate) fn is_idle(&self) -> bool {
+        each!(self, s => Scheme::<P>::is_idle(s))
+    }
+
+    pub(crate) fn srtt(&self) -> Option<Duration> {
+        each!(self, s => Scheme::<P>::srtt(s))
+    }
+}

@@ -1,0 +1,447 @@
+//! RLP and RLP/OOS: limited recovery (sections 7.6 and 7.7 of the specification, after Xylomenos
+//! 1999, sections 4.3 and 5.3; the idea is that of the IS-95 radio link protocol).
+//!
+//! No acknowledgments, no sender window, no sender timers but a keepalive. The receiver asks for
+//! what is missing, at most N times, then gives up and lets the hole show. RLP delivers in order;
+//! RLP/OOS delivers as received, so that a loss delays nobody else and frames freed together do not
+//! queue at the next link.
+//!
+//! ```text
+//! sender     next - window .. next   kept for retransmission
+//! receiver   base .. high            missing (RLP: or held behind a hole), the rest is done with
+//! frames     DATA, RETRANSMISSION (seq, packet)   NAK (seq)   KEEPALIVE (highest seq sent)
+//! ```
+//!
+//! Invariants: at most one delivery of a packet; a packet is never held longer than N times T_nak
+//! after its arrival, plus the time that its NAKs wait to leave; d(high, base) <= window, kept by
+//! giving up the oldest hole early (the overflow guard).
+//!
+//! Loss of step. In the study profile an original frame from behind `high` can only mean that half
+//! the sequence space was lost, and the receiver alone resynchronises (section 7.6). In the live
+//! profile such a frame is late or a duplicate: it fills its hole or is dropped, and nothing but a
+//! new epoch resets the service.
+//! Left out: RESET frames; delivery of repairs that come after giving up (XYL-S-11: discarded).
+
+use std::collections::VecDeque;
+
+use airlane_base::{Duration, Instant, Payload, Seq, SeqSpace};
+
+use super::{Context, PortFacts, Scheme};
+use crate::config::{Keepalives, RlpConfig, TimerProfile, TimersConfig};
+use crate::mechanism::ring::Ring;
+use crate::mechanism::started::StartedTimers;
+use crate::mechanism::timers::{LinkTiming, TimerPolicy};
+use crate::wire::{Frame, FrameKind, Header};
+
+/// In which order packets go up.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(crate) enum Order {
+    /// RLP.
+    InOrder,
+    /// RLP/OOS.
+    AsReceived,
+}
+
+/// A frame kept for retransmission.
+#[derive(Clone, Debug)]
+struct Kept<P> {
+    packet: P,
+    /// A repair is asked for and has not left yet.
+    waits: bool,
+}
+
+/// A missing frame.
+#[derive(Clone, Copy, Debug)]
+struct Hole {
+    /// NAKs sent or about to be.
+    tries: u32,
+    /// The NAK has not left yet; the timer does not run.
+    waits: bool,
+    /// When the last NAK left.
+    asked: Instant,
+    /// When the loss was noticed.
+    since: Instant,
+}
+
+/// A frame held behind a hole.
+#[derive(Clone, Debug)]
+struct Held<P> {
+    packet: P,
+    since: Instant,
+    recovered: bool,
+}
+
+/// RLP or RLP/OOS.
+#[derive(Clone, Debug)]
+pub(crate) struct Rlp<P> {
+    space: SeqSpace,
+    order: Order,
+    live: bool,
+    window: u32,
+    retries: u32,
+    policy: TimerPolicy,
+    keepalive_limit: Option<u32>,
+
+    next: Seq,
+    kept: Ring<Kept<P>>,
+    repairs: VecDeque<Seq>,
+    /// When the last frame with a packet, or keepalive, left; none while one waits to leave.
+    quiet_since: Option<Instant>,
+    keepalives_sent: u32,
+    keepalive_due: bool,
+
+    base: Seq,
+    high: Seq,
+    holes: Ring<Hole>,
+    hole_count: u32,
+    held: Ring<Held<P>>,
+    naks: VecDeque<Seq>,
+    nak_timers: StartedTimers,
+}
+
+impl<P: Payload> Rlp<P> {
+    /// `config` must be resolved.
+    pub(crate) fn new(
+        config: &RlpConfig,
+        order: Order,
+        facts: &PortFacts,
+        timing: &LinkTiming,
+    ) -> Self {
+        let space = facts.space();
+        let window = config.window.unwrap_or(127).min(space.half() - 1).max(1);
+        let profile = TimersConfig::Profile(TimerProfile::Relaxed);
+        let timers = config.timers.as_ref().unwrap_or(&profile);
+        Self {
+            space,
+            order,
+            live: facts.is_live(),
+            window,
+            retries: config.retries.unwrap_or(3),
+            policy: TimerPolicy::new(timers, timing),
+            keepalive_limit: config.keepalives.and_then(Keepalives::limit),
+            next: 0,
+            kept: Ring::for_window(window, space),
+            repairs: VecDeque::with_capacity(window as usize),
+            quiet_since: None,
+            keepalives_sent: 0,
+            keepalive_due: false,
+            base: 0,
+            high: 0,
+            holes: Ring::for_window(window, space),
+            hole_count: 0,
+            held: Ring::for_window(window, space),
+            naks: VecDeque::with_capacity(window as usize),
+            nak_timers: StartedTimers::with_capacity(window),
+        }
+    }
+
+    // ---- sender
+
+    fn on_nak(&mut self, cx: &mut Context<'_, P>, seq: Seq) {
+        let age = self.space.distance(self.next, seq);
+        match self.kept.get_mut(seq) {
+            Some(kept) if (1..=self.window).contains(&age) => {
+                if !kept.waits {
+                    kept.waits = true;
+                    self.repairs.push_back(seq);
+                }
+            }
+            _ => cx.ledger.stale_naks += 1,
+        }
+    }
+
+    fn may_keep_alive(&self) -> bool {
+        self.keepalive_limit
+            .is_none_or(|limit| self.keepalives_sent < limit)
+    }
+
+    // ---- receiver
+
+    fn hole(&self, seq: Seq) -> Option<&Hole> {
+        let inside =
+            self.space.distance(seq, self.base) < self.space.distance(self.high, self.base);
+        inside.then(|| self.holes.get(seq)).flatten()
+    }
+
+    fn close(&mut self, seq: Seq) -> Option<Hole> {
+        self.hole(seq)?;
+        self.hole_count -= 1;
+        self.holes.remove(seq)
+    }
+
+    fn on_data(&mut self, cx: &mut Context<'_, P>, seq: Seq, packet: P) {
+        if self.space.distance(seq, self.high) < self.space.half() {
+            self.miss_up_to(cx, seq);
+            self.high = self.space.next(seq);
+            self.accept(cx, seq, packet, cx.now, false);
+        } else if !self.live {
+            self.resync(cx, seq, packet);
+        } else if let Some(hole) = self.close(seq) {
+            // Only overtaken on the way, not lost.
+            self.accept(cx, seq, packet, hole.since, false);
+        } else {
+            cx.ledger.duplicates += 1;
+        }
+    }
+
+    fn on_retransmission(&mut self, cx: &mut Context<'_, P>, seq: Seq, packet: P) {
+        let Some(hole) = self.close(seq) else {
+            cx.ledger.late += 1;
+            cx.ledger.late_bytes += packet.len() as u64;
+            return;
+        };
+        // Karn's rule: only the first NAK has one possible answer.
+        if hole.tries == 1 && !hole.waits {
+            self.policy.sample(cx.now.saturating_since(hole.asked));
+        }
+        self.accept(cx, seq, packet, hole.since, true);
+    }
+
+    fn accept(
+        &mut self,
+        cx: &mut Context<'_, P>,
+        seq: Seq,
+        packet: P,
+        since: Instant,
+        recovered: bool,
+    ) {
+        match self.order {
+            Order::AsReceived => cx.deliver(packet, since, recovered),
+            Order::InOrder => {
+                let held = Held {
+                    packet,
+                    since,
+                    recovered,
+                };
+                self.held.insert(seq, held);
+            }
+        }
+        self.release(cx);
+    }
+
+    /// Notes and asks for every number from `high` to before `upto`.
+    fn miss_up_to(&mut self, cx: &mut Context<'_, P>, upto: Seq) {
+        let missed = self.space.distance(upto, self.high);
+        if missed > self.window {
+            // The peer keeps only a window of frames: what came before is lost, however long the
+            // silence was.
+            self.flush(cx);
+            cx.ledger.lose(u64::from(missed - self.window), false);
+            self.base = self.space.add(self.high, missed - self.window);
+            self.high = self.base;
+        }
+        while self.high != upto {
+            let hole = Hole {
+                tries: 1,
+                waits: true,
+                asked: cx.now,
+                since: cx.now,
+            };
+            self.holes.insert(self.high, hole);
+            self.hole_count += 1;
+            self.naks.push_back(self.high);
+            self.high = self.space.next(self.high);
+            // Keeps the span within the window while it grows.
+            self.release(cx);
+        }
+    }
+
+    fn give_up(&mut self, cx: &mut Context<'_, P>, seq: Seq) {
+        if self.close(seq).is_some() {
+            cx.ledger.lose(1, true);
+        }
+    }
+
+    /// Moves `base` over everything that is done with. Its own number is missing afterwards, and
+    /// not older than the window.
+    fn release(&mut self, cx: &mut Context<'_, P>) {
+        while self.base != self.high {
+            if let Some(held) = self.held.remove(self.base) {
+                cx.deliver(held.packet, held.since, held.recovered);
+            } else if self.hole(self.base).is_some() {
+                if self.space.distance(self.high, self.base) <= self.window {
+                    return;
+                }
+                self.give_up(cx, self.base);
+            }
+            self.base = self.space.next(self.base);
+        }
+    }
+
+    /// Gives up every hole and delivers everything held.
+    fn flush(&mut self, cx: &mut Context<'_, P>) {
+        let mut seq = self.base;
+        while seq != self.high {
+            self.give_up(cx, seq);
+            seq = self.space.next(seq);
+        }
+        self.release(cx);
+        self.naks.clear();
+        self.nak_timers.clear();
+    }
+
+    /// Section 7.6: the receiver alone gets back into step.
+    fn resync(&mut self, cx: &mut Context<'_, P>, seq: Seq, packet: P) {
+        cx.ledger.resyncs += 1;
+        self.flush(cx);
+        self.base = seq;
+        self.high = self.space.next(seq);
+        self.accept(cx, seq, packet, cx.now, false);
+    }
+
+    fn prune_timers(&mut self) {
+        let (space, base, high) = (self.space, self.base, self.high);
+        let holes = &self.holes;
+        self.nak_timers.prune(|timer| {
+            space.distance(timer.seq, base) < space.distance(high, base)
+                && holes
+                    .get(timer.seq)
+                    .is_some_and(|hole| hole.tries == timer.attempt && !hole.waits)
+        });
+    }
+}
+
+impl<P: Payload> Scheme<P> for Rlp<P> {
+    fn handle_frame(&mut self, cx: &mut Context<'_, P>, frame: Frame<P>) {
+        let seq = frame.header.seq;
+        match (frame.header.kind, frame.payload) {
+            (FrameKind::Data, Some(packet)) => self.on_data(cx, seq, packet),
+            (FrameKind::Retransmission, Some(packet)) => self.on_retransmission(cx, seq, packet),
+            (FrameKind::Nak, None) => self.on_nak(cx, seq),
+            (FrameKind::Keepalive, None) => {
+                let upto = self.space.next(seq);
+                let ahead = self.space.distance(upto, self.high);
+                if (1..self.space.half()).contains(&ahead) {
+                    self.miss_up_to(cx, upto);
+                    self.release(cx);
+                }
+            }
+            _ => cx.ledger.out_of_window += 1,
+        }
+        self.prune_timers();
+    }
+
+    fn handle_timeout(&mut self, cx: &mut Context<'_, P>) {
+        let runs = self.policy.nak();
+        while let Some(timer) = self.nak_timers.pop_expired(cx.now, runs) {
+            let retries = self.retries;
+            let inside = self.hole(timer.seq).is_some();
+            let Some(hole) = self.holes.get_mut(timer.seq).filter(|_| inside) else {
+                continue;
+            };
+            if hole.tries != timer.attempt || hole.waits {
+                continue;
+            }
+            if hole.tries < retries {
+                hole.tries += 1;
+                hole.waits = true;
+                self.naks.push_back(timer.seq);
+            } else {
+                self.give_up(cx, timer.seq);
+                self.release(cx);
+            }
+        }
+        self.prune_timers();
+        let runs = self.policy.keepalive();
+        if self.may_keep_alive() && self.quiet_since.is_some_and(|t| t + runs <= cx.now) {
+            self.quiet_since = None;
+            self.keepalive_due = true;
+        }
+    }
+
+    fn poll_frame(
+        &mut self,
+        _cx: &mut Context<'_, P>,
+        source: &mut dyn FnMut() -> Option<P>,
+    ) -> Option<Frame<P>> {
+        while let Some(seq) = self.naks.pop_front() {
+            if self.hole(seq).is_some_and(|hole| hole.waits) {
+                return Some(Frame::control(FrameKind::Nak, seq));
+            }
+        }
+        while let Some(seq) = self.repairs.pop_front() {
+            let age = self.space.distance(self.next, seq);
+            if let Some(kept) = self.kept.get(seq)
+                && kept.waits
+                && age <= self.window
+            {
+                let packet = kept.packet.clone();
+                return Some(Frame::with_packet(FrameKind::Retransmission, seq, packet));
+            }
+        }
+        if let Some(packet) = source() {
+            let seq = self.next;
+            self.next = self.space.next(seq);
+            let kept = Kept {
+                packet: packet.clone(),
+                waits: false,
+            };
+            self.kept.insert(seq, kept);
+            self.keepalive_due = false;
+            self.keepalives_sent = 0;
+            return Some(Frame::with_packet(FrameKind::Data, seq, packet));
+        }
+        if self.keepalive_due {
+            self.keepalive_due = false;
+            self.keepalives_sent += 1;
+            let highest = self.space.add(self.next, u32::MAX);
+            return Some(Frame::control(FrameKind::Keepalive, highest));
+        }
+        None
+    }
+
+    fn start_timers(&mut self, header: &Header, left: Instant) {
+        match header.kind {
+            FrameKind::Nak => {
+                let inside = self.hole(header.seq).is_some();
+                if let Some(hole) = self.holes.get_mut(header.seq).filter(|_| inside) {
+                    hole.waits = false;
+                    hole.asked = left;
+                    self.nak_timers.start(left, header.seq, hole.tries);
+                }
+            }
+            FrameKind::Data | FrameKind::Keepalive => self.quiet_since = Some(left),
+            FrameKind::Retransmission => {
+                self.quiet_since = Some(left);
+                if let Some(kept) = self.kept.get_mut(header.seq) {
+                    kept.waits = false;
+                }
+            }
+            _ => {}
+        }
+    }
+
+    fn poll_timeout(&self) -> Option<Instant> {
+        let nak = self.nak_timers.deadline(self.policy.nak());
+        let keepalive = self
+            .quiet_since
+            .filter(|_| self.may_keep_alive())
+            .map(|t| t + self.policy.keepalive());
+        match (nak, keepalive) {
+            (Some(a), Some(b)) => Some(a.min(b)),
+            (a, b) => a.or(b),
+        }
+    }
+
+    fn set_timer_factor(&mut self, factor: f64) {
+        self.policy.set_factor(factor);
+    }
+
+    fn reset(&mut self, cx: &mut Context<'_, P>) -> (u64, u64) {
+        // Nothing is owed to the peer: what was sent was sent, once.
+        self.flush(cx);
+        self.kept.clear();
+        self.repairs.clear();
+        (self.next, self.base, self.high) = (0, 0, 0);
+        (self.quiet_since, self.keepalives_sent, self.keepalive_due) = (None, 0, false);
+        (0, 0)
+    }
+
+    fn is_idle(&self) -> bool {
+        self.naks.is_empty() && self.repairs.is_empty() && self.hole_count == 0
+    }
+
+    fn srtt(&self) -> Option<Duration> {
+        self.policy.srtt()
+    }
+}

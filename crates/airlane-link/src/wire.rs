@@ -1,0 +1,520 @@
+//! Frames and their headers: two profiles from one codec.
+//!
+//! **`study`** is the dissertation's layout (Xylomenos 1999, figure 6.2 and section 6 of the
+//! specification). Byte 0 is the service number (high nibble) and the frame type (low nibble);
+//! what follows depends on the scheme of the service:
+//!
+//! ```text
+//! bare      | service:4 type:4 |                       Default
+//! seq       | service:4 type:4 | seq:8 |               RLP, RLP/OOS
+//! seq-ack   | service:4 type:4 | seq:8 | ack:8 |       SR and its variants
+//! ```
+//!
+//! **`live`** travels inside datagrams, where an old frame can turn up at any time, so every frame
+//! names its session, and numbers are wide enough never to repeat within one:
+//!
+//! ```text
+//! byte  0        version:4 layout:4
+//!       1        service:4 type:4
+//!       2..6     session
+//!       6..8     length of what follows the header
+//!       8..12    seq                        (Default numbers its frames too: loss can be measured)
+//!      12..16    ack                        (seq-ack only)
+//!      16..18    low 16 bits of the newest original frame received   (seq-ack only)
+//!      18..20    how long ago that was, in units of 16 us, 0xffff: never or too long ago
+//! ```
+//!
+//! All numbers are big-endian. Decoding never panics and never reads past the buffer.
+
+use airlane_base::{Duration, Payload, Seq, SeqSpace};
+use serde::{Deserialize, Serialize};
+
+/// What a frame is for. The codes are ours where the dissertation is silent (XYL-S-9).
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
+#[repr(u8)]
+pub enum FrameKind {
+    /// A packet, sent for the first time.
+    Data = 0,
+    /// An acknowledgment alone.
+    Ack = 1,
+    /// A request for one frame.
+    Nak = 2,
+    /// Names the highest number sent while there is nothing new to send.
+    Keepalive = 3,
+    /// A packet, sent again.
+    Retransmission = 7,
+    /// Session control; never reaches a service.
+    Hello = 9,
+}
+
+impl FrameKind {
+    const fn from_code(code: u8) -> Option<Self> {
+        Some(match code {
+            0 => Self::Data,
+            1 => Self::Ack,
+            2 => Self::Nak,
+            3 => Self::Keepalive,
+            7 => Self::Retransmission,
+            9 => Self::Hello,
+            _ => return None,
+        })
+    }
+
+    /// Whether a packet travels in it.
+    pub const fn carries_packet(self) -> bool {
+        matches!(self, Self::Data | Self::Retransmission)
+    }
+}
+
+/// Which fields the frames of a service carry after the type.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
+#[repr(u8)]
+pub enum Layout {
+    /// Nothing (in the live profile: a number that only measures loss).
+    Bare = 0,
+    /// A sequence number.
+    Seq = 1,
+    /// A sequence number and an acknowledgment.
+    SeqAck = 2,
+}
+
+/// Which original frame the peer saw last, for round trip measurement without ambiguity:
+/// retransmissions have their own type and are never echoed (Karn's rule for links).
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
+pub struct Echo {
+    /// Low 16 bits of the newest original frame received.
+    pub seq_low: u16,
+    /// How long the peer held it before this frame was made.
+    pub held: Duration,
+}
+
+/// The header of a frame. Fields that a layout does not carry are zero.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
+pub struct Header {
+    /// Service number, 0 to 15.
+    pub service: u8,
+    /// What the frame is for.
+    pub kind: FrameKind,
+    /// Sequence number.
+    pub seq: Seq,
+    /// The next number that the sender of this frame expects.
+    pub ack: Seq,
+    /// Round trip measurement, live profile only.
+    pub echo: Option<Echo>,
+}
+
+impl Header {
+    /// A header without acknowledgment.
+    pub const fn new(kind: FrameKind, seq: Seq) -> Self {
+        Self {
+            service: 0,
+            kind,
+            seq,
+            ack: 0,
+            echo: None,
+        }
+    }
+}
+
+/// A frame: what one port gives and the other takes.
+#[derive(Clone, Debug, PartialEq, Eq, Hash)]
+pub struct Frame<P> {
+    /// Its header.
+    pub header: Header,
+    /// The packet, in DATA and RETRANSMISSION frames.
+    pub payload: Option<P>,
+}
+
+impl<P: Payload> Frame<P> {
+    pub(crate) fn control(kind: FrameKind, seq: Seq) -> Self {
+        Self {
+            header: Header::new(kind, seq),
+            payload: None,
+        }
+    }
+
+    pub(crate) fn with_packet(kind: FrameKind, seq: Seq, packet: P) -> Self {
+        Self {
+            header: Header::new(kind, seq),
+            payload: Some(packet),
+        }
+    }
+
+    /// Bytes of the packet, zero without one.
+    pub fn payload_len(&self) -> usize {
+        self.payload.as_ref().map_or(0, Payload::len)
+    }
+}
+
+/// The two header profiles.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Hash, Serialize, Deserialize)]
+#[serde(rename_all = "kebab-case")]
+pub enum HeaderProfile {
+    /// The dissertation's 1 to 3 bytes, numbers modulo 256.
+    #[default]
+    Study,
+    /// Session, length and 32-bit numbers, for real links.
+    Live,
+}
+
+/// Why bytes were not a frame. Counted, never fatal.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, thiserror::Error)]
+#[non_exhaustive]
+pub enum FrameError {
+    /// Shorter than its header.
+    #[error("truncated frame: need {need} B, got {got} B")]
+    Truncated {
+        /// Bytes that the header needs.
+        need: usize,
+        /// Bytes that there were.
+        got: usize,
+    },
+    /// Not our version.
+    #[error("frame of version {got}, this is version {LIVE_VERSION}")]
+    Version {
+        /// The version found.
+        got: u8,
+    },
+    /// A type code without meaning.
+    #[error("unknown frame type {code}")]
+    UnknownType {
+        /// The code found.
+        code: u8,
+    },
+    /// A layout code without meaning.
+    #[error("unknown header layout {code}")]
+    UnknownLayout {
+        /// The code found.
+        code: u8,
+    },
+    /// No such service here.
+    #[error("unknown service {service}")]
+    UnknownService {
+        /// The number found.
+        service: u8,
+    },
+    /// The length field and the bytes disagree.
+    #[error("bad frame length: the header says {stated} B of payload, there are {got} B")]
+    Length {
+        /// What the header says.
+        stated: usize,
+        /// Bytes behind the header.
+        got: usize,
+    },
+    /// A number that the sequence space does not have.
+    #[error("sequence number {seq} is outside the sequence space of {modulus}")]
+    Number {
+        /// The number found.
+        seq: Seq,
+        /// Size of the space.
+        modulus: u64,
+    },
+}
+
+/// Version of the live layout.
+pub const LIVE_VERSION: u8 = 1;
+/// The largest live header.
+pub const LIVE_HEADER_MAX: usize = 20;
+
+const HELD_UNIT: Duration = Duration::from_micros(16);
+
+/// A decoded frame, with its payload still in the buffer.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct Decoded {
+    /// The header.
+    pub header: Header,
+    /// The session it belongs to; zero in the study profile.
+    pub session: u32,
+    /// Where the payload begins; it reaches to the end of the buffer.
+    pub payload_at: usize,
+}
+
+/// Writes and reads headers of one profile with one sequence space.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
+pub struct Codec {
+    profile: HeaderProfile,
+    space: SeqSpace,
+}
+
+impl Codec {
+    /// The codec of a profile, with the profile's usual sequence space.
+    pub const fn new(profile: HeaderProfile) -> Self {
+        let bits = match profile {
+            HeaderProfile::Study => 8,
+            HeaderProfile::Live => 32,
+        };
+        Self {
+            profile,
+            space: SeqSpace::new(bits),
+        }
+    }
+
+    /// The same with numbers of `bits` bits; the study layout has room for 8.
+    #[must_use]
+    pub const fn with_bits(self, bits: u32) -> Self {
+        assert!(
+            bits <= 8 || matches!(self.profile, HeaderProfile::Live),
+            "the study header has 8-bit numbers"
+        );
+        Self {
+            profile: self.profile,
+            space: SeqSpace::new(bits),
+        }
+    }
+
+    /// The profile.
+    pub const fn profile(self) -> HeaderProfile {
+        self.profile
+    }
+
+    /// The sequence space.
+    pub const fn space(self) -> SeqSpace {
+        self.space
+    }
+
+    /// Bytes of the header of a frame of a service with this layout.
+    pub const fn header_len(self, layout: Layout) -> usize {
+        match (self.profile, layout) {
+            (HeaderProfile::Study, Layout::Bare) => 1,
+            (HeaderProfile::Study, Layout::Seq) => 2,
+            (HeaderProfile::Study, Layout::SeqAck) => 3,
+            (HeaderProfile::Live, Layout::Bare | Layout::Seq) => 12,
+            (HeaderProfile::Live, Layout::SeqAck) => LIVE_HEADER_MAX,
+        }
+    }
+
+    /// Writes the header of a frame with `payload_len` bytes of payload to the start of `buf` and
+    /// returns its length; the payload goes right behind it. None if `buf` is too short.
+    pub fn encode(
+        self,
+        header: &Header,
+        layout: Layout,
+        session: u32,
+        payload_len: usize,
+        buf: &mut [u8],
+    ) -> Option<usize> {
+        let len = self.header_len(layout);
+        let buf = buf.get_mut(..len)?;
+        let byte0 = header.service << 4 | header.kind as u8;
+        match self.profile {
+            HeaderProfile::Study => {
+                let fields = [byte0, header.seq as u8, header.ack as u8];
+                buf.copy_from_slice(&fields[..len]);
+            }
+            HeaderProfile::Live => {
+                buf[0] = LIVE_VERSION << 4 | layout as u8;
+                buf[1] = byte0;
+                buf[2..6].copy_from_slice(&session.to_be_bytes());
+                buf[6..8].copy_from_slice(&u16::try_from(payload_len).ok()?.to_be_bytes());
+                buf[8..12].copy_from_slice(&header.seq.to_be_bytes());
+                if layout == Layout::SeqAck {
+                    let (low, held) = header.echo.map_or((0, u16::MAX), |echo| {
+                        let units = echo.held.as_nanos() / HELD_UNIT.as_nanos();
+                        (echo.seq_low, units.min(u64::from(u16::MAX)) as u16)
+                    });
+                    buf[12..16].copy_from_slice(&header.ack.to_be_bytes());
+                    buf[16..18].copy_from_slice(&low.to_be_bytes());
+                    buf[18..20].copy_from_slice(&held.to_be_bytes());
+                }
+            }
+        }
+        Some(len)
+    }
+
+    /// Reads a header. `layout_of` gives the layout of a service, none for an unknown one.
+    ///
+    /// # Errors
+    /// A [`FrameError`] for bytes that are not a frame of this profile and these services.
+    pub fn decode(
+        self,
+        bytes: &[u8],
+        layout_of: impl Fn(u8) -> Option<Layout>,
+    ) -> Result<Decoded, FrameError> {
+        match self.profile {
+            HeaderProfile::Study => self.decode_study(bytes, layout_of),
+            HeaderProfile::Live => self.decode_live(bytes, layout_of),
+        }
+    }
+
+    fn decode_study(
+        self,
+        bytes: &[u8],
+        layout_of: impl Fn(u8) -> Option<Layout>,
+    ) -> Result<Decoded, FrameError> {
+        let need = |need| FrameError::Truncated {
+            need,
+            got: bytes.len(),
+        };
+        let (service, kind) = split_byte0(*bytes.first().ok_or(need(1))?)?;
+        let layout = layout_of(service).ok_or(FrameError::UnknownService { service })?;
+        let len = self.header_len(layout);
+        let fields = bytes.get(..len).ok_or(need(len))?;
+        let field = |at: usize| fields.get(at).copied().map_or(0, Seq::from);
+        let header = Header {
+            seq: self.number(field(1))?,
+            ack: self.number(field(2))?,
+            service,
+            kind,
+            echo: None,
+        };
+        Ok(Decoded {
+            header,
+            session: 0,
+            payload_at: len,
+        })
+    }
+
+    fn decode_live(
+        self,
+        bytes: &[u8],
+        layout_of: impl Fn(u8) -> Option<Layout>,
+    ) -> Result<Decoded, FrameError> {
+        let need = |need| FrameError::Truncated {
+            need,
+            got: bytes.len(),
+        };
+        let first = *bytes.first().ok_or(need(1))?;
+        if first >> 4 != LIVE_VERSION {
+            return Err(FrameError::Version { got: first >> 4 });
+        }
+        let code = first & 0xf;
+        let layout = match code {
+            0 => Layout::Bare,
+            1 => Layout::Seq,
+            2 => Layout::SeqAck,
+            _ => return Err(FrameError::UnknownLayout { code }),
+        };
+        let len = self.header_len(layout);
+        let fields = bytes.get(..len).ok_or(need(len))?;
+        let (service, kind) = split_byte0(fields[1])?;
+        // Session control has a layout of its own and belongs to no service.
+        if kind != FrameKind::Hello {
+            let known = layout_of(service).ok_or(FrameError::UnknownService { service })?;
+            if known != layout {
+                return Err(FrameError::UnknownLayout { code });
+            }
+        }
+        let u16_at = |at: usize| u16::from_be_bytes([fields[at], fields[at + 1]]);
+        let u32_at = |at: usize| {
+            u32::from_be_bytes([fields[at], fields[at + 1], fields[at + 2], fields[at + 3]])
+        };
+        let (stated, got) = (usize::from(u16_at(6)), bytes.len() - len);
+        if stated != got {
+            return Err(FrameError::Length { stated, got });
+        }
+        let (mut ack, mut echo) = (0, None);
+        if layout == Layout::SeqAck {
+            ack = self.number(u32_at(12))?;
+            let held = u16_at(18);
+            echo = (held != u16::MAX).then(|| Echo {
+                seq_low: u16_at(16),
+                held: HELD_UNIT * u64::from(held),
+            });
+        }
+        Ok(Decoded {
+            header: Header {
+                service,
+                kind,
+                seq: self.number(u32_at(8))?,
+                ack,
+                echo,
+            },
+            session: u32_at(2),
+            payload_at: len,
+        })
+    }
+
+    fn number(self, seq: Seq) -> Result<Seq, FrameError> {
+        if self.space.contains(seq) {
+            Ok(seq)
+        } else {
+            Err(FrameError::Number {
+                seq,
+                modulus: self.space.modulus(),
+            })
+        }
+    }
+}
+
+fn split_byte0(byte: u8) -> Result<(u8, FrameKind), FrameError> {
+    let code = byte & 0xf;
+    let kind = FrameKind::from_code(code).ok_or(FrameError::UnknownType { code })?;
+    Ok((byte >> 4, kind))
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use proptest::prelude::*;
+
+    const LAYOUTS: [Layout; 3] = [Layout::Bare, Layout::Seq, Layout::SeqAck];
+    const KINDS: [FrameKind; 5] = [
+        FrameKind::Data,
+        FrameKind::Ack,
+        FrameKind::Nak,
+        FrameKind::Keepalive,
+        FrameKind::Retransmission,
+    ];
+
+    fn codecs() -> [Codec; 3] {
+        [
+            Codec::new(HeaderProfile::Study).with_bits(3),
+            Codec::new(HeaderProfile::Study),
+            Codec::new(HeaderProfile::Live),
+        ]
+    }
+
+    #[test]
+    fn study_headers_have_the_published_lengths() {
+        // Section 6 of the specification: Default 1 byte, RLP 2, selective repeat 3.
+        let codec = Codec::new(HeaderProfile::Study);
+        let lens = LAYOUTS.map(|layout| codec.header_len(layout));
+        assert_eq!(lens, [1, 2, 3]);
+    }
+
+    #[test]
+    fn the_service_number_stands_in_the_high_nibble() {
+        let codec = Codec::new(HeaderProfile::Study);
+        let header = Header {
+            service: 5,
+            ..Header::new(FrameKind::Nak, 200)
+        };
+        let mut buf = [0; 4];
+        assert_eq!(codec.encode(&header, Layout::Seq, 0, 0, &mut buf), Some(2));
+        assert_eq!(buf[..2], [0x52, 200]);
+    }
+
+    proptest! {
+        #[test]
+        fn decode_undoes_encode(
+            which in 0usize..3, layout in 0usize..3, kind in 0usize..5, service in 0u8..16,
+            seq: u32, ack: u32, session: u32, low: u16, units in 0u64..65535, payload in 0usize..100,
+        ) {
+            let (codec, layout) = (codecs()[which], LAYOUTS[layout]);
+            let live = codec.profile() == HeaderProfile::Live;
+            let mut header = Header { service, ..Header::new(KINDS[kind], codec.space().add(seq, 0)) };
+            if layout == Layout::SeqAck {
+                header.ack = codec.space().add(ack, 0);
+                header.echo = live.then(|| Echo { seq_low: low, held: HELD_UNIT * units });
+            }
+            if layout == Layout::Bare && !live {
+                header.seq = 0;
+            }
+            let mut buf = [0u8; 128];
+            let len = codec.encode(&header, layout, session, payload, &mut buf).unwrap();
+            let back = codec.decode(&buf[..len + payload], |_| Some(layout)).unwrap();
+            prop_assert_eq!(back.header, header);
+            prop_assert_eq!(back.payload_at, len);
+            prop_assert_eq!(back.session, if live { session } else { 0 });
+        }
+
+        #[test]
+        fn any_bytes_decode_or_are_refused(which in 0usize..3, bytes in prop::collection::vec(any::<u8>(), 0..64)) {
+            let codec = codecs()[which];
+            if let Ok(decoded) = codec.decode(&bytes, |s| (s < 8).then_some(Layout::SeqAck)) {
+                prop_assert!(decoded.payload_at <= bytes.len());
+                prop_assert!(codec.space().contains(decoded.header.seq));
+            }
+        }
+    }
+}
