@@ -107,7 +107,7 @@ pub struct RlpConfig {
 
 /// How many keepalives follow the last new frame (XYL-S-14).
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]
-#[serde(untagged)]
+#[serde(untagged, expecting = "keepalives is a number or \"unlimited\"")]
 pub enum Keepalives {
     /// This many.
     Limit(u32),
@@ -135,7 +135,11 @@ impl Keepalives {
 
 /// Timer values (section 7.11 of the specification).
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
-#[serde(untagged)]
+#[serde(
+    untagged,
+    expecting = "timers is \"tight\", \"relaxed\", \"measured\" or \
+                 { ack = \"57 ms\", nak = \"0.4 s\", keepalive = \"0.4 s\", rto = \"0.5 s\" }"
+)]
 pub enum TimersConfig {
     /// A named profile.
     Profile(TimerProfile),
@@ -171,7 +175,10 @@ pub struct FixedTimers {
 
 /// By how much sharing stretches fixed timers (Xylomenos 1999, section 6.2.2).
 #[derive(Clone, Copy, Debug, PartialEq, Serialize, Deserialize)]
-#[serde(untagged)]
+#[serde(
+    untagged,
+    expecting = "multiplier is \"services\", \"share\" or a number above 0"
+)]
 pub enum Multiplier {
     /// `"services"` or `"share"`.
     Heuristic(MultiplierHeuristic),
@@ -230,7 +237,10 @@ pub enum SchedulerConfig {
 
 /// How many stamped frames each service may have waiting in the scheduler.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]
-#[serde(untagged)]
+#[serde(
+    untagged,
+    expecting = "handed-over is a number of frames above 0 or \"unlimited\""
+)]
 pub enum HandedOver {
     /// This many.
     Frames(NonZeroU32),

@@ -1,7 +1,7 @@
 //! The metrics of a service (Xylomenos 1999, table 8.1): goodput g, loss l, delay d and effective
 //! goodput e, smoothed over measuring intervals.
 
-use airlane_base::{Duration, Instant};
+use airlane_base::Duration;
 use serde::{Deserialize, Serialize};
 
 use crate::ledger::ServiceLedger;
@@ -36,7 +36,6 @@ pub fn effective_goodput(sender: &ServiceMetrics, receiver: &ServiceMetrics) -> 
 /// Turns a ledger into metrics, interval by interval.
 #[derive(Clone, Debug)]
 pub(crate) struct Meter {
-    interval_ends: Instant,
     before: ServiceLedger,
     /// One-way time of a frame that needs no repair.
     path: Duration,
@@ -46,7 +45,6 @@ pub(crate) struct Meter {
 impl Meter {
     pub(crate) fn new(path: Duration) -> Self {
         Self {
-            interval_ends: Instant::ORIGIN + INTERVAL,
             before: ServiceLedger::default(),
             path,
             metrics: ServiceMetrics::default(),
@@ -57,14 +55,8 @@ impl Meter {
         self.metrics
     }
 
-    pub(crate) fn is_due(&self, now: Instant) -> bool {
-        now >= self.interval_ends
-    }
-
-    /// Ends an interval if it is over. `all_sent_bytes` is what all services together sent since
-    /// the port was made, and `all_before` what they had sent an interval ago.
-    pub(crate) fn roll(&mut self, now: Instant, ledger: &ServiceLedger, all_in_interval: u64) {
-        self.interval_ends = now + INTERVAL;
+    /// Ends an interval. `all_in_interval` is what all services together sent in it, bytes.
+    pub(crate) fn roll(&mut self, ledger: &ServiceLedger, all_in_interval: u64) {
         let then = std::mem::replace(&mut self.before, *ledger);
         let since = |f: fn(&ServiceLedger) -> u64| (f(ledger) - f(&then)) as f64;
         let ratio = |part: f64, whole: f64| (whole > 0.0).then(|| part / whole);
@@ -108,9 +100,7 @@ mod tests {
             hold_ns: 95 * 10_000_000,
             ..ServiceLedger::default()
         };
-        let end = Instant::ORIGIN + INTERVAL;
-        assert!(meter.is_due(end));
-        meter.roll(end, &ledger, 2000);
+        meter.roll(&ledger, 2000);
         let m = meter.metrics();
         assert_eq!(m.goodput, Some(0.9));
         assert_eq!(m.loss, Some(0.05));
@@ -118,7 +108,7 @@ mod tests {
         assert_eq!(m.share, Some(0.5));
         assert!((effective_goodput(&m, &m).unwrap() - 0.855).abs() < 1e-12);
         // An interval without traffic says nothing new.
-        meter.roll(end + INTERVAL, &ledger, 0);
+        meter.roll(&ledger, 0);
         assert_eq!(meter.metrics(), m);
     }
 }

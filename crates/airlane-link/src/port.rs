@@ -11,6 +11,7 @@ use crate::classify::Classifier;
 use crate::config::{self, ConfigError, PortConfig};
 use crate::flow::Packet;
 use crate::ledger::ServiceLedger;
+use crate::measure::INTERVAL;
 use crate::schedule::{Schedule, Scheduler};
 use crate::service::PortFacts;
 use crate::wire::{Codec, Decoded, Frame, FrameError, Layout};
@@ -41,6 +42,8 @@ pub struct Port<P> {
     /// Bytes of all frames sent, and as of the last measuring interval.
     sent_bytes: u64,
     sent_bytes_before: u64,
+    /// End of the measuring interval.
+    interval_ends: Instant,
     /// Frames for services that do not exist here.
     unknown_service: u64,
     /// Ledgers of services that were removed.
@@ -82,6 +85,7 @@ impl<P: Packet> Port<P> {
             up: VecDeque::new(),
             sent_bytes: 0,
             sent_bytes_before: 0,
+            interval_ends: Instant::ORIGIN + INTERVAL,
             unknown_service: 0,
             retired: Vec::new(),
             config,
@@ -259,12 +263,12 @@ impl<P: Packet> Port<P> {
     }
 
     fn measure(&mut self, now: Instant) {
-        let due = self.slots.iter().flatten().any(|s| s.meter.is_due(now));
-        if due {
+        if now >= self.interval_ends {
+            self.interval_ends = now + INTERVAL;
             let in_interval = self.sent_bytes - self.sent_bytes_before;
             self.sent_bytes_before = self.sent_bytes;
             for slot in self.slots.iter_mut().flatten() {
-                slot.meter.roll(now, &slot.ledger, in_interval);
+                slot.meter.roll(&slot.ledger, in_interval);
             }
         }
     }

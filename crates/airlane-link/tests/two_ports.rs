@@ -1,6 +1,8 @@
 //! Two ports over a lossy link with propagation delay, in virtual time: every scheme keeps its
 //! contract, in both header profiles.
 
+#![expect(clippy::unwrap_used, reason = "a failed set-up is a failed test")]
+
 use std::collections::VecDeque;
 use std::net::{IpAddr, Ipv4Addr};
 

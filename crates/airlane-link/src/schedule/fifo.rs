@@ -29,9 +29,6 @@ impl<T> Schedule<T> for Fifo<T> {
     fn is_empty(&self) -> bool {
         self.queue.is_empty()
     }
-    fn backlog(&self, service: u8) -> usize {
-        self.queue.iter().filter(|(s, ..)| *s == service).count()
-    }
     fn set_rate(&mut self, _service: u8, _rate: f64) {}
     fn link_idle(&mut self) {}
     fn clear(&mut self, removed: &mut dyn FnMut(u8, T)) {

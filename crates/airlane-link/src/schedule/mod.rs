@@ -18,8 +18,6 @@ pub trait Schedule<T> {
     fn dequeue(&mut self) -> Option<(u8, usize, T)>;
     /// Whether nothing waits.
     fn is_empty(&self) -> bool;
-    /// How many items of a service wait.
-    fn backlog(&self, service: u8) -> usize;
     /// Changes a service's share; holds for items that come later.
     fn set_rate(&mut self, service: u8, rate: f64);
     /// The link has fallen idle: nothing waits and the last frame is over.
@@ -63,9 +61,6 @@ impl<T> Schedule<T> for Scheduler<T> {
     }
     fn is_empty(&self) -> bool {
         each!(self, s => s.is_empty())
-    }
-    fn backlog(&self, service: u8) -> usize {
-        each!(self, s => s.backlog(service))
     }
     fn set_rate(&mut self, service: u8, rate: f64) {
         each!(self, s => s.set_rate(service, rate));

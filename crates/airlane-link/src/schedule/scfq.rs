@@ -130,10 +130,6 @@ impl<T> Schedule<T> for Scfq<T> {
         self.active == 0
     }
 
-    fn backlog(&self, service: u8) -> usize {
-        self.queues[usize::from(service) % SERVICES].items.len()
-    }
-
     fn set_rate(&mut self, service: u8, rate: f64) {
         self.queue(service).rate = rate;
     }
