@@ -1,0 +1,58 @@
+# Airlane. `make` lists the recipes.
+#
+# What they need beyond Rust, gcc and make is in PACKAGES; `make setup` installs it where it can.
+
+CARGO    ?= cargo
+PACKAGES := iproute2 ethtool
+# How long `make fuzz` looks for trouble, in cases for each property.
+CASES    ?= 20000
+
+.DEFAULT_GOAL := help
+.PHONY: help setup demo test fmt lint units determinism live bench fuzz docs validation clean
+
+help: ## List the recipes
+	@awk -F ':.*## ' '/^[a-z-]+:.*## / { printf "  %-12s %s\n", $$1, $$2 }' $(MAKEFILE_LIST)
+
+setup: ## Install what the recipes need: system packages (as root) and Rust components
+	@missing=; for tool in ip:iproute2 ethtool:ethtool; do \
+	  command -v "$${tool%%:*}" > /dev/null || missing="$$missing $${tool##*:}"; done; \
+	if [ -z "$$missing" ]; then :; \
+	elif [ "$$(id -u)" = 0 ] && command -v apt-get > /dev/null; then \
+	  { export DEBIAN_FRONTEND=noninteractive; apt-get update -qq && apt-get install -qq -y --no-install-recommends $$missing > /dev/null 2>&1; } \
+	  || echo "setup: could not install$$missing; the live parts will be left out" >&2; \
+	else echo "setup: the live parts need$$missing: sudo apt-get install$$missing" >&2; fi
+	@if command -v rustup > /dev/null; then \
+	  rustup component list --installed 2> /dev/null | grep -q clippy || rustup component add rustfmt clippy; fi
+
+demo: setup ## Show three applications over one lossy link, simulated and (as root) live
+	$(CARGO) build --release --locked -p airlane-cli --bin airlane --example demo
+	@$(CARGO) run --release --locked --quiet -p airlane-cli --example demo
+
+test: setup lint units docs determinism live ## Run every check and every test
+
+fmt: ## Format the code
+	$(CARGO) fmt --all
+
+lint: ## Check format and lints
+	$(CARGO) fmt --all --check
+	$(CARGO) clippy --workspace --all-targets --locked -- -D warnings
+
+units: ## Run unit, property and integration tests
+	$(CARGO) test --workspace --locked
+
+determinism: ## Check that debug and release, 1 and 2 threads give the same bytes
+	$(CARGO) build --locked -p airlane-cli
+	$(CARGO) build --release --locked -p airlane-cli
+	sh .ci/determinism
+
+bench: ## Measure speed
+	$(CARGO) bench --workspace --locked
+
+fuzz: ## Run every property test with many more cases (CASES=20000)
+	PROPTEST_CASES=$(CASES) $(CARGO) test --release --workspace --locked --lib --tests
+
+docs: ## Build the API documentation; warnings are errors
+	RUSTDOCFLAGS="-D warnings" $(CARGO) doc --workspace --no-deps --locked
+
+clean: ## Remove everything that was built
+	$(CARGO) clean
