@@ -382,11 +382,28 @@ fn check_scheme(
     at: &str,
     wrong: &mut impl FnMut(String, String, &str),
 ) {
-    let (window, multiplier, retries) = match scheme {
+    let (window, multiplier, timers, retries) = match scheme {
         SchemeConfig::Default(_) => return,
-        SchemeConfig::SrM2(c) => (c.window, c.multiplier, None),
-        SchemeConfig::Rlp(c) | SchemeConfig::RlpOos(c) => (c.window, c.multiplier, c.retries),
+        SchemeConfig::SrM2(c) => (c.window, c.multiplier, &c.timers, None),
+        SchemeConfig::Rlp(c) | SchemeConfig::RlpOos(c) => {
+            (c.window, c.multiplier, &c.timers, c.retries)
+        }
     };
+    if let Some(TimersConfig::Fixed(fixed)) = timers {
+        let all = [
+            ("ack", fixed.ack),
+            ("nak", fixed.nak),
+            ("keepalive", fixed.keepalive),
+            ("rto", fixed.rto),
+        ];
+        for (name, _) in all.into_iter().filter(|(_, d)| *d == Duration::ZERO) {
+            wrong(
+                format!("{at}.timers.{name}"),
+                "a timer of 0 s would never let time pass".to_owned(),
+                "a timer runs for the round trip of the link or longer",
+            );
+        }
+    }
     let largest = match header {
         HeaderProfile::Study => 127,
         HeaderProfile::Live => MAX_LIVE_WINDOW,

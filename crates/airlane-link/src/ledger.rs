@@ -4,7 +4,7 @@ use serde::{Deserialize, Serialize};
 
 /// The ledger of one service at one port: one column per direction.
 ///
-/// Conservation, sender: `packets_offered = packets_sent + dropped_* + still queued`.
+/// Conservation, sender: `packets_offered = packets_sent + packets_dropped() + still queued`.
 /// Byte counts are of packets, without any link header, unless the name says *frame*.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Hash, Serialize, Deserialize)]
 pub struct ServiceLedger {
@@ -23,12 +23,15 @@ pub struct ServiceLedger {
     pub dropped_codel: u64,
     /// Packets dropped because the window was full and there is no queue.
     pub dropped_window_full: u64,
-    /// Packets that were unacknowledged or handed over when a new epoch began.
-    pub dropped_epoch: u64,
     /// Packets dropped because they do not fit a frame.
     pub dropped_too_big: u64,
-    /// Bytes of all packets dropped here.
+    /// Bytes of all packets dropped.
     pub dropped_bytes: u64,
+    /// Of the packets sent: how many were unacknowledged, or had not left, when a new epoch began.
+    /// The peer may have some of them.
+    pub epoch_lost: u64,
+    /// Bytes of these.
+    pub epoch_lost_bytes: u64,
     /// Frames that left, of all kinds.
     pub frames_sent: u64,
     /// Bytes of them with their headers.
@@ -83,12 +86,11 @@ pub struct ServiceLedger {
 }
 
 impl ServiceLedger {
-    /// Packets dropped here, whatever the reason.
+    /// Packets dropped before they were sent, whatever the reason.
     pub const fn packets_dropped(&self) -> u64 {
         self.dropped_queue_full
             + self.dropped_codel
             + self.dropped_window_full
-            + self.dropped_epoch
             + self.dropped_too_big
     }
 

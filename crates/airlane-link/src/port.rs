@@ -149,7 +149,7 @@ impl<P: Packet> Port<P> {
         }
         self.hand_over_ready(now);
         self.measure(now);
-        self.retire_drained();
+        self.retire_drained(now);
     }
 
     // ---- outputs

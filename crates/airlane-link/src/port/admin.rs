@@ -108,13 +108,13 @@ impl<P: Packet> Port<P> {
     ///
     /// # Errors
     /// If there is no such service, or it is the default one.
-    pub fn remove_service(&mut self, number: u8) -> Result<(), AdminError> {
+    pub fn remove_service(&mut self, now: Instant, number: u8) -> Result<(), AdminError> {
         if number == 0 {
             return Err(AdminError::DefaultService);
         }
         self.slot_mut(number)?.draining = true;
         self.classifier.remove_service(number);
-        self.retire_drained();
+        self.retire_drained(now);
         Ok(())
     }
 
@@ -249,10 +249,10 @@ impl<P: Packet> Port<P> {
         }
     }
 
-    pub(super) fn retire_drained(&mut self) {
+    pub(super) fn retire_drained(&mut self, now: Instant) {
         for number in 0..SERVICES {
-            let drained = |slot: &Slot<P>| slot.draining && slot.is_drained();
-            if self.slots[number].as_deref().is_some_and(drained)
+            let gone = |slot: &Slot<P>| slot.retires_at().is_some_and(|at| at <= now);
+            if self.slots[number].as_deref().is_some_and(gone)
                 && let Some(slot) = self.slots[number].take()
             {
                 self.config.services.retain(|s| s.name != slot.config.name);

@@ -22,8 +22,10 @@ pub(super) struct Slot<P> {
     pub(super) queue: IngressQueue<P>,
     pub(super) ledger: ServiceLedger,
     pub(super) meter: Meter,
-    /// No longer classified to; goes when everything in it has gone.
+    /// No longer classified to; goes when everything in it has gone and the peer is quiet.
     pub(super) draining: bool,
+    /// When the last frame came or left.
+    active_at: Instant,
     /// Frames of this service in the scheduler.
     handed_over: u32,
     timer_origin: TimerOrigin,
@@ -44,6 +46,7 @@ impl<P: Packet> Slot<P> {
             ledger: ServiceLedger::default(),
             meter: Meter::new(facts.delay + facts.rate.transmission_time(full_frame)),
             draining: false,
+            active_at: Instant::ORIGIN,
             handed_over: 0,
             timer_origin: match &config.scheme {
                 SchemeConfig::Default(_) => TimerOrigin::Departure,
@@ -115,6 +118,7 @@ impl<P: Packet> Slot<P> {
     /// A frame of `len` bytes is on its way out until `left`.
     pub(super) fn handle_departure(&mut self, frame: &Frame<P>, len: usize, left: Instant) {
         let len = len as u64;
+        self.active_at = left;
         self.handed_over -= 1;
         let ledger = &mut self.ledger;
         ledger.frames_sent += 1;
@@ -142,6 +146,7 @@ impl<P: Packet> Slot<P> {
         frame: Frame<P>,
         len: usize,
     ) {
+        self.active_at = self.active_at.max(now);
         self.ledger.frames_received += 1;
         self.ledger.frame_received_bytes += len as u64;
         let mut cx = Context {
@@ -167,7 +172,11 @@ impl<P: Packet> Slot<P> {
     }
 
     pub(super) fn poll_timeout(&self) -> Option<Instant> {
-        self.service.poll_timeout()
+        let service = self.service.poll_timeout();
+        match (service, self.retires_at()) {
+            (Some(a), Some(b)) => Some(a.min(b)),
+            (a, b) => a.or(b),
+        }
     }
 
     /// A new epoch: what was on its way is lost, what waits stays.
@@ -178,8 +187,8 @@ impl<P: Packet> Slot<P> {
             ledger: &mut self.ledger,
         };
         let (packets, bytes) = self.service.reset(&mut cx);
-        self.ledger.dropped_epoch += packets;
-        self.ledger.dropped_bytes += bytes;
+        self.ledger.epoch_lost += packets;
+        self.ledger.epoch_lost_bytes += bytes;
         self.handed_over = 0;
     }
 
@@ -187,13 +196,19 @@ impl<P: Packet> Slot<P> {
     pub(super) fn forget(&mut self, frame: &Frame<P>) {
         // Selective repeat still holds its packets, and has counted them.
         if frame.header.kind == FrameKind::Data && self.layout != Layout::SeqAck {
-            self.ledger.dropped_epoch += 1;
-            self.ledger.dropped_bytes += frame.payload_len() as u64;
+            self.ledger.epoch_lost += 1;
+            self.ledger.epoch_lost_bytes += frame.payload_len() as u64;
         }
     }
 
-    pub(super) fn is_drained(&self) -> bool {
-        self.queue.is_empty() && self.handed_over == 0 && self.service.is_idle()
+    /// When a service that is being removed may go: everything in it has gone, and the peer has
+    /// had time to ask for what it missed.
+    pub(super) fn retires_at(&self) -> Option<Instant> {
+        let done = self.draining
+            && self.queue.is_empty()
+            && self.handed_over == 0
+            && self.service.is_idle();
+        done.then(|| self.active_at + self.service.linger())
     }
 }
 

@@ -69,8 +69,12 @@ pub(crate) trait Scheme<P: Payload> {
     /// Forgets all numbers and frames: a new epoch. What is held behind a hole goes up; returns the
     /// packets and bytes that were unacknowledged.
     fn reset(&mut self, cx: &mut Context<'_, P>) -> (u64, u64);
-    /// Nothing outstanding, nothing to send.
+    /// Nothing outstanding, nothing missing, nothing to send.
     fn is_idle(&self) -> bool;
+    /// How long the peer may still need answers after this end has become idle.
+    fn linger(&self) -> Duration {
+        Duration::ZERO
+    }
     /// Smoothed round trip, where this scheme measures it.
     fn srtt(&self) -> Option<Duration> {
         None
@@ -195,6 +199,10 @@ impl<P: Payload> Service<P> {
 
     pub(crate) fn is_idle(&self) -> bool {
         each!(self, s => Scheme::<P>::is_idle(s))
+    }
+
+    pub(crate) fn linger(&self) -> Duration {
+        each!(self, s => Scheme::<P>::linger(s))
     }
 
     pub(crate) fn srtt(&self) -> Option<Duration> {

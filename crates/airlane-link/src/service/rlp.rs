@@ -289,6 +289,15 @@ impl<P: Payload> Rlp<P> {
         self.accept(cx, seq, packet, cx.now, false);
     }
 
+    /// Forgets NAKs for holes that are closed, so that they do not pile up on a busy link.
+    fn prune_naks(&mut self) {
+        while let Some(seq) = self.naks.front()
+            && self.hole(*seq).is_none_or(|hole| !hole.waits)
+        {
+            self.naks.pop_front();
+        }
+    }
+
     fn prune_timers(&mut self) {
         let (space, base, high) = (self.space, self.base, self.high);
         let holes = &self.holes;
@@ -319,6 +328,7 @@ impl<P: Payload> Scheme<P> for Rlp<P> {
             _ => cx.ledger.out_of_window += 1,
         }
         self.prune_timers();
+        self.prune_naks();
     }
 
     fn handle_timeout(&mut self, cx: &mut Context<'_, P>) {
@@ -438,7 +448,11 @@ impl<P: Payload> Scheme<P> for Rlp<P> {
     }
 
     fn is_idle(&self) -> bool {
-        self.naks.is_empty() && self.repairs.is_empty() && self.hole_count == 0
+        self.repairs.is_empty() && self.hole_count == 0
+    }
+
+    fn linger(&self) -> Duration {
+        self.policy.nak() * (u64::from(self.retries) + 1)
     }
 
     fn srtt(&self) -> Option<Duration> {

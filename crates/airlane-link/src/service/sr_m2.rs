@@ -33,6 +33,9 @@ use crate::mechanism::started::StartedTimers;
 use crate::mechanism::timers::{LinkTiming, TimerPolicy};
 use crate::wire::{Echo, Frame, FrameKind, Header};
 
+/// A removed service answers for this many timeouts more, so that the peer can finish too.
+const LINGER_TIMEOUTS: u64 = 8;
+
 /// A frame that the peer has not acknowledged.
 #[derive(Clone, Debug)]
 struct Outstanding<P> {
@@ -50,8 +53,10 @@ struct Outstanding<P> {
 struct Place<P> {
     /// None while the frame is missing.
     packet: Option<P>,
-    /// NAKs sent for it.
+    /// NAKs sent for it, or about to be.
     asked: u32,
+    /// A NAK for it has not been handed over yet.
+    waits: bool,
     /// When it arrived or was first missed.
     since: Instant,
 }
@@ -216,6 +221,7 @@ impl<P: Payload> SelectiveRepeat<P> {
             let place = Place {
                 packet: Some(packet),
                 asked: u32::from(!original),
+                waits: false,
                 since: cx.now,
             };
             self.places.insert(seq, place);
@@ -250,6 +256,7 @@ impl<P: Payload> SelectiveRepeat<P> {
             let hole = Place {
                 packet: None,
                 asked: 1,
+                waits: true,
                 since: now,
             };
             self.places.insert(self.high, hole);
@@ -268,7 +275,10 @@ impl<P: Payload> SelectiveRepeat<P> {
                 && place.asked <= asked
             {
                 place.asked += 1;
-                self.naks.push_back(m);
+                // One NAK on its way out says it all: the queue stays within the window.
+                if !std::mem::replace(&mut place.waits, true) {
+                    self.naks.push_back(m);
+                }
             }
             m = self.space.next(m);
         }
@@ -286,6 +296,15 @@ impl<P: Payload> SelectiveRepeat<P> {
                 cx.deliver(packet, place.since, place.asked > 0);
             }
             self.expected = self.space.next(self.expected);
+        }
+    }
+
+    /// Forgets NAKs for what has come meanwhile, so that they do not pile up on a busy link.
+    fn prune_naks(&mut self) {
+        while let Some(seq) = self.naks.front()
+            && !self.is_missing(*seq)
+        {
+            self.naks.pop_front();
         }
     }
 }
@@ -312,6 +331,7 @@ impl<P: Payload> Scheme<P> for SelectiveRepeat<P> {
             _ => cx.ledger.out_of_window += 1,
         }
         self.prune_timers();
+        self.prune_naks();
     }
 
     fn handle_timeout(&mut self, cx: &mut Context<'_, P>) {
@@ -405,7 +425,14 @@ impl<P: Payload> Scheme<P> for SelectiveRepeat<P> {
     }
 
     fn is_idle(&self) -> bool {
-        self.base == self.next && self.naks.is_empty() && self.ack_timer.is_none() && !self.ack_due
+        self.base == self.next
+            && self.expected == self.high
+            && self.ack_timer.is_none()
+            && !self.ack_due
+    }
+
+    fn linger(&self) -> Duration {
+        self.policy.rto() * LINGER_TIMEOUTS
     }
 
     fn srtt(&self) -> Option<Duration> {
@@ -418,6 +445,9 @@ impl<P: Payload> SelectiveRepeat<P> {
     fn next_frame(&mut self, source: &mut dyn FnMut() -> Option<P>) -> Option<Frame<P>> {
         while let Some(seq) = self.naks.pop_front() {
             if self.is_missing(seq) {
+                if let Some(place) = self.places.get_mut(seq) {
+                    place.waits = false;
+                }
                 return Some(Frame::control(FrameKind::Nak, seq));
             }
         }
