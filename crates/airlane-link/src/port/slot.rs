@@ -24,7 +24,7 @@ pub(super) struct Slot<P> {
     pub(super) meter: Meter,
     /// No longer classified to; goes when everything in it has gone and the peer is quiet.
     pub(super) draining: bool,
-    /// When the last frame came or left.
+    /// When the last frame came or left; keepalives do not count, they have no end.
     active_at: Instant,
     /// Frames of this service in the scheduler.
     handed_over: u32,
@@ -118,7 +118,9 @@ impl<P: Packet> Slot<P> {
     /// A frame of `len` bytes is on its way out until `left`.
     pub(super) fn handle_departure(&mut self, frame: &Frame<P>, len: usize, left: Instant) {
         let len = len as u64;
-        self.active_at = left;
+        if frame.header.kind != FrameKind::Keepalive {
+            self.active_at = left;
+        }
         self.handed_over -= 1;
         let ledger = &mut self.ledger;
         ledger.frames_sent += 1;
@@ -146,7 +148,9 @@ impl<P: Packet> Slot<P> {
         frame: Frame<P>,
         len: usize,
     ) {
-        self.active_at = self.active_at.max(now);
+        if frame.header.kind != FrameKind::Keepalive {
+            self.active_at = self.active_at.max(now);
+        }
         self.ledger.frames_received += 1;
         self.ledger.frame_received_bytes += len as u64;
         let mut cx = Context {
