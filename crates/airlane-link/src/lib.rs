@@ -31,6 +31,7 @@ mod port;
 pub mod queue;
 pub mod schedule;
 mod service;
+pub mod session;
 pub mod wire;
 
 pub use classify::{ClassConfig, Classifier};

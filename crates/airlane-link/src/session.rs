@@ -1,0 +1,528 @@
+//! The session between the two ends of a live link: who talks to whom, under which table of
+//! services, since when.
+//!
+//! Every process draws a 64-bit *epoch* when it starts. A *hello* carries the epoch, a nonce, an
+//! echo of the peer's last nonce and the digest of the service table. Rules:
+//!
+//! ```text
+//!            hello with our nonce echoed,          hello of the accepted epoch
+//!            new epoch, equal digest               says that it is in our session
+//!  Waiting ──────────────────────────► Accepted ──────────────────────────► Confirmed
+//!     │  ▲                                │  ▲ same, with yet another epoch      │
+//!     │  └── another digest ◄─────────────┴──┴──────────────────────────────────┘
+//!     ▼
+//!  Refused (hellos go on slowly, no data)
+//! ```
+//!
+//! 1. A new epoch is accepted only from a hello that echoes our current nonce, and the nonce changes
+//!    with every acceptance and refusal. So an old or duplicated hello never resets anything.
+//! 2. An epoch that was left is never accepted again; its owner, if it still lives, is told and
+//!    draws a new one. So both ends begin a session from the same state: nothing sent.
+//! 3. Both ends derive the session's 32-bit number from both epochs; each frame carries it, and a
+//!    frame of another session is dropped by the driver ([`Session::check`]).
+//! 4. Tables that differ are refused with both texts in the event; nothing is exchanged.
+//!
+//! Hellos are answered at once where that brings the session forward, at most one every
+//! [`SPACING`]; otherwise they are repeated after 250 ms, 500 ms, then every second, and as
+//! keepalives once confirmed. A keepalive carries the loss that its sender saw per service.
+//!
+//! Left out: authenticity. Whoever can read the path can forge a hello; that is the secure
+//! session's job.
+
+use std::collections::VecDeque;
+use std::fmt;
+
+use airlane_base::random::fnv1a;
+use airlane_base::{Duration, Instant, Rng, Streams};
+use serde::Serialize;
+
+mod hello;
+
+pub use hello::{Hello, HelloError, LossReport, VERSION};
+
+/// Least time between two hellos.
+pub const SPACING: Duration = Duration::from_millis(10);
+/// The first repetition of a hello that was not answered; doubles up to the keepalive interval.
+const FIRST_RETRY: Duration = Duration::from_millis(250);
+/// Hellos to a peer whose table was refused.
+const REFUSED_RETRY: Duration = Duration::from_secs(5);
+/// Epochs that were left and are remembered. A peer restarts once in a while, not all the time.
+const LEFT_EPOCHS: usize = 64;
+
+/// What a session is told by its driver.
+#[derive(Clone, Debug)]
+pub struct SessionConfig {
+    /// Drawn at random by the driver for each start of the process.
+    pub epoch: u64,
+    /// The table of services as compact text; both ends must have the same.
+    pub table: String,
+    /// Time between hellos of an established session.
+    pub keepalive: Duration,
+    /// A peer that is silent for so long is reported as lost.
+    pub silence: Duration,
+}
+
+/// What happened, for the driver and for people.
+#[derive(Clone, Debug, PartialEq, Eq)]
+#[non_exhaustive]
+pub enum SessionEvent {
+    /// A new session. The driver resets its port before the next frame.
+    Established {
+        /// Number that every frame carries.
+        session: u32,
+        /// The peer's epoch.
+        peer_epoch: u64,
+        /// Whether it replaces an earlier session: the peer was restarted.
+        replaced: bool,
+    },
+    /// The peer confirmed that it is in the same session.
+    Confirmed {
+        /// Number that every frame carries.
+        session: u32,
+    },
+    /// The peer has another table of services. There is no session from here on.
+    Refused {
+        /// Our table.
+        ours: String,
+        /// The peer's.
+        theirs: String,
+    },
+    /// The peer speaks another version of the protocol.
+    VersionMismatch {
+        /// The version here.
+        ours: u8,
+        /// The peer's.
+        theirs: u8,
+    },
+    /// Nothing was heard from the peer for so long. Hellos go on.
+    PeerLost {
+        /// How long.
+        silent_for: Duration,
+    },
+    /// The peer is heard again, in the same session.
+    PeerBack,
+    /// The peer had left our epoch for another; we drew a new one. There is no session until the
+    /// next [`SessionEvent::Established`].
+    EpochRenewed,
+}
+
+/// Where a session stands.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize)]
+#[serde(rename_all = "kebab-case")]
+#[non_exhaustive]
+pub enum SessionState {
+    /// No peer was accepted yet.
+    Waiting,
+    /// A peer was accepted; it has not confirmed yet.
+    Accepted,
+    /// Both ends are in the same session.
+    Confirmed,
+    /// Established, but the peer is silent.
+    Silent,
+    /// The peer's table differs.
+    Refused,
+}
+
+impl fmt::Display for SessionState {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.write_str(match self {
+            Self::Waiting => "waiting for the peer",
+            Self::Accepted => "accepted",
+            Self::Confirmed => "established",
+            Self::Silent => "peer silent",
+            Self::Refused => "refused: the service tables differ",
+        })
+    }
+}
+
+/// The peer whose epoch was accepted.
+#[derive(Clone, Debug)]
+struct Peer {
+    epoch: u64,
+    session: u32,
+    confirmed: bool,
+    /// When its newest hello was sent, by its clock; an older one tells nothing.
+    sent_ns: u64,
+}
+
+/// The last hello that was heard, of whatever epoch: what the next one of ours echoes.
+#[derive(Clone, Copy, Debug)]
+struct Heard {
+    epoch: u64,
+    nonce: u64,
+    sent_ns: u64,
+    at: Instant,
+}
+
+/// One end's view of the session. Sans-IO: hellos and the time in, hellos and events out.
+#[derive(Clone, Debug)]
+pub struct Session {
+    epoch: u64,
+    table: String,
+    digest: u64,
+    keepalive: Duration,
+    silence: Duration,
+    nonces: Rng,
+    nonce: u64,
+    peer: Option<Peer>,
+    heard: Option<Heard>,
+    /// The nonce that our last hello echoed.
+    echoed: u64,
+    /// Whether our last hello named the present session.
+    told: bool,
+    left: VecDeque<u64>,
+    /// The epoch whose table was refused.
+    refused: Option<u64>,
+    other_version: Option<u8>,
+    next_hello: Instant,
+    retry: Duration,
+    last_hello: Option<Instant>,
+    /// When the peer was last known to be alive, or the start.
+    alive: Instant,
+    silent: bool,
+    srtt: Option<Duration>,
+    peer_reports: Vec<LossReport>,
+    events: VecDeque<SessionEvent>,
+}
+
+impl Session {
+    /// A session that sends its first hello at `now`.
+    pub fn new(now: Instant, config: SessionConfig) -> Self {
+        let mut nonces = Streams::new(config.epoch, 0).stream("session.nonces");
+        let nonce = draw(&mut nonces);
+        Self {
+            epoch: config.epoch,
+            digest: fnv1a(config.table.as_bytes()),
+            table: config.table,
+            keepalive: config.keepalive,
+            silence: config.silence,
+            nonces,
+            nonce,
+            peer: None,
+            heard: None,
+            echoed: 0,
+            told: false,
+            left: VecDeque::new(),
+            refused: None,
+            other_version: None,
+            next_hello: now,
+            retry: FIRST_RETRY,
+            last_hello: None,
+            alive: now,
+            silent: false,
+            srtt: None,
+            peer_reports: Vec::new(),
+            events: VecDeque::new(),
+        }
+    }
+
+    /// The number that frames carry, once a peer was accepted.
+    pub fn id(&self) -> Option<u32> {
+        self.peer.as_ref().map(|peer| peer.session)
+    }
+
+    /// Our epoch.
+    pub const fn epoch(&self) -> u64 {
+        self.epoch
+    }
+
+    /// The accepted peer's epoch.
+    pub fn peer_epoch(&self) -> Option<u64> {
+        self.peer.as_ref().map(|peer| peer.epoch)
+    }
+
+    /// Smoothed round trip time of hellos. None until the first sample.
+    pub const fn srtt(&self) -> Option<Duration> {
+        self.srtt
+    }
+
+    /// What the peer said it lost, per service, in its last keepalive.
+    pub fn peer_reports(&self) -> &[LossReport] {
+        &self.peer_reports
+    }
+
+    /// Where the session stands.
+    pub fn state(&self) -> SessionState {
+        match &self.peer {
+            None if self.refused.is_some() => SessionState::Refused,
+            None => SessionState::Waiting,
+            Some(_) if self.silent => SessionState::Silent,
+            Some(peer) if peer.confirmed => SessionState::Confirmed,
+            Some(_) => SessionState::Accepted,
+        }
+    }
+
+    /// Whether a frame that carries this number belongs to the session. It shows that the peer lives.
+    pub fn check(&mut self, now: Instant, session: u32) -> bool {
+        let ours = self.id() == Some(session);
+        if ours {
+            self.on_alive(now);
+        }
+        ours
+    }
+
+    /// Takes the body of a hello frame.
+    ///
+    /// # Errors
+    /// Tells why the hello was of no use; the driver counts it. The session is unchanged then.
+    pub fn handle_hello(&mut self, now: Instant, body: &[u8]) -> Result<(), HelloError> {
+        let hello = match Hello::decode(body) {
+            Ok(hello) => hello,
+            Err(HelloError::Version { ours, theirs }) => {
+                if self.other_version != Some(theirs) {
+                    self.other_version = Some(theirs);
+                    self.push(SessionEvent::VersionMismatch { ours, theirs });
+                }
+                return Err(HelloError::Version { ours, theirs });
+            }
+            Err(error) => return Err(error),
+        };
+        if hello.epoch == self.epoch {
+            return Err(HelloError::OwnEpoch);
+        }
+        let older = |epoch, sent_ns| epoch == hello.epoch && hello.sent_ns <= sent_ns;
+        if self.heard.is_some_and(|h| older(h.epoch, h.sent_ns))
+            || self
+                .peer
+                .as_ref()
+                .is_some_and(|p| older(p.epoch, p.sent_ns))
+        {
+            return Err(HelloError::Old);
+        }
+        let fresh = hello.echo == self.nonce;
+        let accepted = self.peer_epoch() == Some(hello.epoch);
+        if fresh {
+            self.on_alive(now);
+        }
+        self.heard = Some(Heard {
+            epoch: hello.epoch,
+            nonce: hello.nonce,
+            sent_ns: hello.sent_ns,
+            at: now,
+        });
+        if fresh && hello.retired {
+            self.on_retired(now);
+        } else if accepted {
+            self.on_peer_hello(now, &hello);
+        } else if fresh {
+            self.on_new_epoch(now, &hello);
+        } else {
+            self.answer(now, &hello);
+        }
+        Ok(())
+    }
+
+    /// Lets the time pass; an early call does nothing.
+    pub fn handle_timeout(&mut self, now: Instant) {
+        if !self.silent && now >= self.alive + self.silence {
+            self.silent = true;
+            let silent_for = now.saturating_since(self.alive);
+            self.push(SessionEvent::PeerLost { silent_for });
+        }
+    }
+
+    /// The next hello, if one is due. `reports` are the losses seen here, per service.
+    pub fn poll_transmit(&mut self, now: Instant, reports: &[LossReport]) -> Option<Hello> {
+        if now < self.next_hello {
+            return None;
+        }
+        let confirmed = self.peer.as_ref().is_some_and(|peer| peer.confirmed);
+        let interval = if confirmed {
+            self.keepalive
+        } else if self.refused.is_some() && self.peer.is_none() {
+            REFUSED_RETRY
+        } else {
+            let retry = self.retry;
+            self.retry = (retry * 2).min(self.keepalive);
+            retry
+        };
+        self.next_hello = now + interval;
+        self.last_hello = Some(now);
+        self.echoed = self.heard.map_or(0, |heard| heard.nonce);
+        self.told = self.peer.is_some();
+        // The text is for a peer that may have to refuse it; a confirmed one has the same.
+        let known = confirmed && self.heard.map(|heard| heard.epoch) == self.peer_epoch();
+        Some(Hello {
+            epoch: self.epoch,
+            nonce: self.nonce,
+            echo: self.echoed,
+            digest: self.digest,
+            session: self.id().unwrap_or(0),
+            retired: self
+                .heard
+                .is_some_and(|heard| self.left.contains(&heard.epoch)),
+            sent_ns: now.as_nanos(),
+            echo_sent_ns: self.heard.map_or(0, |heard| heard.sent_ns),
+            held_ns: self
+                .heard
+                .map_or(0, |heard| now.saturating_since(heard.at).as_nanos()),
+            reports: if self.peer.is_some() {
+                reports.to_vec()
+            } else {
+                Vec::new()
+            },
+            table: (!known).then(|| self.table.clone()),
+        })
+    }
+
+    /// What happened since the last call.
+    pub fn poll_event(&mut self) -> Option<SessionEvent> {
+        self.events.pop_front()
+    }
+
+    /// When to call [`Session::handle_timeout`] and [`Session::poll_transmit`] next.
+    pub fn poll_timeout(&self) -> Instant {
+        if self.silent {
+            self.next_hello
+        } else {
+            self.next_hello.min(self.alive + self.silence)
+        }
+    }
+
+    /// A hello of the epoch that we accepted.
+    fn on_peer_hello(&mut self, now: Instant, hello: &Hello) {
+        self.on_alive(now);
+        let rtt = now
+            .saturating_since(Instant::from_nanos(hello.echo_sent_ns))
+            .saturating_sub(Duration::from_nanos(hello.held_ns));
+        if hello.echo_sent_ns != 0 && rtt > Duration::ZERO {
+            // RFC 6298 (2.3), the smoothed value alone.
+            self.srtt = Some(match self.srtt {
+                None => rtt,
+                Some(srtt) => (srtt * 7 + rtt) / 8,
+            });
+        }
+        let Some(peer) = &mut self.peer else { return };
+        peer.sent_ns = hello.sent_ns;
+        if hello.session == peer.session {
+            self.peer_reports.clone_from(&hello.reports);
+            if !peer.confirmed {
+                peer.confirmed = true;
+                let session = peer.session;
+                self.push(SessionEvent::Confirmed { session });
+            }
+            if !self.told {
+                // It waits for the same word from us.
+                self.hello_soon(now);
+            }
+        } else {
+            // It has not accepted us yet and needs its nonce back.
+            self.answer(now, hello);
+        }
+    }
+
+    /// A hello that proves to be fresh, of an epoch that is not the accepted one.
+    fn on_new_epoch(&mut self, now: Instant, hello: &Hello) {
+        if self.left.contains(&hello.epoch) {
+            self.hello_soon(now);
+            return;
+        }
+        if hello.digest != self.digest {
+            if self.refused != Some(hello.epoch) {
+                self.leave();
+                self.refused = Some(hello.epoch);
+                self.nonce = draw(&mut self.nonces);
+                let theirs = hello
+                    .table
+                    .clone()
+                    .unwrap_or_else(|| format!("digest {:016x}", hello.digest));
+                let ours = self.table.clone();
+                self.push(SessionEvent::Refused { ours, theirs });
+                // The peer shall see our table, too.
+                self.hello_soon(now);
+            }
+            return;
+        }
+        let replaced = self.peer.is_some();
+        self.leave();
+        self.refused = None;
+        self.other_version = None;
+        let session = session_number(self.epoch, hello.epoch);
+        self.peer = Some(Peer {
+            epoch: hello.epoch,
+            session,
+            confirmed: false,
+            sent_ns: 0,
+        });
+        self.nonce = draw(&mut self.nonces);
+        self.told = false;
+        self.retry = FIRST_RETRY;
+        self.srtt = None;
+        self.push(SessionEvent::Established {
+            session,
+            peer_epoch: hello.epoch,
+            replaced,
+        });
+        self.on_peer_hello(now, hello);
+    }
+
+    /// The peer had accepted our epoch once and left it for another: only a new one helps.
+    fn on_retired(&mut self, now: Instant) {
+        self.peer = None;
+        self.peer_reports.clear();
+        // No session of the new epoch was ever left.
+        self.left.clear();
+        self.epoch = self.nonces.next_u64();
+        self.nonce = draw(&mut self.nonces);
+        self.retry = FIRST_RETRY;
+        self.push(SessionEvent::EpochRenewed);
+        self.hello_soon(now);
+    }
+
+    /// Ends the session, if there is one; its epoch is not welcome again.
+    fn leave(&mut self) {
+        self.peer_reports.clear();
+        if let Some(peer) = self.peer.take() {
+            if self.left.len() == LEFT_EPOCHS {
+                self.left.pop_front();
+            }
+            self.left.push_back(peer.epoch);
+        }
+    }
+
+    fn on_alive(&mut self, now: Instant) {
+        self.alive = now;
+        if self.silent {
+            self.silent = false;
+            if self.peer.is_some() {
+                self.push(SessionEvent::PeerBack);
+            }
+        }
+    }
+
+    /// Brings the peer our nonce and its own, unless it shows that it has both.
+    fn answer(&mut self, now: Instant, hello: &Hello) {
+        if self.echoed != hello.nonce || hello.echo != self.nonce {
+            self.hello_soon(now);
+        }
+    }
+
+    fn hello_soon(&mut self, now: Instant) {
+        let soon = match self.last_hello {
+            Some(last) => now.max(last + SPACING),
+            None => now,
+        };
+        self.next_hello = self.next_hello.min(soon);
+    }
+
+    fn push(&mut self, event: SessionEvent) {
+        self.events.push_back(event);
+    }
+}
+
+/// A nonce; never zero, which stands for "none heard".
+fn draw(nonces: &mut Rng) -> u64 {
+    nonces.next_u64() | 1
+}
+
+/// The number of the session between two epochs, the same at both ends; never zero.
+fn session_number(a: u64, b: u64) -> u32 {
+    let mut bytes = [0; 16];
+    bytes[..8].copy_from_slice(&a.min(b).to_be_bytes());
+    bytes[8..].copy_from_slice(&a.max(b).to_be_bytes());
+    let hash = fnv1a(&bytes);
+    ((hash >> 32) as u32 ^ hash as u32).max(1)
+}
+
+#[cfg(test)]
+mod tests;

@@ -1,0 +1,251 @@
+//! The body of a hello frame.
+//!
+//! ```text
+//!  0      version
+//!  1      flags: 1 the text of the table follows, 2 the epoch that is echoed was left
+//!  2      number of loss reports
+//!  3      zero
+//!  4..12  epoch of the sender
+//! 12..20  nonce of the sender
+//! 20..28  echo: the last nonce that the sender heard, 0 if none
+//! 28..36  digest of the sender's table (FNV-1a)
+//! 36..40  session that the sender is in, 0 if none
+//! 40..48  when this hello was sent, ns by the sender's clock
+//! 48..56  that time of the last hello that the sender heard, 0 if none
+//! 56..64  how long ago it heard that one, ns
+//! then    loss reports: service (1), packets received (8), packets lost (8), loss in ppm (4),
+//!         0xffffffff where nothing was measured
+//! then    length of the text (2), the text
+//! ```
+//!
+//! Integers are big endian. The version stands first for ever, so that any two versions can name
+//! each other.
+
+/// The version of the protocol between two live nodes.
+pub const VERSION: u8 = 1;
+
+const FIXED: usize = 64;
+const REPORT: usize = 21;
+const FLAG_TABLE: u8 = 1;
+const FLAG_RETIRED: u8 = 2;
+/// One per service number.
+const MAX_REPORTS: usize = 16;
+
+/// What one end saw of the other's packets in one service, since the session began.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, serde::Serialize)]
+pub struct LossReport {
+    /// Number of the service.
+    pub service: u8,
+    /// Packets that were delivered.
+    pub received_packets: u64,
+    /// Packets that the service gave up or never saw.
+    pub lost_packets: u64,
+    /// l of Xylomenos 1999, table 8.1, as the receiver smooths it, in millionths. None until there
+    /// was traffic.
+    pub loss_ppm: Option<u32>,
+}
+
+/// Why a hello was of no use.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, thiserror::Error)]
+#[non_exhaustive]
+pub enum HelloError {
+    /// It ends too early.
+    #[error("hello is truncated: need {need} B, got {got} B")]
+    Truncated {
+        /// Bytes that its fields ask for.
+        need: usize,
+        /// Bytes that are there.
+        got: usize,
+    },
+    /// Bytes behind its end.
+    #[error("hello is {extra} B too long")]
+    TooLong {
+        /// How many.
+        extra: usize,
+    },
+    /// Another version of the protocol.
+    #[error("the peer speaks version {theirs}, we speak {ours}")]
+    Version {
+        /// The version here.
+        ours: u8,
+        /// The peer's.
+        theirs: u8,
+    },
+    /// More loss reports than there are services.
+    #[error("hello has {reports} loss reports, at most {MAX_REPORTS} are possible")]
+    Reports {
+        /// How many.
+        reports: usize,
+    },
+    /// The table is not text.
+    #[error("the peer's table of services is not UTF-8 text")]
+    Table,
+    /// Our own hello came back.
+    #[error("our own hello came back")]
+    OwnEpoch,
+    /// Not newer than one that was heard before: duplicated or overtaken.
+    #[error("hello is old or a duplicate")]
+    Old,
+}
+
+impl HelloError {
+    /// A short name for counters.
+    pub const fn reason(&self) -> &'static str {
+        match self {
+            Self::Truncated { .. } => "hello-truncated",
+            Self::TooLong { .. } => "hello-oversized",
+            Self::Version { .. } => "hello-wrong-version",
+            Self::Reports { .. } | Self::Table => "hello-malformed",
+            Self::OwnEpoch => "hello-reflected",
+            Self::Old => "hello-old",
+        }
+    }
+}
+
+/// One hello.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct Hello {
+    /// Drawn when the sender started.
+    pub epoch: u64,
+    /// The sender's present nonce.
+    pub nonce: u64,
+    /// The last nonce that the sender heard, 0 if none.
+    pub echo: u64,
+    /// Digest of the sender's table of services.
+    pub digest: u64,
+    /// The session that the sender is in, 0 if none.
+    pub session: u32,
+    /// Whether the sender was in a session with the epoch it echoes and left it.
+    pub retired: bool,
+    /// When it was sent, by the sender's clock.
+    pub sent_ns: u64,
+    /// `sent_ns` of the last hello that the sender heard, 0 if none.
+    pub echo_sent_ns: u64,
+    /// How long ago the sender heard that one.
+    pub held_ns: u64,
+    /// What the sender saw of the receiver's packets.
+    pub reports: Vec<LossReport>,
+    /// The table as text, where the receiver may not know it.
+    pub table: Option<String>,
+}
+
+impl Hello {
+    /// Appends the body of the frame to `out`. Reports beyond 16 and text beyond 64 kB are left out.
+    pub fn encode(&self, out: &mut Vec<u8>) {
+        let reports = &self.reports[..self.reports.len().min(MAX_REPORTS)];
+        let mut flags = 0;
+        if self.table.is_some() {
+            flags |= FLAG_TABLE;
+        }
+        if self.retired {
+            flags |= FLAG_RETIRED;
+        }
+        out.extend_from_slice(&[VERSION, flags, reports.len() as u8, 0]);
+        for word in [self.epoch, self.nonce, self.echo, self.digest] {
+            out.extend_from_slice(&word.to_be_bytes());
+        }
+        out.extend_from_slice(&self.session.to_be_bytes());
+        for word in [self.sent_ns, self.echo_sent_ns, self.held_ns] {
+            out.extend_from_slice(&word.to_be_bytes());
+        }
+        for report in reports {
+            out.push(report.service);
+            out.extend_from_slice(&report.received_packets.to_be_bytes());
+            out.extend_from_slice(&report.lost_packets.to_be_bytes());
+            out.extend_from_slice(&report.loss_ppm.unwrap_or(u32::MAX).to_be_bytes());
+        }
+        if let Some(table) = &self.table {
+            let text = table.as_bytes();
+            let text = &text[..text.len().min(usize::from(u16::MAX))];
+            out.extend_from_slice(&(text.len() as u16).to_be_bytes());
+            out.extend_from_slice(text);
+        }
+    }
+
+    /// Reads the body of a hello frame.
+    ///
+    /// # Errors
+    /// If the bytes are not exactly one hello of this version.
+    pub fn decode(body: &[u8]) -> Result<Self, HelloError> {
+        let mut reader = Reader { body, at: 0 };
+        let [theirs] = reader.take()?;
+        if theirs != VERSION {
+            return Err(HelloError::Version {
+                ours: VERSION,
+                theirs,
+            });
+        }
+        reader.need(FIXED - 1)?;
+        let [flags, reports, _] = reader.take()?;
+        let reports = usize::from(reports);
+        if reports > MAX_REPORTS {
+            return Err(HelloError::Reports { reports });
+        }
+        let mut hello = Self {
+            epoch: reader.word()?,
+            nonce: reader.word()?,
+            echo: reader.word()?,
+            digest: reader.word()?,
+            session: u32::from_be_bytes(reader.take()?),
+            retired: flags & FLAG_RETIRED != 0,
+            sent_ns: reader.word()?,
+            echo_sent_ns: reader.word()?,
+            held_ns: reader.word()?,
+            reports: Vec::with_capacity(reports),
+            table: None,
+        };
+        reader.need(reports * REPORT)?;
+        for _ in 0..reports {
+            let [service] = reader.take()?;
+            hello.reports.push(LossReport {
+                service,
+                received_packets: reader.word()?,
+                lost_packets: reader.word()?,
+                loss_ppm: Some(u32::from_be_bytes(reader.take()?)).filter(|ppm| *ppm != u32::MAX),
+            });
+        }
+        if flags & FLAG_TABLE != 0 {
+            let length = usize::from(u16::from_be_bytes(reader.take()?));
+            let text = reader.bytes(length)?;
+            let text = std::str::from_utf8(text).map_err(|_| HelloError::Table)?;
+            hello.table = Some(text.to_owned());
+        }
+        match body.len() - reader.at {
+            0 => Ok(hello),
+            extra => Err(HelloError::TooLong { extra }),
+        }
+    }
+}
+
+/// Bytes from front to back; asks for more than there is are refused.
+struct Reader<'a> {
+    body: &'a [u8],
+    at: usize,
+}
+
+impl<'a> Reader<'a> {
+    fn need(&self, more: usize) -> Result<(), HelloError> {
+        let (need, got) = (self.at + more, self.body.len());
+        if need > got {
+            return Err(HelloError::Truncated { need, got });
+        }
+        Ok(())
+    }
+
+    fn bytes(&mut self, n: usize) -> Result<&'a [u8], HelloError> {
+        self.need(n)?;
+        let bytes = &self.body[self.at..self.at + n];
+        self.at += n;
+        Ok(bytes)
+    }
+
+    fn take<const N: usize>(&mut self) -> Result<[u8; N], HelloError> {
+        let mut array = [0; N];
+        array.copy_from_slice(self.bytes(N)?);
+        Ok(array)
+    }
+
+    fn word(&mut self) -> Result<u64, HelloError> {
+        Ok(u64::from_be_bytes(self.take()?))
+    }
+}
