@@ -70,8 +70,8 @@ struct Conditions {
 /// A rule without conditions.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, thiserror::Error)]
 #[error(
-    "a match needs at least one of dscp, protocol, src, dst, src-port, dst-port, port; packets \
-     that match no rule get the default service without a rule"
+    "this match asks for nothing; give at least one of dscp, protocol, src, dst, src-port, \
+     dst-port, port (what no rule matches gets the default service)"
 )]
 pub struct EmptyMatch;
 

@@ -30,7 +30,7 @@ pub enum FieldError {
         text: String,
     },
     /// Not a prefix.
-    #[error("\"{text}\" is not {}", Prefix::EXPECTED)]
+    #[error("\"{text}\" is not a prefix; write {}", Prefix::EXPECTED)]
     Prefix {
         /// What was written.
         text: String,
@@ -44,7 +44,7 @@ pub enum FieldError {
         prefix: Prefix,
     },
     /// Not a port or range.
-    #[error("\"{text}\" is not {}", Ports::EXPECTED)]
+    #[error("\"{text}\" is not a port; write {}", Ports::EXPECTED)]
     Ports {
         /// What was written.
         text: String,

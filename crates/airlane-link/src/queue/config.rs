@@ -73,7 +73,9 @@ const fn default_flows() -> NonZeroU32 {
 
 fn positive<'de, D: Deserializer<'de>>(d: D) -> Result<Duration, D::Error> {
     match Duration::deserialize(d)? {
-        Duration::ZERO => Err(de::Error::custom("must be longer than 0 s")),
+        Duration::ZERO => Err(de::Error::custom(
+            "a time of 0 s is impossible here; write one such as \"20 ms\"",
+        )),
         duration => Ok(duration),
     }
 }
@@ -81,7 +83,7 @@ fn positive<'de, D: Deserializer<'de>>(d: D) -> Result<Duration, D::Error> {
 fn limit<'de, D: Deserializer<'de>>(d: D) -> Result<QueueLimit, D::Error> {
     match QueueLimit::deserialize(d)? {
         QueueLimit::Packets(0) | QueueLimit::Bytes(0) => Err(de::Error::custom(
-            "a queue that holds nothing is written queue = { kind = \"none\" }",
+            "a limit of 0 holds nothing; write queue = { kind = \"none\" } if that is meant",
         )),
         limit => Ok(limit),
     }
@@ -93,7 +95,7 @@ fn flows<'de, D: Deserializer<'de>>(d: D) -> Result<NonZeroU32, D::Error> {
         .ok()
         .filter(|n| *n <= MAX_FLOWS)
         .and_then(NonZeroU32::new)
-        .ok_or_else(|| de::Error::custom(format!("flows = {n}; allowed is 1 to {MAX_FLOWS}")))
+        .ok_or_else(|| de::Error::custom(format!("{n} flows are impossible; use 1 to {MAX_FLOWS}")))
 }
 
 #[cfg(test)]
@@ -139,7 +141,7 @@ mod tests {
             ("{ kind = \"fq-codel\", limit = \"3\" }", "unit"),
             (
                 "{ kind = \"fq-codel\", target = \"0 ms\" }",
-                "longer than 0 s",
+                "0 s is impossible",
             ),
             ("{ kind = \"fq-codel\", interval = 100 }", "100 ms"),
             ("{ kind = \"fq-codel\", flows = 0 }", "1 to 65536"),
