@@ -6,12 +6,14 @@
 //!   `min(floor(cwnd) + inflation, window)` segments from `snd_una`.
 //! * A new acknowledgment ends inflation, restarts the timer and opens `cwnd`: by one below
 //!   `ssthresh`, by `1/cwnd` above it. `ssthresh` starts at the advertised window.
+//! * The timer restarts with the timeout as it stood before this acknowledgment's own round trip
+//!   sample, so it keeps a backoff that the sample ends (ns-2 changed the order in 2001).
 //! * One segment is timed at a time, never one that was sent twice (Karn). Any fast retransmit or
 //!   timeout abandons the measurement. The timer's backoff ends only with a valid sample.
-//! * The third duplicate acknowledgment halves `ssthresh` and `cwnd` (to whole segments for
-//!   `ssthresh`, which is at least 2), resends `snd_una`, restarts the timer without backoff and
-//!   inflates the window by three; each further duplicate inflates it by one. Reno: the first new
-//!   acknowledgment ends recovery, partial or not.
+//! * The third duplicate acknowledgment sets `ssthresh` and `cwnd` to half the window in use, in
+//!   whole segments (ns-2 halved exactly from 2006 on; `ssthresh` is at least 2), resends
+//!   `snd_una`, restarts the timer without backoff and inflates the window by three; each further
+//!   duplicate inflates it by one. Reno: the first new acknowledgment ends recovery, partial or not.
 //! * That happens only if `snd_una` lies beyond `recover`, the highest number sent when the window
 //!   was last cut, by either cause: one window of data is cut at most once (ns-2's `bugFix_`).
 //! * A timeout halves `ssthresh`, sets `cwnd` to 1, doubles the timer and goes back: `snd_nxt`
@@ -222,14 +224,14 @@ impl Sender {
         self.snd_una = ack;
         self.snd_nxt = self.snd_nxt.max(ack);
         self.last_acked = Some(now);
+        // RFC 6298 5.2 and 5.3, but before the sample: see the module's header.
+        self.timer = (self.snd_una < self.snd_max).then(|| now + self.rto.rto());
         if let Some((seq, sent)) = self.timed
             && ack > seq
         {
             self.rto.sample(sent, now);
             self.timed = None;
         }
-        // RFC 6298 5.2 and 5.3.
-        self.timer = (self.snd_una < self.snd_max).then(|| now + self.rto.rto());
         if self.cwnd < self.ssthresh as f64 {
             self.cwnd += 1.0;
         } else {
@@ -244,18 +246,18 @@ impl Sender {
         self.stats.fast_retransmits += 1;
         self.recover = self.snd_max;
         self.in_recovery = true;
-        self.cwnd = self.cut();
+        self.cwnd = self.cut() as f64;
         self.inflation = u64::from(self.dupack_threshold);
         self.timed = None;
         self.timer = Some(now + self.rto.rto());
         self.retransmit_now = true;
     }
 
-    /// Sets `ssthresh` to half the window in use and returns that half, fraction included.
-    fn cut(&mut self) -> f64 {
+    /// Sets `ssthresh` to half the window in use, in whole segments, and returns that half.
+    fn cut(&mut self) -> u64 {
         self.stats.window_cuts += 1;
-        let half = (self.cwnd + self.inflation as f64).min(self.window as f64) / 2.0;
-        self.ssthresh = (half as u64).max(2);
+        let half = self.usable_window() / 2;
+        self.ssthresh = half.max(2);
         half
     }
 

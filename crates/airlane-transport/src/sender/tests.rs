@@ -252,9 +252,24 @@ fn timeouts_back_off_until_a_new_segment_is_timed() {
     // Karn: the acknowledgment of a retransmission is no sample, the backoff of 8 stays.
     s.at(10_900).ack(15).sends(&[15, 16]);
     assert_eq!(s.sender.poll_timeout().unwrap().as_nanos(), 22_900_000_000);
-    // Segment 15 left once: one tick, srtt and rttvar are what they were, 3 ticks.
+    // Segment 15 left once: its sample of one tick ends the backoff, but the timer that the same
+    // acknowledgment restarts still has it; the next one has 3 ticks again.
     s.at(11_000).ack(16).cwnd(2.5).sends(&[17]);
-    assert_eq!(s.sender.poll_timeout().unwrap().as_nanos(), 12_500_000_000);
+    assert_eq!(s.sender.poll_timeout().unwrap().as_nanos(), 23_000_000_000);
+    s.at(11_100).ack(17).sends(&[18]);
+    assert_eq!(s.sender.poll_timeout().unwrap().as_nanos(), 12_600_000_000);
+}
+
+#[test]
+fn halves_are_whole_segments() {
+    let mut s = Script::endless(window(7));
+    s.sends(&[0]).at(100).ack(1).sends(&[1, 2]);
+    s.at(200).acks([2, 3]).sends(&[3, 4, 5, 6]);
+    s.at(300)
+        .acks(4..=7)
+        .cwnd(7.0 + 1.0 / 7.0)
+        .sends(&[7, 8, 9, 10, 11, 12, 13]);
+    s.at(400).acks([7, 7, 7]).cwnd(3.0).ssthresh(3).sends(&[-7]);
 }
 
 #[test]
