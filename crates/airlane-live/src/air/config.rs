@@ -1,0 +1,296 @@
+//! The file behind `airlane air FILE`.
+//!
+//! ```toml
+//! schema = 1
+//! name = "radio"
+//! interfaces = ["air-left", "air-right"]     # first to second is "down"
+//! rate = "20 Mbit/s"
+//! delay = "25 ms"
+//! queue = "125 kB"
+//! errors = { kind = "uniform", rate = 0.05 }
+//! ```
+//!
+//! `rate`, `delay` and `queue` hold for both directions, or are written `rate.down` and `rate.up`;
+//! `errors` likewise, as in a scenario.
+
+use std::fmt;
+use std::marker::PhantomData;
+use std::str::FromStr;
+
+use airlane_base::config::{Problems, Validate};
+use airlane_base::{Duration, QueueLimit, Rate};
+use airlane_channel::{ChannelConfig, ErrorModelConfig, ErrorsConfig};
+use serde::de::{Error as _, MapAccess, Visitor};
+use serde::ser::SerializeMap;
+use serde::{Deserialize, Deserializer, Serialize, Serializer};
+
+/// A lossy link between two interfaces.
+#[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
+#[serde(deny_unknown_fields)]
+pub struct AirConfig {
+    /// Version of the file format: 1.
+    pub schema: u32,
+    /// Name of the link. It names the random streams too: a simulated link of the same name loses
+    /// the same frames under the same seed.
+    #[serde(default = "default_name")]
+    pub name: String,
+    /// Seed of the error models.
+    #[serde(default = "default_seed")]
+    pub seed: u64,
+    /// The two interfaces; first to second is "down".
+    pub interfaces: [String; 2],
+    /// Serialisation rate, counted over whole Ethernet frames without preamble and checksum.
+    pub rate: BothWays<Rate>,
+    /// One-way propagation delay.
+    #[serde(default)]
+    pub delay: BothWays<Duration>,
+    /// How much may wait for the transmitter.
+    #[serde(default = "default_queue")]
+    pub queue: BothWays<QueueLimit>,
+    /// Which frames are lost on the air.
+    #[serde(default)]
+    pub errors: ErrorsConfig,
+}
+
+fn default_name() -> String {
+    "air".to_owned()
+}
+
+const fn default_seed() -> u64 {
+    1
+}
+
+const fn default_queue() -> BothWays<QueueLimit> {
+    BothWays::same(QueueLimit::Packets(1000))
+}
+
+impl AirConfig {
+    /// The channel from the first interface to the second.
+    pub const fn down(&self) -> (ChannelConfig, ErrorModelConfig) {
+        let channel = ChannelConfig {
+            rate: self.rate.down,
+            delay: self.delay.down,
+            queue: self.queue.down,
+        };
+        (channel, self.errors.down)
+    }
+
+    /// The channel from the second interface to the first.
+    pub const fn up(&self) -> (ChannelConfig, ErrorModelConfig) {
+        let channel = ChannelConfig {
+            rate: self.rate.up,
+            delay: self.delay.up,
+            queue: self.queue.up,
+        };
+        (channel, self.errors.up)
+    }
+}
+
+impl Validate for AirConfig {
+    fn validate(&self, problems: &mut Problems) {
+        if self.schema != 1 {
+            let found = format!("schema {} is not known", self.schema);
+            problems.add("schema", found, "write schema = 1");
+        }
+        if self.name.is_empty() {
+            problems.add(
+                "name",
+                "the name is empty",
+                "leave it out, or name the link",
+            );
+        }
+        for (i, name) in self.interfaces.iter().enumerate() {
+            // IFNAMSIZ counts the terminating zero.
+            if name.is_empty() || name.len() > 15 || name.contains(['/', ' ', '\0']) {
+                problems.add(
+                    &format!("interfaces[{i}]"),
+                    format!("\"{name}\" cannot be the name of an interface"),
+                    "write a name that `ip link` lists: 1 to 15 characters",
+                );
+            }
+        }
+        if self.interfaces[0] == self.interfaces[1] {
+            problems.add(
+                "interfaces",
+                format!("both ends are \"{}\"", self.interfaces[0]),
+                "name two different interfaces",
+            );
+        }
+        for (key, direction, queue) in [
+            ("queue.down", "down", self.queue.down),
+            ("queue.up", "up", self.queue.up),
+        ] {
+            if let QueueLimit::Bytes(bytes) = queue
+                && bytes < 1514
+            {
+                problems.add(
+                    if self.queue.down == self.queue.up {
+                        "queue"
+                    } else {
+                        key
+                    },
+                    format!(
+                        "a queue of {bytes} B ({direction}) cannot hold one full Ethernet frame"
+                    ),
+                    "write 1514 B or more, or a number of packets",
+                );
+                if self.queue.down == self.queue.up {
+                    break;
+                }
+            }
+        }
+    }
+}
+
+/// A value for both directions, or one for each. In files: `x = "..."`, or `x.down` and `x.up`.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+pub struct BothWays<T> {
+    /// From the first end to the second.
+    pub down: T,
+    /// From the second end to the first.
+    pub up: T,
+}
+
+impl<T: Copy> BothWays<T> {
+    /// The same in both directions.
+    pub const fn same(value: T) -> Self {
+        Self {
+            down: value,
+            up: value,
+        }
+    }
+}
+
+impl<T: Serialize + PartialEq> Serialize for BothWays<T> {
+    fn serialize<S: Serializer>(&self, s: S) -> Result<S::Ok, S::Error> {
+        if self.down == self.up {
+            return self.down.serialize(s);
+        }
+        let mut map = s.serialize_map(Some(2))?;
+        map.serialize_entry("down", &self.down)?;
+        map.serialize_entry("up", &self.up)?;
+        map.end()
+    }
+}
+
+impl<'de, T> Deserialize<'de> for BothWays<T>
+where
+    T: Deserialize<'de> + FromStr<Err: fmt::Display> + Copy,
+{
+    fn deserialize<D: Deserializer<'de>>(d: D) -> Result<Self, D::Error> {
+        struct Either<T>(PhantomData<T>);
+        impl<'de, T> Visitor<'de> for Either<T>
+        where
+            T: Deserialize<'de> + FromStr<Err: fmt::Display> + Copy,
+        {
+            type Value = BothWays<T>;
+
+            fn expecting(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+                f.write_str("a text with its unit, or one for each of `down` and `up`")
+            }
+
+            fn visit_str<E: serde::de::Error>(self, text: &str) -> Result<Self::Value, E> {
+                text.parse().map(BothWays::same).map_err(E::custom)
+            }
+
+            fn visit_map<A: MapAccess<'de>>(self, mut map: A) -> Result<Self::Value, A::Error> {
+                let (mut down, mut up) = (None, None);
+                while let Some(key) = map.next_key::<String>()? {
+                    match key.as_str() {
+                        "down" => down = Some(map.next_value()?),
+                        "up" => up = Some(map.next_value()?),
+                        _ => return Err(A::Error::unknown_field(&key, &["down", "up"])),
+                    }
+                }
+                Ok(BothWays {
+                    down: down.ok_or_else(|| A::Error::missing_field("down"))?,
+                    up: up.ok_or_else(|| A::Error::missing_field("up"))?,
+                })
+            }
+        }
+        d.deserialize_any(Either(PhantomData))
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use airlane_base::config;
+
+    const DEMO: &str = r#"
+schema = 1
+interfaces = ["a", "b"]
+rate = "20 Mbit/s"
+delay = "25 ms"
+queue = "125 kB"
+errors = { kind = "uniform", rate = 0.05 }
+"#;
+
+    fn refusal(text: &str) -> String {
+        let error = config::load::<AirConfig>(text, "air.toml").expect_err("must be refused");
+        error.to_string()
+    }
+
+    #[test]
+    fn one_value_for_both_directions_or_one_for_each() {
+        let both: AirConfig = config::load(DEMO, "air.toml").unwrap();
+        assert_eq!(both.down(), both.up());
+        assert_eq!(both.rate.down.as_bps(), 20_000_000);
+        let text = DEMO.replace(
+            "rate = \"20 Mbit/s\"",
+            "rate = { down = '2 Mbit/s', up = '1 kbit/s' }",
+        );
+        let each: AirConfig = config::load(&text, "air.toml").unwrap();
+        assert_eq!(
+            (each.rate.down.as_bps(), each.rate.up.as_bps()),
+            (2_000_000, 1_000)
+        );
+    }
+
+    #[test]
+    fn what_is_explained_is_read_back() {
+        let config: AirConfig = config::load(DEMO, "air.toml").unwrap();
+        let text = toml::to_string(&config).unwrap();
+        assert_eq!(
+            config::load::<AirConfig>(&text, "explained").unwrap(),
+            config
+        );
+    }
+
+    #[test]
+    fn refusals_say_file_line_and_what_would_be_right() {
+        let e = refusal(&DEMO.replace("schema = 1", "schema = 2"));
+        assert!(
+            e.starts_with("air.toml:2:") && e.contains("schema = 1"),
+            "{e}"
+        );
+        let e = refusal(&DEMO.replace("\"b\"", "\"a\""));
+        assert!(
+            e.starts_with("air.toml:3:") && e.contains("two different"),
+            "{e}"
+        );
+        let e = refusal(&DEMO.replace("\"b\"", "\"a-name-that-is-too-long\""));
+        assert!(
+            e.starts_with("air.toml:3:") && e.contains("15 characters"),
+            "{e}"
+        );
+        let e = refusal(&DEMO.replace("20 Mbit/s", "20 Mb"));
+        assert!(e.starts_with("air.toml:4:") && e.contains("Mbit/s"), "{e}");
+        let e = refusal(&DEMO.replace("20 Mbit/s", "0 bit/s"));
+        assert!(
+            e.starts_with("air.toml:4:") && e.contains("at least 1 bit/s"),
+            "{e}"
+        );
+        let e = refusal(&DEMO.replace("125 kB", "125 B"));
+        assert!(e.starts_with("air.toml:6:") && e.contains("1514 B"), "{e}");
+        let e = refusal(&DEMO.replace("delay", "dely"));
+        assert!(e.starts_with("air.toml:5:") && e.contains("`dely`"), "{e}");
+        let e = refusal(&DEMO.replace("\"25 ms\"", "{ down = '25 ms', upp = '1 ms' }"));
+        assert!(e.starts_with("air.toml:5:") && e.contains("`upp`"), "{e}");
+        let e = refusal(&DEMO.replace("0.05", "5"));
+        assert!(
+            e.starts_with("air.toml:7:") && e.contains("between 0 and 1"),
+            "{e}"
+        );
+    }
+}

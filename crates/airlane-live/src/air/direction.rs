@@ -1,0 +1,427 @@
+//! One direction of the emulated link, without its sockets: what enters the channel, and the
+//! account of it.
+
+use airlane_base::{Duration, Instant, Streams};
+use airlane_channel::{Channel, ChannelConfig, Count, ErrorModel, ErrorModelConfig};
+
+use super::checksum;
+use super::packet_socket::{Received, VNET_HEADER_LEN};
+use super::report::{DirectionReport, Refused};
+use super::segment::{Transport, segment};
+
+const ETHERNET_HEADER: usize = 14;
+const VLAN_TAG: usize = 4;
+
+/// `gso_type` of a virtio header (virtio 1.2, 5.1.6), without its ECN bit.
+const GSO_NONE: u8 = 0;
+const GSO_TCPV4: u8 = 1;
+const GSO_TCPV6: u8 = 4;
+const GSO_UDP_L4: u8 = 5;
+const GSO_ECN: u8 = 0x80;
+
+/// An Ethernet frame behind the zeroed offload header with which it will be sent.
+pub(super) type Frame = Vec<u8>;
+
+/// Buffers that came back: after a while, frames cost no allocation.
+#[derive(Debug, Default)]
+pub(super) struct Pool(Vec<Frame>);
+
+impl Pool {
+    /// More than a bandwidth-delay product of anything this emulator can carry.
+    const KEPT: usize = 4096;
+
+    fn take(&mut self, frame: &[u8], vlan: Option<[u8; 4]>) -> Frame {
+        let mut buffer = self.0.pop().unwrap_or_default();
+        buffer.clear();
+        buffer.resize(VNET_HEADER_LEN, 0);
+        match (vlan, frame.split_at_checked(12)) {
+            (Some(tag), Some((addresses, rest))) => {
+                buffer.extend_from_slice(addresses);
+                buffer.extend_from_slice(&tag);
+                buffer.extend_from_slice(rest);
+            }
+            _ => buffer.extend_from_slice(frame),
+        }
+        buffer
+    }
+
+    pub(super) fn give_back(&mut self, frame: Frame) {
+        if self.0.len() < Self::KEPT {
+            self.0.push(frame);
+        }
+    }
+}
+
+/// What had to be refused, for the first time of each kind: worth a word to the user.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(super) enum Refusal {
+    TooLong { len: usize, max: usize },
+    NotSegmentable,
+    Malformed,
+}
+
+#[derive(Debug)]
+pub(super) struct Direction {
+    channel: Channel<Frame>,
+    model: ErrorModelConfig,
+    /// Longest IP packet that the interface at the other end sends.
+    mtu: usize,
+    refused: Refused,
+    super_packets: u64,
+    checksums_completed: u64,
+    sent_on_air: u64,
+    losses_asked: f64,
+    delivered: Count,
+    late_total: Duration,
+    late_max: Duration,
+    second: u64,
+    second_bytes: u64,
+    busiest_second_bytes: u64,
+}
+
+impl Direction {
+    pub(super) fn new(
+        (config, model): (ChannelConfig, ErrorModelConfig),
+        streams: Streams,
+        name: &str,
+        mtu: usize,
+    ) -> Self {
+        let errors = ErrorModel::new(&model, config.rate, streams, name);
+        Self {
+            channel: Channel::new(config, errors),
+            model,
+            mtu,
+            refused: Refused::default(),
+            super_packets: 0,
+            checksums_completed: 0,
+            sent_on_air: 0,
+            losses_asked: 0.0,
+            delivered: Count::default(),
+            late_total: Duration::ZERO,
+            late_max: Duration::ZERO,
+            second: 0,
+            second_bytes: 0,
+            busiest_second_bytes: 0,
+        }
+    }
+
+    /// Takes a received frame, as one frame or cut into several. An error is the first refusal of
+    /// its kind.
+    pub(super) fn handle_frame(
+        &mut self,
+        now: Instant,
+        received: Received<'_>,
+        pool: &mut Pool,
+        scratch: &mut Vec<u8>,
+    ) -> Result<(), Refusal> {
+        let Received {
+            header,
+            frame,
+            vlan,
+            truncated,
+        } = received;
+        if truncated {
+            return self.refuse(Refusal::TooLong {
+                len: frame.len(),
+                max: self.mtu + ETHERNET_HEADER,
+            });
+        }
+        if frame.len() < ETHERNET_HEADER {
+            return self.refuse(Refusal::Malformed);
+        }
+        let transport = match header.gso_type & !GSO_ECN {
+            GSO_NONE => {
+                if header.needs_checksum {
+                    let (start, offset) = (header.csum_start, header.csum_offset);
+                    if !checksum::complete(frame, start.into(), offset.into()) {
+                        return self.refuse(Refusal::Malformed);
+                    }
+                    self.checksums_completed += 1;
+                }
+                return self.offer(now, frame, vlan, pool);
+            }
+            GSO_TCPV4 | GSO_TCPV6 => Transport::Tcp,
+            GSO_UDP_L4 => Transport::Udp,
+            _ => return self.refuse(Refusal::NotSegmentable),
+        };
+        let mut first = Ok(());
+        let size = header.gso_size.into();
+        let cut = segment(frame, transport, size, scratch, |segment| {
+            let offered = self.offer(now, segment, vlan, pool);
+            if first.is_ok() {
+                first = offered;
+            }
+        });
+        if cut.is_err() {
+            return self.refuse(Refusal::NotSegmentable);
+        }
+        self.super_packets += 1;
+        first
+    }
+
+    /// Counts a super-packet that the kernel could not describe.
+    pub(super) fn refuse_unknown_offload(&mut self) -> Result<(), Refusal> {
+        self.refuse(Refusal::NotSegmentable)
+    }
+
+    pub(super) const fn count_missed(&mut self, frames: u64) {
+        self.refused.missed += frames;
+    }
+
+    pub(super) const fn count_not_sent(&mut self) {
+        self.refused.not_sent += 1;
+    }
+
+    fn refuse(&mut self, refusal: Refusal) -> Result<(), Refusal> {
+        let counter = match refusal {
+            Refusal::TooLong { .. } => &mut self.refused.too_long,
+            Refusal::NotSegmentable => &mut self.refused.not_segmentable,
+            Refusal::Malformed => &mut self.refused.malformed,
+        };
+        *counter += 1;
+        if *counter == 1 { Err(refusal) } else { Ok(()) }
+    }
+
+    fn offer(
+        &mut self,
+        now: Instant,
+        frame: &[u8],
+        vlan: Option<[u8; 4]>,
+        pool: &mut Pool,
+    ) -> Result<(), Refusal> {
+        let tagged = matches!(frame.get(12..14), Some([0x81, 0] | [0x88, 0xa8]));
+        let tag = if vlan.is_some() || tagged {
+            VLAN_TAG
+        } else {
+            0
+        };
+        let len = frame.len() + if vlan.is_some() { VLAN_TAG } else { 0 };
+        let max = self.mtu + ETHERNET_HEADER + tag;
+        if len > max {
+            return self.refuse(Refusal::TooLong { len, max });
+        }
+        match self.channel.send(now, len, pool.take(frame, vlan)) {
+            Ok(_) => {
+                let rate = self.channel.config().rate;
+                self.sent_on_air += 1;
+                self.losses_asked += self.model.loss_probability(rate, len);
+            }
+            Err(frame) => pool.give_back(frame),
+        }
+        Ok(())
+    }
+
+    /// The next frame that is due, if it is.
+    pub(super) fn poll_deliver(&mut self, now: Instant) -> Option<Frame> {
+        let due = self.channel.poll_timeout()?;
+        let frame = self.channel.poll_deliver(now)?;
+        let late = now.saturating_since(due);
+        self.late_total = self.late_total + late;
+        self.late_max = self.late_max.max(late);
+        let bytes = frame.len() - VNET_HEADER_LEN;
+        self.delivered.add(bytes);
+        let second = now.as_nanos() / 1_000_000_000;
+        if second != self.second {
+            self.second = second;
+            self.second_bytes = 0;
+        }
+        self.second_bytes += bytes as u64;
+        self.busiest_second_bytes = self.busiest_second_bytes.max(self.second_bytes);
+        Some(frame)
+    }
+
+    pub(super) fn poll_timeout(&self) -> Option<Instant> {
+        self.channel.poll_timeout()
+    }
+
+    pub(super) fn report(&self, from: &str, to: &str, ran: Duration) -> DirectionReport {
+        let stats = self.channel.stats();
+        let on_air = self.sent_on_air.max(1) as f64;
+        let left = |offered: u64, parts: [u64; 3]| offered - parts.iter().sum::<u64>();
+        DirectionReport {
+            from: from.to_owned(),
+            to: to.to_owned(),
+            offered: stats.offered,
+            dropped_queue: stats.dropped_queue,
+            lost_air: stats.lost_air,
+            delivered: self.delivered,
+            in_flight: Count {
+                frames: left(
+                    stats.offered.frames,
+                    [
+                        stats.dropped_queue.frames,
+                        stats.lost_air.frames,
+                        stats.delivered.frames,
+                    ],
+                ),
+                bytes: left(
+                    stats.offered.bytes,
+                    [
+                        stats.dropped_queue.bytes,
+                        stats.lost_air.bytes,
+                        stats.delivered.bytes,
+                    ],
+                ),
+            },
+            refused: self.refused,
+            super_packets: self.super_packets,
+            checksums_completed: self.checksums_completed,
+            fer_asked: self.losses_asked / on_air,
+            fer_measured: stats.lost_air.frames as f64 / on_air,
+            rate_asked_bps: self.channel.config().rate.as_bps(),
+            rate_mean_bps: self.delivered.bytes as f64 * 8.0 / ran.as_secs_f64().max(1e-9),
+            rate_busiest_second_bps: self.busiest_second_bytes as f64 * 8.0,
+            delay_asked_ns: self.channel.config().delay.as_nanos(),
+            late_mean_ns: self.late_total.as_nanos() / self.delivered.frames.max(1),
+            late_max_ns: self.late_max.as_nanos(),
+        }
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::super::packet_socket::VnetHeader;
+    use super::*;
+    use airlane_base::Rate;
+    use etherparse::{PacketBuilder, SlicedPacket, TransportSlice};
+
+    fn direction() -> Direction {
+        let config = ChannelConfig {
+            rate: Rate::from_bps(20_000_000).unwrap(),
+            delay: Duration::from_millis(25),
+            queue: "125 kB".parse().unwrap(),
+        };
+        Direction::new(
+            (config, ErrorModelConfig::None),
+            Streams::new(1, 0),
+            "test",
+            1500,
+        )
+    }
+
+    fn give(
+        direction: &mut Direction,
+        header: VnetHeader,
+        frame: &[u8],
+        vlan: Option<[u8; 4]>,
+    ) -> Result<(), Refusal> {
+        let mut frame = frame.to_vec();
+        let received = Received {
+            header,
+            frame: &mut frame,
+            vlan,
+            truncated: false,
+        };
+        direction.handle_frame(
+            Instant::ORIGIN,
+            received,
+            &mut Pool::default(),
+            &mut Vec::new(),
+        )
+    }
+
+    fn take_all(direction: &mut Direction) -> Vec<Frame> {
+        std::iter::from_fn(|| direction.poll_deliver(Instant::FAR_FUTURE)).collect()
+    }
+
+    fn tcp_frame(payload: usize) -> Vec<u8> {
+        let mut frame = Vec::new();
+        PacketBuilder::ethernet2([2; 6], [4; 6])
+            .ipv4([10, 0, 0, 1], [10, 0, 0, 2], 64)
+            .tcp(1000, 5001, 7, 1000)
+            .write(&mut frame, &vec![7; payload])
+            .unwrap();
+        frame
+    }
+
+    #[test]
+    fn a_super_packet_crosses_as_frames_that_fit() {
+        let mut direction = direction();
+        let header = VnetHeader {
+            needs_checksum: true,
+            gso_type: GSO_TCPV4 | GSO_ECN,
+            gso_size: 1460,
+            csum_start: 34,
+            csum_offset: 16,
+        };
+        give(&mut direction, header, &tcp_frame(64_000), None).unwrap();
+        let frames = take_all(&mut direction);
+        assert_eq!(frames.len(), 44);
+        assert!(frames.iter().all(|f| f.len() <= VNET_HEADER_LEN + 1514));
+        let report = direction.report("a", "b", Duration::from_secs(1));
+        assert_eq!((report.super_packets, report.delivered.frames), (1, 44));
+        assert_eq!(report.refused.total(), 0);
+    }
+
+    #[test]
+    fn what_cannot_be_sent_is_refused_and_said_once() {
+        let mut direction = direction();
+        let plain = VnetHeader::default();
+        let too_long = Err(Refusal::TooLong {
+            len: 1515,
+            max: 1514,
+        });
+        assert_eq!(
+            give(&mut direction, plain, &tcp_frame(1461), None),
+            too_long
+        );
+        assert_eq!(give(&mut direction, plain, &tcp_frame(1461), None), Ok(()));
+        assert_eq!(
+            give(&mut direction, plain, &[0; 13], None),
+            Err(Refusal::Malformed)
+        );
+        let sctp = VnetHeader {
+            gso_type: 77,
+            ..plain
+        };
+        let refused = give(&mut direction, sctp, &tcp_frame(9), None);
+        assert_eq!(refused, Err(Refusal::NotSegmentable));
+        let outside = VnetHeader {
+            needs_checksum: true,
+            csum_start: 60_000,
+            ..plain
+        };
+        assert_eq!(give(&mut direction, outside, &tcp_frame(9), None), Ok(()));
+        let report = direction.report("a", "b", Duration::from_secs(1));
+        let r = report.refused;
+        assert_eq!((r.too_long, r.malformed, r.not_segmentable), (2, 2, 1));
+        assert_eq!(report.offered.frames, 0);
+    }
+
+    #[test]
+    fn a_vlan_tag_goes_back_to_its_place() {
+        let mut direction = direction();
+        let frame = tcp_frame(1460);
+        let tag = [0x81, 0, 0, 5];
+        give(&mut direction, VnetHeader::default(), &frame, Some(tag)).unwrap();
+        let sent = take_all(&mut direction).remove(0);
+        let sent = &sent[VNET_HEADER_LEN..];
+        assert_eq!(sent.len(), frame.len() + 4);
+        assert_eq!(
+            (&sent[..12], &sent[12..16], &sent[16..]),
+            (&frame[..12], &tag[..], &frame[12..])
+        );
+    }
+
+    #[test]
+    fn an_unfinished_checksum_is_completed() {
+        let mut direction = direction();
+        let whole = tcp_frame(100);
+        let mut unfinished = whole.clone();
+        // What a kernel leaves: the sum of the pseudo-header.
+        let pseudo = checksum::sum(&whole[26..34]) + 6 + 120;
+        let pseudo = !checksum::finish(pseudo);
+        unfinished[50..52].copy_from_slice(&pseudo.to_be_bytes());
+        let header = VnetHeader {
+            needs_checksum: true,
+            csum_start: 34,
+            csum_offset: 16,
+            ..VnetHeader::default()
+        };
+        give(&mut direction, header, &unfinished, None).unwrap();
+        let sent = take_all(&mut direction).remove(0);
+        assert_eq!(&sent[VNET_HEADER_LEN..], &whole[..]);
+        let packet = SlicedPacket::from_ethernet(&sent[VNET_HEADER_LEN..]).unwrap();
+        assert!(matches!(packet.transport, Some(TransportSlice::Tcp(_))));
+    }
+}

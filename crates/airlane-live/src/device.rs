@@ -1,0 +1,42 @@
+//! What goes wrong with a device, and whose call it was.
+
+use std::io;
+
+/// The operating system refused something to a network device.
+#[derive(Debug, thiserror::Error)]
+#[error("{device}: {call}: {source}{hint}", hint = hint(.source))]
+#[non_exhaustive]
+pub struct DeviceError {
+    /// Name of the device.
+    pub device: String,
+    /// What was asked for.
+    pub call: &'static str,
+    /// What the operating system said.
+    pub source: io::Error,
+}
+
+impl DeviceError {
+    /// `call` on `device` failed with `source`.
+    pub fn new(device: &str, call: &'static str, source: impl Into<io::Error>) -> Self {
+        Self {
+            device: device.to_owned(),
+            call,
+            source: source.into(),
+        }
+    }
+
+    /// The last error of the operating system.
+    pub(crate) fn last(device: &str, call: &'static str) -> Self {
+        Self::new(device, call, io::Error::last_os_error())
+    }
+}
+
+fn hint(source: &io::Error) -> &'static str {
+    match source.raw_os_error() {
+        Some(libc::EPERM | libc::EACCES) => {
+            " (run it as root, or grant CAP_NET_ADMIN and CAP_NET_RAW)"
+        }
+        Some(libc::ENODEV | libc::ENXIO) => " (`ip link` lists the interfaces that exist here)",
+        _ => "",
+    }
+}
