@@ -1,0 +1,106 @@
+//! Cost of a packet through a pair of ports, and of a header through the codec. In steady state
+//! nothing may be allocated: the allocation columns are those of making the ports.
+
+use std::net::{IpAddr, Ipv4Addr};
+
+use airlane_base::{Duration, Instant, Payload, Rate};
+use airlane_link::config::{PortConfig, SchedulerConfig, ServiceConfig};
+use airlane_link::{Codec, FlowKey, FrameKind, Header, HeaderProfile, Layout, Packet, Port};
+use divan::Bencher;
+use divan::counter::ItemsCount;
+
+#[global_allocator]
+static ALLOC: divan::AllocProfiler = divan::AllocProfiler::system();
+
+fn main() {
+    divan::main();
+}
+
+#[derive(Clone, Copy, Debug)]
+struct Stand;
+
+impl Payload for Stand {
+    fn len(&self) -> usize {
+        1400
+    }
+}
+
+impl Packet for Stand {
+    fn flow(&self) -> FlowKey {
+        let host = |n| IpAddr::V4(Ipv4Addr::new(10, 0, 0, n));
+        FlowKey {
+            dscp: 0,
+            protocol: 6,
+            src: host(1),
+            dst: host(2),
+            src_port: 1,
+            dst_port: 2,
+        }
+    }
+}
+
+const PACKETS: usize = 100_000;
+
+fn port(scheme: &str) -> Port<Stand> {
+    let service = format!("number = 0\nname = \"all\"\nrate = 1.0\nscheme = {scheme}");
+    let service: ServiceConfig = toml::from_str(&service).expect("a valid service");
+    let config = PortConfig {
+        header: HeaderProfile::Live,
+        rate: Rate::from_bps(1_000_000_000).expect("not zero"),
+        delay: Duration::from_micros(10),
+        max_payload: 1400,
+        frame_overhead: 42,
+        burst: Duration::ZERO,
+        handed_over: Default::default(),
+        scheduler: SchedulerConfig::Scfq,
+        services: vec![service],
+        classes: vec![],
+    };
+    Port::new(config).expect("a valid port")
+}
+
+/// One packet at a time from port to port at line rate; every twentieth frame is lost.
+#[divan::bench(args = ["{ kind = \"default\" }", "{ kind = \"sr-m2\" }", "{ kind = \"rlp\" }", "{ kind = \"rlp-oos\" }"])]
+fn packets_through_two_ports(bencher: Bencher, scheme: &str) {
+    bencher
+        .counter(ItemsCount::new(PACKETS))
+        .with_inputs(|| (port(scheme), port(scheme)))
+        .bench_local_refs(|(a, b)| {
+            let mut now = Instant::ORIGIN;
+            let (mut delivered, mut frames) = (0, 0u32);
+            for _ in 0..PACKETS {
+                now += Duration::from_micros(13);
+                a.handle_packet(now, Stand);
+                if a.poll_timeout().is_some_and(|due| due <= now) {
+                    a.handle_timeout(now);
+                }
+                while let Some(frame) = a.poll_transmit(now) {
+                    frames += 1;
+                    if frames % 20 != 0 {
+                        b.handle_frame(now, frame);
+                    }
+                }
+                if b.poll_timeout().is_some_and(|due| due <= now) {
+                    b.handle_timeout(now);
+                }
+                while let Some(frame) = b.poll_transmit(now) {
+                    a.handle_frame(now, frame);
+                }
+                while b.poll_deliver().is_some() {
+                    delivered += 1;
+                }
+            }
+            delivered
+        });
+}
+
+#[divan::bench]
+fn header_round_trip(bencher: Bencher) {
+    let codec = Codec::new(HeaderProfile::Live);
+    let header = Header::new(FrameKind::Data, 12_345);
+    let mut buf = [0u8; 64];
+    bencher.bench_local(move || {
+        let len = codec.encode(divan::black_box(&header), Layout::SeqAck, 7, 0, &mut buf);
+        codec.decode(&buf[..len.unwrap_or(0)], |_| Some(Layout::SeqAck))
+    });
+}
