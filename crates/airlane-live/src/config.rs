@@ -1,0 +1,422 @@
+//! The file behind `airlane up FILE`.
+//!
+//! ```toml
+//! schema = 1
+//! name = "hill-top"
+//! [tun]
+//! name = "air0"
+//! addresses = ["10.7.0.1/24", "fd07::1/64"]
+//! routes = ["192.168.40.0/24"]
+//! [link]
+//! rate = "20 Mbit/s"                  # of whole Ethernet frames; the port shapes to it
+//! underlay = { kind = "udp", listen = "0.0.0.0:7007", peer = "192.0.2.7:7007" }
+//! security = "none"
+//! [[link.services]]
+//! number = 1
+//! name = "files"
+//! rate = 0.7
+//! scheme = { kind = "sr-m2" }
+//! [[link.classes]]
+//! match = { protocol = "tcp" }
+//! service = "files"
+//! ```
+//!
+//! Services, classes and schedulers are the types of the scenario files.
+
+use std::fmt;
+use std::net::SocketAddr;
+use std::path::{Path, PathBuf};
+use std::str::FromStr;
+
+use airlane_base::config::{Problems, Validate};
+use airlane_base::{Duration, Rate, Size};
+use airlane_link::config::{self, SchedulerConfig};
+use airlane_link::{ClassConfig, HeaderProfile, ServiceConfig};
+use serde::{Deserialize, Deserializer, Serialize, Serializer, de};
+
+use crate::netlink::Cidr;
+
+/// What can be written for `security`, and what it means.
+const NO_SECURITY: &str = "write security = \"none\" under [link] to run it all the same: frames \
+    then travel unencrypted and unauthenticated, and whoever is on the path can read and forge \
+    them";
+
+/// Where control sockets are, unless the file says otherwise.
+const RUN_DIRECTORY: &str = "/run/airlane";
+/// The least that IPv6 asks of a link (RFC 8200, section 5).
+pub const IPV6_MIN_MTU: usize = 1280;
+/// The least that IPv4 asks of a link (RFC 791).
+pub const IPV4_MIN_MTU: usize = 68;
+
+/// One end of a live link.
+#[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
+#[serde(deny_unknown_fields)]
+pub struct LiveConfig {
+    /// Version of the file format: 1.
+    pub schema: u32,
+    /// Name of this end; letters, digits, `.`, `_` and `-`.
+    pub name: String,
+    /// The network interface above.
+    pub tun: TunConfig,
+    /// The link below.
+    pub link: LinkConfig,
+    /// How to ask the running node.
+    #[serde(default)]
+    pub control: ControlConfig,
+}
+
+/// `[tun]`
+#[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
+#[serde(deny_unknown_fields)]
+pub struct TunConfig {
+    /// Name of the interface, 1 to 15 bytes.
+    #[serde(default = "default_tun")]
+    pub name: String,
+    /// Addresses of this end with their prefixes.
+    #[serde(default)]
+    pub addresses: Vec<Cidr>,
+    /// Networks behind the other end.
+    #[serde(default)]
+    pub routes: Vec<Cidr>,
+    /// Largest packet: `"auto"` or a size.
+    #[serde(default)]
+    pub mtu: Mtu,
+}
+
+fn default_tun() -> String {
+    "air0".to_owned()
+}
+
+/// The interface's MTU.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+pub enum Mtu {
+    /// What the path to the peer leaves.
+    #[default]
+    Auto,
+    /// Bytes.
+    Fixed(Size),
+}
+
+impl FromStr for Mtu {
+    type Err = airlane_base::UnitError;
+    fn from_str(text: &str) -> Result<Self, Self::Err> {
+        if text == "auto" {
+            return Ok(Self::Auto);
+        }
+        text.parse().map(Self::Fixed)
+    }
+}
+
+impl fmt::Display for Mtu {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        match self {
+            Self::Auto => f.write_str("auto"),
+            Self::Fixed(size) => write!(f, "{} B", size.as_bytes()),
+        }
+    }
+}
+
+impl<'de> Deserialize<'de> for Mtu {
+    fn deserialize<D: Deserializer<'de>>(d: D) -> Result<Self, D::Error> {
+        struct Text;
+        impl de::Visitor<'_> for Text {
+            type Value = Mtu;
+            fn expecting(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+                f.write_str("\"auto\" or a size such as \"1400 B\"")
+            }
+            fn visit_str<E: de::Error>(self, text: &str) -> Result<Mtu, E> {
+                text.parse().map_err(E::custom)
+            }
+        }
+        d.deserialize_any(Text)
+    }
+}
+
+impl Serialize for Mtu {
+    fn serialize<S: Serializer>(&self, s: S) -> Result<S::Ok, S::Error> {
+        s.collect_str(self)
+    }
+}
+
+/// `[link]`
+#[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
+#[serde(deny_unknown_fields)]
+pub struct LinkConfig {
+    /// Rate of the link, counted over whole Ethernet frames. The port shapes to it, so state a
+    /// little less than the link below can do.
+    pub rate: Rate,
+    /// One-way delay of the link, for fixed timers and until round trips were measured.
+    #[serde(default = "default_delay")]
+    pub delay: Duration,
+    /// What frames travel in.
+    pub underlay: UnderlayConfig,
+    /// How frames are protected. There is no default.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub security: Option<Security>,
+    /// The frame scheduler.
+    #[serde(default)]
+    pub scheduler: SchedulerConfig,
+    /// The services.
+    #[serde(default)]
+    pub services: Vec<ServiceConfig>,
+    /// First-match rules.
+    #[serde(default)]
+    pub classes: Vec<ClassConfig>,
+}
+
+const fn default_delay() -> Duration {
+    Duration::from_millis(50)
+}
+
+/// What frames travel in.
+#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(tag = "kind", rename_all = "kebab-case", deny_unknown_fields)]
+pub enum UnderlayConfig {
+    /// UDP datagrams, one frame each, between two fixed addresses.
+    Udp {
+        /// Address and port of this end; an unspecified address means all of this machine's.
+        listen: SocketAddr,
+        /// Address and port of the other end.
+        peer: SocketAddr,
+    },
+}
+
+/// How frames are protected.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(rename_all = "kebab-case")]
+pub enum Security {
+    /// Not at all.
+    None,
+}
+
+/// `[control]`
+#[derive(Clone, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(deny_unknown_fields)]
+pub struct ControlConfig {
+    /// Path of the Unix socket; `/run/airlane/NAME.sock` if it is not given.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub socket: Option<PathBuf>,
+}
+
+/// Path of the control socket of the node `name` where its file gives none.
+pub fn default_socket(name: &str) -> PathBuf {
+    Path::new(RUN_DIRECTORY).join(format!("{name}.sock"))
+}
+
+impl LiveConfig {
+    /// Path of the control socket.
+    pub fn socket(&self) -> PathBuf {
+        let chosen = self.control.socket.clone();
+        chosen.unwrap_or_else(|| default_socket(&self.name))
+    }
+
+    /// The file with every default filled in.
+    #[must_use]
+    pub fn resolve(&self) -> Self {
+        let mut all = self.clone();
+        all.link.services = config::resolve(HeaderProfile::Live, &self.link.services);
+        all.control.socket = Some(self.socket());
+        all
+    }
+}
+
+impl Validate for LiveConfig {
+    fn validate(&self, problems: &mut Problems) {
+        if self.schema != 1 {
+            let message = format!("this version reads schema 1, not {}", self.schema);
+            problems.add("schema", message, "write schema = 1");
+        }
+        let plain = |c: char| c.is_ascii_alphanumeric() || matches!(c, '.' | '_' | '-');
+        if self.name.is_empty() || self.name.starts_with('.') || !self.name.chars().all(plain) {
+            problems.add(
+                "name",
+                format!("\"{}\" cannot name a node", self.name),
+                "use letters, digits, \".\", \"_\" and \"-\", such as \"hill-top\"",
+            );
+        }
+        problems.within("tun", |problems| self.tun.validate(problems));
+        problems.within("link", |problems| self.link.validate(problems));
+    }
+}
+
+impl Validate for TunConfig {
+    fn validate(&self, problems: &mut Problems) {
+        let legal = |c: char| c.is_ascii_graphic() && !matches!(c, '/' | ':' | '%');
+        let fits = (1..libc::IFNAMSIZ).contains(&self.name.len());
+        if !fits || !self.name.chars().all(legal) || matches!(&*self.name, "." | "..") {
+            problems.add(
+                "name",
+                format!("\"{}\" cannot name an interface", self.name),
+                "use 1 to 15 letters and digits, such as \"air0\"",
+            );
+        }
+        for (i, address) in self.addresses.iter().enumerate() {
+            let ip = address.address;
+            if ip.is_unspecified() || ip.is_multicast() {
+                problems.add(
+                    &format!("addresses[{i}]"),
+                    format!("{ip} cannot be the address of an interface"),
+                    "give this end an address of its own, such as \"10.7.0.1/24\"",
+                );
+            }
+            if self.addresses[..i].contains(address) {
+                problems.add(
+                    &format!("addresses[{i}]"),
+                    format!("{address} stands here twice"),
+                    "leave one of them out",
+                );
+            }
+        }
+        for (i, route) in self.routes.iter().enumerate() {
+            let network = Cidr {
+                address: route.network(),
+                prefix: route.prefix,
+            };
+            if network != *route {
+                problems.add(
+                    &format!("routes[{i}]"),
+                    format!("{route} has bits set behind its prefix"),
+                    format!("write \"{network}\""),
+                );
+            }
+        }
+        if let Mtu::Fixed(size) = self.mtu {
+            let v6 = self.addresses.iter().chain(&self.routes);
+            let v6 = v6.into_iter().any(|cidr| cidr.address.is_ipv6());
+            let (least, why) = if v6 {
+                (IPV6_MIN_MTU, "IPv6 needs")
+            } else {
+                (IPV4_MIN_MTU, "IPv4 needs")
+            };
+            if !(least as u64..=65_000).contains(&size.as_bytes()) {
+                problems.add(
+                    "mtu",
+                    format!("an MTU of {} B is impossible here", size.as_bytes()),
+                    format!("{why} {least} B, and at most 65000 B are possible; or leave it out"),
+                );
+            }
+        }
+    }
+}
+
+impl Validate for LinkConfig {
+    fn validate(&self, problems: &mut Problems) {
+        if self.security.is_none() {
+            problems.add("security", "this link is not secured", NO_SECURITY);
+        }
+        let UnderlayConfig::Udp { listen, peer } = &self.underlay;
+        if listen.is_ipv4() != peer.is_ipv4() {
+            problems.add(
+                "underlay.listen",
+                format!("{listen} and the peer {peer} are not of the same IP version"),
+                if peer.is_ipv4() {
+                    "listen on \"0.0.0.0:PORT\" or on an IPv4 address of this machine"
+                } else {
+                    "listen on \"[::]:PORT\" or on an IPv6 address of this machine"
+                },
+            );
+        }
+        if peer.ip().is_unspecified() || peer.ip().is_multicast() || peer.port() == 0 {
+            problems.add(
+                "underlay.peer",
+                format!("frames cannot be sent to {peer}"),
+                "give address and port of the other end, such as \"192.0.2.7:7007\"",
+            );
+        }
+        if listen.port() == 0 {
+            problems.add(
+                "underlay.listen",
+                "port 0 would be another one at each start, and the peer could not know it",
+                "choose a port, such as 7007",
+            );
+        }
+        for problem in config::check(HeaderProfile::Live, &self.services, &self.classes) {
+            problems.add(&problem.path, problem.problem, problem.help);
+        }
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    const GOOD: &str = r#"
+schema = 1
+name = "hill-top"
+[tun]
+addresses = ["10.7.0.1/24", "fd07::1/64"]
+routes = ["192.168.40.0/24"]
+[link]
+rate = "20 Mbit/s"
+underlay = { kind = "udp", listen = "0.0.0.0:7007", peer = "192.0.2.7:7007" }
+security = "none"
+[[link.services]]
+number = 1
+name = "files"
+rate = 0.7
+scheme = { kind = "sr-m2" }
+[[link.classes]]
+match = { protocol = "tcp" }
+service = "files"
+"#;
+
+    fn load(text: &str) -> Result<LiveConfig, String> {
+        airlane_base::config::load(text, "up.toml").map_err(|error| error.to_string())
+    }
+
+    #[test]
+    fn a_good_file_is_read_and_resolved() {
+        let config = load(GOOD).unwrap();
+        assert_eq!(config.tun.name, "air0");
+        assert_eq!(config.tun.mtu, Mtu::Auto);
+        let all = config.resolve();
+        assert_eq!(all.socket(), Path::new("/run/airlane/hill-top.sock"));
+        assert_eq!(all.link.services.len(), 2, "the raw service is added");
+        // What `explain` prints is a file that means the same.
+        let text = toml::to_string(&all).unwrap();
+        assert!(text.contains("mtu = \"auto\""), "{text}");
+        assert_eq!(load(&text).unwrap(), all);
+    }
+
+    #[test]
+    fn a_link_without_security_is_refused_with_what_to_write() {
+        let error = load(&GOOD.replace("security = \"none\"\n", "")).unwrap_err();
+        assert!(error.contains("security = \"none\""), "{error}");
+        assert!(error.contains("unencrypted"), "{error}");
+        assert!(error.contains("link.security"), "{error}");
+    }
+
+    #[test]
+    fn bad_files_are_refused_with_the_path_and_what_would_be_right() {
+        for (good, bad, expected) in [
+            ("schema = 1", "schema = 2", "schema 1"),
+            ("\"hill-top\"", "\"hill/top\"", "cannot name a node"),
+            ("10.7.0.1/24", "10.7.0.1", "10.7.0.1/24"),
+            ("10.7.0.1/24", "0.0.0.0/24", "tun.addresses[0]"),
+            ("192.168.40.0/24", "192.168.40.1/24", "192.168.40.0/24"),
+            ("[tun]", "[tun]\nname = \"a-name-of-16-byt\"", "1 to 15"),
+            ("[tun]", "[tun]\nmtu = \"1000 B\"", "IPv6 needs 1280 B"),
+            ("[tun]", "[tun]\nmtu = 1400", "\"auto\" or a size"),
+            ("[tun]", "[tun]\nadresses = []", "adresses"),
+            ("20 Mbit/s", "0 bit/s", "at least 1 bit/s"),
+            ("20 Mbit/s", "20 Mb", "Mbit/s"),
+            ("0.0.0.0:7007", "[::]:7007", "same IP version"),
+            ("0.0.0.0:7007", "0.0.0.0:0", "port 0"),
+            ("192.0.2.7:7007", "0.0.0.0:7007", "link.underlay.peer"),
+            ("security = \"none\"", "security = \"yes\"", "none"),
+            ("number = 1", "number = 16", "0 to 15"),
+            ("rate = 0.7", "rate = 0", "above 0"),
+            (
+                "service = \"files\"",
+                "service = \"film\"",
+                "no service \"film\"",
+            ),
+            ("\"sr-m2\"", "\"sr-m3\"", "sr-m2"),
+        ] {
+            assert!(GOOD.contains(good));
+            let error = load(&GOOD.replacen(good, bad, 1)).unwrap_err();
+            assert!(error.contains(expected), "{bad}: {error}");
+            assert!(error.starts_with("up.toml:"), "{error}");
+        }
+    }
+}

@@ -1,0 +1,297 @@
+//! The control socket: a Unix stream socket that speaks JSON lines.
+//!
+//! ```text
+//! -> {"command":"status"}
+//! <- {"schema":1,"name":"hill-top", ...}
+//! <- {"error":"there is no command \"x\"; the commands are: status"}
+//! ```
+//!
+//! The node's own thread serves it, between packets, and never waits: a client that sends slowly,
+//! sends too much or does not read its answer is dropped. Whoever may open the socket may ask;
+//! that is the user who started the node.
+
+use std::fs::{self, DirBuilder, Permissions};
+use std::io::{self, BufRead, BufReader, Read, Write};
+use std::os::fd::{AsFd, BorrowedFd, OwnedFd};
+use std::os::unix::fs::{DirBuilderExt, FileTypeExt, PermissionsExt};
+use std::os::unix::net::{UnixListener, UnixStream};
+use std::path::{Path, PathBuf};
+use std::time::Duration;
+
+use rustix::event::epoll;
+use serde::{Deserialize, Serialize};
+
+use crate::device::DeviceError;
+use crate::status::Status;
+
+/// Clients at once; one more replaces the first.
+const MAX_CLIENTS: usize = 8;
+/// Longest request.
+const MAX_REQUEST: usize = 4096;
+const LISTENER: u64 = u64::MAX;
+/// How long the client side waits for an answer.
+const PATIENCE: Duration = Duration::from_secs(5);
+
+/// A request.
+#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(tag = "command", rename_all = "kebab-case", deny_unknown_fields)]
+enum Request {
+    /// Asks for a [`Status`].
+    Status {},
+}
+
+/// The answer to a request that was not understood.
+#[derive(Clone, Debug, Serialize, Deserialize)]
+struct Refusal {
+    error: String,
+}
+
+/// Why a node could not be asked.
+#[derive(Debug, thiserror::Error)]
+#[non_exhaustive]
+pub enum ControlError {
+    /// No node answers there.
+    #[error("no node answers at {path}: {source} (is `airlane up` running, and may you open its socket?)", path = path.display())]
+    Connect {
+        /// The socket.
+        path: PathBuf,
+        /// What the operating system said.
+        source: io::Error,
+    },
+    /// The node did not answer in time, or closed.
+    #[error("{path}: {source}", path = path.display())]
+    Talk {
+        /// The socket.
+        path: PathBuf,
+        /// What the operating system said.
+        source: io::Error,
+    },
+    /// The node refused.
+    #[error("the node at {path} says: {error}", path = path.display())]
+    Refused {
+        /// The socket.
+        path: PathBuf,
+        /// Its words.
+        error: String,
+    },
+    /// The answer is of another version.
+    #[error("the node at {path} gave an answer that this version does not read: {source}", path = path.display())]
+    Answer {
+        /// The socket.
+        path: PathBuf,
+        /// What is wrong with it.
+        source: serde_json::Error,
+    },
+}
+
+/// Asks the node at `path` for its status.
+///
+/// # Errors
+/// If no node answers there, or not in a way that can be read.
+pub fn status(path: &Path) -> Result<Status, ControlError> {
+    let path = || path.to_owned();
+    let connect = |source| ControlError::Connect {
+        path: path(),
+        source,
+    };
+    let talk = |source| ControlError::Talk {
+        path: path(),
+        source,
+    };
+    let mut stream = UnixStream::connect(path()).map_err(connect)?;
+    stream.set_read_timeout(Some(PATIENCE)).map_err(talk)?;
+    let mut request = serde_json::to_string(&Request::Status {}).unwrap_or_default();
+    request.push('\n');
+    stream.write_all(request.as_bytes()).map_err(talk)?;
+    let mut answer = String::new();
+    BufReader::new(stream)
+        .read_line(&mut answer)
+        .map_err(talk)?;
+    if let Ok(Refusal { error }) = serde_json::from_str(&answer) {
+        return Err(ControlError::Refused {
+            path: path(),
+            error,
+        });
+    }
+    serde_json::from_str(&answer).map_err(|source| ControlError::Answer {
+        path: path(),
+        source,
+    })
+}
+
+/// The node's side of the socket. The file is removed when it is dropped.
+#[derive(Debug)]
+pub(crate) struct Server {
+    listener: UnixListener,
+    path: PathBuf,
+    epoll: OwnedFd,
+    /// By token; tokens are never used again.
+    clients: Vec<(u64, Client)>,
+    next_token: u64,
+}
+
+#[derive(Debug)]
+struct Client {
+    stream: UnixStream,
+    request: Vec<u8>,
+}
+
+impl Server {
+    /// Listens at `path`. A socket that nobody answers at any more is replaced.
+    pub(crate) fn bind(path: &Path) -> Result<Self, DeviceError> {
+        let device = path.display().to_string();
+        let failed = |call| {
+            let device = device.clone();
+            move |source: io::Error| DeviceError::new(&device, call, source)
+        };
+        if let Some(directory) = path.parent() {
+            DirBuilder::new()
+                .recursive(true)
+                .mode(0o700)
+                .create(directory)
+                .map_err(failed("make the socket's directory"))?;
+        }
+        clear_the_way(path).map_err(failed("listen"))?;
+        let listener = UnixListener::bind(path).map_err(failed("listen"))?;
+        // From here on the file is ours, and goes with the server.
+        let mut server = Self {
+            epoll: epoll::create(epoll::CreateFlags::CLOEXEC)
+                .map_err(|e| failed("make an epoll descriptor")(e.into()))?,
+            listener,
+            path: path.to_owned(),
+            clients: Vec::new(),
+            next_token: 0,
+        };
+        fs::set_permissions(path, Permissions::from_mode(0o600))
+            .map_err(failed("restrict the socket to its owner"))?;
+        server
+            .listener
+            .set_nonblocking(true)
+            .map_err(failed("set nonblocking"))?;
+        server
+            .watch_listener()
+            .map_err(|e| failed("watch the socket")(e.into()))?;
+        Ok(server)
+    }
+
+    fn watch_listener(&mut self) -> rustix::io::Result<()> {
+        let data = epoll::EventData::new_u64(LISTENER);
+        epoll::add(&self.epoll, &self.listener, data, epoll::EventFlags::IN)
+    }
+
+    /// Serves every client that has something to say now.
+    pub(crate) fn serve(&mut self, status: &mut dyn FnMut() -> Status) {
+        let mut events = [epoll::Event {
+            flags: epoll::EventFlags::empty(),
+            data: epoll::EventData::new_u64(0),
+        }; MAX_CLIENTS + 1];
+        let now = rustix::event::Timespec {
+            tv_sec: 0,
+            tv_nsec: 0,
+        };
+        let Ok(count) = epoll::wait(&self.epoll, &mut events[..], Some(&now)) else {
+            return;
+        };
+        for event in &events[..count] {
+            match event.data.u64() {
+                LISTENER => self.accept(),
+                token => self.hear(token, status),
+            }
+        }
+    }
+
+    fn accept(&mut self) {
+        while let Ok((stream, _)) = self.listener.accept() {
+            let token = self.next_token;
+            let data = epoll::EventData::new_u64(token);
+            if stream.set_nonblocking(true).is_err()
+                || epoll::add(&self.epoll, &stream, data, epoll::EventFlags::IN).is_err()
+            {
+                continue;
+            }
+            self.next_token += 1;
+            if self.clients.len() == MAX_CLIENTS {
+                self.clients.remove(0);
+            }
+            let request = Vec::new();
+            self.clients.push((token, Client { stream, request }));
+        }
+    }
+
+    fn hear(&mut self, token: u64, status: &mut dyn FnMut() -> Status) {
+        let Some(at) = self.clients.iter().position(|(t, _)| *t == token) else {
+            return;
+        };
+        if !self.clients[at].1.serve(status) {
+            self.clients.remove(at);
+        }
+    }
+}
+
+impl AsFd for Server {
+    /// Readable when [`Server::serve`] has something to do.
+    fn as_fd(&self) -> BorrowedFd<'_> {
+        self.epoll.as_fd()
+    }
+}
+
+impl Drop for Server {
+    fn drop(&mut self) {
+        let _gone_already = fs::remove_file(&self.path);
+    }
+}
+
+impl Client {
+    /// Reads what there is and answers whole requests. False if the client is done with.
+    fn serve(&mut self, status: &mut dyn FnMut() -> Status) -> bool {
+        let mut chunk = [0; 1024];
+        loop {
+            match (&self.stream).read(&mut chunk) {
+                Ok(0) => return false,
+                Ok(n) => self.request.extend_from_slice(&chunk[..n]),
+                Err(error) if error.kind() == io::ErrorKind::WouldBlock => return true,
+                Err(error) if error.kind() == io::ErrorKind::Interrupted => continue,
+                Err(_) => return false,
+            }
+            while let Some(end) = self.request.iter().position(|byte| *byte == b'\n') {
+                let line: Vec<u8> = self.request.drain(..=end).collect();
+                let mut answer = answer(&line, status);
+                answer.push(b'\n');
+                // An answer fits the socket's buffer, unless the client does not read.
+                if !matches!((&self.stream).write(&answer), Ok(n) if n == answer.len()) {
+                    return false;
+                }
+            }
+            if self.request.len() > MAX_REQUEST {
+                return false;
+            }
+        }
+    }
+}
+
+fn answer(line: &[u8], status: &mut dyn FnMut() -> Status) -> Vec<u8> {
+    let answer = match serde_json::from_slice(line) {
+        Ok(Request::Status {}) => serde_json::to_vec(&status()),
+        Err(error) => serde_json::to_vec(&Refusal {
+            error: format!("not a request ({error}); the commands are: {{\"command\":\"status\"}}"),
+        }),
+    };
+    // Neither has a map with keys that are no text, the one thing that cannot be written.
+    answer.unwrap_or_default()
+}
+
+/// Removes a socket that its node left behind. Anything else at `path` stays, and is an error.
+fn clear_the_way(path: &Path) -> io::Result<()> {
+    let taken = |what| Err(io::Error::new(io::ErrorKind::AddrInUse, what));
+    match fs::symlink_metadata(path) {
+        Err(error) if error.kind() == io::ErrorKind::NotFound => Ok(()),
+        Err(error) => Err(error),
+        Ok(metadata) if !metadata.file_type().is_socket() => {
+            taken("there is a file of this name that is no socket")
+        }
+        Ok(_) => match UnixStream::connect(path) {
+            Ok(_) => taken("another node of this name is running"),
+            Err(_) => fs::remove_file(path),
+        },
+    }
+}

@@ -1,0 +1,391 @@
+//! The live node: one thread that moves packets and frames between a TUN device, one
+//! [`Port`](airlane_link::Port) and a UDP underlay.
+//!
+//! ```text
+//! kernel ── TUN ──► clamp MSS ──► port.handle_packet     port.poll_transmit ──► batch ──► UDP
+//! kernel ◄── TUN ◄── clamp MSS ◄── port.poll_deliver     port.handle_frame ◄── session ◄── UDP
+//! ```
+//!
+//! Invariants: after every input the port is drained; `now` never goes back; the TUN device and the
+//! socket are read whenever they have something, so nothing queues in the kernel but for the time
+//! of one batch; no error of a single packet or frame ends the loop.
+//!
+//! Left out: more than one thread per port, and offloads (docs/offloads.md).
+
+pub mod drops;
+mod receive;
+mod start;
+mod transmit;
+
+use std::net::SocketAddr;
+use std::os::fd::{AsFd, BorrowedFd};
+
+use airlane_base::{Duration, Instant};
+use airlane_link::session::{LossReport, Session, SessionEvent};
+use airlane_link::wire::LIVE_HEADER_MAX;
+use airlane_link::{Frame, FrameKind, Header, Layout, Port};
+use rustix::event::{PollFd, PollFlags};
+
+pub use start::UpError;
+
+use crate::clock;
+use crate::control::Server;
+use crate::device::DeviceError;
+use crate::packet::{LivePacket, Pool};
+use crate::status::{
+    RefusedTables, ServiceReport, SessionReport, Status, TunReport, UnderlayReport,
+};
+use crate::tun::Tun;
+use crate::underlay::Underlay;
+use drops::{Drops, Reason};
+use transmit::Transmit;
+
+/// Packets or frames read in a row before the other side gets its turn.
+const BATCH: usize = 64;
+/// How often the path MTU is asked for without a reason.
+const MTU_CHECK: Duration = Duration::from_secs(10);
+
+/// A running end of a link.
+#[derive(Debug)]
+pub struct Node {
+    name: String,
+    tun: Tun,
+    underlay: Underlay,
+    listen: SocketAddr,
+    control: Option<Server>,
+    port: Port<LivePacket>,
+    session: Session,
+    pool: Pool,
+    transmit: Transmit,
+    drops: Drops,
+    rate_bps: u64,
+
+    started: Instant,
+    session_since: Option<Instant>,
+    sessions: u64,
+    refused: Option<RefusedTables>,
+
+    /// Whether the MTU follows the path.
+    auto_mtu: bool,
+    mtu: usize,
+    /// Neither lower, so that IPv6 goes on, nor higher, as the port's frames end there.
+    mtu_range: (usize, usize),
+    path_mtu: usize,
+    next_mtu_check: Instant,
+
+    packets_read: u64,
+    read_bytes: u64,
+    packets_written: u64,
+    written_bytes: u64,
+    mss_clamped: u64,
+    datagrams_received: u64,
+    received_bytes: u64,
+}
+
+/// What woke the loop.
+struct Ready {
+    stop: bool,
+    tun: bool,
+    underlay: bool,
+    control: bool,
+}
+
+impl Node {
+    /// Runs until `stop` becomes readable.
+    ///
+    /// # Errors
+    /// If the interface is taken away, or the kernel refuses to wait.
+    pub fn run(&mut self, stop: BorrowedFd<'_>) -> Result<(), DeviceError> {
+        let punctual = std::num::NonZeroU64::new(1);
+        // Without it the kernel may wake us 50 us late, a tenth of a frame at 20 Mbit/s.
+        let _best_effort = rustix::thread::set_current_timer_slack(punctual);
+        loop {
+            let ready = self.wait(stop)?;
+            if ready.stop {
+                tracing::info!(node = self.name, "stopping");
+                return Ok(());
+            }
+            let now = clock::now();
+            self.on_time(now);
+            if ready.underlay {
+                self.receive_frames(now);
+            }
+            if ready.tun {
+                self.receive_packets(now)?;
+            }
+            self.flush(now);
+            if ready.control {
+                self.serve();
+            }
+        }
+    }
+
+    fn wait(&self, stop: BorrowedFd<'_>) -> Result<Ready, DeviceError> {
+        let mut underlay = PollFlags::IN;
+        if self.transmit.is_blocked() {
+            underlay |= PollFlags::OUT;
+        }
+        // Polled for nothing, a missing control socket stands for itself.
+        let (control, control_flags) = match &self.control {
+            Some(control) => (control.as_fd(), PollFlags::IN),
+            None => (stop, PollFlags::empty()),
+        };
+        let mut fds = [
+            PollFd::from_borrowed_fd(stop, PollFlags::IN),
+            PollFd::from_borrowed_fd(self.tun.as_fd(), PollFlags::IN),
+            PollFd::from_borrowed_fd(self.underlay.as_fd(), underlay),
+            PollFd::from_borrowed_fd(control, control_flags),
+        ];
+        let timeout = clock::timeout(clock::now(), self.deadline());
+        match rustix::event::poll(&mut fds, Some(&timeout)) {
+            Ok(_) | Err(rustix::io::Errno::INTR) => {}
+            Err(error) => return Err(DeviceError::new(&self.name, "wait for packets", error)),
+        }
+        let [stop, tun, underlay, control] = fds.map(|fd| !fd.revents().is_empty());
+        Ok(Ready {
+            stop,
+            tun,
+            underlay,
+            control: control && self.control.is_some(),
+        })
+    }
+
+    /// When the loop must run next without any input.
+    fn deadline(&self) -> Instant {
+        let own = self.session.poll_timeout().min(self.next_mtu_check);
+        // Without a session, or with a full socket, the port's frames have nowhere to go.
+        if self.session.id().is_none() || self.transmit.is_blocked() {
+            return own;
+        }
+        own.min(self.port.poll_timeout().unwrap_or(Instant::FAR_FUTURE))
+    }
+
+    /// What is due at `now`.
+    fn on_time(&mut self, now: Instant) {
+        self.session.handle_timeout(now);
+        self.take_events(now);
+        if self.session.poll_timeout() <= now {
+            self.say_hello(now);
+        }
+        if self.session.id().is_some() {
+            if self.port.poll_timeout().is_some_and(|due| due <= now) {
+                self.port.handle_timeout(now);
+            }
+            self.drain(now);
+        }
+        if now >= self.next_mtu_check {
+            self.check_mtu(now);
+        }
+    }
+
+    /// Takes out of the port what it has to give, after every input.
+    fn drain(&mut self, now: Instant) {
+        if let Some(session) = self.session.id() {
+            while !self.transmit.is_blocked() {
+                if self.transmit.is_full() {
+                    self.flush(now);
+                    continue;
+                }
+                let Some(frame) = self.port.poll_transmit(now) else {
+                    break;
+                };
+                self.stage(frame, session);
+            }
+        }
+        while let Some(packet) = self.port.poll_deliver() {
+            self.deliver(now, &packet);
+        }
+    }
+
+    /// Puts a frame's header before it and both into the batch.
+    fn stage(&mut self, frame: Frame<LivePacket>, session: u32) {
+        let mut header = [0; LIVE_HEADER_MAX];
+        let length = self.port.encode_header(&frame, session, &mut header);
+        // Only a service that was removed in between has no header; its frames go with it.
+        if let Some(length) = length {
+            self.transmit.push(header, length, frame.payload);
+        }
+    }
+
+    fn flush(&mut self, now: Instant) {
+        self.transmit.flush(now, &self.underlay, &mut self.drops);
+        if self.transmit.path_became_narrow() {
+            tracing::info!("a frame no longer fits the path to the peer");
+            self.check_mtu(now);
+        }
+    }
+
+    /// Sends the hello that is due. It bypasses the scheduler: it must get through when the
+    /// services are stuck, and there is one a second.
+    fn say_hello(&mut self, now: Instant) {
+        let reports = self.loss_reports();
+        let Some(hello) = self.session.poll_transmit(now, &reports) else {
+            return;
+        };
+        let mut body = Vec::new();
+        hello.encode(&mut body);
+        let mut lease = self.pool.lease();
+        let Some(room) = lease.bytes_mut().get_mut(..body.len()) else {
+            tracing::warn!(len = body.len(), "the hello does not fit a frame");
+            return;
+        };
+        room.copy_from_slice(&body);
+        let mut header = [0; LIVE_HEADER_MAX];
+        let fields = Header::new(FrameKind::Hello, 0);
+        let codec = self.port.codec();
+        if let Some(length) = codec.encode(&fields, Layout::Bare, 0, body.len(), &mut header) {
+            let body = LivePacket::from_link(lease.share(), 0, body.len());
+            self.transmit.push(header, length, Some(body));
+        }
+    }
+
+    fn loss_reports(&self) -> Vec<LossReport> {
+        let reports = self.port.services().map(|service| LossReport {
+            service: service.number,
+            received_packets: service.ledger.packets_delivered,
+            lost_packets: service.ledger.residual_lost,
+            loss_ppm: service.metrics.loss.map(|loss| (loss * 1e6) as u32),
+        });
+        reports.collect()
+    }
+
+    /// Acts on what happened to the session, and tells.
+    fn take_events(&mut self, now: Instant) {
+        let peer = self.underlay.peer();
+        while let Some(event) = self.session.poll_event() {
+            match event {
+                SessionEvent::Established {
+                    session, replaced, ..
+                } => {
+                    self.port.reset(now);
+                    self.session_since = Some(now);
+                    self.sessions += 1;
+                    self.refused = None;
+                    let why = if replaced {
+                        "the peer was restarted"
+                    } else {
+                        "the peer answered"
+                    };
+                    tracing::info!(%peer, session = format!("{session:08x}"), why, "session begins");
+                }
+                SessionEvent::Confirmed { .. } => {
+                    tracing::info!(%peer, "the peer confirmed the session");
+                }
+                SessionEvent::Refused { ours, theirs } => {
+                    self.session_since = None;
+                    tracing::warn!(
+                        %peer,
+                        "refused: the two ends have different services, nothing is exchanged\n\
+                         here:\n{ours}there:\n{theirs}make the services in both files equal"
+                    );
+                    self.refused = Some(RefusedTables { ours, theirs });
+                }
+                SessionEvent::VersionMismatch { ours, theirs } => {
+                    tracing::warn!(%peer, ours, theirs, "the peer speaks another protocol version");
+                }
+                SessionEvent::PeerLost { silent_for } => {
+                    tracing::warn!(%peer, %silent_for, "the peer is silent; trying on");
+                }
+                SessionEvent::PeerBack => tracing::info!(%peer, "the peer is back"),
+                SessionEvent::EpochRenewed => {
+                    self.session_since = None;
+                    tracing::info!(%peer, why = "the peer had left our session", "new epoch");
+                }
+                other => tracing::debug!(?other, "session event"),
+            }
+        }
+    }
+
+    /// Follows the path MTU.
+    fn check_mtu(&mut self, now: Instant) {
+        self.next_mtu_check = now + MTU_CHECK;
+        // No route for a moment is no reason to change anything.
+        let Ok(path_mtu) = self.underlay.path_mtu() else {
+            return;
+        };
+        self.path_mtu = path_mtu;
+        if !self.auto_mtu {
+            return;
+        }
+        let room = path_mtu.saturating_sub(self.underlay.ip_overhead() + LIVE_HEADER_MAX);
+        let mtu = room.clamp(self.mtu_range.0, self.mtu_range.1);
+        if mtu == self.mtu {
+            return;
+        }
+        match self.tun.set_mtu(mtu) {
+            Ok(()) => {
+                tracing::info!(path_mtu, was = self.mtu, mtu, "the path MTU changed");
+                self.mtu = mtu;
+            }
+            Err(error) => tracing::warn!(%error, mtu, "could not follow the path MTU"),
+        }
+    }
+
+    fn serve(&mut self) {
+        if let Some(mut control) = self.control.take() {
+            control.serve(&mut || self.status());
+            self.control = Some(control);
+        }
+    }
+
+    /// Where everything stands.
+    pub fn status(&self) -> Status {
+        let now = clock::now();
+        let since = |then: Instant| now.saturating_since(then).as_nanos();
+        let reports = self.session.peer_reports();
+        let services = self.port.services();
+        let state = serde_json::to_value(self.session.state());
+        let state = state.as_ref().ok().and_then(serde_json::Value::as_str);
+        Status {
+            schema: 1,
+            version: env!("CARGO_PKG_VERSION").to_owned(),
+            name: self.name.clone(),
+            uptime_ns: since(self.started),
+            session: SessionReport {
+                state: state.unwrap_or_default().to_owned(),
+                id: self.session.id(),
+                epoch: format!("{:016x}", self.session.epoch()),
+                peer_epoch: self.session.peer_epoch().map(|e| format!("{e:016x}")),
+                age_ns: self.session_since.map(since),
+                sessions: self.sessions,
+                rtt_ns: self.session.srtt().map(Duration::as_nanos),
+                refused: self.refused.clone(),
+            },
+            tun: TunReport {
+                name: self.tun.name().to_owned(),
+                mtu_bytes: self.mtu,
+                packets_read: self.packets_read,
+                read_bytes: self.read_bytes,
+                packets_written: self.packets_written,
+                written_bytes: self.written_bytes,
+                mss_clamped: self.mss_clamped,
+            },
+            underlay: UnderlayReport {
+                listen: self.listen,
+                peer: self.underlay.peer(),
+                security: "none".to_owned(),
+                rate_bps: self.rate_bps,
+                path_mtu_bytes: self.path_mtu,
+                frame_overhead_bytes: self.underlay.wire_overhead(),
+                datagrams_sent: self.transmit.datagrams_sent,
+                sent_bytes: self.transmit.bytes_sent,
+                datagrams_received: self.datagrams_received,
+                received_bytes: self.received_bytes,
+                path_narrowed: self.transmit.narrowed,
+            },
+            services: services
+                .map(|service| ServiceReport::new(service, reports))
+                .collect(),
+            drops: self
+                .drops
+                .iter()
+                .map(|(reason, count)| (reason.name().to_owned(), count))
+                .collect(),
+        }
+    }
+
+    /// How many were dropped for this reason, outside of the services.
+    pub fn dropped(&self, reason: Reason) -> u64 {
+        self.drops.of(reason)
+    }
+}

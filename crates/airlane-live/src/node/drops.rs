@@ -1,0 +1,189 @@
+//! Everything that a live node drops outside of its port, counted by reason.
+
+use airlane_base::{Duration, Instant};
+use airlane_link::FrameError;
+use airlane_link::session::HelloError;
+use serde::ser::{Serialize, SerializeMap, Serializer};
+
+macro_rules! reasons {
+    ($($(#[doc = $doc:literal])+ $variant:ident = $name:literal,)+) => {
+        /// Why something was dropped.
+        #[derive(Clone, Copy, Debug, PartialEq, Eq)]
+        pub enum Reason {
+            $($(#[doc = $doc])+ $variant,)+
+        }
+
+        impl Reason {
+            /// All of them, in the order of their counters.
+            pub const ALL: &'static [Self] = &[$(Self::$variant,)+];
+
+            /// The name that status shows.
+            pub const fn name(self) -> &'static str {
+                match self {
+                    $(Self::$variant => $name,)+
+                }
+            }
+        }
+    };
+}
+
+reasons! {
+    /// A datagram that did not come from the peer's address and port.
+    OtherAddress = "other-address",
+    /// Shorter than its header.
+    Truncated = "truncated",
+    /// Longer than any frame of this link.
+    Oversized = "oversized",
+    /// A frame of another version.
+    WrongVersion = "wrong-version",
+    /// A frame type or header layout without meaning here.
+    UnknownType = "unknown-type",
+    /// A frame of a service that does not exist here.
+    UnknownService = "unknown-service",
+    /// The header's length and the datagram's disagree.
+    BadLength = "bad-length",
+    /// A number outside the sequence space.
+    BadNumber = "bad-number",
+    /// A frame of another session: sent before one of the ends was restarted.
+    StaleSession = "stale-session",
+    /// A frame, but no session has been agreed on.
+    FrameWithoutSession = "frame-without-session",
+    /// A hello that ends too early.
+    HelloTruncated = "hello-truncated",
+    /// A hello with bytes behind its end.
+    HelloOversized = "hello-oversized",
+    /// A hello of another version.
+    HelloWrongVersion = "hello-wrong-version",
+    /// A hello that is none.
+    HelloMalformed = "hello-malformed",
+    /// Our own hello came back.
+    HelloReflected = "hello-reflected",
+    /// A hello that is not newer than one before it.
+    HelloOld = "hello-old",
+    /// A packet from the kernel that is no IP packet.
+    NotIp = "not-ip",
+    /// A packet from the kernel while there is no session.
+    PacketWithoutSession = "packet-without-session",
+    /// The kernel did not take a packet that came from the link.
+    NotDelivered = "not-delivered",
+    /// The kernel had no buffer for a datagram.
+    NoBuffer = "send-no-buffer",
+    /// A datagram did not fit the path, not even in fragments.
+    TooBig = "send-too-big",
+    /// The kernel did not send a datagram for another reason.
+    NotSent = "send-failed",
+    /// Receiving a datagram failed.
+    NotReceived = "receive-failed",
+}
+
+impl From<&FrameError> for Reason {
+    fn from(error: &FrameError) -> Self {
+        match error {
+            FrameError::Truncated { .. } => Self::Truncated,
+            FrameError::Version { .. } => Self::WrongVersion,
+            FrameError::UnknownService { .. } => Self::UnknownService,
+            FrameError::Length { .. } => Self::BadLength,
+            FrameError::Number { .. } => Self::BadNumber,
+            _ => Self::UnknownType,
+        }
+    }
+}
+
+impl From<&HelloError> for Reason {
+    fn from(error: &HelloError) -> Self {
+        match error {
+            HelloError::Truncated { .. } => Self::HelloTruncated,
+            HelloError::TooLong { .. } => Self::HelloOversized,
+            HelloError::Version { .. } => Self::HelloWrongVersion,
+            HelloError::OwnEpoch => Self::HelloReflected,
+            HelloError::Old => Self::HelloOld,
+            _ => Self::HelloMalformed,
+        }
+    }
+}
+
+/// How often the log speaks of one reason.
+const QUIET: Duration = Duration::from_secs(60);
+
+/// One counter for each reason.
+#[derive(Clone, Debug)]
+pub struct Drops {
+    counts: [u64; Reason::ALL.len()],
+    /// When the log spoke of a reason, and what the counter was.
+    warned: [Option<(Instant, u64)>; Reason::ALL.len()],
+}
+
+impl Default for Drops {
+    fn default() -> Self {
+        Self {
+            counts: [0; Reason::ALL.len()],
+            warned: [None; Reason::ALL.len()],
+        }
+    }
+}
+
+impl Drops {
+    /// Counts one more, and says so in the log: the first of each reason, then once a minute.
+    pub(crate) fn count(&mut self, now: Instant, reason: Reason) {
+        let at = reason as usize;
+        self.counts[at] += 1;
+        let (due, before) = match self.warned[at] {
+            None => (true, 0),
+            Some((when, before)) => (now >= when + QUIET, before),
+        };
+        if due {
+            self.warned[at] = Some((now, self.counts[at]));
+            let new = self.counts[at] - before;
+            let reason = reason.name();
+            tracing::warn!(reason, new, total = self.counts[at], "dropped");
+        }
+    }
+
+    /// How many were dropped for this reason.
+    pub fn of(&self, reason: Reason) -> u64 {
+        self.counts[reason as usize]
+    }
+
+    /// Reasons that occurred, with their counts.
+    pub fn iter(&self) -> impl Iterator<Item = (Reason, u64)> + '_ {
+        let all = Reason::ALL.iter().copied();
+        all.zip(self.counts).filter(|(_, count)| *count > 0)
+    }
+
+    /// All together.
+    pub fn total(&self) -> u64 {
+        self.counts.iter().sum()
+    }
+}
+
+impl Serialize for Drops {
+    fn serialize<S: Serializer>(&self, serializer: S) -> Result<S::Ok, S::Error> {
+        let mut map = serializer.serialize_map(None)?;
+        for (reason, count) in self.iter() {
+            map.serialize_entry(reason.name(), &count)?;
+        }
+        map.end()
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn reasons_have_distinct_names_and_counters() {
+        let mut names: Vec<_> = Reason::ALL.iter().map(|reason| reason.name()).collect();
+        names.sort_unstable();
+        names.dedup();
+        assert_eq!(names.len(), Reason::ALL.len());
+        let mut drops = Drops::default();
+        for (i, reason) in Reason::ALL.iter().enumerate() {
+            for _ in 0..=i {
+                drops.count(Instant::ORIGIN, *reason);
+            }
+        }
+        for (i, reason) in Reason::ALL.iter().enumerate() {
+            assert_eq!(drops.of(*reason), i as u64 + 1);
+        }
+    }
+}

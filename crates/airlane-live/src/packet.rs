@@ -1,0 +1,69 @@
+//! IP packets as the live node carries them: a reference-counted buffer out of a pool, and the
+//! flow that the classifier sees, read once.
+
+mod headers;
+mod mss;
+mod pool;
+
+use airlane_base::Payload;
+use airlane_link::{FlowKey, Packet};
+
+pub use headers::Headers;
+pub use mss::{clamp_mss, needs_clamping};
+pub use pool::{Buffer, Lease, Pool};
+
+/// One IP packet, or what a frame carried of it. A clone shares the bytes.
+#[derive(Clone, Debug)]
+pub struct LivePacket {
+    buffer: Buffer,
+    start: u32,
+    end: u32,
+    /// None for what came from the link: it is delivered, not classified.
+    flow: Option<FlowKey>,
+}
+
+impl LivePacket {
+    /// The first `len` bytes of `lease`, a packet from the kernel. Gives the lease back if they
+    /// are no IP packet.
+    pub fn from_kernel(lease: Lease, len: usize) -> Result<Self, Lease> {
+        match lease.bytes().get(..len).and_then(Headers::parse) {
+            Some(headers) => Ok(Self {
+                flow: Some(headers.flow()),
+                buffer: lease.share(),
+                start: 0,
+                end: len as u32,
+            }),
+            None => Err(lease),
+        }
+    }
+
+    /// What stands in `buffer` from `start` to `end`: what a frame from the link carried.
+    pub fn from_link(buffer: Buffer, start: usize, end: usize) -> Self {
+        debug_assert!(start <= end && end <= buffer.bytes().len());
+        Self {
+            buffer,
+            start: start as u32,
+            end: end as u32,
+            flow: None,
+        }
+    }
+
+    /// The packet.
+    pub fn bytes(&self) -> &[u8] {
+        &self.buffer.bytes()[self.start as usize..self.end as usize]
+    }
+}
+
+impl Payload for LivePacket {
+    fn len(&self) -> usize {
+        (self.end - self.start) as usize
+    }
+}
+
+impl Packet for LivePacket {
+    fn flow(&self) -> FlowKey {
+        self.flow
+            .or_else(|| Headers::parse(self.bytes()).map(|headers| headers.flow()))
+            .unwrap_or_else(headers::no_flow)
+    }
+}

@@ -1,0 +1,282 @@
+//! A checked view of the headers that classification and MSS clamping need: IPv4 (RFC 791), IPv6
+//! and its extension headers (RFC 8200), the ports of TCP, UDP, UDP-Lite, DCCP and SCTP.
+//!
+//! Every fragment of a packet has the same flow: the ports of all of them are zero, as later
+//! fragments do not carry any. Left out: what lies inside tunnels and encrypted payloads.
+
+use std::net::{IpAddr, Ipv4Addr, Ipv6Addr};
+
+use airlane_link::FlowKey;
+
+pub(super) const TCP: u8 = 6;
+const UDP: u8 = 17;
+const DCCP: u8 = 33;
+const SCTP: u8 = 132;
+const UDP_LITE: u8 = 136;
+
+const HOP_BY_HOP: u8 = 0;
+const ROUTING: u8 = 43;
+const FRAGMENT: u8 = 44;
+const AUTHENTICATION: u8 = 51;
+const DESTINATION: u8 = 60;
+const MOBILITY: u8 = 135;
+const HIP: u8 = 139;
+const SHIM6: u8 = 140;
+/// A legal packet has fewer; a longer chain is not worth the walk.
+const MAX_EXTENSIONS: usize = 10;
+
+/// The IP headers of a packet.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct Headers {
+    src: IpAddr,
+    dst: IpAddr,
+    dscp: u8,
+    protocol: u8,
+    ports: (u16, u16),
+    /// Where the transport header starts and the packet ends; none in a fragment.
+    transport: Option<(usize, usize)>,
+}
+
+impl Headers {
+    /// Reads the headers. None if the bytes are no IPv4 or IPv6 packet of at least the length that
+    /// its header states.
+    pub fn parse(packet: &[u8]) -> Option<Self> {
+        match packet.first()? >> 4 {
+            4 => Self::parse_v4(packet),
+            6 => Self::parse_v6(packet),
+            _ => None,
+        }
+    }
+
+    fn parse_v4(packet: &[u8]) -> Option<Self> {
+        let fixed: &[u8; 20] = packet.first_chunk()?;
+        let header_len = usize::from(fixed[0] & 0x0f) * 4;
+        let total = usize::from(u16::from_be_bytes([fixed[2], fixed[3]]));
+        if header_len < 20 || total < header_len || total > packet.len() {
+            return None;
+        }
+        let fragment = u16::from_be_bytes([fixed[6], fixed[7]]) & 0x3fff != 0;
+        let address = |at: usize| {
+            Ipv4Addr::new(fixed[at], fixed[at + 1], fixed[at + 2], fixed[at + 3]).into()
+        };
+        let mut headers = Self {
+            src: address(12),
+            dst: address(16),
+            dscp: fixed[1] >> 2,
+            protocol: fixed[9],
+            ports: (0, 0),
+            transport: None,
+        };
+        if !fragment {
+            headers.read_ports(packet, header_len, total);
+        }
+        Some(headers)
+    }
+
+    fn parse_v6(packet: &[u8]) -> Option<Self> {
+        let fixed: &[u8; 40] = packet.first_chunk()?;
+        let total = 40 + usize::from(u16::from_be_bytes([fixed[4], fixed[5]]));
+        if total > packet.len() {
+            return None;
+        }
+        let address = |at: usize| {
+            let mut octets = [0; 16];
+            octets.copy_from_slice(&fixed[at..at + 16]);
+            Ipv6Addr::from(octets).into()
+        };
+        let mut headers = Self {
+            src: address(8),
+            dst: address(24),
+            dscp: (fixed[0] & 0x0f) << 2 | fixed[1] >> 6,
+            protocol: fixed[6],
+            ports: (0, 0),
+            transport: None,
+        };
+        let mut at = 40;
+        for _ in 0..MAX_EXTENSIONS {
+            let Some(&[next, length, high, low]) = packet[..total].get(at..at + 4) else {
+                // Nothing is left that could hold a port.
+                return Some(headers);
+            };
+            at += match headers.protocol {
+                HOP_BY_HOP | ROUTING | DESTINATION | MOBILITY | HIP | SHIM6 => {
+                    (usize::from(length) + 1) * 8
+                }
+                AUTHENTICATION => (usize::from(length) + 2) * 4,
+                FRAGMENT => {
+                    // Offset and "more fragments"; both are zero in an atomic fragment (RFC 6946).
+                    if u16::from_be_bytes([high, low]) & 0xfff9 != 0 {
+                        headers.protocol = next;
+                        return Some(headers);
+                    }
+                    8
+                }
+                _ => {
+                    headers.read_ports(packet, at, total);
+                    return Some(headers);
+                }
+            };
+            headers.protocol = next;
+        }
+        Some(headers)
+    }
+
+    fn read_ports(&mut self, packet: &[u8], at: usize, end: usize) {
+        let Some(transport) = packet.get(at..end) else {
+            return;
+        };
+        self.transport = Some((at, end));
+        if let (TCP | UDP | DCCP | SCTP | UDP_LITE, Some(&[a, b, c, d])) =
+            (self.protocol, transport.first_chunk())
+        {
+            self.ports = (u16::from_be_bytes([a, b]), u16::from_be_bytes([c, d]));
+        }
+    }
+
+    /// What the classifier may match. Ports are zero where there are none.
+    pub fn flow(&self) -> FlowKey {
+        FlowKey {
+            dscp: self.dscp,
+            protocol: self.protocol,
+            src: self.src,
+            dst: self.dst,
+            src_port: self.ports.0,
+            dst_port: self.ports.1,
+        }
+    }
+
+    /// Where the TCP header and data stand, if this is TCP and not a fragment.
+    pub(super) fn tcp(&self) -> Option<(usize, usize)> {
+        self.transport.filter(|_| self.protocol == TCP)
+    }
+
+    pub(super) const fn is_v4(&self) -> bool {
+        self.src.is_ipv4()
+    }
+}
+
+/// Stands for bytes that are no IP packet.
+pub(super) fn no_flow() -> FlowKey {
+    FlowKey {
+        dscp: 0,
+        protocol: 0,
+        src: Ipv4Addr::UNSPECIFIED.into(),
+        dst: Ipv4Addr::UNSPECIFIED.into(),
+        src_port: 0,
+        dst_port: 0,
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use etherparse::{IpFragOffset, IpNumber, PacketBuilder};
+    use proptest::prelude::*;
+
+    fn udp_v4() -> Vec<u8> {
+        let mut packet = Vec::new();
+        PacketBuilder::ipv4([10, 7, 0, 1], [10, 7, 0, 2], 64)
+            .udp(5004, 5005)
+            .write(&mut packet, &[0; 160])
+            .unwrap();
+        packet[1] = 46 << 2; // EF
+        packet
+    }
+
+    #[test]
+    fn an_ipv4_packet_has_its_flow() {
+        let flow = Headers::parse(&udp_v4()).unwrap().flow();
+        assert_eq!((flow.dscp, flow.protocol), (46, 17));
+        assert_eq!((flow.src_port, flow.dst_port), (5004, 5005));
+        assert_eq!(flow.src, IpAddr::from([10, 7, 0, 1]));
+        assert_eq!(flow.dst, IpAddr::from([10, 7, 0, 2]));
+    }
+
+    #[test]
+    fn every_fragment_of_a_packet_has_the_same_flow() {
+        let mut first = udp_v4();
+        first[6] = 0x20; // more fragments
+        let mut later = udp_v4();
+        later[6..8].copy_from_slice(&(185u16).to_be_bytes());
+        let first = Headers::parse(&first).unwrap();
+        let later = Headers::parse(&later).unwrap();
+        assert_eq!(first, later);
+        assert_eq!(first.flow().src_port, 0);
+        assert_eq!(first.tcp(), None);
+        // "Don't fragment" is no fragment.
+        let mut whole = udp_v4();
+        whole[6] = 0x40;
+        assert_eq!(Headers::parse(&whole).unwrap().flow().src_port, 5004);
+    }
+
+    /// IPv6 with hop-by-hop, destination options and a fragment header before TCP.
+    fn tcp_v6(offset: u16, more: bool) -> Vec<u8> {
+        let extensions = etherparse::Ipv6Extensions {
+            hop_by_hop_options: Some(
+                etherparse::Ipv6RawExtHeader::new_raw(IpNumber(0), &[1; 14]).unwrap(),
+            ),
+            destination_options: Some(
+                etherparse::Ipv6RawExtHeader::new_raw(IpNumber(0), &[1; 6]).unwrap(),
+            ),
+            fragment: Some(etherparse::Ipv6FragmentHeader::new(
+                IpNumber(0),
+                IpFragOffset::try_new(offset).unwrap(),
+                more,
+                7,
+            )),
+            ..Default::default()
+        };
+        let header = etherparse::Ipv6Header {
+            source: [0xfd; 16],
+            destination: [0xfc; 16],
+            traffic_class: 34 << 2, // AF41
+            ..Default::default()
+        };
+        let mut packet = Vec::new();
+        PacketBuilder::ip(etherparse::IpHeaders::Ipv6(header, extensions))
+            .tcp(443, 50_000, 1, 1000)
+            .write(&mut packet, b"data")
+            .unwrap();
+        packet
+    }
+
+    #[test]
+    fn ipv6_extension_headers_are_walked() {
+        let packet = tcp_v6(0, false);
+        let headers = Headers::parse(&packet).unwrap();
+        let flow = headers.flow();
+        assert_eq!((flow.dscp, flow.protocol), (34, 6));
+        assert_eq!((flow.src_port, flow.dst_port), (443, 50_000));
+        let (at, end) = headers.tcp().unwrap();
+        assert_eq!((at, end), (40 + 16 + 8 + 8, packet.len()));
+        for fragment in [tcp_v6(0, true), tcp_v6(100, false)] {
+            let headers = Headers::parse(&fragment).unwrap();
+            assert_eq!((headers.flow().protocol, headers.flow().src_port), (6, 0));
+            assert_eq!(headers.tcp(), None);
+        }
+    }
+
+    proptest! {
+        #[test]
+        fn no_bytes_panic(mut packet in prop::collection::vec(any::<u8>(), 0..200), version in 0u8..3) {
+            if let (Some(first), 4 | 6) = (packet.first_mut(), version * 2 + 2) {
+                *first = *first & 0x0f | (version * 2 + 2) << 4;
+            }
+            if let Some(headers) = Headers::parse(&packet) {
+                let _read = headers.flow();
+                if let Some((at, end)) = headers.tcp() {
+                    prop_assert!(at <= end && end <= packet.len());
+                }
+            }
+        }
+
+        /// A truncated packet is refused or has no ports that it does not hold.
+        #[test]
+        fn truncation_never_invents_ports(cut in 0usize..200) {
+            for whole in [udp_v4(), tcp_v6(0, false)] {
+                let cut = cut.min(whole.len() - 1);
+                prop_assert_eq!(Headers::parse(&whole[..cut]), None);
+            }
+        }
+    }
+}

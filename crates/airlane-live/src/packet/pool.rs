@@ -1,0 +1,135 @@
+//! Buffers of one size that come back to their pool when the last packet in them is dropped, so
+//! that a running node allocates nothing per packet.
+//!
+//! Single-threaded, as the port is: one thread owns it and all of its packets.
+
+use std::cell::RefCell;
+use std::rc::{Rc, Weak};
+
+/// Where free buffers lie.
+#[derive(Clone, Debug)]
+pub struct Pool(Rc<Shelf>);
+
+#[derive(Debug)]
+struct Shelf {
+    size: usize,
+    /// Free buffers beyond this many are given back to the allocator.
+    keep: usize,
+    free: RefCell<Vec<Rc<Slot>>>,
+}
+
+#[derive(Debug)]
+struct Slot {
+    bytes: Box<[u8]>,
+    home: Weak<Shelf>,
+}
+
+/// A buffer that may be read and shared. A clone shares it.
+#[derive(Clone, Debug)]
+pub struct Buffer(Rc<Slot>);
+
+/// A buffer that has one owner and may be written.
+#[derive(Debug)]
+pub struct Lease(Buffer);
+
+impl Pool {
+    /// A pool of buffers of `size` bytes that keeps up to `keep` free ones.
+    pub fn new(size: usize, keep: usize) -> Self {
+        Self(Rc::new(Shelf {
+            size,
+            keep,
+            free: RefCell::new(Vec::with_capacity(keep)),
+        }))
+    }
+
+    /// A buffer with arbitrary content.
+    pub fn lease(&self) -> Lease {
+        let free = self.0.free.borrow_mut().pop();
+        Lease(Buffer(free.unwrap_or_else(|| {
+            Rc::new(Slot {
+                bytes: vec![0; self.0.size].into_boxed_slice(),
+                home: Rc::downgrade(&self.0),
+            })
+        })))
+    }
+
+    /// How many buffers lie here.
+    #[cfg(test)]
+    fn free(&self) -> usize {
+        self.0.free.borrow().len()
+    }
+}
+
+impl Buffer {
+    /// All of its bytes.
+    pub fn bytes(&self) -> &[u8] {
+        &self.0.bytes
+    }
+}
+
+impl Drop for Buffer {
+    fn drop(&mut self) {
+        if Rc::strong_count(&self.0) == 1
+            && let Some(home) = self.0.home.upgrade()
+        {
+            let mut free = home.free.borrow_mut();
+            if free.len() < home.keep {
+                free.push(Rc::clone(&self.0));
+            }
+        }
+    }
+}
+
+impl Lease {
+    /// All of its bytes.
+    pub fn bytes(&self) -> &[u8] {
+        self.0.bytes()
+    }
+
+    /// All of its bytes, to be written.
+    pub fn bytes_mut(&mut self) -> &mut [u8] {
+        let slot = Rc::get_mut(&mut self.0.0).expect("a lease is the only owner of its buffer");
+        &mut slot.bytes
+    }
+
+    /// Ends writing; from here on the buffer may be shared.
+    pub fn share(self) -> Buffer {
+        self.0
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn a_buffer_comes_back_when_its_last_owner_is_gone() {
+        let pool = Pool::new(64, 2);
+        let mut lease = pool.lease();
+        lease.bytes_mut()[0] = 7;
+        let address = lease.bytes().as_ptr();
+        let (first, second) = {
+            let buffer = lease.share();
+            (buffer.clone(), buffer)
+        };
+        drop(first);
+        assert_eq!(pool.free(), 0);
+        assert_eq!(second.bytes()[0], 7);
+        drop(second);
+        assert_eq!(pool.free(), 1);
+        let mut again = pool.lease();
+        assert_eq!(again.bytes().as_ptr(), address);
+        again.bytes_mut()[63] = 1;
+    }
+
+    #[test]
+    fn the_pool_keeps_a_bounded_number_and_may_go_first() {
+        let pool = Pool::new(8, 2);
+        let leases: Vec<Lease> = (0..5).map(|_| pool.lease()).collect();
+        drop(leases);
+        assert_eq!(pool.free(), 2);
+        let last = pool.lease().share();
+        drop(pool);
+        assert_eq!(last.bytes().len(), 8);
+    }
+}

@@ -1,0 +1,182 @@
+//! What a live node tells about itself: while it runs over the control socket, and at its end.
+
+use std::collections::BTreeMap;
+use std::net::SocketAddr;
+
+use airlane_link::session::LossReport;
+use airlane_link::{ServiceLedger, ServiceMetrics, ServiceStatus, effective_goodput};
+use serde::{Deserialize, Serialize};
+
+/// Everything about one node. Raw numbers carry their unit in the name.
+#[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
+pub struct Status {
+    /// Version of this format: 1.
+    pub schema: u32,
+    /// Version of the program.
+    pub version: String,
+    /// Name of the node.
+    pub name: String,
+    /// Since when it runs.
+    pub uptime_ns: u64,
+    /// The session with the peer.
+    pub session: SessionReport,
+    /// The interface above.
+    pub tun: TunReport,
+    /// The datagrams below.
+    pub underlay: UnderlayReport,
+    /// Each service, both directions.
+    pub services: Vec<ServiceReport>,
+    /// What was dropped outside of the services, by reason. Reasons that never occurred are left
+    /// out.
+    pub drops: BTreeMap<String, u64>,
+}
+
+/// The session with the peer.
+#[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
+pub struct SessionReport {
+    /// `waiting`, `accepted`, `confirmed`, `silent` or `refused`.
+    pub state: String,
+    /// Number that frames carry, if there is a session.
+    pub id: Option<u32>,
+    /// Our epoch, hexadecimal.
+    pub epoch: String,
+    /// The peer's epoch, hexadecimal, if there is a session.
+    pub peer_epoch: Option<String>,
+    /// How long the session has lasted, if there is one.
+    pub age_ns: Option<u64>,
+    /// Sessions since the start; more than one means that the peer was restarted.
+    pub sessions: u64,
+    /// Smoothed round trip of hellos, waiting in the receiver's loop included.
+    pub rtt_ns: Option<u64>,
+    /// Our table of services and the peer's, where they differ.
+    pub refused: Option<RefusedTables>,
+}
+
+/// Two tables of services that do not fit each other.
+#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
+pub struct RefusedTables {
+    /// Ours, one line for each service.
+    pub ours: String,
+    /// The peer's.
+    pub theirs: String,
+}
+
+/// The interface above.
+#[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
+pub struct TunReport {
+    /// Its name.
+    pub name: String,
+    /// Largest packet.
+    pub mtu_bytes: usize,
+    /// Packets from the kernel.
+    pub packets_read: u64,
+    /// Bytes of them.
+    pub read_bytes: u64,
+    /// Packets given to the kernel.
+    pub packets_written: u64,
+    /// Bytes of them.
+    pub written_bytes: u64,
+    /// TCP SYNs, from either side, whose maximum segment size was lowered.
+    pub mss_clamped: u64,
+}
+
+/// The datagrams below.
+#[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
+pub struct UnderlayReport {
+    /// Where this end listens.
+    pub listen: SocketAddr,
+    /// Where the other end is.
+    pub peer: SocketAddr,
+    /// Whether frames are protected: `none`.
+    pub security: String,
+    /// The rate that the port shapes to, over whole Ethernet frames.
+    pub rate_bps: u64,
+    /// Path MTU to the peer when it was last asked for.
+    pub path_mtu_bytes: usize,
+    /// Bytes that UDP, IP and Ethernet add to each frame.
+    pub frame_overhead_bytes: usize,
+    /// Datagrams sent.
+    pub datagrams_sent: u64,
+    /// Bytes of them, without UDP, IP and Ethernet.
+    pub sent_bytes: u64,
+    /// Datagrams received from anywhere.
+    pub datagrams_received: u64,
+    /// Bytes of them.
+    pub received_bytes: u64,
+    /// How often the path had become narrower than a frame.
+    pub path_narrowed: u64,
+}
+
+/// One service.
+#[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
+pub struct ServiceReport {
+    /// Number.
+    pub number: u8,
+    /// Name from the file.
+    pub name: String,
+    /// `default`, `sr-m2`, `rlp` or `rlp-oos`.
+    pub scheme: String,
+    /// Configured share of the link.
+    pub rate: f64,
+    /// Being removed.
+    pub draining: bool,
+    /// Packets that wait.
+    pub queue_packets: usize,
+    /// Bytes of them.
+    pub queue_bytes: usize,
+    /// Smoothed round trip of the link, where the service measures it.
+    pub srtt_ns: Option<u64>,
+    /// What it did, in both directions.
+    pub ledger: ServiceLedger,
+    /// What it offers: goodput of the packets sent here, loss and delay of those received here.
+    pub metrics: ServiceMetrics,
+    /// What the peer received of the packets sent here, if it said so.
+    pub peer: Option<PeerReport>,
+    /// e = g (1 - l) of the packets sent here, with the loss that the peer sees.
+    pub effective_goodput: Option<f64>,
+}
+
+/// What the peer received.
+#[derive(Clone, Copy, Debug, PartialEq, Serialize, Deserialize)]
+pub struct PeerReport {
+    /// Packets that its service delivered.
+    pub received_packets: u64,
+    /// Packets that it lost for good.
+    pub lost_packets: u64,
+    /// l, smoothed, 0 to 1.
+    pub loss: Option<f64>,
+}
+
+impl ServiceReport {
+    pub(crate) fn new(status: ServiceStatus, reports: &[LossReport]) -> Self {
+        let report = reports
+            .iter()
+            .find(|report| report.service == status.number);
+        let peer = report.map(|report| PeerReport {
+            received_packets: report.received_packets,
+            lost_packets: report.lost_packets,
+            loss: report.loss_ppm.map(|ppm| f64::from(ppm) / 1e6),
+        });
+        let effective = peer.and_then(|peer| {
+            let receiver = ServiceMetrics {
+                loss: peer.loss,
+                ..ServiceMetrics::default()
+            };
+            effective_goodput(&status.metrics, &receiver)
+        });
+        Self {
+            number: status.number,
+            name: status.name,
+            scheme: status.scheme.to_owned(),
+            rate: status.rate,
+            draining: status.draining,
+            queue_packets: status.queue_packets,
+            queue_bytes: status.queue_bytes,
+            srtt_ns: status.srtt_s.map(|s| (s * 1e9) as u64),
+            ledger: status.ledger,
+            metrics: status.metrics,
+            peer,
+            effective_goodput: effective,
+        }
+    }
+}

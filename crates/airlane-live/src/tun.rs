@@ -1,0 +1,182 @@
+//! The TUN device above the port: one IP packet per read and per write, never blocking.
+//!
+//! The interface belongs to its file descriptor: when that closes, however the process ends, the
+//! kernel removes the interface with its addresses and routes.
+//!
+//! Left out: segmentation and checksum offload (`IFF_VNET_HDR`); docs/offloads.md says how it fits.
+
+use std::fs::OpenOptions;
+use std::io;
+use std::os::fd::{AsFd, BorrowedFd, OwnedFd};
+use std::os::unix::fs::OpenOptionsExt;
+
+use crate::device::DeviceError;
+use crate::netlink::{Cidr, Netlink};
+
+/// Where packets of the kernel come out and go in.
+#[derive(Debug)]
+pub struct Tun {
+    fd: OwnedFd,
+    name: String,
+    /// None for a descriptor that is no network interface.
+    index: Option<u32>,
+}
+
+impl Tun {
+    /// Creates the interface `name`, without addresses and down.
+    ///
+    /// # Errors
+    /// If the name is taken or the kernel refuses; needs `CAP_NET_ADMIN`.
+    pub fn create(name: &str) -> Result<Self, DeviceError> {
+        let failed = |call| move |source: io::Error| DeviceError::new(name, call, source);
+        let file = OpenOptions::new()
+            .read(true)
+            .write(true)
+            .custom_flags(libc::O_NONBLOCK | libc::O_CLOEXEC)
+            .open("/dev/net/tun")
+            .map_err(failed("open /dev/net/tun"))?;
+        let fd = OwnedFd::from(file);
+        request::set_interface(fd.as_fd(), name).map_err(failed("create the TUN interface"))?;
+        let index = Netlink::open()
+            .and_then(|mut netlink| netlink.link_index(name))
+            .map_err(failed("look the new interface up"))?;
+        Ok(Self {
+            fd,
+            name: name.to_owned(),
+            index: Some(index),
+        })
+    }
+
+    /// Takes a nonblocking descriptor that keeps packet boundaries for a device: one end of a
+    /// socket pair in tests, or an interface that somebody else made.
+    pub fn from_fd(fd: OwnedFd, name: &str) -> Self {
+        Self {
+            fd,
+            name: name.to_owned(),
+            index: None,
+        }
+    }
+
+    /// Gives the interface its MTU, addresses and routes, and brings it up.
+    ///
+    /// # Errors
+    /// If the kernel refuses one of them.
+    pub fn configure(
+        &self,
+        mtu: usize,
+        addresses: &[Cidr],
+        routes: &[Cidr],
+    ) -> Result<(), DeviceError> {
+        let Some(index) = self.index else {
+            return Ok(());
+        };
+        let failed = |call| move |source: io::Error| DeviceError::new(&self.name, call, source);
+        let mut netlink = Netlink::open().map_err(failed("open a netlink socket"))?;
+        netlink
+            .set_quiet(index)
+            .map_err(failed("turn link-local addresses off"))?;
+        for address in addresses {
+            netlink
+                .add_address(index, *address)
+                .map_err(|source| self.refused("add the address", *address, source))?;
+        }
+        netlink
+            .set_up(index, mtu as u32)
+            .map_err(failed("set the MTU and bring it up"))?;
+        for route in routes {
+            netlink
+                .add_route(index, *route)
+                .map_err(|source| self.refused("add the route", *route, source))?;
+        }
+        Ok(())
+    }
+
+    /// Changes the MTU of a running interface.
+    ///
+    /// # Errors
+    /// If the kernel refuses it.
+    pub fn set_mtu(&self, mtu: usize) -> Result<(), DeviceError> {
+        let Some(index) = self.index else {
+            return Ok(());
+        };
+        Netlink::open()
+            .and_then(|mut netlink| netlink.set_up(index, mtu as u32))
+            .map_err(|source| DeviceError::new(&self.name, "change the MTU", source))
+    }
+
+    fn refused(&self, call: &'static str, what: Cidr, source: io::Error) -> DeviceError {
+        DeviceError::new(&format!("{} {what}", self.name), call, source)
+    }
+
+    /// The interface's name.
+    pub fn name(&self) -> &str {
+        &self.name
+    }
+
+    /// The kernel's number of the interface, if it is one.
+    pub const fn index(&self) -> Option<u32> {
+        self.index
+    }
+
+    /// Reads one packet.
+    ///
+    /// # Errors
+    /// `WouldBlock` if there is none.
+    pub fn read(&self, packet: &mut [u8]) -> io::Result<usize> {
+        Ok(rustix::io::read(&self.fd, packet)?)
+    }
+
+    /// Writes one packet.
+    ///
+    /// # Errors
+    /// What the kernel has against it.
+    pub fn write(&self, packet: &[u8]) -> io::Result<()> {
+        rustix::io::write(&self.fd, packet)?;
+        Ok(())
+    }
+}
+
+impl AsFd for Tun {
+    fn as_fd(&self) -> BorrowedFd<'_> {
+        self.fd.as_fd()
+    }
+}
+
+/// The one request that rustix has no safe function for.
+mod request {
+    #![expect(unsafe_code, reason = "TUNSETIFF has no safe wrapper")]
+
+    use std::io;
+    use std::os::fd::BorrowedFd;
+
+    use rustix::ioctl::{Opcode, Updater, ioctl, opcode};
+
+    /// `_IOW('T', 202, int)`; the argument really is an `ifreq` (linux/if_tun.h).
+    const TUNSETIFF: Opcode = opcode::write::<libc::c_int>(b'T', 202);
+    /// Fail where the interface exists already (linux/if_tun.h).
+    const IFF_TUN_EXCL: libc::c_int = 0x8000;
+
+    /// Makes `fd`, an open `/dev/net/tun`, the new TUN interface `name`.
+    pub(super) fn set_interface(fd: BorrowedFd<'_>, name: &str) -> io::Result<()> {
+        let mut request = libc::ifreq {
+            ifr_name: [0; libc::IFNAMSIZ],
+            ifr_ifru: libc::__c_anonymous_ifr_ifru {
+                ifru_flags: (libc::IFF_TUN | libc::IFF_NO_PI | IFF_TUN_EXCL) as libc::c_short,
+            },
+        };
+        // One byte stays zero: the kernel reads a C string.
+        if name.is_empty() || name.len() >= libc::IFNAMSIZ || name.contains('\0') {
+            return Err(io::Error::new(
+                io::ErrorKind::InvalidInput,
+                "an interface name has 1 to 15 bytes",
+            ));
+        }
+        for (to, from) in request.ifr_name.iter_mut().zip(name.bytes()) {
+            *to = from as libc::c_char;
+        }
+        // SAFETY: `request` is an initialised `ifreq`, the argument that TUNSETIFF reads and writes
+        // back (drivers/net/tun.c), and outlives the call; the descriptor is open.
+        unsafe { ioctl(fd, Updater::<TUNSETIFF, libc::ifreq>::new(&mut request))? };
+        Ok(())
+    }
+}

@@ -1,0 +1,301 @@
+//! Two nodes and the kernel's own traffic between them.
+//!
+//! ```text
+//!  namespace left                                     namespace right
+//!  air0 10.7.0.1 fd07::1                              air0 10.7.0.2 fd07::2
+//!    │ up                                               │ up
+//!  wire 192.0.2.1 2001:db8::1 ════════ veth ════════ wire 192.0.2.2 2001:db8::2
+//! ```
+
+#![allow(clippy::unwrap_used, reason = "a test may panic")]
+#![allow(
+    clippy::print_stdout,
+    reason = "figures, for whoever asks for the output"
+)]
+
+mod common;
+
+use std::io::{Read, Write};
+use std::net::{SocketAddr, TcpListener, TcpStream, UdpSocket};
+use std::time::{Duration, Instant};
+
+use airlane_live::node::UpError;
+use common::{Namespace, Running, cable, can_make_namespaces};
+
+struct Pair {
+    left: Namespace,
+    right: Namespace,
+    directory: tempfile::TempDir,
+}
+
+const LEFT: [&str; 2] = ["192.0.2.1:7007", "[2001:db8::1]:7007"];
+const RIGHT: [&str; 2] = ["192.0.2.2:7007", "[2001:db8::2]:7007"];
+const SERVICES: &str = r#"
+[[link.services]]
+number = 1
+name = "files"
+rate = 0.7
+scheme = { kind = "sr-m2" }
+[[link.services]]
+number = 2
+name = "voice"
+rate = 0.2
+scheme = { kind = "rlp-oos", retries = 2 }
+[[link.classes]]
+match = { protocol = "udp", port = 5004 }
+service = "voice"
+[[link.classes]]
+match = { protocol = "tcp" }
+service = "files"
+"#;
+
+impl Pair {
+    fn new(test: &str) -> Option<Self> {
+        if !can_make_namespaces(test) {
+            return None;
+        }
+        let (left, right) = (Namespace::new("left"), Namespace::new("right"));
+        cable(&left, &right, "wire");
+        for (end, last) in [(&left, 1), (&right, 2)] {
+            end.ip(&format!("addr add 192.0.2.{last}/24 dev wire"));
+            end.ip(&format!("addr add 2001:db8::{last}/64 dev wire nodad"));
+        }
+        let directory = tempfile::tempdir().unwrap();
+        Some(Self {
+            left,
+            right,
+            directory,
+        })
+    }
+
+    fn file(&self, end: usize, v6: bool, services: &str) -> String {
+        let mine = [LEFT, RIGHT][end][usize::from(v6)];
+        let peer = [RIGHT, LEFT][end][usize::from(v6)];
+        let last = end + 1;
+        let directory = self.directory.path().display();
+        format!(
+            r#"
+schema = 1
+name = "end-{end}"
+[tun]
+addresses = ["10.7.0.{last}/24", "fd07::{last}/64"]
+[control]
+socket = "{directory}/end-{end}.sock"
+[link]
+rate = "200 Mbit/s"
+underlay = {{ kind = "udp", listen = "{mine}", peer = "{peer}" }}
+security = "none"
+{services}"#
+        )
+    }
+
+    fn start(&self, v6: bool) -> [Running; 2] {
+        [(&self.left, 0), (&self.right, 1)].map(|(namespace, end)| {
+            Running::start(namespace, &self.file(end, v6, SERVICES)).unwrap()
+        })
+    }
+}
+
+fn established(node: &Running) {
+    node.wait_until("established", |status| status.session.state == "confirmed");
+}
+
+/// Echoes datagrams until it has seen `count`.
+fn echo(namespace: &Namespace, address: SocketAddr, count: usize) -> std::thread::JoinHandle<()> {
+    let (ready, is_ready) = std::sync::mpsc::channel();
+    let thread = namespace.thread(move || {
+        let socket = UdpSocket::bind(address).unwrap();
+        ready.send(()).unwrap();
+        let mut buffer = [0; 2000];
+        for _ in 0..count {
+            let (length, from) = socket.recv_from(&mut buffer).unwrap();
+            socket.send_to(&buffer[..length], from).unwrap();
+        }
+    });
+    is_ready.recv().unwrap();
+    thread
+}
+
+/// Median round trip of `count` datagrams; none may be lost.
+fn round_trip(namespace: &Namespace, from: SocketAddr, to: SocketAddr, count: usize) -> Duration {
+    namespace.run(move || {
+        let socket = UdpSocket::bind(from).unwrap();
+        socket.connect(to).unwrap();
+        socket
+            .set_read_timeout(Some(Duration::from_secs(2)))
+            .unwrap();
+        let mut times: Vec<_> = (0..count)
+            .map(|i| {
+                let start = Instant::now();
+                socket.send(&[i as u8; 160]).unwrap();
+                let mut buffer = [0; 2000];
+                assert_eq!(socket.recv(&mut buffer).unwrap(), 160);
+                assert_eq!(buffer[0], i as u8);
+                start.elapsed()
+            })
+            .collect();
+        times.sort_unstable();
+        times[count / 2]
+    })
+}
+
+/// Carries `bytes` over TCP and gives the time it took.
+fn transfer(from: &Namespace, to: &Namespace, server: SocketAddr, bytes: usize) -> Duration {
+    let (ready, is_ready) = std::sync::mpsc::channel();
+    let receiver = to.thread(move || {
+        let listener = TcpListener::bind(server).unwrap();
+        ready.send(()).unwrap();
+        let (mut stream, _) = listener.accept().unwrap();
+        let mut buffer = vec![0; 1 << 16];
+        let (mut total, mut sum) = (0, 0u64);
+        loop {
+            match stream.read(&mut buffer).unwrap() {
+                0 => break,
+                n => {
+                    total += n;
+                    sum += buffer[..n].iter().map(|b| u64::from(*b)).sum::<u64>();
+                }
+            }
+        }
+        stream.write_all(b"x").unwrap();
+        (total, sum)
+    });
+    is_ready.recv().unwrap();
+    let (time, sent_sum) = from.run(move || {
+        let start = Instant::now();
+        let mut stream = TcpStream::connect(server).unwrap();
+        let chunk: Vec<u8> = (0..1 << 16).map(|i: u32| (i * 7 + i / 251) as u8).collect();
+        let (mut left, mut sum) = (bytes, 0u64);
+        while left > 0 {
+            let n = left.min(chunk.len());
+            stream.write_all(&chunk[..n]).unwrap();
+            sum += chunk[..n].iter().map(|b| u64::from(*b)).sum::<u64>();
+            left -= n;
+        }
+        stream.shutdown(std::net::Shutdown::Write).unwrap();
+        assert_eq!(stream.read(&mut [0; 8]).unwrap(), 1);
+        (start.elapsed(), sum)
+    });
+    assert_eq!(receiver.join().unwrap(), (bytes, sent_sum));
+    time
+}
+
+fn address(text: &str) -> SocketAddr {
+    text.parse().unwrap()
+}
+
+#[test]
+fn traffic_of_both_ip_versions_crosses_underlays_of_both() {
+    let Some(pair) = Pair::new("traffic_of_both_ip_versions_crosses_underlays_of_both") else {
+        return;
+    };
+    for v6 in [false, true] {
+        let nodes = pair.start(v6);
+        nodes.iter().for_each(established);
+        let mtu = nodes[0].status().tun.mtu_bytes;
+        // 1500, less IP and UDP, less our largest header.
+        assert_eq!(mtu, if v6 { 1500 - 48 - 20 } else { 1500 - 28 - 20 });
+        for (mine, theirs) in [
+            ("10.7.0.1:0", "10.7.0.2:5004"),
+            ("[fd07::1]:0", "[fd07::2]:5004"),
+        ] {
+            let echoing = echo(&pair.right, address(theirs), 50);
+            let rtt = round_trip(&pair.left, address(mine), address(theirs), 50);
+            echoing.join().unwrap();
+            assert!(rtt < Duration::from_millis(20), "{rtt:?}");
+            println!("underlay v6 {v6}, to {theirs}: round trip {rtt:?}");
+        }
+        for server in ["10.7.0.2:8080", "[fd07::2]:8080"] {
+            let bytes = 10_000_000;
+            let time = transfer(&pair.left, &pair.right, address(server), bytes);
+            let mbps = bytes as f64 * 8.0 / 1e6 / time.as_secs_f64();
+            println!("underlay v6 {v6}, to {server}: {mbps:.0} Mbit/s");
+            // 10 MB at 200 Mbit/s take 0.4 s.
+            assert!(time < Duration::from_secs(5), "{time:?}");
+        }
+        let [left, right] = nodes;
+        let status = left.status();
+        let files = status.services.iter().find(|s| s.name == "files").unwrap();
+        assert!(files.ledger.sent_bytes > 20_000_000);
+        let voice = status.services.iter().find(|s| s.name == "voice").unwrap();
+        assert_eq!(voice.ledger.packets_sent, 100);
+        assert_eq!(voice.ledger.packets_delivered, 100);
+        let socket = left.socket.clone();
+        let last = left.stop();
+        assert!(last.drops.is_empty(), "{:?}", last.drops);
+        assert!(!socket.exists(), "the control socket goes");
+        assert!(!pair.left.ip("link").contains("air0"), "the interface goes");
+        right.stop();
+    }
+}
+
+#[test]
+fn a_restarted_end_begins_a_new_session() {
+    let Some(pair) = Pair::new("a_restarted_end_begins_a_new_session") else {
+        return;
+    };
+    let [left, right] = pair.start(false);
+    established(&left);
+    let server = address("10.7.0.2:8080");
+    transfer(&pair.left, &pair.right, server, 1_000_000);
+    let before = left.status().session.id;
+    right.stop();
+    let right = Running::start(&pair.right, &pair.file(1, false, SERVICES)).unwrap();
+    left.wait_until("in a new session", |status| {
+        status.session.id != before && status.session.state == "confirmed"
+    });
+    established(&right);
+    transfer(&pair.left, &pair.right, server, 1_000_000);
+    assert_eq!(left.status().session.sessions, 2);
+}
+
+#[test]
+fn different_services_exchange_nothing_and_say_so() {
+    let Some(pair) = Pair::new("different_services_exchange_nothing_and_say_so") else {
+        return;
+    };
+    let other = SERVICES.replace("sr-m2", "rlp");
+    let left = Running::start(&pair.left, &pair.file(0, false, SERVICES)).unwrap();
+    let right = Running::start(&pair.right, &pair.file(1, false, &other)).unwrap();
+    for (node, ours, theirs) in [(&left, "sr-m2", "rlp"), (&right, "rlp", "sr-m2")] {
+        let status = node.wait_until("refused", |status| status.session.state == "refused");
+        let tables = status.session.refused.unwrap();
+        assert!(tables.ours.contains(ours) && tables.theirs.contains(theirs));
+    }
+    pair.left.run(|| {
+        let socket = UdpSocket::bind("10.7.0.1:0").unwrap();
+        socket.send_to(b"hello?", "10.7.0.2:5004").unwrap();
+    });
+    let status = left.wait_until("dropping", |s| !s.drops.is_empty());
+    assert_eq!(status.drops.get("packet-without-session"), Some(&1));
+    assert_eq!(right.status().tun.packets_written, 0);
+    // The operator corrects one end; the other one goes on by itself.
+    right.stop();
+    let _right = Running::start(&pair.right, &pair.file(1, false, SERVICES)).unwrap();
+    established(&left);
+}
+
+#[test]
+fn what_cannot_work_is_refused_before_anything_is_left_behind() {
+    let Some(pair) = Pair::new("what_cannot_work_is_refused_before_anything_is_left_behind") else {
+        return;
+    };
+    let good = pair.file(0, false, SERVICES);
+    // A route that swallows the way to the peer.
+    let looping = good.replace("[control]", "routes = [\"192.0.2.2/32\"]\n[control]");
+    let error = Running::start(&pair.left, &looping).err().unwrap();
+    assert!(matches!(error, UpError::Loop { .. }), "{error}");
+    // A path too narrow for IPv6.
+    pair.left.ip("link set wire mtu 1300");
+    let error = Running::start(&pair.left, &good).err().unwrap();
+    assert!(matches!(error, UpError::PathTooNarrow { .. }), "{error}");
+    assert!(error.to_string().contains("1252 B"), "{error}");
+    pair.left.ip("link set wire mtu 1500");
+    let first = Running::start(&pair.left, &good).unwrap();
+    let error = Running::start(&pair.left, &good).err().unwrap();
+    assert!(error.to_string().contains("another node"), "{error}");
+    first.stop();
+    // Everything that failed has cleaned up.
+    Running::start(&pair.left, &good).unwrap().stop();
+    assert!(!pair.left.ip("link").contains("air0"));
+}
