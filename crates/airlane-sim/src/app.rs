@@ -1,0 +1,120 @@
+//! Applications and their transport endpoints: what sends and receives at the ends of a flow.
+//!
+//! A flow is one component of the engine, with one next deadline, although it sits at two nodes.
+//! The engine's contract is that of the sans-IO crates: one input, then
+//! [`poll_transmit`](Flow::poll_transmit) until it is empty, then [`poll_timeout`](Flow::poll_timeout).
+
+pub(crate) mod bulk;
+pub(crate) mod conferencing;
+pub(crate) mod pages;
+mod tcp;
+
+use airlane_base::Instant;
+
+use crate::packet::{Header, Packet, Role};
+use bulk::Bulk;
+use conferencing::Conferencing;
+use pages::Pages;
+
+/// Where a flow sits and what stands in its packets' headers.
+#[derive(Clone, Copy, Debug)]
+pub(crate) struct Place {
+    /// Index of the flow.
+    pub(crate) flow: u32,
+    /// Nodes of the main direction: source, destination.
+    pub(crate) nodes: [u16; 2],
+    /// Header of packets in the main direction.
+    pub(crate) header: Header,
+}
+
+impl Place {
+    /// A packet of the main direction.
+    pub(crate) fn forward(&self, now: Instant, role: Role, seq: u64, len: u32) -> Packet {
+        Packet {
+            created: now,
+            seq,
+            len,
+            flow: self.flow,
+            connection: 0,
+            to: self.nodes[1],
+            role,
+            retransmission: false,
+            header: self.header,
+        }
+    }
+
+    /// A packet against the main direction.
+    pub(crate) fn backward(&self, now: Instant, role: Role, seq: u64, len: u32) -> Packet {
+        Packet {
+            to: self.nodes[0],
+            header: self.header.reversed(),
+            ..self.forward(now, role, seq, len)
+        }
+    }
+
+    /// The node where a packet of this flow enters the network.
+    pub(crate) fn origin(&self, packet: &Packet) -> u16 {
+        if packet.to == self.nodes[1] {
+            self.nodes[0]
+        } else {
+            self.nodes[1]
+        }
+    }
+}
+
+/// One application with its endpoints.
+#[derive(Clone, Debug)]
+pub(crate) enum Flow {
+    Bulk(Bulk),
+    Conferencing(Conferencing),
+    Pages(Box<Pages>),
+}
+
+macro_rules! each {
+    ($flow:expr, $app:ident => $call:expr) => {
+        match $flow {
+            Flow::Bulk($app) => $call,
+            Flow::Conferencing($app) => $call,
+            Flow::Pages($app) => $call,
+        }
+    };
+}
+
+impl Flow {
+    /// A packet has reached its node.
+    #[inline]
+    pub(crate) fn handle_packet(&mut self, now: Instant, packet: &Packet) {
+        each!(self, app => app.handle_packet(now, packet));
+    }
+
+    /// Time has passed; an early call does nothing.
+    pub(crate) fn handle_timeout(&mut self, now: Instant) {
+        each!(self, app => app.handle_timeout(now));
+    }
+
+    /// The applications stop: nothing new enters the network from now on.
+    pub(crate) fn stop(&mut self, now: Instant) {
+        each!(self, app => app.stop(now));
+    }
+
+    /// The next packet to enter the network now.
+    #[inline]
+    pub(crate) fn poll_transmit(&mut self, now: Instant) -> Option<Packet> {
+        each!(self, app => app.poll_transmit(now))
+    }
+
+    /// When `handle_timeout` is due.
+    #[inline]
+    pub(crate) fn poll_timeout(&self) -> Option<Instant> {
+        each!(self, app => app.poll_timeout())
+    }
+
+    /// Whether the application has done what it was to do.
+    pub(crate) fn is_finished(&self) -> bool {
+        each!(self, app => app.is_finished())
+    }
+
+    pub(crate) fn place(&self) -> &Place {
+        each!(self, app => app.place())
+    }
+}

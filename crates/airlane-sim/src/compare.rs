@@ -1,0 +1,132 @@
+//! Several scenarios side by side, run by run.
+//!
+//! Repetition `k` of every scenario has the same seed and meets the same errors, so what differs
+//! between them is the scheme, and the difference is known better than either value.
+
+use serde::Serialize;
+
+use crate::error::ScenarioError;
+use crate::estimate::Estimate;
+use crate::result::RunResult;
+use crate::summary::{Summary, metrics, summary, values};
+
+/// Scenarios compared with the first of them, the baseline.
+#[derive(Clone, Debug, PartialEq, Serialize)]
+pub struct Comparison {
+    /// Each scenario by itself; the baseline first.
+    pub scenarios: Vec<Summary>,
+    /// For each flow and metric, a row for each scenario.
+    pub metrics: Vec<MetricComparison>,
+}
+
+/// One metric of one flow in all scenarios.
+#[derive(Clone, Debug, PartialEq, Serialize)]
+pub struct MetricComparison {
+    /// The flow's name.
+    pub flow: String,
+    /// Name with unit.
+    pub metric: &'static str,
+    /// In the order of the scenarios.
+    pub rows: Vec<Row>,
+}
+
+/// One metric of one flow in one scenario.
+#[derive(Clone, Debug, PartialEq, Serialize)]
+pub struct Row {
+    /// Over all repetitions; none if no repetition could measure it.
+    pub value: Option<Estimate>,
+    /// Value / baseline, run by run, where both were measured and the baseline is not zero.
+    /// None for the baseline itself.
+    pub ratio: Option<Estimate>,
+    /// Value - baseline, run by run. None for the baseline itself.
+    pub difference: Option<Estimate>,
+}
+
+/// Compares results of [`repeat_all`](crate::repeat_all); the first scenario is the baseline.
+/// Flows are matched by name; a flow that the baseline does not have is left out.
+///
+/// # Errors
+/// If the repetitions of two scenarios are not the same ones.
+pub fn compare(all: &[Vec<RunResult>]) -> Result<Comparison, ScenarioError> {
+    let Some(baseline) = all.first() else {
+        return Ok(Comparison {
+            scenarios: vec![],
+            metrics: vec![],
+        });
+    };
+    for other in all {
+        check_paired(baseline, other)?;
+    }
+    let flows = baseline.first().map_or(&[][..], |run| &run.flows);
+    let mut compared = vec![];
+    for flow in flows {
+        let places: Vec<Option<usize>> = all
+            .iter()
+            .map(|runs| runs.first()?.flows.iter().position(|f| f.name == flow.name))
+            .collect();
+        let mut names: Vec<&'static str> = vec![];
+        for (runs, place) in all.iter().zip(&places) {
+            for name in place.map_or(vec![], |place| metrics(runs, place)) {
+                if !names.contains(&name) {
+                    names.push(name);
+                }
+            }
+        }
+        for metric in names {
+            let column = |index: usize| -> Vec<Option<f64>> {
+                match places[index] {
+                    Some(place) => values(&all[index], place, metric).collect(),
+                    None => vec![],
+                }
+            };
+            let base = column(0);
+            let rows = (0..all.len())
+                .map(|index| row(&column(index), (index > 0).then_some(base.as_slice())))
+                .collect();
+            compared.push(MetricComparison {
+                flow: flow.name.clone(),
+                metric,
+                rows,
+            });
+        }
+    }
+    Ok(Comparison {
+        scenarios: all.iter().filter_map(|runs| summary(runs)).collect(),
+        metrics: compared,
+    })
+}
+
+fn row(column: &[Option<f64>], base: Option<&[Option<f64>]>) -> Row {
+    let measured: Vec<f64> = column.iter().copied().flatten().collect();
+    let pairs: Option<Vec<(f64, f64)>> = base.map(|base| {
+        let both = column.iter().zip(base);
+        both.filter_map(|(x, b)| Some(((*x)?, (*b)?))).collect()
+    });
+    let of = |f: &dyn Fn(f64, f64) -> Option<f64>| {
+        let values: Vec<f64> = pairs
+            .as_ref()?
+            .iter()
+            .filter_map(|(x, b)| f(*x, *b))
+            .collect();
+        Estimate::of(&values)
+    };
+    Row {
+        value: Estimate::of(&measured),
+        ratio: of(&|x, b| (b != 0.0).then(|| x / b)),
+        difference: of(&|x, b| Some(x - b)),
+    }
+}
+
+fn check_paired(a: &[RunResult], b: &[RunResult]) -> Result<(), ScenarioError> {
+    let key =
+        |runs: &[RunResult]| -> Vec<(u64, u64)> { runs.iter().map(|r| (r.seed, r.run)).collect() };
+    if key(a) == key(b) {
+        return Ok(());
+    }
+    let name = |runs: &[RunResult]| runs.first().map_or("", |r| &r.scenario).to_owned();
+    Err(ScenarioError::Incomparable {
+        left: name(a),
+        right: name(b),
+        reason: "their repetitions have different seeds".to_owned(),
+    })
+}

@@ -1,0 +1,269 @@
+//! The event loop: integer nanoseconds, one deadline for each component, a total order of events.
+//!
+//! ```text
+//!            +--------- Deadlines: (time, slot) ----------+
+//!            v                   v                        v
+//!  slots:  link directions     ports of service links    flows
+//!            | arrival           | timer, link free        | timer, talk
+//!            v                   v                         v
+//!          node --route--> link direction, port, or flow at this node
+//! ```
+//!
+//! A FIFO link knows a frame's arrival when the frame is handed over, so a packet costs one event
+//! for each hop. Everything that follows from an event at the same instant (a forwarded packet, the
+//! acknowledgment it provokes, the segments that this releases) is carried out within it.
+//!
+//! Invariants: time never goes back; two events at one instant happen in the order of their slots;
+//! nothing is allocated for a packet once the queues have grown to their content. One run is one
+//! thread; runs are parallel, not events.
+
+pub(crate) mod deadlines;
+
+use std::collections::VecDeque;
+
+use airlane_base::{Instant, Payload as _};
+use airlane_channel::{Channel, ChannelStats};
+use airlane_link::{Frame, Port};
+
+use crate::app::Flow;
+use crate::packet::Packet;
+use deadlines::Deadlines;
+
+/// What a direction of a link carries.
+#[derive(Clone, Debug)]
+pub(crate) enum Medium {
+    /// A link without services.
+    Packets(Channel<Packet>),
+    /// A link between two ports.
+    Frames(Channel<Frame<Packet>>),
+}
+
+/// One direction of a link.
+#[derive(Clone, Debug)]
+pub(crate) struct Direction {
+    pub(crate) medium: Medium,
+    /// The node at its far end.
+    pub(crate) to: u16,
+    /// The port at its far end, which takes the frames.
+    pub(crate) port: Option<u32>,
+}
+
+impl Direction {
+    pub(crate) fn stats(&self) -> &ChannelStats {
+        match &self.medium {
+            Medium::Packets(channel) => channel.stats(),
+            Medium::Frames(channel) => channel.stats(),
+        }
+    }
+}
+
+/// One end of a link with services.
+#[derive(Clone, Debug)]
+pub(crate) struct PortEnd {
+    pub(crate) port: Port<Packet>,
+    /// The node where it stands.
+    pub(crate) node: u16,
+    /// The direction of the link that takes its frames.
+    pub(crate) out: u32,
+}
+
+/// Where a node sends a packet for some other node.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(crate) enum NextHop {
+    /// The packet is where it goes.
+    Here,
+    Direction(u32),
+    Port(u32),
+}
+
+/// A built world, running.
+#[derive(Clone, Debug)]
+pub(crate) struct Engine {
+    now: Instant,
+    events: u64,
+    deadlines: Deadlines,
+    pub(crate) directions: Vec<Direction>,
+    pub(crate) ports: Vec<PortEnd>,
+    pub(crate) flows: Vec<Flow>,
+    /// By `node * nodes + destination`.
+    next_hops: Vec<NextHop>,
+    nodes: usize,
+    /// Packets that ports have delivered at a node. They go on only when the port is drained,
+    /// because what they provoke may come back to the same port.
+    delivered: VecDeque<(u16, Packet)>,
+}
+
+impl Engine {
+    pub(crate) fn new(
+        directions: Vec<Direction>,
+        ports: Vec<PortEnd>,
+        flows: Vec<Flow>,
+        next_hops: Vec<NextHop>,
+        nodes: usize,
+    ) -> Self {
+        let components = directions.len() + ports.len() + flows.len();
+        let mut engine = Self {
+            now: Instant::ORIGIN,
+            events: 0,
+            deadlines: Deadlines::new(components),
+            directions,
+            ports,
+            flows,
+            next_hops,
+            nodes,
+            delivered: VecDeque::new(),
+        };
+        for flow in 0..engine.flows.len() {
+            engine.schedule_flow(flow);
+        }
+        engine
+    }
+
+    /// Simulates all events up to `end`, or until the flow `until` has finished.
+    pub(crate) fn run(&mut self, end: Instant, until: Option<usize>) {
+        let first_port = self.directions.len();
+        let first_flow = first_port + self.ports.len();
+        loop {
+            let (at, slot) = self.deadlines.first();
+            if at > end || at == Instant::FAR_FUTURE {
+                break;
+            }
+            debug_assert!(at >= self.now, "time went back in slot {slot}");
+            self.now = at;
+            self.events += 1;
+            if slot < first_port {
+                self.on_arrival(slot);
+            } else if slot < first_flow {
+                self.on_port_timer(slot - first_port);
+            } else {
+                self.on_flow_timer(slot - first_flow);
+            }
+            while let Some((node, packet)) = self.delivered.pop_front() {
+                self.arrive(node, packet);
+            }
+            if let Some(flow) = until
+                && self.flows[flow].is_finished()
+            {
+                return;
+            }
+        }
+        self.now = end;
+    }
+
+    /// The applications stop.
+    pub(crate) fn stop(&mut self) {
+        for flow in 0..self.flows.len() {
+            self.flows[flow].stop(self.now);
+            self.schedule_flow(flow);
+        }
+    }
+
+    /// The time that has been reached.
+    pub(crate) fn now(&self) -> Instant {
+        self.now
+    }
+
+    /// Events so far.
+    pub(crate) fn events(&self) -> u64 {
+        self.events
+    }
+
+    #[inline]
+    fn on_arrival(&mut self, index: usize) {
+        let direction = &mut self.directions[index];
+        // What arrives at one instant leaves one by one: FIFO, an event each, ties by slot.
+        match &mut direction.medium {
+            Medium::Packets(channel) => {
+                let packet = channel.poll_deliver(self.now);
+                self.deadlines.set(index, channel.poll_timeout());
+                let node = direction.to;
+                if let Some(packet) = packet {
+                    self.arrive(node, packet);
+                }
+            }
+            Medium::Frames(channel) => {
+                let frame = channel.poll_deliver(self.now);
+                self.deadlines.set(index, channel.poll_timeout());
+                if let (Some(frame), Some(port)) = (frame, direction.port) {
+                    self.ports[port as usize].port.handle_frame(self.now, frame);
+                    self.drain_port(port as usize);
+                }
+            }
+        }
+    }
+
+    fn on_port_timer(&mut self, index: usize) {
+        self.ports[index].port.handle_timeout(self.now);
+        self.drain_port(index);
+    }
+
+    fn on_flow_timer(&mut self, flow: usize) {
+        self.flows[flow].handle_timeout(self.now);
+        self.drain_flow(flow);
+    }
+
+    /// A packet stands at a node: it is delivered there, or goes on.
+    #[inline]
+    fn arrive(&mut self, node: u16, packet: Packet) {
+        match self.next_hops[usize::from(node) * self.nodes + usize::from(packet.to)] {
+            NextHop::Direction(index) => self.send(index as usize, packet),
+            NextHop::Port(index) => {
+                let index = index as usize;
+                self.ports[index].port.handle_packet(self.now, packet);
+                self.drain_port(index);
+            }
+            NextHop::Here => {
+                let flow = packet.flow as usize;
+                self.flows[flow].handle_packet(self.now, &packet);
+                self.drain_flow(flow);
+            }
+        }
+    }
+
+    /// Takes out all that a flow wants to send, then reads its deadline.
+    #[inline]
+    fn drain_flow(&mut self, flow: usize) {
+        while let Some(packet) = self.flows[flow].poll_transmit(self.now) {
+            let origin = self.flows[flow].place().origin(&packet);
+            self.arrive(origin, packet);
+        }
+        self.schedule_flow(flow);
+    }
+
+    #[inline]
+    fn schedule_flow(&mut self, flow: usize) {
+        let slot = self.directions.len() + self.ports.len() + flow;
+        self.deadlines.set(slot, self.flows[flow].poll_timeout());
+    }
+
+    /// Takes out all that a port wants to give, then reads its deadline.
+    fn drain_port(&mut self, index: usize) {
+        let PortEnd { port, node, out } = &mut self.ports[index];
+        let out = *out as usize;
+        if let Medium::Frames(channel) = &mut self.directions[out].medium {
+            while let Some(frame) = port.poll_transmit(self.now) {
+                let len = port.frame_len(&frame);
+                let sent = channel.send(self.now, len, frame);
+                debug_assert!(sent.is_ok(), "a port gave a frame while the link was busy");
+            }
+            self.deadlines.set(out, channel.poll_timeout());
+        }
+        while let Some(packet) = port.poll_deliver() {
+            self.delivered.push_back((*node, packet));
+        }
+        let due = port.poll_timeout();
+        debug_assert!(due.is_none_or(|at| at > self.now), "a port is due again");
+        self.deadlines.set(self.directions.len() + index, due);
+    }
+
+    /// Hands a packet to a link; a full queue drops and counts it.
+    #[inline]
+    fn send(&mut self, index: usize, packet: Packet) {
+        if let Medium::Packets(channel) = &mut self.directions[index].medium {
+            // The channel counts what it cannot take.
+            let _ = channel.send(self.now, packet.len(), packet);
+            // Only a pipe that was empty gets an earlier arrival; otherwise `set` changes nothing.
+            self.deadlines.set(index, channel.poll_timeout());
+        }
+    }
+}

@@ -1,0 +1,50 @@
+//! Why a scenario cannot be simulated.
+
+use airlane_base::config::{ConfigError, Document, Problems, Validate as _};
+
+use crate::scenario::Scenario;
+
+/// Why a scenario was refused, before anything was simulated.
+#[derive(Clone, Debug, PartialEq, Eq, thiserror::Error)]
+#[non_exhaustive]
+pub enum ScenarioError {
+    /// Its file cannot be read, or describes no world. Each problem names the TOML path, the
+    /// value, and what is allowed.
+    #[error(transparent)]
+    Refused(#[from] ConfigError),
+    /// Scenarios that are to be compared have different flows or repetitions.
+    #[error("cannot compare \"{left}\" with \"{right}\": {reason}")]
+    Incomparable {
+        /// Name of the first.
+        left: String,
+        /// Name of the second.
+        right: String,
+        /// What differs.
+        reason: String,
+    },
+    /// The threads for the repetitions could not be started.
+    #[error("cannot start {threads} threads: {reason}")]
+    Threads {
+        /// How many were asked for.
+        threads: usize,
+        /// What the operating system said.
+        reason: String,
+    },
+}
+
+impl Scenario {
+    /// Checks a scenario that did not come from a file.
+    ///
+    /// # Errors
+    /// All problems; their lines are those of [`Scenario::to_toml`].
+    pub fn check(&self) -> Result<(), ScenarioError> {
+        let mut problems = Problems::new();
+        self.validate(&mut problems);
+        if problems.is_empty() {
+            return Ok(());
+        }
+        let text = self.to_toml();
+        let document = Document::parse(&text, "scenario")?;
+        Err(document.locate(problems).into())
+    }
+}

@@ -1,0 +1,37 @@
+//! A deterministic world around Airlane's protocol library.
+//!
+//! A [`Scenario`] (a TOML file) names nodes, links and flows. [`run`] builds that world for one
+//! repetition and simulates it: links are [`airlane_channel::Channel`]s, hosts run the endpoints of
+//! [`airlane_transport`]. What it measured comes back as a [`RunResult`].
+//!
+//! * Same scenario, seed and repetition: same result, to the last bit, on every machine, in any
+//!   build, on any number of threads.
+//! * Error processes change with the repetition, traffic does not; both depend only on the name of
+//!   what they belong to, so schemes are compared over the same fades and the same talk.
+//! * Nothing here reads a clock or knows an operating system.
+
+#![forbid(unsafe_code)]
+
+mod app;
+mod compare;
+mod engine;
+mod error;
+mod estimate;
+mod packet;
+mod probe;
+mod repeat;
+mod result;
+mod route;
+mod run;
+pub mod scenario;
+mod summary;
+mod world;
+
+pub use compare::{Comparison, MetricComparison, Row, compare};
+pub use error::ScenarioError;
+pub use estimate::Estimate;
+pub use repeat::{repeat, repeat_all};
+pub use result::{DirectionResult, FlowResult, LinkResult, RunResult, Scalar, ServiceResult};
+pub use run::run;
+pub use scenario::Scenario;
+pub use summary::{FlowSummary, MetricSummary, Summary, summary};

@@ -1,0 +1,184 @@
+//! What a run measured. Units stand in the names; docs/metrics.md defines each word once.
+
+use airlane_channel::ChannelStats;
+use airlane_link::ServiceLedger;
+use serde::Serialize;
+
+/// One repetition of a scenario.
+#[derive(Clone, Debug, PartialEq, Serialize)]
+pub struct RunResult {
+    /// The scenario's name.
+    pub scenario: String,
+    /// [`Scenario::hash`](crate::Scenario::hash): equal for equal worlds.
+    pub scenario_hash: String,
+    /// Seed of all random streams.
+    pub seed: u64,
+    /// Repetition.
+    pub run: u64,
+    /// Version of this crate.
+    pub version: &'static str,
+    /// When the applications stopped, simulated seconds.
+    pub stopped_s: f64,
+    /// Whether the flow named by `until` had finished by then; true without `until`.
+    pub finished: bool,
+    /// Simulated events.
+    pub events: u64,
+    /// In the order of the file.
+    pub flows: Vec<FlowResult>,
+    /// In the order of their names.
+    pub links: Vec<LinkResult>,
+}
+
+/// What one flow achieved. A metric that its application does not have is left out; one that
+/// could not be measured (nothing arrived, nothing finished) is left out too.
+#[derive(Clone, Debug, Default, PartialEq, Serialize)]
+pub struct FlowResult {
+    /// The flow's name.
+    pub name: String,
+    /// Kind of its application.
+    pub app: &'static str,
+    /// Bulk, pages: whether it did all it was to do.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub finished: Option<bool>,
+    /// Bulk: acknowledged user bits over the time from the first segment sent to the last new
+    /// acknowledgment (the specification, 5.1). Pages: bits of complete replies over the time from
+    /// the first request to the end of the last complete one (5.2). Conferencing: delivered bits
+    /// over the time it was on.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub throughput_bps: Option<f64>,
+    /// Bulk: user bytes over all bytes that entered the wireless links in the data direction,
+    /// averaged over these links (5.1, XYL-A-6). Only where no other flow uses them.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub goodput_ratio: Option<f64>,
+    /// User bytes that the receiving application got, in order and once where TCP carries them.
+    pub delivered_bytes: u64,
+    /// Packets, or segments, given to the network; retransmissions included.
+    pub packets_sent: u64,
+    /// Packets, or segments, that arrived.
+    pub packets_received: u64,
+    /// Conferencing: share of packets that never arrived, whatever the cause (5.3).
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub loss_ratio: Option<f64>,
+    /// Conferencing: mean one-way delay of delivered packets.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub delay_mean_s: Option<f64>,
+    /// Its standard deviation.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub delay_sd_s: Option<f64>,
+    /// Mean + 2 standard deviations: a playback point that suits most packets (5.3).
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub delay_mean_plus_2sd_s: Option<f64>,
+    /// Median, at most 1/32 too large.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub delay_median_s: Option<f64>,
+    /// The delay that 99 % do not exceed, at most 1/32 too large.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub delay_p99_s: Option<f64>,
+    /// Pages: complete ones.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub pages: Option<u64>,
+    /// Pages: mean time from sending a request to having the whole reply.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub page_time_mean_s: Option<f64>,
+    /// Its standard deviation.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub page_time_sd_s: Option<f64>,
+    /// Median, at most 1/32 too large.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub page_time_median_s: Option<f64>,
+    /// The longest.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub page_time_max_s: Option<f64>,
+    /// TCP: segments sent again.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub retransmissions: Option<u64>,
+    /// TCP: expirations of the retransmission timer.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub timeouts: Option<u64>,
+    /// Bulk: times that the congestion window was cut.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub window_cuts: Option<u64>,
+    /// Bulk: segments that arrived although they were there already.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub duplicates: Option<u64>,
+}
+
+/// What happened on a link.
+#[derive(Clone, Debug, PartialEq, Serialize)]
+pub struct LinkResult {
+    /// The link's name.
+    pub name: String,
+    /// From its first end to its second.
+    pub down: DirectionResult,
+    /// From its second end to its first.
+    pub up: DirectionResult,
+}
+
+/// What happened in one direction of a link.
+#[derive(Clone, Debug, PartialEq, Serialize)]
+pub struct DirectionResult {
+    /// Frames and bytes offered, dropped, lost on the air, delivered.
+    pub channel: ChannelStats,
+    /// The services of this direction; empty on a link without services.
+    #[serde(skip_serializing_if = "Vec::is_empty")]
+    pub services: Vec<ServiceResult>,
+}
+
+/// What one service did for one direction of a link: its sender at the near end, its receiver at
+/// the far end. The metrics are those of Xylomenos 1999, table 8.1, as they stood at the end.
+#[derive(Clone, Debug, PartialEq, Serialize)]
+pub struct ServiceResult {
+    /// Service number.
+    pub number: u8,
+    /// Its name in the file.
+    pub name: String,
+    /// `default`, `sr-m2`, `rlp` or `rlp-oos`.
+    pub scheme: &'static str,
+    /// g: higher layer bytes sent for the first time / link bytes sent.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub goodput_ratio: Option<f64>,
+    /// l: packets lost for good / packets lost or received.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub loss_ratio: Option<f64>,
+    /// d: one-way delivery delay.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub delay_s: Option<f64>,
+    /// e = g (1 - l).
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub effective_goodput_ratio: Option<f64>,
+    /// The near end's ledger; its columns "towards the link" are this direction's.
+    pub sender: ServiceLedger,
+    /// The far end's ledger; its columns "from the link" are this direction's.
+    pub receiver: ServiceLedger,
+}
+
+/// A metric of a flow as a number: name with unit, value.
+pub type Scalar = (&'static str, f64);
+
+impl FlowResult {
+    /// The metrics that are worth a mean over repetitions.
+    pub fn scalars(&self) -> Vec<Scalar> {
+        let count = |n: Option<u64>| n.map(|n| n as f64);
+        let all = [
+            ("throughput_bps", self.throughput_bps),
+            ("goodput_ratio", self.goodput_ratio),
+            ("loss_ratio", self.loss_ratio),
+            ("delay_mean_s", self.delay_mean_s),
+            ("delay_sd_s", self.delay_sd_s),
+            ("delay_mean_plus_2sd_s", self.delay_mean_plus_2sd_s),
+            ("delay_median_s", self.delay_median_s),
+            ("delay_p99_s", self.delay_p99_s),
+            ("pages", count(self.pages)),
+            ("page_time_mean_s", self.page_time_mean_s),
+            ("page_time_median_s", self.page_time_median_s),
+            ("page_time_max_s", self.page_time_max_s),
+            ("retransmissions", count(self.retransmissions)),
+            ("timeouts", count(self.timeouts)),
+            ("window_cuts", count(self.window_cuts)),
+            ("duplicates", count(self.duplicates)),
+        ];
+        all.into_iter()
+            .filter_map(|(name, value)| Some((name, value?)))
+            .collect()
+    }
+}

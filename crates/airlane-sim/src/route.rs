@@ -1,0 +1,140 @@
+//! Next hops along shortest paths, computed once: base stations are plain routers.
+
+use std::collections::{BTreeMap, VecDeque};
+
+use crate::scenario::LinkConfig;
+
+/// Which way a packet leaves a node: link `link`, "down" or "up".
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(crate) struct Hop {
+    /// Index of the link in order of names.
+    pub(crate) link: usize,
+    /// From the first end to the second.
+    pub(crate) down: bool,
+    /// The node at the other end.
+    pub(crate) to: usize,
+}
+
+/// Next hops between all pairs of nodes.
+#[derive(Clone, Debug)]
+pub(crate) struct Routes {
+    nodes: usize,
+    next: Vec<Option<Hop>>,
+}
+
+impl Routes {
+    /// Fewest hops; among equals the link whose name comes first. Links with unknown ends are
+    /// ignored: validation reports them.
+    pub(crate) fn new<V>(
+        nodes: &BTreeMap<String, V>,
+        links: &BTreeMap<String, LinkConfig>,
+    ) -> Self {
+        let index = |name: &str| nodes.keys().position(|n| n == name);
+        let mut hops: Vec<Vec<Hop>> = vec![vec![]; nodes.len()];
+        for (link, config) in links.values().enumerate() {
+            let [a, b] = &config.ends;
+            if let (Some(a), Some(b)) = (index(a), index(b)) {
+                hops[a].push(Hop {
+                    link,
+                    down: true,
+                    to: b,
+                });
+                hops[b].push(Hop {
+                    link,
+                    down: false,
+                    to: a,
+                });
+            }
+        }
+        let n = nodes.len();
+        let mut next = vec![None; n * n];
+        for to in 0..n {
+            // Distances towards `to`; links are symmetric.
+            let mut distance = vec![usize::MAX; n];
+            distance[to] = 0;
+            let mut queue = VecDeque::from([to]);
+            while let Some(node) = queue.pop_front() {
+                for hop in &hops[node] {
+                    if distance[hop.to] == usize::MAX {
+                        distance[hop.to] = distance[node] + 1;
+                        queue.push_back(hop.to);
+                    }
+                }
+            }
+            for from in 0..n {
+                if from != to && distance[from] != usize::MAX {
+                    next[from * n + to] = hops[from]
+                        .iter()
+                        .copied()
+                        .find(|hop| distance[hop.to] + 1 == distance[from]);
+                }
+            }
+        }
+        Self { nodes: n, next }
+    }
+
+    /// The next hop, if `to` can be reached from `from` and is not `from`.
+    pub(crate) fn next(&self, from: usize, to: usize) -> Option<Hop> {
+        self.next[from * self.nodes + to]
+    }
+
+    /// All hops from `from` to `to`; empty if there is no path.
+    pub(crate) fn path(&self, from: usize, to: usize) -> Vec<Hop> {
+        let mut path = vec![];
+        let mut node = from;
+        while let Some(hop) = self.next(node, to) {
+            path.push(hop);
+            node = hop.to;
+        }
+        path
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn link(a: &str, b: &str) -> LinkConfig {
+        toml::from_str(&format!(
+            "ends = [\"{a}\", \"{b}\"]\nrate = \"1 Mbit/s\"\ndelay = \"1 ms\""
+        ))
+        .unwrap()
+    }
+
+    fn routes(nodes: &[&str], links: &[(&str, &str, &str)]) -> Routes {
+        let nodes = nodes.iter().map(|n| ((*n).to_owned(), ())).collect();
+        let links = links
+            .iter()
+            .map(|(name, a, b)| ((*name).to_owned(), link(a, b)))
+            .collect();
+        Routes::new(&nodes, &links)
+    }
+
+    #[test]
+    fn the_shortest_path_is_taken_in_both_directions() {
+        // a - b - c - d, and a shortcut a - d.
+        let r = routes(
+            &["a", "b", "c", "d"],
+            &[
+                ("1", "a", "b"),
+                ("2", "b", "c"),
+                ("3", "c", "d"),
+                ("4", "d", "a"),
+            ],
+        );
+        let links = |from, to| r.path(from, to).iter().map(|h| h.link).collect::<Vec<_>>();
+        assert_eq!(links(0, 3), [3]);
+        assert_eq!(links(3, 0), [3]);
+        assert_eq!(links(0, 2), [0, 1]);
+        assert!(!r.path(0, 3)[0].down);
+        assert!(r.path(3, 0)[0].down);
+        assert_eq!(r.next(1, 1), None);
+    }
+
+    #[test]
+    fn what_is_not_joined_has_no_path() {
+        let r = routes(&["a", "b", "c"], &[("1", "a", "b")]);
+        assert!(r.path(0, 2).is_empty());
+        assert_eq!(r.path(0, 1).len(), 1);
+    }
+}

@@ -1,0 +1,238 @@
+//! One repetition, from a scenario to its result.
+
+use airlane_base::Instant;
+use airlane_channel::{ChannelStats, ErrorModelConfig};
+use airlane_link::{ServiceStatus, effective_goodput};
+
+use crate::app::Flow;
+use crate::engine::Engine;
+use crate::error::ScenarioError;
+use crate::result::{DirectionResult, FlowResult, LinkResult, RunResult, ServiceResult};
+use crate::route::Routes;
+use crate::scenario::{LinkConfig, Scenario};
+use crate::world::{build, direction_index};
+
+/// Simulates repetition `run` of a scenario under `seed`.
+///
+/// The same scenario, seed and run give the same result, to the last bit, on every machine.
+///
+/// # Errors
+/// If the scenario describes no world; [`Scenario::from_toml`] has checked that already for
+/// scenarios that come from files.
+pub fn run(scenario: &Scenario, seed: u64, run: u64) -> Result<RunResult, ScenarioError> {
+    Ok(Prepared::new(scenario)?.run(seed, run))
+}
+
+/// A scenario that has been checked and resolved once, for any number of repetitions.
+#[derive(Clone, Debug)]
+pub(crate) struct Prepared {
+    scenario: Scenario,
+    hash: String,
+    /// Links that each flow crosses in its main direction, and whether downwards.
+    paths: Vec<Vec<(usize, bool)>>,
+}
+
+impl Prepared {
+    pub(crate) fn new(scenario: &Scenario) -> Result<Self, ScenarioError> {
+        scenario.check()?;
+        let scenario = scenario.resolved();
+        let routes = Routes::new(&scenario.nodes, &scenario.links);
+        let index = |name: &str| scenario.nodes.keys().position(|n| n == name);
+        let path = |ends: &[String; 2]| match (index(&ends[0]), index(&ends[1])) {
+            (Some(from), Some(to)) => routes.path(from, to),
+            _ => vec![],
+        };
+        let paths = scenario
+            .flows
+            .iter()
+            .map(|flow| path(&flow.ends).iter().map(|h| (h.link, h.down)).collect())
+            .collect();
+        Ok(Self {
+            hash: scenario.hash(),
+            paths,
+            scenario,
+        })
+    }
+
+    pub(crate) fn run(&self, seed: u64, run: u64) -> RunResult {
+        let scenario = &self.scenario;
+        let mut engine = build(scenario, seed, run);
+        let until = scenario
+            .until
+            .as_ref()
+            .and_then(|name| scenario.flows.iter().position(|f| &f.name == name));
+        let end = Instant::ORIGIN + scenario.duration;
+        engine.run(end, until);
+        let stopped = engine.now();
+        let finished = until.is_none_or(|flow| engine.flows[flow].is_finished());
+        // Bytes that are on the air after the end belong to no metric of a ratio.
+        let at_stop: Vec<ChannelStats> = engine.directions.iter().map(|d| *d.stats()).collect();
+        engine.stop();
+        engine.run(stopped + scenario.drain, None);
+        let flows = (0..scenario.flows.len())
+            .map(|index| self.flow_result(index, &engine, &at_stop, stopped))
+            .collect();
+        let links = scenario
+            .links
+            .keys()
+            .enumerate()
+            .map(|(link, name)| LinkResult {
+                name: name.clone(),
+                down: direction_result(&engine, direction_index(link, true)),
+                up: direction_result(&engine, direction_index(link, false)),
+            })
+            .collect();
+        RunResult {
+            scenario: scenario.name.clone(),
+            scenario_hash: self.hash.clone(),
+            seed,
+            run,
+            version: env!("CARGO_PKG_VERSION"),
+            stopped_s: stopped.as_secs_f64(),
+            finished,
+            events: engine.events(),
+            flows,
+            links,
+        }
+    }
+
+    fn flow_result(
+        &self,
+        index: usize,
+        engine: &Engine,
+        at_stop: &[ChannelStats],
+        stopped: Instant,
+    ) -> FlowResult {
+        let config = &self.scenario.flows[index];
+        let base = FlowResult {
+            name: config.name.clone(),
+            app: config.app.kind(),
+            ..FlowResult::default()
+        };
+        match &engine.flows[index] {
+            Flow::Bulk(bulk) => {
+                let (sender, receiver) = (&bulk.connection().sender, &bulk.connection().receiver);
+                let acked_bytes = sender.acked_bytes();
+                let time = sender.first_sent().zip(sender.last_acked());
+                let time_s = time.map(|(first, last)| last.saturating_since(first).as_secs_f64());
+                let stats = sender.stats();
+                FlowResult {
+                    finished: Some(sender.is_finished()),
+                    throughput_bps: time_s.map(|s| acked_bytes as f64 * 8.0 / s),
+                    goodput_ratio: self.goodput(index, acked_bytes, at_stop),
+                    delivered_bytes: receiver.stats().delivered_bytes,
+                    packets_sent: stats.segments_sent,
+                    packets_received: receiver.stats().segments_received,
+                    retransmissions: Some(stats.retransmissions),
+                    timeouts: Some(stats.timeouts),
+                    window_cuts: Some(stats.window_cuts),
+                    duplicates: Some(receiver.stats().segments_duplicate),
+                    ..base
+                }
+            }
+            Flow::Conferencing(app) => {
+                let (sent, delays) = (app.sent, &app.delays);
+                let received = delays.count();
+                let bytes = received * u64::from(app.packet_len());
+                let on = stopped.saturating_since(Instant::ORIGIN + config.start);
+                let both = delays.mean_s().zip(delays.sd_s());
+                FlowResult {
+                    throughput_bps: (on.as_nanos() > 0)
+                        .then(|| bytes as f64 * 8.0 / on.as_secs_f64()),
+                    delivered_bytes: bytes,
+                    packets_sent: sent,
+                    packets_received: received,
+                    loss_ratio: (sent > 0).then(|| 1.0 - received as f64 / sent as f64),
+                    delay_mean_s: delays.mean_s(),
+                    delay_sd_s: delays.sd_s(),
+                    delay_mean_plus_2sd_s: both.map(|(mean, sd)| mean + 2.0 * sd),
+                    delay_median_s: delays.quantile_s(0.5),
+                    delay_p99_s: delays.quantile_s(0.99),
+                    ..base
+                }
+            }
+            Flow::Pages(app) => {
+                let completed = app.completed();
+                let totals = app.totals();
+                FlowResult {
+                    finished: Some(app.is_done()),
+                    throughput_bps: completed.map(|(t, n)| n as f64 * 8.0 / t.as_secs_f64()),
+                    delivered_bytes: totals.delivered_bytes,
+                    packets_sent: totals.segments_sent,
+                    packets_received: totals.segments_received,
+                    pages: Some(app.times.count()),
+                    page_time_mean_s: app.times.mean_s(),
+                    page_time_sd_s: app.times.sd_s(),
+                    page_time_median_s: app.times.quantile_s(0.5),
+                    page_time_max_s: app.times.max_s(),
+                    retransmissions: Some(totals.retransmissions),
+                    timeouts: Some(totals.timeouts),
+                    ..base
+                }
+            }
+        }
+    }
+
+    /// User bytes over the mean of the bytes that entered each wireless link of the path.
+    fn goodput(&self, flow: usize, user_bytes: u64, at_stop: &[ChannelStats]) -> Option<f64> {
+        let wireless: Vec<(usize, bool)> = self.paths[flow]
+            .iter()
+            .copied()
+            .filter(|(link, _)| self.link(*link).is_some_and(is_wireless))
+            .collect();
+        let links = |flow: usize| self.paths[flow].iter().map(|(link, _)| *link);
+        let shared = (0..self.paths.len())
+            .filter(|other| *other != flow)
+            .any(|other| links(other).any(|l| wireless.iter().any(|(w, _)| *w == l)));
+        if wireless.is_empty() || shared {
+            return None;
+        }
+        let bytes: u64 = wireless
+            .iter()
+            .map(|(link, down)| &at_stop[direction_index(*link, *down)])
+            .map(|stats| stats.offered.bytes - stats.dropped_queue.bytes)
+            .sum();
+        let mean = bytes as f64 / wireless.len() as f64;
+        (bytes > 0).then(|| user_bytes as f64 / mean)
+    }
+
+    fn link(&self, index: usize) -> Option<&LinkConfig> {
+        self.scenario.links.values().nth(index)
+    }
+}
+
+/// Wired links neither lose frames nor repair them.
+fn is_wireless(link: &LinkConfig) -> bool {
+    !link.services.is_empty()
+        || link.errors.down != ErrorModelConfig::None
+        || link.errors.up != ErrorModelConfig::None
+}
+
+fn direction_result(engine: &Engine, index: usize) -> DirectionResult {
+    let direction = &engine.directions[index];
+    let far = direction.port.map(|port| &engine.ports[port as usize].port);
+    let near = engine.ports.iter().find(|end| end.out as usize == index);
+    let services = near.zip(far).map_or(vec![], |(near, far)| {
+        let pairs = near.port.services().zip(far.services());
+        pairs.map(|(near, far)| service_result(near, far)).collect()
+    });
+    DirectionResult {
+        channel: *direction.stats(),
+        services,
+    }
+}
+
+/// Both ends have the same table, in the same order.
+fn service_result(sender: ServiceStatus, receiver: ServiceStatus) -> ServiceResult {
+    ServiceResult {
+        number: sender.number,
+        goodput_ratio: sender.metrics.goodput,
+        loss_ratio: receiver.metrics.loss,
+        delay_s: receiver.metrics.delay_s,
+        effective_goodput_ratio: effective_goodput(&sender.metrics, &receiver.metrics),
+        name: sender.name,
+        scheme: sender.scheme,
+        sender: sender.ledger,
+        receiver: receiver.ledger,
+    }
+}

@@ -1,0 +1,164 @@
+//! Scenario files: nodes, links, flows, and how long to watch them.
+//!
+//! A link's services and classes are the very tables of a live node's file. Dimensioned values are
+//! strings with units, bare numbers are counts or probabilities, unknown keys are errors, variants
+//! carry `kind`. What a file leaves out is filled in by [`Scenario::resolved`], which is what
+//! `airlane explain` prints and what runs.
+
+mod flows;
+mod resolve;
+mod validate;
+
+use std::collections::BTreeMap;
+use std::net::Ipv4Addr;
+
+use airlane_base::config::{ConfigError, Document};
+use airlane_base::random::fnv1a;
+use airlane_base::{Duration, QueueLimit, Rate, Size};
+use airlane_channel::ErrorsConfig;
+use airlane_link::config::{HandedOver, SchedulerConfig};
+use airlane_link::{ClassConfig, HeaderProfile, ServiceConfig};
+use serde::{Deserialize, Serialize};
+
+pub use flows::{
+    AppConfig, BulkConfig, ConferencingConfig, FlowConfig, PagesConfig, TransportConfig, UdpConfig,
+};
+
+/// Version of the file format.
+pub const SCHEMA: u32 = 1;
+
+/// A world and what happens in it.
+#[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
+#[serde(deny_unknown_fields)]
+pub struct Scenario {
+    /// Version of the file format: [`SCHEMA`].
+    pub schema: u32,
+    /// What a person calls it.
+    pub name: String,
+    /// Seed of all random streams; a command line may override it.
+    #[serde(default = "default_seed")]
+    pub seed: u64,
+    /// When the applications stop, at the latest.
+    pub duration: Duration,
+    /// A flow whose end stops the applications earlier.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub until: Option<String>,
+    /// How long packets that are on their way at the end may still arrive.
+    #[serde(default = "default_drain")]
+    pub drain: Duration,
+    /// Hosts and routers by name.
+    pub nodes: BTreeMap<String, NodeConfig>,
+    /// Duplex links by name.
+    pub links: BTreeMap<String, LinkConfig>,
+    /// What the hosts do.
+    #[serde(default)]
+    pub flows: Vec<FlowConfig>,
+}
+
+/// A host or a router; every node is both.
+#[derive(Clone, Debug, Default, PartialEq, Serialize, Deserialize)]
+#[serde(deny_unknown_fields)]
+pub struct NodeConfig {
+    /// Its address, for classes that match addresses. Left out: 10.0.0.1 and so on, by name.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub address: Option<Ipv4Addr>,
+}
+
+/// A duplex link: two independent directions, "down" from the first end to the second.
+///
+/// Without services, packets go onto the link as they are. With services there is a port at each
+/// end, both with the same table.
+#[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
+#[serde(deny_unknown_fields, rename_all = "kebab-case")]
+pub struct LinkConfig {
+    /// The two nodes that it joins.
+    pub ends: [String; 2],
+    /// Serialisation rate, in each direction.
+    pub rate: Rate,
+    /// Propagation delay, one way.
+    pub delay: Duration,
+    /// How much may wait in front of the transmitter: the IP queue. With services: how much may
+    /// wait in front of each that states no queue of its own.
+    #[serde(default = "default_queue")]
+    pub queue: QueueLimit,
+    /// Which frames are lost on the air.
+    #[serde(default)]
+    pub errors: ErrorsConfig,
+    /// Largest payload of a frame, link headers excluded. Sets the packet size of applications
+    /// that cross the link; none if the link takes any packet.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub frame: Option<Size>,
+    /// Header profile of the services. Left out: `study`.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub header: Option<HeaderProfile>,
+    /// Which service's frame leaves next. Left out: `{ kind = "scfq" }`.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub scheduler: Option<SchedulerConfig>,
+    /// Frames of each service that may wait in the scheduler. Left out: 1.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub handed_over: Option<HandedOver>,
+    /// The services, the same at both ends.
+    #[serde(default, skip_serializing_if = "Vec::is_empty")]
+    pub services: Vec<ServiceConfig>,
+    /// Which packets get which service; the first match decides.
+    #[serde(default, skip_serializing_if = "Vec::is_empty")]
+    pub classes: Vec<ClassConfig>,
+}
+
+fn default_seed() -> u64 {
+    1
+}
+
+fn default_drain() -> Duration {
+    Duration::from_secs(10)
+}
+
+/// ns-2's default, and the specification's proposal (section 3).
+fn default_queue() -> QueueLimit {
+    QueueLimit::Packets(50)
+}
+
+impl Scenario {
+    /// Reads a scenario. `file` is the name that error messages show.
+    ///
+    /// # Errors
+    /// Everything that is wrong with it, with file, line and what would be right.
+    pub fn from_toml(text: &str, file: &str) -> Result<Self, ConfigError> {
+        Self::from_toml_with::<&str>(text, file, &[])
+    }
+
+    /// Reads a scenario and sets single values on top of it, such as
+    /// `links.radio.errors.rate=0.05`, before anything is checked.
+    ///
+    /// # Errors
+    /// As [`from_toml`](Self::from_toml), and if an assignment leads nowhere.
+    pub fn from_toml_with<S: AsRef<str>>(
+        text: &str,
+        file: &str,
+        assignments: &[S],
+    ) -> Result<Self, ConfigError> {
+        let mut document = Document::parse(text, file)?;
+        for assignment in assignments {
+            document.set(assignment.as_ref())?;
+        }
+        document.read()
+    }
+
+    /// The scenario as TOML text.
+    pub fn to_toml(&self) -> String {
+        toml::to_string(self).expect("every value of a scenario has a TOML form")
+    }
+
+    /// A stable hash of the resolved scenario, seed left out: results with equal hashes come from
+    /// the same world. 16 hexadecimal digits.
+    pub fn hash(&self) -> String {
+        let world = Self {
+            seed: 0,
+            ..self.resolved()
+        };
+        format!("{:016x}", fnv1a(world.to_toml().as_bytes()))
+    }
+}
+
+#[cfg(test)]
+mod tests;

@@ -1,0 +1,163 @@
+//! Flows: which application talks to which over what.
+
+use airlane_base::{Duration, Rate, Size};
+use airlane_link::classify::Dscp;
+use airlane_transport::TcpConfig;
+use serde::{Deserialize, Serialize};
+
+/// One application between two nodes.
+#[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
+#[serde(deny_unknown_fields)]
+pub struct FlowConfig {
+    /// Its name in results; unique.
+    pub name: String,
+    /// Source and destination of the main direction: file sender, page server or speaker first.
+    pub ends: [String; 2],
+    /// When it starts.
+    #[serde(default)]
+    pub start: Duration,
+    /// Differentiated services code point of its packets: `"EF"`, `"AF41"` ... or a number.
+    #[serde(default = "best_effort")]
+    pub dscp: Dscp,
+    /// Port at the first end, for classes that match ports. Left out: 20 for bulk transfers,
+    /// 80 for pages, 5004 for conferencing.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub port: Option<u16>,
+    /// What carries it.
+    pub transport: TransportConfig,
+    /// What it does.
+    pub app: AppConfig,
+}
+
+fn best_effort() -> Dscp {
+    Dscp::new(0).expect("0 is a code point")
+}
+
+/// A transport protocol.
+#[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
+#[serde(tag = "kind", rename_all = "kebab-case")]
+pub enum TransportConfig {
+    /// TCP, one fresh connection for each transfer.
+    Tcp(TcpConfig),
+    /// Datagrams.
+    Udp(UdpConfig),
+}
+
+/// UDP has nothing to set.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(deny_unknown_fields)]
+pub struct UdpConfig {}
+
+/// An application.
+#[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
+#[serde(tag = "kind", rename_all = "kebab-case")]
+pub enum AppConfig {
+    /// A file transfer (the specification, 5.1): data is always ready until the size is reached.
+    Bulk(BulkConfig),
+    /// On/off speech or video over UDP (5.3).
+    Conferencing(ConferencingConfig),
+    /// Requests and replies, one after the other.
+    Pages(PagesConfig),
+}
+
+/// A file transfer.
+#[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
+#[serde(deny_unknown_fields)]
+pub struct BulkConfig {
+    /// Size of the file; a transfer without one never ends.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub size: Option<Size>,
+    /// User bytes of a packet. Left out: the smallest frame on the path.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub packet: Option<Size>,
+}
+
+/// Talk and silence, exponentially distributed; packets at fixed intervals while talking.
+#[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
+#[serde(deny_unknown_fields)]
+pub struct ConferencingConfig {
+    /// Rate while talking.
+    pub rate: Rate,
+    /// Length of a packet. Left out: the smallest frame on the path.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub packet: Option<Size>,
+    /// Mean length of a talk period; the first begins at the start, with a packet.
+    pub talk: Duration,
+    /// Mean length of a silence; zero for a source that always talks.
+    pub silence: Duration,
+}
+
+/// A client at the second end fetches pages from a server at the first, one at a time.
+#[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
+#[serde(deny_unknown_fields)]
+pub struct PagesConfig {
+    /// Size of a request; sent in packets of its own length if it fits into one.
+    pub request: Size,
+    /// Size of a reply.
+    pub reply: Size,
+    /// Time from a complete reply to the next request.
+    #[serde(default)]
+    pub pause: Duration,
+    /// Pages to fetch; without it there is always another.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub count: Option<u64>,
+    /// User bytes of a packet. Left out: the smallest frame on the path.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub packet: Option<Size>,
+}
+
+impl AppConfig {
+    /// Its `kind` in a file.
+    pub fn kind(&self) -> &'static str {
+        match self {
+            Self::Bulk(_) => "bulk",
+            Self::Conferencing(_) => "conferencing",
+            Self::Pages(_) => "pages",
+        }
+    }
+
+    /// Packet size, if stated.
+    pub fn packet(&self) -> Option<Size> {
+        match self {
+            Self::Bulk(app) => app.packet,
+            Self::Conferencing(app) => app.packet,
+            Self::Pages(app) => app.packet,
+        }
+    }
+
+    pub(super) fn packet_mut(&mut self) -> &mut Option<Size> {
+        match self {
+            Self::Bulk(app) => &mut app.packet,
+            Self::Conferencing(app) => &mut app.packet,
+            Self::Pages(app) => &mut app.packet,
+        }
+    }
+
+    /// Whether it ends by itself.
+    pub fn ends(&self) -> bool {
+        match self {
+            Self::Bulk(app) => app.size.is_some(),
+            Self::Conferencing(_) => false,
+            Self::Pages(app) => app.count.is_some(),
+        }
+    }
+
+    /// The well-known port of its kind.
+    pub(super) fn default_port(&self) -> u16 {
+        match self {
+            Self::Bulk(_) => 20,
+            Self::Conferencing(_) => 5004,
+            Self::Pages(_) => 80,
+        }
+    }
+}
+
+impl TransportConfig {
+    /// Its `kind` in a file.
+    pub fn kind(&self) -> &'static str {
+        match self {
+            Self::Tcp(_) => "tcp",
+            Self::Udp(_) => "udp",
+        }
+    }
+}

@@ -1,0 +1,209 @@
+use super::*;
+
+const WORLD: &str = r#"
+schema = 1
+name = "test"
+duration = "10 s"
+[nodes.server]
+[nodes.base]
+[nodes.mobile]
+[links.wired]
+ends = ["server", "base"]
+rate = "10 Mbit/s"
+delay = "1 ms"
+[links.radio]
+ends = ["base", "mobile"]
+rate = "14.4 kbit/s"
+delay = "100 ms"
+frame = "50 B"
+errors = { kind = "uniform", rate = 0.05 }
+[[links.radio.services]]
+number = 1
+name = "voice"
+rate = 1.0
+scheme = { kind = "rlp-oos" }
+[[links.radio.classes]]
+match = { dscp = "EF" }
+service = "voice"
+[[flows]]
+name = "file"
+ends = ["server", "mobile"]
+transport = { kind = "tcp", window = 30 }
+app = { kind = "bulk", size = "2 MB" }
+[[flows]]
+name = "talk"
+ends = ["server", "mobile"]
+dscp = "EF"
+transport = { kind = "udp" }
+app = { kind = "conferencing", rate = "9.6 kbit/s", talk = "1 s", silence = "1.35 s" }
+"#;
+
+fn world() -> Scenario {
+    Scenario::from_toml(WORLD, "world.toml").unwrap()
+}
+
+/// The refusal of the world with one assignment.
+fn refusal(assignment: &str) -> String {
+    match Scenario::from_toml_with(WORLD, "world.toml", &[assignment]) {
+        Err(e) => e.to_string(),
+        Ok(_) => panic!("{assignment} was accepted"),
+    }
+}
+
+#[test]
+fn defaults_are_filled_in_and_printed() {
+    let all = world().resolved();
+    assert_eq!(all.seed, 1);
+    assert_eq!(all.flows[0].app.packet(), Some(Size::from_bytes(50)));
+    assert_eq!(all.flows[0].port, Some(20));
+    let addresses: Vec<String> = all
+        .nodes
+        .values()
+        .map(|n| n.address.unwrap().to_string())
+        .collect();
+    assert_eq!(addresses, ["10.0.0.1", "10.0.0.2", "10.0.0.3"]);
+    let text = all.to_toml();
+    for needle in [
+        "handed-over = 1",
+        "kind = \"scfq\"",
+        "timers = \"relaxed\"",
+        "retries = 3",
+        "window = 30",
+        "tick = \"500 ms\"",
+        "limit = \"50 packets\"",
+    ] {
+        assert!(text.contains(needle), "{needle} is not in\n{text}");
+    }
+    // What is printed is the same world, and is complete.
+    let again = Scenario::from_toml(&text, "printed").unwrap();
+    assert_eq!(again, all);
+    assert_eq!(again.resolved(), all);
+    assert_eq!(again.hash(), world().hash());
+}
+
+#[test]
+fn the_hash_is_that_of_the_world_and_not_of_the_seed() {
+    let with = |a: &str| Scenario::from_toml_with(WORLD, "w", &[a]).unwrap().hash();
+    assert_eq!(with("seed=7"), world().hash());
+    assert_eq!(with("links.radio.queue=50 packets"), world().hash());
+    assert_ne!(with("links.radio.errors.rate=0.06"), world().hash());
+}
+
+#[test]
+fn assignments_reach_into_tables_and_lists() {
+    let s = Scenario::from_toml_with(
+        WORLD,
+        "w",
+        &[
+            "links.radio.errors.rate=0.1",
+            "links.radio.services[voice].rate=0.5",
+            "flows[file].app.size=1 MB",
+        ],
+    )
+    .unwrap();
+    assert_eq!(s.links["radio"].services[0].rate, 0.5);
+    let AppConfig::Bulk(file) = &s.flows[0].app else {
+        panic!("the first flow is the file");
+    };
+    assert_eq!(file.size, Some(Size::from_bytes(1_000_000)));
+}
+
+#[test]
+fn what_is_no_world_is_refused_with_path_value_and_what_is_allowed() {
+    for (assignment, needles) in [
+        ("schema=2", &["schema 2", "schema = 1"][..]),
+        ("duration=0 s", &["duration", "more than zero"]),
+        ("until=song", &["no flow \"song\"", "file, talk"]),
+        ("until=talk", &["never ends", "size"]),
+        (
+            "links.wired.ends=[\"server\", \"bse\"]",
+            &["no node \"bse\"", "base, mobile, server"],
+        ),
+        (
+            "links.wired.ends=[\"base\", \"base\"]",
+            &["both ends are \"base\""],
+        ),
+        (
+            "links.wired.ends=[\"base\", \"mobile\"]",
+            &["no links join \"server\" and \"mobile\""],
+        ),
+        ("links.wired.rate=0 bit/s", &["at least 1 bit/s"]),
+        ("links.radio.frame=0 B", &["frame of 0 B"]),
+        (
+            "links.radio.frame=30 B",
+            &["acknowledgment of 40 B does not fit", "\"30 B\""],
+        ),
+        ("links.radio.services[0].rate=0", &["share above 0"]),
+        ("links.radio.services[0].number=16", &["0 to 15"]),
+        ("links.radio.services[0].scheme.window=128", &["1 to 127"]),
+        ("links.radio.classes[0].service=vioce", &["vioce", "voice"]),
+        ("links.radio.errors.rate=1.5", &["between 0 and 1"]),
+        ("links.radio.qeue=3", &["qeue"]),
+        ("flows[0].name=talk", &["two flows are called \"talk\""]),
+        (
+            "flows[0].ends=[\"server\", \"moon\"]",
+            &["no node \"moon\""],
+        ),
+        (
+            "flows[0].transport={ kind = \"udp\" }",
+            &["bulk does not run over udp", "\"tcp\""],
+        ),
+        (
+            "flows[1].transport={ kind = \"tcp\" }",
+            &["conferencing does not run over tcp"],
+        ),
+        (
+            "flows[1].transport={ kind = \"udp\", window = 3 }",
+            &["window"],
+        ),
+        ("flows[0].transport.window=0", &["window = 0"]),
+        ("flows[0].app.size=0 B", &["app.size is zero"]),
+        (
+            "flows[0].app.packet=60 B",
+            &["packet of 60 B does not fit the link \"radio\"", "\"50 B\""],
+        ),
+        ("flows[1].app.talk=0 s", &["talk period of 0 s"]),
+        (
+            "flows[1].app.rate=1 Gbit/s",
+            &["more than a million packets"],
+        ),
+        ("nodes.base.address=10.0.0.256", &["10.0.0.256"]),
+    ] {
+        let message = refusal(assignment);
+        for needle in needles {
+            assert!(
+                message.contains(needle),
+                "{assignment}: no {needle:?} in\n{message}"
+            );
+        }
+    }
+}
+
+#[test]
+fn a_world_without_frame_sizes_asks_for_packet_sizes() {
+    let text = WORLD.replace("frame = \"50 B\"\n", "");
+    let e = Scenario::from_toml(&text, "w").unwrap_err().to_string();
+    assert!(e.contains("how large are its packets"), "{e}");
+    assert!(e.contains("services need to know"), "{e}");
+}
+
+#[test]
+fn two_nodes_cannot_share_an_address() {
+    let assignments = [
+        "nodes.base.address=10.0.0.9",
+        "nodes.mobile.address=10.0.0.9",
+    ];
+    let e = Scenario::from_toml_with(WORLD, "w", &assignments).unwrap_err();
+    assert!(e.to_string().contains("address of \"base\" already"), "{e}");
+}
+
+#[test]
+fn a_scenario_that_was_never_a_file_is_checked_too() {
+    let mut scenario = world();
+    scenario.flows[0].ends[1] = "moon".to_owned();
+    let e = crate::run(&scenario, 1, 0).unwrap_err().to_string();
+    assert!(
+        e.contains("no node \"moon\"") && e.contains("flows[0].ends[1]"),
+        "{e}"
+    );
+}

@@ -1,0 +1,298 @@
+//! Checks that need more than one key: names that must exist, values that no world can have.
+
+use airlane_base::config::{Problems, Validate, key};
+use airlane_base::{Duration, Size};
+
+use super::{
+    AppConfig, ConferencingConfig, FlowConfig, LinkConfig, SCHEMA, Scenario, TransportConfig,
+};
+use crate::route::Routes;
+
+/// Packets carry 32-bit lengths and 16-bit node numbers.
+const MAX_NODES: usize = 10_000;
+const MAX_PACKET: u64 = 65_535;
+/// Below this a talk period ends before time moves on.
+const SHORTEST_TALK: Duration = Duration::from_micros(1);
+/// 30 simulated years: far below where nanoseconds end.
+const LONGEST_RUN: Duration = Duration::from_secs(1_000_000_000);
+
+impl Validate for Scenario {
+    fn validate(&self, problems: &mut Problems) {
+        if self.schema != SCHEMA {
+            problems.add(
+                "schema",
+                format!("schema {} is not known", self.schema),
+                format!("this version reads schema = {SCHEMA}"),
+            );
+        }
+        for (path, value, least) in [
+            ("duration", self.duration, Duration::from_nanos(1)),
+            ("drain", self.drain, Duration::ZERO),
+        ] {
+            if value < least || value > LONGEST_RUN {
+                problems.add(
+                    path,
+                    format!("{path} = \"{value}\" cannot be simulated"),
+                    format!("more than zero and at most \"{LONGEST_RUN}\""),
+                );
+            }
+        }
+        self.check_nodes(problems);
+        for (name, link) in &self.links {
+            problems.within(&format!("links.{}", key(name)), |p| {
+                self.check_link(link, p)
+            });
+        }
+        let routes = Routes::new(&self.nodes, &self.links);
+        for (i, flow) in self.flows.iter().enumerate() {
+            problems.within(&format!("flows[{i}]"), |p| {
+                if self.flows[..i].iter().any(|f| f.name == flow.name) {
+                    p.add(
+                        "name",
+                        format!("two flows are called \"{}\"", flow.name),
+                        "results go by the flow's name; give each its own",
+                    );
+                }
+                self.check_flow(flow, &routes, p);
+            });
+        }
+        self.check_until(problems);
+    }
+}
+
+impl Scenario {
+    fn check_nodes(&self, problems: &mut Problems) {
+        if self.nodes.len() < 2 || self.nodes.len() > MAX_NODES {
+            problems.add(
+                "nodes",
+                format!("{} nodes make no world", self.nodes.len()),
+                format!("2 to {MAX_NODES}, each as a table: [nodes.server]"),
+            );
+        }
+        let mut seen = std::collections::BTreeMap::new();
+        for (name, node) in &self.nodes {
+            let Some(address) = node.address else {
+                continue;
+            };
+            if let Some(other) = seen.insert(address, name) {
+                problems.add(
+                    &format!("nodes.{}.address", key(name)),
+                    format!("{address} is the address of \"{other}\" already"),
+                    "give each node its own address",
+                );
+            }
+        }
+    }
+
+    fn known_node(&self, path: &str, name: &str, problems: &mut Problems) {
+        if !self.nodes.contains_key(name) {
+            let nodes: Vec<&str> = self.nodes.keys().map(String::as_str).collect();
+            problems.add(
+                path,
+                format!("there is no node \"{name}\""),
+                format!("one of: {}", nodes.join(", ")),
+            );
+        }
+    }
+
+    fn check_ends(&self, ends: &[String; 2], problems: &mut Problems) {
+        self.known_node("ends[0]", &ends[0], problems);
+        self.known_node("ends[1]", &ends[1], problems);
+        if ends[0] == ends[1] {
+            problems.add(
+                "ends",
+                format!("both ends are \"{}\"", ends[0]),
+                "two different nodes",
+            );
+        }
+    }
+
+    fn check_link(&self, link: &LinkConfig, problems: &mut Problems) {
+        self.check_ends(&link.ends, problems);
+        if let Some(frame) = link.frame
+            && !(1..=MAX_PACKET).contains(&frame.as_bytes())
+        {
+            problems.add(
+                "frame",
+                format!("a frame of {frame} cannot be"),
+                format!("\"1 B\" to \"{MAX_PACKET} B\""),
+            );
+        }
+        if link.delay > LONGEST_RUN {
+            problems.add(
+                "delay",
+                format!("a delay of {} is longer than any run", link.delay),
+                format!("at most \"{LONGEST_RUN}\""),
+            );
+        }
+        if let Err(e) = link.errors.validate() {
+            problems.add("errors", e.to_string(), "");
+        }
+        if link.services.is_empty() {
+            if !link.classes.is_empty() {
+                problems.add(
+                    "classes",
+                    "there are classes, but no services for them",
+                    "add [[links.<name>.services]]",
+                );
+            }
+            return;
+        }
+        if link.frame.is_none() {
+            problems.add(
+                "services",
+                "services need to know the largest payload of a frame",
+                "write frame = \"1000 B\" at the link",
+            );
+        }
+        let header = link.header.unwrap_or_default();
+        for wrong in airlane_link::config::check(header, &link.services, &link.classes) {
+            problems.add(&wrong.path, wrong.problem, wrong.help);
+        }
+    }
+
+    fn check_flow(&self, flow: &FlowConfig, routes: &Routes, problems: &mut Problems) {
+        if flow.name.is_empty() {
+            problems.add("name", "a flow needs a name", "results go by it");
+        }
+        self.check_ends(&flow.ends, problems);
+        let known = flow.ends.iter().all(|n| self.nodes.contains_key(n));
+        if !known || flow.ends[0] == flow.ends[1] {
+            return;
+        }
+        let path = self.path(flow, routes);
+        if path.is_empty() {
+            problems.add(
+                "ends",
+                format!(
+                    "no links join \"{}\" and \"{}\"",
+                    flow.ends[0], flow.ends[1]
+                ),
+                "add links, or choose ends that are joined",
+            );
+            return;
+        }
+        self.check_packet(flow, &path, routes, problems);
+        let packet = flow.app.packet();
+        let packet = packet.or_else(|| self.smallest_frame(flow, routes));
+        check_app(flow, packet, problems);
+    }
+
+    fn check_packet(
+        &self,
+        flow: &FlowConfig,
+        path: &[usize],
+        routes: &Routes,
+        problems: &mut Problems,
+    ) {
+        if let Some(packet) = flow.app.packet() {
+            if !(1..=MAX_PACKET).contains(&packet.as_bytes()) {
+                problems.add(
+                    "app.packet",
+                    format!("a packet of {packet} cannot be"),
+                    format!("\"1 B\" to \"{MAX_PACKET} B\""),
+                );
+            }
+        } else if self.smallest_frame(flow, routes).is_none() {
+            problems.add(
+                "app",
+                "how large are its packets? No link on its path has a frame size",
+                "write packet = \"1000 B\" here or frame = \"1000 B\" at a link",
+            );
+        }
+        let mut fits = |what: &str, at: &str, size: Size| {
+            for (name, link) in path.iter().filter_map(|i| self.links.iter().nth(*i)) {
+                if let Some(frame) = link.frame
+                    && size > frame
+                {
+                    problems.add(
+                        at,
+                        format!("{what} of {size} does not fit the link \"{name}\""),
+                        format!("its frames take at most \"{frame}\""),
+                    );
+                }
+            }
+        };
+        if let Some(packet) = flow.app.packet() {
+            fits("a packet", "app.packet", packet);
+        }
+        if let TransportConfig::Tcp(tcp) = &flow.transport {
+            fits("an acknowledgment", "transport.ack-size", tcp.ack_size);
+        }
+    }
+
+    fn check_until(&self, problems: &mut Problems) {
+        let Some(until) = &self.until else { return };
+        match self.flows.iter().find(|f| &f.name == until) {
+            Some(flow) if flow.app.ends() => {}
+            Some(_) => problems.add(
+                "until",
+                format!("the flow \"{until}\" never ends"),
+                "a bulk transfer with a size, or pages with a count",
+            ),
+            None => {
+                let flows: Vec<&str> = self.flows.iter().map(|f| f.name.as_str()).collect();
+                problems.add(
+                    "until",
+                    format!("there is no flow \"{until}\""),
+                    format!("one of: {}", flows.join(", ")),
+                );
+            }
+        }
+    }
+}
+
+fn check_app(flow: &FlowConfig, packet: Option<Size>, problems: &mut Problems) {
+    let tcp = matches!(flow.transport, TransportConfig::Tcp(_));
+    if tcp == matches!(flow.app, AppConfig::Conferencing(_)) {
+        problems.add(
+            "transport.kind",
+            format!(
+                "{} does not run over {}",
+                flow.app.kind(),
+                flow.transport.kind()
+            ),
+            if tcp { "\"udp\"" } else { "\"tcp\"" },
+        );
+    }
+    if let TransportConfig::Tcp(config) = &flow.transport
+        && let Err(reason) = config.validate()
+    {
+        problems.add("transport", reason, "");
+    }
+    let mut at_least_one = |path: &str, value: Option<u64>, what: &str| {
+        if value == Some(0) {
+            problems.add(path, format!("{path} is zero"), format!("at least {what}"));
+        }
+    };
+    match &flow.app {
+        AppConfig::Bulk(app) => {
+            at_least_one("app.size", app.size.map(|s| s.as_bytes()), "\"1 B\"");
+        }
+        AppConfig::Pages(app) => {
+            at_least_one("app.request", Some(app.request.as_bytes()), "\"1 B\"");
+            at_least_one("app.reply", Some(app.reply.as_bytes()), "\"1 B\"");
+            at_least_one("app.count", app.count, "1");
+        }
+        AppConfig::Conferencing(app) => check_conferencing(app, packet, problems),
+    }
+}
+
+fn check_conferencing(app: &ConferencingConfig, packet: Option<Size>, problems: &mut Problems) {
+    if app.talk < SHORTEST_TALK {
+        problems.add(
+            "app.talk",
+            format!("a talk period of {} holds no packet", app.talk),
+            format!("at least \"{SHORTEST_TALK}\""),
+        );
+    }
+    if let Some(packet) = packet
+        && app.rate.transmission_time(packet.as_bytes() as usize) < SHORTEST_TALK
+    {
+        problems.add(
+            "app.rate",
+            format!("{} makes more than a million packets a second", app.rate),
+            "a lower rate, or larger packets",
+        );
+    }
+}

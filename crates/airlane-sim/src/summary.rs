@@ -1,0 +1,122 @@
+//! Repetitions of one scenario in a few numbers.
+
+use serde::Serialize;
+
+use crate::estimate::Estimate;
+use crate::result::RunResult;
+
+/// All repetitions of one scenario.
+#[derive(Clone, Debug, PartialEq, Serialize)]
+pub struct Summary {
+    /// The scenario's name.
+    pub scenario: String,
+    /// Equal for equal worlds.
+    pub scenario_hash: String,
+    /// Seed of all random streams.
+    pub seed: u64,
+    /// Version of this crate.
+    pub version: &'static str,
+    /// Repetitions.
+    pub runs: u64,
+    /// Repetitions in which the flow named by `until` had finished.
+    pub finished_runs: u64,
+    /// In the order of the file.
+    pub flows: Vec<FlowSummary>,
+}
+
+/// One flow over all repetitions.
+#[derive(Clone, Debug, PartialEq, Serialize)]
+pub struct FlowSummary {
+    /// The flow's name.
+    pub name: String,
+    /// Kind of its application.
+    pub app: &'static str,
+    /// Its metrics, in the order of [`FlowResult::scalars`](crate::FlowResult::scalars).
+    pub metrics: Vec<MetricSummary>,
+}
+
+/// One metric over all repetitions in which it could be measured.
+#[derive(Clone, Debug, PartialEq, Serialize)]
+pub struct MetricSummary {
+    /// Name with unit.
+    pub metric: &'static str,
+    /// Mean, deviation and confidence interval.
+    #[serde(flatten)]
+    pub estimate: Estimate,
+}
+
+impl FlowSummary {
+    /// The estimate of one metric.
+    pub fn get(&self, metric: &str) -> Option<&Estimate> {
+        let found = self.metrics.iter().find(|m| m.metric == metric)?;
+        Some(&found.estimate)
+    }
+}
+
+impl Summary {
+    /// One flow by name.
+    pub fn flow(&self, name: &str) -> Option<&FlowSummary> {
+        self.flows.iter().find(|f| f.name == name)
+    }
+}
+
+/// Sums up the repetitions of one scenario; none if there are none.
+pub fn summary(runs: &[RunResult]) -> Option<Summary> {
+    let first = runs.first()?;
+    let flows = first
+        .flows
+        .iter()
+        .enumerate()
+        .map(|(index, flow)| FlowSummary {
+            name: flow.name.clone(),
+            app: flow.app,
+            metrics: metrics(runs, index)
+                .into_iter()
+                .filter_map(|metric| {
+                    let values: Vec<f64> = values(runs, index, metric).flatten().collect();
+                    let estimate = Estimate::of(&values)?;
+                    Some(MetricSummary { metric, estimate })
+                })
+                .collect(),
+        })
+        .collect();
+    Some(Summary {
+        scenario: first.scenario.clone(),
+        scenario_hash: first.scenario_hash.clone(),
+        seed: first.seed,
+        version: first.version,
+        runs: runs.len() as u64,
+        finished_runs: runs.iter().filter(|r| r.finished).count() as u64,
+        flows,
+    })
+}
+
+/// Every metric that some repetition measured, in the order in which results list them.
+pub(crate) fn metrics(runs: &[RunResult], flow: usize) -> Vec<&'static str> {
+    let mut names: Vec<&'static str> = vec![];
+    for run in runs {
+        let mut after = 0;
+        for (name, _) in run.flows[flow].scalars() {
+            after = match names.iter().position(|n| *n == name) {
+                Some(at) => at + 1,
+                None => {
+                    names.insert(after, name);
+                    after + 1
+                }
+            };
+        }
+    }
+    names
+}
+
+/// One metric of one flow, run by run.
+pub(crate) fn values<'a>(
+    runs: &'a [RunResult],
+    flow: usize,
+    metric: &'a str,
+) -> impl Iterator<Item = Option<f64>> + 'a {
+    runs.iter().map(move |run| {
+        let scalars = run.flows[flow].scalars();
+        scalars.into_iter().find(|s| s.0 == metric).map(|s| s.1)
+    })
+}

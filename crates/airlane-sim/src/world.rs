@@ -1,0 +1,203 @@
+//! From a resolved scenario to a built world.
+
+use airlane_base::{Duration, Instant, QueueLimit, Streams};
+use airlane_channel::{Channel, ChannelConfig, ErrorModel};
+use airlane_link::flow::{TCP, UDP};
+use airlane_link::{Port, PortConfig};
+use airlane_transport::Transfer;
+
+use crate::app::bulk::Bulk;
+use crate::app::conferencing::Conferencing;
+use crate::app::pages::{Page, Pages, draw_phase};
+use crate::app::{Flow, Place};
+use crate::engine::{Direction, Engine, Medium, NextHop, PortEnd};
+use crate::packet::{Header, Packet};
+use crate::route::Routes;
+use crate::scenario::{AppConfig, FlowConfig, LinkConfig, Scenario, TransportConfig};
+
+/// Random numbers by purpose (the specification, section 1).
+#[derive(Clone, Copy, Debug)]
+struct Randomness {
+    /// Errors and clocks: different in every repetition.
+    run: Streams,
+    /// Traffic: the same in all repetitions.
+    traffic: Streams,
+}
+
+/// Builds the world of one repetition. The scenario must be resolved and valid.
+pub(crate) fn build(scenario: &Scenario, seed: u64, run: u64) -> Engine {
+    let randomness = Randomness {
+        run: Streams::new(seed, run),
+        traffic: Streams::new(seed, 0),
+    };
+    let mut directions = vec![];
+    let mut ports = vec![];
+    // Where each link's ports stand in `ports`, first end first.
+    let mut first_port = vec![];
+    for (index, (name, link)) in scenario.links.iter().enumerate() {
+        let has_ports = !link.services.is_empty();
+        first_port.push(has_ports.then_some(ports.len()));
+        for down in [true, false] {
+            let mut direction = direction(scenario, name, link, down, randomness.run);
+            direction.port = has_ports.then_some(ports.len() as u32 + u32::from(down));
+            directions.push(direction);
+        }
+        if has_ports {
+            for end in 0..2 {
+                ports.push(PortEnd {
+                    port: port(link),
+                    node: node_index(scenario, &link.ends[end]),
+                    out: direction_index(index, end == 0) as u32,
+                });
+            }
+        }
+    }
+    let flows = scenario
+        .flows
+        .iter()
+        .enumerate()
+        .map(|(index, config)| flow(scenario, index, config, randomness))
+        .collect();
+    let routes = Routes::new(&scenario.nodes, &scenario.links);
+    let nodes = scenario.nodes.len();
+    let mut next_hops = vec![NextHop::Here; nodes * nodes];
+    for from in 0..nodes {
+        for to in 0..nodes {
+            if let Some(hop) = routes.next(from, to) {
+                next_hops[from * nodes + to] = match first_port[hop.link] {
+                    Some(first) => NextHop::Port((first + usize::from(!hop.down)) as u32),
+                    None => NextHop::Direction(direction_index(hop.link, hop.down) as u32),
+                };
+            }
+        }
+    }
+    Engine::new(directions, ports, flows, next_hops, nodes)
+}
+
+/// Links come in the order of their names, down before up.
+pub(crate) fn direction_index(link: usize, down: bool) -> usize {
+    2 * link + usize::from(!down)
+}
+
+fn node_index(scenario: &Scenario, name: &str) -> u16 {
+    let index = scenario.nodes.keys().position(|n| n == name);
+    index.expect("validated: the node exists") as u16
+}
+
+fn direction(
+    scenario: &Scenario,
+    name: &str,
+    link: &LinkConfig,
+    down: bool,
+    streams: Streams,
+) -> Direction {
+    let (model, stream, to) = if down {
+        (
+            &link.errors.down,
+            format!("link.{name}.down"),
+            &link.ends[1],
+        )
+    } else {
+        (&link.errors.up, format!("link.{name}.up"), &link.ends[0])
+    };
+    let mut config = ChannelConfig {
+        rate: link.rate,
+        delay: link.delay,
+        queue: link.queue,
+    };
+    let errors = ErrorModel::new(model, link.rate, streams, &stream);
+    let medium = if link.services.is_empty() {
+        Medium::Packets(Channel::new(config, errors))
+    } else {
+        // The port shapes to the link's rate: frames never wait in front of the transmitter.
+        config.queue = QueueLimit::Packets(1);
+        Medium::Frames(Channel::new(config, errors))
+    };
+    Direction {
+        medium,
+        to: node_index(scenario, to),
+        port: None,
+    }
+}
+
+fn port(link: &LinkConfig) -> Port<Packet> {
+    let frame = link.frame.expect("validated: services have a frame size");
+    let config = PortConfig {
+        header: link.header.unwrap_or_default(),
+        rate: link.rate,
+        delay: link.delay,
+        max_payload: frame.as_bytes() as usize,
+        frame_overhead: 0,
+        burst: Duration::ZERO,
+        handed_over: link.handed_over.unwrap_or_default(),
+        scheduler: link.scheduler.clone().unwrap_or_default(),
+        services: link.services.clone(),
+        classes: link.classes.clone(),
+    };
+    Port::new(config).expect("validated: the service table works")
+}
+
+fn flow(scenario: &Scenario, index: usize, config: &FlowConfig, randomness: Randomness) -> Flow {
+    let place = place(scenario, index, config);
+    let start = Instant::ORIGIN + config.start;
+    let packet = config.app.packet().expect("resolved: packets have a size");
+    let segment = packet.as_bytes() as u32;
+    let name = &config.name;
+    let clock = || randomness.run.stream(&format!("flow.{name}.clock"));
+    match (&config.app, &config.transport) {
+        (AppConfig::Bulk(app), TransportConfig::Tcp(tcp)) => {
+            let transfer = Transfer {
+                bytes: app.size.map(|s| s.as_bytes()),
+                segment,
+            };
+            let phase = draw_phase(&mut clock(), tcp);
+            Flow::Bulk(Bulk::new(place, start, tcp, transfer, phase))
+        }
+        (AppConfig::Pages(app), TransportConfig::Tcp(tcp)) => {
+            let transfer = |size: airlane_base::Size| Transfer {
+                bytes: Some(size.as_bytes()),
+                segment,
+            };
+            let page = Page {
+                request: transfer(app.request),
+                reply: transfer(app.reply),
+                pause: app.pause,
+                count: app.count,
+            };
+            Flow::Pages(Box::new(Pages::new(place, start, tcp, page, clock())))
+        }
+        (AppConfig::Conferencing(app), _) => {
+            let talk = randomness.traffic.stream(&format!("flow.{name}.talk"));
+            let interval: Duration = app.rate.transmission_time(segment as usize);
+            let periods = [app.talk, app.silence];
+            let source = Conferencing::new(place, start, segment, interval, periods, talk);
+            Flow::Conferencing(source)
+        }
+        (_, TransportConfig::Udp(_)) => unreachable!("validated: only conferencing runs over UDP"),
+    }
+}
+
+fn place(scenario: &Scenario, index: usize, config: &FlowConfig) -> Place {
+    let nodes = [0, 1].map(|end| node_index(scenario, &config.ends[end]));
+    let address = |end: usize| {
+        let address = scenario.nodes[&config.ends[end]].address;
+        address.expect("resolved: nodes have addresses")
+    };
+    let header = Header {
+        src: address(0),
+        dst: address(1),
+        src_port: config.port.expect("resolved: flows have ports"),
+        // The other end's port only has to differ between flows.
+        dst_port: 49_152 + (index % 16_384) as u16,
+        dscp: config.dscp.value(),
+        protocol: match config.transport {
+            TransportConfig::Tcp(_) => TCP,
+            TransportConfig::Udp(_) => UDP,
+        },
+    };
+    Place {
+        flow: index as u32,
+        nodes,
+        header,
+    }
+}
