@@ -1,0 +1,348 @@
+//! Two hosts joined by an emulated lossy link, with and without Airlane.
+//!
+//! ```text
+//!       left                          air                            right
+//!  ┌─────────────┐      ┌───────────────────────────────┐      ┌─────────────┐
+//!  │ server wire ├─veth─┤ to-left  airlane air  to-right ├─veth─┤ wire client │    raw: over `wire`
+//!  │        │    │      └───────────────────────────────┘      │    │        │
+//!  │   airlane up│            192.0.2.1 ◄──► 192.0.2.2         │airlane up   │
+//!  │        │    │                                             │    │        │
+//!  │       air0  │             10.7.0.1 ◄──► 10.7.0.2          │  air0       │    services: over `air0`
+//!  └─────────────┘                                             └─────────────┘
+//! ```
+//!
+//! The programs under test are the real ones, run on the files that users read: the emulator's file
+//! joins `to-left` and `to-right`, the ends' files use the addresses of `wire`.
+
+use std::fs::File;
+use std::io;
+use std::net::{IpAddr, Ipv4Addr};
+use std::path::{Path, PathBuf};
+use std::process::{Command, Stdio};
+use std::sync::atomic::{AtomicBool, Ordering};
+use std::time::{Duration, Instant};
+
+use serde::Serialize;
+
+use crate::netns::{Namespace, NetnsError, Process};
+use crate::traffic::{ClientConfig, ServerConfig, TrafficReport, run_client, serve};
+
+/// The server's address on the wire.
+pub const WIRE_SERVER: IpAddr = IpAddr::V4(Ipv4Addr::new(192, 0, 2, 1));
+/// The server's address in the tunnel that the demo's files make.
+pub const TUNNEL_SERVER: IpAddr = IpAddr::V4(Ipv4Addr::new(10, 7, 0, 1));
+
+/// How long a program may take to start or to end.
+const PATIENCE: Duration = Duration::from_secs(10);
+
+/// What is run.
+#[derive(Clone, Copy, Debug)]
+pub struct Experiment<'a> {
+    /// The program `airlane`.
+    pub airlane: &'a Path,
+    /// File of the emulator.
+    pub air: &'a Path,
+    /// Seed of the emulator, instead of the file's.
+    pub seed: u64,
+    /// Files of the left and the right end; none for the raw link.
+    pub ends: Option<[&'a Path; 2]>,
+    /// Load before measuring.
+    pub warmup: Duration,
+    /// Time to measure.
+    pub measure: Duration,
+}
+
+/// What came out.
+#[derive(Clone, Debug, Serialize)]
+pub struct Outcome {
+    /// What the applications got.
+    pub traffic: TrafficReport,
+    /// Status of the left and the right end after the traffic.
+    pub status: Option<[serde_json::Value; 2]>,
+    /// What the emulator said in the end, asked and delivered.
+    pub air: String,
+}
+
+/// Why an experiment could not be made.
+#[derive(Debug, thiserror::Error)]
+#[non_exhaustive]
+pub enum LiveError {
+    /// The namespaces.
+    #[error(transparent)]
+    Netns(#[from] NetnsError),
+    /// A program of the experiment ended early, or did not come up.
+    #[error("`{what}` {problem}\n{said}")]
+    Program {
+        /// The command.
+        what: String,
+        /// What is wrong with it.
+        problem: String,
+        /// Its last words.
+        said: String,
+    },
+    /// The traffic.
+    #[error("traffic: {0}")]
+    Traffic(io::Error),
+    /// A file.
+    #[error("{path}: {source}", path = path.display())]
+    File {
+        /// Its path.
+        path: PathBuf,
+        /// What the operating system said.
+        source: io::Error,
+    },
+}
+
+/// Builds the link, runs the three applications over it, and takes everything down again.
+///
+/// # Errors
+/// If something does not start, ends early, or the server cannot be reached.
+pub fn run(experiment: &Experiment<'_>) -> Result<Outcome, LiveError> {
+    let mut link = Link::new(experiment)?;
+    let server = match experiment.ends {
+        Some(ends) => {
+            link.up(ends)?;
+            TUNNEL_SERVER
+        }
+        None => WIRE_SERVER,
+    };
+    let config = ClientConfig {
+        warmup: experiment.warmup,
+        measure: experiment.measure,
+        ..ClientConfig::new(server)
+    };
+    let traffic = link.traffic(&config)?;
+    let status = match experiment.ends {
+        Some(_) => Some([link.status(0)?, link.status(1)?]),
+        None => None,
+    };
+    let air = link.finish()?;
+    Ok(Outcome {
+        traffic,
+        status,
+        air,
+    })
+}
+
+/// The three namespaces with the emulator running. Dropping it takes everything down.
+#[derive(Debug)]
+pub struct Link {
+    // Programs before namespaces: fields are dropped in this order.
+    ends: Vec<Program>,
+    air: Program,
+    airlane: PathBuf,
+    hosts: [Namespace; 2],
+    _air: Namespace,
+    directory: tempfile::TempDir,
+}
+
+const NAMES: [&str; 2] = ["left", "right"];
+
+impl Link {
+    /// Builds the namespaces and starts the emulator.
+    ///
+    /// # Errors
+    /// If one of them fails.
+    pub fn new(experiment: &Experiment<'_>) -> Result<Self, LiveError> {
+        let directory = tempfile::tempdir().map_err(|source| LiveError::File {
+            path: std::env::temp_dir(),
+            source,
+        })?;
+        let air = Namespace::new("air")?;
+        // A wire neither greets nor announces itself.
+        air.sysctl("net/ipv6/conf/default/disable_ipv6", "1")?;
+        air.sysctl("net/ipv6/conf/all/disable_ipv6", "1")?;
+        let hosts = [Namespace::new(NAMES[0])?, Namespace::new(NAMES[1])?];
+        for (i, host) in hosts.iter().enumerate() {
+            host.join("wire", &air, ["to-left", "to-right"][i])?;
+            let last = i + 1;
+            host.ip(&[
+                "address",
+                "add",
+                &format!("192.0.2.{last}/24"),
+                "dev",
+                "wire",
+            ])?;
+            let v6 = format!("2001:db8::{last}/64");
+            host.ip(&["address", "add", &v6, "dev", "wire", "nodad"])?;
+        }
+        let mut command = air.command(experiment.airlane);
+        command.arg("air").arg(experiment.air);
+        command.args(["--set", &format!("seed={}", experiment.seed)]);
+        let mut program = Program::start(command, directory.path(), "air")?;
+        // It hears frames for everybody from the moment on that it can carry them.
+        program.wait_until(|| {
+            let promiscuous = |interface: &&str| {
+                air.ip(&["-d", "link", "show", interface])
+                    .is_ok_and(|text| text.contains("promiscuity 1"))
+            };
+            ["to-left", "to-right"].iter().all(promiscuous)
+        })?;
+        Ok(Self {
+            ends: Vec::new(),
+            air: program,
+            airlane: experiment.airlane.to_owned(),
+            hosts,
+            _air: air,
+            directory,
+        })
+    }
+
+    /// Starts Airlane at both ends and waits until they have a session.
+    ///
+    /// # Errors
+    /// If an end refuses its file or the ends do not meet.
+    pub fn up(&mut self, files: [&Path; 2]) -> Result<(), LiveError> {
+        for (i, file) in files.into_iter().enumerate() {
+            let socket = toml_string(&self.socket(i));
+            let mut command = self.hosts[i].command(&self.airlane);
+            command.arg("up").arg(file);
+            command.args(["--set", &format!("control.socket={socket}")]);
+            let program = Program::start(command, self.directory.path(), NAMES[i])?;
+            self.ends.push(program);
+        }
+        for i in 0..self.ends.len() {
+            let ask = self.ask(i);
+            self.ends[i].wait_until(|| {
+                ask().is_ok_and(|status| status["session"]["state"] == "confirmed")
+            })?;
+        }
+        Ok(())
+    }
+
+    /// Runs the applications, the server on the left and the client on the right.
+    ///
+    /// # Errors
+    /// If the server cannot be reached or does not report, or a program has ended.
+    pub fn traffic(&mut self, config: &ClientConfig) -> Result<TrafficReport, LiveError> {
+        let stop = AtomicBool::new(false);
+        let server = ServerConfig::default();
+        let [left, right] = &self.hosts;
+        let report = std::thread::scope(|scope| {
+            let serving = scope.spawn(|| left.run(|| serve(&server, &stop, || ())));
+            let report = right.run(|| run_client(config));
+            stop.store(true, Ordering::Relaxed);
+            let served = serving.join();
+            match served.unwrap_or_else(|panic| std::panic::resume_unwind(panic))? {
+                Ok(()) => report?.map_err(LiveError::Traffic),
+                Err(e) => Err(LiveError::Traffic(e)),
+            }
+        });
+        for program in self.ends.iter_mut().chain([&mut self.air]) {
+            program.check()?;
+        }
+        report
+    }
+
+    /// Status of one end, as `airlane status --json` gives it.
+    ///
+    /// # Errors
+    /// If the end does not answer.
+    pub fn status(&self, end: usize) -> Result<serde_json::Value, LiveError> {
+        self.ask(end)()
+    }
+
+    /// Ends all programs as a user would. Gives the emulator's report.
+    ///
+    /// # Errors
+    /// If one of them does not end well.
+    pub fn finish(mut self) -> Result<String, LiveError> {
+        for mut end in std::mem::take(&mut self.ends) {
+            end.finish()?;
+        }
+        self.air.finish()
+    }
+
+    fn socket(&self, end: usize) -> PathBuf {
+        self.directory.path().join(format!("{}.sock", NAMES[end]))
+    }
+
+    fn ask(&self, end: usize) -> impl Fn() -> Result<serde_json::Value, LiveError> + use<> {
+        let (airlane, socket) = (self.airlane.clone(), self.socket(end));
+        move || {
+            let mut command = Command::new(&airlane);
+            let output = command.args(["status", "--json"]).arg(&socket).output();
+            let failed = |problem: String, said: &[u8]| LiveError::Program {
+                what: format!("airlane status --json {}", socket.display()),
+                problem,
+                said: String::from_utf8_lossy(said).into_owned(),
+            };
+            let output = output.map_err(|e| failed(e.to_string(), &[]))?;
+            serde_json::from_slice(&output.stdout)
+                .map_err(|e| failed(format!("({}): {e}", output.status), &output.stderr))
+        }
+    }
+}
+
+fn toml_string(path: &Path) -> String {
+    format!("'{}'", path.display())
+}
+
+/// A program with its output in files, so that it never waits for a reader.
+#[derive(Debug)]
+struct Program {
+    process: Process,
+    out: PathBuf,
+    err: PathBuf,
+}
+
+impl Program {
+    fn start(mut command: Command, directory: &Path, name: &str) -> Result<Self, LiveError> {
+        let path = |kind| directory.join(format!("{name}.{kind}"));
+        let create = |path: &PathBuf| {
+            File::create(path).map_err(|source| LiveError::File {
+                path: path.clone(),
+                source,
+            })
+        };
+        let (out, err) = (path("out"), path("err"));
+        command
+            .stdin(Stdio::null())
+            .stdout(create(&out)?)
+            .stderr(create(&err)?);
+        let process = Process::start(&mut command)?;
+        Ok(Self { process, out, err })
+    }
+
+    fn failed(&self, problem: impl Into<String>) -> LiveError {
+        LiveError::Program {
+            what: self.process.to_string(),
+            problem: problem.into(),
+            said: std::fs::read_to_string(&self.err).unwrap_or_default(),
+        }
+    }
+
+    /// An error if the program has ended.
+    fn check(&mut self) -> Result<(), LiveError> {
+        match self.process.ended() {
+            Some(status) => Err(self.failed(format!("ended early ({status})"))),
+            None => Ok(()),
+        }
+    }
+
+    fn wait_until(&mut self, is_up: impl Fn() -> bool) -> Result<(), LiveError> {
+        let deadline = Instant::now() + PATIENCE;
+        while !is_up() {
+            self.check()?;
+            if Instant::now() > deadline {
+                return Err(self.failed(format!("is not up after {PATIENCE:?}")));
+            }
+            std::thread::sleep(Duration::from_millis(20));
+        }
+        Ok(())
+    }
+
+    /// Ends the program by SIGTERM; gives what it printed.
+    fn finish(&mut self) -> Result<String, LiveError> {
+        match self.process.stop(PATIENCE) {
+            Some(status) if status.success() => {
+                std::fs::read_to_string(&self.out).map_err(|source| LiveError::File {
+                    path: self.out.clone(),
+                    source,
+                })
+            }
+            Some(status) => Err(self.failed(format!("did not end well ({status})"))),
+            None => Err(self.failed(format!("did not end {PATIENCE:?} after SIGTERM"))),
+        }
+    }
+}
