@@ -220,7 +220,8 @@ impl Direction {
         self.late_max = self.late_max.max(late);
         let bytes = frame.len() - VNET_HEADER_LEN;
         self.delivered.add(bytes);
-        let second = now.as_nanos() / 1_000_000_000;
+        // By the time they were due: a late frame must not make the next second look faster.
+        let second = due.as_nanos() / 1_000_000_000;
         if second != self.second {
             self.second = second;
             self.second_bytes = 0;

@@ -126,7 +126,8 @@ impl fmt::Display for AirReport {
         row("checksums completed", &|d| {
             d.checksums_completed.to_string()
         })?;
-        let reasons: [(&str, fn(&Refused) -> u64); 5] = [
+        type Reason = (&'static str, fn(&Refused) -> u64);
+        let reasons: [Reason; 5] = [
             ("refused, too long", |r| r.too_long),
             ("refused, cannot be cut", |r| r.not_segmentable),
             ("refused, malformed", |r| r.malformed),
