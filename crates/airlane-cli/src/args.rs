@@ -1,0 +1,285 @@
+//! What the command line takes. The text here is the manual: every verb has examples.
+
+use std::path::PathBuf;
+
+use clap::builder::styling::{AnsiColor, Styles};
+use clap::{Args, Parser, Subcommand, ValueHint};
+use clap_complete::Shell;
+
+const STYLES: Styles = Styles::styled()
+    .header(AnsiColor::Green.on_default().bold())
+    .usage(AnsiColor::Green.on_default().bold())
+    .literal(AnsiColor::Cyan.on_default().bold())
+    .placeholder(AnsiColor::Cyan.on_default());
+
+const EXIT_CODES: &str = "\
+Exit codes: 0 all is well, 1 the run failed, 2 the input or the command line is wrong.";
+
+/// Carry file transfers, web pages and calls over a lossy link, each with the repair that suits it.
+///
+/// One protocol library runs in a simulator (`sim`) and between two real interfaces (`up`); both
+/// read the same kind of file.
+#[derive(Debug, Parser)]
+#[command(name = "airlane", version, styles = STYLES, after_help = EXIT_CODES)]
+#[command(
+    max_term_width = 100,
+    subcommand_required = true,
+    arg_required_else_help = true
+)]
+pub struct Cli {
+    /// What to do.
+    #[command(subcommand)]
+    pub command: Command,
+}
+
+/// The verbs.
+#[derive(Debug, Subcommand)]
+pub enum Command {
+    /// Simulate: run a scenario, or compare several
+    #[command(subcommand, arg_required_else_help = true)]
+    Sim(Sim),
+    /// Print a file with every default filled in
+    ///
+    /// FILE is a scenario, a daemon file or an emulator file; its keys tell which. The output is
+    /// again a valid file, in which each value has its unit.
+    #[command(after_help = EXPLAIN_EXAMPLES)]
+    Explain(Explain),
+    /// Bring one end of a link up and keep it up until SIGTERM or Ctrl-C
+    ///
+    /// Creates the TUN device of FILE with its addresses and routes and carries its packets over
+    /// the underlay to the peer. Needs root, or CAP_NET_ADMIN. At the end the device is removed and
+    /// the counters are printed.
+    #[command(after_help = UP_EXAMPLES)]
+    Up(Daemon),
+    /// Emulate a lossy link between two interfaces until SIGTERM or Ctrl-C
+    ///
+    /// Carries Ethernet frames between the two interfaces of FILE at the stated rate, delay and
+    /// queue and loses some of them. Needs root, or CAP_NET_RAW. At the end it prints what was asked
+    /// and what was delivered.
+    #[command(after_help = AIR_EXAMPLES)]
+    Air(Daemon),
+    /// Show what each service of a running link has carried, repaired and lost
+    #[command(after_help = STATUS_EXAMPLES)]
+    Status(Status),
+    /// Print the completion script of a shell
+    #[command(after_help = COMPLETIONS_EXAMPLES)]
+    Completions {
+        /// Which shell.
+        shell: Shell,
+    },
+}
+
+/// The verbs of the simulator.
+#[derive(Debug, Subcommand)]
+pub enum Sim {
+    /// Run one scenario and print what each flow got
+    ///
+    /// Repetitions differ in their seeds only; means come with 95 % confidence intervals. The
+    /// result does not depend on the number of threads.
+    #[command(after_help = RUN_EXAMPLES)]
+    Run(Run),
+    /// Run several scenarios with paired seeds and print them side by side
+    ///
+    /// The first FILE is the baseline. Repetition k of every scenario has the same seed, so that all
+    /// of them meet the same fades and differences are tested in pairs.
+    #[command(after_help = COMPARE_EXAMPLES)]
+    Compare(Compare),
+}
+
+/// Arguments of `sim run`.
+#[derive(Debug, Args)]
+pub struct Run {
+    /// The scenario.
+    #[arg(value_hint = ValueHint::FilePath)]
+    pub file: PathBuf,
+    /// How repetitions are made.
+    #[command(flatten)]
+    pub repeat: Repeat,
+    /// How many repetitions [default: 1]
+    #[arg(long, value_name = "N", value_parser = clap::value_parser!(u32).range(1..))]
+    pub runs: Option<u32>,
+    /// Changes of the file.
+    #[command(flatten)]
+    pub set: Set,
+    /// Print JSON; every name carries its unit
+    #[arg(long)]
+    pub json: bool,
+}
+
+/// Arguments of `sim compare`.
+#[derive(Debug, Args)]
+pub struct Compare {
+    /// The scenarios; the first is the baseline.
+    #[arg(required = true, value_hint = ValueHint::FilePath)]
+    pub files: Vec<PathBuf>,
+    /// Repeat everything for each of these values, such as links.radio.errors.rate=0.01,0.05
+    #[arg(long, value_name = "KEY=V1,V2,..")]
+    pub vary: Option<String>,
+    /// How repetitions are made.
+    #[command(flatten)]
+    pub repeat: Repeat,
+    /// How many repetitions of each scenario
+    #[arg(long, value_name = "N", default_value_t = 30, value_parser = clap::value_parser!(u32).range(1..))]
+    pub runs: u32,
+    /// Changes of the file.
+    #[command(flatten)]
+    pub set: Set,
+    /// Print JSON; every name carries its unit
+    #[arg(long)]
+    pub json: bool,
+    /// Draw a picture too
+    #[arg(long, value_name = "FILE", value_hint = ValueHint::FilePath)]
+    pub svg: Option<PathBuf>,
+}
+
+/// How repetitions are made.
+#[derive(Debug, Args)]
+pub struct Repeat {
+    /// Seed of all random streams [default: the scenario's]
+    #[arg(long, value_name = "N")]
+    pub seed: Option<u64>,
+    /// How many repetitions run at once [default: one for each core]
+    #[arg(long, value_name = "N", value_parser = clap::value_parser!(u16).range(1..))]
+    pub threads: Option<u16>,
+}
+
+/// Assignments on top of a file.
+#[derive(Debug, Args)]
+pub struct Set {
+    /// Change one value of the file, such as links.radio.services[voice].rate=0.5
+    #[arg(long = "set", value_name = "KEY=VALUE")]
+    pub set: Vec<String>,
+}
+
+/// Arguments of `explain`.
+#[derive(Debug, Args)]
+pub struct Explain {
+    /// The file.
+    #[arg(value_hint = ValueHint::FilePath)]
+    pub file: PathBuf,
+    /// Changes of the file.
+    #[command(flatten)]
+    pub set: Set,
+}
+
+/// Arguments of `up` and `air`.
+#[derive(Debug, Args)]
+pub struct Daemon {
+    /// The file.
+    #[arg(value_hint = ValueHint::FilePath)]
+    pub file: PathBuf,
+    /// Changes of the file.
+    #[command(flatten)]
+    pub set: Set,
+}
+
+/// Arguments of `status`.
+#[derive(Debug, Args)]
+pub struct Status {
+    /// Name of the link in its file, or path of its control socket [default: the only one running]
+    #[arg(value_name = "NAME|SOCKET")]
+    pub link: Option<String>,
+    /// Print JSON; every name carries its unit
+    #[arg(long)]
+    pub json: bool,
+    /// Repeat every second until Ctrl-C
+    #[arg(long)]
+    pub watch: bool,
+}
+
+const RUN_EXAMPLES: &str = "\
+Examples:
+  airlane sim run scenarios/three-applications.toml
+  airlane sim run scenarios/three-applications.toml --runs 30 --json > result.json
+  airlane sim run scenarios/three-applications.toml --set links.radio.errors.rate=0.1";
+
+const COMPARE_EXAMPLES: &str = "\
+Examples:
+  airlane sim compare raw.toml services.toml
+  airlane sim compare default.toml sr-m2.toml rlp.toml --vary links.radio.errors.rate=0.01,0.02,0.05,0.1
+  airlane sim compare raw.toml services.toml --runs 10 --svg comparison.svg";
+
+const EXPLAIN_EXAMPLES: &str = "\
+Examples:
+  airlane explain scenarios/three-applications.toml
+  airlane explain hill-top.toml --set 'link.rate=50 Mbit/s'";
+
+const UP_EXAMPLES: &str = "\
+Examples:
+  airlane up hill-top.toml
+  airlane up hill-top.toml --set 'link.rate=50 Mbit/s'";
+
+const AIR_EXAMPLES: &str = "\
+Examples:
+  airlane air radio.toml
+  airlane air radio.toml --set errors.rate=0.1 --set seed=2";
+
+const STATUS_EXAMPLES: &str = "\
+Examples:
+  airlane status
+  airlane status hill-top --watch
+  airlane status /run/airlane/hill-top.sock --json";
+
+const COMPLETIONS_EXAMPLES: &str = "\
+Examples:
+  airlane completions bash > /etc/bash_completion.d/airlane
+  airlane completions fish > ~/.config/fish/completions/airlane.fish";
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use clap::CommandFactory;
+
+    #[test]
+    fn the_definition_is_consistent() {
+        Cli::command().debug_assert();
+    }
+
+    #[test]
+    fn every_verb_has_examples() {
+        fn check(command: &clap::Command) {
+            let verbs: Vec<_> = command.get_subcommands().collect();
+            let help = command.get_after_help().map(ToString::to_string);
+            if verbs.is_empty() {
+                let help = help.unwrap_or_default();
+                let name = command.get_name();
+                assert!(
+                    help.contains(&format!("airlane {name}"))
+                        || help.contains(&format!("airlane sim {name}")),
+                    "{name}: {help}"
+                );
+            }
+            verbs.into_iter().for_each(check);
+        }
+        check(&Cli::command());
+    }
+
+    #[test]
+    fn every_example_can_be_parsed() {
+        let all = [
+            RUN_EXAMPLES,
+            COMPARE_EXAMPLES,
+            EXPLAIN_EXAMPLES,
+            UP_EXAMPLES,
+            AIR_EXAMPLES,
+            STATUS_EXAMPLES,
+            COMPLETIONS_EXAMPLES,
+        ];
+        for line in all.iter().flat_map(|text| text.lines().skip(1)) {
+            let command = line
+                .split('>')
+                .next()
+                .expect("split gives one part at least");
+            // A quoted argument is the last but none of ours has two.
+            let words: Vec<String> = match command.split_once('\'') {
+                Some((before, quoted)) => before
+                    .split_whitespace()
+                    .map(str::to_owned)
+                    .chain([quoted.trim().trim_end_matches('\'').to_owned()])
+                    .collect(),
+                None => command.split_whitespace().map(str::to_owned).collect(),
+            };
+            Cli::try_parse_from(&words).unwrap_or_else(|e| panic!("{line}: {e}"));
+        }
+    }
+}

@@ -1,0 +1,167 @@
+//! `airlane explain`: a file with every default filled in.
+//!
+//! The file is read into its type and the type is written again. Small tables that say which
+//! variant something is (`scheme = { kind = ... }`) stay on one line, as people write them.
+
+use std::fmt::Write as _;
+
+use airlane_base::config::key;
+use airlane_live::air::AirConfig;
+use airlane_live::config::LiveConfig;
+use airlane_sim::Scenario;
+use serde::Serialize;
+use toml::{Table, Value};
+
+use crate::args::Explain;
+use crate::input::{self, Kind};
+use crate::output;
+
+/// Runs the verb.
+pub(crate) fn explain(args: &Explain) -> anyhow::Result<()> {
+    let document = input::document(&args.file, &args.set.set)?;
+    let text = match Kind::of(&document)? {
+        Kind::Scenario => to_toml(&document.read::<Scenario>()?.resolved()),
+        Kind::Daemon => to_toml(&document.read::<LiveConfig>()?.resolve()),
+        Kind::Air => to_toml(&document.read::<AirConfig>()?),
+    };
+    output::print(&text?)
+}
+
+/// TOML of `value`, laid out as the files in this repository are.
+///
+/// # Errors
+/// If `value` is not a table.
+fn to_toml<T: Serialize>(value: &T) -> anyhow::Result<String> {
+    let table = Table::try_from(value)?;
+    let mut text = String::new();
+    write_table(&mut text, "", &table);
+    Ok(text)
+}
+
+/// Lines that are longer get a header and a line for each key.
+const WIDTH: usize = 100;
+
+/// Writes what fits on a line first, then tables and lists of tables under headers of their own.
+fn write_table(text: &mut String, path: &str, table: &Table) {
+    let (inline, headed): (Vec<_>, Vec<_>) = table.iter().partition(|(k, v)| is_inline(k, v));
+    for (name, value) in inline {
+        line(text, format_args!("{} = {}", key(name), Inline(value)));
+    }
+    for (name, value) in headed {
+        let path = match path {
+            "" => key(name).into_owned(),
+            path => format!("{path}.{}", key(name)),
+        };
+        match value {
+            Value::Table(inner) => {
+                // A table that only holds tables needs no header: theirs name it.
+                let implied = !inner.is_empty() && inner.iter().all(|(k, v)| !is_inline(k, v));
+                if !implied {
+                    line(text, format_args!("\n[{path}]"));
+                }
+                write_table(text, &path, inner);
+            }
+            Value::Array(items) => {
+                for item in items.iter().filter_map(Value::as_table) {
+                    line(text, format_args!("\n[[{path}]]"));
+                    write_table(text, &path, item);
+                }
+            }
+            _ => {}
+        }
+    }
+}
+
+fn line(text: &mut String, content: std::fmt::Arguments<'_>) {
+    writeln!(text, "{content}").expect("writing to a string cannot fail");
+}
+
+/// Whether a value is written behind its key: anything but long tables, lists of tables, and tables
+/// that are more than a choice. Choices have a `kind`, hold choices, or say what to match.
+fn is_inline(name: &str, value: &Value) -> bool {
+    let choice = |value: &Value| value.get("kind").is_some();
+    match value {
+        Value::Array(items) => items.is_empty() || !items.iter().all(Value::is_table),
+        Value::Table(table) => {
+            let small = choice(value)
+                || name == "match"
+                || (!table.is_empty() && table.values().all(choice));
+            small && name.len() + Inline(value).to_string().len() <= WIDTH
+        }
+        _ => true,
+    }
+}
+
+/// A value on one line.
+struct Inline<'a>(&'a Value);
+
+impl std::fmt::Display for Inline<'_> {
+    fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
+        match self.0 {
+            Value::Table(table) if table.is_empty() => f.write_str("{}"),
+            Value::Table(table) => {
+                for (i, (name, value)) in table.iter().enumerate() {
+                    let before = if i == 0 { "{ " } else { ", " };
+                    write!(f, "{before}{} = {}", key(name), Inline(value))?;
+                }
+                f.write_str(" }")
+            }
+            Value::Array(items) => {
+                f.write_str("[")?;
+                for (i, item) in items.iter().enumerate() {
+                    let before = if i == 0 { "" } else { ", " };
+                    write!(f, "{before}{}", Inline(item))?;
+                }
+                f.write_str("]")
+            }
+            scalar => scalar.fmt(f),
+        }
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn files_are_laid_out_as_people_write_them() {
+        let text = "\
+schema = 1
+name = \"radio\"
+
+[nodes.base]
+
+[nodes.mobile]
+
+[links.radio]
+ends = [\"base\", \"mobile\"]
+rate = \"14.4 kbit/s\"
+errors = { down = { kind = \"none\" }, up = { kind = \"uniform\", rate = 0.05 } }
+
+[[links.radio.services]]
+number = 1
+scheme = { kind = \"sr-m2\", timers = { ack = \"1 s\" } }
+
+[[links.radio.services]]
+number = 2
+scheme = { kind = \"default\" }
+match = { dscp = \"EF\" }
+";
+        let table: Table = text.parse().unwrap();
+        assert_eq!(to_toml(&table).unwrap(), text);
+    }
+
+    #[test]
+    fn whatever_the_layout_the_meaning_stays() {
+        let long = "x".repeat(120);
+        for text in [
+            "[[a]]\nb = [{ c = 1 }, { c = \"x \\\" y\" }]\n[[a]]\nd = 1\n".to_owned(),
+            "a = [{ b = 1 }, 2]\n\"odd key\" = [[], [{}]]\n".to_owned(),
+            format!("[[a]]\nb = {{ kind = \"{long}\", d = {{ e = 1 }} }}\nf = 1\n[[a]]\n"),
+        ] {
+            let table: Table = text.parse().unwrap();
+            let text = to_toml(&table).unwrap();
+            assert_eq!(text.parse::<Table>().unwrap(), table, "{text}");
+        }
+    }
+}

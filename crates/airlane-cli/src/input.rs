@@ -1,0 +1,79 @@
+//! Reading the files that the verbs take.
+
+use std::path::Path;
+
+use airlane_base::config::{ConfigError, Document};
+use anyhow::Context as _;
+
+/// Something wrong with what the user gave: exit code 2.
+#[derive(Debug)]
+pub(crate) struct BadInput(pub(crate) String);
+
+impl std::fmt::Display for BadInput {
+    fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
+        f.write_str(&self.0)
+    }
+}
+
+impl std::error::Error for BadInput {}
+
+/// The document in `path` with `assignments` on top of it.
+///
+/// # Errors
+/// If the file cannot be read, is not TOML, or an assignment fits nowhere.
+pub(crate) fn document(path: &Path, assignments: &[String]) -> anyhow::Result<Document> {
+    let bytes =
+        std::fs::read(path).with_context(|| BadInput(format!("cannot read {}", path.display())))?;
+    let text = String::from_utf8(bytes).map_err(|error| {
+        let line = 1 + error.as_bytes()[..error.utf8_error().valid_up_to()]
+            .iter()
+            .filter(|b| **b == b'\n')
+            .count();
+        BadInput(format!("{}:{line}: this is not UTF-8 text", path.display()))
+    })?;
+    let mut document = Document::parse(&text, &path.display().to_string())?;
+    for assignment in assignments {
+        document.set(assignment)?;
+    }
+    Ok(document)
+}
+
+/// Whether the user's input is at fault, not the run.
+pub(crate) fn is_bad_input(error: &anyhow::Error) -> bool {
+    error.downcast_ref::<BadInput>().is_some() || error.downcast_ref::<ConfigError>().is_some()
+}
+
+/// What a file describes.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(crate) enum Kind {
+    /// A simulated world.
+    Scenario,
+    /// One end of a live link.
+    Daemon,
+    /// An emulated link between two interfaces.
+    Air,
+}
+
+impl Kind {
+    /// Tells the kind from the keys at the top of the file.
+    ///
+    /// # Errors
+    /// If no key tells it.
+    pub(crate) fn of(document: &Document) -> Result<Self, ConfigError> {
+        let has = |keys: &[&str]| keys.iter().any(|key| document.has(key));
+        if has(&["interfaces"]) {
+            Ok(Self::Air)
+        } else if has(&["tun", "link"]) {
+            Ok(Self::Daemon)
+        } else if has(&["nodes", "links", "flows"]) {
+            Ok(Self::Scenario)
+        } else {
+            Err(document.refuse(
+                "",
+                "this is no file that airlane knows",
+                "a scenario has [nodes], [links] and [[flows]]; a daemon file has [tun] and [link]; \
+                 an emulator file has `interfaces`",
+            ))
+        }
+    }
+}

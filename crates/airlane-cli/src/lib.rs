@@ -1,0 +1,61 @@
+//! The command line of Airlane: arguments in, text out, exit codes.
+//!
+//! Everything that computes lives in the libraries below; what is here chooses, prints and refuses.
+//! It is a library, too, so that the demo prints with the same tables and bars.
+
+pub mod args;
+mod compare;
+pub mod comparison;
+mod explain;
+mod input;
+mod live;
+mod metric;
+pub mod output;
+pub mod quantity;
+mod sim;
+mod status;
+pub mod svg;
+pub mod table;
+
+use std::process::ExitCode;
+
+use args::{Cli, Command, Sim};
+use clap::{CommandFactory as _, Parser as _};
+
+/// The run failed.
+const FAILED: u8 = 1;
+/// The input or the command line is wrong; clap uses the same number.
+const BAD_INPUT: u8 = 2;
+
+/// Runs the program with the process's arguments.
+pub fn main() -> ExitCode {
+    let cli = Cli::parse();
+    match run(cli.command) {
+        Ok(()) => ExitCode::SUCCESS,
+        Err(error) => {
+            output::note(&output::error_text(&error));
+            let code = if input::is_bad_input(&error) {
+                BAD_INPUT
+            } else {
+                FAILED
+            };
+            ExitCode::from(code)
+        }
+    }
+}
+
+fn run(command: Command) -> anyhow::Result<()> {
+    match command {
+        Command::Sim(Sim::Run(args)) => sim::run(&args),
+        Command::Sim(Sim::Compare(args)) => sim::compare(&args),
+        Command::Explain(args) => explain::explain(&args),
+        Command::Up(args) => live::up(&args),
+        Command::Air(args) => live::air(&args),
+        Command::Status(args) => live::status(&args),
+        Command::Completions { shell } => {
+            let mut script = Vec::new();
+            clap_complete::generate(shell, &mut Cli::command(), "airlane", &mut script);
+            output::print(&String::from_utf8_lossy(&script))
+        }
+    }
+}

@@ -1,0 +1,135 @@
+//! `airlane up`, `airlane air` and `airlane status`.
+
+use std::io::IsTerminal as _;
+use std::os::fd::AsFd as _;
+use std::path::{Path, PathBuf};
+use std::time::Duration;
+
+use airlane_live::air::{self, AirConfig};
+use airlane_live::config::{LiveConfig, default_socket};
+use airlane_live::control;
+use airlane_live::node::{Node, UpError};
+use airlane_live::signals::stop_on_signals;
+use airlane_live::status::Status as NodeStatus;
+use anyhow::{Context as _, bail};
+use tracing_subscriber::EnvFilter;
+
+use crate::args::{Daemon, Status};
+use crate::input::{self, BadInput};
+use crate::{output, status};
+
+/// Which log lines to show, in the syntax of `tracing_subscriber::EnvFilter`.
+const LOG_VARIABLE: &str = "AIRLANE_LOG";
+
+/// Runs `airlane up`.
+pub(crate) fn up(args: &Daemon) -> anyhow::Result<()> {
+    let document = input::document(&args.file, &args.set.set)?;
+    let config: LiveConfig = document.read()?;
+    log_to_stderr()?;
+    let stop = stop_on_signals().context("cannot wait for signals")?;
+    let mut node = Node::start(&config).map_err(|error| match error {
+        // The file is at fault in a way that shows only now.
+        UpError::Config { .. } | UpError::PathTooNarrow { .. } | UpError::Loop { .. } => {
+            anyhow::Error::new(BadInput(error.to_string()))
+        }
+        error => error.into(),
+    })?;
+    let ended = node.run(stop.as_fd());
+    // Whatever ended it, the counters are worth seeing.
+    output::print(&status::render(&node.status(), None))?;
+    Ok(ended?)
+}
+
+/// Runs `airlane air`.
+pub(crate) fn air(args: &Daemon) -> anyhow::Result<()> {
+    let document = input::document(&args.file, &args.set.set)?;
+    let config: AirConfig = document.read()?;
+    log_to_stderr()?;
+    let stop = stop_on_signals().context("cannot wait for signals")?;
+    let report = air::run(&config, stop.as_fd())?;
+    output::print(&report.to_string())?;
+    match report.lost_interface {
+        Some(interface) => bail!("the interface {interface} is gone"),
+        None => Ok(()),
+    }
+}
+
+/// Runs `airlane status`.
+pub(crate) fn status(args: &Status) -> anyhow::Result<()> {
+    let socket = socket(args.link.as_deref())?;
+    let mut before: Option<NodeStatus> = None;
+    loop {
+        let now = control::status(&socket)?;
+        let text = if args.json {
+            serde_json::to_string(&now)? + "\n"
+        } else {
+            status::render(&now, before.as_ref())
+        };
+        if args.watch && !args.json && std::io::stdout().is_terminal() {
+            // Home, and clear what follows: no flicker.
+            output::print(&format!("\x1b[H\x1b[J{text}"))?;
+        } else {
+            output::print(&text)?;
+        }
+        if !args.watch {
+            return Ok(());
+        }
+        before = Some(now);
+        std::thread::sleep(Duration::from_secs(1));
+    }
+}
+
+/// The control socket that the user means.
+fn socket(link: Option<&str>) -> anyhow::Result<PathBuf> {
+    if let Some(link) = link {
+        let is_path = link.contains('/') || Path::new(link).exists();
+        return Ok(if is_path {
+            link.into()
+        } else {
+            default_socket(link)
+        });
+    }
+    let directory = default_socket("any")
+        .parent()
+        .map(Path::to_owned)
+        .unwrap_or_default();
+    let mut running: Vec<PathBuf> = match std::fs::read_dir(&directory) {
+        Ok(entries) => entries
+            .filter_map(|entry| Some(entry.ok()?.path()))
+            .filter(|path| path.extension().is_some_and(|e| e == "sock"))
+            .collect(),
+        Err(_) => Vec::new(),
+    };
+    running.sort();
+    let names = || {
+        running
+            .iter()
+            .filter_map(|path| path.file_stem()?.to_str())
+            .collect::<Vec<_>>()
+    };
+    match running.as_slice() {
+        [only] => Ok(only.clone()),
+        [] => bail!("no link is running: {} has no sockets", directory.display()),
+        _ => Err(BadInput(format!(
+            "several links are running; name one of {}",
+            names().join(", ")
+        ))
+        .into()),
+    }
+}
+
+fn log_to_stderr() -> anyhow::Result<()> {
+    let filter = match std::env::var(LOG_VARIABLE) {
+        Ok(text) => EnvFilter::try_new(&text)
+            .map_err(|error| BadInput(format!("{LOG_VARIABLE}={text}: {error}")))?,
+        Err(_) => EnvFilter::new("info"),
+    };
+    let choice = anstream::AutoStream::choice(&std::io::stderr());
+    tracing_subscriber::fmt()
+        .with_env_filter(filter)
+        .with_writer(std::io::stderr)
+        .with_ansi(choice != anstream::ColorChoice::Never)
+        .with_target(false)
+        .init();
+    Ok(())
+}

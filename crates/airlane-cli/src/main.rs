@@ -1,0 +1,5 @@
+//! The `airlane` program.
+
+fn main() -> std::process::ExitCode {
+    airlane_cli::main()
+}

@@ -1,0 +1,55 @@
+//! The metrics of results, for the screen: names in words, units, and which direction is good.
+//!
+//! `docs/metrics.md` defines them; the names in results carry their unit, and so does JSON.
+
+use crate::comparison::Better;
+use crate::quantity::Unit;
+
+/// How a metric is shown.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(crate) struct Metric {
+    /// Its name in words.
+    pub(crate) words: &'static str,
+    /// The unit of its values.
+    pub(crate) unit: Unit,
+    /// Which direction is good.
+    pub(crate) better: Better,
+    /// Whether it says how the application fares, rather than why.
+    pub(crate) headline: bool,
+}
+
+/// The metric of this name in results; none if nobody wants to see it in a table.
+pub(crate) fn metric(name: &str) -> Option<Metric> {
+    use Better::{Higher, Lower};
+    use Unit::{BitsPerSecond, Count, Ratio, Seconds};
+    let (words, unit, better, headline) = match name {
+        "throughput_bps" => ("throughput", BitsPerSecond, Higher, true),
+        "goodput_ratio" => ("goodput", Ratio, Higher, false),
+        "loss_ratio" => ("residual loss", Ratio, Lower, true),
+        "delay_mean_s" => ("mean delay", Seconds, Lower, false),
+        "delay_mean_plus_2sd_s" => ("delay (mean + 2 sd)", Seconds, Lower, true),
+        "delay_median_s" => ("median delay", Seconds, Lower, false),
+        "delay_p99_s" => ("delay of 99 %", Seconds, Lower, false),
+        "pages" => ("pages", Count, Higher, false),
+        "page_time_mean_s" => ("mean page time", Seconds, Lower, true),
+        "page_time_median_s" => ("median page time", Seconds, Lower, false),
+        "page_time_max_s" => ("longest page time", Seconds, Lower, false),
+        "retransmissions" => ("TCP retransmissions", Count, Lower, false),
+        "timeouts" => ("TCP timeouts", Count, Lower, false),
+        "window_cuts" => ("TCP window cuts", Count, Lower, false),
+        _ => return None,
+    };
+    Some(Metric {
+        words,
+        unit,
+        better,
+        headline,
+    })
+}
+
+/// Whether a table that compares schemes shows the metric for this kind of application. The rate of
+/// a conference is its own choice, and that of pages follows from their times.
+pub(crate) fn is_headline(app: &str, name: &str) -> bool {
+    let own = app == "bulk" || name != "throughput_bps";
+    own && metric(name).is_some_and(|m| m.headline)
+}

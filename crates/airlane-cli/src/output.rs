@@ -1,0 +1,87 @@
+//! The only place that writes to the terminal.
+//!
+//! Colours follow the stream: none where it is no terminal or `NO_COLOR` is set.
+
+use std::fmt::Write as _;
+use std::io::{ErrorKind, IsTerminal, Write};
+
+use airlane_base::config::{ConfigError, Problem};
+use anstyle::{AnsiColor, Style};
+
+const ERROR: Style = AnsiColor::Red.on_default().bold();
+const WARNING: Style = AnsiColor::Yellow.on_default().bold();
+const HELP: Style = AnsiColor::Cyan.on_default().bold();
+const STRONG: Style = Style::new().bold();
+const MARGIN: Style = AnsiColor::Blue.on_default();
+
+/// Writes results to standard output.
+///
+/// # Errors
+/// If it cannot be written to; a reader that went away (`| head`) is no error.
+pub fn print(text: &str) -> anyhow::Result<()> {
+    let mut out = anstream::stdout().lock();
+    match out.write_all(text.as_bytes()).and_then(|()| out.flush()) {
+        Err(error) if error.kind() != ErrorKind::BrokenPipe => Err(error.into()),
+        _ => Ok(()),
+    }
+}
+
+/// Writes what is not a result to standard error. That it cannot be written is nobody's business.
+pub fn note(text: &str) {
+    _ = writeln!(anstream::stderr(), "{text}");
+}
+
+/// Writes a warning to standard error.
+pub fn warn(text: &str) {
+    note(&format!("{WARNING}warning{WARNING:#}: {text}"));
+}
+
+/// Whether a person watches standard error.
+pub fn is_watched() -> bool {
+    std::io::stderr().is_terminal()
+}
+
+/// The text of an error, with its causes.
+pub fn error_text(error: &anyhow::Error) -> String {
+    let mut text = String::new();
+    if let Some(config) = error.downcast_ref::<ConfigError>() {
+        for (i, problem) in config.problems().iter().enumerate() {
+            text.push_str(if i == 0 { "" } else { "\n\n" });
+            text.push_str(&problem_text(problem));
+        }
+    } else {
+        text = format!("{ERROR}error{ERROR:#}: {error:#}");
+    }
+    text
+}
+
+/// What `Problem` displays, in colours.
+fn problem_text(problem: &Problem) -> String {
+    let Problem {
+        file,
+        line,
+        column,
+        message,
+        ..
+    } = problem;
+    let mut text =
+        format!("{ERROR}error{ERROR:#}: {STRONG}{file}:{line}:{column}: {message}{STRONG:#}");
+    if problem.width > 0 {
+        let (source, before) = problem.excerpt();
+        let carets = "^".repeat(problem.width.min(source.chars().count() - before));
+        let gap = " ".repeat(line.to_string().len());
+        let indent = " ".repeat(before);
+        text.push_str(&format!("\n  {MARGIN}{line} |{MARGIN:#} {source}"));
+        text.push_str(&format!(
+            "\n  {MARGIN}{gap} |{MARGIN:#} {indent}{ERROR}{carets}{ERROR:#}"
+        ));
+    }
+    if !problem.path.is_empty() {
+        write!(text, "\n  at {}", problem.path).expect("writing to a string cannot fail");
+    }
+    if !problem.help.is_empty() {
+        write!(text, "\n  {HELP}help{HELP:#}: {}", problem.help)
+            .expect("writing to a string cannot fail");
+    }
+    text
+}

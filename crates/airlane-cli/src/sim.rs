@@ -1,0 +1,265 @@
+//! `airlane sim run` and `airlane sim compare`.
+
+use std::path::Path;
+
+use airlane_sim::{RunResult, Scenario, ScenarioError, Summary, repeat, repeat_all, summary};
+use anyhow::Context as _;
+use indicatif::{ProgressBar, ProgressDrawTarget, ProgressStyle};
+use serde::Serialize;
+
+use crate::args::{Compare, Repeat, Run};
+use crate::input::{self, BadInput};
+use crate::metric::metric;
+use crate::quantity::Estimate;
+use crate::table::{Align, Table};
+use crate::{compare, output, svg};
+
+/// Version of the JSON that `sim` prints.
+const SCHEMA: u32 = 1;
+
+/// What `sim run --json` prints. Names carry their unit; nothing depends on threads or time.
+#[derive(Serialize)]
+struct RunOutput<'a> {
+    schema: u32,
+    /// Every default filled in.
+    scenario: &'a Scenario,
+    summary: Summary,
+    runs: &'a [RunResult],
+}
+
+/// Runs `sim run`.
+pub(crate) fn run(args: &Run) -> anyhow::Result<()> {
+    let scenario: Scenario = input::document(&args.file, &args.set.set)?.read()?;
+    let seed = args.repeat.seed.unwrap_or(scenario.seed);
+    let runs = u64::from(args.runs.unwrap_or(1));
+    let results = watched(runs, |progress| {
+        repeat(&scenario, seed, runs, threads(&args.repeat), progress)
+    })?;
+    let summary = summary(&results).context("no repetition was run")?;
+    if args.json {
+        let output = RunOutput {
+            schema: SCHEMA,
+            scenario: &scenario.resolved(),
+            summary,
+            runs: &results,
+        };
+        return output::print(&json(&output)?);
+    }
+    warn_unfinished(&scenario, &summary);
+    output::print(&run_text(&scenario, &summary, &results))
+}
+
+/// What `sim compare --json` prints.
+#[derive(Serialize)]
+struct CompareOutput {
+    schema: u32,
+    /// The key that is varied.
+    vary: Option<String>,
+    comparisons: Vec<CompareAt>,
+}
+
+#[derive(Serialize)]
+struct CompareAt {
+    /// The value of the varied key.
+    value: Option<String>,
+    /// The files, in the order of `comparison.scenarios`.
+    files: Vec<String>,
+    comparison: airlane_sim::Comparison,
+}
+
+/// Runs `sim compare`.
+pub(crate) fn compare(args: &Compare) -> anyhow::Result<()> {
+    let vary = args.vary.as_deref().map(compare::Vary::parse).transpose()?;
+    let values = vary
+        .as_ref()
+        .map_or(vec![None], |v| v.values.iter().map(Some).collect());
+    // Everything is read before anything is run.
+    let mut scenarios: Vec<Scenario> = Vec::new();
+    for value in &values {
+        for file in &args.files {
+            let mut document = input::document(file, &args.set.set)?;
+            if let (Some(vary), Some(value)) = (&vary, value) {
+                document.set(&format!("{}={value}", vary.key))?;
+            }
+            scenarios.push(document.read()?);
+        }
+    }
+    let seed = args.repeat.seed.unwrap_or(scenarios[0].seed);
+    let runs = u64::from(args.runs);
+    let total = runs * scenarios.len() as u64;
+    let results = watched(total, |progress| {
+        repeat_all(&scenarios, seed, runs, threads(&args.repeat), progress)
+    })?;
+    for (scenario, results) in scenarios.iter().zip(&results) {
+        if let Some(summary) = summary(results) {
+            warn_unfinished(scenario, &summary);
+        }
+    }
+    let ways = compare::names(&args.files);
+    let mut comparisons = Vec::new();
+    for (value, results) in values.iter().zip(results.chunks(args.files.len())) {
+        comparisons.push((value.cloned(), airlane_sim::compare(results)?));
+    }
+    if let Some(path) = &args.svg {
+        let pictures: Vec<_> = comparisons
+            .iter()
+            .map(|(value, comparison)| {
+                let title = match (&vary, value) {
+                    (Some(vary), Some(value)) => format!("{} = {value}", vary.key),
+                    _ => format!("{} runs each, mean and 95 % confidence interval", args.runs),
+                };
+                compare::picture(title, &ways, comparison)
+            })
+            .collect();
+        write(path, &svg::picture(&pictures))?;
+    }
+    if args.json {
+        let files = args.files.iter().map(|f| f.display().to_string());
+        let files: Vec<String> = files.collect();
+        let comparisons = comparisons
+            .into_iter()
+            .map(|(value, comparison)| CompareAt {
+                value,
+                files: files.clone(),
+                comparison,
+            });
+        let output = CompareOutput {
+            schema: SCHEMA,
+            vary: vary.map(|v| v.key),
+            comparisons: comparisons.collect(),
+        };
+        return output::print(&json(&output)?);
+    }
+    let table = compare::table(&ways, vary.as_ref(), &comparisons);
+    output::print(&format!(
+        "{} runs each, seed {seed}; mean ± 95 % confidence interval; \"x\": ratio to {}, run by run\n\n{table}",
+        args.runs, ways[0],
+    ))
+}
+
+/// JSON text of `value` with a line feed at its end.
+fn json<T: Serialize>(value: &T) -> anyhow::Result<String> {
+    Ok(serde_json::to_string_pretty(value)? + "\n")
+}
+
+fn write(path: &Path, text: &str) -> anyhow::Result<()> {
+    std::fs::write(path, text).with_context(|| format!("cannot write {}", path.display()))
+}
+
+/// 0 lets the library choose.
+fn threads(repeat: &Repeat) -> usize {
+    repeat.threads.map_or(0, usize::from)
+}
+
+/// Runs `work` under a progress bar, if somebody watches and there is something to wait for.
+fn watched<T>(
+    total: u64,
+    work: impl FnOnce(&(dyn Fn(u64, u64) + Sync)) -> Result<T, ScenarioError>,
+) -> anyhow::Result<T> {
+    let bar = ProgressBar::with_draw_target(Some(total), ProgressDrawTarget::hidden());
+    if total > 1 && output::is_watched() {
+        bar.set_draw_target(ProgressDrawTarget::stderr());
+    }
+    if let Ok(style) = ProgressStyle::with_template("{bar:36} {pos}/{len} runs, {eta} left") {
+        bar.set_style(style);
+    }
+    let result = work(&|done, _| bar.set_position(done));
+    bar.finish_and_clear();
+    result.map_err(|error| match error {
+        ScenarioError::Refused(error) => error.into(),
+        error @ ScenarioError::Incomparable { .. } => BadInput(error.to_string()).into(),
+        error => error.into(),
+    })
+}
+
+fn warn_unfinished(scenario: &Scenario, summary: &Summary) {
+    if let Some(until) = &scenario.until
+        && summary.finished_runs < summary.runs
+    {
+        let (missing, runs) = (summary.runs - summary.finished_runs, summary.runs);
+        output::warn(&format!(
+            "{}: in {missing} of {runs} runs \"{until}\" was not done after {}",
+            scenario.name, scenario.duration
+        ));
+    }
+}
+
+fn run_text(scenario: &Scenario, summary: &Summary, results: &[RunResult]) -> String {
+    let mut flows = Table::new([
+        ("flow", Align::Left),
+        ("measure", Align::Left),
+        ("mean ± 95 % interval", Align::Right),
+    ]);
+    for flow in &summary.flows {
+        let mut name = flow.name.as_str();
+        for measured in &flow.metrics {
+            let Some(metric) = metric(measured.metric) else {
+                continue;
+            };
+            let value = estimate(&measured.estimate).show(metric.unit);
+            flows.row([name, metric.words, &value.to_string()]);
+            name = "";
+        }
+    }
+    let (runs, seed) = (summary.runs, summary.seed);
+    let plural = if runs == 1 { "" } else { "s" };
+    let name = &scenario.name;
+    let mut text = format!(
+        "{name}: {runs} run{plural}, seed {seed}\n\n{}",
+        flows.render()
+    );
+    text.push_str(&links_text(results));
+    text
+}
+
+/// Sums over all runs, by link and direction.
+fn links_text(results: &[RunResult]) -> String {
+    let heads = ["link", "direction"].map(|head| (head, Align::Left));
+    let numbers = [
+        "frames offered",
+        "dropped, queue full",
+        "lost on the air",
+        "delivered",
+    ];
+    let numbers = numbers.map(|head| (head, Align::Right));
+    let mut table = Table::new(heads.into_iter().chain(numbers));
+    let links = results.first().map_or(&[][..], |run| &run.links);
+    for (index, link) in links.iter().enumerate() {
+        for down in [true, false] {
+            let all = results.iter().map(|run| {
+                let link = &run.links[index];
+                if down {
+                    link.down.channel
+                } else {
+                    link.up.channel
+                }
+            });
+            let sum = all.fold([0; 4], |sum, c| {
+                let frames = [
+                    c.offered.frames,
+                    c.dropped_queue.frames,
+                    c.lost_air.frames,
+                    c.delivered.frames,
+                ];
+                std::array::from_fn(|i| sum[i] + frames[i])
+            });
+            let name = if down {
+                link.name.clone()
+            } else {
+                String::new()
+            };
+            let direction = if down { "down" } else { "up" };
+            let numbers = sum.map(|n: u64| n.to_string());
+            table.row([name, direction.to_owned()].into_iter().chain(numbers));
+        }
+    }
+    format!("\n{}", table.render())
+}
+
+/// The library's estimate, for the screen.
+pub(crate) fn estimate(estimate: &airlane_sim::Estimate) -> Estimate {
+    Estimate {
+        mean: estimate.mean,
+        half_width: estimate.ci95_half_width,
+    }
+}

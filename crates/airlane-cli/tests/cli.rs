@@ -1,0 +1,470 @@
+//! The program as its users meet it: text, exit codes, files.
+
+#![expect(clippy::unwrap_used, reason = "a test may fail this way")]
+
+use std::path::{Path, PathBuf};
+use std::process::{Command, Output};
+
+fn airlane(arguments: &[&str]) -> Output {
+    Command::new(env!("CARGO_BIN_EXE_airlane"))
+        .args(arguments)
+        .env_remove("CLICOLOR_FORCE")
+        .output()
+        .expect("the program was built for this test")
+}
+
+fn stdout(output: &Output) -> &str {
+    std::str::from_utf8(&output.stdout).unwrap()
+}
+
+fn stderr(output: &Output) -> &str {
+    std::str::from_utf8(&output.stderr).unwrap()
+}
+
+fn root() -> PathBuf {
+    Path::new(env!("CARGO_MANIFEST_DIR")).join("../..")
+}
+
+/// Every file that comes with the project.
+fn shipped() -> Vec<PathBuf> {
+    let mut files = Vec::new();
+    for folder in ["scenarios", "demo"] {
+        for entry in std::fs::read_dir(root().join(folder)).unwrap() {
+            let path = entry.unwrap().path();
+            if path.extension().is_some_and(|e| e == "toml") {
+                files.push(path);
+            }
+        }
+    }
+    files.sort();
+    assert!(files.len() > 10, "{files:?}");
+    files
+}
+
+/// A scenario that is simulated in no time.
+const SMALL: &str = r#"schema = 1
+name = "small"
+duration = "20 s"
+nodes = { a = {}, b = {} }
+[links.radio]
+ends = ["a", "b"]
+rate = "64 kbit/s"
+delay = "10 ms"
+frame = "100 B"
+errors = { kind = "uniform", rate = 0.05 }
+[[links.radio.services]]
+number = 1
+name = "all"
+rate = 1
+scheme = { kind = "sr-m2" }
+[[links.radio.classes]]
+match = { protocol = "tcp" }
+service = "all"
+[[flows]]
+name = "file"
+ends = ["a", "b"]
+transport = { kind = "tcp" }
+app = { kind = "bulk" }
+"#;
+
+struct File {
+    folder: tempfile::TempDir,
+    path: String,
+}
+
+fn file(text: &str) -> File {
+    let folder = tempfile::tempdir().unwrap();
+    let path = folder.path().join("small.toml");
+    std::fs::write(&path, text).unwrap();
+    File {
+        path: path.to_str().unwrap().to_owned(),
+        folder,
+    }
+}
+
+#[test]
+fn help_shows_examples_and_exit_codes() {
+    let output = airlane(&["--help"]);
+    assert_eq!(output.status.code(), Some(0));
+    assert!(stdout(&output).contains("Exit codes: 0"));
+    for verb in [
+        &["sim", "run"][..],
+        &["sim", "compare"],
+        &["explain"],
+        &["up"],
+        &["air"],
+        &["status"],
+        &["completions"],
+    ] {
+        let output = airlane(&[verb, &["--help"]].concat());
+        let line = format!("airlane {}", verb.join(" "));
+        let examples = stdout(&output).split_once("Examples:").unwrap().1;
+        assert!(examples.contains(&line), "{line}: {examples}");
+    }
+}
+
+#[test]
+fn wrong_usage_ends_with_2() {
+    for arguments in [
+        &[][..],
+        &["sim"],
+        &["up"],
+        &["fly"],
+        &["sim", "run", "x.toml", "--runs", "0"],
+        &["sim", "compare"],
+        &["sim", "run", "x.toml", "--seed", "-1"],
+    ] {
+        assert_eq!(airlane(arguments).status.code(), Some(2), "{arguments:?}");
+    }
+}
+
+#[test]
+fn every_verb_refuses_a_file_that_is_not_there() {
+    for verb in [
+        &["sim", "run"][..],
+        &["sim", "compare"],
+        &["explain"],
+        &["up"],
+        &["air"],
+    ] {
+        let output = airlane(&[verb, &["no/such.toml"]].concat());
+        assert_eq!(output.status.code(), Some(2), "{verb:?}");
+        assert!(stderr(&output).starts_with("error: cannot read no/such.toml: "));
+        assert!(stdout(&output).is_empty());
+    }
+}
+
+#[test]
+fn a_wrong_unit_is_shown_with_file_line_and_what_would_be_right() {
+    let file = file(&SMALL.replace("64 kbit/s", "64 kb"));
+    let output = airlane(&["sim", "run", &file.path]);
+    assert_eq!(output.status.code(), Some(2));
+    let expected = format!(
+        "\
+error: {}:7:8: \"64 kb\" has an unknown unit \"kb\"
+  7 | rate = \"64 kb\"
+    |        ^^^^^^^
+  at links.radio.rate
+  help: write a rate such as \"20 Mbit/s\" (units: bit/s, kbit/s, Mbit/s, Gbit/s)
+",
+        file.path
+    );
+    assert_eq!(stderr(&output), expected);
+}
+
+#[test]
+fn what_is_wrong_is_named_whatever_it_is() {
+    for (good, bad, place, expected) in [
+        (
+            "delay",
+            "dealy",
+            ":8:1: unknown key `dealy`",
+            "did you mean `delay`?",
+        ),
+        (
+            "number = 1",
+            "number = 16",
+            ":12:10: service number 16",
+            "0 to 15",
+        ),
+        ("rate = 1\n", "rate = 0\n", ":14:8: a rate of 0", "above 0"),
+        (
+            "sr-m2",
+            "sr-m3",
+            ":15:19: `kind` cannot be \"sr-m3\"",
+            "did you mean `sr-m2`?",
+        ),
+        (
+            "service = \"all\"",
+            "service = \"al\"",
+            ":18:11: there is no service \"al\"",
+            "all",
+        ),
+        ("0.05", "1.05", ":10:", "between 0 and 1"),
+        ("[\"a\", \"b\"]\nrate", "[\"a\", \"c\"]\nrate", ":6:", "c"),
+        ("schema = 1", "schema = 9", ":1:10:", "1"),
+    ] {
+        let file = file(&SMALL.replacen(good, bad, 1));
+        for verb in [&["sim", "run"][..], &["sim", "compare"], &["explain"]] {
+            let output = airlane(&[verb, &[&file.path]].concat());
+            let error = stderr(&output);
+            assert_eq!(output.status.code(), Some(2), "{bad}: {error}");
+            assert!(
+                error.contains(place) && error.contains(expected),
+                "{bad}: {error}"
+            );
+        }
+    }
+}
+
+#[test]
+fn assignments_are_checked_like_the_file() {
+    let file = file(SMALL);
+    let output = airlane(&["explain", &file.path, "--set", "links.radio.rate=fast"]);
+    assert_eq!(output.status.code(), Some(2));
+    assert!(
+        stderr(&output).contains("--set:1:18: \"fast\" is not a rate"),
+        "{}",
+        stderr(&output)
+    );
+    let output = airlane(&[
+        "explain",
+        &file.path,
+        "--set",
+        "links.radio.rate=9600 bit/s",
+    ]);
+    assert!(
+        stdout(&output).contains("rate = \"9.6 kbit/s\""),
+        "{}",
+        stdout(&output)
+    );
+}
+
+#[test]
+fn daemon_files_are_refused_before_anything_is_started() {
+    let left = std::fs::read_to_string(root().join("demo/left.toml")).unwrap();
+    for (good, bad, expected) in [
+        ("19.8 Mbit/s", "0 bit/s", "at least 1 bit/s"),
+        ("number = 2", "number = 1", "number 1 is taken"),
+        ("service = \"voice\"", "service = \"vice\"", "voice"),
+        ("security = \"none\"", "", "security = \"none\""),
+        ("retries", "retires", "did you mean `retries`?"),
+    ] {
+        assert!(left.contains(good));
+        let file = file(&left.replacen(good, bad, 1));
+        let output = airlane(&["up", &file.path]);
+        assert_eq!(output.status.code(), Some(2), "{bad}: {}", stderr(&output));
+        assert!(
+            stderr(&output).contains(expected),
+            "{bad}: {}",
+            stderr(&output)
+        );
+    }
+}
+
+#[test]
+fn a_file_of_another_kind_is_refused() {
+    let file = file("x = 1\n");
+    let output = airlane(&["explain", &file.path]);
+    assert_eq!(output.status.code(), Some(2));
+    assert!(
+        stderr(&output).contains("a scenario has [nodes]"),
+        "{}",
+        stderr(&output)
+    );
+}
+
+#[test]
+fn explain_explains_its_own_output_to_itself() {
+    for path in shipped() {
+        let once = airlane(&["explain", path.to_str().unwrap()]);
+        assert_eq!(
+            once.status.code(),
+            Some(0),
+            "{}: {}",
+            path.display(),
+            stderr(&once)
+        );
+        let file = file(stdout(&once));
+        let twice = airlane(&["explain", &file.path]);
+        assert_eq!(stdout(&once), stdout(&twice), "{}", path.display());
+    }
+}
+
+#[test]
+fn explain_fills_in_what_was_left_out() {
+    let file = file(SMALL);
+    let output = airlane(&["explain", &file.path]);
+    for default in [
+        "seed = 1",
+        "queue = ",
+        "window = 127",
+        "timers = \"tight\"",
+        "profile = ",
+    ] {
+        assert!(
+            stdout(&output).contains(default),
+            "{default}: {}",
+            stdout(&output)
+        );
+    }
+}
+
+#[test]
+fn json_is_the_same_on_any_number_of_threads_and_has_no_colours() {
+    let file = file(SMALL);
+    let run = |threads| {
+        let common = [
+            "sim",
+            "run",
+            &file.path,
+            "--runs",
+            "5",
+            "--json",
+            "--threads",
+        ];
+        airlane(&[&common[..], &[threads]].concat())
+    };
+    let (one, two, many) = (run("1"), run("2"), run("7"));
+    assert_eq!(one.status.code(), Some(0), "{}", stderr(&one));
+    assert!(one.stdout == two.stdout && one.stdout == many.stdout);
+    let value: serde_json::Value = serde_json::from_slice(&one.stdout).unwrap();
+    assert_eq!(value["runs"].as_array().unwrap().len(), 5);
+    let throughput = &value["summary"]["flows"][0]["metrics"][0];
+    assert_eq!(throughput["metric"], "throughput_bps");
+    assert!(throughput["mean"].as_f64().unwrap() > 1000.0);
+    assert_eq!(value["scenario"]["links"]["radio"]["queue"], "50 packets");
+}
+
+#[test]
+fn a_seed_changes_the_run_and_is_told() {
+    let file = file(SMALL);
+    let run = |seed| airlane(&["sim", "run", &file.path, "--json", "--seed", seed]);
+    assert_eq!(run("5").stdout, run("5").stdout);
+    assert_ne!(run("5").stdout, run("6").stdout);
+    let text = airlane(&["sim", "run", &file.path, "--seed", "5"]);
+    assert!(stdout(&text).contains("seed 5"), "{}", stdout(&text));
+    assert!(stdout(&text).contains("throughput"));
+}
+
+#[test]
+fn compare_shows_each_value_with_intervals_and_paired_ratios() {
+    let (raw, repaired) = (file(&SMALL.replace("sr-m2", "default")), file(SMALL));
+    let svg = raw.folder.path().join("picture.svg");
+    let output = airlane(&[
+        "sim",
+        "compare",
+        &raw.path,
+        &repaired.path,
+        "--runs",
+        "6",
+        "--vary",
+        "links.radio.errors.rate=0.02,0.1",
+        "--svg",
+        svg.to_str().unwrap(),
+    ]);
+    assert_eq!(output.status.code(), Some(0), "{}", stderr(&output));
+    let text = stdout(&output);
+    assert!(
+        text.contains("6 runs each") && text.contains("95 %"),
+        "{text}"
+    );
+    let rows: Vec<&str> = text.lines().filter(|l| l.contains("kbit/s")).collect();
+    assert_eq!(rows.len(), 2, "{text}");
+    assert!(
+        rows[0].contains("0.02") && rows[1].contains("0.1"),
+        "{text}"
+    );
+    // Value, value and ratio, each with its interval.
+    assert_eq!(rows[0].matches('±').count(), 3, "{text}");
+    let picture = std::fs::read_to_string(&svg).unwrap();
+    assert!(picture.starts_with("<svg") && picture.contains("links.radio.errors.rate = 0.1"));
+
+    let json = airlane(&[
+        "sim",
+        "compare",
+        &raw.path,
+        &repaired.path,
+        "--runs",
+        "6",
+        "--json",
+    ]);
+    let value: serde_json::Value = serde_json::from_slice(&json.stdout).unwrap();
+    let row = &value["comparisons"][0]["comparison"]["metrics"][0]["rows"][1];
+    assert!(row["ratio"]["mean"].as_f64().unwrap() > 1.0, "{row}");
+}
+
+#[test]
+fn compare_refuses_an_odd_list_of_values() {
+    let file = file(SMALL);
+    let output = airlane(&[
+        "sim",
+        "compare",
+        &file.path,
+        "--vary",
+        "links.radio.rate=1 Mbit/s,",
+    ]);
+    assert_eq!(output.status.code(), Some(2));
+    assert!(
+        stderr(&output).contains("a value is empty"),
+        "{}",
+        stderr(&output)
+    );
+    let output = airlane(&[
+        "sim",
+        "compare",
+        &file.path,
+        "--vary",
+        "links.radio.rate=1 Mbit/s,2",
+    ]);
+    assert_eq!(output.status.code(), Some(2));
+    assert!(
+        stderr(&output).contains("--set:1:18: `rate` cannot be 2"),
+        "{}",
+        stderr(&output)
+    );
+}
+
+#[test]
+fn status_of_nobody_says_so_and_ends_with_1() {
+    let output = airlane(&["status", "/nowhere/at-all.sock"]);
+    assert_eq!(output.status.code(), Some(1));
+    assert!(
+        stderr(&output).contains("/nowhere/at-all.sock"),
+        "{}",
+        stderr(&output)
+    );
+}
+
+#[test]
+fn completions_know_the_verbs() {
+    for shell in ["bash", "fish", "zsh"] {
+        let output = airlane(&["completions", shell]);
+        assert!(stdout(&output).contains("compare"), "{shell}");
+    }
+}
+
+#[test]
+fn a_reader_that_goes_away_is_no_error() {
+    let path = root().join("scenarios");
+    let file = std::fs::read_dir(path)
+        .unwrap()
+        .next()
+        .unwrap()
+        .unwrap()
+        .path();
+    let program = env!("CARGO_BIN_EXE_airlane");
+    let command = format!(
+        "{program} explain {} | true; exit ${{PIPESTATUS[0]}}",
+        file.display()
+    );
+    let output = Command::new("bash")
+        .args(["-c", &command])
+        .output()
+        .unwrap();
+    assert_eq!(output.status.code(), Some(0), "{}", stderr(&output));
+    assert!(stderr(&output).is_empty());
+}
+
+#[test]
+fn damaged_files_never_make_the_program_panic() {
+    // The loader has its own property test; this one goes through every type that files have.
+    for path in shipped() {
+        let text = std::fs::read_to_string(&path).unwrap();
+        let lines: Vec<&str> = text.lines().collect();
+        // Ten lines, evenly spread, are each left out once.
+        for skip in (0..lines.len()).step_by(lines.len() / 10 + 1) {
+            let mut damaged = lines.clone();
+            damaged.remove(skip);
+            let file = file(&damaged.join("\n"));
+            let output = airlane(&["explain", &file.path]);
+            let code = output.status.code();
+            assert!(
+                matches!(code, Some(0 | 2)),
+                "{} line {skip}: {}",
+                path.display(),
+                stderr(&output)
+            );
+        }
+    }
+}
