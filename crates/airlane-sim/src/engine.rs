@@ -195,6 +195,12 @@ impl Engine {
     fn on_port_timer(&mut self, index: usize) {
         self.ports[index].port.handle_timeout(self.now);
         self.drain_port(index);
+        debug_assert!(
+            self.ports[index].port.poll_timeout() > Some(self.now)
+                || self.ports[index].port.poll_timeout().is_none(),
+            "the port at node {} is due again at once",
+            self.ports[index].node
+        );
     }
 
     fn on_flow_timer(&mut self, flow: usize) {
@@ -252,7 +258,6 @@ impl Engine {
             self.delivered.push_back((*node, packet));
         }
         let due = port.poll_timeout();
-        debug_assert!(due.is_none_or(|at| at > self.now), "a port is due again");
         self.deadlines.set(self.directions.len() + index, due);
     }
 

@@ -1,8 +1,13 @@
 //! On/off speech over UDP (the specification, 5.3).
 //!
 //! Talk and silence are exponential; while talking, packets leave at fixed intervals, the first at
-//! the start of the period. The source starts talking. Its stream of random numbers depends on the
-//! seed but not on the repetition: every repetition hears the same conversation over other errors.
+//! the start of the period. The source starts talking. A talk period is rounded to whole intervals,
+//! at least one, and silence begins when the last interval is over: packets never come closer than
+//! an interval. So a link that is faster than the source never queues, and the raw service's delay
+//! has no deviation, as published (XYL-Q-F5.5-1).
+//!
+//! The stream of random numbers depends on the seed but not on the repetition: every repetition
+//! hears the same conversation over other errors.
 
 use airlane_base::{Duration, Instant, Rng};
 
@@ -21,9 +26,8 @@ pub(crate) struct Conferencing {
     random: Rng,
     /// When the next packet leaves.
     next: Option<Instant>,
-    /// When the current talk period ends.
-    talk_until: Instant,
-    started: bool,
+    /// Packets of the current talk period that have not left; zero before the first.
+    remaining: u64,
     due: bool,
     pub(crate) sent: u64,
     pub(crate) delays: DelayProbe,
@@ -46,8 +50,7 @@ impl Conferencing {
             silence,
             random,
             next: Some(start),
-            talk_until: start,
-            started: false,
+            remaining: 0,
             due: false,
             sent: 0,
             delays: DelayProbe::default(),
@@ -64,26 +67,18 @@ impl Conferencing {
         if next > now {
             return;
         }
-        if !self.started {
-            self.started = true;
-            self.begin_talking(next);
+        if self.remaining == 0 {
+            let intervals = self.draw(self.talk).as_secs_f64() / self.interval.as_secs_f64();
+            self.remaining = ((intervals + 0.5) as u64).max(1);
         }
         self.due = true;
-        let mut next = next + self.interval;
-        if next >= self.talk_until {
-            next = self.talk_until + self.draw(self.silence);
-            self.begin_talking(next);
-        }
-        self.next = Some(next);
-    }
-
-    /// A talk period starts at `at`. A source without silence talks for ever.
-    fn begin_talking(&mut self, at: Instant) {
-        self.talk_until = if self.silence == Duration::ZERO {
-            Instant::FAR_FUTURE
+        self.remaining -= 1;
+        let silence = if self.remaining == 0 {
+            self.draw(self.silence)
         } else {
-            at + self.draw(self.talk)
+            Duration::ZERO
         };
+        self.next = Some(next + self.interval + silence);
     }
 
     fn draw(&mut self, mean: Duration) -> Duration {

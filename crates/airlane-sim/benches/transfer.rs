@@ -1,0 +1,78 @@
+//! Simulated file transfer: TCP segments per second of one core. Without link service there must be
+//! 2 million or more of them; the allocation counts must not grow with the number of segments.
+
+use airlane_sim::{Scenario, run};
+use divan::Bencher;
+use divan::counter::ItemsCount;
+
+#[global_allocator]
+static ALLOC: divan::AllocProfiler = divan::AllocProfiler::system();
+
+fn main() {
+    divan::main();
+}
+
+const SEGMENTS: u64 = 500_000;
+
+fn wlan(segments: u64, errors: &str, services: &str) -> Scenario {
+    let text = format!(
+        r#"
+        schema = 1
+        name = "bulk transfer over WLAN, LAN1"
+        duration = "1000000 s"
+        until = "file"
+        [nodes.server]
+        [nodes.base]
+        [nodes.mobile]
+        [links.wired]
+        ends = ["server", "base"]
+        rate = "10 Mbit/s"
+        delay = "1 ms"
+        [links.radio]
+        ends = ["base", "mobile"]
+        rate = "2 Mbit/s"
+        delay = "3 ms"
+        frame = "1000 B"
+        errors = {errors}
+        services = [{services}]
+        [[flows]]
+        name = "file"
+        ends = ["server", "mobile"]
+        transport = {{ kind = "tcp" }}
+        app = {{ kind = "bulk", size = "{segments} kB" }}
+        "#
+    );
+    Scenario::from_toml(&text, "bench").expect("the benchmark's scenario is valid")
+}
+
+fn measure(bencher: Bencher, scenario: &Scenario, segments: u64) {
+    bencher
+        .counter(ItemsCount::new(segments))
+        .bench(|| run(scenario, 1, 0).expect("a valid scenario runs"));
+}
+
+/// The requirement: no link service.
+#[divan::bench(args = [SEGMENTS / 10, SEGMENTS], sample_count = 10, sample_size = 1)]
+fn without_link_service(bencher: Bencher, segments: u64) {
+    measure(
+        bencher,
+        &wlan(segments, "{ kind = \"none\" }", ""),
+        segments,
+    );
+}
+
+/// The same with the losses of error level 1, which TCP repairs.
+#[divan::bench(sample_count = 10, sample_size = 1)]
+fn without_link_service_lossy(bencher: Bencher) {
+    let errors = "{ kind = \"byte-exponential\", mean = \"131072 B\" }";
+    measure(bencher, &wlan(SEGMENTS, errors, ""), SEGMENTS);
+}
+
+/// The same with a service that repairs them.
+#[divan::bench(args = ["default", "sr-m2", "rlp"], sample_count = 5, sample_size = 1)]
+fn with_link_service(bencher: Bencher, scheme: &str) {
+    let errors = "{ kind = \"byte-exponential\", mean = \"131072 B\" }";
+    let service =
+        format!("{{ number = 0, name = \"all\", rate = 1, scheme = {{ kind = \"{scheme}\" }} }}");
+    measure(bencher, &wlan(SEGMENTS, errors, &service), SEGMENTS);
+}
