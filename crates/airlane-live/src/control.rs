@@ -295,3 +295,138 @@ fn clear_the_way(path: &Path) -> io::Result<()> {
         },
     }
 }
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use std::collections::BTreeMap;
+
+    use crate::status::{SessionReport, TunReport, UnderlayReport};
+
+    fn sample() -> Status {
+        Status {
+            schema: 1,
+            version: "0".to_owned(),
+            name: "sample".to_owned(),
+            uptime_ns: 7,
+            session: SessionReport {
+                state: "waiting".to_owned(),
+                id: None,
+                epoch: "00".to_owned(),
+                peer_epoch: None,
+                age_ns: None,
+                sessions: 0,
+                rtt_ns: None,
+                refused: None,
+            },
+            tun: TunReport {
+                name: "air0".to_owned(),
+                mtu_bytes: 1452,
+                packets_read: 0,
+                read_bytes: 0,
+                packets_written: 0,
+                written_bytes: 0,
+                mss_clamped: 0,
+            },
+            underlay: UnderlayReport {
+                listen: "0.0.0.0:7007".parse().unwrap(),
+                peer: "192.0.2.7:7007".parse().unwrap(),
+                security: "none".to_owned(),
+                rate_bps: 1,
+                path_mtu_bytes: 1500,
+                frame_overhead_bytes: 42,
+                datagrams_sent: 0,
+                sent_bytes: 0,
+                datagrams_received: 0,
+                received_bytes: 0,
+                path_narrowed: 0,
+            },
+            services: Vec::new(),
+            drops: BTreeMap::from([("not-ip".to_owned(), 3)]),
+        }
+    }
+
+    /// Serves in turns until `done`.
+    fn serve_until(server: &mut Server, done: impl Fn() -> bool) {
+        for _ in 0..2000 {
+            server.serve(&mut sample);
+            if done() {
+                return;
+            }
+            std::thread::sleep(Duration::from_millis(1));
+        }
+        panic!("not served");
+    }
+
+    #[test]
+    fn a_client_gets_the_status_and_the_file_goes_with_the_server() {
+        let directory = tempfile::tempdir().unwrap();
+        let path = directory.path().join("run/sample.sock");
+        let mut server = Server::bind(&path).unwrap();
+        let mode = |path: &Path| fs::metadata(path).unwrap().permissions().mode() & 0o777;
+        assert_eq!(mode(&path), 0o600);
+        assert_eq!(mode(path.parent().unwrap()), 0o700);
+        let asking = std::thread::spawn({
+            let path = path.clone();
+            move || status(&path)
+        });
+        serve_until(&mut server, || asking.is_finished());
+        assert_eq!(asking.join().unwrap().unwrap(), sample());
+        drop(server);
+        assert!(!path.exists());
+        let error = status(&path).unwrap_err().to_string();
+        assert!(error.contains("no node answers"), "{error}");
+    }
+
+    #[test]
+    fn a_socket_left_behind_is_replaced_and_a_living_one_is_not() {
+        let directory = tempfile::tempdir().unwrap();
+        let path = directory.path().join("sample.sock");
+        // The file of a listener that is gone.
+        drop(UnixListener::bind(&path).unwrap());
+        assert!(path.exists());
+        let _living = Server::bind(&path).unwrap();
+        let error = Server::bind(&path).unwrap_err();
+        assert!(error.source.to_string().contains("another node"), "{error}");
+        assert!(path.exists(), "the living one keeps its socket");
+        let file = directory.path().join("precious.sock");
+        fs::write(&file, "text").unwrap();
+        let error = Server::bind(&file).unwrap_err();
+        assert!(error.source.to_string().contains("no socket"), "{error}");
+        assert_eq!(fs::read_to_string(&file).unwrap(), "text");
+    }
+
+    #[test]
+    fn nonsense_is_refused_and_endless_requests_are_cut() {
+        let directory = tempfile::tempdir().unwrap();
+        let path = directory.path().join("sample.sock");
+        let mut server = Server::bind(&path).unwrap();
+        let asking = std::thread::spawn({
+            let path = path.clone();
+            move || {
+                let mut stream = UnixStream::connect(&path).unwrap();
+                stream.write_all(b"{\"command\":\"fly\"}\n").unwrap();
+                let mut answer = String::new();
+                BufReader::new(stream).read_line(&mut answer).unwrap();
+                let mut endless = UnixStream::connect(&path).unwrap();
+                endless.write_all(&[b'x'; 2 * MAX_REQUEST]).unwrap();
+                let cut = matches!(endless.read(&mut [0; 8]), Ok(0) | Err(_));
+                (answer, cut)
+            }
+        });
+        serve_until(&mut server, || asking.is_finished());
+        let (answer, cut) = asking.join().unwrap();
+        assert!(answer.contains("not a request") && answer.contains("status"));
+        assert!(cut);
+        // More clients than there is room for: the latest is served.
+        let idle: Vec<_> = (0..2 * MAX_CLIENTS)
+            .map(|_| UnixStream::connect(&path).unwrap())
+            .collect();
+        let asking = std::thread::spawn(move || status(&path));
+        serve_until(&mut server, || asking.is_finished());
+        asking.join().unwrap().unwrap();
+        assert!(server.clients.len() <= MAX_CLIENTS);
+        drop(idle);
+        serve_until(&mut server, || true);
+    }
+}

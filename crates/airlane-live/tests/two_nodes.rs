@@ -15,11 +15,11 @@
 
 mod common;
 
-use std::io::{Read, Write};
-use std::net::{SocketAddr, TcpListener, TcpStream, UdpSocket};
-use std::time::{Duration, Instant};
+use std::net::UdpSocket;
+use std::time::Duration;
 
 use airlane_live::node::UpError;
+use common::traffic::{address, echo, round_trip, transfer};
 use common::{Namespace, Running, cable, can_make_namespaces};
 
 struct Pair {
@@ -55,7 +55,7 @@ impl Pair {
             return None;
         }
         let (left, right) = (Namespace::new("left"), Namespace::new("right"));
-        cable(&left, &right, "wire");
+        cable(&left, "wire", &right, "wire");
         for (end, last) in [(&left, 1), (&right, 2)] {
             end.ip(&format!("addr add 192.0.2.{last}/24 dev wire"));
             end.ip(&format!("addr add 2001:db8::{last}/64 dev wire nodad"));
@@ -98,90 +98,6 @@ security = "none"
 
 fn established(node: &Running) {
     node.wait_until("established", |status| status.session.state == "confirmed");
-}
-
-/// Echoes datagrams until it has seen `count`.
-fn echo(namespace: &Namespace, address: SocketAddr, count: usize) -> std::thread::JoinHandle<()> {
-    let (ready, is_ready) = std::sync::mpsc::channel();
-    let thread = namespace.thread(move || {
-        let socket = UdpSocket::bind(address).unwrap();
-        ready.send(()).unwrap();
-        let mut buffer = [0; 2000];
-        for _ in 0..count {
-            let (length, from) = socket.recv_from(&mut buffer).unwrap();
-            socket.send_to(&buffer[..length], from).unwrap();
-        }
-    });
-    is_ready.recv().unwrap();
-    thread
-}
-
-/// Median round trip of `count` datagrams; none may be lost.
-fn round_trip(namespace: &Namespace, from: SocketAddr, to: SocketAddr, count: usize) -> Duration {
-    namespace.run(move || {
-        let socket = UdpSocket::bind(from).unwrap();
-        socket.connect(to).unwrap();
-        socket
-            .set_read_timeout(Some(Duration::from_secs(2)))
-            .unwrap();
-        let mut times: Vec<_> = (0..count)
-            .map(|i| {
-                let start = Instant::now();
-                socket.send(&[i as u8; 160]).unwrap();
-                let mut buffer = [0; 2000];
-                assert_eq!(socket.recv(&mut buffer).unwrap(), 160);
-                assert_eq!(buffer[0], i as u8);
-                start.elapsed()
-            })
-            .collect();
-        times.sort_unstable();
-        times[count / 2]
-    })
-}
-
-/// Carries `bytes` over TCP and gives the time it took.
-fn transfer(from: &Namespace, to: &Namespace, server: SocketAddr, bytes: usize) -> Duration {
-    let (ready, is_ready) = std::sync::mpsc::channel();
-    let receiver = to.thread(move || {
-        let listener = TcpListener::bind(server).unwrap();
-        ready.send(()).unwrap();
-        let (mut stream, _) = listener.accept().unwrap();
-        let mut buffer = vec![0; 1 << 16];
-        let (mut total, mut sum) = (0, 0u64);
-        loop {
-            match stream.read(&mut buffer).unwrap() {
-                0 => break,
-                n => {
-                    total += n;
-                    sum += buffer[..n].iter().map(|b| u64::from(*b)).sum::<u64>();
-                }
-            }
-        }
-        stream.write_all(b"x").unwrap();
-        (total, sum)
-    });
-    is_ready.recv().unwrap();
-    let (time, sent_sum) = from.run(move || {
-        let start = Instant::now();
-        let mut stream = TcpStream::connect(server).unwrap();
-        let chunk: Vec<u8> = (0..1 << 16).map(|i: u32| (i * 7 + i / 251) as u8).collect();
-        let (mut left, mut sum) = (bytes, 0u64);
-        while left > 0 {
-            let n = left.min(chunk.len());
-            stream.write_all(&chunk[..n]).unwrap();
-            sum += chunk[..n].iter().map(|b| u64::from(*b)).sum::<u64>();
-            left -= n;
-        }
-        stream.shutdown(std::net::Shutdown::Write).unwrap();
-        assert_eq!(stream.read(&mut [0; 8]).unwrap(), 1);
-        (start.elapsed(), sum)
-    });
-    assert_eq!(receiver.join().unwrap(), (bytes, sent_sum));
-    time
-}
-
-fn address(text: &str) -> SocketAddr {
-    text.parse().unwrap()
 }
 
 #[test]

@@ -6,6 +6,8 @@
 )]
 #![allow(clippy::unwrap_used, reason = "a test may panic")]
 
+pub mod traffic;
+
 use std::fs::File;
 use std::io::Write;
 use std::os::fd::AsFd;
@@ -38,6 +40,8 @@ pub fn can_make_namespaces(test: &str) -> bool {
 /// A network namespace; gone when dropped, with all that is in it.
 pub struct Namespace {
     name: String,
+    /// Not made here, so not deleted here.
+    borrowed: bool,
 }
 
 impl Namespace {
@@ -46,9 +50,20 @@ impl Namespace {
         let count = COUNT.fetch_add(1, Ordering::Relaxed);
         let name = format!("airlane-{}-{count}-{label}", std::process::id());
         run("ip", &["netns", "add", &name]);
-        let namespace = Self { name };
+        let namespace = Self {
+            name,
+            borrowed: false,
+        };
         namespace.ip("link set lo up");
         namespace
+    }
+
+    /// Another handle of a namespace, for another thread.
+    pub fn handle(&self) -> Self {
+        Self {
+            name: self.name.clone(),
+            borrowed: true,
+        }
     }
 
     pub fn name(&self) -> &str {
@@ -90,9 +105,10 @@ impl Namespace {
 
 impl Drop for Namespace {
     fn drop(&mut self) {
-        let _gone = Command::new("ip")
-            .args(["netns", "del", &self.name])
-            .output();
+        if !self.borrowed {
+            let delete = ["netns", "del", &self.name];
+            let _gone = Command::new("ip").args(delete).output();
+        }
     }
 }
 
@@ -103,15 +119,14 @@ fn run(program: &str, arguments: &[&str]) -> String {
     String::from_utf8_lossy(&output.stdout).into_owned()
 }
 
-/// Joins two namespaces by a virtual cable with one interface of this name at either end.
-pub fn cable(left: &Namespace, right: &Namespace, interface: &str) {
+/// Joins two namespaces by a virtual cable.
+pub fn cable(left: &Namespace, left_end: &str, right: &Namespace, right_end: &str) {
     let (l, r) = (left.name(), right.name());
     let arguments =
-        format!("link add {interface} netns {l} type veth peer name {interface} netns {r}");
+        format!("link add {left_end} netns {l} type veth peer name {right_end} netns {r}");
     run("ip", &arguments.split_whitespace().collect::<Vec<_>>());
-    for end in [left, right] {
-        end.ip(&format!("link set {interface} up"));
-    }
+    left.ip(&format!("link set {left_end} up"));
+    right.ip(&format!("link set {right_end} up"));
 }
 
 /// A node in a thread of its own, stopped when dropped.

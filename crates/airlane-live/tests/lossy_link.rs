@@ -1,0 +1,126 @@
+//! Two nodes over an emulated lossy link.
+//!
+//! ```text
+//!  left: air0 ─ up ─ wire ═══ one [ air: 20 Mbit/s, 25 ms, 125 kB, 5 % loss ] two ═══ wire ─ up ─ air0 :right
+//! ```
+
+#![allow(clippy::unwrap_used, reason = "a test may panic")]
+#![allow(
+    clippy::print_stdout,
+    reason = "figures, for whoever asks for the output"
+)]
+
+mod common;
+
+use std::os::fd::AsFd;
+use std::os::unix::net::UnixStream;
+use std::time::Duration;
+
+use airlane_live::air::{self, AirConfig, AirReport};
+use common::traffic::{address, echo, round_trip, transfer};
+use common::{Namespace, Running, cable, can_make_namespaces};
+
+const AIR: &str = r#"
+schema = 1
+interfaces = ["one", "two"]
+rate = "20 Mbit/s"
+delay = "25 ms"
+queue = "125 kB"
+errors = { kind = "uniform", rate = 0.05 }
+"#;
+
+fn node(end: usize, directory: &std::path::Path) -> String {
+    let (last, other) = (end + 1, 2 - end);
+    format!(
+        r#"
+schema = 1
+name = "end-{end}"
+[tun]
+addresses = ["10.7.0.{last}/24"]
+[control]
+socket = "{}/end-{end}.sock"
+[link]
+rate = "19.5 Mbit/s"
+delay = "25 ms"
+underlay = {{ kind = "udp", listen = "192.0.2.{last}:7007", peer = "192.0.2.{other}:7007" }}
+security = "none"
+[[link.services]]
+number = 1
+name = "files"
+rate = 0.7
+scheme = {{ kind = "sr-m2" }}
+[[link.services]]
+number = 2
+name = "voice"
+rate = 0.2
+scheme = {{ kind = "rlp-oos", retries = 2 }}
+[[link.classes]]
+match = {{ protocol = "udp" }}
+service = "voice"
+[[link.classes]]
+match = {{ protocol = "tcp" }}
+service = "files"
+"#,
+        directory.display()
+    )
+}
+
+/// The emulator in its own namespace; stopped by dropping the stream.
+fn emulate(middle: &Namespace) -> (UnixStream, std::thread::JoinHandle<AirReport>) {
+    let config: AirConfig = airlane_base::config::load(AIR, "air.toml").unwrap();
+    let (stop, stopped) = UnixStream::pair().unwrap();
+    let thread = middle.thread(move || air::run(&config, stopped.as_fd()).unwrap());
+    (stop, thread)
+}
+
+#[test]
+fn a_file_and_datagrams_cross_a_link_that_loses_a_frame_in_twenty() {
+    if !can_make_namespaces("a_file_and_datagrams_cross_a_link_that_loses_a_frame_in_twenty") {
+        return;
+    }
+    let (left, middle, right) = (
+        Namespace::new("left"),
+        Namespace::new("middle"),
+        Namespace::new("right"),
+    );
+    cable(&left, "wire", &middle, "one");
+    cable(&right, "wire", &middle, "two");
+    for (end, last) in [(&left, 1), (&right, 2)] {
+        end.ip(&format!("addr add 192.0.2.{last}/24 dev wire"));
+    }
+    let (stop, air) = emulate(&middle);
+    let directory = tempfile::tempdir().unwrap();
+    let nodes = [
+        Running::start(&left, &node(0, directory.path())).unwrap(),
+        Running::start(&right, &node(1, directory.path())).unwrap(),
+    ];
+    for node in &nodes {
+        node.wait_until("established", |s| s.session.state == "confirmed");
+    }
+
+    let echoing = echo(&right, address("10.7.0.2:5004"), 100);
+    let rtt = round_trip(&left, address("10.7.0.1:0"), address("10.7.0.2:5004"), 100);
+    echoing.join().unwrap();
+    println!("median round trip {rtt:?}");
+    assert!(rtt < Duration::from_millis(70), "{rtt:?}");
+
+    let bytes = 10_000_000;
+    let time = transfer(&left, &right, address("10.7.0.2:8080"), bytes);
+    let mbps = bytes as f64 * 8.0 / 1e6 / time.as_secs_f64();
+    println!("file {mbps:.2} Mbit/s");
+    for node in nodes {
+        let status = node.stop();
+        let voice = status.services.iter().find(|s| s.name == "voice").unwrap();
+        assert_eq!(voice.ledger.residual_lost, 0);
+        assert!(voice.ledger.packets_recovered > 0);
+        let files = status.services.iter().find(|s| s.name == "files").unwrap();
+        assert_eq!(files.ledger.residual_lost, 0);
+        assert!(status.drops.is_empty(), "{:?}", status.drops);
+    }
+    drop(stop);
+    let report = air.join().unwrap();
+    assert!(report.down.lost_air.frames > 300 && report.up.lost_air.frames > 50);
+    assert_eq!(report.down.super_packets, 0, "every frame stands alone");
+    // The raw link gives TCP less than 1 Mbit/s; slow start costs most of such a short file.
+    assert!(mbps > 4.0, "{mbps:.2} Mbit/s");
+}
