@@ -1,0 +1,133 @@
+//! What happens to frames on their way.
+
+use airlane_base::{Duration, Instant, Rng, Streams};
+use airlane_link::Frame;
+
+use crate::TestPacket;
+
+/// What becomes of one frame.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
+pub enum Fate {
+    /// It never arrives.
+    Lose,
+    /// It arrives, later than it would by this much.
+    Deliver(Duration),
+    /// It arrives twice.
+    Twice(Duration, Duration),
+}
+
+impl Fate {
+    /// It arrives when it should.
+    pub const ARRIVE: Self = Self::Deliver(Duration::ZERO);
+}
+
+/// A frame that leaves.
+#[derive(Clone, Copy, Debug)]
+pub struct Departure<'a> {
+    /// The end that sends it, 0 or 1.
+    pub from: usize,
+    /// When.
+    pub now: Instant,
+    /// How many frames this end has sent before.
+    pub ordinal: u64,
+    /// The frame.
+    pub frame: &'a Frame<TestPacket>,
+}
+
+/// Decides over every frame. A closure is one.
+pub trait Adversary {
+    /// The fate of a frame.
+    fn fate(&mut self, departure: Departure<'_>) -> Fate;
+}
+
+impl<F: FnMut(Departure<'_>) -> Fate> Adversary for F {
+    fn fate(&mut self, departure: Departure<'_>) -> Fate {
+        self(departure)
+    }
+}
+
+/// One fate after the other, for both directions together; afterwards everything arrives.
+#[derive(Clone, Debug)]
+pub struct Scripted {
+    script: Vec<Fate>,
+    at: usize,
+}
+
+impl Scripted {
+    /// An adversary that follows the script once.
+    pub fn new(script: Vec<Fate>) -> Self {
+        Self { script, at: 0 }
+    }
+
+    /// Whether everything arrives from now on.
+    pub fn is_over(&self) -> bool {
+        self.at >= self.script.len()
+    }
+
+    /// Lets everything arrive from now on.
+    pub fn end(&mut self) {
+        self.at = self.script.len();
+    }
+}
+
+impl Adversary for Scripted {
+    fn fate(&mut self, _: Departure<'_>) -> Fate {
+        let fate = self.script.get(self.at).copied().unwrap_or(Fate::ARRIVE);
+        self.at += 1;
+        fate
+    }
+}
+
+/// Loses, doubles and delays at random until a given time; afterwards everything arrives.
+#[derive(Clone, Debug)]
+pub struct Random {
+    rng: Rng,
+    loss: f64,
+    twice: f64,
+    jitter: Duration,
+    until: Instant,
+}
+
+impl Random {
+    /// Loses with this probability, for ever, and does nothing else.
+    pub fn losing(seed: u64, loss: f64) -> Self {
+        Self {
+            rng: Streams::new(seed, 0).stream("adversary"),
+            loss,
+            twice: 0.0,
+            jitter: Duration::ZERO,
+            until: Instant::FAR_FUTURE,
+        }
+    }
+
+    /// The same until a given time.
+    #[must_use]
+    pub fn until(mut self, until: Instant) -> Self {
+        self.until = until;
+        self
+    }
+
+    /// The same, and frames come twice with this probability, and late by up to `jitter`.
+    #[must_use]
+    pub fn confusing(mut self, twice: f64, jitter: Duration) -> Self {
+        (self.twice, self.jitter) = (twice, jitter);
+        self
+    }
+}
+
+impl Adversary for Random {
+    fn fate(&mut self, departure: Departure<'_>) -> Fate {
+        let (lost, twice) = (self.rng.chance(self.loss), self.rng.chance(self.twice));
+        let mut late = || self.jitter.mul_f64(self.rng.uniform());
+        let (first, second) = (late(), late());
+        if departure.now >= self.until {
+            Fate::ARRIVE
+        } else if lost {
+            Fate::Lose
+        } else if twice {
+            Fate::Twice(first, second)
+        } else {
+            Fate::Deliver(first)
+        }
+    }
+}

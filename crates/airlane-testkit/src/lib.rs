@@ -1,0 +1,25 @@
+//! What Airlane is tested with. Development only: nothing that is shipped depends on it.
+//!
+//! * [`Pair`]: two ports joined by a channel that an [`Adversary`] rules, in virtual time.
+//! * [`conformance`]: one suite for every scheme, one for every scheduler.
+//! * [`strategies`]: the traffic and the fates that property tests draw.
+//! * [`netns`]: network namespaces that clean up after themselves.
+//! * [`traffic`]: a file, web pages and voice over the kernel's own sockets, measured.
+//! * [`live`]: two hosts joined by an emulated lossy link, with and without Airlane.
+
+#![forbid(unsafe_code)]
+
+pub mod adversary;
+pub mod conformance;
+pub mod live;
+pub mod netns;
+pub mod packet;
+pub mod pair;
+pub mod setup;
+pub mod strategies;
+pub mod traffic;
+
+pub use adversary::{Adversary, Departure, Fate, Random, Scripted};
+pub use packet::{Tally, TestPacket};
+pub use pair::{Delivery, Pair, Reordering};
+pub use setup::Setup;

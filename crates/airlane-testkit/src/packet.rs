@@ -1,0 +1,122 @@
+//! Packets that stand for bytes and know who they are.
+
+use std::net::Ipv4Addr;
+use std::sync::Arc;
+use std::sync::atomic::{AtomicUsize, Ordering};
+
+use airlane_base::Payload;
+use airlane_link::{FlowKey, Packet};
+
+/// A numbered packet for one service: its DS code point is the number of the service, which is how
+/// the classes of a [`Setup`](crate::Setup) read it.
+#[derive(Clone, Debug, PartialEq, Eq, Hash)]
+pub struct TestPacket {
+    /// Its number among the packets of the same sender.
+    pub id: u64,
+    /// Service number, 0 to 15.
+    pub service: u8,
+    /// Bytes that it stands for.
+    pub len: usize,
+    copy: Copied,
+}
+
+impl TestPacket {
+    /// A packet for a service.
+    pub fn new(service: u8, id: u64, len: usize) -> Self {
+        Self {
+            id,
+            service,
+            len,
+            copy: Copied::default(),
+        }
+    }
+
+    /// The same, and every copy of it counted while it exists.
+    #[must_use]
+    pub fn counted(self, tally: &Tally) -> Self {
+        tally.0.fetch_add(1, Ordering::Relaxed);
+        Self {
+            copy: Copied(Some(Arc::clone(&tally.0))),
+            ..self
+        }
+    }
+}
+
+impl Payload for TestPacket {
+    fn len(&self) -> usize {
+        self.len
+    }
+}
+
+impl Packet for TestPacket {
+    fn flow(&self) -> FlowKey {
+        FlowKey {
+            dscp: self.service,
+            protocol: airlane_link::flow::UDP,
+            src: Ipv4Addr::new(10, 0, 0, 1).into(),
+            dst: Ipv4Addr::new(10, 0, 0, 2).into(),
+            src_port: 1,
+            dst_port: 2,
+        }
+    }
+}
+
+/// How many copies of packets exist: what a port keeps, seen from outside.
+#[derive(Clone, Debug, Default)]
+pub struct Tally(Arc<AtomicUsize>);
+
+impl Tally {
+    /// Copies that exist now.
+    pub fn copies(&self) -> usize {
+        self.0.load(Ordering::Relaxed)
+    }
+}
+
+/// Counts itself while it lives. All are equal: a copy is as good as the packet.
+#[derive(Debug, Default)]
+struct Copied(Option<Arc<AtomicUsize>>);
+
+impl Clone for Copied {
+    fn clone(&self) -> Self {
+        if let Some(count) = &self.0 {
+            count.fetch_add(1, Ordering::Relaxed);
+        }
+        Self(self.0.clone())
+    }
+}
+
+impl Drop for Copied {
+    fn drop(&mut self) {
+        if let Some(count) = &self.0 {
+            count.fetch_sub(1, Ordering::Relaxed);
+        }
+    }
+}
+
+impl PartialEq for Copied {
+    fn eq(&self, _: &Self) -> bool {
+        true
+    }
+}
+
+impl Eq for Copied {}
+
+impl std::hash::Hash for Copied {
+    fn hash<H: std::hash::Hasher>(&self, _: &mut H) {}
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn copies_are_counted() {
+        let tally = Tally::default();
+        let packet = TestPacket::new(0, 1, 10).counted(&tally);
+        let copies = vec![packet.clone(); 3];
+        assert_eq!(tally.copies(), 4);
+        drop(copies);
+        drop(packet);
+        assert_eq!(tally.copies(), 0);
+    }
+}

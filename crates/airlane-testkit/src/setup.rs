@@ -1,0 +1,106 @@
+//! Ports for tests, described as files describe them.
+
+use airlane_base::{Duration, Rate};
+use airlane_link::config::{HandedOver, SchedulerConfig};
+use airlane_link::{ClassConfig, Codec, HeaderProfile, Port, PortConfig, ServiceConfig};
+use serde::de::DeserializeOwned;
+
+use crate::TestPacket;
+
+/// A port to be: both ends of a [`Pair`](crate::Pair) are built from one.
+#[derive(Clone, Debug)]
+pub struct Setup {
+    /// Header profile and width of sequence numbers.
+    pub codec: Codec,
+    /// Everything else.
+    pub config: PortConfig,
+}
+
+impl Setup {
+    /// 1 Mbit/s, 5 ms, packets up to 1,000 B, SCFQ, no services yet.
+    pub fn new(header: HeaderProfile) -> Self {
+        Self {
+            codec: Codec::new(header),
+            config: PortConfig {
+                header,
+                rate: Rate::from_bps(1_000_000).expect("a million is not zero"),
+                delay: Duration::from_millis(5),
+                max_payload: 1_000,
+                frame_overhead: 0,
+                burst: Duration::ZERO,
+                handed_over: HandedOver::default(),
+                scheduler: SchedulerConfig::Scfq,
+                services: Vec::new(),
+                classes: Vec::new(),
+            },
+        }
+    }
+
+    /// The same with sequence numbers of this many bits.
+    #[must_use]
+    pub fn bits(mut self, bits: u32) -> Self {
+        self.codec = self.codec.with_bits(bits);
+        self
+    }
+
+    /// The same at another rate.
+    #[must_use]
+    pub fn rate(mut self, rate: &str) -> Self {
+        self.config.rate = rate.parse().expect("a rate such as \"1 Mbit/s\"");
+        self
+    }
+
+    /// The same with services that hand everything over at once.
+    #[must_use]
+    pub fn unlimited(mut self) -> Self {
+        self.config.handed_over = parse("\"unlimited\"");
+        self
+    }
+
+    /// Adds a service that gets the packets with its number. `scheme` and `queue` are the insides
+    /// of TOML tables: `kind = "sr-m2", window = 4`.
+    #[must_use]
+    pub fn service(mut self, number: u8, rate: f64, scheme: &str, queue: &str) -> Self {
+        self.config
+            .services
+            .push(service(number, rate, scheme, queue));
+        if number != 0 {
+            self.config.classes.push(class(number));
+        }
+        self
+    }
+
+    /// A port.
+    ///
+    /// # Panics
+    /// If the configuration is refused: it is part of a test.
+    pub fn build(&self) -> Port<TestPacket> {
+        Port::with_codec(self.codec, self.config.clone()).expect("the test's ports can be built")
+    }
+}
+
+/// A service with a number for a name.
+pub fn service(number: u8, rate: f64, scheme: &str, queue: &str) -> ServiceConfig {
+    parse(&format!(
+        "{{ number = {number}, name = \"s{number}\", rate = {rate:?}, scheme = {{ {scheme} }}, \
+         queue = {{ {queue} }} }}"
+    ))
+}
+
+/// The class that leads test packets to the service with this number.
+pub fn class(number: u8) -> ClassConfig {
+    parse(&format!(
+        "{{ match = {{ dscp = {number} }}, service = \"s{number}\" }}"
+    ))
+}
+
+fn parse<T: DeserializeOwned>(value: &str) -> T {
+    #[derive(serde::Deserialize)]
+    struct Document<T> {
+        value: T,
+    }
+    match toml::from_str::<Document<T>>(&format!("value = {value}")) {
+        Ok(document) => document.value,
+        Err(error) => panic!("the test's TOML is wrong: {error}"),
+    }
+}

@@ -1,0 +1,87 @@
+//! Every scheme in both header profiles under the same suite.
+
+use airlane_link::HeaderProfile::{Live, Study};
+use airlane_testkit::conformance::scheme::Contract;
+use airlane_testkit::{Reordering, scheme_conformance};
+
+const DEFAULT: Contract = Contract {
+    scheme: "kind = \"default\"",
+    header: Live,
+    window: 0,
+    in_order: false,
+    once: false,
+    sure_timers: true,
+    originals_in_order: false,
+    reordering: Reordering::Any,
+};
+
+const SR_M2: Contract = Contract {
+    scheme: "kind = \"sr-m2\", timers = \"tight\"",
+    header: Live,
+    window: 20,
+    in_order: true,
+    once: true,
+    sure_timers: true,
+    originals_in_order: false,
+    reordering: Reordering::Any,
+};
+
+const RLP: Contract = Contract {
+    scheme: "kind = \"rlp\", timers = \"tight\"",
+    ..SR_M2
+};
+
+const RLP_OOS: Contract = Contract {
+    scheme: "kind = \"rlp-oos\", timers = \"tight\"",
+    in_order: false,
+    ..RLP
+};
+
+/// What a radio link does: original frames come once and in order.
+const fn study(contract: Contract) -> Contract {
+    Contract {
+        header: Study,
+        originals_in_order: true,
+        reordering: Reordering::Within(256 - 2 * 20),
+        ..contract
+    }
+}
+
+scheme_conformance!(default_live, DEFAULT);
+scheme_conformance!(sr_m2_live, SR_M2);
+scheme_conformance!(rlp_live, RLP);
+scheme_conformance!(rlp_oos_live, RLP_OOS);
+
+scheme_conformance!(default_study, study(DEFAULT));
+scheme_conformance!(
+    sr_m2_study,
+    Contract {
+        originals_in_order: false,
+        ..study(SR_M2)
+    }
+);
+scheme_conformance!(rlp_study, study(RLP));
+scheme_conformance!(rlp_oos_study, study(RLP_OOS));
+
+scheme_conformance!(
+    sr_m2_live_measured,
+    Contract {
+        scheme: "kind = \"sr-m2\", timers = \"measured\"",
+        sure_timers: false,
+        ..SR_M2
+    }
+);
+scheme_conformance!(
+    rlp_live_measured,
+    Contract {
+        scheme: "kind = \"rlp\", timers = \"measured\"",
+        ..RLP
+    }
+);
+scheme_conformance!(
+    sr_m2_each_from_hand_over,
+    Contract {
+        scheme: "kind = \"sr-m2\", timeout-resends = \"each\", timer-origin = \"hand-over\", timers = \"relaxed\"",
+        ..SR_M2
+    }
+);

@@ -1,0 +1,222 @@
+//! SR/M2: whatever is lost and doubled, and reordered within the stated bound, everything is
+//! delivered once and in order when loss ends (specification, sections 7.5 and 18.4).
+
+use airlane_base::{Duration, Instant};
+use airlane_link::HeaderProfile::{Live, Study};
+use airlane_testkit::strategies::{Offer, cases, fates, losses, play, traffic};
+use airlane_testkit::{Fate, Pair, Random, Reordering, Scripted, Setup};
+use proptest::prelude::*;
+
+const QUEUE: &str = "kind = \"drop-tail\", limit = \"100000 packets\"";
+/// The latest that any frame comes.
+const LATE: Duration = Duration::from_secs(2);
+const RTO: Duration = Duration::from_millis(80);
+
+/// How a service is set up, beyond its window.
+#[derive(Clone, Copy, Debug)]
+struct Options {
+    resends: &'static str,
+    origin: &'static str,
+    unlimited: bool,
+}
+
+fn options() -> impl Strategy<Value = Options> {
+    let resends = prop::sample::select(vec!["base", "each"]);
+    let origin = prop::sample::select(vec!["departure", "hand-over"]);
+    (resends, origin, any::<bool>()).prop_map(|(resends, origin, unlimited)| Options {
+        resends,
+        origin,
+        unlimited,
+    })
+}
+
+fn setup(base: Setup, window: u64, options: Options) -> Setup {
+    let scheme = format!(
+        "kind = \"sr-m2\", window = {window}, timeout-resends = \"{}\", timer-origin = \"{}\", \
+         multiplier = 1.0, timers = {{ ack = \"5 ms\", nak = \"1 s\", keepalive = \"1 s\", \
+         rto = \"{RTO}\" }}",
+        options.resends, options.origin
+    );
+    let setup = base.service(0, 1.0, &scheme, QUEUE);
+    if options.unlimited {
+        setup.unlimited()
+    } else {
+        setup
+    }
+}
+
+/// How far frames may be reordered. How old the acknowledgments are that wait in the scheduler is
+/// not known when a service hands over all that it has.
+fn bound(modulus: u64, window: u64, options: Options) -> Reordering {
+    if options.unlimited {
+        Reordering::None
+    } else {
+        Reordering::Within(modulus - 2 * window)
+    }
+}
+
+/// Everything that was offered comes out once and in order, in time: when loss has ended, each
+/// frame of a window costs at most one timeout (its NAK was lost), and then what is queued must
+/// be sent.
+fn delivers_all(
+    setup: &Setup,
+    window: u64,
+    reordering: Reordering,
+    traffic: &[Offer],
+    script: Vec<Fate>,
+) -> Result<(), TestCaseError> {
+    let mut pair = Pair::new(setup, Scripted::new(script));
+    pair.reordering = reordering;
+    let offered = play(&mut pair, traffic);
+    pair.run_for(Duration::from_millis(200));
+    pair.adversary.end();
+    let packets = traffic.len() as u64;
+    let frame = setup.config.rate.transmission_time(1_020);
+    // What is on its way may still be late.
+    let patience = LATE + (RTO + frame * 4) * (window + 2) + frame * (packets * 4);
+    let quiet = pair.run_until_quiet(pair.now() + patience);
+    for end in 0..2 {
+        let expected: Vec<u64> = (0..offered[1 - end][0]).collect();
+        prop_assert_eq!(
+            pair.ids(end, 0),
+            expected,
+            "end {} at {:?}",
+            end,
+            pair.now()
+        );
+    }
+    prop_assert!(quiet, "still busy at {:?}", pair.now());
+    Ok(())
+}
+
+proptest! {
+    #![proptest_config(cases(1_000))]
+
+    /// Three-bit numbers: every wrap of the ring is near.
+    #[test]
+    fn three_bit_numbers(
+        window in 1u64..=4,
+        options in options(),
+        traffic in traffic(60, 1, 30),
+        fates in fates(200, 60),
+    ) {
+        let base = Setup::new(Study).bits(3);
+        delivers_all(&setup(base, window, options), window, bound(8, window, options), &traffic, fates)?;
+    }
+
+    /// The dissertation's numbers, with windows up to its 127.
+    #[test]
+    fn study_numbers(
+        window in prop::sample::select(vec![1u64, 2, 7, 20, 64, 127]),
+        options in options(),
+        traffic in traffic(80, 1, 30),
+        fates in fates(200, 60),
+    ) {
+        let base = Setup::new(Study);
+        delivers_all(&setup(base, window, options), window, bound(256, window, options), &traffic, fates)?;
+    }
+
+    /// Live numbers never repeat: any reordering at all.
+    #[test]
+    fn live_numbers(
+        window in prop::sample::select(vec![1u64, 2, 7, 100, 1_024]),
+        options in options(),
+        traffic in traffic(80, 1, 30),
+        fates in fates(200, 2_000),
+    ) {
+        let base = Setup::new(Live);
+        delivers_all(&setup(base, window, options), window, Reordering::Any, &traffic, fates)?;
+    }
+
+    /// Long fades: nothing passes for many timeouts.
+    #[test]
+    fn fades(
+        bits in prop::sample::select(vec![3u32, 8]),
+        options in options(),
+        traffic in traffic(60, 1, 100),
+        fates in losses(200),
+    ) {
+        let window = if bits == 3 { 4 } else { 127 };
+        delivers_all(&setup(Setup::new(Study).bits(bits), window, options), window, Reordering::None, &traffic, fates)?;
+    }
+}
+
+/// Many times around the ring of every width, at one loss in five, frames doubled and reordered.
+#[test]
+fn around_the_ring_many_times() {
+    for (base, window, modulus) in [
+        (Setup::new(Study).bits(3), 3, 8),
+        (Setup::new(Study), 127, 256),
+        (Setup::new(Live).bits(3), 4, 8),
+        (Setup::new(Live), 512, 1 << 32),
+    ] {
+        for seed in 0..4 {
+            let options = Options {
+                resends: ["base", "each"][seed as usize % 2],
+                origin: "departure",
+                unlimited: seed > 1,
+            };
+            let setup = setup(base.clone(), window, options).rate("10 Mbit/s");
+            let loss_ends = Instant::from_nanos(200_000_000_000);
+            let adversary = Random::losing(seed, 0.2)
+                .confusing(0.1, Duration::from_millis(5))
+                .until(loss_ends);
+            let mut pair = Pair::new(&setup, adversary);
+            pair.reordering = bound(modulus, window, options);
+            let traffic: Vec<Offer> = (0..6_000)
+                .map(|n| Offer {
+                    end: n % 2,
+                    service: 0,
+                    len: 100 + n * 7 % 900,
+                    gap: Duration::from_millis(5) * u64::from(n % 3 == 0),
+                })
+                .collect();
+            play(&mut pair, &traffic);
+            let quiet = pair.run_until_quiet(loss_ends + Duration::from_secs(100));
+            assert!(
+                quiet,
+                "modulus {modulus}, seed {seed}: {:?} {:?} {:?} {:?}",
+                pair.ids(0, 0).len(),
+                pair.ids(1, 0).len(),
+                pair.port(0),
+                pair.next_event()
+            );
+            for end in 0..2 {
+                let expected: Vec<u64> = (0..3_000).collect();
+                assert_eq!(pair.ids(end, 0), expected, "modulus {modulus}, seed {seed}");
+            }
+        }
+    }
+}
+
+/// Measured timers: the same, without a bound by hand.
+#[test]
+fn measured_timers_recover_too() {
+    for seed in 0..20 {
+        let scheme = "kind = \"sr-m2\", window = 64, timers = \"measured\"";
+        let setup = Setup::new(Live).service(0, 1.0, scheme, QUEUE);
+        let loss_ends = Instant::from_nanos(5_000_000_000);
+        let adversary = Random::losing(seed, 0.5)
+            .confusing(0.2, Duration::from_millis(20))
+            .until(loss_ends);
+        let mut pair = Pair::new(&setup, adversary);
+        let traffic: Vec<Offer> = (0..400)
+            .map(|n| Offer {
+                end: n % 2,
+                service: 0,
+                len: 500,
+                gap: Duration::from_millis(10),
+            })
+            .collect();
+        play(&mut pair, &traffic);
+        // The timer has backed off to at most 64 times 10 s.
+        assert!(pair.run_until_quiet(loss_ends + Duration::from_secs(2 * 640)));
+        for end in 0..2 {
+            assert_eq!(
+                pair.ids(end, 0),
+                (0..200).collect::<Vec<_>>(),
+                "seed {seed}"
+            );
+        }
+    }
+}
