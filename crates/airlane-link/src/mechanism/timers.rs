@@ -124,8 +124,13 @@ impl TimerPolicy {
         self.measured().unwrap_or_else(|| self.fixed(self.base.nak))
     }
 
+    /// A measured round trip leaves out how long the peer held its acknowledgment, which a timer
+    /// must wait for all the same.
     pub(crate) fn rto(&self) -> Duration {
-        self.measured().unwrap_or_else(|| self.fixed(self.base.rto))
+        match self.measured() {
+            Some(measured) => measured + self.ack(),
+            None => self.fixed(self.base.rto),
+        }
     }
 
     /// Live, a keepalive half a round trip after the last frame finds a lost tail early, and costs
@@ -228,6 +233,7 @@ mod tests {
         }
         assert_eq!(policy.srtt(), Some(Duration::from_millis(40)));
         // srtt + srtt/8
-        assert_eq!(policy.rto(), Duration::from_millis(45));
+        assert_eq!(policy.nak(), Duration::from_millis(45));
+        assert_eq!(policy.rto(), Duration::from_millis(45) + policy.ack());
     }
 }
