@@ -6,7 +6,7 @@
 
 use std::collections::BTreeMap;
 use std::fmt;
-use std::io;
+use std::io::{self, Write};
 use std::os::fd::AsFd;
 use std::path::Path;
 use std::process::{Child, Command, ExitStatus, Stdio};
@@ -55,6 +55,26 @@ pub fn available() -> Result<(), NetnsError> {
         return Err(NetnsError::NoTun);
     }
     Ok(())
+}
+
+/// Set where leaving a live test out is a failure: in continuous integration.
+pub const REQUIRE_LIVE: &str = "AIRLANE_REQUIRE_LIVE";
+
+/// Whether a live test can run here; if not, says so in one line that the test runner cannot hide.
+///
+/// # Panics
+/// If it cannot run and `AIRLANE_REQUIRE_LIVE` is set.
+pub fn can_run(test: &str) -> bool {
+    let Err(missing) = available() else {
+        return true;
+    };
+    assert!(
+        std::env::var_os(REQUIRE_LIVE).is_none(),
+        "{test} was skipped although {REQUIRE_LIVE} is set: {missing}"
+    );
+    // Not `eprintln!`: the test runner keeps that to itself where the test passes.
+    let _ = writeln!(io::stderr(), "SKIPPED {test}: {missing}");
+    false
 }
 
 /// What a signal has to clean up. Namespaces by name; children by process id.
@@ -164,8 +184,8 @@ impl Namespace {
         run(Command::new("ip")
             .args(["link", "add", own, "netns", &self.name])
             .args(["type", "veth", "peer", "name", others, "netns", &other.name]))?;
-        self.ip(&["link", "set", own, "up"])?;
-        other.ip(&["link", "set", others, "up"])?;
+        self.ip(&["link", "set", "dev", own, "up"])?;
+        other.ip(&["link", "set", "dev", others, "up"])?;
         Ok(())
     }
 }

@@ -409,6 +409,7 @@ fn vlan_tag(message: &libc::msghdr) -> Option<[u8; 4]> {
 #[cfg(test)]
 mod tests {
     use super::*;
+    use airlane_testkit::netns::{Namespace, can_run};
 
     #[test]
     fn the_offload_header_is_read_in_the_order_of_virtio() {
@@ -430,5 +431,40 @@ mod tests {
     fn an_interface_that_does_not_exist_is_named() {
         let error = PacketSocket::open("no-such-if0").unwrap_err().to_string();
         assert!(error.starts_with("no-such-if0: "), "{error}");
+    }
+
+    /// The kernel takes tags off before any socket sees the frame.
+    #[test]
+    fn a_tagged_frame_comes_with_its_tag_beside_it() {
+        if !can_run("a_tagged_frame_comes_with_its_tag_beside_it") {
+            return;
+        }
+        let namespace = Namespace::new("tag").unwrap();
+        namespace.join("one", &namespace, "two").unwrap();
+        let mut sent = vec![0; VNET_HEADER_LEN];
+        sent.extend_from_slice(&[2, 0, 0, 0, 0, 2, 2, 0, 0, 0, 0, 1]);
+        sent.extend_from_slice(&[0x81, 0, 0x20, 5, 0x88, 0xb5]);
+        // The longest frame: the tag comes on top of the MTU.
+        sent.resize(VNET_HEADER_LEN + 14 + 4 + 1500, 7);
+        let exchange = || {
+            let ends = ["one", "two"].map(|end| PacketSocket::open(end).unwrap());
+            ends[0].send(&sent).unwrap();
+            let mut batch = Batch::new();
+            for _ in 0..500 {
+                if ends[1].receive(&mut batch).is_ok() {
+                    // The kernel itself sends router solicitations here.
+                    let ours = batch.frames().find(|r| r.frame[12..14] == [0x88, 0xb5]);
+                    if let Some(received) = ours {
+                        return Some((received.frame.to_vec(), received.vlan));
+                    }
+                }
+                std::thread::sleep(std::time::Duration::from_millis(2));
+            }
+            None
+        };
+        let (frame, vlan) = namespace.run(exchange).unwrap().expect("the frame arrives");
+        let sent = &sent[VNET_HEADER_LEN..];
+        assert_eq!(vlan, Some([0x81, 0, 0x20, 5]));
+        assert_eq!((&frame[..12], &frame[12..]), (&sent[..12], &sent[16..]));
     }
 }
