@@ -18,7 +18,7 @@ use std::time::Duration;
 
 use airlane_live::air::{self, AirConfig, AirReport};
 use common::traffic::{address, echo, round_trip, transfer};
-use common::{Namespace, Running, cable, can_make_namespaces};
+use common::{Namespace, Running, cable, can_run};
 
 const AIR: &str = r#"
 schema = 1
@@ -75,7 +75,7 @@ fn emulate(middle: &Namespace) -> (UnixStream, std::thread::JoinHandle<AirReport
 
 #[test]
 fn a_file_and_datagrams_cross_a_link_that_loses_a_frame_in_twenty() {
-    if !can_make_namespaces("a_file_and_datagrams_cross_a_link_that_loses_a_frame_in_twenty") {
+    if !can_run("a_file_and_datagrams_cross_a_link_that_loses_a_frame_in_twenty") {
         return;
     }
     let (left, middle, right) = (

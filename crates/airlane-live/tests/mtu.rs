@@ -13,7 +13,7 @@ use std::net::{TcpListener, TcpStream, UdpSocket};
 use std::time::Duration;
 
 use common::traffic::{address, transfer};
-use common::{Namespace, Running, cable, can_make_namespaces};
+use common::{Namespace, Running, cable, can_run};
 
 fn file(end: usize, directory: &std::path::Path) -> String {
     let (last, other) = (end + 1, 2 - end);
@@ -67,7 +67,7 @@ fn start(left: &Namespace, right: &Namespace, directory: &std::path::Path) -> [R
 
 #[test]
 fn a_path_that_becomes_narrower_costs_nothing_but_its_width() {
-    if !can_make_namespaces("a_path_that_becomes_narrower_costs_nothing_but_its_width") {
+    if !can_run("a_path_that_becomes_narrower_costs_nothing_but_its_width") {
         return;
     }
     let (left, right) = router_pair();
@@ -78,7 +78,7 @@ fn a_path_that_becomes_narrower_costs_nothing_but_its_width() {
     // A transfer is under way when the path becomes narrower: frames made for the old path are in
     // the window, and the service never gives them up.
     let transferring = {
-        let (from, to) = (left.handle(), right.handle());
+        let (from, to) = (left.clone(), right.clone());
         std::thread::spawn(move || transfer(&from, &to, server, 8_000_000))
     };
     std::thread::sleep(Duration::from_millis(500));
@@ -96,7 +96,7 @@ fn a_path_that_becomes_narrower_costs_nothing_but_its_width() {
 
 #[test]
 fn hosts_behind_the_routers_learn_the_segment_size_from_the_syn() {
-    if !can_make_namespaces("hosts_behind_the_routers_learn_the_segment_size_from_the_syn") {
+    if !can_run("hosts_behind_the_routers_learn_the_segment_size_from_the_syn") {
         return;
     }
     let (left, right) = router_pair();
@@ -135,7 +135,7 @@ fn segment_size(stream: &TcpStream) -> u32 {
 
 #[test]
 fn a_datagram_that_no_frame_fills_is_oversized() {
-    if !can_make_namespaces("a_datagram_that_no_frame_fills_is_oversized") {
+    if !can_run("a_datagram_that_no_frame_fills_is_oversized") {
         return;
     }
     let (left, right) = router_pair();

@@ -20,7 +20,7 @@ use std::time::Duration;
 
 use airlane_live::node::UpError;
 use common::traffic::{address, echo, round_trip, transfer};
-use common::{Namespace, Running, cable, can_make_namespaces};
+use common::{Namespace, Running, cable, can_run};
 
 struct Pair {
     left: Namespace,
@@ -51,7 +51,7 @@ service = "files"
 
 impl Pair {
     fn new(test: &str) -> Option<Self> {
-        if !can_make_namespaces(test) {
+        if !can_run(test) {
             return None;
         }
         let (left, right) = (Namespace::new("left"), Namespace::new("right"));

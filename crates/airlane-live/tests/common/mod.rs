@@ -1,4 +1,4 @@
-//! Network namespaces that clean up after themselves, and nodes that run in them.
+//! Nodes that run in network namespaces.
 #![allow(
     dead_code,
     unreachable_pub,
@@ -8,14 +8,10 @@
 
 pub mod traffic;
 
-use std::fs::File;
-use std::io::Write;
 use std::os::fd::AsFd;
 use std::os::unix::net::UnixStream;
-use std::path::{Path, PathBuf};
-use std::process::Command;
-use std::sync::atomic::{AtomicU32, Ordering};
-use std::sync::mpsc;
+use std::path::PathBuf;
+use std::sync::{Arc, mpsc};
 use std::thread::JoinHandle;
 use std::time::{Duration, Instant};
 
@@ -23,66 +19,27 @@ use airlane_live::config::LiveConfig;
 use airlane_live::control;
 use airlane_live::node::{Node, UpError};
 use airlane_live::status::Status;
-use rustix::thread::{LinkNameSpaceType, move_into_link_name_space};
+use airlane_testkit::netns;
 
-/// Whether namespaces can be made here; says so where they cannot.
-pub fn can_make_namespaces(test: &str) -> bool {
-    let root = rustix::process::geteuid().is_root();
-    let ip = Command::new("ip").arg("-V").output().is_ok();
-    if !root || !ip {
-        let missing = if root { "iproute2" } else { "root" };
-        // Not `println!`: that would be hidden where the test passes.
-        let _unseen = writeln!(std::io::stderr(), "SKIPPED {test}: needs {missing}");
-    }
-    root && ip
-}
+pub use airlane_testkit::netns::can_run;
 
-/// A network namespace; gone when dropped, with all that is in it.
-pub struct Namespace {
-    name: String,
-    /// Not made here, so not deleted here.
-    borrowed: bool,
-}
+/// A namespace that threads share; gone with the last of them.
+#[derive(Clone)]
+pub struct Namespace(Arc<netns::Namespace>);
 
 impl Namespace {
     pub fn new(label: &str) -> Self {
-        static COUNT: AtomicU32 = AtomicU32::new(0);
-        let count = COUNT.fetch_add(1, Ordering::Relaxed);
-        let name = format!("airlane-{}-{count}-{label}", std::process::id());
-        run("ip", &["netns", "add", &name]);
-        let namespace = Self {
-            name,
-            borrowed: false,
-        };
-        namespace.ip("link set lo up");
-        namespace
-    }
-
-    /// Another handle of a namespace, for another thread.
-    pub fn handle(&self) -> Self {
-        Self {
-            name: self.name.clone(),
-            borrowed: true,
-        }
-    }
-
-    pub fn name(&self) -> &str {
-        &self.name
+        Self(Arc::new(netns::Namespace::new(label).unwrap()))
     }
 
     /// `ip` in this namespace.
     pub fn ip(&self, arguments: &str) -> String {
-        let mut all = vec!["-n", &self.name];
-        all.extend(arguments.split_whitespace());
-        run("ip", &all)
+        let arguments: Vec<_> = arguments.split_whitespace().collect();
+        self.0.ip(&arguments).unwrap()
     }
 
-    /// Writes a kernel setting of this namespace.
-    pub fn sysctl(&self, path: &str, value: &str) {
-        let (path, value) = (path.to_owned(), value.to_owned());
-        self.thread(move || std::fs::write(Path::new("/proc/sys").join(path), value).unwrap())
-            .join()
-            .unwrap();
+    pub fn sysctl(&self, key: &str, value: &str) {
+        self.0.sysctl(key, value).unwrap();
     }
 
     /// Runs `work` in a thread inside the namespace.
@@ -90,43 +47,19 @@ impl Namespace {
         &self,
         work: impl FnOnce() -> T + Send + 'static,
     ) -> JoinHandle<T> {
-        let handle = File::open(Path::new("/run/netns").join(&self.name)).unwrap();
-        std::thread::spawn(move || {
-            move_into_link_name_space(handle.as_fd(), Some(LinkNameSpaceType::Network)).unwrap();
-            work()
-        })
+        let namespace = self.clone();
+        std::thread::spawn(move || namespace.run(work))
     }
 
     /// Runs `work` inside the namespace and waits for it.
-    pub fn run<T: Send + 'static>(&self, work: impl FnOnce() -> T + Send + 'static) -> T {
-        self.thread(work).join().unwrap()
+    pub fn run<T: Send>(&self, work: impl FnOnce() -> T + Send) -> T {
+        self.0.run(work).unwrap()
     }
-}
-
-impl Drop for Namespace {
-    fn drop(&mut self) {
-        if !self.borrowed {
-            let delete = ["netns", "del", &self.name];
-            let _gone = Command::new("ip").args(delete).output();
-        }
-    }
-}
-
-fn run(program: &str, arguments: &[&str]) -> String {
-    let output = Command::new(program).args(arguments).output().unwrap();
-    let error = String::from_utf8_lossy(&output.stderr);
-    assert!(output.status.success(), "{program} {arguments:?}: {error}");
-    String::from_utf8_lossy(&output.stdout).into_owned()
 }
 
 /// Joins two namespaces by a virtual cable.
 pub fn cable(left: &Namespace, left_end: &str, right: &Namespace, right_end: &str) {
-    let (l, r) = (left.name(), right.name());
-    let arguments =
-        format!("link add {left_end} netns {l} type veth peer name {right_end} netns {r}");
-    run("ip", &arguments.split_whitespace().collect::<Vec<_>>());
-    left.ip(&format!("link set {left_end} up"));
-    right.ip(&format!("link set {right_end} up"));
+    left.0.join(left_end, &right.0, right_end).unwrap();
 }
 
 /// A node in a thread of its own, stopped when dropped.

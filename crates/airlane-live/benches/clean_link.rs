@@ -1,0 +1,115 @@
+//! TCP and round trips through two nodes over a clean cable, beside the cable alone.
+//!
+//! ```text
+//!  left: air0 ─ up ─ wire ══════ veth ══════ wire ─ up ─ air0 :right
+//! ```
+//!
+//! `cargo bench -p airlane-live --bench clean_link`; needs root.
+
+#![allow(clippy::unwrap_used, reason = "a benchmark may panic")]
+#![allow(clippy::print_stdout, reason = "it prints figures")]
+
+#[path = "../tests/common/mod.rs"]
+mod common;
+
+use std::path::Path;
+
+use common::traffic::{address, echo, round_trip, transfer};
+use common::{Namespace, Running, cable, can_run};
+
+fn file(end: usize, rate: &str, scheme: &str, directory: &Path) -> String {
+    let (last, other) = (end + 1, 2 - end);
+    format!(
+        r#"
+schema = 1
+name = "end-{end}"
+[tun]
+addresses = ["10.7.0.{last}/24"]
+[control]
+socket = "{}/end-{end}.sock"
+[link]
+rate = "{rate}"
+delay = "1 ms"
+underlay = {{ kind = "udp", listen = "192.0.2.{last}:7007", peer = "192.0.2.{other}:7007" }}
+security = "none"
+[[link.services]]
+number = 1
+name = "service"
+rate = 1
+scheme = {{ kind = "{scheme}" }}
+[[link.classes]]
+match = {{ protocol = "tcp" }}
+service = "service"
+[[link.classes]]
+match = {{ protocol = "udp" }}
+service = "service"
+"#,
+        directory.display()
+    )
+}
+
+fn measure(what: &str, left: &Namespace, right: &Namespace, subnet: &str, bytes: usize) {
+    let to = |port: u16| address(&format!("{subnet}.2:{port}"));
+    let echoing = echo(right, to(5004), 1001);
+    let rtt = round_trip(left, address(&format!("{subnet}.1:0")), to(5004), 1001);
+    echoing.join().unwrap();
+    let cpu = cpu_seconds();
+    let time = transfer(left, right, to(8080), bytes);
+    let cpu = cpu_seconds() - cpu;
+    println!(
+        "{what:<28} {:>7.0} Mbit/s   {:>5.2} CPU s for {} MB   median round trip {:>4} us",
+        bytes as f64 * 8.0 / 1e6 / time.as_secs_f64(),
+        cpu,
+        bytes / 1_000_000,
+        rtt.as_micros()
+    );
+}
+
+/// Of this process: both nodes, sender and receiver.
+fn cpu_seconds() -> f64 {
+    let time = rustix::time::clock_gettime(rustix::time::ClockId::ProcessCPUTime);
+    time.tv_sec as f64 + time.tv_nsec as f64 / 1e9
+}
+
+fn main() {
+    if !can_run("clean_link") {
+        return;
+    }
+    let (left, right) = (Namespace::new("left"), Namespace::new("right"));
+    cable(&left, "wire", &right, "wire");
+    for (end, last) in [(&left, 1), (&right, 2)] {
+        end.ip(&format!("addr add 192.0.2.{last}/24 dev wire"));
+    }
+    measure("cable alone", &left, &right, "192.0.2", 1_000_000_000);
+    let directory = tempfile::tempdir().unwrap();
+    for (rate, bytes) in [("100 Mbit/s", 40_000_000), ("10 Gbit/s", 400_000_000)] {
+        for scheme in ["default", "sr-m2", "rlp-oos"] {
+            let nodes = [(&left, 0), (&right, 1)].map(|(namespace, end)| {
+                Running::start(namespace, &file(end, rate, scheme, directory.path())).unwrap()
+            });
+            for node in &nodes {
+                node.wait_until("established", |s| s.session.state == "confirmed");
+            }
+            measure(
+                &format!("{scheme} at {rate}"),
+                &left,
+                &right,
+                "10.7.0",
+                bytes,
+            );
+            for node in nodes {
+                let status = node.stop();
+                let service = status.services.iter().find(|s| s.name == "service");
+                let ledger = service.unwrap().ledger;
+                println!(
+                    "    sent {} frames, repaired {}, codel dropped {}, queue full {}, elsewhere {:?}",
+                    ledger.frames_sent,
+                    ledger.repair_frames_sent,
+                    ledger.dropped_codel,
+                    ledger.dropped_queue_full,
+                    status.drops
+                );
+            }
+        }
+    }
+}
