@@ -43,7 +43,8 @@ impl Scenario {
         if problems.is_empty() {
             return Ok(());
         }
-        let text = self.to_toml();
+        // A number that is too large for TOML is among the problems; it has no line then.
+        let text = toml::to_string(self).unwrap_or_default();
         let document = Document::parse(&text, "scenario")?;
         Err(document.locate(problems).into())
     }

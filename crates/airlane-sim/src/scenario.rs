@@ -145,8 +145,11 @@ impl Scenario {
     }
 
     /// The scenario as TOML text.
+    ///
+    /// # Panics
+    /// If the scenario did not come from a file and [`check`](Self::check) refuses it.
     pub fn to_toml(&self) -> String {
-        toml::to_string(self).expect("every value of a scenario has a TOML form")
+        toml::to_string(self).expect("checked: every value of a scenario has a TOML form")
     }
 
     /// A stable hash of the resolved scenario, seed left out: results with equal hashes come from

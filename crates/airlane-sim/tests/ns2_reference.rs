@@ -81,7 +81,7 @@ fn ours(point: &Point, runs: u64) -> impl Fn(&str) -> Estimate {
 
 #[test]
 fn lossy_transfers_go_as_in_ns2() {
-    const RUNS: u64 = 10;
+    const RUNS: u64 = 6;
     let lossy: Vec<Point> = points()
         .into_iter()
         .filter(|p| p.errors.is_some())

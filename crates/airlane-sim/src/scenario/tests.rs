@@ -207,3 +207,11 @@ fn a_scenario_that_was_never_a_file_is_checked_too() {
         "{e}"
     );
 }
+
+#[test]
+fn numbers_that_no_file_can_hold_are_refused_without_a_line() {
+    let mut scenario = world();
+    scenario.seed = u64::MAX;
+    let e = crate::run(&scenario, 1, 0).unwrap_err().to_string();
+    assert!(e.contains("seed of 18446744073709551615"), "{e}");
+}

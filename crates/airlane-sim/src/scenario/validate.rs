@@ -8,9 +8,12 @@ use super::{
 };
 use crate::route::Routes;
 
-/// Packets carry 32-bit lengths and 16-bit node numbers.
-const MAX_NODES: usize = 10_000;
+/// Next hops are a table of all pairs: 1000 nodes take 40 MB.
+const MAX_NODES: usize = 1_000;
+/// The largest IP packet.
 const MAX_PACKET: u64 = 65_535;
+/// TOML's integers have 63 bits and a sign.
+const MAX_INTEGER: u64 = i64::MAX as u64;
 /// Below this a talk period ends before time moves on.
 const SHORTEST_TALK: Duration = Duration::from_micros(1);
 /// 30 simulated years: far below where nanoseconds end.
@@ -36,6 +39,13 @@ impl Validate for Scenario {
                     format!("more than zero and at most \"{LONGEST_RUN}\""),
                 );
             }
+        }
+        if self.seed > MAX_INTEGER {
+            problems.add(
+                "seed",
+                format!("a seed of {} has no place in a file", self.seed),
+                format!("at most {MAX_INTEGER}"),
+            );
         }
         self.check_nodes(problems);
         for (name, link) in &self.links {
@@ -273,6 +283,13 @@ fn check_app(flow: &FlowConfig, packet: Option<Size>, problems: &mut Problems) {
             at_least_one("app.request", Some(app.request.as_bytes()), "\"1 B\"");
             at_least_one("app.reply", Some(app.reply.as_bytes()), "\"1 B\"");
             at_least_one("app.count", app.count, "1");
+            if app.count > Some(MAX_INTEGER) {
+                problems.add(
+                    "app.count",
+                    "so many pages have no place in a file",
+                    format!("at most {MAX_INTEGER}"),
+                );
+            }
         }
         AppConfig::Conferencing(app) => check_conferencing(app, packet, problems),
     }
