@@ -167,11 +167,7 @@ fn ratio(row: &Row, better: Better) -> Cell {
 }
 
 /// The comparison for bars and pictures.
-pub(crate) fn picture(
-    title: String,
-    ways: &[String],
-    comparison: &Comparison,
-) -> comparison::Comparison {
+pub fn picture(title: String, ways: &[String], comparison: &Comparison) -> comparison::Comparison {
     let measure = |found: &MetricComparison| {
         let shown = metric(found.metric)?;
         Some(Measure {

@@ -4,7 +4,7 @@
 //! It is a library, too, so that the demo prints with the same tables and bars.
 
 pub mod args;
-mod compare;
+pub mod compare;
 pub mod comparison;
 mod explain;
 mod input;

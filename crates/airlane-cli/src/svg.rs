@@ -37,15 +37,12 @@ pub fn picture(comparisons: &[Comparison]) -> String {
 /// Draws from `y` down and returns where the next one may start.
 fn draw(body: &mut String, comparison: &Comparison, mut y: usize) -> usize {
     y += 8;
-    text(
-        body,
-        MARGIN,
-        y,
-        "start",
-        "font-size=\"16\" font-weight=\"bold\"",
-        &comparison.title,
-    );
-    y += 22;
+    for (i, line) in comparison.title.lines().enumerate() {
+        let bold = "font-size=\"16\" font-weight=\"bold\"";
+        let style = if i == 0 { bold } else { "fill=\"#444444\"" };
+        text(body, MARGIN, y, "start", style, line);
+        y += 22;
+    }
     let mut x = MARGIN;
     for (i, way) in comparison.ways.iter().enumerate() {
         let colour = COLOURS[i % COLOURS.len()];
