@@ -4,7 +4,7 @@
 use std::net::{IpAddr, Ipv4Addr};
 
 use airlane_base::{Duration, Instant, Payload, Rate};
-use airlane_link::config::{PortConfig, SchedulerConfig, ServiceConfig};
+use airlane_link::config::{HandedOver, PortConfig, SchedulerConfig, ServiceConfig};
 use airlane_link::{Codec, FlowKey, FrameKind, Header, HeaderProfile, Layout, Packet, Port};
 use divan::Bencher;
 use divan::counter::ItemsCount;
@@ -51,7 +51,8 @@ fn port(scheme: &str) -> Port<Stand> {
         max_payload: 1400,
         frame_overhead: 42,
         burst: Duration::ZERO,
-        handed_over: Default::default(),
+        handed_over: HandedOver::usual(HeaderProfile::Live),
+        pacing: None,
         scheduler: SchedulerConfig::Scfq,
         services: vec![service],
         classes: vec![],

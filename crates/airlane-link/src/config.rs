@@ -76,9 +76,9 @@ pub struct SrConfig {
     /// Where timers start.
     #[serde(default)]
     pub timer_origin: TimerOrigin,
-    /// What a timeout may resend.
-    #[serde(default)]
-    pub timeout_resends: TimeoutResends,
+    /// What a timeout may resend. Default `each` (study), `base` (live).
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub timeout_resends: Option<TimeoutResends>,
 }
 
 /// Options of RLP and RLP/OOS.
@@ -214,11 +214,10 @@ pub enum TimerOrigin {
 }
 
 /// What a timeout may resend in selective repeat (section 7.11, "SR under a hole").
-#[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(rename_all = "kebab-case")]
 pub enum TimeoutResends {
     /// Only the oldest outstanding frame; the others may have arrived behind a hole.
-    #[default]
     Base,
     /// Each frame whose timer expires.
     Each,
@@ -248,13 +247,17 @@ pub enum HandedOver {
     Word(UnlimitedWord),
 }
 
-impl Default for HandedOver {
-    fn default() -> Self {
-        Self::Frames(NonZeroU32::MIN)
-    }
-}
-
 impl HandedOver {
+    /// One frame live, where a frame that cannot be taken back only costs delay; two in the study
+    /// profile, the hold-back of section 7.11.
+    pub const fn usual(header: HeaderProfile) -> Self {
+        const TWO: NonZeroU32 = NonZeroU32::MIN.saturating_add(1);
+        match header {
+            HeaderProfile::Study => Self::Frames(TWO),
+            HeaderProfile::Live => Self::Frames(NonZeroU32::MIN),
+        }
+    }
+
     /// The limit.
     pub const fn limit(self) -> u32 {
         match self {
@@ -262,6 +265,18 @@ impl HandedOver {
             Self::Word(UnlimitedWord::Unlimited) => u32::MAX,
         }
     }
+}
+
+/// Whether IP is held back to the nominal rate of the link (Xylomenos 1999, section 6.2.1).
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(rename_all = "kebab-case")]
+pub enum Pacing {
+    /// Packets go to their services at once; queues stand there.
+    #[default]
+    Off,
+    /// A packet follows the one before after its nominal time; the queue stands at IP, one for all
+    /// services.
+    Nominal,
 }
 
 /// Everything that a port must know.
@@ -281,6 +296,8 @@ pub struct PortConfig {
     pub burst: Duration,
     /// Frames of a service that may wait in the scheduler.
     pub handed_over: HandedOver,
+    /// Holds IP back to the nominal rate, with an IP queue of this limit; none: does not.
+    pub pacing: Option<QueueLimit>,
     /// The scheduler.
     pub scheduler: SchedulerConfig,
     /// The services; a raw one with number 0 is added if there is none.
@@ -484,6 +501,11 @@ impl ServiceConfig {
             SchemeConfig::SrM2(c) => {
                 c.window = c.window.or(Some(if live { 4096 } else { 127 }));
                 c.timers = c.timers.take().or_else(|| timers(TimerProfile::Tight));
+                c.timeout_resends = c.timeout_resends.or(Some(if live {
+                    TimeoutResends::Base
+                } else {
+                    TimeoutResends::Each
+                }));
             }
             SchemeConfig::Rlp(c) | SchemeConfig::RlpOos(c) => {
                 c.retries = c.retries.or(Some(3));

@@ -1,6 +1,7 @@
 //! One end of a multi service link.
 
 mod admin;
+mod pacer;
 mod slot;
 
 use std::collections::VecDeque;
@@ -17,6 +18,7 @@ use crate::service::PortFacts;
 use crate::wire::{Codec, Decoded, Frame, FrameError, Layout};
 
 pub use admin::{AdminError, ServiceStatus};
+use pacer::Pacer;
 use slot::Slot;
 
 /// Service numbers have 4 bits.
@@ -31,6 +33,8 @@ pub struct Port<P> {
     config: PortConfig,
     facts: PortFacts,
     classifier: Classifier,
+    /// The IP queue, where IP is held back.
+    pacer: Option<Pacer<P>>,
     slots: [Option<Box<Slot<P>>>; SERVICES],
     scheduler: Scheduler<Frame<P>>,
     /// When the link has finished the frame on it.
@@ -78,6 +82,7 @@ impl<P: Packet> Port<P> {
         let mut port = Self {
             facts,
             classifier: Classifier::new(&[], |_| None, 0),
+            pacer: config.pacing.map(|limit| Pacer::new(config.rate, limit)),
             slots: Default::default(),
             scheduler: Scheduler::new(&config.scheduler),
             free_at: Instant::ORIGIN,
@@ -115,6 +120,15 @@ impl<P: Packet> Port<P> {
             slot.drop_too_big(&packet);
             return;
         }
+        if let Some(pacer) = &mut self.pacer {
+            if !pacer.is_open(now) {
+                if let Err(packet) = pacer.push(number, packet) {
+                    slot.drop_queue_full(&packet);
+                }
+                return;
+            }
+            pacer.pass(now, packet.len());
+        }
         self.hand_over(now, number, Some(packet));
     }
 
@@ -146,6 +160,9 @@ impl<P: Packet> Port<P> {
             if slot.handle_timeout(now, &mut self.up) {
                 self.ready |= 1 << number;
             }
+        }
+        while let Some((number, packet)) = self.pacer.as_mut().and_then(|p| p.pop(now)) {
+            self.hand_over(now, number, Some(packet));
         }
         self.hand_over_ready(now);
         self.measure(now);
@@ -188,6 +205,7 @@ impl<P: Packet> Port<P> {
             .flatten()
             .filter_map(|slot| slot.poll_timeout())
             .chain(link)
+            .chain(self.pacer.as_ref().and_then(Pacer::poll_timeout))
             .min()
     }
 

@@ -57,7 +57,8 @@ impl Link {
             max_payload: 1000,
             frame_overhead: 0,
             burst: Duration::ZERO,
-            handed_over: HandedOver::default(),
+            handed_over: HandedOver::usual(header),
+            pacing: None,
             scheduler: SchedulerConfig::Scfq,
             services: vec![ServiceConfig {
                 number: 0,
@@ -258,6 +259,7 @@ fn a_full_window_without_a_queue_drops_and_counts() {
         frame_overhead: 0,
         burst: Duration::ZERO,
         handed_over: toml::from_str::<Wrapper>("x = \"unlimited\"").unwrap().x,
+        pacing: None,
         scheduler: SchedulerConfig::Scfq,
         services: vec![],
         classes: vec![],
@@ -279,4 +281,35 @@ fn a_full_window_without_a_queue_drops_and_counts() {
 #[derive(serde::Deserialize)]
 struct Wrapper {
     x: HandedOver,
+}
+
+#[test]
+fn nominal_pacing_keeps_the_queue_at_ip() {
+    let mut link = Link::new(HeaderProfile::Study, scheme("kind = \"sr-m2\""), 0.0);
+    let config = PortConfig {
+        header: HeaderProfile::Study,
+        rate: "1 Mbit/s".parse().unwrap(),
+        delay: DELAY,
+        max_payload: 1000,
+        frame_overhead: 0,
+        burst: Duration::ZERO,
+        handed_over: toml::from_str::<Wrapper>("x = \"unlimited\"").unwrap().x,
+        pacing: Some("20 packets".parse().unwrap()),
+        scheduler: SchedulerConfig::Scfq,
+        services: vec![],
+        classes: vec![],
+    };
+    link.ports = [Port::new(config.clone()).unwrap(), Port::new(config).unwrap()];
+    for id in 0..30 {
+        link.ports[0].handle_packet(link.now, Numbered { id, len: 1000 });
+    }
+    // One goes through, 20 wait, the rest is dropped and counted.
+    let ledger = link.ports[0].ledger(0).unwrap();
+    assert_eq!((ledger.packets_sent, ledger.dropped_queue_full), (1, 9));
+    // The next is handed in 8 ms later: the nominal time of 1000 B at 1 Mbit/s.
+    assert!(link.ports[0].poll_timeout() <= Some(Instant::from_nanos(8_000_000)));
+    link.ports[0].handle_timeout(Instant::from_nanos(7_999_999));
+    assert_eq!(link.ports[0].ledger(0).unwrap().packets_sent, 1);
+    link.run_until(Instant::from_nanos(10_000_000_000));
+    assert_eq!(link.delivered, (0..21).collect::<Vec<_>>());
 }

@@ -16,7 +16,7 @@ use airlane_base::config::{ConfigError, Document};
 use airlane_base::random::fnv1a;
 use airlane_base::{Duration, QueueLimit, Rate, Size};
 use airlane_channel::ErrorsConfig;
-use airlane_link::config::{HandedOver, SchedulerConfig};
+use airlane_link::config::{HandedOver, Pacing, SchedulerConfig};
 use airlane_link::{ClassConfig, HeaderProfile, ServiceConfig};
 use serde::{Deserialize, Serialize};
 
@@ -97,6 +97,10 @@ pub struct LinkConfig {
     /// Frames of each service that may wait in the scheduler. Left out: 1.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub handed_over: Option<HandedOver>,
+    /// Whether the queue of a busy link stands at IP, in front of the services (`nominal`), or in
+    /// them (`off`). Left out: `off`.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub pacing: Option<Pacing>,
     /// The services, the same at both ends.
     #[serde(default, skip_serializing_if = "Vec::is_empty")]
     pub services: Vec<ServiceConfig>,

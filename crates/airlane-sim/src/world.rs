@@ -2,6 +2,7 @@
 
 use airlane_base::{Duration, Instant, QueueLimit, Streams};
 use airlane_channel::{Channel, ChannelConfig, ErrorModel};
+use airlane_link::config::Pacing;
 use airlane_link::flow::{TCP, UDP};
 use airlane_link::{Port, PortConfig};
 use airlane_transport::Transfer;
@@ -129,7 +130,10 @@ fn port(link: &LinkConfig) -> Port<Packet> {
         max_payload: frame.as_bytes() as usize,
         frame_overhead: 0,
         burst: Duration::ZERO,
-        handed_over: link.handed_over.unwrap_or_default(),
+        handed_over: link
+            .handed_over
+            .expect("resolved: services have a hand-over limit"),
+        pacing: (link.pacing == Some(Pacing::Nominal)).then_some(link.queue),
         scheduler: link.scheduler.clone().unwrap_or_default(),
         services: link.services.clone(),
         classes: link.classes.clone(),

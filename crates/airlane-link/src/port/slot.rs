@@ -71,6 +71,10 @@ impl<P: Packet> Slot<P> {
         self.ledger.dropped_bytes += packet.len() as u64;
     }
 
+    pub(super) fn drop_queue_full(&mut self, packet: &P) {
+        count_drop(&mut self.ledger, DropReason::QueueFull, packet);
+    }
+
     /// Queues a packet, or drops what does not fit.
     pub(super) fn wait(&mut self, now: Instant, packet: P) {
         let ledger = &mut self.ledger;

@@ -101,7 +101,7 @@ impl<P: Payload> SelectiveRepeat<P> {
             space,
             window,
             policy: TimerPolicy::new(timers, timing),
-            timeout_resends: config.timeout_resends,
+            timeout_resends: config.timeout_resends.unwrap_or(TimeoutResends::Base),
             measures: facts.is_live(),
             base: 0,
             next: 0,

@@ -3,6 +3,7 @@
 use std::net::Ipv4Addr;
 
 use airlane_base::Size;
+use airlane_link::config::HandedOver;
 use airlane_link::{HeaderProfile, QueueConfig};
 
 use super::{FlowConfig, LinkConfig, Scenario};
@@ -56,7 +57,8 @@ impl LinkConfig {
         }
         let header = *self.header.get_or_insert_default();
         self.scheduler.get_or_insert_default();
-        self.handed_over.get_or_insert_default();
+        self.handed_over.get_or_insert(HandedOver::usual(header));
+        self.pacing.get_or_insert_default();
         for service in &mut self.services {
             // The dissertation's IP queue is drop-tail; a live port's is fair and kept short.
             if header == HeaderProfile::Study {

@@ -1,0 +1,71 @@
+//! Nominal-time pacing (Xylomenos 1999, section 6.2.1; section 9.2 of the specification).
+//!
+//! After a packet, IP may hand in the next only when the packet would have left if it were sent
+//! bare. So the queue of a congested link stands at IP, in front of the classifier, and the
+//! services hold only what they add themselves: headers, repairs and control frames.
+
+use std::collections::VecDeque;
+
+use airlane_base::{Duration, Instant, Payload, QueueLimit, Rate};
+
+/// The IP queue in front of the classifier.
+#[derive(Clone, Debug)]
+pub(super) struct Pacer<P> {
+    rate: Rate,
+    limit: QueueLimit,
+    /// When the next packet may be handed in.
+    open_at: Instant,
+    /// Packets that wait, with their service.
+    queue: VecDeque<(usize, P)>,
+    bytes: usize,
+}
+
+impl<P: Payload> Pacer<P> {
+    pub(super) fn new(rate: Rate, limit: QueueLimit) -> Self {
+        Self {
+            rate,
+            limit,
+            open_at: Instant::ORIGIN,
+            queue: VecDeque::new(),
+            bytes: 0,
+        }
+    }
+
+    /// Whether a packet that comes now goes straight through.
+    pub(super) fn is_open(&self, now: Instant) -> bool {
+        self.queue.is_empty() && now >= self.open_at
+    }
+
+    /// A packet of `len` bytes is handed in.
+    pub(super) fn pass(&mut self, now: Instant, len: usize) {
+        self.open_at = now + self.rate.transmission_time(len);
+    }
+
+    /// Queues a packet, or gives back what does not fit.
+    pub(super) fn push(&mut self, service: usize, packet: P) -> Result<(), P> {
+        let len = packet.len();
+        if !self.limit.admits(self.queue.len(), self.bytes, len) {
+            return Err(packet);
+        }
+        self.bytes += len;
+        self.queue.push_back((service, packet));
+        Ok(())
+    }
+
+    /// The next packet that may be handed in by now.
+    pub(super) fn pop(&mut self, now: Instant) -> Option<(usize, P)> {
+        if now < self.open_at {
+            return None;
+        }
+        let (service, packet) = self.queue.pop_front()?;
+        self.bytes -= packet.len();
+        // The queue did not run dry: the next time counts from this one, however late the call.
+        let nominal: Duration = self.rate.transmission_time(packet.len());
+        self.open_at += nominal;
+        Some((service, packet))
+    }
+
+    pub(super) fn poll_timeout(&self) -> Option<Instant> {
+        (!self.queue.is_empty()).then_some(self.open_at)
+    }
+}
