@@ -299,7 +299,10 @@ fn nominal_pacing_keeps_the_queue_at_ip() {
         services: vec![],
         classes: vec![],
     };
-    link.ports = [Port::new(config.clone()).unwrap(), Port::new(config).unwrap()];
+    link.ports = [
+        Port::new(config.clone()).unwrap(),
+        Port::new(config).unwrap(),
+    ];
     for id in 0..30 {
         link.ports[0].handle_packet(link.now, Numbered { id, len: 1000 });
     }

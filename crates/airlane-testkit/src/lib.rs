@@ -5,6 +5,7 @@
 //! * [`strategies`]: the traffic and the fates that property tests draw.
 //! * [`netns`]: network namespaces that clean up after themselves.
 //! * [`traffic`]: a file, web pages and voice over the kernel's own sockets, measured.
+//! * [`published`]: figures of the published works, measured and judged.
 //! * [`live`]: two hosts joined by an emulated lossy link, with and without Airlane.
 
 #![forbid(unsafe_code)]
@@ -15,6 +16,7 @@ pub mod live;
 pub mod netns;
 pub mod packet;
 pub mod pair;
+pub mod published;
 pub mod setup;
 pub mod strategies;
 pub mod traffic;

@@ -376,6 +376,7 @@ impl<P: Payload> Scheme<P> for Rlp<P> {
                 && age <= self.window
             {
                 let packet = kept.packet.clone();
+                self.quiet_since = None;
                 return Some(Frame::with_packet(FrameKind::Retransmission, seq, packet));
             }
         }
@@ -389,6 +390,7 @@ impl<P: Payload> Scheme<P> for Rlp<P> {
             self.kept.insert(seq, kept);
             self.keepalive_due = false;
             self.keepalives_sent = 0;
+            self.quiet_since = None;
             return Some(Frame::with_packet(FrameKind::Data, seq, packet));
         }
         if self.keepalive_due {

@@ -5,12 +5,14 @@
 use std::path::{Path, PathBuf};
 use std::process::ExitCode;
 
-use airlane_testkit::published::{RUNS, Verdict, figures, judge, markdown, measure};
+use airlane_testkit::published::{RUNS, Verdict, cause, figures, markdown, study};
 use clap::Parser;
 
 /// Simulate the published figures and print, claim by claim, what holds.
 #[derive(Parser)]
-#[command(after_help = "Examples:\n  airlane-validation\n  airlane-validation --write docs/validation.md\n  airlane-validation --check docs/validation.md\n\nExit codes: 0 as published or only printed, 1 with --check where the file differs or a claim misses, 2 bad input.")]
+#[command(
+    after_help = "Examples:\n  airlane-validation\n  airlane-validation --write docs/validation.md\n  airlane-validation --check docs/validation.md\n\nExit codes: 0 as published or only printed, 1 with --check where the file differs or a claim misses, 2 bad input."
+)]
 struct Arguments {
     /// Repetitions of each scenario; the dissertation has 30.
     #[arg(long, default_value_t = RUNS)]
@@ -21,7 +23,7 @@ struct Arguments {
     /// Write the report to this file too.
     #[arg(long)]
     write: Option<PathBuf>,
-    /// Compare with this file, and fail if it differs or a claim misses.
+    /// Compare with this file, and fail if it differs or a claim misses without a known cause.
     #[arg(long, conflicts_with = "write")]
     check: Option<PathBuf>,
 }
@@ -39,14 +41,12 @@ fn main() -> ExitCode {
 }
 
 fn run(arguments: &Arguments) -> Result<bool, String> {
-    let mut results = Vec::new();
-    for figure in figures() {
-        eprintln!("{}: {} ...", figure.id, figure.title);
-        let grid = measure(figure, &arguments.scenarios, arguments.runs, |_, _| {})?;
-        let claims = judge(&grid);
-        results.push((grid, claims));
-    }
-    let report = markdown(&results, arguments.runs);
+    let progress = |what: &str| eprintln!("{what} ...");
+    let studies: Vec<_> = figures()
+        .iter()
+        .map(|figure| study(figure, &arguments.scenarios, arguments.runs, progress))
+        .collect::<Result<_, _>>()?;
+    let report = markdown(&studies, arguments.runs);
     print!("{report}");
     let file_error = |path: &Path, e| format!("{}: {e}", path.display());
     if let Some(path) = &arguments.write {
@@ -63,13 +63,14 @@ fn run(arguments: &Arguments) -> Result<bool, String> {
             path.display()
         );
     }
-    let missed = results
+    let missed: Vec<&str> = studies
         .iter()
-        .flat_map(|(_, claims)| claims)
-        .filter(|claim| claim.verdict == Verdict::Misses);
-    let missed: Vec<&str> = missed.map(|claim| claim.id).collect();
+        .flat_map(|study| &study.claims)
+        .filter(|claim| claim.verdict == Verdict::Misses && cause(claim.id).is_none())
+        .map(|claim| claim.id)
+        .collect();
     if !missed.is_empty() {
-        eprintln!("missed: {}", missed.join(", "));
+        eprintln!("missed without a known cause: {}", missed.join(", "));
     }
     Ok(same && missed.is_empty())
 }
