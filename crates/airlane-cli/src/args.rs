@@ -146,8 +146,8 @@ pub struct Repeat {
 /// Assignments on top of a file.
 #[derive(Debug, Args)]
 pub struct Set {
-    /// Change one value of the file, such as links.radio.services[voice].rate=0.5
-    #[arg(long = "set", value_name = "KEY=VALUE")]
+    /// Values by path, each `KEY=VALUE`.
+    #[arg(long = "set", value_name = "KEY=VALUE", help = SET_HELP)]
     pub set: Vec<String>,
 }
 
@@ -186,6 +186,9 @@ pub struct Status {
     #[arg(long)]
     pub watch: bool,
 }
+
+// Not a doc comment, in which the brackets would be a link.
+const SET_HELP: &str = "Change one value of the file, such as links.radio.services[voice].rate=0.5";
 
 const RUN_EXAMPLES: &str = "\
 Examples:

@@ -272,6 +272,24 @@ fn explain_explains_its_own_output_to_itself() {
 }
 
 #[test]
+fn the_examples_of_the_readme_work() {
+    let readme = std::fs::read_to_string(root().join("README.md")).unwrap();
+    let blocks = readme.split("```toml\n").skip(1);
+    let blocks: Vec<&str> = blocks
+        .filter_map(|b| Some(b.split_once("```")?.0))
+        .collect();
+    let scenario =
+        "schema = 1\nname = \"x\"\nduration = \"1 s\"\nnodes = { base = {}, mobile = {} }\n";
+    let daemon = "schema = 1\nname = \"x\"\n";
+    assert_eq!(blocks.len(), 2);
+    for (head, block) in [scenario, daemon].into_iter().zip(blocks) {
+        let file = file(&format!("{head}{block}"));
+        let output = airlane(&["explain", &file.path]);
+        assert_eq!(output.status.code(), Some(0), "{}", stderr(&output));
+    }
+}
+
+#[test]
 fn explain_fills_in_what_was_left_out() {
     let file = file(SMALL);
     let output = airlane(&["explain", &file.path]);
