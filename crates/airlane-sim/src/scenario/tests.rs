@@ -64,7 +64,8 @@ fn defaults_are_filled_in_and_printed() {
     assert_eq!(addresses, ["10.0.0.1", "10.0.0.2", "10.0.0.3"]);
     let text = all.to_toml();
     for needle in [
-        "handed-over = 1",
+        "handed-over = 2",
+        "pacing = \"off\"",
         "kind = \"scfq\"",
         "timers = \"relaxed\"",
         "retries = 3",
