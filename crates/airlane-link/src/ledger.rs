@@ -21,13 +21,15 @@ pub struct ServiceLedger {
     pub dropped_queue_full: u64,
     /// Packets dropped by CoDel.
     pub dropped_codel: u64,
-    /// Packets dropped because the window was full and there is no queue.
+    /// Packets dropped because the window was full and there is no queue, or did not open again
+    /// before the service was removed.
     pub dropped_window_full: u64,
     /// Packets dropped because they do not fit a frame.
     pub dropped_too_big: u64,
     /// Bytes of all packets dropped.
     pub dropped_bytes: u64,
-    /// Of the packets sent: how many were unacknowledged, or had not left, when a new epoch began.
+    /// Of the packets sent: how many were unacknowledged, or had not left, when a new epoch began
+    /// or the service was removed.
     /// The peer may have some of them.
     pub epoch_lost: u64,
     /// Bytes of these.

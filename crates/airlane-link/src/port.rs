@@ -153,12 +153,18 @@ impl<P: Packet> Port<P> {
 
     /// Acts on whatever has become due. An early call does nothing.
     pub fn handle_timeout(&mut self, now: Instant) {
-        for number in 0..SERVICES {
-            let Some(slot) = &mut self.slots[number] else {
-                continue;
-            };
-            if slot.handle_timeout(now, &mut self.up) {
-                self.ready |= 1 << number;
+        loop {
+            for number in 0..SERVICES {
+                let Some(slot) = &mut self.slots[number] else {
+                    continue;
+                };
+                if slot.handle_timeout(now, &mut self.up) {
+                    self.ready |= 1 << number;
+                }
+            }
+            // With a service gone the timers of the others run shorter: some may be due by that.
+            if !self.retire_drained(now) {
+                break;
             }
         }
         while let Some((number, packet)) = self.pacer.as_mut().and_then(|p| p.pop(now)) {
@@ -166,7 +172,6 @@ impl<P: Packet> Port<P> {
         }
         self.hand_over_ready(now);
         self.measure(now);
-        self.retire_drained(now);
     }
 
     // ---- outputs

@@ -219,8 +219,12 @@ impl<A: Adversary> Pair<A> {
     }
 
     /// An administrative call.
-    pub fn admin<R>(&mut self, end: usize, call: impl FnOnce(&mut Port<TestPacket>) -> R) -> R {
-        self.input(end, |port, _| call(port))
+    pub fn admin<R>(
+        &mut self,
+        end: usize,
+        call: impl FnOnce(&mut Port<TestPacket>, Instant) -> R,
+    ) -> R {
+        self.input(end, call)
     }
 
     /// Begins a new epoch at both ends, with nothing left on the way.

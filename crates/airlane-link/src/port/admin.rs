@@ -112,7 +112,7 @@ impl<P: Packet> Port<P> {
         if number == 0 {
             return Err(AdminError::DefaultService);
         }
-        self.slot_mut(number)?.draining = true;
+        self.slot_mut(number)?.drain(now);
         self.classifier.remove_service(number);
         self.retire_drained(now);
         Ok(())
@@ -249,17 +249,21 @@ impl<P: Packet> Port<P> {
         }
     }
 
-    pub(super) fn retire_drained(&mut self, now: Instant) {
+    /// Whether any service has gone.
+    pub(super) fn retire_drained(&mut self, now: Instant) -> bool {
+        let mut retired = false;
         for number in 0..SERVICES {
             let gone = |slot: &Slot<P>| slot.retires_at().is_some_and(|at| at <= now);
             if self.slots[number].as_deref().is_some_and(gone)
                 && let Some(slot) = self.slots[number].take()
             {
                 self.config.services.retain(|s| s.name != slot.config.name);
-                self.retired.push((slot.config.name, slot.ledger));
+                self.retired.push(slot.retire(now, &mut self.up));
                 self.update_timer_factors();
+                retired = true;
             }
         }
+        retired
     }
 
     fn slot_mut(&mut self, number: u8) -> Result<&mut Slot<P>, AdminError> {

@@ -2,7 +2,7 @@
 
 use std::collections::VecDeque;
 
-use airlane_base::{Instant, Payload};
+use airlane_base::{Duration, Instant, Payload};
 
 use crate::config::{SchemeConfig, ServiceConfig, TimerOrigin};
 use crate::flow::Packet;
@@ -11,6 +11,10 @@ use crate::measure::Meter;
 use crate::queue::{DropReason, IngressQueue, QueueConfig};
 use crate::service::{Context, PortFacts, Service};
 use crate::wire::{Frame, FrameKind, Layout};
+
+/// A removed service stays at least this long: its number is not needed at once, and the peer's
+/// timers may be longer than ours, which run shorter with each service that goes.
+const LINGER_AT_LEAST: Duration = Duration::from_secs(5);
 
 /// A service with its waiting room and its books.
 #[derive(Clone, Debug)]
@@ -26,6 +30,10 @@ pub(super) struct Slot<P> {
     pub(super) draining: bool,
     /// When the last frame came or left; keepalives do not count, they have no end.
     active_at: Instant,
+    /// When the last frame came, or the last new packet left.
+    progress_at: Instant,
+    /// When it was last asked for a frame, or one has left.
+    polled_at: Instant,
     /// Frames of this service in the scheduler.
     handed_over: u32,
     timer_origin: TimerOrigin,
@@ -47,6 +55,8 @@ impl<P: Packet> Slot<P> {
             meter: Meter::new(facts.delay + facts.rate.transmission_time(full_frame)),
             draining: false,
             active_at: Instant::ORIGIN,
+            progress_at: Instant::ORIGIN,
+            polled_at: Instant::ORIGIN,
             handed_over: 0,
             timer_origin: match &config.scheme {
                 SchemeConfig::Default(_) => TimerOrigin::Departure,
@@ -105,6 +115,7 @@ impl<P: Packet> Slot<P> {
             ledger: &mut self.ledger,
         };
         let frame = self.service.poll_frame(&mut cx, &mut source);
+        self.polled_at = self.polled_at.max(now);
         self.ledger.dropped_codel += drops.dropped_codel;
         self.ledger.dropped_bytes += drops.dropped_bytes;
         let frame = frame?;
@@ -125,6 +136,10 @@ impl<P: Packet> Slot<P> {
         if frame.header.kind != FrameKind::Keepalive {
             self.active_at = left;
         }
+        if frame.header.kind == FrameKind::Data {
+            self.progress_at = left;
+        }
+        self.polled_at = self.polled_at.max(left);
         self.handed_over -= 1;
         let ledger = &mut self.ledger;
         ledger.frames_sent += 1;
@@ -154,6 +169,7 @@ impl<P: Packet> Slot<P> {
     ) {
         if frame.header.kind != FrameKind::Keepalive {
             self.active_at = self.active_at.max(now);
+            self.progress_at = self.progress_at.max(now);
         }
         self.ledger.frames_received += 1;
         self.ledger.frame_received_bytes += len as u64;
@@ -209,14 +225,39 @@ impl<P: Packet> Slot<P> {
         }
     }
 
+    /// Begins to remove the service. What the peer has sent is still on its way.
+    pub(super) fn drain(&mut self, now: Instant) {
+        self.draining = true;
+        self.active_at = self.active_at.max(now);
+        self.progress_at = self.progress_at.max(now);
+    }
+
     /// When a service that is being removed may go: everything in it has gone, and the peer has
-    /// had time to ask for what it missed.
+    /// had time to ask for what it missed; or the peer has been silent for so long that it has no
+    /// such service any more, and what is left here cannot go.
     pub(super) fn retires_at(&self) -> Option<Instant> {
-        let done = self.draining
-            && self.queue.is_empty()
-            && self.handed_over == 0
-            && self.service.is_idle();
-        done.then(|| self.active_at + self.service.linger())
+        if !self.draining || self.handed_over != 0 {
+            return None;
+        }
+        let linger = self.service.linger().max(LINGER_AT_LEAST);
+        let done = self.queue.is_empty() && self.service.is_idle();
+        let at = if done {
+            self.active_at + linger
+        } else {
+            self.progress_at + linger * 4
+        };
+        // What is polled may be the last thing that kept it. A time that has passed already would be
+        // a deadline that nobody can meet.
+        Some(at.max(self.polled_at + Duration::from_nanos(1)))
+    }
+
+    /// Ends the service. What it could not send is counted as dropped or lost.
+    pub(super) fn retire(mut self, now: Instant, up: &mut VecDeque<P>) -> (String, ServiceLedger) {
+        self.reset(now, up);
+        let ledger = &mut self.ledger;
+        self.queue
+            .drain(&mut |packet| count_drop(ledger, DropReason::WindowFull, &packet));
+        (self.config.name, self.ledger)
     }
 }
 

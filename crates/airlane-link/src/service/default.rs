@@ -3,10 +3,10 @@
 //! Sends each packet at once and repairs nothing. Live frames carry a number all the same, so that
 //! the receiver can tell how many were lost; the study profile has no room for one.
 
-use airlane_base::{Instant, Payload, Seq, SeqSpace};
+use airlane_base::{Duration, Instant, Payload, Seq, SeqSpace};
 
 use super::{Context, PortFacts, Scheme};
-use crate::wire::{Frame, FrameKind, Header};
+use crate::wire::{Frame, FrameKind, Header, Layout};
 
 /// The raw service.
 #[derive(Clone, Debug)]
@@ -16,15 +16,20 @@ pub(crate) struct DefaultService {
     next: Seq,
     /// The number after the highest received; none before the first frame.
     expected: Option<Seq>,
+    /// How long a frame of the peer may be on its way: through the frame before it, and its own.
+    on_its_way: Duration,
 }
 
 impl DefaultService {
     pub(crate) fn new(facts: &PortFacts) -> Self {
+        let header = facts.codec.header_len(Layout::Bare);
+        let full_frame = facts.max_payload + header + facts.frame_overhead;
         Self {
             space: facts.space(),
             numbered: facts.is_live(),
             next: 0,
             expected: None,
+            on_its_way: facts.delay + facts.rate.transmission_time(full_frame) * 2,
         }
     }
 
@@ -81,5 +86,9 @@ impl<P: Payload> Scheme<P> for DefaultService {
 
     fn is_idle(&self) -> bool {
         true
+    }
+
+    fn linger(&self) -> Duration {
+        self.on_its_way
     }
 }

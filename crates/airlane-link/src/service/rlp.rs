@@ -453,8 +453,9 @@ impl<P: Payload> Scheme<P> for Rlp<P> {
         self.repairs.is_empty() && self.hole_count == 0
     }
 
+    /// A lost tail is noticed by a keepalive, and asked for until the peer gives it up.
     fn linger(&self) -> Duration {
-        self.policy.nak() * (u64::from(self.retries) + 1)
+        self.policy.keepalive() + self.policy.nak() * (u64::from(self.retries) + 1)
     }
 
     fn srtt(&self) -> Option<Duration> {

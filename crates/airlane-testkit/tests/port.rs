@@ -1,0 +1,444 @@
+//! What holds between services (specification, section 9.6) and across epochs.
+
+use std::collections::{BTreeMap, BTreeSet};
+
+use airlane_base::{Duration, Instant};
+use airlane_link::HeaderProfile::{Live, Study};
+use airlane_link::{Frame, FrameKind};
+use airlane_testkit::setup::{class, service};
+use airlane_testkit::strategies::{Offer, cases, fates, play, traffic};
+use airlane_testkit::{
+    Adversary, Departure, Fate, Pair, Random, Reordering, Scripted, Setup, TestPacket,
+};
+use proptest::prelude::*;
+
+const ROOMY: &str = "kind = \"drop-tail\", limit = \"100000 packets\"";
+const SR: &str = "kind = \"sr-m2\", window = 50, timers = \"tight\"";
+const RLP: &str = "kind = \"rlp\", window = 50, timers = \"tight\"";
+const OOS: &str = "kind = \"rlp-oos\", window = 50, timers = \"tight\", retries = 1";
+const RAW: &str = "kind = \"default\"";
+
+/// One service of each scheme, all numbers shifted by one.
+fn four(base: Setup) -> Setup {
+    base.service(1, 0.4, SR, ROOMY)
+        .service(2, 0.3, RLP, ROOMY)
+        .service(3, 0.2, OOS, ROOMY)
+        .service(4, 0.1, RAW, ROOMY)
+}
+
+/// Offers many packets of several lengths to several services of end 0, all at once.
+fn flood<A: Adversary>(pair: &mut Pair<A>, services: std::ops::RangeInclusive<u8>, packets: u64) {
+    for id in 0..packets {
+        for service in services.clone() {
+            let len = 1 + (id as usize * 131 + usize::from(service) * 57) % 1_000;
+            pair.offer(0, TestPacket::new(service, id, len));
+        }
+    }
+}
+
+/// XYL-R-2: while services have frames all the time, what each sends, headers, repairs and requests
+/// included, follows its rate to within a frame each, whatever the others repair.
+#[test]
+fn bytes_on_the_link_follow_the_rates() {
+    for (profile, loss) in [(Study, 0.0), (Live, 0.0), (Live, 0.2)] {
+        let setup = Setup::new(profile)
+            .service(
+                1,
+                0.4,
+                "kind = \"sr-m2\", window = 127, timers = \"tight\"",
+                ROOMY,
+            )
+            .service(2, 0.3, RLP, ROOMY)
+            .service(3, 0.2, OOS, ROOMY)
+            .service(4, 0.1, RAW, ROOMY);
+        let mut pair = Pair::new(&setup, Random::losing(3, loss));
+        pair.keeps_journal = true;
+        flood(&mut pair, 1..=4, 2_000);
+        pair.run_for(Duration::from_secs(4));
+        let rates = [f64::INFINITY, 0.4, 0.3, 0.2, 0.1];
+        let longest = |s: usize| (1_000 + 20) as f64 / rates[s];
+        for i in 1..=4 {
+            for j in i + 1..=4 {
+                let (mut sum, mut least, mut greatest) = (0.0f64, 0.0f64, 0.0f64);
+                for (from, _, frame) in &pair.journal {
+                    let s = usize::from(frame.header.service);
+                    let served = pair.port(0).frame_len(frame) as f64 / rates[s];
+                    match s {
+                        _ if *from != 0 => {}
+                        _ if s == i => sum += served,
+                        _ if s == j => sum -= served,
+                        _ => {}
+                    }
+                    least = least.min(sum);
+                    greatest = greatest.max(sum);
+                }
+                let bound = longest(i) + longest(j);
+                assert!(
+                    greatest - least <= bound * (1.0 + 1e-9),
+                    "{profile:?}, loss {loss}: services {i} and {j} apart by {} of {bound}",
+                    greatest - least
+                );
+            }
+        }
+        let sent = pair.ledger(0, 4).packets_sent;
+        assert!(
+            (1..2_000).contains(&sent),
+            "the flood must outlast the test"
+        );
+    }
+}
+
+proptest! {
+    #![proptest_config(cases(300))]
+
+    /// XYL-R-3 and XYL-R-9: raw frames leave the moment the link is free and there is one; with one
+    /// service at the very times of a plain link.
+    #[test]
+    fn the_link_is_never_idle_while_a_frame_waits(
+        services in 1u8..=4,
+        traffic in traffic(100, 4, 20),
+    ) {
+        let mut setup = Setup::new(Study);
+        for number in 1..=4 {
+            setup = setup.service(number, 0.1 * f64::from(number), RAW, ROOMY);
+        }
+        let mut pair = Pair::new(&setup, Scripted::new(vec![]));
+        pair.keeps_journal = true;
+        let mut arrivals = Vec::new();
+        for (id, offer) in traffic.iter().enumerate() {
+            let service = 1 + offer.service % services;
+            arrivals.push((pair.now(), id as u64, offer.len));
+            pair.offer(0, TestPacket::new(service, id as u64, offer.len));
+            pair.run_for(offer.gap);
+        }
+        pair.run_for(Duration::from_secs(2));
+        prop_assert_eq!(pair.journal.len(), arrivals.len());
+        // When a link without services would start its k-th frame, if it chose the same one.
+        let arrived: BTreeMap<u64, Instant> = arrivals.iter().map(|(t, id, _)| (*id, *t)).collect();
+        let mut waiting: BTreeSet<(Instant, u64)> = arrivals.iter().map(|(t, id, _)| (*t, *id)).collect();
+        let mut free = Instant::ORIGIN;
+        for (k, (_, departed, frame)) in pair.journal.iter().enumerate() {
+            let earliest = waiting.first().expect("as many as were offered").0;
+            prop_assert_eq!(*departed, free.max(earliest), "frame {}", k);
+            let packet = frame.payload.as_ref().expect("raw frames carry packets");
+            if services == 1 {
+                prop_assert_eq!(packet.id, k as u64);
+            }
+            waiting.remove(&(arrived[&packet.id], packet.id));
+            free = *departed + setup.config.rate.transmission_time(packet.len + 1);
+        }
+    }
+
+    /// XYL-R-1: whether the frames of others are lost, doubled or late is nothing to a service. The
+    /// others are raw, so that nothing but their arrival changes.
+    #[test]
+    fn a_service_does_not_see_what_happens_to_others(
+        scheme in prop::sample::select(vec![SR, RLP, OOS]),
+        traffic in traffic(120, 3, 20),
+        mine in fates(200, 100),
+        others in fates(200, 100),
+    ) {
+        let setup = Setup::new(Live).service(1, 0.5, scheme, ROOMY).service(2, 0.5, RAW, ROOMY);
+        let run = |others: &[Fate]| {
+            let (mut mine, mut others) = (mine.iter(), others.iter());
+            let mut pair = Pair::new(&setup, |departure: Departure<'_>| {
+                let is_mine = departure.frame.header.service == 1;
+                let fates = if is_mine { &mut mine } else { &mut others };
+                fates.next().copied().unwrap_or(Fate::ARRIVE)
+            });
+            pair.keeps_journal = true;
+            play(&mut pair, &traffic);
+            pair.run_for(Duration::from_secs(3));
+            let delivered = [0, 1].map(|end| {
+                let mine = pair.delivered(end).iter().filter(|d| d.packet.service == 1);
+                mine.map(|d| (d.at, d.packet.id)).collect::<Vec<_>>()
+            });
+            let sent: Vec<_> = pair.journal.iter().filter(|(.., f)| f.header.service == 1).cloned().collect();
+            let ledgers = [pair.ledger(0, 1), pair.ledger(1, 1)];
+            (delivered, sent, ledgers)
+        };
+        prop_assert_eq!(run(&others), run(&[]));
+    }
+
+    /// XYL-R-4: services come, go and change their rates; no packet that a service has taken is
+    /// lost by that, and the others notice nothing but time.
+    #[test]
+    fn services_come_and_go_without_losing_packets(
+        profile in prop::sample::select(vec![Study, Live]),
+        lossy: bool,
+        traffic in traffic(150, 5, 20),
+        changes in prop::collection::vec((0u8..3, 2u8..=4, 0.05..3.0f64), 0..12),
+        script in fates(400, 40),
+    ) {
+        let setup = four(Setup::new(profile));
+        let script = if lossy { script } else { vec![] };
+        let mut pair = Pair::new(&setup, Scripted::new(script));
+        pair.reordering = if profile == Live { Reordering::Any } else { Reordering::None };
+        pair.originals_in_order = profile == Study;
+        // 4 is SR/M2 here as well: what is removed must arrive like the rest.
+        let schemes = [RAW, SR, SR, OOS, SR];
+        for (number, scheme) in [(2, SR), (4, SR)] {
+            replace(&mut pair, number, scheme);
+        }
+        let mut exists = [true; 5];
+        let mut taken: BTreeMap<(usize, u8), Vec<u64>> = BTreeMap::new();
+        let every = traffic.len() / (changes.len() + 1) + 1;
+        let mut changes = changes.into_iter();
+        for (id, offer) in traffic.iter().enumerate() {
+            let service = offer.service;
+            if exists[usize::from(service)] {
+                taken.entry((offer.end, service)).or_default().push(id as u64);
+                pair.offer(offer.end, TestPacket::new(service, id as u64, offer.len));
+            }
+            pair.run_for(offer.gap);
+            if id % every != every - 1 {
+                continue;
+            }
+            let Some((what, number, rate)) = changes.next() else { continue };
+            let there = &mut exists[usize::from(number)];
+            if what == 2 || !*there {
+                if *there {
+                    for end in 0..2 {
+                        pair.admin(end, |port, _| port.set_rate(number, rate)).expect("it is there");
+                    }
+                } else if (0..2).all(|end| pair.port(end).layout_of(number).is_none()) {
+                    // Gone at both ends: it may come back.
+                    for end in 0..2 {
+                        let config = service_config(number, rate, schemes[usize::from(number)]);
+                        pair.admin(end, |port, _| port.add_service(config, vec![class(number)]))
+                            .expect("its number is free");
+                    }
+                    *there = true;
+                }
+            } else {
+                for end in 0..2 {
+                    pair.admin(end, |port, now| port.remove_service(now, number)).expect("it is there");
+                }
+                *there = false;
+            }
+        }
+        pair.adversary.end();
+        pair.run_for(Duration::from_secs(60));
+        for ((from, service), sent) in taken {
+            let reliable = schemes[usize::from(service)] == SR || !lossy;
+            let received = pair.ids(1 - from, service);
+            if reliable {
+                prop_assert_eq!(&received, &sent, "service {} from {}", service, from);
+            }
+        }
+        // A service that was removed and did not come back is gone, with its books kept.
+        for (number, exists) in exists.iter().enumerate() {
+            for end in 0..2 {
+                prop_assert_eq!(pair.port(end).layout_of(number as u8).is_some(), *exists, "{} at {}", number, end);
+            }
+        }
+    }
+
+    /// A new epoch: packets that wait stay, those on their way are lost and counted, and numbering
+    /// starts again at both ends. Nothing is delivered twice.
+    #[test]
+    fn a_new_epoch_starts_everything_anew(
+        profile in prop::sample::select(vec![Study, Live]),
+        bursts in prop::collection::vec(traffic(40, 5, 10), 1..5),
+        script in fates(300, 40),
+    ) {
+        let setup = four(Setup::new(profile));
+        let mut pair = Pair::new(&setup, Scripted::new(script));
+        pair.reordering = if profile == Live { Reordering::Any } else { Reordering::None };
+        pair.originals_in_order = true;
+        let mut ids = [[0u64; 5]; 2];
+        for burst in &bursts {
+            for offer in burst {
+                let id = &mut ids[offer.end][usize::from(offer.service)];
+                pair.offer(offer.end, TestPacket::new(offer.service, *id, offer.len));
+                *id += 1;
+                pair.run_for(offer.gap);
+            }
+            pair.reset();
+        }
+        pair.adversary.end();
+        for (end, ids) in ids.iter().enumerate() {
+            for (service, id) in (0..).zip(ids) {
+                pair.offer(end, TestPacket::new(service, *id, 10));
+            }
+        }
+        pair.run_for(Duration::from_secs(60));
+        for end in 0..2 {
+            for service in 0..5u8 {
+                let sender = pair.ledger(1 - end, service);
+                let receiver = pair.ledger(end, service);
+                let received = pair.ids(end, service);
+                let distinct: BTreeSet<_> = received.iter().collect();
+                prop_assert_eq!(sender.packets_offered, ids[1 - end][usize::from(service)] + 1);
+                prop_assert_eq!(sender.packets_offered, sender.packets_sent + sender.packets_dropped());
+                prop_assert_eq!(receiver.resyncs, 0);
+                if matches!(service, 1..=3) {
+                    prop_assert_eq!(distinct.len(), received.len(), "twice: {:?}", received);
+                }
+                if matches!(service, 1 | 2) {
+                    prop_assert!(received.is_sorted(), "{:?}", received);
+                }
+                // The last packet came after the last epoch began, over a link without loss.
+                prop_assert!(received.contains(&ids[1 - end][usize::from(service)]), "{}", service);
+                if service == 1 {
+                    // Sent, and not delivered: lost with its epoch.
+                    let missing = sender.packets_sent - received.len() as u64;
+                    prop_assert!(missing <= sender.epoch_lost, "{} of {:?}", missing, sender);
+                }
+            }
+        }
+    }
+
+    /// Live: frames of this session that come again, however old, reset nothing, and change nothing
+    /// of what goes up.
+    #[test]
+    fn old_frames_reset_nothing(
+        traffic in traffic(120, 5, 10),
+        script in fates(200, 40),
+        again in prop::collection::vec((any::<prop::sample::Index>(), 0u64..30), 1..100),
+    ) {
+        let setup = four(Setup::new(Live));
+        let mut pair = Pair::new(&setup, Scripted::new(script));
+        pair.keeps_journal = true;
+        let half = traffic.len() / 2;
+        let mut offered = play(&mut pair, &traffic[..half]);
+        for (i, (index, gap)) in again.iter().enumerate() {
+            if !pair.journal.is_empty() {
+                let (from, _, frame) = index.get(&pair.journal).clone();
+                pair.inject(1 - from, frame);
+            }
+            if let Some(offer) = traffic.get(half + i) {
+                let id = &mut offered[offer.end][usize::from(offer.service)];
+                pair.offer(offer.end, TestPacket::new(offer.service, *id, offer.len));
+                *id += 1;
+            }
+            pair.run_for(Duration::from_millis(*gap));
+        }
+        pair.adversary.end();
+        for (end, offered) in offered.iter().enumerate() {
+            for service in 1..=3 {
+                let id = offered[usize::from(service)];
+                pair.offer(end, TestPacket::new(service, id, 10));
+            }
+        }
+        pair.run_for(Duration::from_secs(20));
+        for end in 0..2 {
+            let all = |service: u8| (0..=offered[1 - end][usize::from(service)]).collect::<Vec<_>>();
+            prop_assert_eq!(pair.ids(end, 1), all(1));
+            for service in [2, 3] {
+                let ledger = pair.ledger(end, service);
+                let received = pair.ids(end, service);
+                let distinct: BTreeSet<_> = received.iter().copied().collect();
+                prop_assert_eq!(distinct.len(), received.len(), "twice: {:?}", received);
+                prop_assert!(service == 3 || received.is_sorted());
+                prop_assert_eq!(ledger.resyncs, 0);
+                // Each number is delivered or counted as lost, once.
+                let total = all(service).len() as u64;
+                prop_assert_eq!(ledger.packets_delivered + ledger.residual_lost, total);
+            }
+        }
+    }
+}
+
+fn service_config(number: u8, rate: f64, scheme: &str) -> airlane_link::ServiceConfig {
+    service(number, rate, scheme, ROOMY)
+}
+
+/// Puts another scheme in the place of a service that has not been used yet.
+fn replace<A: Adversary>(pair: &mut Pair<A>, number: u8, scheme: &str) {
+    for end in 0..2 {
+        pair.admin(end, |port, now| port.remove_service(now, number))
+            .expect("it is there");
+    }
+    while (0..2).any(|end| pair.port(end).layout_of(number).is_some()) {
+        assert!(
+            pair.next_event().is_some(),
+            "an unused service goes in time"
+        );
+        pair.step();
+    }
+    for end in 0..2 {
+        let config = service_config(number, 0.3, scheme);
+        pair.admin(end, |port, _| port.add_service(config, vec![class(number)]))
+            .expect("its number is free");
+    }
+}
+
+/// A service that the peer has no more goes too, however much it still has to send, and says so.
+#[test]
+fn a_removed_service_does_not_wait_for_a_silent_peer() {
+    let setup = Setup::new(Live).service(1, 1.0, "kind = \"sr-m2\", window = 4", ROOMY);
+    let mut pair = Pair::new(&setup, |_: Departure<'_>| Fate::ARRIVE);
+    let remove = |pair: &mut Pair<_>, end| {
+        pair.admin(end, |port, now| port.remove_service(now, 1))
+            .expect("it is there");
+    };
+    remove(&mut pair, 0);
+    pair.run_for(Duration::from_secs(60));
+    assert_eq!(pair.port(0).layout_of(1), None);
+    for id in 0..10 {
+        pair.offer(1, TestPacket::new(1, id, 100));
+    }
+    remove(&mut pair, 1);
+    pair.run_for(Duration::from_secs(600));
+    assert_eq!(pair.port(1).layout_of(1), None);
+    let (name, books) = &pair.port(1).retired()[0];
+    assert_eq!(name, "s1");
+    let (sent, waited) = (books.packets_sent, books.dropped_window_full);
+    assert_eq!((sent, books.epoch_lost, waited), (4, 4, 6));
+    assert!(pair.port(0).unknown_service_frames() >= 4);
+}
+
+/// A raw flood takes no more than its share: voice beside it keeps its delay.
+#[test]
+fn a_flood_leaves_others_their_share() {
+    let setup = Setup::new(Live)
+        .service(1, 0.2, OOS, ROOMY)
+        .service(2, 0.8, RAW, ROOMY);
+    let mut pair = Pair::new(&setup, |_: Departure<'_>| Fate::ARRIVE);
+    flood(&mut pair, 2..=2, 1_000);
+    for id in 0..50 {
+        // 100 B each 20 ms is 45 kbit/s with its header, of 200 kbit/s that are its share.
+        pair.offer(0, TestPacket::new(1, id, 100));
+        pair.run_for(Duration::from_millis(20));
+    }
+    let voice: Vec<_> = pair
+        .delivered(1)
+        .iter()
+        .filter(|d| d.packet.service == 1)
+        .collect();
+    assert!(voice.len() >= 49, "{}", voice.len());
+    for delivery in voice {
+        let offered = Duration::from_millis(20 * delivery.packet.id);
+        let delay = delivery.at.saturating_since(Instant::ORIGIN + offered);
+        // 5 ms of propagation, and at most two long frames and its own on the link.
+        assert!(delay < Duration::from_millis(5 + 3 * 9), "{delay}");
+    }
+}
+
+/// Frames for a service that is not there are counted and dropped.
+#[test]
+fn unknown_services_are_counted() {
+    let mut pair = Pair::new(&four(Setup::new(Live)), |_: Departure<'_>| Fate::ARRIVE);
+    let mut header = airlane_link::Header::new(FrameKind::Data, 0);
+    header.service = 9;
+    let payload = Some(TestPacket::new(9, 0, 10));
+    pair.inject(1, Frame { header, payload });
+    assert_eq!(pair.port(1).unknown_service_frames(), 1);
+    assert!(pair.delivered(1).is_empty());
+}
+
+#[test]
+fn traffic_without_a_rule_gets_the_raw_service() {
+    let mut pair = Pair::new(&four(Setup::new(Live)), |_: Departure<'_>| Fate::ARRIVE);
+    let offer = |service| Offer {
+        end: 0,
+        service,
+        len: 10,
+        gap: Duration::ZERO,
+    };
+    play(&mut pair, &[offer(7), offer(1), offer(7)]);
+    pair.run_for(Duration::from_millis(100));
+    assert_eq!(pair.ledger(1, 0).packets_delivered, 2);
+    assert_eq!(pair.ledger(1, 1).packets_delivered, 1);
+}
