@@ -1,5 +1,5 @@
 //! The live node: one thread that moves packets and frames between a TUN device, one
-//! [`Port`](airlane_link::Port) and a UDP underlay.
+//! [`Port`] and a UDP underlay.
 //!
 //! ```text
 //! kernel ── TUN ──► clamp MSS ──► port.handle_packet     port.poll_transmit ──► batch ──► UDP

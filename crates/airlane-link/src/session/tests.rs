@@ -358,8 +358,6 @@ fn op() -> impl Strategy<Value = Op> {
 }
 
 proptest! {
-    #![proptest_config(ProptestConfig::with_cases(96))]
-
     /// Whatever happened before: three seconds after the channel is kind, both ends agree.
     /// `World` asserts all along that no session begins twice and that no frame of another
     /// session or configuration is taken.
