@@ -8,7 +8,7 @@ PACKAGES := iproute2 ethtool
 CASES    ?= 20000
 
 .DEFAULT_GOAL := help
-.PHONY: help setup demo test fmt lint units determinism live bench fuzz docs validation clean
+.PHONY: help setup demo test fmt lint units determinism claims live validation bench fuzz docs clean
 
 help: ## List the recipes
 	@awk -F ':.*## ' '/^[a-z-]+:.*## / { printf "  %-12s %s\n", $$1, $$2 }' $(MAKEFILE_LIST)
@@ -28,7 +28,7 @@ demo: setup ## Show three applications over one lossy link, simulated and (as ro
 	$(CARGO) build --release --locked -p airlane-cli --bin airlane --example demo
 	@$(CARGO) run --release --locked --quiet -p airlane-cli --example demo
 
-test: setup lint units docs determinism live ## Run every check and every test
+test: setup lint units docs determinism claims live ## Run every check and every test
 
 fmt: ## Format the code
 	$(CARGO) fmt --all
@@ -44,6 +44,14 @@ determinism: ## Check that debug and release, 1 and 2 threads give the same byte
 	$(CARGO) build --locked -p airlane-cli
 	$(CARGO) build --release --locked -p airlane-cli
 	sh .ci/determinism
+
+claims: ## Check that docs/validation.md is what the simulator gives (3 min)
+	$(CARGO) run --release --locked --quiet -p airlane-testkit --bin airlane-validation -- \
+	  --check docs/validation.md > /dev/null
+
+validation: ## Simulate the published figures, print claim by claim what holds, rewrite docs/validation.md
+	$(CARGO) run --release --locked --quiet -p airlane-testkit --bin airlane-validation -- \
+	  --write docs/validation.md
 
 bench: ## Measure speed
 	$(CARGO) bench --workspace --locked

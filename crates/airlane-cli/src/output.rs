@@ -50,7 +50,13 @@ pub fn error_text(error: &anyhow::Error) -> String {
             text.push_str(&problem_text(problem));
         }
     } else {
-        text = format!("{ERROR}error{ERROR:#}: {error:#}");
+        text = format!("{ERROR}error{ERROR:#}: {error}");
+        for cause in error.chain().skip(1).map(ToString::to_string) {
+            // Some errors name their cause themselves.
+            if !text.contains(&cause) {
+                text.push_str(&format!(": {cause}"));
+            }
+        }
     }
     text
 }
