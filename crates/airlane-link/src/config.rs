@@ -489,13 +489,15 @@ impl ServiceConfig {
             }))
         };
         let mut all = self.clone();
-        all.queue = all.queue.or(Some(if live {
+        let in_order = matches!(self.scheme, SchemeConfig::SrM2(_) | SchemeConfig::Rlp(_));
+        let usual = if live {
             QueueConfig::fq_codel()
         } else {
             QueueConfig::DropTail {
                 limit: QueueLimit::Packets(50),
             }
-        }));
+        };
+        all.queue = Some(all.queue.unwrap_or(usual).resolve(in_order));
         match &mut all.scheme {
             SchemeConfig::Default(_) => {}
             SchemeConfig::SrM2(c) => {

@@ -23,6 +23,7 @@ use airlane_base::{Instant, QueueLimit};
 use serde::{Deserialize, Serialize};
 
 pub use config::QueueConfig;
+use config::USUAL;
 
 use crate::flow::Packet;
 use codel::Parameters;
@@ -80,8 +81,8 @@ impl<P: Packet> IngressQueue<P> {
                 flows,
             } => {
                 let codel = Parameters {
-                    target,
-                    interval,
+                    target: target.unwrap_or(USUAL.0),
+                    interval: interval.unwrap_or(USUAL.1),
                     mtu,
                 };
                 Kind::FqCodel(Box::new(FqCodel::new(limit, codel, flows, salt)))

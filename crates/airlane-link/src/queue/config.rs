@@ -24,12 +24,22 @@ pub enum QueueConfig {
         #[serde(default = "default_limit", deserialize_with = "limit")]
         limit: QueueLimit,
         /// The wait that CoDel lets stand. Not less than the time to send one full packet.
-        #[serde(default = "default_target", deserialize_with = "positive")]
-        target: Duration,
+        /// Left out: 20 ms, behind a service that repairs in order 100 ms.
+        #[serde(
+            default,
+            deserialize_with = "positive",
+            skip_serializing_if = "Option::is_none"
+        )]
+        target: Option<Duration>,
         /// How long the wait must stay above the target before CoDel drops: a usual round trip of
         /// the flows.
-        #[serde(default = "default_interval", deserialize_with = "positive")]
-        interval: Duration,
+        /// Left out: 100 ms, behind a service that repairs in order 500 ms.
+        #[serde(
+            default,
+            deserialize_with = "positive",
+            skip_serializing_if = "Option::is_none"
+        )]
+        interval: Option<Duration>,
         /// Number of queues over which the flows are spread.
         #[serde(default = "default_flows", deserialize_with = "flows")]
         flows: NonZeroU32,
@@ -44,9 +54,33 @@ impl QueueConfig {
     pub fn fq_codel() -> Self {
         Self::FqCodel {
             limit: default_limit(),
-            target: default_target(),
-            interval: default_interval(),
+            target: None,
+            interval: None,
             flows: default_flows(),
+        }
+    }
+
+    /// The same with every default filled in.
+    ///
+    /// A service that repairs in order holds what follows a loss for a round trip of the link, or
+    /// two, and then releases it at once. The flows see round trips of several hundred ms, and
+    /// their answers come in bursts that take as long to drain: neither is a standing queue.
+    #[must_use]
+    pub fn resolve(self, repairs_in_order: bool) -> Self {
+        let usual = if repairs_in_order { IN_ORDER } else { USUAL };
+        match self {
+            Self::FqCodel {
+                limit,
+                target,
+                interval,
+                flows,
+            } => Self::FqCodel {
+                limit,
+                target: target.or(Some(usual.0)),
+                interval: interval.or(Some(usual.1)),
+                flows,
+            },
+            other => other,
         }
     }
 }
@@ -55,28 +89,26 @@ const fn default_limit() -> QueueLimit {
     QueueLimit::Packets(1000)
 }
 
-/// Four times the RFC's 5 ms: a link that repairs its losses delays by a round trip of its own now
-/// and then, and that is no standing queue.
-const fn default_target() -> Duration {
-    Duration::from_millis(20)
-}
+/// Target and interval. The interval is that of RFC 8289 4.3; the target is four times the RFC's,
+/// because a link that repairs delays by a round trip of its own now and then.
+pub(super) const USUAL: (Duration, Duration) =
+    (Duration::from_millis(20), Duration::from_millis(100));
 
-/// RFC 8289 4.3.
-const fn default_interval() -> Duration {
-    Duration::from_millis(100)
-}
+/// Target and interval behind a service that repairs in order: the same ratio, for flows with five
+/// times the round trip.
+const IN_ORDER: (Duration, Duration) = (Duration::from_millis(100), Duration::from_millis(500));
 
 /// RFC 8290 5.2.
 const fn default_flows() -> NonZeroU32 {
     NonZeroU32::new(1024).expect("1024 is not zero")
 }
 
-fn positive<'de, D: Deserializer<'de>>(d: D) -> Result<Duration, D::Error> {
+fn positive<'de, D: Deserializer<'de>>(d: D) -> Result<Option<Duration>, D::Error> {
     match Duration::deserialize(d)? {
         Duration::ZERO => Err(de::Error::custom(
             "a time of 0 s is impossible here; write one such as \"20 ms\"",
         )),
-        duration => Ok(duration),
+        duration => Ok(Some(duration)),
     }
 }
 
@@ -117,6 +149,7 @@ mod tests {
     fn defaults_are_filled_in_and_written_back() {
         let queue = parse("{ kind = \"fq-codel\" }").unwrap();
         assert_eq!(queue, QueueConfig::fq_codel());
+        let queue = queue.resolve(false);
         let text = toml::to_string(&File { queue }).unwrap();
         for part in ["1000 packets", "20 ms", "100 ms", "1024"] {
             assert!(text.contains(part), "{text}");

@@ -48,8 +48,8 @@ fn ms(n: u64) -> Instant {
 fn fair(limit: QueueLimit, flows: u32) -> QueueConfig {
     QueueConfig::FqCodel {
         limit,
-        target: Duration::MAX,
-        interval: Duration::MAX,
+        target: Some(Duration::MAX),
+        interval: Some(Duration::MAX),
         flows: NonZeroU32::new(flows).unwrap(),
     }
 }
@@ -254,8 +254,8 @@ impl Rfc8289 {
 fn codel_of_rfc8289() -> IngressQueue<Labelled> {
     let config = QueueConfig::FqCodel {
         limit: QueueLimit::Packets(100_000),
-        target: Duration::from_nanos(Rfc8289::TARGET),
-        interval: Duration::from_nanos(Rfc8289::INTERVAL),
+        target: Some(Duration::from_nanos(Rfc8289::TARGET)),
+        interval: Some(Duration::from_nanos(Rfc8289::INTERVAL)),
         flows: NonZeroU32::MIN,
     };
     IngressQueue::new(&config, MTU, 0)
@@ -376,8 +376,8 @@ proptest! {
             1 => fair(limit, 4),
             _ => QueueConfig::FqCodel {
                 limit,
-                target: Duration::from_millis(5),
-                interval: Duration::from_millis(50),
+                target: Some(Duration::from_millis(5)),
+                interval: Some(Duration::from_millis(50)),
                 flows: NonZeroU32::new(4).unwrap(),
             },
         };
