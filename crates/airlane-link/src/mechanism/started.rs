@@ -19,12 +19,16 @@ pub(crate) struct Started {
 #[derive(Clone, Debug, Default)]
 pub(crate) struct StartedTimers {
     queue: VecDeque<Started>,
+    /// How many can count at once.
+    most: usize,
 }
 
 impl StartedTimers {
+    /// For at most `n` timers that count at once.
     pub(crate) fn with_capacity(n: u32) -> Self {
         Self {
             queue: VecDeque::with_capacity(n as usize),
+            most: n as usize,
         }
     }
 
@@ -35,10 +39,14 @@ impl StartedTimers {
         self.queue.push_back(Started { at, seq, attempt });
     }
 
-    /// Forgets timers at the front that no longer count.
+    /// Forgets timers at the front that no longer count, and behind it when they have become as
+    /// many as those that do.
     pub(crate) fn prune(&mut self, counts: impl Fn(&Started) -> bool) {
         while self.queue.front().is_some_and(|t| !counts(t)) {
             self.queue.pop_front();
+        }
+        if self.queue.len() > 2 * self.most {
+            self.queue.retain(counts);
         }
     }
 
