@@ -37,6 +37,9 @@ fn hint(source: &io::Error) -> &'static str {
             " (run it as root, or grant CAP_NET_ADMIN and CAP_NET_RAW)"
         }
         Some(libc::ENODEV | libc::ENXIO) => " (`ip link` lists the interfaces that exist here)",
+        // What a TUN device says when its interface is deleted under it.
+        Some(libc::EBADFD) => " (the interface was taken away)",
+        Some(libc::EBUSY) => " (the name is taken; `ip link` lists the interfaces that exist here)",
         _ => "",
     }
 }

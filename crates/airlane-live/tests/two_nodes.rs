@@ -215,3 +215,28 @@ fn what_cannot_work_is_refused_before_anything_is_left_behind() {
     Running::start(&pair.left, &good).unwrap().stop();
     assert!(!pair.left.ip("link").contains("air0"));
 }
+
+#[test]
+fn an_interface_may_go_down_but_not_away() {
+    let Some(pair) = Pair::new("an_interface_may_go_down_but_not_away") else {
+        return;
+    };
+    let [left, mut right] = pair.start(false);
+    established(&left);
+    let (mine, theirs) = (address("10.7.0.1:0"), address("10.7.0.2:5004"));
+    pair.right.ip("link set air0 down");
+    pair.left.run(|| {
+        let socket = UdpSocket::bind(mine).unwrap();
+        socket.send_to(b"anybody?", theirs).unwrap();
+    });
+    right.wait_until("dropping", |s| s.drops.get("not-delivered") == Some(&1));
+    pair.right.ip("link set air0 up");
+    let echoing = echo(&pair.right, theirs, 5);
+    round_trip(&pair.left, mine, theirs, 5);
+    echoing.join().unwrap();
+
+    pair.right.ip("link del air0");
+    let error = right.ended().unwrap_err().to_string();
+    assert!(error.starts_with("air0: read a packet"), "{error}");
+    assert!(!right.socket.exists());
+}

@@ -122,7 +122,12 @@ impl Running {
     /// Stops the node and gives its last words.
     pub fn stop(mut self) -> Status {
         drop(self.stop.take());
-        self.thread.take().unwrap().join().unwrap().unwrap()
+        self.ended().unwrap()
+    }
+
+    /// How the node ended; waits until it does.
+    pub fn ended(&mut self) -> Result<Status, UpError> {
+        self.thread.take().unwrap().join().unwrap()
     }
 }
 
