@@ -39,7 +39,6 @@ fn hint(source: &io::Error) -> &'static str {
         Some(libc::ENODEV | libc::ENXIO) => " (`ip link` lists the interfaces that exist here)",
         // What a TUN device says when its interface is deleted under it.
         Some(libc::EBADFD) => " (the interface was taken away)",
-        Some(libc::EBUSY) => " (the name is taken; `ip link` lists the interfaces that exist here)",
         _ => "",
     }
 }
