@@ -36,7 +36,8 @@ impl Tun {
             .open("/dev/net/tun")
             .map_err(failed("open /dev/net/tun"))?;
         let fd = OwnedFd::from(file);
-        request::set_interface(fd.as_fd(), name).map_err(failed("create a TUN interface, whose name must be free"))?;
+        request::set_interface(fd.as_fd(), name)
+            .map_err(failed("create a TUN interface, whose name must be free"))?;
         let index = Netlink::open()
             .and_then(|mut netlink| netlink.link_index(name))
             .map_err(failed("look the new interface up"))?;
