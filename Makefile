@@ -57,7 +57,7 @@ bench: ## Measure speed
 	$(CARGO) bench --workspace --locked
 
 fuzz: ## Run every property test with many more cases (CASES=20000)
-	PROPTEST_CASES=$(CASES) $(CARGO) test --release --workspace --locked --lib --tests
+	PROPTEST_CASES=$(CASES) $(CARGO) test --workspace --locked --lib --tests
 
 docs: ## Build the API documentation; warnings are errors
 	RUSTDOCFLAGS="-D warnings" $(CARGO) doc --workspace --no-deps --locked
