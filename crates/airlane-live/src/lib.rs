@@ -1,6 +1,15 @@
 //! Airlane on Linux. Everything that touches sockets, devices and clocks is here; the protocols are
 //! in the sans-IO crates.
+//!
+//! * [`node`]: `airlane up`, one port between a TUN device and a UDP underlay.
+//! * [`air`]: `airlane air`, a lossy link between two interfaces.
+//! * [`control`] and [`status`]: `airlane status`.
+//!
+//! Unsafe code stays in the small modules that make one kind of system call each.
 
+#![deny(unsafe_code)]
+
+#[expect(unsafe_code, reason = "packet sockets and ethtool have no safe wrappers")]
 pub mod air;
 mod clock;
 pub mod config;
