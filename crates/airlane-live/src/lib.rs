@@ -9,7 +9,10 @@
 
 #![deny(unsafe_code)]
 
-#[expect(unsafe_code, reason = "packet sockets and ethtool have no safe wrappers")]
+#[expect(
+    unsafe_code,
+    reason = "packet sockets and ethtool have no safe wrappers"
+)]
 pub mod air;
 mod clock;
 pub mod config;
