@@ -53,6 +53,9 @@ validation: ## Simulate the published figures, print claim by claim what holds, 
 	$(CARGO) run --release --locked --quiet -p airlane-testkit --bin airlane-validation -- \
 	  --write docs/validation.md
 
+live: ## Carry real traffic over an emulated lossy link (root; 4 min)
+	$(CARGO) test --release --locked -p airlane-cli --test live -- --nocapture
+
 bench: ## Measure speed
 	$(CARGO) bench --workspace --locked
 
