@@ -168,6 +168,9 @@ pub struct Daemon {
     /// The file.
     #[arg(value_hint = ValueHint::FilePath)]
     pub file: PathBuf,
+    /// Print the counters of the end as JSON; every name carries its unit
+    #[arg(long)]
+    pub json: bool,
     /// Changes of the file.
     #[command(flatten)]
     pub set: Set,

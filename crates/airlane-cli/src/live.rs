@@ -36,7 +36,12 @@ pub(crate) fn up(args: &Daemon) -> anyhow::Result<()> {
     })?;
     let ended = node.run(stop.as_fd());
     // Whatever ended it, the counters are worth seeing.
-    output::print(&status::render(&node.status(), None))?;
+    let last = node.status();
+    output::print(&if args.json {
+        serde_json::to_string(&last)? + "\n"
+    } else {
+        status::render(&last, None)
+    })?;
     Ok(ended?)
 }
 
@@ -47,7 +52,11 @@ pub(crate) fn air(args: &Daemon) -> anyhow::Result<()> {
     log_to_stderr()?;
     let stop = stop_on_signals().context("cannot wait for signals")?;
     let report = air::run(&config, stop.as_fd())?;
-    output::print(&report.to_string())?;
+    output::print(&if args.json {
+        serde_json::to_string(&report)? + "\n"
+    } else {
+        report.to_string()
+    })?;
     match report.lost_interface {
         Some(interface) => bail!("the interface {interface} is gone"),
         None => Ok(()),
