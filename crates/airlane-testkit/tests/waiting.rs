@@ -1,0 +1,49 @@
+//! Where packets wait that cannot leave yet: nowhere, in the service, or at IP.
+
+use airlane_base::{Duration, Instant};
+use airlane_link::HeaderProfile::Study;
+use airlane_testkit::{Pair, Random, Setup, TestPacket};
+
+const NO_QUEUE: &str = "kind = \"none\"";
+
+fn offer(pair: &mut Pair<Random>, packets: u64) {
+    for id in 0..packets {
+        pair.offer(0, TestPacket::new(0, id, 1_000));
+    }
+}
+
+/// Section 7.5: "when the window is full, new packets are dropped".
+#[test]
+fn without_a_queue_a_full_window_drops_and_counts() {
+    let setup =
+        Setup::new(Study)
+            .unlimited()
+            .service(0, 1.0, "kind = \"sr-m2\", window = 8", NO_QUEUE);
+    let mut pair = Pair::new(&setup, Random::losing(1, 0.0));
+    offer(&mut pair, 20);
+    let ledger = pair.ledger(0, 0);
+    assert_eq!((ledger.packets_sent, ledger.dropped_window_full), (8, 12));
+    assert!(pair.run_until_quiet(Instant::from_nanos(10_000_000_000)));
+    assert_eq!(pair.ids(1, 0), (0..8).collect::<Vec<_>>());
+}
+
+/// Section 9.2: after a packet, the next is accepted only after its nominal time.
+#[test]
+fn nominal_pacing_keeps_the_queue_at_ip() {
+    let mut setup = Setup::new(Study)
+        .unlimited()
+        .service(0, 1.0, "kind = \"sr-m2\"", NO_QUEUE);
+    setup.config.pacing = "20 packets".parse().ok();
+    let mut pair = Pair::new(&setup, Random::losing(1, 0.0));
+    offer(&mut pair, 30);
+    // One goes through, 20 wait, the rest is dropped and counted.
+    let ledger = pair.ledger(0, 0);
+    assert_eq!((ledger.packets_sent, ledger.dropped_queue_full), (1, 9));
+    // 1000 B at 1 Mbit/s take 8 ms.
+    pair.run_for(Duration::from_micros(7_999));
+    assert_eq!(pair.ledger(0, 0).packets_sent, 1);
+    pair.run_for(Duration::from_micros(2));
+    assert_eq!(pair.ledger(0, 0).packets_sent, 2);
+    assert!(pair.run_until_quiet(Instant::from_nanos(10_000_000_000)));
+    assert_eq!(pair.ids(1, 0), (0..21).collect::<Vec<_>>());
+}
