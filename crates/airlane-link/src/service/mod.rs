@@ -6,6 +6,8 @@
 //! (Xylomenos 1999, section 6.2.2; XYL-R-1).
 
 mod default;
+#[cfg(test)]
+mod model;
 mod rlp;
 mod sr_m2;
 

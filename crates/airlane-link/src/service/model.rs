@@ -1,0 +1,532 @@
+//! Model checking of the schemes as they are shipped: two ends, a channel that loses, doubles and
+//! reorders, few packets, tiny windows and sequence spaces, and every interleaving of them.
+//!
+//! A state is both services, what is on its way, and what has been delivered. Time only passes when
+//! a timer runs out, but frames may be on their way for as long as they like, so every order of
+//! arrivals and timeouts is reached. Times are compared relative to now, and bookkeeping times (when
+//! a frame came or left, for the ledger) are left out, so that states meet again. "Always" is
+//! proven for these worlds; "sometimes" shows that they contain the hard cases. That everything
+//! arrives in the end is for the property tests.
+
+use std::collections::{BTreeSet, VecDeque};
+use std::fmt::Write;
+use std::hash::{Hash, Hasher};
+
+use airlane_base::{Duration, Instant, Payload, Rate};
+use stateright::{Checker, Model, Property};
+
+use super::{Context, PortFacts, Service};
+use crate::config::{FixedTimers, Keepalives, RlpConfig, SchemeConfig, SrConfig, TimersConfig};
+use crate::ledger::ServiceLedger;
+use crate::wire::{Codec, Frame, FrameKind, HeaderProfile};
+
+/// A packet that is only a number.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord)]
+struct Numbered(u8);
+
+impl Payload for Numbered {
+    fn len(&self) -> usize {
+        1
+    }
+}
+
+/// How the channel treats frames.
+#[derive(Clone, Copy, Debug)]
+struct Channel {
+    /// Frames of one direction that can be on their way; more are lost.
+    room: usize,
+    /// How many frames come twice.
+    doubles: u8,
+    /// How many numbers may overtake a frame; 0: none, first in, first out.
+    overtakes: u8,
+    /// Original frames and keepalives keep their order and do not come twice.
+    originals_in_order: bool,
+}
+
+/// A world to check.
+struct World {
+    scheme: SchemeConfig,
+    codec: Codec,
+    window: u8,
+    /// Packets that end 0 sends.
+    packets: u8,
+    /// How often a timer runs out, at either end; this bounds the attempts, which are numbered.
+    timeouts: u8,
+    channel: Channel,
+}
+
+#[derive(Clone, Debug)]
+struct Flight {
+    frame: Frame<Numbered>,
+    /// Originals sent and packets delivered at its sender when it left.
+    sent: u8,
+    received: u8,
+}
+
+#[derive(Clone, Debug)]
+struct End {
+    service: Service<Numbered>,
+    ledger: ServiceLedger,
+    sent: u8,
+    delivered: Vec<u8>,
+    /// Newest stamps that have come from the other end.
+    newest: (u8, u8),
+}
+
+#[derive(Clone, Debug)]
+struct State {
+    ends: [End; 2],
+    /// Frames on their way to end 0 and 1.
+    air: [Vec<Flight>; 2],
+    now: Instant,
+    doubled: u8,
+    timeouts: u8,
+    /// A hash of everything above, in a form in which equal states are equal.
+    key: [u64; 2],
+}
+
+impl PartialEq for State {
+    fn eq(&self, other: &Self) -> bool {
+        self.key == other.key
+    }
+}
+
+impl Hash for State {
+    fn hash<H: Hasher>(&self, state: &mut H) {
+        self.key.hash(state);
+    }
+}
+
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+enum Action {
+    /// End 0 gets its next packet.
+    Offer,
+    /// The frame at this place arrives.
+    Arrive(usize, usize),
+    /// It arrives, and is still on its way.
+    ArriveAndStay(usize, usize),
+    /// It is lost.
+    Lose(usize, usize),
+    /// The next timer runs out.
+    Timeout,
+}
+
+impl World {
+    fn end(&self) -> End {
+        let facts = PortFacts {
+            codec: self.codec,
+            rate: Rate::from_bps(1_000_000).unwrap(),
+            delay: Duration::ZERO,
+            max_payload: 1,
+            frame_overhead: 0,
+        };
+        End {
+            service: Service::new(&self.scheme, &facts),
+            ledger: ServiceLedger::default(),
+            sent: 0,
+            delivered: Vec::new(),
+            newest: (0, 0),
+        }
+    }
+
+    /// One input to an end, then everything out of it.
+    fn input(
+        &self,
+        state: &mut State,
+        end: usize,
+        packet: &mut Option<Numbered>,
+        input: impl FnOnce(&mut Service<Numbered>, &mut Context<'_, Numbered>),
+    ) {
+        let mut up = VecDeque::new();
+        let this = &mut state.ends[end];
+        let mut cx = Context {
+            now: state.now,
+            up: &mut up,
+            ledger: &mut this.ledger,
+        };
+        input(&mut this.service, &mut cx);
+        while let Some(frame) = this.service.poll_frame(&mut cx, &mut || packet.take()) {
+            this.service.start_timers(&frame.header, state.now);
+            this.sent += u8::from(frame.header.kind == FrameKind::Data);
+            let flight = Flight {
+                frame,
+                sent: this.sent,
+                received: (this.delivered.len() + cx.up.len()) as u8,
+            };
+            if state.air[1 - end].len() < self.channel.room {
+                state.air[1 - end].push(flight);
+            }
+        }
+        this.delivered.extend(up.into_iter().map(|packet| packet.0));
+    }
+
+    /// Whether the frame may arrive before those that left before it, and after those that have
+    /// overtaken it already.
+    fn may_arrive(&self, state: &State, to: usize, place: usize) -> bool {
+        let flight = &state.air[to][place];
+        if self.channel.overtakes == 0 && place > 0 {
+            return false;
+        }
+        let in_step = |kind| matches!(kind, FrameKind::Data | FrameKind::Keepalive);
+        if self.channel.originals_in_order && in_step(flight.frame.header.kind) {
+            let mut before = state.air[to][..place].iter();
+            if before.any(|other| in_step(other.frame.header.kind)) {
+                return false;
+            }
+        }
+        let newest = state.ends[to].newest;
+        let overtaken = newest.0.saturating_sub(flight.sent);
+        let outdated = newest.1.saturating_sub(flight.received);
+        overtaken.max(outdated) <= self.channel.overtakes
+    }
+
+    fn arrive(&self, state: &mut State, to: usize, flight: Flight) {
+        let newest = &mut state.ends[to].newest;
+        newest.0 = newest.0.max(flight.sent);
+        newest.1 = newest.1.max(flight.received);
+        self.input(state, to, &mut None, |service, cx| {
+            service.handle_frame(cx, flight.frame);
+        });
+    }
+
+    fn key(&self, state: &State) -> [u64; 2] {
+        let mut key = format!(
+            "{:?} {} {} ",
+            state.ends[1].delivered, state.doubled, state.timeouts
+        );
+        for end in 0..2 {
+            let this = &state.ends[end];
+            let text = format!("{:?}", this.service);
+            relative(&text, state.now, &mut key);
+            let mut flights: Vec<String> = state.air[end]
+                .iter()
+                .map(|flight| {
+                    let (sent, received) = (flight.sent, flight.received);
+                    let overtaken = this.newest.0.saturating_sub(sent);
+                    let outdated = this.newest.1.saturating_sub(received);
+                    let ahead = (
+                        sent.saturating_sub(this.newest.0),
+                        received.saturating_sub(this.newest.1),
+                    );
+                    let text = format!("{:?} {overtaken} {outdated} {ahead:?}", flight.frame);
+                    text
+                })
+                .collect();
+            if self.channel.overtakes > 0 && !self.channel.originals_in_order {
+                flights.sort_unstable();
+            }
+            write!(key, "{} {flights:?}", this.sent).unwrap();
+        }
+        // 128 bits: two of a million different states are the same once in 10^26.
+        [0u64, 1].map(|salt| {
+            let mut hasher = std::hash::DefaultHasher::new();
+            (salt, &key).hash(&mut hasher);
+            hasher.finish()
+        })
+    }
+}
+
+/// Longer ago than any timer runs.
+const LONG_AGO: u64 = 20;
+
+/// Copies a debug text with every time in it relative to now, and without times that only the
+/// ledger and the measurement of round trips want.
+fn relative(text: &str, now: Instant, out: &mut String) {
+    let mut rest = text;
+    while let Some(at) = rest.find("Instant(") {
+        let (before, after) = rest.split_at(at);
+        let end = after.find(')').unwrap();
+        let nanos: u64 = after["Instant(".len()..end].parse().unwrap();
+        out.push_str(before);
+        let for_the_books = ["since: ", "left: ", "asked: ", ", "];
+        if for_the_books.iter().any(|name| before.ends_with(name)) {
+            out.push('_');
+        } else {
+            let now = now.as_nanos();
+            let distance = nanos as i64 - now as i64;
+            write!(out, "{}", distance.max(-(LONG_AGO as i64))).unwrap();
+        }
+        rest = &after[end + 1..];
+    }
+    out.push_str(rest);
+}
+
+impl Model for World {
+    type State = State;
+    type Action = Action;
+
+    fn init_states(&self) -> Vec<State> {
+        let mut state = State {
+            ends: [self.end(), self.end()],
+            air: Default::default(),
+            now: Instant::from_nanos(LONG_AGO),
+            doubled: 0,
+            timeouts: 0,
+            key: [0; 2],
+        };
+        state.key = self.key(&state);
+        vec![state]
+    }
+
+    fn actions(&self, state: &State, actions: &mut Vec<Action>) {
+        if state.ends[0].sent < self.packets {
+            actions.push(Action::Offer);
+        }
+        if state.timeouts < self.timeouts {
+            actions.push(Action::Timeout);
+        }
+        for to in 0..2 {
+            for place in 0..state.air[to].len() {
+                actions.push(Action::Lose(to, place));
+                if !self.may_arrive(state, to, place) {
+                    continue;
+                }
+                actions.push(Action::Arrive(to, place));
+                let kind = state.air[to][place].frame.header.kind;
+                let may_double = !self.channel.originals_in_order || kind != FrameKind::Data;
+                if state.doubled < self.channel.doubles && may_double {
+                    actions.push(Action::ArriveAndStay(to, place));
+                }
+            }
+        }
+    }
+
+    fn next_state(&self, last: &State, action: Action) -> Option<State> {
+        let mut state = last.clone();
+        match action {
+            Action::Offer => {
+                let mut packet = Some(Numbered(state.ends[0].sent));
+                self.input(&mut state, 0, &mut packet, |_, _| {});
+                if packet.is_some() {
+                    return None;
+                }
+            }
+            Action::Arrive(to, place) => {
+                let flight = state.air[to].remove(place);
+                self.arrive(&mut state, to, flight);
+            }
+            Action::ArriveAndStay(to, place) => {
+                state.doubled += 1;
+                let flight = state.air[to][place].clone();
+                self.arrive(&mut state, to, flight);
+            }
+            Action::Lose(to, place) => {
+                state.air[to].remove(place);
+            }
+            Action::Timeout => {
+                let due = state
+                    .ends
+                    .iter()
+                    .filter_map(|end| end.service.poll_timeout())
+                    .min()?;
+                state.timeouts += 1;
+                state.now = state.now.max(due);
+                for end in 0..2 {
+                    let deadline = state.ends[end].service.poll_timeout();
+                    if deadline.is_some_and(|deadline| deadline <= state.now) {
+                        self.input(&mut state, end, &mut None, |service, cx| {
+                            service.handle_timeout(cx);
+                        });
+                        let next = state.ends[end].service.poll_timeout();
+                        assert!(next.is_none_or(|next| next > state.now), "{state:?}");
+                    }
+                }
+            }
+        }
+        state.key = self.key(&state);
+        Some(state)
+    }
+
+    fn properties(&self) -> Vec<Property<Self>> {
+        let mut properties = vec![
+            Property::<Self>::always("each packet goes up once", |_, state| {
+                let delivered = &state.ends[1].delivered;
+                delivered.iter().collect::<BTreeSet<_>>().len() == delivered.len()
+            }),
+            Property::<Self>::always("only packets that were sent go up", |_, state| {
+                state.ends[1]
+                    .delivered
+                    .iter()
+                    .all(|id| *id < state.ends[0].sent)
+            }),
+            Property::<Self>::sometimes("everything arrives", |world, state| {
+                state.ends[1].delivered.len() == usize::from(world.packets)
+            }),
+            Property::<Self>::sometimes("a frame is sent again", |_, state| {
+                let again = |f: &Flight| f.frame.header.kind == FrameKind::Retransmission;
+                state.air[1].iter().any(again)
+            }),
+            Property::<Self>::sometimes("a frame comes in vain", |_, state| {
+                let books = &state.ends[1].ledger;
+                books.late + books.duplicates > 0
+            }),
+        ];
+        if self.channel.overtakes > 0 && self.window > 1 {
+            properties.push(Property::<Self>::sometimes(
+                "a request comes in vain",
+                |_, state| state.ends[0].ledger.stale_naks > 0,
+            ));
+        }
+        match &self.scheme {
+            SchemeConfig::SrM2(_) => properties.extend([
+                Property::<Self>::always("packets go up without gaps and in order", |_, state| {
+                    state.ends[1]
+                        .delivered
+                        .iter()
+                        .copied()
+                        .eq(0..state.ends[1].delivered.len() as u8)
+                }),
+                Property::<Self>::always("no more than a window is outstanding", |world, state| {
+                    let arrived = state.ends[1].delivered.len() as u8;
+                    state.ends[0].sent - arrived <= world.window
+                }),
+                Property::<Self>::sometimes("a timeout sends again", |_, state| {
+                    state.ends[0].ledger.timeouts > 0
+                }),
+                Property::<Self>::sometimes("a lost tail arrives", |world, state| {
+                    state.ends[0].ledger.timeouts > 0
+                        && state.ends[1].delivered.len() == usize::from(world.packets)
+                }),
+            ]),
+            SchemeConfig::Rlp(_) => properties.extend([
+                Property::<Self>::always("packets go up in order", |_, state| {
+                    state.ends[1].delivered.is_sorted()
+                }),
+                Property::<Self>::sometimes("a hole is given up", |_, state| {
+                    state.ends[1].ledger.given_up > 0
+                }),
+                Property::<Self>::sometimes("a repair comes after giving up", |_, state| {
+                    state.ends[1].ledger.given_up > 0 && state.ends[1].ledger.late > 0
+                }),
+            ]),
+            _ => properties.extend([
+                Property::<Self>::sometimes("packets go up out of order", |_, state| {
+                    !state.ends[1].delivered.is_sorted()
+                }),
+                Property::<Self>::sometimes("a hole is given up", |_, state| {
+                    state.ends[1].ledger.given_up > 0
+                }),
+            ]),
+        }
+        properties
+    }
+}
+
+fn timers() -> Option<TimersConfig> {
+    let nanos = Duration::from_nanos;
+    Some(TimersConfig::Fixed(FixedTimers {
+        ack: nanos(1),
+        nak: nanos(3),
+        keepalive: nanos(4),
+        rto: nanos(5),
+    }))
+}
+
+fn sr(window: u8) -> SchemeConfig {
+    SchemeConfig::SrM2(SrConfig {
+        window: Some(window.into()),
+        timers: timers(),
+        ..SrConfig::default()
+    })
+}
+
+fn rlp(window: u8, retries: u32) -> RlpConfig {
+    RlpConfig {
+        window: Some(window.into()),
+        retries: Some(retries),
+        timers: timers(),
+        keepalives: Some(Keepalives::Limit(2)),
+        ..RlpConfig::default()
+    }
+}
+
+fn check(world: World) {
+    let checker = world.checker().threads(2).spawn_bfs().join();
+    // A world that has shrunk to nothing would prove nothing.
+    assert!(checker.unique_state_count() > 5_000);
+    checker.assert_properties();
+}
+
+/// Two numbers of four: the largest window that there can be, first in, first out.
+#[test]
+fn sr_m2_with_half_the_ring() {
+    check(World {
+        scheme: sr(2),
+        codec: Codec::new(HeaderProfile::Study).with_bits(2),
+        window: 2,
+        packets: 6,
+        timeouts: 4,
+        channel: Channel {
+            room: 2,
+            doubles: 1,
+            overtakes: 0,
+            originals_in_order: false,
+        },
+    });
+}
+
+/// Reordering up to the stated bound, the modulus less two windows.
+#[test]
+fn sr_m2_reordered() {
+    for (bits, window, packets, timeouts) in [(2, 1, 5, 5), (3, 2, 4, 3), (3, 3, 4, 2)] {
+        check(World {
+            scheme: sr(window),
+            codec: Codec::new(HeaderProfile::Study).with_bits(bits),
+            window,
+            packets,
+            timeouts,
+            channel: Channel {
+                room: 2,
+                doubles: 1,
+                overtakes: (1 << bits) - 2 * window,
+                originals_in_order: false,
+            },
+        });
+    }
+}
+
+/// Live numbers do not repeat: any reordering and doubling at all.
+#[test]
+fn live_in_any_order() {
+    for scheme in [
+        SchemeConfig::Rlp(rlp(2, 2)),
+        SchemeConfig::RlpOos(rlp(2, 1)),
+    ] {
+        check(World {
+            scheme,
+            codec: Codec::new(HeaderProfile::Live),
+            window: 2,
+            packets: 3,
+            timeouts: 3,
+            channel: Channel {
+                room: 2,
+                doubles: 1,
+                overtakes: u8::MAX,
+                originals_in_order: false,
+            },
+        });
+    }
+}
+
+/// On a radio link original frames keep their order.
+#[test]
+fn study_rlp_on_a_radio_link() {
+    for scheme in [
+        SchemeConfig::Rlp(rlp(3, 1)),
+        SchemeConfig::RlpOos(rlp(3, 1)),
+    ] {
+        check(World {
+            scheme,
+            codec: Codec::new(HeaderProfile::Study).with_bits(3),
+            window: 3,
+            packets: 4,
+            timeouts: 2,
+            channel: Channel {
+                room: 2,
+                doubles: 1,
+                overtakes: 2,
+                originals_in_order: true,
+            },
+        });
+    }
+}
