@@ -1,5 +1,7 @@
 //! The clock of the live node: `CLOCK_MONOTONIC` as the protocols' time.
 
+use std::num::NonZeroU64;
+
 use airlane_base::Instant;
 use rustix::event::Timespec;
 use rustix::time::{ClockId, clock_gettime};
@@ -8,6 +10,13 @@ use rustix::time::{ClockId, clock_gettime};
 pub(crate) fn now() -> Instant {
     let now = clock_gettime(ClockId::Monotonic);
     Instant::from_nanos(now.tv_sec as u64 * 1_000_000_000 + now.tv_nsec as u64)
+}
+
+/// Wishes to be woken to the nanosecond instead of 50 us late, a tenth of a frame at 20 Mbit/s, and
+/// before other processes: a link that waits for the processor is a link with jitter.
+pub(crate) fn be_punctual(niceness: i32) {
+    let _best_effort = rustix::thread::set_current_timer_slack(NonZeroU64::new(1));
+    let _best_effort = rustix::process::setpriority_process(None, niceness);
 }
 
 /// How long to wait from `now` for `deadline`, as system calls want it.

@@ -23,7 +23,6 @@ mod report;
 mod segment;
 
 use std::io;
-use std::num::NonZeroU64;
 use std::os::fd::{AsFd, BorrowedFd};
 
 use airlane_base::{Instant, Streams};
@@ -32,6 +31,7 @@ use rustix::event::{PollFd, PollFlags, Timespec};
 pub use config::{AirConfig, BothWays};
 pub use report::{AirReport, DirectionReport, Refused};
 
+use crate::clock;
 use crate::device::DeviceError;
 use direction::{Direction, Pool, Refusal};
 use offload::OffloadsOff;
@@ -99,7 +99,7 @@ impl Emulator {
 
     /// Runs until it is stopped, or gives the name of the interface that is gone.
     fn run(&mut self, stop: BorrowedFd<'_>) -> Result<Option<String>, DeviceError> {
-        be_punctual();
+        clock::be_punctual(EMULATOR_NICENESS);
         loop {
             let ready = self.wait(stop)?;
             if ready.stop {
@@ -231,9 +231,6 @@ struct Ready {
     stop: bool,
 }
 
-/// Propagation does not wait for other processes: wake up to the microsecond, and first. Both are
-/// wishes; without them frames are late, and the report says by how much.
-fn be_punctual() {
-    let _ = rustix::thread::set_current_timer_slack(NonZeroU64::new(1));
-    let _ = rustix::process::setpriority_process(None, -20);
-}
+/// Propagation waits for no process at all. Where the wish is not granted, frames are late, and the
+/// report says by how much.
+const EMULATOR_NICENESS: i32 = -20;
