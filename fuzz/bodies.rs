@@ -1,0 +1,199 @@
+//! What is done with arbitrary bytes, by the fuzzer and by the test that replays the corpus.
+
+use std::collections::BTreeSet;
+
+use airlane_base::Duration;
+use airlane_link::session::Hello;
+use airlane_link::wire::LIVE_HEADER_MAX;
+use airlane_link::{Codec, Frame, FrameKind, Header, HeaderProfile, Layout};
+use airlane_live::air::AirConfig;
+use airlane_live::config::LiveConfig;
+use airlane_live::packet::{Headers, clamp_mss, needs_clamping};
+use airlane_sim::Scenario;
+use airlane_testkit::setup::{class, service};
+use airlane_testkit::{Departure, Fate, Pair, Setup, TestPacket};
+
+/// A frame from the link: read by every codec, and written again.
+pub(crate) fn frame(data: &[u8]) {
+    let layout_of = |service| match service {
+        0 | 5 => Some(Layout::Bare),
+        1 | 4 => Some(Layout::SeqAck),
+        2 | 3 => Some(Layout::Seq),
+        _ => None,
+    };
+    for codec in [
+        Codec::new(HeaderProfile::Study).with_bits(3),
+        Codec::new(HeaderProfile::Study),
+        Codec::new(HeaderProfile::Live),
+    ] {
+        let Ok(decoded) = codec.decode(data, layout_of) else {
+            continue;
+        };
+        let header = decoded.header;
+        let payload_len = data.len() - decoded.payload_at;
+        let layout = match (header.kind, codec.profile()) {
+            // A hello belongs to no service.
+            (FrameKind::Hello, HeaderProfile::Live) => continue,
+            _ => layout_of(header.service).expect("a frame of an unknown service is refused"),
+        };
+        let mut again = [0; LIVE_HEADER_MAX];
+        let written = codec.encode(&header, layout, decoded.session, payload_len, &mut again);
+        assert_eq!(written, Some(decoded.payload_at));
+        let mut bytes = again[..decoded.payload_at].to_vec();
+        bytes.extend_from_slice(&data[decoded.payload_at..]);
+        assert_eq!(codec.decode(&bytes, layout_of), Ok(decoded));
+    }
+    if let Ok(hello) = Hello::decode(data) {
+        let mut again = Vec::new();
+        hello.encode(&mut again);
+        assert_eq!(Hello::decode(&again), Ok(hello));
+    }
+}
+
+/// A list of operations on two live ports.
+pub(crate) fn operations(data: &[u8]) {
+    const ROOM: &str = "kind = \"fq-codel\", limit = \"20 packets\", flows = 8";
+    const MOST: usize = 2_000;
+    let setup = Setup::new(HeaderProfile::Live)
+        .service(
+            1,
+            0.4,
+            "kind = \"sr-m2\", window = 8, timers = \"tight\"",
+            ROOM,
+        )
+        .service(
+            2,
+            0.3,
+            "kind = \"rlp\", window = 8, timers = \"tight\"",
+            ROOM,
+        )
+        .service(3, 0.3, "kind = \"rlp-oos\", window = 8", ROOM);
+    let mut fates = data.iter().rev().copied();
+    let mut pair = Pair::new(&setup, |_: Departure<'_>| {
+        let byte = fates.next().unwrap_or(0xff);
+        let late = |n: u8| Duration::from_millis(u64::from(n & 7) * 4);
+        match byte {
+            0..=79 => Fate::Lose,
+            80..=119 => Fate::Deliver(late(byte)),
+            120..=139 => Fate::Twice(late(byte), late(byte >> 3)),
+            _ => Fate::ARRIVE,
+        }
+    });
+    // Services for which nothing is promised any more.
+    let (mut id, mut unsure) = (0, [false; 4]);
+    let mut bytes = data.iter().copied().take(MOST);
+    while let Some(operation) = bytes.next() {
+        let mut argument = || bytes.next().unwrap_or(0);
+        let (end, number) = (usize::from(operation >> 7), operation >> 4 & 3);
+        match operation & 0x0f {
+            0..=5 => {
+                let len = 4 * usize::from(argument());
+                pair.offer(end, TestPacket::new(number, id, len));
+                id += 1;
+            }
+            6..=9 => pair.run_for(Duration::from_millis(u64::from(argument()))),
+            10 => {
+                let kinds = [
+                    FrameKind::Data,
+                    FrameKind::Ack,
+                    FrameKind::Nak,
+                    FrameKind::Keepalive,
+                    FrameKind::Retransmission,
+                ];
+                let what = argument();
+                let kind = kinds[usize::from(what) % kinds.len()];
+                // Near zero from above and below, where the live numbers are.
+                let near = |byte: u8| u32::from(byte).wrapping_sub(64);
+                let mut header = Header::new(kind, near(argument()));
+                header.ack = near(argument());
+                header.service = number;
+                let payload = (what < 200).then(|| TestPacket::new(number, 1 << 40 | id, 9));
+                id += 1;
+                unsure[usize::from(number)] = true;
+                pair.inject(end, Frame { header, payload });
+            }
+            11 => {
+                let share = f64::from(argument()) / 16.0;
+                // A share of zero, or a service that has gone, is refused.
+                let _ = pair.admin(end, |port, _| port.set_rate(number, share));
+            }
+            12 => {
+                // Its packets are raw from here on.
+                unsure[usize::from(number)] = true;
+                let _ = pair.admin(end, |port, now| port.remove_service(now, number));
+            }
+            13 => {
+                let schemes = ["sr-m2", "rlp", "rlp-oos"];
+                let scheme = schemes[usize::from(argument()) % 3];
+                let service = service(
+                    number,
+                    0.5,
+                    &format!("kind = \"{scheme}\", window = 4"),
+                    ROOM,
+                );
+                let _ = pair.admin(end, |port, _| {
+                    port.add_service(service, vec![class(number)])
+                });
+            }
+            14 => pair.reset(),
+            _ => {
+                // An early call, and the time that it takes.
+                pair.admin(end, |port, now| port.handle_timeout(now));
+            }
+        }
+    }
+    pair.run_for(Duration::from_secs(30));
+    for end in 0..2 {
+        for status in pair.port(end).services() {
+            let books = status.ledger;
+            assert_eq!(
+                books.packets_offered,
+                books.packets_sent + books.packets_dropped() + status.queue_packets as u64,
+                "{status:?}"
+            );
+        }
+        for number in 1..=3 {
+            if unsure[usize::from(number)] {
+                continue;
+            }
+            let ids = pair.ids(end, number);
+            let distinct: BTreeSet<_> = ids.iter().collect();
+            assert_eq!(distinct.len(), ids.len(), "service {number} twice: {ids:?}");
+            assert!(number == 3 || ids.is_sorted(), "service {number}: {ids:?}");
+        }
+    }
+}
+
+/// A file: a scenario, the daemon's, or the emulator's.
+pub(crate) fn config(data: &[u8]) {
+    let Ok(text) = std::str::from_utf8(data) else {
+        return;
+    };
+    if let Ok(scenario) = Scenario::from_toml(text, "fuzz.toml") {
+        let again = Scenario::from_toml(&scenario.to_toml(), "again.toml");
+        let again = again.expect("what is written out is accepted");
+        assert_eq!(again.hash(), scenario.hash());
+    }
+    // The refusals are read by people; here they only have to be made.
+    let live = airlane_base::config::load::<LiveConfig>(text, "fuzz.toml");
+    let air = airlane_base::config::load::<AirConfig>(text, "fuzz.toml");
+    for error in [live.err(), air.err()].into_iter().flatten() {
+        assert!(!error.to_string().is_empty());
+    }
+}
+
+/// An IP packet, or not.
+pub(crate) fn ip(data: &[u8]) {
+    let headers = Headers::parse(data);
+    for mtu in [68, 576, 1_280, 1_400] {
+        let mut packet = data.to_vec();
+        let needed = needs_clamping(data, mtu);
+        let clamped = clamp_mss(&mut packet, mtu);
+        assert_eq!(clamped, needed);
+        assert_eq!(clamped, packet != data);
+        assert!(!needs_clamping(&packet, mtu));
+        // Only the option and the checksum have changed.
+        assert_eq!(Headers::parse(&packet), headers);
+        assert!(headers.is_some() || !clamped);
+    }
+}
