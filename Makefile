@@ -1,9 +1,8 @@
 # Airlane. `make` lists the recipes.
 #
-# What they need beyond Rust, gcc and make is in PACKAGES; `make setup` installs it where it can.
+# What they need beyond Rust, gcc and make is iproute2; `make setup` installs it where it can.
 
 CARGO    ?= cargo
-PACKAGES := iproute2 ethtool
 # How long `make fuzz` looks for trouble, in cases for each property.
 CASES    ?= 20000
 
@@ -14,13 +13,12 @@ help: ## List the recipes
 	@awk -F ':.*## ' '/^[a-z-]+:.*## / { printf "  %-12s %s\n", $$1, $$2 }' $(MAKEFILE_LIST)
 
 setup: ## Install what the recipes need: system packages (as root) and Rust components
-	@missing=; for tool in ip:iproute2 ethtool:ethtool; do \
-	  command -v "$${tool%%:*}" > /dev/null || missing="$$missing $${tool##*:}"; done; \
-	if [ -z "$$missing" ]; then :; \
+	@if command -v ip > /dev/null; then :; \
 	elif [ "$$(id -u)" = 0 ] && command -v apt-get > /dev/null; then \
-	  { export DEBIAN_FRONTEND=noninteractive; apt-get update -qq && apt-get install -qq -y --no-install-recommends $$missing > /dev/null 2>&1; } \
-	  || echo "setup: could not install$$missing; the live parts will be left out" >&2; \
-	else echo "setup: the live parts need$$missing: sudo apt-get install$$missing" >&2; fi
+	  { apt-get update -qq && DEBIAN_FRONTEND=noninteractive \
+	    apt-get install -qq -y --no-install-recommends iproute2 > /dev/null 2>&1; } \
+	  || echo "setup: could not install iproute2; the live parts will be left out" >&2; \
+	else echo "setup: the live parts need iproute2: sudo apt-get install iproute2" >&2; fi
 	@if command -v rustup > /dev/null; then \
 	  rustup component list --installed 2> /dev/null | grep -q clippy || rustup component add rustfmt clippy; fi
 
