@@ -3,10 +3,11 @@
 //! Fields that may be left out are options here; [`ServiceConfig::resolve`] fills each with the
 //! default of the header profile, and `airlane explain` prints the result.
 
+use std::fmt;
 use std::num::NonZeroU32;
 
 use airlane_base::{Duration, QueueLimit, Rate};
-use serde::{Deserialize, Serialize};
+use serde::{Deserialize, Deserializer, Serialize, Serializer};
 
 use crate::classify::ClassConfig;
 use crate::queue::QueueConfig;
@@ -138,7 +139,8 @@ impl Keepalives {
 #[serde(
     untagged,
     expecting = "timers is \"tight\", \"relaxed\", \"measured\" or \
-                 { ack = \"57 ms\", nak = \"0.4 s\", keepalive = \"0.4 s\", rto = \"0.5 s\" }"
+                 { ack = \"57 ms\", nak = \"0.4 s\", keepalive = \"0.4 s\", rto = \"0.5 s\" }; \
+                 a bare number is in busy round trips of the link"
 )]
 pub enum TimersConfig {
     /// A named profile.
@@ -160,17 +162,68 @@ pub enum TimerProfile {
 }
 
 /// Timer values by hand.
-#[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]
+#[derive(Clone, Copy, Debug, PartialEq, Serialize, Deserialize)]
 #[serde(deny_unknown_fields, rename_all = "kebab-case")]
 pub struct FixedTimers {
     /// Delayed acknowledgment.
-    pub ack: Duration,
+    pub ack: TimerValue,
     /// Before a NAK is repeated.
-    pub nak: Duration,
+    pub nak: TimerValue,
     /// Between keepalives.
-    pub keepalive: Duration,
+    pub keepalive: TimerValue,
     /// Before an unacknowledged frame is sent again.
-    pub rto: Duration,
+    pub rto: TimerValue,
+}
+
+/// How long one timer runs.
+#[derive(Clone, Copy, Debug, PartialEq)]
+pub enum TimerValue {
+    /// So long on every link.
+    Time(Duration),
+    /// So many busy round trips of the link, R_busy = 2D + 2 T_d + T_c.
+    RoundTrips(f64),
+}
+
+impl From<Duration> for TimerValue {
+    fn from(time: Duration) -> Self {
+        Self::Time(time)
+    }
+}
+
+impl Serialize for TimerValue {
+    fn serialize<S: Serializer>(&self, s: S) -> Result<S::Ok, S::Error> {
+        match self {
+            Self::Time(time) => time.serialize(s),
+            Self::RoundTrips(n) => n.serialize(s),
+        }
+    }
+}
+
+impl<'de> Deserialize<'de> for TimerValue {
+    fn deserialize<D: Deserializer<'de>>(d: D) -> Result<Self, D::Error> {
+        struct Form;
+        impl serde::de::Visitor<'_> for Form {
+            type Value = TimerValue;
+            fn expecting(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+                f.write_str(
+                    "a duration with its unit, such as \"100 ms\", or a number of busy round trips",
+                )
+            }
+            fn visit_str<E: serde::de::Error>(self, text: &str) -> Result<TimerValue, E> {
+                text.parse().map(TimerValue::Time).map_err(E::custom)
+            }
+            fn visit_f64<E: serde::de::Error>(self, n: f64) -> Result<TimerValue, E> {
+                Ok(TimerValue::RoundTrips(n))
+            }
+            fn visit_i64<E: serde::de::Error>(self, n: i64) -> Result<TimerValue, E> {
+                Ok(TimerValue::RoundTrips(n as f64))
+            }
+            fn visit_u64<E: serde::de::Error>(self, n: u64) -> Result<TimerValue, E> {
+                Ok(TimerValue::RoundTrips(n as f64))
+            }
+        }
+        d.deserialize_any(Form)
+    }
 }
 
 /// By how much sharing stretches fixed timers (Xylomenos 1999, section 6.2.2).
@@ -413,10 +466,19 @@ fn check_scheme(
             ("keepalive", fixed.keepalive),
             ("rto", fixed.rto),
         ];
-        for (name, _) in all.into_iter().filter(|(_, d)| *d == Duration::ZERO) {
+        for (name, value) in all {
+            let problem = match value {
+                TimerValue::Time(Duration::ZERO) => {
+                    "a timer of 0 s would never let time pass".to_owned()
+                }
+                TimerValue::RoundTrips(n) if !(0.001..=1e6).contains(&n) => {
+                    format!("a timer of {n} round trips is impossible")
+                }
+                _ => continue,
+            };
             wrong(
                 format!("{at}.timers.{name}"),
-                "a timer of 0 s would never let time pass".to_owned(),
+                problem,
                 "a timer runs for the round trip of the link or longer",
             );
         }

@@ -13,7 +13,7 @@
 
 use airlane_base::{Duration, Rate};
 
-use crate::config::{FixedTimers, TimerProfile, TimersConfig};
+use crate::config::{FixedTimers, TimerProfile, TimerValue, TimersConfig};
 
 /// What the fixed timer formulas need to know of a link.
 #[derive(Clone, Copy, Debug)]
@@ -29,15 +29,44 @@ pub(crate) struct LinkTiming {
     pub(crate) rlp_overhead: usize,
 }
 
+/// The values of one link.
+#[derive(Clone, Copy, Debug)]
+struct Values {
+    ack: Duration,
+    nak: Duration,
+    keepalive: Duration,
+    rto: Duration,
+}
+
 impl LinkTiming {
-    fn tight(&self) -> FixedTimers {
-        let data = self
-            .rate
-            .transmission_time(self.max_payload + self.data_overhead);
+    fn data(&self) -> Duration {
+        self.rate
+            .transmission_time(self.max_payload + self.data_overhead)
+    }
+
+    /// A round trip when a full frame is on the air in each direction.
+    fn busy(&self) -> Duration {
         let control = self.rate.transmission_time(self.control_len);
-        let busy = self.delay * 2 + data * 2 + control;
-        let ack = data * 2;
-        FixedTimers {
+        self.delay * 2 + self.data() * 2 + control
+    }
+
+    fn fixed(&self, config: &FixedTimers) -> Values {
+        let value = |value| match value {
+            TimerValue::Time(time) => time,
+            TimerValue::RoundTrips(n) => self.busy().mul_f64(n),
+        };
+        Values {
+            ack: value(config.ack),
+            nak: value(config.nak),
+            keepalive: value(config.keepalive),
+            rto: value(config.rto),
+        }
+    }
+
+    fn tight(&self) -> Values {
+        let busy = self.busy();
+        let ack = self.data() * 2;
+        Values {
             ack,
             nak: busy * 3 / 2,
             keepalive: busy * 3 / 2,
@@ -45,14 +74,14 @@ impl LinkTiming {
         }
     }
 
-    fn relaxed(&self) -> FixedTimers {
+    fn relaxed(&self) -> Values {
         const REFERENCE_WINDOW: u64 = 127;
         const REFERENCE_RETRIES: u64 = 3;
         let data = self
             .rate
             .transmission_time(self.max_payload + self.rlp_overhead);
         let nak = data * REFERENCE_WINDOW / (REFERENCE_RETRIES + 1);
-        FixedTimers {
+        Values {
             nak,
             keepalive: nak * 4,
             rto: nak * 5,
@@ -64,7 +93,7 @@ impl LinkTiming {
 /// How long the timers of one service run.
 #[derive(Clone, Debug)]
 pub(crate) struct TimerPolicy {
-    base: FixedTimers,
+    base: Values,
     /// Sharing factor of fixed timers.
     factor: f64,
     /// Present where timers follow the measured round trip.
@@ -79,7 +108,7 @@ impl TimerPolicy {
             TimersConfig::Profile(TimerProfile::Measured) => {
                 (timing.tight(), Some(RttEstimator::default()))
             }
-            TimersConfig::Fixed(fixed) => (*fixed, None),
+            TimersConfig::Fixed(fixed) => (timing.fixed(fixed), None),
         };
         Self {
             base,
@@ -221,6 +250,19 @@ mod tests {
             near(rlp.relaxed().keepalive, relaxed[1]);
             near(rlp.relaxed().rto, relaxed[2]);
         }
+    }
+
+    #[test]
+    fn values_by_hand_may_count_round_trips() {
+        let timing = timing("14.4 kbit/s", 100, 50, 2);
+        let written = "ack = \"57 ms\"\nnak = 4\nkeepalive = 2.5\nrto = \"0.5 s\"\n";
+        let config: FixedTimers = toml::from_str(written).unwrap();
+        let values = timing.fixed(&config);
+        assert_eq!(values.ack, Duration::from_millis(57));
+        assert_eq!(values.nak, timing.busy() * 4);
+        assert_eq!(values.keepalive, timing.busy() * 5 / 2);
+        assert_eq!(values.rto, Duration::from_millis(500));
+        assert!(toml::from_str::<FixedTimers>(&written.replace("57 ms", "57")).is_err());
     }
 
     #[test]

@@ -413,7 +413,7 @@ impl Model for World {
 }
 
 fn timers() -> Option<TimersConfig> {
-    let nanos = Duration::from_nanos;
+    let nanos = |n| Duration::from_nanos(n).into();
     Some(TimersConfig::Fixed(FixedTimers {
         ack: nanos(1),
         nak: nanos(3),
