@@ -170,8 +170,8 @@ fn what_is_wrong_is_named_whatever_it_is() {
         ("rate = 1\n", "rate = 0\n", ":14:8: a rate of 0", "above 0"),
         (
             "sr-m2",
-            "sr-m3",
-            ":15:19: `kind` cannot be \"sr-m3\"",
+            "srm2",
+            ":15:19: `kind` cannot be \"srm2\"",
             "did you mean `sr-m2`?",
         ),
         (

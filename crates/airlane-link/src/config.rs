@@ -36,6 +36,12 @@ pub struct ServiceConfig {
 pub enum SchemeConfig {
     /// No recovery (Xylomenos 1999, section 3.3: the raw link).
     Default(DefaultConfig),
+    /// Go back N: a timeout sends everything again.
+    Gbn(WindowConfig),
+    /// Selective repeat with one NAK at a time.
+    Sr(SrConfig),
+    /// Selective repeat with one NAK for each frame.
+    SrM1(SrConfig),
     /// Selective repeat with several NAKs per frame.
     SrM2(SrConfig),
     /// Limited retransmission, delivery in order.
@@ -49,10 +55,61 @@ impl SchemeConfig {
     pub const fn kind(&self) -> &'static str {
         match self {
             Self::Default(_) => "default",
+            Self::Gbn(_) => "gbn",
+            Self::Sr(_) => "sr",
+            Self::SrM1(_) => "sr-m1",
             Self::SrM2(_) => "sr-m2",
             Self::Rlp(_) => "rlp",
             Self::RlpOos(_) => "rlp-oos",
         }
+    }
+
+    /// Frames that a sender or receiver keeps, where the scheme keeps any and the number is given.
+    pub const fn window(&self) -> Option<u32> {
+        match self {
+            Self::Default(_) => None,
+            Self::Gbn(c) => c.window,
+            Self::Sr(c) | Self::SrM1(c) | Self::SrM2(c) => c.window,
+            Self::Rlp(c) | Self::RlpOos(c) => c.window,
+        }
+    }
+
+    /// Timer values, where the scheme has timers and they are given.
+    pub const fn timers(&self) -> Option<&TimersConfig> {
+        match self {
+            Self::Default(_) => None,
+            Self::Gbn(c) => c.timers.as_ref(),
+            Self::Sr(c) | Self::SrM1(c) | Self::SrM2(c) => c.timers.as_ref(),
+            Self::Rlp(c) | Self::RlpOos(c) => c.timers.as_ref(),
+        }
+    }
+
+    /// By how much sharing stretches fixed timers, where the scheme has timers.
+    pub const fn multiplier(&self) -> Option<Multiplier> {
+        match self {
+            Self::Default(_) => None,
+            Self::Gbn(c) => Some(c.multiplier),
+            Self::Sr(c) | Self::SrM1(c) | Self::SrM2(c) => Some(c.multiplier),
+            Self::Rlp(c) | Self::RlpOos(c) => Some(c.multiplier),
+        }
+    }
+
+    /// Where timers start.
+    pub const fn timer_origin(&self) -> TimerOrigin {
+        match self {
+            Self::Default(_) => TimerOrigin::Departure,
+            Self::Gbn(c) => c.timer_origin,
+            Self::Sr(c) | Self::SrM1(c) | Self::SrM2(c) => c.timer_origin,
+            Self::Rlp(c) | Self::RlpOos(c) => c.timer_origin,
+        }
+    }
+
+    /// Every packet is kept until the peer acknowledges it, and goes up in its order.
+    pub const fn is_reliable(&self) -> bool {
+        matches!(
+            self,
+            Self::Gbn(_) | Self::Sr(_) | Self::SrM1(_) | Self::SrM2(_)
+        )
     }
 }
 
@@ -60,6 +117,24 @@ impl SchemeConfig {
 #[derive(Clone, Debug, Default, PartialEq, Serialize, Deserialize)]
 #[serde(deny_unknown_fields)]
 pub struct DefaultConfig {}
+
+/// Options of schemes with a window and one timer.
+#[derive(Clone, Debug, Default, PartialEq, Serialize, Deserialize)]
+#[serde(deny_unknown_fields, rename_all = "kebab-case")]
+pub struct WindowConfig {
+    /// Frames that may be unacknowledged. Default 127.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub window: Option<u32>,
+    /// Timer values. Default `tight` (study), `measured` (live).
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub timers: Option<TimersConfig>,
+    /// By how much sharing stretches fixed timers.
+    #[serde(default)]
+    pub multiplier: Multiplier,
+    /// Where timers start.
+    #[serde(default)]
+    pub timer_origin: TimerOrigin,
+}
 
 /// Options of the selective repeat schemes.
 #[derive(Clone, Debug, Default, PartialEq, Serialize, Deserialize)]
@@ -452,14 +527,7 @@ fn check_scheme(
     at: &str,
     wrong: &mut impl FnMut(String, String, &str),
 ) {
-    let (window, multiplier, timers, retries) = match scheme {
-        SchemeConfig::Default(_) => return,
-        SchemeConfig::SrM2(c) => (c.window, c.multiplier, &c.timers, None),
-        SchemeConfig::Rlp(c) | SchemeConfig::RlpOos(c) => {
-            (c.window, c.multiplier, &c.timers, c.retries)
-        }
-    };
-    if let Some(TimersConfig::Fixed(fixed)) = timers {
+    if let Some(TimersConfig::Fixed(fixed)) = scheme.timers() {
         let all = [
             ("ack", fixed.ack),
             ("nak", fixed.nak),
@@ -487,7 +555,7 @@ fn check_scheme(
         HeaderProfile::Study => 127,
         HeaderProfile::Live => MAX_LIVE_WINDOW,
     };
-    if let Some(window) = window
+    if let Some(window) = scheme.window()
         && !(1..=largest).contains(&window)
     {
         wrong(
@@ -496,13 +564,14 @@ fn check_scheme(
             &format!("with this header a window has 1 to {largest} frames"),
         );
     }
-    if let Some(retries) = retries
+    if let SchemeConfig::Rlp(c) | SchemeConfig::RlpOos(c) = scheme
+        && let Some(retries) = c.retries
         && !(1..=255).contains(&retries)
     {
         let problem = format!("{retries} retries are impossible");
         wrong(format!("{at}.retries"), problem, "use 1 to 255 retries");
     }
-    if let Multiplier::Factor(factor) = multiplier
+    if let Some(Multiplier::Factor(factor)) = scheme.multiplier()
         && !(factor > 0.0 && factor.is_finite())
     {
         let problem = format!("timers cannot be multiplied by {factor}");
@@ -551,7 +620,7 @@ impl ServiceConfig {
             }))
         };
         let mut all = self.clone();
-        let in_order = matches!(self.scheme, SchemeConfig::SrM2(_) | SchemeConfig::Rlp(_));
+        let in_order = self.scheme.is_reliable() || matches!(self.scheme, SchemeConfig::Rlp(_));
         let usual = if live {
             QueueConfig::fq_codel()
         } else {
@@ -562,7 +631,12 @@ impl ServiceConfig {
         all.queue = Some(all.queue.unwrap_or(usual).resolve(in_order));
         match &mut all.scheme {
             SchemeConfig::Default(_) => {}
-            SchemeConfig::SrM2(c) => {
+            SchemeConfig::Gbn(c) => {
+                // What a timeout sends again: no more than a link needs to be kept busy.
+                c.window = c.window.or(Some(127));
+                c.timers = c.timers.take().or_else(|| timers(TimerProfile::Tight));
+            }
+            SchemeConfig::Sr(c) | SchemeConfig::SrM1(c) | SchemeConfig::SrM2(c) => {
                 c.window = c.window.or(Some(if live { 4096 } else { 127 }));
                 c.timers = c.timers.take().or_else(|| timers(TimerProfile::Tight));
                 c.timeout_resends = c.timeout_resends.or(Some(if live {

@@ -96,6 +96,16 @@ impl ServiceLedger {
             + self.dropped_too_big
     }
 
+    /// A frame with a packet of `len` bytes that was here before has come again.
+    pub(crate) fn repeat(&mut self, original: bool, len: usize) {
+        if original {
+            self.duplicates += 1;
+        } else {
+            self.late += 1;
+            self.late_bytes += len as u64;
+        }
+    }
+
     /// The estimated bytes of `packets` that never arrived.
     pub(crate) fn estimate_bytes(&self, packets: u64) -> u64 {
         if self.packets_delivered == 0 {

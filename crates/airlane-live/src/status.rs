@@ -114,7 +114,7 @@ pub struct ServiceReport {
     pub number: u8,
     /// Name from the file.
     pub name: String,
-    /// `default`, `sr-m2`, `rlp` or `rlp-oos`.
+    /// The scheme's name, as in configuration files: `sr-m2`.
     pub scheme: String,
     /// Configured share of the link.
     pub rate: f64,

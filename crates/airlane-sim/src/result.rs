@@ -132,7 +132,7 @@ pub struct ServiceResult {
     pub number: u8,
     /// Its name in the file.
     pub name: String,
-    /// `default`, `sr-m2`, `rlp` or `rlp-oos`.
+    /// The scheme's name, as in configuration files: `sr-m2`.
     pub scheme: &'static str,
     /// g: higher layer bytes sent for the first time / link bytes sent.
     #[serde(skip_serializing_if = "Option::is_none")]

@@ -26,6 +26,21 @@ const SR_M2: Contract = Contract {
     reordering: Reordering::Any,
 };
 
+const GBN: Contract = Contract {
+    scheme: "kind = \"gbn\", timers = \"tight\"",
+    ..SR_M2
+};
+
+const SR: Contract = Contract {
+    scheme: "kind = \"sr\", timers = \"tight\"",
+    ..SR_M2
+};
+
+const SR_M1: Contract = Contract {
+    scheme: "kind = \"sr-m1\", timers = \"tight\"",
+    ..SR_M2
+};
+
 const RLP: Contract = Contract {
     scheme: "kind = \"rlp\", timers = \"tight\"",
     ..SR_M2
@@ -36,6 +51,23 @@ const RLP_OOS: Contract = Contract {
     in_order: false,
     ..RLP
 };
+
+/// The same where acknowledgments keep numbers from being reused too early.
+const fn study_window(contract: Contract) -> Contract {
+    Contract {
+        originals_in_order: false,
+        ..study(contract)
+    }
+}
+
+/// The same with timers from measured round trips.
+const fn measured(contract: Contract, scheme: &'static str) -> Contract {
+    Contract {
+        scheme,
+        sure_timers: false,
+        ..contract
+    }
+}
 
 /// What a radio link does: original frames come once and in order.
 const fn study(contract: Contract) -> Contract {
@@ -48,28 +80,36 @@ const fn study(contract: Contract) -> Contract {
 }
 
 scheme_conformance!(default_live, DEFAULT);
+scheme_conformance!(gbn_live, GBN);
+scheme_conformance!(sr_live, SR);
+scheme_conformance!(sr_m1_live, SR_M1);
 scheme_conformance!(sr_m2_live, SR_M2);
 scheme_conformance!(rlp_live, RLP);
 scheme_conformance!(rlp_oos_live, RLP_OOS);
 
 scheme_conformance!(default_study, study(DEFAULT));
-scheme_conformance!(
-    sr_m2_study,
-    Contract {
-        originals_in_order: false,
-        ..study(SR_M2)
-    }
-);
+scheme_conformance!(gbn_study, study_window(GBN));
+scheme_conformance!(sr_study, study_window(SR));
+scheme_conformance!(sr_m1_study, study_window(SR_M1));
+scheme_conformance!(sr_m2_study, study_window(SR_M2));
 scheme_conformance!(rlp_study, study(RLP));
 scheme_conformance!(rlp_oos_study, study(RLP_OOS));
 
 scheme_conformance!(
+    gbn_live_measured,
+    measured(GBN, "kind = \"gbn\", timers = \"measured\"")
+);
+scheme_conformance!(
+    sr_live_measured,
+    measured(SR, "kind = \"sr\", timers = \"measured\"")
+);
+scheme_conformance!(
+    sr_m1_live_measured,
+    measured(SR_M1, "kind = \"sr-m1\", timers = \"measured\"")
+);
+scheme_conformance!(
     sr_m2_live_measured,
-    Contract {
-        scheme: "kind = \"sr-m2\", timers = \"measured\"",
-        sure_timers: false,
-        ..SR_M2
-    }
+    measured(SR_M2, "kind = \"sr-m2\", timers = \"measured\"")
 );
 scheme_conformance!(
     rlp_live_measured,
@@ -83,5 +123,12 @@ scheme_conformance!(
     Contract {
         scheme: "kind = \"sr-m2\", timeout-resends = \"each\", timer-origin = \"hand-over\", timers = \"relaxed\"",
         ..SR_M2
+    }
+);
+scheme_conformance!(
+    gbn_from_hand_over,
+    Contract {
+        scheme: "kind = \"gbn\", timer-origin = \"hand-over\", timers = \"relaxed\"",
+        ..GBN
     }
 );

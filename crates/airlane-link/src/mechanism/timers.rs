@@ -98,6 +98,8 @@ pub(crate) struct TimerPolicy {
     factor: f64,
     /// Present where timers follow the measured round trip.
     rtt: Option<RttEstimator>,
+    /// Timeouts since the last progress; measured timers back off by it.
+    timeouts_in_a_row: u32,
 }
 
 impl TimerPolicy {
@@ -114,6 +116,7 @@ impl TimerPolicy {
             base,
             factor: 1.0,
             rtt,
+            timeouts_in_a_row: 0,
         }
     }
 
@@ -160,6 +163,25 @@ impl TimerPolicy {
             Some(measured) => measured + self.ack(),
             None => self.fixed(self.base.rto),
         }
+    }
+
+    /// The same after timeouts without progress. The first repetition is quick, for a lost tail; an
+    /// unreachable peer is asked ever less.
+    pub(crate) fn rto_now(&self) -> Duration {
+        match self.srtt() {
+            Some(_) => self.rto() * (1 << self.timeouts_in_a_row.saturating_sub(1).min(6)),
+            None => self.rto(),
+        }
+    }
+
+    /// A retransmission timer has run out.
+    pub(crate) fn on_timeout(&mut self) {
+        self.timeouts_in_a_row += 1;
+    }
+
+    /// The peer has acknowledged something new, or all is forgotten.
+    pub(crate) fn on_progress(&mut self) {
+        self.timeouts_in_a_row = 0;
     }
 
     /// Live, a keepalive half a round trip after the last frame finds a lost tail early, and costs

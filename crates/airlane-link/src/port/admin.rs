@@ -7,7 +7,7 @@ use serde::Serialize;
 use super::{Port, SERVICES, Slot};
 use crate::classify::{ClassConfig, Classifier};
 use crate::config::{
-    self, ConfigError, IMPLICIT_NAME, Multiplier, MultiplierHeuristic, SchemeConfig, ServiceConfig,
+    self, ConfigError, IMPLICIT_NAME, Multiplier, MultiplierHeuristic, ServiceConfig,
 };
 use crate::flow::Packet;
 use crate::ledger::ServiceLedger;
@@ -48,7 +48,7 @@ pub struct ServiceStatus {
     pub number: u8,
     /// Name from the configuration.
     pub name: String,
-    /// `default`, `sr-m2`, `rlp` or `rlp-oos`.
+    /// The scheme's name, as in configuration files: `sr-m2`.
     pub scheme: &'static str,
     /// Configured share of the link.
     pub rate: f64,
@@ -184,11 +184,7 @@ impl<P: Packet> Port<P> {
     pub fn service_table(&self) -> String {
         let mut table = String::new();
         for slot in self.slots.iter().flatten().filter(|slot| !slot.draining) {
-            let window = match &slot.config.scheme {
-                SchemeConfig::Default(_) => None,
-                SchemeConfig::SrM2(c) => c.window,
-                SchemeConfig::Rlp(c) | SchemeConfig::RlpOos(c) => c.window,
-            };
+            let window = slot.config.scheme.window();
             let window = window.map_or(String::new(), |w| format!(" window {w}"));
             let (number, kind) = (slot.config.number, slot.config.scheme.kind());
             table.push_str(&format!("{number} {kind}{window}\n"));
@@ -235,10 +231,8 @@ impl<P: Packet> Port<P> {
             rates += slot.config.rate;
         }
         for slot in self.slots.iter_mut().flatten() {
-            let multiplier = match &slot.config.scheme {
-                SchemeConfig::Default(_) => continue,
-                SchemeConfig::SrM2(c) => c.multiplier,
-                SchemeConfig::Rlp(c) | SchemeConfig::RlpOos(c) => c.multiplier,
+            let Some(multiplier) = slot.config.scheme.multiplier() else {
+                continue;
             };
             let factor = match multiplier {
                 Multiplier::Factor(factor) => factor,

@@ -4,7 +4,7 @@ use std::collections::VecDeque;
 
 use airlane_base::{Duration, Instant, Payload};
 
-use crate::config::{SchemeConfig, ServiceConfig, TimerOrigin};
+use crate::config::{ServiceConfig, TimerOrigin};
 use crate::flow::Packet;
 use crate::ledger::ServiceLedger;
 use crate::measure::Meter;
@@ -58,11 +58,7 @@ impl<P: Packet> Slot<P> {
             progress_at: Instant::ORIGIN,
             polled_at: Instant::ORIGIN,
             handed_over: 0,
-            timer_origin: match &config.scheme {
-                SchemeConfig::Default(_) => TimerOrigin::Departure,
-                SchemeConfig::SrM2(c) => c.timer_origin,
-                SchemeConfig::Rlp(c) | SchemeConfig::RlpOos(c) => c.timer_origin,
-            },
+            timer_origin: config.scheme.timer_origin(),
             config,
         }
     }
@@ -218,8 +214,8 @@ impl<P: Packet> Slot<P> {
 
     /// A frame was thrown out of the scheduler by a new epoch.
     pub(super) fn forget(&mut self, frame: &Frame<P>) {
-        // Selective repeat still holds its packets, and has counted them.
-        if frame.header.kind == FrameKind::Data && self.layout != Layout::SeqAck {
+        // A reliable scheme still holds its packets, and has counted them.
+        if frame.header.kind == FrameKind::Data && !self.config.scheme.is_reliable() {
             self.ledger.epoch_lost += 1;
             self.ledger.epoch_lost_bytes += frame.payload_len() as u64;
         }

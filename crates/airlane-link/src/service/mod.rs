@@ -6,9 +6,13 @@
 //! (Xylomenos 1999, section 6.2.2; XYL-R-1).
 
 mod default;
+mod gbn;
 #[cfg(test)]
 mod model;
 mod rlp;
+mod selective;
+mod sr;
+mod sr_m1;
 mod sr_m2;
 
 use std::collections::VecDeque;
@@ -21,8 +25,20 @@ use crate::mechanism::timers::LinkTiming;
 use crate::wire::{Codec, Frame, Header, HeaderProfile, Layout};
 
 pub(crate) use default::DefaultService;
+pub(crate) use gbn::GoBackN;
 pub(crate) use rlp::Rlp;
-pub(crate) use sr_m2::SelectiveRepeat;
+use selective::SelectiveRepeat;
+
+/// A removed service answers for this many timeouts more, so that the peer can finish too.
+const LINGER_TIMEOUTS: u64 = 8;
+
+/// The earlier of two deadlines.
+fn earliest(a: Option<Instant>, b: Option<Instant>) -> Option<Instant> {
+    match (a, b) {
+        (Some(a), Some(b)) => Some(a.min(b)),
+        (a, b) => a.or(b),
+    }
+}
 
 /// What a service may touch while it works.
 pub(crate) struct Context<'a, P> {
@@ -119,7 +135,10 @@ impl PortFacts {
 #[derive(Clone, Debug)]
 pub(crate) enum Service<P> {
     Default(DefaultService),
-    SrM2(SelectiveRepeat<P>),
+    Gbn(GoBackN<P>),
+    Sr(SelectiveRepeat<P, sr::OneNak>),
+    SrM1(SelectiveRepeat<P, sr_m1::NakForEach>),
+    SrM2(SelectiveRepeat<P, sr_m2::NaksForEach>),
     Rlp(Rlp<P>),
 }
 
@@ -127,6 +146,9 @@ macro_rules! each {
     ($self:expr, $s:ident => $body:expr) => {
         match $self {
             Service::Default($s) => $body,
+            Service::Gbn($s) => $body,
+            Service::Sr($s) => $body,
+            Service::SrM1($s) => $body,
             Service::SrM2($s) => $body,
             Service::Rlp($s) => $body,
         }
@@ -136,25 +158,17 @@ macro_rules! each {
 impl<P: Payload> Service<P> {
     /// `scheme` must be resolved: no option left out.
     pub(crate) fn new(scheme: &SchemeConfig, facts: &PortFacts) -> Self {
+        let timing = &facts.timing(Self::layout(scheme));
         match scheme {
             SchemeConfig::Default(_) => Self::Default(DefaultService::new(facts)),
-            SchemeConfig::SrM2(c) => Self::SrM2(SelectiveRepeat::new(
-                c,
-                facts,
-                &facts.timing(Layout::SeqAck),
-            )),
-            SchemeConfig::Rlp(c) => Self::Rlp(Rlp::new(
-                c,
-                rlp::Order::InOrder,
-                facts,
-                &facts.timing(Layout::Seq),
-            )),
-            SchemeConfig::RlpOos(c) => Self::Rlp(Rlp::new(
-                c,
-                rlp::Order::AsReceived,
-                facts,
-                &facts.timing(Layout::Seq),
-            )),
+            SchemeConfig::Gbn(c) => Self::Gbn(GoBackN::new(c, facts, timing)),
+            SchemeConfig::Sr(c) => Self::Sr(SelectiveRepeat::new(c, facts, timing)),
+            SchemeConfig::SrM1(c) => Self::SrM1(SelectiveRepeat::new(c, facts, timing)),
+            SchemeConfig::SrM2(c) => Self::SrM2(SelectiveRepeat::new(c, facts, timing)),
+            SchemeConfig::Rlp(c) => Self::Rlp(Rlp::new(c, rlp::Order::InOrder, facts, timing)),
+            SchemeConfig::RlpOos(c) => {
+                Self::Rlp(Rlp::new(c, rlp::Order::AsReceived, facts, timing))
+            }
         }
     }
 
@@ -162,7 +176,10 @@ impl<P: Payload> Service<P> {
     pub(crate) const fn layout(scheme: &SchemeConfig) -> Layout {
         match scheme {
             SchemeConfig::Default(_) => Layout::Bare,
-            SchemeConfig::SrM2(_) => Layout::SeqAck,
+            SchemeConfig::Gbn(_)
+            | SchemeConfig::Sr(_)
+            | SchemeConfig::SrM1(_)
+            | SchemeConfig::SrM2(_) => Layout::SeqAck,
             SchemeConfig::Rlp(_) | SchemeConfig::RlpOos(_) => Layout::Seq,
         }
     }

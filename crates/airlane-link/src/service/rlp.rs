@@ -26,7 +26,7 @@ use std::collections::VecDeque;
 
 use airlane_base::{Duration, Instant, Payload, Seq, SeqSpace};
 
-use super::{Context, PortFacts, Scheme};
+use super::{Context, PortFacts, Scheme, earliest};
 use crate::config::{Keepalives, RlpConfig, TimerProfile, TimersConfig};
 use crate::mechanism::ring::Ring;
 use crate::mechanism::started::StartedTimers;
@@ -429,10 +429,7 @@ impl<P: Payload> Scheme<P> for Rlp<P> {
             .quiet_since
             .filter(|_| self.may_keep_alive())
             .map(|t| t + self.policy.keepalive());
-        match (nak, keepalive) {
-            (Some(a), Some(b)) => Some(a.min(b)),
-            (a, b) => a.or(b),
-        }
+        earliest(nak, keepalive)
     }
 
     fn set_timer_factor(&mut self, factor: f64) {

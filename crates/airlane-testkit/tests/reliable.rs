@@ -1,5 +1,5 @@
-//! SR/M2: whatever is lost and doubled, and reordered within the stated bound, everything is
-//! delivered once and in order when loss ends (specification, sections 7.5 and 18.4).
+//! The reliable schemes: whatever is lost and doubled, and reordered within the stated bound, everything is
+//! delivered once and in order when loss ends (specification, sections 7.2 to 7.5 and 18.4).
 
 use airlane_base::{Duration, Instant};
 use airlane_link::HeaderProfile::{Live, Study};
@@ -12,18 +12,23 @@ const QUEUE: &str = "kind = \"drop-tail\", limit = \"100000 packets\"";
 const LATE: Duration = Duration::from_secs(2);
 const RTO: Duration = Duration::from_millis(80);
 
+const KINDS: [&str; 4] = ["gbn", "sr", "sr-m1", "sr-m2"];
+
 /// How a service is set up, beyond its window.
 #[derive(Clone, Copy, Debug)]
 struct Options {
+    kind: &'static str,
     resends: &'static str,
     origin: &'static str,
     unlimited: bool,
 }
 
 fn options() -> impl Strategy<Value = Options> {
+    let kind = prop::sample::select(KINDS.to_vec());
     let resends = prop::sample::select(vec!["base", "each"]);
     let origin = prop::sample::select(vec!["departure", "hand-over"]);
-    (resends, origin, any::<bool>()).prop_map(|(resends, origin, unlimited)| Options {
+    (kind, resends, origin, any::<bool>()).prop_map(|(kind, resends, origin, unlimited)| Options {
+        kind,
         resends,
         origin,
         unlimited,
@@ -31,11 +36,14 @@ fn options() -> impl Strategy<Value = Options> {
 }
 
 fn setup(base: Setup, window: u64, options: Options) -> Setup {
+    let resends = match options.kind {
+        "gbn" => String::new(),
+        _ => format!("timeout-resends = \"{}\", ", options.resends),
+    };
     let scheme = format!(
-        "kind = \"sr-m2\", window = {window}, timeout-resends = \"{}\", timer-origin = \"{}\", \
-         multiplier = 1.0, timers = {{ ack = \"5 ms\", nak = \"1 s\", keepalive = \"1 s\", \
-         rto = \"{RTO}\" }}",
-        options.resends, options.origin
+        "kind = \"{}\", window = {window}, {resends}timer-origin = \"{}\", multiplier = 1.0, \
+         timers = {{ ack = \"5 ms\", nak = \"1 s\", keepalive = \"1 s\", rto = \"{RTO}\" }}",
+        options.kind, options.origin
     );
     let setup = base.service(0, 1.0, &scheme, QUEUE);
     if options.unlimited {
@@ -150,11 +158,12 @@ fn around_the_ring_many_times() {
         (Setup::new(Live).bits(3), 4, 8),
         (Setup::new(Live), 512, 1 << 32),
     ] {
-        for seed in 0..4 {
+        for (kind, seed) in KINDS.into_iter().flat_map(|kind| [(kind, 0), (kind, 1)]) {
             let options = Options {
-                resends: ["base", "each"][seed as usize % 2],
+                kind,
+                resends: ["each", "base"][seed as usize],
                 origin: "departure",
-                unlimited: seed > 1,
+                unlimited: seed > 0,
             };
             let setup = setup(base.clone(), window, options).rate("10 Mbit/s");
             let loss_ends = Instant::from_nanos(200_000_000_000);
@@ -175,7 +184,7 @@ fn around_the_ring_many_times() {
             let quiet = pair.run_until_quiet(loss_ends + Duration::from_secs(100));
             assert!(
                 quiet,
-                "modulus {modulus}, seed {seed}: {:?} {:?} {:?} {:?}",
+                "{kind}, modulus {modulus}, seed {seed}: {:?} {:?} {:?} {:?}",
                 pair.ids(0, 0).len(),
                 pair.ids(1, 0).len(),
                 pair.port(0),
@@ -183,7 +192,11 @@ fn around_the_ring_many_times() {
             );
             for end in 0..2 {
                 let expected: Vec<u64> = (0..3_000).collect();
-                assert_eq!(pair.ids(end, 0), expected, "modulus {modulus}, seed {seed}");
+                assert_eq!(
+                    pair.ids(end, 0),
+                    expected,
+                    "{kind}, modulus {modulus}, seed {seed}"
+                );
             }
         }
     }
@@ -192,9 +205,9 @@ fn around_the_ring_many_times() {
 /// Measured timers: the same, without a bound by hand.
 #[test]
 fn measured_timers_recover_too() {
-    for seed in 0..20 {
-        let scheme = "kind = \"sr-m2\", window = 64, timers = \"measured\"";
-        let setup = Setup::new(Live).service(0, 1.0, scheme, QUEUE);
+    for (seed, kind) in (0..32).zip(KINDS.into_iter().cycle()) {
+        let scheme = format!("kind = \"{kind}\", window = 64, timers = \"measured\"");
+        let setup = Setup::new(Live).service(0, 1.0, &scheme, QUEUE);
         let loss_ends = Instant::from_nanos(5_000_000_000);
         let adversary = Random::losing(seed, 0.5)
             .confusing(0.2, Duration::from_millis(20))
@@ -215,7 +228,7 @@ fn measured_timers_recover_too() {
             assert_eq!(
                 pair.ids(end, 0),
                 (0..200).collect::<Vec<_>>(),
-                "seed {seed}"
+                "{kind}, seed {seed}"
             );
         }
     }

@@ -1,0 +1,63 @@
+//! Acknowledgments that ride on whatever frame leaves, or go alone when none leaves in time
+//! (Xylomenos 1999, section 4.3).
+
+use airlane_base::{Duration, Instant, Payload, Seq};
+
+use crate::wire::{Echo, Frame, FrameKind, Header};
+
+/// The acknowledgment that this end owes.
+#[derive(Clone, Debug, Default)]
+pub(crate) struct DelayedAck {
+    /// When it has to go alone.
+    timer: Option<Instant>,
+    due: bool,
+    /// The newest original frame and when it came, for the peer's round trip measurement.
+    newest: Option<(Seq, Instant)>,
+}
+
+impl DelayedAck {
+    /// A frame has come that wants an acknowledgment.
+    pub(crate) fn owe(&mut self, now: Instant, at_most: Duration) {
+        if self.timer.is_none() && !self.due {
+            self.timer = Some(now + at_most);
+        }
+    }
+
+    /// An original frame has come, of which the peer will want to know how long it took.
+    pub(crate) fn note_original(&mut self, seq: Seq, now: Instant) {
+        self.newest = Some((seq, now));
+    }
+
+    pub(crate) fn handle_timeout(&mut self, now: Instant) {
+        if self.timer.is_some_and(|due| due <= now) {
+            self.timer = None;
+            self.due = true;
+        }
+    }
+
+    /// The frame for an acknowledgment that must go alone now. `next` is the number of the next
+    /// new packet, which means nothing here.
+    pub(crate) fn alone<P: Payload>(&self, next: Seq) -> Option<Frame<P>> {
+        self.due.then(|| Frame::control(FrameKind::Ack, next))
+    }
+
+    /// Nothing is owed.
+    pub(crate) fn is_idle(&self) -> bool {
+        self.timer.is_none() && !self.due
+    }
+
+    pub(crate) fn deadline(&self) -> Option<Instant> {
+        self.timer
+    }
+
+    /// Puts the acknowledgment on a frame.
+    pub(crate) fn ride(&mut self, header: &mut Header, expected: Seq, now: Instant) {
+        header.ack = expected;
+        header.echo = self.newest.take().map(|(seq, came)| Echo {
+            seq_low: seq as u16,
+            held: now.saturating_since(came),
+        });
+        self.timer = None;
+        self.due = false;
+    }
+}

@@ -1,0 +1,61 @@
+//! One timer for a whole window: it runs for the oldest outstanding frame.
+//!
+//! It waits for what waits: it stands still while that frame, or a repair, is on its way out. So a
+//! burst of repairs that takes longer than the timer runs does not set it off (the backlog guard of
+//! section 7.11).
+
+use airlane_base::{Duration, Instant, Payload};
+
+use super::send_window::SendWindow;
+
+/// The timer of a window's oldest frame.
+#[derive(Clone, Debug)]
+pub(crate) struct OldestTimer {
+    since: Option<Instant>,
+    /// When the last frame with a packet left, or will have left.
+    last_left: Instant,
+}
+
+impl OldestTimer {
+    pub(crate) fn new() -> Self {
+        Self {
+            since: None,
+            last_left: Instant::ORIGIN,
+        }
+    }
+
+    /// Starts or stops with the window's state.
+    pub(crate) fn follow<P: Payload>(&mut self, window: &SendWindow<P>, now: Instant) {
+        let oldest = window.get(window.base());
+        if oldest.is_some_and(|frame| !frame.waits) && !window.repairs_pending() {
+            self.since.get_or_insert(now.max(self.last_left));
+        } else {
+            self.since = None;
+        }
+    }
+
+    /// A frame with a packet has left, or has been handed over.
+    pub(crate) fn left<P: Payload>(&mut self, window: &SendWindow<P>, left: Instant) {
+        self.last_left = left;
+        self.follow(window, left);
+    }
+
+    /// Starts again from now, if there is anything to run for.
+    pub(crate) fn restart<P: Payload>(&mut self, window: &SendWindow<P>, now: Instant) {
+        self.since = None;
+        self.follow(window, now);
+    }
+
+    /// Stops if it has run out by now; whether it has.
+    pub(crate) fn expire(&mut self, now: Instant, runs: Duration) -> bool {
+        let expired = self.since.is_some_and(|since| since + runs <= now);
+        if expired {
+            self.since = None;
+        }
+        expired
+    }
+
+    pub(crate) fn deadline(&self, runs: Duration) -> Option<Instant> {
+        self.since.map(|since| since + runs)
+    }
+}

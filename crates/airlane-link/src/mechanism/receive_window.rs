@@ -1,0 +1,227 @@
+//! The receiver of a scheme that holds what comes behind a hole, and asks for what is missing.
+//!
+//! ```text
+//! expected .. high    held or missing; `high` is next to the newest frame that has come
+//! ```
+//!
+//! Everything stored under a number goes when the window passes it. Which holes are asked for, and
+//! when, is the scheme's affair; a request that has become needless before it could leave is
+//! forgotten, and two for one hole that have not left are one.
+
+use std::collections::VecDeque;
+
+use airlane_base::{Instant, Payload, Seq, SeqSpace};
+
+use crate::mechanism::ring::Ring;
+use crate::service::Context;
+use crate::wire::{Frame, FrameKind};
+
+/// A number between `expected` and `high`.
+#[derive(Clone, Debug)]
+struct Place<P> {
+    /// None while the frame is missing.
+    packet: Option<P>,
+    /// A repair brought it, or is asked for.
+    repaired: bool,
+    /// NAKs sent for it, or about to be.
+    asked: u32,
+    /// A NAK for it has not been handed over yet.
+    waits: bool,
+    /// When it arrived or was first missed.
+    since: Instant,
+}
+
+/// What a frame's number means to the receiver.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(crate) enum Arrival {
+    /// Behind the window, or beyond it.
+    Outside,
+    /// It is here already.
+    Held,
+    /// It was missing, and has been asked for this many times.
+    Missing { asked: u32 },
+    /// Newer than everything that has come.
+    Newest,
+}
+
+/// What has come and cannot go up yet, and what is missing before it.
+#[derive(Clone, Debug)]
+pub(crate) struct ReceiveWindow<P> {
+    space: SeqSpace,
+    window: u32,
+    expected: Seq,
+    high: Seq,
+    places: Ring<Place<P>>,
+    naks: VecDeque<Seq>,
+}
+
+impl<P: Payload> ReceiveWindow<P> {
+    pub(crate) fn new(window: u32, space: SeqSpace) -> Self {
+        Self {
+            space,
+            window,
+            expected: 0,
+            high: 0,
+            places: Ring::for_window(window, space),
+            naks: VecDeque::with_capacity(window as usize),
+        }
+    }
+
+    /// The next number to go up.
+    pub(crate) fn expected(&self) -> Seq {
+        self.expected
+    }
+
+    /// The number behind the newest frame that has come.
+    pub(crate) fn high(&self) -> Seq {
+        self.high
+    }
+
+    /// Nothing is held, so nothing is known to be missing.
+    pub(crate) fn is_empty(&self) -> bool {
+        self.expected == self.high
+    }
+
+    fn place(&self, seq: Seq) -> Option<&Place<P>> {
+        let ahead = self.space.distance(seq, self.expected);
+        let inside = ahead < self.space.distance(self.high, self.expected);
+        inside.then(|| self.places.get(seq)).flatten()
+    }
+
+    fn is_missing(&self, seq: Seq) -> bool {
+        self.place(seq).is_some_and(|place| place.packet.is_none())
+    }
+
+    /// What a frame with this number is.
+    pub(crate) fn arrival(&self, seq: Seq) -> Arrival {
+        let ahead = self.space.distance(seq, self.expected);
+        if ahead >= self.window {
+            return Arrival::Outside;
+        }
+        if ahead >= self.space.distance(self.high, self.expected) {
+            return Arrival::Newest;
+        }
+        match self.places.get(seq) {
+            Some(place) if place.packet.is_none() => Arrival::Missing { asked: place.asked },
+            _ => Arrival::Held,
+        }
+    }
+
+    /// Notes that everything from `high` to before `seq` is missing.
+    pub(crate) fn miss_up_to(&mut self, seq: Seq, now: Instant) {
+        while self.high != seq {
+            let hole = Place {
+                packet: None,
+                repaired: false,
+                asked: 0,
+                waits: false,
+                since: now,
+            };
+            self.places.insert(self.high, hole);
+            self.high = self.space.next(self.high);
+        }
+    }
+
+    /// Stores a frame that is missing, or the newest with nothing missing between it and `high`.
+    pub(crate) fn store(&mut self, seq: Seq, packet: P, original: bool, now: Instant) {
+        if seq == self.high {
+            let place = Place {
+                packet: Some(packet),
+                repaired: !original,
+                asked: 0,
+                waits: false,
+                since: now,
+            };
+            self.places.insert(seq, place);
+            self.high = self.space.next(seq);
+        } else if let Some(place) = self.places.get_mut(seq) {
+            place.packet = Some(packet);
+            place.repaired |= !original;
+        }
+    }
+
+    /// Asks for a missing frame.
+    pub(crate) fn ask(&mut self, seq: Seq) {
+        if self.is_missing(seq)
+            && let Some(place) = self.places.get_mut(seq)
+        {
+            place.asked += 1;
+            place.repaired = true;
+            // One NAK on its way out says it all: the queue stays within the window.
+            if !std::mem::replace(&mut place.waits, true) {
+                self.naks.push_back(seq);
+            }
+        }
+    }
+
+    /// Asks for every missing frame before `seq` for which `wanted` says so, given how often it
+    /// has been asked for; ascending.
+    pub(crate) fn ask_before(&mut self, from: Seq, seq: Seq, wanted: impl Fn(u32) -> bool) {
+        let mut m = from;
+        while m != seq {
+            if let Some(place) = self.places.get(m)
+                && place.packet.is_none()
+                && wanted(place.asked)
+            {
+                self.ask(m);
+            }
+            m = self.space.next(m);
+        }
+    }
+
+    /// Gives everything before the first hole to the layer above. Whether the window has moved.
+    pub(crate) fn release(&mut self, cx: &mut Context<'_, P>) -> bool {
+        let before = self.expected;
+        while self.expected != self.high {
+            let held = self.places.get(self.expected);
+            if held.is_none_or(|place| place.packet.is_none()) {
+                break;
+            }
+            if let Some(place) = self.places.remove(self.expected)
+                && let Some(packet) = place.packet
+            {
+                cx.deliver(packet, place.since, place.repaired);
+            }
+            self.expected = self.space.next(self.expected);
+        }
+        self.expected != before
+    }
+
+    /// The next request to hand over.
+    pub(crate) fn next_nak(&mut self) -> Option<Frame<P>> {
+        while let Some(seq) = self.naks.pop_front() {
+            if self.is_missing(seq) {
+                if let Some(place) = self.places.get_mut(seq) {
+                    place.waits = false;
+                }
+                return Some(Frame::control(FrameKind::Nak, seq));
+            }
+        }
+        None
+    }
+
+    /// Forgets NAKs for what has come meanwhile, so that they do not pile up on a busy link.
+    pub(crate) fn prune_naks(&mut self) {
+        while let Some(seq) = self.naks.front()
+            && !self.is_missing(*seq)
+        {
+            self.naks.pop_front();
+        }
+    }
+
+    /// Forgets all numbers. What is held goes up, what is missing is lost.
+    pub(crate) fn reset(&mut self, cx: &mut Context<'_, P>) {
+        while self.expected != self.high {
+            if let Some(place) = self.places.remove(self.expected) {
+                match place.packet {
+                    Some(packet) => cx.deliver(packet, place.since, place.repaired),
+                    None => cx.ledger.lose(1, false),
+                }
+            }
+            self.expected = self.space.next(self.expected);
+        }
+        self.places.clear();
+        self.naks.clear();
+        (self.expected, self.high) = (0, 0);
+    }
+}

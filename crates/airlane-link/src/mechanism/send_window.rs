@@ -1,0 +1,189 @@
+//! The sender of a scheme with a window: packets that are kept until the peer has them.
+//!
+//! ```text
+//! base .. next    outstanding, at most `window`; a number is reused only after its acknowledgment
+//! ```
+//!
+//! Which frames are sent again, and when, is the scheme's affair.
+
+use std::collections::VecDeque;
+
+use airlane_base::{Duration, Instant, Payload, Seq, SeqSpace};
+
+use crate::mechanism::ring::Ring;
+use crate::wire::{Echo, Frame, FrameKind, Header};
+
+/// A frame that the peer has not acknowledged.
+#[derive(Clone, Debug)]
+pub(crate) struct Outstanding<P> {
+    packet: P,
+    /// Transmissions handed over so far.
+    pub(crate) attempt: u32,
+    /// A transmission is asked for or under way; no timer runs.
+    pub(crate) waits: bool,
+    /// When the original left, for round trip samples.
+    left: Instant,
+}
+
+/// What has been sent and not been acknowledged.
+#[derive(Clone, Debug)]
+pub(crate) struct SendWindow<P> {
+    space: SeqSpace,
+    window: u32,
+    base: Seq,
+    next: Seq,
+    frames: Ring<Outstanding<P>>,
+    repairs: VecDeque<Seq>,
+    /// Repairs handed over that have not left yet.
+    repairs_under_way: u32,
+}
+
+impl<P: Payload> SendWindow<P> {
+    pub(crate) fn new(window: u32, space: SeqSpace) -> Self {
+        Self {
+            space,
+            window,
+            base: 0,
+            next: 0,
+            frames: Ring::for_window(window, space),
+            repairs: VecDeque::with_capacity(window as usize),
+            repairs_under_way: 0,
+        }
+    }
+
+    /// The oldest number that is not acknowledged.
+    pub(crate) fn base(&self) -> Seq {
+        self.base
+    }
+
+    /// The number of the next new packet.
+    pub(crate) fn next(&self) -> Seq {
+        self.next
+    }
+
+    pub(crate) fn is_empty(&self) -> bool {
+        self.base == self.next
+    }
+
+    fn spans(&self, seq: Seq) -> bool {
+        self.space.distance(seq, self.base) < self.space.distance(self.next, self.base)
+    }
+
+    /// The frame, if it is outstanding.
+    pub(crate) fn get(&self, seq: Seq) -> Option<&Outstanding<P>> {
+        self.spans(seq).then(|| self.frames.get(seq)).flatten()
+    }
+
+    fn get_mut(&mut self, seq: Seq) -> Option<&mut Outstanding<P>> {
+        self.spans(seq).then(|| self.frames.get_mut(seq)).flatten()
+    }
+
+    /// The peer has everything before `ack`. Whether that is news.
+    pub(crate) fn acknowledge(&mut self, ack: Seq) -> bool {
+        let freed = self.space.distance(ack, self.base);
+        if freed == 0 || freed > self.space.distance(self.next, self.base) {
+            return false;
+        }
+        while self.base != ack {
+            self.frames.remove(self.base);
+            self.base = self.space.next(self.base);
+        }
+        true
+    }
+
+    /// Asks for one more transmission, unless one is asked for or under way.
+    pub(crate) fn repeat(&mut self, seq: Seq) {
+        if let Some(frame) = self.get_mut(seq)
+            && !frame.waits
+        {
+            frame.waits = true;
+            self.repairs.push_back(seq);
+        }
+    }
+
+    /// Asks for one more transmission of everything, in order.
+    pub(crate) fn repeat_all(&mut self) {
+        self.repairs.clear();
+        let mut seq = self.base;
+        while seq != self.next {
+            self.repairs.push_back(seq);
+            seq = self.space.next(seq);
+        }
+    }
+
+    /// The next repair to hand over.
+    pub(crate) fn next_repair(&mut self) -> Option<Frame<P>> {
+        while let Some(seq) = self.repairs.pop_front() {
+            if let Some(frame) = self.get_mut(seq) {
+                frame.attempt += 1;
+                frame.waits = true;
+                let packet = frame.packet.clone();
+                self.repairs_under_way += 1;
+                return Some(Frame::with_packet(FrameKind::Retransmission, seq, packet));
+            }
+        }
+        None
+    }
+
+    /// A new packet, if the window has room for one and one waits.
+    pub(crate) fn next_new(&mut self, source: &mut dyn FnMut() -> Option<P>) -> Option<Frame<P>> {
+        if self.space.distance(self.next, self.base) >= self.window {
+            return None;
+        }
+        let packet = source()?;
+        let seq = self.next;
+        self.next = self.space.next(seq);
+        let frame = Outstanding {
+            packet: packet.clone(),
+            attempt: 1,
+            waits: true,
+            left: Instant::ORIGIN,
+        };
+        self.frames.insert(seq, frame);
+        Some(Frame::with_packet(FrameKind::Data, seq, packet))
+    }
+
+    /// A frame has left, or has been handed over. Its attempt, if it carries an outstanding packet.
+    pub(crate) fn started(&mut self, header: &Header, left: Instant) -> Option<u32> {
+        if header.kind == FrameKind::Retransmission {
+            self.repairs_under_way = self.repairs_under_way.saturating_sub(1);
+        } else if header.kind != FrameKind::Data {
+            return None;
+        }
+        let frame = self.get_mut(header.seq)?;
+        frame.waits = false;
+        if header.kind == FrameKind::Data {
+            frame.left = left;
+        }
+        Some(frame.attempt)
+    }
+
+    /// Whether repairs are asked for or under way.
+    pub(crate) fn repairs_pending(&self) -> bool {
+        self.repairs_under_way > 0 || !self.repairs.is_empty()
+    }
+
+    /// The round trip of the link, from what the peer says of the newest original frame.
+    pub(crate) fn round_trip(&self, echo: Echo, now: Instant) -> Option<Duration> {
+        let frame = self.get(self.space.widen(echo.seq_low, self.next))?;
+        (frame.left > Instant::ORIGIN).then(|| {
+            let round_trip = now.saturating_since(frame.left);
+            round_trip.saturating_sub(echo.held)
+        })
+    }
+
+    /// Forgets everything; returns the packets and bytes that were outstanding.
+    pub(crate) fn reset(&mut self) -> (u64, u64) {
+        let (mut packets, mut bytes) = (0, 0);
+        while self.base != self.next {
+            if let Some(frame) = self.frames.remove(self.base) {
+                packets += 1;
+                bytes += frame.packet.len() as u64;
+            }
+            self.base = self.space.next(self.base);
+        }
+        self.repairs.clear();
+        (self.base, self.next, self.repairs_under_way) = (0, 0, 0);
+        (packets, bytes)
+    }
+}

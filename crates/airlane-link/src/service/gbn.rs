@@ -1,0 +1,168 @@
+//! Go back N (section 7.2 of the specification, after Xylomenos 1999, section 4.3).
+//!
+//! Full duplex, reliable, in order, with the least state. The receiver takes frames strictly in
+//! order and keeps nothing else; acknowledgments are cumulative and ride on data frames, or go alone
+//! when the delayed-acknowledgment timer runs out first, also for frames that were discarded. There
+//! are no NAKs. One timer runs for the oldest outstanding frame; when it runs out, everything
+//! outstanding is sent again, in order, and it starts anew when the last of that has left.
+//!
+//! ```text
+//! sender     base .. next    outstanding, at most `window`
+//! receiver   expected        the one number that it takes
+//! frames     DATA, RETRANSMISSION (seq, ack, packet)   ACK (ack)
+//!            study   | service:4 type:4 | seq:8 | ack:8 |    live   see `wire`
+//! ```
+//!
+//! Invariants: each packet accepted is delivered once and in order, whatever is lost; the receiver
+//! stores nothing. A frame may arrive late by at most `modulus - 2 window` numbers without being
+//! mistaken for a new one.
+//! Left out: RESET frames (numbers never get out of step here).
+
+use airlane_base::{Duration, Instant, Payload, Seq, SeqSpace};
+
+use super::{Context, LINGER_TIMEOUTS, PortFacts, Scheme, earliest};
+use crate::config::{TimerProfile, TimersConfig, WindowConfig};
+use crate::mechanism::delayed_ack::DelayedAck;
+use crate::mechanism::oldest::OldestTimer;
+use crate::mechanism::send_window::SendWindow;
+use crate::mechanism::timers::{LinkTiming, TimerPolicy};
+use crate::wire::{Frame, FrameKind, Header};
+
+/// Go back N.
+#[derive(Clone, Debug)]
+pub(crate) struct GoBackN<P> {
+    space: SeqSpace,
+    window: u32,
+    policy: TimerPolicy,
+    measures: bool,
+
+    sent: SendWindow<P>,
+    timer: OldestTimer,
+
+    expected: Seq,
+    ack: DelayedAck,
+}
+
+impl<P: Payload> GoBackN<P> {
+    /// `config` must be resolved.
+    pub(crate) fn new(config: &WindowConfig, facts: &PortFacts, timing: &LinkTiming) -> Self {
+        let space = facts.space();
+        // Half the numbers tell a frame that comes too early from one that comes again.
+        let window = config.window.unwrap_or(127).min(space.half());
+        let profile = TimersConfig::Profile(TimerProfile::Tight);
+        let timers = config.timers.as_ref().unwrap_or(&profile);
+        Self {
+            space,
+            window,
+            policy: TimerPolicy::new(timers, timing),
+            measures: facts.is_live(),
+            sent: SendWindow::new(window, space),
+            timer: OldestTimer::new(),
+            expected: 0,
+            ack: DelayedAck::default(),
+        }
+    }
+
+    fn receive(&mut self, cx: &mut Context<'_, P>, header: Header, packet: P) {
+        let seq = header.seq;
+        let original = header.kind == FrameKind::Data;
+        if original && self.measures {
+            self.ack.note_original(seq, cx.now);
+        }
+        self.ack.owe(cx.now, self.policy.ack());
+        if seq == self.expected {
+            cx.deliver(packet, cx.now, !original);
+            self.expected = self.space.next(seq);
+        } else if self.space.distance(seq, self.expected) < self.window {
+            cx.ledger.out_of_window += 1;
+        } else {
+            cx.ledger.repeat(original, packet.len());
+        }
+    }
+}
+
+impl<P: Payload> Scheme<P> for GoBackN<P> {
+    fn handle_frame(&mut self, cx: &mut Context<'_, P>, frame: Frame<P>) {
+        let header = frame.header;
+        let round_trip = header
+            .echo
+            .and_then(|echo| self.sent.round_trip(echo, cx.now));
+        if let Some(round_trip) = round_trip {
+            self.policy.sample(round_trip);
+        }
+        if self.sent.acknowledge(header.ack) {
+            self.policy.on_progress();
+            self.timer.restart(&self.sent, cx.now);
+        }
+        match (header.kind, frame.payload) {
+            (FrameKind::Data | FrameKind::Retransmission, Some(packet)) => {
+                self.receive(cx, header, packet);
+            }
+            (FrameKind::Ack, None) => {}
+            _ => cx.ledger.out_of_window += 1,
+        }
+    }
+
+    fn handle_timeout(&mut self, cx: &mut Context<'_, P>) {
+        self.ack.handle_timeout(cx.now);
+        if self.timer.expire(cx.now, self.policy.rto_now()) {
+            cx.ledger.timeouts += 1;
+            self.policy.on_timeout();
+            self.sent.repeat_all();
+        }
+    }
+
+    /// Repairs, then what is new; an acknowledgment goes alone only if it must.
+    fn poll_frame(
+        &mut self,
+        cx: &mut Context<'_, P>,
+        source: &mut dyn FnMut() -> Option<P>,
+    ) -> Option<Frame<P>> {
+        let frame = self
+            .sent
+            .next_repair()
+            .or_else(|| self.sent.next_new(source))
+            .or_else(|| self.ack.alone(self.sent.next()));
+        // Repairs may have turned out to be needless.
+        self.timer.follow(&self.sent, cx.now);
+        let mut frame = frame?;
+        self.ack.ride(&mut frame.header, self.expected, cx.now);
+        Some(frame)
+    }
+
+    fn start_timers(&mut self, header: &Header, left: Instant) {
+        if header.kind.carries_packet() {
+            self.sent.started(header, left);
+            self.timer.left(&self.sent, left);
+        }
+    }
+
+    fn poll_timeout(&self) -> Option<Instant> {
+        let resend = self.timer.deadline(self.policy.rto_now());
+        earliest(self.ack.deadline(), resend)
+    }
+
+    fn set_timer_factor(&mut self, factor: f64) {
+        self.policy.set_factor(factor);
+    }
+
+    fn reset(&mut self, _cx: &mut Context<'_, P>) -> (u64, u64) {
+        self.expected = 0;
+        self.ack = DelayedAck::default();
+        self.timer = OldestTimer::new();
+        self.policy.on_progress();
+        self.sent.reset()
+    }
+
+    fn is_idle(&self) -> bool {
+        self.sent.is_empty() && self.ack.is_idle()
+    }
+
+    fn linger(&self) -> Duration {
+        self.policy.rto() * LINGER_TIMEOUTS
+    }
+
+    fn srtt(&self) -> Option<Duration> {
+        self.policy.srtt()
+    }
+}

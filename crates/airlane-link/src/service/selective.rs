@@ -1,0 +1,241 @@
+//! Selective repeat (Xylomenos 1999, section 4.3; sections 7.3 to 7.5 of the specification):
+//! everything but the rule by which the receiver asks for what it misses. That is what tells SR,
+//! SR/M1 and SR/M2 apart, and stands in a file of its own for each.
+//!
+//! Full duplex, reliable, in order. Acknowledgments are cumulative and ride on data frames, or go
+//! alone when the delayed-acknowledgment timer runs out first. Each frame has a timer, started when
+//! it leaves, for what no NAK brings back: lost tails, lost NAKs, lost repairs.
+//!
+//! ```text
+//! sender     base .. next        outstanding, at most `window`; d(next, base) <= window
+//! receiver   expected .. high    held or missing;               d(high, expected) <= window
+//! frames     DATA, RETRANSMISSION (seq, ack, packet)   NAK (seq, ack)   ACK (ack)
+//!            study   | service:4 type:4 | seq:8 | ack:8 |    live   see `wire`
+//! ```
+//!
+//! Invariants: each packet accepted is delivered once and in order, whatever is lost; storage is
+//! bounded by the window; a number is only reused when the peer has acknowledged its last use,
+//! which needs `window <= modulus / 2`. A frame may arrive late by at most `modulus - 2 window`
+//! numbers without being mistaken for a new one.
+//!
+//! With `timeout-resends = "base"` only the oldest outstanding frame answers to its timer: the
+//! others may well have arrived behind a hole, where they cannot be acknowledged (section 7.11).
+//! Left out: RESET frames (numbers never get out of step here).
+
+use std::fmt::Debug;
+
+use airlane_base::{Duration, Instant, Payload, Seq};
+
+use super::{Context, LINGER_TIMEOUTS, PortFacts, Scheme, earliest};
+use crate::config::{SrConfig, TimeoutResends, TimerProfile, TimersConfig};
+use crate::mechanism::delayed_ack::DelayedAck;
+use crate::mechanism::receive_window::{Arrival, ReceiveWindow};
+use crate::mechanism::send_window::SendWindow;
+use crate::mechanism::started::{Started, StartedTimers};
+use crate::mechanism::timers::{LinkTiming, TimerPolicy};
+use crate::wire::{Frame, FrameKind, Header};
+
+/// When the receiver asks for what it misses.
+pub(crate) trait Asking: Clone + Debug + Default {
+    /// A NAK says that everything before its frame has arrived.
+    const NAK_ACKNOWLEDGES: bool = false;
+
+    /// The newest frame, `seq`, has come; everything from `from` to before it is missing.
+    fn on_newest<P: Payload>(&mut self, _window: &mut ReceiveWindow<P>, _from: Seq, _seq: Seq) {}
+
+    /// A missing frame has come that had been asked for `asked` times.
+    fn on_missing<P: Payload>(&mut self, _window: &mut ReceiveWindow<P>, _seq: Seq, _asked: u32) {}
+
+    /// A frame inside the window has been dealt with; `moved`: the window has moved by it.
+    fn on_settled<P: Payload>(&mut self, _window: &mut ReceiveWindow<P>, _moved: bool) {}
+}
+
+/// Selective repeat with a rule for asking.
+#[derive(Clone, Debug)]
+pub(crate) struct SelectiveRepeat<P, A> {
+    policy: TimerPolicy,
+    timeout_resends: TimeoutResends,
+    measures: bool,
+
+    sent: SendWindow<P>,
+    timers: StartedTimers,
+
+    received: ReceiveWindow<P>,
+    asking: A,
+    ack: DelayedAck,
+}
+
+impl<P: Payload, A: Asking> SelectiveRepeat<P, A> {
+    /// `config` must be resolved.
+    pub(crate) fn new(config: &SrConfig, facts: &PortFacts, timing: &LinkTiming) -> Self {
+        let space = facts.space();
+        // The window of a selective repeat scheme is at most half the sequence space.
+        let window = config.window.unwrap_or(127).min(space.half());
+        let profile = TimersConfig::Profile(TimerProfile::Tight);
+        let timers = config.timers.as_ref().unwrap_or(&profile);
+        Self {
+            policy: TimerPolicy::new(timers, timing),
+            timeout_resends: config.timeout_resends.unwrap_or(TimeoutResends::Base),
+            measures: facts.is_live(),
+            sent: SendWindow::new(window, space),
+            timers: StartedTimers::with_capacity(window),
+            received: ReceiveWindow::new(window, space),
+            asking: A::default(),
+            ack: DelayedAck::default(),
+        }
+    }
+
+    // ---- sender
+
+    fn on_ack(&mut self, ack: Seq) {
+        if self.sent.acknowledge(ack) {
+            self.policy.on_progress();
+            self.prune_timers();
+        }
+    }
+
+    fn prune_timers(&mut self) {
+        let sent = &self.sent;
+        self.timers.prune(|timer| counts(sent, timer));
+    }
+
+    // ---- receiver
+
+    fn receive(&mut self, cx: &mut Context<'_, P>, header: Header, packet: P) {
+        let seq = header.seq;
+        let original = header.kind == FrameKind::Data;
+        if original && self.measures {
+            self.ack.note_original(seq, cx.now);
+        }
+        self.ack.owe(cx.now, self.policy.ack());
+        let window = &mut self.received;
+        match window.arrival(seq) {
+            Arrival::Outside => {
+                cx.ledger.repeat(original, packet.len());
+                return;
+            }
+            Arrival::Held => cx.ledger.repeat(original, packet.len()),
+            Arrival::Newest => {
+                let from = window.high();
+                window.miss_up_to(seq, cx.now);
+                self.asking.on_newest(window, from, seq);
+                window.store(seq, packet, original, cx.now);
+            }
+            Arrival::Missing { asked } => {
+                window.store(seq, packet, original, cx.now);
+                self.asking.on_missing(window, seq, asked);
+            }
+        }
+        let moved = window.release(cx);
+        self.asking.on_settled(window, moved);
+    }
+}
+
+/// Whether a timer is that of the newest transmission of an outstanding frame.
+fn counts<P: Payload>(sent: &SendWindow<P>, timer: &Started) -> bool {
+    sent.get(timer.seq)
+        .is_some_and(|frame| frame.attempt == timer.attempt && !frame.waits)
+}
+
+impl<P: Payload, A: Asking> Scheme<P> for SelectiveRepeat<P, A> {
+    fn handle_frame(&mut self, cx: &mut Context<'_, P>, frame: Frame<P>) {
+        let header = frame.header;
+        let round_trip = header
+            .echo
+            .and_then(|echo| self.sent.round_trip(echo, cx.now));
+        if let Some(round_trip) = round_trip {
+            self.policy.sample(round_trip);
+        }
+        self.on_ack(header.ack);
+        match (header.kind, frame.payload) {
+            (FrameKind::Data | FrameKind::Retransmission, Some(packet)) => {
+                self.receive(cx, header, packet);
+            }
+            (FrameKind::Nak, None) => {
+                if A::NAK_ACKNOWLEDGES {
+                    self.on_ack(header.seq);
+                }
+                if self.sent.get(header.seq).is_some() {
+                    self.sent.repeat(header.seq);
+                } else {
+                    cx.ledger.stale_naks += 1;
+                }
+            }
+            (FrameKind::Ack, None) => {}
+            _ => cx.ledger.out_of_window += 1,
+        }
+        self.prune_timers();
+        self.received.prune_naks();
+    }
+
+    fn handle_timeout(&mut self, cx: &mut Context<'_, P>) {
+        self.ack.handle_timeout(cx.now);
+        let rto = self.policy.rto_now();
+        while let Some(timer) = self.timers.pop_expired(cx.now, rto) {
+            if !counts(&self.sent, &timer) {
+                continue;
+            }
+            if self.timeout_resends == TimeoutResends::Base && timer.seq != self.sent.base() {
+                self.timers.start(cx.now, timer.seq, timer.attempt);
+            } else {
+                cx.ledger.timeouts += 1;
+                self.policy.on_timeout();
+                self.sent.repeat(timer.seq);
+            }
+        }
+        self.prune_timers();
+    }
+
+    /// NAKs first, then repairs, then what is new; an acknowledgment goes alone only if it must.
+    fn poll_frame(
+        &mut self,
+        cx: &mut Context<'_, P>,
+        source: &mut dyn FnMut() -> Option<P>,
+    ) -> Option<Frame<P>> {
+        let mut frame = self
+            .received
+            .next_nak()
+            .or_else(|| self.sent.next_repair())
+            .or_else(|| self.sent.next_new(source))
+            .or_else(|| self.ack.alone(self.sent.next()))?;
+        let expected = self.received.expected();
+        self.ack.ride(&mut frame.header, expected, cx.now);
+        Some(frame)
+    }
+
+    fn start_timers(&mut self, header: &Header, left: Instant) {
+        if let Some(attempt) = self.sent.started(header, left) {
+            self.timers.start(left, header.seq, attempt);
+        }
+    }
+
+    fn poll_timeout(&self) -> Option<Instant> {
+        let resend = self.timers.deadline(self.policy.rto_now());
+        earliest(self.ack.deadline(), resend)
+    }
+
+    fn set_timer_factor(&mut self, factor: f64) {
+        self.policy.set_factor(factor);
+    }
+
+    fn reset(&mut self, cx: &mut Context<'_, P>) -> (u64, u64) {
+        self.received.reset(cx);
+        self.asking = A::default();
+        self.ack = DelayedAck::default();
+        self.timers.clear();
+        self.policy.on_progress();
+        self.sent.reset()
+    }
+
+    fn is_idle(&self) -> bool {
+        self.sent.is_empty() && self.received.is_empty() && self.ack.is_idle()
+    }
+
+    fn linger(&self) -> Duration {
+        self.policy.rto() * LINGER_TIMEOUTS
+    }
+
+    fn srtt(&self) -> Option<Duration> {
+        self.policy.srtt()
+    }
+}

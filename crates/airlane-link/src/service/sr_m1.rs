@@ -1,0 +1,24 @@
+//! SR/M1: selective repeat with several NAKs per window (section 7.4 of the specification, after
+//! Xylomenos 1999, section 4.3).
+//!
+//! Whenever a hole appears in the numbers that arrive, every frame in it is asked for, in ascending
+//! order, and never again: one NAK for each lost frame. What a lost NAK or a lost repair leaves
+//! missing is the timer's affair. A NAK says nothing of the frames before its own.
+//!
+//! Frames, acknowledgments, timers and invariants are those of `selective`; the study header has 3
+//! bytes, of NAKs too (XYL-A-3).
+
+use airlane_base::{Payload, Seq};
+
+use super::selective::Asking;
+use crate::mechanism::receive_window::ReceiveWindow;
+
+/// The rule of SR/M1.
+#[derive(Clone, Debug, Default)]
+pub(crate) struct NakForEach;
+
+impl Asking for NakForEach {
+    fn on_newest<P: Payload>(&mut self, window: &mut ReceiveWindow<P>, from: Seq, seq: Seq) {
+        window.ask_before(from, seq, |_| true);
+    }
+}
