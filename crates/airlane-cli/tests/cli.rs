@@ -297,7 +297,7 @@ fn explain_fills_in_what_was_left_out() {
         "seed = 1",
         "queue = ",
         "window = 127",
-        "timers = \"tight\"",
+        "timers = \"relaxed\"",
         "profile = ",
     ] {
         assert!(

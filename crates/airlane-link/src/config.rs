@@ -125,7 +125,7 @@ pub struct WindowConfig {
     /// Frames that may be unacknowledged. Default 127.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub window: Option<u32>,
-    /// Timer values. Default `tight` (study), `measured` (live).
+    /// Timer values. Default `relaxed` (study), `measured` (live).
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub timers: Option<TimersConfig>,
     /// By how much sharing stretches fixed timers.
@@ -143,7 +143,7 @@ pub struct SrConfig {
     /// Frames that may be unacknowledged. Default 127 (study), 4096 (live).
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub window: Option<u32>,
-    /// Timer values. Default `tight` (study), `measured` (live).
+    /// Timer values. Default `relaxed` (study), `measured` (live).
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub timers: Option<TimersConfig>,
     /// By how much sharing stretches fixed timers.
@@ -213,7 +213,7 @@ impl Keepalives {
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
 #[serde(
     untagged,
-    expecting = "timers is \"tight\", \"relaxed\", \"measured\" or \
+    expecting = "timers is \"tight\", \"relaxed\", \"buffer\", \"measured\" or \
                  { ack = \"57 ms\", nak = \"0.4 s\", keepalive = \"0.4 s\", rto = \"0.5 s\" }; \
                  a bare number is in busy round trips of the link"
 )]
@@ -230,8 +230,10 @@ pub enum TimersConfig {
 pub enum TimerProfile {
     /// 1.5 busy round trips of the link.
     Tight,
-    /// A fraction of the time that a full window takes.
+    /// 4.5 busy round trips of the link.
     Relaxed,
+    /// A fraction of the time that a full buffer takes.
+    Buffer,
     /// From measured round trips (RFC 6298), starting at `tight`.
     Measured,
 }
@@ -612,11 +614,11 @@ impl ServiceConfig {
     #[must_use]
     pub fn resolve(&self, header: HeaderProfile) -> Self {
         let live = header == HeaderProfile::Live;
-        let timers = |study| {
+        let timers = || {
             Some(TimersConfig::Profile(if live {
                 TimerProfile::Measured
             } else {
-                study
+                TimerProfile::Relaxed
             }))
         };
         let mut all = self.clone();
@@ -634,11 +636,11 @@ impl ServiceConfig {
             SchemeConfig::Gbn(c) => {
                 // What a timeout sends again: no more than a link needs to be kept busy.
                 c.window = c.window.or(Some(127));
-                c.timers = c.timers.take().or_else(|| timers(TimerProfile::Tight));
+                c.timers = c.timers.take().or_else(timers);
             }
             SchemeConfig::Sr(c) | SchemeConfig::SrM1(c) | SchemeConfig::SrM2(c) => {
                 c.window = c.window.or(Some(if live { 4096 } else { 127 }));
-                c.timers = c.timers.take().or_else(|| timers(TimerProfile::Tight));
+                c.timers = c.timers.take().or_else(timers);
                 c.timeout_resends = c.timeout_resends.or(Some(if live {
                     TimeoutResends::Base
                 } else {
@@ -648,7 +650,7 @@ impl ServiceConfig {
             SchemeConfig::Rlp(c) | SchemeConfig::RlpOos(c) => {
                 c.retries = c.retries.or(Some(3));
                 c.window = c.window.or(Some(if live { 1024 } else { 127 }));
-                c.timers = c.timers.take().or_else(|| timers(TimerProfile::Relaxed));
+                c.timers = c.timers.take().or_else(timers);
                 c.keepalives = c.keepalives.or(Some(if live {
                     Keepalives::Limit(8)
                 } else {

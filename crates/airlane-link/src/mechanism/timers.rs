@@ -3,10 +3,14 @@
 //! Fixed values follow section 7.11 of the specification (the dissertation is silent, XYL-S-1):
 //!
 //! ```text
-//! R_busy  = 2D + 2 T_d + T_c
-//! tight     T_ack = 2 T_d   T_nak = T_ka = 1.5 R_busy           T_rto = 1.5 (R_busy + T_ack)
-//! relaxed   T_ack = 2 T_d   T_nak = W T_d / (N+1), N=3, W=127   T_ka = 4 T_nak   T_rto = 5 T_nak
+//! R_busy  = 2D + 2 T_d + T_c                                        T_ack = 2 T_d
+//! tight     T_nak = T_ka = 1.5 R_busy           T_rto = 1.5 (R_busy + T_ack)
+//! relaxed   T_nak = T_ka = 4.5 R_busy           T_rto = 4.5 (R_busy + T_ack)
+//! buffer    T_nak = W T_d / (N+1), N=3, W=127   T_ka = 4 T_nak   T_rto = 5 T_nak
 //! ```
+//!
+//! Relaxed is three times tight: about as far as a receiver that asks N = 3 times can go on the
+//! slowest link without outliving the peer's buffer (section 7.6: T_detect + N T_nak < W T_d).
 //!
 //! Measured values follow RFC 6298, with two differences that a link allows: no lower bound of a
 //! second, because the peer is one hop away, and no tick.
@@ -25,7 +29,7 @@ pub(crate) struct LinkTiming {
     pub(crate) data_overhead: usize,
     /// A control frame with all overhead, bytes.
     pub(crate) control_len: usize,
-    /// Overhead of an RLP data frame; the relaxed profile is anchored to it for all schemes.
+    /// Overhead of an RLP data frame; the buffer profile is anchored to it for all schemes.
     pub(crate) rlp_overhead: usize,
 }
 
@@ -63,18 +67,25 @@ impl LinkTiming {
         }
     }
 
-    fn tight(&self) -> Values {
-        let busy = self.busy();
-        let ack = self.data() * 2;
+    fn round_trips(&self, n: f64) -> Values {
+        let (busy, ack) = (self.busy(), self.data() * 2);
         Values {
             ack,
-            nak: busy * 3 / 2,
-            keepalive: busy * 3 / 2,
-            rto: (busy + ack) * 3 / 2,
+            nak: busy.mul_f64(n),
+            keepalive: busy.mul_f64(n),
+            rto: (busy + ack).mul_f64(n),
         }
     }
 
+    fn tight(&self) -> Values {
+        self.round_trips(1.5)
+    }
+
     fn relaxed(&self) -> Values {
+        self.round_trips(4.5)
+    }
+
+    fn buffer(&self) -> Values {
         const REFERENCE_WINDOW: u64 = 127;
         const REFERENCE_RETRIES: u64 = 3;
         let data = self
@@ -107,6 +118,7 @@ impl TimerPolicy {
         let (base, rtt) = match config {
             TimersConfig::Profile(TimerProfile::Tight) => (timing.tight(), None),
             TimersConfig::Profile(TimerProfile::Relaxed) => (timing.relaxed(), None),
+            TimersConfig::Profile(TimerProfile::Buffer) => (timing.buffer(), None),
             TimersConfig::Profile(TimerProfile::Measured) => {
                 (timing.tight(), Some(RttEstimator::default()))
             }
@@ -242,11 +254,11 @@ mod tests {
         }
     }
 
-    /// Table of section 7.11, milliseconds: tight T_nak (RLP) and T_rto (SR), relaxed T_nak, T_ka
-    /// and T_rto.
+    /// Table of section 7.11, milliseconds: tight T_nak (RLP) and T_rto (SR), and T_nak, T_ka and
+    /// T_rto of what it calls relaxed.
     #[test]
     fn fixed_timers_match_the_specification() {
-        for (rate, delay, payload, nak, rto, relaxed) in [
+        for (rate, delay, payload, nak, rto, buffer) in [
             (
                 "14.4 kbit/s",
                 100,
@@ -268,9 +280,26 @@ mod tests {
             let rlp = timing(rate, delay, payload, 2);
             near(rlp.tight().nak, nak);
             near(timing(rate, delay, payload, 3).tight().rto, rto);
-            near(rlp.relaxed().nak, relaxed[0]);
-            near(rlp.relaxed().keepalive, relaxed[1]);
-            near(rlp.relaxed().rto, relaxed[2]);
+            near(rlp.relaxed().nak, 3.0 * nak);
+            near(rlp.buffer().nak, buffer[0]);
+            near(rlp.buffer().keepalive, buffer[1]);
+            near(rlp.buffer().rto, buffer[2]);
+        }
+    }
+
+    /// Section 7.6, with a hole noticed by the next frame: T_d + N T_nak < W T_d.
+    #[test]
+    fn relaxed_timers_give_up_before_the_peers_buffer_is_overwritten() {
+        for (rate, delay, payload) in [
+            ("14.4 kbit/s", 100, 50),
+            ("64 kbit/s", 50, 250),
+            ("2 Mbit/s", 3, 1000),
+        ] {
+            let rlp = timing(rate, delay, payload, 2);
+            assert!(
+                rlp.data() + rlp.relaxed().nak * 3 < rlp.data() * 127,
+                "{rate}"
+            );
         }
     }
 

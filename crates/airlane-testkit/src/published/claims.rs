@@ -325,16 +325,6 @@ pub fn cause(id: &str) -> Option<String> {
                 (l4 / l1 - 1.0) * 100.0
             ))
         }
-        "XYL-Q-F4.8-2" => Some(
-            "With the relaxed T_nak of 127 ms, RLP waits longer for a repair that was lost again \
-             than TCP's window of 20 segments lasts on this link (80 ms), so the link falls idle; \
-             SR/M2 is told by the next repair that arrives. With tight NAK timers RLP is ahead at \
-             all levels, as published (first alternative below), but then its gain over Cellular \
-             at L4 is too large and its residual loss over PCS is far above the published one \
-             (section 12.3 of the specification). One rule for T_nak that gives all of these is \
-             not known; the source gives no value."
-                .into(),
-        ),
         _ => None,
     }
 }

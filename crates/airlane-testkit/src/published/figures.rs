@@ -60,10 +60,15 @@ const SR_BASE: Alternative = Alternative {
     schemes: &["SR/M2"],
     set: &["links.radio.services[0].scheme.timeout-resends=\"base\""],
 };
-const SR_RELAXED: Alternative = Alternative {
-    what: "SR/M2: `timers = \"relaxed\"`",
+const SR_TIGHT: Alternative = Alternative {
+    what: "SR/M2: `timers = \"tight\"`",
     schemes: &["SR/M2"],
-    set: &["links.radio.services[0].scheme.timers=\"relaxed\""],
+    set: &["links.radio.services[0].scheme.timers=\"tight\""],
+};
+const BUFFER: Alternative = Alternative {
+    what: "RLP: `timers = \"buffer\"`",
+    schemes: &["RLP", "RLP/OOS"],
+    set: &["links.radio.services[0].scheme.timers=\"buffer\""],
 };
 const PACED: Alternative = Alternative {
     what: "`pacing = \"nominal\"`, `handed-over = \"unlimited\"`",
@@ -73,7 +78,7 @@ const PACED: Alternative = Alternative {
         "links.radio.handed-over=\"unlimited\"",
     ],
 };
-const FILE_ALTERNATIVES: &[Alternative] = &[RLP_TIGHT, SR_BASE, SR_RELAXED, PACED];
+const FILE_ALTERNATIVES: &[Alternative] = &[RLP_TIGHT, BUFFER, SR_BASE, SR_TIGHT, PACED];
 
 const CELLULAR_LEVELS: [&str; 4] = ["0.01", "0.02", "0.05", "0.1"];
 const WLAN_LEVELS: [&str; 4] = [
@@ -153,7 +158,7 @@ pub const fn figures() -> &'static [Figure] {
             axis: "links.radio.errors.rate",
             levels: CELLULAR_LEVELS,
             metrics: &["loss_ratio", "delay_mean_plus_2sd_s"],
-            alternatives: &[RLP_TIGHT, PACED],
+            alternatives: &[RLP_TIGHT, BUFFER, PACED],
         },
     ]
 }
