@@ -10,6 +10,7 @@
 #![forbid(unsafe_code)]
 
 pub mod config;
+mod messages;
 pub mod receiver;
 pub mod rto;
 pub mod sender;

@@ -22,7 +22,7 @@
 //!
 //! Left out: handshake and release, limited transmit, SACK, ECN, idle restart, and pacing.
 //!
-//! Contract: one input (`new`, `handle_ack`, `handle_timeout`), then `poll_transmit` until it
+//! Contract: one input (`new`, `extend`, `handle_ack`, `handle_timeout`), then `poll_transmit` until it
 //! returns none, then `poll_timeout`. Invariants: `snd_una <= snd_nxt <= snd_max <= segments`;
 //! the timer runs exactly while something is outstanding.
 
@@ -30,6 +30,7 @@ use airlane_base::{Duration, Instant};
 use serde::Serialize;
 
 use crate::config::{TcpConfig, Transfer};
+use crate::messages::Messages;
 use crate::rto::RtoEstimator;
 use crate::{Ack, Segment};
 
@@ -55,7 +56,7 @@ pub struct SenderStats {
 /// The sending end of one connection.
 #[derive(Clone, Debug)]
 pub struct Sender {
-    transfer: Transfer,
+    messages: Messages,
     segments: u64,
     window: u64,
     dupack_threshold: u32,
@@ -93,7 +94,7 @@ impl Sender {
     /// clock lie; it should be uniform in `[0, tick)` and different from run to run.
     pub fn new(config: &TcpConfig, transfer: Transfer, tick_phase: Duration) -> Self {
         Self {
-            transfer,
+            messages: Messages::new(transfer),
             segments: transfer.segments(),
             window: u64::from(config.window),
             dupack_threshold: config.dupack_threshold,
@@ -114,6 +115,14 @@ impl Sender {
             last_acked: None,
             stats: SenderStats::default(),
         }
+    }
+
+    /// The application gives `bytes` more to a connection that stays open. They begin a new
+    /// segment; congestion state and round trip estimate go on. Nothing follows a source that
+    /// never ends.
+    pub fn extend(&mut self, bytes: u64) {
+        self.messages.append(bytes, self.snd_una);
+        self.segments = self.messages.segments();
     }
 
     /// An acknowledgment has arrived.
@@ -177,9 +186,14 @@ impl Sender {
         self.snd_una >= self.segments
     }
 
+    /// Segments that all that was given to the connection takes; `u64::MAX` if it never ends.
+    pub fn segments(&self) -> u64 {
+        self.segments
+    }
+
     /// User bytes acknowledged.
     pub fn acked_bytes(&self) -> u64 {
-        self.transfer.bytes_below(self.snd_una)
+        self.messages.bytes_below(self.snd_una)
     }
 
     /// When the first segment left.
@@ -279,7 +293,7 @@ impl Sender {
         }
         Segment {
             seq,
-            len: self.transfer.segment_len(seq),
+            len: self.messages.segment_len(seq),
             retransmission,
         }
     }

@@ -293,15 +293,20 @@ fn impossible_and_old_acknowledgments_change_nothing() {
 
 proptest! {
     /// Over any pattern of losses in both directions the transfer completes, exactly, and the
-    /// flight never exceeds the advertised window.
+    /// flight never exceeds the advertised window; also when more is given to the connection on the
+    /// way.
     #[test]
     fn every_transfer_completes_over_any_losses(
         losses in prop::collection::vec(any::<bool>(), 0..400),
-        segments in 1u64..80,
+        first in 1u64..40,
+        more in prop::collection::vec((1u64..1_500, 0usize..100), 0..6),
         win in 1u32..24,
     ) {
         let config = window(win);
-        let transfer = Transfer { bytes: Some(segments * 100 - 1), segment: 100 };
+        let transfer = Transfer { bytes: Some(first * 100 - 1), segment: 100 };
+        let bytes = first * 100 - 1 + more.iter().map(|(bytes, _)| *bytes).sum::<u64>();
+        let mut more = more.into_iter();
+        let mut next = more.next();
         let mut sender = Sender::new(&config, transfer, Duration::ZERO);
         let mut receiver = Receiver::new(&config);
         let mut losses = losses.into_iter();
@@ -309,15 +314,26 @@ proptest! {
         let mut now = Instant::ORIGIN;
         let mut in_flight: std::collections::VecDeque<Segment> = Default::default();
         for _ in 0..20_000 {
+            if let Some((bytes, wait)) = &mut next {
+                if *wait == 0 || sender.is_finished() {
+                    sender.extend(*bytes);
+                    next = more.next();
+                } else {
+                    *wait -= 1;
+                }
+            }
             while let Some(s) = sender.poll_transmit(now) {
-                prop_assert!(s.seq < segments);
+                prop_assert!(s.seq < sender.segments() && s.len > 0);
                 prop_assert!(sender.flight_size() <= u64::from(win));
                 if !lost() {
                     in_flight.push_back(s);
                 }
             }
-            if sender.is_finished() {
+            if sender.is_finished() && next.is_none() {
                 break;
+            }
+            if sender.is_finished() {
+                continue;
             }
             if let Some(s) = in_flight.pop_front() {
                 now += Duration::from_millis(7);
@@ -334,8 +350,8 @@ proptest! {
             }
         }
         prop_assert!(sender.is_finished());
-        prop_assert_eq!(receiver.stats().delivered_bytes, segments * 100 - 1);
-        prop_assert_eq!(sender.acked_bytes(), segments * 100 - 1);
+        prop_assert_eq!(receiver.stats().delivered_bytes, bytes);
+        prop_assert_eq!(sender.acked_bytes(), bytes);
         prop_assert_eq!(sender.poll_timeout(), None);
     }
 }
