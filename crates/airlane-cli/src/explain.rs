@@ -8,7 +8,6 @@ use std::fmt::Write as _;
 use airlane_base::config::key;
 use airlane_live::air::AirConfig;
 use airlane_live::config::LiveConfig;
-use airlane_sim::Scenario;
 use serde::Serialize;
 use toml::{Table, Value};
 
@@ -20,7 +19,7 @@ use crate::output;
 pub(crate) fn explain(args: &Explain) -> anyhow::Result<()> {
     let document = input::document(&args.file, &args.set.set)?;
     let text = match Kind::of(&document)? {
-        Kind::Scenario => to_toml(&document.read::<Scenario>()?.resolved()),
+        Kind::Scenario => to_toml(&input::scenario(&document, &args.file)?.resolved()),
         Kind::Daemon => to_toml(&document.read::<LiveConfig>()?.resolve()),
         Kind::Air => to_toml(&document.read::<AirConfig>()?),
     };

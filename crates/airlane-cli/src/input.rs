@@ -3,6 +3,7 @@
 use std::path::Path;
 
 use airlane_base::config::{ConfigError, Document};
+use airlane_sim::Scenario;
 use anyhow::Context as _;
 
 /// Something wrong with what the user gave: exit code 2.
@@ -36,6 +37,24 @@ pub(crate) fn document(path: &Path, assignments: &[String]) -> anyhow::Result<Do
         document.set(assignment)?;
     }
     Ok(document)
+}
+
+/// The scenario in `document`, which was read from `path`, with the tables that it names. They are
+/// looked for beside the scenario.
+///
+/// # Errors
+/// If it describes no world, or a table cannot be read.
+pub(crate) fn scenario(document: &Document, path: &Path) -> anyhow::Result<Scenario> {
+    let mut scenario: Scenario = document.read()?;
+    let folder = path.parent().unwrap_or(Path::new(""));
+    let read = |file: &Path| {
+        let found = folder.join(file);
+        std::fs::read_to_string(&found).map_err(|error| error.to_string())
+    };
+    scenario
+        .load_tables(read)
+        .map_err(|error| BadInput(error.to_string()))?;
+    Ok(scenario)
 }
 
 /// Whether the user's input is at fault, not the run.

@@ -48,8 +48,8 @@ pub(crate) fn metric(name: &str) -> Option<Metric> {
 }
 
 /// Whether a table that compares schemes shows the metric for this kind of application. The rate of
-/// a conference is its own choice, and that of pages follows from their times.
+/// a conference is its own choice, and that of pages of one size follows from their times.
 pub(crate) fn is_headline(app: &str, name: &str) -> bool {
-    let own = app == "bulk" || name != "throughput_bps";
+    let own = matches!(app, "bulk" | "web") || name != "throughput_bps";
     own && metric(name).is_some_and(|m| m.headline)
 }

@@ -29,7 +29,8 @@ struct RunOutput<'a> {
 
 /// Runs `sim run`.
 pub(crate) fn run(args: &Run) -> anyhow::Result<()> {
-    let scenario: Scenario = input::document(&args.file, &args.set.set)?.read()?;
+    let document = input::document(&args.file, &args.set.set)?;
+    let scenario = input::scenario(&document, &args.file)?;
     let seed = args.repeat.seed.unwrap_or(scenario.seed);
     let runs = u64::from(args.runs.unwrap_or(1));
     let results = watched(runs, |progress| {
@@ -81,7 +82,7 @@ pub(crate) fn compare(args: &Compare) -> anyhow::Result<()> {
             if let (Some(vary), Some(value)) = (&vary, value) {
                 document.set(&format!("{}={value}", vary.key))?;
             }
-            scenarios.push(document.read()?);
+            scenarios.push(input::scenario(&document, file)?);
         }
     }
     let seed = args.repeat.seed.unwrap_or(scenarios[0].seed);

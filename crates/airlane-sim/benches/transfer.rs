@@ -76,3 +76,18 @@ fn with_link_service(bencher: Bencher, scheme: &str) {
         format!("{{ number = 0, name = \"all\", rate = 1, scheme = {{ kind = \"{scheme}\" }} }}");
     measure(bencher, &wlan(SEGMENTS, errors, &service), SEGMENTS);
 }
+
+/// 2000 s of web pages over WLAN: some 100,000 connections' worth of draws and fresh state.
+#[divan::bench(sample_count = 5, sample_size = 1)]
+fn web(bencher: Bencher) {
+    let errors = "{ kind = \"byte-exponential\", mean = \"131072 B\" }";
+    let text = wlan(1, errors, "").to_toml();
+    let changes = [
+        "until=\"web\"",
+        "duration=2000 s",
+        "flows[0].name=web",
+        "flows[0].app={ kind = \"web\", count = 1000000 }",
+    ];
+    let scenario = Scenario::from_toml_with(&text, "bench", &changes).expect("a valid scenario");
+    bencher.bench(|| run(&scenario, 1, 0).expect("a valid scenario runs"));
+}

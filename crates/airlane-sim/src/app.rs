@@ -6,8 +6,10 @@
 
 pub(crate) mod bulk;
 pub(crate) mod conferencing;
+pub(crate) mod exchange;
 pub(crate) mod pages;
 mod tcp;
+pub(crate) mod web;
 
 use airlane_base::Instant;
 
@@ -15,6 +17,11 @@ use crate::packet::{Header, Packet, Role};
 use bulk::Bulk;
 use conferencing::Conferencing;
 use pages::Pages;
+use web::Web;
+
+/// The first dynamic port, and how many there are.
+pub(crate) const DYNAMIC_PORTS: u16 = 49_152;
+const DYNAMIC: u32 = 16_384;
 
 /// Where a flow sits and what stands in its packets' headers.
 #[derive(Clone, Copy, Debug)]
@@ -52,6 +59,15 @@ impl Place {
         }
     }
 
+    /// The port of connection `number` at the second end: they go through all dynamic ports
+    /// (RFC 6335) before one comes again.
+    #[inline]
+    pub(crate) fn client_port(&self, number: u32) -> u16 {
+        const STEP: u32 = 613; // odd, so it reaches every port
+        let first = u32::from(self.header.dst_port - DYNAMIC_PORTS);
+        DYNAMIC_PORTS + (number.wrapping_mul(STEP).wrapping_add(first) % DYNAMIC) as u16
+    }
+
     /// The node where a packet of this flow enters the network.
     pub(crate) fn origin(&self, packet: &Packet) -> u16 {
         if packet.to == self.nodes[1] {
@@ -68,6 +84,7 @@ pub(crate) enum Flow {
     Bulk(Bulk),
     Conferencing(Conferencing),
     Pages(Box<Pages>),
+    Web(Box<Web>),
 }
 
 macro_rules! each {
@@ -76,6 +93,7 @@ macro_rules! each {
             Flow::Bulk($app) => $call,
             Flow::Conferencing($app) => $call,
             Flow::Pages($app) => $call,
+            Flow::Web($app) => $call,
         }
     };
 }

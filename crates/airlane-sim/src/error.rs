@@ -2,6 +2,7 @@
 
 use airlane_base::config::{ConfigError, Document, Problems, Validate as _};
 
+use crate::empirical::TableError;
 use crate::scenario::Scenario;
 
 /// Why a scenario was refused, before anything was simulated.
@@ -12,6 +13,17 @@ pub enum ScenarioError {
     /// value, and what is allowed.
     #[error(transparent)]
     Refused(#[from] ConfigError),
+    /// A table that it names cannot be read.
+    #[error("cannot read {file}: {reason}")]
+    Unreadable {
+        /// The file.
+        file: String,
+        /// What the operating system said.
+        reason: String,
+    },
+    /// A table that it names holds no distribution.
+    #[error(transparent)]
+    Table(#[from] TableError),
     /// Scenarios that are to be compared have different flows or repetitions.
     #[error("cannot compare \"{left}\" with \"{right}\": {reason}")]
     Incomparable {
@@ -40,6 +52,7 @@ impl Scenario {
     pub fn check(&self) -> Result<(), ScenarioError> {
         let mut problems = Problems::new();
         self.validate(&mut problems);
+        self.check_tables(&mut problems);
         if problems.is_empty() {
             return Ok(());
         }

@@ -14,6 +14,7 @@
 
 mod app;
 mod compare;
+mod empirical;
 mod engine;
 mod error;
 mod estimate;
@@ -28,6 +29,7 @@ mod summary;
 mod world;
 
 pub use compare::{Comparison, MetricComparison, Row, compare};
+pub use empirical::TableError;
 pub use error::ScenarioError;
 pub use estimate::Estimate;
 pub use repeat::{repeat, repeat_all};

@@ -42,7 +42,8 @@ pub struct FlowResult {
     pub finished: Option<bool>,
     /// Bulk: acknowledged user bits over the time from the first segment sent to the last new
     /// acknowledgment (the specification, 5.1). Pages: bits of complete replies over the time from
-    /// the first request to the end of the last complete one (5.2). Conferencing: delivered bits
+    /// the first request to the end of the last complete one (5.2); web: the same of
+    /// transactions. Conferencing: delivered bits
     /// over the time it was on.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub throughput_bps: Option<f64>,

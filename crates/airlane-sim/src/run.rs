@@ -1,12 +1,14 @@
 //! One repetition, from a scenario to its result.
 
-use airlane_base::Instant;
+use airlane_base::{Duration, Instant};
 use airlane_channel::{ChannelStats, ErrorModelConfig};
 use airlane_link::{ServiceStatus, effective_goodput};
 
 use crate::app::Flow;
+use crate::app::exchange::Totals;
 use crate::engine::Engine;
 use crate::error::ScenarioError;
+use crate::probe::DelayProbe;
 use crate::result::{DirectionResult, FlowResult, LinkResult, RunResult, ServiceResult};
 use crate::route::Routes;
 use crate::scenario::{LinkConfig, Scenario};
@@ -151,25 +153,14 @@ impl Prepared {
                     ..base
                 }
             }
-            Flow::Pages(app) => {
-                let completed = app.completed();
-                let totals = app.totals();
-                FlowResult {
-                    finished: Some(app.is_done()),
-                    throughput_bps: completed.map(|(t, n)| n as f64 * 8.0 / t.as_secs_f64()),
-                    delivered_bytes: totals.delivered_bytes,
-                    packets_sent: totals.segments_sent,
-                    packets_received: totals.segments_received,
-                    pages: Some(app.times.count()),
-                    page_time_mean_s: app.times.mean_s(),
-                    page_time_sd_s: app.times.sd_s(),
-                    page_time_median_s: app.times.quantile_s(0.5),
-                    page_time_max_s: app.times.max_s(),
-                    retransmissions: Some(totals.retransmissions),
-                    timeouts: Some(totals.timeouts),
-                    ..base
-                }
-            }
+            Flow::Pages(app) => FlowResult {
+                finished: Some(engine.flows[index].is_finished()),
+                ..page_result(base, app.completed(), app.totals(), &app.times)
+            },
+            Flow::Web(app) => FlowResult {
+                finished: Some(engine.flows[index].is_finished()),
+                ..page_result(base, app.completed(), app.totals(), &app.times)
+            },
         }
     }
 
@@ -198,6 +189,29 @@ impl Prepared {
 
     fn link(&self, index: usize) -> Option<&LinkConfig> {
         self.scenario.links.values().nth(index)
+    }
+}
+
+/// What applications that fetch pages report.
+fn page_result(
+    base: FlowResult,
+    completed: Option<(Duration, u64)>,
+    totals: Totals,
+    times: &DelayProbe,
+) -> FlowResult {
+    FlowResult {
+        throughput_bps: completed.map(|(time, bytes)| bytes as f64 * 8.0 / time.as_secs_f64()),
+        delivered_bytes: totals.delivered_bytes,
+        packets_sent: totals.segments_sent,
+        packets_received: totals.segments_received,
+        pages: Some(times.count()),
+        page_time_mean_s: times.mean_s(),
+        page_time_sd_s: times.sd_s(),
+        page_time_median_s: times.quantile_s(0.5),
+        page_time_max_s: times.max_s(),
+        retransmissions: Some(totals.retransmissions),
+        timeouts: Some(totals.timeouts),
+        ..base
     }
 }
 

@@ -8,6 +8,7 @@
 mod flows;
 mod resolve;
 mod validate;
+mod web;
 
 use std::collections::BTreeMap;
 use std::net::Ipv4Addr;
@@ -23,6 +24,8 @@ use serde::{Deserialize, Serialize};
 pub use flows::{
     AppConfig, BulkConfig, ConferencingConfig, FlowConfig, PagesConfig, TransportConfig, UdpConfig,
 };
+pub(crate) use web::WebTables;
+pub use web::{Completion, FilesPerPage, TABLE_FILES, WebConfig};
 
 /// Version of the file format.
 pub const SCHEMA: u32 = 1;
@@ -163,7 +166,8 @@ impl Scenario {
             seed: 0,
             ..self.resolved()
         };
-        format!("{:016x}", fnv1a(world.to_toml().as_bytes()))
+        let text = world.to_toml() + &self.table_digests();
+        format!("{:016x}", fnv1a(text.as_bytes()))
     }
 }
 

@@ -9,12 +9,14 @@ use airlane_transport::Transfer;
 
 use crate::app::bulk::Bulk;
 use crate::app::conferencing::Conferencing;
-use crate::app::pages::{Page, Pages, draw_phase};
-use crate::app::{Flow, Place};
+use crate::app::exchange::{Opener, draw_phase};
+use crate::app::pages::{Page, Pages};
+use crate::app::web::{Browsing, Web};
+use crate::app::{DYNAMIC_PORTS, Flow, Place};
 use crate::engine::{Direction, Engine, Medium, NextHop, PortEnd};
 use crate::packet::{Header, Packet};
 use crate::route::Routes;
-use crate::scenario::{AppConfig, FlowConfig, LinkConfig, Scenario, TransportConfig};
+use crate::scenario::{AppConfig, Completion, FlowConfig, LinkConfig, Scenario, TransportConfig};
 
 /// Random numbers by purpose (the specification, section 1).
 #[derive(Clone, Copy, Debug)]
@@ -158,17 +160,26 @@ fn flow(scenario: &Scenario, index: usize, config: &FlowConfig, randomness: Rand
             Flow::Bulk(Bulk::new(place, start, tcp, transfer, phase))
         }
         (AppConfig::Pages(app), TransportConfig::Tcp(tcp)) => {
-            let transfer = |size: airlane_base::Size| Transfer {
-                bytes: Some(size.as_bytes()),
-                segment,
-            };
             let page = Page {
-                request: transfer(app.request),
-                reply: transfer(app.reply),
+                request: app.request.as_bytes(),
+                reply: app.reply.as_bytes(),
                 pause: app.pause,
                 count: app.count,
             };
-            Flow::Pages(Box::new(Pages::new(place, start, tcp, page, clock())))
+            let opener = Opener::new(tcp, segment, Completion::Delivered, false, clock());
+            Flow::Pages(Box::new(Pages::new(place, start, opener, page)))
+        }
+        (AppConfig::Web(app), TransportConfig::Tcp(tcp)) => {
+            let browsing = Browsing {
+                tables: app.tables(),
+                files: app.files,
+                parallel: app.parallel as usize,
+                think: app.think,
+                count: app.count,
+            };
+            let opener = Opener::new(tcp, segment, app.completion, app.persistent, clock());
+            let sizes = randomness.traffic.stream(&format!("flow.{name}.sizes"));
+            Flow::Web(Box::new(Web::new(place, start, opener, browsing, sizes)))
         }
         (AppConfig::Conferencing(app), _) => {
             let talk = randomness.traffic.stream(&format!("flow.{name}.talk"));
@@ -192,7 +203,7 @@ fn place(scenario: &Scenario, index: usize, config: &FlowConfig) -> Place {
         dst: address(1),
         src_port: config.port.expect("resolved: flows have ports"),
         // The other end's port only has to differ between flows.
-        dst_port: 49_152 + (index % 16_384) as u16,
+        dst_port: DYNAMIC_PORTS + (index % 16_384) as u16,
         dscp: config.dscp.value(),
         protocol: match config.transport {
             TransportConfig::Tcp(_) => TCP,

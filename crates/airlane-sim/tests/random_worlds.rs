@@ -36,11 +36,15 @@ const SCHEMES: [&str; 5] = [
     "{ kind = \"rlp\", retries = 2, timers = \"tight\" }",
     "{ kind = \"rlp-oos\", window = 8 }",
 ];
-const APPS: [&str; 4] = [
+const APPS: [&str; 6] = [
     "transport = { kind = \"tcp\" }\napp = { kind = \"bulk\" }\n",
     "transport = { kind = \"tcp\", window = 7 }\napp = { kind = \"bulk\", size = \"20 kB\" }\n",
     "transport = { kind = \"tcp\" }\n\
      app = { kind = \"pages\", request = \"200 B\", reply = \"1 kB\", pause = \"20 ms\" }\n",
+    "transport = { kind = \"tcp\" }\napp = { kind = \"web\" }\n",
+    "transport = { kind = \"tcp\" }\n\
+     app = { kind = \"web\", parallel = 2, persistent = true, completion = \"delivered\", \
+     files = \"total\", think = \"20 ms\" }\n",
     "dscp = \"EF\"\ntransport = { kind = \"udp\" }\n\
      app = { kind = \"conferencing\", rate = \"32 kbit/s\", talk = \"1 s\", silence = \"0.5 s\" }\n",
 ];

@@ -23,6 +23,7 @@ fn the_worlds_of_the_works_are_shipped() {
         "three-applications-raw.toml",
         "three-applications-wlan.toml",
         "three-applications-wlan-raw.toml",
+        "web-cellular-lan1.toml",
         "wlan-lan1.toml",
         "wlan-lan1-rlp.toml",
         "wlan-lan1-sr-m2.toml",

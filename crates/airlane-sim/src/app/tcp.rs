@@ -5,6 +5,7 @@ use airlane_transport::{Ack, Receiver, Segment, Sender, TcpConfig, Transfer};
 
 use super::Place;
 use crate::packet::{Packet, Role};
+use crate::scenario::Completion;
 
 /// A transfer in one direction: a sender at one node, a receiver at the other.
 ///
@@ -40,8 +41,17 @@ impl Connection {
         }
     }
 
+    /// A connection that carries nothing yet: [`open`](Self::open) it.
+    pub(crate) fn closed(config: &TcpConfig, segment: u32, forward: bool) -> Self {
+        let nothing = Transfer {
+            bytes: Some(0),
+            segment,
+        };
+        Self::new(config, nothing, Duration::ZERO, forward, 0)
+    }
+
     /// The next transfer over fresh state; counters of the receiver go on, memory is kept.
-    pub(crate) fn restart(
+    pub(crate) fn open(
         &mut self,
         config: &TcpConfig,
         transfer: Transfer,
@@ -52,6 +62,14 @@ impl Connection {
         self.receiver.restart();
         self.number = number;
         self.ack = None;
+    }
+
+    /// Whether everything that was given to the connection has come over, as `rule` sees it.
+    pub(crate) fn is_over(&self, rule: Completion) -> bool {
+        match rule {
+            Completion::Delivered => self.receiver.rcv_nxt() >= self.sender.segments(),
+            Completion::Acknowledged => self.sender.is_finished(),
+        }
     }
 
     const fn data_role(&self) -> Role {
@@ -96,7 +114,7 @@ impl Connection {
         } else {
             place.forward(now, Role::RequestAck, ack, self.ack_len)
         };
-        packet.connection = self.number;
+        self.sign(place, &mut packet);
         Some(packet)
     }
 
@@ -109,8 +127,20 @@ impl Connection {
         } else {
             place.backward(now, Role::Request, segment.seq, segment.len)
         };
-        packet.connection = self.number;
+        self.sign(place, &mut packet);
         packet.retransmission = segment.retransmission;
         Some(packet)
+    }
+
+    /// Every connection has a port of its own at the client.
+    #[inline]
+    fn sign(&self, place: &Place, packet: &mut Packet) {
+        packet.connection = self.number;
+        let port = place.client_port(self.number);
+        if packet.to == place.nodes[1] {
+            packet.header.dst_port = port;
+        } else {
+            packet.header.src_port = port;
+        }
     }
 }

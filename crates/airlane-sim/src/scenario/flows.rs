@@ -5,6 +5,8 @@ use airlane_link::classify::Dscp;
 use airlane_transport::TcpConfig;
 use serde::{Deserialize, Serialize};
 
+use super::WebConfig;
+
 /// One application between two nodes.
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
 #[serde(deny_unknown_fields)]
@@ -20,7 +22,7 @@ pub struct FlowConfig {
     #[serde(default = "best_effort")]
     pub dscp: Dscp,
     /// Port at the first end, for classes that match ports. Left out: 20 for bulk transfers,
-    /// 80 for pages, 5004 for conferencing.
+    /// 80 for pages and web, 5004 for conferencing.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub port: Option<u16>,
     /// What carries it.
@@ -56,8 +58,10 @@ pub enum AppConfig {
     Bulk(BulkConfig),
     /// On/off speech or video over UDP (5.3).
     Conferencing(ConferencingConfig),
-    /// Requests and replies, one after the other.
+    /// Requests and replies of fixed sizes, one after the other.
     Pages(PagesConfig),
+    /// Pages with embedded objects, of empirical sizes (5.2).
+    Web(WebConfig),
 }
 
 /// A file transfer.
@@ -113,6 +117,7 @@ impl AppConfig {
             Self::Bulk(_) => "bulk",
             Self::Conferencing(_) => "conferencing",
             Self::Pages(_) => "pages",
+            Self::Web(_) => "web",
         }
     }
 
@@ -122,6 +127,7 @@ impl AppConfig {
             Self::Bulk(app) => app.packet,
             Self::Conferencing(app) => app.packet,
             Self::Pages(app) => app.packet,
+            Self::Web(app) => app.packet,
         }
     }
 
@@ -130,6 +136,7 @@ impl AppConfig {
             Self::Bulk(app) => &mut app.packet,
             Self::Conferencing(app) => &mut app.packet,
             Self::Pages(app) => &mut app.packet,
+            Self::Web(app) => &mut app.packet,
         }
     }
 
@@ -139,6 +146,7 @@ impl AppConfig {
             Self::Bulk(app) => app.size.is_some(),
             Self::Conferencing(_) => false,
             Self::Pages(app) => app.count.is_some(),
+            Self::Web(app) => app.count.is_some(),
         }
     }
 
@@ -147,7 +155,7 @@ impl AppConfig {
         match self {
             Self::Bulk(_) => 20,
             Self::Conferencing(_) => 5004,
-            Self::Pages(_) => 80,
+            Self::Pages(_) | Self::Web(_) => 80,
         }
     }
 }

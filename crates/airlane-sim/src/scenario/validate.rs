@@ -4,7 +4,8 @@ use airlane_base::config::{Problems, Validate, key};
 use airlane_base::{Duration, Size};
 
 use super::{
-    AppConfig, ConferencingConfig, FlowConfig, LinkConfig, SCHEMA, Scenario, TransportConfig,
+    AppConfig, ConferencingConfig, FlowConfig, LinkConfig, PagesConfig, SCHEMA, Scenario,
+    TransportConfig, WebConfig,
 };
 use crate::route::Routes;
 
@@ -238,7 +239,7 @@ impl Scenario {
             Some(_) => problems.add(
                 "until",
                 format!("the flow \"{until}\" never ends"),
-                "a bulk transfer with a size, or pages with a count",
+                "a bulk transfer with a size, or pages or web with a count",
             ),
             None => {
                 let flows: Vec<&str> = self.flows.iter().map(|f| f.name.as_str()).collect();
@@ -270,6 +271,16 @@ fn check_app(flow: &FlowConfig, packet: Option<Size>, problems: &mut Problems) {
     {
         problems.add("transport", reason, "");
     }
+    if let AppConfig::Web(WebConfig { count, .. }) | AppConfig::Pages(PagesConfig { count, .. }) =
+        &flow.app
+        && *count > Some(MAX_INTEGER)
+    {
+        problems.add(
+            "app.count",
+            "so many pages have no place in a file",
+            format!("at most {MAX_INTEGER}"),
+        );
+    }
     let mut at_least_one = |path: &str, value: Option<u64>, what: &str| {
         if value == Some(0) {
             problems.add(path, format!("{path} is zero"), format!("at least {what}"));
@@ -279,17 +290,14 @@ fn check_app(flow: &FlowConfig, packet: Option<Size>, problems: &mut Problems) {
         AppConfig::Bulk(app) => {
             at_least_one("app.size", app.size.map(|s| s.as_bytes()), "\"1 B\"");
         }
+        AppConfig::Web(app) => {
+            at_least_one("app.count", app.count, "1");
+            app.check(problems);
+        }
         AppConfig::Pages(app) => {
             at_least_one("app.request", Some(app.request.as_bytes()), "\"1 B\"");
             at_least_one("app.reply", Some(app.reply.as_bytes()), "\"1 B\"");
             at_least_one("app.count", app.count, "1");
-            if app.count > Some(MAX_INTEGER) {
-                problems.add(
-                    "app.count",
-                    "so many pages have no place in a file",
-                    format!("at most {MAX_INTEGER}"),
-                );
-            }
         }
         AppConfig::Conferencing(app) => check_conferencing(app, packet, problems),
     }

@@ -1,0 +1,242 @@
+//! The World Wide Web after Mah's empirical model (the specification, 5.2).
+//!
+//! One transaction: the client requests a page, the server returns it, the client requests each of
+//! the page's embedded objects, the server returns them. The next transaction starts when the last
+//! object is there, or a think time later. Up to `parallel` connections carry objects at once; each
+//! goes on with the next object as soon as its own is there.
+//!
+//! Sizes are drawn from one stream in the order in which they are needed: a request when it is sent,
+//! a reply when its request has arrived, the number of objects when the page has arrived. The stream
+//! does not change with the repetition, but the order in which requests arrive may.
+//!
+//! As in ns-2's HTTP module: a draw of zero bytes stands for 1000, and a reply fills whole packets.
+//! A request has its own length; it takes several packets where a frame is too small for it. The
+//! server takes no time.
+
+use std::sync::Arc;
+
+use airlane_base::{Duration, Instant, Rng};
+
+use super::Place;
+use super::exchange::{Completed, Exchange, Opener, Totals};
+use crate::packet::Packet;
+use crate::probe::DelayProbe;
+use crate::scenario::{FilesPerPage, WebTables};
+
+/// What an empty draw stands for, bytes.
+const FOR_ZERO: u64 = 1_000;
+
+/// How the client behaves.
+#[derive(Clone, Debug)]
+pub(crate) struct Browsing {
+    pub(crate) tables: Arc<WebTables>,
+    pub(crate) files: FilesPerPage,
+    pub(crate) parallel: usize,
+    pub(crate) think: Duration,
+    pub(crate) count: Option<u64>,
+}
+
+/// A transaction on its way.
+#[derive(Clone, Copy, Debug)]
+struct Transaction {
+    began: Instant,
+    /// Whether the page itself is here; before, nobody knows its objects.
+    page_here: bool,
+    /// Objects that have not been requested.
+    to_request: u64,
+    /// Replies that are not here.
+    to_come: u64,
+    /// Bytes of its replies.
+    bytes: u64,
+}
+
+/// One client and its server.
+#[derive(Clone, Debug)]
+pub(crate) struct Web {
+    place: Place,
+    opener: Opener,
+    browsing: Browsing,
+    sizes: Rng,
+    exchanges: Vec<Exchange>,
+    transaction: Option<Transaction>,
+    /// When the next transaction begins.
+    next: Option<Instant>,
+    stopped: bool,
+    first: Option<Instant>,
+    last: Option<Instant>,
+    /// Bytes of completed transactions, server to client.
+    bytes: u64,
+
+    pub(crate) times: DelayProbe,
+}
+
+impl Web {
+    pub(crate) fn new(
+        place: Place,
+        start: Instant,
+        opener: Opener,
+        browsing: Browsing,
+        sizes: Rng,
+    ) -> Self {
+        Self {
+            place,
+            exchanges: vec![Exchange::new(&opener); browsing.parallel],
+            opener,
+            browsing,
+            sizes,
+            transaction: None,
+            next: Some(start),
+            stopped: false,
+            first: None,
+            last: None,
+            bytes: 0,
+            times: DelayProbe::default(),
+        }
+    }
+
+    pub(super) fn handle_packet(&mut self, now: Instant, packet: &Packet) {
+        if self.stopped {
+            return;
+        }
+        for slot in 0..self.exchanges.len() {
+            match self.exchanges[slot].handle_packet(&self.opener, now, packet) {
+                Some(Completed::Request) => self.answer(slot),
+                Some(Completed::Reply) => self.on_reply(now, slot),
+                None => {}
+            }
+        }
+    }
+
+    fn begin(&mut self, now: Instant) {
+        self.first.get_or_insert(now);
+        self.next = None;
+        self.transaction = Some(Transaction {
+            began: now,
+            page_here: false,
+            to_request: 0,
+            to_come: 1,
+            bytes: 0,
+        });
+        self.ask(0);
+    }
+
+    fn ask(&mut self, slot: usize) {
+        let drawn = self.browsing.tables.request.draw_whole(&mut self.sizes);
+        self.exchanges[slot].ask(&mut self.opener, or_for_zero(drawn));
+    }
+
+    fn answer(&mut self, slot: usize) {
+        let drawn = self.browsing.tables.reply.draw_whole(&mut self.sizes);
+        let packet = u64::from(self.opener.segment);
+        let bytes = or_for_zero(drawn).div_ceil(packet) * packet;
+        if let Some(transaction) = &mut self.transaction {
+            transaction.bytes += bytes;
+        }
+        self.exchanges[slot].answer(bytes);
+    }
+
+    fn on_reply(&mut self, now: Instant, slot: usize) {
+        let Some(transaction) = &mut self.transaction else {
+            return;
+        };
+        transaction.to_come -= 1;
+        let idle = if transaction.page_here {
+            slot..slot + 1
+        } else {
+            transaction.page_here = true;
+            let drawn = self.browsing.tables.files.draw_whole(&mut self.sizes);
+            let objects = match self.browsing.files {
+                FilesPerPage::Additional => drawn,
+                FilesPerPage::Total => drawn.saturating_sub(1),
+            };
+            transaction.to_request = objects;
+            transaction.to_come = objects;
+            0..self.exchanges.len()
+        };
+        if transaction.to_come == 0 {
+            self.complete(now);
+            return;
+        }
+        for slot in idle {
+            if let Some(transaction) = &mut self.transaction
+                && transaction.to_request > 0
+            {
+                transaction.to_request -= 1;
+                self.ask(slot);
+            }
+        }
+    }
+
+    fn complete(&mut self, now: Instant) {
+        let Some(transaction) = self.transaction.take() else {
+            return;
+        };
+        self.bytes += transaction.bytes;
+        self.last = Some(now);
+        self.times.record(now.saturating_since(transaction.began));
+        if self.is_finished() {
+            self.stopped = true;
+        } else if self.browsing.think == Duration::ZERO {
+            self.begin(now);
+        } else {
+            self.next = Some(now + self.browsing.think);
+        }
+    }
+
+    pub(super) fn handle_timeout(&mut self, now: Instant) {
+        if self.stopped {
+            return;
+        }
+        if self.next.is_some_and(|next| next <= now) {
+            self.begin(now);
+        }
+        for exchange in &mut self.exchanges {
+            exchange.handle_timeout(now);
+        }
+    }
+
+    pub(super) fn stop(&mut self, _now: Instant) {
+        self.stopped = true;
+    }
+
+    pub(super) fn poll_transmit(&mut self, now: Instant) -> Option<Packet> {
+        if self.stopped {
+            return None;
+        }
+        let place = &self.place;
+        let mut exchanges = self.exchanges.iter_mut();
+        exchanges.find_map(|exchange| exchange.poll_transmit(place, now))
+    }
+
+    pub(super) fn poll_timeout(&self) -> Option<Instant> {
+        if self.stopped {
+            return None;
+        }
+        let timers = self.exchanges.iter().filter_map(Exchange::poll_timeout);
+        timers.chain(self.next).min()
+    }
+
+    pub(super) fn is_finished(&self) -> bool {
+        self.browsing.count.is_some_and(|n| self.times.count() >= n)
+    }
+
+    pub(super) fn place(&self) -> &Place {
+        &self.place
+    }
+
+    /// Time from the first request to the end of the last completed transaction, and the bytes of
+    /// the replies of completed transactions.
+    pub(crate) fn completed(&self) -> Option<(Duration, u64)> {
+        Some((self.last?.saturating_since(self.first?), self.bytes))
+    }
+
+    /// Counters of all connections so far.
+    pub(crate) fn totals(&self) -> Totals {
+        let all = self.exchanges.iter().map(Exchange::totals);
+        all.fold(Totals::default(), Totals::and)
+    }
+}
+
+fn or_for_zero(drawn: u64) -> u64 {
+    if drawn == 0 { FOR_ZERO } else { drawn }
+}

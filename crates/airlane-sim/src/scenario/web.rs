@@ -1,0 +1,270 @@
+//! `kind = "web"`: what a file may say about it, and the tables that sizes are drawn from.
+
+use std::path::Path;
+use std::sync::{Arc, LazyLock};
+
+use airlane_base::config::Problems;
+use airlane_base::{Duration, Size};
+use serde::{Deserialize, Serialize};
+
+use super::{AppConfig, Scenario};
+use crate::empirical::{Empirical, TableError};
+use crate::error::ScenarioError;
+
+/// Web transactions after Mah's empirical model (the specification, 5.2): a client at the second
+/// end fetches pages with embedded objects from a server at the first, one page at a time.
+#[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
+#[serde(deny_unknown_fields, rename_all = "kebab-case")]
+pub struct WebConfig {
+    /// Connections that may carry objects at the same time.
+    #[serde(default = "default_parallel")]
+    pub parallel: u32,
+    /// Whether connections stay open, within a transaction and from one to the next, and keep
+    /// their TCP state. Otherwise each transfer has fresh state.
+    #[serde(default)]
+    pub persistent: bool,
+    /// Time from the end of a transaction to the next.
+    #[serde(default)]
+    pub think: Duration,
+    /// What the table of files per page counts.
+    #[serde(default)]
+    pub files: FilesPerPage,
+    /// When a transfer is over.
+    #[serde(default)]
+    pub completion: Completion,
+    /// Folder with tables to draw from instead of the built-in ones: [`TABLE_FILES`].
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub distributions: Option<String>,
+    /// Transactions to complete; without it there is always another.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub count: Option<u64>,
+    /// User bytes of a packet. Left out: the smallest frame on the path.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub packet: Option<Size>,
+    /// The tables of `distributions`, once they are read.
+    #[serde(skip)]
+    pub(crate) loaded: Option<Arc<WebTables>>,
+}
+
+/// As in the study: the maximum of 4 in ns-2's module.
+fn default_parallel() -> u32 {
+    4
+}
+
+/// More connections than any browser has.
+const MAX_PARALLEL: u32 = 64;
+
+/// What the table of files per page counts.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(rename_all = "kebab-case")]
+pub enum FilesPerPage {
+    /// The objects that come in addition to the page, as ns-2's module reads it.
+    #[default]
+    Additional,
+    /// All files, the page itself included, as it was measured.
+    Total,
+}
+
+/// When a transfer is over, so that the other side may act.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(rename_all = "kebab-case")]
+pub enum Completion {
+    /// When its sender has heard the last acknowledgment, as with the one-way agents of ns-2.
+    #[default]
+    Acknowledged,
+    /// When its receiver has the last byte.
+    Delivered,
+}
+
+/// Names of the tables, those of ns-2: bytes of a request, bytes of a reply, files of a page.
+pub const TABLE_FILES: [&str; 3] = [
+    "HttpRequestLength.cdf",
+    "HttpReplyLength.cdf",
+    "HttpConnections.cdf",
+];
+
+/// The distributions of one web application.
+#[derive(Clone, Debug, PartialEq)]
+pub(crate) struct WebTables {
+    pub(crate) request: Empirical,
+    pub(crate) reply: Empirical,
+    pub(crate) files: Empirical,
+}
+
+/// The largest size that a draw may have: 1 GB is no web page.
+const MAX_DRAW: f64 = 1e9;
+
+impl WebTables {
+    fn parse(texts: [&str; 3], names: [&str; 3]) -> Result<Self, TableError> {
+        let table = |i: usize| {
+            let table = Empirical::parse(texts[i], names[i])?;
+            let largest = table.quantile(1.0);
+            if largest > MAX_DRAW {
+                return Err(TableError {
+                    file: names[i].to_owned(),
+                    line: texts[i].lines().count(),
+                    problem: format!("a value of {largest} cannot be simulated"),
+                    help: "at most 1000000000",
+                });
+            }
+            Ok(table)
+        };
+        Ok(Self {
+            request: table(0)?,
+            reply: table(1)?,
+            files: table(2)?,
+        })
+    }
+
+    fn digests(&self) -> [u64; 3] {
+        [&self.request, &self.reply, &self.files].map(Empirical::digest)
+    }
+}
+
+/// Mah's tables, compacted: `data/http-mah/README.md`.
+static BUILT_IN: LazyLock<Arc<WebTables>> = LazyLock::new(|| {
+    let texts = [
+        include_str!("../../data/http-mah/HttpRequestLength.cdf"),
+        include_str!("../../data/http-mah/HttpReplyLength.cdf"),
+        include_str!("../../data/http-mah/HttpConnections.cdf"),
+    ];
+    let tables = WebTables::parse(texts, TABLE_FILES);
+    Arc::new(tables.expect("the built-in tables are distributions: tested"))
+});
+
+impl WebConfig {
+    /// What sizes are drawn from.
+    pub(crate) fn tables(&self) -> Arc<WebTables> {
+        self.loaded.clone().unwrap_or_else(|| BUILT_IN.clone())
+    }
+
+    pub(super) fn check(&self, problems: &mut Problems) {
+        if !(1..=MAX_PARALLEL).contains(&self.parallel) {
+            problems.add(
+                "app.parallel",
+                format!("{} parallel connections cannot be", self.parallel),
+                format!("1 to {MAX_PARALLEL}"),
+            );
+        }
+    }
+}
+
+impl Scenario {
+    /// Reads the tables that flows name, if any. `read` gives the text of a file; paths are as they
+    /// stand in the scenario.
+    ///
+    /// # Errors
+    /// If a file cannot be read or holds no distribution.
+    pub fn load_tables(
+        &mut self,
+        mut read: impl FnMut(&Path) -> Result<String, String>,
+    ) -> Result<(), ScenarioError> {
+        for flow in &mut self.flows {
+            let AppConfig::Web(web) = &mut flow.app else {
+                continue;
+            };
+            let Some(folder) = &web.distributions else {
+                continue;
+            };
+            let paths = TABLE_FILES.map(|file| Path::new(folder).join(file));
+            let names = paths.each_ref().map(|path| path.display().to_string());
+            let mut texts = [const { String::new() }; 3];
+            for (text, (path, name)) in texts.iter_mut().zip(paths.iter().zip(&names)) {
+                *text = read(path).map_err(|reason| ScenarioError::Unreadable {
+                    file: name.clone(),
+                    reason,
+                })?;
+            }
+            let texts = texts.each_ref().map(String::as_str);
+            let names = names.each_ref().map(String::as_str);
+            web.loaded = Some(Arc::new(WebTables::parse(texts, names)?));
+        }
+        Ok(())
+    }
+
+    /// What only matters to a run: tables that are named must have been read.
+    pub(crate) fn check_tables(&self, problems: &mut Problems) {
+        for (i, flow) in self.flows.iter().enumerate() {
+            if let AppConfig::Web(web) = &flow.app
+                && web.distributions.is_some()
+                && web.loaded.is_none()
+            {
+                problems.add(
+                    &format!("flows[{i}].app.distributions"),
+                    "the tables have not been read",
+                    "call Scenario::load_tables before the scenario is run",
+                );
+            }
+        }
+    }
+
+    /// What the tables add to the scenario's hash: nothing for built-in ones.
+    pub(super) fn table_digests(&self) -> String {
+        let mut text = String::new();
+        for flow in &self.flows {
+            if let AppConfig::Web(web) = &flow.app
+                && let Some(tables) = &web.loaded
+            {
+                let digests = tables.digests().map(|digest| format!("{digest:016x}"));
+                text.push_str(&digests.concat());
+            }
+        }
+        text
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    /// Mean, population standard deviation, and the quantiles 0.1, 0.25, 0.5, 0.75, 0.9, 0.95 and
+    /// 0.99 of the full tables (4100 requests, 4100 replies, 1444 pages).
+    const FULL: [(f64, f64, [f64; 7]); 3] = [
+        (
+            337.345,
+            293.491,
+            [148.0, 204.0, 231.0, 282.0, 1_057.0, 1_079.0, 1_134.0],
+        ),
+        (
+            7_230.97,
+            44_065.5,
+            [110.0, 560.0, 2_112.0, 4_797.0, 12_581.0, 23_332.0, 67_379.0],
+        ),
+        (2.83795, 4.11252, [1.0, 1.0, 1.0, 3.0, 6.0, 9.0, 19.0]),
+    ];
+
+    #[test]
+    fn compact_tables_keep_moments_and_quantiles() {
+        let tables = &*BUILT_IN;
+        let compact = [&tables.request, &tables.reply, &tables.files];
+        for ((mean, sd, quantiles), table) in FULL.iter().zip(compact) {
+            let moment = |power: i32| -> f64 {
+                let mut below = 0.0;
+                let weighted = table.rows().iter().map(|(value, cumulative)| {
+                    let weight = cumulative - std::mem::replace(&mut below, *cumulative);
+                    weight * if power == 1 { *value } else { value * value }
+                });
+                weighted.sum()
+            };
+            let near = |what: &str, found: f64, full: f64| {
+                assert!(
+                    (found / full - 1.0).abs() < 0.01,
+                    "{what}: {found}, not {full}"
+                );
+            };
+            near("mean", moment(1), *mean);
+            near("sd", (moment(2) - moment(1) * moment(1)).sqrt(), *sd);
+            for (u, full) in [0.1, 0.25, 0.5, 0.75, 0.9, 0.95, 0.99]
+                .iter()
+                .zip(quantiles)
+            {
+                // Just below: the quantile is the least value whose probability reaches u.
+                near(&format!("quantile {u}"), table.quantile(u - 1e-9), *full);
+            }
+        }
+        // Empty observations are part of the tables.
+        assert_eq!(tables.request.quantile(0.001), 0.0);
+        assert_eq!(tables.reply.quantile(0.001), 0.0);
+        assert_eq!(tables.reply.rows().len(), 354);
+    }
+}
