@@ -38,6 +38,9 @@ pub enum Command {
     /// Simulate: run a scenario, or compare several
     #[command(subcommand, arg_required_else_help = true)]
     Sim(Sim),
+    /// Run the figures of published works and judge their claims
+    #[command(subcommand, arg_required_else_help = true)]
+    Study(Study),
     /// Print a file with every default filled in
     ///
     /// FILE is a scenario, a daemon file or an emulator file; its keys tell which. The output is
@@ -84,6 +87,124 @@ pub enum Sim {
     /// of them meet the same fades and differences are tested in pairs.
     #[command(after_help = COMPARE_EXAMPLES)]
     Compare(Compare),
+}
+
+/// The verbs of published studies.
+#[derive(Debug, Subcommand)]
+pub enum Study {
+    /// List the works, their figures and their claims
+    #[command(after_help = STUDY_LIST_EXAMPLES)]
+    List(StudyList),
+    /// Show one study: what it runs and what was claimed
+    #[command(after_help = STUDY_SHOW_EXAMPLES)]
+    Show(StudyShow),
+    /// Run studies and judge their claims
+    ///
+    /// ID is a work, a study, or WORK/STUDY. Results are kept in the folder of --out: a run that
+    /// was stopped goes on where it was, and worlds that several figures share run once.
+    #[command(after_help = STUDY_RUN_EXAMPLES)]
+    Run(StudyRun),
+    /// Join the results of shards in one folder
+    #[command(after_help = STUDY_MERGE_EXAMPLES)]
+    Merge(StudyReport),
+    /// Judge the results in a folder again, without simulating
+    #[command(after_help = STUDY_REPORT_EXAMPLES)]
+    Report(StudyReport),
+}
+
+/// Where the works are.
+#[derive(Debug, Args)]
+pub struct Studies {
+    /// Folder with one folder for each work
+    #[arg(long, value_name = "DIR", default_value = "studies", value_hint = ValueHint::DirPath)]
+    pub studies: PathBuf,
+}
+
+/// Arguments of `study list`.
+#[derive(Debug, Args)]
+pub struct StudyList {
+    /// Where the works are.
+    #[command(flatten)]
+    pub studies: Studies,
+}
+
+/// Arguments of `study show`.
+#[derive(Debug, Args)]
+pub struct StudyShow {
+    /// The study.
+    pub id: String,
+    /// Where the works are.
+    #[command(flatten)]
+    pub studies: Studies,
+}
+
+/// Arguments of `study run`.
+#[derive(Debug, Args)]
+pub struct StudyRun {
+    /// Works or studies.
+    #[arg(required = true, value_name = "ID")]
+    pub ids: Vec<String>,
+    /// How many repetitions [default: the work's, 30]
+    #[arg(long, value_name = "N", value_parser = clap::value_parser!(u32).range(1..))]
+    pub runs: Option<u32>,
+    /// Seed of all random streams [default: the work's]
+    #[arg(long, value_name = "N")]
+    pub seed: Option<u64>,
+    /// How many repetitions run at once [default: one for each core]
+    #[arg(long, value_name = "N", value_parser = clap::value_parser!(u16).range(1..))]
+    pub jobs: Option<u16>,
+    /// Where results are kept
+    #[arg(long, value_name = "DIR", default_value = "results", value_hint = ValueHint::DirPath)]
+    pub out: PathBuf,
+    /// Run only part I of N, for `airlane study merge`
+    #[arg(long, value_name = "I/N")]
+    pub shard: Option<String>,
+    /// Changes of every scenario.
+    #[arg(long = "set", value_name = "PATH=VALUE", help = STUDY_SET_HELP)]
+    pub set: Vec<String>,
+    /// Run with another choice where the work is silent, instead of the committed one
+    #[arg(long, value_name = "NAME", conflicts_with = "alternatives")]
+    pub alternative: Option<String>,
+    /// Run with every other choice, too, and show which verdicts move
+    #[arg(long)]
+    pub alternatives: bool,
+    /// How results are shown.
+    #[command(flatten)]
+    pub show: StudyOutput,
+    /// Where the works are.
+    #[command(flatten)]
+    pub studies: Studies,
+}
+
+/// How results of studies are shown.
+#[derive(Debug, Args)]
+pub struct StudyOutput {
+    /// Print JSON; every name carries its unit
+    #[arg(long)]
+    pub json: bool,
+    /// Compare with the verdicts in FILE; exit with 1 if one got worse
+    #[arg(long, value_name = "FILE", value_hint = ValueHint::FilePath)]
+    pub check: Option<PathBuf>,
+    /// Write the verdicts to FILE, for --check
+    #[arg(long, value_name = "FILE", value_hint = ValueHint::FilePath)]
+    pub save: Option<PathBuf>,
+    /// Write the verdicts with their reasons to FILE, as Markdown
+    #[arg(long, value_name = "FILE", value_hint = ValueHint::FilePath)]
+    pub markdown: Option<PathBuf>,
+}
+
+/// Arguments of `study merge` and `study report`.
+#[derive(Debug, Args)]
+pub struct StudyReport {
+    /// Folder with results.
+    #[arg(value_hint = ValueHint::DirPath)]
+    pub folder: PathBuf,
+    /// How results are shown.
+    #[command(flatten)]
+    pub show: StudyOutput,
+    /// Where the works are.
+    #[command(flatten)]
+    pub studies: Studies,
 }
 
 /// Arguments of `sim run`.
@@ -193,6 +314,36 @@ pub struct Status {
 // Not a doc comment, in which the brackets would be a link.
 const SET_HELP: &str = "Change one value of the file, such as links.radio.services[voice].rate=0.5";
 
+const STUDY_SET_HELP: &str = "Change every scenario that has the place, such as links.*.services[*].scheme(kind=rlp).retries=2";
+
+const STUDY_LIST_EXAMPLES: &str = "\
+Examples:
+  airlane study list";
+
+const STUDY_SHOW_EXAMPLES: &str = "\
+Examples:
+  airlane study show F4.2";
+
+const STUDY_RUN_EXAMPLES: &str = "\
+Examples:
+  airlane study run F4.2 F4.8
+  airlane study run xylomenos-1999 --runs 3 --json > claims.json
+  airlane study run xylomenos-1999 --shard 1/2 --out results
+  airlane study run F5.4 --set 'links.*.services[*].scheme(kind=rlp|rlp-oos).timers=tight'
+  airlane study run xylomenos-1999 --check studies/xylomenos-1999/verdicts.json
+
+Exit codes: 0 whatever the verdicts are, 1 the run failed or --check found one that got worse, 2 the
+input or the command line is wrong.";
+
+const STUDY_MERGE_EXAMPLES: &str = "\
+Examples:
+  airlane study merge results";
+
+const STUDY_REPORT_EXAMPLES: &str = "\
+Examples:
+  airlane study report results
+  airlane study report results --json > claims.json";
+
 const RUN_EXAMPLES: &str = "\
 Examples:
   airlane sim run scenarios/three-applications.toml
@@ -251,7 +402,8 @@ mod tests {
                 let name = command.get_name();
                 assert!(
                     help.contains(&format!("airlane {name}"))
-                        || help.contains(&format!("airlane sim {name}")),
+                        || help.contains(&format!("airlane sim {name}"))
+                        || help.contains(&format!("airlane study {name}")),
                     "{name}: {help}"
                 );
             }
@@ -263,6 +415,14 @@ mod tests {
     #[test]
     fn every_example_can_be_parsed() {
         let all = [
+            STUDY_LIST_EXAMPLES,
+            STUDY_SHOW_EXAMPLES,
+            STUDY_MERGE_EXAMPLES,
+            STUDY_REPORT_EXAMPLES,
+            STUDY_RUN_EXAMPLES
+                .split("\n\n")
+                .next()
+                .expect("split gives one part at least"),
             RUN_EXAMPLES,
             COMPARE_EXAMPLES,
             EXPLAIN_EXAMPLES,

@@ -59,7 +59,10 @@ pub(crate) fn scenario(document: &Document, path: &Path) -> anyhow::Result<Scena
 
 /// Whether the user's input is at fault, not the run.
 pub(crate) fn is_bad_input(error: &anyhow::Error) -> bool {
-    error.downcast_ref::<BadInput>().is_some() || error.downcast_ref::<ConfigError>().is_some()
+    let study = error.downcast_ref::<airlane_study::StudyError>();
+    error.downcast_ref::<BadInput>().is_some()
+        || error.downcast_ref::<ConfigError>().is_some()
+        || study.is_some_and(airlane_study::StudyError::is_bad_input)
 }
 
 /// What a file describes.

@@ -14,12 +14,13 @@ pub mod output;
 pub mod quantity;
 mod sim;
 mod status;
+mod study;
 pub mod svg;
 pub mod table;
 
 use std::process::ExitCode;
 
-use args::{Cli, Command, Sim};
+use args::{Cli, Command, Sim, Study};
 use clap::{CommandFactory as _, Parser as _};
 
 /// The run failed.
@@ -46,6 +47,11 @@ pub fn main() -> ExitCode {
 
 fn run(command: Command) -> anyhow::Result<()> {
     match command {
+        Command::Study(Study::List(args)) => study::list(&args),
+        Command::Study(Study::Show(args)) => study::show(&args),
+        Command::Study(Study::Run(args)) => study::run(&args),
+        Command::Study(Study::Merge(args)) => study::merge(&args),
+        Command::Study(Study::Report(args)) => study::report(&args),
         Command::Sim(Sim::Run(args)) => sim::run(&args),
         Command::Sim(Sim::Compare(args)) => sim::compare(&args),
         Command::Explain(args) => explain::explain(&args),

@@ -34,6 +34,6 @@ pub use error::ScenarioError;
 pub use estimate::Estimate;
 pub use repeat::{repeat, repeat_all};
 pub use result::{DirectionResult, FlowResult, LinkResult, RunResult, Scalar, ServiceResult};
-pub use run::run;
+pub use run::{Prepared, run};
 pub use scenario::Scenario;
 pub use summary::{FlowSummary, MetricSummary, Summary, summary};

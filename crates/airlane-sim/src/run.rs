@@ -27,7 +27,7 @@ pub fn run(scenario: &Scenario, seed: u64, run: u64) -> Result<RunResult, Scenar
 
 /// A scenario that has been checked and resolved once, for any number of repetitions.
 #[derive(Clone, Debug)]
-pub(crate) struct Prepared {
+pub struct Prepared {
     scenario: Scenario,
     hash: String,
     /// Links that each flow crosses in its main direction, and whether downwards.
@@ -35,7 +35,11 @@ pub(crate) struct Prepared {
 }
 
 impl Prepared {
-    pub(crate) fn new(scenario: &Scenario) -> Result<Self, ScenarioError> {
+    /// Checks and resolves a scenario.
+    ///
+    /// # Errors
+    /// As [`run`].
+    pub fn new(scenario: &Scenario) -> Result<Self, ScenarioError> {
         scenario.check()?;
         let scenario = scenario.resolved();
         let routes = Routes::new(&scenario.nodes, &scenario.links);
@@ -56,7 +60,13 @@ impl Prepared {
         })
     }
 
-    pub(crate) fn run(&self, seed: u64, run: u64) -> RunResult {
+    /// [`Scenario::hash`] of the scenario.
+    pub fn hash(&self) -> &str {
+        &self.hash
+    }
+
+    /// Simulates repetition `run` under `seed`.
+    pub fn run(&self, seed: u64, run: u64) -> RunResult {
         let scenario = &self.scenario;
         let mut engine = build(scenario, seed, run);
         let until = scenario

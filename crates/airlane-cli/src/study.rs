@@ -1,0 +1,495 @@
+//! `airlane study`: published figures, run and judged.
+
+use std::collections::BTreeMap;
+use std::path::Path;
+
+use airlane_study::{
+    Manifest, ManifestWork, OfWork, Outcome, Plan, Report, Request, Shard, Store, Study,
+    StudyError, StudyOutcome, Unit, Verdict, Verdicts, Work,
+};
+use anstyle::{AnsiColor, Style};
+use anyhow::Context as _;
+use indicatif::{ProgressBar, ProgressDrawTarget, ProgressStyle};
+use serde::{Deserialize, Serialize};
+
+use crate::args::{StudyList, StudyOutput, StudyReport, StudyRun, StudyShow};
+use crate::input::BadInput;
+use crate::output;
+use crate::table::{Align, Cell, Table};
+
+/// Committed verdicts, and what made them.
+#[derive(Serialize, Deserialize)]
+struct Committed {
+    runs: u64,
+    seed: u64,
+    verdicts: Verdicts,
+}
+
+/// What a work has to do.
+type Asked = (Work, Vec<String>);
+
+/// Runs `study list`.
+pub(crate) fn list(args: &StudyList) -> anyhow::Result<()> {
+    let mut text = String::new();
+    for work in Work::load_all(&args.studies.studies)? {
+        text += &format!("{}: {}\n\n", work.id, work.title);
+        let heads = [("study", Align::Left), ("shows", Align::Left)];
+        let numbers = ["scenarios", "claims"].map(|head| (head, Align::Right));
+        let mut table = Table::new(heads.into_iter().chain(numbers));
+        for study in &work.studies {
+            let scenarios: usize = study.axes.iter().map(|axis| axis.values.len()).product();
+            let claims = study.claims.len();
+            let cells = [
+                study.id.clone(),
+                study.title.clone(),
+                scenarios.to_string(),
+                claims.to_string(),
+            ];
+            table.row(cells);
+        }
+        text += &table.render();
+        if !work.alternatives.is_empty() {
+            text += "\nalternatives:\n";
+            let mut table = Table::new([("", Align::Left), ("", Align::Left)]);
+            for (name, alternative) in &work.alternatives {
+                table.row([name.as_str(), &alternative.title]);
+            }
+            text += &table.render();
+        }
+        text.push('\n');
+    }
+    output::print(&text)
+}
+
+/// Runs `study show`.
+pub(crate) fn show(args: &StudyShow) -> anyhow::Result<()> {
+    let works = Work::load_all(&args.studies.studies)?;
+    let asked = select(works, std::slice::from_ref(&args.id))?;
+    let mut text = String::new();
+    for (work, ids) in &asked {
+        for study in work
+            .studies
+            .iter()
+            .filter(|s| ids.is_empty() || ids.contains(&s.id))
+        {
+            text += &study_text(work, study);
+        }
+    }
+    output::print(&text)
+}
+
+/// Runs `study run`.
+pub(crate) fn run(args: &StudyRun) -> anyhow::Result<()> {
+    let shard = match &args.shard {
+        None => Shard::ALL,
+        Some(text) => Shard::parse(text).with_context(|| {
+            BadInput(format!(
+                "--shard {text}: write I/N with I from 1 to N, such as 1/4"
+            ))
+        })?,
+    };
+    let works = Work::load_all(&args.studies.studies)?;
+    let asked = select(works, &args.ids)?;
+    let request = Request {
+        runs: args.runs.map(u64::from),
+        seed: args.seed,
+        set: args.set.clone(),
+        alternatives: args.alternative.iter().cloned().collect(),
+        committed: args.alternative.is_none(),
+    };
+    let plans = plan(&asked, &request, args.alternatives)?;
+    let works = plans
+        .iter()
+        .zip(&asked)
+        .map(|(plan, (_, ids))| ManifestWork::new(plan, ids));
+    let manifest = Manifest::new(command(args), request, works.collect());
+    manifest.write(&args.out)?;
+    let mut store = Store::open(&args.out)?;
+    let mut others = 0;
+    for plan in &plans {
+        others += execute(plan, &mut store, shard, args.jobs.map_or(0, usize::from))?;
+    }
+    if others > 0 {
+        let out = args.out.display();
+        output::note(&format!(
+            "{others} runs are left to other shards; put all shards into one folder and run \
+             `airlane study merge {out}`"
+        ));
+        return Ok(());
+    }
+    finish(&plans, &mut store, &args.out, &args.show)
+}
+
+/// Runs `study merge`.
+pub(crate) fn merge(args: &StudyReport) -> anyhow::Result<()> {
+    let (plans, mut store) = reopen(args)?;
+    let keys: Vec<_> = plans.iter().flat_map(Plan::keys).collect();
+    if let Some(missing) = keys.iter().find(|key| store.get(key).is_none()) {
+        let missing = format!("repetition {} of scenario {}", missing.2, missing.0);
+        let folder = args.folder.display();
+        return Err(BadInput(format!(
+            "{folder}: {missing} is missing; are all shards in this folder?"
+        ))
+        .into());
+    }
+    store.merge(&keys)?;
+    finish(&plans, &mut store, &args.folder, &args.show)
+}
+
+/// Runs `study report`.
+pub(crate) fn report(args: &StudyReport) -> anyhow::Result<()> {
+    let (plans, store) = reopen(args)?;
+    present(&plans, &store, &args.show)
+}
+
+/// The works and studies that `ids` name.
+fn select(works: Vec<Work>, ids: &[String]) -> Result<Vec<Asked>, StudyError> {
+    let mut asked: BTreeMap<usize, Vec<String>> = BTreeMap::new();
+    let mut whole = vec![];
+    for id in ids {
+        let (name, study) = match id.split_once('/') {
+            Some((work, study)) => (Some(work), Some(study)),
+            None if works.iter().any(|work| work.id == *id) => (Some(id.as_str()), None),
+            None => (None, Some(id.as_str())),
+        };
+        let found: Vec<usize> = (0..works.len())
+            .filter(|at| name.is_none_or(|name| works[*at].id == name))
+            .filter(|at| study.is_none_or(|study| works[*at].study(study).is_some()))
+            .collect();
+        match (found.as_slice(), study) {
+            ([at], Some(study)) => asked.entry(*at).or_default().push(study.to_owned()),
+            ([at], None) => {
+                asked.entry(*at).or_default();
+                whole.push(*at);
+            }
+            _ => {
+                let known = works.iter().flat_map(|work| {
+                    let studies = work.studies.iter().map(|s| format!("{}/{}", work.id, s.id));
+                    std::iter::once(work.id.clone()).chain(studies)
+                });
+                return Err(StudyError::Unknown {
+                    what: "work or study",
+                    name: id.clone(),
+                    known: known.collect::<Vec<_>>().join(", "),
+                });
+            }
+        }
+    }
+    let works = works.into_iter().enumerate();
+    Ok(works
+        .filter_map(|(at, work)| {
+            let ids = asked.remove(&at)?;
+            Some((work, if whole.contains(&at) { vec![] } else { ids }))
+        })
+        .collect())
+}
+
+fn plan(asked: &[Asked], request: &Request, all: bool) -> Result<Vec<Plan>, StudyError> {
+    asked
+        .iter()
+        .map(|(work, ids)| {
+            let mut request = request.clone();
+            if all {
+                request.alternatives = work.alternatives.keys().cloned().collect();
+            }
+            let plan = Plan::new(work.clone(), ids, &request)?;
+            plan.check()?;
+            Ok(plan)
+        })
+        .collect()
+}
+
+/// The arguments that decide the results.
+fn command(args: &StudyRun) -> Vec<String> {
+    let mut command: Vec<String> = ["airlane", "study", "run"].map(str::to_owned).to_vec();
+    command.extend(args.ids.iter().cloned());
+    let mut option = |name: &str, value: Option<String>| {
+        if let Some(value) = value {
+            command.extend([name.to_owned(), value]);
+        }
+    };
+    option("--runs", args.runs.map(|n| n.to_string()));
+    option("--seed", args.seed.map(|n| n.to_string()));
+    for set in &args.set {
+        option("--set", Some(set.clone()));
+    }
+    option("--alternative", args.alternative.clone());
+    if args.alternatives {
+        command.push("--alternatives".to_owned());
+    }
+    command
+}
+
+/// Simulates under a progress bar; tells how many runs are left to other shards.
+fn execute(plan: &Plan, store: &mut Store, shard: Shard, threads: usize) -> anyhow::Result<u64> {
+    let bar = ProgressBar::with_draw_target(Some(plan.jobs()), ProgressDrawTarget::hidden());
+    if output::is_watched() {
+        bar.set_draw_target(ProgressDrawTarget::stderr());
+    }
+    if let Ok(style) = ProgressStyle::with_template("{bar:36} {pos}/{len} runs, {eta} left") {
+        bar.set_style(style);
+    }
+    let done = plan.execute(store, shard, threads, |done, total| {
+        bar.set_length(total);
+        bar.set_position(done);
+    });
+    bar.finish_and_clear();
+    let done = done?;
+    output::note(&format!(
+        "{}: {} runs, {} known before",
+        plan.work.id, done.run, done.known
+    ));
+    Ok(done.others)
+}
+
+/// The plans of a folder and its results.
+fn reopen(args: &StudyReport) -> anyhow::Result<(Vec<Plan>, Store)> {
+    let manifest = Manifest::read(&args.folder)?;
+    let works = Work::load_all(&args.studies.studies)?;
+    let mut plans = vec![];
+    for described in &manifest.works {
+        let known = || {
+            works
+                .iter()
+                .map(|w| w.id.clone())
+                .collect::<Vec<_>>()
+                .join(", ")
+        };
+        let work = works.iter().find(|work| work.id == described.id);
+        let work = work.cloned().ok_or_else(|| StudyError::Unknown {
+            what: "work",
+            name: described.id.clone(),
+            known: known(),
+        })?;
+        let names = described
+            .variants
+            .iter()
+            .filter_map(|v| v.alternative.clone());
+        let request = Request {
+            runs: Some(described.runs),
+            seed: Some(described.seed),
+            alternatives: names.collect(),
+            ..manifest.request.clone()
+        };
+        plans.push(Plan::new(work, &described.asked, &request)?);
+    }
+    Ok((plans, Store::open(&args.folder)?))
+}
+
+/// Writes the tables of complete results, then shows them.
+fn finish(
+    plans: &[Plan],
+    store: &mut Store,
+    folder: &Path,
+    show: &StudyOutput,
+) -> anyhow::Result<()> {
+    for plan in plans {
+        plan.write_tables(store, folder)?;
+    }
+    present(plans, store, show)
+}
+
+/// Shows complete results.
+fn present(plans: &[Plan], store: &Store, show: &StudyOutput) -> anyhow::Result<()> {
+    let mut outcomes: Vec<Outcome> = vec![];
+    for plan in plans {
+        for variant in &plan.variants {
+            outcomes.push(plan.outcome(store, variant)?);
+        }
+    }
+    let report = Report::new(&outcomes);
+    if let Some(path) = &show.markdown {
+        let notes = plans.iter().map(|plan| &plan.work);
+        write(
+            path,
+            &airlane_study::markdown(&report, &outcomes, &notes.collect::<Vec<_>>()),
+        )?;
+    }
+    let first = &plans[0];
+    if let Some(path) = &show.save {
+        let committed = Committed {
+            runs: first.runs,
+            seed: first.seed,
+            verdicts: verdicts(&outcomes),
+        };
+        write(path, &(serde_json::to_string_pretty(&committed)? + "\n"))?;
+    }
+    if show.json {
+        output::print(&(serde_json::to_string_pretty(&report)? + "\n"))?;
+    } else {
+        output::print(&report_text(&report))?;
+    }
+    match &show.check {
+        Some(path) => check(path, first, &outcomes),
+        None => Ok(()),
+    }
+}
+
+/// The verdicts of what is reported in full.
+fn verdicts(outcomes: &[Outcome]) -> Verdicts {
+    let mut all = Verdicts::new();
+    for outcome in outcomes {
+        for (id, verdict) in outcome.verdicts() {
+            all.entry(id).or_insert(verdict);
+        }
+    }
+    all
+}
+
+fn check(path: &Path, plan: &Plan, outcomes: &[Outcome]) -> anyhow::Result<()> {
+    let name = path.display();
+    let text =
+        std::fs::read_to_string(path).with_context(|| BadInput(format!("cannot read {name}")))?;
+    let committed: Committed = serde_json::from_str(&text)
+        .with_context(|| BadInput(format!("{name} has no verdicts; --save writes them")))?;
+    if (committed.runs, committed.seed) != (plan.runs, plan.seed) {
+        let (runs, seed) = (committed.runs, committed.seed);
+        let problem = format!("{name} was made with --runs {runs} --seed {seed}; use the same");
+        return Err(BadInput(problem).into());
+    }
+    let mut worse = vec![];
+    for outcome in outcomes
+        .iter()
+        .filter(|o| o.alternative.is_none() || outcomes.len() == 1)
+    {
+        for (claim, before) in outcome.worse_than(&committed.verdicts) {
+            let now = claim.verdict.map_or("nothing", Verdict::word);
+            worse.push(format!(
+                "{}: {}, was {}: {}",
+                claim.id,
+                now,
+                before.word(),
+                claim.measured
+            ));
+        }
+    }
+    if worse.is_empty() {
+        return Ok(());
+    }
+    let count = worse.len();
+    Err(anyhow::anyhow!(
+        "{count} verdicts are worse than in {name}:\n{}",
+        worse.join("\n")
+    ))
+}
+
+fn write(path: &Path, text: &str) -> anyhow::Result<()> {
+    std::fs::write(path, text).with_context(|| format!("cannot write {}", path.display()))
+}
+
+fn study_text(work: &Work, study: &Study) -> String {
+    let mut text = format!("{}/{}: {}\n\n", work.id, study.id, study.title);
+    for axis in &study.axes {
+        text += &format!("  {}: {}\n", axis.name, axis.values.join(", "));
+    }
+    for (name, metric) in &study.metrics {
+        text += &format!("  {name} is {metric}\n");
+    }
+    for claim in &study.claims {
+        let apart = match &claim.class {
+            Some(class) => format!(
+                " ({}: {})",
+                class.word(),
+                claim.reason.as_deref().unwrap_or("")
+            ),
+            None => String::new(),
+        };
+        text += &format!("\n  {}{apart}\n    {}\n", claim.id, claim.published);
+        for check in claim.checks() {
+            text += &format!("    {check}\n");
+        }
+    }
+    text + "\n"
+}
+
+const GOOD: Style = AnsiColor::Green.on_default();
+const FAIR: Style = AnsiColor::Yellow.on_default();
+const BAD: Style = AnsiColor::Red.on_default();
+
+fn verdict_cell(verdict: Option<Verdict>) -> Cell {
+    match verdict {
+        Some(Verdict::Holds) => Cell::styled("holds", GOOD),
+        Some(Verdict::Near) => Cell::styled("near", FAIR),
+        Some(Verdict::Misses) => Cell::styled("misses", BAD),
+        None => Cell::styled("-", Style::new()),
+    }
+}
+
+fn report_text(report: &Report) -> String {
+    let mut text = String::new();
+    for OfWork { item: study, .. } in &report.studies {
+        text += &figure_text(study);
+    }
+    for (title, claims) in [("claims", &report.claims), ("counted apart", &report.apart)] {
+        if claims.is_empty() {
+            continue;
+        }
+        let mut table = Table::new([(title, Align::Left), ("", Align::Left), ("", Align::Left)]);
+        for OfWork { item: claim, .. } in claims {
+            let heading = [Cell::from(claim.id.as_str()), verdict_cell(claim.verdict)];
+            table.row(
+                heading
+                    .into_iter()
+                    .chain([Cell::from(format!("published: {}", claim.published))]),
+            );
+            if !claim.measured.is_empty() {
+                table.row(["", "", &format!("measured:  {}", claim.measured)]);
+            }
+        }
+        text += &table.render();
+        text.push('\n');
+    }
+    for other in &report.alternatives {
+        let counts = other.counts;
+        let (holds, near, misses) = (counts.holds, counts.near, counts.misses);
+        text += &format!("{}: {holds} hold, {near} near, {misses} miss\n", other.name);
+        let mut table = Table::new([("", Align::Left), ("", Align::Left), ("", Align::Left)]);
+        for claim in &other.moved {
+            let heading = [Cell::from(claim.id.as_str()), verdict_cell(claim.verdict)];
+            table.row(
+                heading
+                    .into_iter()
+                    .chain([Cell::from(claim.measured.as_str())]),
+            );
+        }
+        text += &table.render();
+        text.push('\n');
+    }
+    let counts = report.counts;
+    text += &format!(
+        "{} claims: {} hold, {} near, {} miss\n",
+        counts.total(),
+        counts.holds,
+        counts.near,
+        counts.misses
+    );
+    text
+}
+
+/// A table for each metric: lines by the first axis, columns by the last.
+fn figure_text(study: &StudyOutcome) -> String {
+    let mut text = format!("{}: {}\n", study.id, study.title);
+    let Some((columns, rows)) = study.axes.split_last() else {
+        return text + "\n";
+    };
+    for (name, metric) in &study.metrics {
+        let (unit, factor) = Unit::of_metric(metric).column();
+        let heads = columns.1.iter().map(|value| (value.as_str(), Align::Right));
+        let head = format!("{name}, {unit}").trim_end_matches(", ").to_owned();
+        let mut table = Table::new(std::iter::once((head.as_str(), Align::Left)).chain(heads));
+        for line in study.points.chunks(columns.1.len()) {
+            let label = line[0].at[..rows.len()].join(", ");
+            let cells = line.iter().map(|point| match point.metrics.get(name) {
+                None => "-".to_owned(),
+                Some(e) => {
+                    let half = e.ci95_half_width.unwrap_or(0.0);
+                    format!("{:.3} ± {:.3}", e.mean * factor, half * factor)
+                }
+            });
+            table.row(std::iter::once(label).chain(cells));
+        }
+        text.push('\n');
+        text += &table.render();
+    }
+    text + "\n"
+}

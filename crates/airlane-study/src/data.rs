@@ -1,0 +1,272 @@
+//! Results by study, metric and place, and the value of an expression over them.
+
+use std::collections::BTreeMap;
+
+use crate::expression::{Expression, Function, Operator, Quantity};
+use crate::statistics::Sample;
+use crate::study::Study;
+
+/// What the studies of a work measured.
+#[derive(Clone, Debug)]
+pub(crate) struct Data {
+    pub(crate) runs: usize,
+    studies: BTreeMap<String, Results>,
+}
+
+/// What one study measured.
+#[derive(Clone, Debug)]
+struct Results {
+    study: Study,
+    /// Values of each metric, by point and repetition; no points if nothing has run yet.
+    columns: BTreeMap<String, Vec<Vec<f64>>>,
+}
+
+/// A place where a claim is checked: one value for each open axis.
+pub(crate) type Place = Vec<String>;
+
+impl Data {
+    pub(crate) const fn new(runs: usize) -> Self {
+        Self {
+            runs,
+            studies: BTreeMap::new(),
+        }
+    }
+
+    /// Adds a study with its columns by metric.
+    pub(crate) fn insert(&mut self, study: &Study, columns: BTreeMap<String, Vec<Vec<f64>>>) {
+        let results = Results {
+            study: study.clone(),
+            columns,
+        };
+        self.studies.insert(study.id.clone(), results);
+    }
+
+    /// The values of a metric, one a repetition.
+    pub(crate) fn column(&self, study: &str, metric: &str, point: usize) -> Option<&[f64]> {
+        let column = self.studies.get(study)?.columns.get(metric)?;
+        column.get(point).map(Vec::as_slice)
+    }
+
+    fn results(&self, own: &str, quantity: &Quantity) -> Result<&Results, String> {
+        let id = quantity.study.as_deref().unwrap_or(own);
+        let results = self.studies.get(id);
+        let results = results.ok_or_else(|| format!("there is no study \"{id}\""))?;
+        if results.study.metrics.contains_key(&quantity.metric) {
+            return Ok(results);
+        }
+        let known: Vec<&str> = results.study.metrics.keys().map(String::as_str).collect();
+        Err(format!(
+            "study {id} has no metric \"{}\"; it has: {}",
+            quantity.metric,
+            known.join(", ")
+        ))
+    }
+
+    /// The unit of a metric, from the name of what it reads.
+    pub(crate) fn metric_name(&self, own: &str, quantity: &Quantity) -> Option<&str> {
+        let results = self.results(own, quantity).ok()?;
+        results
+            .study
+            .metrics
+            .get(&quantity.metric)
+            .map(String::as_str)
+    }
+
+    /// Axes of more than one value that a quantity leaves open.
+    fn open(&self, own: &str, quantity: &Quantity) -> Result<Vec<(String, Vec<String>)>, String> {
+        let axes = &self.results(own, quantity)?.study.axes;
+        let unknown = quantity
+            .at
+            .iter()
+            .find(|v| !axes.iter().any(|a| a.values.contains(v)));
+        if let Some(value) = unknown {
+            return Err(format!("no axis has the value \"{value}\""));
+        }
+        Ok(axes
+            .iter()
+            .filter(|a| a.values.len() > 1 && !quantity.at.iter().any(|v| a.values.contains(v)))
+            .map(|axis| (axis.name.clone(), axis.values.clone()))
+            .collect())
+    }
+
+    /// The open axes of expressions that are looked at together.
+    pub(crate) fn open_axes(
+        &self,
+        own: &str,
+        expressions: &[&Expression],
+    ) -> Result<Vec<(String, Vec<String>)>, String> {
+        let mut axes: Vec<(String, Vec<String>)> = vec![];
+        for expression in expressions {
+            for (quantity, inside) in expression.quantities() {
+                let mut open = self.open(own, quantity)?;
+                if inside {
+                    open.pop();
+                }
+                for axis in open {
+                    if !axes.iter().any(|(name, _)| *name == axis.0) {
+                        axes.push(axis);
+                    }
+                }
+            }
+        }
+        Ok(axes)
+    }
+
+    /// All places of the open axes; `at` keeps those with these values.
+    pub(crate) fn places(
+        &self,
+        own: &str,
+        expressions: &[&Expression],
+        at: &[String],
+    ) -> Result<Vec<Place>, String> {
+        let axes = self.open_axes(own, expressions)?;
+        if let Some(value) = at
+            .iter()
+            .find(|v| !axes.iter().any(|(_, all)| all.contains(v)))
+        {
+            return Err(format!("no open axis has the value \"{value}\""));
+        }
+        let mut places: Vec<Place> = vec![vec![]];
+        for (_, values) in axes {
+            let chosen: Vec<&String> = values.iter().filter(|v| at.contains(v)).collect();
+            let chosen = if chosen.is_empty() {
+                values.iter().collect()
+            } else {
+                chosen
+            };
+            places = places
+                .iter()
+                .flat_map(|place| {
+                    chosen.iter().map(|value| {
+                        let mut place = place.clone();
+                        place.push((*value).clone());
+                        place
+                    })
+                })
+                .collect();
+        }
+        Ok(places)
+    }
+
+    /// The value of an expression at a place.
+    pub(crate) fn value(
+        &self,
+        own: &str,
+        expression: &Expression,
+        place: &[String],
+        sample: Sample,
+    ) -> Result<f64, String> {
+        Ok(match expression {
+            Expression::Number(number) => *number,
+            Expression::Quantity(quantity) => self.quantity(own, quantity, place, sample)?,
+            Expression::Negative(of) => -self.value(own, of, place, sample)?,
+            Expression::Binary(operator, left, right) => {
+                let left = self.value(own, left, place, sample)?;
+                let right = self.value(own, right, place, sample)?;
+                match operator {
+                    Operator::Add => left + right,
+                    Operator::Subtract => left - right,
+                    Operator::Multiply => left * right,
+                    Operator::Divide => left / right,
+                }
+            }
+            Expression::Call(Function::Deviation, of) => {
+                spread(&self.each(own, of, place, sample)?).1
+            }
+            Expression::Call(Function::Variation, of) => {
+                let (mean, deviation) = spread(&self.each(own, of, place, sample)?);
+                deviation / mean
+            }
+            Expression::Call(function, of) => {
+                let values = self.along(own, of, place, sample)?;
+                match function {
+                    Function::Min => values.iter().copied().fold(f64::INFINITY, f64::min),
+                    Function::Max => values.iter().copied().fold(f64::NEG_INFINITY, f64::max),
+                    _ => values.iter().sum::<f64>() / values.len() as f64,
+                }
+            }
+        })
+    }
+
+    /// Repetition by repetition.
+    fn each(
+        &self,
+        own: &str,
+        of: &Expression,
+        place: &[String],
+        sample: Sample,
+    ) -> Result<Vec<f64>, String> {
+        let runs = sample.of(self.runs);
+        runs.map(|run| self.value(own, of, place, Sample::Only(run)))
+            .collect()
+    }
+
+    /// Along the last axis that the place leaves open.
+    fn along(
+        &self,
+        own: &str,
+        of: &Expression,
+        place: &[String],
+        sample: Sample,
+    ) -> Result<Vec<f64>, String> {
+        let axes = self.open_axes(own, &[of])?;
+        let Some((_, values)) = axes.last() else {
+            return Err("min, max and mean need an axis that is left open".to_owned());
+        };
+        values
+            .iter()
+            .map(|value| {
+                // The innermost choice wins.
+                let place: Place = std::iter::once(value).chain(place).cloned().collect();
+                self.value(own, of, &place, sample)
+            })
+            .collect()
+    }
+
+    fn quantity(
+        &self,
+        own: &str,
+        quantity: &Quantity,
+        place: &[String],
+        sample: Sample,
+    ) -> Result<f64, String> {
+        let results = self.results(own, quantity)?;
+        let mut at = vec![];
+        for axis in &results.study.axes {
+            let named = quantity.at.iter().chain(place);
+            let mut known = named.filter_map(|v| axis.values.iter().position(|a| a == v));
+            let only = (axis.values.len() == 1).then_some(0);
+            at.push(known.next().or(only).ok_or_else(|| {
+                let (study, axis) = (&results.study.id, &axis.name);
+                format!("which {axis} of {study}.{} is meant?", quantity.metric)
+            })?);
+        }
+        let point = results.study.index(&at);
+        let Some(column) = results
+            .columns
+            .get(&quantity.metric)
+            .and_then(|c| c.get(point))
+        else {
+            return Ok(f64::NAN);
+        };
+        let (mut sum, mut count) = (0.0, 0.0);
+        for run in sample.of(column.len()) {
+            sum += column[run];
+            count += 1.0;
+        }
+        Ok(sum / count)
+    }
+}
+
+/// Mean and standard deviation.
+fn spread(values: &[f64]) -> (f64, f64) {
+    let n = values.len() as f64;
+    let mean = values.iter().sum::<f64>() / n;
+    let squares: f64 = values.iter().map(|x| (x - mean) * (x - mean)).sum();
+    let deviation = if values.len() > 1 {
+        (squares / (n - 1.0)).sqrt()
+    } else {
+        0.0
+    };
+    (mean, deviation)
+}

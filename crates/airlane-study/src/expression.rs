@@ -1,0 +1,172 @@
+//! The small language in which claims are checked: `throughput[rlp] > throughput[sr-m2] at L1 L2`.
+//!
+//! ```text
+//! condition  = chain [ "at" VALUE.. ]  |  ( "rises" | "falls" ) "(" sum ")" [ "at" VALUE.. ]
+//! chain      = sum COMPARATOR sum { COMPARATOR sum }
+//! COMPARATOR = ">" "<" ">=" "<=" "~" "==" ">>" "<<" "slightly>" "slightly<"
+//! sum        = product { ("+" | "-") product }        product = factor { ("*" | "/") factor }
+//! factor     = NUMBER ["%"] | QUANTITY | FUNCTION "(" sum ")" | "(" sum ")" | "-" factor
+//! QUANTITY   = [STUDY "."] METRIC [ "[" VALUE { "," VALUE } "]" ]
+//! FUNCTION   = "min" "max" "mean" (over the axis left open)  "sd" "cv" (over repetitions)
+//! ```
+//! A quantity stands for its mean over the repetitions. Axes that it leaves open are filled in one
+//! value after the other: a condition must be true at each of them, or at those after `at`. A `-`
+//! between letters or digits without space belongs to a name.
+
+mod parse;
+
+use std::collections::BTreeSet;
+
+pub use parse::ParseError;
+
+/// What may be true or not.
+#[derive(Clone, Debug, PartialEq)]
+pub struct Condition {
+    /// As it was written.
+    pub text: String,
+    /// What is compared.
+    pub kind: ConditionKind,
+    /// Axis values at which it is to be true; empty for all.
+    pub at: Vec<String>,
+}
+
+/// The two forms of conditions.
+#[derive(Clone, Debug, PartialEq)]
+pub enum ConditionKind {
+    /// Neighbours are compared.
+    Chain(Box<Operand>, Vec<(Comparator, Operand)>),
+    /// Each value along the open axis is above (or below) the one before.
+    Monotone {
+        /// Upwards.
+        rises: bool,
+        /// What.
+        of: Operand,
+    },
+}
+
+/// An expression with its text.
+#[derive(Clone, Debug, PartialEq)]
+pub struct Operand {
+    /// As it was written.
+    pub text: String,
+    /// What it means.
+    pub expression: Expression,
+}
+
+/// A number that the results decide.
+#[derive(Clone, Debug, PartialEq)]
+pub enum Expression {
+    /// Written out.
+    Number(f64),
+    /// Measured.
+    Quantity(Quantity),
+    /// With the sign changed.
+    Negative(Box<Self>),
+    /// Of two.
+    Binary(Operator, Box<Self>, Box<Self>),
+    /// Of many.
+    Call(Function, Box<Self>),
+}
+
+/// A metric of a study.
+#[derive(Clone, Debug, PartialEq, Eq, PartialOrd, Ord)]
+pub struct Quantity {
+    /// Id of the study; the claim's own if none.
+    pub study: Option<String>,
+    /// Name in the study's `metrics`.
+    pub metric: String,
+    /// Axis values.
+    pub at: Vec<String>,
+}
+
+/// Arithmetic.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Operator {
+    /// Sum.
+    Add,
+    /// Difference.
+    Subtract,
+    /// Product.
+    Multiply,
+    /// Quotient.
+    Divide,
+}
+
+/// What many values become.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Function {
+    /// The smallest along the open axis.
+    Min,
+    /// The largest.
+    Max,
+    /// The mean.
+    Mean,
+    /// Standard deviation over the repetitions.
+    Deviation,
+    /// Standard deviation over mean.
+    Variation,
+}
+
+/// How two values are to compare. Their rules stand in [`verdict`](crate::verdict).
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Comparator {
+    /// `>`
+    Greater,
+    /// `<`
+    Less,
+    /// `>=`
+    AtLeast,
+    /// `<=`
+    AtMost,
+    /// `slightly>`
+    SlightlyGreater,
+    /// `slightly<`
+    SlightlyLess,
+    /// `>>`
+    FarGreater,
+    /// `<<`
+    FarLess,
+    /// `~`
+    Nearly,
+    /// `==`
+    Equal,
+}
+
+impl Expression {
+    /// Every quantity in it, with whether a function over an axis surrounds it.
+    pub fn quantities(&self) -> BTreeSet<(&Quantity, bool)> {
+        let mut found = BTreeSet::new();
+        self.collect(false, &mut found);
+        found
+    }
+
+    fn collect<'e>(&'e self, inside: bool, found: &mut BTreeSet<(&'e Quantity, bool)>) {
+        match self {
+            Self::Number(_) => {}
+            Self::Quantity(quantity) => {
+                found.insert((quantity, inside));
+            }
+            Self::Negative(of) => of.collect(inside, found),
+            Self::Binary(_, left, right) => {
+                left.collect(inside, found);
+                right.collect(inside, found);
+            }
+            Self::Call(function, of) => {
+                let over_axis = matches!(function, Function::Min | Function::Max | Function::Mean);
+                of.collect(inside || over_axis, found);
+            }
+        }
+    }
+}
+
+impl Condition {
+    /// Its operands, in order.
+    pub fn operands(&self) -> Vec<&Operand> {
+        match &self.kind {
+            ConditionKind::Chain(first, rest) => std::iter::once(&**first)
+                .chain(rest.iter().map(|(_, operand)| operand))
+                .collect(),
+            ConditionKind::Monotone { of, .. } => vec![of],
+        }
+    }
+}

@@ -1,0 +1,48 @@
+//! Published figures as files: which worlds they ran, what they claim, how the claims fare here.
+//!
+//! A [`Work`] is a folder with one TOML file for each figure or table. A [`Plan`] says which
+//! distinct worlds its studies need, [`Plan::execute`] simulates those that the [`Store`] does not
+//! have yet, [`Plan::outcome`] judges the claims. docs/studies.md describes the files.
+//!
+//! * The same work, seed and version give the same bytes, interrupted or not, on any number of
+//!   threads or machines.
+//! * A rule that turns numbers into a verdict is the same for all claims of its form:
+//!   [`verdict`].
+//! * Nothing here simulates: that is [`airlane_sim`].
+
+#![forbid(unsafe_code)]
+
+mod claim;
+mod data;
+mod error;
+mod execute;
+pub mod expression;
+mod manifest;
+mod markdown;
+mod metrics;
+mod outcome;
+mod pattern;
+mod plan;
+mod report;
+mod statistics;
+mod store;
+mod study;
+mod table;
+mod unit;
+pub mod verdict;
+mod work;
+
+pub use claim::{Claim, Class, Judgement, Kind};
+pub use error::StudyError;
+pub use execute::{Done, Shard};
+pub use manifest::{Manifest, ManifestVariant, ManifestWork};
+pub use markdown::markdown;
+pub use outcome::{ClaimOutcome, Counts, Outcome, PointOutcome, StudyOutcome, Verdicts};
+pub use pattern::{Assignment, Pattern};
+pub use plan::{Plan, PlannedStudy, Request, Variant};
+pub use report::{AlternativeReport, OfWork, Report};
+pub use store::{Key, Record, Store, VERSION};
+pub use study::{Axis, Part, Point, Study, StudyFile};
+pub use unit::Unit;
+pub use verdict::Verdict;
+pub use work::{Alternative, Work};

@@ -1,0 +1,180 @@
+//! The verdicts of all claims as Markdown, with the reason for each that misses and how the
+//! verdicts move with other choices: docs/validation.md.
+
+use std::fmt::Write as _;
+
+use crate::outcome::{ClaimOutcome, Outcome};
+use crate::report::Report;
+use crate::verdict::Verdict;
+use crate::work::Work;
+
+/// The page. `works` are those of the outcomes, for their notes and the titles of alternatives.
+pub fn markdown(report: &Report, outcomes: &[Outcome], works: &[&Work]) -> String {
+    let mut out = String::from("# Validation\n\n");
+    let counts = report.counts;
+    let _ = writeln!(
+        out,
+        "Written by `make validation`; every number here comes from that command. \
+         {} claims: {} hold, {} near, {} miss.\n",
+        counts.total(),
+        counts.holds,
+        counts.near,
+        counts.misses
+    );
+    for work in works {
+        let mut variants = outcomes.iter().filter(|outcome| outcome.work == work.id);
+        let Some(base) = variants.next() else {
+            continue;
+        };
+        section(&mut out, work, base, &variants.collect::<Vec<_>>());
+    }
+    out
+}
+
+fn section(out: &mut String, work: &Work, base: &Outcome, others: &[&Outcome]) {
+    let counts = base.counts;
+    let _ = writeln!(
+        out,
+        "## {}\n\n{}. {} repetitions, seed {}. {} claims: {} hold, {} near, {} miss.\n",
+        work.id,
+        work.title,
+        base.runs,
+        base.seed,
+        counts.total(),
+        counts.holds,
+        counts.near,
+        counts.misses
+    );
+    out.push_str("| claim | figure | published | measured | verdict |\n|---|---|---|---|---|\n");
+    for claim in &base.claims {
+        row(out, claim, word(claim.verdict));
+    }
+    out.push('\n');
+    let missed = base
+        .claims
+        .iter()
+        .filter(|claim| claim.verdict == Some(Verdict::Misses));
+    let missed: Vec<&ClaimOutcome> = missed.collect();
+    if !missed.is_empty() {
+        out.push_str("### Why claims miss\n\n");
+    }
+    for claim in missed {
+        let note = work
+            .notes
+            .get(&claim.id)
+            .map_or("No cause is known.", String::as_str);
+        let _ = writeln!(out, "**{}.** {}\n", claim.id, note.trim());
+        moves(out, work, claim, others);
+    }
+    if !others.is_empty() {
+        alternatives(out, work, base, others);
+    }
+    if !base.apart.is_empty() {
+        out.push_str(
+            "### Counted apart\n\nSettings and background quantities, what follows from the setup \
+             by arithmetic, and claims that the specification calls artefacts, slips or not \
+             testable.\n\n| claim | figure | published | measured | class |\n|---|---|---|---|---|\n",
+        );
+        for claim in &base.apart {
+            let class = claim.class.map_or("", crate::claim::Class::word);
+            let mut last = match claim.verdict {
+                Some(verdict) => format!("{class}: {}", word(Some(verdict))),
+                None => class.to_owned(),
+            };
+            if let Some(reason) = &claim.reason {
+                let _ = write!(last, "; {reason}");
+            }
+            row(out, claim, &last);
+        }
+        out.push('\n');
+    }
+}
+
+fn row(out: &mut String, claim: &ClaimOutcome, verdict: &str) {
+    let _ = writeln!(
+        out,
+        "| {} | {} | {} | {} | {verdict} |",
+        claim.id,
+        claim.study,
+        cell(&claim.published),
+        cell(&claim.measured)
+    );
+}
+
+/// A bar would end the cell.
+fn cell(text: &str) -> String {
+    text.replace('|', "\\|")
+}
+
+/// Under which other choices a claim that misses does better.
+fn moves(out: &mut String, work: &Work, claim: &ClaimOutcome, others: &[&Outcome]) {
+    let better = others.iter().filter_map(|other| {
+        let there = other.claims.iter().find(|c| c.id == claim.id)?;
+        (there.verdict > claim.verdict).then_some((other, there))
+    });
+    let lines: Vec<String> = better
+        .map(|(other, there)| {
+            let name = other.alternative.as_deref().unwrap_or_default();
+            let title = work
+                .alternatives
+                .get(name)
+                .map_or(name, |a| a.title.as_str());
+            format!("- {title}: {}; {}\n", word(there.verdict), there.measured)
+        })
+        .collect();
+    if !lines.is_empty() {
+        let _ = writeln!(
+            out,
+            "It moves with what the work does not say:\n{}",
+            lines.concat()
+        );
+    }
+}
+
+fn alternatives(out: &mut String, work: &Work, base: &Outcome, others: &[&Outcome]) {
+    out.push_str(
+        "### Other choices where the work is silent\n\n| choice | holds | near | misses | better | \
+         worse |\n|---|---|---|---|---|---|\n",
+    );
+    let counts = base.counts;
+    let (holds, near, misses) = (counts.holds, counts.near, counts.misses);
+    let _ = writeln!(out, "| as committed | {holds} | {near} | {misses} | | |");
+    for other in others {
+        let name = other.alternative.as_deref().unwrap_or_default();
+        let title = work
+            .alternatives
+            .get(name)
+            .map_or(name, |a| a.title.as_str());
+        let list = |better: bool| {
+            let pairs = base.claims.iter().zip(&other.claims);
+            let moved = pairs.filter(|(before, after)| {
+                if better {
+                    after.verdict > before.verdict
+                } else {
+                    after.verdict < before.verdict
+                }
+            });
+            moved
+                .map(|(claim, _)| claim.id.as_str())
+                .collect::<Vec<_>>()
+                .join(", ")
+        };
+        let counts = other.counts;
+        let (holds, near, misses) = (counts.holds, counts.near, counts.misses);
+        let (better, worse) = (list(true), list(false));
+        let _ = writeln!(
+            out,
+            "| {title} | {holds} | {near} | {misses} | {better} | {worse} |"
+        );
+    }
+    out.push('\n');
+}
+
+const fn word(verdict: Option<Verdict>) -> &'static str {
+    match verdict {
+        Some(Verdict::Holds) => "holds",
+        Some(Verdict::Near) => "near",
+        Some(Verdict::Misses) => "**misses**",
+        None => "",
+    }
+}

@@ -1,0 +1,94 @@
+//! What a study keeps of a run: numbers by name, `flow.metric_unit` or `link.direction.count`.
+
+use airlane_base::config;
+use airlane_sim::{DirectionResult, FlowResult, RunResult};
+
+/// Names and values of one run, in a fixed order. A value that could not be measured is NaN; a
+/// throughput of which nothing was finished is zero.
+pub(crate) fn of(run: &RunResult) -> (Vec<String>, Vec<f64>) {
+    let mut names = vec![];
+    let mut values = vec![];
+    let mut push = |name: String, value: f64| {
+        names.push(name);
+        values.push(value);
+    };
+    push("stopped_s".into(), run.stopped_s);
+    push("finished".into(), f64::from(u8::from(run.finished)));
+    push("events".into(), run.events as f64);
+    for flow in &run.flows {
+        for (metric, value) in flow_metrics(flow) {
+            push(format!("{}.{metric}", config::key(&flow.name)), value);
+        }
+    }
+    for link in &run.links {
+        for (direction, result) in [("down", &link.down), ("up", &link.up)] {
+            for (metric, value) in direction_metrics(result) {
+                push(format!("{}.{direction}.{metric}", link.name), value);
+            }
+        }
+    }
+    (names, values)
+}
+
+/// The same names for every run of a scenario, whatever happened in it.
+fn flow_metrics(flow: &FlowResult) -> Vec<(&'static str, f64)> {
+    let always: &[&'static str] = match flow.app {
+        "conferencing" => &[
+            "throughput_bps",
+            "loss_ratio",
+            "delay_mean_s",
+            "delay_sd_s",
+            "delay_mean_plus_2sd_s",
+            "delay_p99_s",
+        ],
+        "bulk" => &[
+            "throughput_bps",
+            "goodput_ratio",
+            "retransmissions",
+            "timeouts",
+            "duplicates",
+        ],
+        _ => &["throughput_bps", "pages", "retransmissions", "timeouts"],
+    };
+    let measured = flow.scalars();
+    let value = |name: &&'static str| {
+        let found = measured.iter().find(|(metric, _)| metric == name);
+        let missing = if *name == "throughput_bps" {
+            0.0
+        } else {
+            f64::NAN
+        };
+        (*name, found.map_or(missing, |(_, value)| *value))
+    };
+    let counts = [
+        ("packets_sent", flow.packets_sent as f64),
+        ("packets_received", flow.packets_received as f64),
+        ("delivered_bytes", flow.delivered_bytes as f64),
+    ];
+    always.iter().map(value).chain(counts).collect()
+}
+
+fn direction_metrics(direction: &DirectionResult) -> Vec<(&'static str, f64)> {
+    let channel = &direction.channel;
+    let mut all = vec![
+        ("frames", channel.offered.frames as f64),
+        ("frame_bytes", channel.offered.bytes as f64),
+        ("lost_frames", channel.lost_air.frames as f64),
+    ];
+    let services = &direction.services;
+    if !services.is_empty() {
+        let sum = |of: &dyn Fn(&airlane_sim::ServiceResult) -> u64| {
+            services.iter().map(of).sum::<u64>() as f64
+        };
+        all.extend([
+            ("repair_frames", sum(&|s| s.sender.repair_frames_sent)),
+            ("control_frames", sum(&|s| s.sender.control_frames_sent)),
+            ("dropped_packets", sum(&|s| s.sender.packets_dropped())),
+            ("recovered_packets", sum(&|s| s.receiver.packets_recovered)),
+            ("given_up_packets", sum(&|s| s.receiver.given_up)),
+            ("resyncs", sum(&|s| s.receiver.resyncs)),
+            ("hold_s", sum(&|s| s.receiver.hold_ns) / 1e9),
+        ]);
+    }
+    all
+}

@@ -1,0 +1,279 @@
+//! What the studies gave: estimates for the figures, verdicts for the claims.
+
+use std::collections::BTreeMap;
+
+use airlane_sim::Estimate;
+use serde::Serialize;
+
+use crate::claim::{Class, Kind};
+use crate::data::Data;
+use crate::error::StudyError;
+use crate::plan::{Plan, PlannedStudy, Variant};
+use crate::store::{Record, Store, VERSION};
+use crate::study::Study;
+use crate::verdict::Verdict;
+
+/// Version of the JSON.
+pub(crate) const SCHEMA: u32 = 1;
+
+/// What the studies of a work gave under one set of choices.
+#[derive(Clone, Debug, Serialize)]
+pub struct Outcome {
+    /// [`SCHEMA`].
+    pub schema: u32,
+    /// Id of the work.
+    pub work: String,
+    /// The publication.
+    pub title: String,
+    /// Version and fingerprint of the code that simulated.
+    pub version: &'static str,
+    /// Repetitions of every scenario.
+    pub runs: u64,
+    /// Seed of all random streams.
+    pub seed: u64,
+    /// Name of the alternative; none for what is committed.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub alternative: Option<String>,
+    /// Of `claims`.
+    pub counts: Counts,
+    /// Claims that count.
+    pub claims: Vec<ClaimOutcome>,
+    /// Settings, background, closed forms, artefacts, slips and what is not testable.
+    pub apart: Vec<ClaimOutcome>,
+    /// The studies that were asked for.
+    pub studies: Vec<StudyOutcome>,
+}
+
+/// How many claims fared how.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Serialize)]
+pub struct Counts {
+    /// Reproduced.
+    pub holds: u64,
+    /// Almost.
+    pub near: u64,
+    /// Not reproduced.
+    pub misses: u64,
+}
+
+/// How a claim fared.
+#[derive(Clone, Debug, Serialize)]
+pub struct ClaimOutcome {
+    /// Id in the specification.
+    pub id: String,
+    /// The study that judges it.
+    pub study: String,
+    /// Numbers, or orderings.
+    pub kind: Kind,
+    /// Why it is counted apart.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub class: Option<Class>,
+    /// Why it has this class.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub reason: Option<String>,
+    /// What was published.
+    pub published: String,
+    /// What was measured.
+    pub measured: String,
+    /// The comparison; none if nothing is compared.
+    pub verdict: Option<Verdict>,
+}
+
+/// What one study measured.
+#[derive(Clone, Debug, Serialize)]
+pub struct StudyOutcome {
+    /// Its id.
+    pub id: String,
+    /// What it shows.
+    pub title: String,
+    /// Axes and their values.
+    pub axes: Vec<(String, Vec<String>)>,
+    /// Name in claims, name in results.
+    pub metrics: BTreeMap<String, String>,
+    /// One for each scenario.
+    pub points: Vec<PointOutcome>,
+}
+
+/// What one scenario of a study measured.
+#[derive(Clone, Debug, Serialize)]
+pub struct PointOutcome {
+    /// One value for each axis.
+    pub at: Vec<String>,
+    /// Equal for equal worlds.
+    pub scenario_hash: String,
+    /// By metric, over the repetitions in which it could be measured.
+    pub metrics: BTreeMap<String, Estimate>,
+}
+
+impl Plan {
+    /// Judges the claims of a variant.
+    ///
+    /// # Errors
+    /// If results are missing or a claim cannot be judged.
+    pub fn outcome(&self, store: &Store, variant: &Variant) -> Result<Outcome, StudyError> {
+        let data = self.data(Some(store), variant)?;
+        let mut outcome = Outcome {
+            schema: SCHEMA,
+            work: self.work.id.clone(),
+            title: self.work.title.clone(),
+            version: VERSION,
+            runs: self.runs,
+            seed: self.seed,
+            alternative: variant.alternative.clone(),
+            counts: Counts::default(),
+            claims: vec![],
+            apart: vec![],
+            studies: vec![],
+        };
+        for planned in variant.studies.iter().filter(|planned| planned.asked) {
+            let study = self.study(planned)?;
+            for claim in self.claims(&data, planned)? {
+                if claim.class.is_some() {
+                    outcome.apart.push(claim);
+                    continue;
+                }
+                outcome.counts.count(claim.verdict);
+                outcome.claims.push(claim);
+            }
+            outcome
+                .studies
+                .push(self.study_outcome(&data, study, planned));
+        }
+        Ok(outcome)
+    }
+
+    /// Finds claims that cannot be judged, before anything is simulated.
+    ///
+    /// # Errors
+    /// The first of them.
+    pub fn check(&self) -> Result<(), StudyError> {
+        for variant in self.variants.iter().take(1) {
+            let data = self.data(None, variant)?;
+            for planned in variant.studies.iter().filter(|planned| planned.asked) {
+                self.claims(&data, planned)?;
+            }
+        }
+        Ok(())
+    }
+
+    fn study(&self, planned: &PlannedStudy) -> Result<&Study, StudyError> {
+        let missing = || StudyError::Results(format!("there is no study {}", planned.id));
+        self.work.study(&planned.id).ok_or_else(missing)
+    }
+
+    fn data(&self, store: Option<&Store>, variant: &Variant) -> Result<Data, StudyError> {
+        let mut data = Data::new(self.runs as usize);
+        for planned in &variant.studies {
+            let study = self.study(planned)?;
+            let mut columns: BTreeMap<String, Vec<Vec<f64>>> = BTreeMap::new();
+            if let Some(store) = store {
+                let runs: Vec<Vec<&Record>> = planned
+                    .worlds
+                    .iter()
+                    .map(|world| self.records(store, *world))
+                    .collect::<Result<_, _>>()?;
+                for (metric, name) in &study.metrics {
+                    let column = |runs: &Vec<&Record>| runs.iter().map(|r| r.get(name)).collect();
+                    columns.insert(metric.clone(), runs.iter().map(column).collect());
+                }
+            }
+            data.insert(study, columns);
+        }
+        Ok(data)
+    }
+
+    /// All repetitions of a world.
+    pub(crate) fn records<'s>(
+        &self,
+        store: &'s Store,
+        world: usize,
+    ) -> Result<Vec<&'s Record>, StudyError> {
+        let hash = self.worlds[world].hash();
+        (0..self.runs)
+            .map(|run| {
+                store.get(&(hash.to_owned(), self.seed, run)).ok_or_else(|| {
+                    StudyError::Results(format!(
+                        "repetition {run} of scenario {hash} is missing; `airlane study run` with \
+                         the same arguments and the same --out completes the results"
+                    ))
+                })
+            })
+            .collect()
+    }
+
+    fn claims(&self, data: &Data, planned: &PlannedStudy) -> Result<Vec<ClaimOutcome>, StudyError> {
+        let study = self.study(planned)?;
+        study
+            .claims
+            .iter()
+            .map(|claim| {
+                let judgement = claim.judge(data, &study.id, &planned.scenarios);
+                let judgement = judgement.map_err(|problem| StudyError::Claim {
+                    study: study.id.clone(),
+                    claim: claim.id.clone(),
+                    problem,
+                })?;
+                Ok(ClaimOutcome {
+                    id: claim.id.clone(),
+                    study: study.id.clone(),
+                    kind: claim.kind(),
+                    class: claim.class,
+                    reason: claim.reason.clone(),
+                    published: claim.published.clone(),
+                    measured: judgement.measured,
+                    verdict: judgement.verdict,
+                })
+            })
+            .collect()
+    }
+
+    fn study_outcome(&self, data: &Data, study: &Study, planned: &PlannedStudy) -> StudyOutcome {
+        let points = planned.worlds.iter().enumerate().map(|(point, world)| {
+            let estimate = |metric: &str| {
+                let column = data.column(&study.id, metric, point)?;
+                let measured: Vec<f64> = column.iter().copied().filter(|x| x.is_finite()).collect();
+                Estimate::of(&measured)
+            };
+            let metrics = study.metrics.keys();
+            PointOutcome {
+                at: study.values(point),
+                scenario_hash: self.worlds[*world].hash().to_owned(),
+                metrics: metrics
+                    .filter_map(|m| Some((m.clone(), estimate(m)?)))
+                    .collect(),
+            }
+        });
+        StudyOutcome {
+            id: study.id.clone(),
+            title: study.title.clone(),
+            axes: study
+                .axes
+                .iter()
+                .map(|a| (a.name.clone(), a.values.clone()))
+                .collect(),
+            metrics: study.metrics.clone(),
+            points: points.collect(),
+        }
+    }
+}
+
+/// Verdicts by claim, as they are committed and compared.
+pub type Verdicts = BTreeMap<String, Verdict>;
+
+impl Outcome {
+    /// The verdicts of all claims that have one, those counted apart included.
+    pub fn verdicts(&self) -> Verdicts {
+        let all = self.claims.iter().chain(&self.apart);
+        all.filter_map(|claim| Some((claim.id.clone(), claim.verdict?)))
+            .collect()
+    }
+
+    /// Claims whose verdict is worse than the committed one, with what that was.
+    pub fn worse_than(&self, committed: &Verdicts) -> Vec<(&ClaimOutcome, Verdict)> {
+        let all = self.claims.iter().chain(&self.apart);
+        all.filter_map(|claim| {
+            let before = *committed.get(&claim.id)?;
+            (claim.verdict? < before).then_some((claim, before))
+        })
+        .collect()
+    }
+}

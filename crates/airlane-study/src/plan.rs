@@ -1,0 +1,217 @@
+//! What has to be simulated for the studies that were asked for: every distinct world once.
+
+use std::collections::BTreeMap;
+
+use airlane_sim::Prepared;
+use serde::{Deserialize, Serialize};
+use toml::Table;
+
+use crate::error::StudyError;
+use crate::pattern::Assignment;
+use crate::work::Work;
+
+/// What was asked for.
+#[derive(Clone, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
+pub struct Request {
+    /// Repetitions; the work's own number if none.
+    pub runs: Option<u64>,
+    /// Seed; the work's own if none.
+    pub seed: Option<u64>,
+    /// Assignments on top of every scenario.
+    pub set: Vec<String>,
+    /// Alternatives of the work, each instead of what is committed.
+    pub alternatives: Vec<String>,
+    /// Whether what is committed is asked for beside the alternatives.
+    pub committed: bool,
+}
+
+/// Distinct worlds, and which study shows which of them.
+#[derive(Debug)]
+pub struct Plan {
+    /// The work.
+    pub work: Work,
+    /// Repetitions of every world.
+    pub runs: u64,
+    /// Seed of all random streams.
+    pub seed: u64,
+    /// What is committed and the alternatives, in the order in which they were asked for.
+    pub variants: Vec<Variant>,
+    /// Every distinct world once.
+    pub worlds: Vec<Prepared>,
+}
+
+/// The studies under one set of choices.
+#[derive(Clone, Debug)]
+pub struct Variant {
+    /// Name of the alternative; none for what is committed.
+    pub alternative: Option<String>,
+    /// Those that were asked for, then those that their claims read.
+    pub studies: Vec<PlannedStudy>,
+}
+
+/// A study and its worlds.
+#[derive(Clone, Debug)]
+pub struct PlannedStudy {
+    /// Its id.
+    pub id: String,
+    /// Whether it was asked for, or only serves others.
+    pub asked: bool,
+    /// Index of the world of each point.
+    pub worlds: Vec<usize>,
+    /// The composed scenarios with every default filled in, if a claim reads them.
+    pub(crate) scenarios: Vec<Table>,
+}
+
+impl Plan {
+    /// Plans the studies `ids` of a work; all of them if `ids` is empty.
+    ///
+    /// # Errors
+    /// If a study or an alternative is unknown, or a scenario is wrong.
+    pub fn new(work: Work, ids: &[String], request: &Request) -> Result<Self, StudyError> {
+        let mut plan = Self {
+            runs: request.runs.unwrap_or(work.runs),
+            seed: request.seed.unwrap_or(work.seed),
+            variants: vec![],
+            worlds: vec![],
+            work,
+        };
+        let order = plan.order(ids)?;
+        let mut known = BTreeMap::new();
+        let committed = request.committed.then_some(None);
+        let all = committed
+            .into_iter()
+            .chain(request.alternatives.iter().map(Some));
+        for alternative in all {
+            let mut set = request.set.clone();
+            if let Some(name) = alternative {
+                set.extend(plan.alternative(name)?.iter().cloned());
+            }
+            let set: Vec<Assignment> = set
+                .iter()
+                .map(|text| Assignment::parse(text))
+                .collect::<Result<_, _>>()?;
+            let studies = plan.studies(&order, &set, &mut known)?;
+            plan.variants.push(Variant {
+                alternative: alternative.cloned(),
+                studies,
+            });
+        }
+        Ok(plan)
+    }
+
+    fn alternative(&self, name: &str) -> Result<&[String], StudyError> {
+        let alternatives = &self.work.alternatives;
+        let found = alternatives.get(name).ok_or_else(|| StudyError::Unknown {
+            what: "alternative",
+            name: name.to_owned(),
+            known: alternatives.keys().cloned().collect::<Vec<_>>().join(", "),
+        })?;
+        Ok(&found.set)
+    }
+
+    /// Indices of the studies to plan, with whether they were asked for; then those that they read.
+    fn order(&self, ids: &[String]) -> Result<Vec<(usize, bool)>, StudyError> {
+        let studies = &self.work.studies;
+        let find = |id: &str| {
+            studies
+                .iter()
+                .position(|s| s.id == id)
+                .ok_or_else(|| StudyError::Unknown {
+                    what: "study",
+                    name: format!("{}/{id}", self.work.id),
+                    known: studies
+                        .iter()
+                        .map(|s| s.id.as_str())
+                        .collect::<Vec<_>>()
+                        .join(", "),
+                })
+        };
+        let mut order: Vec<(usize, bool)> = match ids {
+            [] => (0..studies.len()).map(|index| (index, true)).collect(),
+            ids => ids
+                .iter()
+                .map(|id| Ok((find(id)?, true)))
+                .collect::<Result<_, StudyError>>()?,
+        };
+        order.sort_unstable();
+        order.dedup();
+        let mut next = 0;
+        while let Some((index, _)) = order.get(next).copied() {
+            for claim in &studies[index].claims {
+                for id in claim.studies() {
+                    let needed = find(id).map_err(|_| StudyError::Claim {
+                        study: studies[index].id.clone(),
+                        claim: claim.id.clone(),
+                        problem: format!("there is no study \"{id}\""),
+                    })?;
+                    if !order.iter().any(|(known, _)| *known == needed) {
+                        order.push((needed, false));
+                    }
+                }
+            }
+            next += 1;
+        }
+        Ok(order)
+    }
+
+    fn studies(
+        &mut self,
+        order: &[(usize, bool)],
+        set: &[Assignment],
+        known: &mut BTreeMap<String, usize>,
+    ) -> Result<Vec<PlannedStudy>, StudyError> {
+        let mut reached = BTreeMap::new();
+        let mut planned = vec![];
+        for (index, asked) in order {
+            let study = &self.work.studies[*index];
+            let mut worlds = vec![];
+            let mut scenarios = vec![];
+            let settings = study
+                .claims
+                .iter()
+                .any(crate::claim::Claim::reads_scenarios);
+            for point in study.points(&self.work.id, set, &mut reached)? {
+                let refuse = |problem: String| StudyError::Scenario {
+                    study: study.id.clone(),
+                    point: study.label(&point.at),
+                    problem,
+                };
+                if settings {
+                    let table = Table::try_from(point.scenario.resolved());
+                    scenarios.push(table.map_err(|e| refuse(e.to_string()))?);
+                }
+                let prepared = Prepared::new(&point.scenario).map_err(|e| refuse(e.to_string()))?;
+                let next = self.worlds.len();
+                let world = *known.entry(prepared.hash().to_owned()).or_insert(next);
+                if world == next {
+                    self.worlds.push(prepared);
+                }
+                worlds.push(world);
+            }
+            planned.push(PlannedStudy {
+                id: study.id.clone(),
+                asked: *asked,
+                worlds,
+                scenarios,
+            });
+        }
+        // An assignment of a part need not fit every study, but must fit one of them.
+        let whole = order.len() == self.work.studies.len();
+        let asked = |text: &str| set.iter().any(|assignment| assignment.text() == text);
+        let idle = reached
+            .iter()
+            .find(|(text, count)| **count == 0 && (whole || asked(text)));
+        if let Some((text, _)) = idle {
+            return Err(StudyError::Assignment {
+                text: text.clone(),
+                problem: "it reaches no place in any scenario of these studies".to_owned(),
+            });
+        }
+        Ok(planned)
+    }
+
+    /// Simulations that the plan needs.
+    pub fn jobs(&self) -> u64 {
+        self.worlds.len() as u64 * self.runs
+    }
+}

@@ -1,0 +1,134 @@
+//! All that a command found, in one piece: what `--json` prints.
+
+use serde::Serialize;
+
+use crate::outcome::{ClaimOutcome, Counts, Outcome, SCHEMA, StudyOutcome, Verdicts};
+use crate::store::VERSION;
+use crate::verdict::Verdict;
+
+/// What the studies of one or more works gave.
+#[derive(Clone, Debug, Serialize)]
+pub struct Report {
+    /// Version of this form.
+    pub schema: u32,
+    /// Version and fingerprint of the code that simulated.
+    pub version: &'static str,
+    /// Of `claims`.
+    pub counts: Counts,
+    /// Claims that count.
+    pub claims: Vec<OfWork<ClaimOutcome>>,
+    /// Settings, background, closed forms, artefacts, slips and what is not testable.
+    pub apart: Vec<OfWork<ClaimOutcome>>,
+    /// What was measured.
+    pub studies: Vec<OfWork<StudyOutcome>>,
+    /// How the verdicts move with other choices.
+    pub alternatives: Vec<AlternativeReport>,
+}
+
+/// Something with the work that it belongs to.
+#[derive(Clone, Debug, Serialize)]
+pub struct OfWork<T> {
+    /// Id of the work.
+    pub work: String,
+    /// What belongs to it.
+    #[serde(flatten)]
+    pub item: T,
+}
+
+/// What another choice does to the verdicts.
+#[derive(Clone, Debug, Serialize)]
+pub struct AlternativeReport {
+    /// Id of the work.
+    pub work: String,
+    /// The alternative.
+    pub name: String,
+    /// Of the claims that count.
+    pub counts: Counts,
+    /// Claims whose verdict differs from the committed one; all claims if that was not asked for.
+    pub moved: Vec<ClaimOutcome>,
+}
+
+impl Report {
+    /// Puts together what was found. The first outcome of each work is the one reported in full.
+    pub fn new(outcomes: &[Outcome]) -> Self {
+        let mut report = Self {
+            schema: SCHEMA,
+            version: VERSION,
+            counts: Counts::default(),
+            claims: vec![],
+            apart: vec![],
+            studies: vec![],
+            alternatives: vec![],
+        };
+        let mut first: Option<&Outcome> = None;
+        for outcome in outcomes {
+            let known = first.filter(|first| first.work == outcome.work);
+            if let (Some(base), Some(name)) = (known, &outcome.alternative) {
+                report.alternatives.push(AlternativeReport {
+                    work: outcome.work.clone(),
+                    name: name.clone(),
+                    counts: outcome.counts,
+                    moved: outcome.moved(&base.verdicts()),
+                });
+                continue;
+            }
+            first = Some(outcome);
+            let work = &outcome.work;
+            report
+                .claims
+                .extend(outcome.claims.iter().map(|claim| of(work, claim)));
+            report
+                .apart
+                .extend(outcome.apart.iter().map(|claim| of(work, claim)));
+            report
+                .studies
+                .extend(outcome.studies.iter().map(|study| of(work, study)));
+            report.counts = report.counts + outcome.counts;
+        }
+        report
+    }
+}
+
+fn of<T: Clone>(work: &str, item: &T) -> OfWork<T> {
+    OfWork {
+        work: work.to_owned(),
+        item: item.clone(),
+    }
+}
+
+impl Outcome {
+    /// Claims whose verdict is not the one in `base`.
+    pub fn moved(&self, base: &Verdicts) -> Vec<ClaimOutcome> {
+        let all = self.claims.iter().chain(&self.apart);
+        let differs = |claim: &&ClaimOutcome| claim.verdict != base.get(&claim.id).copied();
+        all.filter(differs).cloned().collect()
+    }
+}
+
+impl std::ops::Add for Counts {
+    type Output = Self;
+
+    fn add(self, other: Self) -> Self {
+        Self {
+            holds: self.holds + other.holds,
+            near: self.near + other.near,
+            misses: self.misses + other.misses,
+        }
+    }
+}
+
+impl Counts {
+    /// Counts one more.
+    pub(crate) const fn count(&mut self, verdict: Option<Verdict>) {
+        match verdict {
+            Some(Verdict::Holds) => self.holds += 1,
+            Some(Verdict::Near) => self.near += 1,
+            Some(Verdict::Misses) | None => self.misses += 1,
+        }
+    }
+
+    /// All of them.
+    pub const fn total(&self) -> u64 {
+        self.holds + self.near + self.misses
+    }
+}

@@ -1,0 +1,315 @@
+//! Results of single runs on disk: one line of JSON each, appended as they come.
+//!
+//! A line is written in one piece, so a run that was killed leaves whole lines and at most one
+//! broken one, which is cut off when the folder is opened again. A result is known by the hash of
+//! its scenario, seed, repetition and [`VERSION`]; what another version left is skipped.
+
+use std::collections::{BTreeMap, BTreeSet, HashMap};
+use std::fs::{File, OpenOptions};
+use std::io::{Read as _, Seek as _, SeekFrom, Write as _};
+use std::path::{Path, PathBuf};
+use std::sync::Arc;
+
+use serde::{Deserialize, Serialize};
+
+use crate::error::StudyError;
+
+/// Version of the package and a fingerprint of the code that simulates.
+pub const VERSION: &str = concat!(env!("CARGO_PKG_VERSION"), "+", env!("AIRLANE_MODEL"));
+
+/// What one run gave: values by metric; NaN where nothing could be measured.
+#[derive(Clone, Debug)]
+pub struct Record {
+    /// Shared by all runs of a scenario.
+    pub names: Arc<[String]>,
+    /// In the order of `names`.
+    pub values: Vec<f64>,
+}
+
+impl Record {
+    /// One value; NaN if there is no such metric.
+    pub fn get(&self, name: &str) -> f64 {
+        let at = self.names.iter().position(|n| n == name);
+        at.map_or(f64::NAN, |at| self.values[at])
+    }
+}
+
+/// Which run: hash of the scenario, seed, repetition.
+pub type Key = (String, u64, u64);
+
+/// The results in a folder.
+#[derive(Debug)]
+pub struct Store {
+    folder: PathBuf,
+    file: Option<(PathBuf, File)>,
+    /// Looked up by key only, never iterated.
+    records: HashMap<Key, Record>,
+    names: BTreeSet<Arc<[String]>>,
+    /// Lines of another version.
+    pub foreign: u64,
+}
+
+#[derive(Serialize, Deserialize)]
+struct Line {
+    version: String,
+    scenario: String,
+    seed: u64,
+    run: u64,
+    /// JSON has no NaN.
+    values: BTreeMap<String, Option<f64>>,
+}
+
+impl Store {
+    /// Opens a folder and reads all results in it.
+    ///
+    /// # Errors
+    /// If a file cannot be read or is no store.
+    pub fn open(folder: &Path) -> Result<Self, StudyError> {
+        let mut store = Self {
+            folder: folder.to_owned(),
+            file: None,
+            records: HashMap::new(),
+            names: BTreeSet::new(),
+            foreign: 0,
+        };
+        for path in store.files()? {
+            store.read(&path)?;
+        }
+        Ok(store)
+    }
+
+    /// `runs.jsonl` and `runs-1-of-2.jsonl`, sorted.
+    fn files(&self) -> Result<Vec<PathBuf>, StudyError> {
+        if !self.folder.is_dir() {
+            return Ok(vec![]);
+        }
+        let entries = std::fs::read_dir(&self.folder).map_err(StudyError::io(&self.folder))?;
+        let mut files: Vec<PathBuf> = entries
+            .filter_map(|entry| Some(entry.ok()?.path()))
+            .filter(|path| {
+                let name = path.file_name().map(|n| n.to_string_lossy().into_owned());
+                name.is_some_and(|n| n.starts_with("runs") && n.ends_with(".jsonl"))
+            })
+            .collect();
+        files.sort();
+        Ok(files)
+    }
+
+    fn read(&mut self, path: &Path) -> Result<(), StudyError> {
+        let mut bytes = vec![];
+        let mut file = File::open(path).map_err(StudyError::io(path))?;
+        file.read_to_end(&mut bytes).map_err(StudyError::io(path))?;
+        for (number, line) in bytes.split_inclusive(|b| *b == b'\n').enumerate() {
+            if line.last() != Some(&b'\n') {
+                break;
+            }
+            let line: Line = serde_json::from_slice(line)
+                .map_err(|e| StudyError::file(path, format!("line {}: {e}", number + 1)))?;
+            if line.version != VERSION {
+                self.foreign += 1;
+                continue;
+            }
+            let values = line
+                .values
+                .values()
+                .map(|v| v.unwrap_or(f64::NAN))
+                .collect();
+            let names: Vec<String> = line.values.into_keys().collect();
+            self.keep((line.scenario, line.seed, line.run), names, values);
+        }
+        Ok(())
+    }
+
+    fn keep(&mut self, key: Key, names: Vec<String>, values: Vec<f64>) {
+        let names: Arc<[String]> = names.into();
+        let names = match self.names.get(&names) {
+            Some(known) => Arc::clone(known),
+            None => {
+                self.names.insert(Arc::clone(&names));
+                names
+            }
+        };
+        self.records.insert(key, Record { names, values });
+    }
+
+    /// What a run gave, if it is known.
+    pub fn get(&self, key: &Key) -> Option<&Record> {
+        self.records.get(key)
+    }
+
+    /// Adds a run and writes it to `runs{suffix}.jsonl`.
+    ///
+    /// # Errors
+    /// If the file cannot be written.
+    pub fn add(
+        &mut self,
+        key: Key,
+        names: Vec<String>,
+        values: Vec<f64>,
+        suffix: &str,
+    ) -> Result<(), StudyError> {
+        // Names in their order on disk, so that what was read and what was run are the same.
+        let sorted: BTreeMap<String, f64> = names.into_iter().zip(values).collect();
+        let finite = |value: f64| value.is_finite().then_some(value);
+        let line = Line {
+            version: VERSION.to_owned(),
+            scenario: key.0.clone(),
+            seed: key.1,
+            run: key.2,
+            values: sorted
+                .iter()
+                .map(|(name, value)| (name.clone(), finite(*value)))
+                .collect(),
+        };
+        let mut text = serde_json::to_string(&line)
+            .map_err(|e| StudyError::Results(format!("a result cannot be written: {e}")))?;
+        text.push('\n');
+        let (path, file) = self.file(suffix)?;
+        file.write_all(text.as_bytes())
+            .map_err(StudyError::io(path))?;
+        let (names, values) = sorted.into_iter().unzip();
+        self.keep(key, names, values);
+        Ok(())
+    }
+
+    /// The file that new runs are appended to, without a broken line at its end.
+    fn file(&mut self, suffix: &str) -> Result<(&Path, &mut File), StudyError> {
+        if self.file.is_none() {
+            std::fs::create_dir_all(&self.folder).map_err(StudyError::io(&self.folder))?;
+            let path = self.folder.join(format!("runs{suffix}.jsonl"));
+            let mut options = OpenOptions::new();
+            options.read(true).write(true).create(true).truncate(false);
+            let mut file = options.open(&path).map_err(StudyError::io(&path))?;
+            let mut bytes = vec![];
+            file.read_to_end(&mut bytes)
+                .map_err(StudyError::io(&path))?;
+            let whole = bytes
+                .iter()
+                .rposition(|b| *b == b'\n')
+                .map_or(0, |at| at as u64 + 1);
+            file.set_len(whole).map_err(StudyError::io(&path))?;
+            file.seek(SeekFrom::End(0)).map_err(StudyError::io(&path))?;
+            self.file = Some((path, file));
+        }
+        let (path, file) = self.file.as_mut().expect("it has just been opened");
+        Ok((path, file))
+    }
+
+    /// Puts the results with these keys into one sorted file and removes all others.
+    ///
+    /// # Errors
+    /// If a file cannot be written or removed.
+    pub fn merge(&mut self, keys: &[Key]) -> Result<(), StudyError> {
+        let old = self.files()?;
+        let path = self.folder.join("merged.tmp");
+        let mut sorted: Vec<&Key> = keys
+            .iter()
+            .filter(|key| self.records.contains_key(*key))
+            .collect();
+        sorted.sort();
+        let mut text = String::new();
+        for key in sorted {
+            let record = &self.records[key];
+            let finite = |value: &f64| value.is_finite().then_some(*value);
+            let line = Line {
+                version: VERSION.to_owned(),
+                scenario: key.0.clone(),
+                seed: key.1,
+                run: key.2,
+                values: record
+                    .names
+                    .iter()
+                    .cloned()
+                    .zip(record.values.iter().map(finite))
+                    .collect(),
+            };
+            text += &serde_json::to_string(&line)
+                .map_err(|e| StudyError::Results(format!("a result cannot be written: {e}")))?;
+            text.push('\n');
+        }
+        std::fs::write(&path, text).map_err(StudyError::io(&path))?;
+        for file in &old {
+            std::fs::remove_file(file).map_err(StudyError::io(file))?;
+        }
+        let merged = self.folder.join("runs.jsonl");
+        std::fs::rename(&path, &merged).map_err(StudyError::io(&merged))?;
+        self.file = None;
+        Ok(())
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn key(run: u64) -> Key {
+        ("0123456789abcdef".to_owned(), 1, run)
+    }
+
+    fn add(store: &mut Store, run: u64, suffix: &str) {
+        let names = vec!["z".to_owned(), "a".to_owned()];
+        let value = 0.1 + run as f64 / 3.0;
+        store
+            .add(key(run), names, vec![value, f64::NAN], suffix)
+            .unwrap();
+    }
+
+    #[test]
+    fn what_was_written_is_read_to_the_last_bit() {
+        let folder = tempfile::tempdir().unwrap();
+        let mut store = Store::open(folder.path()).unwrap();
+        add(&mut store, 7, "");
+        let read = Store::open(folder.path()).unwrap();
+        let record = read.get(&key(7)).unwrap();
+        assert_eq!(record.get("z").to_bits(), (0.1 + 7.0 / 3.0f64).to_bits());
+        assert!(record.get("a").is_nan());
+        assert!(read.get(&key(6)).is_none());
+    }
+
+    #[test]
+    fn a_broken_last_line_is_cut_off() {
+        let folder = tempfile::tempdir().unwrap();
+        let mut store = Store::open(folder.path()).unwrap();
+        add(&mut store, 0, "");
+        let path = folder.path().join("runs.jsonl");
+        let whole = std::fs::read(&path).unwrap();
+        std::fs::write(&path, [&whole[..], b"{\"version\":\"0."].concat()).unwrap();
+        let mut store = Store::open(folder.path()).unwrap();
+        add(&mut store, 1, "");
+        let lines = std::fs::read_to_string(&path).unwrap();
+        assert_eq!(lines.lines().count(), 2);
+        let store = Store::open(folder.path()).unwrap();
+        assert!(store.get(&key(0)).is_some() && store.get(&key(1)).is_some());
+    }
+
+    #[test]
+    fn results_of_another_version_do_not_count() {
+        let folder = tempfile::tempdir().unwrap();
+        add(&mut Store::open(folder.path()).unwrap(), 0, "");
+        let path = folder.path().join("runs.jsonl");
+        let other = std::fs::read_to_string(&path)
+            .unwrap()
+            .replace(VERSION, "0.0.0+other");
+        std::fs::write(&path, other).unwrap();
+        let store = Store::open(folder.path()).unwrap();
+        assert!(store.get(&key(0)).is_none());
+        assert_eq!(store.foreign, 1);
+    }
+
+    #[test]
+    fn shards_merge_into_one_sorted_file() {
+        let folder = tempfile::tempdir().unwrap();
+        for (run, suffix) in [(1, "-1-of-2"), (0, "-2-of-2")] {
+            add(&mut Store::open(folder.path()).unwrap(), run, suffix);
+        }
+        let mut store = Store::open(folder.path()).unwrap();
+        store.merge(&[key(0), key(1)]).unwrap();
+        let text = std::fs::read_to_string(folder.path().join("runs.jsonl")).unwrap();
+        let runs: Vec<Line> = text
+            .lines()
+            .map(|l| serde_json::from_str(l).unwrap())
+            .collect();
+        assert_eq!(runs.iter().map(|l| l.run).collect::<Vec<_>>(), [0, 1]);
+        assert_eq!(std::fs::read_dir(folder.path()).unwrap().count(), 1);
+    }
+}

@@ -1,0 +1,322 @@
+//! A study: one figure or table of a work. Which worlds it runs, what it reads from them, and what
+//! was claimed.
+//!
+//! Scenarios are put together, not repeated: the parts are merged in their order (tables key by
+//! key, lists of named tables by name, everything else replaced), then the assignments of parts,
+//! study and axis values are made in the same order, then those of the command line.
+
+use std::collections::BTreeMap;
+
+use airlane_sim::Scenario;
+use serde::Deserialize;
+use toml::{Table, Value};
+
+use crate::claim::Claim;
+use crate::error::StudyError;
+use crate::pattern::Assignment;
+
+/// A piece of a scenario.
+#[derive(Clone, Debug, Default, Deserialize)]
+#[serde(deny_unknown_fields)]
+pub struct Part {
+    /// Merged into the scenario.
+    #[serde(default)]
+    pub scenario: Table,
+    /// Assignments after all merging.
+    #[serde(default)]
+    pub set: Vec<String>,
+    /// Axes that studies may use: axis, value, assignments.
+    #[serde(default)]
+    pub axes: BTreeMap<String, Table>,
+}
+
+/// The file of a study.
+#[derive(Clone, Debug, Deserialize)]
+#[serde(deny_unknown_fields)]
+pub struct StudyFile {
+    title: String,
+    #[serde(default)]
+    parts: Vec<String>,
+    #[serde(default)]
+    scenario: Table,
+    #[serde(default)]
+    set: Vec<String>,
+    /// Either the values to use of an axis that a part defines, or an axis of its own.
+    #[serde(default)]
+    axes: Table,
+    #[serde(default)]
+    metrics: BTreeMap<String, String>,
+    #[serde(default)]
+    claims: Vec<Claim>,
+}
+
+/// One figure or table.
+#[derive(Clone, Debug)]
+pub struct Study {
+    /// Unique in its work: `F4.2`.
+    pub id: String,
+    /// What it shows.
+    pub title: String,
+    /// What differs between its scenarios; the first axis gives the lines of the figure.
+    pub axes: Vec<Axis>,
+    /// Name in claims, name in results.
+    pub metrics: BTreeMap<String, String>,
+    /// What was published about it.
+    pub claims: Vec<Claim>,
+    scenario: Table,
+    set: Vec<Assignment>,
+}
+
+/// One thing that differs between the scenarios of a study.
+#[derive(Clone, Debug)]
+pub struct Axis {
+    /// `scheme`, `level`.
+    pub name: String,
+    /// `rlp`, `L1`, in the order of the file.
+    pub values: Vec<String>,
+    set: Vec<Vec<Assignment>>,
+}
+
+/// One scenario of a study.
+#[derive(Clone, Debug)]
+pub struct Point {
+    /// One value for each axis, by index.
+    pub at: Vec<usize>,
+    /// What runs.
+    pub scenario: Scenario,
+}
+
+impl Study {
+    pub(crate) fn new(
+        id: &str,
+        file: StudyFile,
+        parts: &BTreeMap<String, Part>,
+    ) -> Result<Self, String> {
+        let mut scenario = Table::new();
+        let mut set = vec![];
+        let mut known: BTreeMap<&str, &Table> = BTreeMap::new();
+        for name in &file.parts {
+            let part = parts.get(name).ok_or_else(|| {
+                let names: Vec<&str> = parts.keys().map(String::as_str).collect();
+                format!(
+                    "there is no part \"{name}\"; there are: {}",
+                    names.join(", ")
+                )
+            })?;
+            merge(&mut scenario, &part.scenario);
+            set.extend(part.set.iter().cloned());
+            known.extend(
+                part.axes
+                    .iter()
+                    .map(|(name, values)| (name.as_str(), values)),
+            );
+        }
+        merge(&mut scenario, &file.scenario);
+        set.extend(file.set);
+        let mut axes = vec![];
+        for (name, choice) in &file.axes {
+            axes.push(axis(name, choice, known.get(name.as_str()).copied())?);
+        }
+        let mut names: Vec<&String> = axes.iter().flat_map(|axis: &Axis| &axis.values).collect();
+        names.sort();
+        if let Some(twice) = names.windows(2).find(|pair| pair[0] == pair[1]) {
+            return Err(format!("two axis values are called \"{}\"", twice[0]));
+        }
+        Ok(Self {
+            id: id.to_owned(),
+            title: file.title,
+            axes,
+            metrics: file.metrics,
+            claims: file.claims,
+            scenario,
+            set: assignments(&set)?,
+        })
+    }
+
+    /// The scenarios of this study, the last axis fastest, with `extra` assignments on top.
+    /// `reached` counts, for each assignment, the places that it has changed.
+    ///
+    /// # Errors
+    /// If what comes out is no scenario.
+    pub fn points(
+        &self,
+        work: &str,
+        extra: &[Assignment],
+        reached: &mut BTreeMap<String, usize>,
+    ) -> Result<Vec<Point>, StudyError> {
+        let mut points = vec![];
+        if self.scenario.is_empty() {
+            return Ok(points);
+        }
+        let count = self.axes.iter().map(|axis| axis.values.len()).product();
+        for index in 0..count {
+            let at = self.place(index);
+            let mut table = self.scenario.clone();
+            table.insert("name".into(), Value::String(work.to_owned()));
+            let chosen = self
+                .axes
+                .iter()
+                .zip(&at)
+                .flat_map(|(axis, value)| &axis.set[*value]);
+            for assignment in self.set.iter().chain(chosen).chain(extra) {
+                let count = assignment.apply(&mut table);
+                *reached.entry(assignment.text().to_owned()).or_default() += count;
+            }
+            let point = self.label(&at);
+            let refuse = |problem: String| StudyError::Scenario {
+                study: self.id.clone(),
+                point: point.clone(),
+                problem,
+            };
+            let text = toml::to_string(&table).map_err(|e| refuse(e.to_string()))?;
+            let file = format!("{} [{point}]", self.id);
+            let scenario = Scenario::from_toml(&text, &file)?;
+            points.push(Point { at, scenario });
+        }
+        Ok(points)
+    }
+
+    /// Values on the axes of point `index`.
+    fn place(&self, mut index: usize) -> Vec<usize> {
+        let mut at: Vec<usize> = self
+            .axes
+            .iter()
+            .rev()
+            .map(|axis| {
+                let value = index % axis.values.len();
+                index /= axis.values.len();
+                value
+            })
+            .collect();
+        at.reverse();
+        at
+    }
+
+    /// Values on the axes of point `index`, by name.
+    pub fn values(&self, index: usize) -> Vec<String> {
+        let at = self.place(index);
+        self.axes
+            .iter()
+            .zip(at)
+            .map(|(axis, value)| axis.values[value].clone())
+            .collect()
+    }
+
+    /// The point with these values on the axes.
+    pub fn index(&self, at: &[usize]) -> usize {
+        let axes = self.axes.iter().zip(at);
+        axes.fold(0, |index, (axis, value)| index * axis.values.len() + value)
+    }
+
+    /// `rlp, L1`.
+    pub fn label(&self, at: &[usize]) -> String {
+        let values = self
+            .axes
+            .iter()
+            .zip(at)
+            .map(|(axis, v)| axis.values[*v].as_str());
+        values.collect::<Vec<_>>().join(", ")
+    }
+}
+
+fn axis(name: &str, choice: &Value, known: Option<&Table>) -> Result<Axis, String> {
+    let (values, table): (Vec<String>, &Table) = match choice {
+        Value::Table(table) => (table.keys().cloned().collect(), table),
+        Value::Array(values) => {
+            let values = values.iter().map(|value| value.as_str().map(str::to_owned));
+            let values: Option<Vec<String>> = values.collect();
+            let wrong = || format!("axes.{name}: a list of names, such as [\"L1\", \"L2\"]");
+            let no_part = || format!("axes.{name}: no part of this study defines it");
+            (values.ok_or_else(wrong)?, known.ok_or_else(no_part)?)
+        }
+        other => {
+            let kind = other.type_str();
+            return Err(format!(
+                "axes.{name} is a {kind}; write a list of values or a table"
+            ));
+        }
+    };
+    if values.is_empty() {
+        return Err(format!("axes.{name} has no values"));
+    }
+    let set = values
+        .iter()
+        .map(|value| {
+            let list = table.get(value).and_then(Value::as_array).ok_or_else(|| {
+                let known: Vec<&str> = table.keys().map(String::as_str).collect();
+                let known = known.join(", ");
+                format!("axes.{name}: no list of assignments for \"{value}\"; there are: {known}")
+            })?;
+            let texts: Option<Vec<String>> = list
+                .iter()
+                .map(|text| text.as_str().map(str::to_owned))
+                .collect();
+            let texts =
+                texts.ok_or_else(|| format!("axes.{name}.{value}: assignments are text"))?;
+            assignments(&texts)
+        })
+        .collect::<Result<_, String>>()?;
+    Ok(Axis {
+        name: name.to_owned(),
+        values,
+        set,
+    })
+}
+
+fn assignments(texts: &[String]) -> Result<Vec<Assignment>, String> {
+    let parsed = texts.iter().map(|text| Assignment::parse(text));
+    parsed.collect::<Result<_, _>>().map_err(|e| e.to_string())
+}
+
+/// Tables key by key, lists of named tables by name, everything else replaced.
+fn merge(into: &mut Table, from: &Table) {
+    for (key, new) in from {
+        match (into.get_mut(key), new) {
+            (Some(Value::Table(old)), Value::Table(new)) => merge(old, new),
+            (Some(Value::Array(old)), Value::Array(new))
+                if new.iter().all(|v| name(v).is_some()) =>
+            {
+                for item in new {
+                    let place = old
+                        .iter_mut()
+                        .find(|o| name(o).is_some() && name(o) == name(item));
+                    match (place, item) {
+                        (Some(Value::Table(old)), Value::Table(new)) => merge(old, new),
+                        _ => old.push(item.clone()),
+                    }
+                }
+            }
+            _ => {
+                into.insert(key.clone(), new.clone());
+            }
+        }
+    }
+}
+
+fn name(value: &Value) -> Option<&str> {
+    value.get("name").and_then(Value::as_str)
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn parts_merge_tables_by_key_and_lists_by_name() {
+        let mut into: Table = toml::from_str(
+            "a = 1\nlist = [1]\nflows = [{ name = \"x\", p = 1, q = 1 }]\n[t]\nu = 1\n",
+        )
+        .unwrap();
+        let from: Table = toml::from_str(
+            "a = 2\nlist = [2, 3]\nflows = [{ name = \"y\" }, { name = \"x\", p = 2 }]\n[t]\nv = 1\n",
+        )
+        .unwrap();
+        merge(&mut into, &from);
+        let expected: Table = toml::from_str(
+            "a = 2\nlist = [2, 3]\nflows = [{ name = \"x\", p = 2, q = 1 }, { name = \"y\" }]\n\
+             [t]\nu = 1\nv = 1\n",
+        )
+        .unwrap();
+        assert_eq!(into, expected);
+    }
+}

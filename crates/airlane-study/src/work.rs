@@ -1,0 +1,226 @@
+//! A work: a folder with one file for each figure or table, and what they share.
+//!
+//! | file | holds |
+//! |---|---|
+//! | `work.toml` | title, repetitions, seed |
+//! | `ids.txt` | the id of every claim that some study must judge, one a line |
+//! | `parts/*.toml` | pieces of scenarios that studies put together |
+//! | `alternatives.toml` | other choices where the work is silent |
+//! | `notes.toml` | why a claim misses, by its id |
+//! | every other `*.toml` | a study; its id is the file's name |
+
+use std::collections::{BTreeMap, BTreeSet};
+use std::path::{Path, PathBuf};
+
+use serde::Deserialize;
+use serde::de::DeserializeOwned;
+
+use crate::error::StudyError;
+use crate::study::{Part, Study, StudyFile};
+
+/// A work and all of its studies.
+#[derive(Clone, Debug)]
+pub struct Work {
+    /// The folder's name.
+    pub id: String,
+    /// The publication.
+    pub title: String,
+    /// Repetitions of each scenario.
+    pub runs: u64,
+    /// Seed of all random streams.
+    pub seed: u64,
+    /// In the order of their numbers.
+    pub studies: Vec<Study>,
+    /// Other choices where the work is silent, by name.
+    pub alternatives: BTreeMap<String, Alternative>,
+    /// Why a claim misses, by its id.
+    pub notes: BTreeMap<String, String>,
+    /// The id of every claim that some study must judge.
+    pub ids: Vec<String>,
+}
+
+/// Another choice where a work is silent.
+#[derive(Clone, Debug, Deserialize)]
+#[serde(deny_unknown_fields)]
+pub struct Alternative {
+    /// What is different.
+    pub title: String,
+    /// Assignments that make it so, on top of every scenario.
+    pub set: Vec<String>,
+}
+
+#[derive(Deserialize)]
+#[serde(deny_unknown_fields)]
+struct WorkFile {
+    title: String,
+    runs: u64,
+    #[serde(default = "one")]
+    seed: u64,
+}
+
+fn one() -> u64 {
+    1
+}
+
+impl Work {
+    /// Reads the folder.
+    ///
+    /// # Errors
+    /// If a file is missing or wrong.
+    pub fn load(folder: &Path) -> Result<Self, StudyError> {
+        let file: WorkFile = read(&folder.join("work.toml"))?;
+        let mut parts = BTreeMap::new();
+        for path in toml_files(&folder.join("parts"))? {
+            parts.insert(stem(&path), read::<Part>(&path)?);
+        }
+        let mut studies = vec![];
+        for path in toml_files(folder)? {
+            let id = stem(&path);
+            if matches!(id.as_str(), "work" | "alternatives" | "notes") {
+                continue;
+            }
+            let file: StudyFile = read(&path)?;
+            let study = Study::new(&id, file, &parts);
+            studies.push(study.map_err(|problem| StudyError::file(&path, problem))?);
+        }
+        studies.sort_by_key(|study| number(&study.id));
+        let work = Self {
+            id: folder
+                .file_name()
+                .map_or_else(String::new, |n| n.to_string_lossy().into_owned()),
+            title: file.title,
+            runs: file.runs,
+            seed: file.seed,
+            studies,
+            alternatives: optional(&folder.join("alternatives.toml"))?,
+            notes: optional(&folder.join("notes.toml"))?,
+            ids: list(&folder.join("ids.txt"))?,
+        };
+        work.check_ids(folder)?;
+        Ok(work)
+    }
+
+    /// Reads every work in a folder, in the order of their names.
+    ///
+    /// # Errors
+    /// As [`load`](Self::load), and if there is none.
+    pub fn load_all(folder: &Path) -> Result<Vec<Self>, StudyError> {
+        let entries = std::fs::read_dir(folder).map_err(StudyError::io(folder))?;
+        let mut folders: Vec<PathBuf> = entries
+            .filter_map(|entry| Some(entry.ok()?.path()))
+            .filter(|path| path.join("work.toml").is_file())
+            .collect();
+        folders.sort();
+        if folders.is_empty() {
+            let problem = "no folder here has a work.toml; is this the folder of studies?";
+            return Err(StudyError::file(folder, problem));
+        }
+        folders.iter().map(|folder| Self::load(folder)).collect()
+    }
+
+    /// A study by its id.
+    pub fn study(&self, id: &str) -> Option<&Study> {
+        self.studies.iter().find(|study| study.id == id)
+    }
+
+    /// No claim is judged twice, and notes are about claims that exist.
+    fn check_ids(&self, folder: &Path) -> Result<(), StudyError> {
+        let mut seen = BTreeSet::new();
+        for study in &self.studies {
+            for claim in &study.claims {
+                if !seen.insert(claim.id.as_str()) {
+                    let problem = format!("claim {} is judged a second time", claim.id);
+                    let path = folder.join(format!("{}.toml", study.id));
+                    return Err(StudyError::file(&path, problem));
+                }
+            }
+        }
+        let unknown = self.notes.keys().find(|id| !seen.contains(id.as_str()));
+        unknown.map_or(Ok(()), |id| {
+            let path = folder.join("notes.toml");
+            Err(StudyError::file(
+                &path,
+                format!("no study has a claim {id}"),
+            ))
+        })
+    }
+
+    /// Ids of the list that no study judges.
+    pub fn missing_ids(&self) -> Vec<&str> {
+        let claims = self.studies.iter().flat_map(|study| &study.claims);
+        let judged: BTreeSet<&str> = claims.map(|claim| claim.id.as_str()).collect();
+        let ids = self.ids.iter().map(String::as_str);
+        ids.filter(|id| !judged.contains(id)).collect()
+    }
+}
+
+fn read<T: DeserializeOwned>(path: &Path) -> Result<T, StudyError> {
+    let text = std::fs::read_to_string(path).map_err(StudyError::io(path))?;
+    toml::from_str(&text).map_err(|error| StudyError::file(path, error))
+}
+
+fn optional<T: DeserializeOwned + Default>(path: &Path) -> Result<T, StudyError> {
+    if path.is_file() {
+        read(path)
+    } else {
+        Ok(T::default())
+    }
+}
+
+fn list(path: &Path) -> Result<Vec<String>, StudyError> {
+    if !path.is_file() {
+        return Ok(vec![]);
+    }
+    let text = std::fs::read_to_string(path).map_err(StudyError::io(path))?;
+    let lines = text.lines().map(str::trim);
+    let ids = lines.filter(|line| !line.is_empty() && !line.starts_with('#'));
+    Ok(ids.map(str::to_owned).collect())
+}
+
+fn toml_files(folder: &Path) -> Result<Vec<PathBuf>, StudyError> {
+    let entries = std::fs::read_dir(folder).map_err(StudyError::io(folder))?;
+    let mut files: Vec<PathBuf> = entries
+        .filter_map(|entry| Some(entry.ok()?.path()))
+        .filter(|path| path.extension().is_some_and(|e| e == "toml"))
+        .collect();
+    files.sort();
+    Ok(files)
+}
+
+fn stem(path: &Path) -> String {
+    path.file_stem()
+        .map_or_else(String::new, |stem| stem.to_string_lossy().into_owned())
+}
+
+/// Figures in the order of their numbers: F4.9 before F4.10.
+fn number(id: &str) -> Vec<(u64, String)> {
+    let mut key = vec![];
+    let mut rest = id;
+    while !rest.is_empty() {
+        let words = rest
+            .find(|c: char| c.is_ascii_digit())
+            .unwrap_or(rest.len());
+        let digits = &rest[words..];
+        let end = digits
+            .find(|c: char| !c.is_ascii_digit())
+            .unwrap_or(digits.len());
+        key.push((digits[..end].parse().unwrap_or(0), rest[..words].to_owned()));
+        rest = &digits[end..];
+    }
+    // Words decide before the number that follows them.
+    key.into_iter()
+        .flat_map(|(n, word)| [(0, word), (n, String::new())])
+        .collect()
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn figures_come_in_the_order_of_their_numbers() {
+        let mut ids = ["F4.10", "F4.9", "C4-one", "F4.9-WAN1", "F12.1"];
+        ids.sort_by_key(|id| number(id));
+        assert_eq!(ids, ["C4-one", "F4.9", "F4.9-WAN1", "F4.10", "F12.1"]);
+    }
+}
