@@ -4,7 +4,7 @@ use std::collections::BTreeSet;
 
 use airlane_base::Duration;
 use airlane_link::session::Hello;
-use airlane_link::wire::LIVE_HEADER_MAX;
+use airlane_link::wire::LIVE_HEADER_ROOM;
 use airlane_link::{Codec, Frame, FrameKind, Header, HeaderProfile, Layout};
 use airlane_live::air::AirConfig;
 use airlane_live::config::LiveConfig;
@@ -19,6 +19,7 @@ pub(crate) fn frame(data: &[u8]) {
         0 | 5 => Some(Layout::Bare),
         1 | 4 => Some(Layout::SeqAck),
         2 | 3 => Some(Layout::Seq),
+        6 => Some(Layout::Bitmap),
         _ => None,
     };
     for codec in [
@@ -36,7 +37,7 @@ pub(crate) fn frame(data: &[u8]) {
             (FrameKind::Hello, HeaderProfile::Live) => continue,
             _ => layout_of(header.service).expect("a frame of an unknown service is refused"),
         };
-        let mut again = [0; LIVE_HEADER_MAX];
+        let mut again = [0; LIVE_HEADER_ROOM];
         let written = codec.encode(&header, layout, decoded.session, payload_len, &mut again);
         assert_eq!(written, Some(decoded.payload_at));
         let mut bytes = again[..decoded.payload_at].to_vec();
@@ -123,8 +124,8 @@ pub(crate) fn operations(data: &[u8]) {
                 let _ = pair.admin(end, |port, now| port.remove_service(now, number));
             }
             13 => {
-                let schemes = ["sr-m2", "rlp", "rlp-oos"];
-                let scheme = schemes[usize::from(argument()) % 3];
+                let schemes = ["sr-m2", "rlp", "rlp-oos", "gbn", "sr", "sr-m1", "sr-bitmap"];
+                let scheme = schemes[usize::from(argument()) % schemes.len()];
                 let service = service(
                     number,
                     0.5,

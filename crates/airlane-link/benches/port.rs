@@ -61,7 +61,7 @@ fn port(scheme: &str) -> Port<Stand> {
 }
 
 /// One packet at a time from port to port at line rate; every twentieth frame is lost.
-#[divan::bench(args = ["{ kind = \"default\" }", "{ kind = \"sr-m2\" }", "{ kind = \"rlp\" }", "{ kind = \"rlp-oos\" }"])]
+#[divan::bench(args = ["{ kind = \"default\" }", "{ kind = \"gbn\" }", "{ kind = \"sr-m2\" }", "{ kind = \"sr-bitmap\" }", "{ kind = \"rlp\" }", "{ kind = \"rlp-oos\" }"])]
 fn packets_through_two_ports(bencher: Bencher, scheme: &str) {
     bencher
         .counter(ItemsCount::new(PACKETS))

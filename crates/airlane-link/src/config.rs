@@ -44,6 +44,8 @@ pub enum SchemeConfig {
     SrM1(SrConfig),
     /// Selective repeat with several NAKs per frame.
     SrM2(SrConfig),
+    /// Selective repeat with bitmaps of what has arrived.
+    SrBitmap(WindowConfig),
     /// Limited retransmission, delivery in order.
     Rlp(RlpConfig),
     /// Limited retransmission, delivery as received.
@@ -59,6 +61,7 @@ impl SchemeConfig {
             Self::Sr(_) => "sr",
             Self::SrM1(_) => "sr-m1",
             Self::SrM2(_) => "sr-m2",
+            Self::SrBitmap(_) => "sr-bitmap",
             Self::Rlp(_) => "rlp",
             Self::RlpOos(_) => "rlp-oos",
         }
@@ -68,7 +71,7 @@ impl SchemeConfig {
     pub const fn window(&self) -> Option<u32> {
         match self {
             Self::Default(_) => None,
-            Self::Gbn(c) => c.window,
+            Self::Gbn(c) | Self::SrBitmap(c) => c.window,
             Self::Sr(c) | Self::SrM1(c) | Self::SrM2(c) => c.window,
             Self::Rlp(c) | Self::RlpOos(c) => c.window,
         }
@@ -78,7 +81,7 @@ impl SchemeConfig {
     pub const fn timers(&self) -> Option<&TimersConfig> {
         match self {
             Self::Default(_) => None,
-            Self::Gbn(c) => c.timers.as_ref(),
+            Self::Gbn(c) | Self::SrBitmap(c) => c.timers.as_ref(),
             Self::Sr(c) | Self::SrM1(c) | Self::SrM2(c) => c.timers.as_ref(),
             Self::Rlp(c) | Self::RlpOos(c) => c.timers.as_ref(),
         }
@@ -88,7 +91,7 @@ impl SchemeConfig {
     pub const fn multiplier(&self) -> Option<Multiplier> {
         match self {
             Self::Default(_) => None,
-            Self::Gbn(c) => Some(c.multiplier),
+            Self::Gbn(c) | Self::SrBitmap(c) => Some(c.multiplier),
             Self::Sr(c) | Self::SrM1(c) | Self::SrM2(c) => Some(c.multiplier),
             Self::Rlp(c) | Self::RlpOos(c) => Some(c.multiplier),
         }
@@ -98,7 +101,7 @@ impl SchemeConfig {
     pub const fn timer_origin(&self) -> TimerOrigin {
         match self {
             Self::Default(_) => TimerOrigin::Departure,
-            Self::Gbn(c) => c.timer_origin,
+            Self::Gbn(c) | Self::SrBitmap(c) => c.timer_origin,
             Self::Sr(c) | Self::SrM1(c) | Self::SrM2(c) => c.timer_origin,
             Self::Rlp(c) | Self::RlpOos(c) => c.timer_origin,
         }
@@ -108,7 +111,7 @@ impl SchemeConfig {
     pub const fn is_reliable(&self) -> bool {
         matches!(
             self,
-            Self::Gbn(_) | Self::Sr(_) | Self::SrM1(_) | Self::SrM2(_)
+            Self::Gbn(_) | Self::Sr(_) | Self::SrM1(_) | Self::SrM2(_) | Self::SrBitmap(_)
         )
     }
 }
@@ -122,7 +125,7 @@ pub struct DefaultConfig {}
 #[derive(Clone, Debug, Default, PartialEq, Serialize, Deserialize)]
 #[serde(deny_unknown_fields, rename_all = "kebab-case")]
 pub struct WindowConfig {
-    /// Frames that may be unacknowledged. Default 127.
+    /// Frames that may be unacknowledged. Default 127, of `sr-bitmap` 4096 (live).
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub window: Option<u32>,
     /// Timer values. Default `relaxed` (study), `measured` (live).
@@ -636,6 +639,10 @@ impl ServiceConfig {
             SchemeConfig::Gbn(c) => {
                 // What a timeout sends again: no more than a link needs to be kept busy.
                 c.window = c.window.or(Some(127));
+                c.timers = c.timers.take().or_else(timers);
+            }
+            SchemeConfig::SrBitmap(c) => {
+                c.window = c.window.or(Some(if live { 4096 } else { 127 }));
                 c.timers = c.timers.take().or_else(timers);
             }
             SchemeConfig::Sr(c) | SchemeConfig::SrM1(c) | SchemeConfig::SrM2(c) => {

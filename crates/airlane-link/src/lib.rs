@@ -42,4 +42,4 @@ pub use ledger::ServiceLedger;
 pub use measure::{ServiceMetrics, effective_goodput};
 pub use port::{AdminError, Port, ServiceStatus};
 pub use queue::{DropReason, IngressQueue, QueueConfig};
-pub use wire::{Codec, Frame, FrameError, FrameKind, Header, HeaderProfile, Layout};
+pub use wire::{Bitmap, Codec, Frame, FrameError, FrameKind, Header, HeaderProfile, Layout};

@@ -218,8 +218,8 @@ impl<P: Packet> Port<P> {
 
     /// Bytes of a frame with its header, without what lies below.
     pub fn frame_len(&self, frame: &Frame<P>) -> usize {
-        let layout = self.layout_of(frame.header.service);
-        self.facts.codec.header_len(layout.unwrap_or(Layout::Bare)) + frame.payload_len()
+        let layout = self.layout_of(frame.header.service).unwrap_or(Layout::Bare);
+        self.facts.codec.len_without_packet(&frame.header, layout) + frame.payload_len()
     }
 
     /// The header layout of a service; none if there is no such service.
@@ -260,7 +260,7 @@ impl<P: Packet> Port<P> {
         let Some(slot) = &mut self.slots[number] else {
             return;
         };
-        let header_len = self.facts.codec.header_len(slot.layout);
+        let (codec, layout) = (self.facts.codec, slot.layout);
         let limit = self.config.handed_over.limit();
         let mut arriving = arriving;
         while slot.handed_over() < limit {
@@ -268,6 +268,7 @@ impl<P: Packet> Port<P> {
                 break;
             };
             frame.header.service = number as u8;
+            let header_len = codec.len_without_packet(&frame.header, layout);
             let len = header_len + frame.payload_len() + self.config.frame_overhead;
             if self.scheduler.is_empty() && now >= self.free_at {
                 self.scheduler.link_idle();

@@ -7,7 +7,9 @@
 //! ```text
 //! bare      | service:4 type:4 |                       Default
 //! seq       | service:4 type:4 | seq:8 |               RLP, RLP/OOS
-//! seq-ack   | service:4 type:4 | seq:8 | ack:8 |       SR and its variants
+//! seq-ack   | service:4 type:4 | seq:8 | ack:8 |       go back N, SR and its variants
+//! bitmap    | service:4 type:4 | seq:8 |               SR/bitmap; in its BITMAP frames seq is the
+//!           | service:4 type:4 | seq:8 | bits ... |    next number expected, the bits follow it
 //! ```
 //!
 //! **`live`** travels inside datagrams, where an old frame can turn up at any time, so every frame
@@ -23,11 +25,17 @@
 //!      16..18    low 16 bits of the newest original frame received   (seq-ack only)
 //!      18..20    how long ago that was, in units of 16 us, 0xffff: never or too long ago
 //! ```
+//! Frames with the bitmap layout end behind `seq`, but BITMAP frames have the fields of seq-ack; the
+//! bits follow the header, begin at the number `seq` and count into the length.
 //!
 //! All numbers are big-endian. Decoding never panics and never reads past the buffer.
 
+mod bitmap;
+
 use airlane_base::{Duration, Payload, Seq, SeqSpace};
 use serde::{Deserialize, Serialize};
+
+pub use bitmap::Bitmap;
 
 /// What a frame is for. The codes are ours where the dissertation is silent (XYL-S-9).
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
@@ -43,6 +51,8 @@ pub enum FrameKind {
     Keepalive = 3,
     /// A packet, sent again.
     Retransmission = 7,
+    /// Says which frames have been received.
+    Bitmap = 8,
     /// Session control; never reaches a service.
     Hello = 9,
 }
@@ -55,6 +65,7 @@ impl FrameKind {
             2 => Self::Nak,
             3 => Self::Keepalive,
             7 => Self::Retransmission,
+            8 => Self::Bitmap,
             9 => Self::Hello,
             _ => return None,
         })
@@ -76,6 +87,19 @@ pub enum Layout {
     Seq = 1,
     /// A sequence number and an acknowledgment.
     SeqAck = 2,
+    /// A sequence number; BITMAP frames an acknowledgment and a bitmap too.
+    Bitmap = 5,
+}
+
+impl Layout {
+    /// Whether frames of this kind say what has been received.
+    pub const fn acknowledges(self, kind: FrameKind) -> bool {
+        match self {
+            Self::SeqAck => true,
+            Self::Bitmap => matches!(kind, FrameKind::Bitmap),
+            _ => false,
+        }
+    }
 }
 
 /// Which original frame the peer saw last, for round trip measurement without ambiguity:
@@ -101,6 +125,8 @@ pub struct Header {
     pub ack: Seq,
     /// Round trip measurement, live profile only.
     pub echo: Option<Echo>,
+    /// In a BITMAP frame: what has been received from `seq` on.
+    pub bits: Bitmap,
 }
 
 impl Header {
@@ -112,6 +138,7 @@ impl Header {
             seq,
             ack: 0,
             echo: None,
+            bits: Bitmap::EMPTY,
         }
     }
 }
@@ -201,6 +228,15 @@ pub enum FrameError {
         /// Bytes behind the header.
         got: usize,
     },
+    /// More bits than there are numbers, or none in the last byte.
+    #[error(
+        "a bitmap of {got} B has up to {} B and ends with a bit",
+        Bitmap::MAX_LEN
+    )]
+    Bitmap {
+        /// Bytes found.
+        got: usize,
+    },
     /// A number that the sequence space does not have.
     #[error("sequence number {seq} is outside the sequence space of {modulus}")]
     Number {
@@ -211,10 +247,21 @@ pub enum FrameError {
     },
 }
 
+/// What a frame says that it has received; nothing but BITMAP frames do.
+fn bits_of(header: &Header, layout: Layout) -> Bitmap {
+    if layout == Layout::Bitmap && header.kind == FrameKind::Bitmap {
+        header.bits
+    } else {
+        Bitmap::EMPTY
+    }
+}
+
 /// Version of the live layout.
 pub const LIVE_VERSION: u8 = 1;
-/// The largest live header.
+/// The largest live header in front of a packet.
 pub const LIVE_HEADER_MAX: usize = 20;
+/// Room for everything of a live frame but its packet.
+pub const LIVE_HEADER_ROOM: usize = LIVE_HEADER_MAX + Bitmap::MAX_LEN;
 
 const HELD_UNIT: Duration = Duration::from_micros(16);
 
@@ -272,15 +319,28 @@ impl Codec {
         self.space
     }
 
-    /// Bytes of the header of a frame of a service with this layout.
+    /// Bytes of the header of a frame with a packet of a service with this layout.
     pub const fn header_len(self, layout: Layout) -> usize {
         match (self.profile, layout) {
             (HeaderProfile::Study, Layout::Bare) => 1,
-            (HeaderProfile::Study, Layout::Seq) => 2,
+            (HeaderProfile::Study, Layout::Seq | Layout::Bitmap) => 2,
             (HeaderProfile::Study, Layout::SeqAck) => 3,
-            (HeaderProfile::Live, Layout::Bare | Layout::Seq) => 12,
+            (HeaderProfile::Live, Layout::Bare | Layout::Seq | Layout::Bitmap) => 12,
             (HeaderProfile::Live, Layout::SeqAck) => LIVE_HEADER_MAX,
         }
+    }
+
+    /// Bytes of the fields of a frame, in front of its bitmap or packet.
+    const fn fields_len(self, kind: FrameKind, layout: Layout) -> usize {
+        match (self.profile, layout, kind) {
+            (HeaderProfile::Live, Layout::Bitmap, FrameKind::Bitmap) => LIVE_HEADER_MAX,
+            _ => self.header_len(layout),
+        }
+    }
+
+    /// Bytes of everything of a frame but its packet.
+    pub fn len_without_packet(self, header: &Header, layout: Layout) -> usize {
+        self.fields_len(header.kind, layout) + bits_of(header, layout).wire_len()
     }
 
     /// Writes the header of a frame with `payload_len` bytes of payload to the start of `buf` and
@@ -293,21 +353,24 @@ impl Codec {
         payload_len: usize,
         buf: &mut [u8],
     ) -> Option<usize> {
-        let len = self.header_len(layout);
-        let buf = buf.get_mut(..len)?;
+        let len = self.len_without_packet(header, layout);
+        let fields_len = self.fields_len(header.kind, layout);
+        let (buf, bits) = buf.get_mut(..len)?.split_at_mut(fields_len);
+        bits_of(header, layout).write(bits);
         let byte0 = header.service << 4 | header.kind as u8;
         match self.profile {
             HeaderProfile::Study => {
                 let fields = [byte0, header.seq as u8, header.ack as u8];
-                buf.copy_from_slice(&fields[..len]);
+                buf.copy_from_slice(&fields[..fields_len]);
             }
             HeaderProfile::Live => {
                 buf[0] = LIVE_VERSION << 4 | layout as u8;
                 buf[1] = byte0;
                 buf[2..6].copy_from_slice(&session.to_be_bytes());
-                buf[6..8].copy_from_slice(&u16::try_from(payload_len).ok()?.to_be_bytes());
+                let behind = u16::try_from(payload_len + bits.len()).ok()?;
+                buf[6..8].copy_from_slice(&behind.to_be_bytes());
                 buf[8..12].copy_from_slice(&header.seq.to_be_bytes());
-                if layout == Layout::SeqAck {
+                if layout.acknowledges(header.kind) {
                     let (low, held) = header.echo.map_or((0, u16::MAX), |echo| {
                         let units = echo.held.as_nanos() / HELD_UNIT.as_nanos();
                         (echo.seq_low, units.min(u64::from(u16::MAX)) as u16)
@@ -350,18 +413,22 @@ impl Codec {
         let len = self.header_len(layout);
         let fields = bytes.get(..len).ok_or(need(len))?;
         let field = |at: usize| fields.get(at).copied().map_or(0, Seq::from);
+        let seq = self.number(field(1))?;
+        // Section 8.1: the bitmap begins where everything before has arrived.
+        let says_it_twice = layout == Layout::Bitmap && kind == FrameKind::Bitmap;
         let header = Header {
-            seq: self.number(field(1))?,
-            ack: self.number(field(2))?,
+            seq,
+            ack: if says_it_twice {
+                seq
+            } else {
+                self.number(field(2))?
+            },
             service,
             kind,
             echo: None,
+            bits: Bitmap::EMPTY,
         };
-        Ok(Decoded {
-            header,
-            session: 0,
-            payload_at: len,
-        })
+        Self::with_bits_behind(header, layout, 0, bytes, len)
     }
 
     fn decode_live(
@@ -382,11 +449,12 @@ impl Codec {
             0 => Layout::Bare,
             1 => Layout::Seq,
             2 => Layout::SeqAck,
+            5 => Layout::Bitmap,
             _ => return Err(FrameError::UnknownLayout { code }),
         };
-        let len = self.header_len(layout);
+        let (service, kind) = split_byte0(*bytes.get(1).ok_or(need(2))?)?;
+        let len = self.fields_len(kind, layout);
         let fields = bytes.get(..len).ok_or(need(len))?;
-        let (service, kind) = split_byte0(fields[1])?;
         // Session control has a layout of its own and belongs to no service.
         if kind != FrameKind::Hello {
             let known = layout_of(service).ok_or(FrameError::UnknownService { service })?;
@@ -403,7 +471,7 @@ impl Codec {
             return Err(FrameError::Length { stated, got });
         }
         let (mut ack, mut echo) = (0, None);
-        if layout == Layout::SeqAck {
+        if layout.acknowledges(kind) {
             ack = self.number(u32_at(12))?;
             let held = u16_at(18);
             echo = (held != u16::MAX).then(|| Echo {
@@ -411,16 +479,34 @@ impl Codec {
                 held: HELD_UNIT * u64::from(held),
             });
         }
+        let header = Header {
+            service,
+            kind,
+            seq: self.number(u32_at(8))?,
+            ack,
+            echo,
+            bits: Bitmap::EMPTY,
+        };
+        Self::with_bits_behind(header, layout, u32_at(2), bytes, len)
+    }
+
+    /// Adds the bitmap of a BITMAP frame, which is all that follows the fields.
+    fn with_bits_behind(
+        mut header: Header,
+        layout: Layout,
+        session: u32,
+        bytes: &[u8],
+        mut payload_at: usize,
+    ) -> Result<Decoded, FrameError> {
+        if layout == Layout::Bitmap && header.kind == FrameKind::Bitmap {
+            let behind = &bytes[payload_at..];
+            header.bits = Bitmap::read(behind).ok_or(FrameError::Bitmap { got: behind.len() })?;
+            payload_at = bytes.len();
+        }
         Ok(Decoded {
-            header: Header {
-                service,
-                kind,
-                seq: self.number(u32_at(8))?,
-                ack,
-                echo,
-            },
-            session: u32_at(2),
-            payload_at: len,
+            header,
+            session,
+            payload_at,
         })
     }
 
@@ -447,13 +533,14 @@ mod tests {
     use super::*;
     use proptest::prelude::*;
 
-    const LAYOUTS: [Layout; 3] = [Layout::Bare, Layout::Seq, Layout::SeqAck];
-    const KINDS: [FrameKind; 5] = [
+    const LAYOUTS: [Layout; 4] = [Layout::Bare, Layout::Seq, Layout::SeqAck, Layout::Bitmap];
+    const KINDS: [FrameKind; 6] = [
         FrameKind::Data,
         FrameKind::Ack,
         FrameKind::Nak,
         FrameKind::Keepalive,
         FrameKind::Retransmission,
+        FrameKind::Bitmap,
     ];
 
     fn codecs() -> [Codec; 3] {
@@ -466,10 +553,10 @@ mod tests {
 
     #[test]
     fn study_headers_have_the_published_lengths() {
-        // Section 6 of the specification: Default 1 byte, RLP 2, selective repeat 3.
+        // Section 6 of the specification: Default 1 byte, RLP 2, selective repeat 3; section 8.1.
         let codec = Codec::new(HeaderProfile::Study);
         let lens = LAYOUTS.map(|layout| codec.header_len(layout));
-        assert_eq!(lens, [1, 2, 3]);
+        assert_eq!(lens, [1, 2, 3, 2]);
     }
 
     #[test]
@@ -484,17 +571,44 @@ mod tests {
         assert_eq!(buf[..2], [0x52, 200]);
     }
 
+    #[test]
+    fn a_bitmap_takes_a_byte_for_each_eight_numbers() {
+        // Section 8.1: byte 0, base, ceil(span / 8) bytes.
+        let codec = Codec::new(HeaderProfile::Study);
+        let mut header = Header::new(FrameKind::Bitmap, 250);
+        for (span, len) in [(0, 2), (1, 3), (8, 3), (9, 4), (127, 18)] {
+            header.bits = Bitmap::EMPTY;
+            if span > 0 {
+                header.bits.set(span - 1);
+            }
+            let mut buf = [0; 32];
+            let written = codec.encode(&header, Layout::Bitmap, 0, 0, &mut buf);
+            assert_eq!(written, Some(len), "{span}");
+            assert_eq!(buf[..2], [0x08, 250]);
+        }
+        let endless = codec.decode(&[0x08; 20], |_| Some(Layout::Bitmap));
+        assert_eq!(endless, Err(FrameError::Bitmap { got: 18 }));
+        let padded = codec.decode(&[0x08, 1, 1, 0], |_| Some(Layout::Bitmap));
+        assert_eq!(padded, Err(FrameError::Bitmap { got: 2 }));
+    }
+
     proptest! {
         #[test]
         fn decode_undoes_encode(
-            which in 0usize..3, layout in 0usize..3, kind in 0usize..5, service in 0u8..16,
-            seq: u32, ack: u32, session: u32, low: u16, units in 0u64..65535, payload in 0usize..100,
+            which in 0usize..3, layout in 0usize..4, kind in 0usize..6, service in 0u8..16,
+            ones: [bool; 128], seq: u32, ack: u32, session: u32, low: u16, units in 0u64..65535, payload in 0usize..100,
         ) {
             let (codec, layout) = (codecs()[which], LAYOUTS[layout]);
             let live = codec.profile() == HeaderProfile::Live;
             let mut header = Header { service, ..Header::new(KINDS[kind], codec.space().add(seq, 0)) };
-            if layout == Layout::SeqAck {
-                header.ack = codec.space().add(ack, 0);
+            let mut payload = payload;
+            if layout == Layout::Bitmap && header.kind == FrameKind::Bitmap {
+                (0..128).filter(|at| ones[*at as usize]).for_each(|at| header.bits.set(at));
+                payload = 0;
+            }
+            if layout.acknowledges(header.kind) {
+                let same = layout == Layout::Bitmap && !live;
+                header.ack = if same { header.seq } else { codec.space().add(ack, 0) };
                 header.echo = live.then(|| Echo { seq_low: low, held: HELD_UNIT * units });
             }
             if layout == Layout::Bare && !live {

@@ -22,7 +22,7 @@ use std::os::fd::{AsFd, BorrowedFd};
 
 use airlane_base::{Duration, Instant};
 use airlane_link::session::{LossReport, Session, SessionEvent};
-use airlane_link::wire::LIVE_HEADER_MAX;
+use airlane_link::wire::{LIVE_HEADER_MAX, LIVE_HEADER_ROOM};
 use airlane_link::{Frame, FrameKind, Header, Layout, Port};
 use rustix::event::{PollFd, PollFlags};
 
@@ -206,7 +206,7 @@ impl Node {
 
     /// Puts a frame's header before it and both into the batch.
     fn stage(&mut self, frame: Frame<LivePacket>, session: u32) {
-        let mut header = [0; LIVE_HEADER_MAX];
+        let mut header = [0; LIVE_HEADER_ROOM];
         let length = self.port.encode_header(&frame, session, &mut header);
         // Only a service that was removed in between has no header; its frames go with it.
         if let Some(length) = length {
@@ -237,7 +237,7 @@ impl Node {
             return;
         };
         room.copy_from_slice(&body);
-        let mut header = [0; LIVE_HEADER_MAX];
+        let mut header = [0; LIVE_HEADER_ROOM];
         let fields = Header::new(FrameKind::Hello, 0);
         let codec = self.port.codec();
         if let Some(length) = codec.encode(&fields, Layout::Bare, 0, body.len(), &mut header) {

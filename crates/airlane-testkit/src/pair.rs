@@ -6,7 +6,7 @@
 use std::collections::BTreeMap;
 
 use airlane_base::{Duration, Instant, SeqSpace};
-use airlane_link::{Frame, FrameKind, Layout, Packet, Port, ServiceLedger, Sink, drain};
+use airlane_link::{Frame, FrameKind, Packet, Port, ServiceLedger, Sink, drain};
 
 use crate::{Adversary, Departure, Fate, Setup, TestPacket};
 
@@ -349,7 +349,7 @@ impl<A: Adversary> Pair<A> {
         });
         end.departures += 1;
         let mut stamp = end.stamps[service];
-        if end.port.layout_of(frame.header.service) == Some(Layout::SeqAck) {
+        if acknowledges(&end.port, &frame) {
             stamp = stamp.with_ack(&frame, end.port.codec().space());
         }
         let len = end.port.frame_len(&frame) + self.setup.config.frame_overhead;
@@ -395,8 +395,7 @@ impl<A: Adversary> Pair<A> {
         let newest = &mut end.newest[usize::from(frame.header.service)];
         if let Reordering::Within(bound) = self.reordering {
             let overtaken = newest.sent.saturating_sub(stamp.sent);
-            let acknowledges = end.port.layout_of(frame.header.service) == Some(Layout::SeqAck);
-            let outdated = if acknowledges {
+            let outdated = if acknowledges(&end.port, &frame) {
                 let newest = newest.received_at_most;
                 newest.saturating_sub(stamp.received_at_least)
             } else {
@@ -417,6 +416,12 @@ impl<A: Adversary> Pair<A> {
     }
 }
 
+/// Whether a frame says what its sender has received.
+fn acknowledges<P: Packet>(port: &Port<P>, frame: &Frame<P>) -> bool {
+    let layout = port.layout_of(frame.header.service);
+    layout.is_some_and(|layout| layout.acknowledges(frame.header.kind))
+}
+
 /// The frame as the peer reads it from its bytes.
 fn through_codec<P: Packet>(port: &Port<P>, frame: Frame<P>) -> Frame<P> {
     let mut bytes = vec![0; port.frame_len(&frame)];
@@ -426,8 +431,8 @@ fn through_codec<P: Packet>(port: &Port<P>, frame: Frame<P>) -> Frame<P> {
     assert_eq!(decoded.payload_at + frame.payload_len(), bytes.len());
     let (sent, read) = (&frame.header, &decoded.header);
     assert_eq!(
-        (sent.service, sent.kind, sent.seq, sent.ack),
-        (read.service, read.kind, read.seq, read.ack)
+        (sent.service, sent.kind, sent.seq, sent.ack, sent.bits),
+        (read.service, read.kind, read.seq, read.ack, read.bits)
     );
     Frame {
         header: decoded.header,

@@ -126,7 +126,7 @@ impl Link {
         let end = self.now + time;
         while self.now < end {
             for from in 0..2 {
-                for service in 0..4 {
+                for service in 0..7 {
                     let packet = TestPacket::new(service, *id, 200 + *id as usize % 800);
                     *id += 1;
                     let port = &mut self.ports[from];
@@ -147,7 +147,10 @@ fn link(header: HeaderProfile, queue: &str, loss: f64) -> Link {
         .service(0, 0.25, "kind = \"default\"", queue)
         .service(1, 0.25, "kind = \"sr-m2\", window = 100", queue)
         .service(2, 0.25, "kind = \"rlp\", window = 100", queue)
-        .service(3, 0.25, "kind = \"rlp-oos\", window = 100", queue);
+        .service(3, 0.25, "kind = \"rlp-oos\", window = 100", queue)
+        .service(4, 0.25, "kind = \"gbn\", window = 100", queue)
+        .service(5, 0.25, "kind = \"sr\", window = 100", queue)
+        .service(6, 0.25, "kind = \"sr-bitmap\", window = 100", queue);
     Link {
         ports: [setup.build(), setup.build()],
         air: Default::default(),
@@ -232,7 +235,7 @@ fn frame(service: u8, kind: FrameKind, seq: u64, id: u64) -> Frame<TestPacket> {
 
 /// Original frames come with gaps before them, and the link is too busy for the requests.
 fn jumps_while_the_link_is_busy() {
-    for scheme in ["rlp", "rlp-oos", "sr-m2"] {
+    for scheme in ["rlp", "rlp-oos", "gbn", "sr", "sr-m1", "sr-m2", "sr-bitmap"] {
         let scheme = format!("kind = \"{scheme}\", window = 100");
         let setup = Setup::new(HeaderProfile::Live).rate("10 bit/s").service(
             1,

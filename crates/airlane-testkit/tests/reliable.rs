@@ -12,7 +12,7 @@ const QUEUE: &str = "kind = \"drop-tail\", limit = \"100000 packets\"";
 const LATE: Duration = Duration::from_secs(2);
 const RTO: Duration = Duration::from_millis(80);
 
-const KINDS: [&str; 4] = ["gbn", "sr", "sr-m1", "sr-m2"];
+const KINDS: [&str; 5] = ["gbn", "sr", "sr-m1", "sr-m2", "sr-bitmap"];
 
 /// How a service is set up, beyond its window.
 #[derive(Clone, Copy, Debug)]
@@ -37,7 +37,7 @@ fn options() -> impl Strategy<Value = Options> {
 
 fn setup(base: Setup, window: u64, options: Options) -> Setup {
     let resends = match options.kind {
-        "gbn" => String::new(),
+        "gbn" | "sr-bitmap" => String::new(),
         _ => format!("timeout-resends = \"{}\", ", options.resends),
     };
     let scheme = format!(
@@ -205,7 +205,7 @@ fn around_the_ring_many_times() {
 /// Measured timers: the same, without a bound by hand.
 #[test]
 fn measured_timers_recover_too() {
-    for (seed, kind) in (0..32).zip(KINDS.into_iter().cycle()) {
+    for (seed, kind) in (0..40).zip(KINDS.into_iter().cycle()) {
         let scheme = format!("kind = \"{kind}\", window = 64, timers = \"measured\"");
         let setup = Setup::new(Live).service(0, 1.0, &scheme, QUEUE);
         let loss_ends = Instant::from_nanos(5_000_000_000);

@@ -41,6 +41,11 @@ const SR_M1: Contract = Contract {
     ..SR_M2
 };
 
+const SR_BITMAP: Contract = Contract {
+    scheme: "kind = \"sr-bitmap\", timers = \"tight\"",
+    ..SR_M2
+};
+
 const RLP: Contract = Contract {
     scheme: "kind = \"rlp\", timers = \"tight\"",
     ..SR_M2
@@ -84,6 +89,7 @@ scheme_conformance!(gbn_live, GBN);
 scheme_conformance!(sr_live, SR);
 scheme_conformance!(sr_m1_live, SR_M1);
 scheme_conformance!(sr_m2_live, SR_M2);
+scheme_conformance!(sr_bitmap_live, SR_BITMAP);
 scheme_conformance!(rlp_live, RLP);
 scheme_conformance!(rlp_oos_live, RLP_OOS);
 
@@ -92,6 +98,7 @@ scheme_conformance!(gbn_study, study_window(GBN));
 scheme_conformance!(sr_study, study_window(SR));
 scheme_conformance!(sr_m1_study, study_window(SR_M1));
 scheme_conformance!(sr_m2_study, study_window(SR_M2));
+scheme_conformance!(sr_bitmap_study, study_window(SR_BITMAP));
 scheme_conformance!(rlp_study, study(RLP));
 scheme_conformance!(rlp_oos_study, study(RLP_OOS));
 
@@ -110,6 +117,10 @@ scheme_conformance!(
 scheme_conformance!(
     sr_m2_live_measured,
     measured(SR_M2, "kind = \"sr-m2\", timers = \"measured\"")
+);
+scheme_conformance!(
+    sr_bitmap_live_measured,
+    measured(SR_BITMAP, "kind = \"sr-bitmap\", timers = \"measured\"")
 );
 scheme_conformance!(
     rlp_live_measured,

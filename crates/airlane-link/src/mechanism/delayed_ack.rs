@@ -35,6 +35,11 @@ impl DelayedAck {
         }
     }
 
+    /// Whether it must go alone now.
+    pub(crate) fn is_due(&self) -> bool {
+        self.due
+    }
+
     /// The frame for an acknowledgment that must go alone now. `next` is the number of the next
     /// new packet, which means nothing here.
     pub(crate) fn alone<P: Payload>(&self, next: Seq) -> Option<Frame<P>> {

@@ -9,3 +9,4 @@ pub(crate) mod ring;
 pub(crate) mod send_window;
 pub(crate) mod started;
 pub(crate) mod timers;
+pub(crate) mod transmissions;

@@ -14,7 +14,7 @@ use airlane_base::{Instant, Payload, Seq, SeqSpace};
 
 use crate::mechanism::ring::Ring;
 use crate::service::Context;
-use crate::wire::{Frame, FrameKind};
+use crate::wire::{Bitmap, Frame, FrameKind};
 
 /// A number between `expected` and `high`.
 #[derive(Clone, Debug)]
@@ -185,6 +185,19 @@ impl<P: Payload> ReceiveWindow<P> {
             self.expected = self.space.next(self.expected);
         }
         self.expected != before
+    }
+
+    /// Which frames from `from` on are held.
+    pub(crate) fn bitmap(&self, from: Seq) -> Bitmap {
+        let mut bitmap = Bitmap::EMPTY;
+        let span = self.space.distance(self.high, from).min(Bitmap::SPAN);
+        for at in 0..span {
+            let place = self.places.get(self.space.add(from, at));
+            if place.is_some_and(|place| place.packet.is_some()) {
+                bitmap.set(at);
+            }
+        }
+        bitmap
     }
 
     /// The next request to hand over.

@@ -80,15 +80,32 @@ impl<P: Payload> SendWindow<P> {
 
     /// The peer has everything before `ack`. Whether that is news.
     pub(crate) fn acknowledge(&mut self, ack: Seq) -> bool {
-        let freed = self.space.distance(ack, self.base);
-        if freed == 0 || freed > self.space.distance(self.next, self.base) {
+        self.acknowledge_each(ack, |_| ())
+    }
+
+    /// The same, and tells which frames were outstanding until now.
+    pub(crate) fn acknowledge_each(&mut self, ack: Seq, mut freed: impl FnMut(Seq)) -> bool {
+        let count = self.space.distance(ack, self.base);
+        if count == 0 || count > self.space.distance(self.next, self.base) {
             return false;
         }
         while self.base != ack {
-            self.frames.remove(self.base);
+            if self.frames.remove(self.base).is_some() {
+                freed(self.base);
+            }
             self.base = self.space.next(self.base);
         }
         true
+    }
+
+    /// The peer has this frame, and perhaps not those before it. Whether that is news.
+    pub(crate) fn acknowledge_one(&mut self, seq: Seq) -> bool {
+        let news = self.spans(seq) && self.frames.remove(seq).is_some();
+        // The oldest number is always that of a frame.
+        while self.base != self.next && self.frames.get(self.base).is_none() {
+            self.base = self.space.next(self.base);
+        }
+        news
     }
 
     /// Asks for one more transmission, unless one is asked for or under way.

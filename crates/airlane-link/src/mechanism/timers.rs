@@ -114,8 +114,9 @@ pub(crate) struct TimerPolicy {
 }
 
 impl TimerPolicy {
-    pub(crate) fn new(config: &TimersConfig, timing: &LinkTiming) -> Self {
-        let (base, rtt) = match config {
+    pub(crate) fn new(config: Option<&TimersConfig>, timing: &LinkTiming) -> Self {
+        let usual = TimersConfig::Profile(TimerProfile::Relaxed);
+        let (base, rtt) = match config.unwrap_or(&usual) {
             TimersConfig::Profile(TimerProfile::Tight) => (timing.tight(), None),
             TimersConfig::Profile(TimerProfile::Relaxed) => (timing.relaxed(), None),
             TimersConfig::Profile(TimerProfile::Buffer) => (timing.buffer(), None),
@@ -319,7 +320,10 @@ mod tests {
     #[test]
     fn measured_timers_start_fixed_and_follow_the_round_trip() {
         let timing = timing("20 Mbit/s", 25, 1400, 20);
-        let mut policy = TimerPolicy::new(&TimersConfig::Profile(TimerProfile::Measured), &timing);
+        let mut policy = TimerPolicy::new(
+            Some(&TimersConfig::Profile(TimerProfile::Measured)),
+            &timing,
+        );
         assert_eq!(policy.rto(), timing.tight().rto);
         for _ in 0..100 {
             policy.sample(Duration::from_millis(40));

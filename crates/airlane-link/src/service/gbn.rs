@@ -21,7 +21,7 @@
 use airlane_base::{Duration, Instant, Payload, Seq, SeqSpace};
 
 use super::{Context, LINGER_TIMEOUTS, PortFacts, Scheme, earliest};
-use crate::config::{TimerProfile, TimersConfig, WindowConfig};
+use crate::config::WindowConfig;
 use crate::mechanism::delayed_ack::DelayedAck;
 use crate::mechanism::oldest::OldestTimer;
 use crate::mechanism::send_window::SendWindow;
@@ -49,12 +49,10 @@ impl<P: Payload> GoBackN<P> {
         let space = facts.space();
         // Half the numbers tell a frame that comes too early from one that comes again.
         let window = config.window.unwrap_or(127).min(space.half());
-        let profile = TimersConfig::Profile(TimerProfile::Tight);
-        let timers = config.timers.as_ref().unwrap_or(&profile);
         Self {
             space,
             window,
-            policy: TimerPolicy::new(timers, timing),
+            policy: TimerPolicy::new(config.timers.as_ref(), timing),
             measures: facts.is_live(),
             sent: SendWindow::new(window, space),
             timer: OldestTimer::new(),

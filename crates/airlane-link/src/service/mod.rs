@@ -12,6 +12,7 @@ mod model;
 mod rlp;
 mod selective;
 mod sr;
+mod sr_bitmap;
 mod sr_m1;
 mod sr_m2;
 
@@ -22,12 +23,13 @@ use airlane_base::{Duration, Instant, Payload, SeqSpace};
 use crate::config::SchemeConfig;
 use crate::ledger::ServiceLedger;
 use crate::mechanism::timers::LinkTiming;
-use crate::wire::{Codec, Frame, Header, HeaderProfile, Layout};
+use crate::wire::{Bitmap, Codec, Frame, Header, HeaderProfile, Layout};
 
 pub(crate) use default::DefaultService;
 pub(crate) use gbn::GoBackN;
 pub(crate) use rlp::Rlp;
 use selective::SelectiveRepeat;
+use sr_bitmap::SrBitmap;
 
 /// A removed service answers for this many timeouts more, so that the peer can finish too.
 const LINGER_TIMEOUTS: u64 = 8;
@@ -125,7 +127,11 @@ impl PortFacts {
             delay: self.delay,
             max_payload: self.max_payload,
             data_overhead: header(layout),
-            control_len: header(layout),
+            control_len: match layout {
+                // The longest: it is the one that comes after a loss.
+                Layout::Bitmap => header(layout) + Bitmap::MAX_LEN,
+                _ => header(layout),
+            },
             rlp_overhead: header(Layout::Seq),
         }
     }
@@ -139,6 +145,7 @@ pub(crate) enum Service<P> {
     Sr(SelectiveRepeat<P, sr::OneNak>),
     SrM1(SelectiveRepeat<P, sr_m1::NakForEach>),
     SrM2(SelectiveRepeat<P, sr_m2::NaksForEach>),
+    SrBitmap(SrBitmap<P>),
     Rlp(Rlp<P>),
 }
 
@@ -150,6 +157,7 @@ macro_rules! each {
             Service::Sr($s) => $body,
             Service::SrM1($s) => $body,
             Service::SrM2($s) => $body,
+            Service::SrBitmap($s) => $body,
             Service::Rlp($s) => $body,
         }
     };
@@ -165,6 +173,7 @@ impl<P: Payload> Service<P> {
             SchemeConfig::Sr(c) => Self::Sr(SelectiveRepeat::new(c, facts, timing)),
             SchemeConfig::SrM1(c) => Self::SrM1(SelectiveRepeat::new(c, facts, timing)),
             SchemeConfig::SrM2(c) => Self::SrM2(SelectiveRepeat::new(c, facts, timing)),
+            SchemeConfig::SrBitmap(c) => Self::SrBitmap(SrBitmap::new(c, facts, timing)),
             SchemeConfig::Rlp(c) => Self::Rlp(Rlp::new(c, rlp::Order::InOrder, facts, timing)),
             SchemeConfig::RlpOos(c) => {
                 Self::Rlp(Rlp::new(c, rlp::Order::AsReceived, facts, timing))
@@ -180,6 +189,7 @@ impl<P: Payload> Service<P> {
             | SchemeConfig::Sr(_)
             | SchemeConfig::SrM1(_)
             | SchemeConfig::SrM2(_) => Layout::SeqAck,
+            SchemeConfig::SrBitmap(_) => Layout::Bitmap,
             SchemeConfig::Rlp(_) | SchemeConfig::RlpOos(_) => Layout::Seq,
         }
     }

@@ -27,7 +27,7 @@ use std::collections::VecDeque;
 use airlane_base::{Duration, Instant, Payload, Seq, SeqSpace};
 
 use super::{Context, PortFacts, Scheme, earliest};
-use crate::config::{Keepalives, RlpConfig, TimerProfile, TimersConfig};
+use crate::config::{Keepalives, RlpConfig};
 use crate::mechanism::ring::Ring;
 use crate::mechanism::started::StartedTimers;
 use crate::mechanism::timers::{LinkTiming, TimerPolicy};
@@ -109,15 +109,13 @@ impl<P: Payload> Rlp<P> {
     ) -> Self {
         let space = facts.space();
         let window = config.window.unwrap_or(127).min(space.half() - 1).max(1);
-        let profile = TimersConfig::Profile(TimerProfile::Relaxed);
-        let timers = config.timers.as_ref().unwrap_or(&profile);
         Self {
             space,
             order,
             live: facts.is_live(),
             window,
             retries: config.retries.unwrap_or(3),
-            policy: TimerPolicy::new(timers, timing),
+            policy: TimerPolicy::new(config.timers.as_ref(), timing),
             keepalive_limit: config.keepalives.and_then(Keepalives::limit),
             next: 0,
             kept: Ring::for_window(window, space),

@@ -27,7 +27,7 @@ use std::fmt::Debug;
 use airlane_base::{Duration, Instant, Payload, Seq};
 
 use super::{Context, LINGER_TIMEOUTS, PortFacts, Scheme, earliest};
-use crate::config::{SrConfig, TimeoutResends, TimerProfile, TimersConfig};
+use crate::config::{SrConfig, TimeoutResends};
 use crate::mechanism::delayed_ack::DelayedAck;
 use crate::mechanism::receive_window::{Arrival, ReceiveWindow};
 use crate::mechanism::send_window::SendWindow;
@@ -71,10 +71,8 @@ impl<P: Payload, A: Asking> SelectiveRepeat<P, A> {
         let space = facts.space();
         // The window of a selective repeat scheme is at most half the sequence space.
         let window = config.window.unwrap_or(127).min(space.half());
-        let profile = TimersConfig::Profile(TimerProfile::Tight);
-        let timers = config.timers.as_ref().unwrap_or(&profile);
         Self {
-            policy: TimerPolicy::new(timers, timing),
+            policy: TimerPolicy::new(config.timers.as_ref(), timing),
             timeout_resends: config.timeout_resends.unwrap_or(TimeoutResends::Base),
             measures: facts.is_live(),
             sent: SendWindow::new(window, space),

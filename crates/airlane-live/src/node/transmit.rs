@@ -3,7 +3,7 @@
 use std::io::{self, IoSlice};
 
 use airlane_base::Instant;
-use airlane_link::wire::LIVE_HEADER_MAX;
+use airlane_link::wire::LIVE_HEADER_ROOM;
 
 use super::drops::{Drops, Reason};
 use crate::packet::LivePacket;
@@ -12,7 +12,7 @@ use crate::underlay::{BATCH, Underlay};
 /// One datagram: a header, then a shared packet or nothing.
 #[derive(Debug)]
 struct Datagram {
-    header: [u8; LIVE_HEADER_MAX],
+    header: [u8; LIVE_HEADER_ROOM],
     header_len: usize,
     payload: Option<LivePacket>,
 }
@@ -73,7 +73,7 @@ impl Transmit {
 
     pub(super) fn push(
         &mut self,
-        header: [u8; LIVE_HEADER_MAX],
+        header: [u8; LIVE_HEADER_ROOM],
         header_len: usize,
         payload: Option<LivePacket>,
     ) {

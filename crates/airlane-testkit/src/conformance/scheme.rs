@@ -339,10 +339,19 @@ pub fn survives_any_header(contract: Contract) {
         FrameKind::Nak,
         FrameKind::Keepalive,
         FrameKind::Retransmission,
+        FrameKind::Bitmap,
         FrameKind::Hello,
     ]);
     let number = prop_oneof![0..8u32, 120..136u32, 248..256u32, any::<u32>()];
-    let forged = (kinds, number.clone(), number, any::<bool>(), 0..2usize);
+    let bits = prop::collection::vec(0..128u32, 0..9);
+    let forged = (
+        kinds,
+        number.clone(),
+        number,
+        bits,
+        any::<bool>(),
+        0..2usize,
+    );
     proptest!(cases(200), |(
         offers in offers(60, 20),
         script in fates(100, 100),
@@ -351,13 +360,14 @@ pub fn survives_any_header(contract: Contract) {
         let mut pair = contract.pair(ROOMY, script);
         let space = pair.port(0).codec().space();
         let mut received = [0; 2];
-        for (id, (offer, (kind, seq, ack, has_payload, end))) in offers.iter().zip(forged).enumerate() {
+        for (id, (offer, (kind, seq, ack, ones, has_payload, end))) in offers.iter().zip(forged).enumerate() {
             pair.offer(offer.end, TestPacket::new(SERVICE, id as u64, offer.len));
-            let header = Header {
+            let mut header = Header {
                 service: SERVICE,
                 ack: space.add(ack, 0),
                 ..Header::new(kind, space.add(seq, 0))
             };
+            ones.into_iter().for_each(|at| header.bits.set(at));
             let forgery = TestPacket::new(SERVICE, 1_000_000 + id as u64, 10);
             let payload = has_payload.then_some(forgery);
             let before = pair.ledger(end, SERVICE).frames_received;

@@ -1,0 +1,235 @@
+//! SR/bitmap: selective repeat by bitmaps and the true order of transmission (section 8.1 of the
+//! specification, after the RLP of IS-54 as Xylomenos 1999, section 4.4, describes it).
+//!
+//! The receiver says what it has: the next number expected and a bitmap of what it holds behind it;
+//! with every fourth frame that arrives, when a new hole appears, and when the delayed-acknowledgment
+//! timer runs out. The sender counts its transmissions. Whatever was sent before a frame that has
+//! arrived, and has not arrived itself, is lost and goes again. So a repair that is lost is noticed
+//! as an original is, by the next frame that arrives. One timer runs since the last bitmap, or since
+//! the oldest frame left; when it runs out, that frame goes again. There are no NAKs.
+//!
+//! ```text
+//! sender     base .. next        outstanding, at most `window`; some of them may have arrived
+//! receiver   expected .. high    held or missing
+//! frames     DATA, RETRANSMISSION (seq, packet)   BITMAP (expected, bits)
+//!            study   | service:4 type:4 | seq:8 |        | service:4 type:4 | expected:8 | bits |
+//!            with ceil(span / 8) bytes of bits           live   see `wire`
+//! ```
+//!
+//! A bitmap reports 128 frames. Where more are held (live only) it begins at the next number
+//! expected and at the newest 128 numbers in turn.
+//!
+//! Invariants: each packet accepted is delivered once and in order, whatever is lost; storage is
+//! bounded by the window, `window <= modulus / 2`. A frame may arrive late by at most `modulus - 2
+//! window` numbers without being mistaken for a new one; one that comes late is sent twice.
+//! Left out: RESET frames; acknowledgments that ride on data frames.
+
+use airlane_base::{Duration, Instant, Payload, SeqSpace};
+
+use super::{Context, LINGER_TIMEOUTS, PortFacts, Scheme, earliest};
+use crate::config::WindowConfig;
+use crate::mechanism::delayed_ack::DelayedAck;
+use crate::mechanism::oldest::OldestTimer;
+use crate::mechanism::receive_window::{Arrival, ReceiveWindow};
+use crate::mechanism::send_window::SendWindow;
+use crate::mechanism::timers::{LinkTiming, TimerPolicy};
+use crate::mechanism::transmissions::Transmissions;
+use crate::wire::{Bitmap, Frame, FrameKind, Header};
+
+/// A bitmap goes with every so many frames that arrive: k of the specification.
+const REPORT_EVERY: u32 = 4;
+
+/// Selective repeat by bitmaps.
+#[derive(Clone, Debug)]
+pub(crate) struct SrBitmap<P> {
+    space: SeqSpace,
+    policy: TimerPolicy,
+    measures: bool,
+
+    sent: SendWindow<P>,
+    transmissions: Transmissions,
+    timer: OldestTimer,
+
+    received: ReceiveWindow<P>,
+    report: DelayedAck,
+    /// Frames that have arrived since the last bitmap.
+    unreported: u32,
+    /// A bitmap is due before anything else.
+    report_due: bool,
+    /// The last bitmap began at the next number expected, and did not reach the newest.
+    report_newest: bool,
+}
+
+impl<P: Payload> SrBitmap<P> {
+    /// `config` must be resolved.
+    pub(crate) fn new(config: &WindowConfig, facts: &PortFacts, timing: &LinkTiming) -> Self {
+        let space = facts.space();
+        // The window of a selective repeat scheme is at most half the sequence space.
+        let window = config.window.unwrap_or(127).min(space.half());
+        Self {
+            space,
+            policy: TimerPolicy::new(config.timers.as_ref(), timing),
+            measures: facts.is_live(),
+            sent: SendWindow::new(window, space),
+            transmissions: Transmissions::new(window, space),
+            timer: OldestTimer::new(),
+            received: ReceiveWindow::new(window, space),
+            report: DelayedAck::default(),
+            unreported: 0,
+            report_due: false,
+            report_newest: false,
+        }
+    }
+
+    // ---- sender
+
+    fn on_bitmap(&mut self, header: &Header, now: Instant) {
+        let (sent, transmissions) = (&mut self.sent, &mut self.transmissions);
+        let mut news = sent.acknowledge_each(header.ack, |seq| transmissions.note_arrived(seq));
+        for at in header.bits.ones() {
+            let seq = self.space.add(header.seq, at);
+            if sent.acknowledge_one(seq) {
+                transmissions.note_arrived(seq);
+                news = true;
+            }
+        }
+        if news {
+            self.policy.on_progress();
+        }
+        while let Some(seq) = transmissions.next_overtaken() {
+            sent.repeat(seq);
+        }
+        self.timer.restart(sent, now);
+    }
+
+    // ---- receiver
+
+    fn receive(&mut self, cx: &mut Context<'_, P>, header: Header, packet: P) {
+        let seq = header.seq;
+        let original = header.kind == FrameKind::Data;
+        if original && self.measures {
+            self.report.note_original(seq, cx.now);
+        }
+        self.report.owe(cx.now, self.policy.ack());
+        self.unreported += 1;
+        self.report_due |= self.unreported >= REPORT_EVERY;
+        match self.received.arrival(seq) {
+            Arrival::Outside | Arrival::Held => cx.ledger.repeat(original, packet.len()),
+            Arrival::Newest => {
+                self.report_due |= seq != self.received.high();
+                self.received.miss_up_to(seq, cx.now);
+                self.received.store(seq, packet, original, cx.now);
+            }
+            Arrival::Missing { .. } => self.received.store(seq, packet, original, cx.now),
+        }
+        self.received.release(cx);
+    }
+
+    fn next_report(&mut self, now: Instant) -> Option<Frame<P>> {
+        if !self.report_due && !self.report.is_due() {
+            return None;
+        }
+        let (expected, high) = (self.received.expected(), self.received.high());
+        let beyond = self
+            .space
+            .distance(high, expected)
+            .saturating_sub(Bitmap::SPAN);
+        self.report_newest = beyond > 0 && !self.report_newest;
+        let skipped = if self.report_newest { 0 } else { beyond };
+        let from = self.space.add(expected, skipped);
+        let mut frame = Frame::control(FrameKind::Bitmap, from);
+        frame.header.bits = self.received.bitmap(from);
+        self.report.ride(&mut frame.header, expected, now);
+        (self.unreported, self.report_due) = (0, false);
+        Some(frame)
+    }
+}
+
+impl<P: Payload> Scheme<P> for SrBitmap<P> {
+    fn handle_frame(&mut self, cx: &mut Context<'_, P>, frame: Frame<P>) {
+        let header = frame.header;
+        let round_trip = header
+            .echo
+            .and_then(|echo| self.sent.round_trip(echo, cx.now));
+        if let Some(round_trip) = round_trip {
+            self.policy.sample(round_trip);
+        }
+        match (header.kind, frame.payload) {
+            (FrameKind::Data | FrameKind::Retransmission, Some(packet)) => {
+                self.receive(cx, header, packet);
+            }
+            (FrameKind::Bitmap, None) => self.on_bitmap(&header, cx.now),
+            _ => cx.ledger.out_of_window += 1,
+        }
+    }
+
+    fn handle_timeout(&mut self, cx: &mut Context<'_, P>) {
+        self.report.handle_timeout(cx.now);
+        if self.timer.expire(cx.now, self.policy.rto_now()) {
+            cx.ledger.timeouts += 1;
+            self.policy.on_timeout();
+            self.sent.repeat(self.sent.base());
+        }
+    }
+
+    /// A bitmap first, then repairs, then what is new.
+    fn poll_frame(
+        &mut self,
+        cx: &mut Context<'_, P>,
+        source: &mut dyn FnMut() -> Option<P>,
+    ) -> Option<Frame<P>> {
+        if let Some(report) = self.next_report(cx.now) {
+            return Some(report);
+        }
+        let frame = self
+            .sent
+            .next_repair()
+            .or_else(|| self.sent.next_new(source));
+        // Repairs may have turned out to be needless.
+        self.timer.follow(&self.sent, cx.now);
+        let frame = frame?;
+        self.transmissions.note_sent(frame.header.seq);
+        Some(frame)
+    }
+
+    fn start_timers(&mut self, header: &Header, left: Instant) {
+        if header.kind.carries_packet() {
+            self.sent.started(header, left);
+            self.timer.left(&self.sent, left);
+        }
+    }
+
+    fn poll_timeout(&self) -> Option<Instant> {
+        let resend = self.timer.deadline(self.policy.rto_now());
+        earliest(self.report.deadline(), resend)
+    }
+
+    fn set_timer_factor(&mut self, factor: f64) {
+        self.policy.set_factor(factor);
+    }
+
+    fn reset(&mut self, cx: &mut Context<'_, P>) -> (u64, u64) {
+        self.received.reset(cx);
+        self.report = DelayedAck::default();
+        (self.unreported, self.report_due, self.report_newest) = (0, false, false);
+        self.timer = OldestTimer::new();
+        self.transmissions.clear();
+        self.policy.on_progress();
+        self.sent.reset()
+    }
+
+    fn is_idle(&self) -> bool {
+        self.sent.is_empty()
+            && self.received.is_empty()
+            && self.report.is_idle()
+            && !self.report_due
+    }
+
+    fn linger(&self) -> Duration {
+        self.policy.rto() * LINGER_TIMEOUTS
+    }
+
+    fn srtt(&self) -> Option<Duration> {
+        self.policy.srtt()
+    }
+}
