@@ -4,7 +4,7 @@
 use std::net::{IpAddr, Ipv4Addr};
 
 use airlane_base::{Duration, Instant, Payload, Rate};
-use airlane_link::config::{HandedOver, PortConfig, SchedulerConfig, ServiceConfig};
+use airlane_link::config::{HandedOver, PortConfig, Rates, SchedulerConfig, ServiceConfig};
 use airlane_link::{Codec, FlowKey, FrameKind, Header, HeaderProfile, Layout, Packet, Port};
 use divan::Bencher;
 use divan::counter::ItemsCount;
@@ -53,6 +53,7 @@ fn port(scheme: &str) -> Port<Stand> {
         burst: Duration::ZERO,
         handed_over: HandedOver::usual(HeaderProfile::Live),
         pacing: None,
+        rates: Rates::Fixed,
         scheduler: SchedulerConfig::Scfq,
         services: vec![service],
         classes: vec![],

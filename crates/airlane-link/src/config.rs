@@ -400,6 +400,18 @@ impl HandedOver {
     }
 }
 
+/// Where the services' shares come from (Xylomenos 1999, section 6.2.1).
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(rename_all = "kebab-case")]
+pub enum Rates {
+    /// From the `rate` of each service.
+    #[default]
+    Fixed,
+    /// From the traffic: each second a service's share is what part of the bytes the classifier
+    /// gave to it, at least 0.01. Until then, `rate`.
+    Measured,
+}
+
 /// Whether IP is held back to the nominal rate of the link (Xylomenos 1999, section 6.2.1).
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(rename_all = "kebab-case")]
@@ -433,6 +445,8 @@ pub struct PortConfig {
     pub pacing: Option<QueueLimit>,
     /// The scheduler.
     pub scheduler: SchedulerConfig,
+    /// Where the services' shares come from.
+    pub rates: Rates,
     /// The services; a raw one with number 0 is added if there is none.
     pub services: Vec<ServiceConfig>,
     /// First-match rules.

@@ -2,6 +2,7 @@
 
 mod admin;
 mod pacer;
+mod shares;
 mod slot;
 
 use std::collections::VecDeque;
@@ -9,7 +10,7 @@ use std::collections::VecDeque;
 use airlane_base::Instant;
 
 use crate::classify::Classifier;
-use crate::config::{self, ConfigError, PortConfig};
+use crate::config::{self, ConfigError, PortConfig, Rates};
 use crate::flow::Packet;
 use crate::ledger::ServiceLedger;
 use crate::measure::INTERVAL;
@@ -19,6 +20,7 @@ use crate::wire::{Codec, Decoded, Frame, FrameError, Layout};
 
 pub use admin::{AdminError, ServiceStatus};
 use pacer::Pacer;
+use shares::Shares;
 use slot::Slot;
 
 /// Service numbers have 4 bits.
@@ -35,6 +37,8 @@ pub struct Port<P> {
     classifier: Classifier,
     /// The IP queue, where IP is held back.
     pacer: Option<Pacer<P>>,
+    /// What each service was given, where rates follow it.
+    shares: Option<Box<Shares>>,
     slots: [Option<Box<Slot<P>>>; SERVICES],
     scheduler: Scheduler<Frame<P>>,
     /// When the link has finished the frame on it.
@@ -83,6 +87,7 @@ impl<P: Packet> Port<P> {
             facts,
             classifier: Classifier::new(&[], |_| None, 0),
             pacer: config.pacing.map(|limit| Pacer::new(config.rate, limit)),
+            shares: (config.rates == Rates::Measured).then(|| Box::new(Shares::new())),
             slots: Default::default(),
             scheduler: Scheduler::new(&config.scheduler),
             free_at: Instant::ORIGIN,
@@ -153,6 +158,8 @@ impl<P: Packet> Port<P> {
 
     /// Acts on whatever has become due. An early call does nothing.
     pub fn handle_timeout(&mut self, now: Instant) {
+        // Before the services: their timers may run shorter by it.
+        self.follow_traffic(now);
         loop {
             for number in 0..SERVICES {
                 let Some(slot) = &mut self.slots[number] else {
@@ -257,6 +264,9 @@ impl<P: Packet> Port<P> {
     /// then `arriving`. What it cannot take is queued, or dropped and counted.
     fn hand_over(&mut self, now: Instant, number: usize, arriving: Option<P>) {
         self.ready &= !(1 << number);
+        if let (Some(shares), Some(packet)) = (&mut self.shares, &arriving) {
+            shares.pass(number, packet.len());
+        }
         let Some(slot) = &mut self.slots[number] else {
             return;
         };

@@ -30,7 +30,7 @@ use std::str::FromStr;
 
 use airlane_base::config::{Problems, Validate};
 use airlane_base::{Duration, Rate, Size};
-use airlane_link::config::{self, SchedulerConfig};
+use airlane_link::config::{self, Rates, SchedulerConfig};
 use airlane_link::{ClassConfig, HeaderProfile, ServiceConfig};
 use serde::{Deserialize, Deserializer, Serialize, Serializer, de};
 
@@ -156,6 +156,9 @@ pub struct LinkConfig {
     /// The frame scheduler.
     #[serde(default)]
     pub scheduler: SchedulerConfig,
+    /// Where the services' shares come from.
+    #[serde(default)]
+    pub rates: Rates,
     /// The services.
     #[serde(default)]
     pub services: Vec<ServiceConfig>,

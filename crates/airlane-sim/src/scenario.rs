@@ -17,7 +17,7 @@ use airlane_base::config::{ConfigError, Document};
 use airlane_base::random::fnv1a;
 use airlane_base::{Duration, QueueLimit, Rate, Size};
 use airlane_channel::ErrorsConfig;
-use airlane_link::config::{HandedOver, Pacing, SchedulerConfig};
+use airlane_link::config::{HandedOver, Pacing, Rates, SchedulerConfig};
 use airlane_link::{ClassConfig, HeaderProfile, ServiceConfig};
 use serde::{Deserialize, Serialize};
 
@@ -97,6 +97,10 @@ pub struct LinkConfig {
     /// Which service's frame leaves next. Left out: `{ kind = "scfq" }`.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub scheduler: Option<SchedulerConfig>,
+    /// Where the services' shares come from: their `rate` (`fixed`), or their part of the traffic
+    /// (`measured`). Left out: `fixed`.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub rates: Option<Rates>,
     /// Frames of each service that may wait in the scheduler. Left out: 1.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub handed_over: Option<HandedOver>,

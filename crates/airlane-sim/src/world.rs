@@ -137,6 +137,7 @@ fn port(link: &LinkConfig) -> Port<Packet> {
             .expect("resolved: services have a hand-over limit"),
         pacing: (link.pacing == Some(Pacing::Nominal)).then_some(link.queue),
         scheduler: link.scheduler.clone().unwrap_or_default(),
+        rates: link.rates.unwrap_or_default(),
         services: link.services.clone(),
         classes: link.classes.clone(),
     };

@@ -18,6 +18,12 @@ fn the_worlds_of_the_works_are_shipped() {
         "conferencing-cellular-lan1.toml",
         "conferencing-cellular-lan1-rlp.toml",
         "conferencing-cellular-lan1-rlp-oos.toml",
+        "mixed-cellular-lan1.toml",
+        "mixed-cellular-wan2.toml",
+        "mixed-pcs-lan1.toml",
+        "mixed-pcs-wan2.toml",
+        "mixed-wlan-lan1.toml",
+        "mixed-wlan-wan2.toml",
         "pcs-lan1.toml",
         "three-applications.toml",
         "three-applications-raw.toml",
@@ -47,10 +53,10 @@ fn what_a_scenario_explains_is_the_same_world() {
 fn shortened_scenarios_carry_traffic_for_every_flow() {
     for (name, text) in shipped() {
         let mut scenario = Scenario::from_toml(&text, &name).unwrap();
-        scenario.duration = "60 s".parse().unwrap();
+        scenario.duration = "300 s".parse().unwrap();
         scenario.until = None;
         let result = run(&scenario, 1, 0).unwrap();
-        assert_eq!(result.stopped_s, 60.0, "{name}");
+        assert_eq!(result.stopped_s, 300.0, "{name}");
         for flow in &result.flows {
             assert!(flow.delivered_bytes > 0, "{name}: {}", flow.name);
             assert!(flow.throughput_bps.is_some(), "{name}: {}", flow.name);

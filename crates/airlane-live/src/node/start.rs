@@ -153,6 +153,7 @@ impl Node {
             burst: BURST,
             handed_over: HandedOver::usual(HeaderProfile::Live),
             pacing: None,
+            rates: link.rates,
             scheduler: link.scheduler.clone(),
             services: link.services.clone(),
             classes: link.classes.clone(),

@@ -57,6 +57,7 @@ impl LinkConfig {
         }
         let header = *self.header.get_or_insert_default();
         self.scheduler.get_or_insert_default();
+        self.rates.get_or_insert_default();
         self.handed_over.get_or_insert(HandedOver::usual(header));
         self.pacing.get_or_insert_default();
         for service in &mut self.services {
