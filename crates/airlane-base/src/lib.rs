@@ -8,7 +8,7 @@ pub mod seq;
 pub mod time;
 pub mod units;
 
-pub use payload::Payload;
+pub use payload::{Payload, unpadded};
 pub use random::{Rng, Streams};
 pub use seq::{Seq, SeqSpace};
 pub use time::{Duration, Instant};

@@ -23,6 +23,18 @@ impl Payload for Stand {
     fn len(&self) -> usize {
         1400
     }
+
+    fn image(&self) -> impl AsRef<[u8]> {
+        []
+    }
+
+    fn coded(&self, _: &[u8], _: usize) -> Self {
+        Self
+    }
+
+    fn recovered(&self, _: &[u8], _: usize) -> Option<Self> {
+        Some(Self)
+    }
 }
 
 impl Packet for Stand {

@@ -4,6 +4,8 @@
 //! default of the header profile, and `airlane explain` prints the result.
 
 use std::fmt;
+mod fec;
+
 use std::num::NonZeroU32;
 
 use airlane_base::{Duration, QueueLimit, Rate};
@@ -12,6 +14,8 @@ use serde::{Deserialize, Deserializer, Serialize, Serializer};
 use crate::classify::ClassConfig;
 use crate::queue::QueueConfig;
 use crate::wire::HeaderProfile;
+
+pub use fec::{XorAdConfig, XorConfig};
 
 /// One service on a link.
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
@@ -50,6 +54,10 @@ pub enum SchemeConfig {
     Rlp(RlpConfig),
     /// Limited retransmission, delivery as received.
     RlpOos(RlpConfig),
+    /// A parity frame behind every n packets.
+    Xor(XorConfig),
+    /// A parity frame behind n packets, or when the source falls silent.
+    XorAd(XorAdConfig),
 }
 
 impl SchemeConfig {
@@ -64,46 +72,58 @@ impl SchemeConfig {
             Self::SrBitmap(_) => "sr-bitmap",
             Self::Rlp(_) => "rlp",
             Self::RlpOos(_) => "rlp-oos",
+            Self::Xor(_) => "xor",
+            Self::XorAd(_) => "xor-ad",
         }
+    }
+
+    /// What both ends of a link must have in common beyond the kind, for an error message.
+    pub(crate) fn terms(&self) -> String {
+        let (name, value) = match self {
+            Self::Xor(c) => ("block", c.block),
+            Self::XorAd(c) => ("block", c.block),
+            other => ("window", other.window()),
+        };
+        value.map_or(String::new(), |value| format!(" {name} {value}"))
     }
 
     /// Frames that a sender or receiver keeps, where the scheme keeps any and the number is given.
     pub const fn window(&self) -> Option<u32> {
         match self {
-            Self::Default(_) => None,
             Self::Gbn(c) | Self::SrBitmap(c) => c.window,
             Self::Sr(c) | Self::SrM1(c) | Self::SrM2(c) => c.window,
             Self::Rlp(c) | Self::RlpOos(c) => c.window,
+            _ => None,
         }
     }
 
     /// Timer values, where the scheme has timers and they are given.
     pub const fn timers(&self) -> Option<&TimersConfig> {
         match self {
-            Self::Default(_) => None,
             Self::Gbn(c) | Self::SrBitmap(c) => c.timers.as_ref(),
             Self::Sr(c) | Self::SrM1(c) | Self::SrM2(c) => c.timers.as_ref(),
             Self::Rlp(c) | Self::RlpOos(c) => c.timers.as_ref(),
+            _ => None,
         }
     }
 
     /// By how much sharing stretches fixed timers, where the scheme has timers.
     pub const fn multiplier(&self) -> Option<Multiplier> {
         match self {
-            Self::Default(_) => None,
             Self::Gbn(c) | Self::SrBitmap(c) => Some(c.multiplier),
             Self::Sr(c) | Self::SrM1(c) | Self::SrM2(c) => Some(c.multiplier),
             Self::Rlp(c) | Self::RlpOos(c) => Some(c.multiplier),
+            _ => None,
         }
     }
 
     /// Where timers start.
     pub const fn timer_origin(&self) -> TimerOrigin {
         match self {
-            Self::Default(_) => TimerOrigin::Departure,
             Self::Gbn(c) | Self::SrBitmap(c) => c.timer_origin,
             Self::Sr(c) | Self::SrM1(c) | Self::SrM2(c) => c.timer_origin,
             Self::Rlp(c) | Self::RlpOos(c) => c.timer_origin,
+            _ => TimerOrigin::Departure,
         }
     }
 
@@ -546,6 +566,11 @@ fn check_scheme(
     at: &str,
     wrong: &mut impl FnMut(String, String, &str),
 ) {
+    match scheme {
+        SchemeConfig::Xor(c) => c.check(at, wrong),
+        SchemeConfig::XorAd(c) => c.check(at, wrong),
+        _ => {}
+    }
     if let Some(TimersConfig::Fixed(fixed)) = scheme.timers() {
         let all = [
             ("ack", fixed.ack),
@@ -650,6 +675,8 @@ impl ServiceConfig {
         all.queue = Some(all.queue.unwrap_or(usual).resolve(in_order));
         match &mut all.scheme {
             SchemeConfig::Default(_) => {}
+            SchemeConfig::Xor(c) => c.block = Some(c.block()),
+            SchemeConfig::XorAd(c) => c.block = Some(c.block()),
             SchemeConfig::Gbn(c) => {
                 // What a timeout sends again: no more than a link needs to be kept busy.
                 c.window = c.window.or(Some(127));

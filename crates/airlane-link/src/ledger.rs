@@ -38,7 +38,7 @@ pub struct ServiceLedger {
     pub frames_sent: u64,
     /// Bytes of them with their headers.
     pub frame_sent_bytes: u64,
-    /// Frames among them that repeat a packet.
+    /// Frames among them that repeat a packet, or carry redundancy.
     pub repair_frames_sent: u64,
     /// Bytes of these with their headers.
     pub repair_frame_bytes: u64,
@@ -72,6 +72,8 @@ pub struct ServiceLedger {
     pub duplicates: u64,
     /// Frames that fit no place in the window, and were discarded.
     pub out_of_window: u64,
+    /// Blocks whose redundancy gave bytes that are no packet.
+    pub undecodable: u64,
     /// Holes abandoned after the last attempt or for lack of room.
     pub given_up: u64,
     /// Estimate of their bytes, at the mean length of the packets delivered.

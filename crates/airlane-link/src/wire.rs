@@ -5,12 +5,17 @@
 //! what follows depends on the scheme of the service:
 //!
 //! ```text
-//! bare      | service:4 type:4 |                       Default
+//! bare      | service:4 type:4 |                       Default, Snoop
 //! seq       | service:4 type:4 | seq:8 |               RLP, RLP/OOS
 //! seq-ack   | service:4 type:4 | seq:8 | ack:8 |       go back N, SR and its variants
+//! coded     | service:4 type:4 | seq:8 |               XOR
+//! block     | service:4 block:3 parity:1 | index:8 |   XOR/Ad
 //! bitmap    | service:4 type:4 | seq:8 |               SR/bitmap; in its BITMAP frames seq is the
 //!           | service:4 type:4 | seq:8 | bits ... |    next number expected, the bits follow it
 //! ```
+//!
+//! The coded length of a parity frame is not in it: the dissertation does not count framing, and
+//! its packets are all equally long. The simulator passes it on beside the bytes.
 //!
 //! **`live`** travels inside datagrams, where an old frame can turn up at any time, so every frame
 //! names its session, and numbers are wide enough never to repeat within one:
@@ -24,6 +29,8 @@
 //!      12..16    ack                        (seq-ack only)
 //!      16..18    low 16 bits of the newest original frame received   (seq-ack only)
 //!      18..20    how long ago that was, in units of 16 us, 0xffff: never or too long ago
+//!      12..14    coded length              (coded and block)
+//!      14        index in the block        (block, where seq is the number of the block)
 //! ```
 //! Frames with the bitmap layout end behind `seq`, but BITMAP frames have the fields of seq-ack; the
 //! bits follow the header, begin at the number `seq` and count into the length.
@@ -49,6 +56,8 @@ pub enum FrameKind {
     Nak = 2,
     /// Names the highest number sent while there is nothing new to send.
     Keepalive = 3,
+    /// Redundancy: what packets of a block combine to.
+    Parity = 4,
     /// A packet, sent again.
     Retransmission = 7,
     /// Says which frames have been received.
@@ -64,6 +73,7 @@ impl FrameKind {
             1 => Self::Ack,
             2 => Self::Nak,
             3 => Self::Keepalive,
+            4 => Self::Parity,
             7 => Self::Retransmission,
             8 => Self::Bitmap,
             9 => Self::Hello,
@@ -71,9 +81,9 @@ impl FrameKind {
         })
     }
 
-    /// Whether a packet travels in it.
+    /// Whether a packet travels in it, or redundancy of packets.
     pub const fn carries_packet(self) -> bool {
-        matches!(self, Self::Data | Self::Retransmission)
+        matches!(self, Self::Data | Self::Parity | Self::Retransmission)
     }
 }
 
@@ -87,11 +97,27 @@ pub enum Layout {
     Seq = 1,
     /// A sequence number and an acknowledgment.
     SeqAck = 2,
+    /// A sequence number, and the coded length of the packets that a parity frame combines.
+    Coded = 3,
+    /// The number of a block, the place in it, and the coded length.
+    Block = 4,
     /// A sequence number; BITMAP frames an acknowledgment and a bitmap too.
     Bitmap = 5,
 }
 
 impl Layout {
+    const fn from_code(code: u8) -> Option<Self> {
+        Some(match code {
+            0 => Self::Bare,
+            1 => Self::Seq,
+            2 => Self::SeqAck,
+            3 => Self::Coded,
+            4 => Self::Block,
+            5 => Self::Bitmap,
+            _ => return None,
+        })
+    }
+
     /// Whether frames of this kind say what has been received.
     pub const fn acknowledges(self, kind: FrameKind) -> bool {
         match self {
@@ -119,7 +145,11 @@ pub struct Header {
     pub service: u8,
     /// What the frame is for.
     pub kind: FrameKind,
-    /// Sequence number.
+    /// Place in the block.
+    pub index: u8,
+    /// In a parity frame: what the lengths of the packets combine to.
+    pub coded_len: u16,
+    /// Sequence number, or number of the block.
     pub seq: Seq,
     /// The next number that the sender of this frame expects.
     pub ack: Seq,
@@ -135,6 +165,8 @@ impl Header {
         Self {
             service: 0,
             kind,
+            index: 0,
+            coded_len: 0,
             seq,
             ack: 0,
             echo: None,
@@ -148,7 +180,7 @@ impl Header {
 pub struct Frame<P> {
     /// Its header.
     pub header: Header,
-    /// The packet, in DATA and RETRANSMISSION frames.
+    /// The packet, in DATA, PARITY and RETRANSMISSION frames.
     pub payload: Option<P>,
 }
 
@@ -256,6 +288,8 @@ fn bits_of(header: &Header, layout: Layout) -> Bitmap {
     }
 }
 
+/// Numbers of the study layout's blocks.
+pub(crate) const STUDY_BLOCKS: u32 = 8;
 /// Version of the live layout.
 pub const LIVE_VERSION: u8 = 1;
 /// The largest live header in front of a packet.
@@ -323,9 +357,14 @@ impl Codec {
     pub const fn header_len(self, layout: Layout) -> usize {
         match (self.profile, layout) {
             (HeaderProfile::Study, Layout::Bare) => 1,
-            (HeaderProfile::Study, Layout::Seq | Layout::Bitmap) => 2,
+            (
+                HeaderProfile::Study,
+                Layout::Seq | Layout::Coded | Layout::Block | Layout::Bitmap,
+            ) => 2,
             (HeaderProfile::Study, Layout::SeqAck) => 3,
             (HeaderProfile::Live, Layout::Bare | Layout::Seq | Layout::Bitmap) => 12,
+            (HeaderProfile::Live, Layout::Coded) => 14,
+            (HeaderProfile::Live, Layout::Block) => 15,
             (HeaderProfile::Live, Layout::SeqAck) => LIVE_HEADER_MAX,
         }
     }
@@ -360,7 +399,13 @@ impl Codec {
         let byte0 = header.service << 4 | header.kind as u8;
         match self.profile {
             HeaderProfile::Study => {
-                let fields = [byte0, header.seq as u8, header.ack as u8];
+                let fields = if layout == Layout::Block {
+                    let block = (header.seq % STUDY_BLOCKS) as u8;
+                    let parity = u8::from(header.kind == FrameKind::Parity);
+                    [header.service << 4 | block << 1 | parity, header.index, 0]
+                } else {
+                    [byte0, header.seq as u8, header.ack as u8]
+                };
                 buf.copy_from_slice(&fields[..fields_len]);
             }
             HeaderProfile::Live => {
@@ -370,6 +415,12 @@ impl Codec {
                 let behind = u16::try_from(payload_len + bits.len()).ok()?;
                 buf[6..8].copy_from_slice(&behind.to_be_bytes());
                 buf[8..12].copy_from_slice(&header.seq.to_be_bytes());
+                if matches!(layout, Layout::Coded | Layout::Block) {
+                    buf[12..14].copy_from_slice(&header.coded_len.to_be_bytes());
+                }
+                if layout == Layout::Block {
+                    buf[14] = header.index;
+                }
                 if layout.acknowledges(header.kind) {
                     let (low, held) = header.echo.map_or((0, u16::MAX), |echo| {
                         let units = echo.held.as_nanos() / HELD_UNIT.as_nanos();
@@ -408,26 +459,36 @@ impl Codec {
             need,
             got: bytes.len(),
         };
-        let (service, kind) = split_byte0(*bytes.first().ok_or(need(1))?)?;
+        let byte0 = *bytes.first().ok_or(need(1))?;
+        let service = byte0 >> 4;
         let layout = layout_of(service).ok_or(FrameError::UnknownService { service })?;
         let len = self.header_len(layout);
         let fields = bytes.get(..len).ok_or(need(len))?;
         let field = |at: usize| fields.get(at).copied().map_or(0, Seq::from);
-        let seq = self.number(field(1))?;
-        // Section 8.1: the bitmap begins where everything before has arrived.
-        let says_it_twice = layout == Layout::Bitmap && kind == FrameKind::Bitmap;
-        let header = Header {
-            seq,
-            ack: if says_it_twice {
-                seq
-            } else {
-                self.number(field(2))?
-            },
-            service,
-            kind,
-            echo: None,
-            bits: Bitmap::EMPTY,
+        let mut header = if layout == Layout::Block {
+            let kind = match byte0 & 1 {
+                0 => FrameKind::Data,
+                _ => FrameKind::Parity,
+            };
+            Header {
+                index: fields[1],
+                ..Header::new(kind, Seq::from(byte0 >> 1 & 7))
+            }
+        } else {
+            let (_, kind) = split_byte0(byte0)?;
+            let seq = self.number(field(1))?;
+            // Section 8.1: the bitmap begins where everything before has arrived.
+            let says_it_twice = layout == Layout::Bitmap && kind == FrameKind::Bitmap;
+            Header {
+                ack: if says_it_twice {
+                    seq
+                } else {
+                    self.number(field(2))?
+                },
+                ..Header::new(kind, seq)
+            }
         };
+        header.service = service;
         Self::with_bits_behind(header, layout, 0, bytes, len)
     }
 
@@ -445,13 +506,7 @@ impl Codec {
             return Err(FrameError::Version { got: first >> 4 });
         }
         let code = first & 0xf;
-        let layout = match code {
-            0 => Layout::Bare,
-            1 => Layout::Seq,
-            2 => Layout::SeqAck,
-            5 => Layout::Bitmap,
-            _ => return Err(FrameError::UnknownLayout { code }),
-        };
+        let layout = Layout::from_code(code).ok_or(FrameError::UnknownLayout { code })?;
         let (service, kind) = split_byte0(*bytes.get(1).ok_or(need(2))?)?;
         let len = self.fields_len(kind, layout);
         let fields = bytes.get(..len).ok_or(need(len))?;
@@ -470,7 +525,11 @@ impl Codec {
         if stated != got {
             return Err(FrameError::Length { stated, got });
         }
-        let (mut ack, mut echo) = (0, None);
+        let (mut ack, mut echo, mut coded_len, mut index) = (0, None, 0, 0);
+        if matches!(layout, Layout::Coded | Layout::Block) {
+            coded_len = u16_at(12);
+            index = fields.get(14).copied().unwrap_or(0);
+        }
         if layout.acknowledges(kind) {
             ack = self.number(u32_at(12))?;
             let held = u16_at(18);
@@ -482,6 +541,8 @@ impl Codec {
         let header = Header {
             service,
             kind,
+            index,
+            coded_len,
             seq: self.number(u32_at(8))?,
             ack,
             echo,
@@ -533,9 +594,17 @@ mod tests {
     use super::*;
     use proptest::prelude::*;
 
-    const LAYOUTS: [Layout; 4] = [Layout::Bare, Layout::Seq, Layout::SeqAck, Layout::Bitmap];
-    const KINDS: [FrameKind; 6] = [
+    const LAYOUTS: [Layout; 6] = [
+        Layout::Bare,
+        Layout::Seq,
+        Layout::SeqAck,
+        Layout::Coded,
+        Layout::Block,
+        Layout::Bitmap,
+    ];
+    const KINDS: [FrameKind; 7] = [
         FrameKind::Data,
+        FrameKind::Parity,
         FrameKind::Ack,
         FrameKind::Nak,
         FrameKind::Keepalive,
@@ -553,10 +622,28 @@ mod tests {
 
     #[test]
     fn study_headers_have_the_published_lengths() {
-        // Section 6 of the specification: Default 1 byte, RLP 2, selective repeat 3; section 8.1.
+        // Section 6 of the specification: Default 1 byte, RLP 2, selective repeat 3, XOR and XOR/Ad 2;
+        // section 8.1.
         let codec = Codec::new(HeaderProfile::Study);
         let lens = LAYOUTS.map(|layout| codec.header_len(layout));
-        assert_eq!(lens, [1, 2, 3, 2]);
+        assert_eq!(lens, [1, 2, 3, 2, 2, 2]);
+    }
+
+    #[test]
+    fn an_adaptive_block_stands_in_byte_0() {
+        // Section 7.9 of the specification: 3 bits of block and the parity flag, then the index.
+        let codec = Codec::new(HeaderProfile::Study);
+        let header = Header {
+            service: 5,
+            index: 9,
+            ..Header::new(FrameKind::Parity, 6)
+        };
+        let mut buf = [0; 4];
+        assert_eq!(
+            codec.encode(&header, Layout::Block, 0, 0, &mut buf),
+            Some(2)
+        );
+        assert_eq!(buf[..2], [0x5d, 9]);
     }
 
     #[test]
@@ -595,8 +682,9 @@ mod tests {
     proptest! {
         #[test]
         fn decode_undoes_encode(
-            which in 0usize..3, layout in 0usize..4, kind in 0usize..6, service in 0u8..16,
+            which in 0usize..3, layout in 0usize..6, kind in 0usize..7, service in 0u8..16,
             ones: [bool; 128], seq: u32, ack: u32, session: u32, low: u16, units in 0u64..65535, payload in 0usize..100,
+            index: u8, coded_len: u16,
         ) {
             let (codec, layout) = (codecs()[which], LAYOUTS[layout]);
             let live = codec.profile() == HeaderProfile::Live;
@@ -613,6 +701,16 @@ mod tests {
             }
             if layout == Layout::Bare && !live {
                 header.seq = 0;
+            }
+            if layout == Layout::Block {
+                header.index = index;
+                if !live {
+                    header.seq %= STUDY_BLOCKS;
+                    header.kind = KINDS[kind % 2];
+                }
+            }
+            if matches!(layout, Layout::Coded | Layout::Block) && live {
+                header.coded_len = coded_len;
             }
             let mut buf = [0u8; 128];
             let len = codec.encode(&header, layout, session, payload, &mut buf).unwrap();

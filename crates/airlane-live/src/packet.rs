@@ -5,7 +5,7 @@ mod headers;
 mod mss;
 mod pool;
 
-use airlane_base::Payload;
+use airlane_base::{Payload, unpadded};
 use airlane_link::{FlowKey, Packet};
 
 pub use headers::Headers;
@@ -57,6 +57,25 @@ impl LivePacket {
 impl Payload for LivePacket {
     fn len(&self) -> usize {
         (self.end - self.start) as usize
+    }
+
+    fn image(&self) -> impl AsRef<[u8]> {
+        self.bytes()
+    }
+
+    fn coded(&self, image: &[u8], len: usize) -> Self {
+        let mut lease = self.buffer.another(len);
+        let bytes = &mut lease.bytes_mut()[..len];
+        let known = image.len().min(len);
+        bytes[..known].copy_from_slice(&image[..known]);
+        bytes[known..].fill(0);
+        Self::from_link(lease.share(), 0, len)
+    }
+
+    fn recovered(&self, image: &[u8], len: usize) -> Option<Self> {
+        let bytes = unpadded(image, len)?;
+        Headers::parse(bytes)?;
+        Some(self.coded(bytes, len))
     }
 }
 

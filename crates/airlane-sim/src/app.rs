@@ -46,6 +46,7 @@ impl Place {
             to: self.nodes[1],
             role,
             retransmission: false,
+            residue: 0,
             header: self.header,
         }
     }

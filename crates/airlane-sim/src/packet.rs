@@ -2,11 +2,13 @@
 
 use std::net::Ipv4Addr;
 
+use airlane_base::random::fnv1a;
 use airlane_base::{Instant, Payload};
 use airlane_link::FlowKey;
 
 /// What a packet is to the flow that sent it.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
+#[repr(u8)]
 pub(crate) enum Role {
     /// A datagram of a one-way source.
     Datagram,
@@ -16,6 +18,19 @@ pub(crate) enum Role {
     /// A segment of a request against the main direction, or its acknowledgment.
     Request,
     RequestAck,
+}
+
+impl Role {
+    const fn from_code(code: u8) -> Option<Self> {
+        Some(match code {
+            0 => Self::Datagram,
+            1 => Self::Data,
+            2 => Self::Ack,
+            3 => Self::Request,
+            4 => Self::RequestAck,
+            _ => return None,
+        })
+    }
 }
 
 /// A packet: sizes and identities, no bytes. Small and `Copy`, because keeping a copy for
@@ -36,6 +51,8 @@ pub(crate) struct Packet {
     pub(crate) to: u16,
     pub(crate) role: Role,
     pub(crate) retransmission: bool,
+    /// What the image of coded bytes has beyond role and flag; 0 in every packet.
+    pub(crate) residue: u8,
     /// What a classifier may read.
     pub(crate) header: Header,
 }
@@ -64,9 +81,108 @@ impl Header {
     }
 }
 
+/// Bytes of an image.
+const IMAGE: usize = 41;
+/// Segment numbers end here; the bits above hold a check in the image.
+const SEQ_BITS: u32 = 40;
+
+impl Packet {
+    /// The fields in a fixed order: a bijection of everything but the length, for coded bytes too.
+    fn fields(&self) -> [u8; IMAGE] {
+        let mut image = [0; IMAGE];
+        let mut rest = &mut image[..];
+        let mut put = |bytes: &[u8]| {
+            let (here, behind) = std::mem::take(&mut rest).split_at_mut(bytes.len());
+            here.copy_from_slice(bytes);
+            rest = behind;
+        };
+        put(&self.seq.to_le_bytes());
+        put(&self.created.as_nanos().to_le_bytes());
+        put(&self.flow.to_le_bytes());
+        put(&self.connection.to_le_bytes());
+        put(&self.to.to_le_bytes());
+        put(&[self.tag() ^ self.residue]);
+        put(&self.header.src.octets());
+        put(&self.header.dst.octets());
+        put(&self.header.src_port.to_le_bytes());
+        put(&self.header.dst_port.to_le_bytes());
+        put(&[self.header.dscp, self.header.protocol]);
+        image
+    }
+
+    const fn tag(&self) -> u8 {
+        (self.role as u8) << 1 | self.retransmission as u8
+    }
+
+    /// Stands for the checksums of real headers: a hash of everything behind the segment number,
+    /// at the place that segment numbers leave free.
+    fn check(fields: &[u8; IMAGE]) -> u64 {
+        fnv1a(&fields[size_of::<u64>()..]) << SEQ_BITS
+    }
+
+    fn from_image(image: &[u8; IMAGE], len: u32) -> Self {
+        let mut rest = &image[..];
+        let tag = image[26];
+        let (role, retransmission) = match Role::from_code(tag >> 1) {
+            Some(role) => (role, tag & 1 == 1),
+            None => (Role::Datagram, false),
+        };
+        let mut packet = Self {
+            seq: u64::from_le_bytes(take(&mut rest)) ^ Self::check(image),
+            created: Instant::from_nanos(u64::from_le_bytes(take(&mut rest))),
+            len,
+            flow: u32::from_le_bytes(take(&mut rest)),
+            connection: u32::from_le_bytes(take(&mut rest)),
+            to: u16::from_le_bytes(take(&mut rest)),
+            role,
+            retransmission,
+            residue: 0,
+            header: {
+                let _tag: [u8; 1] = take(&mut rest);
+                Header {
+                    src: take(&mut rest).into(),
+                    dst: take(&mut rest).into(),
+                    src_port: u16::from_le_bytes(take(&mut rest)),
+                    dst_port: u16::from_le_bytes(take(&mut rest)),
+                    dscp: u8::from_le_bytes(take(&mut rest)),
+                    protocol: u8::from_le_bytes(take(&mut rest)),
+                }
+            },
+        };
+        packet.residue = packet.tag() ^ tag;
+        packet
+    }
+}
+
+/// The first bytes of an image, which is long enough by its type.
+fn take<const N: usize>(rest: &mut &[u8]) -> [u8; N] {
+    let (bytes, behind) = rest.split_first_chunk().expect("an image has all fields");
+    *rest = behind;
+    *bytes
+}
+
 impl Payload for Packet {
     fn len(&self) -> usize {
         self.len as usize
+    }
+
+    fn image(&self) -> impl AsRef<[u8]> {
+        let mut image = self.fields();
+        let seq = self.seq ^ Self::check(&image);
+        image[..size_of::<u64>()].copy_from_slice(&seq.to_le_bytes());
+        image
+    }
+
+    fn coded(&self, image: &[u8], len: usize) -> Self {
+        let mut whole = [0; IMAGE];
+        let known = image.len().min(IMAGE);
+        whole[..known].copy_from_slice(&image[..known]);
+        Self::from_image(&whole, len as u32)
+    }
+
+    fn recovered(&self, image: &[u8], len: usize) -> Option<Self> {
+        let packet = self.coded(image, len);
+        (packet.residue == 0 && packet.seq >> SEQ_BITS == 0).then_some(packet)
     }
 }
 
@@ -92,3 +208,61 @@ impl airlane_link::Packet for Packet {
 }
 
 const _: () = assert!(size_of::<Packet>() <= 64, "packets are copied at every hop");
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use airlane_base::{Rng, Streams};
+
+    fn any_packet(rng: &mut Rng) -> Packet {
+        let word = rng.next_u64();
+        Packet {
+            created: Instant::from_nanos(rng.next_u64() >> 4),
+            seq: rng.next_u64() >> (64 - SEQ_BITS),
+            len: (word >> 48) as u32,
+            flow: word as u32,
+            connection: rng.next_u64() as u32,
+            to: word as u16,
+            role: Role::from_code((word % 5) as u8).unwrap(),
+            retransmission: word & 64 != 0,
+            residue: 0,
+            header: Header {
+                src: Ipv4Addr::from_bits(rng.next_u64() as u32),
+                dst: Ipv4Addr::from_bits(rng.next_u64() as u32),
+                src_port: word as u16,
+                dst_port: (word >> 16) as u16,
+                dscp: (word >> 32) as u8,
+                protocol: 6,
+            },
+        }
+    }
+
+    #[test]
+    fn images_are_lossless_for_packets_and_for_coded_bytes() {
+        let mut rng = Streams::new(1, 0).stream("images");
+        let lender = any_packet(&mut rng);
+        for _ in 0..1_000 {
+            let packet = any_packet(&mut rng);
+            let image = packet.image();
+            let back = lender.recovered(image.as_ref(), packet.len()).unwrap();
+            assert_eq!(format!("{back:?}"), format!("{packet:?}"));
+            let bytes: [u8; IMAGE] = std::array::from_fn(|_| rng.next_u64() as u8);
+            let coded = lender.coded(&bytes, 50);
+            assert_eq!((coded.image().as_ref(), coded.len()), (&bytes[..], 50));
+        }
+    }
+
+    #[test]
+    fn what_was_computed_wrongly_is_no_packet() {
+        // The sum of three packets is one of none of them: the check is not linear.
+        let mut rng = Streams::new(2, 0).stream("images");
+        for _ in 0..1_000 {
+            let mut sum = [0; IMAGE];
+            for _ in 0..3 {
+                let image = any_packet(&mut rng).image().as_ref().to_vec();
+                sum.iter_mut().zip(image).for_each(|(s, byte)| *s ^= byte);
+            }
+            assert!(any_packet(&mut rng).recovered(&sum, 50).is_none());
+        }
+    }
+}

@@ -74,6 +74,29 @@ fn two_links_lose_independently() {
     }
 }
 
+/// A packet stays lost if another frame of its block does: p (1 - (1 - p)^n). The uniform model
+/// ignores size; on WLAN data and parity are equally long.
+#[test]
+fn one_parity_frame_leaves_the_residual_of_the_formula() {
+    let residual = |p: f64, n: f64| p * (1.0 - libm::pow(1.0 - p, n));
+    for (p, errors) in UNIFORM {
+        let scheme = "{ kind = \"xor\", block = 8 }";
+        check_loss(
+            Link::Cellular,
+            "LAN1",
+            errors,
+            scheme,
+            500,
+            residual(p, 8.0),
+        );
+    }
+    for (mean, errors) in BYTES {
+        let p = -libm::expm1(-1002.0 / mean);
+        let scheme = "{ kind = \"xor\", block = 12 }";
+        check_loss(Link::Wlan, "LAN1", errors, scheme, 100, residual(p, 12.0));
+    }
+}
+
 /// A frame stays lost if the NAK or the one retransmission is lost: p (1 - (1 - p)(1 - p_nak)).
 #[test]
 fn one_retransmission_leaves_the_residual_of_the_formula() {

@@ -5,6 +5,7 @@ use std::sync::Arc;
 use std::sync::atomic::{AtomicUsize, Ordering};
 
 use airlane_base::Payload;
+use airlane_base::random::fnv1a;
 use airlane_link::{FlowKey, Packet};
 
 /// A numbered packet for one service: its DS code point is the number of the service, which is how
@@ -17,6 +18,8 @@ pub struct TestPacket {
     pub service: u8,
     /// Bytes that it stands for.
     pub len: usize,
+    /// What the image of coded bytes has beyond the check of its number; 0 in every packet.
+    residue: u32,
     copy: Copied,
 }
 
@@ -27,8 +30,16 @@ impl TestPacket {
             id,
             service,
             len,
+            residue: 0,
             copy: Copied::default(),
         }
+    }
+
+    /// Stands for the checksums that real packets have.
+    fn check(id: u64, service: u8) -> u32 {
+        let mut bytes = [service; 9];
+        bytes[..8].copy_from_slice(&id.to_le_bytes());
+        fnv1a(&bytes) as u32
     }
 
     /// The same, and every copy of it counted while it exists.
@@ -45,6 +56,32 @@ impl TestPacket {
 impl Payload for TestPacket {
     fn len(&self) -> usize {
         self.len
+    }
+
+    fn image(&self) -> impl AsRef<[u8]> {
+        let mut image = [self.service; 13];
+        image[..8].copy_from_slice(&self.id.to_le_bytes());
+        let check = Self::check(self.id, self.service) ^ self.residue;
+        image[9..].copy_from_slice(&check.to_le_bytes());
+        image
+    }
+
+    fn coded(&self, image: &[u8], len: usize) -> Self {
+        let mut whole = [0; 13];
+        let known = image.len().min(whole.len());
+        whole[..known].copy_from_slice(&image[..known]);
+        let [a, b, c, d, e, f, g, h, service, check @ ..] = whole;
+        let id = u64::from_le_bytes([a, b, c, d, e, f, g, h]);
+        Self {
+            residue: u32::from_le_bytes(check) ^ Self::check(id, service),
+            copy: self.copy.clone(),
+            ..Self::new(service, id, len)
+        }
+    }
+
+    fn recovered(&self, image: &[u8], len: usize) -> Option<Self> {
+        let packet = self.coded(image, len);
+        (packet.residue == 0).then_some(packet)
     }
 }
 

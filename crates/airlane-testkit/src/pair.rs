@@ -6,7 +6,9 @@
 use std::collections::BTreeMap;
 
 use airlane_base::{Duration, Instant, SeqSpace};
-use airlane_link::{Frame, FrameKind, Packet, Port, ServiceLedger, Sink, drain};
+use airlane_link::{
+    Frame, FrameKind, Header, HeaderProfile, Packet, Port, ServiceLedger, Sink, drain,
+};
 
 use crate::{Adversary, Departure, Fate, Setup, TestPacket};
 
@@ -211,7 +213,7 @@ impl<A: Adversary> Pair<A> {
 
     /// Gives a frame to an end that its peer has not sent now: an old one, or a forged one.
     pub fn inject(&mut self, end: usize, frame: Frame<TestPacket>) {
-        if let Some(packet) = &frame.payload {
+        if let Some(packet) = packet_of(&frame) {
             let key = (packet.service, packet.id);
             self.ends[end].arrived.entry(key).or_insert(self.now);
         }
@@ -325,7 +327,8 @@ impl<A: Adversary> Pair<A> {
             let arrived = state.arrived.get(&(packet.service, packet.id));
             state.delivered.push(Delivery {
                 at: self.now,
-                arrived: *arrived.expect("what is delivered has arrived before"),
+                // What is computed out of other packets arrives when it can be.
+                arrived: arrived.copied().unwrap_or(self.now),
                 packet,
             });
         }
@@ -337,7 +340,7 @@ impl<A: Adversary> Pair<A> {
     fn depart(&mut self, from: usize, frame: Frame<TestPacket>) {
         let end = &mut self.ends[from];
         let service = usize::from(frame.header.service);
-        let original = frame.header.kind == FrameKind::Data;
+        let original = matches!(frame.header.kind, FrameKind::Data | FrameKind::Parity);
         if original {
             end.stamps[service].sent += 1;
         }
@@ -408,7 +411,7 @@ impl<A: Adversary> Pair<A> {
         }
         newest.sent = newest.sent.max(stamp.sent);
         newest.received_at_most = newest.received_at_most.max(stamp.received_at_most);
-        if let Some(packet) = &frame.payload {
+        if let Some(packet) = packet_of(&frame) {
             let key = (packet.service, packet.id);
             end.arrived.entry(key).or_insert(self.now);
         }
@@ -422,6 +425,12 @@ fn acknowledges<P: Packet>(port: &Port<P>, frame: &Frame<P>) -> bool {
     layout.is_some_and(|layout| layout.acknowledges(frame.header.kind))
 }
 
+/// The packet in a frame, if it is one and not a combination of several.
+fn packet_of(frame: &Frame<TestPacket>) -> Option<&TestPacket> {
+    let whole = frame.header.kind != FrameKind::Parity;
+    frame.payload.as_ref().filter(|_| whole)
+}
+
 /// The frame as the peer reads it from its bytes.
 fn through_codec<P: Packet>(port: &Port<P>, frame: Frame<P>) -> Frame<P> {
     let mut bytes = vec![0; port.frame_len(&frame)];
@@ -431,11 +440,31 @@ fn through_codec<P: Packet>(port: &Port<P>, frame: Frame<P>) -> Frame<P> {
     assert_eq!(decoded.payload_at + frame.payload_len(), bytes.len());
     let (sent, read) = (&frame.header, &decoded.header);
     assert_eq!(
-        (sent.service, sent.kind, sent.seq, sent.ack, sent.bits),
-        (read.service, read.kind, read.seq, read.ack, read.bits)
+        (
+            sent.service,
+            sent.kind,
+            sent.seq,
+            sent.ack,
+            sent.bits,
+            sent.index
+        ),
+        (
+            read.service,
+            read.kind,
+            read.seq,
+            read.ack,
+            read.bits,
+            read.index
+        )
     );
+    let live = port.codec().profile() == HeaderProfile::Live;
+    assert!(!live || sent.coded_len == read.coded_len);
     Frame {
-        header: decoded.header,
+        header: Header {
+            // Study frames have it beside their bytes.
+            coded_len: sent.coded_len,
+            ..decoded.header
+        },
         payload: frame.payload,
     }
 }

@@ -57,6 +57,19 @@ const RLP_OOS: Contract = Contract {
     ..RLP
 };
 
+/// Parity follows without being asked for.
+const XOR: Contract = Contract {
+    scheme: "kind = \"xor\", block = 4",
+    once: true,
+    sure_timers: false,
+    ..DEFAULT
+};
+
+const XOR_AD: Contract = Contract {
+    scheme: "kind = \"xor-ad\", block = 4, silence = \"30 ms\"",
+    ..XOR
+};
+
 /// The same where acknowledgments keep numbers from being reused too early.
 const fn study_window(contract: Contract) -> Contract {
     Contract {
@@ -84,6 +97,14 @@ const fn study(contract: Contract) -> Contract {
     }
 }
 
+/// The same where no frame at all comes twice or late.
+const fn no_reordering(contract: Contract) -> Contract {
+    Contract {
+        reordering: Reordering::None,
+        ..study(contract)
+    }
+}
+
 scheme_conformance!(default_live, DEFAULT);
 scheme_conformance!(gbn_live, GBN);
 scheme_conformance!(sr_live, SR);
@@ -93,6 +114,9 @@ scheme_conformance!(sr_bitmap_live, SR_BITMAP);
 scheme_conformance!(rlp_live, RLP);
 scheme_conformance!(rlp_oos_live, RLP_OOS);
 
+scheme_conformance!(xor_live, XOR);
+scheme_conformance!(xor_ad_live, XOR_AD);
+
 scheme_conformance!(default_study, study(DEFAULT));
 scheme_conformance!(gbn_study, study_window(GBN));
 scheme_conformance!(sr_study, study_window(SR));
@@ -101,6 +125,8 @@ scheme_conformance!(sr_m2_study, study_window(SR_M2));
 scheme_conformance!(sr_bitmap_study, study_window(SR_BITMAP));
 scheme_conformance!(rlp_study, study(RLP));
 scheme_conformance!(rlp_oos_study, study(RLP_OOS));
+scheme_conformance!(xor_study, no_reordering(XOR));
+scheme_conformance!(xor_ad_study, no_reordering(XOR_AD));
 
 scheme_conformance!(
     gbn_live_measured,

@@ -184,10 +184,8 @@ impl<P: Packet> Port<P> {
     pub fn service_table(&self) -> String {
         let mut table = String::new();
         for slot in self.slots.iter().flatten().filter(|slot| !slot.draining) {
-            let window = slot.config.scheme.window();
-            let window = window.map_or(String::new(), |w| format!(" window {w}"));
-            let (number, kind) = (slot.config.number, slot.config.scheme.kind());
-            table.push_str(&format!("{number} {kind}{window}\n"));
+            let (number, scheme) = (slot.config.number, &slot.config.scheme);
+            table.push_str(&format!("{number} {}{}\n", scheme.kind(), scheme.terms()));
         }
         let modulus = self.facts.space().modulus();
         table.push_str(&format!("modulus {modulus}\n"));

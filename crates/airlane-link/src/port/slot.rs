@@ -142,7 +142,7 @@ impl<P: Packet> Slot<P> {
         ledger.frame_sent_bytes += len;
         match frame.header.kind {
             FrameKind::Data => {}
-            FrameKind::Retransmission => {
+            FrameKind::Retransmission | FrameKind::Parity => {
                 ledger.repair_frames_sent += 1;
                 ledger.repair_frame_bytes += len;
             }

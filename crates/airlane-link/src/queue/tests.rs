@@ -21,6 +21,19 @@ impl Payload for Labelled {
     fn len(&self) -> usize {
         self.len
     }
+
+    // Queues combine nothing.
+    fn image(&self) -> impl AsRef<[u8]> {
+        self.number.to_be_bytes()
+    }
+
+    fn coded(&self, _: &[u8], _: usize) -> Self {
+        self.clone()
+    }
+
+    fn recovered(&self, _: &[u8], _: usize) -> Option<Self> {
+        None
+    }
 }
 
 impl Packet for Labelled {

@@ -16,20 +16,17 @@ pub(crate) struct DefaultService {
     next: Seq,
     /// The number after the highest received; none before the first frame.
     expected: Option<Seq>,
-    /// How long a frame of the peer may be on its way: through the frame before it, and its own.
     on_its_way: Duration,
 }
 
 impl DefaultService {
     pub(crate) fn new(facts: &PortFacts) -> Self {
-        let header = facts.codec.header_len(Layout::Bare);
-        let full_frame = facts.max_payload + header + facts.frame_overhead;
         Self {
             space: facts.space(),
             numbered: facts.is_live(),
             next: 0,
             expected: None,
-            on_its_way: facts.delay + facts.rate.transmission_time(full_frame) * 2,
+            on_its_way: facts.on_its_way(Layout::Bare),
         }
     }
 

@@ -15,6 +15,7 @@ mod sr;
 mod sr_bitmap;
 mod sr_m1;
 mod sr_m2;
+pub(crate) mod xor;
 
 use std::collections::VecDeque;
 
@@ -30,6 +31,7 @@ pub(crate) use gbn::GoBackN;
 pub(crate) use rlp::Rlp;
 use selective::SelectiveRepeat;
 use sr_bitmap::SrBitmap;
+pub(crate) use xor::Xor;
 
 /// A removed service answers for this many timeouts more, so that the peer can finish too.
 const LINGER_TIMEOUTS: u64 = 8;
@@ -120,6 +122,13 @@ impl PortFacts {
         self.codec.profile() == HeaderProfile::Live
     }
 
+    /// How long a full frame of the peer may be on its way: through the frame before it, and its
+    /// own time.
+    pub(crate) fn on_its_way(&self, layout: Layout) -> Duration {
+        let len = self.max_payload + self.codec.header_len(layout) + self.frame_overhead;
+        self.delay + self.rate.transmission_time(len) * 2
+    }
+
     fn timing(&self, layout: Layout) -> LinkTiming {
         let header = |layout| self.codec.header_len(layout) + self.frame_overhead;
         LinkTiming {
@@ -147,6 +156,7 @@ pub(crate) enum Service<P> {
     SrM2(SelectiveRepeat<P, sr_m2::NaksForEach>),
     SrBitmap(SrBitmap<P>),
     Rlp(Rlp<P>),
+    Xor(Xor<P>),
 }
 
 macro_rules! each {
@@ -159,6 +169,7 @@ macro_rules! each {
             Service::SrM2($s) => $body,
             Service::SrBitmap($s) => $body,
             Service::Rlp($s) => $body,
+            Service::Xor($s) => $body,
         }
     };
 }
@@ -178,6 +189,8 @@ impl<P: Payload> Service<P> {
             SchemeConfig::RlpOos(c) => {
                 Self::Rlp(Rlp::new(c, rlp::Order::AsReceived, facts, timing))
             }
+            SchemeConfig::Xor(c) => Self::Xor(Xor::new(c.block(), facts)),
+            SchemeConfig::XorAd(c) => Self::Xor(Xor::adaptive(c.block(), c.silence, facts)),
         }
     }
 
@@ -191,6 +204,8 @@ impl<P: Payload> Service<P> {
             | SchemeConfig::SrM2(_) => Layout::SeqAck,
             SchemeConfig::SrBitmap(_) => Layout::Bitmap,
             SchemeConfig::Rlp(_) | SchemeConfig::RlpOos(_) => Layout::Seq,
+            SchemeConfig::Xor(_) => Layout::Coded,
+            SchemeConfig::XorAd(_) => Layout::Block,
         }
     }
 

@@ -28,6 +28,18 @@ impl Payload for Numbered {
     fn len(&self) -> usize {
         1
     }
+
+    fn image(&self) -> impl AsRef<[u8]> {
+        [self.0]
+    }
+
+    fn coded(&self, image: &[u8], _len: usize) -> Self {
+        Self(image.first().copied().unwrap_or(0))
+    }
+
+    fn recovered(&self, image: &[u8], len: usize) -> Option<Self> {
+        (len == 1).then(|| self.coded(image, len))
+    }
 }
 
 /// How the channel treats frames.

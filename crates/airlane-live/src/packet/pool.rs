@@ -65,6 +65,20 @@ impl Buffer {
     pub fn bytes(&self) -> &[u8] {
         &self.0.bytes
     }
+
+    /// Another buffer of at least `len` bytes, from the same pool if its buffers are so long.
+    pub fn another(&self, len: usize) -> Lease {
+        let home = self.0.home.upgrade().filter(|home| home.size >= len);
+        home.map_or_else(
+            || {
+                Lease(Self(Rc::new(Slot {
+                    bytes: vec![0; len].into_boxed_slice(),
+                    home: Weak::new(),
+                })))
+            },
+            |home| Pool(home).lease(),
+        )
+    }
 }
 
 impl Drop for Buffer {
@@ -120,6 +134,21 @@ mod tests {
         let mut again = pool.lease();
         assert_eq!(again.bytes().as_ptr(), address);
         again.bytes_mut()[63] = 1;
+    }
+
+    #[test]
+    fn a_buffer_finds_its_pool_again() {
+        let pool = Pool::new(64, 2);
+        let free = pool.lease();
+        let (address, buffer) = (free.bytes().as_ptr(), pool.lease().share());
+        drop(free);
+        let other = buffer.another(64);
+        assert_eq!((other.bytes().as_ptr(), pool.free()), (address, 0));
+        // Too long for the pool, and nothing that it would keep.
+        assert_eq!(buffer.another(65).bytes().len(), 65);
+        assert_eq!(pool.free(), 0);
+        drop((other, pool));
+        assert_eq!(buffer.another(8).bytes().len(), 8);
     }
 
     #[test]

@@ -208,7 +208,10 @@ impl Seen {
                 column[*end].1 += len;
             };
             count(&mut self.all);
-            if frame.header.kind == FrameKind::Retransmission {
+            if matches!(
+                frame.header.kind,
+                FrameKind::Retransmission | FrameKind::Parity
+            ) {
                 count(&mut self.repairs);
             } else if !frame.header.kind.carries_packet() {
                 count(&mut self.control);
@@ -309,11 +312,11 @@ pub fn repeats_itself(contract: Contract) {
 
 /// Packets kept at one end: those that may be asked for again (RLP forgets a frame when its place
 /// is taken, so it keeps up to the next power of two of two windows), those held behind a hole,
-/// those that wait, and one in the scheduler.
+/// those that wait, one in the scheduler, and the last one sent.
 pub fn keeps_no_more_than_its_window(contract: Contract) {
     const WAITING: usize = 5;
     let kept = (2 * contract.window).next_power_of_two();
-    let bound = 2 * (kept + contract.window + WAITING + 1);
+    let bound = 2 * (kept + contract.window + WAITING + 2);
     let queue = format!("kind = \"drop-tail\", limit = \"{WAITING} packets\"");
     proptest!(cases(200), |(offers in offers(400, 3), script in fates(600, 100))| {
         let tally = Tally::default();
@@ -338,6 +341,7 @@ pub fn survives_any_header(contract: Contract) {
         FrameKind::Ack,
         FrameKind::Nak,
         FrameKind::Keepalive,
+        FrameKind::Parity,
         FrameKind::Retransmission,
         FrameKind::Bitmap,
         FrameKind::Hello,
@@ -365,6 +369,8 @@ pub fn survives_any_header(contract: Contract) {
             let mut header = Header {
                 service: SERVICE,
                 ack: space.add(ack, 0),
+                index: ack as u8,
+                coded_len: ack as u16,
                 ..Header::new(kind, space.add(seq, 0))
             };
             ones.into_iter().for_each(|at| header.bits.set(at));

@@ -1,0 +1,69 @@
+//! Options of the erasure codes.
+
+use airlane_base::Duration;
+use serde::{Deserialize, Serialize};
+
+use crate::service::xor::MAX_BLOCK;
+
+/// Options of the XOR code.
+#[derive(Clone, Debug, Default, PartialEq, Serialize, Deserialize)]
+#[serde(deny_unknown_fields)]
+pub struct XorConfig {
+    /// Packets of a block: n. Default 8.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub block: Option<u32>,
+}
+
+/// Options of the adaptive XOR code.
+#[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
+#[serde(deny_unknown_fields)]
+pub struct XorAdConfig {
+    /// Packets of a block, at most: n. Default 8.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub block: Option<u32>,
+    /// How long the source must be silent for a block to end early. No default: it should be
+    /// just above twice the interval of the application's packets.
+    pub silence: Duration,
+}
+
+/// Packets of a block where nothing is said.
+const USUAL_BLOCK: u32 = 8;
+
+impl XorConfig {
+    pub(crate) fn block(&self) -> u32 {
+        self.block.unwrap_or(USUAL_BLOCK)
+    }
+
+    pub(super) fn check(&self, at: &str, wrong: &mut impl FnMut(String, String, &str)) {
+        check_block(self.block, at, wrong);
+    }
+}
+
+impl XorAdConfig {
+    pub(crate) fn block(&self) -> u32 {
+        self.block.unwrap_or(USUAL_BLOCK)
+    }
+
+    pub(super) fn check(&self, at: &str, wrong: &mut impl FnMut(String, String, &str)) {
+        check_block(self.block, at, wrong);
+        if self.silence == Duration::ZERO {
+            wrong(
+                format!("{at}.silence"),
+                "a block that ends after 0 s never has a second packet".to_owned(),
+                "just above twice the interval of the application's packets, such as \"100 ms\"",
+            );
+        }
+    }
+}
+
+fn check_block(block: Option<u32>, at: &str, wrong: &mut impl FnMut(String, String, &str)) {
+    if let Some(block) = block
+        && !(1..=MAX_BLOCK).contains(&block)
+    {
+        wrong(
+            format!("{at}.block"),
+            format!("a block of {block} packets is impossible"),
+            &format!("a block has 1 to {MAX_BLOCK} packets"),
+        );
+    }
+}

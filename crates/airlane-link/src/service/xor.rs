@@ -1,0 +1,293 @@
+//! XOR and XOR/Ad: one parity frame for each block of packets (sections 7.8 and 7.9 of the
+//! specification, after Xylomenos 1999, sections 5.2 and 5.3).
+//!
+//! A systematic code: packets leave and go up as they come, and after n of them follows their
+//! bytewise sum, which stands in for any one that was lost. The adaptive variant also closes a
+//! block when the source has been silent for a while, so that a loss before a pause does not wait
+//! for the next words. No feedback, no windows, no timer but that one.
+//!
+//! ```text
+//! XOR      frames DATA, PARITY (seq, packet)         seq counts all frames modulo a multiple of
+//!                                                    n + 1; block = seq div (n + 1)
+//! XOR/Ad   frames DATA, PARITY (block, index, packet)     parity has the index behind the last
+//! ```
+//!
+//! Lengths are coded as well (XYL 7.8, variable sizes): a parity frame is as long as the longest
+//! packet of its block.
+//!
+//! Invariants: at most one delivery of a packet; a packet is recovered exactly when it alone is
+//! missing from a block whose parity is there; one sum for each block remembered, whatever n.
+//!
+//! Left out: interleaving.
+
+use airlane_base::{Duration, Instant, Payload};
+
+use super::{Context, PortFacts, Scheme};
+use crate::mechanism::blocks::{Blocks, PLACES, Store};
+use crate::mechanism::sum::{Sum, coded_len};
+use crate::wire::{Frame, FrameKind, Header, Layout, STUDY_BLOCKS};
+
+/// The longest block, in packets: the parity needs a place too.
+pub(crate) const MAX_BLOCK: u32 = PLACES - 1;
+
+/// Where frames say to which block they belong.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+enum Numbering {
+    /// XOR: all blocks are equally long.
+    Sequence,
+    /// XOR/Ad: a block may end early.
+    Block,
+}
+
+/// XOR or XOR/Ad.
+#[derive(Clone, Debug)]
+pub(crate) struct Xor<P> {
+    numbering: Numbering,
+    /// n: packets in a full block.
+    full: u32,
+    /// How many blocks have a number of their own.
+    numbers: u32,
+    silence: Option<Duration>,
+    on_its_way: Duration,
+
+    /// The block being sent, its packets so far, and their sum.
+    number: u32,
+    packets: u32,
+    sum: Sum,
+    /// A packet of it, which lends the parity its memory.
+    last: Option<P>,
+    /// When that packet left; none while it waits to.
+    quiet_since: Option<Instant>,
+    parity_due: bool,
+
+    received: Blocks<Sum>,
+}
+
+impl<P: Payload> Xor<P> {
+    /// Blocks of `full` packets.
+    pub(crate) fn new(full: u32, facts: &PortFacts) -> Self {
+        let numbers = facts.space().modulus() / u64::from(full + 1);
+        let numbers = numbers.max(1) as u32;
+        Self {
+            numbering: Numbering::Sequence,
+            full,
+            numbers,
+            silence: None,
+            on_its_way: facts.on_its_way(Layout::Coded),
+            number: 0,
+            packets: 0,
+            sum: Sum::default(),
+            last: None,
+            quiet_since: None,
+            parity_due: false,
+            received: Blocks::new(numbers, Some(full), facts.is_live()),
+        }
+    }
+
+    /// Blocks that also end when nothing has been sent for `silence`.
+    pub(crate) fn adaptive(full: u32, silence: Duration, facts: &PortFacts) -> Self {
+        let numbers = if facts.is_live() {
+            (facts.space().modulus() - 1) as u32
+        } else {
+            STUDY_BLOCKS
+        };
+        Self {
+            numbering: Numbering::Block,
+            numbers,
+            silence: Some(silence),
+            on_its_way: facts.on_its_way(Layout::Block),
+            received: Blocks::new(numbers, None, facts.is_live()),
+            ..Self::new(full, facts)
+        }
+    }
+
+    // ---- sender
+
+    /// The header of the next frame of the open block.
+    fn header(&self, kind: FrameKind) -> Header {
+        match self.numbering {
+            Numbering::Sequence => Header::new(kind, self.number * (self.full + 1) + self.packets),
+            Numbering::Block => Header {
+                index: self.packets as u8,
+                ..Header::new(kind, self.number)
+            },
+        }
+    }
+
+    fn close(&mut self) -> Option<Frame<P>> {
+        let parity = self.sum.parity(&self.last.take()?);
+        let header = Header {
+            coded_len: self.sum.coded_len(),
+            ..self.header(FrameKind::Parity)
+        };
+        self.number = (self.number + 1) % self.numbers;
+        self.begin();
+        Some(Frame {
+            header,
+            payload: Some(parity),
+        })
+    }
+
+    fn begin(&mut self) {
+        self.packets = 0;
+        self.sum.clear();
+        (self.last, self.quiet_since, self.parity_due) = (None, None, false);
+    }
+
+    // ---- receiver
+
+    /// Block and place of a frame; none if no sender can have meant it.
+    fn place(&self, header: &Header) -> Option<(u32, u32)> {
+        let parity = header.kind == FrameKind::Parity;
+        let all = self.full + 1;
+        let (number, place, possible) = match self.numbering {
+            Numbering::Sequence => {
+                let place = header.seq % all;
+                (header.seq / all, place, parity == (place == self.full))
+            }
+            Numbering::Block => {
+                let place = u32::from(header.index);
+                // A block has a packet, and at most all of them before its parity.
+                let possible = place.wrapping_sub(u32::from(parity)) < self.full;
+                (header.seq, place, possible)
+            }
+        };
+        (possible && number < self.numbers).then_some((number, place))
+    }
+}
+
+impl<P: Payload> Scheme<P> for Xor<P> {
+    fn handle_frame(&mut self, cx: &mut Context<'_, P>, frame: Frame<P>) {
+        let (header, payload) = match (frame.header.kind, frame.payload) {
+            (FrameKind::Data | FrameKind::Parity, Some(payload)) => (frame.header, payload),
+            _ => {
+                cx.ledger.out_of_window += 1;
+                return;
+            }
+        };
+        let mut lost = 0;
+        let block = match self.place(&header) {
+            Some((number, place)) => {
+                let block = self.received.find(number, place, &mut lost);
+                block.map(|block| (block, place))
+            }
+            None => None,
+        };
+        cx.ledger.lose(lost, false);
+        let Some((block, place)) = block else {
+            cx.ledger.out_of_window += 1;
+            return;
+        };
+        if block.has(place) {
+            cx.ledger.duplicates += 1;
+            return;
+        }
+        let parity = header.kind == FrameKind::Parity;
+        let impossible = if parity {
+            block.end() > place
+        } else {
+            block.packets.is_some_and(|packets| place >= packets)
+        };
+        if impossible {
+            cx.ledger.out_of_window += 1;
+            return;
+        }
+        block.mark(place, cx.now);
+        if parity {
+            block.packets = Some(place);
+            block.store.add(&payload, header.coded_len);
+        } else {
+            block.here += 1;
+            block.store.add(&payload, coded_len(&payload));
+        }
+        let missing = match block.packets {
+            Some(packets) if block.has(packets) && block.here + 1 == packets => {
+                Some(block.seen.trailing_ones())
+            }
+            _ => None,
+        };
+        let recovered = missing.map(|place| {
+            let since = block.missing_since(cx.now);
+            block.mark(place, cx.now);
+            let packet = block.store.missing(&payload);
+            block.here += u32::from(packet.is_some());
+            (packet, since)
+        });
+        if !parity {
+            cx.deliver(payload, cx.now, false);
+        }
+        match recovered {
+            Some((Some(packet), since)) => cx.deliver(packet, since, true),
+            Some((None, _)) => cx.ledger.undecodable += 1,
+            None => {}
+        }
+    }
+
+    fn handle_timeout(&mut self, cx: &mut Context<'_, P>) {
+        if Scheme::<P>::poll_timeout(self).is_some_and(|due| due <= cx.now) {
+            self.quiet_since = None;
+            self.parity_due = true;
+        }
+    }
+
+    fn poll_frame(
+        &mut self,
+        _cx: &mut Context<'_, P>,
+        source: &mut dyn FnMut() -> Option<P>,
+    ) -> Option<Frame<P>> {
+        if self.parity_due {
+            return self.close();
+        }
+        let packet = source()?;
+        let header = self.header(FrameKind::Data);
+        self.sum.add(&packet, coded_len(&packet));
+        self.packets += 1;
+        self.parity_due = self.packets == self.full;
+        self.quiet_since = None;
+        self.last = Some(packet.clone());
+        Some(Frame {
+            header,
+            payload: Some(packet),
+        })
+    }
+
+    fn start_timers(&mut self, header: &Header, left: Instant) {
+        // Not by a packet with others behind it, nor by one whose block is over.
+        let last = Header {
+            index: header.index.wrapping_add(1),
+            ..*header
+        };
+        if self.silence.is_some()
+            && self.packets > 0
+            && !self.parity_due
+            && header.kind == FrameKind::Data
+            && (last.seq, u32::from(last.index)) == (self.number, self.packets)
+        {
+            self.quiet_since = Some(left);
+        }
+    }
+
+    fn poll_timeout(&self) -> Option<Instant> {
+        Some(self.quiet_since? + self.silence?)
+    }
+
+    /// The silence is the source's, whoever else is on the link.
+    fn set_timer_factor(&mut self, _factor: f64) {}
+
+    fn reset(&mut self, cx: &mut Context<'_, P>) -> (u64, u64) {
+        let lost = self.received.restart();
+        cx.ledger.lose(lost, false);
+        self.number = 0;
+        self.begin();
+        (0, 0)
+    }
+
+    /// XOR's open block has no end that one could wait for.
+    fn is_idle(&self) -> bool {
+        !self.parity_due && (self.silence.is_none() || self.packets == 0)
+    }
+
+    fn linger(&self) -> Duration {
+        self.on_its_way + self.silence.unwrap_or(Duration::ZERO)
+    }
+}
