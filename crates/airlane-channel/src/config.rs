@@ -38,6 +38,18 @@ pub enum ErrorModelConfig {
         /// Bit error rate in the bad state.
         ber_bad: Probability,
     },
+    /// The two states in the simplification of ns-2: the state at the instant when a frame has
+    /// left decides for all of its bits. For comparisons; `TwoState` is the model of the works.
+    TwoStateArrival {
+        /// Mean duration of the good state; durations are exponential.
+        good: Duration,
+        /// Mean duration of the bad state.
+        bad: Duration,
+        /// Bit error rate of a frame that ends in the good state.
+        ber_good: Probability,
+        /// Bit error rate of a frame that ends in the bad state.
+        ber_bad: Probability,
+    },
     /// Single bad bytes at exponential intervals, counted in transmitted bytes.
     ByteExponential {
         /// Mean interval between bad bytes.
@@ -104,8 +116,8 @@ pub enum ModelError {
     },
 }
 
-const KINDS: &str =
-    "\"none\", \"uniform\", \"two-state\", \"byte-exponential\", \"gilbert-elliott\"";
+const KINDS: &str = "\"none\", \"uniform\", \"two-state\", \"two-state-arrival\", \
+     \"byte-exponential\", \"gilbert-elliott\"";
 
 /// Shortest mean duration of a state. Below it the states of an idle second would take longer to
 /// draw than the second lasts.
@@ -126,7 +138,7 @@ impl ErrorModelConfig {
         };
         match *self {
             Self::None | Self::Uniform { .. } => {}
-            Self::TwoState { good, bad, .. } => {
+            Self::TwoState { good, bad, .. } | Self::TwoStateArrival { good, bad, .. } => {
                 for (key, mean) in [("good", good), ("bad", bad)] {
                     if mean < SHORTEST_STATE {
                         let allowed = "the mean duration of a state is at least 1 us";
@@ -170,6 +182,17 @@ impl ErrorModelConfig {
                 [good.as_secs_f64(), bad.as_secs_f64()],
                 [ber_good, ber_bad].map(|ber| error_intensity(rate, ber)),
             ),
+            Self::TwoStateArrival {
+                good,
+                bad,
+                ber_good,
+                ber_bad,
+            } => {
+                let (good, bad) = (good.as_secs_f64(), bad.as_secs_f64());
+                let lost =
+                    |ber: Probability| -libm::expm1(8.0 * bytes as f64 * libm::log1p(-ber.value()));
+                (good * lost(ber_good) + bad * lost(ber_bad)) / (good + bad)
+            }
             Self::ByteExponential { mean } => {
                 -libm::expm1(-(bytes as f64) / mean.as_bytes() as f64)
             }
@@ -258,6 +281,7 @@ enum Kind {
     None,
     Uniform,
     TwoState,
+    TwoStateArrival,
     ByteExponential,
     GilbertElliott,
 }
@@ -287,6 +311,7 @@ impl Table {
             Kind::None => ("none", "kind"),
             Kind::Uniform => ("uniform", "rate"),
             Kind::TwoState => ("two-state", "good, bad, ber_good, ber_bad"),
+            Kind::TwoStateArrival => ("two-state-arrival", "good, bad, ber_good, ber_bad"),
             Kind::ByteExponential => ("byte-exponential", "mean"),
             Kind::GilbertElliott => (
                 "gilbert-elliott",
@@ -303,6 +328,12 @@ impl Table {
             Kind::None => ErrorModelConfig::None,
             Kind::Uniform => ErrorModelConfig::Uniform { rate: need!(rate) },
             Kind::TwoState => ErrorModelConfig::TwoState {
+                good: need!(good),
+                bad: need!(bad),
+                ber_good: need!(ber_good),
+                ber_bad: need!(ber_bad),
+            },
+            Kind::TwoStateArrival => ErrorModelConfig::TwoStateArrival {
                 good: need!(good),
                 bad: need!(bad),
                 ber_good: need!(ber_good),

@@ -108,6 +108,20 @@ fn pcs_two_state() {
 }
 
 #[test]
+fn two_state_decided_at_arrival() {
+    let config = ErrorModelConfig::TwoStateArrival {
+        good: Duration::from_secs(10),
+        bad: Duration::from_millis(500),
+        ber_good: p(1e-6),
+        ber_bad: p(1.0),
+    };
+    // 500 of 10,500 ms are bad; of the others 1 - (1 - 1e-6)^2008 fall to single bits.
+    let rate = Rate::from_bps(64_000).unwrap();
+    let measured = measure(config, rate, 251, Duration::from_millis(60));
+    assert_within_three_errors(measured, config.loss_probability(rate, 251), 4.95);
+}
+
+#[test]
 fn gilbert_elliott_stationary() {
     let config = ErrorModelConfig::GilbertElliott {
         good_to_bad: p(0.02),
