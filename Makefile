@@ -7,18 +7,21 @@ CARGO    ?= cargo
 CASES    ?= 20000
 
 .DEFAULT_GOAL := help
-.PHONY: help setup demo test fmt lint units determinism claims live validation bench fuzz docs clean
+.PHONY: help setup demo test fmt lint units determinism claims live validation validate-ns2 bench fuzz docs clean
 
-help: ## List the recipes
-	@awk -F ':.*## ' '/^[a-z-]+:.*## / { printf "  %-12s %s\n", $$1, $$2 }' $(MAKEFILE_LIST)
-
-setup: ## Install what the recipes need: system packages (as root) and Rust components
-	@if command -v ip > /dev/null; then :; \
+# $(call apt,program,package,what happens without it)
+apt = @if command -v $(1) > /dev/null; then :; \
 	elif [ "$$(id -u)" = 0 ] && command -v apt-get > /dev/null; then \
 	  { apt-get update -qq && DEBIAN_FRONTEND=noninteractive \
-	    apt-get install -qq -y --no-install-recommends iproute2 > /dev/null 2>&1; } \
-	  || echo "setup: could not install iproute2; the live parts will be left out" >&2; \
-	else echo "setup: the live parts need iproute2: sudo apt-get install iproute2" >&2; fi
+	    apt-get install -qq -y --no-install-recommends $(2) > /dev/null 2>&1; } \
+	  || echo "$@: could not install $(2); $(3)" >&2; \
+	else echo "$@: $(2) is missing; $(3): sudo apt-get install $(2)" >&2; fi
+
+help: ## List the recipes
+	@awk -F ':.*## ' '/^[a-z0-9-]+:.*## / { printf "  %-13s %s\n", $$1, $$2 }' $(MAKEFILE_LIST)
+
+setup: ## Install what the recipes need: system packages (as root) and Rust components
+	$(call apt,ip,iproute2,the live parts will be left out)
 	@if command -v rustup > /dev/null; then \
 	  rustup component list --installed 2> /dev/null | grep -q clippy || rustup component add rustfmt clippy; fi
 
@@ -51,11 +54,16 @@ validation: ## Simulate the published figures, print claim by claim what holds, 
 	$(CARGO) run --release --locked --quiet -p airlane-testkit --bin airlane-validation -- \
 	  --write docs/validation.md
 
+validate-ns2: ## Run ns-2 beside the simulator, print setting by setting how far they are apart (5 min)
+	$(call apt,ns,ns2,its figures from the table stand in)
+	$(CARGO) run --release --locked --quiet -p airlane-testkit --bin airlane-ns2 -- \
+	  --write docs/validation-ns2.md
+
 live: ## Carry real traffic over an emulated lossy link (root; 4 min)
 	$(CARGO) test --release --locked -p airlane-cli --test live -- --nocapture
 
-bench: ## Measure speed
-	$(CARGO) bench --workspace --locked
+bench: ## Measure how fast the simulator is, and ns-2 beside it where it is installed
+	@$(CARGO) run --release --locked --quiet -p airlane-testkit --bin airlane-speed
 
 fuzz: ## Run every property test with many more cases (CASES=20000)
 	PROPTEST_CASES=$(CASES) $(CARGO) test --workspace --locked --lib --tests

@@ -5,6 +5,7 @@
 //! * [`strategies`]: the traffic and the fates that property tests draw.
 //! * [`netns`]: network namespaces that clean up after themselves.
 //! * [`traffic`]: a file, web pages and voice over the kernel's own sockets, measured.
+//! * [`ns2`]: bulk transfers in ns-2 beside ours.
 //! * [`published`]: figures of the published works, measured and judged.
 //! * [`live`]: two hosts joined by an emulated lossy link, with and without Airlane.
 
@@ -14,6 +15,7 @@ pub mod adversary;
 pub mod conformance;
 pub mod live;
 pub mod netns;
+pub mod ns2;
 pub mod packet;
 pub mod pair;
 pub mod published;

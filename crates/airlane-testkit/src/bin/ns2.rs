@@ -1,0 +1,71 @@
+//! Runs ns-2 beside Airlane and prints, setting by setting, how far their throughputs are apart.
+
+#![expect(clippy::print_stdout, reason = "printing is what it is for")]
+
+use std::path::PathBuf;
+use std::process::ExitCode;
+
+use airlane_testkit::ns2::{Known, LIMIT, Ns2, Ns2Error, compare, grid, markdown};
+use clap::Parser;
+
+/// Run ns-2 beside Airlane and print how far their throughputs are apart.
+///
+/// Without ns-2 on this machine the figures that it gave when the table was made stand in.
+#[derive(Parser)]
+#[command(
+    after_help = "Examples:\n  airlane-ns2\n  airlane-ns2 --write docs/validation-ns2.md\n\nExit codes: 0 every setting is within 5 %, 1 one is not, 2 bad input or ns-2 failed."
+)]
+struct Arguments {
+    /// Write the report to this file too, if ns-2 is here.
+    #[arg(long)]
+    write: Option<PathBuf>,
+    /// Only settings whose label contains this, such as "wlan | LAN1".
+    #[arg(long, conflicts_with = "write")]
+    only: Option<String>,
+}
+
+fn main() -> ExitCode {
+    match run(&Arguments::parse()) {
+        Ok(true) => ExitCode::SUCCESS,
+        Ok(false) => ExitCode::from(1),
+        Err(problem) => {
+            eprintln!("error: {problem}");
+            ExitCode::from(2)
+        }
+    }
+}
+
+fn run(arguments: &Arguments) -> Result<bool, String> {
+    let ns2 = match Ns2::find() {
+        Ok(ns2) => Some(ns2),
+        Err(missing @ Ns2Error::Missing) => {
+            eprintln!("{missing}. Comparing with what ns-2 gave when the table was made.");
+            None
+        }
+        Err(error) => return Err(error.to_string()),
+    };
+    let mut settings: Vec<Known> = grid();
+    if let Some(only) = &arguments.only {
+        settings.retain(|known| known.label.contains(only));
+    }
+    let mut comparisons = Vec::new();
+    for (index, known) in settings.iter().enumerate() {
+        eprintln!("{} of {}: {}", index + 1, settings.len(), known.label);
+        comparisons.push(compare(known, ns2.as_ref()).map_err(|e| e.to_string())?);
+    }
+    let report = markdown(&comparisons);
+    print!("{report}");
+    match (&arguments.write, &ns2) {
+        (Some(path), Some(_)) => {
+            std::fs::write(path, &report).map_err(|e| format!("{}: {e}", path.display()))?;
+        }
+        (Some(path), None) => eprintln!("{} is left as it is: ns-2 is not here", path.display()),
+        (None, _) => {}
+    }
+    let missed: Vec<_> = comparisons.iter().filter(|c| !c.holds()).collect();
+    for comparison in &missed {
+        let (gap, limit) = (comparison.gap() * 100.0, LIMIT * 100.0);
+        eprintln!("{}: {gap:+.2} %, beyond {limit} %", comparison.label);
+    }
+    Ok(missed.is_empty())
+}

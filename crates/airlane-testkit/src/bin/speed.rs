@@ -1,0 +1,104 @@
+//! How fast the simulator is, and ns-2 on the same machine in the same minute.
+
+#![expect(clippy::print_stdout, reason = "printing is what it is for")]
+
+use std::process::ExitCode;
+use std::time::Instant;
+
+use airlane_sim::{Scenario, run};
+use airlane_testkit::ns2::{Errors, Link, Ns2, Ns2Error, Setting, Topology};
+
+/// Long enough that a start weighs nothing.
+const SEGMENTS: u64 = 1_000_000;
+/// The fastest of so many is printed: a neighbour on the machine only ever slows one down.
+const TRIALS: usize = 5;
+
+fn main() -> ExitCode {
+    match table() {
+        Ok(()) => ExitCode::SUCCESS,
+        Err(problem) => {
+            eprintln!("error: {problem}");
+            ExitCode::from(2)
+        }
+    }
+}
+
+const fn wlan(errors: Errors) -> Setting {
+    Setting {
+        link: Link::Wlan,
+        topology: Topology::Lan1,
+        window: 20,
+        queue: 50,
+        errors,
+        segments: SEGMENTS,
+    }
+}
+
+fn service(scheme: &str) -> String {
+    format!("{{ number = 0, name = \"all\", rate = 1, scheme = {{ kind = \"{scheme}\" }} }}")
+}
+
+fn table() -> Result<(), String> {
+    println!(
+        "Bulk transfer over WLAN, LAN1: TCP segments per second on one core,\n\
+         the fastest of {TRIALS} runs of {SEGMENTS} segments; lossy: a bad byte in 131072\n"
+    );
+    let lossy = Errors::Bytes(131_072);
+    let row = |what: &str, speed: Result<f64, String>| {
+        speed.map(|speed| println!("{what:<42} {:>6.2} million", speed / 1e6))
+    };
+    row("Airlane, no link service", airlane(wlan(Errors::None), ""))?;
+    row("Airlane, no link service, lossy", airlane(wlan(lossy), ""))?;
+    for scheme in ["default", "sr-m2", "rlp"] {
+        let what = format!("Airlane, {scheme}, lossy");
+        row(&what, airlane(wlan(lossy), &service(scheme)))?;
+    }
+    let ns2 = match Ns2::find() {
+        Ok(ns2) => ns2,
+        Err(missing @ Ns2Error::Missing) => {
+            println!("\n{missing}, to see it beside");
+            return Ok(());
+        }
+        Err(error) => return Err(error.to_string()),
+    };
+    row("ns-2, no link service", beside(&ns2, wlan(Errors::None)))?;
+    row("ns-2, no link service, lossy", beside(&ns2, wlan(lossy)))
+}
+
+/// Seconds that the fastest of all trials took.
+fn fastest(mut trial: impl FnMut() -> Result<(), String>) -> Result<f64, String> {
+    let mut best = f64::INFINITY;
+    for _ in 0..TRIALS {
+        let start = Instant::now();
+        trial()?;
+        best = best.min(start.elapsed().as_secs_f64());
+    }
+    Ok(best)
+}
+
+fn airlane(setting: Setting, services: &str) -> Result<f64, String> {
+    let scenario: Scenario = setting.scenario(services);
+    let seconds = fastest(|| {
+        let result = run(&scenario, 1, 0).map_err(|e| e.to_string())?;
+        match result.finished {
+            true => Ok(()),
+            false => Err("the transfer did not end".to_owned()),
+        }
+    })?;
+    Ok(SEGMENTS as f64 / seconds)
+}
+
+/// Without the time in which ns-2 starts, which is what a transfer of one segment takes.
+fn beside(ns2: &Ns2, setting: Setting) -> Result<f64, String> {
+    let once = |setting: &Setting| {
+        let measured = ns2.run(setting, 1, 0).map_err(|e| e.to_string());
+        measured.map(drop)
+    };
+    let start = Setting {
+        segments: 1,
+        ..setting
+    };
+    let starting = fastest(|| once(&start))?;
+    let all = fastest(|| once(&setting))?;
+    Ok(SEGMENTS as f64 / (all - starting))
+}

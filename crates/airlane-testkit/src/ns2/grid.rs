@@ -1,0 +1,105 @@
+//! The settings of which ns-2's figures are known.
+
+use super::{Errors, Link, Setting, Topology};
+
+/// A setting with what ns-2 gave when the table was made.
+#[derive(Clone, Debug, PartialEq)]
+pub struct Known {
+    /// The setting.
+    pub setting: Setting,
+    /// Its place in the table, in words.
+    pub label: String,
+    /// Repetitions behind the figures.
+    pub runs: u64,
+    /// Mean throughput, bit/s.
+    pub throughput_bps: f64,
+    /// Its standard deviation between repetitions.
+    pub throughput_sd_bps: f64,
+    /// Mean number of timeouts in a transfer.
+    pub timeouts: f64,
+}
+
+/// The table that the simulator's own tests use, too.
+const TABLE: &str = include_str!("../../../airlane-sim/tests/data/ns2-reno-bulk.csv");
+
+/// All settings: three links, two topologies, two windows and queues, their levels of errors.
+///
+/// # Panics
+/// If the table is not what this reads; a test reads it.
+pub fn grid() -> Vec<Known> {
+    let lines = TABLE.lines().filter(|line| !line.starts_with('#'));
+    lines
+        .skip(1)
+        .map(|line| known(line).expect("the table has rows of known settings"))
+        .collect()
+}
+
+fn known(line: &str) -> Option<Known> {
+    let cells: Vec<&str> = line.split(',').collect();
+    let number = |i: usize| cells.get(i)?.parse::<f64>().ok();
+    let link = match *cells.first()? {
+        "cellular" => Link::Cellular,
+        "pcs" => Link::Pcs,
+        "wlan" => Link::Wlan,
+        _ => return None,
+    };
+    let topology = match *cells.get(1)? {
+        "LAN1" => Topology::Lan1,
+        "WAN2" => Topology::Wan2,
+        _ => return None,
+    };
+    let errors = match *cells.get(4)? {
+        "none" => Errors::None,
+        "uniform" => Errors::Uniform(number(5)?),
+        "byte-exponential" => Errors::Bytes(number(5)? as u32),
+        "two-state-arrival" => {
+            let (bad, bytes) = cells[5].split_once('/')?;
+            Errors::Fades {
+                bad_s: bad.parse().ok()?,
+                byte_errors: bytes.parse().ok()?,
+            }
+        }
+        _ => return None,
+    };
+    let (window, queue) = (number(2)? as u32, number(3)? as u32);
+    let what = match errors {
+        Errors::None => "none".to_owned(),
+        Errors::Uniform(rate) => format!("{} % of frames", rate * 100.0),
+        Errors::Bytes(mean) => format!("a byte in {mean}"),
+        Errors::Fades { bad_s, byte_errors } if byte_errors > 0.0 => {
+            format!("fades of {bad_s} s, a byte in {:.0}", 1.0 / byte_errors)
+        }
+        Errors::Fades { bad_s, .. } => format!("fades of {bad_s} s"),
+    };
+    Some(Known {
+        label: format!("{} | {} | {window} | {queue} | {what}", cells[0], cells[1]),
+        setting: Setting {
+            link,
+            topology,
+            window,
+            queue,
+            errors,
+            segments: number(6)? as u64,
+        },
+        runs: number(7)? as u64,
+        throughput_bps: number(8)? * 1e3,
+        throughput_sd_bps: number(9)? * 1e3,
+        timeouts: number(11)?,
+    })
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn every_row_is_a_setting_that_airlane_takes() {
+        let grid = grid();
+        assert_eq!(grid.len(), 84);
+        for known in grid {
+            // Building a scenario checks all of it.
+            known.setting.scenario("");
+            assert!(known.throughput_bps > 0.0 && known.runs > 0, "{known:?}");
+        }
+    }
+}

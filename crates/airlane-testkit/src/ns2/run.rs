@@ -1,0 +1,123 @@
+//! Running ns-2 as a program.
+
+use std::io;
+use std::path::PathBuf;
+use std::process::{Command, Stdio};
+
+use super::Setting;
+
+/// Our script; written to a file for each [`Ns2`].
+const SCRIPT: &str = include_str!("../../ns2/bulk.tcl");
+
+/// Why ns-2 gave nothing.
+#[derive(Debug, thiserror::Error)]
+#[non_exhaustive]
+pub enum Ns2Error {
+    /// There is no ns-2 on this machine.
+    #[error("ns-2 is not installed; as root: apt-get install ns2")]
+    Missing,
+    /// It is there, but could not be run.
+    #[error("ns-2 could not be run: {0}")]
+    Io(#[from] io::Error),
+    /// It ran, and said something else than results.
+    #[error("ns {arguments}: {said}")]
+    Said {
+        /// What it was asked.
+        arguments: String,
+        /// What it said.
+        said: String,
+    },
+}
+
+/// What one transfer gave.
+#[derive(Clone, Copy, Debug, PartialEq)]
+pub struct Measured {
+    /// User bits over the time from the first segment to the last new acknowledgment.
+    pub throughput_bps: f64,
+    /// Expirations of the retransmission timer.
+    pub timeouts: f64,
+}
+
+/// ns-2 of this machine, with our script.
+#[derive(Debug)]
+pub struct Ns2 {
+    /// Holds the script, and goes with this value.
+    directory: tempfile::TempDir,
+}
+
+impl Ns2 {
+    /// Looks for the program `ns` and asks it for its version.
+    ///
+    /// # Errors
+    /// [`Ns2Error::Missing`] if there is none, or it is another program of this name.
+    pub fn find() -> Result<Self, Ns2Error> {
+        let directory = tempfile::tempdir()?;
+        std::fs::write(directory.path().join("bulk.tcl"), SCRIPT)?;
+        let version = directory.path().join("version.tcl");
+        // Only ns-2 has this class.
+        std::fs::write(&version, "puts [[new Simulator] info class]; exit 0\n")?;
+        let output = Command::new("ns")
+            .arg(version)
+            .stdin(Stdio::null())
+            .output();
+        match output {
+            Ok(o) if o.status.success() && o.stdout.starts_with(b"Simulator") => {
+                Ok(Self { directory })
+            }
+            _ => Err(Ns2Error::Missing),
+        }
+    }
+
+    /// One repetition of a transfer.
+    ///
+    /// # Errors
+    /// If ns-2 fails.
+    pub fn run(&self, setting: &Setting, seed: u64, run: u64) -> Result<Measured, Ns2Error> {
+        let mut arguments = setting.ns2_arguments();
+        arguments.extend([format!("seed={seed}"), format!("run={run}")]);
+        let script: PathBuf = self.directory.path().join("bulk.tcl");
+        let mut command = Command::new("ns");
+        command.arg(script).args(&arguments).stdin(Stdio::null());
+        let output = command.output()?;
+        let text = String::from_utf8_lossy(&output.stdout);
+        let value = |key: &str| {
+            let found = text
+                .split_whitespace()
+                .find_map(|pair| pair.strip_prefix(key)?.strip_prefix('='));
+            found.and_then(|value| value.parse::<f64>().ok())
+        };
+        match (value("throughput_bps"), value("timeouts")) {
+            (Some(throughput_bps), Some(timeouts)) if output.status.success() => Ok(Measured {
+                throughput_bps,
+                timeouts,
+            }),
+            _ => Err(Ns2Error::Said {
+                arguments: arguments.join(" "),
+                said: format!("{text}{}", String::from_utf8_lossy(&output.stderr)),
+            }),
+        }
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::ns2::{compare, grid};
+
+    /// Without errors nothing is random: both simulators give the same digits.
+    #[test]
+    fn ns2_agrees_to_the_last_digit_where_nothing_is_random() {
+        let ns2 = match Ns2::find() {
+            Ok(ns2) => ns2,
+            Err(missing) => {
+                println!("SKIPPED ns2_agrees_to_the_last_digit: {missing}");
+                return;
+            }
+        };
+        let known = grid()
+            .into_iter()
+            .find(|k| k.label.contains("wlan | WAN2 | 64 | 1000 | none"));
+        let comparison = compare(&known.unwrap(), Some(&ns2)).unwrap();
+        assert!(comparison.gap().abs() < 1e-8, "{comparison:?}");
+    }
+}
