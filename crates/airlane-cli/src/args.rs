@@ -225,6 +225,12 @@ pub struct Run {
     /// Print JSON; every name carries its unit
     #[arg(long)]
     pub json: bool,
+    /// Capture a link for Wireshark: LINK is all that goes over it, LINK@NODE the IP packets at one end
+    ///
+    /// Can be given several times, for one run only. Packets get real headers; what is lost is marked
+    /// on the link, and missing at the receiving end.
+    #[arg(long, value_name = "LINK[@NODE]=FILE")]
+    pub pcap: Vec<String>,
 }
 
 /// Arguments of `sim compare`.
@@ -348,7 +354,8 @@ const RUN_EXAMPLES: &str = "\
 Examples:
   airlane sim run scenarios/three-applications.toml
   airlane sim run scenarios/three-applications.toml --runs 30 --json > result.json
-  airlane sim run scenarios/three-applications.toml --set links.radio.errors.rate=0.1";
+  airlane sim run scenarios/three-applications.toml --set links.radio.errors.rate=0.1
+  airlane sim run scenarios/three-applications-raw.toml --pcap radio@mobile=mobile.pcapng";
 
 const COMPARE_EXAMPLES: &str = "\
 Examples:

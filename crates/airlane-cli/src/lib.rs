@@ -4,6 +4,7 @@
 //! It is a library, too, so that the demo prints with the same tables and bars.
 
 pub mod args;
+mod capture;
 pub mod compare;
 pub mod comparison;
 mod explain;

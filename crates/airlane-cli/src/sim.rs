@@ -12,7 +12,7 @@ use crate::input::{self, BadInput};
 use crate::metric::metric;
 use crate::quantity::Estimate;
 use crate::table::{Align, Table};
-use crate::{compare, output, svg};
+use crate::{capture, compare, output, svg};
 
 /// Version of the JSON that `sim` prints.
 const SCHEMA: u32 = 1;
@@ -33,9 +33,17 @@ pub(crate) fn run(args: &Run) -> anyhow::Result<()> {
     let scenario = input::scenario(&document, &args.file)?;
     let seed = args.repeat.seed.unwrap_or(scenario.seed);
     let runs = u64::from(args.runs.unwrap_or(1));
-    let results = watched(runs, |progress| {
-        repeat(&scenario, seed, runs, threads(&args.repeat), progress)
-    })?;
+    let results = if args.pcap.is_empty() {
+        watched(runs, |progress| {
+            repeat(&scenario, seed, runs, threads(&args.repeat), progress)
+        })?
+    } else {
+        if runs > 1 {
+            let wrong = "--pcap captures one run; leave --runs out, and choose the run by --seed";
+            return Err(BadInput(wrong.to_owned()).into());
+        }
+        vec![capture::run(&scenario, seed, &args.pcap)?]
+    };
     let summary = summary(&results).context("no repetition was run")?;
     if args.json {
         let output = RunOutput {

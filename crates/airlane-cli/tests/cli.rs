@@ -346,6 +346,65 @@ fn a_seed_changes_the_run_and_is_told() {
 }
 
 #[test]
+fn captures_are_written_and_change_no_result() {
+    let file = file(SMALL);
+    let folder = tempfile::tempdir().unwrap();
+    let path = folder.path().join("air.pcapng");
+    let capture = format!("radio={}", path.display());
+    let captured = airlane(&["sim", "run", &file.path, "--json", "--pcap", &capture]);
+    assert!(captured.status.success(), "{}", stderr(&captured));
+    let plain = airlane(&["sim", "run", &file.path, "--json"]);
+    assert_eq!(stdout(&captured), stdout(&plain));
+    // The magic number of a section header, in either byte order.
+    let bytes = std::fs::read(path).unwrap();
+    assert_eq!(bytes[..4], [0x0a, 0x0d, 0x0d, 0x0a]);
+}
+
+#[test]
+fn captures_of_nothing_are_refused_before_anything_is_written() {
+    let file = file(SMALL);
+    let folder = tempfile::tempdir().unwrap();
+    let path = folder.path().join("air.pcapng");
+    let to = |point: &str| format!("{point}={}", path.display());
+    for (arguments, needle) in [
+        (vec!["--pcap".to_owned(), "radio".to_owned()], "LINK=FILE"),
+        (
+            vec!["--pcap".to_owned(), to("wire")],
+            "the links are: radio",
+        ),
+        (
+            vec!["--pcap".to_owned(), to("radio@c")],
+            "its ends are a and b",
+        ),
+        (vec!["--pcap".to_owned(), to("@a")], "LINK@NODE"),
+        (
+            vec![
+                "--pcap".to_owned(),
+                to("radio"),
+                "--runs".to_owned(),
+                "2".to_owned(),
+            ],
+            "one run",
+        ),
+        (
+            vec![
+                "--pcap".to_owned(),
+                to("radio"),
+                "--pcap".to_owned(),
+                to("radio@a"),
+            ],
+            "twice",
+        ),
+    ] {
+        let arguments: Vec<&str> = arguments.iter().map(String::as_str).collect();
+        let output = airlane(&[&["sim", "run", &file.path], &arguments[..]].concat());
+        assert_eq!(output.status.code(), Some(2), "{arguments:?}");
+        assert!(stderr(&output).contains(needle), "{}", stderr(&output));
+        assert!(!path.exists(), "{arguments:?}");
+    }
+}
+
+#[test]
 fn compare_shows_each_value_with_intervals_and_paired_ratios() {
     let (raw, repaired) = (file(&SMALL.replace("sr-m2", "default")), file(SMALL));
     let svg = raw.folder.path().join("picture.svg");

@@ -18,6 +18,7 @@
 //! thread; runs are parallel, not events.
 
 pub(crate) mod deadlines;
+pub(crate) mod observe;
 
 use std::collections::VecDeque;
 
@@ -28,6 +29,7 @@ use airlane_link::{Frame, Port};
 use crate::app::Flow;
 use crate::packet::Packet;
 use deadlines::Deadlines;
+use observe::{Departure, Observer};
 
 /// What a direction of a link carries.
 #[derive(Clone, Debug)]
@@ -120,7 +122,12 @@ impl Engine {
     }
 
     /// Simulates all events up to `end`, or until the flow `until` has finished.
-    pub(crate) fn run(&mut self, end: Instant, until: Option<usize>) {
+    pub(crate) fn run<O: Observer>(
+        &mut self,
+        end: Instant,
+        until: Option<usize>,
+        observer: &mut O,
+    ) {
         let first_port = self.directions.len();
         let first_flow = first_port + self.ports.len();
         loop {
@@ -132,14 +139,14 @@ impl Engine {
             self.now = at;
             self.events += 1;
             if slot < first_port {
-                self.on_arrival(slot);
+                self.on_arrival(slot, observer);
             } else if slot < first_flow {
-                self.on_port_timer(slot - first_port);
+                self.on_port_timer(slot - first_port, observer);
             } else {
-                self.on_flow_timer(slot - first_flow);
+                self.on_flow_timer(slot - first_flow, observer);
             }
             while let Some((node, packet)) = self.delivered.pop_front() {
-                self.arrive(node, packet);
+                self.arrive(node, packet, observer);
             }
             if let Some(flow) = until
                 && self.flows[flow].is_finished()
@@ -169,7 +176,7 @@ impl Engine {
     }
 
     #[inline]
-    fn on_arrival(&mut self, index: usize) {
+    fn on_arrival<O: Observer>(&mut self, index: usize, observer: &mut O) {
         let direction = &mut self.directions[index];
         // What arrives at one instant leaves one by one: FIFO, an event each, ties by slot.
         match &mut direction.medium {
@@ -178,7 +185,8 @@ impl Engine {
                 self.deadlines.set(index, channel.poll_timeout());
                 let node = direction.to;
                 if let Some(packet) = packet {
-                    self.arrive(node, packet);
+                    observer.on_arrival(self.now, index, &packet);
+                    self.arrive(node, packet, observer);
                 }
             }
             Medium::Frames(channel) => {
@@ -186,46 +194,48 @@ impl Engine {
                 self.deadlines.set(index, channel.poll_timeout());
                 if let (Some(frame), Some(port)) = (frame, direction.port) {
                     self.ports[port as usize].port.handle_frame(self.now, frame);
-                    self.drain_port(port as usize);
+                    self.drain_port(port as usize, observer);
                 }
             }
         }
     }
 
-    fn on_port_timer(&mut self, index: usize) {
+    fn on_port_timer<O: Observer>(&mut self, index: usize, observer: &mut O) {
         self.ports[index].port.handle_timeout(self.now);
-        self.drain_port(index);
+        self.drain_port(index, observer);
     }
 
-    fn on_flow_timer(&mut self, flow: usize) {
+    fn on_flow_timer<O: Observer>(&mut self, flow: usize, observer: &mut O) {
         self.flows[flow].handle_timeout(self.now);
-        self.drain_flow(flow);
+        self.drain_flow(flow, observer);
     }
 
     /// A packet stands at a node: it is delivered there, or goes on.
     #[inline]
-    fn arrive(&mut self, node: u16, packet: Packet) {
+    fn arrive<O: Observer>(&mut self, node: u16, packet: Packet, observer: &mut O) {
         match self.next_hops[usize::from(node) * self.nodes + usize::from(packet.to)] {
-            NextHop::Direction(index) => self.send(index as usize, packet),
+            NextHop::Direction(index) => self.send(index as usize, packet, observer),
             NextHop::Port(index) => {
                 let index = index as usize;
-                self.ports[index].port.handle_packet(self.now, packet);
-                self.drain_port(index);
+                let end = &mut self.ports[index];
+                observer.on_port(self.now, end.out as usize, &packet);
+                end.port.handle_packet(self.now, packet);
+                self.drain_port(index, observer);
             }
             NextHop::Here => {
                 let flow = packet.flow as usize;
                 self.flows[flow].handle_packet(self.now, &packet);
-                self.drain_flow(flow);
+                self.drain_flow(flow, observer);
             }
         }
     }
 
     /// Takes out all that a flow wants to send, then reads its deadline.
     #[inline]
-    fn drain_flow(&mut self, flow: usize) {
+    fn drain_flow<O: Observer>(&mut self, flow: usize, observer: &mut O) {
         while let Some(packet) = self.flows[flow].poll_transmit(self.now) {
             let origin = self.flows[flow].place().origin(&packet);
-            self.arrive(origin, packet);
+            self.arrive(origin, packet, observer);
         }
         self.schedule_flow(flow);
     }
@@ -237,18 +247,27 @@ impl Engine {
     }
 
     /// Takes out all that a port wants to give, then reads its deadline.
-    fn drain_port(&mut self, index: usize) {
+    fn drain_port<O: Observer>(&mut self, index: usize, observer: &mut O) {
         let PortEnd { port, node, out } = &mut self.ports[index];
         let out = *out as usize;
         if let Medium::Frames(channel) = &mut self.directions[out].medium {
             while let Some(frame) = port.poll_transmit(self.now) {
                 let len = port.frame_len(&frame);
-                let sent = channel.send(self.now, len, frame);
-                debug_assert!(sent.is_ok(), "a port gave a frame while the link was busy");
+                let watched = O::WATCHES.then(|| frame.clone());
+                let sent = transmit::<O, _>(channel, self.now, len, frame);
+                debug_assert!(
+                    sent != Departure::Dropped,
+                    "a port gave a frame while the link was busy"
+                );
+                if let Some(frame) = watched {
+                    observer.on_frame(out, port, &frame, sent);
+                }
             }
             self.deadlines.set(out, channel.poll_timeout());
         }
         while let Some(packet) = port.poll_deliver() {
+            // The two directions of a link are neighbours.
+            observer.on_arrival(self.now, out ^ 1, &packet);
             self.delivered.push_back((*node, packet));
         }
         // An input may make something due at once, or overdue: a measured timer that just shrank.
@@ -258,12 +277,35 @@ impl Engine {
 
     /// Hands a packet to a link; a full queue drops and counts it.
     #[inline]
-    fn send(&mut self, index: usize, packet: Packet) {
+    fn send<O: Observer>(&mut self, index: usize, packet: Packet, observer: &mut O) {
         if let Medium::Packets(channel) = &mut self.directions[index].medium {
             // The channel counts what it cannot take.
-            let _ = channel.send(self.now, packet.len(), packet);
+            let sent = transmit::<O, _>(channel, self.now, packet.len(), packet);
+            observer.on_packet(self.now, index, &packet, sent);
             // Only a pipe that was empty gets an earlier arrival; otherwise `set` changes nothing.
             self.deadlines.set(index, channel.poll_timeout());
         }
+    }
+}
+
+/// Hands something to a transmitter and sees what becomes of it, if anybody watches.
+#[inline]
+fn transmit<O: Observer, T>(
+    channel: &mut Channel<T>,
+    now: Instant,
+    len: usize,
+    item: T,
+) -> Departure {
+    let lost_before = channel.stats().lost_air.frames;
+    match channel.send(now, len, item) {
+        Ok(departs) if O::WATCHES => Departure::Sent {
+            start: departs - channel.config().rate.transmission_time(len),
+            lost: channel.stats().lost_air.frames > lost_before,
+        },
+        Ok(_) => Departure::Sent {
+            start: now,
+            lost: false,
+        },
+        Err(_) => Departure::Dropped,
     }
 }

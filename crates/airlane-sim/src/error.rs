@@ -34,6 +34,22 @@ pub enum ScenarioError {
         /// What differs.
         reason: String,
     },
+    /// A capture was asked for where there is nothing to capture.
+    #[error("cannot capture \"{point}\": {reason}")]
+    NoCapture {
+        /// Where, as it was written.
+        point: String,
+        /// What is wrong, and what would be right.
+        reason: String,
+    },
+    /// A capture could not be written.
+    #[error("the capture of \"{point}\" could not be written: {reason}")]
+    CaptureFailed {
+        /// Where it was taken.
+        point: String,
+        /// What the operating system said.
+        reason: String,
+    },
     /// The threads for the repetitions could not be started.
     #[error("cannot start {threads} threads: {reason}")]
     Threads {

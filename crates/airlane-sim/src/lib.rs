@@ -2,7 +2,8 @@
 //!
 //! A [`Scenario`] (a TOML file) names nodes, links and flows. [`run`] builds that world for one
 //! repetition and simulates it: links are [`airlane_channel::Channel`]s, hosts run the endpoints of
-//! [`airlane_transport`]. What it measured comes back as a [`RunResult`].
+//! [`airlane_transport`]. What it measured comes back as a [`RunResult`]; [`run_captured`] writes
+//! what went over links as Wireshark reads it.
 //!
 //! * Same scenario, seed and repetition: same result, to the last bit, on every machine, in any
 //!   build, on any number of threads.
@@ -13,6 +14,7 @@
 #![forbid(unsafe_code)]
 
 mod app;
+mod capture;
 mod compare;
 mod empirical;
 mod engine;
@@ -28,6 +30,7 @@ pub mod scenario;
 mod summary;
 mod world;
 
+pub use capture::{CapturePoint, run_captured};
 pub use compare::{Comparison, MetricComparison, Row, compare};
 pub use empirical::TableError;
 pub use error::ScenarioError;

@@ -7,6 +7,7 @@ use airlane_link::{ServiceStatus, effective_goodput};
 use crate::app::Flow;
 use crate::app::exchange::Totals;
 use crate::engine::Engine;
+use crate::engine::observe::{Nobody, Observer};
 use crate::error::ScenarioError;
 use crate::probe::DelayProbe;
 use crate::result::{DirectionResult, FlowResult, LinkResult, RunResult, ServiceResult};
@@ -65,8 +66,22 @@ impl Prepared {
         &self.hash
     }
 
+    /// The scenario with every default filled in.
+    pub(crate) fn scenario(&self) -> &Scenario {
+        &self.scenario
+    }
+
     /// Simulates repetition `run` under `seed`.
     pub fn run(&self, seed: u64, run: u64) -> RunResult {
+        self.run_watched(seed, run, &mut Nobody)
+    }
+
+    pub(crate) fn run_watched<O: Observer>(
+        &self,
+        seed: u64,
+        run: u64,
+        observer: &mut O,
+    ) -> RunResult {
         let scenario = &self.scenario;
         let mut engine = build(scenario, seed, run);
         let until = scenario
@@ -74,13 +89,13 @@ impl Prepared {
             .as_ref()
             .and_then(|name| scenario.flows.iter().position(|f| &f.name == name));
         let end = Instant::ORIGIN + scenario.duration;
-        engine.run(end, until);
+        engine.run(end, until, observer);
         let stopped = engine.now();
         let finished = until.is_none_or(|flow| engine.flows[flow].is_finished());
         // Bytes that are on the air after the end belong to no metric of a ratio.
         let at_stop: Vec<ChannelStats> = engine.directions.iter().map(|d| *d.stats()).collect();
         engine.stop();
-        engine.run(stopped + scenario.drain, None);
+        engine.run(stopped + scenario.drain, None, observer);
         let flows = (0..scenario.flows.len())
             .map(|index| self.flow_result(index, &engine, &at_stop, stopped))
             .collect();

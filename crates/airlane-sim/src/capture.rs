@@ -1,0 +1,351 @@
+//! Captures of what goes over a simulated link, as pcapng files that Wireshark reads.
+//!
+//! A capture stands at one of three places:
+//!
+//! | place | written as | what is in it, and when |
+//! |---|---|---|
+//! | a node's end of a link | `LINK@NODE` | IP packets that the node hands to the link, at that time; those that arrive, when IP gets them |
+//! | on a link without services | `LINK` | IP packets, when their first bit leaves, both directions |
+//! | on a link with services | `LINK` | the frames of its services, the same |
+//!
+//! So a lost packet is in the sender's capture and missing in the receiver's. On the link itself
+//! it is marked: with a comment, `lost on the air`, and with the flag for a bad checksum. What a
+//! full queue refuses is in the node's capture, with a comment too.
+//!
+//! The simulator carries no bytes; [`headers`] says how packets get them. A frame is its header,
+//! as the codec writes it, and behind it the packet; redundancy is zeros. Such captures have link
+//! type USER0.
+//!
+//! Left out: frames in front of a scheduler, and the names of services.
+
+mod file;
+mod headers;
+
+use std::collections::VecDeque;
+use std::io::Write;
+use std::str::FromStr;
+
+use airlane_base::{Instant, Payload as _};
+use airlane_link::wire::LIVE_HEADER_MAX;
+use airlane_link::{Frame, FrameKind, Port};
+
+use crate::engine::observe::{Departure, Observer};
+use crate::error::ScenarioError;
+use crate::packet::Packet;
+use crate::result::RunResult;
+use crate::run::Prepared;
+use crate::scenario::{LinkConfig, Scenario};
+use file::{CaptureFile, Mark, Medium};
+use headers::{Headers, LARGEST_PACKET};
+
+/// Where a capture is taken: `radio` on a link, `radio@mobile` at a node's end of it.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct CapturePoint {
+    /// The link.
+    pub link: String,
+    /// The node at one of its ends; none for the link itself.
+    pub node: Option<String>,
+}
+
+impl CapturePoint {
+    /// Checks that the scenario has such a place, and packets that can be captured there.
+    ///
+    /// # Errors
+    /// What is wrong with it, and what would be right.
+    pub fn check(&self, scenario: &Scenario) -> Result<(), ScenarioError> {
+        self.find(&scenario.resolved()).map(drop)
+    }
+
+    /// Index of the link, and which end of it. The scenario must be resolved.
+    fn find(&self, scenario: &Scenario) -> Result<(usize, Option<usize>), ScenarioError> {
+        let refuse = |reason: String| {
+            Err(ScenarioError::NoCapture {
+                point: self.to_string(),
+                reason,
+            })
+        };
+        let Some(link) = scenario.links.keys().position(|name| *name == self.link) else {
+            let links: Vec<&str> = scenario.links.keys().map(String::as_str).collect();
+            return refuse(format!(
+                "there is no link \"{}\"; the links are: {}",
+                self.link,
+                links.join(", ")
+            ));
+        };
+        let config: &LinkConfig = &scenario.links[&self.link];
+        let end = match &self.node {
+            None => None,
+            Some(node) => match config.ends.iter().position(|end| end == node) {
+                Some(end) => Some(end),
+                None => {
+                    let [a, b] = &config.ends;
+                    return refuse(format!(
+                        "\"{node}\" is no end of \"{}\"; its ends are {a} and {b}",
+                        self.link
+                    ));
+                }
+            },
+        };
+        if let Some(flow) = scenario.flows.iter().find(|flow| {
+            let packet = flow.app.packet();
+            packet.is_some_and(|packet| packet.as_bytes() > LARGEST_PACKET)
+        }) {
+            return refuse(format!(
+                "with their headers the packets of \"{}\" are longer than IP packets can be; \
+                 at most packet = \"{LARGEST_PACKET} B\"",
+                flow.name
+            ));
+        }
+        Ok((link, end))
+    }
+}
+
+impl std::fmt::Display for CapturePoint {
+    fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
+        match &self.node {
+            Some(node) => write!(f, "{}@{node}", self.link),
+            None => f.write_str(&self.link),
+        }
+    }
+}
+
+impl FromStr for CapturePoint {
+    type Err = ScenarioError;
+
+    fn from_str(text: &str) -> Result<Self, ScenarioError> {
+        let (link, node) = match text.split_once('@') {
+            Some((link, node)) => (link, Some(node)),
+            None => (text, None),
+        };
+        if link.is_empty() || node.is_some_and(str::is_empty) {
+            return Err(ScenarioError::NoCapture {
+                point: text.to_owned(),
+                reason: "write LINK, or LINK@NODE for one end of it".to_owned(),
+            });
+        }
+        Ok(Self {
+            link: link.to_owned(),
+            node: node.map(str::to_owned),
+        })
+    }
+}
+
+/// [`run`](crate::run()) with captures: what goes over each point is written to its writer.
+///
+/// The result is that of the run without captures.
+///
+/// # Errors
+/// As [`run`](crate::run()), if a point does not exist, and if a writer fails; the rest of the
+/// run is not simulated in vain then, but its result is not given.
+pub fn run_captured<W: Write>(
+    scenario: &Scenario,
+    seed: u64,
+    run: u64,
+    captures: Vec<(CapturePoint, W)>,
+) -> Result<RunResult, ScenarioError> {
+    let prepared = Prepared::new(scenario)?;
+    let mut captures = Captures::new(prepared.scenario(), captures)?;
+    let result = prepared.run_watched(seed, run, &mut captures);
+    captures.finish()?;
+    Ok(result)
+}
+
+/// All captures of a run.
+struct Captures<W: Write> {
+    captures: Vec<Capture<W>>,
+}
+
+impl<W: Write> Captures<W> {
+    fn new(scenario: &Scenario, points: Vec<(CapturePoint, W)>) -> Result<Self, ScenarioError> {
+        let captures = points
+            .into_iter()
+            .map(|(point, writer)| Capture::new(scenario, point, writer))
+            .collect::<Result<_, _>>()?;
+        Ok(Self { captures })
+    }
+
+    fn finish(self) -> Result<(), ScenarioError> {
+        self.captures.into_iter().try_for_each(Capture::finish)
+    }
+
+    fn of(&mut self, direction: usize) -> impl Iterator<Item = &mut Capture<W>> {
+        let link = direction / 2;
+        self.captures.iter_mut().filter(move |c| c.link == link)
+    }
+}
+
+/// Even directions are "down": from a link's first end to its second.
+const fn is_down(direction: usize) -> bool {
+    direction.is_multiple_of(2)
+}
+
+impl<W: Write> Observer for Captures<W> {
+    const WATCHES: bool = true;
+
+    fn on_packet(&mut self, now: Instant, direction: usize, packet: &Packet, what: Departure) {
+        let down = is_down(direction);
+        for capture in self.of(direction) {
+            match (capture.end, what) {
+                (None, Departure::Sent { start, lost }) => {
+                    capture.expect(now, start, down, packet, lost);
+                }
+                (None, Departure::Dropped) => {}
+                (Some(end), _) if end == Capture::<W>::near(down) => {
+                    let mark = match what {
+                        Departure::Dropped => Mark::QueueFull,
+                        Departure::Sent { .. } => Mark::None,
+                    };
+                    capture.packet(now, true, packet, mark);
+                }
+                (Some(_), _) => {}
+            }
+        }
+    }
+
+    fn on_port(&mut self, now: Instant, direction: usize, packet: &Packet) {
+        let near = Capture::<W>::near(is_down(direction));
+        for capture in self.of(direction).filter(|c| c.end == Some(near)) {
+            capture.packet(now, true, packet, Mark::None);
+        }
+    }
+
+    fn on_frame(
+        &mut self,
+        direction: usize,
+        port: &Port<Packet>,
+        frame: &Frame<Packet>,
+        what: Departure,
+    ) {
+        let Departure::Sent { start, lost } = what else {
+            return;
+        };
+        for capture in self.of(direction).filter(|c| c.end.is_none()) {
+            capture.frame(start, is_down(direction), port, frame, lost);
+        }
+    }
+
+    fn on_arrival(&mut self, now: Instant, direction: usize, packet: &Packet) {
+        let far = Capture::<W>::near(!is_down(direction));
+        for capture in self.of(direction).filter(|c| c.end == Some(far)) {
+            capture.packet(now, false, packet, Mark::None);
+        }
+    }
+}
+
+/// A packet whose first bit has yet to leave.
+#[derive(Clone, Copy, Debug)]
+struct Expected {
+    start: Instant,
+    packet: Packet,
+    lost: bool,
+}
+
+/// One capture.
+struct Capture<W: Write> {
+    point: CapturePoint,
+    link: usize,
+    /// Which end of the link; none for the link itself.
+    end: Option<usize>,
+    headers: Headers,
+    file: CaptureFile<W>,
+    /// Up and down: what will leave, in order. At most as much as waits in the link's queues.
+    expected: [VecDeque<Expected>; 2],
+    /// The bytes of one packet.
+    bytes: Vec<u8>,
+}
+
+impl<W: Write> Capture<W> {
+    fn new(scenario: &Scenario, point: CapturePoint, writer: W) -> Result<Self, ScenarioError> {
+        let (link, end) = point.find(scenario)?;
+        let config: &LinkConfig = &scenario.links[&point.link];
+        let medium = if end.is_none() && !config.services.is_empty() {
+            Medium::Frames
+        } else {
+            Medium::Ip
+        };
+        Ok(Self {
+            link,
+            end,
+            headers: Headers::new(scenario),
+            file: CaptureFile::new(writer, medium, &point.to_string(), config.rate),
+            expected: [VecDeque::new(), VecDeque::new()],
+            bytes: Vec::new(),
+            point,
+        })
+    }
+
+    /// The end of the link from which a direction leads.
+    const fn near(down: bool) -> usize {
+        if down { 0 } else { 1 }
+    }
+
+    fn packet(&mut self, at: Instant, outbound: bool, packet: &Packet, mark: Mark) {
+        self.bytes.clear();
+        self.headers.write(packet, &mut self.bytes);
+        self.file.write(at, outbound, &self.bytes, mark);
+    }
+
+    /// Keeps a packet until its first bit leaves: those of the other direction may come before it.
+    fn expect(&mut self, now: Instant, start: Instant, down: bool, packet: &Packet, lost: bool) {
+        self.flush(now);
+        self.expected[usize::from(down)].push_back(Expected {
+            start,
+            packet: *packet,
+            lost,
+        });
+    }
+
+    /// Writes what has begun to leave before `until`, in order of time.
+    fn flush(&mut self, until: Instant) {
+        loop {
+            let starts = [0, 1].map(|way| self.expected[way].front().map(|e| e.start));
+            let way = match starts {
+                [Some(up), Some(down)] => usize::from(down <= up),
+                [None, Some(_)] => 1,
+                [Some(_), None] => 0,
+                [None, None] => return,
+            };
+            let Some(head) = self.expected[way].pop_front_if(|e| e.start < until) else {
+                return;
+            };
+            let mark = if head.lost { Mark::Lost } else { Mark::None };
+            self.packet(head.start, way == 1, &head.packet, mark);
+        }
+    }
+
+    fn frame(
+        &mut self,
+        at: Instant,
+        down: bool,
+        port: &Port<Packet>,
+        frame: &Frame<Packet>,
+        lost: bool,
+    ) {
+        let mut header = [0; LIVE_HEADER_MAX];
+        let len = port.encode_header(frame, 0, &mut header).unwrap_or(0);
+        self.bytes.clear();
+        self.bytes.extend_from_slice(&header[..len]);
+        match (&frame.payload, frame.header.kind) {
+            (Some(packet), FrameKind::Data | FrameKind::Retransmission) => {
+                self.headers.write(packet, &mut self.bytes);
+            }
+            (Some(redundancy), _) => {
+                let len = self.bytes.len() + redundancy.len();
+                self.bytes.resize(len, 0);
+            }
+            (None, _) => {}
+        }
+        let mark = if lost { Mark::Lost } else { Mark::None };
+        self.file.write(at, down, &self.bytes, mark);
+    }
+
+    fn finish(mut self) -> Result<(), ScenarioError> {
+        self.flush(Instant::FAR_FUTURE);
+        self.file
+            .finish()
+            .map_err(|reason| ScenarioError::CaptureFailed {
+                point: self.point.to_string(),
+                reason,
+            })
+    }
+}

@@ -1,0 +1,173 @@
+//! Simulated packets as bytes: IPv4, TCP or UDP, and zeros for user data.
+//!
+//! The simulator, like the dissertation, counts no headers: a data packet is its user data, a pure
+//! acknowledgment is 40 bytes. A capture has real headers, IP 20, TCP 20 or UDP 8 bytes, so a data
+//! packet is that much longer in it than its simulated size, and an acknowledgment is exactly its
+//! headers, 40 bytes. Lengths and checksums are right.
+//!
+//! TCP numbers count bytes: segments times their size, the last one of a transfer may be shorter.
+//! Both directions start at 1, as behind a handshake, which is not simulated. What an end says
+//! beside its data (how far it has received) and beside its acknowledgments (how far it has sent)
+//! is what it said last at this place; the simulator's endpoints go one way each.
+
+use std::collections::BTreeMap;
+
+use airlane_link::flow::TCP;
+use etherparse::{IpDscp, IpHeaders, Ipv4Header, PacketBuilder, TcpHeader};
+
+use crate::packet::{Packet, Role};
+use crate::scenario::{Scenario, TransportConfig};
+
+/// User bytes that IPv4 and TCP headers leave of the largest IP packet.
+pub(super) const LARGEST_PACKET: u64 = 65_535 - 40;
+/// Connections of a flow that are remembered; nothing of older ones is under way.
+const CONNECTIONS: usize = 256;
+const TIME_TO_LIVE: u8 = 64;
+const FIRST_BYTE: u64 = 1;
+
+/// What one end of a connection has sent.
+#[derive(Clone, Debug, Default)]
+struct Sent {
+    /// Segments that are shorter than the others, in order, with the bytes that all of them up to
+    /// here lack.
+    short: Vec<(u64, u64)>,
+    /// Bytes up to the end of the highest segment.
+    high: u64,
+    /// Bytes of the other end that it has acknowledged.
+    acknowledged: u64,
+}
+
+impl Sent {
+    /// Bytes below a segment of full ones of `size`.
+    fn offset(&self, seq: u64, size: u64) -> u64 {
+        let before = self.short.partition_point(|(short, _)| *short < seq);
+        let lacking = before.checked_sub(1).map_or(0, |last| self.short[last].1);
+        seq * size - lacking
+    }
+
+    fn note(&mut self, seq: u64, len: u64, size: u64) {
+        let lacking = size.saturating_sub(len);
+        let place = self.short.partition_point(|(short, _)| *short < seq);
+        let is_known = self
+            .short
+            .get(place)
+            .is_some_and(|(short, _)| *short == seq);
+        if lacking > 0 && !is_known {
+            let before = place.checked_sub(1).map_or(0, |last| self.short[last].1);
+            self.short.insert(place, (seq, before));
+            for (_, all) in &mut self.short[place..] {
+                *all += lacking;
+            }
+        }
+        self.high = self.high.max(self.offset(seq, size) + len);
+    }
+}
+
+/// What a flow's packets have in common.
+#[derive(Clone, Debug)]
+struct FlowFacts {
+    /// User bytes of a full segment.
+    size: u64,
+    /// Advertised window, bytes.
+    window: u16,
+    /// By number: the first end, the second end.
+    connections: BTreeMap<u32, [Sent; 2]>,
+}
+
+/// Gives packets their bytes, as they pass one place.
+#[derive(Clone, Debug)]
+pub(super) struct Headers {
+    flows: Vec<FlowFacts>,
+    zeros: Vec<u8>,
+}
+
+impl Headers {
+    /// For a resolved scenario.
+    pub(super) fn new(scenario: &Scenario) -> Self {
+        let flows = scenario.flows.iter().map(|flow| {
+            let size = flow.app.packet().map_or(1, |size| size.as_bytes());
+            let window = match &flow.transport {
+                TransportConfig::Tcp(tcp) => u64::from(tcp.window) * size,
+                TransportConfig::Udp(_) => 0,
+            };
+            FlowFacts {
+                size,
+                window: u16::try_from(window).unwrap_or(u16::MAX),
+                connections: BTreeMap::new(),
+            }
+        });
+        Self {
+            flows: flows.collect(),
+            zeros: Vec::new(),
+        }
+    }
+
+    /// Appends the packet's bytes.
+    pub(super) fn write(&mut self, packet: &Packet, bytes: &mut Vec<u8>) {
+        let (user, tcp) = if packet.header.protocol == TCP {
+            let (user, tcp) = self.tcp(packet);
+            (user, Some(tcp))
+        } else {
+            (u64::from(packet.len), None)
+        };
+        let user = user.min(LARGEST_PACKET) as usize;
+        if self.zeros.len() < user {
+            self.zeros.resize(user, 0);
+        }
+        let mut ip = Ipv4Header {
+            time_to_live: TIME_TO_LIVE,
+            dont_fragment: true,
+            source: packet.header.src.octets(),
+            destination: packet.header.dst.octets(),
+            ..Ipv4Header::default()
+        };
+        ip.dscp = IpDscp::try_new(packet.header.dscp).unwrap_or_default();
+        let packet_builder = PacketBuilder::ip(IpHeaders::Ipv4(ip, Default::default()));
+        let payload = &self.zeros[..user];
+        let written = match tcp {
+            Some(header) => packet_builder.tcp_header(header).write(bytes, payload),
+            None => packet_builder
+                .udp(packet.header.src_port, packet.header.dst_port)
+                .write(bytes, payload),
+        };
+        written.expect("the length was bounded, and a vector takes everything");
+    }
+
+    /// User bytes of a packet and its TCP header.
+    fn tcp(&mut self, packet: &Packet) -> (u64, TcpHeader) {
+        let facts = &mut self.flows[packet.flow as usize];
+        let ends = facts.connections.entry(packet.connection).or_default();
+        let size = facts.size;
+        // Data of the main direction comes from the first end, its acknowledgments from the other.
+        let (from, is_data) = match packet.role {
+            Role::Data => (0, true),
+            Role::Ack => (1, false),
+            Role::Request => (1, true),
+            Role::RequestAck | Role::Datagram => (0, false),
+        };
+        let (user, sequence) = if is_data {
+            let len = u64::from(packet.len);
+            ends[from].note(packet.seq, len, size);
+            (len, ends[from].offset(packet.seq, size))
+        } else {
+            let acknowledged = ends[1 - from].offset(packet.seq, size);
+            ends[from].acknowledged = ends[from].acknowledged.max(acknowledged);
+            (0, ends[from].high)
+        };
+        let acknowledged = if is_data {
+            ends[from].acknowledged
+        } else {
+            ends[1 - from].offset(packet.seq, size)
+        };
+        if facts.connections.len() > CONNECTIONS {
+            facts.connections.pop_first();
+        }
+        let number = |offset: u64| (offset + FIRST_BYTE) as u32;
+        let ports = (packet.header.src_port, packet.header.dst_port);
+        let mut header = TcpHeader::new(ports.0, ports.1, number(sequence), facts.window);
+        header.ack = true;
+        header.psh = is_data && user < size;
+        header.acknowledgment_number = number(acknowledged);
+        (user, header)
+    }
+}
