@@ -7,8 +7,10 @@
 pub(crate) mod bulk;
 pub(crate) mod conferencing;
 pub(crate) mod exchange;
+pub(crate) mod mail;
 pub(crate) mod pages;
 mod tcp;
+pub(crate) mod telnet;
 pub(crate) mod web;
 
 use airlane_base::Instant;
@@ -16,7 +18,9 @@ use airlane_base::Instant;
 use crate::packet::{Header, Packet, Role};
 use bulk::Bulk;
 use conferencing::Conferencing;
+use mail::Mail;
 use pages::Pages;
+use telnet::Telnet;
 use web::Web;
 
 /// The first dynamic port, and how many there are.
@@ -86,6 +90,8 @@ pub(crate) enum Flow {
     Conferencing(Conferencing),
     Pages(Box<Pages>),
     Web(Box<Web>),
+    Telnet(Box<Telnet>),
+    Mail(Box<Mail>),
 }
 
 macro_rules! each {
@@ -95,6 +101,8 @@ macro_rules! each {
             Flow::Conferencing($app) => $call,
             Flow::Pages($app) => $call,
             Flow::Web($app) => $call,
+            Flow::Telnet($app) => $call,
+            Flow::Mail($app) => $call,
         }
     };
 }

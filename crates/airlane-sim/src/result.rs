@@ -37,7 +37,7 @@ pub struct FlowResult {
     pub name: String,
     /// Kind of its application.
     pub app: &'static str,
-    /// Bulk, pages: whether it did all it was to do.
+    /// All but conferencing: whether it did all it was to do.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub finished: Option<bool>,
     /// Bulk: acknowledged user bits over the time from the first segment sent to the last new
@@ -90,6 +90,24 @@ pub struct FlowResult {
     /// The longest.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub page_time_max_s: Option<f64>,
+    /// Telnet: keystrokes whose echo is there. Mail: complete checks.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub responses: Option<u64>,
+    /// Telnet: mean time from a keystroke to its echo. Mail: mean time of a check.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub response_time_mean_s: Option<f64>,
+    /// Its standard deviation.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub response_time_sd_s: Option<f64>,
+    /// Median, at most 1/32 too large.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub response_time_median_s: Option<f64>,
+    /// The time that 95 % do not exceed, at most 1/32 too large.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub response_time_p95_s: Option<f64>,
+    /// The longest.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub response_time_max_s: Option<f64>,
     /// TCP: segments sent again.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub retransmissions: Option<u64>,
@@ -173,6 +191,11 @@ impl FlowResult {
             ("page_time_mean_s", self.page_time_mean_s),
             ("page_time_median_s", self.page_time_median_s),
             ("page_time_max_s", self.page_time_max_s),
+            ("responses", count(self.responses)),
+            ("response_time_mean_s", self.response_time_mean_s),
+            ("response_time_median_s", self.response_time_median_s),
+            ("response_time_p95_s", self.response_time_p95_s),
+            ("response_time_max_s", self.response_time_max_s),
             ("retransmissions", count(self.retransmissions)),
             ("timeouts", count(self.timeouts)),
             ("window_cuts", count(self.window_cuts)),

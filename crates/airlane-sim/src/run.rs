@@ -186,6 +186,14 @@ impl Prepared {
                 finished: Some(engine.flows[index].is_finished()),
                 ..page_result(base, app.completed(), app.totals(), &app.times)
             },
+            Flow::Telnet(app) => FlowResult {
+                finished: Some(engine.flows[index].is_finished()),
+                ..response_result(base, app.totals(), &app.times)
+            },
+            Flow::Mail(app) => FlowResult {
+                finished: Some(engine.flows[index].is_finished()),
+                ..response_result(base, app.totals(), &app.times)
+            },
         }
     }
 
@@ -226,14 +234,34 @@ fn page_result(
 ) -> FlowResult {
     FlowResult {
         throughput_bps: completed.map(|(time, bytes)| bytes as f64 * 8.0 / time.as_secs_f64()),
-        delivered_bytes: totals.delivered_bytes,
-        packets_sent: totals.segments_sent,
-        packets_received: totals.segments_received,
         pages: Some(times.count()),
         page_time_mean_s: times.mean_s(),
         page_time_sd_s: times.sd_s(),
         page_time_median_s: times.quantile_s(0.5),
         page_time_max_s: times.max_s(),
+        ..exchange_result(base, totals)
+    }
+}
+
+/// What applications that wait for responses report.
+fn response_result(base: FlowResult, totals: Totals, times: &DelayProbe) -> FlowResult {
+    FlowResult {
+        responses: Some(times.count()),
+        response_time_mean_s: times.mean_s(),
+        response_time_sd_s: times.sd_s(),
+        response_time_median_s: times.quantile_s(0.5),
+        response_time_p95_s: times.quantile_s(0.95),
+        response_time_max_s: times.max_s(),
+        ..exchange_result(base, totals)
+    }
+}
+
+/// What all applications of requests and replies report.
+fn exchange_result(base: FlowResult, totals: Totals) -> FlowResult {
+    FlowResult {
+        delivered_bytes: totals.delivered_bytes,
+        packets_sent: totals.segments_sent,
+        packets_received: totals.segments_received,
         retransmissions: Some(totals.retransmissions),
         timeouts: Some(totals.timeouts),
         ..base

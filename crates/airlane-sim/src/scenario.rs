@@ -6,6 +6,7 @@
 //! `airlane explain` prints and what runs.
 
 mod flows;
+mod interactive;
 mod resolve;
 mod validate;
 mod web;
@@ -24,6 +25,7 @@ use serde::{Deserialize, Serialize};
 pub use flows::{
     AppConfig, BulkConfig, ConferencingConfig, FlowConfig, PagesConfig, TransportConfig, UdpConfig,
 };
+pub use interactive::{MailConfig, TelnetConfig};
 pub(crate) use web::WebTables;
 pub use web::{Completion, FilesPerPage, TABLE_FILES, WebConfig};
 

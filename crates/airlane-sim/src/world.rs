@@ -10,7 +10,9 @@ use airlane_transport::Transfer;
 use crate::app::bulk::Bulk;
 use crate::app::conferencing::Conferencing;
 use crate::app::exchange::{Opener, draw_phase};
+use crate::app::mail::{Check, Mail};
 use crate::app::pages::{Page, Pages};
+use crate::app::telnet::{Telnet, Typing};
 use crate::app::web::{Browsing, Web};
 use crate::app::{DYNAMIC_PORTS, Flow, Place};
 use crate::engine::{Direction, Engine, Medium, NextHop, PortEnd};
@@ -181,6 +183,30 @@ fn flow(scenario: &Scenario, index: usize, config: &FlowConfig, randomness: Rand
             let opener = Opener::new(tcp, segment, app.completion, app.persistent, clock());
             let sizes = randomness.traffic.stream(&format!("flow.{name}.sizes"));
             Flow::Web(Box::new(Web::new(place, start, opener, browsing, sizes)))
+        }
+        (AppConfig::Telnet(app), TransportConfig::Tcp(tcp)) => {
+            let typing = Typing {
+                keystroke: app.keystroke.as_bytes(),
+                interval: app.interval,
+                count: app.count,
+            };
+            let opener = Opener::new(tcp, segment, Completion::Delivered, true, clock());
+            let keys = randomness.traffic.stream(&format!("flow.{name}.keys"));
+            Flow::Telnet(Box::new(Telnet::new(place, start, opener, typing, keys)))
+        }
+        (AppConfig::Mail(app), TransportConfig::Tcp(tcp)) => {
+            let check = Check {
+                turns: app.turns,
+                command: app.command.as_bytes(),
+                response: app.response.as_bytes(),
+                messages: app.messages,
+                message: app.message.as_bytes(),
+                pause: app.pause,
+                count: app.count,
+            };
+            let opener = Opener::new(tcp, segment, Completion::Delivered, true, clock());
+            let sizes = randomness.traffic.stream(&format!("flow.{name}.sizes"));
+            Flow::Mail(Box::new(Mail::new(place, start, opener, check, sizes)))
         }
         (AppConfig::Conferencing(app), _) => {
             let talk = randomness.traffic.stream(&format!("flow.{name}.talk"));

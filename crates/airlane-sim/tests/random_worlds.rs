@@ -36,7 +36,7 @@ const SCHEMES: [&str; 5] = [
     "{ kind = \"rlp\", retries = 2, timers = \"tight\" }",
     "{ kind = \"rlp-oos\", window = 8 }",
 ];
-const APPS: [&str; 6] = [
+const APPS: [&str; 8] = [
     "transport = { kind = \"tcp\" }\napp = { kind = \"bulk\" }\n",
     "transport = { kind = \"tcp\", window = 7 }\napp = { kind = \"bulk\", size = \"20 kB\" }\n",
     "transport = { kind = \"tcp\" }\n\
@@ -45,6 +45,9 @@ const APPS: [&str; 6] = [
     "transport = { kind = \"tcp\" }\n\
      app = { kind = \"web\", parallel = 2, persistent = true, completion = \"delivered\", \
      files = \"total\", think = \"20 ms\" }\n",
+    "transport = { kind = \"tcp\" }\n\
+     app = { kind = \"telnet\", interval = \"50 ms\", keystroke = \"40 B\" }\n",
+    "transport = { kind = \"tcp\" }\napp = { kind = \"mail\", pause = \"0 s\" }\n",
     "dscp = \"EF\"\ntransport = { kind = \"udp\" }\n\
      app = { kind = \"conferencing\", rate = \"32 kbit/s\", talk = \"1 s\", silence = \"0.5 s\" }\n",
 ];

@@ -94,9 +94,20 @@ impl Exchange {
         }
     }
 
-    /// The client sends `bytes`.
+    /// The client sends `bytes` and waits for them to be over.
     pub(crate) fn ask(&mut self, opener: &mut Opener, bytes: u64) {
         self.waiting = Some(Completed::Request);
+        self.give_request(opener, bytes);
+    }
+
+    /// The server sends `bytes`, and the client waits for them to be over.
+    pub(crate) fn answer(&mut self, bytes: u64) {
+        self.waiting = Some(Completed::Reply);
+        self.give_reply(bytes);
+    }
+
+    /// The client sends `bytes`, whatever else is on its way.
+    pub(crate) fn give_request(&mut self, opener: &mut Opener, bytes: u64) {
         if opener.persistent && self.opened {
             self.request.sender.extend(bytes);
             return;
@@ -108,10 +119,24 @@ impl Exchange {
         }
     }
 
-    /// The server sends `bytes`.
-    pub(crate) fn answer(&mut self, bytes: u64) {
-        self.waiting = Some(Completed::Reply);
+    /// The server sends `bytes`, whatever else is on its way.
+    pub(crate) fn give_reply(&mut self, bytes: u64) {
         self.reply.sender.extend(bytes);
+    }
+
+    /// The next request opens fresh connections.
+    pub(crate) fn close(&mut self) {
+        self.opened = false;
+    }
+
+    /// Whether everything is acknowledged that was given: of requests, of replies.
+    pub(crate) fn is_idle(&self) -> [bool; 2] {
+        [&self.request, &self.reply].map(|c| c.sender.is_finished())
+    }
+
+    /// Segments that have arrived in order: of requests, of replies.
+    pub(crate) fn arrived(&self) -> [u64; 2] {
+        [&self.request, &self.reply].map(|c| c.receiver.rcv_nxt())
     }
 
     /// A packet of the flow; those of other connections are ignored.

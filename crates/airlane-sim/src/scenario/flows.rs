@@ -5,7 +5,7 @@ use airlane_link::classify::Dscp;
 use airlane_transport::TcpConfig;
 use serde::{Deserialize, Serialize};
 
-use super::WebConfig;
+use super::{MailConfig, TelnetConfig, WebConfig};
 
 /// One application between two nodes.
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
@@ -22,7 +22,7 @@ pub struct FlowConfig {
     #[serde(default = "best_effort")]
     pub dscp: Dscp,
     /// Port at the first end, for classes that match ports. Left out: 20 for bulk transfers,
-    /// 80 for pages and web, 5004 for conferencing.
+    /// 80 for pages and web, 23 for telnet, 110 for mail, 5004 for conferencing.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub port: Option<u16>,
     /// What carries it.
@@ -62,6 +62,10 @@ pub enum AppConfig {
     Pages(PagesConfig),
     /// Pages with embedded objects, of empirical sizes (5.2).
     Web(WebConfig),
+    /// Keystrokes and their echoes.
+    Telnet(TelnetConfig),
+    /// Mail checks: short turns, then messages.
+    Mail(MailConfig),
 }
 
 /// A file transfer.
@@ -118,6 +122,8 @@ impl AppConfig {
             Self::Conferencing(_) => "conferencing",
             Self::Pages(_) => "pages",
             Self::Web(_) => "web",
+            Self::Telnet(_) => "telnet",
+            Self::Mail(_) => "mail",
         }
     }
 
@@ -128,6 +134,8 @@ impl AppConfig {
             Self::Conferencing(app) => app.packet,
             Self::Pages(app) => app.packet,
             Self::Web(app) => app.packet,
+            Self::Telnet(app) => app.packet,
+            Self::Mail(app) => app.packet,
         }
     }
 
@@ -137,6 +145,19 @@ impl AppConfig {
             Self::Conferencing(app) => &mut app.packet,
             Self::Pages(app) => &mut app.packet,
             Self::Web(app) => &mut app.packet,
+            Self::Telnet(app) => &mut app.packet,
+            Self::Mail(app) => &mut app.packet,
+        }
+    }
+
+    /// How many pages, transactions, keystrokes or checks there will be, if that is limited.
+    pub(super) fn count(&self) -> Option<u64> {
+        match self {
+            Self::Bulk(_) | Self::Conferencing(_) => None,
+            Self::Pages(app) => app.count,
+            Self::Web(app) => app.count,
+            Self::Telnet(app) => app.count,
+            Self::Mail(app) => app.count,
         }
     }
 
@@ -144,9 +165,7 @@ impl AppConfig {
     pub fn ends(&self) -> bool {
         match self {
             Self::Bulk(app) => app.size.is_some(),
-            Self::Conferencing(_) => false,
-            Self::Pages(app) => app.count.is_some(),
-            Self::Web(app) => app.count.is_some(),
+            _ => self.count().is_some(),
         }
     }
 
@@ -156,6 +175,8 @@ impl AppConfig {
             Self::Bulk(_) => 20,
             Self::Conferencing(_) => 5004,
             Self::Pages(_) | Self::Web(_) => 80,
+            Self::Telnet(_) => 23,
+            Self::Mail(_) => 110,
         }
     }
 }

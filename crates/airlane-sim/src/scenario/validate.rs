@@ -4,8 +4,7 @@ use airlane_base::config::{Problems, Validate, key};
 use airlane_base::{Duration, Size};
 
 use super::{
-    AppConfig, ConferencingConfig, FlowConfig, LinkConfig, PagesConfig, SCHEMA, Scenario,
-    TransportConfig, WebConfig,
+    AppConfig, ConferencingConfig, FlowConfig, LinkConfig, SCHEMA, Scenario, TransportConfig,
 };
 use crate::route::Routes;
 
@@ -239,7 +238,7 @@ impl Scenario {
             Some(_) => problems.add(
                 "until",
                 format!("the flow \"{until}\" never ends"),
-                "a bulk transfer with a size, or pages or web with a count",
+                "a bulk transfer with a size, or another application with a count",
             ),
             None => {
                 let flows: Vec<&str> = self.flows.iter().map(|f| f.name.as_str()).collect();
@@ -271,15 +270,14 @@ fn check_app(flow: &FlowConfig, packet: Option<Size>, problems: &mut Problems) {
     {
         problems.add("transport", reason, "");
     }
-    if let AppConfig::Web(WebConfig { count, .. }) | AppConfig::Pages(PagesConfig { count, .. }) =
-        &flow.app
-        && *count > Some(MAX_INTEGER)
-    {
-        problems.add(
+    match flow.app.count() {
+        Some(0) => problems.add("app.count", "app.count is zero", "at least 1"),
+        Some(MAX_INTEGER..) => problems.add(
             "app.count",
-            "so many pages have no place in a file",
+            "so many have no place in a file",
             format!("at most {MAX_INTEGER}"),
-        );
+        ),
+        _ => {}
     }
     let mut at_least_one = |path: &str, value: Option<u64>, what: &str| {
         if value == Some(0) {
@@ -290,14 +288,12 @@ fn check_app(flow: &FlowConfig, packet: Option<Size>, problems: &mut Problems) {
         AppConfig::Bulk(app) => {
             at_least_one("app.size", app.size.map(|s| s.as_bytes()), "\"1 B\"");
         }
-        AppConfig::Web(app) => {
-            at_least_one("app.count", app.count, "1");
-            app.check(problems);
-        }
+        AppConfig::Web(app) => app.check(problems),
+        AppConfig::Telnet(app) => app.check(packet, problems),
+        AppConfig::Mail(app) => app.check(problems),
         AppConfig::Pages(app) => {
             at_least_one("app.request", Some(app.request.as_bytes()), "\"1 B\"");
             at_least_one("app.reply", Some(app.reply.as_bytes()), "\"1 B\"");
-            at_least_one("app.count", app.count, "1");
         }
         AppConfig::Conferencing(app) => check_conferencing(app, packet, problems),
     }

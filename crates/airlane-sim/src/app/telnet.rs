@@ -1,0 +1,183 @@
+//! A terminal session: keystrokes and their echoes (Xylomenos 1999, section 9.2: interactive TCP).
+//!
+//! A client at the second end sends a keystroke as it is typed, and the server at the first end
+//! echoes it as soon as it has arrived in order. One connection in each direction carries the whole
+//! session. While a segment is not acknowledged, what comes behind it waits and leaves in one segment
+//! (RFC 896), at the client and at the server. What is measured is the time from a keystroke to its
+//! echo.
+//!
+//! When keys are typed does not depend on the echoes and not on the repetition.
+
+use std::collections::VecDeque;
+
+use airlane_base::{Duration, Instant, Rng};
+
+use super::Place;
+use super::exchange::{Exchange, Opener, Totals};
+use crate::packet::Packet;
+use crate::probe::DelayProbe;
+
+/// How somebody types.
+#[derive(Clone, Copy, Debug)]
+pub(crate) struct Typing {
+    /// Bytes of a segment with one key; each further one adds a byte.
+    pub(crate) keystroke: u64,
+    /// Mean time between keystrokes; exponential.
+    pub(crate) interval: Duration,
+    pub(crate) count: Option<u64>,
+}
+
+/// Keys in one direction: typed ones, or their echoes.
+#[derive(Clone, Debug, Default)]
+struct Keys {
+    /// Not sent yet.
+    waiting: u64,
+    /// By segment, from number `first`: not arrived yet.
+    segments: VecDeque<u64>,
+    /// Segments that have arrived.
+    first: u64,
+}
+
+impl Keys {
+    /// Takes what goes into the next segment: no more than `most`.
+    fn send(&mut self, most: u64) -> u64 {
+        let keys = self.waiting.min(most);
+        self.waiting -= keys;
+        self.segments.push_back(keys);
+        keys
+    }
+
+    /// Keys in the segments that have arrived since the last call.
+    fn arrive(&mut self, segments: u64) -> u64 {
+        let new = (segments - self.first) as usize;
+        self.first = segments;
+        self.segments.drain(..new).sum()
+    }
+}
+
+/// One terminal and its host.
+#[derive(Clone, Debug)]
+pub(crate) struct Telnet {
+    place: Place,
+    opener: Opener,
+    typing: Typing,
+    random: Rng,
+    exchange: Exchange,
+    /// When the next key is typed.
+    next: Option<Instant>,
+    typed: u64,
+    keys: Keys,
+    echoes: Keys,
+    /// When the keys without an echo were typed, oldest first.
+    unanswered: VecDeque<Instant>,
+    stopped: bool,
+    pub(crate) times: DelayProbe,
+}
+
+impl Telnet {
+    pub(crate) fn new(
+        place: Place,
+        start: Instant,
+        opener: Opener,
+        typing: Typing,
+        random: Rng,
+    ) -> Self {
+        Self {
+            place,
+            exchange: Exchange::new(&opener),
+            opener,
+            typing,
+            random,
+            next: Some(start),
+            typed: 0,
+            keys: Keys::default(),
+            echoes: Keys::default(),
+            unanswered: VecDeque::new(),
+            stopped: false,
+            times: DelayProbe::default(),
+        }
+    }
+
+    pub(super) fn handle_packet(&mut self, now: Instant, packet: &Packet) {
+        if self.stopped {
+            return;
+        }
+        self.exchange.handle_packet(&self.opener, now, packet);
+        let [keys, echoes] = self.exchange.arrived();
+        self.echoes.waiting += self.keys.arrive(keys);
+        for _ in 0..self.echoes.arrive(echoes) {
+            if let Some(typed) = self.unanswered.pop_front() {
+                self.times.record(now.saturating_since(typed));
+            }
+        }
+        self.send();
+        self.stopped = self.is_finished();
+    }
+
+    /// Lets both sides send what waits, unless a segment of theirs is on its way.
+    fn send(&mut self) {
+        let one = self.typing.keystroke;
+        let most = u64::from(self.opener.segment) - one + 1;
+        let [client_idle, server_idle] = self.exchange.is_idle();
+        if self.keys.waiting > 0 && client_idle {
+            let bytes = one + self.keys.send(most) - 1;
+            self.exchange.give_request(&mut self.opener, bytes);
+        }
+        if self.echoes.waiting > 0 && server_idle {
+            let bytes = one + self.echoes.send(most) - 1;
+            self.exchange.give_reply(bytes);
+        }
+    }
+
+    pub(super) fn handle_timeout(&mut self, now: Instant) {
+        if self.stopped {
+            return;
+        }
+        if let Some(next) = self.next
+            && next <= now
+        {
+            self.keys.waiting += 1;
+            self.unanswered.push_back(now);
+            self.typed += 1;
+            self.send();
+            let mean = self.typing.interval.as_secs_f64();
+            let interval = Duration::from_secs_f64(self.random.exponential(mean));
+            let more = self.typing.count.is_none_or(|count| self.typed < count);
+            // Never two at one instant: each is an event of its own.
+            self.next = more.then(|| next + interval.max(Duration::from_nanos(1)));
+        }
+        self.exchange.handle_timeout(now);
+    }
+
+    pub(super) fn stop(&mut self, _now: Instant) {
+        self.stopped = true;
+    }
+
+    pub(super) fn poll_transmit(&mut self, now: Instant) -> Option<Packet> {
+        if self.stopped {
+            return None;
+        }
+        self.exchange.poll_transmit(&self.place, now)
+    }
+
+    pub(super) fn poll_timeout(&self) -> Option<Instant> {
+        if self.stopped {
+            return None;
+        }
+        let timers = [self.next, self.exchange.poll_timeout()];
+        timers.into_iter().flatten().min()
+    }
+
+    pub(super) fn is_finished(&self) -> bool {
+        self.typing.count.is_some_and(|n| self.times.count() >= n)
+    }
+
+    pub(super) fn place(&self) -> &Place {
+        &self.place
+    }
+
+    /// Counters of both connections.
+    pub(crate) fn totals(&self) -> Totals {
+        self.exchange.totals()
+    }
+}
