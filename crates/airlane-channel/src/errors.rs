@@ -81,8 +81,20 @@ impl ErrorModel {
     /// driver's origin, and the intervals are fresh draws. `rate` is that of the link; it turns time
     /// into bits.
     pub fn new(config: &ErrorModelConfig, rate: Rate, streams: Streams, name: &str) -> Self {
+        Self::with_fades(config, rate, streams, name, name)
+    }
+
+    /// As [`new`](Self::new), with the fades of the link direction `fades`: where the model runs in
+    /// real time, two directions with one name are in the same state at any time.
+    pub fn with_fades(
+        config: &ErrorModelConfig,
+        rate: Rate,
+        streams: Streams,
+        name: &str,
+        fades: &str,
+    ) -> Self {
         let mut errors = streams.stream(&format!("{name}.errors"));
-        let mut fades = streams.stream(&format!("{name}.fades"));
+        let mut fades = streams.stream(&format!("{fades}.fades"));
         let model = match *config {
             ErrorModelConfig::None => Model::None,
             ErrorModelConfig::Uniform { rate } => Model::Uniform { rate: rate.value() },

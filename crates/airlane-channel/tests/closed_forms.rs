@@ -187,3 +187,31 @@ fn two_schemes_see_the_same_fades() {
     }
     assert!(fades > 1000, "only {fades} frames met a fade");
 }
+
+/// Two directions that share their fades are dead at the same time and draw their losses apart.
+#[test]
+fn shared_fades_are_the_same_in_both_directions() {
+    let config = ErrorModelConfig::TwoState {
+        good: Duration::from_secs(1),
+        bad: Duration::from_secs(1),
+        ber_good: p(0.0),
+        ber_bad: p(0.001),
+    };
+    let rate = Rate::from_bps(8_000_000).unwrap();
+    let us = |n| Instant::from_nanos(n * 1_000);
+    let map = |name: &str| -> Vec<bool> {
+        let streams = Streams::new(7, 2);
+        let mut model = ErrorModel::with_fades(&config, rate, streams, name, "link.radio");
+        (0..200_000u64)
+            .map(|i| i * 1_000)
+            .map(|t| model.loses(us(t), us(t + 100), 100))
+            .collect()
+    };
+    let (down, up) = (map("link.radio.down"), map("link.radio.up"));
+    // A frame of 100 bytes survives the bad state with 45 %. Losses of the two directions must then
+    // coincide with 55 % where independent fades would give half of that.
+    let lost = down.iter().filter(|lost| **lost).count() as f64;
+    let both = down.iter().zip(&up).filter(|(a, b)| **a && **b).count() as f64;
+    let expected = 1.0 - libm::exp(800.0 * libm::log1p(-0.001));
+    assert!((both / lost - expected).abs() < 0.02, "{}", both / lost);
+}

@@ -89,6 +89,10 @@ pub struct LinkConfig {
     /// Which frames are lost on the air.
     #[serde(default)]
     pub errors: ErrorsConfig,
+    /// Whether both directions of a `two-state` link are bad at the same time, instead of
+    /// independently.
+    #[serde(default, skip_serializing_if = "std::ops::Not::not")]
+    pub shared_fades: bool,
     /// Largest payload of a frame, link headers excluded. Sets the packet size of applications
     /// that cross the link; none if the link takes any packet.
     #[serde(default, skip_serializing_if = "Option::is_none")]

@@ -110,7 +110,9 @@ fn direction(
         delay: link.delay,
         queue: link.queue,
     };
-    let errors = ErrorModel::new(model, link.rate, streams, &stream);
+    let shared = format!("link.{name}");
+    let fades = if link.shared_fades { &shared } else { &stream };
+    let errors = ErrorModel::with_fades(model, link.rate, streams, &stream, fades);
     let medium = if link.services.is_empty() {
         Medium::Packets(Channel::new(config, errors))
     } else {

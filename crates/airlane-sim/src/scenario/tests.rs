@@ -139,6 +139,10 @@ fn what_is_no_world_is_refused_with_path_value_and_what_is_allowed() {
         ("links.radio.services[0].scheme.window=128", &["1 to 127"]),
         ("links.radio.classes[0].service=vioce", &["vioce", "voice"]),
         ("links.radio.errors.rate=1.5", &["between 0 and 1"]),
+        (
+            "links.radio.shared-fades=true",
+            &["errors that run in real time", "two-state"],
+        ),
         ("links.radio.qeue=3", &["qeue"]),
         ("flows[0].name=talk", &["two flows are called \"talk\""]),
         (

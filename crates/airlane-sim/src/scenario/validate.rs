@@ -2,6 +2,7 @@
 
 use airlane_base::config::{Problems, Validate, key};
 use airlane_base::{Duration, Size};
+use airlane_channel::ErrorModelConfig;
 
 use super::{
     AppConfig, ConferencingConfig, FlowConfig, LinkConfig, SCHEMA, Scenario, TransportConfig,
@@ -133,6 +134,15 @@ impl Scenario {
                 "delay",
                 format!("a delay of {} is longer than any run", link.delay),
                 format!("at most \"{LONGEST_RUN}\""),
+            );
+        }
+        let both = link.errors.down == link.errors.up;
+        let two_state = matches!(link.errors.down, ErrorModelConfig::TwoState { .. });
+        if link.shared_fades && !(both && two_state) {
+            problems.add(
+                "shared-fades",
+                "only errors that run in real time, the same in both directions, can be shared",
+                "errors = { kind = \"two-state\", ... } or no shared-fades",
             );
         }
         if let Err(e) = link.errors.validate() {
