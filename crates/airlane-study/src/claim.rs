@@ -37,6 +37,9 @@ pub struct Claim {
     #[serde(default)]
     closed: OneOrMany<Closed>,
     setting: Option<Setting>,
+    /// It reads an axis value that cannot run yet.
+    #[serde(skip)]
+    pending: bool,
 }
 
 /// Numbers, or orderings.
@@ -194,6 +197,16 @@ impl Claim {
         })
     }
 
+    /// Leaves it undecided if it reads one of these axis values.
+    pub(crate) fn wait_for(&mut self, pending: &[String]) {
+        self.pending = self.operands().iter().any(|operand| {
+            let quantities = operand.expression.quantities();
+            quantities
+                .iter()
+                .any(|(q, _)| q.at.iter().any(|v| pending.contains(v)))
+        });
+    }
+
     /// Every expression in its checks.
     pub(crate) fn operands(&self) -> Vec<&Operand> {
         let conditions = self.check.as_slice().iter().flat_map(Condition::operands);
@@ -273,6 +286,12 @@ impl Claim {
     ) -> Result<Judgement, String> {
         if self.class.is_some() != self.reason.is_some() && self.class != Some(Class::Setting) {
             return Err("a class needs a reason, and a reason a class".to_owned());
+        }
+        if self.pending {
+            return Ok(Judgement {
+                verdict: None,
+                measured: "not built yet".to_owned(),
+            });
         }
         let judge = Judge { data, study };
         let mut found: Vec<(Verdict, String)> = vec![];
@@ -371,7 +390,7 @@ impl Judge<'_> {
         let name = if constant {
             left.text.clone()
         } else {
-            format!("{} / {}", left.text, right.text)
+            format!("{} / {}", grouped(&left.text), grouped(&right.text))
         };
         Ok((worst, format!("{name}: {}", values.join(", "))))
     }
@@ -509,6 +528,15 @@ impl Setting {
         texts.sort();
         texts.dedup();
         Ok((verdict, format!("{} = {}", self.path, texts.join(", "))))
+    }
+}
+
+/// In parentheses, if it has several parts.
+fn grouped(text: &str) -> String {
+    if text.contains(" ") && !text.ends_with(']') || text.contains("] ") {
+        format!("({text})")
+    } else {
+        text.to_owned()
     }
 }
 

@@ -91,6 +91,7 @@ impl Study {
         id: &str,
         file: StudyFile,
         parts: &BTreeMap<String, Part>,
+        pending: &[String],
     ) -> Result<Self, String> {
         let mut scenario = Table::new();
         let mut set = vec![];
@@ -115,19 +116,28 @@ impl Study {
         set.extend(file.set);
         let mut axes = vec![];
         for (name, choice) in &file.axes {
-            axes.push(axis(name, choice, known.get(name.as_str()).copied())?);
+            axes.push(axis(
+                name,
+                choice,
+                known.get(name.as_str()).copied(),
+                pending,
+            )?);
         }
         let mut names: Vec<&String> = axes.iter().flat_map(|axis: &Axis| &axis.values).collect();
         names.sort();
         if let Some(twice) = names.windows(2).find(|pair| pair[0] == pair[1]) {
             return Err(format!("two axis values are called \"{}\"", twice[0]));
         }
+        let mut claims = file.claims;
+        for claim in &mut claims {
+            claim.wait_for(pending);
+        }
         Ok(Self {
             id: id.to_owned(),
             title: file.title,
             axes,
             metrics: file.metrics,
-            claims: file.claims,
+            claims,
             scenario,
             set: assignments(&set)?,
         })
@@ -219,8 +229,13 @@ impl Study {
     }
 }
 
-fn axis(name: &str, choice: &Value, known: Option<&Table>) -> Result<Axis, String> {
-    let (values, table): (Vec<String>, &Table) = match choice {
+fn axis(
+    name: &str,
+    choice: &Value,
+    known: Option<&Table>,
+    pending: &[String],
+) -> Result<Axis, String> {
+    let (mut values, table): (Vec<String>, &Table) = match choice {
         Value::Table(table) => (table.keys().cloned().collect(), table),
         Value::Array(values) => {
             let values = values.iter().map(|value| value.as_str().map(str::to_owned));
@@ -236,6 +251,7 @@ fn axis(name: &str, choice: &Value, known: Option<&Table>) -> Result<Axis, Strin
             ));
         }
     };
+    values.retain(|value| !pending.contains(value));
     if values.is_empty() {
         return Err(format!("axes.{name} has no values"));
     }

@@ -56,6 +56,9 @@ struct WorkFile {
     runs: u64,
     #[serde(default = "one")]
     seed: u64,
+    /// Axis values that cannot run yet.
+    #[serde(default)]
+    pending: Vec<String>,
 }
 
 fn one() -> u64 {
@@ -79,8 +82,8 @@ impl Work {
             if matches!(id.as_str(), "work" | "alternatives" | "notes") {
                 continue;
             }
-            let file: StudyFile = read(&path)?;
-            let study = Study::new(&id, file, &parts);
+            let study: StudyFile = read(&path)?;
+            let study = Study::new(&id, study, &parts, &file.pending);
             studies.push(study.map_err(|problem| StudyError::file(&path, problem))?);
         }
         studies.sort_by_key(|study| number(&study.id));

@@ -1,0 +1,54 @@
+//! The works in `studies/`: complete, consistent, and every scenario in them can run.
+
+use std::collections::BTreeSet;
+use std::path::Path;
+
+use airlane_study::{Plan, Request, Work};
+
+fn works() -> Vec<Work> {
+    let folder = Path::new(env!("CARGO_MANIFEST_DIR")).join("../../studies");
+    Work::load_all(&folder).expect("the works that are shipped can be read")
+}
+
+#[test]
+fn every_claim_is_judged() {
+    for work in works() {
+        assert!(!work.ids.is_empty(), "{} has a list of claims", work.id);
+        let distinct: BTreeSet<&String> = work.ids.iter().collect();
+        assert_eq!(
+            distinct.len(),
+            work.ids.len(),
+            "{}: an id stands twice",
+            work.id
+        );
+        // Loading has refused a claim that is judged twice.
+        assert_eq!(work.missing_ids(), Vec::<&str>::new(), "{}", work.id);
+    }
+}
+
+#[test]
+fn every_scenario_and_claim_can_be_planned_under_every_alternative() {
+    for work in works() {
+        let request = Request {
+            runs: Some(1),
+            alternatives: work.alternatives.keys().cloned().collect(),
+            committed: true,
+            ..Request::default()
+        };
+        let plan = Plan::new(work, &[], &request).unwrap_or_else(|e| panic!("{e}"));
+        plan.check().unwrap_or_else(|e| panic!("{e}"));
+        let worlds: BTreeSet<&str> = plan.worlds.iter().map(|world| world.hash()).collect();
+        assert_eq!(
+            worlds.len(),
+            plan.worlds.len(),
+            "no world is simulated twice"
+        );
+        let shown: Vec<usize> = plan.variants[0]
+            .studies
+            .iter()
+            .flat_map(|s| s.worlds.iter().copied())
+            .collect();
+        let distinct: BTreeSet<usize> = shown.iter().copied().collect();
+        assert!(distinct.len() < shown.len(), "figures share worlds");
+    }
+}
