@@ -5,6 +5,7 @@
 
 use std::fmt;
 mod fec;
+mod snoop;
 
 use std::num::NonZeroU32;
 
@@ -16,6 +17,7 @@ use crate::queue::QueueConfig;
 use crate::wire::HeaderProfile;
 
 pub use fec::{XorAdConfig, XorConfig};
+pub use snoop::{BaseStation, SnoopConfig, Viewpoint, at_end, check_ends};
 
 /// One service on a link.
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
@@ -58,6 +60,8 @@ pub enum SchemeConfig {
     Xor(XorConfig),
     /// A parity frame behind n packets, or when the source falls silent.
     XorAd(XorAdConfig),
+    /// An agent at the base station that watches TCP.
+    Snoop(SnoopConfig),
 }
 
 impl SchemeConfig {
@@ -74,6 +78,7 @@ impl SchemeConfig {
             Self::RlpOos(_) => "rlp-oos",
             Self::Xor(_) => "xor",
             Self::XorAd(_) => "xor-ad",
+            Self::Snoop(_) => "snoop",
         }
     }
 
@@ -674,7 +679,7 @@ impl ServiceConfig {
         };
         all.queue = Some(all.queue.unwrap_or(usual).resolve(in_order));
         match &mut all.scheme {
-            SchemeConfig::Default(_) => {}
+            SchemeConfig::Default(_) | SchemeConfig::Snoop(_) => {}
             SchemeConfig::Xor(c) => c.block = Some(c.block()),
             SchemeConfig::XorAd(c) => c.block = Some(c.block()),
             SchemeConfig::Gbn(c) => {

@@ -34,6 +34,18 @@ pub struct FlowKey {
 }
 
 impl FlowKey {
+    /// The flow of the answers.
+    #[must_use]
+    pub const fn reversed(self) -> Self {
+        Self {
+            src: self.dst,
+            dst: self.src,
+            src_port: self.dst_port,
+            dst_port: self.src_port,
+            ..self
+        }
+    }
+
     /// 64 well-mixed bits of the 5-tuple, the same on every machine and in every build.
     ///
     /// The code point is left out: a flow that changes its marking must stay in one queue, or its
@@ -70,10 +82,35 @@ const fn mix(word: u64) -> u64 {
     word ^ (word >> 31)
 }
 
+/// What Snoop reads of a TCP segment, beyond its flow. Numbers are modulo 2^32.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct TcpView {
+    /// Tells apart connections of one flow, which only a simulated world has; else 0.
+    pub connection: u32,
+    /// Number of the first byte.
+    pub seq: u32,
+    /// The number after the last byte; SYN and FIN count as one each. Equal to `seq` in a bare
+    /// acknowledgment.
+    pub end: u32,
+    /// The next number expected, if it acknowledges.
+    pub ack: Option<u32>,
+    /// The receive window as the header states it.
+    pub window: u16,
+    /// Opens the connection.
+    pub syn: bool,
+    /// Ends the connection at once.
+    pub rst: bool,
+}
+
 /// A payload whose flow the classifier and the queues can read.
 pub trait Packet: Payload {
     /// Who sends it to whom.
     fn flow(&self) -> FlowKey;
+
+    /// The TCP segment in it. None if it is none, or only a part of one.
+    fn tcp(&self) -> Option<TcpView> {
+        None
+    }
 }
 
 #[cfg(test)]

@@ -64,6 +64,10 @@ pub struct ServiceLedger {
     pub packets_recovered: u64,
     /// Bytes of these.
     pub recovered_bytes: u64,
+    /// Duplicate acknowledgments that Snoop kept from the TCP sender.
+    pub suppressed_acks: u64,
+    /// Bytes of them.
+    pub suppressed_bytes: u64,
     /// Repairs that came too late or twice, and were discarded.
     pub late: u64,
     /// Bytes of these.

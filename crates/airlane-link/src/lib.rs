@@ -37,7 +37,7 @@ pub mod wire;
 pub use classify::{ClassConfig, Classifier};
 pub use config::{PortConfig, ServiceConfig};
 pub use drain::{Sink, drain};
-pub use flow::{FlowKey, Packet};
+pub use flow::{FlowKey, Packet, TcpView};
 pub use ledger::ServiceLedger;
 pub use measure::{ServiceMetrics, effective_goodput};
 pub use port::{AdminError, Port, ServiceStatus};

@@ -10,7 +10,7 @@ use std::collections::VecDeque;
 use airlane_base::Instant;
 
 use crate::classify::Classifier;
-use crate::config::{self, ConfigError, PortConfig, Rates};
+use crate::config::{self, ConfigError, PortConfig, Rates, Viewpoint};
 use crate::flow::Packet;
 use crate::ledger::ServiceLedger;
 use crate::measure::INTERVAL;
@@ -72,7 +72,8 @@ impl<P: Packet> Port<P> {
     /// # Errors
     /// As [`Port::new`].
     pub fn with_codec(codec: Codec, config: PortConfig) -> Result<Self, Vec<ConfigError>> {
-        let problems = config::check(config.header, &config.services, &config.classes);
+        let mut problems = config::check(config.header, &config.services, &config.classes);
+        problems.extend(config::check_ends(Viewpoint::End, &config.services));
         if !problems.is_empty() {
             return Err(problems);
         }

@@ -30,7 +30,7 @@ use std::str::FromStr;
 
 use airlane_base::config::{Problems, Validate};
 use airlane_base::{Duration, Rate, Size};
-use airlane_link::config::{self, Rates, SchedulerConfig};
+use airlane_link::config::{self, Rates, SchedulerConfig, Viewpoint};
 use airlane_link::{ClassConfig, HeaderProfile, ServiceConfig};
 use serde::{Deserialize, Deserializer, Serialize, Serializer, de};
 
@@ -333,7 +333,9 @@ impl Validate for LinkConfig {
                 "choose a port, such as 7007",
             );
         }
-        for problem in config::check(HeaderProfile::Live, &self.services, &self.classes) {
+        let mut found = config::check(HeaderProfile::Live, &self.services, &self.classes);
+        found.extend(config::check_ends(Viewpoint::End, &self.services));
+        for problem in found {
             problems.add(&problem.path, problem.problem, problem.help);
         }
     }

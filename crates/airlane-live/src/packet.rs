@@ -4,9 +4,10 @@
 mod headers;
 mod mss;
 mod pool;
+mod tcp;
 
 use airlane_base::{Payload, unpadded};
-use airlane_link::{FlowKey, Packet};
+use airlane_link::{FlowKey, Packet, TcpView};
 
 pub use headers::Headers;
 pub use mss::{clamp_mss, needs_clamping};
@@ -84,5 +85,9 @@ impl Packet for LivePacket {
         self.flow
             .or_else(|| Headers::parse(self.bytes()).map(|headers| headers.flow()))
             .unwrap_or_else(headers::no_flow)
+    }
+
+    fn tcp(&self) -> Option<TcpView> {
+        tcp::view(self.bytes())
     }
 }

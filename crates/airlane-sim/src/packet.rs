@@ -4,7 +4,7 @@ use std::net::Ipv4Addr;
 
 use airlane_base::random::fnv1a;
 use airlane_base::{Instant, Payload};
-use airlane_link::FlowKey;
+use airlane_link::{FlowKey, TcpView};
 
 /// What a packet is to the flow that sent it.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -204,6 +204,26 @@ impl airlane_link::Packet for Packet {
             src_port,
             dst_port,
         }
+    }
+
+    /// Counted in segments.
+    fn tcp(&self) -> Option<TcpView> {
+        let (seq, end, ack) = match self.role {
+            Role::Datagram => return None,
+            Role::Data | Role::Request => {
+                (self.seq as u32, (self.seq as u32).wrapping_add(1), None)
+            }
+            Role::Ack | Role::RequestAck => (0, 0, Some(self.seq as u32)),
+        };
+        Some(TcpView {
+            connection: self.connection,
+            seq,
+            end,
+            ack,
+            window: 0,
+            syn: false,
+            rst: false,
+        })
     }
 }
 

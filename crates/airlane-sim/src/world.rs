@@ -2,7 +2,7 @@
 
 use airlane_base::{Duration, Instant, QueueLimit, Streams};
 use airlane_channel::{Channel, ChannelConfig, ErrorModel};
-use airlane_link::config::Pacing;
+use airlane_link::config::{Pacing, at_end};
 use airlane_link::flow::{TCP, UDP};
 use airlane_link::{Port, PortConfig};
 use airlane_transport::Transfer;
@@ -50,7 +50,7 @@ pub(crate) fn build(scenario: &Scenario, seed: u64, run: u64) -> Engine {
         if has_ports {
             for end in 0..2 {
                 ports.push(PortEnd {
-                    port: port(link),
+                    port: port(link, end == 0),
                     node: node_index(scenario, &link.ends[end]),
                     out: direction_index(index, end == 0) as u32,
                 });
@@ -127,7 +127,7 @@ fn direction(
     }
 }
 
-fn port(link: &LinkConfig) -> Port<Packet> {
+fn port(link: &LinkConfig, first: bool) -> Port<Packet> {
     let frame = link.frame.expect("validated: services have a frame size");
     let config = PortConfig {
         header: link.header.unwrap_or_default(),
@@ -142,7 +142,7 @@ fn port(link: &LinkConfig) -> Port<Packet> {
         pacing: (link.pacing == Some(Pacing::Nominal)).then_some(link.queue),
         scheduler: link.scheduler.clone().unwrap_or_default(),
         rates: link.rates.unwrap_or_default(),
-        services: link.services.clone(),
+        services: at_end(&link.services, first),
         classes: link.classes.clone(),
     };
     Port::new(config).expect("validated: the service table works")

@@ -57,6 +57,12 @@ const RLP_OOS: Contract = Contract {
     ..RLP
 };
 
+/// To packets that are not TCP it is raw.
+const SNOOP: Contract = Contract {
+    scheme: "kind = \"snoop\", base-station = \"here\"",
+    ..DEFAULT
+};
+
 /// Parity follows without being asked for.
 const XOR: Contract = Contract {
     scheme: "kind = \"xor\", block = 4",
@@ -114,6 +120,7 @@ scheme_conformance!(sr_bitmap_live, SR_BITMAP);
 scheme_conformance!(rlp_live, RLP);
 scheme_conformance!(rlp_oos_live, RLP_OOS);
 
+scheme_conformance!(snoop_live, SNOOP);
 scheme_conformance!(xor_live, XOR);
 scheme_conformance!(xor_ad_live, XOR_AD);
 
@@ -125,6 +132,7 @@ scheme_conformance!(sr_m2_study, study_window(SR_M2));
 scheme_conformance!(sr_bitmap_study, study_window(SR_BITMAP));
 scheme_conformance!(rlp_study, study(RLP));
 scheme_conformance!(rlp_oos_study, study(RLP_OOS));
+scheme_conformance!(snoop_study, study(SNOOP));
 scheme_conformance!(xor_study, no_reordering(XOR));
 scheme_conformance!(xor_ad_study, no_reordering(XOR_AD));
 

@@ -7,7 +7,7 @@ use serde::Serialize;
 use super::{Port, SERVICES, Slot};
 use crate::classify::{ClassConfig, Classifier};
 use crate::config::{
-    self, ConfigError, IMPLICIT_NAME, Multiplier, MultiplierHeuristic, ServiceConfig,
+    self, ConfigError, IMPLICIT_NAME, Multiplier, MultiplierHeuristic, ServiceConfig, Viewpoint,
 };
 use crate::flow::Packet;
 use crate::ledger::ServiceLedger;
@@ -91,7 +91,8 @@ impl<P: Packet> Port<P> {
                     || !self.config.services.iter().any(|s| s.name == class.service)
             })
             .collect();
-        let problems = config::check(self.config.header, &services, &all);
+        let mut problems = config::check(self.config.header, &services, &all);
+        problems.extend(config::check_ends(Viewpoint::End, &services));
         if !problems.is_empty() {
             return Err(AdminError::Config { problems });
         }

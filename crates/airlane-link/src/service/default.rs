@@ -41,18 +41,35 @@ impl DefaultService {
             self.expected = Some(self.space.next(seq));
         }
     }
+
+    /// What a frame carries; counts what was lost before it.
+    pub(crate) fn take<P: Payload>(
+        &mut self,
+        cx: &mut Context<'_, P>,
+        header: &Header,
+        payload: Option<P>,
+    ) -> Option<P> {
+        if payload.is_none() {
+            cx.ledger.out_of_window += 1;
+        } else if self.numbered {
+            self.measure(header.seq, cx);
+        }
+        payload
+    }
+
+    /// A frame with this packet.
+    pub(crate) fn frame<P: Payload>(&mut self, kind: FrameKind, packet: P) -> Frame<P> {
+        let seq = if self.numbered { self.next } else { 0 };
+        self.next = self.space.next(self.next);
+        Frame::with_packet(kind, seq, packet)
+    }
 }
 
 impl<P: Payload> Scheme<P> for DefaultService {
     fn handle_frame(&mut self, cx: &mut Context<'_, P>, frame: Frame<P>) {
-        let Some(packet) = frame.payload else {
-            cx.ledger.out_of_window += 1;
-            return;
-        };
-        if self.numbered {
-            self.measure(frame.header.seq, cx);
+        if let Some(packet) = self.take(cx, &frame.header, frame.payload) {
+            cx.deliver(packet, cx.now, false);
         }
-        cx.deliver(packet, cx.now, false);
     }
 
     fn handle_timeout(&mut self, _cx: &mut Context<'_, P>) {}
@@ -62,10 +79,7 @@ impl<P: Payload> Scheme<P> for DefaultService {
         _cx: &mut Context<'_, P>,
         source: &mut dyn FnMut() -> Option<P>,
     ) -> Option<Frame<P>> {
-        let packet = source()?;
-        let seq = if self.numbered { self.next } else { 0 };
-        self.next = self.space.next(self.next);
-        Some(Frame::with_packet(FrameKind::Data, seq, packet))
+        Some(self.frame(FrameKind::Data, source()?))
     }
 
     fn start_timers(&mut self, _header: &Header, _left: Instant) {}

@@ -11,6 +11,7 @@ mod gbn;
 mod model;
 mod rlp;
 mod selective;
+mod snoop;
 mod sr;
 mod sr_bitmap;
 mod sr_m1;
@@ -21,7 +22,8 @@ use std::collections::VecDeque;
 
 use airlane_base::{Duration, Instant, Payload, SeqSpace};
 
-use crate::config::SchemeConfig;
+use crate::config::{BaseStation, SchemeConfig};
+use crate::flow::Packet;
 use crate::ledger::ServiceLedger;
 use crate::mechanism::timers::LinkTiming;
 use crate::wire::{Bitmap, Codec, Frame, Header, HeaderProfile, Layout};
@@ -30,6 +32,7 @@ pub(crate) use default::DefaultService;
 pub(crate) use gbn::GoBackN;
 pub(crate) use rlp::Rlp;
 use selective::SelectiveRepeat;
+use snoop::Snoop;
 use sr_bitmap::SrBitmap;
 pub(crate) use xor::Xor;
 
@@ -157,6 +160,7 @@ pub(crate) enum Service<P> {
     SrBitmap(SrBitmap<P>),
     Rlp(Rlp<P>),
     Xor(Xor<P>),
+    Snoop(Snoop<P>),
 }
 
 macro_rules! each {
@@ -170,11 +174,12 @@ macro_rules! each {
             Service::SrBitmap($s) => $body,
             Service::Rlp($s) => $body,
             Service::Xor($s) => $body,
+            Service::Snoop($s) => $body,
         }
     };
 }
 
-impl<P: Payload> Service<P> {
+impl<P: Packet> Service<P> {
     /// `scheme` must be resolved: no option left out.
     pub(crate) fn new(scheme: &SchemeConfig, facts: &PortFacts) -> Self {
         let timing = &facts.timing(Self::layout(scheme));
@@ -189,6 +194,10 @@ impl<P: Payload> Service<P> {
             SchemeConfig::RlpOos(c) => {
                 Self::Rlp(Rlp::new(c, rlp::Order::AsReceived, facts, timing))
             }
+            SchemeConfig::Snoop(c) => {
+                let here = c.base_station == BaseStation::Here;
+                Self::Snoop(Snoop::new(here, facts))
+            }
             SchemeConfig::Xor(c) => Self::Xor(Xor::new(c.block(), facts)),
             SchemeConfig::XorAd(c) => Self::Xor(Xor::adaptive(c.block(), c.silence, facts)),
         }
@@ -197,7 +206,7 @@ impl<P: Payload> Service<P> {
     /// The header layout of a scheme's frames.
     pub(crate) const fn layout(scheme: &SchemeConfig) -> Layout {
         match scheme {
-            SchemeConfig::Default(_) => Layout::Bare,
+            SchemeConfig::Default(_) | SchemeConfig::Snoop(_) => Layout::Bare,
             SchemeConfig::Gbn(_)
             | SchemeConfig::Sr(_)
             | SchemeConfig::SrM1(_)

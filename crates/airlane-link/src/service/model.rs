@@ -11,12 +11,14 @@
 use std::collections::{BTreeSet, VecDeque};
 use std::fmt::Write;
 use std::hash::{Hash, Hasher};
+use std::net::Ipv4Addr;
 
 use airlane_base::{Duration, Instant, Payload, Rate};
 use stateright::{Checker, Model, Property};
 
 use super::{Context, PortFacts, Service};
 use crate::config::{FixedTimers, Keepalives, RlpConfig, SchemeConfig, SrConfig, TimersConfig};
+use crate::flow::{FlowKey, Packet};
 use crate::ledger::ServiceLedger;
 use crate::wire::{Codec, Frame, FrameKind, HeaderProfile};
 
@@ -39,6 +41,19 @@ impl Payload for Numbered {
 
     fn recovered(&self, image: &[u8], len: usize) -> Option<Self> {
         (len == 1).then(|| self.coded(image, len))
+    }
+}
+
+impl Packet for Numbered {
+    fn flow(&self) -> FlowKey {
+        FlowKey {
+            dscp: 0,
+            protocol: 0,
+            src: Ipv4Addr::UNSPECIFIED.into(),
+            dst: Ipv4Addr::UNSPECIFIED.into(),
+            src_port: 0,
+            dst_port: 0,
+        }
     }
 }
 

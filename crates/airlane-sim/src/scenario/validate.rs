@@ -4,6 +4,8 @@ use airlane_base::config::{Problems, Validate, key};
 use airlane_base::{Duration, Size};
 use airlane_channel::ErrorModelConfig;
 
+use airlane_link::config::{self, Viewpoint};
+
 use super::{
     AppConfig, ConferencingConfig, FlowConfig, LinkConfig, SCHEMA, Scenario, TransportConfig,
 };
@@ -166,7 +168,9 @@ impl Scenario {
             );
         }
         let header = link.header.unwrap_or_default();
-        for wrong in airlane_link::config::check(header, &link.services, &link.classes) {
+        let mut wrong = config::check(header, &link.services, &link.classes);
+        wrong.extend(config::check_ends(Viewpoint::World, &link.services));
+        for wrong in wrong {
             problems.add(&wrong.path, wrong.problem, wrong.help);
         }
     }

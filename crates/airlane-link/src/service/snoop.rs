@@ -1,0 +1,284 @@
+//! Snoop: a base station that watches TCP (section 7.10 of the specification, after Balakrishnan,
+//! Seshan and Katz 1995 and the module of ns-2 that Xylomenos 1999 used).
+//!
+//! At the base station's end an agent keeps copies of TCP segments on their way to the wireless
+//! host. Duplicate acknowledgments from there, or a local timer, make it send a segment again, and
+//! duplicates that such a loss explains do not reach the TCP sender. The other end only passes
+//! packets on. No frames of its own, no header beyond byte 0; packets that are not TCP, and data
+//! from the wireless host, are raw.
+//!
+//! ```text
+//! frames   DATA (packet)   RETRANSMISSION (packet)
+//! agent    connection -> copies of its segments, last acknowledgment, duplicates expected, timer
+//! ```
+//!
+//! Invariants: what the agent knows is soft, and losing it never breaks a connection; at most
+//! [`CONNECTIONS`] connections of [`CACHE`](connection::CACHE) segments are kept, those silent for
+//! [`SILENCE`] are forgotten, as is the one silent for longest where a new one needs its place; an
+//! acknowledgment is only withheld while the segment that it asks for is here.
+//!
+//! Left out: ELN marks, which Reno ignores; selective acknowledgments, which are not read; what the
+//! ns-2 module has on top (a threshold shared by all connections, swapped gains).
+
+mod connection;
+#[cfg(test)]
+mod tests;
+
+use std::collections::VecDeque;
+
+use airlane_base::{Duration, Instant};
+
+use super::{Context, DefaultService, PortFacts, Scheme};
+use crate::flow::{FlowKey, Packet};
+use crate::wire::{Frame, FrameKind, Header};
+use connection::{Connection, Verdict};
+
+/// Connections watched at a time.
+const CONNECTIONS: usize = 256;
+/// Longer than TCP's longest timeout.
+const SILENCE: Duration = Duration::from_secs(120);
+
+/// Snoop, at either end.
+#[derive(Clone, Debug)]
+pub(crate) struct Snoop<P> {
+    raw: DefaultService,
+    agent: Option<Agent<P>>,
+}
+
+/// Which connection, seen from segments that go to the wireless host.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+struct Key {
+    flow: FlowKey,
+    connection: u32,
+}
+
+#[derive(Clone, Debug)]
+struct Agent<P> {
+    connections: Vec<Watched<P>>,
+    /// Segments to be sent again: serial number of the connection, number of the segment. At most
+    /// one entry for each segment kept, so it is as bounded as they are.
+    repairs: VecDeque<(u64, u32)>,
+    serial: u64,
+    /// No timer runs out before this.
+    due: Option<Instant>,
+}
+
+#[derive(Clone, Debug)]
+struct Watched<P> {
+    hash: u64,
+    key: Key,
+    serial: u64,
+    tcp: Connection<P>,
+}
+
+impl Key {
+    fn new(flow: FlowKey, connection: u32) -> Self {
+        let flow = FlowKey { dscp: 0, ..flow };
+        Self { flow, connection }
+    }
+
+    fn hash(&self) -> u64 {
+        self.flow.hash(u64::from(self.connection))
+    }
+}
+
+impl<P: Packet> Agent<P> {
+    fn new() -> Self {
+        Self {
+            connections: Vec::new(),
+            repairs: VecDeque::new(),
+            serial: 0,
+            due: None,
+        }
+    }
+
+    fn find(&mut self, key: &Key) -> Option<&mut Watched<P>> {
+        let hash = key.hash();
+        let mut all = self.connections.iter_mut();
+        all.find(|c| c.hash == hash && c.key == *key)
+    }
+
+    /// Begins to watch a connection, in the place of the one silent for longest if there is none
+    /// free.
+    fn watch(&mut self, now: Instant, key: Key, next: u32) -> Option<&mut Watched<P>> {
+        self.serial += 1;
+        let (hash, serial) = (key.hash(), self.serial);
+        if self.connections.len() < CONNECTIONS {
+            self.connections.push(Watched {
+                hash,
+                key,
+                serial,
+                tcp: Connection::new(now, next),
+            });
+            return self.connections.last_mut();
+        }
+        let oldest = self.connections.iter_mut().min_by_key(|c| c.tcp.active)?;
+        oldest.tcp.restart(now, next);
+        (oldest.hash, oldest.key, oldest.serial) = (hash, key, serial);
+        Some(oldest)
+    }
+
+    /// A packet leaves for the wireless host.
+    fn on_departure(&mut self, now: Instant, packet: &P) {
+        let Some(segment) = packet.tcp() else {
+            return;
+        };
+        let key = Key::new(packet.flow(), segment.connection);
+        if segment.rst {
+            self.forget(&key);
+            return;
+        }
+        if segment.seq == segment.end {
+            return;
+        }
+        let known = self.find(&key).is_some();
+        let watched = if known {
+            self.find(&key)
+        } else {
+            self.watch(now, key, segment.seq)
+        };
+        let expires = watched.and_then(|c| {
+            c.tcp.on_data(now, &segment, packet);
+            c.tcp.expires
+        });
+        self.wake_at(expires);
+    }
+
+    /// Whether a packet from the wireless host goes on to its receiver.
+    fn passes(&mut self, now: Instant, packet: &P) -> bool {
+        let Some(segment) = packet.tcp() else {
+            return true;
+        };
+        let key = Key::new(packet.flow().reversed(), segment.connection);
+        if segment.rst {
+            self.forget(&key);
+            return true;
+        }
+        let Some((ack, watched)) = segment.ack.zip(self.find(&key)) else {
+            return true;
+        };
+        let verdict = watched.tcp.on_ack(now, &segment, ack);
+        let (serial, expires) = (watched.serial, watched.tcp.expires);
+        if let Verdict::Repair(start) = verdict {
+            self.repairs.push_back((serial, start));
+        }
+        self.wake_at(expires);
+        verdict == Verdict::Forward
+    }
+
+    fn forget(&mut self, key: &Key) {
+        let hash = key.hash();
+        self.connections.retain(|c| c.hash != hash || c.key != *key);
+    }
+
+    fn next_repair(&mut self, now: Instant) -> Option<P> {
+        while let Some((serial, start)) = self.repairs.pop_front() {
+            let mut all = self.connections.iter_mut();
+            let watched = all.find(|c| c.serial == serial);
+            if let Some(packet) = watched.and_then(|c| c.tcp.take_repair(now, start)) {
+                return Some(packet);
+            }
+        }
+        None
+    }
+
+    /// Timers of all connections. How many ran out.
+    fn on_time(&mut self, now: Instant) -> u64 {
+        let mut timeouts = 0;
+        self.connections.retain(|c| c.tcp.active + SILENCE > now);
+        for watched in &mut self.connections {
+            if watched.tcp.expires.is_none_or(|at| at > now) {
+                continue;
+            }
+            if let Some(start) = watched.tcp.on_timer(now) {
+                timeouts += 1;
+                self.repairs.push_back((watched.serial, start));
+            }
+        }
+        self.due = self.connections.iter().filter_map(|c| c.tcp.expires).min();
+        timeouts
+    }
+
+    fn wake_at(&mut self, at: Option<Instant>) {
+        self.due = match (self.due, at) {
+            (Some(a), Some(b)) => Some(a.min(b)),
+            (a, b) => a.or(b),
+        };
+    }
+}
+
+impl<P: Packet> Snoop<P> {
+    /// With an agent at the base station's end.
+    pub(crate) fn new(base_station_is_here: bool, facts: &PortFacts) -> Self {
+        Self {
+            raw: DefaultService::new(facts),
+            agent: base_station_is_here.then(Agent::new),
+        }
+    }
+}
+
+impl<P: Packet> Scheme<P> for Snoop<P> {
+    fn handle_frame(&mut self, cx: &mut Context<'_, P>, frame: Frame<P>) {
+        let Some(packet) = self.raw.take(cx, &frame.header, frame.payload) else {
+            return;
+        };
+        if let Some(agent) = &mut self.agent
+            && !agent.passes(cx.now, &packet)
+        {
+            cx.ledger.suppressed_acks += 1;
+            cx.ledger.suppressed_bytes += packet.len() as u64;
+            return;
+        }
+        let repair = frame.header.kind == FrameKind::Retransmission;
+        cx.deliver(packet, cx.now, repair);
+    }
+
+    fn handle_timeout(&mut self, cx: &mut Context<'_, P>) {
+        if let Some(agent) = &mut self.agent
+            && agent.due.is_some_and(|due| due <= cx.now)
+        {
+            cx.ledger.timeouts += agent.on_time(cx.now);
+        }
+    }
+
+    fn poll_frame(
+        &mut self,
+        cx: &mut Context<'_, P>,
+        source: &mut dyn FnMut() -> Option<P>,
+    ) -> Option<Frame<P>> {
+        let repair = self.agent.as_mut().and_then(|a| a.next_repair(cx.now));
+        if let Some(packet) = repair {
+            return Some(self.raw.frame(FrameKind::Retransmission, packet));
+        }
+        let packet = source()?;
+        if let Some(agent) = &mut self.agent {
+            agent.on_departure(cx.now, &packet);
+        }
+        Some(self.raw.frame(FrameKind::Data, packet))
+    }
+
+    fn start_timers(&mut self, _header: &Header, _left: Instant) {}
+
+    fn poll_timeout(&self) -> Option<Instant> {
+        self.agent.as_ref()?.due
+    }
+
+    /// The agent measures for itself.
+    fn set_timer_factor(&mut self, _factor: f64) {}
+
+    fn reset(&mut self, cx: &mut Context<'_, P>) -> (u64, u64) {
+        if self.agent.is_some() {
+            self.agent = Some(Agent::new());
+        }
+        Scheme::<P>::reset(&mut self.raw, cx)
+    }
+
+    fn is_idle(&self) -> bool {
+        let idle = |agent: &Agent<P>| agent.connections.iter().all(|c| c.tcp.is_empty());
+        self.agent.as_ref().is_none_or(idle)
+    }
+
+    fn linger(&self) -> Duration {
+        Scheme::<P>::linger(&self.raw)
+    }
+}

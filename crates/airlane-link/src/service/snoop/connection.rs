@@ -1,0 +1,252 @@
+//! What a Snoop agent keeps of one TCP connection: copies of the segments that are on their way to
+//! the wireless host, what that has acknowledged, and a clock of its own.
+//!
+//! Numbers are TCP's, modulo 2^32, and count bytes in real segments and segments in simulated ones;
+//! an acknowledgment is the next number expected, one more than in section 7.10.
+
+use std::collections::VecDeque;
+
+use airlane_base::{Duration, Instant};
+
+use crate::flow::TcpView;
+
+/// Segments kept of a connection (XYL-S-16).
+pub(super) const CACHE: usize = 100;
+/// Local retransmissions of a segment.
+const MAX_REPAIRS: u8 = 10;
+/// At the start, and the least that a timeout may be (XYL-S-16).
+const FIRST_SRTT: Duration = Duration::from_millis(100);
+const FIRST_RTTVAR: Duration = Duration::from_millis(250);
+const TICK: Duration = Duration::from_millis(100);
+
+/// A copy of a segment.
+#[derive(Clone, Debug)]
+struct Cached<P> {
+    start: u32,
+    end: u32,
+    packet: P,
+    /// When it left last.
+    sent: Instant,
+    repairs: u8,
+    /// The TCP sender has sent it again, and counts on its own duplicates.
+    sender_rxmit: bool,
+    /// A local copy waits to leave.
+    waits: bool,
+}
+
+/// What becomes of an acknowledgment.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(super) enum Verdict {
+    Forward,
+    /// The TCP sender need not know.
+    Suppress,
+    /// The same, and the segment with this number goes out again.
+    Repair(u32),
+}
+
+/// One direction of a TCP connection, towards the wireless host.
+#[derive(Clone, Debug)]
+pub(super) struct Connection<P> {
+    /// Ascending by number.
+    cache: VecDeque<Cached<P>>,
+    /// Behind the highest number seen.
+    last_seen: u32,
+    last_ack: u32,
+    /// Of the last acknowledgment: one that changes it is no duplicate.
+    window: Option<u16>,
+    /// Duplicates that segments already counted will still cause.
+    expected_dup: u32,
+    /// Segments before this have been counted.
+    counted: u32,
+    /// A duplicate has been forwarded since the last new acknowledgment or local repair.
+    duplicate_seen: bool,
+    srtt: Duration,
+    rttvar: Duration,
+    /// When the timer runs out; it runs while anything is cached.
+    pub(super) expires: Option<Instant>,
+    /// When it was heard of last.
+    pub(super) active: Instant,
+}
+
+/// Whether `a` comes before `b` on the circle of numbers (RFC 9293 3.4).
+const fn before(a: u32, b: u32) -> bool {
+    (a.wrapping_sub(b) as i32) < 0
+}
+
+impl<P: Clone> Connection<P> {
+    /// A connection whose next segment has this number.
+    pub(super) fn new(now: Instant, next: u32) -> Self {
+        Self {
+            cache: VecDeque::new(),
+            last_seen: next,
+            last_ack: next,
+            window: None,
+            expected_dup: 0,
+            counted: next,
+            duplicate_seen: false,
+            srtt: FIRST_SRTT,
+            rttvar: FIRST_RTTVAR,
+            expires: None,
+            active: now,
+        }
+    }
+
+    /// Begins anew and keeps the memory.
+    pub(super) fn restart(&mut self, now: Instant, next: u32) {
+        let mut cache = std::mem::take(&mut self.cache);
+        cache.clear();
+        *self = Self {
+            cache,
+            ..Self::new(now, next)
+        };
+    }
+
+    pub(super) fn is_empty(&self) -> bool {
+        self.cache.is_empty()
+    }
+
+    /// A segment is on its way to the wireless host.
+    pub(super) fn on_data(&mut self, now: Instant, segment: &TcpView, packet: &P) {
+        self.active = now;
+        if segment.syn {
+            self.restart(now, segment.end);
+            return;
+        }
+        let (start, end) = (segment.seq, segment.end);
+        if start == end || !before(self.last_ack, end) {
+            // Nothing in it, or nothing that is not acknowledged already.
+            return;
+        }
+        let at = self.cache.partition_point(|c| before(c.start, start));
+        if let Some(cached) = self.cache.get_mut(at).filter(|c| c.start == start) {
+            cached.packet = packet.clone();
+            (cached.end, cached.sent) = (end, now);
+            (cached.sender_rxmit, cached.repairs) = (true, 0);
+            self.start_timer(now);
+        } else if self.cache.len() < CACHE {
+            // The oldest hole of all was made before the base station: the sender repairs it.
+            let sender_rxmit = at == 0 && before(start, self.last_seen);
+            let cached = Cached {
+                start,
+                end,
+                packet: packet.clone(),
+                sent: now,
+                repairs: 0,
+                sender_rxmit,
+                waits: false,
+            };
+            self.cache.insert(at, cached);
+        }
+        if before(self.last_seen, end) {
+            self.last_seen = end;
+        }
+        if self.expires.is_none() {
+            self.start_timer(now);
+        }
+    }
+
+    /// An acknowledgment has come from the wireless host.
+    pub(super) fn on_ack(&mut self, now: Instant, segment: &TcpView, ack: u32) -> Verdict {
+        self.active = now;
+        let window = self.window.replace(segment.window);
+        let opens_window = window.is_some_and(|before| before != segment.window);
+        if before(self.last_ack, ack) {
+            self.on_new_ack(now, ack);
+            return Verdict::Forward;
+        }
+        let bare = segment.seq == segment.end && !segment.syn;
+        if ack != self.last_ack || opens_window || !bare {
+            return Verdict::Forward;
+        }
+        let Some(oldest) = self.cache.front() else {
+            return Verdict::Forward;
+        };
+        if before(ack, oldest.start) {
+            // Lost before it came here, by congestion: the sender must know.
+            return Verdict::Forward;
+        }
+        if self.expected_dup > 0 {
+            self.expected_dup -= 1;
+            return Verdict::Suppress;
+        }
+        let first = !std::mem::replace(&mut self.duplicate_seen, true);
+        if first || oldest.sender_rxmit || oldest.repairs >= MAX_REPAIRS {
+            return Verdict::Forward;
+        }
+        // Each segment behind the hole causes one; two of them have come.
+        let causes = self.cache.iter().skip(1);
+        let causes = causes.filter(|c| !before(c.start, self.counted)).count();
+        self.expected_dup = (causes as u32).saturating_sub(2);
+        self.counted = self.last_seen;
+        match self.repair_oldest() {
+            Some(start) => Verdict::Repair(start),
+            None => Verdict::Suppress,
+        }
+    }
+
+    fn on_new_ack(&mut self, now: Instant, ack: u32) {
+        let mut newest = None;
+        while let Some(cached) = self.cache.pop_front_if(|c| !before(ack, c.end)) {
+            newest = Some(cached);
+        }
+        if let Some(cached) = newest
+            && cached.repairs == 0
+            && !cached.sender_rxmit
+        {
+            self.measure(now.saturating_since(cached.sent));
+        }
+        self.last_ack = ack;
+        if before(self.last_seen, ack) {
+            self.last_seen = ack;
+        }
+        if before(self.counted, ack) {
+            self.counted = ack;
+        }
+        (self.expected_dup, self.duplicate_seen) = (0, false);
+        self.start_timer(now);
+    }
+
+    /// The timer has run out. The number of the segment that goes out again, if one does.
+    pub(super) fn on_timer(&mut self, now: Instant) -> Option<u32> {
+        self.start_timer(now);
+        let oldest = self.cache.front()?;
+        let expected = !before(self.last_ack, oldest.start);
+        if !expected || oldest.repairs >= MAX_REPAIRS {
+            return None;
+        }
+        self.repair_oldest()
+    }
+
+    /// Marks the oldest segment for a local repair; none if one waits already.
+    fn repair_oldest(&mut self) -> Option<u32> {
+        let oldest = self.cache.front_mut()?;
+        self.duplicate_seen = false;
+        if std::mem::replace(&mut oldest.waits, true) {
+            return None;
+        }
+        oldest.repairs += 1;
+        Some(oldest.start)
+    }
+
+    /// The segment to be repaired leaves now; none if it has been acknowledged meanwhile.
+    pub(super) fn take_repair(&mut self, now: Instant, start: u32) -> Option<P> {
+        let at = self.cache.partition_point(|c| before(c.start, start));
+        let cached = self.cache.get_mut(at)?;
+        if cached.start != start || !std::mem::take(&mut cached.waits) {
+            return None;
+        }
+        cached.sent = now;
+        Some(cached.packet.clone())
+    }
+
+    fn start_timer(&mut self, now: Instant) {
+        let runs = TICK.max(self.srtt + self.rttvar * 4);
+        self.expires = (!self.cache.is_empty()).then(|| now + runs);
+    }
+
+    /// RFC 6298 2.3, from the values at the start on: the first segments are not known to be typical.
+    fn measure(&mut self, rtt: Duration) {
+        self.rttvar = (self.rttvar * 3 + self.srtt.abs_diff(rtt)) / 4;
+        self.srtt = (self.srtt * 7 + rtt) / 8;
+    }
+}

@@ -1,0 +1,343 @@
+use std::net::Ipv4Addr;
+use std::rc::Rc;
+
+use airlane_base::{Payload, Rate};
+use proptest::prelude::*;
+
+use super::connection::CACHE;
+use super::*;
+use crate::flow::{TCP, TcpView};
+use crate::ledger::ServiceLedger;
+use crate::wire::{Codec, HeaderProfile};
+
+/// A segment that goes down, or an acknowledgment that comes up; all copies share one count.
+#[derive(Clone, Debug)]
+struct Segment {
+    port: u16,
+    down: bool,
+    view: TcpView,
+    _copies: Rc<()>,
+}
+
+impl Payload for Segment {
+    fn len(&self) -> usize {
+        (self.view.end.wrapping_sub(self.view.seq)) as usize + 40
+    }
+
+    fn image(&self) -> impl AsRef<[u8]> {
+        []
+    }
+
+    fn coded(&self, _: &[u8], _: usize) -> Self {
+        self.clone()
+    }
+
+    fn recovered(&self, _: &[u8], _: usize) -> Option<Self> {
+        None
+    }
+}
+
+impl Packet for Segment {
+    fn flow(&self) -> FlowKey {
+        let down = FlowKey {
+            dscp: 0,
+            protocol: TCP,
+            src: Ipv4Addr::new(10, 0, 0, 1).into(),
+            dst: Ipv4Addr::new(10, 0, 0, 2).into(),
+            src_port: self.port,
+            dst_port: 80,
+        };
+        if self.down { down } else { down.reversed() }
+    }
+
+    fn tcp(&self) -> Option<TcpView> {
+        Some(self.view)
+    }
+}
+
+struct Base {
+    snoop: Snoop<Segment>,
+    ledger: ServiceLedger,
+    up: VecDeque<Segment>,
+    now: Instant,
+    copies: Rc<()>,
+}
+
+const LEN: u32 = 100;
+
+impl Base {
+    fn new() -> Self {
+        let facts = PortFacts {
+            codec: Codec::new(HeaderProfile::Live),
+            rate: Rate::from_bps(1_000_000).unwrap(),
+            delay: Duration::from_millis(1),
+            max_payload: 1000,
+            frame_overhead: 0,
+        };
+        Self {
+            snoop: Snoop::new(true, &facts),
+            ledger: ServiceLedger::default(),
+            up: VecDeque::new(),
+            now: Instant::ORIGIN,
+            copies: Rc::new(()),
+        }
+    }
+
+    fn segment(&self, port: u16, seq: u32, end: u32, ack: Option<u32>) -> Segment {
+        Segment {
+            port,
+            down: ack.is_none(),
+            view: TcpView {
+                connection: 0,
+                seq,
+                end,
+                ack,
+                window: 1000,
+                syn: false,
+                rst: false,
+            },
+            _copies: Rc::clone(&self.copies),
+        }
+    }
+
+    fn poll(&mut self, mut packet: Option<Segment>) -> Option<Frame<Segment>> {
+        let mut cx = Context {
+            now: self.now,
+            up: &mut self.up,
+            ledger: &mut self.ledger,
+        };
+        self.snoop.poll_frame(&mut cx, &mut || packet.take())
+    }
+
+    fn send(&mut self, segment: Segment) {
+        let frame = self.poll(Some(segment)).unwrap();
+        assert_eq!(frame.header.kind, FrameKind::Data);
+    }
+
+    /// A segment with this number.
+    fn data(&mut self, seq: u32) {
+        self.send(self.segment(1, seq, seq.wrapping_add(LEN), None));
+    }
+
+    fn receive(&mut self, packet: Segment) -> bool {
+        let before = self.up.len();
+        let frame = self.snoop.raw.frame(FrameKind::Data, packet);
+        let mut cx = Context {
+            now: self.now,
+            up: &mut self.up,
+            ledger: &mut self.ledger,
+        };
+        self.snoop.handle_frame(&mut cx, frame);
+        self.up.len() > before
+    }
+
+    /// Whether a bare acknowledgment goes on to the sender.
+    fn ack(&mut self, ack: u32) -> bool {
+        self.receive(self.segment(1, 7, 7, Some(ack)))
+    }
+
+    /// Numbers of the segments that go out again now.
+    fn repairs(&mut self) -> Vec<u32> {
+        let mut repairs = Vec::new();
+        while let Some(frame) = self.poll(None) {
+            assert_eq!(frame.header.kind, FrameKind::Retransmission);
+            repairs.push(frame.payload.unwrap().view.seq);
+        }
+        repairs
+    }
+
+    fn wait(&mut self, time: Duration) {
+        let until = self.now + time;
+        while let Some(due) = Scheme::<Segment>::poll_timeout(&self.snoop).filter(|t| *t <= until) {
+            self.now = self.now.max(due);
+            let mut cx = Context {
+                now: self.now,
+                up: &mut self.up,
+                ledger: &mut self.ledger,
+            };
+            self.snoop.handle_timeout(&mut cx);
+            let next = Scheme::<Segment>::poll_timeout(&self.snoop);
+            assert!(next.is_none_or(|next| next > self.now));
+        }
+        self.now = until;
+    }
+
+    fn copies(&self) -> usize {
+        Rc::strong_count(&self.copies) - 1 - self.up.len()
+    }
+}
+
+/// Starting numbers: from zero, and across the wrap.
+const STARTS: [u32; 2] = [0, u32::MAX - 250];
+
+fn at(start: u32, n: u32) -> u32 {
+    start.wrapping_add(n * LEN)
+}
+
+#[test]
+fn a_loss_behind_the_base_station_never_reaches_the_sender() {
+    for start in STARTS {
+        let mut base = Base::new();
+        (0..8).for_each(|n| base.data(at(start, n)));
+        assert!(base.ack(at(start, 1)));
+        // Segment 1 was lost: 2 to 7 cause six duplicates. The first goes on, the second brings the
+        // repair, and the four that follow are expected.
+        assert!(base.ack(at(start, 1)));
+        assert!(base.repairs().is_empty());
+        assert!(!base.ack(at(start, 1)));
+        assert_eq!(base.repairs(), [at(start, 1)]);
+        for _ in 0..4 {
+            assert!(!base.ack(at(start, 1)));
+        }
+        assert!(base.repairs().is_empty());
+        assert!(base.ack(at(start, 8)));
+        assert_eq!((base.ledger.suppressed_acks, base.copies()), (5, 0));
+        assert_eq!(base.ledger.suppressed_bytes, 5 * 40);
+    }
+}
+
+#[test]
+fn a_repair_that_is_lost_too_comes_again_by_the_timer() {
+    let mut base = Base::new();
+    (0..3).for_each(|n| base.data(at(0, n)));
+    assert!(base.ack(0) && !base.ack(0));
+    assert_eq!(base.repairs(), [0]);
+    // From srtt 100 ms and rttvar 250 ms: 1.1 s, counted from the first segment.
+    base.wait(Duration::from_millis(1_099));
+    assert!(base.repairs().is_empty());
+    base.wait(Duration::from_millis(1));
+    assert_eq!(base.repairs(), [0]);
+    assert_eq!(base.ledger.timeouts, 1);
+    // Ten times at most, and then duplicates go on.
+    for _ in 0..20 {
+        base.wait(Duration::from_secs(2));
+        base.repairs();
+    }
+    assert_eq!(base.ledger.timeouts, 9);
+    assert!(base.ack(0) && base.ack(0) && base.ack(0));
+}
+
+#[test]
+fn the_timeout_follows_the_round_trip() {
+    let mut base = Base::new();
+    for n in 0..200 {
+        base.data(at(0, n));
+        base.wait(Duration::from_millis(30));
+        assert!(base.ack(at(0, n + 1)));
+    }
+    base.data(at(0, 200));
+    // srtt + 4 rttvar has come below the least that it may be.
+    base.wait(Duration::from_millis(100));
+    assert_eq!(base.repairs(), [at(0, 200)]);
+}
+
+#[test]
+fn what_the_network_lost_is_left_to_the_sender() {
+    let mut base = Base::new();
+    base.data(0);
+    // Segment 1 never came here.
+    (2..6).for_each(|n| base.data(at(0, n)));
+    assert!(base.ack(at(0, 1)));
+    assert!((0..4).all(|_| base.ack(at(0, 1))));
+    assert!(base.repairs().is_empty());
+    // The sender's repair is lost on the air: it counts on its own duplicates.
+    base.data(at(0, 1));
+    assert!((0..4).all(|_| base.ack(at(0, 1))));
+    assert!(base.repairs().is_empty());
+    // So is a segment that is here, and that the sender sends again.
+    let mut base = Base::new();
+    (0..6).for_each(|n| base.data(at(0, n)));
+    base.data(0);
+    assert!((0..4).all(|_| base.ack(0)));
+    assert!(base.repairs().is_empty());
+}
+
+#[test]
+fn acknowledgments_that_say_more_are_no_duplicates() {
+    let mut base = Base::new();
+    (0..6).for_each(|n| base.data(at(0, n)));
+    assert!(base.ack(0));
+    let mut wider = base.segment(1, 7, 7, Some(0));
+    wider.view.window = 2000;
+    assert!(base.receive(wider));
+    // With data in it.
+    let with_data = base.segment(1, 7, 70, Some(0));
+    assert!(base.receive(with_data));
+    assert!(base.repairs().is_empty());
+    // Old ones go on, and other connections have nothing to do with it.
+    assert!(base.ack(at(0, 3)) && base.ack(at(0, 2)));
+    let other = base.segment(2, 7, 7, Some(0));
+    assert!((0..5).all(|_| base.receive(other.clone())));
+}
+
+#[test]
+fn a_new_connection_with_old_ports_begins_anew() {
+    let mut base = Base::new();
+    (0..6).for_each(|n| base.data(at(0, n)));
+    let mut syn = base.segment(1, 5_000, 5_001, None);
+    syn.view.syn = true;
+    base.send(syn);
+    assert_eq!(base.copies(), 0);
+    (0..4).for_each(|n| base.data(at(5_001, n)));
+    assert!(base.ack(5_001), "the first duplicate");
+    assert!(!base.ack(5_001));
+    assert_eq!(base.repairs(), [5_001]);
+    let mut reset = base.segment(1, at(5_001, 4), at(5_001, 4), None);
+    reset.view.rst = true;
+    base.send(reset);
+    assert_eq!(base.copies(), 0);
+}
+
+#[test]
+fn memory_is_bounded_and_silence_frees_it() {
+    let mut base = Base::new();
+    for n in 0..2 * CACHE as u32 {
+        for port in 0..=CONNECTIONS as u16 + 50 {
+            base.now += Duration::from_nanos(1);
+            base.send(base.segment(port, at(0, n), at(0, n + 1), None));
+            assert!(base.copies() <= CONNECTIONS * CACHE);
+        }
+    }
+    let mut quiet = Base::new();
+    (0..2 * CACHE as u32).for_each(|n| quiet.data(at(0, n)));
+    assert_eq!(quiet.copies(), CACHE);
+    quiet.wait(SILENCE + Duration::from_secs(2));
+    quiet.repairs();
+    assert_eq!(quiet.copies(), 0);
+    assert_eq!(Scheme::<Segment>::poll_timeout(&quiet.snoop), None);
+}
+
+proptest! {
+    /// Any segments and acknowledgments, near each other and across the wrap: a new
+    /// acknowledgment is never withheld, nor one whose segment is not here, and every repair is a
+    /// segment that was sent and not acknowledged.
+    #[test]
+    fn never_in_the_way(
+        start in prop::sample::select(STARTS.to_vec()),
+        steps in prop::collection::vec((0..12u32, 1..4u32, 0..3u8, 0..300u64), 0..200),
+    ) {
+        let mut base = Base::new();
+        let (mut acked, mut sent) = (0, std::collections::BTreeSet::new());
+        base.data(start);
+        sent.insert(0);
+        for (n, len, what, ms) in steps {
+            match what {
+                0 => {
+                    base.send(base.segment(1, at(start, n), at(start, n + len), None));
+                    sent.insert(n);
+                }
+                1 => {
+                    let passed = base.ack(at(start, n));
+                    prop_assert!(passed || n == acked, "{} after {}", n, acked);
+                    acked = acked.max(n);
+                }
+                _ => base.wait(Duration::from_millis(ms)),
+            }
+            for seq in base.repairs() {
+                let n = seq.wrapping_sub(start) / LEN;
+                prop_assert!(sent.contains(&n));
+                prop_assert!(n + 4 > acked, "{} is acknowledged up to {}", n, acked);
+            }
+        }
+    }
+}

@@ -1,0 +1,85 @@
+//! What Snoop reads of a TCP segment (RFC 9293, section 3.1). Options are not read.
+
+use airlane_link::TcpView;
+
+use super::headers::Headers;
+
+const FIN: u8 = 0x01;
+const SYN: u8 = 0x02;
+const RST: u8 = 0x04;
+const ACK: u8 = 0x10;
+
+/// The segment in an IP packet. None if it is none, a fragment, or its header is cut short.
+pub(super) fn view(packet: &[u8]) -> Option<TcpView> {
+    let (start, end) = Headers::parse(packet)?.tcp()?;
+    let tcp = packet.get(start..end)?;
+    let fixed: &[u8; 20] = tcp.first_chunk()?;
+    let header = usize::from(fixed[12] >> 4) * 4;
+    let data = tcp.len().checked_sub(header).filter(|_| header >= 20)?;
+    let u32_at =
+        |at: usize| u32::from_be_bytes([fixed[at], fixed[at + 1], fixed[at + 2], fixed[at + 3]]);
+    let flag = |bit: u8| fixed[13] & bit != 0;
+    let numbers = data as u32 + u32::from(flag(SYN)) + u32::from(flag(FIN));
+    Some(TcpView {
+        connection: 0,
+        seq: u32_at(4),
+        end: u32_at(4).wrapping_add(numbers),
+        ack: flag(ACK).then(|| u32_at(8)),
+        window: u16::from_be_bytes([fixed[14], fixed[15]]),
+        syn: flag(SYN),
+        rst: flag(RST),
+    })
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use etherparse::{PacketBuilder, TcpHeader};
+    use proptest::prelude::*;
+
+    fn packet(v6: bool, tcp: TcpHeader, data: &[u8]) -> Vec<u8> {
+        let mut bytes = Vec::new();
+        let ip = if v6 {
+            PacketBuilder::ipv6([0xfd; 16], [0xfc; 16], 64)
+        } else {
+            PacketBuilder::ipv4([10, 7, 0, 1], [10, 7, 0, 2], 64)
+        };
+        ip.tcp_header(tcp).write(&mut bytes, data).unwrap();
+        bytes
+    }
+
+    proptest! {
+        #[test]
+        fn segments_are_read_as_they_were_written(
+            v6: bool, seq: u32, ack: u32, window: u16, flags in any::<[bool; 4]>(), len in 0usize..100,
+            options in 0usize..10,
+        ) {
+            let mut tcp = TcpHeader::new(443, 50_000, seq, window);
+            [tcp.syn, tcp.fin, tcp.rst, tcp.ack] = flags;
+            tcp.acknowledgment_number = ack;
+            tcp.set_options_raw(&vec![1; options * 4]).unwrap();
+            let bytes = packet(v6, tcp.clone(), &vec![7; len]);
+            let numbers = len as u32 + u32::from(tcp.syn) + u32::from(tcp.fin);
+            prop_assert_eq!(view(&bytes), Some(TcpView {
+                connection: 0,
+                seq,
+                end: seq.wrapping_add(numbers),
+                ack: tcp.ack.then_some(ack),
+                window,
+                syn: tcp.syn,
+                rst: tcp.rst,
+            }));
+            // The IP header states a length that is not there any more.
+            prop_assert_eq!(view(&bytes[..bytes.len() - 1]), None);
+        }
+    }
+
+    #[test]
+    fn a_header_longer_than_its_segment_is_none() {
+        let mut bytes = packet(false, TcpHeader::new(1, 2, 3, 4), &[]);
+        bytes[20 + 12] = 0xf0;
+        assert_eq!(view(&bytes), None);
+        bytes[20 + 12] = 0x40;
+        assert_eq!(view(&bytes), None);
+    }
+}
