@@ -238,3 +238,13 @@ impl<P: Payload> ReceiveWindow<P> {
         (self.expected, self.high) = (0, 0);
     }
 }
+
+#[cfg(test)]
+impl<P: Payload> ReceiveWindow<P> {
+    /// Packets that are held behind a hole.
+    pub(crate) fn packets(&self) -> impl Iterator<Item = &P> {
+        let count = self.space.distance(self.high, self.expected);
+        let places = (0..count).map(|at| self.places.get(self.space.add(self.expected, at)));
+        places.filter_map(|place| place?.packet.as_ref())
+    }
+}

@@ -204,3 +204,22 @@ impl<P: Payload> SendWindow<P> {
         (packets, bytes)
     }
 }
+
+#[cfg(test)]
+impl<P: Payload> SendWindow<P> {
+    /// Packets that are kept.
+    pub(crate) fn packets(&self) -> impl Iterator<Item = &P> {
+        self.outstanding().map(|frame| &frame.packet)
+    }
+
+    /// The most transmissions of one frame.
+    pub(crate) fn attempts(&self) -> u32 {
+        let attempts = self.outstanding().map(|frame| frame.attempt);
+        attempts.max().unwrap_or(0)
+    }
+
+    fn outstanding(&self) -> impl Iterator<Item = &Outstanding<P>> {
+        let count = self.space.distance(self.next, self.base);
+        (0..count).filter_map(|at| self.frames.get(self.space.add(self.base, at)))
+    }
+}

@@ -36,7 +36,7 @@ pub(crate) struct GoBackN<P> {
     policy: TimerPolicy,
     measures: bool,
 
-    sent: SendWindow<P>,
+    pub(super) sent: SendWindow<P>,
     timer: OldestTimer,
 
     expected: Seq,

@@ -46,11 +46,11 @@ pub(crate) struct SrBitmap<P> {
     policy: TimerPolicy,
     measures: bool,
 
-    sent: SendWindow<P>,
+    pub(super) sent: SendWindow<P>,
     transmissions: Transmissions,
     timer: OldestTimer,
 
-    received: ReceiveWindow<P>,
+    pub(super) received: ReceiveWindow<P>,
     report: DelayedAck,
     /// Frames that have arrived since the last bitmap.
     unreported: u32,

@@ -8,19 +8,26 @@
 //! proven for these worlds; "sometimes" shows that they contain the hard cases. That everything
 //! arrives in the end is for the property tests.
 
-use std::collections::{BTreeSet, VecDeque};
+use std::collections::VecDeque;
 use std::fmt::Write;
 use std::hash::{Hash, Hasher};
 use std::net::Ipv4Addr;
+
+mod buffer;
+mod properties;
+mod reliable;
+mod rlp;
 
 use airlane_base::{Duration, Instant, Payload, Rate};
 use stateright::{Checker, Model, Property};
 
 use super::{Context, PortFacts, Service};
-use crate::config::{FixedTimers, Keepalives, RlpConfig, SchemeConfig, SrConfig, TimersConfig};
+use crate::config::{FixedTimers, SchemeConfig, TimersConfig};
 use crate::flow::{FlowKey, Packet};
 use crate::ledger::ServiceLedger;
-use crate::wire::{Codec, Frame, FrameKind, HeaderProfile};
+use crate::mechanism::receive_window::ReceiveWindow;
+use crate::mechanism::send_window::SendWindow;
+use crate::wire::{Codec, Frame, FrameKind};
 
 /// A packet that is only a number.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord)]
@@ -56,6 +63,9 @@ impl Packet for Numbered {
         }
     }
 }
+
+/// No world has more.
+const MOST_PACKETS: usize = 8;
 
 /// How the channel treats frames.
 #[derive(Clone, Copy, Debug)]
@@ -98,6 +108,8 @@ struct End {
     delivered: Vec<u8>,
     /// Newest stamps that have come from the other end.
     newest: (u8, u8),
+    /// How often this end has asked for each packet that has not gone up yet.
+    asked: [u8; MOST_PACKETS],
 }
 
 #[derive(Clone, Debug)]
@@ -153,6 +165,7 @@ impl World {
             sent: 0,
             delivered: Vec::new(),
             newest: (0, 0),
+            asked: [0; MOST_PACKETS],
         }
     }
 
@@ -165,6 +178,7 @@ impl World {
         input: impl FnOnce(&mut Service<Numbered>, &mut Context<'_, Numbered>),
     ) {
         let mut up = VecDeque::new();
+        let sent_by_peer = state.ends[1 - end].sent;
         let this = &mut state.ends[end];
         let mut cx = Context {
             now: state.now,
@@ -175,6 +189,14 @@ impl World {
         while let Some(frame) = this.service.poll_frame(&mut cx, &mut || packet.take()) {
             this.service.start_timers(&frame.header, state.now);
             this.sent += u8::from(frame.header.kind == FrameKind::Data);
+            if frame.header.kind == FrameKind::Nak {
+                // The newest packet with this number: the window has no two of them.
+                let space = self.codec.space();
+                let behind = space.distance(sent_by_peer.into(), frame.header.seq);
+                if let Some(packet) = u32::from(sent_by_peer).checked_sub(behind) {
+                    this.asked[packet as usize] += 1;
+                }
+            }
             let flight = Flight {
                 frame,
                 sent: this.sent,
@@ -184,7 +206,10 @@ impl World {
                 state.air[1 - end].push(flight);
             }
         }
-        this.delivered.extend(up.into_iter().map(|packet| packet.0));
+        for packet in up {
+            this.delivered.push(packet.0);
+            this.asked[usize::from(packet.0)] = 0;
+        }
     }
 
     /// Whether the frame may arrive before those that left before it, and after those that have
@@ -242,7 +267,7 @@ impl World {
             if self.channel.overtakes > 0 && !self.channel.originals_in_order {
                 flights.sort_unstable();
             }
-            write!(key, "{} {flights:?}", this.sent).unwrap();
+            write!(key, "{} {:?} {flights:?}", this.sent, this.asked).unwrap();
         }
         // 128 bits: two of a million different states are the same once in 10^26.
         [0u64, 1].map(|salt| {
@@ -365,77 +390,48 @@ impl Model for World {
     }
 
     fn properties(&self) -> Vec<Property<Self>> {
-        let mut properties = vec![
-            Property::<Self>::always("each packet goes up once", |_, state| {
-                let delivered = &state.ends[1].delivered;
-                delivered.iter().collect::<BTreeSet<_>>().len() == delivered.len()
-            }),
-            Property::<Self>::always("only packets that were sent go up", |_, state| {
-                state.ends[1]
-                    .delivered
-                    .iter()
-                    .all(|id| *id < state.ends[0].sent)
-            }),
-            Property::<Self>::sometimes("everything arrives", |world, state| {
-                state.ends[1].delivered.len() == usize::from(world.packets)
-            }),
-            Property::<Self>::sometimes("a frame is sent again", |_, state| {
-                let again = |f: &Flight| f.frame.header.kind == FrameKind::Retransmission;
-                state.air[1].iter().any(again)
-            }),
-            Property::<Self>::sometimes("a frame comes in vain", |_, state| {
-                let books = &state.ends[1].ledger;
-                books.late + books.duplicates > 0
-            }),
-        ];
-        if self.channel.overtakes > 0 && self.window > 1 {
-            properties.push(Property::<Self>::sometimes(
-                "a request comes in vain",
-                |_, state| state.ends[0].ledger.stale_naks > 0,
-            ));
+        properties::of(self)
+    }
+}
+
+impl Service<Numbered> {
+    fn send_window(&self) -> Option<&SendWindow<Numbered>> {
+        match self {
+            Self::Gbn(s) => Some(&s.sent),
+            Self::Sr(s) => Some(&s.sent),
+            Self::SrM1(s) => Some(&s.sent),
+            Self::SrM2(s) => Some(&s.sent),
+            Self::SrBitmap(s) => Some(&s.sent),
+            _ => None,
         }
-        match &self.scheme {
-            SchemeConfig::SrM2(_) => properties.extend([
-                Property::<Self>::always("packets go up without gaps and in order", |_, state| {
-                    state.ends[1]
-                        .delivered
-                        .iter()
-                        .copied()
-                        .eq(0..state.ends[1].delivered.len() as u8)
-                }),
-                Property::<Self>::always("no more than a window is outstanding", |world, state| {
-                    let arrived = state.ends[1].delivered.len() as u8;
-                    state.ends[0].sent - arrived <= world.window
-                }),
-                Property::<Self>::sometimes("a timeout sends again", |_, state| {
-                    state.ends[0].ledger.timeouts > 0
-                }),
-                Property::<Self>::sometimes("a lost tail arrives", |world, state| {
-                    state.ends[0].ledger.timeouts > 0
-                        && state.ends[1].delivered.len() == usize::from(world.packets)
-                }),
-            ]),
-            SchemeConfig::Rlp(_) => properties.extend([
-                Property::<Self>::always("packets go up in order", |_, state| {
-                    state.ends[1].delivered.is_sorted()
-                }),
-                Property::<Self>::sometimes("a hole is given up", |_, state| {
-                    state.ends[1].ledger.given_up > 0
-                }),
-                Property::<Self>::sometimes("a repair comes after giving up", |_, state| {
-                    state.ends[1].ledger.given_up > 0 && state.ends[1].ledger.late > 0
-                }),
-            ]),
-            _ => properties.extend([
-                Property::<Self>::sometimes("packets go up out of order", |_, state| {
-                    !state.ends[1].delivered.is_sorted()
-                }),
-                Property::<Self>::sometimes("a hole is given up", |_, state| {
-                    state.ends[1].ledger.given_up > 0
-                }),
-            ]),
+    }
+
+    fn receive_window(&self) -> Option<&ReceiveWindow<Numbered>> {
+        match self {
+            Self::Sr(s) => Some(&s.received),
+            Self::SrM1(s) => Some(&s.received),
+            Self::SrM2(s) => Some(&s.received),
+            Self::SrBitmap(s) => Some(&s.received),
+            _ => None,
         }
-        properties
+    }
+
+    /// Packets that a reliable sender keeps.
+    fn kept(&self) -> Vec<u8> {
+        let window = self.send_window();
+        window.map_or(vec![], |w| w.packets().map(|packet| packet.0).collect())
+    }
+
+    /// Packets that a reliable receiver holds behind a hole.
+    fn held(&self) -> Vec<u8> {
+        let window = self.receive_window();
+        window.map_or(vec![], |w| w.packets().map(|packet| packet.0).collect())
+    }
+
+    /// The most transmissions of one frame that is still outstanding.
+    fn attempts(&self) -> u32 {
+        let window = self.send_window();
+        window.map_or(0, |w| w.attempts())
     }
 }
 
@@ -449,111 +445,9 @@ fn timers() -> Option<TimersConfig> {
     }))
 }
 
-fn sr(window: u8) -> SchemeConfig {
-    SchemeConfig::SrM2(SrConfig {
-        window: Some(window.into()),
-        timers: timers(),
-        ..SrConfig::default()
-    })
-}
-
-fn rlp(window: u8, retries: u32) -> RlpConfig {
-    RlpConfig {
-        window: Some(window.into()),
-        retries: Some(retries),
-        timers: timers(),
-        keepalives: Some(Keepalives::Limit(2)),
-        ..RlpConfig::default()
-    }
-}
-
 fn check(world: World) {
     let checker = world.checker().threads(2).spawn_bfs().join();
     // A world that has shrunk to nothing would prove nothing.
     assert!(checker.unique_state_count() > 5_000);
     checker.assert_properties();
-}
-
-/// Two numbers of four: the largest window that there can be, first in, first out.
-#[test]
-fn sr_m2_with_half_the_ring() {
-    check(World {
-        scheme: sr(2),
-        codec: Codec::new(HeaderProfile::Study).with_bits(2),
-        window: 2,
-        packets: 6,
-        timeouts: 4,
-        channel: Channel {
-            room: 2,
-            doubles: 1,
-            overtakes: 0,
-            originals_in_order: false,
-        },
-    });
-}
-
-/// Reordering up to the stated bound, the modulus less two windows.
-#[test]
-fn sr_m2_reordered() {
-    for (bits, window, packets, timeouts) in [(2, 1, 5, 5), (3, 2, 4, 3), (3, 3, 4, 2)] {
-        check(World {
-            scheme: sr(window),
-            codec: Codec::new(HeaderProfile::Study).with_bits(bits),
-            window,
-            packets,
-            timeouts,
-            channel: Channel {
-                room: 2,
-                doubles: 1,
-                overtakes: (1 << bits) - 2 * window,
-                originals_in_order: false,
-            },
-        });
-    }
-}
-
-/// Live numbers do not repeat: any reordering and doubling at all.
-#[test]
-fn live_in_any_order() {
-    for scheme in [
-        SchemeConfig::Rlp(rlp(2, 2)),
-        SchemeConfig::RlpOos(rlp(2, 1)),
-    ] {
-        check(World {
-            scheme,
-            codec: Codec::new(HeaderProfile::Live),
-            window: 2,
-            packets: 3,
-            timeouts: 3,
-            channel: Channel {
-                room: 2,
-                doubles: 1,
-                overtakes: u8::MAX,
-                originals_in_order: false,
-            },
-        });
-    }
-}
-
-/// On a radio link original frames keep their order.
-#[test]
-fn study_rlp_on_a_radio_link() {
-    for scheme in [
-        SchemeConfig::Rlp(rlp(3, 1)),
-        SchemeConfig::RlpOos(rlp(3, 1)),
-    ] {
-        check(World {
-            scheme,
-            codec: Codec::new(HeaderProfile::Study).with_bits(3),
-            window: 3,
-            packets: 4,
-            timeouts: 2,
-            channel: Channel {
-                room: 2,
-                doubles: 1,
-                overtakes: 2,
-                originals_in_order: true,
-            },
-        });
-    }
 }

@@ -1,0 +1,328 @@
+//! The buffer constraint of RLP (section 7.6 of the specification): the time before the receiver
+//! gives up must be shorter than the time in which the sender fills its buffer,
+//!
+//! ```text
+//! T_detect + N T_nak < W T_d
+//! ```
+//!
+//! Here time is real: end 0 always has a packet to send and puts one frame after the other on the
+//! link, T_d each, repairs first; requests take no time to leave. The channel loses what it likes,
+//! but of originals no more than `run` in a row, so that a loss is detected `T_detect = run T_d`
+//! after the frame should have come. In these worlds the receiver runs out of buffer, and gives a
+//! hole up before its timers say so, exactly when the constraint does not hold.
+//!
+//! The other consequence is that the sender has overwritten what it is asked for. Counted from when
+//! the frame was put on the link, the last request comes after `T_d + D + T_detect + (N - 1) T_nak +
+//! D`, and the sender keeps the frame for `W T_d`.
+
+use std::collections::VecDeque;
+use std::fmt::Write;
+use std::hash::{Hash, Hasher};
+
+use airlane_base::{Duration, Instant, Rate};
+use stateright::{Checker, Model, Property};
+
+use super::{Context, End, Flight, Numbered, PortFacts, Service, relative};
+use crate::config::{FixedTimers, Keepalives, RlpConfig, SchemeConfig, TimersConfig};
+use crate::wire::{Codec, FrameKind, HeaderProfile};
+
+/// T_d: everything else is in units of a quarter of it.
+const FRAME: u64 = 4;
+
+#[derive(Clone, Copy, Debug)]
+struct Link {
+    window: u8,
+    retries: u32,
+    nak: u64,
+    delay: u64,
+    /// Originals that may be lost in a row.
+    run: u8,
+    packets: u8,
+}
+
+#[derive(Clone, Debug)]
+struct State {
+    ends: [End; 2],
+    /// What is on its way, by the time of its arrival.
+    air: VecDeque<(Instant, usize, Flight)>,
+    now: Instant,
+    /// When the link has finished the frame on it.
+    free_at: Instant,
+    lost_in_a_row: u8,
+    /// A hole was given up, and no timer had run out.
+    overrun: bool,
+    /// A hash of everything above, in a form in which equal states are equal.
+    key: u64,
+}
+
+impl PartialEq for State {
+    fn eq(&self, other: &Self) -> bool {
+        self.key == other.key
+    }
+}
+
+impl Hash for State {
+    fn hash<H: Hasher>(&self, state: &mut H) {
+        self.key.hash(state);
+    }
+}
+
+#[derive(Clone, Copy, Debug, PartialEq)]
+enum Event {
+    Arrival,
+    Timeout,
+    Departure,
+}
+
+#[derive(Clone, Copy, Debug, PartialEq)]
+enum Action {
+    /// What comes next happens.
+    Go,
+    /// The frame that would arrive next is lost.
+    Lose,
+}
+
+impl Link {
+    fn next_event(&self, state: &State) -> Option<(Instant, Event)> {
+        let arrival = state.air.front().map(|(at, ..)| (*at, Event::Arrival));
+        let timeout = state.ends[1].service.poll_timeout();
+        let timeout = timeout.map(|at| (at, Event::Timeout));
+        let departs = state.ends[0].sent < self.packets;
+        let departure = departs.then_some((state.free_at, Event::Departure));
+        // At one time, arrivals come before timeouts.
+        let all = [arrival, timeout, departure];
+        all.into_iter().flatten().min_by_key(|(at, _)| *at)
+    }
+
+    fn with_context<R>(
+        state: &mut State,
+        end: usize,
+        call: impl FnOnce(&mut Service<Numbered>, &mut Context<'_, Numbered>) -> R,
+    ) -> R {
+        let mut up = VecDeque::new();
+        let this = &mut state.ends[end];
+        let mut cx = Context {
+            now: state.now,
+            up: &mut up,
+            ledger: &mut this.ledger,
+        };
+        let result = call(&mut this.service, &mut cx);
+        this.delivered.extend(up.into_iter().map(|packet| packet.0));
+        result
+    }
+
+    fn fly(&self, state: &mut State, to: usize, left: Instant, flight: Flight) {
+        let at = left + Duration::from_nanos(self.delay);
+        let place = state.air.partition_point(|(other, ..)| *other <= at);
+        state.air.insert(place, (at, to, flight));
+    }
+
+    /// Requests leave at once.
+    fn ask(&self, state: &mut State) {
+        let now = state.now;
+        while let Some(frame) = Self::with_context(state, 1, |service, cx| {
+            let frame = service.poll_frame(cx, &mut || None)?;
+            service.start_timers(&frame.header, now);
+            Some(frame)
+        }) {
+            let (sent, received) = (0, 0);
+            let flight = Flight {
+                frame,
+                sent,
+                received,
+            };
+            self.fly(state, 0, now, flight);
+        }
+    }
+
+    fn depart(&self, state: &mut State) {
+        let left = state.now + Duration::from_nanos(FRAME);
+        let mut packet = Some(Numbered(state.ends[0].sent));
+        let frame = Self::with_context(state, 0, |service, cx| {
+            let frame = service.poll_frame(cx, &mut || packet.take())?;
+            service.start_timers(&frame.header, left);
+            Some(frame)
+        });
+        if let Some(frame) = frame {
+            state.free_at = left;
+            state.ends[0].sent += u8::from(frame.header.kind == FrameKind::Data);
+            let (sent, received) = (0, 0);
+            let flight = Flight {
+                frame,
+                sent,
+                received,
+            };
+            self.fly(state, 1, left, flight);
+        }
+    }
+
+    fn key(state: &State) -> u64 {
+        let mut key = String::new();
+        let text = format!("{:?} {:?}", state.ends[0].service, state.ends[1].service);
+        relative(&text, state.now, &mut key);
+        for (at, to, flight) in &state.air {
+            let in_time = at.saturating_since(state.now);
+            write!(key, "{in_time:?} {to} {:?}", flight.frame).unwrap();
+        }
+        let free_in = state.free_at.saturating_since(state.now);
+        let rest = (
+            free_in,
+            state.ends[0].sent,
+            state.lost_in_a_row,
+            state.overrun,
+        );
+        let stale = state.ends[0].ledger.stale_naks > 0;
+        let mut hasher = std::hash::DefaultHasher::new();
+        (key, format!("{rest:?}"), stale, &state.ends[1].delivered).hash(&mut hasher);
+        hasher.finish()
+    }
+}
+
+impl Model for Link {
+    type State = State;
+    type Action = Action;
+
+    fn init_states(&self) -> Vec<State> {
+        let value = |n| Duration::from_nanos(n).into();
+        let scheme = SchemeConfig::Rlp(RlpConfig {
+            window: Some(self.window.into()),
+            retries: Some(self.retries),
+            timers: Some(TimersConfig::Fixed(FixedTimers {
+                ack: value(1),
+                nak: value(self.nak),
+                keepalive: value(1),
+                rto: value(1),
+            })),
+            keepalives: Some(Keepalives::Limit(0)),
+            ..RlpConfig::default()
+        });
+        let facts = PortFacts {
+            // Numbers are not what this is about.
+            codec: Codec::new(HeaderProfile::Study),
+            rate: Rate::from_bps(1_000_000).unwrap(),
+            delay: Duration::ZERO,
+            max_payload: 1,
+            frame_overhead: 0,
+        };
+        let end = || End {
+            service: Service::new(&scheme, &facts),
+            ledger: Default::default(),
+            sent: 0,
+            delivered: Vec::new(),
+            newest: (0, 0),
+            asked: Default::default(),
+        };
+        let mut state = State {
+            ends: [end(), end()],
+            air: VecDeque::new(),
+            now: Instant::from_nanos(100),
+            free_at: Instant::from_nanos(100),
+            lost_in_a_row: 0,
+            overrun: false,
+            key: 0,
+        };
+        state.key = Self::key(&state);
+        vec![state]
+    }
+
+    fn actions(&self, state: &State, actions: &mut Vec<Action>) {
+        let Some((_, event)) = self.next_event(state) else {
+            return;
+        };
+        actions.push(Action::Go);
+        if event == Event::Arrival
+            && let Some((.., flight)) = state.air.front()
+            && (flight.frame.header.kind != FrameKind::Data || state.lost_in_a_row < self.run)
+        {
+            actions.push(Action::Lose);
+        }
+    }
+
+    fn next_state(&self, last: &State, action: Action) -> Option<State> {
+        let mut state = last.clone();
+        let (at, event) = self.next_event(&state)?;
+        state.now = at;
+        match event {
+            Event::Departure => self.depart(&mut state),
+            Event::Timeout => {
+                Self::with_context(&mut state, 1, |service, cx| service.handle_timeout(cx));
+                self.ask(&mut state);
+            }
+            Event::Arrival => {
+                let (_, to, flight) = state.air.pop_front()?;
+                let original = flight.frame.header.kind == FrameKind::Data;
+                if action == Action::Lose {
+                    state.lost_in_a_row += u8::from(original);
+                } else {
+                    if original {
+                        state.lost_in_a_row = 0;
+                    }
+                    let before = state.ends[1].ledger.given_up;
+                    Self::with_context(&mut state, to, |service, cx| {
+                        service.handle_frame(cx, flight.frame);
+                    });
+                    state.overrun |= state.ends[1].ledger.given_up > before;
+                    self.ask(&mut state);
+                }
+            }
+        }
+        state.key = Self::key(&state);
+        Some(state)
+    }
+
+    fn properties(&self) -> Vec<Property<Self>> {
+        vec![
+            Property::always("in order", |_, state: &State| {
+                state.ends[1].delivered.is_sorted()
+            }),
+            Property::sometimes("overrun", |_, state: &State| state.overrun),
+            Property::sometimes("stale", |_, state: &State| {
+                state.ends[0].ledger.stale_naks > 0
+            }),
+            Property::sometimes("given up in time", |_, state: &State| {
+                !state.overrun && state.ends[1].ledger.given_up > 0
+            }),
+        ]
+    }
+}
+
+#[test]
+fn the_receiver_is_overrun_exactly_when_the_published_constraint_fails() {
+    let (mut held, mut failed, mut overwritten) = (0, 0, 0);
+    for window in [2u8, 3, 4] {
+        for retries in [1u32, 2] {
+            for nak in [3, 4, 5, 8] {
+                for run in [1u8, 2] {
+                    let link = Link {
+                        window,
+                        retries,
+                        nak,
+                        delay: 1,
+                        run,
+                        packets: window + run + 2,
+                    };
+                    let detect = u64::from(run) * FRAME;
+                    let buffer = u64::from(window) * FRAME;
+                    let constraint = detect + u64::from(retries) * nak < buffer;
+                    let checker = link.checker().spawn_bfs().join();
+                    assert!(checker.discovery("in order").is_none(), "{link:?}");
+                    let overrun = checker.discovery("overrun").is_some();
+                    assert_eq!(overrun, !constraint, "{link:?}");
+
+                    let last_request = detect + FRAME + u64::from(retries - 1) * nak + 2;
+                    let stale = checker.discovery("stale").is_some();
+                    if constraint {
+                        assert_eq!(stale, last_request >= buffer, "{link:?}");
+                        overwritten += u32::from(stale);
+                        assert!(checker.discovery("given up in time").is_some(), "{link:?}");
+                        held += 1;
+                    } else {
+                        failed += 1;
+                    }
+                }
+            }
+        }
+    }
+    let reached = [held - overwritten, failed, overwritten];
+    assert!(reached.iter().all(|n| *n > 3), "{reached:?}");
+}

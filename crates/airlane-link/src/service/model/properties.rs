@@ -1,0 +1,216 @@
+//! What must hold always, and what must be reached.
+
+use std::collections::BTreeSet;
+
+use stateright::Property;
+
+use super::{FrameKind, SchemeConfig, State, World};
+
+type Properties = Vec<Property<World>>;
+
+/// All properties of a world, by what its scheme promises.
+pub(super) fn of(world: &World) -> Properties {
+    let mut all = of_all(world);
+    match &world.scheme {
+        SchemeConfig::Rlp(_) => all.extend(of_rlp(world).into_iter().chain(of_rlp_in_order())),
+        SchemeConfig::RlpOos(_) => all.extend(of_rlp(world).into_iter().chain(of_rlp_oos())),
+        scheme => {
+            all.extend(of_reliable(world));
+            match scheme {
+                SchemeConfig::Gbn(_) => all.extend(of_gbn()),
+                SchemeConfig::Sr(_) | SchemeConfig::SrM1(_) => all.extend(of_one_nak(world)),
+                SchemeConfig::SrM2(_) => all.extend(of_sr_m2(world)),
+                _ => all.extend(of_sr_bitmap(world)),
+            }
+        }
+    }
+    all
+}
+
+fn always(name: &'static str, holds: fn(&World, &State) -> bool) -> Property<World> {
+    Property::always(name, holds)
+}
+
+fn sometimes(name: &'static str, holds: fn(&World, &State) -> bool) -> Property<World> {
+    Property::sometimes(name, holds)
+}
+
+fn all_arrived(world: &World, state: &State) -> bool {
+    state.ends[1].delivered.len() == usize::from(world.packets)
+}
+
+fn of_all(world: &World) -> Properties {
+    let mut all = vec![
+        always("each packet goes up once", |_, state| {
+            let delivered = &state.ends[1].delivered;
+            delivered.iter().collect::<BTreeSet<_>>().len() == delivered.len()
+        }),
+        always("only packets that were sent go up", |_, state| {
+            let [sender, receiver] = &state.ends;
+            receiver.delivered.iter().all(|id| *id < sender.sent)
+        }),
+        sometimes("everything arrives", all_arrived),
+        sometimes("a frame is sent again", |_, state| {
+            let again = |kind| kind == FrameKind::Retransmission;
+            state.air[1].iter().any(|f| again(f.frame.header.kind))
+        }),
+        sometimes("a frame comes in vain", |_, state| {
+            let books = &state.ends[1].ledger;
+            books.late + books.duplicates > 0
+        }),
+    ];
+    if u64::from(world.packets) > world.codec.space().modulus() {
+        all.push(sometimes("numbers come round", |world, state| {
+            state.ends[1].delivered.len() as u64 > world.codec.space().modulus()
+        }));
+    }
+    all
+}
+
+fn of_reliable(world: &World) -> Properties {
+    let mut all = vec![
+        always("packets go up without gaps and in order", |_, state| {
+            let delivered = &state.ends[1].delivered;
+            delivered.iter().copied().eq(0..delivered.len() as u8)
+        }),
+        always("no more than a window is outstanding", |world, state| {
+            let arrived = state.ends[1].delivered.len() as u8;
+            state.ends[0].sent - arrived <= world.window
+        }),
+        always("only what has arrived is acknowledged", |_, state| {
+            let [sender, receiver] = &state.ends;
+            let (kept, held) = (sender.service.kept(), receiver.service.held());
+            (0..sender.sent).all(|id| {
+                kept.contains(&id) || receiver.delivered.contains(&id) || held.contains(&id)
+            })
+        }),
+        sometimes("everything is acknowledged", |world, state| {
+            all_arrived(world, state) && state.ends.iter().all(|end| end.service.is_idle())
+        }),
+        sometimes("a timeout sends again", |_, state| {
+            state.ends[0].ledger.timeouts > 0
+        }),
+        sometimes("a lost tail arrives", |world, state| {
+            state.ends[0].ledger.timeouts > 0 && all_arrived(world, state)
+        }),
+        // Nothing is on its way, the receiver owes nothing, and the sender still waits for what
+        // has gone up.
+        sometimes("an acknowledgment is lost", |_, state| {
+            let [sender, receiver] = &state.ends;
+            let kept = sender.service.kept();
+            state.air.iter().all(Vec::is_empty)
+                && receiver.service.is_idle()
+                && kept.iter().any(|id| receiver.delivered.contains(id))
+        }),
+    ];
+    let asks = !matches!(
+        world.scheme,
+        SchemeConfig::Gbn(_) | SchemeConfig::SrBitmap(_)
+    );
+    if asks && world.channel.overtakes > 0 && world.window > 1 {
+        all.push(sometimes("a request comes in vain", |_, state| {
+            state.ends[0].ledger.stale_naks > 0
+        }));
+    }
+    if world.window > 1 {
+        all.push(sometimes("a frame comes behind a hole", |_, state| {
+            let receiver = &state.ends[1];
+            !receiver.service.held().is_empty() || receiver.ledger.out_of_window > 0
+        }));
+    }
+    all
+}
+
+fn of_gbn() -> Properties {
+    vec![always("nothing is asked for", |_, state| {
+        state.ends[1].asked.iter().all(|n| *n == 0)
+    })]
+}
+
+/// SR and SR/M1.
+fn of_one_nak(world: &World) -> Properties {
+    let mut all = vec![always("a frame is asked for once", |_, state| {
+        state.ends[1].asked.iter().all(|n| *n <= 1)
+    })];
+    if world.window > 1 {
+        all.push(sometimes("a frame is asked for", |_, state| {
+            state.ends[1].asked.contains(&1)
+        }));
+    }
+    all
+}
+
+fn of_sr_m2(world: &World) -> Properties {
+    let mut all = vec![];
+    // Two holes, and a frame that shows them.
+    if world.window > 2 {
+        all.push(sometimes("a request is repeated", |_, state| {
+            state.ends[1].asked.iter().any(|n| *n > 1)
+        }));
+    }
+    all
+}
+
+fn of_sr_bitmap(world: &World) -> Properties {
+    let mut all = vec![always("nothing is asked for", |_, state| {
+        state.ends[1].asked.iter().all(|n| *n == 0)
+    })];
+    // A hole, a frame that shows it, and one that shows that its repair was lost.
+    if world.window > 2 {
+        all.push(sometimes(
+            "a lost repair is noticed without a timer",
+            |_, state| {
+                let sender = &state.ends[0];
+                sender.ledger.timeouts == 0 && sender.service.attempts() > 2
+            },
+        ));
+    }
+    all
+}
+
+/// RLP and RLP/OOS.
+fn of_rlp(world: &World) -> Properties {
+    let mut all = vec![
+        always("a frame is asked for N times at most", |world, state| {
+            let asked = state.ends[1].asked.iter().copied().max();
+            asked.map(u32::from) <= retries(world)
+        }),
+        sometimes("a hole is given up", |_, state| {
+            state.ends[1].ledger.given_up > 0
+        }),
+        sometimes("the overflow guard gives a hole up", |_, state| {
+            state.ends[1].ledger.given_up > 0 && state.timeouts == 0
+        }),
+    ];
+    if retries(world) > Some(1) {
+        all.push(sometimes("a request is repeated", |_, state| {
+            state.ends[1].asked.iter().any(|n| *n > 1)
+        }));
+    }
+    all
+}
+
+fn retries(world: &World) -> Option<u32> {
+    match &world.scheme {
+        SchemeConfig::Rlp(c) | SchemeConfig::RlpOos(c) => c.retries,
+        _ => None,
+    }
+}
+
+fn of_rlp_in_order() -> Properties {
+    vec![
+        always("packets go up in order", |_, state| {
+            state.ends[1].delivered.is_sorted()
+        }),
+        sometimes("a repair comes after giving up", |_, state| {
+            let books = &state.ends[1].ledger;
+            books.given_up > 0 && books.late > 0
+        }),
+    ]
+}
+
+fn of_rlp_oos() -> Properties {
+    vec![sometimes("packets go up out of order", |_, state| {
+        !state.ends[1].delivered.is_sorted()
+    })]
+}

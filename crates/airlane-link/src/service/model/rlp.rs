@@ -1,0 +1,61 @@
+//! Worlds of RLP and RLP/OOS.
+
+use super::{Channel, Codec, SchemeConfig, World, check, timers};
+use crate::config::{Keepalives, RlpConfig};
+use crate::wire::HeaderProfile;
+
+fn rlp(window: u8, retries: u32) -> RlpConfig {
+    RlpConfig {
+        window: Some(window.into()),
+        retries: Some(retries),
+        timers: timers(),
+        keepalives: Some(Keepalives::Limit(2)),
+        ..RlpConfig::default()
+    }
+}
+
+/// Live numbers do not repeat: any reordering and doubling at all.
+#[test]
+fn live_in_any_order() {
+    for scheme in [
+        SchemeConfig::Rlp(rlp(2, 2)),
+        SchemeConfig::RlpOos(rlp(2, 1)),
+    ] {
+        check(World {
+            scheme,
+            codec: Codec::new(HeaderProfile::Live),
+            window: 2,
+            packets: 3,
+            timeouts: 3,
+            channel: Channel {
+                room: 2,
+                doubles: 1,
+                overtakes: u8::MAX,
+                originals_in_order: false,
+            },
+        });
+    }
+}
+
+/// On a radio link original frames keep their order.
+#[test]
+fn study_rlp_on_a_radio_link() {
+    for scheme in [
+        SchemeConfig::Rlp(rlp(3, 1)),
+        SchemeConfig::RlpOos(rlp(3, 1)),
+    ] {
+        check(World {
+            scheme,
+            codec: Codec::new(HeaderProfile::Study).with_bits(3),
+            window: 3,
+            packets: 4,
+            timeouts: 2,
+            channel: Channel {
+                room: 2,
+                doubles: 1,
+                overtakes: 2,
+                originals_in_order: true,
+            },
+        });
+    }
+}
