@@ -40,6 +40,11 @@ pub struct Count {
 }
 
 impl Count {
+    /// Whether nothing was counted.
+    pub const fn is_zero(&self) -> bool {
+        self.frames == 0
+    }
+
     /// One more frame, of `len` bytes.
     pub const fn add(&mut self, len: usize) {
         self.frames += 1;
@@ -56,6 +61,9 @@ pub struct ChannelStats {
     pub dropped_queue: Count,
     /// Sent, and lost on the air.
     pub lost_air: Count,
+    /// Of these, frames that met an outage.
+    #[serde(skip_serializing_if = "Count::is_zero")]
+    pub lost_outage: Count,
     /// Taken out at the other end.
     pub delivered: Count,
 }
@@ -78,6 +86,8 @@ struct Waiting {
 pub struct Channel<T> {
     config: ChannelConfig,
     errors: ErrorModel,
+    /// When the link is down, in order and apart; those that are over go.
+    outages: VecDeque<[Instant; 2]>,
     /// When the transmitter has sent all it was given.
     free: Instant,
     /// Frames that had not begun to leave at the last `send`.
@@ -94,12 +104,21 @@ impl<T> Channel<T> {
         Self {
             config,
             errors,
+            outages: VecDeque::new(),
             free: Instant::ORIGIN,
             waiting: VecDeque::new(),
             waiting_bytes: 0,
             pipe: VecDeque::new(),
             stats: ChannelStats::default(),
         }
+    }
+
+    /// The same with outages, from the first time to the second of each. They are in order and do
+    /// not overlap. A frame is lost if any part of it leaves during one.
+    #[must_use]
+    pub fn with_outages(mut self, outages: impl IntoIterator<Item = [Instant; 2]>) -> Self {
+        self.outages = outages.into_iter().collect();
+        self
     }
 
     /// Hands over a frame of `len` bytes. Gives the time when its last bit has left.
@@ -129,13 +148,27 @@ impl<T> Channel<T> {
         };
         let departs = start + self.config.rate.transmission_time(len);
         self.free = departs;
-        if self.errors.loses(start, departs, len) {
+        // The error model advances in any case: schemes meet the same fades, with outages or not.
+        let lost = self.errors.loses(start, departs, len);
+        let down = !self.outages.is_empty() && self.is_down(start, departs);
+        if lost || down {
             self.stats.lost_air.add(len);
+            if down {
+                self.stats.lost_outage.add(len);
+            }
         } else {
             let arrives = departs + self.config.delay;
             self.pipe.push_back(InFlight { arrives, len, item });
         }
         Ok(departs)
+    }
+
+    /// Whether an outage meets `[start, end)`; starts never go back.
+    fn is_down(&mut self, start: Instant, end: Instant) -> bool {
+        while self.outages.front().is_some_and(|[_, up]| *up <= start) {
+            self.outages.pop_front();
+        }
+        self.outages.front().is_some_and(|[down, _]| *down < end)
     }
 
     /// Forgets the frames that are no longer in the queue at `now`.
@@ -222,6 +255,21 @@ mod tests {
         assert_eq!(c.send(Instant::ORIGIN, 2, 2), Ok(Instant::ORIGIN + MS * 3));
         let later = Instant::ORIGIN + MS * 10;
         assert_eq!(c.send(later, 1, 3), Ok(later + MS));
+    }
+
+    #[test]
+    fn frames_that_meet_an_outage_are_lost() {
+        let at = |ms| Instant::ORIGIN + MS * ms;
+        // A frame takes 10 ms.
+        let mut c = channel(8_000, Duration::ZERO, "50 packets", 0.0)
+            .with_outages([[at(25), at(40)], [at(60), at(61)]]);
+        for ms in [0, 10, 20, 30, 40, 50, 60, 70] {
+            c.send(at(ms), 10, ms).unwrap();
+        }
+        let arrived: Vec<u64> = std::iter::from_fn(|| c.poll_deliver(at(100))).collect();
+        assert_eq!(arrived, [0, 10, 40, 50, 70]);
+        assert_eq!(c.stats().lost_outage, c.stats().lost_air);
+        assert_eq!(c.stats().lost_outage.frames, 3);
     }
 
     #[test]

@@ -27,6 +27,7 @@ pub mod flow;
 mod ledger;
 mod measure;
 mod mechanism;
+pub mod mobility;
 mod port;
 pub mod queue;
 pub mod schedule;

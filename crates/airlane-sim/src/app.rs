@@ -14,6 +14,7 @@ pub(crate) mod telnet;
 pub(crate) mod web;
 
 use airlane_base::Instant;
+use airlane_link::mobility::Hint;
 
 use crate::packet::{Header, Packet, Role};
 use bulk::Bulk;
@@ -117,6 +118,18 @@ impl Flow {
     /// Time has passed; an early call does nothing.
     pub(crate) fn handle_timeout(&mut self, now: Instant) {
         each!(self, app => app.handle_timeout(now));
+    }
+
+    /// A link of the path went down or came back, as one end of the flow hears.
+    pub(crate) fn handle_hint(&mut self, now: Instant, end: usize, hint: Hint<()>) {
+        match self {
+            Flow::Bulk(app) => app.handle_hint(now, end, hint),
+            Flow::Conferencing(_) => {}
+            Flow::Pages(app) => app.exchange.handle_hint(now, end, hint),
+            Flow::Web(app) => app.handle_hint(now, end, hint),
+            Flow::Telnet(app) => app.exchange.handle_hint(now, end, hint),
+            Flow::Mail(app) => app.exchange.handle_hint(now, end, hint),
+        }
     }
 
     /// The applications stop: nothing new enters the network from now on.

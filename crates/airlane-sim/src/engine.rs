@@ -3,7 +3,7 @@
 //! ```text
 //!            +--------- Deadlines: (time, slot) ----------+
 //!            v                   v                        v
-//!  slots:  link directions     ports of service links    flows
+//!  slots:  link directions     ports of service links    flows, hints
 //!            | arrival           | timer, link free        | timer, talk
 //!            v                   v                         v
 //!          node --route--> link direction, port, or flow at this node
@@ -27,6 +27,7 @@ use airlane_channel::{Channel, ChannelStats};
 use airlane_link::{Frame, Port};
 
 use crate::app::Flow;
+use crate::hint::FlowHint;
 use crate::packet::Packet;
 use deadlines::Deadlines;
 use observe::{Departure, Observer};
@@ -87,6 +88,8 @@ pub(crate) struct Engine {
     pub(crate) directions: Vec<Direction>,
     pub(crate) ports: Vec<PortEnd>,
     pub(crate) flows: Vec<Flow>,
+    /// In the order of time; those that are over go.
+    hints: VecDeque<FlowHint>,
     /// By `node * nodes + destination`.
     next_hops: Vec<NextHop>,
     nodes: usize,
@@ -100,10 +103,11 @@ impl Engine {
         directions: Vec<Direction>,
         ports: Vec<PortEnd>,
         flows: Vec<Flow>,
+        hints: Vec<FlowHint>,
         next_hops: Vec<NextHop>,
         nodes: usize,
     ) -> Self {
-        let components = directions.len() + ports.len() + flows.len();
+        let components = directions.len() + ports.len() + flows.len() + 1;
         let mut engine = Self {
             now: Instant::ORIGIN,
             events: 0,
@@ -111,6 +115,7 @@ impl Engine {
             directions,
             ports,
             flows,
+            hints: hints.into(),
             next_hops,
             nodes,
             delivered: VecDeque::new(),
@@ -118,6 +123,7 @@ impl Engine {
         for flow in 0..engine.flows.len() {
             engine.schedule_flow(flow);
         }
+        engine.schedule_hint();
         engine
     }
 
@@ -130,6 +136,7 @@ impl Engine {
     ) {
         let first_port = self.directions.len();
         let first_flow = first_port + self.ports.len();
+        let hints = first_flow + self.flows.len();
         loop {
             let (at, slot) = self.deadlines.first();
             if at > end || at == Instant::FAR_FUTURE {
@@ -142,8 +149,10 @@ impl Engine {
                 self.on_arrival(slot, observer);
             } else if slot < first_flow {
                 self.on_port_timer(slot - first_port, observer);
-            } else {
+            } else if slot < hints {
                 self.on_flow_timer(slot - first_flow, observer);
+            } else {
+                self.on_hint(observer);
             }
             while let Some((node, packet)) = self.delivered.pop_front() {
                 self.arrive(node, packet, observer);
@@ -208,6 +217,20 @@ impl Engine {
     fn on_flow_timer<O: Observer>(&mut self, flow: usize, observer: &mut O) {
         self.flows[flow].handle_timeout(self.now);
         self.drain_flow(flow, observer);
+    }
+
+    fn on_hint<O: Observer>(&mut self, observer: &mut O) {
+        if let Some(hint) = self.hints.pop_front() {
+            self.flows[hint.flow].handle_hint(self.now, hint.end, hint.hint);
+            self.drain_flow(hint.flow, observer);
+        }
+        self.schedule_hint();
+    }
+
+    fn schedule_hint(&mut self) {
+        let slot = self.directions.len() + self.ports.len() + self.flows.len();
+        let due = self.hints.front().map(|hint| hint.at);
+        self.deadlines.set(slot, due);
     }
 
     /// A packet stands at a node: it is delivered there, or goes on.

@@ -20,6 +20,7 @@ mod empirical;
 mod engine;
 mod error;
 mod estimate;
+mod hint;
 mod packet;
 mod probe;
 mod repeat;

@@ -93,6 +93,9 @@ pub struct LinkConfig {
     /// independently.
     #[serde(default, skip_serializing_if = "std::ops::Not::not")]
     pub shared_fades: bool,
+    /// When the link is down, in both directions: what leaves then is lost.
+    #[serde(default, skip_serializing_if = "Vec::is_empty")]
+    pub outages: Vec<OutageConfig>,
     /// Largest payload of a frame, link headers excluded. Sets the packet size of applications
     /// that cross the link; none if the link takes any packet.
     #[serde(default, skip_serializing_if = "Option::is_none")]
@@ -120,6 +123,16 @@ pub struct LinkConfig {
     /// Which packets get which service; the first match decides.
     #[serde(default, skip_serializing_if = "Vec::is_empty")]
     pub classes: Vec<ClassConfig>,
+}
+
+/// A time without the link: a tunnel, or the gap of a handoff.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(deny_unknown_fields)]
+pub struct OutageConfig {
+    /// When it begins.
+    pub from: Duration,
+    /// When it is over.
+    pub to: Duration,
 }
 
 fn default_seed() -> u64 {

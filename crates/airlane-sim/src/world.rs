@@ -16,6 +16,7 @@ use crate::app::telnet::{Telnet, Typing};
 use crate::app::web::{Browsing, Web};
 use crate::app::{DYNAMIC_PORTS, Flow, Place};
 use crate::engine::{Direction, Engine, Medium, NextHop, PortEnd};
+use crate::hint::{flow_hints, outages};
 use crate::packet::{Header, Packet};
 use crate::route::Routes;
 use crate::scenario::{AppConfig, Completion, FlowConfig, LinkConfig, Scenario, TransportConfig};
@@ -76,7 +77,16 @@ pub(crate) fn build(scenario: &Scenario, seed: u64, run: u64) -> Engine {
             }
         }
     }
-    Engine::new(directions, ports, flows, next_hops, nodes)
+    let mut hints = vec![];
+    for (index, config) in scenario.flows.iter().enumerate() {
+        if matches!(&config.transport, TransportConfig::Tcp(tcp) if tcp.freeze) {
+            let [from, to] = [0, 1].map(|end| node_index(scenario, &config.ends[end]));
+            let path = routes.path(usize::from(from), usize::from(to));
+            hints.extend(flow_hints(scenario, index, &path));
+        }
+    }
+    hints.sort_by_key(|hint| (hint.at, hint.flow, hint.end));
+    Engine::new(directions, ports, flows, hints, next_hops, nodes)
 }
 
 /// Links come in the order of their names, down before up.
@@ -114,11 +124,11 @@ fn direction(
     let fades = if link.shared_fades { &shared } else { &stream };
     let errors = ErrorModel::with_fades(model, link.rate, streams, &stream, fades);
     let medium = if link.services.is_empty() {
-        Medium::Packets(Channel::new(config, errors))
+        Medium::Packets(Channel::new(config, errors).with_outages(outages(link)))
     } else {
         // The port shapes to the link's rate: frames never wait in front of the transmitter.
         config.queue = QueueLimit::Packets(1);
-        Medium::Frames(Channel::new(config, errors))
+        Medium::Frames(Channel::new(config, errors).with_outages(outages(link)))
     };
     Direction {
         medium,

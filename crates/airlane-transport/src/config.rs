@@ -51,6 +51,8 @@ pub struct TcpConfig {
     pub min_rto: Duration,
     /// Largest retransmission timeout, after backoff.
     pub max_rto: Duration,
+    /// Whether the sender stands still while a link of its path says that it is down.
+    pub freeze: bool,
 }
 
 impl Default for TcpConfig {
@@ -74,6 +76,7 @@ impl TcpConfig {
                 initial_rto: Duration::from_secs(6),
                 min_rto: Duration::from_secs(1),
                 max_rto: Duration::from_secs(64),
+                freeze: false,
             },
         }
     }
@@ -161,6 +164,7 @@ struct Overrides {
     initial_rto: Option<Duration>,
     min_rto: Option<Duration>,
     max_rto: Option<Duration>,
+    freeze: Option<bool>,
 }
 
 impl TryFrom<Overrides> for TcpConfig {
@@ -179,6 +183,7 @@ impl TryFrom<Overrides> for TcpConfig {
             initial_rto: o.initial_rto.unwrap_or(d.initial_rto),
             min_rto: o.min_rto.unwrap_or(d.min_rto),
             max_rto: o.max_rto.unwrap_or(d.max_rto),
+            freeze: o.freeze.unwrap_or(d.freeze),
         };
         config.validate()?;
         Ok(config)

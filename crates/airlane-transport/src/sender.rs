@@ -20,11 +20,16 @@
 //!   falls to `snd_una`, and everything after it is sent again as the window allows, except what
 //!   acknowledgments skip.
 //!
+//! * Frozen (after Goff et al. 2000, Freeze-TCP, but told by the host's own link layer): while a link
+//!   of the path is known to be down nothing leaves and the timer stands still; thawed, it goes on
+//!   with the time that was left. So an outage costs what was on its way, and no backoff.
+//!
 //! Left out: handshake and release, limited transmit, SACK, ECN, idle restart, and pacing.
 //!
 //! Contract: one input (`new`, `extend`, `handle_ack`, `handle_timeout`), then `poll_transmit` until it
 //! returns none, then `poll_timeout`. Invariants: `snd_una <= snd_nxt <= snd_max <= segments`;
-//! the timer runs exactly while something is outstanding.
+//! the timer runs exactly while something is outstanding and the
+//! path is not frozen.
 
 use airlane_base::{Duration, Instant};
 use serde::Serialize;
@@ -84,6 +89,9 @@ pub struct Sender {
     /// The segment being timed and when it left.
     timed: Option<(u64, Instant)>,
 
+    /// Since when time stands still for the timer.
+    frozen: Option<Instant>,
+
     first_sent: Option<Instant>,
     last_acked: Option<Instant>,
     stats: SenderStats,
@@ -111,6 +119,7 @@ impl Sender {
             rto: RtoEstimator::new(config, tick_phase),
             timer: None,
             timed: None,
+            frozen: None,
             first_sent: None,
             last_acked: None,
             stats: SenderStats::default(),
@@ -143,9 +152,26 @@ impl Sender {
         }
     }
 
+    /// The path is known to be down: until [`thaw`](Self::thaw) nothing is sent and no timer runs.
+    /// Acknowledgments that still come are taken.
+    pub fn freeze(&mut self, now: Instant) {
+        self.frozen.get_or_insert(now);
+        // A round trip that holds the outage says nothing of the path.
+        self.timed = None;
+    }
+
+    /// The path is there again. The timer goes on with the time that was left.
+    pub fn thaw(&mut self, now: Instant) {
+        let Some(since) = self.frozen.take() else {
+            return;
+        };
+        let stood = now.saturating_since(since);
+        self.timer = self.timer.map(|at| at + stood);
+    }
+
     /// Time has passed; an early call does nothing.
     pub fn handle_timeout(&mut self, now: Instant) {
-        if self.timer.is_none_or(|at| at > now) {
+        if self.frozen.is_some() || self.timer.is_none_or(|at| at > now) {
             return;
         }
         self.stats.timeouts += 1;
@@ -164,6 +190,9 @@ impl Sender {
 
     /// The next segment that may leave now.
     pub fn poll_transmit(&mut self, now: Instant) -> Option<Segment> {
+        if self.frozen.is_some() {
+            return None;
+        }
         if self.retransmit_now {
             self.retransmit_now = false;
             return Some(self.transmit(now, self.snd_una));
@@ -178,7 +207,10 @@ impl Sender {
 
     /// When `handle_timeout` is due.
     pub fn poll_timeout(&self) -> Option<Instant> {
-        self.timer
+        match self.frozen {
+            Some(_) => None,
+            None => self.timer,
+        }
     }
 
     /// Whether everything has been acknowledged.
@@ -239,7 +271,7 @@ impl Sender {
         self.snd_nxt = self.snd_nxt.max(ack);
         self.last_acked = Some(now);
         // RFC 6298 5.2 and 5.3, but before the sample: see the module's header.
-        self.timer = (self.snd_una < self.snd_max).then(|| now + self.rto.rto());
+        self.timer = (self.snd_una < self.snd_max).then(|| self.expiry(now));
         if let Some((seq, sent)) = self.timed
             && ack > seq
         {
@@ -263,8 +295,13 @@ impl Sender {
         self.cwnd = self.cut() as f64;
         self.inflation = u64::from(self.dupack_threshold);
         self.timed = None;
-        self.timer = Some(now + self.rto.rto());
+        self.timer = Some(self.expiry(now));
         self.retransmit_now = true;
+    }
+
+    /// When a timer that starts now runs out; frozen, it has not begun to run.
+    fn expiry(&self, now: Instant) -> Instant {
+        self.frozen.unwrap_or(now) + self.rto.rto()
     }
 
     /// Sets `ssthresh` to half the window in use, in whole segments, and returns that half.

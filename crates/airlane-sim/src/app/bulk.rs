@@ -1,6 +1,7 @@
 //! File transfer: a greedy source over one TCP connection (the specification, 5.1).
 
 use airlane_base::{Duration, Instant};
+use airlane_link::mobility::Hint;
 use airlane_transport::{TcpConfig, Transfer};
 
 use super::Place;
@@ -47,6 +48,15 @@ impl Bulk {
             self.started = now >= self.start;
         } else if !self.stopped {
             self.connection.sender.handle_timeout(now);
+        }
+    }
+
+    pub(super) fn handle_hint(&mut self, now: Instant, end: usize, hint: Hint<()>) {
+        // The sender sits at the first end.
+        match (end, hint) {
+            (0, Hint::Disconnected(())) => self.connection.sender.freeze(now),
+            (0, Hint::Connected(())) => self.connection.sender.thaw(now),
+            _ => {}
         }
     }
 

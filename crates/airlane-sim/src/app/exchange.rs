@@ -8,6 +8,7 @@
 //! acknowledged of it.
 
 use airlane_base::{Duration, Instant, Rng};
+use airlane_link::mobility::Hint;
 use airlane_transport::{TcpConfig, Transfer};
 
 use super::Place;
@@ -75,6 +76,8 @@ pub(crate) struct Exchange {
     reply: Connection,
     /// Whether they were ever opened.
     opened: bool,
+    /// Since when each end, server first, knows that the path is down.
+    frozen: [Option<Instant>; 2],
     /// What is on its way.
     waiting: Option<Completed>,
     /// What the senders of earlier connections counted.
@@ -89,6 +92,7 @@ impl Exchange {
             request: closed(false),
             reply: closed(true),
             opened: false,
+            frozen: [None; 2],
             waiting: None,
             retired: Totals::default(),
         }
@@ -116,6 +120,30 @@ impl Exchange {
         for (connection, bytes) in [(&mut self.request, bytes), (&mut self.reply, 0)] {
             self.retired.count(connection);
             opener.open(connection, bytes);
+        }
+        let senders = [&mut self.reply.sender, &mut self.request.sender];
+        for (sender, frozen) in senders.into_iter().zip(self.frozen) {
+            if let Some(since) = frozen {
+                sender.freeze(since);
+            }
+        }
+    }
+
+    /// One end hears that a link of the path went down or came back.
+    pub(crate) fn handle_hint(&mut self, now: Instant, end: usize, hint: Hint<()>) {
+        let sender = match end {
+            0 => &mut self.reply.sender,
+            _ => &mut self.request.sender,
+        };
+        match hint {
+            Hint::Disconnected(()) => {
+                self.frozen[end].get_or_insert(now);
+                sender.freeze(now);
+            }
+            Hint::Connected(()) => {
+                self.frozen[end] = None;
+                sender.thaw(now);
+            }
         }
     }
 

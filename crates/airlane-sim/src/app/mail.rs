@@ -47,7 +47,7 @@ pub(crate) struct Mail {
     opener: Opener,
     check: Check,
     sizes: Rng,
-    exchange: Exchange,
+    pub(super) exchange: Exchange,
     /// When the next check begins.
     next: Option<Instant>,
     began: Instant,

@@ -30,7 +30,7 @@ pub(crate) struct Pages {
     place: Place,
     opener: Opener,
     page: Page,
-    exchange: Exchange,
+    pub(super) exchange: Exchange,
     /// When the next request goes out.
     next: Option<Instant>,
     stopped: bool,

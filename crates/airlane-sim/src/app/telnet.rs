@@ -62,7 +62,7 @@ pub(crate) struct Telnet {
     opener: Opener,
     typing: Typing,
     random: Rng,
-    exchange: Exchange,
+    pub(super) exchange: Exchange,
     /// When the next key is typed.
     next: Option<Instant>,
     typed: u64,

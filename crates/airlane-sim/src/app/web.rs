@@ -16,6 +16,7 @@
 use std::sync::Arc;
 
 use airlane_base::{Duration, Instant, Rng};
+use airlane_link::mobility::Hint;
 
 use super::Place;
 use super::exchange::{Completed, Exchange, Opener, Totals};
@@ -192,6 +193,12 @@ impl Web {
         }
         for exchange in &mut self.exchanges {
             exchange.handle_timeout(now);
+        }
+    }
+
+    pub(super) fn handle_hint(&mut self, now: Instant, end: usize, hint: Hint<()>) {
+        for exchange in &mut self.exchanges {
+            exchange.handle_hint(now, end, hint);
         }
     }
 

@@ -147,6 +147,15 @@ impl Scenario {
                 "errors = { kind = \"two-state\", ... } or no shared-fades",
             );
         }
+        for (i, outage) in link.outages.iter().enumerate() {
+            if outage.from >= outage.to || outage.to > LONGEST_RUN {
+                problems.add(
+                    &format!("outages[{i}]"),
+                    format!("nothing lasts from {} to {}", outage.from, outage.to),
+                    format!("`to` is later than `from`, and at most \"{LONGEST_RUN}\""),
+                );
+            }
+        }
         if let Err(e) = link.errors.validate() {
             problems.add("errors", e.to_string(), "");
         }

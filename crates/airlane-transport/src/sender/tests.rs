@@ -291,6 +291,56 @@ fn impossible_and_old_acknowledgments_change_nothing() {
     assert_eq!(s.sender.stats().duplicate_acks, 0);
 }
 
+#[test]
+fn a_frozen_sender_stands_still_and_keeps_its_timeout() {
+    let mut script = Script::endless(window(4));
+    script.at(0).sends(&[0]).at(100).ack(1).sends(&[1, 2]);
+    let due = script.sender.poll_timeout().unwrap();
+    // 1 s before the timer would run out the path goes down, for 100 s.
+    let down = due - Duration::from_secs(1);
+    script.sender.freeze(down);
+    script.sender.freeze(down + Duration::from_secs(5)); // twice is once
+    assert_eq!(script.sender.poll_timeout(), None);
+    script.now = down + Duration::from_secs(50);
+    script.sender.handle_timeout(script.now);
+    // An acknowledgment that was on its way is taken; what it permits waits.
+    script.ack(2).sends(&[]);
+    let rto = script.sender.rto.rto();
+    script.now = down + Duration::from_secs(100);
+    script.sender.thaw(script.now);
+    script.sends(&[3, 4]);
+    // That acknowledgment restarted the timer, which runs only since now.
+    assert_eq!(script.sender.poll_timeout(), Some(script.now + rto));
+    assert_eq!(script.sender.stats().timeouts, 0);
+    assert_eq!(script.sender.stats().window_cuts, 0);
+}
+
+#[test]
+fn a_thawed_timer_goes_on_with_what_was_left() {
+    let mut script = Script::endless(window(4));
+    script.at(0).sends(&[0]);
+    let due = script.sender.poll_timeout().unwrap();
+    script
+        .at(1_000)
+        .sender
+        .freeze(Instant::ORIGIN + Duration::from_secs(1));
+    script.at(31_000);
+    script.sender.thaw(script.now);
+    assert_eq!(
+        script.sender.poll_timeout(),
+        Some(due + Duration::from_secs(30))
+    );
+    // Once, and without a round trip that holds the outage.
+    script.sender.thaw(script.now);
+    assert_eq!(
+        script.sender.poll_timeout(),
+        Some(due + Duration::from_secs(30))
+    );
+    let before = script.sender.rto.rto();
+    script.at(31_100).ack(1);
+    assert_eq!(script.sender.rto.rto(), before);
+}
+
 proptest! {
     /// Over any pattern of losses in both directions the transfer completes, exactly, and the
     /// flight never exceeds the advertised window; also when more is given to the connection on the

@@ -1,0 +1,137 @@
+//! Mobility hints (Xylomenos 1999, section 8.4; section 10.5 of the specification).
+//!
+//! A link layer says when a link comes and goes; what it means follows from the order:
+//!
+//! ```text
+//! disconnected(a), connected(a)      the same link: adverse conditions, now over
+//! disconnected(a), connected(b)      another link: a handoff, horizontal within one technology,
+//!                                    vertical between two
+//! ```
+//!
+//! Higher layers react as it suits them: transport stands still meanwhile, applications change their
+//! coding after a vertical handoff. Left out: when a link counts as disconnected (the driver's
+//! business), and telling distant hosts.
+
+/// What a link layer says of a link.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Hint<L> {
+    /// The link can carry frames.
+    Connected(L),
+    /// The link carries nothing.
+    Disconnected(L),
+}
+
+/// A link, as far as handoffs go.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct Attachment<L> {
+    /// Which link: a cell, a base station.
+    pub link: L,
+    /// Links of one technology are alike: WLAN, Cellular.
+    pub technology: u8,
+}
+
+/// What a hint, with those before it, means.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Change<L> {
+    /// The first link, or another one beside it.
+    Attached(L),
+    /// The link that carried packets is gone.
+    Lost(L),
+    /// The lost link is back: conditions were adverse.
+    Returned(L),
+    /// Another link of the same technology took the lost one's place.
+    HorizontalHandoff {
+        /// The lost link.
+        from: L,
+        /// The new link.
+        to: L,
+    },
+    /// A link of another technology took the lost one's place.
+    VerticalHandoff {
+        /// The lost link.
+        from: L,
+        /// The new link.
+        to: L,
+    },
+}
+
+/// Turns hints into changes.
+#[derive(Clone, Debug)]
+pub struct Mobility<L> {
+    /// What was lost last and not replaced.
+    lost: Option<Attachment<L>>,
+}
+
+impl<L> Default for Mobility<L> {
+    fn default() -> Self {
+        Self { lost: None }
+    }
+}
+
+impl<L: Copy + Eq> Mobility<L> {
+    /// Nothing attached yet.
+    pub fn new() -> Self {
+        Self::default()
+    }
+
+    /// Takes a hint; the first of several disconnections without a connection between is what a
+    /// handoff comes from.
+    pub fn handle_hint(&mut self, hint: Hint<Attachment<L>>) -> Change<L> {
+        match hint {
+            Hint::Disconnected(gone) => {
+                self.lost.get_or_insert(gone);
+                Change::Lost(gone.link)
+            }
+            Hint::Connected(here) => match self.lost.take() {
+                None => Change::Attached(here.link),
+                Some(lost) if lost.link == here.link => Change::Returned(here.link),
+                Some(lost) if lost.technology == here.technology => Change::HorizontalHandoff {
+                    from: lost.link,
+                    to: here.link,
+                },
+                Some(lost) => Change::VerticalHandoff {
+                    from: lost.link,
+                    to: here.link,
+                },
+            },
+        }
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn the_order_of_hints_tells_what_they_mean() {
+        let at = |link, technology| Attachment { link, technology };
+        let mut mobility = Mobility::new();
+        let script = [
+            (Hint::Connected(at("wlan 1", 1)), Change::Attached("wlan 1")),
+            (Hint::Disconnected(at("wlan 1", 1)), Change::Lost("wlan 1")),
+            (Hint::Connected(at("wlan 1", 1)), Change::Returned("wlan 1")),
+            (Hint::Disconnected(at("wlan 1", 1)), Change::Lost("wlan 1")),
+            (
+                Hint::Connected(at("wlan 2", 1)),
+                Change::HorizontalHandoff {
+                    from: "wlan 1",
+                    to: "wlan 2",
+                },
+            ),
+            // A link comes and goes beside the lost one: the handoff is from the first.
+            (Hint::Disconnected(at("wlan 2", 1)), Change::Lost("wlan 2")),
+            (Hint::Disconnected(at("wlan 3", 1)), Change::Lost("wlan 3")),
+            (
+                Hint::Connected(at("cell", 2)),
+                Change::VerticalHandoff {
+                    from: "wlan 2",
+                    to: "cell",
+                },
+            ),
+            (Hint::Connected(at("wlan 2", 1)), Change::Attached("wlan 2")),
+        ];
+        for (hint, change) in script {
+            assert_eq!(mobility.handle_hint(hint), change, "{hint:?}");
+        }
+    }
+}
