@@ -40,6 +40,8 @@ pub struct Port<P> {
     /// What each service was given, where rates follow it.
     shares: Option<Box<Shares>>,
     slots: [Option<Box<Slot<P>>>; SERVICES],
+    /// Which of them there are, one bit each: most ports have few.
+    installed: u16,
     scheduler: Scheduler<Frame<P>>,
     /// When the link has finished the frame on it.
     free_at: Instant,
@@ -56,6 +58,15 @@ pub struct Port<P> {
     unknown_service: u64,
     /// Ledgers of services that were removed.
     retired: Vec<(String, ServiceLedger)>,
+}
+
+/// The numbers that a set has, one bit each, in ascending order.
+fn numbers(mut set: u16) -> impl Iterator<Item = usize> {
+    std::iter::from_fn(move || {
+        let number = set.trailing_zeros() as usize;
+        set &= set.checked_sub(1)?;
+        Some(number)
+    })
 }
 
 impl<P: Packet> Port<P> {
@@ -90,6 +101,7 @@ impl<P: Packet> Port<P> {
             pacer: config.pacing.map(|limit| Pacer::new(config.rate, limit)),
             shares: (config.rates == Rates::Measured).then(|| Box::new(Shares::new())),
             slots: Default::default(),
+            installed: 0,
             scheduler: Scheduler::new(&config.scheduler),
             free_at: Instant::ORIGIN,
             ready: 0,
@@ -162,7 +174,7 @@ impl<P: Packet> Port<P> {
         // Before the services: their timers may run shorter by it.
         self.follow_traffic(now);
         loop {
-            for number in 0..SERVICES {
+            for number in numbers(self.installed) {
                 let Some(slot) = &mut self.slots[number] else {
                     continue;
                 };
@@ -213,10 +225,8 @@ impl<P: Packet> Port<P> {
     /// When to call [`Port::handle_timeout`] or [`Port::poll_transmit`] next.
     pub fn poll_timeout(&self) -> Option<Instant> {
         let link = (!self.scheduler.is_empty()).then_some(self.free_at);
-        self.slots
-            .iter()
-            .flatten()
-            .filter_map(|slot| slot.poll_timeout())
+        numbers(self.installed)
+            .filter_map(|number| self.slots[number].as_ref()?.poll_timeout())
             .chain(link)
             .chain(self.pacer.as_ref().and_then(Pacer::poll_timeout))
             .min()

@@ -4,7 +4,7 @@
 use airlane_base::Instant;
 use serde::Serialize;
 
-use super::{Port, SERVICES, Slot};
+use super::{Port, SERVICES, Slot, numbers};
 use crate::classify::{ClassConfig, Classifier};
 use crate::config::{
     self, ConfigError, IMPLICIT_NAME, Multiplier, MultiplierHeuristic, ServiceConfig, Viewpoint,
@@ -199,6 +199,7 @@ impl<P: Packet> Port<P> {
         let number = usize::from(service.number) % SERVICES;
         self.scheduler.set_rate(number as u8, service.rate);
         self.slots[number] = Some(Box::new(Slot::new(service, &self.facts)));
+        self.installed |= 1 << number;
     }
 
     pub(super) fn rebuild_classifier(&mut self) {
@@ -245,11 +246,12 @@ impl<P: Packet> Port<P> {
     /// Whether any service has gone.
     pub(super) fn retire_drained(&mut self, now: Instant) -> bool {
         let mut retired = false;
-        for number in 0..SERVICES {
+        for number in numbers(self.installed) {
             let gone = |slot: &Slot<P>| slot.retires_at().is_some_and(|at| at <= now);
             if self.slots[number].as_deref().is_some_and(gone)
                 && let Some(slot) = self.slots[number].take()
             {
+                self.installed &= !(1 << number);
                 self.config.services.retain(|s| s.name != slot.config.name);
                 self.retired.push(slot.retire(now, &mut self.up));
                 self.update_timer_factors();

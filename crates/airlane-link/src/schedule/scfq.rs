@@ -34,6 +34,8 @@ pub struct Scfq<T> {
     heap: [u8; SERVICES],
     active: usize,
     virtual_time: f64,
+    /// Services with a stamp since the link was idle, one bit each.
+    stamped: u16,
 }
 
 impl<T> Default for Scfq<T> {
@@ -47,6 +49,7 @@ impl<T> Default for Scfq<T> {
             heap: [0; SERVICES],
             active: 0,
             virtual_time: 0.0,
+            stamped: 0,
         }
     }
 }
@@ -98,6 +101,7 @@ impl<T> Scfq<T> {
 impl<T> Schedule<T> for Scfq<T> {
     fn enqueue(&mut self, service: u8, len: usize, item: T) {
         let virtual_time = self.virtual_time;
+        self.stamped |= 1 << (usize::from(service) % SERVICES);
         let queue = self.queue(service);
         let stamp = len as f64 / queue.rate + queue.last.max(virtual_time);
         queue.last = stamp;
@@ -137,8 +141,9 @@ impl<T> Schedule<T> for Scfq<T> {
     fn link_idle(&mut self) {
         debug_assert!(self.active == 0, "an idle link has nothing to send");
         self.virtual_time = 0.0;
-        for queue in &mut self.queues {
-            queue.last = 0.0;
+        while self.stamped != 0 {
+            self.queues[self.stamped.trailing_zeros() as usize].last = 0.0;
+            self.stamped &= self.stamped - 1;
         }
     }
 

@@ -1,78 +1,99 @@
 //! Which component is due next.
 //!
 //! A component (one direction of a link, one port, one flow) has one next deadline, however many
-//! packets it holds, so the calendar has a handful of slots and never grows. It is a winner tree:
-//! setting a slot replays the matches on its way to the root, finding the earliest costs nothing.
+//! packets it holds, so the calendar has a handful of slots and never grows. Slots stand in blocks;
+//! a block is searched whole when its earliest is asked for, which for so few costs less than
+//! keeping them in order with every change, and a winner tree over the blocks serves large worlds.
 //!
 //! Ties go to the lower slot. Slots are numbered by kind, then by index, and what one component
 //! holds leaves it in order; so events are totally ordered by (time, kind, index, counter).
 
 use airlane_base::Instant;
 
+/// Slots of a block.
+const BLOCK: usize = 16;
+
 /// The deadlines of a fixed number of components.
 #[derive(Clone, Debug)]
 pub(crate) struct Deadlines {
-    /// By slot; `FAR_FUTURE` means none. Padded to a power of two.
-    due: Vec<Instant>,
-    /// Winners by tree node: 1 is the root, `n` has the children `2n` and `2n + 1`, and node
-    /// `slots + k` would be slot `k` itself, which needs no entry.
+    /// By slot; `FAR_FUTURE` means none.
+    due: Vec<[Instant; BLOCK]>,
+    /// Winning slots by tree node: 1 is the root, `n` has the children `2n` and `2n + 1`, and the
+    /// last half are the blocks.
     winner: Vec<u32>,
+    /// The block that was changed last and has not been searched since.
+    open: usize,
 }
 
 impl Deadlines {
     pub(crate) fn new(components: usize) -> Self {
-        let slots = components.next_power_of_two().max(2);
+        let blocks = components.div_ceil(BLOCK).next_power_of_two();
         let mut tree = Self {
-            due: vec![Instant::FAR_FUTURE; slots],
-            winner: vec![0; slots],
+            due: vec![[Instant::FAR_FUTURE; BLOCK]; blocks],
+            winner: vec![0; 2 * blocks],
+            open: 0,
         };
-        for node in (1..slots).rev() {
-            tree.play(node);
+        for block in 0..blocks {
+            tree.open = block;
+            tree.settle();
         }
         tree
     }
 
     /// The earliest deadline and its slot; `FAR_FUTURE` if there is none.
     #[inline]
-    pub(crate) fn first(&self) -> (Instant, usize) {
+    pub(crate) fn first(&mut self) -> (Instant, usize) {
+        self.settle();
         let slot = self.winner[1] as usize;
-        (self.due[slot], slot)
+        (self.due_of(slot), slot)
     }
 
     /// Sets or clears the deadline of a slot.
     #[inline]
     pub(crate) fn set(&mut self, slot: usize, due: Option<Instant>) {
-        let due = due.unwrap_or(Instant::FAR_FUTURE);
-        if self.due[slot] == due {
-            return;
+        let block = slot / BLOCK;
+        if block != self.open {
+            self.settle();
+            self.open = block;
         }
-        self.due[slot] = due;
-        let mut node = (slot + self.due.len()) / 2;
-        while node >= 1 {
-            self.play(node);
-            node /= 2;
-        }
+        self.due[block][slot % BLOCK] = due.unwrap_or(Instant::FAR_FUTURE);
     }
 
-    #[inline]
-    fn play(&mut self, node: usize) {
-        let slots = self.due.len();
-        let contender = |child: usize| {
-            if child >= slots {
-                child - slots
-            } else {
-                self.winner[child] as usize
-            }
-        };
-        let (left, right) = (contender(2 * node), contender(2 * node + 1));
-        // The left subtree holds the lower slots: it wins ties.
-        let winner = if self.due[right] < self.due[left] {
-            right
-        } else {
-            left
-        };
-        self.winner[node] = winner as u32;
+    fn due_of(&self, slot: usize) -> Instant {
+        self.due[slot / BLOCK][slot % BLOCK]
     }
+
+    /// Searches the open block and replays its matches on the way to the root.
+    #[inline]
+    fn settle(&mut self) {
+        let mut node = self.winner.len() / 2 + self.open;
+        self.winner[node] = (self.open * BLOCK + earliest(&self.due[self.open])) as u32;
+        while node > 1 {
+            node /= 2;
+            let (left, right) = (self.winner[2 * node], self.winner[2 * node + 1]);
+            // The left subtree holds the lower slots: it wins ties.
+            let right_wins = self.due_of(right as usize) < self.due_of(left as usize);
+            self.winner[node] = if right_wins { right } else { left };
+        }
+    }
+}
+
+/// Place of the earliest, the first of equals: a knock-out without branches.
+#[inline]
+fn earliest(due: &[Instant; BLOCK]) -> usize {
+    let mut at = *due;
+    let mut place: [u8; BLOCK] = std::array::from_fn(|i| i as u8);
+    let mut left = BLOCK;
+    while left > 1 {
+        left /= 2;
+        for i in 0..left {
+            let (a, b) = (2 * i, 2 * i + 1);
+            let right_wins = at[b] < at[a];
+            place[i] = if right_wins { place[b] } else { place[a] };
+            at[i] = if right_wins { at[b] } else { at[a] };
+        }
+    }
+    usize::from(place[0])
 }
 
 #[cfg(test)]
@@ -82,7 +103,7 @@ mod tests {
 
     #[test]
     fn nothing_is_due_at_first() {
-        for components in 0..5 {
+        for components in [0, 1, 4, 16, 17, 100] {
             assert_eq!(Deadlines::new(components).first().0, Instant::FAR_FUTURE);
         }
     }
@@ -90,16 +111,22 @@ mod tests {
     proptest! {
         #[test]
         fn agrees_with_a_search(
-            components in 1usize..20,
-            ops in prop::collection::vec((0usize..20, prop::option::of(0u64..12)), 1..200),
+            components in 1usize..70,
+            ops in prop::collection::vec(
+                (0usize..70, prop::option::of(0u64..12), any::<bool>()),
+                1..200,
+            ),
         ) {
             let mut tree = Deadlines::new(components);
             let mut model = vec![Instant::FAR_FUTURE; components];
-            for (slot, due) in ops {
+            for (slot, due, ask) in ops {
                 let slot = slot % components;
                 let due = due.map(Instant::from_nanos);
                 tree.set(slot, due);
                 model[slot] = due.unwrap_or(Instant::FAR_FUTURE);
+                if !ask {
+                    continue;
+                }
                 let first = model.iter().enumerate().map(|(i, t)| (*t, i)).min().unwrap();
                 let (time, slot) = tree.first();
                 prop_assert_eq!(time, first.0);
