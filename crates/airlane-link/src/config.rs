@@ -600,6 +600,18 @@ fn check_scheme(
             );
         }
     }
+    // RLP measures how long a repair takes to answer its NAK; the others need the peer's echo.
+    let measured = Some(&TimersConfig::Profile(TimerProfile::Measured));
+    if header == HeaderProfile::Study && scheme.is_reliable() && scheme.timers() == measured {
+        wrong(
+            format!("{at}.timers"),
+            format!(
+                "{} cannot measure round trips with study headers, which have no room for the peer's echo",
+                scheme.kind()
+            ),
+            "use \"relaxed\", \"tight\", \"buffer\" or values by hand, or header = \"live\"",
+        );
+    }
     let largest = match header {
         HeaderProfile::Study => 127,
         HeaderProfile::Live => MAX_LIVE_WINDOW,
@@ -712,5 +724,37 @@ impl ServiceConfig {
             }
         }
         all
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn round_trips_are_measured_where_they_can_be() {
+        for (kind, study) in [
+            ("gbn", false),
+            ("sr", false),
+            ("sr-m1", false),
+            ("sr-m2", false),
+            ("sr-bitmap", false),
+            ("rlp", true),
+            ("rlp-oos", true),
+        ] {
+            let service: ServiceConfig = toml::from_str(&format!(
+                "number = 0\nname = \"all\"\nrate = 1.0\n\
+                 scheme = {{ kind = \"{kind}\", timers = \"measured\" }}"
+            ))
+            .unwrap();
+            let services = [service];
+            assert_eq!(check(HeaderProfile::Live, &services, &[]), [], "{kind}");
+            let found = check(HeaderProfile::Study, &services, &[]);
+            assert_eq!(found.is_empty(), study, "{kind}: {found:?}");
+            for problem in found {
+                assert_eq!(problem.path, "services[0].scheme.timers");
+                assert!(problem.problem.contains("echo"), "{problem}");
+            }
+        }
     }
 }
