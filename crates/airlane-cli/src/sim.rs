@@ -218,7 +218,40 @@ fn run_text(scenario: &Scenario, summary: &Summary, results: &[RunResult]) -> St
         flows.render()
     );
     text.push_str(&links_text(results));
+    if let Some(run) = results.first() {
+        text.push_str(&paths_text(run));
+    }
     text
+}
+
+/// What the paths offered at the end of a run; nothing without services.
+fn paths_text(run: &RunResult) -> String {
+    if run.paths.is_empty() {
+        return String::new();
+    }
+    let mut table = Table::new([
+        ("path", Align::Left),
+        ("services", Align::Left),
+        ("offers, run 0", Align::Right),
+        ("loss", Align::Right),
+        ("delay", Align::Right),
+    ]);
+    for path in &run.paths {
+        let mut ends = path.ends.join(" to ");
+        for offer in &path.offers {
+            let services = offer.services.iter();
+            let services = services.map(|s| s.map_or("-".to_owned(), |s| s.to_string()));
+            let services = services.collect::<Vec<_>>().join(" ");
+            table.row([
+                std::mem::take(&mut ends),
+                services,
+                format!("{:.1} kbit/s", offer.throughput_bps / 1e3),
+                format!("{:.2} %", offer.loss_ratio * 1e2),
+                format!("{:.0} ms", offer.delay_s * 1e3),
+            ]);
+        }
+    }
+    format!("\n{}", table.render())
 }
 
 /// Sums over all runs, by link and direction.

@@ -28,6 +28,7 @@ mod ledger;
 mod measure;
 mod mechanism;
 pub mod mobility;
+pub mod path;
 mod port;
 pub mod queue;
 pub mod schedule;

@@ -22,6 +22,7 @@ mod error;
 mod estimate;
 mod hint;
 mod packet;
+mod paths;
 mod probe;
 mod repeat;
 mod result;
@@ -37,7 +38,9 @@ pub use empirical::TableError;
 pub use error::ScenarioError;
 pub use estimate::Estimate;
 pub use repeat::{repeat, repeat_all};
-pub use result::{DirectionResult, FlowResult, LinkResult, RunResult, Scalar, ServiceResult};
+pub use result::{
+    DirectionResult, FlowResult, LinkResult, PathResult, RunResult, Scalar, ServiceResult,
+};
 pub use run::{Prepared, run};
 pub use scenario::Scenario;
 pub use summary::{FlowSummary, MetricSummary, Summary, summary};

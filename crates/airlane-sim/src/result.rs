@@ -2,6 +2,7 @@
 
 use airlane_channel::ChannelStats;
 use airlane_link::ServiceLedger;
+use airlane_link::path::PathOffer;
 use serde::Serialize;
 
 /// One repetition of a scenario.
@@ -27,6 +28,22 @@ pub struct RunResult {
     pub flows: Vec<FlowResult>,
     /// In the order of their names.
     pub links: Vec<LinkResult>,
+    /// What the paths of the flows offered at the end, by what their services had measured; paths
+    /// without services are left out.
+    #[serde(skip_serializing_if = "Vec::is_empty")]
+    pub paths: Vec<PathResult>,
+}
+
+/// What a path offers in its main direction (the specification, 10.4).
+#[derive(Clone, Debug, PartialEq, Serialize)]
+pub struct PathResult {
+    /// Names of its ends.
+    pub ends: [String; 2],
+    /// Names of its links, in order.
+    pub links: Vec<String>,
+    /// Combinations of services that no other of their class beats. Delays leave out what waits at
+    /// IP; services that carried nothing offer nothing.
+    pub offers: Vec<PathOffer>,
 }
 
 /// What one flow achieved. A metric that its application does not have is left out; one that

@@ -9,6 +9,7 @@ use crate::app::exchange::Totals;
 use crate::engine::Engine;
 use crate::engine::observe::{Nobody, Observer};
 use crate::error::ScenarioError;
+use crate::paths::path_results;
 use crate::probe::DelayProbe;
 use crate::result::{DirectionResult, FlowResult, LinkResult, RunResult, ServiceResult};
 use crate::route::Routes;
@@ -120,6 +121,7 @@ impl Prepared {
             events: engine.events(),
             flows,
             links,
+            paths: path_results(scenario, &self.paths, &engine),
         }
     }
 

@@ -191,3 +191,36 @@ fn unmatched_packets_take_the_raw_service() {
     let voice = result.flows.iter().find(|f| f.name == "voice").unwrap();
     assert_eq!(raw.sender.packets_offered, voice.packets_sent);
 }
+
+#[test]
+fn a_path_offers_what_its_links_measured() {
+    let result = run(&load("mixed-cellular-wan2", &["duration=600 s"]), 1, 0).unwrap();
+    let [path] = &result.paths[..] else {
+        panic!("all flows join the same ends: {:?}", result.paths);
+    };
+    assert_eq!(path.links, ["radio-a", "wired", "radio-b"]);
+    // TCP's and the voice's service combine with their like only; the raw one carried nothing.
+    let services: Vec<_> = path.offers.iter().map(|o| o.services.clone()).collect();
+    assert_eq!(
+        services,
+        [[Some(1), None, Some(1)], [Some(2), None, Some(2)]]
+    );
+    let measured = |link: &str, number: u8| {
+        let link = result.links.iter().find(|l| l.name == link).unwrap();
+        let mut services = link.down.services.iter();
+        services.find(|s| s.number == number).unwrap().clone()
+    };
+    for (offer, rate) in path.offers.iter().zip([0.33, 0.66]) {
+        let number = offer.services[0].unwrap();
+        let radios = ["radio-a", "radio-b"].map(|link| measured(link, number));
+        let kept = radios.iter().map(|s| 1.0 - s.loss_ratio.unwrap_or(0.0));
+        let loss = 1.0 - kept.product::<f64>();
+        assert!((offer.loss_ratio - loss).abs() < 1e-12, "{offer:?}");
+        let delay_s = radios.iter().map(|s| s.delay_s.unwrap()).sum::<f64>() + 0.05;
+        assert!((offer.delay_s - delay_s).abs() < 1e-9, "{offer:?}");
+        let e = radios.iter().map(|s| s.effective_goodput_ratio.unwrap());
+        // The raw service has the smallest share that anyone stated.
+        let bps = 14_400.0 * rate / (0.33 + 0.33 + 0.66) * e.fold(1.0, f64::min);
+        assert!((offer.throughput_bps / bps - 1.0).abs() < 1e-9, "{offer:?}");
+    }
+}

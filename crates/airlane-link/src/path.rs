@@ -1,0 +1,262 @@
+//! What a path of several links can offer, composed from what each link's services offer (Xylomenos
+//! 1999, section 8.3, in the manner of OPWA; section 10.4 of the specification).
+//!
+//! ```text
+//! loss         1 - (1 - l_1)(1 - l_2)...
+//! delay        (d_1 + q_1) + (d_2 + q_2) + ...      q: what waits at IP in front of the link
+//! throughput   min over links of B r e              rate, share of the service, effective goodput
+//! ```
+//!
+//! Only services of one class combine: equally reliable, and alike in keeping the order. A link
+//! without services suits every class. Of the combinations of a class those are kept that no other
+//! one beats: the Pareto set. They are found link by link, since what beats a part of a path beats
+//! it with any continuation; so the number of combinations does not explode.
+
+use serde::Serialize;
+
+use crate::config::SchemeConfig;
+
+/// Up to where a service repairs losses: a trait, not a measured value.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Serialize)]
+#[serde(rename_all = "kebab-case")]
+pub enum Reliability {
+    /// Not at all.
+    None,
+    /// With a limited effort.
+    Limited,
+    /// Until everything has arrived.
+    Full,
+}
+
+/// What services must have in common to be combined.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Serialize)]
+pub struct Class {
+    /// How far losses are repaired.
+    pub reliability: Reliability,
+    /// Whether packets leave the link in the order in which they came.
+    pub in_order: bool,
+}
+
+impl SchemeConfig {
+    /// The class of the scheme's services. Snoop repairs nothing but TCP, and that in one direction:
+    /// to the rest it is the raw link.
+    pub const fn class(&self) -> Class {
+        let (reliability, in_order) = match self {
+            Self::Default(_) | Self::Snoop(_) => (Reliability::None, true),
+            Self::Gbn(_) | Self::Sr(_) | Self::SrM1(_) | Self::SrM2(_) | Self::SrBitmap(_) => {
+                (Reliability::Full, true)
+            }
+            Self::Rlp(_) => (Reliability::Limited, true),
+            Self::RlpOos(_) | Self::Xor(_) | Self::XorAd(_) => (Reliability::Limited, false),
+        };
+        Class {
+            reliability,
+            in_order,
+        }
+    }
+}
+
+/// What one link offers by one of its services.
+#[derive(Clone, Copy, Debug, PartialEq)]
+pub struct Offer {
+    /// The service; none for a link without services.
+    pub service: Option<u8>,
+    /// Its class; none combines with all.
+    pub class: Option<Class>,
+    /// B r e: what the service may expect, bit/s.
+    pub throughput_bps: f64,
+    /// Share of packets lost for good.
+    pub loss: f64,
+    /// One-way delay, with what waits in front of the link, seconds.
+    pub delay_s: f64,
+}
+
+/// What a path offers by one combination of services.
+#[derive(Clone, Debug, PartialEq, Serialize)]
+pub struct PathOffer {
+    /// The service of each link, in order; none for links without services.
+    pub services: Vec<Option<u8>>,
+    /// Their class; none if no link has services.
+    pub class: Option<Class>,
+    /// Bit/s.
+    pub throughput_bps: f64,
+    /// Share of packets lost for good.
+    pub loss_ratio: f64,
+    /// One-way delay, seconds.
+    pub delay_s: f64,
+}
+
+impl PathOffer {
+    /// The path without links: nothing is lost, late or limited.
+    fn empty() -> Self {
+        Self {
+            services: vec![],
+            class: None,
+            throughput_bps: f64::INFINITY,
+            loss_ratio: 0.0,
+            delay_s: 0.0,
+        }
+    }
+
+    /// One link further; none if the service is of another class.
+    fn then(&self, offer: &Offer) -> Option<Self> {
+        let class = match (self.class, offer.class) {
+            (Some(a), Some(b)) if a != b => return None,
+            (a, b) => a.or(b),
+        };
+        let mut services = self.services.clone();
+        services.push(offer.service);
+        Some(Self {
+            services,
+            class,
+            throughput_bps: self.throughput_bps.min(offer.throughput_bps),
+            loss_ratio: 1.0 - (1.0 - self.loss_ratio) * (1.0 - offer.loss),
+            delay_s: self.delay_s + offer.delay_s,
+        })
+    }
+
+    /// Whether it is as good in everything and better in something, in the same class.
+    fn beats(&self, other: &Self) -> bool {
+        let as_good = self.throughput_bps >= other.throughput_bps
+            && self.loss_ratio <= other.loss_ratio
+            && self.delay_s <= other.delay_s;
+        let better = self.throughput_bps > other.throughput_bps
+            || self.loss_ratio < other.loss_ratio
+            || self.delay_s < other.delay_s;
+        self.class == other.class && as_good && better
+    }
+}
+
+/// All offers of a path that no other of their class beats. `links` holds each link's offers, in the
+/// order of the path.
+pub fn compose(links: &[Vec<Offer>]) -> Vec<PathOffer> {
+    let mut paths = vec![PathOffer::empty()];
+    for offers in links {
+        let longer = paths
+            .iter()
+            .flat_map(|path| offers.iter().filter_map(|offer| path.then(offer)));
+        paths = pareto(longer.collect());
+    }
+    paths
+}
+
+fn pareto(paths: Vec<PathOffer>) -> Vec<PathOffer> {
+    let unbeaten = |path: &&PathOffer| !paths.iter().any(|other| other.beats(path));
+    paths.iter().filter(unbeaten).cloned().collect()
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use proptest::prelude::*;
+
+    const FULL: Class = Class {
+        reliability: Reliability::Full,
+        in_order: true,
+    };
+    const RAW: Class = Class {
+        reliability: Reliability::None,
+        in_order: true,
+    };
+
+    fn offer(service: u8, class: Class, throughput_bps: f64, loss: f64, delay_s: f64) -> Offer {
+        Offer {
+            service: Some(service),
+            class: Some(class),
+            throughput_bps,
+            loss,
+            delay_s,
+        }
+    }
+
+    #[test]
+    fn two_wireless_links_and_a_wire_between_them() {
+        let radio = |rate: f64| {
+            vec![
+                offer(0, RAW, rate, 0.05, 0.1),
+                offer(1, FULL, 0.8 * rate, 0.0, 0.3),
+            ]
+        };
+        let wire = vec![Offer {
+            service: None,
+            class: None,
+            throughput_bps: 2e6,
+            loss: 0.0,
+            delay_s: 0.05,
+        }];
+        let paths = compose(&[radio(14_400.0), wire, radio(64_000.0)]);
+        assert_eq!(paths.len(), 2, "a raw and a repaired link do not combine");
+        assert_eq!(paths[0].services, [Some(0), None, Some(0)]);
+        assert_eq!(paths[0].throughput_bps, 14_400.0);
+        assert!((paths[0].loss_ratio - 0.0975).abs() < 1e-12);
+        assert!((paths[0].delay_s - 0.25).abs() < 1e-12);
+        assert_eq!(paths[1].services, [Some(1), None, Some(1)]);
+        assert_eq!(paths[1].class, Some(FULL));
+        assert_eq!(paths[1].throughput_bps, 11_520.0);
+        assert_eq!(paths[1].loss_ratio, 0.0);
+        assert!((paths[1].delay_s - 0.65).abs() < 1e-12);
+    }
+
+    #[test]
+    fn what_is_beaten_is_not_offered() {
+        let link = vec![
+            offer(1, FULL, 10.0, 0.0, 0.2),
+            offer(2, FULL, 12.0, 0.0, 0.3),
+            offer(3, FULL, 9.0, 0.0, 0.2),
+            // Nothing of its class beats it.
+            offer(4, RAW, 1.0, 0.5, 9.0),
+        ];
+        let services: Vec<Option<u8>> = compose(&[link]).iter().map(|p| p.services[0]).collect();
+        assert_eq!(services, [Some(1), Some(2), Some(4)]);
+        assert!(compose(&[vec![offer(1, FULL, 1.0, 0.0, 0.1)], vec![]]).is_empty());
+    }
+
+    proptest! {
+        /// Pruning link by link leaves what pruning all combinations at the end would leave.
+        #[test]
+        fn agrees_with_all_combinations(
+            links in prop::collection::vec(
+                prop::collection::vec((any::<bool>(), 1u8..5, 0u8..4, 1u8..5), 1..5),
+                1..4,
+            ),
+        ) {
+            let links: Vec<Vec<Offer>> = links
+                .iter()
+                .map(|offers| {
+                    let offers = offers.iter().enumerate();
+                    offers
+                        .map(|(i, (full, rate, loss, delay))| {
+                            let class = if *full { FULL } else { RAW };
+                            // Quarters: sums and products are exact.
+                            offer(i as u8, class, f64::from(*rate), f64::from(*loss) / 4.0, f64::from(*delay))
+                        })
+                        .collect()
+                })
+                .collect();
+            let mut all = vec![PathOffer::empty()];
+            for offers in &links {
+                all = all
+                    .iter()
+                    .flat_map(|path| offers.iter().filter_map(|offer| path.then(offer)))
+                    .collect();
+            }
+            prop_assert_eq!(values(compose(&links)), values(pareto(all)));
+        }
+    }
+
+    /// Distinct values of offers, without the services that give them: of equal ones both stay.
+    fn values(paths: Vec<PathOffer>) -> Vec<String> {
+        let mut values: Vec<String> = paths
+            .iter()
+            .map(|p| {
+                format!(
+                    "{:?} {} {} {}",
+                    p.class, p.throughput_bps, p.loss_ratio, p.delay_s
+                )
+            })
+            .collect();
+        values.sort_unstable();
+        values.dedup();
+        values
+    }
+}

@@ -1,0 +1,85 @@
+//! What the paths of the flows offer, from what the services of their links have measured.
+
+use airlane_link::config::resolve;
+use airlane_link::effective_goodput;
+use airlane_link::path::{Offer, compose};
+
+use crate::engine::{Direction, Engine, PortEnd};
+use crate::result::PathResult;
+use crate::scenario::{LinkConfig, Scenario};
+use crate::world::direction_index;
+
+/// One result for each pair of ends that some flow joins over a link with services.
+pub(crate) fn path_results(
+    scenario: &Scenario,
+    paths: &[Vec<(usize, bool)>],
+    engine: &Engine,
+) -> Vec<PathResult> {
+    let links: Vec<(&String, &LinkConfig)> = scenario.links.iter().collect();
+    let mut results: Vec<PathResult> = vec![];
+    for (flow, path) in scenario.flows.iter().zip(paths) {
+        let known = results.iter().any(|result| result.ends == flow.ends);
+        if known
+            || path
+                .iter()
+                .all(|(link, _)| links[*link].1.services.is_empty())
+        {
+            continue;
+        }
+        let offers: Vec<Vec<Offer>> = path
+            .iter()
+            .map(|(link, down)| {
+                let index = direction_index(*link, *down);
+                link_offers(links[*link].1, &engine.directions[index], index, engine)
+            })
+            .collect();
+        results.push(PathResult {
+            ends: flow.ends.clone(),
+            links: path
+                .iter()
+                .map(|(link, _)| links[*link].0.clone())
+                .collect(),
+            offers: compose(&offers),
+        });
+    }
+    results
+}
+
+/// What one direction of a link offers.
+fn link_offers(
+    link: &LinkConfig,
+    direction: &Direction,
+    index: usize,
+    engine: &Engine,
+) -> Vec<Offer> {
+    let near = engine.ports.iter().find(|end| end.out as usize == index);
+    let far = direction.port.map(|port| &engine.ports[port as usize]);
+    let Some((near, far)) = near.zip(far) else {
+        // As fast as it is, and nothing is measured on the way.
+        return vec![Offer {
+            service: None,
+            class: None,
+            throughput_bps: link.rate.as_bps() as f64,
+            loss: 0.0,
+            delay_s: link.delay.as_secs_f64(),
+        }];
+    };
+    let configs = resolve(link.header.unwrap_or_default(), &link.services);
+    let status = |end: &PortEnd| end.port.services().collect::<Vec<_>>();
+    let (near, far) = (status(near), status(far));
+    let rates: f64 = near.iter().map(|service| service.rate).sum();
+    near.iter()
+        .zip(&far)
+        .filter_map(|(near, far)| {
+            let config = configs.iter().find(|config| config.number == near.number)?;
+            let e = effective_goodput(&near.metrics, &far.metrics)?;
+            Some(Offer {
+                service: Some(near.number),
+                class: Some(config.scheme.class()),
+                throughput_bps: link.rate.as_bps() as f64 * near.rate / rates * e,
+                loss: far.metrics.loss.unwrap_or(0.0),
+                delay_s: far.metrics.delay_s?,
+            })
+        })
+        .collect()
+}
