@@ -77,7 +77,8 @@ pub(crate) fn operations(data: &[u8]) {
             0.3,
             "kind = \"xor-ad\", block = 3, silence = \"20 ms\"",
             ROOM,
-        );
+        )
+        .service(6, 0.3, "kind = \"rse\", block = 3, parity = 2", ROOM);
     let mut fates = data.iter().rev().copied();
     let mut pair = Pair::new(&setup, |_: Departure<'_>| {
         let byte = fates.next().unwrap_or(0xff);
@@ -144,6 +145,7 @@ pub(crate) fn operations(data: &[u8]) {
                     "kind = \"sr\", window = 4",
                     "kind = \"sr-m1\", window = 4",
                     "kind = \"sr-bitmap\", window = 4",
+                    "kind = \"rse\", block = 3, parity = 2",
                     "kind = \"xor\", block = 3",
                     "kind = \"xor-ad\", block = 3, silence = \"20 ms\"",
                 ];
@@ -170,7 +172,7 @@ pub(crate) fn operations(data: &[u8]) {
                 "{status:?}"
             );
         }
-        for number in 1..=5 {
+        for number in 1..=6 {
             if unsure[usize::from(number)] {
                 continue;
             }

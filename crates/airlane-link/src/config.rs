@@ -16,7 +16,7 @@ use crate::classify::ClassConfig;
 use crate::queue::QueueConfig;
 use crate::wire::HeaderProfile;
 
-pub use fec::{XorAdConfig, XorConfig};
+pub use fec::{RseConfig, XorAdConfig, XorConfig};
 pub use snoop::{BaseStation, SnoopConfig, Viewpoint, at_end, check_ends};
 
 /// One service on a link.
@@ -60,6 +60,8 @@ pub enum SchemeConfig {
     Xor(XorConfig),
     /// A parity frame behind n packets, or when the source falls silent.
     XorAd(XorAdConfig),
+    /// h Reed-Solomon parity frames behind every n packets.
+    Rse(RseConfig),
     /// An agent at the base station that watches TCP.
     Snoop(SnoopConfig),
 }
@@ -78,6 +80,7 @@ impl SchemeConfig {
             Self::RlpOos(_) => "rlp-oos",
             Self::Xor(_) => "xor",
             Self::XorAd(_) => "xor-ad",
+            Self::Rse(_) => "rse",
             Self::Snoop(_) => "snoop",
         }
     }
@@ -87,6 +90,7 @@ impl SchemeConfig {
         let (name, value) = match self {
             Self::Xor(c) => ("block", c.block),
             Self::XorAd(c) => ("block", c.block),
+            Self::Rse(c) => return format!(" block {} parity {}", c.block(), c.parity()),
             other => ("window", other.window()),
         };
         value.map_or(String::new(), |value| format!(" {name} {value}"))
@@ -574,6 +578,7 @@ fn check_scheme(
     match scheme {
         SchemeConfig::Xor(c) => c.check(at, wrong),
         SchemeConfig::XorAd(c) => c.check(at, wrong),
+        SchemeConfig::Rse(c) => c.check(at, wrong),
         _ => {}
     }
     if let Some(TimersConfig::Fixed(fixed)) = scheme.timers() {
@@ -694,6 +699,9 @@ impl ServiceConfig {
             SchemeConfig::Default(_) | SchemeConfig::Snoop(_) => {}
             SchemeConfig::Xor(c) => c.block = Some(c.block()),
             SchemeConfig::XorAd(c) => c.block = Some(c.block()),
+            SchemeConfig::Rse(c) => {
+                (c.block, c.parity) = (Some(c.block()), Some(c.parity()));
+            }
             SchemeConfig::Gbn(c) => {
                 // What a timeout sends again: no more than a link needs to be kept busy.
                 c.window = c.window.or(Some(127));

@@ -52,7 +52,7 @@ pub(crate) struct Packet {
     pub(crate) role: Role,
     pub(crate) retransmission: bool,
     /// What the image of coded bytes has beyond role and flag; 0 in every packet.
-    pub(crate) residue: u8,
+    pub(crate) residue: u16,
     /// What a classifier may read.
     pub(crate) header: Header,
 }
@@ -81,8 +81,8 @@ impl Header {
     }
 }
 
-/// Bytes of an image.
-const IMAGE: usize = 41;
+/// Bytes of an image. Even, as codes work on pairs of them.
+const IMAGE: usize = 42;
 /// Segment numbers end here; the bits above hold a check in the image.
 const SEQ_BITS: u32 = 40;
 
@@ -101,7 +101,7 @@ impl Packet {
         put(&self.flow.to_le_bytes());
         put(&self.connection.to_le_bytes());
         put(&self.to.to_le_bytes());
-        put(&[self.tag() ^ self.residue]);
+        put(&(u16::from(self.tag()) ^ self.residue).to_le_bytes());
         put(&self.header.src.octets());
         put(&self.header.dst.octets());
         put(&self.header.src_port.to_le_bytes());
@@ -122,8 +122,8 @@ impl Packet {
 
     fn from_image(image: &[u8; IMAGE], len: u32) -> Self {
         let mut rest = &image[..];
-        let tag = image[26];
-        let (role, retransmission) = match Role::from_code(tag >> 1) {
+        let tag = u16::from_le_bytes([image[26], image[27]]);
+        let (role, retransmission) = match Role::from_code((tag >> 1) as u8 & 0x7f) {
             Some(role) => (role, tag & 1 == 1),
             None => (Role::Datagram, false),
         };
@@ -138,7 +138,7 @@ impl Packet {
             retransmission,
             residue: 0,
             header: {
-                let _tag: [u8; 1] = take(&mut rest);
+                let _tag: [u8; 2] = take(&mut rest);
                 Header {
                     src: take(&mut rest).into(),
                     dst: take(&mut rest).into(),
@@ -149,7 +149,7 @@ impl Packet {
                 }
             },
         };
-        packet.residue = packet.tag() ^ tag;
+        packet.residue = u16::from(packet.tag()) ^ tag;
         packet
     }
 }

@@ -19,7 +19,7 @@ pub struct TestPacket {
     /// Bytes that it stands for.
     pub len: usize,
     /// What the image of coded bytes has beyond the check of its number; 0 in every packet.
-    residue: u32,
+    residue: u64,
     copy: Copied,
 }
 
@@ -36,10 +36,10 @@ impl TestPacket {
     }
 
     /// Stands for the checksums that real packets have.
-    fn check(id: u64, service: u8) -> u32 {
+    fn check(id: u64, service: u8) -> u64 {
         let mut bytes = [service; 9];
         bytes[..8].copy_from_slice(&id.to_le_bytes());
-        fnv1a(&bytes) as u32
+        fnv1a(&bytes) >> 24
     }
 
     /// The same, and every copy of it counted while it exists.
@@ -59,21 +59,21 @@ impl Payload for TestPacket {
     }
 
     fn image(&self) -> impl AsRef<[u8]> {
-        let mut image = [self.service; 13];
+        let mut image = [self.service; 14];
         image[..8].copy_from_slice(&self.id.to_le_bytes());
         let check = Self::check(self.id, self.service) ^ self.residue;
-        image[9..].copy_from_slice(&check.to_le_bytes());
+        image[9..].copy_from_slice(&check.to_le_bytes()[..5]);
         image
     }
 
     fn coded(&self, image: &[u8], len: usize) -> Self {
-        let mut whole = [0; 13];
+        let mut whole = [0; 14];
         let known = image.len().min(whole.len());
         whole[..known].copy_from_slice(&image[..known]);
-        let [a, b, c, d, e, f, g, h, service, check @ ..] = whole;
+        let [a, b, c, d, e, f, g, h, service, v, w, x, y, z] = whole;
         let id = u64::from_le_bytes([a, b, c, d, e, f, g, h]);
         Self {
-            residue: u32::from_le_bytes(check) ^ Self::check(id, service),
+            residue: u64::from_le_bytes([v, w, x, y, z, 0, 0, 0]) ^ Self::check(id, service),
             copy: self.copy.clone(),
             ..Self::new(service, id, len)
         }

@@ -8,6 +8,7 @@ const DEFAULT: Contract = Contract {
     scheme: "kind = \"default\"",
     header: Live,
     window: 0,
+    kept: 0,
     in_order: false,
     once: false,
     sure_timers: true,
@@ -19,6 +20,7 @@ const SR_M2: Contract = Contract {
     scheme: "kind = \"sr-m2\", timers = \"tight\"",
     header: Live,
     window: 20,
+    kept: 0,
     in_order: true,
     once: true,
     sure_timers: true,
@@ -55,6 +57,13 @@ const RLP_OOS: Contract = Contract {
     scheme: "kind = \"rlp-oos\", timers = \"tight\"",
     in_order: false,
     ..RLP
+};
+
+/// Eight open blocks, the one being sent, and its parities.
+const RSE: Contract = Contract {
+    scheme: "kind = \"rse\", block = 4, parity = 2",
+    kept: 9 * (4 + 2),
+    ..XOR
 };
 
 /// To packets that are not TCP it is raw.
@@ -123,6 +132,7 @@ scheme_conformance!(rlp_oos_live, RLP_OOS);
 scheme_conformance!(snoop_live, SNOOP);
 scheme_conformance!(xor_live, XOR);
 scheme_conformance!(xor_ad_live, XOR_AD);
+scheme_conformance!(rse_live, RSE);
 
 scheme_conformance!(default_study, study(DEFAULT));
 scheme_conformance!(gbn_study, study_window(GBN));
@@ -135,6 +145,7 @@ scheme_conformance!(rlp_oos_study, study(RLP_OOS));
 scheme_conformance!(snoop_study, study(SNOOP));
 scheme_conformance!(xor_study, no_reordering(XOR));
 scheme_conformance!(xor_ad_study, no_reordering(XOR_AD));
+scheme_conformance!(rse_study, no_reordering(RSE));
 
 scheme_conformance!(
     gbn_live_measured,

@@ -3,6 +3,8 @@
 use airlane_base::Duration;
 use serde::{Deserialize, Serialize};
 
+use crate::mechanism::blocks::PLACES;
+use crate::mechanism::reed_solomon::ReedSolomon;
 use crate::service::xor::MAX_BLOCK;
 
 /// Options of the XOR code.
@@ -24,6 +26,18 @@ pub struct XorAdConfig {
     /// How long the source must be silent for a block to end early. No default: it should be
     /// just above twice the interval of the application's packets.
     pub silence: Duration,
+}
+
+/// Options of the Reed-Solomon code.
+#[derive(Clone, Debug, Default, PartialEq, Serialize, Deserialize)]
+#[serde(deny_unknown_fields)]
+pub struct RseConfig {
+    /// Packets of a block: n. Default 8.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub block: Option<u32>,
+    /// Parity frames of a block, and losses that they repair: h. Default 2.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub parity: Option<u32>,
 }
 
 /// Packets of a block where nothing is said.
@@ -51,6 +65,29 @@ impl XorAdConfig {
                 format!("{at}.silence"),
                 "a block that ends after 0 s never has a second packet".to_owned(),
                 "just above twice the interval of the application's packets, such as \"100 ms\"",
+            );
+        }
+    }
+}
+
+impl RseConfig {
+    pub(crate) fn block(&self) -> u32 {
+        self.block.unwrap_or(USUAL_BLOCK)
+    }
+
+    /// Two: one would be XOR.
+    pub(crate) fn parity(&self) -> u32 {
+        self.parity.unwrap_or(2)
+    }
+
+    pub(super) fn check(&self, at: &str, wrong: &mut impl FnMut(String, String, &str)) {
+        let (n, h) = (self.block(), self.parity());
+        let frames = n.saturating_add(h);
+        if n == 0 || h == 0 || frames > PLACES || !ReedSolomon::supports(n, h) {
+            wrong(
+                at.to_owned(),
+                format!("a block of {n} packets and {h} parity frames is impossible"),
+                &format!("at least one of each, and at most {PLACES} together"),
             );
         }
     }

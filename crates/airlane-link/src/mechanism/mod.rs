@@ -1,11 +1,12 @@
 //! The parts that schemes are made of. For ARQ: numbered storage, windows, acknowledgments, timers
-//! started in order, and the policy that says how long they run. For FEC: open blocks, and the sum
-//! of packets. A scheme is a short file that puts them together.
+//! started in order, and the policy that says how long they run. For FEC: open blocks, the sum
+//! of packets, and Reed-Solomon rows. A scheme is a short file that puts them together.
 
 pub(crate) mod blocks;
 pub(crate) mod delayed_ack;
 pub(crate) mod oldest;
 pub(crate) mod receive_window;
+pub(crate) mod reed_solomon;
 pub(crate) mod ring;
 pub(crate) mod send_window;
 pub(crate) mod started;

@@ -10,6 +10,7 @@ mod gbn;
 #[cfg(test)]
 mod model;
 mod rlp;
+mod rse;
 mod selective;
 mod snoop;
 mod sr;
@@ -31,6 +32,7 @@ use crate::wire::{Bitmap, Codec, Frame, Header, HeaderProfile, Layout};
 pub(crate) use default::DefaultService;
 pub(crate) use gbn::GoBackN;
 pub(crate) use rlp::Rlp;
+use rse::Rse;
 use selective::SelectiveRepeat;
 use snoop::Snoop;
 use sr_bitmap::SrBitmap;
@@ -160,6 +162,7 @@ pub(crate) enum Service<P> {
     SrBitmap(SrBitmap<P>),
     Rlp(Rlp<P>),
     Xor(Xor<P>),
+    Rse(Rse<P>),
     Snoop(Snoop<P>),
 }
 
@@ -174,6 +177,7 @@ macro_rules! each {
             Service::SrBitmap($s) => $body,
             Service::Rlp($s) => $body,
             Service::Xor($s) => $body,
+            Service::Rse($s) => $body,
             Service::Snoop($s) => $body,
         }
     };
@@ -199,6 +203,7 @@ impl<P: Packet> Service<P> {
                 Self::Snoop(Snoop::new(here, facts))
             }
             SchemeConfig::Xor(c) => Self::Xor(Xor::new(c.block(), facts)),
+            SchemeConfig::Rse(c) => Self::Rse(Rse::new(c.block(), c.parity(), facts)),
             SchemeConfig::XorAd(c) => Self::Xor(Xor::adaptive(c.block(), c.silence, facts)),
         }
     }
@@ -213,7 +218,7 @@ impl<P: Packet> Service<P> {
             | SchemeConfig::SrM2(_) => Layout::SeqAck,
             SchemeConfig::SrBitmap(_) => Layout::Bitmap,
             SchemeConfig::Rlp(_) | SchemeConfig::RlpOos(_) => Layout::Seq,
-            SchemeConfig::Xor(_) => Layout::Coded,
+            SchemeConfig::Xor(_) | SchemeConfig::Rse(_) => Layout::Coded,
             SchemeConfig::XorAd(_) => Layout::Block,
         }
     }

@@ -18,6 +18,8 @@ pub struct Contract {
     pub header: HeaderProfile,
     /// Its window; 0 if it keeps nothing.
     pub window: usize,
+    /// Frames kept beside it at one end, whatever the window.
+    pub kept: usize,
     /// Packets go up in the order in which they came.
     pub in_order: bool,
     /// No packet goes up twice.
@@ -316,7 +318,7 @@ pub fn repeats_itself(contract: Contract) {
 pub fn keeps_no_more_than_its_window(contract: Contract) {
     const WAITING: usize = 5;
     let kept = (2 * contract.window).next_power_of_two();
-    let bound = 2 * (kept + contract.window + WAITING + 2);
+    let bound = 2 * (kept + contract.window + contract.kept + WAITING + 2);
     let queue = format!("kind = \"drop-tail\", limit = \"{WAITING} packets\"");
     proptest!(cases(200), |(offers in offers(400, 3), script in fates(600, 100))| {
         let tally = Tally::default();

@@ -1,0 +1,203 @@
+//! RSE: Reed-Solomon parities behind each block of packets (section 8.2 of the specification, after
+//! the schemes that Xylomenos 1999, chapter 3, discusses and does not run).
+//!
+//! Packets leave and go up as they come. After n of them follow h parities, and any n of the n + h
+//! frames give the rest back: h losses of a block, in any places, are repaired without feedback.
+//!
+//! ```text
+//! frames DATA, PARITY (seq, packet)    seq counts all frames modulo a multiple of n + h;
+//!                                      block = seq div (n + h), the parities have the last places
+//! ```
+//!
+//! Invariants: at most one delivery of a packet; packets are recovered exactly when n frames of
+//! their block are there; n + h frames are kept of each open block, and n of the one being sent.
+//! A block interrupted by silence stays open, as with XOR.
+//! Left out: parities on request (8.3); interleaving.
+
+use std::collections::VecDeque;
+
+use airlane_base::{Duration, Instant, Payload};
+
+use super::{Context, PortFacts, Scheme};
+use crate::mechanism::blocks::{Blocks, Store};
+use crate::mechanism::reed_solomon::ReedSolomon;
+use crate::mechanism::sum::coded_len;
+use crate::wire::{Frame, FrameKind, Header, Layout};
+
+/// Frames of a block: place, payload, coded length.
+#[derive(Clone, Debug)]
+struct Kept<P>(Vec<(u32, P, u16)>);
+
+impl<P> Default for Kept<P> {
+    fn default() -> Self {
+        Self(Vec::new())
+    }
+}
+
+impl<P> Store for Kept<P> {
+    fn clear(&mut self) {
+        self.0.clear();
+    }
+}
+
+/// Reed-Solomon erasure coding.
+#[derive(Clone, Debug)]
+pub(crate) struct Rse<P> {
+    /// n and n + h.
+    packets: u32,
+    frames: u32,
+    /// How many blocks have a number of their own.
+    numbers: u32,
+    on_its_way: Duration,
+    code: ReedSolomon,
+
+    /// The block being sent, and its packets.
+    number: u32,
+    block: Vec<P>,
+    parities: VecDeque<Frame<P>>,
+
+    received: Blocks<Kept<P>>,
+}
+
+impl<P: Payload> Rse<P> {
+    /// Blocks of `packets` packets and `parities` parity frames.
+    pub(crate) fn new(packets: u32, parities: u32, facts: &PortFacts) -> Self {
+        let frames = packets + parities;
+        let numbers = (facts.space().modulus() / u64::from(frames)).max(1) as u32;
+        Self {
+            packets,
+            frames,
+            numbers,
+            on_its_way: facts.on_its_way(Layout::Coded),
+            code: ReedSolomon::new(packets, parities),
+            number: 0,
+            block: Vec::with_capacity(packets as usize),
+            parities: VecDeque::with_capacity(parities as usize),
+            received: Blocks::new(numbers, Some(packets), facts.is_live()),
+        }
+    }
+
+    /// Makes the parities of the full block and begins the next.
+    fn close(&mut self) {
+        let mut seq = self.number * self.frames + self.packets;
+        let parities = &mut self.parities;
+        let made = self.code.encode(&self.block, |coded_len, parity| {
+            let header = Header {
+                coded_len,
+                ..Header::new(FrameKind::Parity, seq)
+            };
+            seq += 1;
+            parities.push_back(Frame {
+                header,
+                payload: Some(parity),
+            });
+        });
+        debug_assert!(made.is_ok(), "checked: blocks of this shape can be coded");
+        self.number = (self.number + 1) % self.numbers;
+        self.block.clear();
+    }
+}
+
+impl<P: Payload> Scheme<P> for Rse<P> {
+    fn handle_frame(&mut self, cx: &mut Context<'_, P>, frame: Frame<P>) {
+        let Header { kind, seq, .. } = frame.header;
+        let (number, place) = (seq / self.frames, seq % self.frames);
+        let parity = kind == FrameKind::Parity;
+        let fits = matches!(kind, FrameKind::Data | FrameKind::Parity)
+            && parity == (place >= self.packets)
+            && number < self.numbers;
+        let Some(payload) = frame.payload.filter(|_| fits) else {
+            cx.ledger.out_of_window += 1;
+            return;
+        };
+        let mut lost = 0;
+        let block = self.received.find(number, place, &mut lost);
+        cx.ledger.lose(lost, false);
+        let Some(block) = block else {
+            cx.ledger.out_of_window += 1;
+            return;
+        };
+        if block.has(place) {
+            cx.ledger.duplicates += 1;
+            return;
+        }
+        block.mark(place, cx.now);
+        let len = if parity {
+            frame.header.coded_len
+        } else {
+            coded_len(&payload)
+        };
+        block.store.0.push((place, payload.clone(), len));
+        if !parity {
+            block.here += 1;
+            cx.deliver(payload, cx.now, false);
+        }
+        let since = block.missing_since(cx.now);
+        if block.here < self.packets && block.store.0.len() as u32 >= self.packets {
+            let (ledger, mut restored) = (&mut *cx.ledger, Vec::new());
+            let decoded = self.code.decode(&block.store.0, |place, packet| {
+                restored.push((place, packet));
+            });
+            let whole = restored.iter().all(|(_, packet)| packet.is_some());
+            if decoded.is_err() || !whole {
+                ledger.undecodable += 1;
+            }
+            for (place, packet) in restored {
+                block.mark(place, cx.now);
+                if let Some(packet) = packet {
+                    block.here += 1;
+                    cx.deliver(packet, since, true);
+                }
+            }
+            // Nothing more can come of it.
+            block.store.clear();
+        }
+        if block.here == self.packets {
+            block.store.clear();
+        }
+    }
+
+    fn handle_timeout(&mut self, _cx: &mut Context<'_, P>) {}
+
+    fn poll_frame(
+        &mut self,
+        _cx: &mut Context<'_, P>,
+        source: &mut dyn FnMut() -> Option<P>,
+    ) -> Option<Frame<P>> {
+        if let Some(parity) = self.parities.pop_front() {
+            return Some(parity);
+        }
+        let packet = source()?;
+        let seq = self.number * self.frames + self.block.len() as u32;
+        self.block.push(packet.clone());
+        if self.block.len() as u32 == self.packets {
+            self.close();
+        }
+        Some(Frame::with_packet(FrameKind::Data, seq, packet))
+    }
+
+    fn start_timers(&mut self, _header: &Header, _left: Instant) {}
+
+    fn poll_timeout(&self) -> Option<Instant> {
+        None
+    }
+
+    fn set_timer_factor(&mut self, _factor: f64) {}
+
+    fn reset(&mut self, cx: &mut Context<'_, P>) -> (u64, u64) {
+        let lost = self.received.restart();
+        cx.ledger.lose(lost, false);
+        self.number = 0;
+        self.block.clear();
+        self.parities.clear();
+        (0, 0)
+    }
+
+    fn is_idle(&self) -> bool {
+        self.parities.is_empty()
+    }
+
+    fn linger(&self) -> Duration {
+        self.on_its_way
+    }
+}
