@@ -59,8 +59,8 @@ validate-ns2: ## Run ns-2 beside the simulator, print setting by setting how far
 	$(CARGO) run --release --locked --quiet -p airlane-testkit --bin airlane-ns2 -- \
 	  --write docs/validation-ns2.md
 
-live: ## Carry real traffic over an emulated lossy link (root; 4 min)
-	$(CARGO) test --release --locked -p airlane-cli --test live -- --nocapture
+live: ## Carry real traffic over an emulated lossy link (root; 5 min)
+	$(CARGO) test --release --locked -p airlane-cli --test live -- --nocapture --test-threads 1
 
 bench: ## Measure how fast the simulator is, and ns-2 beside it where it is installed
 	@$(CARGO) run --release --locked --quiet -p airlane-testkit --bin airlane-speed

@@ -243,6 +243,39 @@ fn daemon_files_are_refused_before_anything_is_started() {
 }
 
 #[test]
+fn schemes_that_cannot_work_live_are_refused_with_the_reason() {
+    let left = std::fs::read_to_string(root().join("demo/left.toml")).unwrap();
+    let good = "{ kind = \"rlp-oos\", retries = 2 }";
+    assert!(left.contains(good));
+    for (bad, expected) in [
+        ("{ kind = \"gbn\", window = 20000 }", "1 to 16384 frames"),
+        ("{ kind = \"sr\", window = 0 }", "1 to 16384 frames"),
+        (
+            "{ kind = \"sr-bitmap\", window = 16385 }",
+            "1 to 16384 frames",
+        ),
+        ("{ kind = \"rlp\", retries = 256 }", "1 to 255 retries"),
+        ("{ kind = \"xor\", block = 0 }", "a block has 1 to"),
+        ("{ kind = \"xor-ad\" }", "silence"),
+        ("{ kind = \"xor-ad\", silence = \"0 s\" }", "\"100 ms\""),
+        (
+            "{ kind = \"snoop\", base-station = \"first\" }",
+            "\"here\" at the base station's end",
+        ),
+        ("{ kind = \"hybrid\" }", "hybrid"),
+    ] {
+        let file = file(&left.replacen(good, bad, 1));
+        let output = airlane(&["up", &file.path]);
+        assert_eq!(output.status.code(), Some(2), "{bad}: {}", stderr(&output));
+        assert!(
+            stderr(&output).contains(expected),
+            "{bad}: {}",
+            stderr(&output)
+        );
+    }
+}
+
+#[test]
 fn a_file_of_another_kind_is_refused() {
     let file = file("x = 1\n");
     let output = airlane(&["explain", &file.path]);

@@ -4,13 +4,16 @@
 //! copy. A file over kernel TCP (cubic), pages and two-way voice, all at once, 60 s after 5 s of
 //! warm-up, over 20 Mbit/s, 25 ms, 125 kB of queue and 5 % loss per Ethernet frame each way.
 //!
-//! Run by `make live`, in a release build and alone: this is the one test that looks at rates, and
-//! it is bounded by the emulated link.
+//! Then every scheme for a few seconds: kernel TCP over each that repairs what was lost by asking,
+//! UDP over each that must not wait. The file's bytes are checked one by one; no rates.
+//!
+//! Run by `make live`, in a release build, alone and one after the other: the first test looks at
+//! rates, and it is bounded by the emulated link.
 
 use std::path::{Path, PathBuf};
 use std::time::Duration;
 
-use airlane_testkit::live::{Experiment, run};
+use airlane_testkit::live::{Experiment, Outcome, run};
 use airlane_testkit::netns;
 
 fn demo(file: &str) -> PathBuf {
@@ -34,6 +37,7 @@ fn three_applications_get_what_they_need_over_a_lossy_link() {
             ends: Some([&left, &right]),
             warmup: Duration::from_secs(5),
             measure: Duration::from_secs(60),
+            pages: true,
         })
         .expect("the experiment runs");
         let traffic = &outcome.traffic;
@@ -64,6 +68,154 @@ fn three_applications_get_what_they_need_over_a_lossy_link() {
             let voice = voice.as_ref().expect("voice was sent both ways");
             let ms = voice.delay_p50_ns as f64 / 1e6;
             demand(ms < 40.0, format!("voice {way} took {ms:.1}, not 40 ms"));
+        }
+    }
+    assert!(misses.is_empty(), "{}", misses.join("; "));
+}
+
+/// Each scheme for TCP beside one for UDP, as they stand in a file; `{end}` is an end's own view.
+const PAIRS: [[&str; 2]; 7] = [
+    ["{ kind = 'gbn' }", "{ kind = 'xor', block = 4 }"],
+    [
+        "{ kind = 'sr' }",
+        "{ kind = 'xor-ad', block = 4, silence = '50 ms' }",
+    ],
+    ["{ kind = 'sr-m1' }", "{ kind = 'rlp-oos', retries = 2 }"],
+    ["{ kind = 'sr-m2' }", "{ kind = 'default' }"],
+    [
+        "{ kind = 'sr-bitmap' }",
+        "{ kind = 'rlp-oos', retries = 1 }",
+    ],
+    [
+        "{ kind = 'rlp', retries = 3 }",
+        "{ kind = 'rlp', retries = 2 }",
+    ],
+    [
+        "{ kind = 'snoop', base-station = '{end}' }",
+        "{ kind = 'rlp-oos', retries = 3 }",
+    ],
+];
+
+/// The file of one end with two services, one for TCP and one for everything else.
+fn end_file(end: usize, [tcp, udp]: [&str; 2]) -> String {
+    let (own, other) = (end + 1, 2 - end);
+    let view = |scheme: &str| scheme.replace("{end}", ["here", "peer"][end]);
+    format!(
+        r#"
+        schema = 1
+        name = "{name}"
+        tun = {{ name = "air0", addresses = ["10.7.0.{own}/24"] }}
+        [link]
+        rate = "9.9 Mbit/s"
+        delay = "10 ms"
+        underlay = {{ kind = "udp", listen = "192.0.2.{own}:7007", peer = "192.0.2.{other}:7007" }}
+        security = "none"
+        [[link.services]]
+        number = 1
+        name = "tcp"
+        rate = 0.8
+        scheme = {tcp}
+        [[link.services]]
+        number = 2
+        name = "udp"
+        rate = 0.2
+        scheme = {udp}
+        [[link.classes]]
+        match = {{ protocol = "tcp" }}
+        service = "tcp"
+        [[link.classes]]
+        match = {{ protocol = "udp" }}
+        service = "udp"
+        "#,
+        name = ["left", "right"][end],
+        tcp = view(tcp),
+        udp = view(udp),
+    )
+}
+
+const AIR: &str = r#"
+schema = 1
+name = "radio"
+interfaces = ["to-left", "to-right"]
+rate = "10 Mbit/s"
+delay = "10 ms"
+queue = "60 kB"
+errors = { kind = "uniform", rate = 0.05 }
+"#;
+
+/// A number of the service's ledger at one end: 0 is left, where file and server are.
+fn count(outcome: &Outcome, end: usize, service: &str, key: &str) -> u64 {
+    let status = outcome.status.as_ref().expect("both ends answered");
+    let services = status[end]["services"].as_array().expect("a list");
+    let found = services.iter().find(|s| s["name"] == service);
+    let value = &found.expect("the service is there")["ledger"][key];
+    value
+        .as_u64()
+        .unwrap_or_else(|| panic!("no {key} in {status:?}"))
+}
+
+#[test]
+fn every_scheme_carries_real_traffic_over_a_lossy_link() {
+    if !netns::can_run("every_scheme_carries_real_traffic_over_a_lossy_link") {
+        return;
+    }
+    let folder = tempfile::tempdir().expect("a temporary folder");
+    let write = |name: &str, text: &str| {
+        let path = folder.path().join(name);
+        std::fs::write(&path, text).expect("a file can be written");
+        path
+    };
+    let air = write("air.toml", AIR);
+    let mut misses = Vec::new();
+    for (seed, schemes) in (1..).zip(PAIRS) {
+        let ends = [0, 1].map(|end| write(&format!("{end}.toml"), &end_file(end, schemes)));
+        let outcome = run(&Experiment {
+            airlane: Path::new(env!("CARGO_BIN_EXE_airlane")),
+            air: &air,
+            seed,
+            ends: Some([&ends[0], &ends[1]]),
+            warmup: Duration::from_secs(1),
+            measure: Duration::from_secs(4),
+            pages: false,
+        })
+        .unwrap_or_else(|error| panic!("{schemes:?}: {error}"));
+        let [tcp, udp] = schemes;
+        println!("{tcp} and {udp}\n{}", outcome.traffic);
+        let mut demand = |holds: bool, what: String| {
+            if !holds {
+                misses.push(what);
+            }
+        };
+        // The file: all bytes that came are those that were sent, and losses were repaired below.
+        let file = outcome.traffic.file.as_ref().expect("a file was carried");
+        demand(file.error.is_none(), format!("{tcp}: {:?}", file.error));
+        let bytes = file.received_bytes;
+        demand(bytes > 100_000, format!("{tcp}: {bytes} bytes came"));
+        let repairs = count(&outcome, 0, "tcp", "repair_frames_sent");
+        demand(repairs > 0, format!("{tcp}: nothing was repaired"));
+        let lost = count(&outcome, 1, "tcp", "residual_lost");
+        let came = count(&outcome, 1, "tcp", "packets_delivered");
+        println!("{tcp}: {repairs} repairs, {came} delivered, {lost} lost for good");
+        let bound = if tcp.contains("rlp") { came / 100 } else { 0 };
+        demand(
+            tcp.contains("snoop") || lost <= bound,
+            format!("{tcp}: {lost} of {came} packets were lost for good"),
+        );
+        // Voice, both ways together: a link without repair loses 5 %.
+        let loss = outcome.traffic.voice_loss().expect("voice was sent");
+        let recovered: u64 = [0, 1]
+            .map(|end| count(&outcome, end, "udp", "packets_recovered"))
+            .iter()
+            .sum();
+        println!("{udp}: {recovered} recovered, {:.1} % lost", loss * 100.0);
+        demand(loss < 0.15, format!("{udp}: {:.1} % lost", loss * 100.0));
+        demand(
+            (recovered > 0) != udp.contains("default"),
+            format!("{udp}: {recovered} packets recovered"),
+        );
+        for voice in [&outcome.traffic.voice_down, &outcome.traffic.voice_up] {
+            let doubled = voice.as_ref().expect("voice was sent both ways").duplicates;
+            demand(doubled == 0, format!("{udp}: {doubled} packets came twice"));
         }
     }
     assert!(misses.is_empty(), "{}", misses.join("; "));

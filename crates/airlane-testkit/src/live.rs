@@ -50,6 +50,8 @@ pub struct Experiment<'a> {
     pub warmup: Duration,
     /// Time to measure.
     pub measure: Duration,
+    /// Whether pages are fetched, besides the file and voice.
+    pub pages: bool,
 }
 
 /// What came out.
@@ -109,6 +111,7 @@ pub fn run(experiment: &Experiment<'_>) -> Result<Outcome, LiveError> {
     let config = ClientConfig {
         warmup: experiment.warmup,
         measure: experiment.measure,
+        pages: experiment.pages,
         ..ClientConfig::new(server)
     };
     let traffic = link.traffic(&config)?;

@@ -44,6 +44,7 @@ pub(crate) fn run(root: &Path) -> anyhow::Result<Comparison> {
             ends,
             warmup: WARMUP,
             measure: MEASURE,
+            pages: true,
         })?;
         reports.push(outcome.traffic);
     }

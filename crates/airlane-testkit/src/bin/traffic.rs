@@ -99,6 +99,7 @@ fn run_live(args: &Live) -> Result<(), Box<dyn Error>> {
         },
         warmup: Duration::try_from_secs_f64(args.warmup)?,
         measure: Duration::try_from_secs_f64(args.seconds)?,
+        pages: true,
     })?;
     let mut out = io::stdout();
     if args.json {
