@@ -47,7 +47,9 @@ impl SchemeConfig {
                 (Reliability::Full, true)
             }
             Self::Rlp(_) => (Reliability::Limited, true),
-            Self::RlpOos(_) | Self::Xor(_) | Self::XorAd(_) => (Reliability::Limited, false),
+            Self::RlpOos(_) | Self::Xor(_) | Self::XorAd(_) | Self::Rse(_) => {
+                (Reliability::Limited, false)
+            }
         };
         Class {
             reliability,
