@@ -262,7 +262,7 @@ pub enum TimersConfig {
 pub enum TimerProfile {
     /// 1.5 busy round trips of the link.
     Tight,
-    /// 4.5 busy round trips of the link.
+    /// As `tight`, but 4.5 round trips before a NAK is repeated or the frame given up.
     Relaxed,
     /// A fraction of the time that a full buffer takes.
     Buffer,

@@ -5,12 +5,14 @@
 //! ```text
 //! R_busy  = 2D + 2 T_d + T_c                                        T_ack = 2 T_d
 //! tight     T_nak = T_ka = 1.5 R_busy           T_rto = 1.5 (R_busy + T_ack)
-//! relaxed   T_nak = T_ka = 4.5 R_busy           T_rto = 4.5 (R_busy + T_ack)
+//! relaxed   T_nak = 4.5 R_busy                  T_ka and T_rto as tight
 //! buffer    T_nak = W T_d / (N+1), N=3, W=127   T_ka = 4 T_nak   T_rto = 5 T_nak
 //! ```
 //!
-//! Relaxed is three times tight: about as far as a receiver that asks N = 3 times can go on the
-//! slowest link without outliving the peer's buffer (section 7.6: T_detect + N T_nak < W T_d).
+//! A keepalive or a repair too early costs a frame. A NAK timer too early costs one of the N
+//! attempts, after which the packet is lost; so relaxed stretches this one, about as far as a
+//! receiver that asks N = 3 times can go on the slowest link without outliving the peer's buffer
+//! (section 7.6: T_detect + N T_nak < W T_d).
 //!
 //! Measured values follow RFC 6298, with two differences that a link allows: no lower bound of a
 //! second, because the peer is one hop away, and no tick.
@@ -67,22 +69,21 @@ impl LinkTiming {
         }
     }
 
-    fn round_trips(&self, n: f64) -> Values {
+    fn tight(&self) -> Values {
         let (busy, ack) = (self.busy(), self.data() * 2);
         Values {
             ack,
-            nak: busy.mul_f64(n),
-            keepalive: busy.mul_f64(n),
-            rto: (busy + ack).mul_f64(n),
+            nak: busy * 3 / 2,
+            keepalive: busy * 3 / 2,
+            rto: (busy + ack) * 3 / 2,
         }
     }
 
-    fn tight(&self) -> Values {
-        self.round_trips(1.5)
-    }
-
     fn relaxed(&self) -> Values {
-        self.round_trips(4.5)
+        Values {
+            nak: self.busy() * 9 / 2,
+            ..self.tight()
+        }
     }
 
     fn buffer(&self) -> Values {
