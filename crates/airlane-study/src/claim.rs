@@ -296,7 +296,7 @@ impl Claim {
         let judge = Judge { data, study };
         let mut found: Vec<(Verdict, String)> = vec![];
         for condition in self.check.as_slice() {
-            found.push(judge.condition(condition)?);
+            found.extend(judge.condition(condition)?);
         }
         if let Some(gain) = &self.gain {
             found.push(judge.gain(gain)?);
@@ -320,10 +320,9 @@ impl Claim {
         if found.is_empty() && !matches!(self.class, Some(Class::Background | Class::NotTestable)) {
             return Err("there is no check".to_owned());
         }
-        let texts: Vec<String> = found.iter().map(|(_, text)| text.clone()).collect();
         Ok(Judgement {
             verdict: found.iter().map(|(verdict, _)| *verdict).min(),
-            measured: texts.join("; "),
+            measured: summary(&found),
         })
     }
 }
@@ -343,24 +342,21 @@ impl Judge<'_> {
         })
     }
 
-    fn condition(&self, condition: &Condition) -> Result<(Verdict, String), String> {
+    fn condition(&self, condition: &Condition) -> Result<Vec<(Verdict, String)>, String> {
         let operands = condition.operands();
         let expressions: Vec<&Expression> = operands.iter().map(|o| &o.expression).collect();
         let places = self.data.places(self.study, &expressions, &condition.at)?;
         match &condition.kind {
             ConditionKind::Chain(first, rest) => {
-                let mut worst = Verdict::Holds;
-                let mut texts = vec![];
+                let mut found = vec![];
                 let mut left = &**first;
                 for (comparator, right) in rest {
-                    let (verdict, text) = self.pair(left, *comparator, right, &places)?;
-                    worst = worst.min(verdict);
-                    texts.push(text);
+                    found.push(self.pair(left, *comparator, right, &places)?);
                     left = right;
                 }
-                Ok((worst, texts.join("; ")))
+                Ok(found)
             }
-            ConditionKind::Monotone { rises, of } => self.monotone(of, *rises, &places),
+            ConditionKind::Monotone { rises, of } => Ok(vec![self.monotone(of, *rises, &places)?]),
         }
     }
 
@@ -528,6 +524,30 @@ impl Setting {
         texts.sort();
         texts.dedup();
         Ok((verdict, format!("{} = {}", self.path, texts.join(", "))))
+    }
+}
+
+/// More comparisons than these are not listed if they hold.
+const LISTED: usize = 6;
+
+/// All of a few comparisons; of many, those that do not hold.
+fn summary(found: &[(Verdict, String)]) -> String {
+    let texts = |all: &mut dyn Iterator<Item = &(Verdict, String)>| -> Vec<String> {
+        all.map(|(_, text)| text.clone()).collect()
+    };
+    if found.len() <= LISTED {
+        return texts(&mut found.iter()).join("; ");
+    }
+    let failing = texts(
+        &mut found
+            .iter()
+            .filter(|(verdict, _)| *verdict < Verdict::Holds),
+    );
+    let good = found.len() - failing.len();
+    match (failing.as_slice(), good) {
+        ([], all) => format!("all {all} comparisons are as published"),
+        (failing, 0) => failing.join("; "),
+        (failing, good) => format!("{}; the other {good} are as published", failing.join("; ")),
     }
 }
 
