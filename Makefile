@@ -46,18 +46,16 @@ determinism: ## Check that debug and release, 1 and 2 threads give the same byte
 	$(CARGO) build --release --locked -p airlane-cli
 	sh .ci/determinism
 
-claims: ## Check that docs/validation.md is what the simulator gives (3 min)
-	$(CARGO) run --release --locked --quiet -p airlane-testkit --bin airlane-validation -- \
-	  --check docs/validation.md > /dev/null
+STUDIES = $(CARGO) run --release --locked --quiet -p airlane-cli -- study run
 
-validation: ## Simulate the published figures, print claim by claim what holds, rewrite docs/validation.md
-	$(CARGO) run --release --locked --quiet -p airlane-testkit --bin airlane-validation -- \
-	  --write docs/validation.md
+claims: ## Check that no claim of the published works fares worse than committed (4 min)
+	$(STUDIES) xylomenos-1999 --runs 5 --out target/claims --check studies/xylomenos-1999/verdicts.json > target/claims.txt
 
-validate-ns2: ## Run ns-2 beside the simulator, print setting by setting how far they are apart (5 min)
-	$(call apt,ns,ns2,its figures from the table stand in)
-	$(CARGO) run --release --locked --quiet -p airlane-testkit --bin airlane-ns2 -- \
-	  --write docs/validation-ns2.md
+verdicts: ## Commit to the verdicts that `make claims` checks
+	$(STUDIES) xylomenos-1999 --runs 5 --out target/claims --save studies/xylomenos-1999/verdicts.json > target/claims.txt
+
+validation: ## Simulate the published figures, with other choices too, and rewrite docs/validation.md (2 h)
+	$(STUDIES) xylomenos-1999 xylomenos-polyzos --alternatives --out target/validation --markdown docs/validation.md > target/validation.txt
 
 live: ## Carry real traffic over an emulated lossy link (root; 5 min)
 	$(CARGO) test --release --locked -p airlane-cli --test live -- --nocapture --test-threads 1

@@ -37,9 +37,6 @@ pub struct Claim {
     #[serde(default)]
     closed: OneOrMany<Closed>,
     setting: Option<Setting>,
-    /// It reads an axis value that cannot run yet.
-    #[serde(skip)]
-    pending: bool,
 }
 
 /// Numbers, or orderings.
@@ -197,16 +194,6 @@ impl Claim {
         })
     }
 
-    /// Leaves it undecided if it reads one of these axis values.
-    pub(crate) fn wait_for(&mut self, pending: &[String]) {
-        self.pending = self.operands().iter().any(|operand| {
-            let quantities = operand.expression.quantities();
-            quantities
-                .iter()
-                .any(|(q, _)| q.at.iter().any(|v| pending.contains(v)))
-        });
-    }
-
     /// Every expression in its checks.
     pub(crate) fn operands(&self) -> Vec<&Operand> {
         let conditions = self.check.as_slice().iter().flat_map(Condition::operands);
@@ -286,12 +273,6 @@ impl Claim {
     ) -> Result<Judgement, String> {
         if self.class.is_some() != self.reason.is_some() && self.class != Some(Class::Setting) {
             return Err("a class needs a reason, and a reason a class".to_owned());
-        }
-        if self.pending {
-            return Ok(Judgement {
-                verdict: None,
-                measured: "not built yet".to_owned(),
-            });
         }
         let judge = Judge { data, study };
         let mut found: Vec<(Verdict, String)> = vec![];
@@ -553,7 +534,12 @@ fn summary(found: &[(Verdict, String)]) -> String {
 
 /// In parentheses, if it has several parts.
 fn grouped(text: &str) -> String {
-    if text.contains(" ") && !text.ends_with(']') || text.contains("] ") {
+    let mut depth = 0;
+    let several = text.chars().any(|c| {
+        depth += i32::from(matches!(c, '[' | '(')) - i32::from(matches!(c, ']' | ')'));
+        depth == 0 && c.is_whitespace()
+    });
+    if several {
         format!("({text})")
     } else {
         text.to_owned()

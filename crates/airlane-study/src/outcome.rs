@@ -127,7 +127,7 @@ impl Plan {
         for planned in variant.studies.iter().filter(|planned| planned.asked) {
             let study = self.study(planned)?;
             for claim in self.claims(&data, planned)? {
-                if claim.class.is_some() || claim.verdict.is_none() {
+                if claim.class.is_some() {
                     outcome.apart.push(claim);
                     continue;
                 }

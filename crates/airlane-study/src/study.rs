@@ -91,7 +91,6 @@ impl Study {
         id: &str,
         file: StudyFile,
         parts: &BTreeMap<String, Part>,
-        pending: &[String],
     ) -> Result<Self, String> {
         let mut scenario = Table::new();
         let mut set = vec![];
@@ -116,28 +115,19 @@ impl Study {
         set.extend(file.set);
         let mut axes = vec![];
         for (name, choice) in &file.axes {
-            axes.push(axis(
-                name,
-                choice,
-                known.get(name.as_str()).copied(),
-                pending,
-            )?);
+            axes.push(axis(name, choice, known.get(name.as_str()).copied())?);
         }
         let mut names: Vec<&String> = axes.iter().flat_map(|axis: &Axis| &axis.values).collect();
         names.sort();
         if let Some(twice) = names.windows(2).find(|pair| pair[0] == pair[1]) {
             return Err(format!("two axis values are called \"{}\"", twice[0]));
         }
-        let mut claims = file.claims;
-        for claim in &mut claims {
-            claim.wait_for(pending);
-        }
         Ok(Self {
             id: id.to_owned(),
             title: file.title,
             axes,
             metrics: file.metrics,
-            claims,
+            claims: file.claims,
             scenario,
             set: assignments(&set)?,
         })
@@ -229,13 +219,8 @@ impl Study {
     }
 }
 
-fn axis(
-    name: &str,
-    choice: &Value,
-    known: Option<&Table>,
-    pending: &[String],
-) -> Result<Axis, String> {
-    let (mut values, table): (Vec<String>, &Table) = match choice {
+fn axis(name: &str, choice: &Value, known: Option<&Table>) -> Result<Axis, String> {
+    let (values, table): (Vec<String>, &Table) = match choice {
         Value::Table(table) => (table.keys().cloned().collect(), table),
         Value::Array(values) => {
             let values = values.iter().map(|value| value.as_str().map(str::to_owned));
@@ -251,7 +236,6 @@ fn axis(
             ));
         }
     };
-    values.retain(|value| !pending.contains(value));
     if values.is_empty() {
         return Err(format!("axes.{name} has no values"));
     }

@@ -56,9 +56,6 @@ struct WorkFile {
     runs: u64,
     #[serde(default = "one")]
     seed: u64,
-    /// Axis values that cannot run yet.
-    #[serde(default)]
-    pending: Vec<String>,
 }
 
 fn one() -> u64 {
@@ -83,7 +80,7 @@ impl Work {
                 continue;
             }
             let study: StudyFile = read(&path)?;
-            let study = Study::new(&id, study, &parts, &file.pending);
+            let study = Study::new(&id, study, &parts);
             studies.push(study.map_err(|problem| StudyError::file(&path, problem))?);
         }
         studies.sort_by_key(|study| number(&study.id));

@@ -6,7 +6,6 @@
 //! * [`netns`]: network namespaces that clean up after themselves.
 //! * [`traffic`]: a file, web pages and voice over the kernel's own sockets, measured.
 //! * [`ns2`]: bulk transfers in ns-2 beside ours.
-//! * [`published`]: figures of the published works, measured and judged.
 //! * [`live`]: two hosts joined by an emulated lossy link, with and without Airlane.
 
 #![forbid(unsafe_code)]
@@ -18,7 +17,6 @@ pub mod netns;
 pub mod ns2;
 pub mod packet;
 pub mod pair;
-pub mod published;
 pub mod setup;
 pub mod strategies;
 pub mod traffic;
