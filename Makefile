@@ -7,7 +7,7 @@ CARGO    ?= cargo
 CASES    ?= 20000
 
 .DEFAULT_GOAL := help
-.PHONY: help setup demo test fmt lint units determinism claims live validation validate-ns2 bench fuzz docs clean
+.PHONY: help setup demo test fmt lint units determinism claims verdicts live validation validate-ns2 bench fuzz docs clean
 
 # $(call apt,program,package,what happens without it)
 apt = @if command -v $(1) > /dev/null; then :; \
@@ -56,6 +56,11 @@ verdicts: ## Commit to the verdicts that `make claims` checks
 
 validation: ## Simulate the published figures, with other choices too, and rewrite docs/validation.md (2 h)
 	$(STUDIES) xylomenos-1999 xylomenos-polyzos --alternatives --out target/validation --markdown docs/validation.md > target/validation.txt
+
+validate-ns2: ## Run ns-2 beside the simulator, print setting by setting how far they are apart (5 min)
+	$(call apt,ns,ns2,its figures from the table stand in)
+	$(CARGO) run --release --locked --quiet -p airlane-testkit --bin airlane-ns2 -- \
+	  --write docs/validation-ns2.md
 
 live: ## Carry real traffic over an emulated lossy link (root; 5 min)
 	$(CARGO) test --release --locked -p airlane-cli --test live -- --nocapture --test-threads 1

@@ -19,7 +19,7 @@ pub(crate) const SCHEMA: u32 = 1;
 /// What the studies of a work gave under one set of choices.
 #[derive(Clone, Debug, Serialize)]
 pub struct Outcome {
-    /// [`SCHEMA`].
+    /// Version of the layout of this JSON.
     pub schema: u32,
     /// Id of the work.
     pub work: String,
