@@ -53,6 +53,9 @@ pub struct TcpConfig {
     pub max_rto: Duration,
     /// Whether the sender stands still while a link of its path says that it is down.
     pub freeze: bool,
+    /// Whether a connection that takes over the sender of an earlier one takes over the number and the
+    /// time of the segment that was timed last, too. A slip of ns-2 in 1999 (`docs/choices.md`).
+    pub keep_rtt_mark: bool,
 }
 
 impl Default for TcpConfig {
@@ -77,6 +80,7 @@ impl TcpConfig {
                 min_rto: Duration::from_secs(1),
                 max_rto: Duration::from_secs(64),
                 freeze: false,
+                keep_rtt_mark: true,
             },
         }
     }
@@ -165,6 +169,7 @@ struct Overrides {
     min_rto: Option<Duration>,
     max_rto: Option<Duration>,
     freeze: Option<bool>,
+    keep_rtt_mark: Option<bool>,
 }
 
 impl TryFrom<Overrides> for TcpConfig {
@@ -184,6 +189,7 @@ impl TryFrom<Overrides> for TcpConfig {
             min_rto: o.min_rto.unwrap_or(d.min_rto),
             max_rto: o.max_rto.unwrap_or(d.max_rto),
             freeze: o.freeze.unwrap_or(d.freeze),
+            keep_rtt_mark: o.keep_rtt_mark.unwrap_or(d.keep_rtt_mark),
         };
         config.validate()?;
         Ok(config)

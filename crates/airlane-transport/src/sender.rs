@@ -10,6 +10,10 @@
 //!   sample, so it keeps a backoff that the sample ends (ns-2 changed the order in 2001).
 //! * One segment is timed at a time, never one that was sent twice (Karn). Any fast retransmit or
 //!   timeout abandons the measurement. The timer's backoff ends only with a valid sample.
+//! * The mark, number and time of the segment timed last, may outlive a connection
+//!   ([`TcpConfig::keep_rtt_mark`], the reset of ns-2 in 1999). Until the next connection on the same
+//!   sender passes that number nothing of it is timed, and then the sample holds the time since the old
+//!   mark: short transfers keep the initial timeout, longer ones take one of minutes.
 //! * The third duplicate acknowledgment sets `ssthresh` and `cwnd` to half the window in use, in
 //!   whole segments (ns-2 halved exactly from 2006 on; `ssthresh` is at least 2), resends
 //!   `snd_una`, restarts the timer without backoff and inflates the window by three; each further
@@ -86,8 +90,10 @@ pub struct Sender {
 
     rto: RtoEstimator,
     timer: Option<Instant>,
-    /// The segment being timed and when it left.
-    timed: Option<(u64, Instant)>,
+    /// Whether a round trip is being measured.
+    timing: bool,
+    /// The segment that is timed, or was last, and when it left.
+    mark: Option<(u64, Instant)>,
 
     /// Since when time stands still for the timer.
     frozen: Option<Instant>,
@@ -118,12 +124,21 @@ impl Sender {
             retransmit_now: false,
             rto: RtoEstimator::new(config, tick_phase),
             timer: None,
-            timed: None,
+            timing: false,
+            mark: None,
             frozen: None,
             first_sent: None,
             last_acked: None,
             stats: SenderStats::default(),
         }
+    }
+
+    /// The sender of a new connection for another transfer, as [`new`](Self::new), except for the
+    /// mark that [`TcpConfig::keep_rtt_mark`] keeps.
+    pub fn restart(&mut self, config: &TcpConfig, transfer: Transfer, tick_phase: Duration) {
+        let mark = self.mark.filter(|_| config.keep_rtt_mark);
+        *self = Self::new(config, transfer, tick_phase);
+        self.mark = mark;
     }
 
     /// The application gives `bytes` more to a connection that stays open. They begin a new
@@ -157,7 +172,7 @@ impl Sender {
     pub fn freeze(&mut self, now: Instant) {
         self.frozen.get_or_insert(now);
         // A round trip that holds the outage says nothing of the path.
-        self.timed = None;
+        self.timing = false;
     }
 
     /// The path is there again. The timer goes on with the time that was left.
@@ -182,7 +197,7 @@ impl Sender {
         self.cut();
         self.cwnd = 1.0;
         self.rto.on_timeout();
-        self.timed = None;
+        self.timing = false;
         self.retransmit_now = false;
         self.snd_nxt = self.snd_una;
         self.timer = Some(now + self.rto.rto());
@@ -272,11 +287,12 @@ impl Sender {
         self.last_acked = Some(now);
         // RFC 6298 5.2 and 5.3, but before the sample: see the module's header.
         self.timer = (self.snd_una < self.snd_max).then(|| self.expiry(now));
-        if let Some((seq, sent)) = self.timed
+        if let Some((seq, sent)) = self.mark
+            && self.timing
             && ack > seq
         {
             self.rto.sample(sent, now);
-            self.timed = None;
+            self.timing = false;
         }
         if self.cwnd < self.ssthresh as f64 {
             self.cwnd += 1.0;
@@ -294,7 +310,7 @@ impl Sender {
         self.in_recovery = true;
         self.cwnd = self.cut() as f64;
         self.inflation = u64::from(self.dupack_threshold);
-        self.timed = None;
+        self.timing = false;
         self.timer = Some(self.expiry(now));
         self.retransmit_now = true;
     }
@@ -322,7 +338,12 @@ impl Sender {
                 self.timer = None; // nothing was outstanding: the timer starts with this segment
             }
             self.snd_max = seq + 1;
-            self.timed.get_or_insert((seq, now));
+            if !self.timing {
+                self.timing = true;
+                if self.mark.is_none_or(|(marked, _)| seq > marked) {
+                    self.mark = Some((seq, now));
+                }
+            }
             self.first_sent.get_or_insert(now);
         }
         if self.timer.is_none() {

@@ -58,7 +58,7 @@ impl Connection {
         phase: Duration,
         number: u32,
     ) {
-        self.sender = Sender::new(config, transfer, phase);
+        self.sender.restart(config, transfer, phase);
         self.receiver.restart();
         self.number = number;
         self.ack = None;

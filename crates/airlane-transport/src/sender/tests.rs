@@ -107,6 +107,53 @@ fn eight_in_flight() -> Script {
     s
 }
 
+/// 500 bytes in 2 round trips of 100 ms, the third segment timed last, at 100 ms.
+fn five_delivered(config: TcpConfig) -> Script {
+    let mut s = Script::new(config, Some(500));
+    s.sends(&[0]).at(100).ack(1).sends(&[1, 2]);
+    s.at(200).acks([2, 3]).sends(&[3, 4]).at(300).acks([4, 5]);
+    assert!(s.sender.is_finished());
+    s
+}
+
+fn again(s: &mut Script, config: &TcpConfig, bytes: u64) {
+    let transfer = Transfer {
+        bytes: Some(bytes),
+        segment: 100,
+    };
+    s.sender.restart(config, transfer, Duration::ZERO);
+}
+
+#[test]
+fn a_kept_mark_leaves_short_transfers_untimed_and_longer_ones_with_the_time_between() {
+    let config = TcpConfig::default();
+    let mut s = five_delivered(config.clone());
+    again(&mut s, &config, 200);
+    s.at(20_000).sends(&[0]).at(20_100).ack(1).sends(&[1]);
+    // Nothing was timed: the timeout is still the initial one.
+    s.expires(26_100);
+
+    let mut s = five_delivered(config.clone());
+    again(&mut s, &config, 600);
+    s.at(20_000).sends(&[0]).at(20_100).ack(1).sends(&[1, 2]);
+    s.at(20_200).acks([2, 3]).sends(&[3, 4, 5]);
+    s.at(20_300).ack(4);
+    // Segment 3 was marked at 200 ms: a sample of 40 ticks, so timers that start later take 60 s.
+    s.at(20_400).ack(5).expires(80_400);
+}
+
+#[test]
+fn without_the_mark_a_new_connection_is_a_fresh_one() {
+    let config = TcpConfig {
+        keep_rtt_mark: false,
+        ..TcpConfig::default()
+    };
+    let mut s = five_delivered(config.clone());
+    again(&mut s, &config, 600);
+    s.at(20_000).sends(&[0]).at(20_100).ack(1).sends(&[1, 2]);
+    s.at(20_200).acks([2, 3]).sends(&[3, 4, 5]).expires(21_700);
+}
+
 #[test]
 fn slow_start_doubles_each_round_trip_up_to_the_window() {
     let mut s = Script::endless(window(6));
