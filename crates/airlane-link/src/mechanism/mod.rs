@@ -1,9 +1,11 @@
-//! The parts that schemes are made of. For ARQ: numbered storage, windows, acknowledgments, timers
-//! started in order, and the policy that says how long they run. For FEC: open blocks, the sum
-//! of packets, and Reed-Solomon rows. A scheme is a short file that puts them together.
+//! The parts that schemes are made of. For ARQ: numbered storage, windows, acknowledgments,
+//! keepalives, timers started in order, and the policy that says how long they run. For FEC: open
+//! blocks and what is kept of them, the sum of packets, and Reed-Solomon rows. A scheme is a short
+//! file that puts them together.
 
 pub(crate) mod blocks;
 pub(crate) mod delayed_ack;
+pub(crate) mod keepalive;
 pub(crate) mod oldest;
 pub(crate) mod receive_window;
 pub(crate) mod reed_solomon;

@@ -28,6 +28,7 @@ use airlane_base::{Duration, Instant, Payload, Seq, SeqSpace};
 
 use super::{Context, PortFacts, Scheme, earliest};
 use crate::config::{Keepalives, RlpConfig};
+use crate::mechanism::keepalive::Keepalive;
 use crate::mechanism::ring::Ring;
 use crate::mechanism::started::StartedTimers;
 use crate::mechanism::timers::{LinkTiming, TimerPolicy};
@@ -80,15 +81,11 @@ pub(crate) struct Rlp<P> {
     window: u32,
     retries: u32,
     policy: TimerPolicy,
-    keepalive_limit: Option<u32>,
+    keepalive: Keepalive,
 
     next: Seq,
     kept: Ring<Kept<P>>,
     repairs: VecDeque<Seq>,
-    /// When the last frame with a packet, or keepalive, left; none while one waits to leave.
-    quiet_since: Option<Instant>,
-    keepalives_sent: u32,
-    keepalive_due: bool,
 
     base: Seq,
     high: Seq,
@@ -116,13 +113,10 @@ impl<P: Payload> Rlp<P> {
             window,
             retries: config.retries.unwrap_or(3),
             policy: TimerPolicy::new(config.timers.as_ref(), timing),
-            keepalive_limit: config.keepalives.and_then(Keepalives::limit),
+            keepalive: Keepalive::new(config.keepalives.and_then(Keepalives::limit)),
             next: 0,
             kept: Ring::for_window(window, space),
             repairs: VecDeque::with_capacity(window as usize),
-            quiet_since: None,
-            keepalives_sent: 0,
-            keepalive_due: false,
             base: 0,
             high: 0,
             holes: Ring::for_window(window, space),
@@ -146,11 +140,6 @@ impl<P: Payload> Rlp<P> {
             }
             _ => cx.ledger.stale_naks += 1,
         }
-    }
-
-    fn may_keep_alive(&self) -> bool {
-        self.keepalive_limit
-            .is_none_or(|limit| self.keepalives_sent < limit)
     }
 
     // ---- receiver
@@ -351,10 +340,7 @@ impl<P: Payload> Scheme<P> for Rlp<P> {
         }
         self.prune_timers();
         let runs = self.policy.keepalive();
-        if self.may_keep_alive() && self.quiet_since.is_some_and(|t| t + runs <= cx.now) {
-            self.quiet_since = None;
-            self.keepalive_due = true;
-        }
+        self.keepalive.handle_timeout(cx.now, runs);
     }
 
     fn poll_frame(
@@ -374,7 +360,7 @@ impl<P: Payload> Scheme<P> for Rlp<P> {
                 && age <= self.window
             {
                 let packet = kept.packet.clone();
-                self.quiet_since = None;
+                self.keepalive.on_repair();
                 return Some(Frame::with_packet(FrameKind::Retransmission, seq, packet));
             }
         }
@@ -386,14 +372,10 @@ impl<P: Payload> Scheme<P> for Rlp<P> {
                 waits: false,
             };
             self.kept.insert(seq, kept);
-            self.keepalive_due = false;
-            self.keepalives_sent = 0;
-            self.quiet_since = None;
+            self.keepalive.on_new();
             return Some(Frame::with_packet(FrameKind::Data, seq, packet));
         }
-        if self.keepalive_due {
-            self.keepalive_due = false;
-            self.keepalives_sent += 1;
+        if self.keepalive.take() {
             let highest = self.space.add(self.next, u32::MAX);
             return Some(Frame::control(FrameKind::Keepalive, highest));
         }
@@ -410,9 +392,9 @@ impl<P: Payload> Scheme<P> for Rlp<P> {
                     self.nak_timers.start(left, header.seq, hole.tries);
                 }
             }
-            FrameKind::Data | FrameKind::Keepalive => self.quiet_since = Some(left),
+            FrameKind::Data | FrameKind::Keepalive => self.keepalive.on_left(left),
             FrameKind::Retransmission => {
-                self.quiet_since = Some(left);
+                self.keepalive.on_left(left);
                 if let Some(kept) = self.kept.get_mut(header.seq) {
                     kept.waits = false;
                 }
@@ -423,11 +405,7 @@ impl<P: Payload> Scheme<P> for Rlp<P> {
 
     fn poll_timeout(&self) -> Option<Instant> {
         let nak = self.nak_timers.deadline(self.policy.nak());
-        let keepalive = self
-            .quiet_since
-            .filter(|_| self.may_keep_alive())
-            .map(|t| t + self.policy.keepalive());
-        earliest(nak, keepalive)
+        earliest(nak, self.keepalive.deadline(self.policy.keepalive()))
     }
 
     fn set_timer_factor(&mut self, factor: f64) {
@@ -440,7 +418,7 @@ impl<P: Payload> Scheme<P> for Rlp<P> {
         self.kept.clear();
         self.repairs.clear();
         (self.next, self.base, self.high) = (0, 0, 0);
-        (self.quiet_since, self.keepalives_sent, self.keepalive_due) = (None, 0, false);
+        self.keepalive.reset();
         (0, 0)
     }
 

@@ -1,0 +1,72 @@
+//! Keepalives: what is lost at the end of a burst is noticed all the same.
+//!
+//! While nothing leaves, a frame that names the highest number sent goes every T_ka, at most as
+//! often as the configuration says for one burst. Time counts from when the last frame with a packet,
+//! or the last keepalive, has left; it stands still while one waits to leave.
+
+use airlane_base::{Duration, Instant};
+
+/// The keepalives of a sender.
+#[derive(Clone, Debug)]
+pub(crate) struct Keepalive {
+    limit: Option<u32>,
+    quiet_since: Option<Instant>,
+    sent: u32,
+    due: bool,
+}
+
+impl Keepalive {
+    /// At most `limit` of them after each burst; none: without end.
+    pub(crate) const fn new(limit: Option<u32>) -> Self {
+        Self {
+            limit,
+            quiet_since: None,
+            sent: 0,
+            due: false,
+        }
+    }
+
+    /// A new packet is handed over: a new burst, or the same.
+    pub(crate) fn on_new(&mut self) {
+        *self = Self::new(self.limit);
+    }
+
+    /// Redundancy is handed over.
+    pub(crate) fn on_repair(&mut self) {
+        self.quiet_since = None;
+    }
+
+    /// A frame with a packet or redundancy, or a keepalive, has left.
+    pub(crate) fn on_left(&mut self, left: Instant) {
+        self.quiet_since = Some(left);
+    }
+
+    fn is_wanted(&self) -> bool {
+        self.limit.is_none_or(|limit| self.sent < limit)
+    }
+
+    pub(crate) fn handle_timeout(&mut self, now: Instant, runs: Duration) {
+        if self.deadline(runs).is_some_and(|due| due <= now) {
+            self.quiet_since = None;
+            self.due = true;
+        }
+    }
+
+    /// Whether one has to be handed over now; it counts as handed over then.
+    pub(crate) fn take(&mut self) -> bool {
+        let due = std::mem::take(&mut self.due);
+        self.sent += u32::from(due);
+        due
+    }
+
+    pub(crate) fn deadline(&self, runs: Duration) -> Option<Instant> {
+        self.quiet_since
+            .filter(|_| self.is_wanted())
+            .map(|since| since + runs)
+    }
+
+    /// Forgets everything that was sent.
+    pub(crate) fn reset(&mut self) {
+        self.on_new();
+    }
+}
