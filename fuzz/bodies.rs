@@ -78,7 +78,8 @@ pub(crate) fn operations(data: &[u8]) {
             "kind = \"xor-ad\", block = 3, silence = \"20 ms\"",
             ROOM,
         )
-        .service(6, 0.3, "kind = \"rse\", block = 3, parity = 2", ROOM);
+        .service(6, 0.3, "kind = \"rse\", block = 3, parity = 2", ROOM)
+        .service(7, 0.3, "kind = \"rse-ad\", block = 3", ROOM);
     let mut fates = data.iter().rev().copied();
     let mut pair = Pair::new(&setup, |_: Departure<'_>| {
         let byte = fates.next().unwrap_or(0xff);
@@ -146,6 +147,7 @@ pub(crate) fn operations(data: &[u8]) {
                     "kind = \"sr-m1\", window = 4",
                     "kind = \"sr-bitmap\", window = 4",
                     "kind = \"rse\", block = 3, parity = 2",
+                    "kind = \"rse-ad\", block = 3, window = 6",
                     "kind = \"xor\", block = 3",
                     "kind = \"xor-ad\", block = 3, silence = \"20 ms\"",
                 ];
@@ -172,7 +174,7 @@ pub(crate) fn operations(data: &[u8]) {
                 "{status:?}"
             );
         }
-        for number in 1..=6 {
+        for number in 1..=7 {
             if unsure[usize::from(number)] {
                 continue;
             }

@@ -16,7 +16,7 @@ use crate::classify::ClassConfig;
 use crate::queue::QueueConfig;
 use crate::wire::HeaderProfile;
 
-pub use fec::{RseConfig, XorAdConfig, XorConfig};
+pub use fec::{RseAdConfig, RseConfig, XorAdConfig, XorConfig};
 pub use snoop::{BaseStation, SnoopConfig, Viewpoint, at_end, check_ends};
 
 /// One service on a link.
@@ -62,6 +62,8 @@ pub enum SchemeConfig {
     XorAd(XorAdConfig),
     /// h Reed-Solomon parity frames behind every n packets.
     Rse(RseConfig),
+    /// Reed-Solomon parity frames behind every n packets, most of them on request.
+    RseAd(RseAdConfig),
     /// An agent at the base station that watches TCP.
     Snoop(SnoopConfig),
 }
@@ -81,6 +83,7 @@ impl SchemeConfig {
             Self::Xor(_) => "xor",
             Self::XorAd(_) => "xor-ad",
             Self::Rse(_) => "rse",
+            Self::RseAd(_) => "rse-ad",
             Self::Snoop(_) => "snoop",
         }
     }
@@ -91,6 +94,10 @@ impl SchemeConfig {
             Self::Xor(c) => ("block", c.block),
             Self::XorAd(c) => ("block", c.block),
             Self::Rse(c) => return format!(" block {} parity {}", c.block(), c.parity()),
+            Self::RseAd(c) => {
+                let (n, first, all) = (c.block(), c.initial(), c.parity());
+                return format!(" block {n} initial {first} parity {all}");
+            }
             other => ("window", other.window()),
         };
         value.map_or(String::new(), |value| format!(" {name} {value}"))
@@ -102,6 +109,7 @@ impl SchemeConfig {
             Self::Gbn(c) | Self::SrBitmap(c) => c.window,
             Self::Sr(c) | Self::SrM1(c) | Self::SrM2(c) => c.window,
             Self::Rlp(c) | Self::RlpOos(c) => c.window,
+            Self::RseAd(c) => c.window,
             _ => None,
         }
     }
@@ -112,6 +120,7 @@ impl SchemeConfig {
             Self::Gbn(c) | Self::SrBitmap(c) => c.timers.as_ref(),
             Self::Sr(c) | Self::SrM1(c) | Self::SrM2(c) => c.timers.as_ref(),
             Self::Rlp(c) | Self::RlpOos(c) => c.timers.as_ref(),
+            Self::RseAd(c) => c.timers.as_ref(),
             _ => None,
         }
     }
@@ -122,6 +131,7 @@ impl SchemeConfig {
             Self::Gbn(c) | Self::SrBitmap(c) => Some(c.multiplier),
             Self::Sr(c) | Self::SrM1(c) | Self::SrM2(c) => Some(c.multiplier),
             Self::Rlp(c) | Self::RlpOos(c) => Some(c.multiplier),
+            Self::RseAd(c) => Some(c.multiplier),
             _ => None,
         }
     }
@@ -132,6 +142,7 @@ impl SchemeConfig {
             Self::Gbn(c) | Self::SrBitmap(c) => c.timer_origin,
             Self::Sr(c) | Self::SrM1(c) | Self::SrM2(c) => c.timer_origin,
             Self::Rlp(c) | Self::RlpOos(c) => c.timer_origin,
+            Self::RseAd(c) => c.timer_origin,
             _ => TimerOrigin::Departure,
         }
     }
@@ -579,6 +590,7 @@ fn check_scheme(
         SchemeConfig::Xor(c) => c.check(at, wrong),
         SchemeConfig::XorAd(c) => c.check(at, wrong),
         SchemeConfig::Rse(c) => c.check(at, wrong),
+        SchemeConfig::RseAd(c) => c.check(at, wrong),
         _ => {}
     }
     if let Some(TimersConfig::Fixed(fixed)) = scheme.timers() {
@@ -630,8 +642,12 @@ fn check_scheme(
             &format!("with this header a window has 1 to {largest} frames"),
         );
     }
-    if let SchemeConfig::Rlp(c) | SchemeConfig::RlpOos(c) = scheme
-        && let Some(retries) = c.retries
+    let retries = match scheme {
+        SchemeConfig::Rlp(c) | SchemeConfig::RlpOos(c) => c.retries,
+        SchemeConfig::RseAd(c) => c.retries,
+        _ => None,
+    };
+    if let Some(retries) = retries
         && !(1..=255).contains(&retries)
     {
         let problem = format!("{retries} retries are impossible");
@@ -685,6 +701,11 @@ impl ServiceConfig {
                 TimerProfile::Relaxed
             }))
         };
+        let keepalives = if live {
+            Keepalives::Limit(8)
+        } else {
+            Keepalives::Word(UnlimitedWord::Unlimited)
+        };
         let mut all = self.clone();
         let in_order = self.scheme.is_reliable() || matches!(self.scheme, SchemeConfig::Rlp(_));
         let usual = if live {
@@ -701,6 +722,14 @@ impl ServiceConfig {
             SchemeConfig::XorAd(c) => c.block = Some(c.block()),
             SchemeConfig::Rse(c) => {
                 (c.block, c.parity) = (Some(c.block()), Some(c.parity()));
+            }
+            SchemeConfig::RseAd(c) => {
+                (c.block, c.parity) = (Some(c.block()), Some(c.parity()));
+                c.initial = Some(c.initial());
+                c.retries = c.retries.or(Some(3));
+                c.window = c.window.or(Some(if live { 1024 } else { 127 }));
+                c.timers = c.timers.take().or_else(timers);
+                c.keepalives = c.keepalives.or(Some(keepalives));
             }
             SchemeConfig::Gbn(c) => {
                 // What a timeout sends again: no more than a link needs to be kept busy.
@@ -724,11 +753,7 @@ impl ServiceConfig {
                 c.retries = c.retries.or(Some(3));
                 c.window = c.window.or(Some(if live { 1024 } else { 127 }));
                 c.timers = c.timers.take().or_else(timers);
-                c.keepalives = c.keepalives.or(Some(if live {
-                    Keepalives::Limit(8)
-                } else {
-                    Keepalives::Word(UnlimitedWord::Unlimited)
-                }));
+                c.keepalives = c.keepalives.or(Some(keepalives));
             }
         }
         all

@@ -47,7 +47,7 @@ impl SchemeConfig {
                 (Reliability::Full, true)
             }
             Self::Rlp(_) => (Reliability::Limited, true),
-            Self::RlpOos(_) | Self::Xor(_) | Self::XorAd(_) | Self::Rse(_) => {
+            Self::RlpOos(_) | Self::Xor(_) | Self::XorAd(_) | Self::Rse(_) | Self::RseAd(_) => {
                 (Reliability::Limited, false)
             }
         };

@@ -66,6 +66,16 @@ const RSE: Contract = Contract {
     ..XOR
 };
 
+/// Open blocks: two of four packets that can be asked for, and one; two blocks of parities.
+const RSE_AD: Contract = Contract {
+    scheme: "kind = \"rse-ad\", block = 4, initial = 0, parity = 3, timers = \"tight\"",
+    window: 8,
+    kept: 3 * (4 + 3) + 2 * 3 + 4,
+    in_order: false,
+    sure_timers: true,
+    ..RSE
+};
+
 /// To packets that are not TCP it is raw.
 const SNOOP: Contract = Contract {
     scheme: "kind = \"snoop\", base-station = \"here\"",
@@ -133,6 +143,7 @@ scheme_conformance!(snoop_live, SNOOP);
 scheme_conformance!(xor_live, XOR);
 scheme_conformance!(xor_ad_live, XOR_AD);
 scheme_conformance!(rse_live, RSE);
+scheme_conformance!(rse_ad_live, RSE_AD);
 
 scheme_conformance!(default_study, study(DEFAULT));
 scheme_conformance!(gbn_study, study_window(GBN));
@@ -146,6 +157,7 @@ scheme_conformance!(snoop_study, study(SNOOP));
 scheme_conformance!(xor_study, no_reordering(XOR));
 scheme_conformance!(xor_ad_study, no_reordering(XOR_AD));
 scheme_conformance!(rse_study, no_reordering(RSE));
+scheme_conformance!(rse_ad_study, no_reordering(RSE_AD));
 
 scheme_conformance!(
     gbn_live_measured,

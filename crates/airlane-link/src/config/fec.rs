@@ -3,6 +3,7 @@
 use airlane_base::Duration;
 use serde::{Deserialize, Serialize};
 
+use super::{Keepalives, Multiplier, TimerOrigin, TimersConfig};
 use crate::mechanism::blocks::PLACES;
 use crate::mechanism::reed_solomon::ReedSolomon;
 use crate::service::xor::MAX_BLOCK;
@@ -38,6 +39,39 @@ pub struct RseConfig {
     /// Parity frames of a block, and losses that they repair: h. Default 2.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub parity: Option<u32>,
+}
+
+/// Options of the Reed-Solomon code with parities on request.
+#[derive(Clone, Debug, Default, PartialEq, Serialize, Deserialize)]
+#[serde(deny_unknown_fields, rename_all = "kebab-case")]
+pub struct RseAdConfig {
+    /// Packets of a block: n. Default 8.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub block: Option<u32>,
+    /// Parity frames that follow a block without being asked for: h0. Default 1.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub initial: Option<u32>,
+    /// Parity frames of a block in all, and losses that they repair: h. Default 4.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub parity: Option<u32>,
+    /// How often the receiver asks for parities of a block before it gives up: N. Default 3.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub retries: Option<u32>,
+    /// Packets whose blocks can still be asked for. Default 127 (study), 1024 (live).
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub window: Option<u32>,
+    /// Timer values. Default `relaxed` (study), `measured` (live).
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub timers: Option<TimersConfig>,
+    /// By how much sharing stretches fixed timers.
+    #[serde(default)]
+    pub multiplier: Multiplier,
+    /// Where timers start.
+    #[serde(default)]
+    pub timer_origin: TimerOrigin,
+    /// How many keepalives follow the last frame. Default unlimited (study), 8 (live).
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub keepalives: Option<Keepalives>,
 }
 
 /// Packets of a block where nothing is said.
@@ -81,15 +115,45 @@ impl RseConfig {
     }
 
     pub(super) fn check(&self, at: &str, wrong: &mut impl FnMut(String, String, &str)) {
-        let (n, h) = (self.block(), self.parity());
-        let frames = n.saturating_add(h);
-        if n == 0 || h == 0 || frames > PLACES || !ReedSolomon::supports(n, h) {
+        check_shape(self.block(), self.parity(), at, wrong);
+    }
+}
+
+impl RseAdConfig {
+    pub(crate) fn block(&self) -> u32 {
+        self.block.unwrap_or(USUAL_BLOCK)
+    }
+
+    /// One: it ends the block and repairs one loss at once.
+    pub(crate) fn initial(&self) -> u32 {
+        self.initial.unwrap_or(1)
+    }
+
+    pub(crate) fn parity(&self) -> u32 {
+        self.parity.unwrap_or(4)
+    }
+
+    pub(super) fn check(&self, at: &str, wrong: &mut impl FnMut(String, String, &str)) {
+        let (initial, parity) = (self.initial(), self.parity());
+        check_shape(self.block(), parity, at, wrong);
+        if initial > parity {
             wrong(
-                at.to_owned(),
-                format!("a block of {n} packets and {h} parity frames is impossible"),
-                &format!("at least one of each, and at most {PLACES} together"),
+                format!("{at}.initial"),
+                format!("{initial} of {parity} parity frames cannot come first"),
+                &format!("0 to {parity}, or a larger `parity`"),
             );
         }
+    }
+}
+
+fn check_shape(n: u32, h: u32, at: &str, wrong: &mut impl FnMut(String, String, &str)) {
+    let frames = n.saturating_add(h);
+    if n == 0 || h == 0 || frames > PLACES || !ReedSolomon::supports(n, h) {
+        wrong(
+            at.to_owned(),
+            format!("a block of {n} packets and {h} parity frames is impossible"),
+            &format!("at least one of each, and at most {PLACES} together"),
+        );
     }
 }
 

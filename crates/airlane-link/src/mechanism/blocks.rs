@@ -64,6 +64,11 @@ impl<S> Block<S> {
         };
     }
 
+    /// Its number, modulo the numbers there are.
+    pub(crate) const fn number(&self) -> u32 {
+        self.number
+    }
+
     /// When it was noticed that something is missing.
     pub(crate) fn missing_since(&self, now: Instant) -> Instant {
         self.gap.unwrap_or(now)
@@ -115,6 +120,11 @@ impl<S: Store> Blocks<S> {
         }
     }
 
+    /// The same with this many open blocks.
+    pub(crate) fn keeping(self, most: usize) -> Self {
+        Self { most, ..self }
+    }
+
     /// `a - b` on the circle of numbers.
     const fn distance(&self, a: u32, b: u32) -> u32 {
         if a >= b {
@@ -145,9 +155,46 @@ impl<S: Store> Blocks<S> {
             self.advance(newest.number, ahead, lost);
             return self.open.back_mut();
         }
-        let behind = self.distance(newest.number, number) as usize;
-        let at = (self.open.len() - 1).checked_sub(behind)?;
+        self.get_mut(number)
+    }
+
+    /// The block with this number, if it is open.
+    pub(crate) fn get_mut(&mut self, number: u32) -> Option<&mut Block<S>> {
+        let at = self.place_of(number)?;
         self.open.get_mut(at)
+    }
+
+    /// The block with this number, if it is open.
+    pub(crate) fn get(&self, number: u32) -> Option<&Block<S>> {
+        self.open.get(self.place_of(number)?)
+    }
+
+    fn place_of(&self, number: u32) -> Option<usize> {
+        let behind = self.distance(self.newest()?, number) as usize;
+        (self.open.len() - 1).checked_sub(behind)
+    }
+
+    /// The number of the newest block.
+    pub(crate) fn newest(&self) -> Option<u32> {
+        self.open.back().map(Block::number)
+    }
+
+    /// All open blocks, the newest last.
+    pub(crate) fn open_mut(&mut self) -> impl Iterator<Item = &mut Block<S>> {
+        self.open.iter_mut()
+    }
+
+    /// The sender says that it has come to this block: begins it, if it is newer than all that are
+    /// open. `lost` grows as with [`find`](Self::find).
+    pub(crate) fn reach(&mut self, number: u32, lost: &mut u64) {
+        if let Some(newest) = self.newest() {
+            let ahead = self.distance(number, newest);
+            let newer = self.ordered && self.place_of(number).is_none()
+                || (1..self.numbers / 2).contains(&ahead);
+            if newer {
+                self.advance(newest, ahead, lost);
+            }
+        }
     }
 
     /// Begins the block that lies `ahead` of `newest`, and those between as far as they stay open.

@@ -6,6 +6,7 @@
 pub(crate) mod blocks;
 pub(crate) mod delayed_ack;
 pub(crate) mod keepalive;
+pub(crate) mod kept;
 pub(crate) mod oldest;
 pub(crate) mod receive_window;
 pub(crate) mod reed_solomon;

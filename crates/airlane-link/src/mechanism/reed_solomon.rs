@@ -33,6 +33,11 @@ impl ReedSolomon {
         }
     }
 
+    /// Packets of a block.
+    pub(crate) fn packets(&self) -> u32 {
+        self.packets as u32
+    }
+
     /// Whether a block can have this shape.
     pub(crate) fn supports(packets: u32, parities: u32) -> bool {
         ReedSolomonEncoder::supports(packets as usize, parities as usize)

@@ -11,6 +11,7 @@ mod gbn;
 mod model;
 mod rlp;
 mod rse;
+mod rse_ad;
 mod selective;
 mod snoop;
 mod sr;
@@ -33,6 +34,7 @@ pub(crate) use default::DefaultService;
 pub(crate) use gbn::GoBackN;
 pub(crate) use rlp::Rlp;
 use rse::Rse;
+use rse_ad::RseAd;
 use selective::SelectiveRepeat;
 use snoop::Snoop;
 use sr_bitmap::SrBitmap;
@@ -163,6 +165,7 @@ pub(crate) enum Service<P> {
     Rlp(Rlp<P>),
     Xor(Xor<P>),
     Rse(Rse<P>),
+    RseAd(RseAd<P>),
     Snoop(Snoop<P>),
 }
 
@@ -178,6 +181,7 @@ macro_rules! each {
             Service::Rlp($s) => $body,
             Service::Xor($s) => $body,
             Service::Rse($s) => $body,
+            Service::RseAd($s) => $body,
             Service::Snoop($s) => $body,
         }
     };
@@ -204,6 +208,7 @@ impl<P: Packet> Service<P> {
             }
             SchemeConfig::Xor(c) => Self::Xor(Xor::new(c.block(), facts)),
             SchemeConfig::Rse(c) => Self::Rse(Rse::new(c.block(), c.parity(), facts)),
+            SchemeConfig::RseAd(c) => Self::RseAd(RseAd::new(c, facts, timing)),
             SchemeConfig::XorAd(c) => Self::Xor(Xor::adaptive(c.block(), c.silence, facts)),
         }
     }
@@ -218,7 +223,7 @@ impl<P: Packet> Service<P> {
             | SchemeConfig::SrM2(_) => Layout::SeqAck,
             SchemeConfig::SrBitmap(_) => Layout::Bitmap,
             SchemeConfig::Rlp(_) | SchemeConfig::RlpOos(_) => Layout::Seq,
-            SchemeConfig::Xor(_) | SchemeConfig::Rse(_) => Layout::Coded,
+            SchemeConfig::Xor(_) | SchemeConfig::Rse(_) | SchemeConfig::RseAd(_) => Layout::Coded,
             SchemeConfig::XorAd(_) => Layout::Block,
         }
     }

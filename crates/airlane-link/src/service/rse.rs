@@ -12,33 +12,17 @@
 //! Invariants: at most one delivery of a packet; packets are recovered exactly when n frames of
 //! their block are there; n + h frames are kept of each open block, and n of the one being sent.
 //! A block interrupted by silence stays open, as with XOR.
-//! Left out: parities on request (8.3); interleaving.
+//! Left out: interleaving. Parities on request (8.3) are `rse-ad`.
 
 use std::collections::VecDeque;
 
 use airlane_base::{Duration, Instant, Payload};
 
 use super::{Context, PortFacts, Scheme};
-use crate::mechanism::blocks::{Blocks, Store};
+use crate::mechanism::blocks::Blocks;
+use crate::mechanism::kept::{self, Kept};
 use crate::mechanism::reed_solomon::ReedSolomon;
-use crate::mechanism::sum::coded_len;
 use crate::wire::{Frame, FrameKind, Header, Layout};
-
-/// Frames of a block: place, payload, coded length.
-#[derive(Clone, Debug)]
-struct Kept<P>(Vec<(u32, P, u16)>);
-
-impl<P> Default for Kept<P> {
-    fn default() -> Self {
-        Self(Vec::new())
-    }
-}
-
-impl<P> Store for Kept<P> {
-    fn clear(&mut self) {
-        self.0.clear();
-    }
-}
 
 /// Reed-Solomon erasure coding.
 #[derive(Clone, Debug)]
@@ -121,40 +105,8 @@ impl<P: Payload> Scheme<P> for Rse<P> {
             cx.ledger.duplicates += 1;
             return;
         }
-        block.mark(place, cx.now);
-        let len = if parity {
-            frame.header.coded_len
-        } else {
-            coded_len(&payload)
-        };
-        block.store.0.push((place, payload.clone(), len));
-        if !parity {
-            block.here += 1;
-            cx.deliver(payload, cx.now, false);
-        }
-        let since = block.missing_since(cx.now);
-        if block.here < self.packets && block.store.0.len() as u32 >= self.packets {
-            let (ledger, mut restored) = (&mut *cx.ledger, Vec::new());
-            let decoded = self.code.decode(&block.store.0, |place, packet| {
-                restored.push((place, packet));
-            });
-            let whole = restored.iter().all(|(_, packet)| packet.is_some());
-            if decoded.is_err() || !whole {
-                ledger.undecodable += 1;
-            }
-            for (place, packet) in restored {
-                block.mark(place, cx.now);
-                if let Some(packet) = packet {
-                    block.here += 1;
-                    cx.deliver(packet, since, true);
-                }
-            }
-            // Nothing more can come of it.
-            block.store.clear();
-        }
-        if block.here == self.packets {
-            block.store.clear();
-        }
+        let coded_len = frame.header.coded_len;
+        kept::take(block, &mut self.code, cx, place, payload, coded_len);
     }
 
     fn handle_timeout(&mut self, _cx: &mut Context<'_, P>) {}

@@ -1,0 +1,173 @@
+//! Adaptive RSE: as many parities as are needed, and no more.
+
+use std::collections::BTreeMap;
+
+use airlane_base::{Duration, Instant};
+use airlane_link::FrameKind;
+use airlane_link::HeaderProfile::{Live, Study};
+use airlane_testkit::strategies::{cases, fates, losses, play, traffic};
+use airlane_testkit::{Departure, Fate, Pair, Random, Reordering, Scripted, Setup, TestPacket};
+use proptest::prelude::*;
+
+const ROOMY: &str = "kind = \"drop-tail\", limit = \"1000000 packets\"";
+/// n, h0 and h.
+const SHAPE: [usize; 3] = [5, 1, 4];
+/// Relaxed: where the answers for many blocks wait for each other, a tight timer asks twice.
+const SCHEME: &str =
+    "kind = \"rse-ad\", block = 5, initial = 1, parity = 4, timers = \"relaxed\", keepalives = 8";
+
+proptest! {
+    #![proptest_config(cases(300))]
+
+    /// With a return channel that loses nothing: a block comes back if no more than h of the
+    /// frames that are sent without being asked for are lost, and it takes one parity for each.
+    #[test]
+    fn each_loss_beyond_the_first_costs_one_parity_more(
+        header in prop::sample::select(vec![Study, Live]),
+        lens in prop::collection::vec(1..1_000usize, 0..12)
+            .prop_map(|lens| lens.into_iter().flat_map(|len| [len; SHAPE[0]]).collect::<Vec<_>>()),
+        lost in prop::collection::vec(prop::bool::weighted(0.3), 100),
+    ) {
+        let [n, initial, all] = SHAPE;
+        let mut blocks: BTreeMap<usize, Vec<bool>> = BTreeMap::new();
+        let mut ordinal = 0;
+        let setup = Setup::new(header).service(1, 1.0, SCHEME, ROOMY);
+        let mut pair = Pair::new(&setup, |d: Departure<'_>| {
+            let (block, place) = (d.frame.header.seq as usize / (n + all), d.frame.header.seq as usize % (n + all));
+            let first = matches!(d.frame.header.kind, FrameKind::Data | FrameKind::Parity)
+                && place < n + initial;
+            if !first {
+                return Fate::ARRIVE;
+            }
+            ordinal += 1;
+            let arrives = !lost[ordinal % lost.len()];
+            blocks.entry(block).or_default().push(arrives);
+            if arrives { Fate::ARRIVE } else { Fate::Lose }
+        });
+        for (id, len) in lens.iter().enumerate() {
+            pair.offer(0, TestPacket::new(1, id as u64, *len));
+        }
+        prop_assert!(pair.run_until_quiet(Instant::ORIGIN + Duration::from_secs(60)));
+        let (delivered, [sender, receiver]) = (pair.delivered(1).to_vec(), [pair.ledger(0, 1), pair.ledger(1, 1)]);
+        drop(pair);
+        let (mut expected, mut parities) = (vec![], 0);
+        for (block, arrived) in &blocks {
+            prop_assert_eq!(arrived.len(), n + initial);
+            let missing = arrived[..n].iter().filter(|a| !**a).count();
+            let short = n.saturating_sub(arrived.iter().filter(|a| **a).count());
+            let enough = short <= all - initial;
+            parities += initial + if missing > 0 && enough { short } else { 0 };
+            let ids = (0..n).filter(|place| enough || arrived[*place]);
+            expected.extend(ids.map(|place| (n * block + place) as u64));
+        }
+        let mut ids: Vec<u64> = delivered.iter().map(|d| d.packet.id).collect();
+        ids.sort_unstable();
+        prop_assert_eq!(ids, expected);
+        for delivery in delivered {
+            let len = lens[delivery.packet.id as usize];
+            prop_assert_eq!(delivery.packet.clone(), TestPacket::new(1, delivery.packet.id, len));
+        }
+        prop_assert_eq!(sender.repair_frames_sent, parities as u64);
+        prop_assert_eq!((receiver.undecodable, receiver.late, receiver.duplicates), (0, 0, 0));
+    }
+
+    /// Requests and parities are lost as well: it ends, with every packet at most once and whole.
+    #[test]
+    fn it_ends_whatever_is_lost(
+        header in prop::sample::select(vec![Study, Live]),
+        mut traffic in traffic(150, 1, 12),
+        script in losses(400),
+        initial in 0..3u32,
+    ) {
+        traffic.iter_mut().for_each(|offer| offer.service = 1);
+        let scheme = SCHEME.replace("initial = 1", &format!("initial = {initial}"));
+        let setup = Setup::new(header).service(1, 1.0, &scheme, ROOMY);
+        let mut pair = Pair::new(&setup, Scripted::new(script));
+        play(&mut pair, &traffic);
+        let last = pair.now() + Duration::from_secs(60);
+        prop_assert!(pair.run_until_quiet(last), "it goes on and on");
+        check_whole(&pair, &traffic)?;
+    }
+
+    #[test]
+    fn live_blocks_are_never_confused(
+        mut traffic in traffic(200, 1, 12),
+        script in fates(400, 100),
+    ) {
+        traffic.iter_mut().for_each(|offer| offer.service = 1);
+        let setup = Setup::new(Live).service(1, 1.0, SCHEME, ROOMY);
+        let mut pair = Pair::new(&setup, Scripted::new(script));
+        pair.reordering = Reordering::Any;
+        play(&mut pair, &traffic);
+        pair.run_for(Duration::from_secs(5));
+        check_whole(&pair, &traffic)?;
+        for end in 0..2 {
+            prop_assert_eq!(pair.ledger(end, 1).undecodable, 0);
+        }
+    }
+}
+
+fn check_whole(
+    pair: &Pair<Scripted>,
+    traffic: &[airlane_testkit::strategies::Offer],
+) -> Result<(), TestCaseError> {
+    for end in 0..2 {
+        let sent: Vec<_> = traffic.iter().filter(|offer| offer.end != end).collect();
+        let mut seen = vec![false; sent.len()];
+        for delivery in pair.delivered(end) {
+            let id = delivery.packet.id as usize;
+            prop_assert!(
+                !std::mem::replace(&mut seen[id], true),
+                "{} went up twice",
+                id
+            );
+            let whole = TestPacket::new(1, id as u64, sent[id].len);
+            prop_assert_eq!(&delivery.packet, &whole);
+        }
+    }
+    Ok(())
+}
+
+/// The last block is asked for although nothing follows it: a keepalive says that it is over.
+#[test]
+fn a_lost_tail_is_noticed() {
+    for header in [Study, Live] {
+        let scheme = SCHEME.replace("initial = 1", "initial = 0");
+        let setup = Setup::new(header).service(1, 1.0, &scheme, ROOMY);
+        let mut pair = Pair::new(&setup, |d: Departure<'_>| match d.frame.header.seq {
+            3..=4 if d.frame.header.kind == FrameKind::Data => Fate::Lose,
+            _ => Fate::ARRIVE,
+        });
+        (0..5).for_each(|id| pair.offer(0, TestPacket::new(1, id, 100)));
+        assert!(pair.run_until_quiet(Instant::ORIGIN + Duration::from_secs(60)));
+        let ledger = pair.ledger(0, 1);
+        assert_eq!(pair.delivered(1).len(), 5, "{header:?}");
+        assert_eq!(ledger.repair_frames_sent, 2, "{header:?}");
+    }
+}
+
+/// On a link that loses a little, most blocks need one parity; a lossless return channel would
+/// bring the residual loss to that of h parities (8 of 12 frames), so it stays below RSE's.
+#[test]
+fn fewer_parities_repair_more() {
+    let run = |scheme: &str| {
+        let setup = Setup::new(Study)
+            .rate("1 Mbit/s")
+            .service(1, 1.0, scheme, ROOMY);
+        let mut pair = Pair::new(&setup, Random::losing(11, 0.03));
+        let packets = 16_000u64;
+        for id in 0..packets {
+            pair.offer(0, TestPacket::new(1, id, 100));
+            pair.run_for(Duration::from_millis(2));
+        }
+        pair.run_for(Duration::from_secs(5));
+        let lost = packets - pair.delivered(1).len() as u64;
+        (lost, pair.ledger(0, 1).repair_frames_sent)
+    };
+    let (fixed_lost, fixed_parities) = run("kind = \"rse\"");
+    let (lost, parities) = run("kind = \"rse-ad\"");
+    // Of 2000 blocks: two each; one each, and one more for each loss after the first of a block.
+    assert_eq!(fixed_parities, 4_000);
+    assert!((2_000..2_200).contains(&parities), "{parities} parities");
+    assert!(lost < fixed_lost, "{lost} lost, {fixed_lost} with RSE");
+}
