@@ -1,13 +1,15 @@
 //! What every other crate of Airlane stands on: time, units, sequence arithmetic, named random
-//! streams and the payload trait. Nothing here knows a protocol, a clock or an operating system.
+//! streams, the payload trait and the damage that a frame can take. Nothing here knows a protocol, a clock or an operating system.
 
 pub mod config;
+mod damage;
 pub mod payload;
 pub mod random;
 pub mod seq;
 pub mod time;
 pub mod units;
 
+pub use damage::Damage;
 pub use payload::{Payload, unpadded};
 pub use random::{Rng, Streams};
 pub use seq::{Seq, SeqSpace};

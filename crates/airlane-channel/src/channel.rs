@@ -14,10 +14,10 @@
 
 use std::collections::VecDeque;
 
-use airlane_base::{Duration, Instant, QueueLimit, Rate};
+use airlane_base::{Damage, Duration, Instant, QueueLimit, Rate};
 use serde::Serialize;
 
-use crate::ErrorModel;
+use crate::{ErrorModel, Fate};
 
 /// What one direction of a link is, besides its error model.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -66,13 +66,25 @@ pub struct ChannelStats {
     pub lost_outage: Count,
     /// Taken out at the other end.
     pub delivered: Count,
+    /// Sent, and hit on the air, where damaged frames are delivered.
+    #[serde(skip_serializing_if = "Count::is_zero")]
+    pub damaged: Count,
+}
+
+/// A frame that has arrived.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct Arrival<T> {
+    /// What was sent.
+    pub item: T,
+    /// What happened to its bytes; none if nothing did.
+    pub damage: Option<Box<Damage>>,
 }
 
 #[derive(Clone, Debug)]
 struct InFlight<T> {
     arrives: Instant,
     len: usize,
-    item: T,
+    arrival: Arrival<T>,
 }
 
 #[derive(Clone, Copy, Debug)]
@@ -149,17 +161,27 @@ impl<T> Channel<T> {
         let departs = start + self.config.rate.transmission_time(len);
         self.free = departs;
         // The error model advances in any case: schemes meet the same fades, with outages or not.
-        let lost = self.errors.loses(start, departs, len);
+        let fate = self.errors.fate(start, departs, len);
         let down = !self.outages.is_empty() && self.is_down(start, departs);
-        if lost || down {
-            self.stats.lost_air.add(len);
-            if down {
-                self.stats.lost_outage.add(len);
+        let damage = match fate {
+            Fate::Whole if !down => None,
+            Fate::Damaged(damage) if !down => {
+                self.stats.damaged.add(len);
+                Some(damage)
             }
-        } else {
-            let arrives = departs + self.config.delay;
-            self.pipe.push_back(InFlight { arrives, len, item });
-        }
+            _ => {
+                self.stats.lost_air.add(len);
+                if down {
+                    self.stats.lost_outage.add(len);
+                }
+                return Ok(departs);
+            }
+        };
+        self.pipe.push_back(InFlight {
+            arrives: departs + self.config.delay,
+            len,
+            arrival: Arrival { item, damage },
+        });
         Ok(departs)
     }
 
@@ -183,13 +205,21 @@ impl<T> Channel<T> {
 
     /// The next frame that has arrived by `now`, in the order of sending.
     #[inline]
-    pub fn poll_deliver(&mut self, now: Instant) -> Option<T> {
+    pub fn poll_arrival(&mut self, now: Instant) -> Option<Arrival<T>> {
         if self.pipe.front()?.arrives > now {
             return None;
         }
         let frame = self.pipe.pop_front()?;
         self.stats.delivered.add(frame.len);
-        Some(frame.item)
+        Some(frame.arrival)
+    }
+
+    /// The same on a link that delivers no damaged frames.
+    #[inline]
+    pub fn poll_deliver(&mut self, now: Instant) -> Option<T> {
+        let Arrival { item, damage } = self.poll_arrival(now)?;
+        debug_assert!(damage.is_none(), "nobody looks at the damage");
+        Some(item)
     }
 
     /// When the next frame arrives.

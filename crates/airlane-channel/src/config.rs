@@ -27,6 +27,11 @@ pub enum ErrorModelConfig {
         /// Frame loss probability.
         rate: Probability,
     },
+    /// Independent bit errors with one rate.
+    UniformBer {
+        /// Bit error rate.
+        ber: Probability,
+    },
     /// A good and a bad state that alternate in real time, whether or not frames are sent.
     TwoState {
         /// Mean duration of the good state; durations are exponential.
@@ -116,7 +121,7 @@ pub enum ModelError {
     },
 }
 
-const KINDS: &str = "\"none\", \"uniform\", \"two-state\", \"two-state-arrival\", \
+const KINDS: &str = "\"none\", \"uniform\", \"uniform-ber\", \"two-state\", \"two-state-arrival\", \
      \"byte-exponential\", \"gilbert-elliott\"";
 
 /// Shortest mean duration of a state. Below it the states of an idle second would take longer to
@@ -137,7 +142,7 @@ impl ErrorModelConfig {
             })
         };
         match *self {
-            Self::None | Self::Uniform { .. } => {}
+            Self::None | Self::Uniform { .. } | Self::UniformBer { .. } => {}
             Self::TwoState { good, bad, .. } | Self::TwoStateArrival { good, bad, .. } => {
                 for (key, mean) in [("good", good), ("bad", bad)] {
                     if mean < SHORTEST_STATE {
@@ -166,12 +171,20 @@ impl ErrorModelConfig {
         Ok(())
     }
 
+    /// Whether it says which bits of a frame are hit, and not only which frames.
+    pub const fn hits_bits(&self) -> bool {
+        !matches!(self, Self::Uniform { .. } | Self::GilbertElliott { .. })
+    }
+
     /// The long-run probability that a frame of `bytes` is lost on a link of this rate, sent at a
     /// time that does not depend on the state: the closed forms that measurements are held against.
     pub fn loss_probability(&self, rate: Rate, bytes: usize) -> f64 {
         match *self {
             Self::None => 0.0,
             Self::Uniform { rate } => rate.value(),
+            Self::UniformBer { ber } => {
+                -libm::expm1(8.0 * bytes as f64 * libm::log1p(-ber.value()))
+            }
             Self::TwoState {
                 good,
                 bad,
@@ -280,6 +293,7 @@ impl Serialize for ErrorsConfig {
 enum Kind {
     None,
     Uniform,
+    UniformBer,
     TwoState,
     TwoStateArrival,
     ByteExponential,
@@ -292,6 +306,7 @@ enum Kind {
 struct Table {
     kind: Option<Kind>,
     rate: Option<Probability>,
+    ber: Option<Probability>,
     good: Option<Duration>,
     bad: Option<Duration>,
     ber_good: Option<Probability>,
@@ -310,6 +325,7 @@ impl Table {
         let (kind, keys) = match self.kind.ok_or(ModelError::NoKind)? {
             Kind::None => ("none", "kind"),
             Kind::Uniform => ("uniform", "rate"),
+            Kind::UniformBer => ("uniform-ber", "ber"),
             Kind::TwoState => ("two-state", "good, bad, ber_good, ber_bad"),
             Kind::TwoStateArrival => ("two-state-arrival", "good, bad, ber_good, ber_bad"),
             Kind::ByteExponential => ("byte-exponential", "mean"),
@@ -327,6 +343,7 @@ impl Table {
         let model = match self.kind.ok_or(ModelError::NoKind)? {
             Kind::None => ErrorModelConfig::None,
             Kind::Uniform => ErrorModelConfig::Uniform { rate: need!(rate) },
+            Kind::UniformBer => ErrorModelConfig::UniformBer { ber: need!(ber) },
             Kind::TwoState => ErrorModelConfig::TwoState {
                 good: need!(good),
                 bad: need!(bad),
@@ -350,6 +367,7 @@ impl Table {
         // What the model did not take belongs to another one.
         let left = [
             ("rate", self.rate.is_some()),
+            ("ber", self.ber.is_some()),
             ("good", self.good.is_some()),
             ("bad", self.bad.is_some()),
             ("ber_good", self.ber_good.is_some()),

@@ -5,16 +5,18 @@
 //! * [`Channel`]: one direction of a link: a bounded FIFO queue, serialisation at a rate, the error
 //!   model, propagation delay. Departures are computed when a frame is handed over, never polled.
 //!
-//! A duplex link is two channels with independent error processes. Left out: media access,
-//! contention, collisions, and damaged frames reaching the receiver; a frame arrives whole or not
-//! at all, and the receiver learns nothing about one that did not.
+//! A duplex link is two channels with independent error processes. A frame arrives whole or not at
+//! all, and the receiver learns nothing about one that did not; where [`ErrorModel::with_damage`] is
+//! asked for, frames that bit errors hit arrive with the bytes that were hit. Left out: media access,
+//! contention, collisions.
 
 #![forbid(unsafe_code)]
 
 mod channel;
 mod config;
 mod errors;
+mod hits;
 
-pub use channel::{Channel, ChannelConfig, ChannelStats, Count};
+pub use channel::{Arrival, Channel, ChannelConfig, ChannelStats, Count};
 pub use config::{ErrorModelConfig, ErrorsConfig, ModelError};
-pub use errors::ErrorModel;
+pub use errors::{ErrorModel, Fate};

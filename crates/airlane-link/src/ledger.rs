@@ -56,6 +56,13 @@ pub struct ServiceLedger {
     pub frames_received: u64,
     /// Bytes of them with their headers.
     pub frame_received_bytes: u64,
+    /// Frames that arrived damaged and could not be used; where a frame is unreadable, under the
+    /// service that sent it. They do not count as received.
+    #[serde(default, skip_serializing_if = "is_zero")]
+    pub corrupted: u64,
+    /// Bytes of them with their headers.
+    #[serde(default, skip_serializing_if = "is_zero")]
+    pub corrupted_bytes: u64,
     /// Packets given to the layer above.
     pub packets_delivered: u64,
     /// Bytes of them.
@@ -91,6 +98,11 @@ pub struct ServiceLedger {
     /// Time that packets delivered spent in this service after their frame, or the frame that
     /// revealed their loss, had arrived; the sum over `packets_delivered`.
     pub hold_ns: u64,
+}
+
+/// Counters of what only some links can do are left out where nothing has happened.
+fn is_zero(count: &u64) -> bool {
+    *count == 0
 }
 
 impl ServiceLedger {

@@ -7,7 +7,7 @@ mod slot;
 
 use std::collections::VecDeque;
 
-use airlane_base::Instant;
+use airlane_base::{Damage, Instant};
 
 use crate::classify::Classifier;
 use crate::config::{self, ConfigError, PortConfig, Rates, Viewpoint};
@@ -167,6 +167,18 @@ impl<P: Packet> Port<P> {
         };
         slot.handle_frame(now, &mut self.up, frame, len);
         self.hand_over(now, number, None);
+    }
+
+    /// Takes a frame that the link has damaged, from links that hand such frames up. No service can
+    /// use one: it is counted and dropped.
+    pub fn handle_damaged_frame(&mut self, _now: Instant, frame: &Frame<P>, damage: &Damage) {
+        debug_assert!(!damage.is_empty(), "a whole frame is no damaged one");
+        let number = usize::from(frame.header.service) % SERVICES;
+        let len = self.frame_len(frame);
+        match &mut self.slots[number] {
+            Some(slot) => slot.drop_corrupted(len),
+            None => self.unknown_service += 1,
+        }
     }
 
     /// Acts on whatever has become due. An early call does nothing.

@@ -23,7 +23,7 @@ pub(crate) mod observe;
 use std::collections::VecDeque;
 
 use airlane_base::{Instant, Payload as _};
-use airlane_channel::{Channel, ChannelStats};
+use airlane_channel::{Arrival, Channel, ChannelStats};
 use airlane_link::{Frame, Port};
 
 use crate::app::Flow;
@@ -199,10 +199,15 @@ impl Engine {
                 }
             }
             Medium::Frames(channel) => {
-                let frame = channel.poll_deliver(self.now);
+                let arrival = channel.poll_arrival(self.now);
                 self.deadlines.set(index, channel.poll_timeout());
-                if let (Some(frame), Some(port)) = (frame, direction.port) {
-                    self.ports[port as usize].port.handle_frame(self.now, frame);
+                if let (Some(arrival), Some(port)) = (arrival, direction.port) {
+                    let Arrival { item, damage } = arrival;
+                    let end = &mut self.ports[port as usize];
+                    match damage {
+                        None => end.port.handle_frame(self.now, item),
+                        Some(damage) => end.port.handle_damaged_frame(self.now, &item, &damage),
+                    }
                     self.drain_port(port as usize, observer);
                 }
             }
@@ -319,11 +324,12 @@ fn transmit<O: Observer, T>(
     len: usize,
     item: T,
 ) -> Departure {
-    let lost_before = channel.stats().lost_air.frames;
+    let lost = |stats: &ChannelStats| stats.lost_air.frames + stats.damaged.frames;
+    let lost_before = lost(channel.stats());
     match channel.send(now, len, item) {
         Ok(departs) if O::WATCHES => Departure::Sent {
             start: departs - channel.config().rate.transmission_time(len),
-            lost: channel.stats().lost_air.frames > lost_before,
+            lost: lost(channel.stats()) > lost_before,
         },
         Ok(_) => Departure::Sent {
             start: now,

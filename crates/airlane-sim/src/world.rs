@@ -122,7 +122,10 @@ fn direction(
     };
     let shared = format!("link.{name}");
     let fades = if link.shared_fades { &shared } else { &stream };
-    let errors = ErrorModel::with_fades(model, link.rate, streams, &stream, fades);
+    let mut errors = ErrorModel::with_fades(model, link.rate, streams, &stream, fades);
+    if link.deliver_corrupted {
+        errors = errors.with_damage(streams, &stream);
+    }
     let medium = if link.services.is_empty() {
         Medium::Packets(Channel::new(config, errors).with_outages(outages(link)))
     } else {

@@ -81,6 +81,11 @@ impl<P: Packet> Slot<P> {
         count_drop(&mut self.ledger, DropReason::QueueFull, packet);
     }
 
+    pub(super) fn drop_corrupted(&mut self, len: usize) {
+        self.ledger.corrupted += 1;
+        self.ledger.corrupted_bytes += len as u64;
+    }
+
     /// Queues a packet, or drops what does not fit.
     pub(super) fn wait(&mut self, now: Instant, packet: P) {
         let ledger = &mut self.ledger;

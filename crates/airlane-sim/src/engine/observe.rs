@@ -13,7 +13,7 @@ use crate::packet::Packet;
 pub(crate) enum Departure {
     /// The queue in front of it was full.
     Dropped,
-    /// Its first bit leaves at `start`; `lost` says whether it arrives at the other end.
+    /// Its first bit leaves at `start`; `lost` says whether it arrives whole at the other end.
     Sent { start: Instant, lost: bool },
 }
 

@@ -147,6 +147,22 @@ impl Scenario {
                 "errors = { kind = \"two-state\", ... } or no shared-fades",
             );
         }
+        let bits = [link.errors.down, link.errors.up].map(|errors| errors.hits_bits());
+        if link.deliver_corrupted && bits != [true; 2] {
+            problems.add(
+                "deliver-corrupted",
+                "errors of whole frames do not say which bytes of a frame are damaged",
+                "errors of kind \"uniform-ber\", \"byte-exponential\", \"two-state\" or \
+                 \"two-state-arrival\", or no deliver-corrupted",
+            );
+        }
+        if link.deliver_corrupted && link.services.is_empty() {
+            problems.add(
+                "deliver-corrupted",
+                "without services nobody looks at damaged frames",
+                "add [[links.<name>.services]], or leave out deliver-corrupted",
+            );
+        }
         for (i, outage) in link.outages.iter().enumerate() {
             if outage.from >= outage.to || outage.to > LONGEST_RUN {
                 problems.add(
