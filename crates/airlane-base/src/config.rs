@@ -62,6 +62,13 @@ pub fn load<T: DeserializeOwned + Validate>(text: &str, file: &str) -> Result<T,
 pub trait Validate {
     /// Adds what is wrong to `problems`; adds nothing if all is well.
     fn validate(&self, problems: &mut Problems);
+
+    /// Why the key at `path`, which no type knows, cannot stand in such a file, and what would be
+    /// right: for keys that people know from other files. None: the keys that exist are listed.
+    fn elsewhere(path: &str) -> Option<(&'static str, &'static str)> {
+        let _ = path;
+        None
+    }
 }
 
 /// What [`Validate`] found, by TOML path.
@@ -247,7 +254,15 @@ impl Document {
             Err(complaints) => Err(self.refusal(
                 complaints
                     .into_iter()
-                    .map(|c| self.problem(c.span, &c.path.to_string(), c.text))
+                    .map(|c| {
+                        let path = c.path.to_string();
+                        let unknown = c.text.message.starts_with(message::UNKNOWN_KEY);
+                        let text = match T::elsewhere(&path).filter(|_| unknown) {
+                            Some((message, help)) => message::Text::new(message, help),
+                            None => c.text,
+                        };
+                        self.problem(c.span, &path, text)
+                    })
                     .collect(),
             )),
         }

@@ -5,6 +5,7 @@ use std::os::fd::AsFd as _;
 use std::path::{Path, PathBuf};
 use std::time::Duration;
 
+use airlane_base::config::{Document, Problems};
 use airlane_live::air::{self, AirConfig};
 use airlane_live::config::{LiveConfig, default_socket};
 use airlane_live::control;
@@ -27,13 +28,7 @@ pub(crate) fn up(args: &Daemon) -> anyhow::Result<()> {
     let config: LiveConfig = document.read()?;
     log_to_stderr()?;
     let stop = stop_on_signals().context("cannot wait for signals")?;
-    let mut node = Node::start(&config).map_err(|error| match error {
-        // The file is at fault in a way that shows only now.
-        UpError::Config { .. } | UpError::PathTooNarrow { .. } | UpError::Loop { .. } => {
-            anyhow::Error::new(BadInput(error.to_string()))
-        }
-        error => error.into(),
-    })?;
+    let mut node = Node::start(&config).map_err(|error| refuse(&document, error))?;
     let ended = node.run(stop.as_fd());
     // Whatever ended it, the counters are worth seeing.
     let last = node.status();
@@ -43,6 +38,31 @@ pub(crate) fn up(args: &Daemon) -> anyhow::Result<()> {
         status::render(&last, None)
     })?;
     Ok(ended?)
+}
+
+/// The error of a node that did not start; where the file is at fault in a way that shows only then,
+/// with its line.
+fn refuse(document: &Document, error: UpError) -> anyhow::Error {
+    let mut problems = Problems::new();
+    match error {
+        UpError::Config { problems: found } => problems.within("link", |problems| {
+            for problem in found {
+                problems.add(&problem.path, problem.problem, problem.help);
+            }
+        }),
+        UpError::PathTooNarrow { .. } => {
+            let fixed = document.has("tun.mtu");
+            let at = if fixed {
+                "tun.mtu"
+            } else {
+                "link.underlay.peer"
+            };
+            problems.add(at, error.to_string(), "");
+        }
+        UpError::Loop { .. } => problems.add("link.underlay.peer", error.to_string(), ""),
+        error => return error.into(),
+    }
+    document.locate(problems).into()
 }
 
 /// Runs `airlane air`.

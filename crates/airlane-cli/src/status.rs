@@ -73,7 +73,8 @@ fn head(status: &Status) -> String {
     ));
     if let Some(refused) = &session.refused {
         text.push_str(&format!(
-            "\n{BAD}The two ends have different services{BAD:#}; make both files say the same.\n\
+            "\n{BAD}The services of the two ends do not fit{BAD:#}; make both files say the same \
+             (only base-station is \"here\" at one end and \"peer\" at the other).\n\
              This end:\n{}\nThe other end:\n{}\n",
             indent(&refused.ours),
             indent(&refused.theirs)

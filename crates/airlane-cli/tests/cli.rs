@@ -153,6 +153,42 @@ error: {}:7:8: \"64 kb\" has an unknown unit \"kb\"
 }
 
 #[test]
+fn a_link_that_cannot_work_is_refused_before_it_is_up() {
+    let good = std::fs::read_to_string(root().join("demo/left.toml")).unwrap();
+    for (from, to, what, right) in [
+        (
+            "scheme = { kind = \"rlp-oos\", retries = 2 }",
+            "scheme = { kind = \"rlp-oos\", retries = 2 }\nqueue = { kind = \"none\" }",
+            "error: {}:35:9: a live service without a queue loses every packet",
+            "drop-tail",
+        ),
+        (
+            "security",
+            "header = \"study\"\nsecurity",
+            "error: {}:13:1: a live link has live headers",
+            "leave it out",
+        ),
+        (
+            "{ kind = \"rlp-oos\", retries = 2 }",
+            "{ kind = \"snoop\", base-station = \"second\" }",
+            "error: {}:34:43: from one end there is no first and second",
+            "\"here\"",
+        ),
+    ] {
+        assert!(good.contains(from), "{from}");
+        let file = file(&good.replacen(from, to, 1));
+        let output = airlane(&["up", &file.path]);
+        let error = stderr(&output);
+        assert_eq!(output.status.code(), Some(2), "{error}");
+        assert!(
+            error.starts_with(&what.replace("{}", &file.path)),
+            "{error}"
+        );
+        assert!(error.contains("help: ") && error.contains(right), "{error}");
+    }
+}
+
+#[test]
 fn what_is_wrong_is_named_whatever_it_is() {
     for (good, bad, place, expected) in [
         (

@@ -13,6 +13,7 @@
 use std::path::{Path, PathBuf};
 use std::time::Duration;
 
+use airlane_link::config::SchemeConfig;
 use airlane_testkit::live::{Experiment, Outcome, run};
 use airlane_testkit::netns;
 
@@ -74,7 +75,7 @@ fn three_applications_get_what_they_need_over_a_lossy_link() {
 }
 
 /// Each scheme for TCP beside one for UDP, as they stand in a file; `{end}` is an end's own view.
-const PAIRS: [[&str; 2]; 7] = [
+const PAIRS: [[&str; 2]; 9] = [
     ["{ kind = 'gbn' }", "{ kind = 'xor', block = 4 }"],
     [
         "{ kind = 'sr' }",
@@ -94,7 +95,27 @@ const PAIRS: [[&str; 2]; 7] = [
         "{ kind = 'snoop', base-station = '{end}' }",
         "{ kind = 'rlp-oos', retries = 3 }",
     ],
+    [
+        "{ kind = 'rlp-oos', retries = 3 }",
+        "{ kind = 'rse', block = 4, parity = 2 }",
+    ],
+    ["{ kind = 'sr-m2' }", "{ kind = 'rse-ad', block = 4 }"],
 ];
+
+/// A scheme that nobody carries anything over is not known to run live.
+#[test]
+fn no_scheme_is_missing() {
+    let unknown = toml::from_str::<SchemeConfig>("kind = \"unknown\"").unwrap_err();
+    let (_, known) = unknown.message().split_once("expected").expect("a list");
+    let known: Vec<&str> = known.split('`').skip(1).step_by(2).collect();
+    assert!(known.len() >= 12, "{known:?}");
+    for kind in known {
+        let quoted = format!("kind = '{kind}'");
+        let here = |way: usize| PAIRS.iter().any(|pair| pair[way].contains(&quoted));
+        let parity = ["xor", "xor-ad", "rse", "rse-ad", "default"].contains(&kind);
+        assert!(here(usize::from(parity)), "no traffic over {kind}");
+    }
+}
 
 /// The file of one end with two services, one for TCP and one for everything else.
 fn end_file(end: usize, [tcp, udp]: [&str; 2]) -> String {

@@ -5,6 +5,7 @@
 
 use std::fmt;
 mod fec;
+mod live;
 mod snoop;
 
 use std::num::NonZeroU32;
@@ -17,6 +18,7 @@ use crate::queue::QueueConfig;
 use crate::wire::HeaderProfile;
 
 pub use fec::{RseAdConfig, RseConfig, XorAdConfig, XorConfig};
+pub use live::{LiveFacts, check_live};
 pub use snoop::{BaseStation, SnoopConfig, Viewpoint, at_end, check_ends};
 
 /// One service on a link.
@@ -98,6 +100,7 @@ impl SchemeConfig {
                 let (n, first, all) = (c.block(), c.initial(), c.parity());
                 return format!(" block {n} initial {first} parity {all}");
             }
+            Self::Snoop(c) => return format!(" base-station {}", c.base_station.name()),
             other => ("window", other.window()),
         };
         value.map_or(String::new(), |value| format!(" {name} {value}"))
@@ -541,6 +544,13 @@ pub fn check(
                 "give the service a name, such as \"voice\"",
             );
         }
+        if service.name == IMPLICIT_NAME && !services.iter().any(|s| s.number == 0) {
+            wrong(
+                at("name"),
+                format!("\"{IMPLICIT_NAME}\" is the raw service, number 0, that every link has"),
+                "another name, or number = 0 if unrecognised traffic shall go here",
+            );
+        }
         for (j, other) in services[..i].iter().enumerate() {
             if other.number == service.number {
                 let problem = format!(
@@ -668,6 +678,9 @@ fn check_scheme(
 /// The largest live window: echoes shorten numbers to 16 bits.
 pub const MAX_LIVE_WINDOW: u32 = 16_384;
 
+/// How often a receiver asks for a frame where nothing is said.
+const USUAL_RETRIES: u32 = 3;
+
 /// The name of the raw service that exists where none has number 0.
 pub const IMPLICIT_NAME: &str = "default";
 
@@ -726,7 +739,7 @@ impl ServiceConfig {
             SchemeConfig::RseAd(c) => {
                 (c.block, c.parity) = (Some(c.block()), Some(c.parity()));
                 c.initial = Some(c.initial());
-                c.retries = c.retries.or(Some(3));
+                c.retries = c.retries.or(Some(USUAL_RETRIES));
                 c.window = c.window.or(Some(if live { 1024 } else { 127 }));
                 c.timers = c.timers.take().or_else(timers);
                 c.keepalives = c.keepalives.or(Some(keepalives));
@@ -750,7 +763,7 @@ impl ServiceConfig {
                 }));
             }
             SchemeConfig::Rlp(c) | SchemeConfig::RlpOos(c) => {
-                c.retries = c.retries.or(Some(3));
+                c.retries = c.retries.or(Some(USUAL_RETRIES));
                 c.window = c.window.or(Some(if live { 1024 } else { 127 }));
                 c.timers = c.timers.take().or_else(timers);
                 c.keepalives = c.keepalives.or(Some(keepalives));

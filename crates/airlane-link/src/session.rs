@@ -6,7 +6,7 @@
 //!
 //! ```text
 //!            hello with our nonce echoed,          hello of the accepted epoch
-//!            new epoch, equal digest               says that it is in our session
+//!            new epoch, fitting digest               says that it is in our session
 //!  Waiting ──────────────────────────► Accepted ──────────────────────────► Confirmed
 //!     │  ▲                                │  ▲ same, with yet another epoch      │
 //!     │  └── another digest ◄─────────────┴──┴──────────────────────────────────┘
@@ -20,7 +20,8 @@
 //!    draws a new one. So both ends begin a session from the same state: nothing sent.
 //! 3. Both ends derive the session's 32-bit number from both epochs; each frame carries it, and a
 //!    frame of another session is dropped by the driver ([`Session::check`]).
-//! 4. Tables that differ are refused with both texts in the event; nothing is exchanged.
+//! 4. Tables that do not fit each other are refused with both texts in the event; nothing is
+//!    exchanged. They fit if they are equal, but for services that have two different ends.
 //!
 //! Hellos are answered at once where that brings the session forward, at most one every
 //! [`SPACING`]; otherwise they are repeated after 250 ms, 500 ms, then every second, and as
@@ -54,8 +55,10 @@ const LEFT_EPOCHS: usize = 64;
 pub struct SessionConfig {
     /// Drawn at random by the driver for each start of the process.
     pub epoch: u64,
-    /// The table of services as compact text; both ends must have the same.
+    /// The table of services as compact text, as seen from this end.
     pub table: String,
+    /// What the peer's table must be: the same, but for services with a different part at each end.
+    pub peer_table: String,
     /// Time between hellos of an established session.
     pub keepalive: Duration,
     /// A peer that is silent for so long is reported as lost.
@@ -130,7 +133,7 @@ impl fmt::Display for SessionState {
             Self::Accepted => "accepted",
             Self::Confirmed => "established",
             Self::Silent => "peer silent",
-            Self::Refused => "refused: the service tables differ",
+            Self::Refused => "refused: the service tables do not fit",
         })
     }
 }
@@ -160,6 +163,8 @@ pub struct Session {
     epoch: u64,
     table: String,
     digest: u64,
+    /// Digest that the peer must have.
+    peer_digest: u64,
     keepalive: Duration,
     silence: Duration,
     nonces: Rng,
@@ -193,6 +198,7 @@ impl Session {
         Self {
             epoch: config.epoch,
             digest: fnv1a(config.table.as_bytes()),
+            peer_digest: fnv1a(config.peer_table.as_bytes()),
             table: config.table,
             keepalive: config.keepalive,
             silence: config.silence,
@@ -417,7 +423,7 @@ impl Session {
             self.hello_soon(now);
             return;
         }
-        if hello.digest != self.digest {
+        if hello.digest != self.peer_digest {
             if self.refused != Some(hello.epoch) {
                 self.leave();
                 self.refused = Some(hello.epoch);

@@ -24,13 +24,13 @@
 //! Services, classes and schedulers are the types of the scenario files.
 
 use std::fmt;
-use std::net::SocketAddr;
+use std::net::{IpAddr, SocketAddr};
 use std::path::{Path, PathBuf};
 use std::str::FromStr;
 
 use airlane_base::config::{Problems, Validate};
 use airlane_base::{Duration, Rate, Size};
-use airlane_link::config::{self, Rates, SchedulerConfig, Viewpoint};
+use airlane_link::config::{self, LiveFacts, Rates, SchedulerConfig, Viewpoint, check_live};
 use airlane_link::{ClassConfig, HeaderProfile, ServiceConfig};
 use serde::{Deserialize, Deserializer, Serialize, Serializer, de};
 
@@ -41,6 +41,10 @@ const NO_SECURITY: &str = "write security = \"none\" under [link] to run it all 
     then travel unencrypted and unauthenticated, and whoever is on the path can read and forge \
     them";
 
+/// A full packet where the path is not known yet: Ethernet's.
+const USUAL_PACKET: usize = 1500;
+/// What a Unix socket's address takes, without the zero at its end.
+const LONGEST_SOCKET: usize = 107;
 /// Where control sockets are, unless the file says otherwise.
 const RUN_DIRECTORY: &str = "/run/airlane";
 /// The least that IPv6 asks of a link (RFC 8200, section 5).
@@ -224,6 +228,44 @@ impl LiveConfig {
 }
 
 impl Validate for LiveConfig {
+    fn elsewhere(path: &str) -> Option<(&'static str, &'static str)> {
+        let (message, help) = match path.strip_prefix("link.")? {
+            "header" => (
+                "a live link has live headers: study headers have no session, no length and numbers \
+                 that repeat while old frames may still arrive",
+                "leave it out; study headers are for scenarios",
+            ),
+            "handed-over" => (
+                "a live link hands the scheduler one frame of each service: more would wait where \
+                 nobody can drop or reorder them",
+                "leave it out; scenarios may study it",
+            ),
+            "pacing" => (
+                "nominal pacing blocks IP's send call, which a live link cannot: the kernel does not \
+                 wait for it",
+                "leave it out; give services queues, which pace them",
+            ),
+            "queue" => (
+                "a live link has no queue of its own: each service has one",
+                "write it at the services: queue = { kind = \"fq-codel\", limit = \"1000 packets\" }",
+            ),
+            "frame" => (
+                "a live link's frames are as long as the path allows",
+                "leave it out, or set the largest packet: tun.mtu",
+            ),
+            "ends" => (
+                "a live file describes one end of a link",
+                "name the other end in link.underlay.peer",
+            ),
+            "errors" | "shared-fades" | "deliver-corrupted" | "outages" | "technology" => (
+                "the errors of a live link are real",
+                "leave it out; `airlane air` makes errors between two interfaces",
+            ),
+            _ => return None,
+        };
+        Some((message, help))
+    }
+
     fn validate(&self, problems: &mut Problems) {
         if self.schema != 1 {
             let message = format!("this version reads schema 1, not {}", self.schema);
@@ -238,7 +280,20 @@ impl Validate for LiveConfig {
             );
         }
         problems.within("tun", |problems| self.tun.validate(problems));
-        problems.within("link", |problems| self.link.validate(problems));
+        let (mtu, link) = (self.tun.mtu, &self.link);
+        problems.within("link", |problems| link.check(mtu, problems));
+        let socket = self.socket();
+        if socket.as_os_str().len() > LONGEST_SOCKET {
+            let at = match self.control.socket {
+                Some(_) => "control.socket",
+                None => "name",
+            };
+            problems.add(
+                at,
+                format!("the socket's path \"{}\" is too long", socket.display()),
+                format!("at most {LONGEST_SOCKET} bytes, such as \"/run/airlane/hill-top.sock\""),
+            );
+        }
     }
 }
 
@@ -302,8 +357,8 @@ impl Validate for TunConfig {
     }
 }
 
-impl Validate for LinkConfig {
-    fn validate(&self, problems: &mut Problems) {
+impl LinkConfig {
+    fn check(&self, mtu: Mtu, problems: &mut Problems) {
         if self.security.is_none() {
             problems.add("security", "this link is not secured", NO_SECURITY);
         }
@@ -319,7 +374,9 @@ impl Validate for LinkConfig {
                 },
             );
         }
-        if peer.ip().is_unspecified() || peer.ip().is_multicast() || peer.port() == 0 {
+        let broadcast = matches!(peer.ip(), IpAddr::V4(ip) if ip.is_broadcast());
+        let nobody = peer.ip().is_unspecified() || peer.ip().is_multicast() || broadcast;
+        if nobody || peer.port() == 0 {
             problems.add(
                 "underlay.peer",
                 format!("frames cannot be sent to {peer}"),
@@ -333,8 +390,32 @@ impl Validate for LinkConfig {
                 "choose a port, such as 7007",
             );
         }
+        if listen.ip().is_multicast() || matches!(listen.ip(), IpAddr::V4(ip) if ip.is_broadcast())
+        {
+            problems.add(
+                "underlay.listen",
+                format!("{listen} is no address of one machine"),
+                "an address of this machine, or \"0.0.0.0:PORT\" for all of them",
+            );
+        }
+        if listen == peer {
+            problems.add(
+                "underlay.peer",
+                format!("{peer} is this end itself: frames would come back"),
+                "give address and port of the other end",
+            );
+        }
+        let facts = LiveFacts {
+            rate: self.rate,
+            delay: self.delay,
+            packet: match mtu {
+                Mtu::Fixed(size) => size.as_bytes() as usize,
+                Mtu::Auto => USUAL_PACKET,
+            },
+        };
         let mut found = config::check(HeaderProfile::Live, &self.services, &self.classes);
         found.extend(config::check_ends(Viewpoint::End, &self.services));
+        found.extend(check_live(&facts, &self.services, &self.classes));
         for problem in found {
             problems.add(&problem.path, problem.problem, problem.help);
         }
@@ -423,5 +504,133 @@ service = "files"
             assert!(error.contains(expected), "{bad}: {error}");
             assert!(error.starts_with("up.toml:"), "{error}");
         }
+    }
+
+    #[test]
+    fn what_cannot_work_live_is_refused_with_its_line_and_the_reason() {
+        let scheme = "scheme = { kind = \"sr-m2\" }";
+        let snoop = "scheme = { kind = \"snoop\", base-station = \"here\" }";
+        let queue = |queue: &str| format!("{scheme}\nqueue = {queue}");
+        let timers = |more: &str| format!("scheme = {{ kind = \"sr-m2\", {more} }}");
+        for (good, bad, line, expected) in [
+            // Of scenarios only.
+            (
+                "rate = \"20",
+                "header = \"study\"\nrate = \"20",
+                8,
+                "live headers",
+            ),
+            (
+                "rate = \"20",
+                "handed-over = \"unlimited\"\nrate = \"20",
+                8,
+                "one frame",
+            ),
+            (
+                "rate = \"20",
+                "pacing = \"nominal\"\nrate = \"20",
+                8,
+                "kernel does not",
+            ),
+            (
+                "rate = \"20",
+                "queue = \"50 packets\"\nrate = \"20",
+                8,
+                "each service has",
+            ),
+            (
+                "rate = \"20",
+                "frame = \"1000 B\"\nrate = \"20",
+                8,
+                "tun.mtu",
+            ),
+            (
+                "rate = \"20",
+                "ends = [\"a\", \"b\"]\nrate = \"20",
+                8,
+                "underlay.peer",
+            ),
+            (
+                "rate = \"20",
+                "errors = { kind = \"none\" }\nrate = \"20",
+                8,
+                "airlane air",
+            ),
+            // Of no end.
+            (
+                scheme,
+                &snoop.replace("here", "first"),
+                15,
+                "no first and second",
+            ),
+            ("\"tcp\"", "\"udp\"", 15, "travel unrepaired"),
+            // Queues and timers.
+            (
+                scheme,
+                &queue("{ kind = \"none\" }"),
+                16,
+                "loses every packet",
+            ),
+            (
+                scheme,
+                &queue("{ kind = \"drop-tail\", limit = \"1 kB\" }"),
+                16,
+                "no room for a full packet of 1500 B",
+            ),
+            (
+                scheme,
+                &timers("timers = { ack = 1, nak = 1, keepalive = 1, rto = \"80 ms\" }"),
+                15,
+                "a round trip takes 100 ms",
+            ),
+            (
+                scheme,
+                &timers("timers = \"tight\", multiplier = 0.5"),
+                15,
+                "multiplier",
+            ),
+            // Numbers that would repeat.
+            (scheme, &timers("window = 16385"), 15, "1 to 16384"),
+            ("\"files\"", "\"default\"", 13, "the raw service"),
+            // Addresses.
+            ("0.0.0.0:7007", "192.0.2.7:7007", 9, "this end itself"),
+            (
+                "0.0.0.0:7007",
+                "224.0.0.1:7007",
+                9,
+                "no address of one machine",
+            ),
+            (
+                "192.0.2.7:7007",
+                "255.255.255.255:7007",
+                9,
+                "cannot be sent to",
+            ),
+        ] {
+            let whole = match expected {
+                "travel unrepaired" => GOOD.replace(scheme, snoop),
+                _ => GOOD.to_owned(),
+            };
+            assert!(whole.contains(good), "{good}");
+            let error = load(&whole.replacen(good, bad, 1)).unwrap_err();
+            assert!(error.contains(expected), "{bad}: {error}");
+            assert!(
+                error.starts_with(&format!("up.toml:{line}:")),
+                "{bad}: {error}"
+            );
+        }
+    }
+
+    #[test]
+    fn a_socket_whose_path_no_address_takes_is_refused() {
+        let long = "x".repeat(101);
+        let error = load(&GOOD.replace("hill-top", &long)).unwrap_err();
+        assert!(
+            error.starts_with("up.toml:3:") && error.contains("107"),
+            "{error}"
+        );
+        let control = format!("[control]\nsocket = \"/tmp/{long}/x\"\n[tun]");
+        let error = load(&GOOD.replacen("[tun]", &control, 1)).unwrap_err();
+        assert!(error.contains("control.socket"), "{error}");
     }
 }

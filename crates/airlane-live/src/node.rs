@@ -282,8 +282,9 @@ impl Node {
                     self.session_since = None;
                     tracing::warn!(
                         %peer,
-                        "refused: the two ends have different services, nothing is exchanged\n\
-                         here:\n{ours}there:\n{theirs}make the services in both files equal"
+                        "refused: the services of the two ends do not fit, nothing is exchanged\n\
+                         here:\n{ours}there:\n{theirs}make them equal in both files; only \
+                         base-station is \"here\" at one end and \"peer\" at the other"
                     );
                     self.refused = Some(RefusedTables { ours, theirs });
                 }

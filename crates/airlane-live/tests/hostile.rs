@@ -25,7 +25,7 @@ name = "hostile"
 mtu = "1400 B"
 [link]
 rate = "100 Mbit/s"
-underlay = { kind = "udp", listen = "127.0.0.1:1", peer = "127.0.0.1:1" }
+underlay = { kind = "udp", listen = "127.0.0.1:1", peer = "127.0.0.1:2" }
 security = "none"
 [[link.services]]
 number = 1

@@ -27,6 +27,9 @@ pub(super) fn unknown_key(message: &str) -> Option<&str> {
     Some(rest.split_once('`')?.0)
 }
 
+/// How the message about a key that nobody knows begins.
+pub(super) const UNKNOWN_KEY: &str = "unknown key `";
+
 /// A message of `serde` about the value of `key`.
 pub(super) fn of_serde(message: &str, key: Option<&str>) -> Text {
     let key = key.unwrap_or("this");
@@ -43,7 +46,7 @@ pub(super) fn of_serde(message: &str, key: Option<&str>) -> Text {
         } else {
             suggestion(name, &known, "keys that exist here")
         };
-        return Text::new(&format!("unknown key `{name}`"), &help);
+        return Text::new(&format!("{UNKNOWN_KEY}{name}`"), &help);
     }
     if let Some(rest) = message.strip_prefix("unknown variant `") {
         let name = rest.split_once('`').map_or("", |(name, _)| name);

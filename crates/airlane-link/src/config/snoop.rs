@@ -40,11 +40,37 @@ pub enum Viewpoint {
 }
 
 impl BaseStation {
+    /// As it stands in files.
+    pub(super) const fn name(self) -> &'static str {
+        match self {
+            Self::First => "first",
+            Self::Second => "second",
+            Self::Here => "here",
+            Self::Peer => "peer",
+        }
+    }
+
     const fn viewpoint(self) -> Viewpoint {
         match self {
             Self::First | Self::Second => Viewpoint::World,
             Self::Here | Self::Peer => Viewpoint::End,
         }
+    }
+}
+
+impl SchemeConfig {
+    /// The same scheme as the other end of a link sees it.
+    #[must_use]
+    pub fn at_peer(&self) -> Self {
+        let mut scheme = self.clone();
+        if let Self::Snoop(snoop) = &mut scheme {
+            snoop.base_station = match snoop.base_station {
+                BaseStation::Here => BaseStation::Peer,
+                BaseStation::Peer => BaseStation::Here,
+                seen_from_the_world => seen_from_the_world,
+            };
+        }
+        scheme
     }
 }
 
@@ -89,4 +115,29 @@ pub fn check_ends(viewpoint: Viewpoint, services: &[ServiceConfig]) -> Vec<Confi
         }
     }
     found
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn the_two_ends_see_the_same_base_station() {
+        for first in [true, false] {
+            let base_station = BaseStation::First;
+            let world: ServiceConfig = toml::from_str(
+                "number = 1\nname = \"tcp\"\nrate = 1.0\n\
+                 scheme = { kind = \"snoop\", base-station = \"first\" }",
+            )
+            .unwrap();
+            assert_eq!(
+                world.scheme,
+                SchemeConfig::Snoop(SnoopConfig { base_station })
+            );
+            let [here, there] =
+                [first, !first].map(|end| at_end(std::slice::from_ref(&world), end).remove(0));
+            assert_eq!(here.scheme.at_peer(), there.scheme);
+            assert_ne!(here.scheme.terms(), there.scheme.terms());
+        }
+    }
 }

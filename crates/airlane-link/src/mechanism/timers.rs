@@ -218,7 +218,8 @@ pub(crate) struct RttEstimator {
 
 impl RttEstimator {
     const AT_LEAST: Duration = Duration::from_millis(1);
-    const AT_MOST: Duration = Duration::from_secs(10);
+    /// No measured timer runs longer.
+    pub(crate) const AT_MOST: Duration = Duration::from_secs(10);
 
     pub(crate) fn sample(&mut self, rtt: Duration) {
         self.smoothed = Some(match self.smoothed {

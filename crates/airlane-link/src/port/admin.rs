@@ -7,7 +7,8 @@ use serde::Serialize;
 use super::{Port, SERVICES, Slot, numbers};
 use crate::classify::{ClassConfig, Classifier};
 use crate::config::{
-    self, ConfigError, IMPLICIT_NAME, Multiplier, MultiplierHeuristic, ServiceConfig, Viewpoint,
+    self, ConfigError, IMPLICIT_NAME, Multiplier, MultiplierHeuristic, SchemeConfig, ServiceConfig,
+    Viewpoint,
 };
 use crate::flow::Packet;
 use crate::ledger::ServiceLedger;
@@ -183,9 +184,18 @@ impl<P: Packet> Port<P> {
     /// The service table as both ends of a link must have it: what would misdeliver if it differed,
     /// one line a service. Shares and timers may differ from end to end.
     pub fn service_table(&self) -> String {
+        self.table(SchemeConfig::clone)
+    }
+
+    /// [`service_table`](Self::service_table) as the other end must have it.
+    pub fn peer_service_table(&self) -> String {
+        self.table(SchemeConfig::at_peer)
+    }
+
+    fn table(&self, view: impl Fn(&SchemeConfig) -> SchemeConfig) -> String {
         let mut table = String::new();
         for slot in self.slots.iter().flatten().filter(|slot| !slot.draining) {
-            let (number, scheme) = (slot.config.number, &slot.config.scheme);
+            let (number, scheme) = (slot.config.number, view(&slot.config.scheme));
             table.push_str(&format!("{number} {}{}\n", scheme.kind(), scheme.terms()));
         }
         let modulus = self.facts.space().modulus();

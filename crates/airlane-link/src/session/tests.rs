@@ -11,8 +11,18 @@ fn config(epoch: u64, table: &str) -> SessionConfig {
     SessionConfig {
         epoch,
         table: table.to_owned(),
+        peer_table: mirrored(table),
         keepalive: SECOND,
         silence: SECOND * 5,
+    }
+}
+
+/// How the other end has a table: with the parts of the two ends exchanged.
+fn mirrored(table: &str) -> String {
+    match table {
+        "1 snoop here" => "1 snoop peer".to_owned(),
+        "1 snoop peer" => "1 snoop here".to_owned(),
+        same => same.to_owned(),
     }
 }
 
@@ -114,7 +124,11 @@ impl World {
             }
             Wire::Data(frame) => {
                 if end.session.check(now, frame.session) {
-                    assert_eq!(frame.table, end.table, "another configuration's data");
+                    assert_eq!(
+                        frame.table,
+                        mirrored(end.table),
+                        "another configuration's data"
+                    );
                     assert_eq!(frame.receiver_epoch, end.session.epoch());
                     assert_eq!(Some(frame.sender_epoch), end.session.peer_epoch());
                     end.accepted_data += 1;
@@ -235,6 +249,24 @@ fn different_tables_are_refused_with_both_texts_and_a_new_table_is_tried() {
     world.restart(1, "1 rlp");
     world.run(MS * 120);
     world.assert_established();
+}
+
+#[test]
+fn ends_with_two_parts_need_both_of_them() {
+    for parts in [["here", "peer"], ["peer", "here"], ["here"; 2], ["peer"; 2]] {
+        let table = |part| match part {
+            "here" => "1 snoop here",
+            _ => "1 snoop peer",
+        };
+        let mut world = World::new(1, parts.map(table));
+        world.run(SECOND);
+        if parts[0] != parts[1] {
+            world.assert_established();
+            assert!(world.ends[0].accepted_data > 0);
+        } else {
+            assert_eq!(world.states(), [SessionState::Refused; 2], "{parts:?}");
+        }
+    }
 }
 
 #[test]

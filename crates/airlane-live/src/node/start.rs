@@ -166,6 +166,7 @@ impl Node {
             SessionConfig {
                 epoch: random_epoch()?,
                 table: port.service_table(),
+                peer_table: port.peer_service_table(),
                 keepalive,
                 silence: keepalive * SILENT_KEEPALIVES,
             },

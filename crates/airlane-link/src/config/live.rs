@@ -1,0 +1,218 @@
+//! What cannot work between two machines, although every value is legal by itself.
+//!
+//! A live port hands the scheduler one frame of each service at a time and measures nothing that it
+//! was told: so a service needs a place where packets wait, and a timer written by hand must not run
+//! out before an answer can be there. A scenario may try all that; a live link refuses it.
+
+use airlane_base::{Duration, QueueLimit, Rate};
+
+use super::{
+    ConfigError, Multiplier, MultiplierHeuristic, RlpConfig, RseAdConfig, SchemeConfig,
+    ServiceConfig, TimerProfile, TimersConfig, USUAL_RETRIES,
+};
+use crate::classify::{ClassConfig, Protocol};
+use crate::flow;
+use crate::mechanism::timers::{LinkTiming, RttEstimator, TimerPolicy};
+use crate::queue::QueueConfig;
+
+/// What must be known of a live link.
+#[derive(Clone, Copy, Debug)]
+pub struct LiveFacts {
+    /// Rate of the link.
+    pub rate: Rate,
+    /// One-way delay.
+    pub delay: Duration,
+    /// Length of a full packet, bytes.
+    pub packet: usize,
+}
+
+/// Finds services and classes that cannot work on a live link. [`check`](super::check) looks at
+/// the rest.
+pub fn check_live(
+    facts: &LiveFacts,
+    services: &[ServiceConfig],
+    classes: &[ClassConfig],
+) -> Vec<ConfigError> {
+    let mut found = Vec::new();
+    let mut wrong = |path: String, problem: String, help: String| {
+        found.push(ConfigError {
+            path,
+            problem,
+            help,
+        });
+    };
+    for (i, service) in services.iter().enumerate() {
+        check_queue(facts, service, &format!("services[{i}].queue"), &mut wrong);
+        check_timers(facts, services, i, &mut wrong);
+        if matches!(service.scheme, SchemeConfig::Snoop(_)) {
+            check_snoop(i, service, classes, &mut wrong);
+        }
+    }
+    found
+}
+
+fn check_queue(
+    facts: &LiveFacts,
+    service: &ServiceConfig,
+    at: &str,
+    wrong: &mut impl FnMut(String, String, String),
+) {
+    let limit = match service.queue {
+        None => return,
+        Some(QueueConfig::None {}) => {
+            return wrong(
+                at.to_owned(),
+                "a live service without a queue loses every packet that comes while a frame of it \
+                 waits for the link"
+                    .to_owned(),
+                "leave it out, or give the packets a place: queue = { kind = \"drop-tail\", limit \
+                 = \"50 packets\" }"
+                    .to_owned(),
+            );
+        }
+        Some(QueueConfig::DropTail { limit } | QueueConfig::FqCodel { limit, .. }) => limit,
+    };
+    if let QueueLimit::Bytes(bytes) = limit
+        && bytes < facts.packet as u64
+    {
+        wrong(
+            format!("{at}.limit"),
+            format!(
+                "a queue of {bytes} B has no room for a full packet of {} B: those that must wait \
+                 are lost",
+                facts.packet
+            ),
+            format!("at least \"{} B\", or a number of packets", facts.packet),
+        );
+    }
+}
+
+/// Timers that always run out before an answer can be there.
+fn check_timers(
+    facts: &LiveFacts,
+    services: &[ServiceConfig],
+    index: usize,
+    wrong: &mut impl FnMut(String, String, String),
+) {
+    let scheme = &services[index].scheme;
+    let at = format!("services[{index}].scheme");
+    let Some(multiplier) = scheme.multiplier() else {
+        return;
+    };
+    let air = facts.delay * 2;
+    let measured = TimersConfig::Profile(TimerProfile::Measured);
+    // A live service that says nothing measures.
+    let timers = scheme.timers().unwrap_or(&measured);
+    if *timers == measured {
+        if air > RttEstimator::AT_MOST {
+            let longest = RttEstimator::AT_MOST;
+            wrong(
+                at,
+                format!(
+                    "measured timers end at {longest}, and a round trip takes {air} (twice \
+                     link.delay): every frame would be sent again and again"
+                ),
+                "timers = \"relaxed\", which follow link.delay".to_owned(),
+            );
+        }
+        return;
+    }
+    let timing = LinkTiming {
+        rate: facts.rate,
+        delay: facts.delay,
+        max_payload: facts.packet,
+        data_overhead: 0,
+        control_len: 0,
+        rlp_overhead: 0,
+    };
+    let mut policy = TimerPolicy::new(Some(timers), &timing);
+    policy.set_factor(factor(multiplier, services, index));
+    let (name, runs, then) = match scheme {
+        SchemeConfig::Rlp(RlpConfig { retries, .. })
+        | SchemeConfig::RlpOos(RlpConfig { retries, .. })
+        | SchemeConfig::RseAd(RseAdConfig { retries, .. }) => {
+            let runs = policy.nak() * u64::from(retries.unwrap_or(USUAL_RETRIES));
+            ("nak", runs, "packets would be given up before their repair")
+        }
+        _ => {
+            let then = "every frame would be sent again before its acknowledgment can be there";
+            ("rto", policy.rto(), then)
+        }
+    };
+    // A timer of nothing has been refused already.
+    if runs == Duration::ZERO || runs >= air {
+        return;
+    }
+    let path = match (timers, multiplier) {
+        (TimersConfig::Fixed(_), _) => format!("{at}.timers.{name}"),
+        (_, Multiplier::Factor(factor)) if factor < 1.0 => format!("{at}.multiplier"),
+        _ => format!("{at}.timers"),
+    };
+    wrong(
+        path,
+        format!(
+            "this service waits {runs} for answers, with all attempts and its multiplier, and a \
+             round trip takes {air} (twice link.delay): {then}"
+        ),
+        "longer timers, timers = \"measured\", or the link.delay that it really is".to_owned(),
+    );
+}
+
+/// By how much sharing stretches the service's timers at the start.
+fn factor(multiplier: Multiplier, services: &[ServiceConfig], index: usize) -> f64 {
+    match multiplier {
+        Multiplier::Factor(factor) => factor,
+        Multiplier::Heuristic(MultiplierHeuristic::Services) => services.len() as f64,
+        Multiplier::Heuristic(MultiplierHeuristic::Share) => {
+            let all: f64 = services.iter().map(|service| service.rate).sum();
+            all / services[index].rate
+        }
+    }
+}
+
+/// Snoop repairs TCP alone.
+fn check_snoop(
+    index: usize,
+    service: &ServiceConfig,
+    classes: &[ClassConfig],
+    wrong: &mut impl FnMut(String, String, String),
+) {
+    let tcp = |class: &ClassConfig| {
+        class
+            .r#match
+            .protocol
+            .is_none_or(|p| p == Protocol(flow::TCP))
+    };
+    let mut any = service.number == 0;
+    for (i, class) in classes.iter().enumerate() {
+        if class.service != service.name {
+            continue;
+        }
+        any |= tcp(class);
+        if !tcp(class) {
+            wrong(
+                format!("classes[{i}].service"),
+                format!(
+                    "\"{}\" is snoop, which repairs TCP alone: these packets would travel \
+                     unrepaired",
+                    service.name
+                ),
+                "choose a service that repairs any packet, such as rlp-oos, or protocol = \"tcp\""
+                    .to_owned(),
+            );
+        }
+    }
+    if !any {
+        wrong(
+            format!("services[{index}].scheme.kind"),
+            "snoop repairs TCP alone, and no class leads TCP to it".to_owned(),
+            format!(
+                "add a class: match = {{ protocol = \"tcp\" }}, service = \"{}\"",
+                service.name
+            ),
+        );
+    }
+}
+
+#[cfg(test)]
+mod tests;
