@@ -168,6 +168,9 @@ pub struct StudyRun {
     /// Run with every other choice, too, and show which verdicts move
     #[arg(long)]
     pub alternatives: bool,
+    /// Repetitions of alternatives [default: as many as of what is committed]
+    #[arg(long, value_name = "N", value_parser = clap::value_parser!(u32).range(1..))]
+    pub alternative_runs: Option<u32>,
     /// How results are shown.
     #[command(flatten)]
     pub show: StudyOutput,

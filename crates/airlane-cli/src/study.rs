@@ -92,6 +92,7 @@ pub(crate) fn run(args: &StudyRun) -> anyhow::Result<()> {
     let asked = select(works, &args.ids)?;
     let request = Request {
         runs: args.runs.map(u64::from),
+        alternative_runs: args.alternative_runs.map(u64::from),
         seed: args.seed,
         set: args.set.clone(),
         alternatives: args.alternative.iter().cloned().collect(),
@@ -209,6 +210,10 @@ fn command(args: &StudyRun) -> Vec<String> {
         }
     };
     option("--runs", args.runs.map(|n| n.to_string()));
+    option(
+        "--alternative-runs",
+        args.alternative_runs.map(|n| n.to_string()),
+    );
     option("--seed", args.seed.map(|n| n.to_string()));
     for set in &args.set {
         option("--set", Some(set.clone()));
@@ -267,6 +272,7 @@ fn reopen(args: &StudyReport) -> anyhow::Result<(Vec<Plan>, Store)> {
             .filter_map(|v| v.alternative.clone());
         let request = Request {
             runs: Some(described.runs),
+            alternative_runs: Some(described.alternative_runs),
             seed: Some(described.seed),
             alternatives: names.collect(),
             ..manifest.request.clone()
@@ -293,9 +299,7 @@ fn finish(
 fn present(plans: &[Plan], store: &Store, show: &StudyOutput) -> anyhow::Result<()> {
     let mut outcomes: Vec<Outcome> = vec![];
     for plan in plans {
-        for variant in &plan.variants {
-            outcomes.push(plan.outcome(store, variant)?);
-        }
+        outcomes.extend(plan.outcomes(store)?);
     }
     let report = Report::new(&outcomes);
     if let Some(path) = &show.markdown {
@@ -350,7 +354,7 @@ fn check(path: &Path, plan: &Plan, outcomes: &[Outcome]) -> anyhow::Result<()> {
     let mut worse = vec![];
     for outcome in outcomes
         .iter()
-        .filter(|o| o.alternative.is_none() || outcomes.len() == 1)
+        .filter(|o| o.runs == plan.runs && (o.alternative.is_none() || outcomes.len() == 1))
     {
         for (claim, before) in outcome.worse_than(&committed.verdicts) {
             let now = claim.verdict.map_or("nothing", Verdict::word);

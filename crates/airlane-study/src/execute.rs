@@ -61,9 +61,18 @@ pub struct Done {
 impl Plan {
     /// Every result that the plan needs, sorted by repetition, then world.
     pub fn keys(&self) -> Vec<Key> {
-        let runs = (0..self.runs).flat_map(|run| self.worlds.iter().map(move |w| (w, run)));
-        runs.map(|(world, run)| (world.hash().to_owned(), self.seed, run))
-            .collect()
+        self.queue().map(|(_, key)| key).collect()
+    }
+
+    /// The same, each with the index of its world.
+    fn queue(&self) -> impl Iterator<Item = (usize, Key)> {
+        let most = self.repetitions.iter().copied().max().unwrap_or(0);
+        (0..most).flat_map(move |run| {
+            let worlds = self.worlds.iter().zip(&self.repetitions).enumerate();
+            worlds
+                .filter(move |(_, (_, repetitions))| run < **repetitions)
+                .map(move |(at, (world, _))| (at, (world.hash().to_owned(), self.seed, run)))
+        })
     }
 
     /// Simulates what is missing on `threads` threads (0: one for each core). `progress` is told
@@ -81,11 +90,11 @@ impl Plan {
         let mut done = Done::default();
         let mut jobs = vec![];
         // Repetition by repetition: what is left then takes as long as what is done.
-        for (job, key) in self.keys().into_iter().enumerate() {
+        for (world, key) in self.queue() {
             if store.get(&key).is_some() {
                 done.known += 1;
             } else if shard.has(&key) {
-                jobs.push((job % self.worlds.len(), key));
+                jobs.push((world, key));
             } else {
                 done.others += 1;
             }

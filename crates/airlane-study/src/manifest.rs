@@ -32,6 +32,8 @@ pub struct ManifestWork {
     pub asked: Vec<String>,
     /// Repetitions of every scenario.
     pub runs: u64,
+    /// Repetitions of alternatives.
+    pub alternative_runs: u64,
     /// Seed of all random streams.
     pub seed: u64,
     /// Distinct scenarios.
@@ -74,6 +76,7 @@ impl ManifestWork {
             runs: plan.runs,
             seed: plan.seed,
             scenarios: plan.worlds.len() as u64,
+            alternative_runs: plan.alternative_runs,
             simulations: plan.jobs(),
             variants: variants.collect(),
         }

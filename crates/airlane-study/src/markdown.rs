@@ -26,12 +26,20 @@ pub fn markdown(report: &Report, outcomes: &[Outcome], works: &[&Work]) -> Strin
         let Some(base) = variants.next() else {
             continue;
         };
-        section(&mut out, work, base, &variants.collect::<Vec<_>>());
+        let (few, others): (Vec<_>, Vec<_>) = variants.partition(|o| o.alternative.is_none());
+        let yardstick = few.first().copied().unwrap_or(base);
+        section(&mut out, work, base, yardstick, &others);
     }
     out
 }
 
-fn section(out: &mut String, work: &Work, base: &Outcome, others: &[&Outcome]) {
+fn section(
+    out: &mut String,
+    work: &Work,
+    base: &Outcome,
+    yardstick: &Outcome,
+    others: &[&Outcome],
+) {
     let counts = base.counts;
     let _ = writeln!(
         out,
@@ -64,10 +72,10 @@ fn section(out: &mut String, work: &Work, base: &Outcome, others: &[&Outcome]) {
             .get(&claim.id)
             .map_or("No cause is known.", String::as_str);
         let _ = writeln!(out, "**{}.** {}\n", claim.id, note.trim());
-        moves(out, work, claim, others);
+        moves(out, work, claim, yardstick, others);
     }
     if !others.is_empty() {
-        alternatives(out, work, base, others);
+        alternatives(out, work, yardstick, others);
     }
     if !base.apart.is_empty() {
         out.push_str(
@@ -107,10 +115,18 @@ fn cell(text: &str) -> String {
 }
 
 /// Under which other choices a claim that misses does better.
-fn moves(out: &mut String, work: &Work, claim: &ClaimOutcome, others: &[&Outcome]) {
+fn moves(
+    out: &mut String,
+    work: &Work,
+    claim: &ClaimOutcome,
+    yardstick: &Outcome,
+    others: &[&Outcome],
+) {
+    let few = yardstick.claims.iter().find(|c| c.id == claim.id);
+    let before = few.map_or(claim.verdict, |c| c.verdict.max(claim.verdict));
     let better = others.iter().filter_map(|other| {
         let there = other.claims.iter().find(|c| c.id == claim.id)?;
-        (there.verdict > claim.verdict).then_some((other, there))
+        (there.verdict > before).then_some((other, there))
     });
     let lines: Vec<String> = better
         .map(|(other, there)| {
@@ -132,9 +148,12 @@ fn moves(out: &mut String, work: &Work, claim: &ClaimOutcome, others: &[&Outcome
 }
 
 fn alternatives(out: &mut String, work: &Work, base: &Outcome, others: &[&Outcome]) {
-    out.push_str(
-        "### Other choices where the work is silent\n\n| choice | holds | near | misses | better | \
+    let _ = write!(
+        out,
+        "### Other choices where the work is silent\n\n{} repetitions of each, what is committed \
+         included.\n\n| choice | holds | near | misses | better | \
          worse |\n|---|---|---|---|---|---|\n",
+        base.runs
     );
     let counts = base.counts;
     let (holds, near, misses) = (counts.holds, counts.near, counts.misses);

@@ -105,6 +105,27 @@ pub struct PointOutcome {
 }
 
 impl Plan {
+    /// Judges the claims of all variants. Where the alternatives have fewer repetitions, what is
+    /// committed is judged by as few, too, right after it is judged by all: fewer repetitions
+    /// alone move verdicts.
+    ///
+    /// # Errors
+    /// If results are missing or a claim cannot be judged.
+    pub fn outcomes(&self, store: &Store) -> Result<Vec<Outcome>, StudyError> {
+        let mut outcomes = vec![];
+        for variant in &self.variants {
+            outcomes.push(self.outcome(store, variant)?);
+            if variant.runs > self.alternative_runs && self.variants.len() > 1 {
+                let few = Variant {
+                    runs: self.alternative_runs,
+                    ..variant.clone()
+                };
+                outcomes.push(self.outcome(store, &few)?);
+            }
+        }
+        Ok(outcomes)
+    }
+
     /// Judges the claims of a variant.
     ///
     /// # Errors
@@ -116,7 +137,7 @@ impl Plan {
             work: self.work.id.clone(),
             title: self.work.title.clone(),
             version: VERSION,
-            runs: self.runs,
+            runs: variant.runs,
             seed: self.seed,
             alternative: variant.alternative.clone(),
             counts: Counts::default(),
@@ -161,7 +182,7 @@ impl Plan {
     }
 
     fn data(&self, store: Option<&Store>, variant: &Variant) -> Result<Data, StudyError> {
-        let mut data = Data::new(self.runs as usize);
+        let mut data = Data::new(variant.runs as usize);
         for planned in &variant.studies {
             let study = self.study(planned)?;
             let mut columns: BTreeMap<String, Vec<Vec<f64>>> = BTreeMap::new();
@@ -169,7 +190,7 @@ impl Plan {
                 let runs: Vec<Vec<&Record>> = planned
                     .worlds
                     .iter()
-                    .map(|world| self.records(store, *world))
+                    .map(|world| self.records(store, *world, variant.runs))
                     .collect::<Result<_, _>>()?;
                 for (metric, name) in &study.metrics {
                     let column = |runs: &Vec<&Record>| runs.iter().map(|r| r.get(name)).collect();
@@ -181,14 +202,15 @@ impl Plan {
         Ok(data)
     }
 
-    /// All repetitions of a world.
+    /// The first `runs` repetitions of a world.
     pub(crate) fn records<'s>(
         &self,
         store: &'s Store,
         world: usize,
+        runs: u64,
     ) -> Result<Vec<&'s Record>, StudyError> {
         let hash = self.worlds[world].hash();
-        (0..self.runs)
+        (0..runs)
             .map(|run| {
                 store.get(&(hash.to_owned(), self.seed, run)).ok_or_else(|| {
                     StudyError::Results(format!(

@@ -15,6 +15,9 @@ use crate::work::Work;
 pub struct Request {
     /// Repetitions; the work's own number if none.
     pub runs: Option<u64>,
+    /// Repetitions of alternatives; as many as of what is committed if none.
+    #[serde(default)]
+    pub alternative_runs: Option<u64>,
     /// Seed; the work's own if none.
     pub seed: Option<u64>,
     /// Assignments on top of every scenario.
@@ -30,14 +33,18 @@ pub struct Request {
 pub struct Plan {
     /// The work.
     pub work: Work,
-    /// Repetitions of every world.
+    /// Repetitions of what is committed.
     pub runs: u64,
+    /// Repetitions of alternatives, at most `runs`.
+    pub alternative_runs: u64,
     /// Seed of all random streams.
     pub seed: u64,
     /// What is committed and the alternatives, in the order in which they were asked for.
     pub variants: Vec<Variant>,
     /// Every distinct world once.
     pub worlds: Vec<Prepared>,
+    /// Repetitions of each world: the most that a variant asks for.
+    pub(crate) repetitions: Vec<u64>,
 }
 
 /// The studies under one set of choices.
@@ -45,6 +52,8 @@ pub struct Plan {
 pub struct Variant {
     /// Name of the alternative; none for what is committed.
     pub alternative: Option<String>,
+    /// Repetitions.
+    pub runs: u64,
     /// Those that were asked for, then those that their claims read.
     pub studies: Vec<PlannedStudy>,
 }
@@ -68,11 +77,14 @@ impl Plan {
     /// # Errors
     /// If a study or an alternative is unknown, or a scenario is wrong.
     pub fn new(work: Work, ids: &[String], request: &Request) -> Result<Self, StudyError> {
+        let runs = request.runs.unwrap_or(work.runs);
         let mut plan = Self {
-            runs: request.runs.unwrap_or(work.runs),
+            runs,
+            alternative_runs: request.alternative_runs.map_or(runs, |n| n.min(runs)),
             seed: request.seed.unwrap_or(work.seed),
             variants: vec![],
             worlds: vec![],
+            repetitions: vec![],
             work,
         };
         let order = plan.order(ids)?;
@@ -91,8 +103,17 @@ impl Plan {
                 .map(|text| Assignment::parse(text))
                 .collect::<Result<_, _>>()?;
             let studies = plan.studies(&order, &set, &mut known)?;
+            let runs = match alternative {
+                None => plan.runs,
+                Some(_) => plan.alternative_runs,
+            };
+            plan.repetitions.resize(plan.worlds.len(), 0);
+            for world in studies.iter().flat_map(|study| &study.worlds) {
+                plan.repetitions[*world] = plan.repetitions[*world].max(runs);
+            }
             plan.variants.push(Variant {
                 alternative: alternative.cloned(),
+                runs,
                 studies,
             });
         }
@@ -212,6 +233,6 @@ impl Plan {
 
     /// Simulations that the plan needs.
     pub fn jobs(&self) -> u64 {
-        self.worlds.len() as u64 * self.runs
+        self.repetitions.iter().sum()
     }
 }

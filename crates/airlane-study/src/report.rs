@@ -49,7 +49,8 @@ pub struct AlternativeReport {
 }
 
 impl Report {
-    /// Puts together what was found. The first outcome of each work is the one reported in full.
+    /// Puts together what was found. The first outcome of each work is the one reported in full;
+    /// alternatives are held against the last one of what is committed.
     pub fn new(outcomes: &[Outcome]) -> Self {
         let mut report = Self {
             schema: SCHEMA,
@@ -73,6 +74,9 @@ impl Report {
                 continue;
             }
             first = Some(outcome);
+            if known.is_some() {
+                continue;
+            }
             let work = &outcome.work;
             report
                 .claims

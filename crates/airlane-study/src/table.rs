@@ -64,7 +64,11 @@ impl Plan {
                         .chain(at.iter().map(String::as_str))
                         .chain([hash])
                         .collect();
-                    for (run, record) in self.records(store, *world)?.into_iter().enumerate() {
+                    for (run, record) in self
+                        .records(store, *world, variant.runs)?
+                        .into_iter()
+                        .enumerate()
+                    {
                         let mut texts = texts.iter();
                         let mut counts = [self.seed as i64, run as i64].into_iter();
                         for (_, column) in &mut columns {

@@ -5,7 +5,7 @@
 use std::collections::BTreeMap;
 use std::path::Path;
 
-use airlane_study::{Plan, Report, Request, Shard, Store, Verdict, Work};
+use airlane_study::{Plan, Report, Request, Shard, Store, Verdict, Work, markdown};
 
 const PART: &str = r#"
 scenario.schema = 1
@@ -248,4 +248,40 @@ fn claims_that_cannot_be_judged_are_found_before_anything_runs() {
         let error = found.unwrap_err().to_string();
         assert!(error.contains(problem), "{check}: {error}");
     }
+}
+
+#[test]
+fn alternatives_can_have_fewer_repetitions_and_are_held_against_as_few() {
+    let folder = tempfile::tempdir().unwrap();
+    let text = "[halved]\ntitle = \"half the time\"\nset = ['duration=\"10 s\"']\n";
+    work(folder.path());
+    std::fs::write(folder.path().join("small/alternatives.toml"), text).unwrap();
+    let work = Work::load(&folder.path().join("small")).unwrap();
+    let request = Request {
+        committed: true,
+        alternatives: vec!["halved".to_owned()],
+        alternative_runs: Some(2),
+        ..Request::default()
+    };
+    let plan = Plan::new(work, &[], &request).unwrap_or_else(|e| panic!("{e}"));
+    // Four worlds, four times; four others, twice.
+    assert_eq!(plan.jobs(), 24);
+    assert_eq!(plan.keys().len(), 24);
+    let mut store = Store::open(&folder.path().join("out")).unwrap();
+    plan.execute(&mut store, Shard::ALL, 2, |_, _| {}).unwrap();
+    let outcomes = plan.outcomes(&store).unwrap();
+    let runs: Vec<_> = outcomes
+        .iter()
+        .map(|o| (o.runs, o.alternative.as_deref()))
+        .collect();
+    assert_eq!(runs, [(4, None), (2, None), (2, Some("halved"))]);
+    let report = Report::new(&outcomes);
+    assert_eq!(
+        report.counts, outcomes[0].counts,
+        "what is committed counts once"
+    );
+    let moved = outcomes[2].moved(&outcomes[1].verdicts());
+    assert_eq!(report.alternatives[0].moved.len(), moved.len());
+    let page = markdown(&report, &outcomes, &[&plan.work]);
+    assert!(page.contains("2 repetitions of each"), "{page}");
 }
