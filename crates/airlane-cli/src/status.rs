@@ -47,7 +47,7 @@ fn head(status: &Status) -> String {
     } = status;
     let style = match session.state.as_str() {
         "confirmed" => GOOD,
-        "refused" => BAD,
+        "refused" | "disconnected" => BAD,
         _ => WAIT,
     };
     let mut text = format!(
@@ -58,6 +58,14 @@ fn head(status: &Status) -> String {
     );
     if let Some(age) = session.age_ns {
         text.push_str(&format!(" for {}", seconds(age)));
+    }
+    if let Some(gone) = session.disconnected_ns {
+        text.push_str(&format!(", nothing heard for {}", seconds(gone)));
+    } else if session.disconnections > 0 {
+        text.push_str(&format!(
+            ", was disconnected {} times",
+            session.disconnections
+        ));
     }
     if let Some(rtt) = session.rtt_ns {
         text.push_str(&format!(", round trip {}", seconds(rtt)));

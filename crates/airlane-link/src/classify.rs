@@ -10,10 +10,12 @@
 //! A rule whose service is not (or no longer) there is inert: the rules behind it decide.
 
 mod fields;
+mod profile;
 
 use serde::{Deserialize, Serialize};
 
 pub use fields::{Dscp, FieldError, Ports, Prefix, Protocol};
+pub use profile::{ClassProfile, ClassesConfig};
 
 use crate::flow::FlowKey;
 

@@ -36,7 +36,7 @@ mod service;
 pub mod session;
 pub mod wire;
 
-pub use classify::{ClassConfig, Classifier};
+pub use classify::{ClassConfig, ClassesConfig, Classifier};
 pub use config::{PortConfig, ServiceConfig};
 pub use drain::{Sink, drain};
 pub use flow::{FlowKey, Packet, TcpView};

@@ -61,7 +61,7 @@ pub struct SessionConfig {
     pub peer_table: String,
     /// Time between hellos of an established session.
     pub keepalive: Duration,
-    /// A peer that is silent for so long is reported as lost.
+    /// A peer that is silent for so long is reported as lost: the link is disconnected.
     pub silence: Duration,
 }
 
@@ -97,13 +97,16 @@ pub enum SessionEvent {
         /// The peer's.
         theirs: u8,
     },
-    /// Nothing was heard from the peer for so long. Hellos go on.
+    /// Nothing was heard from the peer for so long: the link is disconnected. Hellos go on.
     PeerLost {
         /// How long.
         silent_for: Duration,
     },
     /// The peer is heard again, in the same session.
-    PeerBack,
+    PeerBack {
+        /// How long nothing was heard.
+        silent_for: Duration,
+    },
     /// The peer had left our epoch for another; we drew a new one. There is no session until the
     /// next [`SessionEvent::Established`].
     EpochRenewed,
@@ -120,8 +123,8 @@ pub enum SessionState {
     Accepted,
     /// Both ends are in the same session.
     Confirmed,
-    /// Established, but the peer is silent.
-    Silent,
+    /// Established, but nothing was heard from the peer for [`SessionConfig::silence`].
+    Disconnected,
     /// The peer's table differs.
     Refused,
 }
@@ -132,7 +135,7 @@ impl fmt::Display for SessionState {
             Self::Waiting => "waiting for the peer",
             Self::Accepted => "accepted",
             Self::Confirmed => "established",
-            Self::Silent => "peer silent",
+            Self::Disconnected => "disconnected: the peer is silent",
             Self::Refused => "refused: the service tables do not fit",
         })
     }
@@ -252,7 +255,7 @@ impl Session {
         match &self.peer {
             None if self.refused.is_some() => SessionState::Refused,
             None => SessionState::Waiting,
-            Some(_) if self.silent => SessionState::Silent,
+            Some(_) if self.silent => SessionState::Disconnected,
             Some(peer) if peer.confirmed => SessionState::Confirmed,
             Some(_) => SessionState::Accepted,
         }
@@ -487,11 +490,12 @@ impl Session {
     }
 
     fn on_alive(&mut self, now: Instant) {
+        let silent_for = now.saturating_since(self.alive);
         self.alive = now;
         if self.silent {
             self.silent = false;
             if self.peer.is_some() {
-                self.push(SessionEvent::PeerBack);
+                self.push(SessionEvent::PeerBack { silent_for });
             }
         }
     }

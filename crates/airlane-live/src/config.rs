@@ -31,7 +31,7 @@ use std::str::FromStr;
 use airlane_base::config::{Problems, Validate};
 use airlane_base::{Duration, Rate, Size};
 use airlane_link::config::{self, LiveFacts, Rates, SchedulerConfig, Viewpoint, check_live};
-use airlane_link::{ClassConfig, HeaderProfile, ServiceConfig};
+use airlane_link::{ClassesConfig, HeaderProfile, ServiceConfig};
 use serde::{Deserialize, Deserializer, Serialize, Serializer, de};
 
 use crate::netlink::Cidr;
@@ -160,15 +160,16 @@ pub struct LinkConfig {
     /// The frame scheduler.
     #[serde(default)]
     pub scheduler: SchedulerConfig,
-    /// Where the services' shares come from.
-    #[serde(default)]
-    pub rates: Rates,
+    /// Where the services' shares come from. Left out: `fixed`, with `classes = "heuristic"`
+    /// `measured`.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub rates: Option<Rates>,
     /// The services.
     #[serde(default)]
     pub services: Vec<ServiceConfig>,
-    /// First-match rules.
+    /// First-match rules, or the name of ready-made ones.
     #[serde(default)]
-    pub classes: Vec<ClassConfig>,
+    pub classes: ClassesConfig,
 }
 
 const fn default_delay() -> Duration {
@@ -222,6 +223,8 @@ impl LiveConfig {
     pub fn resolve(&self) -> Self {
         let mut all = self.clone();
         all.link.services = config::resolve(HeaderProfile::Live, &self.link.services);
+        all.link.rates = Some(self.link.rates());
+        all.link.classes = ClassesConfig::Rules(self.link.classes.rules(&self.link.services));
         all.control.socket = Some(self.socket());
         all
     }
@@ -358,6 +361,11 @@ impl Validate for TunConfig {
 }
 
 impl LinkConfig {
+    /// Where the services' shares come from.
+    pub fn rates(&self) -> Rates {
+        self.rates.unwrap_or(self.classes.usual_rates())
+    }
+
     fn check(&self, mtu: Mtu, problems: &mut Problems) {
         if self.security.is_none() {
             problems.add("security", "this link is not secured", NO_SECURITY);
@@ -413,9 +421,11 @@ impl LinkConfig {
                 Mtu::Auto => USUAL_PACKET,
             },
         };
-        let mut found = config::check(HeaderProfile::Live, &self.services, &self.classes);
+        let classes = self.classes.rules(&self.services);
+        let mut found = config::check(HeaderProfile::Live, &self.services, &classes);
+        found.extend(self.classes.check(&self.services));
         found.extend(config::check_ends(Viewpoint::End, &self.services));
-        found.extend(check_live(&facts, &self.services, &self.classes));
+        found.extend(check_live(&facts, &self.services, &classes));
         for problem in found {
             problems.add(&problem.path, problem.problem, problem.help);
         }
@@ -619,6 +629,37 @@ service = "files"
                 "{bad}: {error}"
             );
         }
+    }
+
+    #[test]
+    fn ready_made_classes_become_rules_that_stand_in_a_file() {
+        let rules = "[[link.classes]]\nmatch = { protocol = \"tcp\" }\nservice = \"files\"\n";
+        assert!(GOOD.contains(rules));
+        let named = |name: &str| {
+            let at = "security = \"none\"";
+            let text = GOOD.replace(rules, "");
+            text.replace(at, &format!("{at}\nclasses = \"{name}\""))
+        };
+        let all = load(&named("heuristic")).unwrap().resolve();
+        let ClassesConfig::Rules(found) = &all.link.classes else {
+            panic!("{all:?}");
+        };
+        // Speech has no service here.
+        assert_eq!(found.len(), 2, "{found:?}");
+        assert!(found.iter().all(|class| class.service == "files"));
+        assert_eq!(all.link.rates, Some(Rates::Measured));
+        let text = toml::to_string(&all).unwrap();
+        assert_eq!(load(&text).unwrap(), all);
+
+        let all = load(&named("dscp")).unwrap().resolve();
+        assert_eq!(all.link.rates, Some(Rates::Fixed));
+        let error = load(&named("heuristik")).unwrap_err();
+        assert!(error.contains("did you mean `heuristic`"), "{error}");
+        let error = load(&named("dscp").replace("sr-m2", "default")).unwrap_err();
+        assert!(
+            error.starts_with("up.toml:11:11: \"dscp\" finds no service"),
+            "{error}"
+        );
     }
 
     #[test]

@@ -316,6 +316,8 @@ mod tests {
                 peer_epoch: None,
                 age_ns: None,
                 sessions: 0,
+                disconnections: 0,
+                disconnected_ns: None,
                 rtt_ns: None,
                 refused: None,
             },

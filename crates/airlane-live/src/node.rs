@@ -68,6 +68,8 @@ pub struct Node {
     session_since: Option<Instant>,
     sessions: u64,
     refused: Option<RefusedTables>,
+    disconnections: u64,
+    disconnected_since: Option<Instant>,
 
     /// Whether the MTU follows the path.
     auto_mtu: bool,
@@ -265,6 +267,7 @@ impl Node {
                     session, replaced, ..
                 } => {
                     self.port.reset(now);
+                    self.disconnected_since = None;
                     self.session_since = Some(now);
                     self.sessions += 1;
                     self.refused = None;
@@ -280,6 +283,7 @@ impl Node {
                 }
                 SessionEvent::Refused { ours, theirs } => {
                     self.session_since = None;
+                    self.disconnected_since = None;
                     tracing::warn!(
                         %peer,
                         "refused: the services of the two ends do not fit, nothing is exchanged\n\
@@ -292,11 +296,22 @@ impl Node {
                     tracing::warn!(%peer, ours, theirs, "the peer speaks another protocol version");
                 }
                 SessionEvent::PeerLost { silent_for } => {
-                    tracing::warn!(%peer, %silent_for, "the peer is silent; trying on");
+                    // Without a session there is nothing to be disconnected from.
+                    if self.session.id().is_some() {
+                        self.disconnections += 1;
+                        self.disconnected_since = Some(now - silent_for);
+                        tracing::warn!(%peer, %silent_for, "disconnected: the peer is silent; trying on");
+                    } else {
+                        tracing::warn!(%peer, %silent_for, "nothing is heard from the peer; trying on");
+                    }
                 }
-                SessionEvent::PeerBack => tracing::info!(%peer, "the peer is back"),
+                SessionEvent::PeerBack { silent_for } => {
+                    self.disconnected_since = None;
+                    tracing::info!(%peer, %silent_for, "connected: the peer is back");
+                }
                 SessionEvent::EpochRenewed => {
                     self.session_since = None;
+                    self.disconnected_since = None;
                     tracing::info!(%peer, why = "the peer had left our session", "new epoch");
                 }
                 other => tracing::debug!(?other, "session event"),
@@ -356,6 +371,8 @@ impl Node {
                 peer_epoch: self.session.peer_epoch().map(|e| format!("{e:016x}")),
                 age_ns: self.session_since.map(since),
                 sessions: self.sessions,
+                disconnections: self.disconnections,
+                disconnected_ns: self.disconnected_since.map(since),
                 rtt_ns: self.session.srtt().map(Duration::as_nanos),
                 refused: self.refused.clone(),
             },

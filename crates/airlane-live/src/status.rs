@@ -34,7 +34,7 @@ pub struct Status {
 /// The session with the peer.
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
 pub struct SessionReport {
-    /// `waiting`, `accepted`, `confirmed`, `silent` or `refused`.
+    /// `waiting`, `accepted`, `confirmed`, `disconnected` or `refused`.
     pub state: String,
     /// Number that frames carry, if there is a session.
     pub id: Option<u32>,
@@ -46,6 +46,10 @@ pub struct SessionReport {
     pub age_ns: Option<u64>,
     /// Sessions since the start; more than one means that the peer was restarted.
     pub sessions: u64,
+    /// How often the peer of a session was not heard for three keepalives and more.
+    pub disconnections: u64,
+    /// For how long nothing has been heard, while it is disconnected.
+    pub disconnected_ns: Option<u64>,
     /// Smoothed round trip of hellos, waiting in the receiver's loop included.
     pub rtt_ns: Option<u64>,
     /// Our table of services and the peer's, where they differ.

@@ -166,6 +166,36 @@ fn a_restarted_end_begins_a_new_session() {
 }
 
 #[test]
+fn a_link_that_is_gone_for_a_while_is_disconnected_and_comes_back() {
+    let Some(pair) = Pair::new("a_link_that_is_gone_for_a_while_is_disconnected_and_comes_back")
+    else {
+        return;
+    };
+    let nodes = pair.start(false);
+    nodes.iter().for_each(established);
+    let id = nodes[0].status().session.id;
+    pair.right.ip("link set wire down");
+    for node in &nodes {
+        // Three keepalives of a second each, and half of one.
+        let status = node.wait_until("disconnected", |s| s.session.state == "disconnected");
+        assert_eq!(status.session.disconnections, 1);
+        let silent = status.session.disconnected_ns.unwrap();
+        assert!(
+            (3_500_000_000..10_000_000_000).contains(&silent),
+            "{silent}"
+        );
+    }
+    pair.right.ip("link set wire up");
+    for node in &nodes {
+        established(node);
+        let session = node.status().session;
+        assert_eq!((session.disconnections, session.disconnected_ns), (1, None));
+        assert_eq!(session.id, id, "the session goes on");
+    }
+    transfer(&pair.left, &pair.right, address("10.7.0.2:8080"), 100_000);
+}
+
+#[test]
 fn different_services_exchange_nothing_and_say_so() {
     let Some(pair) = Pair::new("different_services_exchange_nothing_and_say_so") else {
         return;

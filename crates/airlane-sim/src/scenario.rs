@@ -19,7 +19,7 @@ use airlane_base::random::fnv1a;
 use airlane_base::{Duration, QueueLimit, Rate, Size};
 use airlane_channel::ErrorsConfig;
 use airlane_link::config::{HandedOver, Pacing, Rates, SchedulerConfig};
-use airlane_link::{ClassConfig, HeaderProfile, ServiceConfig};
+use airlane_link::{ClassesConfig, HeaderProfile, ServiceConfig};
 use serde::{Deserialize, Serialize};
 
 pub use flows::{
@@ -111,7 +111,7 @@ pub struct LinkConfig {
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub scheduler: Option<SchedulerConfig>,
     /// Where the services' shares come from: their `rate` (`fixed`), or their part of the traffic
-    /// (`measured`). Left out: `fixed`.
+    /// (`measured`). Left out: `fixed`, with `classes = "heuristic"` `measured`.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub rates: Option<Rates>,
     /// Frames of each service that may wait in the scheduler. Left out: 1.
@@ -124,9 +124,10 @@ pub struct LinkConfig {
     /// The services, the same at both ends.
     #[serde(default, skip_serializing_if = "Vec::is_empty")]
     pub services: Vec<ServiceConfig>,
-    /// Which packets get which service; the first match decides.
-    #[serde(default, skip_serializing_if = "Vec::is_empty")]
-    pub classes: Vec<ClassConfig>,
+    /// Which packets get which service: rules of which the first match decides, or the name of
+    /// ready-made ones.
+    #[serde(default, skip_serializing_if = "ClassesConfig::is_empty")]
+    pub classes: ClassesConfig,
 }
 
 /// A time without the link: a tunnel, or the gap of a handoff.

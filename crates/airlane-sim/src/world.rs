@@ -156,7 +156,7 @@ fn port(link: &LinkConfig, first: bool) -> Port<Packet> {
         scheduler: link.scheduler.clone().unwrap_or_default(),
         rates: link.rates.unwrap_or_default(),
         services: at_end(&link.services, first),
-        classes: link.classes.clone(),
+        classes: link.classes.rules(&link.services),
     };
     Port::new(config).expect("validated: the service table works")
 }

@@ -252,6 +252,15 @@ pub struct Ports {
 impl Ports {
     const EXPECTED: &str = "a port, 1 to 65535, or a range such as \"8000-8999\"";
 
+    /// The ports from `first` to `last`; none if there are none, or if 0 is one of them.
+    pub const fn new(first: u16, last: u16) -> Option<Self> {
+        if 0 < first && first <= last {
+            Some(Self { first, last })
+        } else {
+            None
+        }
+    }
+
     /// Whether `port` is one of them.
     pub const fn contains(self, port: u16) -> bool {
         self.first <= port && port <= self.last
@@ -262,12 +271,11 @@ impl FromStr for Ports {
     type Err = FieldError;
     fn from_str(text: &str) -> Result<Self, FieldError> {
         let (first, last) = text.split_once('-').unwrap_or((text, text));
-        match (first.trim().parse(), last.trim().parse()) {
-            (Ok(first), Ok(last)) if 0 < first && first <= last => Ok(Self { first, last }),
-            _ => Err(FieldError::Ports {
+        let ends = first.trim().parse().ok().zip(last.trim().parse().ok());
+        ends.and_then(|(first, last)| Self::new(first, last))
+            .ok_or_else(|| FieldError::Ports {
                 text: text.to_owned(),
-            }),
-        }
+            })
     }
 }
 

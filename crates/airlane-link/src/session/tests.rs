@@ -286,7 +286,7 @@ fn a_silent_peer_is_reported_once_and_again_when_it_is_back() {
     let id = world.ends[0].session.id();
     world.loss = 1.0;
     world.run(SECOND * 20);
-    assert_eq!(world.states(), [SessionState::Silent; 2]);
+    assert_eq!(world.states(), [SessionState::Disconnected; 2]);
     world.loss = 0.0;
     world.run(SECOND * 2);
     world.assert_established();
@@ -295,7 +295,7 @@ fn a_silent_peer_is_reported_once_and_again_when_it_is_back() {
         world.ends[0].events.iter().filter(|e| wanted(e)).count()
     };
     assert_eq!(count(|e| matches!(e, SessionEvent::PeerLost { .. })), 1);
-    assert_eq!(count(|e| matches!(e, SessionEvent::PeerBack)), 1);
+    assert_eq!(count(|e| matches!(e, SessionEvent::PeerBack { .. })), 1);
 }
 
 #[test]

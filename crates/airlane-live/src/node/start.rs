@@ -25,8 +25,9 @@ use crate::underlay::Underlay;
 const BURST: Duration = Duration::from_millis(1);
 /// A hello a second, unless that is more than a hundredth of the link.
 const KEEPALIVE: Duration = Duration::from_secs(1);
-/// Keepalives that may be lost before the peer is called silent.
-const SILENT_KEEPALIVES: u64 = 5;
+/// Keepalives in a row whose loss means that the link is disconnected (the specification, 10.5),
+/// if nothing else was heard either.
+const LOST_KEEPALIVES: u64 = 3;
 /// Bytes of a long hello with all that is below it.
 const HELLO: usize = 700;
 /// Smallest buffer: a hello with its table fits in any case.
@@ -153,10 +154,10 @@ impl Node {
             burst: BURST,
             handed_over: HandedOver::usual(HeaderProfile::Live),
             pacing: None,
-            rates: link.rates,
+            rates: link.rates(),
             scheduler: link.scheduler.clone(),
             services: link.services.clone(),
-            classes: link.classes.clone(),
+            classes: link.classes.rules(&link.services),
         })
         .map_err(|problems| UpError::Config { problems })?;
         let now = clock::now();
@@ -168,7 +169,8 @@ impl Node {
                 table: port.service_table(),
                 peer_table: port.peer_service_table(),
                 keepalive,
-                silence: keepalive * SILENT_KEEPALIVES,
+                // Half an interval for the last of them to be late.
+                silence: keepalive * LOST_KEEPALIVES + keepalive / 2,
             },
         );
         let buffer = (mtu.max(left) + LIVE_HEADER_MAX).max(BUFFER);
@@ -185,6 +187,8 @@ impl Node {
             session_since: None,
             sessions: 0,
             refused: None,
+            disconnections: 0,
+            disconnected_since: None,
             auto_mtu: config.tun.mtu == Mtu::Auto,
             mtu,
             mtu_range: (least, mtu),

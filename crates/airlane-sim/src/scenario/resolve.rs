@@ -4,7 +4,7 @@ use std::net::Ipv4Addr;
 
 use airlane_base::Size;
 use airlane_link::config::HandedOver;
-use airlane_link::{HeaderProfile, QueueConfig};
+use airlane_link::{ClassesConfig, HeaderProfile, QueueConfig};
 
 use super::{FlowConfig, LinkConfig, Scenario};
 use crate::route::Routes;
@@ -57,7 +57,8 @@ impl LinkConfig {
         }
         let header = *self.header.get_or_insert_default();
         self.scheduler.get_or_insert_default();
-        self.rates.get_or_insert_default();
+        self.rates.get_or_insert(self.classes.usual_rates());
+        self.classes = ClassesConfig::Rules(self.classes.rules(&self.services));
         self.handed_over.get_or_insert(HandedOver::usual(header));
         self.pacing.get_or_insert_default();
         for service in &mut self.services {

@@ -220,3 +220,24 @@ fn numbers_that_no_file_can_hold_are_refused_without_a_line() {
     let e = crate::run(&scenario, 1, 0).unwrap_err().to_string();
     assert!(e.contains("seed of 18446744073709551615"), "{e}");
 }
+
+#[test]
+fn ready_made_classes_become_rules() {
+    let read = |name: &str| {
+        let classes = format!("links.radio.classes={name}");
+        Scenario::from_toml_with(WORLD, "world.toml", &[classes]).unwrap()
+    };
+    let found = read("heuristic").resolved();
+    let radio = &found.links["radio"];
+    assert_eq!(radio.rates, Some(Rates::Measured));
+    let classes = radio.classes.rules(&[]);
+    assert!(!classes.is_empty());
+    // The resolved file says the same, and is the same world.
+    let again = Scenario::from_toml(&found.to_toml(), "again").unwrap();
+    assert_eq!(again.resolved(), found);
+    assert_eq!(again.hash(), read("heuristic").hash());
+    assert_eq!(
+        read("dscp").resolved().links["radio"].rates,
+        Some(Rates::Fixed)
+    );
+}

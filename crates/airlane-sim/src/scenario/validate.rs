@@ -193,7 +193,9 @@ impl Scenario {
             );
         }
         let header = link.header.unwrap_or_default();
-        let mut wrong = config::check(header, &link.services, &link.classes);
+        let classes = link.classes.rules(&link.services);
+        let mut wrong = config::check(header, &link.services, &classes);
+        wrong.extend(link.classes.check(&link.services));
         wrong.extend(config::check_ends(Viewpoint::World, &link.services));
         for wrong in wrong {
             problems.add(&wrong.path, wrong.problem, wrong.help);

@@ -1,0 +1,156 @@
+use super::*;
+use crate::classify::Classifier;
+use crate::flow::FlowKey;
+use std::net::{IpAddr, Ipv4Addr};
+
+#[derive(Debug, PartialEq, Serialize, Deserialize)]
+struct File {
+    classes: ClassesConfig,
+}
+
+fn services(schemes: &[&str]) -> Vec<ServiceConfig> {
+    let service = |(i, scheme): (usize, &&str)| {
+        toml::from_str(&format!(
+            "number = {i}\nname = \"s{i}\"\nrate = 1.0\nscheme = {{ {scheme} }}",
+            i = i + 1
+        ))
+        .unwrap()
+    };
+    schemes.iter().enumerate().map(service).collect()
+}
+
+/// The service of a packet, with ports 40000 to `port`.
+fn classify(profile: ClassProfile, schemes: &[&str], protocol: u8, port: u16, dscp: &str) -> u8 {
+    let services = services(schemes);
+    let rules = ClassesConfig::Profile(profile).rules(&services);
+    let number = |name: &str| Some(services.iter().find(|s| s.name == name)?.number);
+    let address = IpAddr::V4(Ipv4Addr::LOCALHOST);
+    let flow = |src_port, dst_port| FlowKey {
+        src: address,
+        dst: address,
+        protocol,
+        src_port,
+        dst_port,
+        dscp: dscp.parse::<Dscp>().unwrap().value(),
+    };
+    let classifier = Classifier::new(&rules, number, 0);
+    let there = classifier.classify(&flow(40_000, port));
+    assert_eq!(classifier.classify(&flow(port, 40_000)), there, "both ways");
+    there
+}
+
+const SR: &str = "kind = \"sr-m2\"";
+const RLP: &str = "kind = \"rlp\"";
+const OOS: &str = "kind = \"rlp-oos\"";
+const XOR: &str = "kind = \"xor\"";
+const SNOOP: &str = "kind = \"snoop\", base-station = \"here\"";
+const RAW: &str = "kind = \"default\"";
+
+#[test]
+fn the_heuristic_knows_protocols_and_ports() {
+    use ClassProfile::Heuristic;
+    let both = [SR, OOS];
+    for (protocol, port, service) in [
+        (TCP, 80, 1),
+        (TCP, 5004, 1),
+        (UDP, 443, 1),
+        (UDP, 5004, 2),
+        (UDP, 5005, 2),
+        (UDP, 3479, 2),
+        (UDP, 53, 2),
+        (UDP, 5006, 0),
+        (UDP, 123, 0),
+        (1, 0, 0),
+        // IPsec hides what is inside.
+        (50, 0, 0),
+    ] {
+        let found = classify(Heuristic, &both, protocol, port, "EF");
+        assert_eq!(found, service, "{protocol} {port}");
+    }
+}
+
+#[test]
+fn the_ds_classifier_reads_nothing_but_the_field() {
+    for (dscp, service) in [
+        ("EF", 2),
+        ("VA", 2),
+        ("AF41", 2),
+        ("AF43", 2),
+        ("CS4", 2),
+        ("AF31", 1),
+        ("AF11", 1),
+        ("LE", 1),
+        ("BE", 0),
+        ("CS6", 0),
+        // For local use.
+        ("3", 0),
+    ] {
+        for (protocol, port) in [(TCP, 80), (UDP, 5004), (50, 0)] {
+            let found = classify(ClassProfile::Dscp, &[SR, OOS], protocol, port, dscp);
+            assert_eq!(found, service, "{dscp} {protocol}");
+        }
+    }
+    let mut code_points: Vec<_> = DSCP.iter().map(|(m, _)| m.dscp.unwrap()).collect();
+    code_points.sort_unstable();
+    code_points.dedup();
+    assert_eq!(code_points.len(), DSCP.len(), "each code point once");
+}
+
+#[test]
+fn nothing_is_put_on_a_service_that_harms_it() {
+    use ClassProfile::Heuristic;
+    for (schemes, tcp, quic, speech) in [
+        (&[SR, OOS][..], 1, 1, 2),
+        (&[OOS, SR], 2, 2, 1),
+        // Out of order, TCP takes delays for losses; in order, speech waits for repairs for ever.
+        (&[OOS, XOR], 0, 0, 1),
+        (&[SR], 1, 1, 0),
+        // Limits suit both, if the order stays.
+        (&[RLP], 1, 1, 1),
+        (&[RLP, SR, XOR], 2, 2, 3),
+        // Snoop knows TCP alone.
+        (&[SNOOP, RLP], 1, 2, 2),
+        (&[SNOOP, XOR], 1, 0, 2),
+        (&[RAW, SR, SR], 2, 2, 0),
+    ] {
+        let found = [(TCP, 80), (UDP, 443), (UDP, 5004)]
+            .map(|(protocol, port)| classify(Heuristic, schemes, protocol, port, "BE"));
+        assert_eq!(found, [tcp, quic, speech], "{schemes:?}");
+    }
+}
+
+#[test]
+fn a_profile_without_a_choice_is_refused() {
+    for (name, profile) in PROFILES {
+        let classes = ClassesConfig::Profile(profile);
+        let error = classes.check(&services(&[RAW])).unwrap();
+        assert!(
+            error.path == "classes" && error.problem.contains(name),
+            "{error}"
+        );
+        assert_eq!(classes.check(&services(&[RAW, OOS])), None);
+    }
+    assert_eq!(ClassesConfig::default().check(&[]), None);
+}
+
+#[test]
+fn files_say_a_name_or_a_list() {
+    for (name, profile) in PROFILES {
+        let file: File = toml::from_str(&format!("classes = \"{name}\"")).unwrap();
+        assert_eq!(file.classes, ClassesConfig::Profile(profile));
+        let text = toml::to_string(&file).unwrap();
+        assert_eq!(toml::from_str::<File>(&text).unwrap(), file);
+        // What becomes of it can stand in a file as well.
+        let rules = ClassesConfig::Rules(file.classes.rules(&services(&[SR, OOS])));
+        let text = toml::to_string(&File { classes: rules }).unwrap();
+        let again: File = toml::from_str(&text).unwrap();
+        assert_eq!(
+            again.classes.rules(&[]),
+            file.classes.rules(&services(&[SR, OOS]))
+        );
+    }
+    let error = toml::from_str::<File>("classes = \"heuristc\"").unwrap_err();
+    assert!(error.message().contains("heuristic"), "{error}");
+    let error = toml::from_str::<File>("classes = 5").unwrap_err();
+    assert!(error.message().contains("a list of classes"), "{error}");
+}
