@@ -298,6 +298,13 @@ fn schemes_that_cannot_work_live_are_refused_with_the_reason() {
             "{ kind = \"snoop\", base-station = \"first\" }",
             "\"here\" at the base station's end",
         ),
+        ("{ kind = \"hybrid-1\" }", "no live link hands them up"),
+        ("{ kind = \"hybrid-2\" }", "use \"rlp\" or \"rse-ad\""),
+        (
+            "{ kind = \"hybrid-2\", symbol = \"15 B\" }",
+            "an even number",
+        ),
+        ("{ kind = \"rse-ad\", initial = 5 }", "cannot come first"),
         ("{ kind = \"hybrid\" }", "hybrid"),
     ] {
         let file = file(&left.replacen(good, bad, 1));

@@ -5,6 +5,7 @@
 
 use std::fmt;
 mod fec;
+mod hybrid;
 mod live;
 mod snoop;
 
@@ -14,10 +15,13 @@ use airlane_base::{Duration, QueueLimit, Rate};
 use serde::{Deserialize, Deserializer, Serialize, Serializer};
 
 use crate::classify::ClassConfig;
+use crate::mechanism::symbols::Shape;
 use crate::queue::QueueConfig;
 use crate::wire::HeaderProfile;
 
 pub use fec::{RseAdConfig, RseConfig, XorAdConfig, XorConfig};
+pub(crate) use hybrid::Hybrid;
+pub use hybrid::{HybridConfig, check_without_damaged_frames};
 pub use live::{LiveFacts, check_live};
 pub use snoop::{BaseStation, SnoopConfig, Viewpoint, at_end, check_ends};
 
@@ -66,6 +70,12 @@ pub enum SchemeConfig {
     Rse(RseConfig),
     /// Reed-Solomon parity frames behind every n packets, most of them on request.
     RseAd(RseAdConfig),
+    /// Hybrid ARQ type I: redundancy in each frame, damaged beyond it: asked for again.
+    #[serde(rename = "hybrid-1")]
+    Hybrid1(HybridConfig),
+    /// Hybrid ARQ type II: redundancy on request, joined with the damaged frame.
+    #[serde(rename = "hybrid-2")]
+    Hybrid2(HybridConfig),
     /// An agent at the base station that watches TCP.
     Snoop(SnoopConfig),
 }
@@ -86,6 +96,8 @@ impl SchemeConfig {
             Self::XorAd(_) => "xor-ad",
             Self::Rse(_) => "rse",
             Self::RseAd(_) => "rse-ad",
+            Self::Hybrid1(_) => "hybrid-1",
+            Self::Hybrid2(_) => "hybrid-2",
             Self::Snoop(_) => "snoop",
         }
     }
@@ -100,6 +112,8 @@ impl SchemeConfig {
                 let (n, first, all) = (c.block(), c.initial(), c.parity());
                 return format!(" block {n} initial {first} parity {all}");
             }
+            Self::Hybrid1(c) => return c.terms(Hybrid::Inside),
+            Self::Hybrid2(c) => return c.terms(Hybrid::Increments),
             Self::Snoop(c) => return format!(" base-station {}", c.base_station.name()),
             other => ("window", other.window()),
         };
@@ -113,6 +127,7 @@ impl SchemeConfig {
             Self::Sr(c) | Self::SrM1(c) | Self::SrM2(c) => c.window,
             Self::Rlp(c) | Self::RlpOos(c) => c.window,
             Self::RseAd(c) => c.window,
+            Self::Hybrid1(c) | Self::Hybrid2(c) => c.window,
             _ => None,
         }
     }
@@ -124,6 +139,7 @@ impl SchemeConfig {
             Self::Sr(c) | Self::SrM1(c) | Self::SrM2(c) => c.timers.as_ref(),
             Self::Rlp(c) | Self::RlpOos(c) => c.timers.as_ref(),
             Self::RseAd(c) => c.timers.as_ref(),
+            Self::Hybrid1(c) | Self::Hybrid2(c) => c.timers.as_ref(),
             _ => None,
         }
     }
@@ -135,6 +151,7 @@ impl SchemeConfig {
             Self::Sr(c) | Self::SrM1(c) | Self::SrM2(c) => Some(c.multiplier),
             Self::Rlp(c) | Self::RlpOos(c) => Some(c.multiplier),
             Self::RseAd(c) => Some(c.multiplier),
+            Self::Hybrid1(c) | Self::Hybrid2(c) => Some(c.multiplier),
             _ => None,
         }
     }
@@ -146,7 +163,22 @@ impl SchemeConfig {
             Self::Sr(c) | Self::SrM1(c) | Self::SrM2(c) => c.timer_origin,
             Self::Rlp(c) | Self::RlpOos(c) => c.timer_origin,
             Self::RseAd(c) => c.timer_origin,
+            Self::Hybrid1(c) | Self::Hybrid2(c) => c.timer_origin,
             _ => TimerOrigin::Departure,
+        }
+    }
+
+    /// It puts damaged frames to use, so it needs a link that hands them up.
+    pub const fn uses_damaged_frames(&self) -> bool {
+        matches!(self, Self::Hybrid1(_) | Self::Hybrid2(_))
+    }
+
+    /// How its frames are cut into symbols, if they are.
+    pub(crate) fn shape(&self) -> Option<Shape> {
+        match self {
+            Self::Hybrid1(c) => Some(c.shape(Hybrid::Inside)),
+            Self::Hybrid2(c) => Some(c.shape(Hybrid::Increments)),
+            _ => None,
         }
     }
 
@@ -601,6 +633,7 @@ fn check_scheme(
         SchemeConfig::XorAd(c) => c.check(at, wrong),
         SchemeConfig::Rse(c) => c.check(at, wrong),
         SchemeConfig::RseAd(c) => c.check(at, wrong),
+        SchemeConfig::Hybrid1(c) | SchemeConfig::Hybrid2(c) => c.check(at, wrong),
         _ => {}
     }
     if let Some(TimersConfig::Fixed(fixed)) = scheme.timers() {
@@ -655,6 +688,7 @@ fn check_scheme(
     let retries = match scheme {
         SchemeConfig::Rlp(c) | SchemeConfig::RlpOos(c) => c.retries,
         SchemeConfig::RseAd(c) => c.retries,
+        SchemeConfig::Hybrid1(c) | SchemeConfig::Hybrid2(c) => c.retries,
         _ => None,
     };
     if let Some(retries) = retries
@@ -720,7 +754,11 @@ impl ServiceConfig {
             Keepalives::Word(UnlimitedWord::Unlimited)
         };
         let mut all = self.clone();
-        let in_order = self.scheme.is_reliable() || matches!(self.scheme, SchemeConfig::Rlp(_));
+        let in_order = self.scheme.class().in_order
+            && !matches!(
+                self.scheme,
+                SchemeConfig::Default(_) | SchemeConfig::Snoop(_)
+            );
         let usual = if live {
             QueueConfig::fq_codel()
         } else {
@@ -762,6 +800,8 @@ impl ServiceConfig {
                     TimeoutResends::Each
                 }));
             }
+            SchemeConfig::Hybrid1(c) => c.resolve(Hybrid::Inside, live, timers, keepalives),
+            SchemeConfig::Hybrid2(c) => c.resolve(Hybrid::Increments, live, timers, keepalives),
             SchemeConfig::Rlp(c) | SchemeConfig::RlpOos(c) => {
                 c.retries = c.retries.or(Some(USUAL_RETRIES));
                 c.window = c.window.or(Some(if live { 1024 } else { 127 }));

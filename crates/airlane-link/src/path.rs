@@ -46,7 +46,7 @@ impl SchemeConfig {
             Self::Gbn(_) | Self::Sr(_) | Self::SrM1(_) | Self::SrM2(_) | Self::SrBitmap(_) => {
                 (Reliability::Full, true)
             }
-            Self::Rlp(_) => (Reliability::Limited, true),
+            Self::Rlp(_) | Self::Hybrid1(_) | Self::Hybrid2(_) => (Reliability::Limited, true),
             Self::RlpOos(_) | Self::Xor(_) | Self::XorAd(_) | Self::Rse(_) | Self::RseAd(_) => {
                 (Reliability::Limited, false)
             }

@@ -16,7 +16,7 @@ use crate::ledger::ServiceLedger;
 use crate::measure::INTERVAL;
 use crate::schedule::{Schedule, Scheduler};
 use crate::service::PortFacts;
-use crate::wire::{Codec, Decoded, Frame, FrameError, Layout};
+use crate::wire::{Codec, Decoded, Frame, FrameError, Header, Layout};
 
 pub use admin::{AdminError, ServiceStatus};
 use pacer::Pacer;
@@ -169,16 +169,34 @@ impl<P: Packet> Port<P> {
         self.hand_over(now, number, None);
     }
 
-    /// Takes a frame that the link has damaged, from links that hand such frames up. No service can
-    /// use one: it is counted and dropped.
-    pub fn handle_damaged_frame(&mut self, _now: Instant, frame: &Frame<P>, damage: &Damage) {
+    /// Takes a frame that the link has damaged, from links that hand such frames up and say that
+    /// their own check has failed: `frame` as it was sent, and what happened to its bytes. Services
+    /// see no more of it than the bytes that arrived; what none can use is counted and dropped.
+    pub fn handle_damaged_frame(&mut self, now: Instant, frame: &Frame<P>, damage: &Damage) {
         debug_assert!(!damage.is_empty(), "a whole frame is no damaged one");
         let number = usize::from(frame.header.service) % SERVICES;
         let len = self.frame_len(frame);
-        match &mut self.slots[number] {
-            Some(slot) => slot.drop_corrupted(len),
-            None => self.unknown_service += 1,
+        let header = self.read_damaged(frame, damage);
+        let Some(slot) = &mut self.slots[number] else {
+            self.unknown_service += 1;
+            return;
+        };
+        slot.handle_damaged(now, &mut self.up, header.as_ref(), frame, len, damage);
+        self.hand_over(now, number, None);
+    }
+
+    /// The header of a damaged frame, if it has a check and that holds.
+    fn read_damaged(&self, frame: &Frame<P>, damage: &Damage) -> Option<Header> {
+        let service = frame.header.service;
+        let layout = self.layout_of(service)?;
+        if layout != Layout::Symbols {
+            return None;
         }
+        let mut bytes = vec![0; self.frame_len(frame)];
+        let len = self.encode_header(frame, 0, &mut bytes)?;
+        damage.apply(0, &mut bytes[..len]);
+        let header = self.decode(&bytes).ok()?.header;
+        (header.service == service).then_some(header)
     }
 
     /// Acts on whatever has become due. An early call does nothing.
@@ -249,7 +267,14 @@ impl<P: Packet> Port<P> {
     /// Bytes of a frame with its header, without what lies below.
     pub fn frame_len(&self, frame: &Frame<P>) -> usize {
         let layout = self.layout_of(frame.header.service).unwrap_or(Layout::Bare);
-        self.facts.codec.len_without_packet(&frame.header, layout) + frame.payload_len()
+        self.facts.codec.len_without_packet(&frame.header, layout) + self.body_len(frame)
+    }
+
+    /// Bytes of what follows a frame's header: its packet, or the symbols that it is cut into.
+    pub fn body_len(&self, frame: &Frame<P>) -> usize {
+        let slot = self.slots.get(usize::from(frame.header.service));
+        let slot = slot.and_then(Option::as_ref);
+        slot.map_or(frame.payload_len(), |slot| slot.body_len(frame))
     }
 
     /// The header layout of a service; none if there is no such service.
@@ -263,7 +288,7 @@ impl<P: Packet> Port<P> {
         let layout = self.layout_of(frame.header.service)?;
         self.facts
             .codec
-            .encode(&frame.header, layout, session, frame.payload_len(), buf)
+            .encode(&frame.header, layout, session, self.body_len(frame), buf)
     }
 
     /// Reads a frame's header, see [`Codec::decode`].
@@ -302,7 +327,7 @@ impl<P: Packet> Port<P> {
             };
             frame.header.service = number as u8;
             let header_len = codec.len_without_packet(&frame.header, layout);
-            let len = header_len + frame.payload_len() + self.config.frame_overhead;
+            let len = header_len + slot.body_len(&frame) + self.config.frame_overhead;
             if self.scheduler.is_empty() && now >= self.free_at {
                 self.scheduler.link_idle();
             }

@@ -12,9 +12,11 @@
 //! block     | service:4 block:3 parity:1 | index:8 |   XOR/Ad
 //! bitmap    | service:4 type:4 | seq:8 |               SR/bitmap; in its BITMAP frames seq is the
 //!           | service:4 type:4 | seq:8 | bits ... |    next number expected, the bits follow it
+//! symbols   | service:4 type:4 | seq:8 | index:8 | check:16 |    hybrid ARQ; CRC-16 of what is
+//!                                                   before it, as such frames may arrive damaged
 //! ```
 //!
-//! The coded length of a parity frame is not in it: the dissertation does not count framing, and
+//! The coded length of a parity frame is not in it (with symbols the frame's length says it): the dissertation does not count framing, and
 //! its packets are all equally long. The simulator passes it on beside the bytes.
 //!
 //! **`live`** travels inside datagrams, where an old frame can turn up at any time, so every frame
@@ -29,8 +31,10 @@
 //!      12..16    ack                        (seq-ack only)
 //!      16..18    low 16 bits of the newest original frame received   (seq-ack only)
 //!      18..20    how long ago that was, in units of 16 us, 0xffff: never or too long ago
-//!      12..14    coded length              (coded and block)
-//!      14        index in the block        (block, where seq is the number of the block)
+//!      12..14    coded length              (coded, block and symbols)
+//!      14        index in the block        (block, where seq is the number of the block), or of the
+//!                                          first repair symbol (symbols)
+//!      15..17    CRC-16 of what is before  (symbols)
 //! ```
 //! Frames with the bitmap layout end behind `seq`, but BITMAP frames have the fields of seq-ack; the
 //! bits follow the header, begin at the number `seq` and count into the length.
@@ -40,6 +44,7 @@
 mod bitmap;
 
 use airlane_base::{Duration, Payload, Seq, SeqSpace};
+use crc::{CRC_16_IBM_3740, Crc};
 use serde::{Deserialize, Serialize};
 
 pub use bitmap::Bitmap;
@@ -103,6 +108,8 @@ pub enum Layout {
     Block = 4,
     /// A sequence number; BITMAP frames an acknowledgment and a bitmap too.
     Bitmap = 5,
+    /// A sequence number, an index or a number of symbols, and a check of the header.
+    Symbols = 6,
 }
 
 impl Layout {
@@ -114,6 +121,7 @@ impl Layout {
             3 => Self::Coded,
             4 => Self::Block,
             5 => Self::Bitmap,
+            6 => Self::Symbols,
             _ => return None,
         })
     }
@@ -145,9 +153,11 @@ pub struct Header {
     pub service: u8,
     /// What the frame is for.
     pub kind: FrameKind,
-    /// Place in the block.
+    /// Place in the block; of hybrid ARQ, in a parity frame the place of its first symbol among the
+    /// repair symbols, in a request how many symbols are short, 0: all.
     pub index: u8,
-    /// In a parity frame: what the lengths of the packets combine to.
+    /// In a parity frame: what the lengths of the packets combine to; of hybrid ARQ, how many symbols
+    /// it has.
     pub coded_len: u16,
     /// Sequence number, or number of the block.
     pub seq: Seq,
@@ -269,6 +279,14 @@ pub enum FrameError {
         /// Bytes found.
         got: usize,
     },
+    /// The header's own check failed.
+    #[error("the header's check is {stated:#06x}, its bytes have {got:#06x}")]
+    Check {
+        /// What the header says.
+        stated: u16,
+        /// What its bytes give.
+        got: u16,
+    },
     /// A number that the sequence space does not have.
     #[error("sequence number {seq} is outside the sequence space of {modulus}")]
     Number {
@@ -296,6 +314,9 @@ pub const LIVE_VERSION: u8 = 1;
 pub const LIVE_HEADER_MAX: usize = 20;
 /// Room for everything of a live frame but its packet.
 pub const LIVE_HEADER_ROOM: usize = LIVE_HEADER_MAX + Bitmap::MAX_LEN;
+
+const HEADER_CHECK: Crc<u16> = Crc::<u16>::new(&CRC_16_IBM_3740);
+const HEADER_CHECK_LEN: usize = 2;
 
 const HELD_UNIT: Duration = Duration::from_micros(16);
 
@@ -362,9 +383,11 @@ impl Codec {
                 Layout::Seq | Layout::Coded | Layout::Block | Layout::Bitmap,
             ) => 2,
             (HeaderProfile::Study, Layout::SeqAck) => 3,
+            (HeaderProfile::Study, Layout::Symbols) => 3 + HEADER_CHECK_LEN,
             (HeaderProfile::Live, Layout::Bare | Layout::Seq | Layout::Bitmap) => 12,
             (HeaderProfile::Live, Layout::Coded) => 14,
             (HeaderProfile::Live, Layout::Block) => 15,
+            (HeaderProfile::Live, Layout::Symbols) => 15 + HEADER_CHECK_LEN,
             (HeaderProfile::Live, Layout::SeqAck) => LIVE_HEADER_MAX,
         }
     }
@@ -399,14 +422,17 @@ impl Codec {
         let byte0 = header.service << 4 | header.kind as u8;
         match self.profile {
             HeaderProfile::Study => {
-                let fields = if layout == Layout::Block {
-                    let block = (header.seq % STUDY_BLOCKS) as u8;
-                    let parity = u8::from(header.kind == FrameKind::Parity);
-                    [header.service << 4 | block << 1 | parity, header.index, 0]
-                } else {
-                    [byte0, header.seq as u8, header.ack as u8]
+                let fields = match layout {
+                    Layout::Block => {
+                        let block = (header.seq % STUDY_BLOCKS) as u8;
+                        let parity = u8::from(header.kind == FrameKind::Parity);
+                        [header.service << 4 | block << 1 | parity, header.index, 0]
+                    }
+                    Layout::Symbols => [byte0, header.seq as u8, header.index],
+                    _ => [byte0, header.seq as u8, header.ack as u8],
                 };
-                buf.copy_from_slice(&fields[..fields_len]);
+                let len = fields_len.min(fields.len());
+                buf[..len].copy_from_slice(&fields[..len]);
             }
             HeaderProfile::Live => {
                 buf[0] = LIVE_VERSION << 4 | layout as u8;
@@ -415,10 +441,10 @@ impl Codec {
                 let behind = u16::try_from(payload_len + bits.len()).ok()?;
                 buf[6..8].copy_from_slice(&behind.to_be_bytes());
                 buf[8..12].copy_from_slice(&header.seq.to_be_bytes());
-                if matches!(layout, Layout::Coded | Layout::Block) {
+                if matches!(layout, Layout::Coded | Layout::Block | Layout::Symbols) {
                     buf[12..14].copy_from_slice(&header.coded_len.to_be_bytes());
                 }
-                if layout == Layout::Block {
+                if matches!(layout, Layout::Block | Layout::Symbols) {
                     buf[14] = header.index;
                 }
                 if layout.acknowledges(header.kind) {
@@ -431,6 +457,10 @@ impl Codec {
                     buf[18..20].copy_from_slice(&held.to_be_bytes());
                 }
             }
+        }
+        if layout == Layout::Symbols {
+            let (fields, check) = buf.split_at_mut(fields_len - HEADER_CHECK_LEN);
+            check.copy_from_slice(&HEADER_CHECK.checksum(fields).to_be_bytes());
         }
         Some(len)
     }
@@ -465,7 +495,14 @@ impl Codec {
         let len = self.header_len(layout);
         let fields = bytes.get(..len).ok_or(need(len))?;
         let field = |at: usize| fields.get(at).copied().map_or(0, Seq::from);
-        let mut header = if layout == Layout::Block {
+        let mut header = if layout == Layout::Symbols {
+            check_header(fields)?;
+            let (_, kind) = split_byte0(byte0)?;
+            Header {
+                index: fields[2],
+                ..Header::new(kind, self.number(field(1))?)
+            }
+        } else if layout == Layout::Block {
             let kind = match byte0 & 1 {
                 0 => FrameKind::Data,
                 _ => FrameKind::Parity,
@@ -526,7 +563,10 @@ impl Codec {
             return Err(FrameError::Length { stated, got });
         }
         let (mut ack, mut echo, mut coded_len, mut index) = (0, None, 0, 0);
-        if matches!(layout, Layout::Coded | Layout::Block) {
+        if layout == Layout::Symbols {
+            check_header(fields)?;
+        }
+        if matches!(layout, Layout::Coded | Layout::Block | Layout::Symbols) {
             coded_len = u16_at(12);
             index = fields.get(14).copied().unwrap_or(0);
         }
@@ -583,6 +623,16 @@ impl Codec {
     }
 }
 
+fn check_header(fields: &[u8]) -> Result<(), FrameError> {
+    if let Some((bytes, check)) = fields.split_last_chunk::<HEADER_CHECK_LEN>() {
+        let (stated, got) = (u16::from_be_bytes(*check), HEADER_CHECK.checksum(bytes));
+        if stated != got {
+            return Err(FrameError::Check { stated, got });
+        }
+    }
+    Ok(())
+}
+
 fn split_byte0(byte: u8) -> Result<(u8, FrameKind), FrameError> {
     let code = byte & 0xf;
     let kind = FrameKind::from_code(code).ok_or(FrameError::UnknownType { code })?;
@@ -594,13 +644,14 @@ mod tests {
     use super::*;
     use proptest::prelude::*;
 
-    const LAYOUTS: [Layout; 6] = [
+    const LAYOUTS: [Layout; 7] = [
         Layout::Bare,
         Layout::Seq,
         Layout::SeqAck,
         Layout::Coded,
         Layout::Block,
         Layout::Bitmap,
+        Layout::Symbols,
     ];
     const KINDS: [FrameKind; 7] = [
         FrameKind::Data,
@@ -626,7 +677,7 @@ mod tests {
         // section 8.1.
         let codec = Codec::new(HeaderProfile::Study);
         let lens = LAYOUTS.map(|layout| codec.header_len(layout));
-        assert_eq!(lens, [1, 2, 3, 2, 2, 2]);
+        assert_eq!(lens, [1, 2, 3, 2, 2, 2, 5]);
     }
 
     #[test]
@@ -682,7 +733,7 @@ mod tests {
     proptest! {
         #[test]
         fn decode_undoes_encode(
-            which in 0usize..3, layout in 0usize..6, kind in 0usize..7, service in 0u8..16,
+            which in 0usize..3, layout in 0usize..7, kind in 0usize..7, service in 0u8..16,
             ones: [bool; 128], seq: u32, ack: u32, session: u32, low: u16, units in 0u64..65535, payload in 0usize..100,
             index: u8, coded_len: u16,
         ) {
@@ -709,7 +760,10 @@ mod tests {
                     header.kind = KINDS[kind % 2];
                 }
             }
-            if matches!(layout, Layout::Coded | Layout::Block) && live {
+            if layout == Layout::Symbols {
+                header.index = index;
+            }
+            if matches!(layout, Layout::Coded | Layout::Block | Layout::Symbols) && live {
                 header.coded_len = coded_len;
             }
             let mut buf = [0u8; 128];
@@ -718,6 +772,24 @@ mod tests {
             prop_assert_eq!(back.header, header);
             prop_assert_eq!(back.payload_at, len);
             prop_assert_eq!(back.session, if live { session } else { 0 });
+        }
+
+        /// A CRC-16 finds any burst of two bytes.
+        #[test]
+        fn a_damaged_header_is_no_header(live: bool, seq: u8, index: u8, at in 0usize..5, change in 1u16..) {
+            let codec = codecs()[1 + usize::from(live)];
+            let header = Header { service: 3, index, ..Header::new(FrameKind::Data, seq.into()) };
+            let mut buf = [0u8; 32];
+            let len = codec.encode(&header, Layout::Symbols, 0, 0, &mut buf).unwrap();
+            let [high, low] = change.to_be_bytes();
+            buf[len - 1 - at] ^= low;
+            if at < 4 {
+                buf[len - 2 - at] ^= high;
+            } else if low == 0 {
+                buf[0] ^= 1;
+            }
+            let read = codec.decode(&buf[..len], |_| Some(Layout::Symbols));
+            prop_assert!(read.is_err(), "{:?}", read);
         }
 
         #[test]

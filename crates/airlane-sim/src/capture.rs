@@ -25,7 +25,7 @@ use std::collections::VecDeque;
 use std::io::Write;
 use std::str::FromStr;
 
-use airlane_base::{Instant, Payload as _};
+use airlane_base::Instant;
 use airlane_link::wire::LIVE_HEADER_MAX;
 use airlane_link::{Frame, FrameKind, Port};
 
@@ -325,16 +325,14 @@ impl<W: Write> Capture<W> {
         let len = port.encode_header(frame, 0, &mut header).unwrap_or(0);
         self.bytes.clear();
         self.bytes.extend_from_slice(&header[..len]);
-        match (&frame.payload, frame.header.kind) {
-            (Some(packet), FrameKind::Data | FrameKind::Retransmission) => {
-                self.headers.write(packet, &mut self.bytes);
-            }
-            (Some(redundancy), _) => {
-                let len = self.bytes.len() + redundancy.len();
-                self.bytes.resize(len, 0);
-            }
-            (None, _) => {}
+        if let (Some(packet), FrameKind::Data | FrameKind::Retransmission) =
+            (&frame.payload, frame.header.kind)
+        {
+            self.headers.write(packet, &mut self.bytes);
         }
+        // Redundancy, and the checks and symbols of cut frames, are zeros behind the packet.
+        let len = port.frame_len(frame).max(self.bytes.len());
+        self.bytes.resize(len, 0);
         let mark = if lost { Mark::Lost } else { Mark::None };
         self.file.write(at, down, &self.bytes, mark);
     }

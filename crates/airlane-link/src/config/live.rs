@@ -8,7 +8,7 @@ use airlane_base::{Duration, QueueLimit, Rate};
 
 use super::{
     ConfigError, Multiplier, MultiplierHeuristic, RlpConfig, RseAdConfig, SchemeConfig,
-    ServiceConfig, TimerProfile, TimersConfig, USUAL_RETRIES,
+    ServiceConfig, TimerProfile, TimersConfig, USUAL_RETRIES, check_without_damaged_frames,
 };
 use crate::classify::{ClassConfig, Protocol};
 use crate::flow;
@@ -48,6 +48,11 @@ pub fn check_live(
             check_snoop(i, service, classes, &mut wrong);
         }
     }
+    found.extend(check_without_damaged_frames(
+        services,
+        "no live link hands them up: UDP and the devices below it drop what fails their checks",
+        "use \"rlp\" or \"rse-ad\"; hybrid ARQ runs in the simulator",
+    ));
     found
 }
 

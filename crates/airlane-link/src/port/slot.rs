@@ -2,15 +2,16 @@
 
 use std::collections::VecDeque;
 
-use airlane_base::{Duration, Instant, Payload};
+use airlane_base::{Damage, Duration, Instant, Payload};
 
 use crate::config::{ServiceConfig, TimerOrigin};
 use crate::flow::Packet;
 use crate::ledger::ServiceLedger;
 use crate::measure::Meter;
+use crate::mechanism::symbols::Shape;
 use crate::queue::{DropReason, IngressQueue, QueueConfig};
 use crate::service::{Context, PortFacts, Service};
-use crate::wire::{Frame, FrameKind, Layout};
+use crate::wire::{Frame, FrameKind, Header, Layout};
 
 /// A removed service stays at least this long: its number is not needed at once, and the peer's
 /// timers may be longer than ours, which run shorter with each service that goes.
@@ -22,6 +23,8 @@ pub(super) struct Slot<P> {
     /// Resolved.
     pub(super) config: ServiceConfig,
     pub(super) layout: Layout,
+    /// How frames are cut, if they are.
+    shape: Option<Shape>,
     pub(super) service: Service<P>,
     pub(super) queue: IngressQueue<P>,
     pub(super) ledger: ServiceLedger,
@@ -46,9 +49,13 @@ impl<P: Packet> Slot<P> {
         // Flows are spread over queues by a salted hash; a constant salt for each service keeps
         // runs repeatable.
         let salt = airlane_base::random::fnv1a(config.name.as_bytes());
-        let full_frame = facts.max_payload + facts.codec.header_len(layout) + facts.frame_overhead;
+        let shape = config.scheme.shape();
+        let inside = shape.map_or(0, |shape| shape.overhead(facts.max_payload));
+        let overhead = facts.codec.header_len(layout) + facts.frame_overhead + inside;
+        let full_frame = facts.max_payload + overhead;
         Self {
             layout,
+            shape,
             service: Service::new(&config.scheme, facts),
             queue: IngressQueue::new(&queue, facts.max_payload, salt),
             ledger: ServiceLedger::default(),
@@ -81,7 +88,41 @@ impl<P: Packet> Slot<P> {
         count_drop(&mut self.ledger, DropReason::QueueFull, packet);
     }
 
-    pub(super) fn drop_corrupted(&mut self, len: usize) {
+    /// Bytes on the air of what follows the header of a frame.
+    pub(super) fn body_len(&self, frame: &Frame<P>) -> usize {
+        let len = frame.payload_len();
+        self.shape
+            .map_or(len, |shape| shape.body_len(&frame.header, len))
+    }
+
+    /// A frame of `len` bytes has come damaged, and `header` is what could be read of it.
+    pub(super) fn handle_damaged(
+        &mut self,
+        now: Instant,
+        up: &mut VecDeque<P>,
+        header: Option<&Header>,
+        frame: &Frame<P>,
+        len: usize,
+        damage: &Damage,
+    ) {
+        let mut cx = Context {
+            now,
+            up,
+            ledger: &mut self.ledger,
+        };
+        let used = header
+            .is_some_and(|header| self.service.handle_damaged(&mut cx, header, frame, damage));
+        if used {
+            self.active_at = self.active_at.max(now);
+            self.progress_at = self.progress_at.max(now);
+            self.ledger.frames_received += 1;
+            self.ledger.frame_received_bytes += len as u64;
+        } else {
+            self.drop_corrupted(len);
+        }
+    }
+
+    fn drop_corrupted(&mut self, len: usize) {
         self.ledger.corrupted += 1;
         self.ledger.corrupted_bytes += len as u64;
     }

@@ -7,6 +7,7 @@
 
 mod default;
 mod gbn;
+mod hybrid;
 #[cfg(test)]
 mod model;
 mod rlp;
@@ -22,11 +23,12 @@ pub(crate) mod xor;
 
 use std::collections::VecDeque;
 
-use airlane_base::{Duration, Instant, Payload, SeqSpace};
+use airlane_base::{Damage, Duration, Instant, Payload, SeqSpace};
 
-use crate::config::{BaseStation, SchemeConfig};
+use crate::config::{BaseStation, Hybrid, SchemeConfig};
 use crate::flow::Packet;
 use crate::ledger::ServiceLedger;
+use crate::mechanism::symbols::Shape;
 use crate::mechanism::timers::LinkTiming;
 use crate::wire::{Bitmap, Codec, Frame, Header, HeaderProfile, Layout};
 
@@ -79,6 +81,17 @@ impl<P: Payload> Context<'_, P> {
 pub(crate) trait Scheme<P: Payload> {
     /// Takes a frame of this service from the peer.
     fn handle_frame(&mut self, cx: &mut Context<'_, P>, frame: Frame<P>);
+    /// Takes a frame that the link has damaged: the header as it was read, its check held; the frame
+    /// as it was sent, of which nothing may be used but what `damage` leaves. Whether it was of use.
+    fn handle_damaged(
+        &mut self,
+        _cx: &mut Context<'_, P>,
+        _header: &Header,
+        _frame: &Frame<P>,
+        _damage: &Damage,
+    ) -> bool {
+        false
+    }
     /// Acts on timers that have run out by now; an early call does nothing.
     fn handle_timeout(&mut self, cx: &mut Context<'_, P>);
     /// The next frame to hand over. `source` gives the next packet that waits, and is asked only
@@ -136,6 +149,15 @@ impl PortFacts {
         self.delay + self.rate.transmission_time(len) * 2
     }
 
+    /// The same for frames cut into symbols.
+    fn timing_of(&self, shape: Shape) -> LinkTiming {
+        let timing = self.timing(Layout::Symbols);
+        LinkTiming {
+            data_overhead: timing.data_overhead + shape.overhead(self.max_payload),
+            ..timing
+        }
+    }
+
     fn timing(&self, layout: Layout) -> LinkTiming {
         let header = |layout| self.codec.header_len(layout) + self.frame_overhead;
         LinkTiming {
@@ -163,6 +185,8 @@ pub(crate) enum Service<P> {
     SrM2(SelectiveRepeat<P, sr_m2::NaksForEach>),
     SrBitmap(SrBitmap<P>),
     Rlp(Rlp<P>),
+    Hybrid1(Rlp<P, hybrid::Inside>),
+    Hybrid2(Rlp<P, hybrid::Increments>),
     Xor(Xor<P>),
     Rse(Rse<P>),
     RseAd(RseAd<P>),
@@ -179,6 +203,8 @@ macro_rules! each {
             Service::SrM2($s) => $body,
             Service::SrBitmap($s) => $body,
             Service::Rlp($s) => $body,
+            Service::Hybrid1($s) => $body,
+            Service::Hybrid2($s) => $body,
             Service::Xor($s) => $body,
             Service::Rse($s) => $body,
             Service::RseAd($s) => $body,
@@ -201,6 +227,21 @@ impl<P: Packet> Service<P> {
             SchemeConfig::Rlp(c) => Self::Rlp(Rlp::new(c, rlp::Order::InOrder, facts, timing)),
             SchemeConfig::RlpOos(c) => {
                 Self::Rlp(Rlp::new(c, rlp::Order::AsReceived, facts, timing))
+            }
+            SchemeConfig::Hybrid1(c) => {
+                let shape = c.shape(Hybrid::Inside);
+                let inside = hybrid::Inside::new(shape, facts);
+                let timing = &facts.timing_of(shape);
+                let order = rlp::Order::InOrder;
+                Self::Hybrid1(Rlp::combining(&c.rlp(), inside, order, facts, timing))
+            }
+            SchemeConfig::Hybrid2(c) => {
+                let (shape, rlp) = (c.shape(Hybrid::Increments), c.rlp());
+                let window = rlp.window.unwrap_or(127);
+                let increments = hybrid::Increments::new(shape, window, facts);
+                let timing = &facts.timing_of(shape);
+                let order = rlp::Order::InOrder;
+                Self::Hybrid2(Rlp::combining(&rlp, increments, order, facts, timing))
             }
             SchemeConfig::Snoop(c) => {
                 let here = c.base_station == BaseStation::Here;
@@ -225,11 +266,22 @@ impl<P: Packet> Service<P> {
             SchemeConfig::Rlp(_) | SchemeConfig::RlpOos(_) => Layout::Seq,
             SchemeConfig::Xor(_) | SchemeConfig::Rse(_) | SchemeConfig::RseAd(_) => Layout::Coded,
             SchemeConfig::XorAd(_) => Layout::Block,
+            SchemeConfig::Hybrid1(_) | SchemeConfig::Hybrid2(_) => Layout::Symbols,
         }
     }
 
     pub(crate) fn handle_frame(&mut self, cx: &mut Context<'_, P>, frame: Frame<P>) {
         each!(self, s => s.handle_frame(cx, frame));
+    }
+
+    pub(crate) fn handle_damaged(
+        &mut self,
+        cx: &mut Context<'_, P>,
+        header: &Header,
+        frame: &Frame<P>,
+        damage: &Damage,
+    ) -> bool {
+        each!(self, s => s.handle_damaged(cx, header, frame, damage))
     }
 
     pub(crate) fn handle_timeout(&mut self, cx: &mut Context<'_, P>) {

@@ -20,12 +20,14 @@
 //! the sequence space was lost, and the receiver alone resynchronises (section 7.6). In the live
 //! profile such a frame is late or a duplicate: it fills its hole or is dropped, and nothing but a
 //! new epoch resets the service.
+//! Hybrid ARQ is this with damaged frames put to use (see `hybrid`).
 //! Left out: RESET frames; delivery of repairs that come after giving up (XYL-S-11: discarded).
 
 use std::collections::VecDeque;
 
-use airlane_base::{Duration, Instant, Payload, Seq, SeqSpace};
+use airlane_base::{Damage, Duration, Instant, Payload, Seq, SeqSpace};
 
+use super::hybrid::{Combined, Combining, Plain};
 use super::{Context, PortFacts, Scheme, earliest};
 use crate::config::{Keepalives, RlpConfig};
 use crate::mechanism::keepalive::Keepalive;
@@ -49,13 +51,19 @@ struct Kept<P> {
     packet: P,
     /// A repair is asked for and has not left yet.
     waits: bool,
+    /// Symbols that the peer is short of; 0: all of them.
+    short: u8,
+    /// Repair symbols that have been sent.
+    repair: u8,
 }
 
 /// A missing frame.
 #[derive(Clone, Copy, Debug)]
 struct Hole {
-    /// NAKs sent or about to be.
+    /// Attempts made or about to be.
     tries: u32,
+    /// NAKs sent or about to be: more than attempts if answers have helped and were not enough.
+    naks: u32,
     /// The NAK has not left yet; the timer does not run.
     waits: bool,
     /// When the last NAK left.
@@ -74,7 +82,8 @@ struct Held<P> {
 
 /// RLP or RLP/OOS.
 #[derive(Clone, Debug)]
-pub(crate) struct Rlp<P> {
+pub(crate) struct Rlp<P, C = Plain> {
+    combining: C,
     space: SeqSpace,
     order: Order,
     live: bool,
@@ -104,9 +113,23 @@ impl<P: Payload> Rlp<P> {
         facts: &PortFacts,
         timing: &LinkTiming,
     ) -> Self {
+        Self::combining(config, Plain, order, facts, timing)
+    }
+}
+
+impl<P: Payload, C: Combining<P>> Rlp<P, C> {
+    /// The same with something to do with damaged frames.
+    pub(crate) fn combining(
+        config: &RlpConfig,
+        combining: C,
+        order: Order,
+        facts: &PortFacts,
+        timing: &LinkTiming,
+    ) -> Self {
         let space = facts.space();
         let window = config.window.unwrap_or(127).min(space.half() - 1).max(1);
         Self {
+            combining,
             space,
             order,
             live: facts.is_live(),
@@ -129,12 +152,13 @@ impl<P: Payload> Rlp<P> {
 
     // ---- sender
 
-    fn on_nak(&mut self, cx: &mut Context<'_, P>, seq: Seq) {
+    fn on_nak(&mut self, cx: &mut Context<'_, P>, seq: Seq, short: u8) {
         let age = self.space.distance(self.next, seq);
         match self.kept.get_mut(seq) {
             Some(kept) if (1..=self.window).contains(&age) => {
                 if !kept.waits {
                     kept.waits = true;
+                    kept.short = short;
                     self.repairs.push_back(seq);
                 }
             }
@@ -153,6 +177,7 @@ impl<P: Payload> Rlp<P> {
     fn close(&mut self, seq: Seq) -> Option<Hole> {
         self.hole(seq)?;
         self.hole_count -= 1;
+        self.combining.forget(seq);
         self.holes.remove(seq)
     }
 
@@ -178,7 +203,7 @@ impl<P: Payload> Rlp<P> {
             return;
         };
         // Karn's rule: only the first NAK has one possible answer.
-        if hole.tries == 1 && !hole.waits {
+        if hole.naks == 1 && !hole.waits {
             self.policy.sample(cx.now.saturating_since(hole.asked));
         }
         self.accept(cx, seq, packet, hole.since, true);
@@ -206,6 +231,55 @@ impl<P: Payload> Rlp<P> {
         self.release(cx);
     }
 
+    /// A frame has come that is damaged, or brings redundancy. Whether it is of any use.
+    fn on_fragment(
+        &mut self,
+        cx: &mut Context<'_, P>,
+        frame: &Frame<P>,
+        seq: Seq,
+        damage: Option<&Damage>,
+    ) -> bool {
+        let kind = frame.header.kind;
+        let ahead = self.space.distance(seq, self.high);
+        // What is further ahead may be a header whose damage its check has not found.
+        let newest = kind == FrameKind::Data && ahead < self.window;
+        if !newest && self.hole(seq).is_none() {
+            return false;
+        }
+        match self.combining.combine(frame, seq, damage) {
+            Combined::Whole(packet) => {
+                if kind == FrameKind::Data {
+                    self.on_data(cx, seq, packet);
+                } else {
+                    self.on_retransmission(cx, seq, packet);
+                }
+                true
+            }
+            more => {
+                let kept = matches!(more, Combined::Kept);
+                if newest {
+                    self.miss_up_to(cx, self.space.next(seq));
+                    self.release(cx);
+                } else if kept {
+                    self.ask_again(seq);
+                }
+                kept
+            }
+        }
+    }
+
+    /// An answer has come that helps and is not enough.
+    fn ask_again(&mut self, seq: Seq) {
+        let inside = self.hole(seq).is_some();
+        if let Some(hole) = self.holes.get_mut(seq).filter(|_| inside)
+            && !hole.waits
+        {
+            hole.naks += 1;
+            hole.waits = true;
+            self.naks.push_back(seq);
+        }
+    }
+
     /// Notes and asks for every number from `high` to before `upto`.
     fn miss_up_to(&mut self, cx: &mut Context<'_, P>, upto: Seq) {
         let missed = self.space.distance(upto, self.high);
@@ -220,6 +294,7 @@ impl<P: Payload> Rlp<P> {
         while self.high != upto {
             let hole = Hole {
                 tries: 1,
+                naks: 1,
                 waits: true,
                 asked: cx.now,
                 since: cx.now,
@@ -292,18 +367,28 @@ impl<P: Payload> Rlp<P> {
             space.distance(timer.seq, base) < space.distance(high, base)
                 && holes
                     .get(timer.seq)
-                    .is_some_and(|hole| hole.tries == timer.attempt && !hole.waits)
+                    .is_some_and(|hole| hole.naks == timer.attempt && !hole.waits)
         });
     }
 }
 
-impl<P: Payload> Scheme<P> for Rlp<P> {
+impl<P: Payload, C: Combining<P>> Scheme<P> for Rlp<P, C> {
     fn handle_frame(&mut self, cx: &mut Context<'_, P>, frame: Frame<P>) {
-        let seq = frame.header.seq;
-        match (frame.header.kind, frame.payload) {
+        let Header {
+            seq, kind, index, ..
+        } = frame.header;
+        if C::PARITY && kind == FrameKind::Parity {
+            if !self.on_fragment(cx, &frame, seq, None) {
+                cx.ledger.repeat(false, frame.payload_len());
+            }
+            self.prune_timers();
+            self.prune_naks();
+            return;
+        }
+        match (kind, frame.payload) {
             (FrameKind::Data, Some(packet)) => self.on_data(cx, seq, packet),
             (FrameKind::Retransmission, Some(packet)) => self.on_retransmission(cx, seq, packet),
-            (FrameKind::Nak, None) => self.on_nak(cx, seq),
+            (FrameKind::Nak, None) => self.on_nak(cx, seq, index),
             (FrameKind::Keepalive, None) => {
                 let upto = self.space.next(seq);
                 let ahead = self.space.distance(upto, self.high);
@@ -318,6 +403,22 @@ impl<P: Payload> Scheme<P> for Rlp<P> {
         self.prune_naks();
     }
 
+    fn handle_damaged(
+        &mut self,
+        cx: &mut Context<'_, P>,
+        header: &Header,
+        frame: &Frame<P>,
+        damage: &Damage,
+    ) -> bool {
+        // What kind of frame it is says its header; if that is not so, its check has failed.
+        let used = header.kind == frame.header.kind
+            && header.kind.carries_packet()
+            && self.on_fragment(cx, frame, header.seq, Some(damage));
+        self.prune_timers();
+        self.prune_naks();
+        used
+    }
+
     fn handle_timeout(&mut self, cx: &mut Context<'_, P>) {
         let runs = self.policy.nak();
         while let Some(timer) = self.nak_timers.pop_expired(cx.now, runs) {
@@ -326,11 +427,12 @@ impl<P: Payload> Scheme<P> for Rlp<P> {
             let Some(hole) = self.holes.get_mut(timer.seq).filter(|_| inside) else {
                 continue;
             };
-            if hole.tries != timer.attempt || hole.waits {
+            if hole.naks != timer.attempt || hole.waits {
                 continue;
             }
             if hole.tries < retries {
                 hole.tries += 1;
+                hole.naks += 1;
                 hole.waits = true;
                 self.naks.push_back(timer.seq);
             } else {
@@ -350,18 +452,20 @@ impl<P: Payload> Scheme<P> for Rlp<P> {
     ) -> Option<Frame<P>> {
         while let Some(seq) = self.naks.pop_front() {
             if self.hole(seq).is_some_and(|hole| hole.waits) {
-                return Some(Frame::control(FrameKind::Nak, seq));
+                let mut nak = Frame::control(FrameKind::Nak, seq);
+                nak.header.index = self.combining.short(seq);
+                return Some(nak);
             }
         }
         while let Some(seq) = self.repairs.pop_front() {
             let age = self.space.distance(self.next, seq);
-            if let Some(kept) = self.kept.get(seq)
+            if let Some(kept) = self.kept.get_mut(seq)
                 && kept.waits
                 && age <= self.window
             {
-                let packet = kept.packet.clone();
+                let (packet, sent) = (kept.packet.clone(), &mut kept.repair);
                 self.keepalive.on_repair();
-                return Some(Frame::with_packet(FrameKind::Retransmission, seq, packet));
+                return Some(self.combining.answer(seq, packet, kept.short, sent));
             }
         }
         if let Some(packet) = source() {
@@ -370,6 +474,8 @@ impl<P: Payload> Scheme<P> for Rlp<P> {
             let kept = Kept {
                 packet: packet.clone(),
                 waits: false,
+                short: 0,
+                repair: 0,
             };
             self.kept.insert(seq, kept);
             self.keepalive.on_new();
@@ -389,11 +495,11 @@ impl<P: Payload> Scheme<P> for Rlp<P> {
                 if let Some(hole) = self.holes.get_mut(header.seq).filter(|_| inside) {
                     hole.waits = false;
                     hole.asked = left;
-                    self.nak_timers.start(left, header.seq, hole.tries);
+                    self.nak_timers.start(left, header.seq, hole.naks);
                 }
             }
             FrameKind::Data | FrameKind::Keepalive => self.keepalive.on_left(left),
-            FrameKind::Retransmission => {
+            FrameKind::Retransmission | FrameKind::Parity => {
                 self.keepalive.on_left(left);
                 if let Some(kept) = self.kept.get_mut(header.seq) {
                     kept.waits = false;

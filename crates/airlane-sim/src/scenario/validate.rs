@@ -197,6 +197,13 @@ impl Scenario {
         let mut wrong = config::check(header, &link.services, &classes);
         wrong.extend(link.classes.check(&link.services));
         wrong.extend(config::check_ends(Viewpoint::World, &link.services));
+        if !link.deliver_corrupted {
+            wrong.extend(config::check_without_damaged_frames(
+                &link.services,
+                "this link loses them",
+                "write deliver-corrupted = true at the link, with errors of bits",
+            ));
+        }
         for wrong in wrong {
             problems.add(&wrong.path, wrong.problem, wrong.help);
         }
