@@ -64,6 +64,9 @@ pub struct ChannelStats {
     /// Of these, frames that met an outage.
     #[serde(skip_serializing_if = "Count::is_zero")]
     pub lost_outage: Count,
+    /// Of these, frames that were on the link, or meant for it, when a node had left it.
+    #[serde(skip_serializing_if = "Count::is_zero")]
+    pub lost_handoff: Count,
     /// Taken out at the other end.
     pub delivered: Count,
     /// Sent, and hit on the air, where damaged frames are delivered.
@@ -100,6 +103,8 @@ pub struct Channel<T> {
     errors: ErrorModel,
     /// When the link is down, in order and apart; those that are over go.
     outages: VecDeque<[Instant; 2]>,
+    /// When the link is not there, likewise.
+    absences: VecDeque<[Instant; 2]>,
     /// When the transmitter has sent all it was given.
     free: Instant,
     /// Frames that had not begun to leave at the last `send`.
@@ -117,6 +122,7 @@ impl<T> Channel<T> {
             config,
             errors,
             outages: VecDeque::new(),
+            absences: VecDeque::new(),
             free: Instant::ORIGIN,
             waiting: VecDeque::new(),
             waiting_bytes: 0,
@@ -130,6 +136,14 @@ impl<T> Channel<T> {
     #[must_use]
     pub fn with_outages(mut self, outages: impl IntoIterator<Item = [Instant; 2]>) -> Self {
         self.outages = outages.into_iter().collect();
+        self
+    }
+
+    /// The same with absences, given as outages are. A frame that is on its way during any part of
+    /// one is lost: the far end has gone.
+    #[must_use]
+    pub fn with_absences(mut self, absences: impl IntoIterator<Item = [Instant; 2]>) -> Self {
+        self.absences = absences.into_iter().collect();
         self
     }
 
@@ -162,10 +176,11 @@ impl<T> Channel<T> {
         self.free = departs;
         // The error model advances in any case: schemes meet the same fades, with outages or not.
         let fate = self.errors.fate(start, departs, len);
-        let down = !self.outages.is_empty() && self.is_down(start, departs);
+        let down = meets(&mut self.outages, start, departs);
+        let gone = meets(&mut self.absences, start, departs + self.config.delay);
         let damage = match fate {
-            Fate::Whole if !down => None,
-            Fate::Damaged(damage) if !down => {
+            Fate::Whole if !down && !gone => None,
+            Fate::Damaged(damage) if !down && !gone => {
                 self.stats.damaged.add(len);
                 Some(damage)
             }
@@ -173,6 +188,9 @@ impl<T> Channel<T> {
                 self.stats.lost_air.add(len);
                 if down {
                     self.stats.lost_outage.add(len);
+                }
+                if gone {
+                    self.stats.lost_handoff.add(len);
                 }
                 return Ok(departs);
             }
@@ -183,14 +201,6 @@ impl<T> Channel<T> {
             arrival: Arrival { item, damage },
         });
         Ok(departs)
-    }
-
-    /// Whether an outage meets `[start, end)`; starts never go back.
-    fn is_down(&mut self, start: Instant, end: Instant) -> bool {
-        while self.outages.front().is_some_and(|[_, up]| *up <= start) {
-            self.outages.pop_front();
-        }
-        self.outages.front().is_some_and(|[down, _]| *down < end)
     }
 
     /// Forgets the frames that are no longer in the queue at `now`.
@@ -242,6 +252,15 @@ impl<T> Channel<T> {
     pub const fn stats(&self) -> &ChannelStats {
         &self.stats
     }
+}
+
+/// Whether one of the windows meets `[start, end)`; starts never go back, and what is over goes.
+#[inline]
+fn meets(windows: &mut VecDeque<[Instant; 2]>, start: Instant, end: Instant) -> bool {
+    while windows.front().is_some_and(|[_, over]| *over <= start) {
+        windows.pop_front();
+    }
+    windows.front().is_some_and(|[begin, _]| *begin < end)
 }
 
 #[cfg(test)]

@@ -2,6 +2,7 @@
 
 use std::path::Path;
 
+use airlane_sim::scenario::HandoffKind;
 use airlane_sim::{RunResult, Scenario, ScenarioError, Summary, repeat, repeat_all, summary};
 use anyhow::Context as _;
 use indicatif::{ProgressBar, ProgressDrawTarget, ProgressStyle};
@@ -219,9 +220,49 @@ fn run_text(scenario: &Scenario, summary: &Summary, results: &[RunResult]) -> St
     );
     text.push_str(&links_text(results));
     if let Some(run) = results.first() {
+        text.push_str(&handoffs_text(run));
         text.push_str(&paths_text(run));
     }
     text
+}
+
+/// The handoffs of a run, and what they cost.
+fn handoffs_text(run: &RunResult) -> String {
+    if run.handoffs.is_empty() {
+        return String::new();
+    }
+    let words = ["handoff", "kind", "from", "to"].map(|head| (head, Align::Left));
+    let numbers = ["at", "without a link"].map(|head| (head, Align::Right));
+    let mut table = Table::new(words.into_iter().chain(numbers));
+    for handoff in &run.handoffs {
+        let kind = match handoff.kind {
+            HandoffKind::Horizontal => "horizontal",
+            HandoffKind::Vertical => "vertical",
+        };
+        table.row([
+            handoff.node.clone(),
+            kind.to_owned(),
+            handoff.from.clone(),
+            handoff.to.clone(),
+            format!("{} s", handoff.at_s),
+            format!("{} s", handoff.gap_s),
+        ]);
+    }
+    let ways = run.links.iter().flat_map(|link| [&link.down, &link.up]);
+    let (mut air, mut ports) = (0, 0);
+    for way in ways {
+        air += way.channel.lost_handoff.frames;
+        let senders = way.services.iter().map(|service| &service.sender);
+        ports += senders
+            .map(|sender| sender.epoch_lost + sender.dropped_disconnected)
+            .sum::<u64>();
+    }
+    format!(
+        "\n{}lost with a link, run 0: {air} frames on it, {ports} packets that waited or were not \
+         acknowledged; {} packets had no way\n",
+        table.render(),
+        run.unroutable.frames,
+    )
 }
 
 /// What the paths offered at the end of a run; nothing without services.

@@ -24,6 +24,9 @@ pub struct ServiceLedger {
     /// Packets dropped because the window was full and there is no queue, or did not open again
     /// before the service was removed.
     pub dropped_window_full: u64,
+    /// Packets dropped because the link was taken away while they waited.
+    #[serde(default, skip_serializing_if = "is_zero")]
+    pub dropped_disconnected: u64,
     /// Packets dropped because they do not fit a frame.
     pub dropped_too_big: u64,
     /// Bytes of all packets dropped.
@@ -111,6 +114,7 @@ impl ServiceLedger {
         self.dropped_queue_full
             + self.dropped_codel
             + self.dropped_window_full
+            + self.dropped_disconnected
             + self.dropped_too_big
     }
 

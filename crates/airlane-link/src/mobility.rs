@@ -27,7 +27,7 @@ pub struct Attachment<L> {
     /// Which link: a cell, a base station.
     pub link: L,
     /// Links of one technology are alike: WLAN, Cellular.
-    pub technology: u8,
+    pub technology: usize,
 }
 
 /// What a hint, with those before it, means.

@@ -41,6 +41,8 @@ pub enum DropReason {
     CoDel,
     /// The service's window was full and there is no waiting room.
     WindowFull,
+    /// The link was taken away.
+    Disconnected,
 }
 
 /// The waiting room of one service.

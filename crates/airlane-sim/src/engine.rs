@@ -3,7 +3,7 @@
 //! ```text
 //!            +--------- Deadlines: (time, slot) ----------+
 //!            v                   v                        v
-//!  slots:  link directions     ports of service links    flows, hints
+//!  slots:  link directions     ports of service links    flows, hints, moves
 //!            | arrival           | timer, link free        | timer, talk
 //!            v                   v                         v
 //!          node --route--> link direction, port, or flow at this node
@@ -23,7 +23,7 @@ pub(crate) mod observe;
 use std::collections::VecDeque;
 
 use airlane_base::{Instant, Payload as _};
-use airlane_channel::{Arrival, Channel, ChannelStats};
+use airlane_channel::{Arrival, Channel, ChannelStats, Count};
 use airlane_link::{Frame, Port};
 
 use crate::app::Flow;
@@ -75,8 +75,19 @@ pub(crate) struct PortEnd {
 pub(crate) enum NextHop {
     /// The packet is where it goes.
     Here,
+    /// There is no way to it.
+    Nowhere,
     Direction(u32),
     Port(u32),
+}
+
+/// Links go and come: other routes, and ports that lose their link.
+#[derive(Clone, Debug)]
+pub(crate) struct Move {
+    pub(crate) at: Instant,
+    pub(crate) next_hops: Vec<NextHop>,
+    /// Ports whose link goes.
+    pub(crate) disconnected: Vec<usize>,
 }
 
 /// A built world, running.
@@ -90,6 +101,10 @@ pub(crate) struct Engine {
     pub(crate) flows: Vec<Flow>,
     /// In the order of time; those that are over go.
     hints: VecDeque<FlowHint>,
+    /// Likewise.
+    moves: VecDeque<Move>,
+    /// Packets without a way to their destination.
+    unroutable: Count,
     /// By `node * nodes + destination`.
     next_hops: Vec<NextHop>,
     nodes: usize,
@@ -104,10 +119,11 @@ impl Engine {
         ports: Vec<PortEnd>,
         flows: Vec<Flow>,
         hints: Vec<FlowHint>,
+        moves: Vec<Move>,
         next_hops: Vec<NextHop>,
         nodes: usize,
     ) -> Self {
-        let components = directions.len() + ports.len() + flows.len() + 1;
+        let components = directions.len() + ports.len() + flows.len() + 2;
         let mut engine = Self {
             now: Instant::ORIGIN,
             events: 0,
@@ -116,6 +132,8 @@ impl Engine {
             ports,
             flows,
             hints: hints.into(),
+            moves: moves.into(),
+            unroutable: Count::default(),
             next_hops,
             nodes,
             delivered: VecDeque::new(),
@@ -124,6 +142,7 @@ impl Engine {
             engine.schedule_flow(flow);
         }
         engine.schedule_hint();
+        engine.schedule_move();
         engine
     }
 
@@ -151,8 +170,10 @@ impl Engine {
                 self.on_port_timer(slot - first_port, observer);
             } else if slot < hints {
                 self.on_flow_timer(slot - first_flow, observer);
-            } else {
+            } else if slot == hints {
                 self.on_hint(observer);
+            } else {
+                self.on_move(observer);
             }
             while let Some((node, packet)) = self.delivered.pop_front() {
                 self.arrive(node, packet, observer);
@@ -177,6 +198,11 @@ impl Engine {
     /// The time that has been reached.
     pub(crate) fn now(&self) -> Instant {
         self.now
+    }
+
+    /// Packets without a way to their destination.
+    pub(crate) fn unroutable(&self) -> Count {
+        self.unroutable
     }
 
     /// Events so far.
@@ -232,6 +258,23 @@ impl Engine {
         self.schedule_hint();
     }
 
+    fn on_move<O: Observer>(&mut self, observer: &mut O) {
+        if let Some(moved) = self.moves.pop_front() {
+            self.next_hops = moved.next_hops;
+            for port in moved.disconnected {
+                self.ports[port].port.disconnect(self.now);
+                self.drain_port(port, observer);
+            }
+        }
+        self.schedule_move();
+    }
+
+    fn schedule_move(&mut self) {
+        let slot = self.directions.len() + self.ports.len() + self.flows.len() + 1;
+        let due = self.moves.front().map(|moved| moved.at);
+        self.deadlines.set(slot, due);
+    }
+
     fn schedule_hint(&mut self) {
         let slot = self.directions.len() + self.ports.len() + self.flows.len();
         let due = self.hints.front().map(|hint| hint.at);
@@ -250,6 +293,7 @@ impl Engine {
                 end.port.handle_packet(self.now, packet);
                 self.drain_port(index, observer);
             }
+            NextHop::Nowhere => self.unroutable.add(packet.len()),
             NextHop::Here => {
                 let flow = packet.flow as usize;
                 self.flows[flow].handle_packet(self.now, &packet);

@@ -7,8 +7,7 @@
 use airlane_base::{Duration, Instant};
 use airlane_link::mobility::Hint;
 
-use crate::route::Hop;
-use crate::scenario::{LinkConfig, Scenario};
+use crate::scenario::{Epoch, LinkConfig, Scenario};
 
 /// A hint for one end of a flow.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -28,23 +27,53 @@ pub(crate) fn outages(link: &LinkConfig) -> Vec<[Instant; 2]> {
     merged(windows.collect())
 }
 
-/// All hints for a flow with this path, main direction.
-pub(crate) fn flow_hints(scenario: &Scenario, flow: usize, path: &[Hop]) -> Vec<FlowHint> {
-    let links: Vec<&LinkConfig> = path
+/// All hints for a flow, main direction: outages of the links that it crosses, and the times in
+/// which a handoff leaves it without a way.
+pub(crate) fn flow_hints(scenario: &Scenario, flow: usize, epochs: &[Epoch]) -> Vec<FlowHint> {
+    let links: Vec<&LinkConfig> = scenario.links.values().collect();
+    let config = &scenario.flows[flow];
+    let paths: Vec<Vec<usize>> = epochs
         .iter()
-        .filter_map(|hop| scenario.links.values().nth(hop.link))
+        .map(|epoch| {
+            let path = scenario.path(config, &epoch.routes);
+            path.iter().map(|hop| hop.link).collect()
+        })
         .collect();
     let mut hints = vec![];
     for end in 0..2 {
-        let mut windows = vec![];
-        for (index, link) in links.iter().enumerate() {
+        // From a link of a path to this end.
+        let away = |path: &[usize], link: usize| {
+            let at = path.iter().position(|l| *l == link).unwrap_or(0);
             let between = if end == 0 {
-                &links[..index]
+                &path[..at]
             } else {
-                &links[index + 1..]
+                &path[at + 1..]
             };
-            let away = between.iter().fold(Duration::ZERO, |sum, l| sum + l.delay);
-            windows.extend(outages(link).iter().map(|window| window.map(|t| t + away)));
+            let delays = between.iter().map(|link| links[*link].delay);
+            delays.fold(Duration::ZERO, |sum, delay| sum + delay)
+        };
+        let mut windows = vec![];
+        for (i, path) in paths.iter().enumerate() {
+            let begin = epochs[i].begin;
+            let over = epochs.get(i + 1).map_or(Instant::FAR_FUTURE, |e| e.begin);
+            for link in path {
+                let away = away(path, *link);
+                for [down, up] in outages(links[*link]) {
+                    let [down, up] = [down.max(begin), up.min(over)];
+                    windows.extend((down < up).then(|| [down + away, up + away]));
+                }
+            }
+            if path.is_empty() {
+                // What went is told along the old path, what came along the new one.
+                let told = |neighbour: Option<usize>| {
+                    let path = neighbour.and_then(|at| paths.get(at))?;
+                    let changed = path.iter().find(|link| !epochs[i].present[**link])?;
+                    Some(away(path, *changed))
+                };
+                let down = begin + told(i.checked_sub(1)).unwrap_or(Duration::ZERO);
+                let up = over + told(Some(i + 1)).unwrap_or(Duration::ZERO);
+                windows.extend((down < up).then_some([down, up]));
+            }
         }
         for [down, up] in merged(windows) {
             for (at, hint) in [(down, Hint::Disconnected(())), (up, Hint::Connected(()))] {
@@ -57,6 +86,7 @@ pub(crate) fn flow_hints(scenario: &Scenario, flow: usize, path: &[Hop]) -> Vec<
             }
         }
     }
+    hints.retain(|hint| hint.at < Instant::FAR_FUTURE);
     hints
 }
 

@@ -39,7 +39,8 @@ pub use error::ScenarioError;
 pub use estimate::Estimate;
 pub use repeat::{repeat, repeat_all};
 pub use result::{
-    DirectionResult, FlowResult, LinkResult, PathResult, RunResult, Scalar, ServiceResult,
+    DirectionResult, FlowResult, HandoffResult, LinkResult, PathResult, RunResult, Scalar,
+    ServiceResult,
 };
 pub use run::{Prepared, run};
 pub use scenario::Scenario;

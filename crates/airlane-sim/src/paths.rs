@@ -6,13 +6,14 @@ use airlane_link::path::{Offer, compose};
 
 use crate::engine::{Direction, Engine, PortEnd};
 use crate::result::PathResult;
+use crate::run::Path;
 use crate::scenario::{LinkConfig, Scenario};
 use crate::world::direction_index;
 
 /// One result for each pair of ends that some flow joins over a link with services.
 pub(crate) fn path_results(
     scenario: &Scenario,
-    paths: &[Vec<(usize, bool)>],
+    paths: &[Path],
     engine: &Engine,
 ) -> Vec<PathResult> {
     let links: Vec<(&String, &LinkConfig)> = scenario.links.iter().collect();

@@ -1,9 +1,11 @@
 //! What a run measured. Units stand in the names; docs/metrics.md defines each word once.
 
-use airlane_channel::ChannelStats;
+use airlane_channel::{ChannelStats, Count};
 use airlane_link::ServiceLedger;
 use airlane_link::path::PathOffer;
 use serde::Serialize;
+
+use crate::scenario::HandoffKind;
 
 /// One repetition of a scenario.
 #[derive(Clone, Debug, PartialEq, Serialize)]
@@ -28,10 +30,33 @@ pub struct RunResult {
     pub flows: Vec<FlowResult>,
     /// In the order of their names.
     pub links: Vec<LinkResult>,
+    /// The handoffs, in order.
+    #[serde(skip_serializing_if = "Vec::is_empty")]
+    pub handoffs: Vec<HandoffResult>,
+    /// Packets for a node that was on no link: dropped where they stood.
+    #[serde(skip_serializing_if = "Count::is_zero")]
+    pub unroutable: Count,
     /// What the paths of the flows offered at the end, by what their services had measured; paths
     /// without services are left out.
     #[serde(skip_serializing_if = "Vec::is_empty")]
     pub paths: Vec<PathResult>,
+}
+
+/// A node left one link and joined another.
+#[derive(Clone, Debug, PartialEq, Serialize)]
+pub struct HandoffResult {
+    /// When it left.
+    pub at_s: f64,
+    /// How long it had neither.
+    pub gap_s: f64,
+    /// The node.
+    pub node: String,
+    /// The link that it left.
+    pub from: String,
+    /// The link that it joined.
+    pub to: String,
+    /// Between links of one technology, or of two.
+    pub kind: HandoffKind,
 }
 
 /// What a path offers in its main direction (the specification, 10.4).

@@ -23,15 +23,20 @@ pub(crate) struct Routes {
 }
 
 impl Routes {
-    /// Fewest hops; among equals the link whose name comes first. Links with unknown ends are
-    /// ignored: validation reports them.
-    pub(crate) fn new<V>(
+    /// Fewest hops over links that are `present`, by index; among equals the link whose name comes
+    /// first. Links with unknown ends are ignored: validation reports them.
+    pub(crate) fn among<V>(
         nodes: &BTreeMap<String, V>,
         links: &BTreeMap<String, LinkConfig>,
+        present: impl Fn(usize) -> bool,
     ) -> Self {
         let index = |name: &str| nodes.keys().position(|n| n == name);
         let mut hops: Vec<Vec<Hop>> = vec![vec![]; nodes.len()];
-        for (link, config) in links.values().enumerate() {
+        for (link, config) in links
+            .values()
+            .enumerate()
+            .filter(|(link, _)| present(*link))
+        {
             let [a, b] = &config.ends;
             if let (Some(a), Some(b)) = (index(a), index(b)) {
                 hops[a].push(Hop {
@@ -107,7 +112,7 @@ mod tests {
             .iter()
             .map(|(name, a, b)| ((*name).to_owned(), link(a, b)))
             .collect();
-        Routes::new(&nodes, &links)
+        Routes::among(&nodes, &links, |_| true)
     }
 
     #[test]

@@ -11,9 +11,11 @@ use crate::engine::observe::{Nobody, Observer};
 use crate::error::ScenarioError;
 use crate::paths::path_results;
 use crate::probe::DelayProbe;
-use crate::result::{DirectionResult, FlowResult, LinkResult, RunResult, ServiceResult};
+use crate::result::{
+    DirectionResult, FlowResult, HandoffResult, LinkResult, RunResult, ServiceResult,
+};
 use crate::route::Routes;
-use crate::scenario::{LinkConfig, Scenario};
+use crate::scenario::{Epoch, FlowConfig, LinkConfig, Scenario};
 use crate::world::{build, direction_index};
 
 /// Simulates repetition `run` of a scenario under `seed`.
@@ -27,13 +29,16 @@ pub fn run(scenario: &Scenario, seed: u64, run: u64) -> Result<RunResult, Scenar
     Ok(Prepared::new(scenario)?.run(seed, run))
 }
 
+/// Links with their directions: true is down.
+pub(crate) type Path = Vec<(usize, bool)>;
+
 /// A scenario that has been checked and resolved once, for any number of repetitions.
 #[derive(Clone, Debug)]
 pub struct Prepared {
     scenario: Scenario,
     hash: String,
-    /// Links that each flow crosses in its main direction, and whether downwards.
-    paths: Vec<Vec<(usize, bool)>>,
+    /// Links that each flow crosses in its main direction, and whether downwards, from a time on.
+    paths: Vec<(Instant, Vec<Path>)>,
 }
 
 impl Prepared {
@@ -44,17 +49,16 @@ impl Prepared {
     pub fn new(scenario: &Scenario) -> Result<Self, ScenarioError> {
         scenario.check()?;
         let scenario = scenario.resolved();
-        let routes = Routes::new(&scenario.nodes, &scenario.links);
-        let index = |name: &str| scenario.nodes.keys().position(|n| n == name);
-        let path = |ends: &[String; 2]| match (index(&ends[0]), index(&ends[1])) {
-            (Some(from), Some(to)) => routes.path(from, to),
-            _ => vec![],
+        let path = |flow: &FlowConfig, routes: &Routes| -> Path {
+            let hops = scenario.path(flow, routes);
+            hops.iter().map(|hop| (hop.link, hop.down)).collect()
         };
-        let paths = scenario
-            .flows
-            .iter()
-            .map(|flow| path(&flow.ends).iter().map(|h| (h.link, h.down)).collect())
-            .collect();
+        let paths = |epoch: &Epoch| {
+            let flows = scenario.flows.iter();
+            let paths = flows.map(|flow| path(flow, &epoch.routes)).collect();
+            (epoch.begin, paths)
+        };
+        let paths = scenario.epochs().iter().map(paths).collect();
         Ok(Self {
             hash: scenario.hash(),
             paths,
@@ -121,7 +125,9 @@ impl Prepared {
             events: engine.events(),
             flows,
             links,
-            paths: path_results(scenario, &self.paths, &engine),
+            handoffs: self.handoff_results(),
+            unroutable: engine.unroutable(),
+            paths: path_results(scenario, self.paths_at(stopped), &engine),
         }
     }
 
@@ -201,13 +207,20 @@ impl Prepared {
 
     /// User bytes over the mean of the bytes that entered each wireless link of the path.
     fn goodput(&self, flow: usize, user_bytes: u64, at_stop: &[ChannelStats]) -> Option<f64> {
-        let wireless: Vec<(usize, bool)> = self.paths[flow]
+        let path = &self.paths_at(Instant::ORIGIN)[flow];
+        if self.paths.iter().any(|(_, paths)| paths[flow] != *path) {
+            return None;
+        }
+        let wireless: Path = path
             .iter()
             .copied()
             .filter(|(link, _)| self.link(*link).is_some_and(is_wireless))
             .collect();
-        let links = |flow: usize| self.paths[flow].iter().map(|(link, _)| *link);
-        let shared = (0..self.paths.len())
+        let links = |flow: usize| {
+            let paths = self.paths.iter().flat_map(move |(_, paths)| &paths[flow]);
+            paths.map(|(link, _)| *link)
+        };
+        let shared = (0..self.scenario.flows.len())
             .filter(|other| *other != flow)
             .any(|other| links(other).any(|l| wireless.iter().any(|(w, _)| *w == l)));
         if wireless.is_empty() || shared {
@@ -220,6 +233,27 @@ impl Prepared {
             .sum();
         let mean = bytes as f64 / wireless.len() as f64;
         (bytes > 0).then(|| user_bytes as f64 / mean)
+    }
+
+    /// The paths of all flows at a time.
+    fn paths_at(&self, now: Instant) -> &[Path] {
+        let begun = self.paths.iter().rev().find(|(begin, _)| *begin <= now);
+        begun.map_or(&[], |(_, paths)| paths)
+    }
+
+    fn handoff_results(&self) -> Vec<HandoffResult> {
+        let handoffs = self.scenario.handoffs.iter();
+        handoffs
+            .zip(self.scenario.handoff_kinds())
+            .map(|(handoff, kind)| HandoffResult {
+                at_s: handoff.at.as_secs_f64(),
+                gap_s: handoff.gap.as_secs_f64(),
+                node: handoff.node.clone(),
+                from: handoff.from.clone(),
+                to: handoff.to.clone(),
+                kind,
+            })
+            .collect()
     }
 
     fn link(&self, index: usize) -> Option<&LinkConfig> {

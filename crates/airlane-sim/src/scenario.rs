@@ -6,6 +6,7 @@
 //! `airlane explain` prints and what runs.
 
 mod flows;
+mod handoff;
 mod interactive;
 mod resolve;
 mod validate;
@@ -25,6 +26,8 @@ use serde::{Deserialize, Serialize};
 pub use flows::{
     AppConfig, BulkConfig, ConferencingConfig, FlowConfig, PagesConfig, TransportConfig, UdpConfig,
 };
+pub(crate) use handoff::Epoch;
+pub use handoff::{HandoffConfig, HandoffKind};
 pub use interactive::{MailConfig, TelnetConfig};
 pub(crate) use web::WebTables;
 pub use web::{Completion, FilesPerPage, TABLE_FILES, WebConfig};
@@ -55,6 +58,9 @@ pub struct Scenario {
     pub nodes: BTreeMap<String, NodeConfig>,
     /// Duplex links by name.
     pub links: BTreeMap<String, LinkConfig>,
+    /// Nodes that leave one link and join another, in the order of time.
+    #[serde(default, skip_serializing_if = "Vec::is_empty")]
+    pub handoffs: Vec<HandoffConfig>,
     /// What the hosts do.
     #[serde(default)]
     pub flows: Vec<FlowConfig>,
@@ -100,6 +106,10 @@ pub struct LinkConfig {
     /// When the link is down, in both directions: what leaves then is lost.
     #[serde(default, skip_serializing_if = "Vec::is_empty")]
     pub outages: Vec<OutageConfig>,
+    /// What kind of link it is, in one word: handoffs between links of one technology are
+    /// horizontal, others vertical. Left out: links of one rate and delay are alike.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub technology: Option<String>,
     /// Largest payload of a frame, link headers excluded. Sets the packet size of applications
     /// that cross the link; none if the link takes any packet.
     #[serde(default, skip_serializing_if = "Option::is_none")]

@@ -15,7 +15,7 @@ use crate::app::pages::{Page, Pages};
 use crate::app::telnet::{Telnet, Typing};
 use crate::app::web::{Browsing, Web};
 use crate::app::{DYNAMIC_PORTS, Flow, Place};
-use crate::engine::{Direction, Engine, Medium, NextHop, PortEnd};
+use crate::engine::{Direction, Engine, Medium, Move, NextHop, PortEnd};
 use crate::hint::{flow_hints, outages};
 use crate::packet::{Header, Packet};
 use crate::route::Routes;
@@ -64,29 +64,47 @@ pub(crate) fn build(scenario: &Scenario, seed: u64, run: u64) -> Engine {
         .enumerate()
         .map(|(index, config)| flow(scenario, index, config, randomness))
         .collect();
-    let routes = Routes::new(&scenario.nodes, &scenario.links);
+    let epochs = scenario.epochs();
     let nodes = scenario.nodes.len();
-    let mut next_hops = vec![NextHop::Here; nodes * nodes];
-    for from in 0..nodes {
-        for to in 0..nodes {
-            if let Some(hop) = routes.next(from, to) {
-                next_hops[from * nodes + to] = match first_port[hop.link] {
-                    Some(first) => NextHop::Port((first + usize::from(!hop.down)) as u32),
-                    None => NextHop::Direction(direction_index(hop.link, hop.down) as u32),
-                };
-            }
-        }
-    }
+    let mut tables = epochs
+        .iter()
+        .map(|epoch| next_hops(&epoch.routes, nodes, &first_port));
+    let first_hops = tables.next().unwrap_or_default();
+    let moves = epochs
+        .windows(2)
+        .zip(tables)
+        .map(|(epochs, next_hops)| Move {
+            at: epochs[1].begin,
+            next_hops,
+            disconnected: (0..first_port.len())
+                .filter(|link| epochs[0].present[*link] && !epochs[1].present[*link])
+                .filter_map(|link| first_port[link])
+                .flat_map(|first| [first, first + 1])
+                .collect(),
+        });
+    let moves = moves.collect();
     let mut hints = vec![];
     for (index, config) in scenario.flows.iter().enumerate() {
         if matches!(&config.transport, TransportConfig::Tcp(tcp) if tcp.freeze) {
-            let [from, to] = [0, 1].map(|end| node_index(scenario, &config.ends[end]));
-            let path = routes.path(usize::from(from), usize::from(to));
-            hints.extend(flow_hints(scenario, index, &path));
+            hints.extend(flow_hints(scenario, index, &epochs));
         }
     }
     hints.sort_by_key(|hint| (hint.at, hint.flow, hint.end));
-    Engine::new(directions, ports, flows, hints, next_hops, nodes)
+    Engine::new(directions, ports, flows, hints, moves, first_hops, nodes)
+}
+
+/// By `from * nodes + to`.
+fn next_hops(routes: &Routes, nodes: usize, first_port: &[Option<usize>]) -> Vec<NextHop> {
+    let hop = |from: usize, to: usize| match routes.next(from, to) {
+        None if from == to => NextHop::Here,
+        None => NextHop::Nowhere,
+        Some(hop) => match first_port[hop.link] {
+            Some(first) => NextHop::Port((first + usize::from(!hop.down)) as u32),
+            None => NextHop::Direction(direction_index(hop.link, hop.down) as u32),
+        },
+    };
+    let pairs = (0..nodes).flat_map(|from| (0..nodes).map(move |to| (from, to)));
+    pairs.map(|(from, to)| hop(from, to)).collect()
 }
 
 /// Links come in the order of their names, down before up.
@@ -127,11 +145,19 @@ fn direction(
         errors = errors.with_damage(streams, &stream);
     }
     let medium = if link.services.is_empty() {
-        Medium::Packets(Channel::new(config, errors).with_outages(outages(link)))
+        Medium::Packets(
+            Channel::new(config, errors)
+                .with_outages(outages(link))
+                .with_absences(scenario.absences(name)),
+        )
     } else {
         // The port shapes to the link's rate: frames never wait in front of the transmitter.
         config.queue = QueueLimit::Packets(1);
-        Medium::Frames(Channel::new(config, errors).with_outages(outages(link)))
+        Medium::Frames(
+            Channel::new(config, errors)
+                .with_outages(outages(link))
+                .with_absences(scenario.absences(name)),
+        )
     };
     Direction {
         medium,

@@ -4,7 +4,7 @@
 use airlane_base::Instant;
 use serde::Serialize;
 
-use super::{Port, SERVICES, Slot, numbers};
+use super::{Pacer, Port, SERVICES, Slot, numbers};
 use crate::classify::{ClassConfig, Classifier};
 use crate::config::{
     self, ConfigError, IMPLICIT_NAME, Multiplier, MultiplierHeuristic, SchemeConfig, ServiceConfig,
@@ -147,6 +147,21 @@ impl<P: Packet> Port<P> {
             slot.reset(now, &mut self.up);
         }
         self.ready = u16::MAX;
+    }
+
+    /// The link is taken away, as by a handoff: every service starts anew, and packets that wait are
+    /// dropped and counted. The port can be used again once there is a link.
+    pub fn disconnect(&mut self, now: Instant) {
+        self.reset(now);
+        for slot in self.slots.iter_mut().flatten() {
+            slot.drop_waiting();
+        }
+        let paced = self.pacer.as_mut().map(Pacer::take);
+        for (number, packet) in paced.into_iter().flatten() {
+            if let Some(slot) = &mut self.slots[number] {
+                slot.drop_disconnected(&packet);
+            }
+        }
     }
 
     /// All services with what they did and offer.

@@ -65,6 +65,12 @@ impl<P: Payload> Pacer<P> {
         Some((service, packet))
     }
 
+    /// Empties the queue.
+    pub(super) fn take(&mut self) -> VecDeque<(usize, P)> {
+        self.bytes = 0;
+        std::mem::take(&mut self.queue)
+    }
+
     pub(super) fn poll_timeout(&self) -> Option<Instant> {
         (!self.queue.is_empty()).then_some(self.open_at)
     }

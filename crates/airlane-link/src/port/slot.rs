@@ -261,6 +261,17 @@ impl<P: Packet> Slot<P> {
         self.handed_over = 0;
     }
 
+    /// The link is taken away: what waits goes as well.
+    pub(super) fn drop_waiting(&mut self) {
+        let ledger = &mut self.ledger;
+        self.queue
+            .drain(&mut |packet| count_drop(ledger, DropReason::Disconnected, &packet));
+    }
+
+    pub(super) fn drop_disconnected(&mut self, packet: &P) {
+        count_drop(&mut self.ledger, DropReason::Disconnected, packet);
+    }
+
     /// A frame was thrown out of the scheduler by a new epoch.
     pub(super) fn forget(&mut self, frame: &Frame<P>) {
         // A reliable scheme still holds its packets, and has counted them.
@@ -312,5 +323,6 @@ fn count_drop(ledger: &mut ServiceLedger, reason: DropReason, packet: &impl Payl
         DropReason::QueueFull => ledger.dropped_queue_full += 1,
         DropReason::CoDel => ledger.dropped_codel += 1,
         DropReason::WindowFull => ledger.dropped_window_full += 1,
+        DropReason::Disconnected => ledger.dropped_disconnected += 1,
     }
 }

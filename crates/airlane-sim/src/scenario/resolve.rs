@@ -6,8 +6,8 @@ use airlane_base::Size;
 use airlane_link::config::HandedOver;
 use airlane_link::{ClassesConfig, HeaderProfile, QueueConfig};
 
-use super::{FlowConfig, LinkConfig, Scenario};
-use crate::route::Routes;
+use super::{Epoch, FlowConfig, LinkConfig, Scenario};
+use crate::route::{Hop, Routes};
 
 impl Scenario {
     /// The same scenario with every default written out.
@@ -23,30 +23,39 @@ impl Scenario {
         for link in all.links.values_mut() {
             link.resolve();
         }
-        let routes = Routes::new(&all.nodes, &all.links);
+        let epochs = all.epochs();
         for (flow, original) in all.flows.iter_mut().zip(&self.flows) {
             flow.port.get_or_insert(original.app.default_port());
             let packet = flow.app.packet_mut();
-            *packet = packet.or_else(|| self.smallest_frame(original, &routes));
+            *packet = packet.or_else(|| self.smallest_frame(original, &epochs));
         }
         all
     }
 
-    /// The smallest frame on a flow's path; none if no link of it states one.
-    pub(super) fn smallest_frame(&self, flow: &FlowConfig, routes: &Routes) -> Option<Size> {
-        self.path(flow, routes)
+    /// The smallest frame on a flow's paths; none if no link of them states one.
+    pub(super) fn smallest_frame(&self, flow: &FlowConfig, epochs: &[Epoch]) -> Option<Size> {
+        self.links_of(flow, epochs)
             .into_iter()
             .filter_map(|link| self.links.values().nth(link)?.frame)
             .min()
     }
 
-    /// Indices of the links that a flow's main direction crosses.
-    pub(crate) fn path(&self, flow: &FlowConfig, routes: &Routes) -> Vec<usize> {
+    /// The hops of a flow's main direction; none without a way.
+    pub(crate) fn path(&self, flow: &FlowConfig, routes: &Routes) -> Vec<Hop> {
         let index = |name: &str| self.nodes.keys().position(|n| n == name);
         match (index(&flow.ends[0]), index(&flow.ends[1])) {
-            (Some(from), Some(to)) => routes.path(from, to).iter().map(|h| h.link).collect(),
+            (Some(from), Some(to)) => routes.path(from, to),
             _ => vec![],
         }
+    }
+
+    /// Indices of the links that a flow's main direction crosses at any time.
+    pub(crate) fn links_of(&self, flow: &FlowConfig, epochs: &[Epoch]) -> Vec<usize> {
+        let paths = epochs.iter().map(|epoch| self.path(flow, &epoch.routes));
+        let mut links: Vec<usize> = paths.flatten().map(|hop| hop.link).collect();
+        links.sort_unstable();
+        links.dedup();
+        links
     }
 }
 

@@ -7,9 +7,8 @@ use airlane_channel::ErrorModelConfig;
 use airlane_link::config::{self, Viewpoint};
 
 use super::{
-    AppConfig, ConferencingConfig, FlowConfig, LinkConfig, SCHEMA, Scenario, TransportConfig,
+    AppConfig, ConferencingConfig, Epoch, FlowConfig, LinkConfig, SCHEMA, Scenario, TransportConfig,
 };
-use crate::route::Routes;
 
 /// Next hops are a table of all pairs: 1000 nodes take 40 MB.
 const MAX_NODES: usize = 1_000;
@@ -20,7 +19,7 @@ const MAX_INTEGER: u64 = i64::MAX as u64;
 /// Below this a talk period ends before time moves on.
 const SHORTEST_TALK: Duration = Duration::from_micros(1);
 /// 30 simulated years: far below where nanoseconds end.
-const LONGEST_RUN: Duration = Duration::from_secs(1_000_000_000);
+pub(super) const LONGEST_RUN: Duration = Duration::from_secs(1_000_000_000);
 
 impl Validate for Scenario {
     fn validate(&self, problems: &mut Problems) {
@@ -56,7 +55,8 @@ impl Validate for Scenario {
                 self.check_link(link, p)
             });
         }
-        let routes = Routes::new(&self.nodes, &self.links);
+        self.check_handoffs(problems);
+        let epochs = self.epochs();
         for (i, flow) in self.flows.iter().enumerate() {
             problems.within(&format!("flows[{i}]"), |p| {
                 if self.flows[..i].iter().any(|f| f.name == flow.name) {
@@ -66,7 +66,7 @@ impl Validate for Scenario {
                         "results go by the flow's name; give each its own",
                     );
                 }
-                self.check_flow(flow, &routes, p);
+                self.check_flow(flow, &epochs, p);
             });
         }
         self.check_until(problems);
@@ -97,7 +97,7 @@ impl Scenario {
         }
     }
 
-    fn known_node(&self, path: &str, name: &str, problems: &mut Problems) {
+    pub(super) fn known_node(&self, path: &str, name: &str, problems: &mut Problems) {
         if !self.nodes.contains_key(name) {
             let nodes: Vec<&str> = self.nodes.keys().map(String::as_str).collect();
             problems.add(
@@ -209,7 +209,7 @@ impl Scenario {
         }
     }
 
-    fn check_flow(&self, flow: &FlowConfig, routes: &Routes, problems: &mut Problems) {
+    fn check_flow(&self, flow: &FlowConfig, epochs: &[Epoch], problems: &mut Problems) {
         if flow.name.is_empty() {
             problems.add("name", "a flow needs a name", "results go by it");
         }
@@ -218,7 +218,7 @@ impl Scenario {
         if !known || flow.ends[0] == flow.ends[1] {
             return;
         }
-        let path = self.path(flow, routes);
+        let path = self.links_of(flow, epochs);
         if path.is_empty() {
             problems.add(
                 "ends",
@@ -230,9 +230,9 @@ impl Scenario {
             );
             return;
         }
-        self.check_packet(flow, &path, routes, problems);
+        self.check_packet(flow, &path, epochs, problems);
         let packet = flow.app.packet();
-        let packet = packet.or_else(|| self.smallest_frame(flow, routes));
+        let packet = packet.or_else(|| self.smallest_frame(flow, epochs));
         check_app(flow, packet, problems);
     }
 
@@ -240,7 +240,7 @@ impl Scenario {
         &self,
         flow: &FlowConfig,
         path: &[usize],
-        routes: &Routes,
+        epochs: &[Epoch],
         problems: &mut Problems,
     ) {
         if let Some(packet) = flow.app.packet() {
@@ -251,7 +251,7 @@ impl Scenario {
                     format!("\"1 B\" to \"{MAX_PACKET} B\""),
                 );
             }
-        } else if self.smallest_frame(flow, routes).is_none() {
+        } else if self.smallest_frame(flow, epochs).is_none() {
             problems.add(
                 "app",
                 "how large are its packets? No link on its path has a frame size",
