@@ -109,7 +109,8 @@ fn no_scheme_is_missing() {
     let (_, known) = unknown.message().split_once("expected").expect("a list");
     let known: Vec<&str> = known.split('`').skip(1).step_by(2).collect();
     assert!(known.len() >= 12, "{known:?}");
-    for kind in known {
+    // Hybrid ARQ needs damaged frames, which no live link hands up: `airlane up` refuses it.
+    for kind in known.into_iter().filter(|k| !k.starts_with("hybrid")) {
         let quoted = format!("kind = '{kind}'");
         let here = |way: usize| PAIRS.iter().any(|pair| pair[way].contains(&quoted));
         let parity = ["xor", "xor-ad", "rse", "rse-ad", "default"].contains(&kind);
