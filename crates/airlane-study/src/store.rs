@@ -5,7 +5,7 @@
 //! its scenario, seed, repetition and [`VERSION`]; what another version left is skipped.
 
 use std::collections::{BTreeMap, BTreeSet, HashMap};
-use std::fs::{File, OpenOptions};
+use std::fs::{File, OpenOptions, TryLockError};
 use std::io::{Read as _, Seek as _, SeekFrom, Write as _};
 use std::path::{Path, PathBuf};
 use std::sync::Arc;
@@ -180,6 +180,14 @@ impl Store {
             let mut options = OpenOptions::new();
             options.read(true).write(true).create(true).truncate(false);
             let mut file = options.open(&path).map_err(StudyError::io(&path))?;
+            // Held until the process ends, however it ends.
+            file.try_lock().map_err(|e| match e {
+                TryLockError::WouldBlock => StudyError::Results(format!(
+                    "{} is being written by another run; wait for it, or take another folder",
+                    path.display()
+                )),
+                TryLockError::Error(e) => StudyError::io(&path)(e),
+            })?;
             let mut bytes = vec![];
             file.read_to_end(&mut bytes)
                 .map_err(StudyError::io(&path))?;
@@ -271,6 +279,7 @@ mod tests {
         let folder = tempfile::tempdir().unwrap();
         let mut store = Store::open(folder.path()).unwrap();
         add(&mut store, 0, "");
+        drop(store);
         let path = folder.path().join("runs.jsonl");
         let whole = std::fs::read(&path).unwrap();
         std::fs::write(&path, [&whole[..], b"{\"version\":\"0."].concat()).unwrap();
@@ -311,5 +320,19 @@ mod tests {
             .collect();
         assert_eq!(runs.iter().map(|l| l.run).collect::<Vec<_>>(), [0, 1]);
         assert_eq!(std::fs::read_dir(folder.path()).unwrap().count(), 1);
+    }
+
+    #[test]
+    fn one_process_writes_a_folder_at_a_time() {
+        let folder = tempfile::tempdir().unwrap();
+        let mut first = Store::open(folder.path()).unwrap();
+        add(&mut first, 0, "");
+        let mut second = Store::open(folder.path()).unwrap();
+        let refused = second.add(key(1), vec![], vec![], "").unwrap_err();
+        assert!(refused.to_string().contains("another run"), "{refused}");
+        // Another shard has a file of its own.
+        add(&mut second, 1, "-2-of-2");
+        drop(first);
+        add(&mut Store::open(folder.path()).unwrap(), 2, "");
     }
 }
