@@ -126,7 +126,10 @@ fn again(s: &mut Script, config: &TcpConfig, bytes: u64) {
 
 #[test]
 fn a_kept_mark_leaves_short_transfers_untimed_and_longer_ones_with_the_time_between() {
-    let config = TcpConfig::default();
+    let config = TcpConfig {
+        keep_rtt_mark: true,
+        ..TcpConfig::default()
+    };
     let mut s = five_delivered(config.clone());
     again(&mut s, &config, 200);
     s.at(20_000).sends(&[0]).at(20_100).ack(1).sends(&[1]);
@@ -144,10 +147,7 @@ fn a_kept_mark_leaves_short_transfers_untimed_and_longer_ones_with_the_time_betw
 
 #[test]
 fn without_the_mark_a_new_connection_is_a_fresh_one() {
-    let config = TcpConfig {
-        keep_rtt_mark: false,
-        ..TcpConfig::default()
-    };
+    let config = TcpConfig::default();
     let mut s = five_delivered(config.clone());
     again(&mut s, &config, 600);
     s.at(20_000).sends(&[0]).at(20_100).ack(1).sends(&[1, 2]);
