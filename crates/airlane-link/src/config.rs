@@ -23,7 +23,7 @@ pub use fec::{RseAdConfig, RseConfig, XorAdConfig, XorConfig};
 pub(crate) use hybrid::Hybrid;
 pub use hybrid::{HybridConfig, check_without_damaged_frames};
 pub use live::{LiveFacts, check_live};
-pub use snoop::{BaseStation, SnoopConfig, Viewpoint, at_end, check_ends};
+pub use snoop::{BaseStation, SnoopConfig, SnoopState, Viewpoint, at_end, check_ends};
 
 /// One service on a link.
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]

@@ -8,7 +8,8 @@ use airlane_base::{Duration, QueueLimit, Rate};
 
 use super::{
     ConfigError, Multiplier, MultiplierHeuristic, RlpConfig, RseAdConfig, SchemeConfig,
-    ServiceConfig, TimerProfile, TimersConfig, USUAL_RETRIES, check_without_damaged_frames,
+    ServiceConfig, SnoopState, TimerProfile, TimersConfig, USUAL_RETRIES,
+    check_without_damaged_frames,
 };
 use crate::classify::{ClassConfig, Protocol};
 use crate::flow;
@@ -44,8 +45,18 @@ pub fn check_live(
     for (i, service) in services.iter().enumerate() {
         check_queue(facts, service, &format!("services[{i}].queue"), &mut wrong);
         check_timers(facts, services, i, &mut wrong);
-        if matches!(service.scheme, SchemeConfig::Snoop(_)) {
+        if let SchemeConfig::Snoop(snoop) = &service.scheme {
             check_snoop(i, service, classes, &mut wrong);
+            if snoop.state == SnoopState::Hosts {
+                wrong(
+                    format!("services[{i}].scheme.state"),
+                    "connections that share a state make Snoop withhold acknowledgments of each \
+                     other's segments"
+                        .to_owned(),
+                    "leave it out; \"hosts\" reproduces an error of ns-2 in the simulator"
+                        .to_owned(),
+                );
+            }
         }
     }
     found.extend(check_without_damaged_frames(

@@ -14,6 +14,21 @@ use super::{ConfigError, SchemeConfig, ServiceConfig};
 pub struct SnoopConfig {
     /// Which end is the base station, where the agent watches TCP towards the other end.
     pub base_station: BaseStation,
+    /// What the agent tells apart. Default `"connections"`.
+    #[serde(default)]
+    pub state: SnoopState,
+}
+
+/// What the agent of Snoop keeps one state for.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(rename_all = "kebab-case")]
+pub enum SnoopState {
+    /// Each connection.
+    #[default]
+    Connections,
+    /// Each pair of hosts, whose connections overwrite what it knows of each other, as in ns-2,
+    /// whose module looks its state up by addresses. Scenarios only.
+    Hosts,
 }
 
 /// An end of a link.
@@ -132,7 +147,10 @@ mod tests {
             .unwrap();
             assert_eq!(
                 world.scheme,
-                SchemeConfig::Snoop(SnoopConfig { base_station })
+                SchemeConfig::Snoop(SnoopConfig {
+                    base_station,
+                    state: SnoopState::Connections,
+                })
             );
             let [here, there] =
                 [first, !first].map(|end| at_end(std::slice::from_ref(&world), end).remove(0));

@@ -29,6 +29,7 @@ use std::collections::VecDeque;
 use airlane_base::{Duration, Instant};
 
 use super::{Context, DefaultService, PortFacts, Scheme};
+use crate::config::SnoopState;
 use crate::flow::{FlowKey, Packet};
 use crate::wire::{Frame, FrameKind, Header};
 use connection::{Connection, Verdict};
@@ -54,6 +55,7 @@ struct Key {
 
 #[derive(Clone, Debug)]
 struct Agent<P> {
+    state: SnoopState,
     connections: Vec<Watched<P>>,
     /// Segments to be sent again: serial number of the connection, number of the segment. At most
     /// one entry for each segment kept, so it is as bounded as they are.
@@ -72,9 +74,19 @@ struct Watched<P> {
 }
 
 impl Key {
-    fn new(flow: FlowKey, connection: u32) -> Self {
+    fn new(state: SnoopState, flow: FlowKey, connection: u32) -> Self {
         let flow = FlowKey { dscp: 0, ..flow };
-        Self { flow, connection }
+        match state {
+            SnoopState::Connections => Self { flow, connection },
+            SnoopState::Hosts => Self {
+                flow: FlowKey {
+                    src_port: 0,
+                    dst_port: 0,
+                    ..flow
+                },
+                connection: 0,
+            },
+        }
     }
 
     fn hash(&self) -> u64 {
@@ -83,8 +95,9 @@ impl Key {
 }
 
 impl<P: Packet> Agent<P> {
-    fn new() -> Self {
+    fn new(state: SnoopState) -> Self {
         Self {
+            state,
             connections: Vec::new(),
             repairs: VecDeque::new(),
             serial: 0,
@@ -123,7 +136,7 @@ impl<P: Packet> Agent<P> {
         let Some(segment) = packet.tcp() else {
             return;
         };
-        let key = Key::new(packet.flow(), segment.connection);
+        let key = Key::new(self.state, packet.flow(), segment.connection);
         if segment.rst {
             self.forget(&key);
             return;
@@ -131,6 +144,7 @@ impl<P: Packet> Agent<P> {
         if segment.seq == segment.end {
             return;
         }
+        let begins = self.state == SnoopState::Hosts && segment.seq == 0;
         let known = self.find(&key).is_some();
         let watched = if known {
             self.find(&key)
@@ -138,6 +152,9 @@ impl<P: Packet> Agent<P> {
             self.watch(now, key, segment.seq)
         };
         let expires = watched.and_then(|c| {
+            if begins {
+                c.tcp.restart(now, segment.seq);
+            }
             c.tcp.on_data(now, &segment, packet);
             c.tcp.expires
         });
@@ -149,7 +166,7 @@ impl<P: Packet> Agent<P> {
         let Some(segment) = packet.tcp() else {
             return true;
         };
-        let key = Key::new(packet.flow().reversed(), segment.connection);
+        let key = Key::new(self.state, packet.flow().reversed(), segment.connection);
         if segment.rst {
             self.forget(&key);
             return true;
@@ -209,10 +226,10 @@ impl<P: Packet> Agent<P> {
 
 impl<P: Packet> Snoop<P> {
     /// With an agent at the base station's end.
-    pub(crate) fn new(base_station_is_here: bool, facts: &PortFacts) -> Self {
+    pub(crate) fn new(base_station_is_here: bool, state: SnoopState, facts: &PortFacts) -> Self {
         Self {
             raw: DefaultService::new(facts),
-            agent: base_station_is_here.then(Agent::new),
+            agent: base_station_is_here.then(|| Agent::new(state)),
         }
     }
 }
@@ -267,8 +284,8 @@ impl<P: Packet> Scheme<P> for Snoop<P> {
     fn set_timer_factor(&mut self, _factor: f64) {}
 
     fn reset(&mut self, cx: &mut Context<'_, P>) -> (u64, u64) {
-        if self.agent.is_some() {
-            self.agent = Some(Agent::new());
+        if let Some(agent) = &mut self.agent {
+            *agent = Agent::new(agent.state);
         }
         Scheme::<P>::reset(&mut self.raw, cx)
     }

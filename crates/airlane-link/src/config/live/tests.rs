@@ -180,3 +180,11 @@ fn snoop_needs_tcp() {
     };
     assert_eq!(check_live(&facts(), &[default], &[]), []);
 }
+
+#[test]
+fn snoop_tells_live_connections_apart() {
+    let shared = "kind = \"snoop\", base-station = \"here\", state = \"hosts\"";
+    let found = check_live(&facts(), &[service(shared, "")], &tcp());
+    let paths: Vec<&str> = found.iter().map(|problem| problem.path.as_str()).collect();
+    assert_eq!(paths, ["services[0].scheme.state"]);
+}

@@ -67,6 +67,10 @@ const LEN: u32 = 100;
 
 impl Base {
     fn new() -> Self {
+        Self::with(SnoopState::Connections)
+    }
+
+    fn with(state: SnoopState) -> Self {
         let facts = PortFacts {
             codec: Codec::new(HeaderProfile::Live),
             rate: Rate::from_bps(1_000_000).unwrap(),
@@ -75,7 +79,7 @@ impl Base {
             frame_overhead: 0,
         };
         Self {
-            snoop: Snoop::new(true, &facts),
+            snoop: Snoop::new(true, state, &facts),
             ledger: ServiceLedger::default(),
             up: VecDeque::new(),
             now: Instant::ORIGIN,
@@ -286,6 +290,22 @@ fn a_new_connection_with_old_ports_begins_anew() {
     reset.view.rst = true;
     base.send(reset);
     assert_eq!(base.copies(), 0);
+}
+
+/// The first segment of one connection is lost while another one goes on. It is repaired locally only
+/// where the agent tells the two apart.
+#[test]
+fn connections_of_one_pair_of_hosts_share_a_state_only_where_told_to() {
+    for (state, repaired) in [(SnoopState::Connections, true), (SnoopState::Hosts, false)] {
+        let mut base = Base::with(state);
+        base.send(base.segment(2, 0, LEN, None));
+        for n in 0..8 {
+            base.data(n * LEN);
+            base.ack(n * LEN);
+        }
+        base.wait(Duration::from_secs(3));
+        assert_eq!(base.repairs().contains(&0), repaired);
+    }
 }
 
 #[test]
