@@ -308,7 +308,7 @@ pub enum TimersConfig {
 pub enum TimerProfile {
     /// 1.5 busy round trips of the link.
     Tight,
-    /// As `tight`, but 4.5 round trips before a NAK is repeated or the frame given up.
+    /// As `tight`, but three times as long before a NAK or an unacknowledged frame is repeated.
     Relaxed,
     /// A fraction of the time that a full buffer takes.
     Buffer,
@@ -741,13 +741,14 @@ impl ServiceConfig {
     #[must_use]
     pub fn resolve(&self, header: HeaderProfile) -> Self {
         let live = header == HeaderProfile::Live;
-        let timers = || {
+        let usual_or = |study| {
             Some(TimersConfig::Profile(if live {
                 TimerProfile::Measured
             } else {
-                TimerProfile::Relaxed
+                study
             }))
         };
+        let timers = || usual_or(TimerProfile::Relaxed);
         let keepalives = if live {
             Keepalives::Limit(8)
         } else {
@@ -785,7 +786,8 @@ impl ServiceConfig {
             SchemeConfig::Gbn(c) => {
                 // What a timeout sends again: no more than a link needs to be kept busy.
                 c.window = c.window.or(Some(127));
-                c.timers = c.timers.take().or_else(timers);
+                // The timer is its only repair.
+                c.timers = c.timers.take().or_else(|| usual_or(TimerProfile::Tight));
             }
             SchemeConfig::SrBitmap(c) => {
                 c.window = c.window.or(Some(if live { 4096 } else { 127 }));

@@ -3,8 +3,8 @@
 use airlane_base::config;
 use airlane_sim::{DirectionResult, FlowResult, RunResult};
 
-/// Names and values of one run, in a fixed order. A value that could not be measured is NaN; a
-/// throughput of which nothing was finished is zero.
+/// Names and values of one run, in a fixed order. A value that could not be measured is NaN, a
+/// throughput of which nothing was finished among them: it is nothing divided by no time.
 pub(crate) fn of(run: &RunResult) -> (Vec<String>, Vec<f64>) {
     let mut names = vec![];
     let mut values = vec![];
@@ -53,12 +53,7 @@ fn flow_metrics(flow: &FlowResult) -> Vec<(&'static str, f64)> {
     let measured = flow.scalars();
     let value = |name: &&'static str| {
         let found = measured.iter().find(|(metric, _)| metric == name);
-        let missing = if *name == "throughput_bps" {
-            0.0
-        } else {
-            f64::NAN
-        };
-        (*name, found.map_or(missing, |(_, value)| *value))
+        (*name, found.map_or(f64::NAN, |(_, value)| *value))
     };
     let counts = [
         ("packets_sent", flow.packets_sent as f64),

@@ -5,14 +5,17 @@
 //! ```text
 //! R_busy  = 2D + 2 T_d + T_c                                        T_ack = 2 T_d
 //! tight     T_nak = T_ka = 1.5 R_busy           T_rto = 1.5 (R_busy + T_ack)
-//! relaxed   T_nak = 4.5 R_busy                  T_ka and T_rto as tight
+//! relaxed   T_nak = 4.5 R_busy                  T_rto = 4.5 (R_busy + T_ack)   T_ka as tight
 //! buffer    T_nak = W T_d / (N+1), N=3, W=127   T_ka = 4 T_nak   T_rto = 5 T_nak
 //! ```
 //!
-//! A keepalive or a repair too early costs a frame. A NAK timer too early costs one of the N
-//! attempts, after which the packet is lost; so relaxed stretches this one, about as far as a
-//! receiver that asks N = 3 times can go on the slowest link without outliving the peer's buffer
-//! (section 7.6: T_detect + N T_nak < W T_d).
+//! A keepalive too early costs a frame. A NAK timer too early costs one of the N attempts, after
+//! which the packet is lost; so relaxed stretches this one, about as far as a receiver that asks
+//! N = 3 times can go on the slowest link without outliving the peer's buffer (section 7.6:
+//! T_detect + N T_nak < W T_d). A frame received behind a hole is acknowledged when the hole is
+//! filled, 2 R_busy + T_ack after it was sent at the earliest (section 7.11), so where NAKs repair
+//! the losses a tight T_rto sends it twice; relaxed stretches that one as far. Go back N has no
+//! other repair than its timer and stays tight.
 //!
 //! Measured values follow RFC 6298, with two differences that a link allows: no lower bound of a
 //! second, because the peer is one hop away, and no tick.
@@ -80,9 +83,11 @@ impl LinkTiming {
     }
 
     fn relaxed(&self) -> Values {
+        let tight = self.tight();
         Values {
-            nak: self.busy() * 9 / 2,
-            ..self.tight()
+            nak: tight.nak * 3,
+            rto: tight.rto * 3,
+            ..tight
         }
     }
 
@@ -283,6 +288,7 @@ mod tests {
             let rlp = timing(rate, delay, payload, 2);
             near(rlp.tight().nak, nak);
             near(timing(rate, delay, payload, 3).tight().rto, rto);
+            near(timing(rate, delay, payload, 3).relaxed().rto, 3.0 * rto);
             near(rlp.relaxed().nak, 3.0 * nak);
             near(rlp.buffer().nak, buffer[0]);
             near(rlp.buffer().keepalive, buffer[1]);
