@@ -167,6 +167,8 @@ impl<P: Packet> Port<P> {
         };
         slot.handle_frame(now, &mut self.up, frame, len);
         self.hand_over(now, number, None);
+        // An end that only receives may never send, nor have a timer.
+        self.measure(now);
     }
 
     /// Takes a frame that the link has damaged, from links that hand such frames up and say that
@@ -183,6 +185,7 @@ impl<P: Packet> Port<P> {
         };
         slot.handle_damaged(now, &mut self.up, header.as_ref(), frame, len, damage);
         self.hand_over(now, number, None);
+        self.measure(now);
     }
 
     /// The header of a damaged frame, if it has a check and that holds.

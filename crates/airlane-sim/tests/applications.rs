@@ -224,3 +224,14 @@ fn a_path_offers_what_its_links_measured() {
         assert!((offer.throughput_bps / bps - 1.0).abs() < 1e-9, "{offer:?}");
     }
 }
+
+/// Over a link without errors RLP's receiver sends nothing, and measures all the same.
+#[test]
+fn an_end_that_only_receives_measures() {
+    let changes = ["duration=20 s", "links.radio.errors.rate=0"];
+    let result = run(&load("conferencing-cellular-lan1-rlp", &changes), 1, 0).unwrap();
+    let [offer] = &result.paths[0].offers[..] else {
+        panic!("{:?}", result.paths);
+    };
+    assert_eq!(offer.loss_ratio, 0.0);
+}
