@@ -1,5 +1,5 @@
 //! The metrics of a service (Xylomenos 1999, table 8.1): goodput g, loss l, delay d and effective
-//! goodput e, smoothed over measuring intervals.
+//! goodput e, and the wait q in front of the link, smoothed over measuring intervals.
 
 use airlane_base::Duration;
 use serde::{Deserialize, Serialize};
@@ -23,6 +23,11 @@ pub struct ServiceMetrics {
     /// d: one-way delivery delay, seconds (XYL-T8.1-d): propagation, serialisation of a full frame,
     /// and the time until missing frames were repaired. Measured where packets leave the link.
     pub delay_s: Option<f64>,
+    /// q: from a packet's arrival at the port until its first frame begins to leave, seconds. Not in
+    /// d, which is the link's; add it for the time in this node. Measured where packets enter the
+    /// link.
+    #[serde(default)]
+    pub queueing_s: Option<f64>,
     /// Share of the link's bytes that went to this service, 0 to 1: r_i as it was.
     pub share: Option<f64>,
 }
@@ -39,6 +44,9 @@ pub(crate) struct Meter {
     before: ServiceLedger,
     /// One-way time of a frame that needs no repair.
     path: Duration,
+    /// What packets have waited in this interval, and how many of them have left.
+    waited_ns: u64,
+    left: u64,
     metrics: ServiceMetrics,
 }
 
@@ -47,12 +55,25 @@ impl Meter {
         Self {
             before: ServiceLedger::default(),
             path,
+            waited_ns: 0,
+            left: 0,
             metrics: ServiceMetrics::default(),
         }
     }
 
     pub(crate) fn metrics(&self) -> ServiceMetrics {
         self.metrics
+    }
+
+    /// A packet has waited so long here, since it was handed in, and leaves now.
+    pub(crate) fn waited(&mut self, wait: Duration) {
+        self.waited_at_ip(wait);
+        self.left += 1;
+    }
+
+    /// A packet is handed in that has waited so long in the IP queue.
+    pub(crate) fn waited_at_ip(&mut self, wait: Duration) {
+        self.waited_ns = self.waited_ns.saturating_add(wait.as_nanos());
     }
 
     /// Ends an interval. `all_in_interval` is what all services together sent in it, bytes.
@@ -75,6 +96,14 @@ impl Meter {
             &mut self.metrics.delay_s,
             ratio(held_s, delivered).map(|hold| self.path.as_secs_f64() + hold),
         );
+        if self.left > 0 {
+            let waited_s = self.waited_ns as f64 / 1e9;
+            smooth(
+                &mut self.metrics.queueing_s,
+                Some(waited_s / self.left as f64),
+            );
+            (self.waited_ns, self.left) = (0, 0);
+        }
         smooth(&mut self.metrics.share, ratio(sent, all_in_interval as f64));
     }
 }
@@ -110,5 +139,29 @@ mod tests {
         // An interval without traffic says nothing new.
         meter.roll(&ledger, 0);
         assert_eq!(meter.metrics(), m);
+    }
+
+    #[test]
+    fn the_wait_is_a_mean_over_packets_that_left() {
+        let mut meter = Meter::new(Duration::ZERO);
+        let ledger = ServiceLedger::default();
+        let mut roll = |waits: &[u64]| {
+            for wait in waits {
+                meter.waited(Duration::from_millis(*wait));
+            }
+            meter.roll(&ledger, 0);
+            meter.metrics().queueing_s
+        };
+        assert_eq!(roll(&[]), None);
+        let first = roll(&[0, 100, 200]);
+        assert!((first.unwrap() - 0.1).abs() < 1e-12);
+        assert_eq!(roll(&[]), first);
+        assert!((roll(&[900]).unwrap() - 0.2).abs() < 1e-12);
+        // What was waited at IP counts with the packet that leaves, in whichever interval.
+        meter.waited_at_ip(Duration::from_millis(500));
+        meter.roll(&ledger, 0);
+        meter.waited(Duration::from_millis(500));
+        meter.roll(&ledger, 0);
+        assert!((meter.metrics().queueing_s.unwrap() - 0.3).abs() < 1e-12);
     }
 }

@@ -3,7 +3,7 @@
 //!
 //! ```text
 //! loss         1 - (1 - l_1)(1 - l_2)...
-//! delay        (d_1 + q_1) + (d_2 + q_2) + ...      q: what waits at IP in front of the link
+//! delay        (d_1 + q_1) + (d_2 + q_2) + ...      q: the wait in the port in front of the link
 //! throughput   min over links of B r e              rate, share of the service, effective goodput
 //! ```
 //!

@@ -42,7 +42,8 @@ pub struct Port<P> {
     slots: [Option<Box<Slot<P>>>; SERVICES],
     /// Which of them there are, one bit each: most ports have few.
     installed: u16,
-    scheduler: Scheduler<Frame<P>>,
+    /// Frames with when their packet came, where they are the first with it.
+    scheduler: Scheduler<(Frame<P>, Option<Instant>)>,
     /// When the link has finished the frame on it.
     free_at: Instant,
     /// Services that may have a frame to hand over, one bit each.
@@ -140,7 +141,7 @@ impl<P: Packet> Port<P> {
         }
         if let Some(pacer) = &mut self.pacer {
             if !pacer.is_open(now) {
-                if let Err(packet) = pacer.push(number, packet) {
+                if let Err(packet) = pacer.push(now, number, packet) {
                     slot.drop_queue_full(&packet);
                 }
                 return;
@@ -220,7 +221,10 @@ impl<P: Packet> Port<P> {
                 break;
             }
         }
-        while let Some((number, packet)) = self.pacer.as_mut().and_then(|p| p.pop(now)) {
+        while let Some((number, packet, since)) = self.pacer.as_mut().and_then(|p| p.pop(now)) {
+            if let Some(slot) = &mut self.slots[number] {
+                slot.meter.waited_at_ip(now.saturating_since(since));
+            }
             self.hand_over(now, number, Some(packet));
         }
         self.hand_over_ready(now);
@@ -235,13 +239,16 @@ impl<P: Packet> Port<P> {
             return None;
         }
         self.hand_over_ready(now);
-        let (service, len, frame) = self.scheduler.dequeue()?;
+        let (service, len, (frame, came)) = self.scheduler.dequeue()?;
         let start = self.free_at.max(now - self.config.burst);
         self.free_at = start + self.config.rate.transmission_time(len);
         self.sent_bytes += len as u64;
 
         let number = usize::from(service) % SERVICES;
         if let Some(slot) = &mut self.slots[number] {
+            if let Some(came) = came {
+                slot.meter.waited(start.saturating_since(came));
+            }
             let left = self.free_at.max(now);
             slot.handle_departure(&frame, len - self.config.frame_overhead, left);
         }
@@ -325,7 +332,7 @@ impl<P: Packet> Port<P> {
         let limit = self.config.handed_over.limit();
         let mut arriving = arriving;
         while slot.handed_over() < limit {
-            let Some(mut frame) = slot.poll_frame(now, &mut self.up, &mut arriving) else {
+            let Some((mut frame, came)) = slot.poll_frame(now, &mut self.up, &mut arriving) else {
                 break;
             };
             frame.header.service = number as u8;
@@ -334,7 +341,7 @@ impl<P: Packet> Port<P> {
             if self.scheduler.is_empty() && now >= self.free_at {
                 self.scheduler.link_idle();
             }
-            self.scheduler.enqueue(number as u8, len, frame);
+            self.scheduler.enqueue(number as u8, len, (frame, came));
         }
         if let Some(packet) = arriving {
             slot.wait(now, packet);

@@ -59,7 +59,8 @@ enum Kind<P> {
     DropTail {
         limit: QueueLimit,
         bytes: usize,
-        packets: VecDeque<P>,
+        /// With when they came.
+        packets: VecDeque<(P, Instant)>,
     },
     FqCodel(Box<FqCodel<P>>),
 }
@@ -109,7 +110,7 @@ impl<P: Packet> IngressQueue<P> {
                 let len = charge(&packet);
                 if limit.admits(packets.len(), *bytes, len) {
                     *bytes += len;
-                    packets.push_back(packet);
+                    packets.push_back((packet, now));
                 } else {
                     dropped(DropReason::QueueFull, packet);
                 }
@@ -121,12 +122,21 @@ impl<P: Packet> IngressQueue<P> {
     /// The packet whose turn it is. CoDel may first drop others of its flow, but never the last
     /// one: while the queue is not empty this gives a packet.
     pub fn pop(&mut self, now: Instant, dropped: &mut impl FnMut(DropReason, P)) -> Option<P> {
+        self.pop_since(now, dropped).map(|(packet, _)| packet)
+    }
+
+    /// The same, with when the packet came.
+    pub fn pop_since(
+        &mut self,
+        now: Instant,
+        dropped: &mut impl FnMut(DropReason, P),
+    ) -> Option<(P, Instant)> {
         match &mut self.kind {
             Kind::None => None,
             Kind::DropTail { bytes, packets, .. } => {
-                let packet = packets.pop_front()?;
+                let (packet, since) = packets.pop_front()?;
                 *bytes -= charge(&packet);
-                Some(packet)
+                Some((packet, since))
             }
             Kind::FqCodel(queue) => queue.pop(now, dropped),
         }
@@ -138,7 +148,7 @@ impl<P: Packet> IngressQueue<P> {
             Kind::None => {}
             Kind::DropTail { bytes, packets, .. } => {
                 *bytes = 0;
-                packets.drain(..).for_each(take);
+                packets.drain(..).for_each(|(packet, _)| take(packet));
             }
             Kind::FqCodel(queue) => queue.drain(take),
         }

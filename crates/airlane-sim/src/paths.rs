@@ -79,7 +79,7 @@ fn link_offers(
                 class: Some(config.scheme.class()),
                 throughput_bps: link.rate.as_bps() as f64 * near.rate / rates * e,
                 loss: far.metrics.loss.unwrap_or(0.0),
-                delay_s: far.metrics.delay_s?,
+                delay_s: far.metrics.delay_s? + near.metrics.queueing_s.unwrap_or(0.0),
             })
         })
         .collect()

@@ -66,8 +66,9 @@ pub struct PathResult {
     pub ends: [String; 2],
     /// Names of its links, in order.
     pub links: Vec<String>,
-    /// Combinations of services that no other of their class beats. Delays leave out what waits at
-    /// IP; services that carried nothing offer nothing.
+    /// Combinations of services that no other of their class beats. Delays hold what waits in the
+    /// ports, and not what waits in front of links without services; services that carried nothing
+    /// offer nothing.
     pub offers: Vec<PathOffer>,
 }
 
@@ -204,6 +205,9 @@ pub struct ServiceResult {
     /// d: one-way delivery delay.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub delay_s: Option<f64>,
+    /// q: the wait in the near end's port, not part of d.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub queueing_s: Option<f64>,
     /// e = g (1 - l).
     #[serde(skip_serializing_if = "Option::is_none")]
     pub effective_goodput_ratio: Option<f64>,

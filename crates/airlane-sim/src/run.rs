@@ -332,6 +332,7 @@ fn service_result(sender: ServiceStatus, receiver: ServiceStatus) -> ServiceResu
         goodput_ratio: sender.metrics.goodput,
         loss_ratio: receiver.metrics.loss,
         delay_s: receiver.metrics.delay_s,
+        queueing_s: sender.metrics.queueing_s,
         effective_goodput_ratio: effective_goodput(&sender.metrics, &receiver.metrics),
         name: sender.name,
         scheme: sender.scheme,

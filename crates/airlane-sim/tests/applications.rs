@@ -216,7 +216,10 @@ fn a_path_offers_what_its_links_measured() {
         let kept = radios.iter().map(|s| 1.0 - s.loss_ratio.unwrap_or(0.0));
         let loss = 1.0 - kept.product::<f64>();
         assert!((offer.loss_ratio - loss).abs() < 1e-12, "{offer:?}");
-        let delay_s = radios.iter().map(|s| s.delay_s.unwrap()).sum::<f64>() + 0.05;
+        let delay_s = radios
+            .iter()
+            .map(|s| s.delay_s.unwrap() + s.queueing_s.unwrap());
+        let delay_s = delay_s.sum::<f64>() + 0.05;
         assert!((offer.delay_s - delay_s).abs() < 1e-9, "{offer:?}");
         let e = radios.iter().map(|s| s.effective_goodput_ratio.unwrap());
         // The raw service has the smallest share that anyone stated.
@@ -234,4 +237,25 @@ fn an_end_that_only_receives_measures() {
         panic!("{:?}", result.paths);
     };
     assert_eq!(offer.loss_ratio, 0.0);
+}
+
+/// The same source over a link with room to spare, and over one that it overfills while it talks.
+#[test]
+fn a_loaded_path_says_that_packets_wait() {
+    let path = |source: &str| {
+        let rate = format!("flows[talk].app.rate={source}");
+        let changes = ["duration=300 s", "links.radio.errors.rate=0", &rate];
+        let result = run(&load("conferencing-cellular-lan1-rlp", &changes), 1, 0).unwrap();
+        let service = result.links.iter().find(|l| l.name == "radio").unwrap();
+        let service = service.down.services[0].clone();
+        (result.paths[0].offers[0].delay_s, service)
+    };
+    let (idle_s, idle) = path("2 kbit/s");
+    let (loaded_s, loaded) = path("20 kbit/s");
+    let q = |s: &airlane_sim::ServiceResult| s.queueing_s.unwrap();
+    // A packet that comes alone leaves at once; no link's own delay depends on the load.
+    assert!(q(&idle) < 1e-3, "{idle:?}");
+    assert!(q(&loaded) > 0.02, "{loaded:?}");
+    assert_eq!(idle.delay_s, loaded.delay_s);
+    assert!(((loaded_s - idle_s) - (q(&loaded) - q(&idle))).abs() < 1e-12);
 }

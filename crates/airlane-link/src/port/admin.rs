@@ -138,7 +138,7 @@ impl<P: Packet> Port<P> {
     /// are counted as lost.
     pub fn reset(&mut self, now: Instant) {
         let slots = &mut self.slots;
-        self.scheduler.clear(&mut |service, frame| {
+        self.scheduler.clear(&mut |service, (frame, _)| {
             if let Some(slot) = &mut slots[usize::from(service) % SERVICES] {
                 slot.forget(&frame);
             }
@@ -157,7 +157,7 @@ impl<P: Packet> Port<P> {
             slot.drop_waiting();
         }
         let paced = self.pacer.as_mut().map(Pacer::take);
-        for (number, packet) in paced.into_iter().flatten() {
+        for (number, packet, _) in paced.into_iter().flatten() {
             if let Some(slot) = &mut self.slots[number] {
                 slot.drop_disconnected(&packet);
             }

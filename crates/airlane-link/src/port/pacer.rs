@@ -15,8 +15,8 @@ pub(super) struct Pacer<P> {
     limit: QueueLimit,
     /// When the next packet may be handed in.
     open_at: Instant,
-    /// Packets that wait, with their service.
-    queue: VecDeque<(usize, P)>,
+    /// Packets that wait, with their service and when they came.
+    queue: VecDeque<(usize, P, Instant)>,
     bytes: usize,
 }
 
@@ -42,31 +42,31 @@ impl<P: Payload> Pacer<P> {
     }
 
     /// Queues a packet, or gives back what does not fit.
-    pub(super) fn push(&mut self, service: usize, packet: P) -> Result<(), P> {
+    pub(super) fn push(&mut self, now: Instant, service: usize, packet: P) -> Result<(), P> {
         let len = packet.len();
         if !self.limit.admits(self.queue.len(), self.bytes, len) {
             return Err(packet);
         }
         self.bytes += len;
-        self.queue.push_back((service, packet));
+        self.queue.push_back((service, packet, now));
         Ok(())
     }
 
-    /// The next packet that may be handed in by now.
-    pub(super) fn pop(&mut self, now: Instant) -> Option<(usize, P)> {
+    /// The next packet that may be handed in by now, with its service and when it came.
+    pub(super) fn pop(&mut self, now: Instant) -> Option<(usize, P, Instant)> {
         if now < self.open_at {
             return None;
         }
-        let (service, packet) = self.queue.pop_front()?;
+        let (service, packet, since) = self.queue.pop_front()?;
         self.bytes -= packet.len();
         // The queue did not run dry: the next time counts from this one, however late the call.
         let nominal: Duration = self.rate.transmission_time(packet.len());
         self.open_at += nominal;
-        Some((service, packet))
+        Some((service, packet, since))
     }
 
     /// Empties the queue.
-    pub(super) fn take(&mut self) -> VecDeque<(usize, P)> {
+    pub(super) fn take(&mut self) -> VecDeque<(usize, P, Instant)> {
         self.bytes = 0;
         std::mem::take(&mut self.queue)
     }

@@ -135,24 +135,29 @@ impl<P: Packet> Slot<P> {
         });
     }
 
-    /// The next frame to hand over, from what waits and then `arriving`.
+    /// The next frame to hand over, from what waits and then `arriving`; of a packet that leaves for
+    /// the first time, also when it came.
     pub(super) fn poll_frame(
         &mut self,
         now: Instant,
         up: &mut VecDeque<P>,
         arriving: &mut Option<P>,
-    ) -> Option<Frame<P>> {
+    ) -> Option<(Frame<P>, Option<Instant>)> {
         let queue = &mut self.queue;
         // The ledger is lent to the service meanwhile; what leaves a queue this way, CoDel dropped.
         let (mut codel, mut codel_bytes) = (0, 0);
+        let mut came = now;
         let mut source = || {
-            queue
-                .pop(now, &mut |reason, lost| {
-                    debug_assert_eq!(reason, DropReason::CoDel);
-                    codel += 1;
-                    codel_bytes += lost.len() as u64;
-                })
-                .or_else(|| arriving.take())
+            let waited = queue.pop_since(now, &mut |reason, lost| {
+                debug_assert_eq!(reason, DropReason::CoDel);
+                codel += 1;
+                codel_bytes += lost.len() as u64;
+            });
+            let Some((packet, since)) = waited else {
+                return arriving.take();
+            };
+            came = since;
+            Some(packet)
         };
         let mut cx = Context {
             now,
@@ -165,14 +170,15 @@ impl<P: Packet> Slot<P> {
         self.ledger.dropped_bytes += codel_bytes;
         let frame = frame?;
         self.handed_over += 1;
-        if frame.header.kind == FrameKind::Data {
+        let is_new = frame.header.kind == FrameKind::Data;
+        if is_new {
             self.ledger.packets_sent += 1;
             self.ledger.sent_bytes += frame.payload_len() as u64;
         }
         if self.timer_origin == TimerOrigin::HandOver {
             self.service.start_timers(&frame.header, now);
         }
-        Some(frame)
+        Some((frame, is_new.then_some(came)))
     }
 
     /// A frame of `len` bytes is on its way out until `left`.

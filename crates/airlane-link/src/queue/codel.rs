@@ -59,7 +59,7 @@ impl Codel {
         now: Instant,
         mut take: impl FnMut() -> Option<Head<P>>,
         mut dropped: impl FnMut(P),
-    ) -> Option<P> {
+    ) -> Option<(P, Instant)> {
         let mut head = take();
         let ok_to_drop = self.ok_to_drop(parameters, now, head.as_ref());
         if self.dropping {
@@ -85,7 +85,7 @@ impl Codel {
             self.drop_next = control_law(now, parameters, self.count);
             self.last_count = self.count;
         }
-        head.map(|head| head.packet)
+        head.map(|head| (head.packet, head.enqueued))
     }
 
     /// Notes the wait of the head; whether it has been too long for a whole interval.

@@ -156,7 +156,7 @@ impl<P: Packet> FqCodel<P> {
         &mut self,
         now: Instant,
         dropped: &mut impl FnMut(DropReason, P),
-    ) -> Option<P> {
+    ) -> Option<(P, Instant)> {
         loop {
             let is_new = self.new.head != NIL;
             let flow = if is_new { self.new.head } else { self.old.head };
@@ -165,9 +165,9 @@ impl<P: Packet> FqCodel<P> {
             }
             let index = flow as usize;
             let had_its_turn = self.flows[index].deficit <= 0;
-            if !had_its_turn && let Some(packet) = self.dequeue(index, now, dropped) {
+            if !had_its_turn && let Some((packet, since)) = self.dequeue(index, now, dropped) {
                 self.flows[index].deficit -= charge(&packet) as i64;
-                return Some(packet);
+                return Some((packet, since));
             }
             let list = if is_new { &mut self.new } else { &mut self.old };
             list.pop(&self.flows);
@@ -210,17 +210,17 @@ impl<P: Packet> FqCodel<P> {
         flow: usize,
         now: Instant,
         dropped: &mut impl FnMut(DropReason, P),
-    ) -> Option<P> {
+    ) -> Option<(P, Instant)> {
         let mut codel = self.flows[flow].codel;
         let parameters = self.codel;
-        let packet = codel.dequeue(
+        let head = codel.dequeue(
             &parameters,
             now,
             || self.take(flow),
             |packet| dropped(DropReason::CoDel, packet),
         );
         self.flows[flow].codel = codel;
-        packet
+        head
     }
 
     fn append(&mut self, flow: usize, now: Instant, packet: P, len: usize) {
