@@ -1,0 +1,376 @@
+//! What RLP misses, holds and asks for.
+
+use std::collections::VecDeque;
+
+use airlane_base::{Damage, Instant, Payload, Seq, SeqSpace};
+
+use super::Order;
+use crate::mechanism::ring::Ring;
+use crate::mechanism::started::StartedTimers;
+use crate::mechanism::timers::TimerPolicy;
+use crate::service::Context;
+use crate::service::hybrid::{Combined, Combining};
+use crate::wire::{Frame, FrameKind};
+
+/// A missing frame.
+#[derive(Clone, Copy, Debug)]
+struct Hole {
+    /// Attempts made or about to be.
+    tries: u32,
+    /// NAKs sent or about to be: more than attempts if answers have helped and were not enough.
+    naks: u32,
+    /// The NAK has not left yet; the timer does not run.
+    waits: bool,
+    /// When the last NAK left.
+    asked: Instant,
+    /// When the loss was noticed.
+    since: Instant,
+}
+
+/// A frame held behind a hole.
+#[derive(Clone, Debug)]
+struct Held<P> {
+    packet: P,
+    since: Instant,
+    recovered: bool,
+}
+
+/// The receiver: all that is missing between `base` and `high`, and what waits for it.
+#[derive(Clone, Debug)]
+pub(super) struct Receiver<P, C> {
+    pub(super) combining: C,
+    /// Here, because answers to NAKs are what round trips are measured by.
+    pub(super) policy: TimerPolicy,
+    space: SeqSpace,
+    order: Order,
+    live: bool,
+    window: u32,
+    retries: u32,
+    base: Seq,
+    high: Seq,
+    holes: Ring<Hole>,
+    hole_count: u32,
+    held: Ring<Held<P>>,
+    naks: VecDeque<Seq>,
+    nak_timers: StartedTimers,
+}
+
+/// What distinguishes one receiver from another.
+pub(super) struct Terms {
+    pub(super) space: SeqSpace,
+    pub(super) order: Order,
+    pub(super) live: bool,
+    pub(super) window: u32,
+    pub(super) retries: u32,
+}
+
+impl<P: Payload, C: Combining<P>> Receiver<P, C> {
+    pub(super) fn new(combining: C, policy: TimerPolicy, terms: Terms) -> Self {
+        let Terms {
+            space,
+            order,
+            live,
+            window,
+            retries,
+        } = terms;
+        Self {
+            combining,
+            policy,
+            space,
+            order,
+            live,
+            window,
+            retries,
+            base: 0,
+            high: 0,
+            holes: Ring::for_window(window, space),
+            hole_count: 0,
+            held: Ring::for_window(window, space),
+            naks: VecDeque::with_capacity(window as usize),
+            nak_timers: StartedTimers::with_capacity(window),
+        }
+    }
+
+    fn hole(&self, seq: Seq) -> Option<&Hole> {
+        let inside =
+            self.space.distance(seq, self.base) < self.space.distance(self.high, self.base);
+        inside.then(|| self.holes.get(seq)).flatten()
+    }
+
+    fn close(&mut self, seq: Seq) -> Option<Hole> {
+        self.hole(seq)?;
+        self.hole_count -= 1;
+        self.combining.forget(seq);
+        self.holes.remove(seq)
+    }
+
+    pub(super) fn on_data(&mut self, cx: &mut Context<'_, P>, seq: Seq, packet: P) {
+        if self.space.distance(seq, self.high) < self.space.half() {
+            self.miss_up_to(cx, seq);
+            self.high = self.space.next(seq);
+            self.accept(cx, seq, packet, cx.now, false);
+        } else if !self.live {
+            self.resync(cx, seq, packet);
+        } else if let Some(hole) = self.close(seq) {
+            // Only overtaken on the way, not lost.
+            self.accept(cx, seq, packet, hole.since, false);
+        } else {
+            cx.ledger.duplicates += 1;
+        }
+    }
+
+    pub(super) fn on_retransmission(&mut self, cx: &mut Context<'_, P>, seq: Seq, packet: P) {
+        let Some(hole) = self.close(seq) else {
+            cx.ledger.late += 1;
+            cx.ledger.late_bytes += packet.len() as u64;
+            return;
+        };
+        // Karn's rule: only the first NAK has one possible answer.
+        if hole.naks == 1 && !hole.waits {
+            self.policy.sample(cx.now.saturating_since(hole.asked));
+        }
+        self.accept(cx, seq, packet, hole.since, true);
+    }
+
+    fn accept(
+        &mut self,
+        cx: &mut Context<'_, P>,
+        seq: Seq,
+        packet: P,
+        since: Instant,
+        recovered: bool,
+    ) {
+        match self.order {
+            Order::AsReceived => cx.deliver(packet, since, recovered),
+            Order::InOrder => {
+                let held = Held {
+                    packet,
+                    since,
+                    recovered,
+                };
+                self.held.insert(seq, held);
+            }
+        }
+        self.release(cx);
+    }
+
+    /// A frame has come that is damaged, or brings redundancy. Whether it is of any use.
+    pub(super) fn on_fragment(
+        &mut self,
+        cx: &mut Context<'_, P>,
+        frame: &Frame<P>,
+        seq: Seq,
+        damage: Option<&Damage>,
+    ) -> bool {
+        let kind = frame.header.kind;
+        let ahead = self.space.distance(seq, self.high);
+        // What is further ahead may be a header whose damage its check has not found.
+        let newest = kind == FrameKind::Data && ahead < self.window;
+        if !newest && self.hole(seq).is_none() {
+            return false;
+        }
+        match self.combining.combine(frame, seq, damage) {
+            Combined::Whole(packet) => {
+                if kind == FrameKind::Data {
+                    self.on_data(cx, seq, packet);
+                } else {
+                    self.on_retransmission(cx, seq, packet);
+                }
+                true
+            }
+            more => {
+                let kept = matches!(more, Combined::Kept);
+                if newest {
+                    self.miss_up_to(cx, self.space.next(seq));
+                    self.release(cx);
+                } else if kept {
+                    self.ask_again(seq);
+                }
+                kept
+            }
+        }
+    }
+
+    /// An answer has come that helps and is not enough.
+    fn ask_again(&mut self, seq: Seq) {
+        let inside = self.hole(seq).is_some();
+        if let Some(hole) = self.holes.get_mut(seq).filter(|_| inside)
+            && !hole.waits
+        {
+            hole.naks += 1;
+            hole.waits = true;
+            self.naks.push_back(seq);
+        }
+    }
+
+    /// Notes and asks for every number from `high` to before `upto`.
+    fn miss_up_to(&mut self, cx: &mut Context<'_, P>, upto: Seq) {
+        let missed = self.space.distance(upto, self.high);
+        if missed > self.window {
+            // The peer keeps only a window of frames: what came before is lost, however long the
+            // silence was.
+            self.flush(cx);
+            cx.ledger.lose(u64::from(missed - self.window), false);
+            self.base = self.space.add(self.high, missed - self.window);
+            self.high = self.base;
+        }
+        while self.high != upto {
+            let hole = Hole {
+                tries: 1,
+                naks: 1,
+                waits: true,
+                asked: cx.now,
+                since: cx.now,
+            };
+            self.holes.insert(self.high, hole);
+            self.hole_count += 1;
+            self.naks.push_back(self.high);
+            self.high = self.space.next(self.high);
+            // Keeps the span within the window while it grows.
+            self.release(cx);
+        }
+    }
+
+    fn give_up(&mut self, cx: &mut Context<'_, P>, seq: Seq) {
+        if self.close(seq).is_some() {
+            cx.ledger.lose(1, true);
+        }
+    }
+
+    /// Moves `base` over everything that is done with. Its own number is missing afterwards, and
+    /// not older than the window.
+    fn release(&mut self, cx: &mut Context<'_, P>) {
+        while self.base != self.high {
+            if let Some(held) = self.held.remove(self.base) {
+                cx.deliver(held.packet, held.since, held.recovered);
+            } else if self.hole(self.base).is_some() {
+                if self.space.distance(self.high, self.base) <= self.window {
+                    return;
+                }
+                self.give_up(cx, self.base);
+            }
+            self.base = self.space.next(self.base);
+        }
+    }
+
+    /// Gives up every hole and delivers everything held.
+    fn flush(&mut self, cx: &mut Context<'_, P>) {
+        let mut seq = self.base;
+        while seq != self.high {
+            self.give_up(cx, seq);
+            seq = self.space.next(seq);
+        }
+        self.release(cx);
+        self.naks.clear();
+        self.nak_timers.clear();
+    }
+
+    /// Section 7.6: the receiver alone gets back into step.
+    fn resync(&mut self, cx: &mut Context<'_, P>, seq: Seq, packet: P) {
+        cx.ledger.resyncs += 1;
+        self.flush(cx);
+        self.base = seq;
+        self.high = self.space.next(seq);
+        self.accept(cx, seq, packet, cx.now, false);
+    }
+
+    /// Forgets NAKs for holes that are closed, so that they do not pile up on a busy link.
+    fn prune_naks(&mut self) {
+        while let Some(seq) = self.naks.front()
+            && self.hole(*seq).is_none_or(|hole| !hole.waits)
+        {
+            self.naks.pop_front();
+        }
+    }
+
+    fn prune_timers(&mut self) {
+        let (space, base, high) = (self.space, self.base, self.high);
+        let holes = &self.holes;
+        self.nak_timers.prune(|timer| {
+            space.distance(timer.seq, base) < space.distance(high, base)
+                && holes
+                    .get(timer.seq)
+                    .is_some_and(|hole| hole.naks == timer.attempt && !hole.waits)
+        });
+    }
+
+    // ---- what the scheme asks of it
+
+    /// The peer has sent everything up to `seq`.
+    pub(super) fn on_keepalive(&mut self, cx: &mut Context<'_, P>, seq: Seq) {
+        let upto = self.space.next(seq);
+        let ahead = self.space.distance(upto, self.high);
+        if (1..self.space.half()).contains(&ahead) {
+            self.miss_up_to(cx, upto);
+            self.release(cx);
+        }
+    }
+
+    /// Forgets NAKs and timers of holes that are closed.
+    pub(super) fn prune(&mut self) {
+        self.prune_timers();
+        self.prune_naks();
+    }
+
+    /// Asks again, or gives up, where the time for an answer is over.
+    pub(super) fn handle_timeout(&mut self, cx: &mut Context<'_, P>) {
+        let runs = self.policy.nak();
+        while let Some(timer) = self.nak_timers.pop_expired(cx.now, runs) {
+            let retries = self.retries;
+            let inside = self.hole(timer.seq).is_some();
+            let Some(hole) = self.holes.get_mut(timer.seq).filter(|_| inside) else {
+                continue;
+            };
+            if hole.naks != timer.attempt || hole.waits {
+                continue;
+            }
+            if hole.tries < retries {
+                hole.tries += 1;
+                hole.naks += 1;
+                hole.waits = true;
+                self.naks.push_back(timer.seq);
+            } else {
+                self.give_up(cx, timer.seq);
+                self.release(cx);
+            }
+        }
+        self.prune_timers();
+    }
+
+    /// The next request.
+    pub(super) fn next_nak(&mut self) -> Option<Frame<P>> {
+        while let Some(seq) = self.naks.pop_front() {
+            if self.hole(seq).is_some_and(|hole| hole.waits) {
+                let mut nak = Frame::control(FrameKind::Nak, seq);
+                nak.header.index = self.combining.short(seq);
+                return Some(nak);
+            }
+        }
+        None
+    }
+
+    /// A request has left, or has been handed over.
+    pub(super) fn on_nak_left(&mut self, seq: Seq, left: Instant) {
+        let inside = self.hole(seq).is_some();
+        if let Some(hole) = self.holes.get_mut(seq).filter(|_| inside) {
+            hole.waits = false;
+            hole.asked = left;
+            self.nak_timers.start(left, seq, hole.naks);
+        }
+    }
+
+    /// When the next answer is late.
+    pub(super) fn poll_timeout(&self) -> Option<Instant> {
+        self.nak_timers.deadline(self.policy.nak())
+    }
+
+    pub(super) fn reset(&mut self, cx: &mut Context<'_, P>) {
+        self.flush(cx);
+        (self.base, self.high) = (0, 0);
+    }
+
+    /// Whether nothing is missing.
+    pub(super) fn is_idle(&self) -> bool {
+        self.hole_count == 0
+    }
+}

@@ -1,0 +1,235 @@
+//! The blocks that adaptive RSE has received of, and what it asks for.
+
+use std::collections::VecDeque;
+
+use airlane_base::{Duration, Instant, Payload, Seq};
+
+use super::Shape;
+use crate::mechanism::blocks::{Block, Blocks};
+use crate::mechanism::kept::{self, Kept};
+use crate::mechanism::reed_solomon::ReedSolomon;
+use crate::mechanism::started::StartedTimers;
+use crate::mechanism::timers::TimerPolicy;
+use crate::service::Context;
+use crate::wire::{Frame, FrameKind, Header};
+
+/// How far the receiver has come with asking for a block.
+#[derive(Clone, Copy, Debug)]
+struct Asked {
+    /// The sender has sent all that it sends without being asked.
+    over: bool,
+    /// Requests sent or about to be.
+    tries: u32,
+    /// A request has not left yet; the timer does not run.
+    waits: bool,
+    /// When the last request left.
+    at: Instant,
+}
+
+impl Default for Asked {
+    fn default() -> Self {
+        Self {
+            over: false,
+            tries: 0,
+            waits: false,
+            at: Instant::ORIGIN,
+        }
+    }
+}
+
+/// How many frames of a block are lacking that the sender can still send; none if that is not
+/// enough, or nothing is lacking.
+fn short<P>(shape: Shape, block: &Block<Kept<P, Asked>>) -> Option<u32> {
+    let left = shape.frames - block.end().max(shape.unasked);
+    let short = shape.packets.saturating_sub(block.store.frames());
+    (block.here < shape.packets && (1..=left).contains(&short)).then_some(short)
+}
+
+/// The receiver: the open blocks, and requests for those that are over.
+#[derive(Clone, Debug)]
+pub(super) struct Receiver<P> {
+    shape: Shape,
+    retries: u32,
+    /// Here, because answers to requests are what round trips are measured by.
+    pub(super) policy: TimerPolicy,
+    received: Blocks<Kept<P, Asked>>,
+    naks: VecDeque<u32>,
+    nak_timers: StartedTimers,
+}
+
+impl<P: Payload> Receiver<P> {
+    /// A receiver that may ask for `keep` blocks.
+    pub(super) fn new(
+        shape: Shape,
+        keep: usize,
+        retries: u32,
+        policy: TimerPolicy,
+        live: bool,
+    ) -> Self {
+        let received = Blocks::new(shape.numbers, Some(shape.packets), live);
+        Self {
+            shape,
+            retries,
+            policy,
+            received: received.keeping(keep + 1),
+            naks: VecDeque::with_capacity(keep + 1),
+            nak_timers: StartedTimers::with_capacity(keep as u32 + 1),
+        }
+    }
+
+    /// A frame with a packet or a parity has come.
+    pub(super) fn receive(
+        &mut self,
+        cx: &mut Context<'_, P>,
+        code: &mut ReedSolomon,
+        header: Header,
+        payload: P,
+    ) {
+        let Shape {
+            packets,
+            unasked,
+            frames,
+            numbers,
+        } = self.shape;
+        let (number, place) = (header.seq / frames, header.seq % frames);
+        let parity = header.kind == FrameKind::Parity;
+        if parity != (place >= packets) || number >= numbers {
+            cx.ledger.out_of_window += 1;
+            return;
+        }
+        let before = self.received.newest();
+        let mut lost = 0;
+        let block = if place < unasked {
+            self.received.find(number, place, &mut lost)
+        } else {
+            // An answer: it never begins a block.
+            self.received.get_mut(number)
+        };
+        cx.ledger.lose(lost, false);
+        let Some(block) = block else {
+            cx.ledger.repeat(place < unasked, payload.len());
+            return;
+        };
+        if block.has(place) {
+            cx.ledger.repeat(place < unasked, payload.len());
+            return;
+        }
+        let asked = block.store.note;
+        if place >= unasked && asked.tries == 1 && !asked.waits {
+            self.policy.sample(cx.now.saturating_since(asked.at));
+        }
+        kept::take(block, code, cx, place, payload, header.coded_len);
+        block.store.note.over |= block.end() >= unasked;
+        if block.store.note.over || self.received.newest() != before {
+            self.ask();
+        }
+    }
+
+    /// Asks for every block that is over, misses packets, and has not been asked for.
+    fn ask(&mut self) {
+        let newest = self.received.newest();
+        let shape = self.shape;
+        for block in self.received.open_mut() {
+            let number = block.number();
+            let lacking = short(shape, block);
+            let asked = &mut block.store.note;
+            asked.over |= newest != Some(number);
+            if asked.over && asked.tries == 0 && lacking.is_some() {
+                (asked.tries, asked.waits) = (1, true);
+                self.naks.push_back(number);
+            }
+        }
+    }
+
+    /// How many parities to ask for, if a request for this block still has to leave.
+    fn request(&self, number: u32) -> Option<u32> {
+        let block = self.received.get(number)?;
+        let waits = block.store.note.waits;
+        short(self.shape, block).filter(|_| waits)
+    }
+
+    pub(super) fn prune(&mut self) {
+        while let Some(number) = self.naks.front()
+            && self.request(*number).is_none()
+        {
+            self.naks.pop_front();
+        }
+        let (received, shape) = (&self.received, self.shape);
+        self.nak_timers.prune(|timer| {
+            received.get(timer.seq).is_some_and(|block| {
+                let asked = block.store.note;
+                short(shape, block).is_some() && asked.tries == timer.attempt && !asked.waits
+            })
+        });
+    }
+
+    /// The peer has sent everything up to `seq`.
+    pub(super) fn on_keepalive(&mut self, cx: &mut Context<'_, P>, seq: Seq) {
+        let (number, place) = (seq / self.shape.frames, seq % self.shape.frames);
+        let mut lost = 0;
+        self.received.reach(number, &mut lost);
+        cx.ledger.lose(lost, false);
+        let unasked = self.shape.unasked;
+        if let Some(block) = self.received.get_mut(number) {
+            block.store.note.over |= place + 1 >= unasked;
+        }
+        self.ask();
+    }
+
+    /// Asks again where the time for an answer is over.
+    pub(super) fn handle_timeout(&mut self, now: Instant) {
+        let runs = self.policy.nak();
+        while let Some(timer) = self.nak_timers.pop_expired(now, runs) {
+            let (shape, retries) = (self.shape, self.retries);
+            if let Some(block) = self.received.get_mut(timer.seq)
+                && short(shape, block).is_some()
+            {
+                let asked = &mut block.store.note;
+                if asked.tries == timer.attempt && !asked.waits && asked.tries < retries {
+                    asked.tries += 1;
+                    asked.waits = true;
+                    self.naks.push_back(timer.seq);
+                }
+            }
+        }
+        self.prune();
+    }
+
+    /// The next request.
+    pub(super) fn next_nak(&mut self) -> Option<Frame<P>> {
+        while let Some(number) = self.naks.pop_front() {
+            if let Some(short) = self.request(number) {
+                let seq = number * self.shape.frames + short;
+                return Some(Frame::control(FrameKind::Nak, seq));
+            }
+        }
+        None
+    }
+
+    /// A request has left, or has been handed over.
+    pub(super) fn on_nak_left(&mut self, seq: Seq, left: Instant) {
+        let number = seq / self.shape.frames;
+        if let Some(block) = self.received.get_mut(number) {
+            let asked = &mut block.store.note;
+            (asked.waits, asked.at) = (false, left);
+            self.nak_timers.start(left, number, asked.tries);
+        }
+    }
+
+    /// When the next answer is late.
+    pub(super) fn poll_timeout(&self) -> Option<Instant> {
+        self.nak_timers.deadline(self.policy.nak())
+    }
+
+    pub(super) fn reset(&mut self, cx: &mut Context<'_, P>) {
+        let lost = self.received.restart();
+        cx.ledger.lose(lost, false);
+        self.naks.clear();
+        self.nak_timers.clear();
+    }
+
+    /// Whether nothing is asked for.
+    pub(super) fn is_idle(&self) -> bool {
+        self.naks.is_empty() && self.nak_timers.deadline(Duration::ZERO).is_none()
+    }
+}

@@ -1,0 +1,165 @@
+//! What adaptive RSE sends of its own accord, and what it keeps for those who ask.
+
+use std::collections::VecDeque;
+
+use airlane_base::{Payload, Seq};
+
+use super::Shape;
+use crate::mechanism::reed_solomon::ReedSolomon;
+use crate::service::Context;
+use crate::wire::{Frame, FrameKind, Header};
+
+/// The parities of a block that have not left.
+#[derive(Clone, Debug)]
+struct Spare<P> {
+    parities: VecDeque<Frame<P>>,
+    /// How many of them are asked for.
+    wanted: u32,
+}
+
+/// The sender: one block that fills, and the parities of those before it.
+#[derive(Clone, Debug)]
+pub(super) struct Sender<P> {
+    shape: Shape,
+    /// How many blocks may still be asked for.
+    keep: usize,
+    /// The block being sent, and its packets.
+    number: u32,
+    block: Vec<P>,
+    /// Parities that leave without being asked for.
+    first: VecDeque<Frame<P>>,
+    /// Of the blocks before, the newest last.
+    spare: VecDeque<Spare<P>>,
+    /// Blocks of which parities are asked for.
+    requests: VecDeque<u32>,
+    highest: Seq,
+}
+
+impl<P: Payload> Sender<P> {
+    pub(super) fn new(shape: Shape, keep: usize) -> Self {
+        Self {
+            shape,
+            keep,
+            number: 0,
+            block: Vec::with_capacity(shape.packets as usize),
+            first: VecDeque::with_capacity((shape.unasked - shape.packets) as usize),
+            spare: VecDeque::with_capacity(keep + 1),
+            requests: VecDeque::with_capacity(keep),
+            highest: 0,
+        }
+    }
+
+    /// The highest number sent, without parities on request.
+    pub(super) fn highest(&self) -> Seq {
+        self.highest
+    }
+
+    /// The frame of a new packet.
+    pub(super) fn send(&mut self, code: &mut ReedSolomon, packet: P) -> Frame<P> {
+        let seq = self.number * self.shape.frames + self.block.len() as u32;
+        self.block.push(packet.clone());
+        if self.block.len() as u32 == self.shape.packets {
+            self.close(code);
+        }
+        self.highest = seq;
+        Frame::with_packet(FrameKind::Data, seq, packet)
+    }
+
+    /// The next parity of the last block that leaves unasked.
+    pub(super) fn next_unasked(&mut self) -> Option<Frame<P>> {
+        let parity = self.first.pop_front()?;
+        self.highest = parity.header.seq;
+        Some(parity)
+    }
+
+    /// The next parity that was asked for.
+    pub(super) fn next_requested(&mut self) -> Option<Frame<P>> {
+        while let Some(number) = self.requests.front().copied() {
+            if let Some(spare) = self.spare_of(number)
+                && spare.wanted > 0
+                && let Some(parity) = spare.parities.pop_front()
+            {
+                spare.wanted -= 1;
+                return Some(parity);
+            }
+            self.requests.pop_front();
+        }
+        None
+    }
+
+    /// Makes the parities of the full block and begins the next.
+    fn close(&mut self, code: &mut ReedSolomon) {
+        let first = self.number * self.shape.frames + self.shape.packets;
+        let unasked = self.number * self.shape.frames + self.shape.unasked;
+        let mut spare = if self.spare.len() == self.keep {
+            self.spare.pop_front()
+        } else {
+            None
+        }
+        .map_or_else(VecDeque::new, |oldest| oldest.parities);
+        spare.clear();
+        let (mut seq, unasked_for) = (first, &mut self.first);
+        let made = code.encode(&self.block, |coded_len, parity| {
+            let header = Header {
+                coded_len,
+                ..Header::new(FrameKind::Parity, seq)
+            };
+            let queue = if seq < unasked {
+                &mut *unasked_for
+            } else {
+                &mut spare
+            };
+            seq += 1;
+            queue.push_back(Frame {
+                header,
+                payload: Some(parity),
+            });
+        });
+        debug_assert!(made.is_ok(), "checked: blocks of this shape can be coded");
+        self.spare.push_back(Spare {
+            parities: spare,
+            wanted: 0,
+        });
+        self.number = (self.number + 1) % self.shape.numbers;
+        self.block.clear();
+    }
+
+    /// What is left of a block that was sent.
+    fn spare_of(&mut self, number: u32) -> Option<&mut Spare<P>> {
+        let ago = if self.number >= number {
+            self.number - number
+        } else {
+            self.number + (self.shape.numbers - number)
+        };
+        let at = self.spare.len().checked_sub(ago as usize)?;
+        self.spare.get_mut(at)
+    }
+
+    pub(super) fn on_nak(&mut self, cx: &mut Context<'_, P>, number: u32, short: u32) {
+        match self.spare_of(number) {
+            Some(spare) if short > 0 && !spare.parities.is_empty() => {
+                let idle = spare.wanted == 0;
+                let wanted = short.min(spare.parities.len() as u32);
+                // What is on its way out already counts.
+                spare.wanted = spare.wanted.max(wanted);
+                if idle {
+                    self.requests.push_back(number);
+                }
+            }
+            _ => cx.ledger.stale_naks += 1,
+        }
+    }
+
+    pub(super) fn reset(&mut self) {
+        (self.number, self.highest) = (0, 0);
+        self.block.clear();
+        self.first.clear();
+        self.spare.clear();
+        self.requests.clear();
+    }
+
+    /// Whether no parity is owed.
+    pub(super) fn is_idle(&self) -> bool {
+        self.first.is_empty() && self.requests.is_empty()
+    }
+}
