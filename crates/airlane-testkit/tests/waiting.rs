@@ -47,3 +47,18 @@ fn nominal_pacing_keeps_the_queue_at_ip() {
     assert!(pair.run_until_quiet(Instant::from_nanos(10_000_000_000)));
     assert_eq!(pair.ids(1, 0), (0..21).collect::<Vec<_>>());
 }
+
+/// A new epoch begins while a frame is on its way out: what waits leaves after it.
+#[test]
+fn what_waits_survives_a_new_epoch() {
+    let queue = "kind = \"drop-tail\", limit = \"50 packets\"";
+    let setup = Setup::new(Study).service(0, 1.0, "kind = \"default\"", queue);
+    let mut pair = Pair::new(&setup, Random::losing(1, 0.0));
+    offer(&mut pair, 5);
+    let waiting = 5 - pair.ledger(0, 0).packets_sent;
+    assert!(waiting > 0);
+    pair.run_for(Duration::from_millis(1));
+    pair.reset();
+    assert!(pair.run_until_quiet(Instant::from_nanos(10_000_000_000)));
+    assert_eq!(pair.ids(1, 0), (5 - waiting..5).collect::<Vec<_>>());
+}

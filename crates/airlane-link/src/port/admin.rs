@@ -137,6 +137,13 @@ impl<P: Packet> Port<P> {
     /// Begins a new epoch: every service starts anew; packets that wait stay, those on their way
     /// are counted as lost.
     pub fn reset(&mut self, now: Instant) {
+        self.forget(now);
+        // While the link is busy nobody asks, and with an empty scheduler there is no deadline.
+        self.hand_over_ready(now);
+    }
+
+    /// Begins a new epoch, in which nothing has been handed over yet.
+    fn forget(&mut self, now: Instant) {
         let slots = &mut self.slots;
         self.scheduler.clear(&mut |service, (frame, _)| {
             if let Some(slot) = &mut slots[usize::from(service) % SERVICES] {
@@ -152,7 +159,7 @@ impl<P: Packet> Port<P> {
     /// The link is taken away, as by a handoff: every service starts anew, and packets that wait are
     /// dropped and counted. The port can be used again once there is a link.
     pub fn disconnect(&mut self, now: Instant) {
-        self.reset(now);
+        self.forget(now);
         for slot in self.slots.iter_mut().flatten() {
             slot.drop_waiting();
         }
