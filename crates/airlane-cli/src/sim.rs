@@ -218,7 +218,7 @@ fn run_text(scenario: &Scenario, summary: &Summary, results: &[RunResult]) -> St
         "{name}: {runs} run{plural}, seed {seed}\n\n{}",
         flows.render()
     );
-    text.push_str(&links_text(results));
+    text.push_str(&links_text(scenario, results));
     if let Some(run) = results.first() {
         text.push_str(&handoffs_text(run));
         text.push_str(&paths_text(run));
@@ -295,34 +295,39 @@ fn paths_text(run: &RunResult) -> String {
     format!("\n{}", table.render())
 }
 
-/// Sums over all runs, by link and direction.
-fn links_text(results: &[RunResult]) -> String {
+/// Sums over all runs, by link and direction; of damaged frames only where links deliver them.
+fn links_text(scenario: &Scenario, results: &[RunResult]) -> String {
     let heads = ["link", "direction"].map(|head| (head, Align::Left));
-    let numbers = [
+    let mut numbers = vec![
         "frames offered",
         "dropped, queue full",
         "lost on the air",
         "delivered",
     ];
-    let numbers = numbers.map(|head| (head, Align::Right));
+    let damaged = scenario.links.values().any(|link| link.deliver_corrupted);
+    if damaged {
+        numbers.extend(["of these damaged", "and of no use"]);
+    }
+    let columns = numbers.len();
+    let numbers = numbers.into_iter().map(|head| (head, Align::Right));
     let mut table = Table::new(heads.into_iter().chain(numbers));
     let links = results.first().map_or(&[][..], |run| &run.links);
     for (index, link) in links.iter().enumerate() {
         for down in [true, false] {
             let all = results.iter().map(|run| {
                 let link = &run.links[index];
-                if down {
-                    link.down.channel
-                } else {
-                    link.up.channel
-                }
+                if down { &link.down } else { &link.up }
             });
-            let sum = all.fold([0; 4], |sum, c| {
+            let sum = all.fold([0; 6], |sum, way| {
+                let c = &way.channel;
+                let receivers = way.services.iter().map(|service| &service.receiver);
                 let frames = [
                     c.offered.frames,
                     c.dropped_queue.frames,
                     c.lost_air.frames,
                     c.delivered.frames,
+                    c.damaged.frames,
+                    receivers.map(|receiver| receiver.corrupted).sum(),
                 ];
                 std::array::from_fn(|i| sum[i] + frames[i])
             });
@@ -332,7 +337,7 @@ fn links_text(results: &[RunResult]) -> String {
                 String::new()
             };
             let direction = if down { "down" } else { "up" };
-            let numbers = sum.map(|n: u64| n.to_string());
+            let numbers = sum.iter().take(columns).map(u64::to_string);
             table.row([name, direction.to_owned()].into_iter().chain(numbers));
         }
     }

@@ -481,6 +481,30 @@ fn captures_of_nothing_are_refused_before_anything_is_written() {
 }
 
 #[test]
+fn damaged_frames_are_shown_where_links_deliver_them() {
+    let run = |name: &str| {
+        let file = root().join("scenarios").join(name);
+        let file = file.to_str().unwrap();
+        let output = airlane(&["sim", "run", file, "--set", "duration=5 s"]);
+        assert_eq!(output.status.code(), Some(0), "{}", stderr(&output));
+        stdout(&output).to_owned()
+    };
+    let text = run("hybrid-wlan-lan1.toml");
+    assert!(text.contains("of these damaged  and of no use"), "{text}");
+    let mut rows = text.lines().map(|line| line.split_whitespace());
+    let radio = rows.find(|row| row.clone().next() == Some("radio"));
+    let numbers: Vec<u64> = radio
+        .unwrap()
+        .filter_map(|word| word.parse().ok())
+        .collect();
+    let [_, _, _, delivered, damaged, useless] = numbers[..] else {
+        panic!("{text}");
+    };
+    assert!(useless < damaged && damaged < delivered, "{text}");
+    assert!(!run("wlan-lan1.toml").contains("damaged"));
+}
+
+#[test]
 fn compare_shows_each_value_with_intervals_and_paired_ratios() {
     let (raw, repaired) = (file(&SMALL.replace("sr-m2", "default")), file(SMALL));
     let svg = raw.folder.path().join("picture.svg");
