@@ -75,6 +75,11 @@ fn operations() {
 }
 
 #[test]
+fn damage() {
+    replay("damage", bodies::damage, 40);
+}
+
+#[test]
 fn configs() {
     replay("config", bodies::config, 20);
 }
@@ -93,6 +98,7 @@ proptest! {
         bodies::config(&bytes);
         bodies::ip(&bytes);
         bodies::operations(&bytes);
+        bodies::damage(&bytes);
     }
 
     /// Headers of every kind come back as they were written, with any payload behind them.
