@@ -79,7 +79,8 @@ proptest! {
     }
 
     /// What is hit in as many bytes as there are repair symbols needs no other frame (type I), or just
-    /// as many symbols as were hit (type II); requests arrive.
+    /// as many symbols as were hit (type II); requests arrive, and no timer asks again for an answer
+    /// that stands behind many others.
     #[test]
     fn little_damage_costs_little(
         header in prop::sample::select(vec![Study, Live]),
@@ -87,7 +88,9 @@ proptest! {
         seeds in prop::collection::vec(any::<u64>(), 40),
     ) {
         for kind in TYPES {
-            let setup = Setup::new(header).service(1, 1.0, &scheme(kind, ", retries = 20"), ROOMY);
+            let patient = "{ ack = \"1 s\", nak = \"10 s\", keepalive = \"1 s\", rto = \"10 s\" }";
+            let scheme = format!("kind = \"{kind}\", timers = {patient}, keepalives = 8, retries = 20");
+            let setup = Setup::new(header).service(1, 1.0, &scheme, ROOMY);
             let mut seeds = seeds.iter().cycle();
             let mut pair = Pair::new(&setup, |d: Departure<'_>| match d.frame.header.kind {
                 FrameKind::Data => Fate::Damage { hits: 2, seed: *seeds.next().expect("they go on") },
