@@ -249,17 +249,21 @@ impl Data {
         else {
             return Ok(f64::NAN);
         };
+        // Over the repetitions in which it could be measured; NaN if there is none.
         let (mut sum, mut count) = (0.0, 0.0);
         for run in sample.of(column.len()) {
-            sum += column[run];
-            count += 1.0;
+            if column[run].is_finite() {
+                sum += column[run];
+                count += 1.0;
+            }
         }
         Ok(sum / count)
     }
 }
 
-/// Mean and standard deviation.
+/// Mean and standard deviation of what could be measured.
 fn spread(values: &[f64]) -> (f64, f64) {
+    let values: Vec<f64> = values.iter().copied().filter(|x| x.is_finite()).collect();
     let n = values.len() as f64;
     let mean = values.iter().sum::<f64>() / n;
     let squares: f64 = values.iter().map(|x| (x - mean) * (x - mean)).sum();
@@ -269,4 +273,15 @@ fn spread(values: &[f64]) -> (f64, f64) {
         0.0
     };
     (mean, deviation)
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn what_could_not_be_measured_is_left_out() {
+        assert_eq!(spread(&[1.0, f64::NAN, 3.0]), (2.0, 2.0_f64.sqrt()));
+        assert!(spread(&[f64::NAN]).0.is_nan());
+    }
 }
