@@ -3,6 +3,7 @@
 #   ns bulk.tcl key=value ...      prints one line of key=value pairs
 #
 # LAN1   sender --wired-- base --wireless-- receiver
+# WAN1   the same with a slow wired link
 # WAN2   sender --wireless-- base --wired-- base --wireless-- receiver
 #
 # Errors act behind the transmitter, so a lost frame uses air time. They are independent for each
@@ -93,8 +94,9 @@ proc wired {a b rate delay} {
 foreach i {0 1 2 3} { set n($i) [$ns node] }
 switch $o(topology) {
     LAN1 { wired $n(0) $n(1) 10Mb 1ms; wireless $n(1) $n(2); set last $n(2) }
+    WAN1 { wired $n(0) $n(1) 2Mb 50ms; wireless $n(1) $n(2); set last $n(2) }
     WAN2 { wireless $n(0) $n(1); wired $n(1) $n(2) 2Mb 50ms; wireless $n(2) $n(3); set last $n(3) }
-    default { puts stderr "bulk.tcl: topologies are LAN1 and WAN2"; exit 2 }
+    default { puts stderr "bulk.tcl: topologies are LAN1, WAN1 and WAN2"; exit 2 }
 }
 
 Agent/TCP set syn_ false

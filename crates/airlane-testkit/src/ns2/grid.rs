@@ -22,14 +22,21 @@ pub struct Known {
 /// The table that the simulator's own tests use, too.
 const TABLE: &str = include_str!("../../../airlane-sim/tests/data/ns2-reno-bulk.csv");
 
-/// All settings: three links, two topologies, two windows and queues, their levels of errors.
+/// The raw link of Xylomenos and Polyzos, taken in the same way.
+const HSCSD: &str = include_str!("../../ns2/hscsd.csv");
+
+/// All settings: three links, two topologies, two windows and queues, their levels of errors; and
+/// HSCSD over a wide area network.
 ///
 /// # Panics
 /// If the table is not what this reads; a test reads it.
 pub fn grid() -> Vec<Known> {
-    let lines = TABLE.lines().filter(|line| !line.starts_with('#'));
-    lines
-        .skip(1)
+    let rows = |table: &'static str| {
+        let lines = table.lines().filter(|line| !line.starts_with('#'));
+        lines.skip(1)
+    };
+    rows(TABLE)
+        .chain(rows(HSCSD))
         .map(|line| known(line).expect("the table has rows of known settings"))
         .collect()
 }
@@ -41,10 +48,12 @@ fn known(line: &str) -> Option<Known> {
         "cellular" => Link::Cellular,
         "pcs" => Link::Pcs,
         "wlan" => Link::Wlan,
+        "hscsd" => Link::Hscsd,
         _ => return None,
     };
     let topology = match *cells.get(1)? {
         "LAN1" => Topology::Lan1,
+        "WAN1" => Topology::Wan1,
         "WAN2" => Topology::Wan2,
         _ => return None,
     };
@@ -95,7 +104,7 @@ mod tests {
     #[test]
     fn every_row_is_a_setting_that_airlane_takes() {
         let grid = grid();
-        assert_eq!(grid.len(), 84);
+        assert_eq!(grid.len(), 92);
         for known in grid {
             // Building a scenario checks all of it.
             known.setting.scenario("");

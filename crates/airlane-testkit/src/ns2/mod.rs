@@ -16,7 +16,7 @@ use std::fmt::Write as _;
 
 use airlane_sim::Scenario;
 
-/// A wireless link of Xylomenos 1999, tables 3.1 to 3.3.
+/// A wireless link of Xylomenos 1999, tables 3.1 to 3.3, or of Xylomenos and Polyzos.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Link {
     /// 14.4 kbit/s, 100 ms, 50 B.
@@ -25,6 +25,8 @@ pub enum Link {
     Pcs,
     /// 2 Mbit/s, 3 ms, 1000 B.
     Wlan,
+    /// 86.4 kbit/s, 100 ms, 100 B.
+    Hscsd,
 }
 
 impl Link {
@@ -34,6 +36,7 @@ impl Link {
             Self::Cellular => (14_400, 100, 50),
             Self::Pcs => (64_000, 50, 250),
             Self::Wlan => (2_000_000, 3, 1_000),
+            Self::Hscsd => (86_400, 100, 100),
         }
     }
 }
@@ -43,6 +46,8 @@ impl Link {
 pub enum Topology {
     /// Host, 10 Mbit/s and 1 ms, base station, wireless link, host.
     Lan1,
+    /// Host, 2 Mbit/s and 50 ms, base station, wireless link, host.
+    Wan1,
     /// Host, wireless link, base station, 2 Mbit/s and 50 ms, base station, wireless link, host.
     Wan2,
 }
@@ -91,6 +96,7 @@ impl Setting {
         let (rate, delay, segment) = self.link.parameters();
         let topology = match self.topology {
             Topology::Lan1 => "LAN1",
+            Topology::Wan1 => "WAN1",
             Topology::Wan2 => "WAN2",
         };
         let mut arguments = vec![
@@ -154,6 +160,11 @@ impl Setting {
         let (wired, wireless, last): (_, &[_], _) = match self.topology {
             Topology::Lan1 => (
                 ("n0", "n1", "10 Mbit/s", "1 ms"),
+                &[("radio", "n1", "n2")],
+                "n2",
+            ),
+            Topology::Wan1 => (
+                ("n0", "n1", "2 Mbit/s", "50 ms"),
                 &[("radio", "n1", "n2")],
                 "n2",
             ),
