@@ -1,0 +1,137 @@
+//! The keys of one session, one for each direction, with the counter of what was sent and the window
+//! of what was received (WireGuard, NDSS 2017, section 5.4.6).
+//!
+//! The counter is the nonce, so it is never used twice: it only grows, and keys are refused long
+//! before it could overflow. The header is not authenticated data, as in Noise's transport messages:
+//! a changed index finds other keys or none, a changed counter makes another nonce, and the other
+//! bytes are constants.
+
+use std::fmt;
+
+use airlane_base::Instant;
+use ring::aead::{Aad, LessSafeKey};
+
+use crate::limits::Limits;
+use crate::message::{DATA_HEADER_LEN, Data, OVERHEAD, TAG_LEN, data_header};
+use crate::noise::{Split, chacha_poly, nonce};
+use crate::refused::Refused;
+use crate::replay::{Stale, Window};
+
+pub(crate) struct Keypair {
+    /// Our index, in what we receive.
+    pub(crate) local: u32,
+    /// The peer's index, in what we send.
+    remote: u32,
+    /// Whether the initiation was ours.
+    pub(crate) initiator: bool,
+    /// When the handshake gave us the keys.
+    pub(crate) made: Instant,
+    send: LessSafeKey,
+    receive: LessSafeKey,
+    counter: u64,
+    window: Window,
+}
+
+impl Keypair {
+    pub(crate) fn new(
+        now: Instant,
+        split: &Split,
+        local: u32,
+        remote: u32,
+        initiator: bool,
+    ) -> Self {
+        Self {
+            local,
+            remote,
+            initiator,
+            made: now,
+            send: chacha_poly(&split.send),
+            receive: chacha_poly(&split.receive),
+            counter: 0,
+            window: Window::new(),
+        }
+    }
+
+    /// When they become worthless.
+    pub(crate) fn expiry(&self, limits: &Limits) -> Instant {
+        self.made + limits.reject_after
+    }
+
+    /// Whether they may still be used to send.
+    pub(crate) fn can_send(&self, now: Instant, limits: &Limits) -> bool {
+        now < self.expiry(limits) && self.counter < limits.reject_after_messages
+    }
+
+    /// Whether new ones should be agreed on.
+    pub(crate) fn is_worn(&self, now: Instant, limits: &Limits) -> bool {
+        let most = match self.initiator {
+            true => limits.rekey_after,
+            false => limits.responder_rekey_after(),
+        };
+        self.counter >= limits.rekey_after_messages || now >= self.made + most
+    }
+
+    /// Encrypts a payload, given in parts, into a data message. The room was checked, and that the
+    /// keys [can send](Keypair::can_send). Gives the length of the message.
+    pub(crate) fn seal(&mut self, parts: &[&[u8]], out: &mut [u8]) -> usize {
+        let (header, rest) = out.split_at_mut(DATA_HEADER_LEN);
+        data_header(header, self.remote, self.counter);
+        let mut len = 0;
+        for part in parts {
+            rest[len..len + part.len()].copy_from_slice(part);
+            len += part.len();
+        }
+        let (payload, rest) = rest.split_at_mut(len);
+        let tag = self
+            .send
+            .seal_in_place_separate_tag(nonce(self.counter), Aad::empty(), payload)
+            .expect("a datagram is shorter than what ChaCha20 can encrypt");
+        rest[..TAG_LEN].copy_from_slice(tag.as_ref());
+        self.counter += 1;
+        len + OVERHEAD
+    }
+
+    /// Decrypts a data message. Gives the length of its payload, and whether it is newer than all
+    /// before it.
+    pub(crate) fn open(
+        &mut self,
+        now: Instant,
+        limits: &Limits,
+        data: &Data<'_>,
+        plain: &mut [u8],
+    ) -> Result<(usize, bool), Refused> {
+        if now >= self.expiry(limits) || data.counter >= limits.reject_after_messages {
+            return Err(Refused::Expired);
+        }
+        self.window
+            .check(data.counter)
+            .map_err(|stale| match stale {
+                Stale::Seen => Refused::Replayed,
+                Stale::Behind => Refused::BehindWindow,
+            })?;
+        let len = data.encrypted.len();
+        let plain = plain.get_mut(..len).ok_or(Refused::NoRoom)?;
+        plain.copy_from_slice(data.encrypted);
+        let tag = (*data.tag).into();
+        self.receive
+            .open_in_place_separate_tag(nonce(data.counter), Aad::empty(), tag, plain, 0..)
+            .map_err(|_| Refused::Forged)?;
+        let newest = self.window.is_newest(data.counter);
+        self.window.accept(data.counter);
+        Ok((len, newest))
+    }
+}
+
+/// Everything but the keys.
+impl fmt::Debug for Keypair {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.debug_struct("Keypair")
+            .field("local", &self.local)
+            .field("remote", &self.remote)
+            .field("initiator", &self.initiator)
+            .field("made", &self.made)
+            .field("counter", &self.counter)
+            .field("window", &self.window)
+            .finish_non_exhaustive()
+    }
+}

@@ -1,0 +1,67 @@
+//! The secure session between nodes that know each other's public keys, sans-IO.
+//!
+//! It stands between the link layer's port and the datagrams: each frame becomes one data message,
+//! encrypted and authenticated, whose loss, duplication or reordering disturbs no other.
+//!
+//! ```text
+//! frame -> Secure::seal ----------------------------------> datagram and where to send it
+//! frame <- Secure::handle_datagram <----------------------- datagram and where it came from
+//!          Secure::poll_transmit, poll_timeout, handle_timeout: handshakes, keepalives, rekeying
+//! ```
+//!
+//! # What is taken from where
+//! The design is WireGuard's (J. Donenfeld, *WireGuard: Next Generation Kernel Network Tunnel*, NDSS
+//! 2017): the Noise IK handshake with a timestamp in the initiation (section 5.4.2), the two MACs
+//! and cookies (5.3, 5.4.4, 5.4.7), data messages and their window (5.4.6), timers and rotation of
+//! keys (6.1 to 6.5). The handshake is `Noise_IK_25519_ChaChaPoly_BLAKE2s` of *The Noise Protocol
+//! Framework*, revision 34. The messages are not WireGuard's on the wire, and labels and prologue
+//! are our own, so the two can never be taken for each other.
+//!
+//! Different on purpose:
+//!
+//! - An endpoint moves only after a response, or after a data message newer than all before it under
+//!   keys in use. An initiation, which is the one message that can be replayed after a restart, is
+//!   answered where it came from but moves nothing.
+//! - Two initiations that cross cannot undo each other: the end with the smaller public key gives up
+//!   its own. Two retired pairs of keys stay valid for reception, so that no frame in flight is lost.
+//! - The responder renews keys too if the initiator has not done so in time, for instance because
+//!   its clock was set back and its timestamps are refused.
+//! - Keys are renewed where they are used, and an initiation is never sent from within
+//!   [`Secure::seal`]: it asks for [`Secure::handle_timeout`] at once.
+//!
+//! Left out: the pre-shared key, padding, queueing of payloads until keys are there (the port above
+//! has queues), and rate limits per address (5.3) once its owner has shown a cookie.
+//!
+//! # The contract
+//! One input, drain [`Secure::poll_transmit`], ask [`Secure::poll_timeout`], then the next input;
+//! `now` never goes back. After [`Secure::handle_timeout`] at `t` the next deadline is later than
+//! `t`. Nothing is allocated for a data message. What is not authenticated changes nothing but
+//! [`Counters`] and the estimate of the load.
+
+#![forbid(unsafe_code)]
+
+mod entropy;
+pub mod key;
+mod keypair;
+mod limits;
+mod mac;
+mod message;
+mod noise;
+mod peer;
+mod receive;
+mod refused;
+mod replay;
+mod secure;
+#[cfg(test)]
+mod tests;
+
+pub use key::{KeyError, PrivateKey, PublicKey};
+pub use limits::{Limits, Wall};
+pub use message::{
+    COOKIE_REPLY_LEN, DATA_HEADER_LEN, INITIATION_LEN, OVERHEAD, RESPONSE_LEN, TAG_LEN,
+};
+pub use peer::{PeerConfig, PeerId, PeerStatus};
+pub use receive::Received;
+pub use refused::{Counters, Refusals, Refused};
+pub use replay::WINDOW;
+pub use secure::{PeersError, SealError, Sealed, Secure, Transmit};

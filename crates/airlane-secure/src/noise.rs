@@ -1,0 +1,321 @@
+//! The handshake: `Noise_IK_25519_ChaChaPoly_BLAKE2s` (Noise specification, revision 34, sections 5
+//! and 7.5), run by `snow` on primitives chosen here.
+//!
+//! ```text
+//!   <- s                        the initiator knows the responder's public key
+//!   ...
+//!   -> e, es, s, ss, {timestamp}
+//!   <- e, ee, se, {}
+//! ```
+//!
+//! X25519 is `x25519-dalek`'s, whose secrets are wiped; ChaCha20-Poly1305 is ring's, as for data
+//! messages; BLAKE2s is RustCrypto's. A shared secret of zero is refused (RFC 7748, section 6.1):
+//! the peer's point was of small order.
+
+use blake2::{Blake2s256, Digest};
+use rand_chacha::ChaCha20Rng;
+use rand_chacha::rand_core::{Rng as _, SeedableRng};
+use ring::aead::{Aad, CHACHA20_POLY1305, LessSafeKey, Nonce, UnboundKey};
+use snow::params::{CipherChoice, DHChoice, HashChoice};
+use snow::resolvers::CryptoResolver;
+use snow::types::{Cipher, Dh, Hash, Random};
+use snow::{Builder, Error, HandshakeState};
+use subtle::ConstantTimeEq;
+use x25519_dalek::StaticSecret;
+use zeroize::{Zeroize, Zeroizing};
+
+use crate::key::{KEY_LEN, PrivateKey, PublicKey};
+use crate::message::TAG_LEN;
+use crate::refused::Refused;
+
+const PATTERN: &str = "Noise_IK_25519_ChaChaPoly_BLAKE2s";
+/// Both ends must mean the same protocol; another version of it has another prologue.
+const PROLOGUE: &[u8] = b"airlane-secure 1";
+const TIMESTAMP_LEN: usize = 8;
+
+/// What both ends have after the handshake.
+pub(crate) struct Split {
+    pub(crate) send: Zeroizing<[u8; KEY_LEN]>,
+    pub(crate) receive: Zeroizing<[u8; KEY_LEN]>,
+}
+
+impl Split {
+    fn of(state: &mut HandshakeState) -> Self {
+        let (mut initiators, mut responders) = state.dangerously_get_raw_split();
+        let (first, second) = (Zeroizing::new(initiators), Zeroizing::new(responders));
+        initiators.zeroize();
+        responders.zeroize();
+        let (send, receive) = match state.is_initiator() {
+            true => (first, second),
+            false => (second, first),
+        };
+        Self { send, receive }
+    }
+}
+
+fn builder(private: &PrivateKey, seed: [u8; 32]) -> Builder<'_> {
+    let primitives = Box::new(Primitives { seed });
+    let params = PATTERN.parse().expect("a name of the specification");
+    Builder::with_resolver(params, primitives)
+        .local_private_key(private.as_bytes())
+        .and_then(|builder| builder.prologue(PROLOGUE))
+        .expect("each is set once")
+}
+
+/// A handshake that waits for its response.
+#[derive(Debug)]
+pub(crate) struct Initiation(HandshakeState);
+
+impl Initiation {
+    /// Begins a handshake; fills Noise's part of the initiation.
+    pub(crate) fn write(
+        private: &PrivateKey,
+        peer: &PublicKey,
+        seed: [u8; 32],
+        timestamp: u64,
+        noise: &mut [u8],
+    ) -> Result<Self, Error> {
+        let mut state = builder(private, seed)
+            .remote_public_key(peer.as_bytes())?
+            .build_initiator()?;
+        let len = state.write_message(&timestamp.to_be_bytes(), noise)?;
+        debug_assert_eq!(len, noise.len());
+        Ok(Self(state))
+    }
+
+    /// Reads the response. If it is refused another can still be read.
+    pub(crate) fn finish(&mut self, noise: &[u8]) -> Result<Split, Refused> {
+        match self.0.read_message(noise, &mut [0; TAG_LEN]) {
+            Ok(0) => Ok(Split::of(&mut self.0)),
+            _ => Err(Refused::Forged),
+        }
+    }
+}
+
+/// An initiation that was read, and is authentic if it is new.
+pub(crate) struct Response {
+    state: HandshakeState,
+    /// Who sent it.
+    pub(crate) key: PublicKey,
+    /// When, by its own clock.
+    pub(crate) timestamp: u64,
+}
+
+impl Response {
+    /// Reads Noise's part of an initiation.
+    pub(crate) fn read(
+        private: &PrivateKey,
+        seed: [u8; 32],
+        noise: &[u8],
+    ) -> Result<Self, Refused> {
+        let mut state = builder(private, seed)
+            .build_responder()
+            .expect("a responder needs its own key only");
+        let mut payload = [0; TIMESTAMP_LEN + TAG_LEN];
+        let len = state
+            .read_message(noise, &mut payload)
+            .map_err(|_| Refused::Forged)?;
+        let timestamp = payload[..len].try_into().map_err(|_| Refused::Forged)?;
+        let key = state
+            .get_remote_static()
+            .and_then(|key| key.try_into().ok());
+        Ok(Self {
+            // Not of small order: its exchange with our key would have failed.
+            key: PublicKey(key.ok_or(Refused::Forged)?),
+            state,
+            timestamp: u64::from_be_bytes(timestamp),
+        })
+    }
+
+    /// Fills Noise's part of the response.
+    pub(crate) fn write(mut self, noise: &mut [u8]) -> Result<Split, Refused> {
+        // The initiator's ephemeral key may be a point of small order.
+        match self.state.write_message(&[], noise) {
+            Ok(_) => Ok(Split::of(&mut self.state)),
+            Err(_) => Err(Refused::Forged),
+        }
+    }
+}
+
+/// Primitives for one handshake, and the seed of its ephemeral key.
+struct Primitives {
+    seed: [u8; 32],
+}
+
+impl CryptoResolver for Primitives {
+    fn resolve_rng(&self) -> Option<Box<dyn Random>> {
+        Some(Box::new(Seeded(ChaCha20Rng::from_seed(self.seed))))
+    }
+
+    fn resolve_dh(&self, choice: &DHChoice) -> Option<Box<dyn Dh>> {
+        matches!(choice, DHChoice::Curve25519).then(|| Box::<X25519>::default() as Box<dyn Dh>)
+    }
+
+    fn resolve_hash(&self, choice: &HashChoice) -> Option<Box<dyn Hash>> {
+        matches!(choice, HashChoice::Blake2s).then(|| Box::<Blake2s>::default() as Box<dyn Hash>)
+    }
+
+    fn resolve_cipher(&self, choice: &CipherChoice) -> Option<Box<dyn Cipher>> {
+        matches!(choice, CipherChoice::ChaChaPoly)
+            .then(|| Box::new(ChaChaPoly(chacha_poly(&[0; KEY_LEN]))) as Box<dyn Cipher>)
+    }
+}
+
+impl Drop for Primitives {
+    fn drop(&mut self) {
+        self.seed.zeroize();
+    }
+}
+
+struct Seeded(ChaCha20Rng);
+
+impl Random for Seeded {
+    fn try_fill_bytes(&mut self, bytes: &mut [u8]) -> Result<(), Error> {
+        self.0.fill_bytes(bytes);
+        Ok(())
+    }
+}
+
+struct X25519 {
+    secret: StaticSecret,
+    public: [u8; KEY_LEN],
+}
+
+impl Default for X25519 {
+    fn default() -> Self {
+        Self {
+            secret: StaticSecret::from([0; KEY_LEN]),
+            public: [0; KEY_LEN],
+        }
+    }
+}
+
+impl Dh for X25519 {
+    fn name(&self) -> &'static str {
+        "25519"
+    }
+
+    fn pub_len(&self) -> usize {
+        KEY_LEN
+    }
+
+    fn priv_len(&self) -> usize {
+        KEY_LEN
+    }
+
+    fn set(&mut self, private: &[u8]) {
+        let bytes: [u8; KEY_LEN] = private.try_into().expect("keys have 32 bytes");
+        self.secret = StaticSecret::from(bytes);
+        self.public = x25519_dalek::PublicKey::from(&self.secret).to_bytes();
+    }
+
+    fn generate(&mut self, rng: &mut dyn Random) -> Result<(), Error> {
+        let mut bytes = Zeroizing::new([0; KEY_LEN]);
+        rng.try_fill_bytes(bytes.as_mut_slice())?;
+        self.set(bytes.as_slice());
+        Ok(())
+    }
+
+    fn pubkey(&self) -> &[u8] {
+        &self.public
+    }
+
+    fn privkey(&self) -> &[u8] {
+        self.secret.as_bytes()
+    }
+
+    fn dh(&self, public: &[u8], out: &mut [u8]) -> Result<(), Error> {
+        let public = public.get(..KEY_LEN).ok_or(Error::Input)?;
+        let public: [u8; KEY_LEN] = public.try_into().map_err(|_| Error::Input)?;
+        let shared = self.secret.diffie_hellman(&public.into());
+        if shared.as_bytes().ct_eq(&[0; KEY_LEN]).into() {
+            return Err(Error::Dh);
+        }
+        out[..KEY_LEN].copy_from_slice(shared.as_bytes());
+        Ok(())
+    }
+}
+
+#[derive(Default)]
+struct Blake2s(Blake2s256);
+
+impl Hash for Blake2s {
+    fn name(&self) -> &'static str {
+        "BLAKE2s"
+    }
+
+    fn block_len(&self) -> usize {
+        64
+    }
+
+    fn hash_len(&self) -> usize {
+        32
+    }
+
+    fn reset(&mut self) {
+        self.0 = Blake2s256::new();
+    }
+
+    fn input(&mut self, data: &[u8]) {
+        self.0.update(data);
+    }
+
+    fn result(&mut self, out: &mut [u8]) {
+        out[..32].copy_from_slice(&std::mem::take(&mut self.0).finalize());
+    }
+}
+
+/// A key of ChaCha20-Poly1305.
+pub(crate) fn chacha_poly(key: &[u8; KEY_LEN]) -> LessSafeKey {
+    let key = UnboundKey::new(&CHACHA20_POLY1305, key);
+    LessSafeKey::new(key.expect("its keys have 32 bytes"))
+}
+
+/// The counter as Noise puts it into the nonce (revision 34, section 12.3).
+pub(crate) fn nonce(counter: u64) -> Nonce {
+    let mut bytes = [0; 12];
+    bytes[4..].copy_from_slice(&counter.to_le_bytes());
+    Nonce::assume_unique_for_key(bytes)
+}
+
+struct ChaChaPoly(LessSafeKey);
+
+impl Cipher for ChaChaPoly {
+    fn name(&self) -> &'static str {
+        "ChaChaPoly"
+    }
+
+    fn set(&mut self, key: &[u8; KEY_LEN]) {
+        self.0 = chacha_poly(key);
+    }
+
+    fn encrypt(&self, counter: u64, ad: &[u8], plain: &[u8], out: &mut [u8]) -> usize {
+        let (text, rest) = out.split_at_mut(plain.len());
+        text.copy_from_slice(plain);
+        let tag = self
+            .0
+            .seal_in_place_separate_tag(nonce(counter), Aad::from(ad), text)
+            .expect("handshake messages are short");
+        rest[..TAG_LEN].copy_from_slice(tag.as_ref());
+        plain.len() + TAG_LEN
+    }
+
+    fn decrypt(
+        &self,
+        counter: u64,
+        ad: &[u8],
+        sealed: &[u8],
+        out: &mut [u8],
+    ) -> Result<usize, Error> {
+        let (text, tag) = sealed.split_last_chunk::<TAG_LEN>().ok_or(Error::Decrypt)?;
+        let out = out.get_mut(..text.len()).ok_or(Error::Input)?;
+        out.copy_from_slice(text);
+        self.0
+            .open_in_place_separate_tag(nonce(counter), Aad::from(ad), (*tag).into(), out, 0..)
+            .map_err(|_| Error::Decrypt)?;
+        Ok(text.len())
+    }
+}
+
+#[cfg(test)]
+mod tests;

@@ -1,0 +1,150 @@
+//! The published vector of the pattern, both ends of a handshake, and what they refuse.
+
+use super::*;
+
+/// Cacophony's vectors, as the Noise wiki publishes them: `Noise_IK_25519_ChaChaPoly_BLAKE2s`.
+const PROLOGUE: &str = "4a6f686e2047616c74";
+const INITIATOR: [&str; 2] = [
+    "e61ef9919cde45dd5f82166404bd08e38bceb5dfdfded0a34c8df7ed542214d1",
+    "893e28b9dc6ca8d611ab664754b8ceb7bac5117349a4439a6b0569da977c464a",
+];
+const RESPONDER: [&str; 2] = [
+    "4a3acbfdb163dec651dfa3194dece676d437029c62a408b4c5ea9114246e4893",
+    "bbdb4cdbd309f1a1f2e1456967fe288cadd6f712d65dc7b7793d5e63da6b375b",
+];
+const RESPONDER_PUBLIC: &str = "31e0303fd6418d2f8c0e78b91f22e8caed0fbe48656dcf4767e4834f701b8f62";
+/// Payload and message, from the initiator and from the responder in turn.
+const MESSAGES: [(&str, &str); 4] = [
+    (
+        "4c756477696720766f6e204d69736573",
+        concat!(
+            "ca35def5ae56cec33dc2036731ab14896bc4c75dbb07a61f879f8e3afa4c79440b03ddc7aac5123d",
+            "06a1b23b71670e32e76c28239a7ca4ac8f784de7e44c1adbfc6e83fef7352a58d9d56157400c0a73",
+            "7b1d171ce368229c7b752ac25b8faf4eca690f6d896f543be02c996ab2b86b76",
+        ),
+    ),
+    (
+        "4d757272617920526f746862617264",
+        concat!(
+            "95ebc60d2b1fa672c1f46a8aa265ef51bfe38e7ccb39ec5be34069f144808843d9b5a8927f0ac965",
+            "5ef76833bc7e5561f42e691ac8404efd6fbd6308b6a27c",
+        ),
+    ),
+    (
+        "462e20412e20486179656b",
+        "2c256ed08fcd08c2980f954ee4beaccb61c9581340f5dd2fd1cf3b",
+    ),
+    (
+        "4361726c204d656e676572",
+        "d6033f70eee20945c7c9dba304e397ee3b284ff5e00fd9efb095d3",
+    ),
+];
+
+fn bytes(hex: &str) -> Vec<u8> {
+    let digits = |at| u8::from_str_radix(&hex[at..at + 2], 16).expect("hexadecimal");
+    (0..hex.len()).step_by(2).map(digits).collect()
+}
+
+fn end(keys: [&str; 2], peer: Option<&str>) -> HandshakeState {
+    let [local, ephemeral] = keys.map(bytes);
+    let (prologue, peer) = (bytes(PROLOGUE), peer.map(bytes));
+    let primitives = Box::new(Primitives { seed: [0; 32] });
+    let builder = Builder::with_resolver(PATTERN.parse().unwrap(), primitives)
+        .local_private_key(&local)
+        .unwrap()
+        .prologue(&prologue)
+        .unwrap()
+        .fixed_ephemeral_key_for_testing_only(&ephemeral);
+    match &peer {
+        Some(peer) => builder.remote_public_key(peer).unwrap().build_initiator(),
+        None => builder.build_responder(),
+    }
+    .expect("a complete set of keys")
+}
+
+#[test]
+fn published_vector_of_the_pattern() {
+    let mut ends = [end(INITIATOR, Some(RESPONDER_PUBLIC)), end(RESPONDER, None)];
+    let mut room = [0; 200];
+    for (at, (payload, message)) in MESSAGES.iter().take(2).enumerate() {
+        let (payload, message) = (bytes(payload), bytes(message));
+        let len = ends[at].write_message(&payload, &mut room).unwrap();
+        assert_eq!(room[..len], message, "message {at}");
+        let len = ends[1 - at].read_message(&message, &mut room).unwrap();
+        assert_eq!(room[..len], payload, "payload {at}");
+    }
+    // The first message of each direction under the keys that the handshake gave.
+    let [initiator, responder] = ends.each_mut().map(Split::of);
+    for ((payload, message), (send, receive)) in MESSAGES[2..].iter().zip([
+        (&initiator.send, &responder.receive),
+        (&responder.send, &initiator.receive),
+    ]) {
+        assert_eq!(send, receive);
+        let (payload, message) = (bytes(payload), bytes(message));
+        let len = ChaChaPoly(chacha_poly(send)).encrypt(0, &[], &payload, &mut room);
+        assert_eq!(room[..len], message);
+    }
+}
+
+fn keys() -> (PrivateKey, PrivateKey) {
+    (PrivateKey::generate([1; 32]), PrivateKey::generate([2; 32]))
+}
+
+fn initiate() -> (Initiation, [u8; 104]) {
+    let (private, peer) = keys();
+    let mut noise = [0; 104];
+    let state = Initiation::write(&private, &peer.public(), [3; 32], 77, &mut noise);
+    (state.expect("valid keys"), noise)
+}
+
+#[test]
+fn both_ends_get_the_same_keys_and_the_responder_knows_who_and_when() {
+    let (private, peer) = keys();
+    let (mut initiation, noise) = initiate();
+    let response = Response::read(&peer, [4; 32], &noise).expect("what was written");
+    assert_eq!((response.key, response.timestamp), (private.public(), 77));
+    let mut noise = [0; 48];
+    let theirs = response.write(&mut noise).expect("room");
+    let ours = initiation.finish(&noise).expect("what was written");
+    assert_eq!(ours.send, theirs.receive);
+    assert_eq!(ours.receive, theirs.send);
+    assert_ne!(ours.send, ours.receive);
+}
+
+#[test]
+fn every_bit_of_both_messages_counts() {
+    let (_, peer) = keys();
+    let (mut initiation, noise) = initiate();
+    for bit in 0..noise.len() * 8 {
+        let mut changed = noise;
+        changed[bit / 8] ^= 1 << (bit % 8);
+        // X25519 ignores the highest bit of a point, but the transcript does not.
+        let refused = Response::read(&peer, [4; 32], &changed).err();
+        assert_eq!(refused, Some(Refused::Forged), "bit {bit}");
+    }
+    let mut noise_back = [0; 48];
+    let response = Response::read(&peer, [4; 32], &noise).expect("what was written");
+    let theirs = response.write(&mut noise_back).expect("room");
+    for bit in 0..noise_back.len() * 8 {
+        let mut changed = noise_back;
+        changed[bit / 8] ^= 1 << (bit % 8);
+        let refused = initiation.finish(&changed).err();
+        assert_eq!(refused, Some(Refused::Forged), "bit {bit}");
+    }
+    // After all of these the true response still completes the handshake.
+    let ours = initiation.finish(&noise_back).expect("what was written");
+    assert_eq!(ours.send, theirs.receive);
+}
+
+#[test]
+fn points_of_small_order_are_refused() {
+    let (_, peer) = keys();
+    let mut noise = initiate().1;
+    noise[..32].fill(0);
+    assert_eq!(
+        Response::read(&peer, [4; 32], &noise).err(),
+        Some(Refused::Forged)
+    );
+    let dh = X25519::default();
+    assert!(matches!(dh.dh(&[0; 32], &mut [0; 32]), Err(Error::Dh)));
+}

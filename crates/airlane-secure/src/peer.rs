@@ -1,0 +1,430 @@
+//! One peer: its keys in their order of use, the handshake that we began, and its timers.
+//!
+//! ```text
+//!  our initiation was answered ──────────────────────────────► current ──► retired (two, newest first)
+//!  we answered an initiation ──► next ── data under it ──────► current        │
+//!                                 │ another initiation                         │ a third, or expiry
+//!                                 ▼                                            ▼
+//!                              dropped                                      dropped
+//! ```
+//!
+//! We send under *current* alone and accept under all of them. A responder does not send under
+//! *next* before data under it has shown that the initiator has the keys (WireGuard, NDSS 2017,
+//! section 5.4.6 and 6.3); the initiator sends an empty message at once for that.
+
+use std::collections::BTreeMap;
+use std::net::SocketAddr;
+
+use airlane_base::{Duration, Instant};
+use serde::Serialize;
+
+use crate::entropy::Entropy;
+use crate::key::PublicKey;
+use crate::keypair::Keypair;
+use crate::limits::Limits;
+use crate::mac::{Mac, MacKeys};
+use crate::noise::Initiation;
+
+/// Pairs of keys that are kept for frames in flight: those before the last handshake, and one more
+/// for handshakes that crossed.
+const RETIRED: usize = 2;
+
+/// Names a peer in calls. Never used again for another.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Hash, Serialize)]
+pub struct PeerId(pub(crate) u32);
+
+/// What is configured of a peer.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct PeerConfig {
+    /// Its public key.
+    pub key: PublicKey,
+    /// Where it listens, if that is known. Otherwise it has to begin.
+    pub endpoint: Option<SocketAddr>,
+}
+
+/// How a peer stands, for people.
+#[derive(Clone, Debug, PartialEq, Eq, Serialize)]
+#[serde(rename_all = "kebab-case")]
+#[non_exhaustive]
+pub struct PeerStatus {
+    /// Its name in calls.
+    pub peer: PeerId,
+    /// Its public key.
+    pub key: PublicKey,
+    /// Where it was last heard, or is configured.
+    pub endpoint: Option<SocketAddr>,
+    /// Age of the keys in use; none: there is no session.
+    pub session_age: Option<Duration>,
+    /// Whether a handshake is being tried.
+    pub handshake: bool,
+    /// Bytes of payload sealed for it.
+    pub sealed_bytes: u64,
+    /// Bytes of payload opened from it.
+    pub opened_bytes: u64,
+}
+
+/// Whose an index in a received message is. Never iterated over.
+#[derive(Debug, Default)]
+pub(crate) struct Indices(BTreeMap<u32, PeerId>);
+
+impl Indices {
+    pub(crate) fn owner(&self, index: u32) -> Option<PeerId> {
+        self.0.get(&index).copied()
+    }
+
+    /// A new one at random.
+    pub(crate) fn take(&mut self, owner: PeerId, entropy: &mut Entropy) -> u32 {
+        loop {
+            let index = u32::from_be_bytes(entropy.draw());
+            if let std::collections::btree_map::Entry::Vacant(free) = self.0.entry(index) {
+                free.insert(owner);
+                return index;
+            }
+        }
+    }
+
+    pub(crate) fn release(&mut self, index: u32) {
+        self.0.remove(&index);
+    }
+}
+
+/// A handshake that we began and that was not answered yet.
+#[derive(Debug)]
+pub(crate) struct Pending {
+    pub(crate) index: u32,
+    pub(crate) noise: Initiation,
+}
+
+/// A session is wanted: initiations go out until there is one or nobody wants it any more.
+#[derive(Clone, Copy, Debug)]
+struct Wish {
+    /// When somebody last wanted it.
+    renewed: Instant,
+    /// When the next initiation is due.
+    due: Instant,
+}
+
+/// The handshake message that we sent last: a cookie reply refers to it.
+#[derive(Clone, Copy, Debug)]
+struct Sent {
+    index: u32,
+    mac1: Mac,
+}
+
+/// Which keys a message came under.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(crate) enum Slot {
+    Current,
+    Next,
+    Retired(usize),
+}
+
+pub(crate) struct Peer {
+    pub(crate) key: PublicKey,
+    pub(crate) macs: MacKeys,
+    pub(crate) configured: Option<SocketAddr>,
+    pub(crate) endpoint: Option<SocketAddr>,
+    pub(crate) pending: Option<Pending>,
+    wish: Option<Wish>,
+    last_initiation: Option<Instant>,
+    /// The timestamp of our last initiation, and of the last one accepted.
+    pub(crate) sent_timestamp: u64,
+    pub(crate) heard_timestamp: Option<u64>,
+    sent: Option<Sent>,
+    cookie: Option<(Mac, Instant)>,
+    pub(crate) current: Option<Box<Keypair>>,
+    pub(crate) next: Option<Box<Keypair>>,
+    retired: Vec<Keypair>,
+    /// Since when we have sent data and heard nothing.
+    unanswered: Option<Instant>,
+    /// When an empty message is due because we have heard data and sent nothing.
+    reply_due: Option<Instant>,
+    pub(crate) sealed_bytes: u64,
+    pub(crate) opened_bytes: u64,
+}
+
+impl Peer {
+    pub(crate) fn new(config: &PeerConfig) -> Self {
+        Self {
+            key: config.key,
+            macs: MacKeys::of(&config.key),
+            configured: config.endpoint,
+            endpoint: config.endpoint,
+            pending: None,
+            wish: None,
+            last_initiation: None,
+            sent_timestamp: 0,
+            heard_timestamp: None,
+            sent: None,
+            cookie: None,
+            current: None,
+            next: None,
+            retired: Vec::with_capacity(RETIRED + 1),
+            unanswered: None,
+            reply_due: None,
+            sealed_bytes: 0,
+            opened_bytes: 0,
+        }
+    }
+
+    /// Somebody wants a session, or new keys for it.
+    pub(crate) fn wish(&mut self, now: Instant, limits: &Limits) {
+        if let Some(wish) = &mut self.wish {
+            wish.renewed = now;
+            return;
+        }
+        // Not faster than the retries, and not while the peer is about to confirm its own handshake.
+        let last = self.last_initiation.map(|at| at + limits.retry);
+        let answered = self.next.as_ref().map(|next| next.made + limits.retry);
+        let due = now.max(last.unwrap_or(now)).max(answered.unwrap_or(now));
+        self.wish = Some(Wish { renewed: now, due });
+    }
+
+    /// The handshake that was wanted is complete.
+    fn fulfil(&mut self, indices: &mut Indices) {
+        self.wish = None;
+        self.unanswered = None;
+        self.abandon(indices);
+    }
+
+    /// Forgets the handshake that we began; the wish stays and tries again later.
+    pub(crate) fn abandon(&mut self, indices: &mut Indices) {
+        if let Some(pending) = self.pending.take() {
+            indices.release(pending.index);
+        }
+    }
+
+    /// Whether an initiation is due now. Gives up what nobody wants any more.
+    pub(crate) fn initiation_due(
+        &mut self,
+        now: Instant,
+        limits: &Limits,
+        indices: &mut Indices,
+    ) -> bool {
+        match self.wish {
+            Some(wish) if wish.due <= now => {
+                let wanted = now.saturating_since(wish.renewed) < limits.give_up_after;
+                if !wanted || self.endpoint.is_none() {
+                    self.wish = None;
+                    self.abandon(indices);
+                }
+                self.wish.is_some()
+            }
+            _ => false,
+        }
+    }
+
+    /// An initiation leaves now.
+    pub(crate) fn on_initiated(
+        &mut self,
+        now: Instant,
+        pending: Pending,
+        next_due: Instant,
+        indices: &mut Indices,
+    ) {
+        self.abandon(indices);
+        self.pending = Some(pending);
+        self.last_initiation = Some(now);
+        if let Some(wish) = &mut self.wish {
+            wish.due = next_due;
+        }
+    }
+
+    /// Ends a handshake message of ours.
+    pub(crate) fn sign(&mut self, now: Instant, limits: &Limits, index: u32, message: &mut [u8]) {
+        let fresh = |at| now.saturating_since(at) < limits.cookie_lifetime;
+        self.cookie = self.cookie.filter(|&(_, at)| fresh(at));
+        let cookie = self.cookie.as_ref().map(|(cookie, _)| cookie);
+        let mac1 = self.macs.sign(message, cookie);
+        self.sent = Some(Sent { index, mac1 });
+    }
+
+    /// The mac1 of the message with this index, if it is our last.
+    pub(crate) fn sent_mac1(&self, index: u32) -> Option<&Mac> {
+        let sent = self.sent.as_ref().filter(|sent| sent.index == index)?;
+        Some(&sent.mac1)
+    }
+
+    /// The peer gave us a cookie. One for each message: a second is a repetition.
+    pub(crate) fn on_cookie(&mut self, now: Instant, cookie: Mac) {
+        self.cookie = Some((cookie, now));
+        self.sent = None;
+    }
+
+    /// Our initiation was answered.
+    pub(crate) fn on_established(&mut self, keypair: Keypair, indices: &mut Indices) {
+        self.pending = None; // its index is now that of the keys
+        self.use_keys(Box::new(keypair), indices);
+        self.fulfil(indices);
+    }
+
+    /// We answer an initiation.
+    pub(crate) fn on_answered(&mut self, keypair: Keypair, indices: &mut Indices) {
+        if let Some(old) = self.next.replace(Box::new(keypair)) {
+            indices.release(old.local);
+        }
+    }
+
+    /// Data under the next keys: the peer has them, too.
+    pub(crate) fn on_confirmed(&mut self, indices: &mut Indices) {
+        if let Some(next) = self.next.take() {
+            self.use_keys(next, indices);
+            self.fulfil(indices);
+        }
+    }
+
+    fn use_keys(&mut self, keypair: Box<Keypair>, indices: &mut Indices) {
+        if let Some(old) = self.current.replace(keypair) {
+            self.retired.insert(0, *old);
+        }
+        for old in self.retired.drain(RETIRED.min(self.retired.len())..) {
+            indices.release(old.local);
+        }
+    }
+
+    fn keypairs(&self) -> impl Iterator<Item = &Keypair> {
+        let in_use = [self.current.as_deref(), self.next.as_deref()];
+        in_use.into_iter().flatten().chain(&self.retired)
+    }
+
+    pub(crate) fn slot(&self, index: u32) -> Option<Slot> {
+        let has = |keypair: &Option<Box<Keypair>>| {
+            keypair.as_ref().is_some_and(|keys| keys.local == index)
+        };
+        if has(&self.current) {
+            return Some(Slot::Current);
+        }
+        if has(&self.next) {
+            return Some(Slot::Next);
+        }
+        let retired = self.retired.iter().position(|keys| keys.local == index);
+        retired.map(Slot::Retired)
+    }
+
+    pub(crate) fn keypair(&mut self, slot: Slot) -> Option<&mut Keypair> {
+        match slot {
+            Slot::Current => self.current.as_deref_mut(),
+            Slot::Next => self.next.as_deref_mut(),
+            Slot::Retired(at) => self.retired.get_mut(at),
+        }
+    }
+
+    /// The keys to send under, if there are any.
+    pub(crate) fn sending(&mut self, now: Instant, limits: &Limits) -> Option<&mut Keypair> {
+        let keypair = self.current.as_deref_mut();
+        keypair.filter(|keypair| keypair.can_send(now, limits))
+    }
+
+    /// A message was sent under the current keys.
+    pub(crate) fn on_sent(&mut self, now: Instant, limits: &Limits, payload: usize) {
+        self.reply_due = None;
+        if payload > 0 {
+            self.unanswered = self.unanswered.or(Some(now));
+            self.sealed_bytes += payload as u64;
+        }
+        self.renew_worn(now, limits);
+    }
+
+    /// A message was received and is authentic.
+    pub(crate) fn on_received(&mut self, now: Instant, limits: &Limits, payload: usize) {
+        self.unanswered = None;
+        if payload > 0 {
+            self.reply_due = self.reply_due.or(Some(now + limits.keepalive));
+            self.opened_bytes += payload as u64;
+        }
+        self.renew_worn(now, limits);
+    }
+
+    fn renew_worn(&mut self, now: Instant, limits: &Limits) {
+        if let Some(current) = &self.current
+            && current.is_worn(now, limits)
+        {
+            self.wish(now, limits);
+        }
+    }
+
+    /// Drops keys that have expired, and wants new ones if nothing was heard for too long.
+    pub(crate) fn on_timeout(&mut self, now: Instant, limits: &Limits, indices: &mut Indices) {
+        let mut drop_expired = |keypair: &Keypair| {
+            let expired = keypair.expiry(limits) <= now;
+            if expired {
+                indices.release(keypair.local);
+            }
+            expired
+        };
+        self.current.take_if(|keypair| drop_expired(keypair));
+        self.next.take_if(|keypair| drop_expired(keypair));
+        self.retired.retain(|keypair| !drop_expired(keypair));
+        let silent = |since| since + limits.silence() <= now;
+        if self.unanswered.is_some_and(silent) {
+            self.unanswered = None;
+            self.wish(now, limits);
+        }
+    }
+
+    /// Whether an empty message is due now.
+    pub(crate) fn keepalive_due(&mut self, now: Instant) -> bool {
+        self.reply_due.take_if(|due| *due <= now).is_some()
+    }
+
+    /// When there is something to do.
+    pub(crate) fn deadline(&self, limits: &Limits) -> Option<Instant> {
+        let expiry = self.keypairs().map(|keypair| keypair.expiry(limits)).min();
+        [
+            self.wish.map(|wish| wish.due),
+            self.unanswered.map(|since| since + limits.silence()),
+            self.reply_due,
+            expiry,
+        ]
+        .into_iter()
+        .flatten()
+        .min()
+    }
+
+    /// Gives back everything that it has in the table of indices.
+    pub(crate) fn release(&mut self, indices: &mut Indices) {
+        self.abandon(indices);
+        for keypair in self.keypairs() {
+            indices.release(keypair.local);
+        }
+    }
+
+    pub(crate) fn status(&self, peer: PeerId, now: Instant, limits: &Limits) -> PeerStatus {
+        let current = self.current.as_ref();
+        let usable = current.filter(|keypair| keypair.can_send(now, limits));
+        PeerStatus {
+            peer,
+            key: self.key,
+            endpoint: self.endpoint,
+            session_age: usable.map(|keypair| now.saturating_since(keypair.made)),
+            handshake: self.wish.is_some(),
+            sealed_bytes: self.sealed_bytes,
+            opened_bytes: self.opened_bytes,
+        }
+    }
+}
+
+/// Everything that handshakes and data decide, and no keys: two peers that print alike are alike.
+impl std::fmt::Debug for Peer {
+    fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
+        f.debug_struct("Peer")
+            .field("key", &self.key)
+            .field("configured", &self.configured)
+            .field("endpoint", &self.endpoint)
+            .field("pending", &self.pending)
+            .field("wish", &self.wish)
+            .field("last_initiation", &self.last_initiation)
+            .field("sent_timestamp", &self.sent_timestamp)
+            .field("heard_timestamp", &self.heard_timestamp)
+            .field("awaits_cookie", &self.sent.map(|sent| sent.index))
+            .field("cookie", &self.cookie.map(|(_, at)| at))
+            .field("current", &self.current)
+            .field("next", &self.next)
+            .field("retired", &self.retired)
+            .field("unanswered", &self.unanswered)
+            .field("reply_due", &self.reply_due)
+            .field("sealed_bytes", &self.sealed_bytes)
+            .field("opened_bytes", &self.opened_bytes)
+            .finish_non_exhaustive()
+    }
+}

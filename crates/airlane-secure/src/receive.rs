@@ -1,0 +1,243 @@
+//! What comes in: each datagram is parsed, found whose it is, authenticated, and only then believed.
+
+use std::net::SocketAddr;
+
+use airlane_base::Instant;
+
+use crate::keypair::Keypair;
+use crate::mac::shows;
+use crate::message::{
+    COOKIE_REPLY_LEN, CookieReply, Data, Handshake, Message, RESPONSE_LEN, cookie_reply, response,
+};
+use crate::noise::Response;
+use crate::peer::{Peer, PeerId, Slot};
+use crate::refused::Refused;
+use crate::secure::Secure;
+
+/// What an accepted datagram was.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+#[non_exhaustive]
+pub enum Received {
+    /// A payload: the first `len` bytes of the buffer.
+    Data {
+        /// Who sent it.
+        peer: PeerId,
+        /// Its length.
+        len: usize,
+        /// Whether the peer's endpoint is another from now on.
+        endpoint_changed: bool,
+    },
+    /// An empty data message.
+    Keepalive {
+        /// Who sent it.
+        peer: PeerId,
+        /// Whether the peer's endpoint is another from now on.
+        endpoint_changed: bool,
+    },
+    /// A handshake message that brought the session forward.
+    Handshake {
+        /// Who sent it.
+        peer: PeerId,
+    },
+    /// A cookie for our next handshake message.
+    Cookie {
+        /// Who sent it.
+        peer: PeerId,
+    },
+}
+
+impl Secure {
+    /// Takes a datagram that came from `from`; a payload goes to `plain`, which must be as long as
+    /// the datagram less [`OVERHEAD`](crate::OVERHEAD).
+    ///
+    /// # Errors
+    /// Why it was refused. It changed nothing then but counters, and `plain` holds nothing of worth.
+    pub fn handle_datagram(
+        &mut self,
+        now: Instant,
+        from: SocketAddr,
+        datagram: &[u8],
+        plain: &mut [u8],
+    ) -> Result<Received, Refused> {
+        let received = match Message::parse(datagram) {
+            Ok(Message::Data(data)) => self.on_data(now, from, &data, plain),
+            Ok(Message::Initiation(handshake)) => self.on_initiation(now, from, &handshake),
+            Ok(Message::Response {
+                receiver,
+                handshake,
+            }) => self.on_response(now, from, receiver, &handshake),
+            Ok(Message::CookieReply(reply)) => self.on_cookie_reply(now, &reply),
+            Err(refused) => Err(refused),
+        };
+        if let Err(refused) = received {
+            self.counters.refused.count(refused);
+        }
+        received
+    }
+
+    fn on_data(
+        &mut self,
+        now: Instant,
+        from: SocketAddr,
+        data: &Data<'_>,
+        plain: &mut [u8],
+    ) -> Result<Received, Refused> {
+        let Self {
+            peers,
+            indices,
+            limits,
+            counters,
+            ..
+        } = self;
+        let id = indices.owner(data.receiver).ok_or(Refused::UnknownIndex)?;
+        let peer = peers.get_mut(&id).ok_or(Refused::UnknownIndex)?;
+        let slot = peer.slot(data.receiver).ok_or(Refused::UnknownIndex)?;
+        let keypair = peer.keypair(slot).ok_or(Refused::UnknownIndex)?;
+        let (len, newest) = keypair.open(now, limits, data, plain)?;
+        // From here on it is authentic.
+        if slot == Slot::Next {
+            peer.on_confirmed(indices);
+            counters.established += 1;
+        }
+        peer.on_received(now, limits, len);
+        // An old message may have been held back at an address that the peer has left.
+        let moves = newest && !matches!(slot, Slot::Retired(_));
+        let endpoint_changed = moves && peer.endpoint.replace(from) != Some(from);
+        if len == 0 {
+            counters.keepalives_received += 1;
+            return Ok(Received::Keepalive {
+                peer: id,
+                endpoint_changed,
+            });
+        }
+        counters.opened += 1;
+        Ok(Received::Data {
+            peer: id,
+            len,
+            endpoint_changed,
+        })
+    }
+
+    fn on_initiation(
+        &mut self,
+        now: Instant,
+        from: SocketAddr,
+        handshake: &Handshake<'_>,
+    ) -> Result<Received, Refused> {
+        self.admit(now, from, handshake)?;
+        self.counters.exchanges += 1;
+        let initiation = Response::read(&self.private, self.entropy.draw(), handshake.noise)?;
+        let Self {
+            peers,
+            indices,
+            limits,
+            entropy,
+            ..
+        } = self;
+        let id = self.by_key.get(&initiation.key).copied();
+        let id = id.ok_or(Refused::UnknownKey)?;
+        let peer = peers.get_mut(&id).ok_or(Refused::UnknownKey)?;
+        let timestamp = initiation.timestamp;
+        if peer.heard_timestamp.is_some_and(|last| timestamp <= last) {
+            return Err(Refused::OldInitiation);
+        }
+        let index = indices.take(id, entropy);
+        let mut message = [0; RESPONSE_LEN];
+        let noise = response(&mut message, index, handshake.sender);
+        let split = initiation
+            .write(noise)
+            .inspect_err(|_| indices.release(index))?;
+        // From here on it is authentic and new.
+        peer.heard_timestamp = Some(timestamp);
+        let keypair = Keypair::new(now, &split, index, handshake.sender, false);
+        peer.on_answered(keypair, indices);
+        if self.public < peer.key {
+            // Ours may have crossed it. One of the two must yield, and both ends know which.
+            peer.abandon(indices);
+        }
+        peer.endpoint = peer.endpoint.or(Some(from));
+        peer.sign(now, limits, index, &mut message);
+        self.counters.responses_sent += 1;
+        self.transmit(from, &message);
+        Ok(Received::Handshake { peer: id })
+    }
+
+    fn on_response(
+        &mut self,
+        now: Instant,
+        from: SocketAddr,
+        receiver: u32,
+        handshake: &Handshake<'_>,
+    ) -> Result<Received, Refused> {
+        let id = self.indices.owner(receiver).ok_or(Refused::UnknownIndex)?;
+        let asked = |peer: &&mut Peer| {
+            let pending = peer.pending.as_ref();
+            pending.is_some_and(|pending| pending.index == receiver)
+        };
+        if self.peers.get_mut(&id).filter(asked).is_none() {
+            return Err(Refused::UnknownIndex);
+        }
+        self.admit(now, from, handshake)?;
+        let Self {
+            peers,
+            indices,
+            counters,
+            ..
+        } = self;
+        let peer = peers.get_mut(&id).ok_or(Refused::UnknownIndex)?;
+        let pending = peer.pending.as_mut().ok_or(Refused::UnknownIndex)?;
+        counters.exchanges += 1;
+        let split = pending.noise.finish(handshake.noise)?;
+        // From here on it is authentic, and new: nobody could answer before we asked.
+        let keypair = Keypair::new(now, &split, receiver, handshake.sender, true);
+        peer.on_established(keypair, indices);
+        peer.endpoint = Some(from);
+        counters.established += 1;
+        // The responder may send only when it knows that we have the keys.
+        self.send_keepalive(now, id);
+        Ok(Received::Handshake { peer: id })
+    }
+
+    /// Decides whether a handshake message is worth Diffie-Hellman exchanges (section 5.3).
+    fn admit(
+        &mut self,
+        now: Instant,
+        from: SocketAddr,
+        handshake: &Handshake<'_>,
+    ) -> Result<(), Refused> {
+        if !self.macs.verify(handshake) {
+            return Err(Refused::Mac1);
+        }
+        if !self.load.is_high(now) {
+            return Ok(());
+        }
+        let cookie = self.cookies.cookie(now, from, &mut self.entropy);
+        if shows(handshake, &cookie) {
+            return Ok(());
+        }
+        let nonce = self.entropy.draw();
+        let (_, mac1) = handshake.mac1();
+        let mut message = [0; COOKIE_REPLY_LEN];
+        let sealed = cookie_reply(&mut message, handshake.sender, &nonce);
+        self.macs.seal_cookie(&cookie, mac1, &nonce, sealed);
+        self.counters.cookies_sent += 1;
+        self.transmit(from, &message);
+        Err(Refused::Load)
+    }
+
+    fn on_cookie_reply(
+        &mut self,
+        now: Instant,
+        reply: &CookieReply<'_>,
+    ) -> Result<Received, Refused> {
+        let id = self.indices.owner(reply.receiver);
+        let id = id.ok_or(Refused::UnknownIndex)?;
+        let peer = self.peers.get_mut(&id).ok_or(Refused::UnknownIndex)?;
+        let mac1 = peer.sent_mac1(reply.receiver);
+        let mac1 = mac1.ok_or(Refused::UnknownIndex)?;
+        let cookie = peer.macs.open_cookie(reply, mac1);
+        peer.on_cookie(now, cookie.ok_or(Refused::Forged)?);
+        self.counters.cookies_received += 1;
+        Ok(Received::Cookie { peer: id })
+    }
+}

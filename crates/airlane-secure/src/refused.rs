@@ -1,0 +1,145 @@
+//! Why a datagram was refused, and how many were: nothing is dropped without a counter.
+
+use serde::ser::SerializeMap;
+use serde::{Serialize, Serializer};
+use thiserror::Error;
+
+macro_rules! reasons {
+    ($($(#[doc = $doc:literal])+ $variant:ident = $name:literal, $text:literal;)+) => {
+        /// Why a datagram was refused. It changed nothing but a counter.
+        #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Hash, Error)]
+        #[non_exhaustive]
+        pub enum Refused {
+            $($(#[doc = $doc])+ #[error($text)] $variant,)+
+        }
+
+        impl Refused {
+            /// Every reason.
+            pub const ALL: &'static [Self] = &[$(Self::$variant,)+];
+
+            /// Its name in results and status.
+            pub const fn name(self) -> &'static str {
+                match self {
+                    $(Self::$variant => $name,)+
+                }
+            }
+        }
+    };
+}
+
+reasons! {
+    /// Not a message: an unknown type, or reserved bytes that are not zero.
+    Type = "type", "not a message of this protocol";
+    /// Not as long as a message of its type.
+    Length = "length", "not as long as a message of its type";
+    /// A handshake message of somebody who does not know our public key.
+    Mac1 = "mac1", "the sender does not know our public key";
+    /// A handshake message without a valid cookie while we are under load.
+    Load = "load", "under load, and the sender has no valid cookie";
+    /// A message that fails authentication: forged, damaged, or for other keys.
+    Forged = "forged", "fails authentication";
+    /// An initiation of a key that is not configured.
+    UnknownKey = "unknown-key", "the sender's key is not that of a configured peer";
+    /// An initiation that is not newer than one that was accepted.
+    OldInitiation = "old-initiation", "not newer than the last initiation of this peer";
+    /// A message for keys or a handshake that we do not have: those from before a restart, or made up.
+    UnknownIndex = "unknown-index", "belongs to no session of ours";
+    /// A data message under keys that are too old or were used too often.
+    Expired = "expired", "its keys have expired";
+    /// A data message whose counter was seen before.
+    Replayed = "replayed", "was received before";
+    /// A data message so old that nobody knows whether it was seen before.
+    BehindWindow = "behind-window", "older than the replay window";
+    /// A data message longer than the buffer of the caller.
+    NoRoom = "no-room", "longer than the buffer for its payload";
+}
+
+/// How many datagrams were refused, by reason.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+pub struct Refusals([u64; Refused::ALL.len()]);
+
+impl Refusals {
+    /// How many for this reason.
+    pub const fn of(&self, reason: Refused) -> u64 {
+        self.0[reason as usize]
+    }
+
+    /// How many in all.
+    pub fn total(&self) -> u64 {
+        self.0.iter().sum()
+    }
+
+    pub(crate) fn count(&mut self, reason: Refused) {
+        self.0[reason as usize] += 1;
+    }
+}
+
+impl Serialize for Refusals {
+    fn serialize<S: Serializer>(&self, serializer: S) -> Result<S::Ok, S::Error> {
+        let mut map = serializer.serialize_map(Some(self.0.len()))?;
+        for &reason in Refused::ALL {
+            map.serialize_entry(reason.name(), &self.of(reason))?;
+        }
+        map.end()
+    }
+}
+
+/// What one end did and refused, since it began.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Serialize)]
+#[serde(rename_all = "kebab-case")]
+#[non_exhaustive]
+pub struct Counters {
+    /// Data messages with a payload that were sealed.
+    pub sealed: u64,
+    /// Data messages with a payload that were opened.
+    pub opened: u64,
+    /// Payloads that were not sealed for want of keys.
+    pub unsealed: u64,
+    /// Empty data messages that were sent.
+    pub keepalives_sent: u64,
+    /// Empty data messages that were received.
+    pub keepalives_received: u64,
+    /// Handshake initiations that were sent.
+    pub initiations_sent: u64,
+    /// Handshake responses that were sent.
+    pub responses_sent: u64,
+    /// Cookie replies that were sent.
+    pub cookies_sent: u64,
+    /// Cookies that were received.
+    pub cookies_received: u64,
+    /// Handshake messages that were worth Diffie-Hellman exchanges.
+    pub exchanges: u64,
+    /// Sessions that were established: keys that both ends are known to have.
+    pub established: u64,
+    /// Our own messages that found the queue full, because the caller does not drain it.
+    pub queue_full: u64,
+    /// Datagrams that were refused.
+    pub refused: Refusals,
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn every_reason_has_its_own_name_and_place() {
+        let mut counted = Refusals::default();
+        for (at, &reason) in Refused::ALL.iter().enumerate() {
+            assert_eq!(reason as usize, at);
+            for _ in 0..=at {
+                counted.count(reason);
+            }
+        }
+        let json = serde_json::to_value(counted).expect("a map");
+        for (at, &reason) in Refused::ALL.iter().enumerate() {
+            assert_eq!(json[reason.name()], at as u64 + 1);
+        }
+        assert_eq!(
+            json.as_object().expect("a map").len(),
+            Refused::ALL.len(),
+            "two reasons share a name"
+        );
+        let n = Refused::ALL.len() as u64;
+        assert_eq!(counted.total(), n * (n + 1) / 2);
+    }
+}

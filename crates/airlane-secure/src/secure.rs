@@ -1,0 +1,375 @@
+//! One end of the secure sessions with all its peers: what the caller asks for, and what leaves.
+
+use std::collections::{BTreeMap, BTreeSet, VecDeque};
+use std::net::SocketAddr;
+
+use airlane_base::Instant;
+use thiserror::Error;
+
+use crate::entropy::Entropy;
+use crate::key::{PrivateKey, PublicKey};
+use crate::limits::{Limits, Wall};
+use crate::mac::{CookieSecret, Load, MacKeys};
+use crate::message::{INITIATION_LEN, OVERHEAD, initiation};
+use crate::noise::Initiation;
+use crate::peer::{Indices, Peer, PeerConfig, PeerId, PeerStatus, Pending};
+use crate::refused::Counters;
+
+/// Messages of our own that wait for the caller at most. It drains them after every input.
+const QUEUE: usize = 64;
+
+/// Why a list of peers is refused.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Error)]
+#[non_exhaustive]
+pub enum PeersError {
+    /// Two peers with one key.
+    #[error("the key {0} stands twice in the list: one peer, one key")]
+    Twice(PublicKey),
+    /// A peer with our own key.
+    #[error("the key {0} is this node's own: a peer has its own private key")]
+    Own(PublicKey),
+}
+
+/// Why a payload was not sealed.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Error)]
+#[non_exhaustive]
+pub enum SealError {
+    /// There is no such peer, or not any more.
+    #[error("there is no such peer")]
+    UnknownPeer,
+    /// There are no keys yet; a handshake is under way if the peer's endpoint is known.
+    #[error("there is no session with this peer yet")]
+    NoSession,
+    /// The buffer is too short for the message.
+    #[error("the message needs {needed} bytes, the buffer has {room}")]
+    NoRoom {
+        /// Payload and [`OVERHEAD`].
+        needed: usize,
+        /// What there is.
+        room: usize,
+    },
+}
+
+/// A data message that was written.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct Sealed {
+    /// Its length.
+    pub len: usize,
+    /// Where to send it.
+    pub to: SocketAddr,
+}
+
+/// A message of the session itself, to be sent as it is.
+#[derive(Clone, Copy, Debug)]
+pub struct Transmit {
+    /// Where to send it.
+    pub to: SocketAddr,
+    len: usize,
+    message: [u8; INITIATION_LEN],
+}
+
+impl Transmit {
+    pub(crate) fn new(to: SocketAddr, bytes: &[u8]) -> Self {
+        let mut message = [0; INITIATION_LEN];
+        message[..bytes.len()].copy_from_slice(bytes);
+        Self {
+            to,
+            len: bytes.len(),
+            message,
+        }
+    }
+
+    /// The datagram.
+    pub fn bytes(&self) -> &[u8] {
+        &self.message[..self.len]
+    }
+}
+
+/// The sessions of one node with its peers. See the [crate] for the contract.
+pub struct Secure {
+    pub(crate) private: PrivateKey,
+    pub(crate) public: PublicKey,
+    pub(crate) macs: MacKeys,
+    pub(crate) limits: Limits,
+    pub(crate) entropy: Entropy,
+    pub(crate) peers: BTreeMap<PeerId, Peer>,
+    pub(crate) by_key: BTreeMap<PublicKey, PeerId>,
+    pub(crate) indices: Indices,
+    next_id: u32,
+    pub(crate) cookies: CookieSecret,
+    pub(crate) load: Load,
+    queue: VecDeque<Transmit>,
+    pub(crate) counters: Counters,
+}
+
+impl Secure {
+    /// A node that begins a handshake with every peer whose endpoint is known, at its first timeout,
+    /// which is `now`. The seed is 32 bytes from the operating system's random source, and no two
+    /// nodes or starts may have the same.
+    ///
+    /// # Errors
+    /// If a key stands twice among the peers or is our own.
+    pub fn new(
+        now: Instant,
+        private: PrivateKey,
+        peers: &[PeerConfig],
+        limits: Limits,
+        seed: [u8; 32],
+    ) -> Result<Self, PeersError> {
+        let public = private.public();
+        let mut secure = Self {
+            private,
+            public,
+            macs: MacKeys::of(&public),
+            limits,
+            entropy: Entropy::new(seed),
+            peers: BTreeMap::new(),
+            by_key: BTreeMap::new(),
+            indices: Indices::default(),
+            next_id: 0,
+            cookies: CookieSecret::new(limits.cookie_lifetime),
+            load: Load::new(now, limits.handshakes_per_second),
+            queue: VecDeque::with_capacity(QUEUE),
+            counters: Counters::default(),
+        };
+        secure.set_peers(now, peers)?;
+        Ok(secure)
+    }
+
+    /// Replaces the list of peers. A peer whose key stays keeps its session; the sessions of keys
+    /// that go end at once, and new ones begin as at the start. A configured endpoint that changed
+    /// is taken over.
+    ///
+    /// # Errors
+    /// If a key stands twice among the peers or is our own; then nothing changes.
+    pub fn set_peers(&mut self, now: Instant, list: &[PeerConfig]) -> Result<(), PeersError> {
+        let mut wanted = BTreeSet::new();
+        for config in list {
+            if config.key == self.public {
+                return Err(PeersError::Own(config.key));
+            }
+            if !wanted.insert(config.key) {
+                return Err(PeersError::Twice(config.key));
+            }
+        }
+        let Self { peers, indices, .. } = self;
+        peers.retain(|_, peer| {
+            let stays = wanted.contains(&peer.key);
+            if !stays {
+                peer.release(indices);
+            }
+            stays
+        });
+        self.by_key.retain(|key, _| wanted.contains(key));
+        for config in list {
+            match self.by_key.get(&config.key).copied() {
+                Some(id) => self.configure(id, config),
+                None => self.add(now, config),
+            }
+        }
+        Ok(())
+    }
+
+    fn configure(&mut self, id: PeerId, config: &PeerConfig) {
+        if let Some(peer) = self.peers.get_mut(&id)
+            && peer.configured != config.endpoint
+        {
+            peer.configured = config.endpoint;
+            peer.endpoint = config.endpoint.or(peer.endpoint);
+        }
+    }
+
+    fn add(&mut self, now: Instant, config: &PeerConfig) {
+        let id = PeerId(self.next_id);
+        self.next_id += 1;
+        let mut peer = Peer::new(config);
+        if config.endpoint.is_some() {
+            peer.wish(now, &self.limits);
+        }
+        self.peers.insert(id, peer);
+        self.by_key.insert(config.key, id);
+    }
+
+    /// Our own public key.
+    pub const fn public_key(&self) -> &PublicKey {
+        &self.public
+    }
+
+    /// The peer with this key.
+    pub fn peer(&self, key: &PublicKey) -> Option<PeerId> {
+        self.by_key.get(key).copied()
+    }
+
+    /// Where to send to this peer.
+    pub fn endpoint(&self, peer: PeerId) -> Option<SocketAddr> {
+        self.peers.get(&peer)?.endpoint
+    }
+
+    /// Whether a payload for this peer would be sealed now.
+    pub fn is_established(&self, now: Instant, peer: PeerId) -> bool {
+        let peer = self.peers.get(&peer);
+        peer.and_then(|peer| peer.current.as_ref())
+            .is_some_and(|keypair| keypair.can_send(now, &self.limits))
+    }
+
+    /// How all peers stand, in the order in which they were added.
+    pub fn status(&self, now: Instant) -> impl Iterator<Item = PeerStatus> {
+        let peers = self.peers.iter();
+        peers.map(move |(&id, peer)| peer.status(id, now, &self.limits))
+    }
+
+    /// What was done and refused so far.
+    pub const fn counters(&self) -> &Counters {
+        &self.counters
+    }
+
+    /// Encrypts a payload, given in parts, into one data message for this peer: [`OVERHEAD`] bytes
+    /// longer than the parts together.
+    ///
+    /// # Errors
+    /// If there is no session, which is then wanted: [`Secure::poll_timeout`] says when the handshake
+    /// begins. If the buffer is too short nothing changes.
+    pub fn seal(
+        &mut self,
+        now: Instant,
+        peer: PeerId,
+        parts: &[&[u8]],
+        out: &mut [u8],
+    ) -> Result<Sealed, SealError> {
+        let Self { peers, limits, .. } = self;
+        let peer = peers.get_mut(&peer).ok_or(SealError::UnknownPeer)?;
+        let payload = parts.iter().map(|part| part.len()).sum::<usize>();
+        let (needed, room) = (payload + OVERHEAD, out.len());
+        if needed > room {
+            return Err(SealError::NoRoom { needed, room });
+        }
+        let to = peer.endpoint;
+        let (Some(keypair), Some(to)) = (peer.sending(now, limits), to) else {
+            self.counters.unsealed += 1;
+            if to.is_some() {
+                peer.wish(now, limits);
+            }
+            return Err(SealError::NoSession);
+        };
+        let len = keypair.seal(parts, out);
+        peer.on_sent(now, limits, payload);
+        match payload {
+            0 => self.counters.keepalives_sent += 1,
+            _ => self.counters.sealed += 1,
+        }
+        Ok(Sealed { len, to })
+    }
+
+    /// Asks for new keys at the next timeout, as after [`Limits::rekey_after`].
+    pub fn rekey(&mut self, now: Instant, peer: PeerId) {
+        if let Some(peer) = self.peers.get_mut(&peer) {
+            peer.wish(now, &self.limits);
+        }
+    }
+
+    /// The next message to send.
+    pub fn poll_transmit(&mut self) -> Option<Transmit> {
+        self.queue.pop_front()
+    }
+
+    /// When [`Secure::handle_timeout`] wants to be called.
+    pub fn poll_timeout(&self) -> Option<Instant> {
+        let peers = self.peers.values();
+        peers.filter_map(|peer| peer.deadline(&self.limits)).min()
+    }
+
+    /// Does what is due at `now`.
+    pub fn handle_timeout(&mut self, now: Instant, wall: Wall) {
+        let mut at = self.peers.keys().next().copied();
+        while let Some(id) = at {
+            self.peer_timeout(now, wall, id);
+            let after = (std::ops::Bound::Excluded(id), std::ops::Bound::Unbounded);
+            at = self.peers.range(after).next().map(|(&id, _)| id);
+        }
+    }
+
+    fn peer_timeout(&mut self, now: Instant, wall: Wall, id: PeerId) {
+        let Self {
+            peers,
+            indices,
+            limits,
+            ..
+        } = self;
+        let Some(peer) = peers.get_mut(&id) else {
+            return;
+        };
+        peer.on_timeout(now, limits, indices);
+        // Before the initiation: an empty message, too, may find the keys worn.
+        if peer.keepalive_due(now) {
+            self.send_keepalive(now, id);
+        }
+        self.send_initiation_if_due(now, wall, id);
+    }
+
+    fn send_initiation_if_due(&mut self, now: Instant, wall: Wall, id: PeerId) {
+        let Self {
+            peers,
+            indices,
+            limits,
+            entropy,
+            ..
+        } = self;
+        let Some(peer) = peers.get_mut(&id) else {
+            return;
+        };
+        if !peer.initiation_due(now, limits, indices) {
+            return;
+        }
+        let next_due = now + limits.retry + entropy.below(limits.jitter);
+        // Later than the last one, whatever the clock did since.
+        peer.sent_timestamp = wall.as_nanos().max(peer.sent_timestamp.saturating_add(1));
+        let index = indices.take(id, entropy);
+        let mut message = [0; INITIATION_LEN];
+        let noise = initiation(&mut message, index);
+        let noise = Initiation::write(
+            &self.private,
+            &peer.key,
+            entropy.draw(),
+            peer.sent_timestamp,
+            noise,
+        )
+        .expect("the peer's key is not of small order and the message has its length");
+        peer.on_initiated(now, Pending { index, noise }, next_due, indices);
+        peer.sign(now, limits, index, &mut message);
+        if let Some(to) = peer.endpoint {
+            self.counters.initiations_sent += 1;
+            self.transmit(to, &message);
+        }
+    }
+
+    pub(crate) fn send_keepalive(&mut self, now: Instant, id: PeerId) {
+        // Without keys there is nothing to keep alive.
+        if !self.is_established(now, id) {
+            return;
+        }
+        let mut message = [0; OVERHEAD];
+        if let Ok(Sealed { len, to }) = self.seal(now, id, &[], &mut message) {
+            self.transmit(to, &message[..len]);
+        }
+    }
+
+    pub(crate) fn transmit(&mut self, to: SocketAddr, bytes: &[u8]) {
+        match self.queue.len() < QUEUE {
+            true => self.queue.push_back(Transmit::new(to, bytes)),
+            false => self.counters.queue_full += 1,
+        }
+    }
+}
+
+/// Everything but keys and counters.
+impl std::fmt::Debug for Secure {
+    fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
+        f.debug_struct("Secure")
+            .field("public", &self.public)
+            .field("limits", &self.limits)
+            .field("peers", &self.peers)
+            .field("indices", &self.indices)
+            .field("queued", &self.queue.len())
+            .finish_non_exhaustive()
+    }
+}

@@ -1,0 +1,285 @@
+//! What an attacker may send. Each test compares everything that an end holds before and after, and
+//! then shows that the honest message still does its work.
+
+use std::net::SocketAddr;
+
+use airlane_base::Duration;
+
+use super::world::{World, address, key};
+use crate::mac::MacKeys;
+use crate::message::{INITIATION_LEN, initiation};
+use crate::noise::Initiation;
+use crate::{COOKIE_REPLY_LEN, Limits, PrivateKey, RESPONSE_LEN, Received, Refused, Transmit};
+
+const SECOND: Duration = Duration::from_secs(1);
+
+/// Every way to change one bit, to cut and to lengthen a message: all of them are refused and change
+/// nothing. `free` are bytes at the end that nothing protects.
+fn refuses_all_changes(world: &mut World, end: usize, message: &Transmit, free: usize) {
+    let (before, from) = (world.snapshot(end), address(13));
+    let genuine = message.bytes();
+    let counted = world.ends[end].counters().refused.total();
+    let mut tried = 0;
+    let mut refuse = |bytes: &[u8]| {
+        let received = world.arrive(end, from, bytes);
+        assert!(received.is_err(), "{received:?} for {bytes:x?}");
+        assert!(world.ends[end].poll_transmit().is_none(), "it was answered");
+        tried += 1;
+    };
+    for bit in 0..(genuine.len() - free) * 8 {
+        let mut changed = genuine.to_vec();
+        changed[bit / 8] ^= 1 << (bit % 8);
+        refuse(&changed);
+    }
+    for len in 0..genuine.len() {
+        refuse(&genuine[..len]);
+    }
+    for more in 1..20 {
+        refuse(&[genuine, &[0; 20][..more]].concat());
+    }
+    assert_eq!(world.snapshot(end), before);
+    assert_eq!(world.ends[end].counters().refused.total(), counted + tried);
+}
+
+#[test]
+fn changed_messages_of_every_type_change_nothing() {
+    let mut world = World::new([true, false]);
+    world.timeout(0);
+    let initiation = world.intercept(0);
+    // mac2 means something under load only.
+    refuses_all_changes(&mut world, 1, &initiation, 16);
+    world.arrive(1, address(1), initiation.bytes()).unwrap();
+    let response = world.intercept(1);
+    refuses_all_changes(&mut world, 0, &response, 16);
+    world.arrive(0, address(2), response.bytes()).unwrap();
+    let confirmation = world.intercept(0);
+    refuses_all_changes(&mut world, 1, &confirmation, 0);
+    world.arrive(1, address(1), confirmation.bytes()).unwrap();
+    let data = world.seal(1, b"to whom it may concern").unwrap();
+    refuses_all_changes(&mut world, 0, &data, 0);
+    world.arrive(0, address(2), data.bytes()).unwrap();
+    assert_eq!(world.got[0], [b"to whom it may concern"]);
+    world.assert_works();
+}
+
+/// The MAC in front needs no secret: behind it everything must hold as well.
+#[test]
+fn forgers_who_know_the_public_key_change_nothing() {
+    let mut world = World::new([true, false]);
+    world.timeout(0);
+    let initiation = world.intercept(0);
+    let macs = MacKeys::of(&key(1).public());
+    let before = world.snapshot(1);
+    for at in 8..INITIATION_LEN - 32 {
+        let mut changed = initiation.bytes().to_vec();
+        changed[at] ^= 0x10;
+        macs.sign(&mut changed, None);
+        world.now += SECOND; // so many at once would be load
+        assert_eq!(world.arrive(1, address(13), &changed), Err(Refused::Forged));
+    }
+    assert_eq!(world.snapshot(1), before);
+    world.arrive(1, address(1), initiation.bytes()).unwrap();
+    let response = world.intercept(1);
+    let macs = MacKeys::of(&key(0).public());
+    let before = world.snapshot(0);
+    for at in 12..RESPONSE_LEN - 32 {
+        let mut changed = response.bytes().to_vec();
+        changed[at] ^= 0x10;
+        macs.sign(&mut changed, None);
+        world.now += SECOND;
+        assert_eq!(world.arrive(0, address(13), &changed), Err(Refused::Forged));
+    }
+    assert_eq!(world.snapshot(0), before);
+    world.arrive(0, address(2), response.bytes()).unwrap();
+}
+
+#[test]
+fn repeated_messages_of_every_type_change_nothing() {
+    let mut world = World::new([true, false]);
+    world.timeout(0);
+    let initiation = world.intercept(0);
+    world.arrive(1, address(1), initiation.bytes()).unwrap();
+    let response = world.intercept(1);
+    let refuse = |world: &mut World, end, message: &Transmit, reason| {
+        let before = world.snapshot(end);
+        let received = world.arrive(end, address(13), message.bytes());
+        assert_eq!(received, Err(reason));
+        assert_eq!(world.snapshot(end), before);
+        assert_eq!(world.refused(end, reason), 1);
+    };
+    refuse(&mut world, 1, &initiation, Refused::OldInitiation);
+    world.arrive(0, address(2), response.bytes()).unwrap();
+    refuse(&mut world, 0, &response, Refused::UnknownIndex);
+    let confirmation = world.intercept(0);
+    world.arrive(1, address(1), confirmation.bytes()).unwrap();
+    refuse(&mut world, 1, &confirmation, Refused::Replayed);
+    let data = world.seal(0, b"once").unwrap();
+    for _ in 0..crate::WINDOW {
+        let message = world.seal(0, b"later").unwrap();
+        world.arrive(1, address(1), message.bytes()).unwrap();
+    }
+    refuse(&mut world, 1, &data, Refused::BehindWindow);
+    world.assert_works();
+}
+
+/// An initiation recorded before a restart is answered, as nobody can know it is old. It must not
+/// lead us to the address that it came from, nor replace a session.
+#[test]
+fn initiations_from_before_a_restart_move_and_replace_nothing() {
+    let mut world = World::established();
+    let peer = world.peer(1);
+    world.ends[0].rekey(world.now, world.peer(0));
+    world.now += SECOND * 6;
+    world.timeout(0);
+    let recorded = world.intercept(0);
+    world.ends[1] = super::world::node(world.now, 1, Some(address(1)), Limits::default(), 9);
+    world.run_for(SECOND);
+    world.assert_works();
+    let other = world.seal(1, b"in use").unwrap();
+    // End 1 has met only its own initiation since its restart.
+    assert_eq!(world.ends[1].peers[&peer].heard_timestamp, None);
+    world.arrive(1, address(13), recorded.bytes()).unwrap();
+    assert_eq!(world.intercept(1).to, address(13));
+    assert_eq!(world.ends[1].endpoint(peer), Some(address(1)));
+    assert!(world.arrive(0, address(2), other.bytes()).is_ok());
+    world.assert_works();
+}
+
+fn stranger(n: u64) -> Vec<u8> {
+    let mut private = [0; 32];
+    private[..8].copy_from_slice(&n.to_be_bytes());
+    let private = PrivateKey::generate(private);
+    let mut message = [0; INITIATION_LEN];
+    let noise = initiation(&mut message, n as u32);
+    Initiation::write(&private, &key(1).public(), [n as u8; 32], n, noise).expect("valid keys");
+    MacKeys::of(&key(1).public()).sign(&mut message, None);
+    message.to_vec()
+}
+
+#[test]
+fn strangers_are_refused() {
+    let mut world = World::established();
+    let before = world.snapshot(1);
+    let received = world.arrive(1, address(13), &stranger(1));
+    assert_eq!(received, Err(Refused::UnknownKey));
+    assert_eq!(world.snapshot(1), before);
+    assert!(world.ends[1].poll_transmit().is_none());
+}
+
+#[test]
+fn a_flood_costs_few_exchanges_and_the_session_goes_on() {
+    let mut world = World::established();
+    let counters = *world.ends[1].counters();
+    let flood: Vec<_> = (1..20).map(stranger).collect();
+    for n in 0..1_000 {
+        world.now += Duration::from_micros(900);
+        let from = SocketAddr::from(([203, 0, 113, (n % 250) as u8], 7));
+        assert!(world.arrive(1, from, &flood[n % flood.len()]).is_err());
+        while let Some(answer) = world.ends[1].poll_transmit() {
+            assert_eq!(answer.to, from);
+            assert!(answer.bytes().len() < INITIATION_LEN, "it amplifies");
+        }
+    }
+    let limit = u64::from(Limits::default().handshakes_per_second);
+    assert_eq!(
+        world.ends[1].counters().exchanges,
+        counters.exchanges + limit
+    );
+    assert_eq!(world.ends[1].counters().cookies_sent, 1_000 - limit);
+    world.assert_works();
+}
+
+/// End 1 is always under load.
+fn loaded() -> World {
+    let loaded = Limits {
+        handshakes_per_second: 0,
+        ..Limits::default()
+    };
+    World::with_limits([true, false], [Limits::default(), loaded])
+}
+
+#[test]
+fn under_load_a_cookie_must_be_shown() {
+    let mut world = loaded();
+    let before = world.snapshot(1);
+    world.timeout(0);
+    let first = world.intercept(0);
+    assert_eq!(
+        world.arrive(1, address(1), first.bytes()),
+        Err(Refused::Load)
+    );
+    let reply = world.intercept(1);
+    assert_eq!(reply.bytes().len(), COOKIE_REPLY_LEN);
+    assert_eq!(world.snapshot(1), before, "no state was kept");
+    assert_eq!(
+        world.ends[1].counters().exchanges,
+        0,
+        "nothing was computed"
+    );
+    refuses_all_changes(&mut world, 0, &reply, 0);
+    let received = world.arrive(0, address(2), reply.bytes());
+    assert!(matches!(received, Ok(Received::Cookie { .. })));
+    // The same cookie again is no news.
+    let before = world.snapshot(0);
+    assert_eq!(
+        world.arrive(0, address(2), reply.bytes()),
+        Err(Refused::UnknownIndex)
+    );
+    assert_eq!(world.snapshot(0), before);
+    // The next initiation shows it, but only from the address that it was given to.
+    world.now += SECOND * 6;
+    world.timeout(0);
+    let second = world.intercept(0);
+    for elsewhere in [address(13), SocketAddr::from(([192, 0, 2, 1], 4_001))] {
+        assert_eq!(
+            world.arrive(1, elsewhere, second.bytes()),
+            Err(Refused::Load)
+        );
+        world.intercept(1);
+    }
+    for bit in 0..INITIATION_LEN * 8 {
+        let mut changed = second.bytes().to_vec();
+        changed[bit / 8] ^= 1 << (bit % 8);
+        let refused = world.arrive(1, address(1), &changed).unwrap_err();
+        assert!(matches!(
+            refused,
+            Refused::Load | Refused::Mac1 | Refused::Type | Refused::Length
+        ));
+        while world.ends[1].poll_transmit().is_some() {}
+    }
+    assert_eq!(world.ends[1].counters().exchanges, 0);
+    let received = world.arrive(1, address(1), second.bytes());
+    assert!(matches!(received, Ok(Received::Handshake { .. })));
+}
+
+#[test]
+fn sessions_are_established_and_renewed_under_load() {
+    let mut world = loaded();
+    world.run_for(SECOND * 6);
+    assert!(world.is_established());
+    for _ in 0..600 {
+        world.run_for(SECOND);
+        world.assert_works();
+    }
+    let [first, second] = [0, 1].map(|end| *world.ends[end].counters());
+    assert!(first.established >= 5, "{first:?}");
+    assert!(second.cookies_sent >= 2, "cookies grow old: {second:?}");
+}
+
+#[test]
+fn a_cookie_of_an_earlier_secret_is_refused() {
+    let mut world = loaded();
+    world.timeout(0);
+    let first = world.intercept(0);
+    let _load = world.arrive(1, address(1), first.bytes());
+    let reply = world.intercept(1);
+    world.arrive(0, address(2), reply.bytes()).unwrap();
+    world.now += SECOND * 6;
+    world.timeout(0);
+    let second = world.intercept(0);
+    world.now += SECOND * 120;
+    assert_eq!(
+        world.arrive(1, address(1), second.bytes()),
+        Err(Refused::Load)
+    );
+}

@@ -1,0 +1,6 @@
+//! Two nodes in simulated time, and what may happen to their datagrams.
+
+mod attacks;
+mod losses;
+mod sessions;
+mod world;

@@ -1,0 +1,429 @@
+//! Handshakes, renewal, restarts, roaming and peers that come and go, over a path that loses nothing.
+
+use airlane_base::Duration;
+
+use super::world::{DELAY, Fate, World, address, key, node};
+use crate::{Limits, PeerConfig, PeersError, Received, Refused, SealError};
+
+const SECOND: Duration = Duration::from_secs(1);
+
+fn initiations(world: &World) -> [u64; 2] {
+    [0, 1].map(|end| world.ends[end].counters().initiations_sent)
+}
+
+fn current(world: &World, end: usize) -> &crate::keypair::Keypair {
+    let peer = &world.ends[end].peers[&world.peer(end)];
+    peer.current.as_deref().expect("a session")
+}
+
+#[test]
+fn either_end_can_begin() {
+    for beginner in [0, 1] {
+        let mut world = World::new([beginner == 0, beginner == 1]);
+        world.run_for(DELAY * 4);
+        assert!(world.is_established());
+        world.assert_works();
+        for end in [0, 1] {
+            let counters = world.ends[end].counters();
+            assert_eq!((counters.established, counters.exchanges), (1, 1));
+            assert_eq!(counters.refused.total(), 0);
+            assert_eq!(current(&world, end).initiator, end == beginner);
+        }
+    }
+}
+
+#[test]
+fn handshakes_that_cross_end_in_one_session() {
+    for first in [0, 1] {
+        let mut world = World::new([true, true]);
+        // The one's initiation is on its way for longer than the other's.
+        world.timeout(first);
+        world.fates.push_back(Fate(vec![DELAY * 3]));
+        world.drain(first);
+        world.run_for(SECOND);
+        assert_eq!(initiations(&world), [1, 1]);
+        assert!(world.is_established());
+        world.assert_works();
+        assert_ne!(current(&world, 0).initiator, current(&world, 1).initiator);
+        // It lives on as any other: one handshake at its time.
+        for _ in 0..130 {
+            world.run_for(SECOND);
+            world.assert_works();
+        }
+        assert_eq!(initiations(&world).iter().sum::<u64>(), 3);
+    }
+}
+
+#[test]
+fn the_responder_waits_until_the_initiator_has_the_keys() {
+    let mut world = World::new([true, false]);
+    world.timeout(0);
+    let initiation = world.intercept(0);
+    world.arrive(1, address(1), initiation.bytes()).unwrap();
+    let response = world.intercept(1);
+    assert_eq!(world.seal(1, b"early").unwrap_err(), SealError::NoSession);
+    world.arrive(0, address(2), response.bytes()).unwrap();
+    let confirmation = world.intercept(0);
+    assert_eq!(world.seal(1, b"early").unwrap_err(), SealError::NoSession);
+    let received = world.arrive(1, address(1), confirmation.bytes());
+    assert!(matches!(received, Ok(Received::Keepalive { .. })));
+    assert!(world.seal(1, b"now").is_ok());
+    assert_eq!(world.ends[1].counters().unsealed, 2);
+}
+
+#[test]
+fn keys_are_renewed_by_their_initiator_while_they_are_used() {
+    let mut world = World::established();
+    for second in 1..=1_000 {
+        world.run_for(SECOND);
+        world.assert_works();
+        let expected = 1 + second / 121;
+        let [begun, none] = initiations(&world);
+        assert!(begun.abs_diff(expected) <= 1, "{begun} in {second} s");
+        assert_eq!(none, 0);
+    }
+    let counters = world.ends[0].counters();
+    assert_eq!(counters.established, counters.initiations_sent);
+}
+
+#[test]
+fn keys_are_renewed_after_so_many_messages() {
+    let few = Limits {
+        rekey_after_messages: 10,
+        reject_after_messages: 1_000,
+        ..Limits::default()
+    };
+    let mut world = World::with_limits([true, false], [few; 2]);
+    world.run_for(SECOND);
+    for _ in 0..200 {
+        world.run_for(SECOND);
+        world.assert_works();
+    }
+    // Every ten seconds for the number of messages, and never faster than the retries.
+    let begun = initiations(&world).iter().sum::<u64>();
+    assert!((15..=41).contains(&begun), "{begun}");
+}
+
+#[test]
+fn keys_are_not_used_beyond_their_count() {
+    let few = Limits {
+        reject_after_messages: 10,
+        ..Limits::default()
+    };
+    let mut world = World::with_limits([true, false], [few; 2]);
+    world.run_for(SECOND);
+    // One was the confirmation.
+    for _ in 0..9 {
+        assert!(world.seal(0, b"x").is_ok());
+    }
+    assert_eq!(world.seal(0, b"x").unwrap_err(), SealError::NoSession);
+    world.run_for(SECOND * 6);
+    assert!(world.seal(0, b"x").is_ok(), "with the next keys");
+}
+
+#[test]
+fn an_idle_session_is_silent_and_ends_by_itself() {
+    let mut world = World::established();
+    let before = initiations(&world);
+    world.run_for(SECOND * 1_000);
+    assert_eq!(initiations(&world), before);
+    assert!(!world.is_established());
+    assert_eq!(world.ends[0].poll_timeout(), None);
+    assert_eq!(world.send(0, b"wake up"), Err(SealError::NoSession));
+    world.run_for(SECOND);
+    world.assert_works();
+}
+
+#[test]
+fn expired_keys_are_refused() {
+    let mut world = World::established();
+    let message = world.seal(0, b"late").unwrap();
+    world.now += Limits::default().reject_after;
+    let before = world.snapshot(1);
+    assert_eq!(
+        world.arrive(1, address(1), message.bytes()),
+        Err(Refused::Expired)
+    );
+    assert_eq!(world.snapshot(1), before);
+    assert_eq!(world.seal(0, b"late").unwrap_err(), SealError::NoSession);
+}
+
+#[test]
+fn the_responder_renews_when_the_initiator_cannot() {
+    let mut world = World::established();
+    // Its clock is set back: its timestamps are refused, but for the one that must grow anyhow.
+    let peer = world.peer(1);
+    let future = world.wall(0).as_nanos() + 1_000_000_000_000_000;
+    world.ends[1].peers.get_mut(&peer).unwrap().heard_timestamp = Some(future);
+    for _ in 0..200 {
+        world.run_for(SECOND);
+        world.assert_works();
+    }
+    assert!(world.refused(1, Refused::OldInitiation) >= 2);
+    assert_eq!(initiations(&world)[1], 1);
+}
+
+#[test]
+fn data_without_an_answer_is_answered_by_an_empty_message() {
+    let mut world = World::established();
+    world.send(0, b"one way").unwrap();
+    world.run_for(SECOND * 9);
+    assert_eq!(world.ends[1].counters().keepalives_sent, 0);
+    world.run_for(SECOND * 2);
+    assert_eq!(world.ends[1].counters().keepalives_sent, 1);
+    world.run_for(SECOND * 30);
+    assert_eq!(world.ends[1].counters().keepalives_sent, 1);
+    assert_eq!(initiations(&world), [1, 0], "nothing was wrong");
+}
+
+#[test]
+fn initiations_stop_when_nobody_wants_them() {
+    let mut world = World::new([true, false]);
+    world.dead = true;
+    world.run_for(SECOND * 1_000);
+    let [begun, _] = initiations(&world);
+    assert!((17..=18).contains(&begun), "{begun} in 90 s");
+    assert_eq!(world.ends[0].poll_timeout(), None);
+    // As long as somebody does they go on.
+    for _ in 0..500 {
+        let _no_session = world.send(0, b"anybody?");
+        world.run_for(SECOND);
+    }
+    let more = initiations(&world)[0] - begun;
+    assert!((90..=100).contains(&more), "{more} in 500 s");
+    world.dead = false;
+    world.run_for(SECOND * 6);
+    world.assert_works();
+}
+
+#[test]
+fn a_restarted_peer_begins_at_once() {
+    let mut world = World::established();
+    world.assert_works();
+    world.ends[1] = node(world.now, 1, Some(address(1)), Limits::default(), 200);
+    // What was meant for the old process.
+    world.send(0, b"lost").unwrap();
+    world.run_for(SECOND);
+    assert_eq!(world.refused(1, Refused::UnknownIndex), 1);
+    world.assert_works();
+    assert_eq!(initiations(&world), [1, 1]);
+}
+
+#[test]
+fn a_restarted_peer_that_knows_nobody_is_found_again() {
+    let mut world = World::established();
+    world.assert_works();
+    world.ends[1] = node(world.now, 1, None, Limits::default(), 200);
+    for _ in 0..14 {
+        world.send(0, b"lost").unwrap();
+        world.run_for(SECOND);
+    }
+    assert_eq!(initiations(&world), [1, 0]);
+    assert_eq!(world.refused(1, Refused::UnknownIndex), 14);
+    world.send(0, b"lost").unwrap();
+    world.run_for(SECOND * 2);
+    assert_eq!(initiations(&world), [2, 0], "after 15 s of silence");
+    world.assert_works();
+}
+
+#[test]
+fn a_restarted_peer_whose_clock_is_behind_is_found_by_the_other() {
+    let mut world = World::established();
+    world.rekey_and_run(1);
+    world.ends[1] = node(world.now, 1, Some(address(1)), Limits::default(), 200);
+    world.walls[1] = Duration::ZERO;
+    for _ in 0..17 {
+        let _lost = world.send(0, b"anybody?");
+        world.run_for(SECOND);
+    }
+    assert!(world.refused(0, Refused::OldInitiation) >= 2);
+    world.assert_works();
+}
+
+impl World {
+    /// One end renews keys now.
+    pub(super) fn rekey_and_run(&mut self, end: usize) {
+        let peer = self.peer(end);
+        self.run_for(SECOND * 6);
+        self.ends[end].rekey(self.now, peer);
+        self.run_for(SECOND);
+    }
+}
+
+#[test]
+fn a_peer_may_roam() {
+    let mut world = World::established();
+    world.assert_works();
+    let peer = world.peer(1);
+    world.addresses[0] = address(9);
+    let message = world.seal(0, b"I moved").unwrap();
+    let received = world.arrive(1, address(9), message.bytes()).unwrap();
+    let data = Received::Data {
+        peer,
+        len: 7,
+        endpoint_changed: true,
+    };
+    assert_eq!(received, data);
+    assert_eq!(world.ends[1].endpoint(peer), Some(address(9)));
+    world.assert_works();
+}
+
+#[test]
+fn an_old_message_moves_nobody() {
+    let mut world = World::established();
+    let peer = world.peer(1);
+    let old = world.seal(0, b"before").unwrap();
+    let new = world.seal(0, b"after").unwrap();
+    world.arrive(1, address(9), new.bytes()).unwrap();
+    let late = world.arrive(1, address(1), old.bytes()).unwrap();
+    assert!(matches!(
+        late,
+        Received::Data {
+            endpoint_changed: false,
+            ..
+        }
+    ));
+    assert_eq!(world.ends[1].endpoint(peer), Some(address(9)));
+    // Nor does one under retired keys, however new it is among them.
+    let retired = world.seal(0, b"in flight").unwrap();
+    world.ends[1].rekey(world.now, peer);
+    world.addresses[0] = address(9);
+    world.run_for(SECOND * 6);
+    world.assert_works();
+    assert!(world.arrive(1, address(1), retired.bytes()).is_ok());
+    assert_eq!(world.ends[1].endpoint(peer), Some(address(9)));
+}
+
+#[test]
+fn keys_can_be_changed_at_both_ends() {
+    let mut world = World::established();
+    world.assert_works();
+    let old = world.peer(0);
+    let in_flight = world.seal(1, b"under the old key").unwrap();
+    // End 1 gets another private key; end 0 is told.
+    let fresh = crate::PrivateKey::generate([77; 32]);
+    let replaced = PeerConfig {
+        key: fresh.public(),
+        endpoint: Some(address(2)),
+    };
+    world.ends[0].set_peers(world.now, &[replaced]).unwrap();
+    assert_eq!(
+        world.arrive(0, address(2), in_flight.bytes()),
+        Err(Refused::UnknownIndex)
+    );
+    assert_eq!(
+        world.ends[0].seal(world.now, old, &[b"x"], &mut [0; 100]),
+        Err(SealError::UnknownPeer)
+    );
+    // The old key does not get in any more.
+    let ours = world.peer(1);
+    world.ends[1].rekey(world.now, ours);
+    world.timeout(1);
+    let initiation = world.intercept(1);
+    let before = world.snapshot(0);
+    assert_eq!(
+        world.arrive(0, address(2), initiation.bytes()),
+        Err(Refused::UnknownKey)
+    );
+    assert_eq!(world.snapshot(0), before);
+    // The new one does.
+    let peer = PeerConfig {
+        key: key(0).public(),
+        endpoint: None,
+    };
+    let limits = Limits::default();
+    world.ends[1] = crate::Secure::new(world.now, fresh, &[peer], limits, [7; 32]).unwrap();
+    world.run_for(SECOND);
+    let new = world.ends[0].peer(&replaced.key).unwrap();
+    assert_ne!(new, old);
+    assert!(world.ends[0].is_established(world.now, new));
+}
+
+#[test]
+fn peers_that_stay_keep_their_sessions() {
+    let mut world = World::established();
+    let kept = PeerConfig {
+        key: key(1).public(),
+        endpoint: Some(address(2)),
+    };
+    let third = PeerConfig {
+        key: key(2).public(),
+        endpoint: None,
+    };
+    let before = world.peer(0);
+    world.ends[0].set_peers(world.now, &[third, kept]).unwrap();
+    assert_eq!(world.peer(0), before);
+    world.assert_works();
+    let statuses: Vec<_> = world.ends[0].status(world.now).collect();
+    assert_eq!(statuses.len(), 2);
+    assert!(statuses[0].session_age.is_some() && statuses[1].session_age.is_none());
+    // A configured endpoint that changes is taken over.
+    let moved = PeerConfig {
+        endpoint: Some(address(8)),
+        ..kept
+    };
+    world.ends[0].set_peers(world.now, &[moved]).unwrap();
+    assert_eq!(world.ends[0].endpoint(before), Some(address(8)));
+}
+
+#[test]
+fn bad_lists_of_peers_change_nothing() {
+    let mut world = World::established();
+    let peer = |end| PeerConfig {
+        key: key(end).public(),
+        endpoint: None,
+    };
+    let before = world.snapshot(0);
+    let refused = world.ends[0].set_peers(world.now, &[peer(2), peer(2)]);
+    assert_eq!(refused, Err(PeersError::Twice(key(2).public())));
+    let refused = world.ends[0].set_peers(world.now, &[peer(0)]);
+    assert_eq!(refused, Err(PeersError::Own(key(0).public())));
+    assert_eq!(world.snapshot(0), before);
+}
+
+#[test]
+fn short_buffers_are_said_and_change_nothing() {
+    let mut world = World::established();
+    let (peer, before) = (world.peer(0), world.snapshot(0));
+    let refused = world.ends[0].seal(world.now, peer, &[b"abc", b"de"], &mut [0; 36]);
+    let needed = SealError::NoRoom {
+        needed: 37,
+        room: 36,
+    };
+    assert_eq!(refused, Err(needed));
+    assert_eq!(world.snapshot(0), before);
+    let message = world.seal(0, b"abcde").unwrap();
+    let before = world.snapshot(1);
+    let refused =
+        world.ends[1].handle_datagram(world.now, address(1), message.bytes(), &mut [0; 4]);
+    assert_eq!(refused, Err(Refused::NoRoom));
+    assert_eq!(world.snapshot(1), before);
+}
+
+#[test]
+fn payloads_are_put_together_from_parts() {
+    let mut world = World::established();
+    let (peer, mut out) = (world.peer(0), [0; 100]);
+    let parts: [&[u8]; 3] = [b"head", b"", b"body"];
+    let sealed = world.ends[0]
+        .seal(world.now, peer, &parts, &mut out)
+        .unwrap();
+    assert_eq!((sealed.len, sealed.to), (8 + crate::OVERHEAD, address(2)));
+    world.arrive(1, address(1), &out[..sealed.len]).unwrap();
+    assert_eq!(world.got[1], [b"headbody"]);
+}
+
+#[test]
+fn what_nobody_sends_is_bounded_and_counted() {
+    let mut world = World::established();
+    let data = world.seal(1, b"x").unwrap();
+    world.arrive(0, address(2), data.bytes()).unwrap();
+    let peer = world.peer(0);
+    for _ in 0..100 {
+        let peer = world.ends[0].peers.get_mut(&peer).unwrap();
+        peer.on_received(world.now, &Limits::default(), 1);
+        world.now += SECOND;
+        world.ends[0].send_keepalive(world.now, world.peer(0));
+    }
+    assert_eq!(world.ends[0].counters().queue_full, 100 - 64);
+}

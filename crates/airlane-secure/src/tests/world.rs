@@ -1,0 +1,242 @@
+//! Two nodes, the datagrams between them, and the time. A datagram arrives at whoever has the address
+//! that it was sent to, if anybody has.
+
+use std::collections::{BTreeMap, VecDeque};
+use std::net::SocketAddr;
+
+use airlane_base::{Duration, Instant};
+
+use crate::{
+    Limits, OVERHEAD, PeerConfig, PeerId, PrivateKey, Received, Refused, SealError, Secure,
+    Transmit, Wall,
+};
+
+/// Delay of a datagram that no fate says otherwise.
+pub(super) const DELAY: Duration = Duration::from_millis(20);
+const ROOM: usize = 2_000;
+
+/// What becomes of a datagram: when its copies arrive.
+#[derive(Clone, Debug)]
+pub(super) struct Fate(pub(super) Vec<Duration>);
+
+#[derive(Debug)]
+struct Flying {
+    from: SocketAddr,
+    to: SocketAddr,
+    bytes: Vec<u8>,
+}
+
+pub(super) struct World {
+    pub(super) now: Instant,
+    pub(super) ends: [Secure; 2],
+    pub(super) addresses: [SocketAddr; 2],
+    /// What each end's clock says at the origin of time.
+    pub(super) walls: [Duration; 2],
+    /// Fates of the next datagrams; then all arrive.
+    pub(super) fates: VecDeque<Fate>,
+    /// Loses everything.
+    pub(super) dead: bool,
+    flying: BTreeMap<(Instant, u64), Flying>,
+    launched: u64,
+    /// What was opened at each end.
+    pub(super) got: [Vec<Vec<u8>>; 2],
+}
+
+pub(super) fn key(end: usize) -> PrivateKey {
+    PrivateKey::generate([end as u8 + 1; 32])
+}
+
+pub(super) fn address(host: u8) -> SocketAddr {
+    SocketAddr::from(([192, 0, 2, host], 4_000))
+}
+
+/// An end as it is after a start; `seed` differs from start to start.
+pub(super) fn node(
+    now: Instant,
+    end: usize,
+    endpoint: Option<SocketAddr>,
+    limits: Limits,
+    seed: u8,
+) -> Secure {
+    let peer = PeerConfig {
+        key: key(1 - end).public(),
+        endpoint,
+    };
+    Secure::new(now, key(end), &[peer], limits, [seed; 32]).expect("two different keys")
+}
+
+impl World {
+    /// `knows`: whether this end knows where the other is, and begins.
+    pub(super) fn with_limits(knows: [bool; 2], limits: [Limits; 2]) -> Self {
+        let addresses = [address(1), address(2)];
+        let ends = [0, 1].map(|end: usize| {
+            let endpoint = knows[end].then_some(addresses[1 - end]);
+            let seed = 100 + end as u8;
+            node(Instant::ORIGIN, end, endpoint, limits[end], seed)
+        });
+        Self {
+            now: Instant::ORIGIN,
+            ends,
+            addresses,
+            // Clocks agree badly; nothing compares one with the other.
+            walls: [Duration::from_secs(1_000_000), Duration::from_secs(50)],
+            fates: VecDeque::new(),
+            dead: false,
+            flying: BTreeMap::new(),
+            launched: 0,
+            got: [vec![], vec![]],
+        }
+    }
+
+    pub(super) fn new(knows: [bool; 2]) -> Self {
+        Self::with_limits(knows, [Limits::default(); 2])
+    }
+
+    /// With a session that end 0 began.
+    pub(super) fn established() -> Self {
+        let mut world = Self::new([true, false]);
+        world.run_for(Duration::from_secs(1));
+        assert!(world.is_established());
+        world
+    }
+
+    pub(super) fn peer(&self, end: usize) -> PeerId {
+        let key = key(1 - end).public();
+        self.ends[end].peer(&key).expect("it is configured")
+    }
+
+    pub(super) fn is_established(&self) -> bool {
+        [0, 1].iter().all(|&end| {
+            let peer = self.peer(end);
+            self.ends[end].is_established(self.now, peer)
+        })
+    }
+
+    pub(super) fn wall(&self, end: usize) -> Wall {
+        let elapsed = self.now.saturating_since(Instant::ORIGIN);
+        Wall::from_unix(self.walls[end] + elapsed)
+    }
+
+    /// Everything of one end but counters.
+    pub(super) fn snapshot(&self, end: usize) -> String {
+        format!("{:?}", self.ends[end])
+    }
+
+    /// One end's data message with this payload, not sent yet.
+    pub(super) fn seal(&mut self, end: usize, payload: &[u8]) -> Result<Transmit, SealError> {
+        assert!(payload.len() + OVERHEAD <= crate::INITIATION_LEN);
+        let (peer, mut out) = (self.peer(end), [0; ROOM]);
+        let sealed = self.ends[end].seal(self.now, peer, &[payload], &mut out)?;
+        Ok(Transmit::new(sealed.to, &out[..sealed.len]))
+    }
+
+    pub(super) fn send(&mut self, end: usize, payload: &[u8]) -> Result<(), SealError> {
+        let message = self.seal(end, payload)?;
+        self.launch(end, &message);
+        Ok(())
+    }
+
+    pub(super) fn launch(&mut self, end: usize, message: &Transmit) {
+        let fate = match self.dead {
+            true => Fate(vec![]),
+            false => self.fates.pop_front().unwrap_or(Fate(vec![DELAY])),
+        };
+        for delay in fate.0 {
+            let flying = Flying {
+                from: self.addresses[end],
+                to: message.to,
+                bytes: message.bytes().to_vec(),
+            };
+            self.flying
+                .insert((self.now + delay, self.launched), flying);
+            self.launched += 1;
+        }
+    }
+
+    /// A datagram arrives at an end now.
+    pub(super) fn arrive(
+        &mut self,
+        end: usize,
+        from: SocketAddr,
+        bytes: &[u8],
+    ) -> Result<Received, Refused> {
+        let mut plain = [0; ROOM];
+        let received = self.ends[end].handle_datagram(self.now, from, bytes, &mut plain);
+        if let Ok(Received::Data { len, .. }) = received {
+            self.got[end].push(plain[..len].to_vec());
+        }
+        received
+    }
+
+    /// Sends what an end has to send.
+    pub(super) fn drain(&mut self, end: usize) {
+        while let Some(message) = self.ends[end].poll_transmit() {
+            self.launch(end, &message);
+        }
+    }
+
+    /// The next message of an end, instead of sending it.
+    pub(super) fn intercept(&mut self, end: usize) -> Transmit {
+        self.ends[end].poll_transmit().expect("a message")
+    }
+
+    pub(super) fn timeout(&mut self, end: usize) {
+        let wall = self.wall(end);
+        self.ends[end].handle_timeout(self.now, wall);
+    }
+
+    pub(super) fn run_for(&mut self, time: Duration) {
+        self.run_until(self.now + time);
+    }
+
+    pub(super) fn run_until(&mut self, until: Instant) {
+        (0..2).for_each(|end| self.drain(end));
+        while let Some(at) = self.next_event().filter(|&at| at <= until) {
+            self.now = self.now.max(at);
+            for end in [0, 1] {
+                if self.ends[end]
+                    .poll_timeout()
+                    .is_some_and(|due| due <= self.now)
+                {
+                    self.timeout(end);
+                    self.drain(end);
+                    let next = self.ends[end].poll_timeout();
+                    assert!(next.is_none_or(|due| due > self.now), "time stands still");
+                }
+            }
+            while let Some(entry) = self.flying.first_entry() {
+                if entry.key().0 > self.now {
+                    break;
+                }
+                let Flying { from, to, bytes } = entry.remove();
+                if let Some(end) = self.addresses.iter().position(|&own| own == to) {
+                    let _refused_or_not = self.arrive(end, from, &bytes);
+                    self.drain(end);
+                }
+            }
+        }
+        self.now = until;
+    }
+
+    fn next_event(&self) -> Option<Instant> {
+        let flying = self.flying.keys().next().map(|&(at, _)| at);
+        let timeouts = self.ends.iter().filter_map(Secure::poll_timeout);
+        timeouts.chain(flying).min()
+    }
+
+    pub(super) fn refused(&self, end: usize, reason: Refused) -> u64 {
+        self.ends[end].counters().refused.of(reason)
+    }
+
+    /// Whether payloads go through in both directions now.
+    pub(super) fn assert_works(&mut self) {
+        for end in [0, 1] {
+            let payload = format!("from {end} at {:?}", self.now);
+            let sent = self.send(end, payload.as_bytes());
+            assert_eq!(sent, Ok(()), "end {end}");
+            self.run_for(DELAY * 2);
+            let got = self.got[1 - end].last().expect("a payload");
+            assert_eq!(got, payload.as_bytes(), "from end {end}");
+        }
+    }
+}
