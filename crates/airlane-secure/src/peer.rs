@@ -173,10 +173,13 @@ impl Peer {
             wish.renewed = now;
             return;
         }
-        // Not faster than the retries, and not while the peer is about to confirm its own handshake.
-        let last = self.last_initiation.map(|at| at + limits.retry);
-        let answered = self.next.as_ref().map(|next| next.made + limits.retry);
-        let due = now.max(last.unwrap_or(now)).max(answered.unwrap_or(now));
+        // Not faster than the retries. Not while the peer is about to confirm its own handshake. And not
+        // so soon after a handshake that the initiation may overtake the first frames under its keys:
+        // the peer would drop those keys for the next.
+        let keys = [self.next.as_deref(), self.current.as_deref()];
+        let made = keys.into_iter().flatten().map(|keypair| keypair.made);
+        let last = made.chain(self.last_initiation).max();
+        let due = now.max(last.map_or(now, |last| last + limits.retry));
         self.wish = Some(Wish { renewed: now, due });
     }
 

@@ -317,6 +317,7 @@ fn keys_can_be_changed_at_both_ends() {
     );
     // The old key does not get in any more.
     let ours = world.peer(1);
+    world.now += SECOND * 6;
     world.ends[1].rekey(world.now, ours);
     world.timeout(1);
     let initiation = world.intercept(1);
