@@ -1,14 +1,16 @@
 //! What is done with arbitrary bytes, by the fuzzer and by the test that replays the corpus.
 
-use std::collections::{BTreeMap, BTreeSet};
+use std::collections::{BTreeMap, BTreeSet, VecDeque};
+use std::net::SocketAddr;
 
-use airlane_base::{Damage, Duration};
+use airlane_base::{Damage, Duration, Instant};
 use airlane_link::session::Hello;
 use airlane_link::wire::LIVE_HEADER_ROOM;
 use airlane_link::{Codec, Frame, FrameKind, Header, HeaderProfile, Layout};
 use airlane_live::air::AirConfig;
 use airlane_live::config::LiveConfig;
 use airlane_live::packet::{Headers, clamp_mss, needs_clamping};
+use airlane_secure::{Limits, OVERHEAD, PeerConfig, PrivateKey, Received, Secure, Wall};
 use airlane_sim::Scenario;
 use airlane_testkit::setup::{class, service};
 use airlane_testkit::{Departure, Fate, Pair, Setup, TestPacket};
@@ -338,4 +340,175 @@ pub(crate) fn ip(data: &[u8]) {
         assert_eq!(Headers::parse(&packet), headers);
         assert!(headers.is_some() || !clamped);
     }
+}
+
+/// Two ends of a secure session, and the datagrams on their way.
+struct SecurePair {
+    now: Instant,
+    ends: [Secure; 2],
+    air: VecDeque<(usize, Vec<u8>)>,
+    /// Payloads that were sealed for each end and not opened yet.
+    sent: [BTreeSet<u32>; 2],
+    id: u32,
+}
+
+impl SecurePair {
+    const ADDRESSES: [([u8; 4], u16); 2] = [([192, 0, 2, 1], 1), ([192, 0, 2, 2], 2)];
+    const SECOND: Duration = Duration::from_secs(1);
+
+    fn new() -> Self {
+        let now = Instant::ORIGIN;
+        Self {
+            now,
+            ends: [0, 1].map(|end| Self::end(now, end, 1)),
+            air: VecDeque::new(),
+            sent: Default::default(),
+            id: 0,
+        }
+    }
+
+    fn key(end: usize) -> PrivateKey {
+        PrivateKey::generate([end as u8 + 1; 32])
+    }
+
+    fn end(now: Instant, end: usize, start: u8) -> Secure {
+        // Short lives, so that a few operations see many keys.
+        let limits = Limits {
+            rekey_after: Self::SECOND * 5,
+            rekey_after_messages: 20,
+            reject_after: Self::SECOND * 15,
+            retry: Self::SECOND,
+            keepalive: Self::SECOND * 2,
+            give_up_after: Self::SECOND * 10,
+            handshakes_per_second: 3,
+            ..Limits::default()
+        };
+        let peer = PeerConfig {
+            key: Self::key(1 - end).public(),
+            endpoint: Some(Self::ADDRESSES[1 - end].into()),
+        };
+        let seed = [start ^ (end as u8) << 7; 32];
+        Secure::new(now, Self::key(end), &[peer], limits, seed).expect("two different keys")
+    }
+
+    fn drain(&mut self, end: usize) {
+        while let Some(message) = self.ends[end].poll_transmit() {
+            self.air.push_back((1 - end, message.bytes().to_vec()));
+        }
+    }
+
+    fn seal(&mut self, end: usize) {
+        let mut out = [0; 4 + OVERHEAD];
+        let peer = self.ends[end].peer(&Self::key(1 - end).public());
+        let peer = peer.expect("it is configured");
+        let payload = self.id.to_be_bytes();
+        let sealed = self.ends[end].seal(self.now, peer, &[&payload], &mut out);
+        if let Ok(sealed) = sealed {
+            self.air.push_back((1 - end, out[..sealed.len].to_vec()));
+            self.sent[1 - end].insert(self.id);
+            self.id += 1;
+        }
+    }
+
+    /// What is opened was sent to this end, and not opened before.
+    fn arrive(&mut self, end: usize, from: SocketAddr, datagram: &[u8]) {
+        let mut plain = [0; 4_096];
+        let received = self.ends[end].handle_datagram(self.now, from, datagram, &mut plain);
+        if let Ok(Received::Data { len, .. }) = received {
+            let id = plain[..len].try_into().expect("payloads have four bytes");
+            let id = u32::from_be_bytes(id);
+            assert!(self.sent[end].remove(&id), "{id} twice, or never sent");
+        }
+        self.drain(end);
+    }
+
+    fn deliver(&mut self, at: usize) {
+        if let Some((end, datagram)) = self.air.remove(at % self.air.len().max(1)) {
+            self.arrive(end, Self::ADDRESSES[1 - end].into(), &datagram);
+        }
+    }
+
+    fn run_for(&mut self, time: Duration) {
+        let until = self.now + time;
+        loop {
+            let due = self.ends.iter().filter_map(Secure::poll_timeout).min();
+            let Some(due) = due.filter(|&due| due <= until) else {
+                break;
+            };
+            self.now = self.now.max(due);
+            let wall = Wall::from_unix(self.now.saturating_since(Instant::ORIGIN));
+            for end in [0, 1] {
+                self.ends[end].handle_timeout(self.now, wall);
+                self.drain(end);
+                let next = self.ends[end].poll_timeout();
+                assert!(next.is_none_or(|next| next > self.now), "time stands still");
+            }
+        }
+        self.now = until;
+    }
+}
+
+/// A secure session whose datagrams are lost, repeated, late, changed and forged, and whose ends
+/// restart: what is opened was sent and is opened once, and afterwards the session recovers.
+pub(crate) fn secure(data: &[u8]) {
+    const MOST: usize = 300;
+    let elsewhere = SocketAddr::from(([203, 0, 113, 1], 9));
+    let mut pair = SecurePair::new();
+    pair.arrive(0, elsewhere, data);
+    let mut starts = 1;
+    let mut bytes = data.iter().copied().take(MOST);
+    while let Some(operation) = bytes.next() {
+        let mut argument = || usize::from(bytes.next().unwrap_or(0));
+        let end = usize::from(operation >> 7);
+        match operation & 0x0f {
+            0..=2 => (0..argument() % 8).for_each(|_| pair.seal(end)),
+            3..=5 => (0..=argument() % 8).for_each(|_| pair.deliver(0)),
+            6 => pair.deliver(argument()),
+            7 | 8 => {
+                let at = argument() % pair.air.len().max(1);
+                if let Some((end, datagram)) = pair.air.get(at).cloned() {
+                    pair.arrive(end, SecurePair::ADDRESSES[1 - end].into(), &datagram);
+                }
+            }
+            9 => {
+                pair.air.remove(argument());
+            }
+            10 | 11 => {
+                let at = argument() % pair.air.len().max(1);
+                if let Some((end, mut datagram)) = pair.air.get(at).cloned() {
+                    let at = argument() % datagram.len();
+                    datagram[at] ^= argument().max(1) as u8;
+                    pair.arrive(end, elsewhere, &datagram);
+                }
+            }
+            12 | 13 => pair.run_for(Duration::from_millis(20 * argument() as u64)),
+            14 => {
+                let key = SecurePair::key(1 - end).public();
+                let peer = pair.ends[end].peer(&key).expect("it is configured");
+                pair.ends[end].rekey(pair.now, peer);
+            }
+            _ => {
+                starts += 1;
+                pair.ends[end] = SecurePair::end(pair.now, end, starts & 0x7f);
+            }
+        }
+    }
+    pair.air.clear();
+    for _ in 0..100 {
+        [0, 1].iter().for_each(|&end| pair.seal(end));
+        while !pair.air.is_empty() {
+            pair.deliver(0);
+        }
+        pair.run_for(Duration::from_millis(100));
+    }
+    pair.sent = Default::default();
+    let before = pair.id;
+    for end in [0, 1] {
+        pair.seal(end);
+        while !pair.air.is_empty() {
+            pair.deliver(0);
+        }
+    }
+    assert_eq!(pair.id, before + 2, "an end has no session");
+    assert!(pair.sent.iter().all(BTreeSet::is_empty), "nothing arrives");
 }

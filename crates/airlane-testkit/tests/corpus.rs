@@ -80,6 +80,11 @@ fn damage() {
 }
 
 #[test]
+fn secure_sessions() {
+    replay("secure", bodies::secure, 40);
+}
+
+#[test]
 fn configs() {
     replay("config", bodies::config, 20);
 }
@@ -99,6 +104,7 @@ proptest! {
         bodies::ip(&bytes);
         bodies::operations(&bytes);
         bodies::damage(&bytes);
+        bodies::secure(&bytes);
     }
 
     /// Headers of every kind come back as they were written, with any payload behind them.
