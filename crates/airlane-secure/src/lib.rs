@@ -23,7 +23,7 @@
 //!   keys in use. An initiation, which is the one message that can be replayed after a restart, is
 //!   answered where it came from but moves nothing.
 //! - Two initiations that cross cannot undo each other: the end with the smaller public key gives up
-//!   its own. Two retired pairs of keys stay valid for reception, so that no frame in flight is lost.
+//!   its own. Four retired pairs of keys stay valid for reception, so that no frame in flight is lost.
 //! - The responder renews keys too if the initiator has not done so in time, for instance because
 //!   its clock was set back and its timestamps are refused.
 //! - Keys are renewed where they are used, and an initiation is never sent from within

@@ -1,16 +1,16 @@
 //! One peer: its keys in their order of use, the handshake that we began, and its timers.
 //!
 //! ```text
-//!  our initiation was answered ──────────────────────────────► current ──► retired (two, newest first)
+//!  our initiation was answered ──────────────────────────────► current ──► retired (four, newest first)
 //!  we answered an initiation ──► next ── data under it ──────► current        │
-//!                                 │ another initiation                         │ a third, or expiry
+//!                                 │ another initiation                         │ a fifth, or expiry
 //!                                 ▼                                            ▼
 //!                              dropped                                      dropped
 //! ```
 //!
 //! We send under *current* alone and accept under all of them. A responder does not send under
 //! *next* before data under it has shown that the initiator has the keys (WireGuard, NDSS 2017,
-//! section 5.4.6 and 6.3); the initiator sends an empty message at once for that.
+//! sections 5.4.6 and 6.3); the initiator sends an empty message at once for that.
 
 use std::collections::BTreeMap;
 use std::net::SocketAddr;
@@ -25,9 +25,9 @@ use crate::limits::Limits;
 use crate::mac::{Mac, MacKeys};
 use crate::noise::Initiation;
 
-/// Pairs of keys that are kept for frames in flight: those before the last handshake, and one more
-/// for handshakes that crossed.
-const RETIRED: usize = 2;
+/// Pairs of keys that are kept for frames in flight. One would do if handshakes never crossed; with
+/// both ends beginning, and delays near [`Limits::retry`], keys change hands several times in a delay.
+const RETIRED: usize = 4;
 
 /// Names a peer in calls. Never used again for another.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Hash, Serialize)]

@@ -34,11 +34,11 @@ fn either_end_can_begin() {
 
 #[test]
 fn handshakes_that_cross_end_in_one_session() {
-    for first in [0, 1] {
+    for (first, late) in [(0, 2), (0, 3), (0, 4), (0, 6), (1, 3), (1, 4), (1, 6)] {
         let mut world = World::new([true, true]);
-        // The one's initiation is on its way for longer than the other's.
+        // The one's initiation is on its way as long as the other's, or longer.
         world.timeout(first);
-        world.fates.push_back(Fate(vec![DELAY * 3]));
+        world.fates.push_back(Fate(vec![DELAY / 2 * late]));
         world.drain(first);
         world.run_for(SECOND);
         assert_eq!(initiations(&world), [1, 1]);
@@ -316,6 +316,11 @@ fn keys_can_be_changed_at_both_ends() {
         Err(SealError::UnknownPeer)
     );
     // The old key does not get in any more.
+    // A peer that goes leaves nothing behind by which its messages could be found.
+    let alone = crate::peer::Indices::default();
+    world.ends[0].set_peers(world.now, &[]).unwrap();
+    assert_eq!(format!("{:?}", world.ends[0].indices), format!("{alone:?}"));
+    world.ends[0].set_peers(world.now, &[replaced]).unwrap();
     let ours = world.peer(1);
     world.now += SECOND * 6;
     world.ends[1].rekey(world.now, ours);
