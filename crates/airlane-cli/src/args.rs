@@ -54,6 +54,12 @@ pub enum Command {
     /// the counters are printed.
     #[command(after_help = UP_EXAMPLES)]
     Up(Daemon),
+    /// Make a key for one end of a secured link
+    ///
+    /// Writes a new private key to FILE, which nobody but its owner may read, and prints its public
+    /// half: the other end has that as `peer-key`.
+    #[command(after_help = KEYGEN_EXAMPLES)]
+    Keygen(Keygen),
     /// Emulate a lossy link between two interfaces until SIGTERM or Ctrl-C
     ///
     /// Carries Ethernet frames between the two interfaces of FILE at the stated rate, delay and
@@ -306,6 +312,17 @@ pub struct Daemon {
     pub set: Set,
 }
 
+/// Arguments of `keygen`.
+#[derive(Debug, Args)]
+pub struct Keygen {
+    /// File for the private key; one that exists stays as it is.
+    #[arg(value_hint = ValueHint::FilePath)]
+    pub file: PathBuf,
+    /// Print the public key of the private key in FILE, and make none
+    #[arg(long)]
+    pub public: bool,
+}
+
 /// Arguments of `status`.
 #[derive(Debug, Args)]
 pub struct Status {
@@ -375,6 +392,11 @@ const UP_EXAMPLES: &str = "\
 Examples:
   airlane up hill-top.toml
   airlane up hill-top.toml --set 'link.rate=50 Mbit/s'";
+
+const KEYGEN_EXAMPLES: &str = "\
+Examples:
+  airlane keygen /etc/airlane/hill-top.key
+  airlane keygen --public /etc/airlane/hill-top.key";
 
 const AIR_EXAMPLES: &str = "\
 Examples:

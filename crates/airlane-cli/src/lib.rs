@@ -9,6 +9,7 @@ pub mod compare;
 pub mod comparison;
 mod explain;
 mod input;
+mod keys;
 mod live;
 mod metric;
 pub mod output;
@@ -57,6 +58,7 @@ fn run(command: Command) -> anyhow::Result<()> {
         Command::Sim(Sim::Compare(args)) => sim::compare(&args),
         Command::Explain(args) => explain::explain(&args),
         Command::Up(args) => live::up(&args),
+        Command::Keygen(args) => keys::keygen(&args),
         Command::Air(args) => live::air(&args),
         Command::Status(args) => live::status(&args),
         Command::Completions { shell } => {

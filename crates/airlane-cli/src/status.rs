@@ -79,6 +79,12 @@ fn head(status: &Status) -> String {
         Estimate::single(underlay.rate_bps as f64).show(Unit::BitsPerSecond),
         underlay.security,
     ));
+    if let Some(secure) = &underlay.secure {
+        let age = secure.keys_age_ns.map_or("no keys yet".to_owned(), |age| {
+            format!("keys of {} ago", seconds(age))
+        });
+        text.push_str(&format!("  peer key {}, {age}\n", secure.peer_key));
+    }
     if let Some(refused) = &session.refused {
         text.push_str(&format!(
             "\n{BAD}The services of the two ends do not fit{BAD:#}; make both files say the same \

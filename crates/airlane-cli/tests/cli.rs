@@ -257,6 +257,25 @@ fn assignments_are_checked_like_the_file() {
 }
 
 #[test]
+fn keygen_makes_a_key_once_and_prints_its_public_half() {
+    let directory = tempfile::tempdir().unwrap();
+    let path = directory.path().join("end.key");
+    let path = path.to_str().unwrap();
+    let made = airlane(&["keygen", path]);
+    assert!(made.status.success(), "{}", stderr(&made));
+    assert_eq!(stdout(&made).trim_end().len(), 44);
+    let again = airlane(&["keygen", path]);
+    assert_eq!(again.status.code(), Some(1));
+    assert!(
+        stderr(&again).contains("it stays as it is"),
+        "{}",
+        stderr(&again)
+    );
+    let shown = airlane(&["keygen", "--public", path]);
+    assert_eq!(stdout(&shown), stdout(&made));
+}
+
+#[test]
 fn daemon_files_are_refused_before_anything_is_started() {
     let left = std::fs::read_to_string(root().join("demo/left.toml")).unwrap();
     for (good, bad, expected) in [
@@ -264,6 +283,7 @@ fn daemon_files_are_refused_before_anything_is_started() {
         ("number = 2", "number = 1", "number 1 is taken"),
         ("service = \"voice\"", "service = \"vice\"", "voice"),
         ("security = \"none\"", "", "security = \"none\""),
+        ("\"none\"", "{ peer-key = \"abc\" }", "44 characters"),
         ("retries", "retires", "did you mean `retries`?"),
     ] {
         assert!(left.contains(good));

@@ -2,7 +2,8 @@
 
 use std::num::NonZeroU64;
 
-use airlane_base::Instant;
+use airlane_base::{Duration, Instant};
+use airlane_secure::Wall;
 use rustix::event::Timespec;
 use rustix::time::{ClockId, clock_gettime};
 
@@ -10,6 +11,13 @@ use rustix::time::{ClockId, clock_gettime};
 pub(crate) fn now() -> Instant {
     let now = clock_gettime(ClockId::Monotonic);
     Instant::from_nanos(now.tv_sec as u64 * 1_000_000_000 + now.tv_nsec as u64)
+}
+
+/// What the clock on the wall says, for handshakes alone.
+pub(crate) fn wall() -> Wall {
+    let now = clock_gettime(ClockId::Realtime);
+    let ns = (now.tv_sec as u64).saturating_mul(1_000_000_000);
+    Wall::from_unix(Duration::from_nanos(ns.saturating_add(now.tv_nsec as u64)))
 }
 
 /// Wishes to be woken to the nanosecond instead of 50 us late, a tenth of a frame at 20 Mbit/s, and

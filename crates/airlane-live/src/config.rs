@@ -10,7 +10,7 @@
 //! [link]
 //! rate = "20 Mbit/s"                  # of whole Ethernet frames; the port shapes to it
 //! underlay = { kind = "udp", listen = "0.0.0.0:7007", peer = "192.0.2.7:7007" }
-//! security = "none"
+//! security = { private-key = "/etc/airlane/hill-top.key", peer-key = "mYoY…2RM=" }
 //! [[link.services]]
 //! number = 1
 //! name = "files"
@@ -35,11 +35,13 @@ use airlane_link::{ClassesConfig, HeaderProfile, ServiceConfig};
 use serde::{Deserialize, Deserializer, Serialize, Serializer, de};
 
 use crate::netlink::Cidr;
+use crate::security::Security;
 
 /// What can be written for `security`, and what it means.
-const NO_SECURITY: &str = "write security = \"none\" under [link] to run it all the same: frames \
-    then travel unencrypted and unauthenticated, and whoever is on the path can read and forge \
-    them";
+const NO_SECURITY: &str = "make a key with `airlane keygen FILE` and write security = \
+    { private-key = \"FILE\", peer-key = \"THE PEER'S PUBLIC KEY\" } under [link]; or security = \
+    \"none\": frames then travel unencrypted and unauthenticated, and whoever is on the path can \
+    read and forge them";
 
 /// A full packet where the path is not known yet: Ethernet's.
 const USUAL_PACKET: usize = 1500;
@@ -187,14 +189,6 @@ pub enum UnderlayConfig {
         /// Address and port of the other end.
         peer: SocketAddr,
     },
-}
-
-/// How frames are protected.
-#[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]
-#[serde(rename_all = "kebab-case")]
-pub enum Security {
-    /// Not at all.
-    None,
 }
 
 /// `[control]`
@@ -499,7 +493,17 @@ service = "files"
             ("0.0.0.0:7007", "[::]:7007", "same IP version"),
             ("0.0.0.0:7007", "0.0.0.0:0", "port 0"),
             ("192.0.2.7:7007", "0.0.0.0:7007", "link.underlay.peer"),
-            ("security = \"none\"", "security = \"yes\"", "none"),
+            ("security = \"none\"", "security = \"yes\"", "or \"none\""),
+            (
+                "security = \"none\"",
+                "security = { private-key = \"a.key\", peer-key = \"abc\" }",
+                "44 characters",
+            ),
+            (
+                "security = \"none\"",
+                "security = { private-key = \"a.key\" }",
+                "peer-key",
+            ),
             ("number = 1", "number = 16", "0 to 15"),
             ("rate = 0.7", "rate = 0", "above 0"),
             (

@@ -334,6 +334,7 @@ mod tests {
                 listen: "0.0.0.0:7007".parse().unwrap(),
                 peer: "192.0.2.7:7007".parse().unwrap(),
                 security: "none".to_owned(),
+                secure: None,
                 rate_bps: 1,
                 path_mtu_bytes: 1500,
                 frame_overhead_bytes: 42,

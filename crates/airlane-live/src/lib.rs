@@ -21,6 +21,7 @@ pub mod device;
 pub mod netlink;
 pub mod node;
 pub mod packet;
+pub mod security;
 pub mod signals;
 pub mod status;
 pub mod tun;

@@ -2,8 +2,8 @@
 //! [`Port`] and a UDP underlay.
 //!
 //! ```text
-//! kernel ── TUN ──► clamp MSS ──► port.handle_packet     port.poll_transmit ──► batch ──► UDP
-//! kernel ◄── TUN ◄── clamp MSS ◄── port.poll_deliver     port.handle_frame ◄── session ◄── UDP
+//! kernel ── TUN ──► clamp MSS ──► port.handle_packet     port.poll_transmit ──► seal ──► batch ──► UDP
+//! kernel ◄── TUN ◄── clamp MSS ◄── port.poll_deliver     port.handle_frame ◄── session ◄── open ◄── UDP
 //! ```
 //!
 //! Invariants: after every input the port is drained; `now` never goes back; the TUN device and the
@@ -13,6 +13,7 @@
 //! Left out: more than one thread per port, and offloads (docs/offloads.md).
 
 pub mod drops;
+mod guard;
 mod receive;
 mod start;
 mod transmit;
@@ -24,6 +25,7 @@ use airlane_base::{Duration, Instant};
 use airlane_link::session::{LossReport, Session, SessionEvent};
 use airlane_link::wire::{LIVE_HEADER_MAX, LIVE_HEADER_ROOM};
 use airlane_link::{Frame, FrameKind, Header, Layout, Port};
+use airlane_secure::SealError;
 use rustix::event::{PollFd, PollFlags};
 
 pub use start::UpError;
@@ -38,6 +40,7 @@ use crate::status::{
 use crate::tun::Tun;
 use crate::underlay::Underlay;
 use drops::{Drops, Reason};
+use guard::Guard;
 use transmit::Transmit;
 
 /// Packets or frames read in a row before the other side gets its turn.
@@ -58,6 +61,8 @@ pub struct Node {
     listen: SocketAddr,
     control: Option<Server>,
     port: Port<LivePacket>,
+    /// None without security.
+    guard: Option<Guard>,
     session: Session,
     pool: Pool,
     transmit: Transmit,
@@ -144,7 +149,7 @@ impl Node {
             PollFd::from_borrowed_fd(self.underlay.as_fd(), underlay),
             PollFd::from_borrowed_fd(control, control_flags),
         ];
-        let deadline = self.deadline().max(turn + QUANTUM);
+        let deadline = self.deadline(turn).max(turn + QUANTUM);
         let timeout = clock::timeout(clock::now(), deadline);
         match rustix::event::poll(&mut fds, Some(&timeout)) {
             Ok(_) | Err(rustix::io::Errno::INTR) => {}
@@ -160,8 +165,15 @@ impl Node {
     }
 
     /// When the loop must run next without any input.
-    fn deadline(&self) -> Instant {
-        let own = self.session.poll_timeout().min(self.next_mtu_check);
+    fn deadline(&self, turn: Instant) -> Instant {
+        let guard = self.guard.as_ref().and_then(Guard::poll_timeout);
+        let mut own = self
+            .next_mtu_check
+            .min(guard.unwrap_or(Instant::FAR_FUTURE));
+        // Without keys a hello has nowhere to go.
+        if self.is_guarded(turn) {
+            own = own.min(self.session.poll_timeout());
+        }
         // Without a session, or with a full socket, the port's frames have nowhere to go.
         if self.session.id().is_none() || self.transmit.is_blocked() {
             return own;
@@ -171,6 +183,12 @@ impl Node {
 
     /// What is due at `now`.
     fn on_time(&mut self, now: Instant) {
+        if let Some(guard) = &mut self.guard
+            && guard.poll_timeout().is_some_and(|due| due <= now)
+        {
+            guard.handle_timeout(now);
+            self.send_session(now);
+        }
         self.session.handle_timeout(now);
         self.take_events(now);
         if self.session.poll_timeout() <= now {
@@ -198,7 +216,7 @@ impl Node {
                 let Some(frame) = self.port.poll_transmit(now) else {
                     break;
                 };
-                self.stage(frame, session);
+                self.stage(now, frame, session);
             }
         }
         while let Some(packet) = self.port.poll_deliver() {
@@ -207,12 +225,54 @@ impl Node {
     }
 
     /// Puts a frame's header before it and both into the batch.
-    fn stage(&mut self, frame: Frame<LivePacket>, session: u32) {
+    fn stage(&mut self, now: Instant, frame: Frame<LivePacket>, session: u32) {
         let mut header = [0; LIVE_HEADER_ROOM];
         let length = self.port.encode_header(&frame, session, &mut header);
         // Only a service that was removed in between has no header; its frames go with it.
         if let Some(length) = length {
-            self.transmit.push(header, length, frame.payload);
+            self.push(now, header, length, frame.payload);
+        }
+    }
+
+    /// Puts a frame into the batch, sealed if the link is secured.
+    fn push(
+        &mut self,
+        now: Instant,
+        header: [u8; LIVE_HEADER_ROOM],
+        length: usize,
+        payload: Option<LivePacket>,
+    ) {
+        let Some(guard) = &mut self.guard else {
+            self.transmit.push(header, length, payload);
+            return;
+        };
+        let mut lease = self.pool.lease();
+        let body = payload.as_ref().map_or(&[][..], LivePacket::bytes);
+        match guard.seal(now, &[&header[..length], body], lease.bytes_mut()) {
+            Ok(length) => {
+                let sealed = LivePacket::from_link(lease.share(), 0, length);
+                self.transmit.push(header, 0, Some(sealed));
+            }
+            Err(SealError::NoRoom { .. }) => self.drops.count(now, Reason::TooBig),
+            Err(_) => self.drops.count(now, Reason::NoKeys),
+        }
+    }
+
+    /// Whether frames can leave: there is no security, or there are keys.
+    fn is_guarded(&self, now: Instant) -> bool {
+        self.guard.as_ref().is_none_or(|guard| guard.is_ready(now))
+    }
+
+    /// Sends what the secure session has to say. It bypasses the batch, whose frames need its keys.
+    fn send_session(&mut self, now: Instant) {
+        while let Some(message) = self.guard.as_mut().and_then(Guard::poll_transmit) {
+            match self.underlay.send_to(message.to, message.bytes()) {
+                Ok(()) => {
+                    self.transmit.datagrams_sent += 1;
+                    self.transmit.bytes_sent += message.bytes().len() as u64;
+                }
+                Err(_) => self.drops.count(now, Reason::NotSent),
+            }
         }
     }
 
@@ -227,6 +287,9 @@ impl Node {
     /// Sends the hello that is due. It bypasses the scheduler: it must get through when the
     /// services are stuck, and there is one a second.
     fn say_hello(&mut self, now: Instant) {
+        if !self.is_guarded(now) {
+            return;
+        }
         let reports = self.loss_reports();
         let Some(hello) = self.session.poll_transmit(now, &reports) else {
             return;
@@ -244,7 +307,7 @@ impl Node {
         let codec = self.port.codec();
         if let Some(length) = codec.encode(&fields, Layout::Bare, 0, body.len(), &mut header) {
             let body = LivePacket::from_link(lease.share(), 0, body.len());
-            self.transmit.push(header, length, Some(body));
+            self.push(now, header, length, Some(body));
         }
     }
 
@@ -330,7 +393,8 @@ impl Node {
         if !self.auto_mtu {
             return;
         }
-        let room = path_mtu.saturating_sub(self.underlay.ip_overhead() + LIVE_HEADER_MAX);
+        let below = self.underlay.ip_overhead() + self.sealing();
+        let room = path_mtu.saturating_sub(below + LIVE_HEADER_MAX);
         let mtu = room.clamp(self.mtu_range.0, self.mtu_range.1);
         if mtu == self.mtu {
             return;
@@ -342,6 +406,11 @@ impl Node {
             }
             Err(error) => tracing::warn!(%error, mtu, "could not follow the path MTU"),
         }
+    }
+
+    /// What sealing adds to a frame.
+    fn sealing(&self) -> usize {
+        self.guard.as_ref().map_or(0, |_| Guard::OVERHEAD)
     }
 
     fn serve(&mut self) {
@@ -388,10 +457,15 @@ impl Node {
             underlay: UnderlayReport {
                 listen: self.listen,
                 peer: self.underlay.peer(),
-                security: "none".to_owned(),
+                security: self
+                    .guard
+                    .as_ref()
+                    .map_or("none", |_| "noise-ik")
+                    .to_owned(),
+                secure: self.guard.as_ref().map(|guard| guard.report(now)),
                 rate_bps: self.rate_bps,
                 path_mtu_bytes: self.path_mtu,
-                frame_overhead_bytes: self.underlay.wire_overhead(),
+                frame_overhead_bytes: self.underlay.wire_overhead() + self.sealing(),
                 datagrams_sent: self.transmit.datagrams_sent,
                 sent_bytes: self.transmit.bytes_sent,
                 datagrams_received: self.datagrams_received,

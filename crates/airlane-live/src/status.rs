@@ -91,8 +91,11 @@ pub struct UnderlayReport {
     pub listen: SocketAddr,
     /// Where the other end is.
     pub peer: SocketAddr,
-    /// Whether frames are protected: `none`.
+    /// How frames are protected: `none` or `noise-ik`.
     pub security: String,
+    /// The session of `noise-ik`.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub secure: Option<SecureReport>,
     /// The rate that the port shapes to, over whole Ethernet frames.
     pub rate_bps: u64,
     /// Path MTU to the peer when it was last asked for.
@@ -109,6 +112,25 @@ pub struct UnderlayReport {
     pub received_bytes: u64,
     /// How often the path had become narrower than a frame.
     pub path_narrowed: u64,
+}
+
+/// The secure session.
+#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
+pub struct SecureReport {
+    /// Public key of this end.
+    pub key: String,
+    /// Public key of the other end.
+    pub peer_key: String,
+    /// Age of the keys in use; none: there are none yet.
+    pub keys_age_ns: Option<u64>,
+    /// Handshakes that this end began.
+    pub handshakes_begun: u64,
+    /// Handshakes that this end answered.
+    pub handshakes_answered: u64,
+    /// Cookies for others, under load.
+    pub cookies_sent: u64,
+    /// Datagrams refused; the reasons are among the drops.
+    pub refused: u64,
 }
 
 /// One service.

@@ -1,4 +1,4 @@
-//! The UDP underlay: one nonblocking socket, one configured peer.
+//! The UDP underlay: one nonblocking socket, one peer.
 //!
 //! The socket is not connected, so that datagrams from elsewhere can be counted. Datagrams are
 //! never fragmented (`IP_MTU_DISCOVER` = do): the path MTU that the kernel learnt is asked for
@@ -80,6 +80,11 @@ impl Underlay {
             .map_err(|source| DeviceError::new(&self.name, "ask for the local address", source))
     }
 
+    /// The peer is at another address of the same IP version from now on.
+    pub fn set_peer(&mut self, peer: SocketAddr) {
+        (self.peer, self.target) = (peer, peer.as_any());
+    }
+
     /// Whether a datagram from `source` comes from the peer.
     pub fn is_peer(&self, source: SocketAddr) -> bool {
         source.ip() == self.peer.ip() && source.port() == self.peer.port()
@@ -122,6 +127,15 @@ impl Underlay {
         let mut control = SendAncillaryBuffer::default();
         let flags = SendFlags::empty();
         rustix::net::sendmsg_addr(&self.socket, &self.target, parts, &mut control, flags)?;
+        Ok(())
+    }
+
+    /// Sends one datagram to any address.
+    ///
+    /// # Errors
+    /// What the kernel has against it.
+    pub fn send_to(&self, to: SocketAddr, datagram: &[u8]) -> io::Result<()> {
+        rustix::net::sendto(&self.socket, datagram, SendFlags::empty(), &to)?;
         Ok(())
     }
 

@@ -8,7 +8,7 @@ use std::fmt;
 use std::str::FromStr;
 
 use base64ct::{Base64, Encoding};
-use serde::{Serialize, Serializer};
+use serde::{Deserialize, Deserializer, Serialize, Serializer, de};
 use thiserror::Error;
 use x25519_dalek::StaticSecret;
 use zeroize::{Zeroize, Zeroizing};
@@ -80,6 +80,22 @@ impl fmt::Debug for PublicKey {
 impl Serialize for PublicKey {
     fn serialize<S: Serializer>(&self, serializer: S) -> Result<S::Ok, S::Error> {
         serializer.collect_str(self)
+    }
+}
+
+impl<'de> Deserialize<'de> for PublicKey {
+    fn deserialize<D: Deserializer<'de>>(deserializer: D) -> Result<Self, D::Error> {
+        struct Text;
+        impl de::Visitor<'_> for Text {
+            type Value = PublicKey;
+            fn expecting(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+                f.write_str("a public key, 44 characters of base64")
+            }
+            fn visit_str<E: de::Error>(self, text: &str) -> Result<PublicKey, E> {
+                text.parse().map_err(E::custom)
+            }
+        }
+        deserializer.deserialize_str(Text)
     }
 }
 

@@ -3,6 +3,7 @@
 use airlane_base::{Duration, Instant};
 use airlane_link::FrameError;
 use airlane_link::session::HelloError;
+use airlane_secure::Refused;
 use serde::ser::{Serialize, SerializeMap, Serializer};
 
 macro_rules! reasons {
@@ -28,6 +29,30 @@ macro_rules! reasons {
 }
 
 reasons! {
+    /// Not a message of the secure session.
+    SecureType = "secure-type",
+    /// Not as long as a message of its type.
+    SecureLength = "secure-length",
+    /// A handshake of somebody who does not know our public key.
+    SecureMac = "secure-mac",
+    /// A handshake without a cookie while there are many.
+    SecureLoad = "secure-load",
+    /// A message that fails authentication.
+    SecureForged = "secure-forged",
+    /// A handshake of a key that is not the peer's.
+    SecureUnknownKey = "secure-unknown-key",
+    /// A handshake that is not newer than the last one.
+    SecureOldHandshake = "secure-old-handshake",
+    /// A message of no session of ours.
+    SecureUnknownSession = "secure-unknown-session",
+    /// A message under keys that have expired.
+    SecureExpired = "secure-expired",
+    /// A message that was received before.
+    SecureReplayed = "secure-replayed",
+    /// A message too old to say whether it was received before.
+    SecureBehindWindow = "secure-behind-window",
+    /// A frame that could not be sealed: there are no keys yet.
+    NoKeys = "no-keys",
     /// A datagram that did not come from the peer's address and port.
     OtherAddress = "other-address",
     /// Shorter than its header.
@@ -85,6 +110,25 @@ impl From<&FrameError> for Reason {
             FrameError::Length { .. } => Self::BadLength,
             FrameError::Number { .. } => Self::BadNumber,
             _ => Self::UnknownType,
+        }
+    }
+}
+
+impl From<Refused> for Reason {
+    fn from(refused: Refused) -> Self {
+        match refused {
+            Refused::Length => Self::SecureLength,
+            Refused::Mac1 => Self::SecureMac,
+            Refused::Load => Self::SecureLoad,
+            Refused::Forged => Self::SecureForged,
+            Refused::UnknownKey => Self::SecureUnknownKey,
+            Refused::OldInitiation => Self::SecureOldHandshake,
+            Refused::UnknownIndex => Self::SecureUnknownSession,
+            Refused::Expired => Self::SecureExpired,
+            Refused::Replayed => Self::SecureReplayed,
+            Refused::BehindWindow => Self::SecureBehindWindow,
+            Refused::NoRoom => Self::Oversized,
+            _ => Self::SecureType,
         }
     }
 }

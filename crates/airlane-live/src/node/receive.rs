@@ -45,9 +45,9 @@ impl Node {
         length: usize,
         source: SocketAddr,
     ) -> Result<(), Reason> {
-        if !self.underlay.is_peer(source) {
-            return Err(Reason::OtherAddress);
-        }
+        let Some((lease, length)) = self.open(now, lease, length, source)? else {
+            return Ok(());
+        };
         let bytes = lease.bytes().get(..length).ok_or(Reason::Oversized)?;
         let decoded = self
             .port
@@ -76,6 +76,35 @@ impl Node {
         self.port.handle_frame(now, Frame { header, payload });
         self.drain(now);
         Ok(())
+    }
+
+    /// The frame in a datagram; none if it was for the secure session alone.
+    fn open(
+        &mut self,
+        now: Instant,
+        lease: Lease,
+        length: usize,
+        source: SocketAddr,
+    ) -> Result<Option<(Lease, usize)>, Reason> {
+        let Some(guard) = &mut self.guard else {
+            let from_peer = self.underlay.is_peer(source);
+            return from_peer
+                .then_some(Some((lease, length)))
+                .ok_or(Reason::OtherAddress);
+        };
+        let sealed = lease.bytes().get(..length).ok_or(Reason::Oversized)?;
+        let mut plain = self.pool.lease();
+        let opened = guard.open(now, source, sealed, plain.bytes_mut());
+        // A handshake wants its answer, also where it was refused: a cookie.
+        self.send_session(now);
+        let opened = opened?;
+        if let Some(peer) = opened.moved_to {
+            let was = self.underlay.peer();
+            tracing::info!(%was, %peer, "the peer moved");
+            self.underlay.set_peer(peer);
+            self.check_mtu(now);
+        }
+        Ok(opened.frame.map(|length| (plain, length)))
     }
 
     /// Reads a batch of packets from the kernel.

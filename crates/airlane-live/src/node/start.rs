@@ -7,9 +7,11 @@ use airlane_link::config::{ConfigError, HandedOver};
 use airlane_link::session::{Session, SessionConfig};
 use airlane_link::wire::LIVE_HEADER_MAX;
 use airlane_link::{HeaderProfile, Port, PortConfig};
+use airlane_secure::PeersError;
 
 use super::Node;
 use super::drops::Drops;
+use super::guard::Guard;
 use super::transmit::Transmit;
 use crate::clock;
 use crate::config::{IPV4_MIN_MTU, IPV6_MIN_MTU, LiveConfig, Mtu, UnderlayConfig};
@@ -17,6 +19,7 @@ use crate::control::Server;
 use crate::device::DeviceError;
 use crate::netlink::Netlink;
 use crate::packet::Pool;
+use crate::security::{KeyFileError, NoSecurity, Security};
 use crate::tun::Tun;
 use crate::underlay::Underlay;
 
@@ -42,6 +45,12 @@ pub enum UpError {
     /// The operating system refused something.
     #[error(transparent)]
     Device(#[from] DeviceError),
+    /// There is no private key to start with.
+    #[error(transparent)]
+    Key(#[from] KeyFileError),
+    /// The peer's key cannot be a peer's.
+    #[error(transparent)]
+    Peer(#[from] PeersError),
     /// The service table does not work.
     #[error("{}", .problems.iter().map(ToString::to_string).collect::<Vec<_>>().join("; "))]
     Config {
@@ -84,10 +93,12 @@ impl Node {
     /// left behind then.
     pub fn start(config: &LiveConfig) -> Result<Self, UpError> {
         let UnderlayConfig::Udp { listen, peer } = config.link.underlay;
-        tracing::warn!(
-            "security = \"none\": frames are neither encrypted nor authenticated; use it on links \
-             that you trust"
-        );
+        if !matches!(config.link.security, Some(Security::Keys(_))) {
+            tracing::warn!(
+                "security = \"none\": frames are neither encrypted nor authenticated; use it on \
+                 links that you trust"
+            );
+        }
         let control = Server::bind(&config.socket())?;
         let underlay = Underlay::bind(listen, peer)?;
         let tun = Tun::create(&config.tun.name)?;
@@ -121,7 +132,13 @@ impl Node {
     ) -> Result<Self, UpError> {
         let link = &config.link;
         let path_mtu = underlay.path_mtu()?;
-        let left = path_mtu.saturating_sub(underlay.ip_overhead() + LIVE_HEADER_MAX);
+        let now = clock::now();
+        let guard = match &link.security {
+            Some(Security::Keys(keys)) => Some(Guard::new(now, keys, underlay.peer())?),
+            Some(Security::Word(NoSecurity::None)) | None => None,
+        };
+        let sealing = guard.as_ref().map_or(0, |_| Guard::OVERHEAD);
+        let left = path_mtu.saturating_sub(underlay.ip_overhead() + LIVE_HEADER_MAX + sealing);
         let v6 = config.tun.addresses.iter().chain(&config.tun.routes);
         let v6 = v6.into_iter().any(|cidr| cidr.address.is_ipv6());
         let least = if v6 { IPV6_MIN_MTU } else { IPV4_MIN_MTU };
@@ -150,7 +167,7 @@ impl Node {
             rate: link.rate,
             delay: link.delay,
             max_payload: mtu,
-            frame_overhead: underlay.wire_overhead(),
+            frame_overhead: underlay.wire_overhead() + sealing,
             burst: BURST,
             handed_over: HandedOver::usual(HeaderProfile::Live),
             pacing: None,
@@ -160,7 +177,6 @@ impl Node {
             classes: link.classes.rules(&link.services),
         })
         .map_err(|problems| UpError::Config { problems })?;
-        let now = clock::now();
         let keepalive = (link.rate.transmission_time(HELLO) * 100).max(KEEPALIVE);
         let session = Session::new(
             now,
@@ -173,11 +189,12 @@ impl Node {
                 silence: keepalive * LOST_KEEPALIVES + keepalive / 2,
             },
         );
-        let buffer = (mtu.max(left) + LIVE_HEADER_MAX).max(BUFFER);
+        let buffer = (mtu.max(left) + LIVE_HEADER_MAX + sealing).max(BUFFER);
         Ok(Self {
             name: config.name.clone(),
             listen: underlay.local()?,
             control: None,
+            guard,
             session,
             pool: Pool::new(buffer, BUFFERS * BUFFER / buffer),
             transmit: Transmit::new(),

@@ -1,0 +1,16 @@
+//! `airlane keygen`.
+
+use airlane_live::security::{new_key, read_key};
+
+use crate::args::Keygen;
+use crate::output;
+
+/// Runs `airlane keygen`.
+pub(crate) fn keygen(args: &Keygen) -> anyhow::Result<()> {
+    let public = if args.public {
+        read_key(&args.file)?.public()
+    } else {
+        new_key(&args.file)?
+    };
+    output::print(&format!("{public}\n"))
+}

@@ -1,0 +1,126 @@
+//! The secure session of a node with its one peer.
+
+use std::net::SocketAddr;
+
+use airlane_base::{Duration, Instant};
+use airlane_secure::{
+    Limits, OVERHEAD, PeerConfig, PeerId, PeerStatus, PublicKey, Received, Refused, SealError,
+    Secure, Transmit,
+};
+
+use super::UpError;
+use crate::clock;
+use crate::device::DeviceError;
+use crate::security::{Keys, random, read_key};
+use crate::status::SecureReport;
+
+/// What an authentic datagram brought.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+pub(super) struct Opened {
+    /// Bytes of a frame, in the buffer for it.
+    pub(super) frame: Option<usize>,
+    /// The peer is there from now on.
+    pub(super) moved_to: Option<SocketAddr>,
+}
+
+/// Seals frames and opens them.
+pub(super) struct Guard {
+    secure: Secure,
+    peer: PeerId,
+    key: PublicKey,
+}
+
+impl std::fmt::Debug for Guard {
+    fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
+        f.debug_struct("Guard").field("peer", &self.key).finish()
+    }
+}
+
+impl Guard {
+    /// What each datagram is longer than its frame.
+    pub(super) const OVERHEAD: usize = OVERHEAD;
+
+    pub(super) fn new(now: Instant, keys: &Keys, endpoint: SocketAddr) -> Result<Self, UpError> {
+        let private = read_key(&keys.private_key)?;
+        let seed =
+            random().map_err(|error| DeviceError::new("random numbers", "draw a seed", error))?;
+        let peer = PeerConfig {
+            key: keys.peer_key,
+            endpoint: Some(endpoint),
+        };
+        let secure = Secure::new(now, private, &[peer], Limits::default(), seed)?;
+        let peer = secure.peer(&keys.peer_key).expect("the peer of the list");
+        Ok(Self {
+            secure,
+            peer,
+            key: keys.peer_key,
+        })
+    }
+
+    /// Our own public key, which the peer must have.
+    pub(super) fn public_key(&self) -> PublicKey {
+        *self.secure.public_key()
+    }
+
+    /// Whether frames can be sealed.
+    pub(super) fn is_ready(&self, now: Instant) -> bool {
+        self.secure.is_established(now, self.peer)
+    }
+
+    pub(super) fn seal(
+        &mut self,
+        now: Instant,
+        parts: &[&[u8]],
+        out: &mut [u8],
+    ) -> Result<usize, SealError> {
+        let sealed = self.secure.seal(now, self.peer, parts, out)?;
+        Ok(sealed.len)
+    }
+
+    /// Takes a datagram from anywhere; the frame goes to `plain`.
+    pub(super) fn open(
+        &mut self,
+        now: Instant,
+        from: SocketAddr,
+        datagram: &[u8],
+        plain: &mut [u8],
+    ) -> Result<Opened, Refused> {
+        let before = self.secure.endpoint(self.peer);
+        let received = self.secure.handle_datagram(now, from, datagram, plain)?;
+        let after = self.secure.endpoint(self.peer);
+        Ok(Opened {
+            frame: match received {
+                Received::Data { len, .. } => Some(len),
+                _ => None,
+            },
+            moved_to: after.filter(|_| after != before),
+        })
+    }
+
+    pub(super) fn poll_transmit(&mut self) -> Option<Transmit> {
+        self.secure.poll_transmit()
+    }
+
+    pub(super) fn poll_timeout(&self) -> Option<Instant> {
+        self.secure.poll_timeout()
+    }
+
+    pub(super) fn handle_timeout(&mut self, now: Instant) {
+        self.secure.handle_timeout(now, clock::wall());
+    }
+
+    pub(super) fn report(&self, now: Instant) -> SecureReport {
+        let counters = self.secure.counters();
+        let status: Option<PeerStatus> = self.secure.status(now).find(|s| s.peer == self.peer);
+        let age = status.and_then(|status| status.session_age);
+        SecureReport {
+            key: self.public_key().to_string(),
+            peer_key: self.key.to_string(),
+            keys_age_ns: age.map(Duration::as_nanos),
+            handshakes_begun: counters.initiations_sent,
+            handshakes_answered: counters.responses_sent,
+            cookies_sent: counters.cookies_sent,
+            refused: counters.refused.total(),
+        }
+    }
+}

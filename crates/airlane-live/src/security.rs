@@ -1,0 +1,218 @@
+//! How a link's frames are protected, as the file says it, and private keys in files.
+//!
+//! ```toml
+//! security = { private-key = "/etc/airlane/hill-top.key", peer-key = "qzR7…=" }
+//! security = "none"
+//! ```
+//!
+//! A file with a private key holds its text and nothing else, and belongs to its owner alone: one
+//! that others may read is refused, as `ssh` does.
+
+use std::fmt;
+use std::fs::{File, OpenOptions};
+use std::io::{self, Read as _, Write as _};
+use std::os::unix::fs::{MetadataExt as _, OpenOptionsExt as _};
+use std::path::{Path, PathBuf};
+
+use airlane_secure::{KeyError, PrivateKey, PublicKey};
+use serde::de::value::MapAccessDeserializer;
+use serde::{Deserialize, Deserializer, Serialize, de};
+use zeroize::Zeroizing;
+
+/// How frames are protected.
+#[derive(Clone, Debug, PartialEq, Eq, Serialize)]
+#[serde(untagged)]
+pub enum Security {
+    /// Encrypted and authenticated, by static keys.
+    Keys(Keys),
+    /// As the word says.
+    Word(NoSecurity),
+}
+
+impl<'de> Deserialize<'de> for Security {
+    fn deserialize<D: Deserializer<'de>>(deserializer: D) -> Result<Self, D::Error> {
+        struct Either;
+        impl<'de> de::Visitor<'de> for Either {
+            type Value = Security;
+            fn expecting(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+                f.write_str(
+                    "{ private-key = \"FILE\", peer-key = \"KEY\" }, with keys of `airlane keygen`, \
+                     or \"none\"",
+                )
+            }
+            fn visit_str<E: de::Error>(self, text: &str) -> Result<Security, E> {
+                match text {
+                    "none" => Ok(Security::Word(NoSecurity::None)),
+                    _ => Err(E::invalid_value(de::Unexpected::Str(text), &self)),
+                }
+            }
+            fn visit_map<A: de::MapAccess<'de>>(self, map: A) -> Result<Security, A::Error> {
+                Keys::deserialize(MapAccessDeserializer::new(map)).map(Security::Keys)
+            }
+        }
+        deserializer.deserialize_any(Either)
+    }
+}
+
+/// The keys of this end.
+#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(deny_unknown_fields, rename_all = "kebab-case")]
+pub struct Keys {
+    /// File with the private key of this end.
+    pub private_key: PathBuf,
+    /// Public key of the other end.
+    pub peer_key: PublicKey,
+}
+
+/// The word for no protection.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize)]
+#[serde(rename_all = "kebab-case")]
+pub enum NoSecurity {
+    /// Not at all.
+    None,
+}
+
+/// Access of anybody but the owner.
+const OTHERS: u32 = 0o077;
+/// Far more than a key and a line end.
+const LONGEST_FILE: u64 = 4096;
+
+/// Why there is no private key.
+#[derive(Debug, thiserror::Error)]
+#[non_exhaustive]
+pub enum KeyFileError {
+    /// The file is not there, or not for us.
+    #[error("cannot {verb} the private key {}: {source}{}", .path.display(), hint(.source))]
+    File {
+        /// Read or write.
+        verb: &'static str,
+        /// Which.
+        path: PathBuf,
+        /// What the system says.
+        source: io::Error,
+    },
+    /// Others may read it.
+    #[error(
+        "others may use the private key {} (mode {mode:04o}): chmod 600 {0}", .path.display()
+    )]
+    Exposed {
+        /// Which.
+        path: PathBuf,
+        /// Its permissions.
+        mode: u32,
+    },
+    /// Something else stands in it.
+    #[error("{} holds no private key: {source}", .path.display())]
+    NotAKey {
+        /// Which.
+        path: PathBuf,
+        /// What is wrong with it.
+        source: KeyError,
+    },
+}
+
+fn hint(error: &io::Error) -> &'static str {
+    match error.kind() {
+        io::ErrorKind::NotFound => "; `airlane keygen FILE` makes one",
+        io::ErrorKind::AlreadyExists => {
+            "; it stays as it is, for its peers know it (--public prints its public key)"
+        }
+        _ => "",
+    }
+}
+
+/// The private key in this file.
+///
+/// # Errors
+/// If there is none, or others may read it.
+pub fn read_key(path: &Path) -> Result<PrivateKey, KeyFileError> {
+    let failed = |source| KeyFileError::File {
+        verb: "read",
+        path: path.to_owned(),
+        source,
+    };
+    let file = File::open(path).map_err(failed)?;
+    // Of the file that was opened: a name may stand for another one by now.
+    let mode = file.metadata().map_err(failed)?.mode() & 0o7777;
+    if mode & OTHERS != 0 {
+        let path = path.to_owned();
+        return Err(KeyFileError::Exposed { path, mode });
+    }
+    let mut text = Zeroizing::new(String::new());
+    file.take(LONGEST_FILE)
+        .read_to_string(&mut text)
+        .map_err(failed)?;
+    text.parse().map_err(|source| KeyFileError::NotAKey {
+        path: path.to_owned(),
+        source,
+    })
+}
+
+/// Makes a private key and writes it to a new file that nobody else can read. Its public half.
+///
+/// # Errors
+/// If the file exists or cannot be written.
+pub fn new_key(path: &Path) -> Result<PublicKey, KeyFileError> {
+    let failed = |source| KeyFileError::File {
+        verb: "write",
+        path: path.to_owned(),
+        source,
+    };
+    let key = PrivateKey::generate(random().map_err(failed)?);
+    let mut options = OpenOptions::new();
+    let options = options.write(true).create_new(true).mode(0o600);
+    let mut file = options.open(path).map_err(failed)?;
+    let text = key.to_text();
+    file.write_all(text.as_bytes()).map_err(failed)?;
+    file.write_all(b"\n").map_err(failed)?;
+    file.sync_all().map_err(failed)?;
+    Ok(key.public())
+}
+
+/// Bytes from the system's random source.
+pub(crate) fn random() -> io::Result<[u8; 32]> {
+    let mut bytes = [0; 32];
+    let got = rustix::rand::getrandom(&mut bytes, rustix::rand::GetRandomFlags::empty())?;
+    match got == bytes.len() {
+        true => Ok(bytes),
+        false => Err(io::Error::other(
+            "the random source gave less than asked for",
+        )),
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use std::fs::{self, Permissions};
+    use std::os::unix::fs::PermissionsExt as _;
+
+    #[test]
+    fn a_new_key_is_for_its_owner_alone_and_comes_back() {
+        let directory = tempfile::tempdir().unwrap();
+        let path = directory.path().join("end.key");
+        let public = new_key(&path).unwrap();
+        assert_eq!(fs::metadata(&path).unwrap().mode() & 0o7777, 0o600);
+        assert_eq!(read_key(&path).unwrap().public(), public);
+        let error = new_key(&path).unwrap_err().to_string();
+        assert!(error.contains("it stays as it is"), "{error}");
+        assert_eq!(read_key(&path).unwrap().public(), public);
+    }
+
+    #[test]
+    fn keys_that_are_missing_exposed_or_none_are_refused_with_what_to_do() {
+        let directory = tempfile::tempdir().unwrap();
+        let path = directory.path().join("end.key");
+        let says = |part: &str| {
+            let error = read_key(&path).unwrap_err().to_string();
+            assert!(error.contains(part), "{error}");
+        };
+        says("airlane keygen");
+        new_key(&path).unwrap();
+        fs::set_permissions(&path, Permissions::from_mode(0o640)).unwrap();
+        says("(mode 0640): chmod 600");
+        fs::set_permissions(&path, Permissions::from_mode(0o600)).unwrap();
+        fs::write(&path, "secret").unwrap();
+        says("44 characters");
+    }
+}

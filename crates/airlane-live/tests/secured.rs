@@ -1,0 +1,179 @@
+//! Two nodes with keys: what a stranger sends changes nothing, a restarted or moved peer is found
+//! again, and a wrong key is nobody's.
+//!
+//! ```text
+//!  namespace left                           namespace right
+//!  air0 10.7.0.1                            air0 10.7.0.2
+//!    │ up                                     │ up
+//!  wire 192.0.2.1 (later .9) ═════ veth ═════ wire 192.0.2.2
+//! ```
+
+#![allow(clippy::unwrap_used, reason = "a test may panic")]
+
+mod common;
+
+use std::net::UdpSocket;
+use std::time::Duration;
+
+use airlane_base::Streams;
+use airlane_live::security::new_key;
+use airlane_live::status::Status;
+use common::traffic::{address, transfer};
+use common::{Namespace, Running, cable, can_run};
+
+struct Pair {
+    ends: [Namespace; 2],
+    directory: tempfile::TempDir,
+    keys: [String; 2],
+}
+
+const SERVER: &str = "10.7.0.2:8080";
+
+impl Pair {
+    fn new(test: &str) -> Option<Self> {
+        if !can_run(test) {
+            return None;
+        }
+        let ends = [Namespace::new("left"), Namespace::new("right")];
+        cable(&ends[0], "wire", &ends[1], "wire");
+        for (end, last) in ends.iter().zip(1..) {
+            end.ip(&format!("addr add 192.0.2.{last}/24 dev wire"));
+        }
+        let directory = tempfile::tempdir().unwrap();
+        let keys = [0, 1].map(|end| {
+            let file = directory.path().join(format!("{end}.key"));
+            new_key(&file).unwrap().to_string()
+        });
+        Some(Self {
+            ends,
+            directory,
+            keys,
+        })
+    }
+
+    fn file(&self, end: usize, peer_key: &str) -> String {
+        let (mine, theirs) = (end + 1, 2 - end);
+        let directory = self.directory.path().display();
+        format!(
+            r#"
+schema = 1
+name = "end-{end}"
+[tun]
+addresses = ["10.7.0.{mine}/24"]
+[control]
+socket = "{directory}/end-{end}.sock"
+[link]
+rate = "200 Mbit/s"
+underlay = {{ kind = "udp", listen = "0.0.0.0:7007", peer = "192.0.2.{theirs}:7007" }}
+security = {{ private-key = "{directory}/{end}.key", peer-key = "{peer_key}" }}
+[[link.services]]
+number = 1
+name = "files"
+rate = 1
+scheme = {{ kind = "sr-m2" }}
+"#
+        )
+    }
+
+    fn start(&self, end: usize) -> Running {
+        Running::start(&self.ends[end], &self.file(end, &self.keys[1 - end])).unwrap()
+    }
+
+    fn transfer(&self) -> Duration {
+        transfer(&self.ends[0], &self.ends[1], address(SERVER), 2_000_000)
+    }
+}
+
+fn established(node: &Running) -> Status {
+    node.wait_until("established", |status| status.session.state == "confirmed")
+}
+
+#[test]
+fn strangers_change_nothing() {
+    let Some(pair) = Pair::new("strangers_change_nothing") else {
+        return;
+    };
+    let nodes = [0, 1].map(|end| pair.start(end));
+    let before = nodes.each_ref().map(established);
+    // 1500, less IP and UDP, our largest header, and what sealing adds.
+    assert_eq!(before[0].tun.mtu_bytes, 1500 - 28 - 20 - 32);
+    assert_eq!(before[0].underlay.security, "noise-ik");
+    pair.transfer();
+    let total = 2_000;
+    pair.ends[0].run(|| {
+        let stranger = UdpSocket::bind("192.0.2.1:0").unwrap();
+        let mut rng = Streams::new(1, 0).stream("stranger");
+        for i in 0..total {
+            let length = [0, 7, 32, 64, 92, 144, 1400][i % 7];
+            let mut bytes: Vec<u8> = (0..length).map(|_| rng.next_u64() as u8).collect();
+            // Each type of message, reserved bytes as they should be.
+            if let Some(start) = bytes.get_mut(..4) {
+                start.copy_from_slice(&[1 + (i / 7 % 4) as u8, 0, 0, 0]);
+            }
+            stranger.send_to(&bytes, "192.0.2.2:7007").unwrap();
+            if i % 50 == 0 {
+                std::thread::sleep(Duration::from_millis(2));
+            }
+        }
+    });
+    pair.transfer();
+    let after = nodes[1].status();
+    assert_eq!(after.session.id, before[1].session.id);
+    assert_eq!(after.underlay.peer, before[1].underlay.peer);
+    let dropped: u64 = after.drops.values().sum();
+    assert_eq!(dropped, total as u64, "{:?}", after.drops);
+    for reason in ["secure-length", "secure-mac", "secure-unknown-session"] {
+        assert!(after.drops.contains_key(reason), "{:?}", after.drops);
+    }
+    let [left, right] = nodes;
+    assert!(left.stop().drops.is_empty());
+    right.stop();
+}
+
+#[test]
+fn a_restarted_peer_is_secured_again() {
+    let Some(pair) = Pair::new("a_restarted_peer_is_secured_again") else {
+        return;
+    };
+    let [left, right] = [0, 1].map(|end| pair.start(end));
+    let before = established(&left).session.id;
+    pair.transfer();
+    right.stop();
+    let right = pair.start(1);
+    left.wait_until("in a new session", |status| {
+        status.session.id != before && status.session.state == "confirmed"
+    });
+    established(&right);
+    pair.transfer();
+}
+
+#[test]
+fn a_peer_may_move() {
+    let Some(pair) = Pair::new("a_peer_may_move") else {
+        return;
+    };
+    let [left, right] = [0, 1].map(|end| pair.start(end));
+    let before = established(&right).session.id;
+    pair.ends[0].ip("addr add 192.0.2.9/24 dev wire");
+    pair.ends[0].ip("addr del 192.0.2.1/24 dev wire");
+    pair.ends[0].ip("addr add 192.0.2.9/24 dev wire");
+    let after = right.wait_until("following", |status| {
+        status.underlay.peer == address("192.0.2.9:7007")
+    });
+    assert_eq!(after.session.id, before, "the session goes on");
+    pair.transfer();
+    assert_eq!(established(&left).session.id, before);
+}
+
+#[test]
+fn another_key_is_nobodys() {
+    let Some(pair) = Pair::new("another_key_is_nobodys") else {
+        return;
+    };
+    let other = new_key(&pair.directory.path().join("other.key")).unwrap();
+    let _left = pair.start(0);
+    let right = Running::start(&pair.ends[1], &pair.file(1, &other.to_string())).unwrap();
+    let status = right.wait_until("refusing", |s| s.drops.contains_key("secure-unknown-key"));
+    assert_eq!(status.session.state, "waiting");
+    assert_eq!(status.tun.packets_written, 0);
+}
