@@ -3,27 +3,33 @@
 //! Fields that may be left out are options here; [`ServiceConfig::resolve`] fills each with the
 //! default of the header profile, and `airlane explain` prints the result.
 
-use std::fmt;
+mod check;
 mod fec;
 mod hybrid;
 mod live;
 mod snoop;
+mod timers;
 
 use std::num::NonZeroU32;
 
 use airlane_base::{Duration, QueueLimit, Rate};
-use serde::{Deserialize, Deserializer, Serialize, Serializer};
+use serde::{Deserialize, Serialize};
 
 use crate::classify::ClassConfig;
 use crate::mechanism::symbols::Shape;
 use crate::queue::QueueConfig;
 use crate::wire::HeaderProfile;
 
+pub use check::{ConfigError, check};
 pub use fec::{RseAdConfig, RseConfig, XorAdConfig, XorConfig};
 pub(crate) use hybrid::Hybrid;
 pub use hybrid::{HybridConfig, check_without_damaged_frames};
 pub use live::{LiveFacts, check_live};
-pub use snoop::{BaseStation, SnoopConfig, SnoopState, Viewpoint, at_end, check_ends};
+pub use snoop::{BaseStation, SnoopConfig, SnoopVariant, Viewpoint, at_end, check_ends};
+pub use timers::{
+    FixedTimers, Multiplier, MultiplierHeuristic, TimerOrigin, TimerProfile, TimerValue,
+    TimersConfig,
+};
 
 /// One service on a link.
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
@@ -287,140 +293,6 @@ impl Keepalives {
     }
 }
 
-/// Timer values (section 7.11 of the specification).
-#[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
-#[serde(
-    untagged,
-    expecting = "timers is \"tight\", \"relaxed\", \"buffer\", \"measured\" or \
-                 { ack = \"57 ms\", nak = \"0.4 s\", keepalive = \"0.4 s\", rto = \"0.5 s\" }; \
-                 a bare number is in busy round trips of the link"
-)]
-pub enum TimersConfig {
-    /// A named profile.
-    Profile(TimerProfile),
-    /// Values by hand.
-    Fixed(FixedTimers),
-}
-
-/// The named timer profiles.
-#[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]
-#[serde(rename_all = "kebab-case")]
-pub enum TimerProfile {
-    /// 1.5 busy round trips of the link.
-    Tight,
-    /// As `tight`, but three times as long before a NAK or an unacknowledged frame is repeated.
-    Relaxed,
-    /// A fraction of the time that a full buffer takes.
-    Buffer,
-    /// From measured round trips (RFC 6298), starting at `tight`.
-    Measured,
-}
-
-/// Timer values by hand.
-#[derive(Clone, Copy, Debug, PartialEq, Serialize, Deserialize)]
-#[serde(deny_unknown_fields, rename_all = "kebab-case")]
-pub struct FixedTimers {
-    /// Delayed acknowledgment.
-    pub ack: TimerValue,
-    /// Before a NAK is repeated.
-    pub nak: TimerValue,
-    /// Between keepalives.
-    pub keepalive: TimerValue,
-    /// Before an unacknowledged frame is sent again.
-    pub rto: TimerValue,
-}
-
-/// How long one timer runs.
-#[derive(Clone, Copy, Debug, PartialEq)]
-pub enum TimerValue {
-    /// So long on every link.
-    Time(Duration),
-    /// So many busy round trips of the link, R_busy = 2D + 2 T_d + T_c.
-    RoundTrips(f64),
-}
-
-impl From<Duration> for TimerValue {
-    fn from(time: Duration) -> Self {
-        Self::Time(time)
-    }
-}
-
-impl Serialize for TimerValue {
-    fn serialize<S: Serializer>(&self, s: S) -> Result<S::Ok, S::Error> {
-        match self {
-            Self::Time(time) => time.serialize(s),
-            Self::RoundTrips(n) => n.serialize(s),
-        }
-    }
-}
-
-impl<'de> Deserialize<'de> for TimerValue {
-    fn deserialize<D: Deserializer<'de>>(d: D) -> Result<Self, D::Error> {
-        struct Form;
-        impl serde::de::Visitor<'_> for Form {
-            type Value = TimerValue;
-            fn expecting(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-                f.write_str(
-                    "a duration with its unit, such as \"100 ms\", or a number of busy round trips",
-                )
-            }
-            fn visit_str<E: serde::de::Error>(self, text: &str) -> Result<TimerValue, E> {
-                text.parse().map(TimerValue::Time).map_err(E::custom)
-            }
-            fn visit_f64<E: serde::de::Error>(self, n: f64) -> Result<TimerValue, E> {
-                Ok(TimerValue::RoundTrips(n))
-            }
-            fn visit_i64<E: serde::de::Error>(self, n: i64) -> Result<TimerValue, E> {
-                Ok(TimerValue::RoundTrips(n as f64))
-            }
-            fn visit_u64<E: serde::de::Error>(self, n: u64) -> Result<TimerValue, E> {
-                Ok(TimerValue::RoundTrips(n as f64))
-            }
-        }
-        d.deserialize_any(Form)
-    }
-}
-
-/// By how much sharing stretches fixed timers (Xylomenos 1999, section 6.2.2).
-#[derive(Clone, Copy, Debug, PartialEq, Serialize, Deserialize)]
-#[serde(
-    untagged,
-    expecting = "multiplier is \"services\", \"share\" or a number above 0"
-)]
-pub enum Multiplier {
-    /// `"services"` or `"share"`.
-    Heuristic(MultiplierHeuristic),
-    /// A number.
-    Factor(f64),
-}
-
-impl Default for Multiplier {
-    fn default() -> Self {
-        Self::Heuristic(MultiplierHeuristic::Services)
-    }
-}
-
-/// The two timer heuristics.
-#[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]
-#[serde(rename_all = "kebab-case")]
-pub enum MultiplierHeuristic {
-    /// H1: the number of services.
-    Services,
-    /// H2: the inverse of the service's share of all rates.
-    Share,
-}
-
-/// Where timers start.
-#[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
-#[serde(rename_all = "kebab-case")]
-pub enum TimerOrigin {
-    /// When the frame has left: a frame that still waits cannot time out.
-    #[default]
-    Departure,
-    /// When the frame is handed to the scheduler, as in the dissertation.
-    HandOver,
-}
-
 /// What a timeout may resend in selective repeat (section 7.11, "SR under a hole").
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(rename_all = "kebab-case")]
@@ -528,187 +400,6 @@ pub struct PortConfig {
     pub classes: Vec<ClassConfig>,
 }
 
-/// A service table that cannot work. `path` is relative to the link's table.
-#[derive(Clone, Debug, PartialEq, Eq, thiserror::Error)]
-#[error("{path}: {problem}; {help}")]
-pub struct ConfigError {
-    /// Where: `services[1].number`.
-    pub path: String,
-    /// What is wrong.
-    pub problem: String,
-    /// What would be right.
-    pub help: String,
-}
-
-/// Finds what is wrong with a service table, all of it at once.
-pub fn check(
-    header: HeaderProfile,
-    services: &[ServiceConfig],
-    classes: &[ClassConfig],
-) -> Vec<ConfigError> {
-    let mut found = Vec::new();
-    let mut wrong = |path: String, problem: String, help: &str| {
-        found.push(ConfigError {
-            path,
-            problem,
-            help: help.to_owned(),
-        });
-    };
-    for (i, service) in services.iter().enumerate() {
-        let at = |field: &str| format!("services[{i}].{field}");
-        if service.number > 15 {
-            let problem = format!("service number {} does not fit 4 bits", service.number);
-            wrong(at("number"), problem, "use a number from 0 to 15");
-        }
-        if !(service.rate > 0.0 && service.rate.is_finite()) {
-            let problem = format!("a rate of {} gives the service nothing", service.rate);
-            wrong(
-                at("rate"),
-                problem,
-                "a rate is a share above 0, such as 0.5",
-            );
-        }
-        if service.name.is_empty() {
-            let problem = "the name is empty".to_owned();
-            wrong(
-                at("name"),
-                problem,
-                "give the service a name, such as \"voice\"",
-            );
-        }
-        if service.name == IMPLICIT_NAME && !services.iter().any(|s| s.number == 0) {
-            wrong(
-                at("name"),
-                format!("\"{IMPLICIT_NAME}\" is the raw service, number 0, that every link has"),
-                "another name, or number = 0 if unrecognised traffic shall go here",
-            );
-        }
-        for (j, other) in services[..i].iter().enumerate() {
-            if other.number == service.number {
-                let problem = format!(
-                    "number {} is taken by services[{j}] \"{}\"",
-                    service.number, other.name
-                );
-                wrong(
-                    at("number"),
-                    problem,
-                    "each service of a link has a number of its own",
-                );
-            }
-            if other.name == service.name {
-                let problem = format!("the name \"{}\" is taken by services[{j}]", service.name);
-                wrong(
-                    at("name"),
-                    problem,
-                    "each service of a link has a name of its own",
-                );
-            }
-        }
-        check_scheme(header, &service.scheme, &at("scheme"), &mut wrong);
-    }
-    for (i, class) in classes.iter().enumerate() {
-        let known = services.iter().any(|s| s.name == class.service)
-            || (class.service == IMPLICIT_NAME && !services.iter().any(|s| s.number == 0));
-        if !known {
-            let mut names: Vec<_> = services.iter().map(|s| s.name.as_str()).collect();
-            names.push(IMPLICIT_NAME);
-            wrong(
-                format!("classes[{i}].service"),
-                format!("there is no service \"{}\" on this link", class.service),
-                &format!("the services are {}", names.join(", ")),
-            );
-        }
-    }
-    found
-}
-
-fn check_scheme(
-    header: HeaderProfile,
-    scheme: &SchemeConfig,
-    at: &str,
-    wrong: &mut impl FnMut(String, String, &str),
-) {
-    match scheme {
-        SchemeConfig::Xor(c) => c.check(at, wrong),
-        SchemeConfig::XorAd(c) => c.check(at, wrong),
-        SchemeConfig::Rse(c) => c.check(at, wrong),
-        SchemeConfig::RseAd(c) => c.check(at, wrong),
-        SchemeConfig::Hybrid1(c) | SchemeConfig::Hybrid2(c) => c.check(at, wrong),
-        _ => {}
-    }
-    if let Some(TimersConfig::Fixed(fixed)) = scheme.timers() {
-        let all = [
-            ("ack", fixed.ack),
-            ("nak", fixed.nak),
-            ("keepalive", fixed.keepalive),
-            ("rto", fixed.rto),
-        ];
-        for (name, value) in all {
-            let problem = match value {
-                TimerValue::Time(Duration::ZERO) => {
-                    "a timer of 0 s would never let time pass".to_owned()
-                }
-                TimerValue::RoundTrips(n) if !(0.001..=1e6).contains(&n) => {
-                    format!("a timer of {n} round trips is impossible")
-                }
-                _ => continue,
-            };
-            wrong(
-                format!("{at}.timers.{name}"),
-                problem,
-                "a timer runs for the round trip of the link or longer",
-            );
-        }
-    }
-    // RLP measures how long a repair takes to answer its NAK; the others need the peer's echo.
-    let measured = Some(&TimersConfig::Profile(TimerProfile::Measured));
-    if header == HeaderProfile::Study && scheme.is_reliable() && scheme.timers() == measured {
-        wrong(
-            format!("{at}.timers"),
-            format!(
-                "{} cannot measure round trips with study headers, which have no room for the peer's echo",
-                scheme.kind()
-            ),
-            "use \"relaxed\", \"tight\", \"buffer\" or values by hand, or header = \"live\"",
-        );
-    }
-    let largest = match header {
-        HeaderProfile::Study => 127,
-        HeaderProfile::Live => MAX_LIVE_WINDOW,
-    };
-    if let Some(window) = scheme.window()
-        && !(1..=largest).contains(&window)
-    {
-        wrong(
-            format!("{at}.window"),
-            format!("a window of {window} frames is impossible here"),
-            &format!("with this header a window has 1 to {largest} frames"),
-        );
-    }
-    let retries = match scheme {
-        SchemeConfig::Rlp(c) | SchemeConfig::RlpOos(c) => c.retries,
-        SchemeConfig::RseAd(c) => c.retries,
-        SchemeConfig::Hybrid1(c) | SchemeConfig::Hybrid2(c) => c.retries,
-        _ => None,
-    };
-    if let Some(retries) = retries
-        && !(1..=255).contains(&retries)
-    {
-        let problem = format!("{retries} retries are impossible");
-        wrong(format!("{at}.retries"), problem, "use 1 to 255 retries");
-    }
-    if let Some(Multiplier::Factor(factor)) = scheme.multiplier()
-        && !(factor > 0.0 && factor.is_finite())
-    {
-        let problem = format!("timers cannot be multiplied by {factor}");
-        wrong(
-            format!("{at}.multiplier"),
-            problem,
-            "use \"services\", \"share\" or a number above 0",
-        );
-    }
-}
-
 /// The largest live window: echoes shorten numbers to 16 bits.
 pub const MAX_LIVE_WINDOW: u32 = 16_384;
 
@@ -741,14 +432,13 @@ impl ServiceConfig {
     #[must_use]
     pub fn resolve(&self, header: HeaderProfile) -> Self {
         let live = header == HeaderProfile::Live;
-        let usual_or = |study| {
+        let timers = || {
             Some(TimersConfig::Profile(if live {
                 TimerProfile::Measured
             } else {
-                study
+                TimerProfile::Relaxed
             }))
         };
-        let timers = || usual_or(TimerProfile::Relaxed);
         let keepalives = if live {
             Keepalives::Limit(8)
         } else {
@@ -786,8 +476,7 @@ impl ServiceConfig {
             SchemeConfig::Gbn(c) => {
                 // What a timeout sends again: no more than a link needs to be kept busy.
                 c.window = c.window.or(Some(127));
-                // The timer is its only repair.
-                c.timers = c.timers.take().or_else(|| usual_or(TimerProfile::Tight));
+                c.timers = c.timers.take().or_else(timers);
             }
             SchemeConfig::SrBitmap(c) => {
                 c.window = c.window.or(Some(if live { 4096 } else { 127 }));
@@ -812,37 +501,5 @@ impl ServiceConfig {
             }
         }
         all
-    }
-}
-
-#[cfg(test)]
-mod tests {
-    use super::*;
-
-    #[test]
-    fn round_trips_are_measured_where_they_can_be() {
-        for (kind, study) in [
-            ("gbn", false),
-            ("sr", false),
-            ("sr-m1", false),
-            ("sr-m2", false),
-            ("sr-bitmap", false),
-            ("rlp", true),
-            ("rlp-oos", true),
-        ] {
-            let service: ServiceConfig = toml::from_str(&format!(
-                "number = 0\nname = \"all\"\nrate = 1.0\n\
-                 scheme = {{ kind = \"{kind}\", timers = \"measured\" }}"
-            ))
-            .unwrap();
-            let services = [service];
-            assert_eq!(check(HeaderProfile::Live, &services, &[]), [], "{kind}");
-            let found = check(HeaderProfile::Study, &services, &[]);
-            assert_eq!(found.is_empty(), study, "{kind}: {found:?}");
-            for problem in found {
-                assert_eq!(problem.path, "services[0].scheme.timers");
-                assert!(problem.problem.contains("echo"), "{problem}");
-            }
-        }
     }
 }

@@ -14,8 +14,9 @@ pub fn markdown(report: &Report, outcomes: &[Outcome], works: &[&Work]) -> Strin
     let counts = report.counts;
     let _ = writeln!(
         out,
-        "Written by `make validation`; every number here comes from that command. \
-         {} claims: {} hold, {} near, {} miss.\n",
+        "Written by `make validation`, which measures the tables. The reasons for misses are \
+         kept in `notes.toml` beside the studies; figures in them that the tables do not have come \
+         from the runs that they name. {} claims: {} hold, {} near, {} miss.\n",
         counts.total(),
         counts.holds,
         counts.near,

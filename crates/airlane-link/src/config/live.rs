@@ -8,7 +8,7 @@ use airlane_base::{Duration, QueueLimit, Rate};
 
 use super::{
     ConfigError, Multiplier, MultiplierHeuristic, RlpConfig, RseAdConfig, SchemeConfig,
-    ServiceConfig, SnoopState, TimerProfile, TimersConfig, USUAL_RETRIES,
+    ServiceConfig, SnoopVariant, TimerProfile, TimersConfig, USUAL_RETRIES,
     check_without_damaged_frames,
 };
 use crate::classify::{ClassConfig, Protocol};
@@ -47,14 +47,13 @@ pub fn check_live(
         check_timers(facts, services, i, &mut wrong);
         if let SchemeConfig::Snoop(snoop) = &service.scheme {
             check_snoop(i, service, classes, &mut wrong);
-            if snoop.state == SnoopState::Hosts {
+            if snoop.variant == SnoopVariant::Ns2 {
                 wrong(
-                    format!("services[{i}].scheme.state"),
-                    "connections that share a state make Snoop withhold acknowledgments of each \
-                     other's segments"
+                    format!("services[{i}].scheme.variant"),
+                    "ns-2's module withholds acknowledgments that other connections of the same \
+                     hosts need"
                         .to_owned(),
-                    "leave it out; \"hosts\" reproduces an error of ns-2 in the simulator"
-                        .to_owned(),
+                    "leave it out; \"ns2\" reproduces ns-2's module in the simulator".to_owned(),
                 );
             }
         }

@@ -14,21 +14,21 @@ use super::{ConfigError, SchemeConfig, ServiceConfig};
 pub struct SnoopConfig {
     /// Which end is the base station, where the agent watches TCP towards the other end.
     pub base_station: BaseStation,
-    /// What the agent tells apart. Default `"connections"`.
+    /// Whose rules the agent follows. Default `"standard"`.
     #[serde(default)]
-    pub state: SnoopState,
+    pub variant: SnoopVariant,
 }
 
-/// What the agent of Snoop keeps one state for.
+/// Whose rules the agent of Snoop follows.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(rename_all = "kebab-case")]
-pub enum SnoopState {
-    /// Each connection.
+pub enum SnoopVariant {
+    /// Balakrishnan, Seshan and Katz 1995, a state for each connection.
     #[default]
-    Connections,
-    /// Each pair of hosts, whose connections overwrite what it knows of each other, as in ns-2,
-    /// whose module looks its state up by addresses. Scenarios only.
-    Hosts,
+    Standard,
+    /// ns-2's module, which keeps one state for all connections of two hosts and miscounts
+    /// duplicates. Scenarios only.
+    Ns2,
 }
 
 /// An end of a link.
@@ -149,7 +149,7 @@ mod tests {
                 world.scheme,
                 SchemeConfig::Snoop(SnoopConfig {
                     base_station,
-                    state: SnoopState::Connections,
+                    variant: SnoopVariant::Standard,
                 })
             );
             let [here, there] =

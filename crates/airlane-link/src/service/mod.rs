@@ -245,7 +245,7 @@ impl<P: Packet> Service<P> {
             }
             SchemeConfig::Snoop(c) => {
                 let here = c.base_station == BaseStation::Here;
-                Self::Snoop(Snoop::new(here, c.state, facts))
+                Self::Snoop(Snoop::new(here, c.variant, facts))
             }
             SchemeConfig::Xor(c) => Self::Xor(Xor::new(c.block(), facts)),
             SchemeConfig::Rse(c) => Self::Rse(Rse::new(c.block(), c.parity(), facts)),

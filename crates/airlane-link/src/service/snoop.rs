@@ -17,10 +17,10 @@
 //! [`SILENCE`] are forgotten, as is the one silent for longest where a new one needs its place; an
 //! acknowledgment is only withheld while the segment that it asks for is here.
 //!
-//! Left out: ELN marks, which Reno ignores; selective acknowledgments, which are not read; what the
-//! ns-2 module has on top (a threshold shared by all connections, swapped gains).
+//! Left out: ELN marks, which Reno ignores; selective acknowledgments, which are not read.
 
 mod connection;
+mod ns2;
 #[cfg(test)]
 mod tests;
 
@@ -29,10 +29,11 @@ use std::collections::VecDeque;
 use airlane_base::{Duration, Instant};
 
 use super::{Context, DefaultService, PortFacts, Scheme};
-use crate::config::SnoopState;
-use crate::flow::{FlowKey, Packet};
+use crate::config::SnoopVariant;
+use crate::flow::{FlowKey, Packet, TcpView};
 use crate::wire::{Frame, FrameKind, Header};
 use connection::{Connection, Verdict};
+use ns2::Ns2;
 
 /// Connections watched at a time.
 const CONNECTIONS: usize = 256;
@@ -46,7 +47,7 @@ pub(crate) struct Snoop<P> {
     agent: Option<Agent<P>>,
 }
 
-/// Which connection, seen from segments that go to the wireless host.
+/// Which connection, or which pair of hosts, seen from segments that go to the wireless host.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 struct Key {
     flow: FlowKey,
@@ -55,7 +56,7 @@ struct Key {
 
 #[derive(Clone, Debug)]
 struct Agent<P> {
-    state: SnoopState,
+    variant: SnoopVariant,
     connections: Vec<Watched<P>>,
     /// Segments to be sent again: serial number of the connection, number of the segment. At most
     /// one entry for each segment kept, so it is as bounded as they are.
@@ -70,15 +71,22 @@ struct Watched<P> {
     hash: u64,
     key: Key,
     serial: u64,
-    tcp: Connection<P>,
+    tcp: Memory<P>,
+}
+
+/// What is kept of the segments of one key.
+#[derive(Clone, Debug)]
+enum Memory<P> {
+    Standard(Connection<P>),
+    Ns2(Ns2<P>),
 }
 
 impl Key {
-    fn new(state: SnoopState, flow: FlowKey, connection: u32) -> Self {
+    fn new(variant: SnoopVariant, flow: FlowKey, connection: u32) -> Self {
         let flow = FlowKey { dscp: 0, ..flow };
-        match state {
-            SnoopState::Connections => Self { flow, connection },
-            SnoopState::Hosts => Self {
+        match variant {
+            SnoopVariant::Standard => Self { flow, connection },
+            SnoopVariant::Ns2 => Self {
                 flow: FlowKey {
                     src_port: 0,
                     dst_port: 0,
@@ -94,10 +102,68 @@ impl Key {
     }
 }
 
+impl<P: Packet> Memory<P> {
+    fn new(variant: SnoopVariant, now: Instant, next: u32) -> Self {
+        match variant {
+            SnoopVariant::Standard => Self::Standard(Connection::new(now, next)),
+            SnoopVariant::Ns2 => Self::Ns2(Ns2::new(now)),
+        }
+    }
+
+    fn is_empty(&self) -> bool {
+        match self {
+            Self::Standard(tcp) => tcp.is_empty(),
+            Self::Ns2(tcp) => tcp.is_empty(),
+        }
+    }
+
+    fn active(&self) -> Instant {
+        match self {
+            Self::Standard(tcp) => tcp.active,
+            Self::Ns2(tcp) => tcp.active,
+        }
+    }
+
+    fn expires(&self) -> Option<Instant> {
+        match self {
+            Self::Standard(tcp) => tcp.expires,
+            Self::Ns2(tcp) => tcp.expires,
+        }
+    }
+
+    fn on_data(&mut self, now: Instant, segment: &TcpView, packet: &P) {
+        match self {
+            Self::Standard(tcp) => tcp.on_data(now, segment, packet),
+            Self::Ns2(tcp) => tcp.on_data(now, segment, packet),
+        }
+    }
+
+    fn on_ack(&mut self, now: Instant, segment: &TcpView, ack: u32) -> Verdict {
+        match self {
+            Self::Standard(tcp) => tcp.on_ack(now, segment, ack),
+            Self::Ns2(tcp) => tcp.on_ack(now, ack),
+        }
+    }
+
+    fn on_timer(&mut self, now: Instant) -> Option<u32> {
+        match self {
+            Self::Standard(tcp) => tcp.on_timer(now),
+            Self::Ns2(tcp) => tcp.on_timer(now),
+        }
+    }
+
+    fn take_repair(&mut self, now: Instant, start: u32) -> Option<P> {
+        match self {
+            Self::Standard(tcp) => tcp.take_repair(now, start),
+            Self::Ns2(tcp) => tcp.take_repair(start),
+        }
+    }
+}
+
 impl<P: Packet> Agent<P> {
-    fn new(state: SnoopState) -> Self {
+    fn new(variant: SnoopVariant) -> Self {
         Self {
-            state,
+            variant,
             connections: Vec::new(),
             repairs: VecDeque::new(),
             serial: 0,
@@ -121,12 +187,12 @@ impl<P: Packet> Agent<P> {
                 hash,
                 key,
                 serial,
-                tcp: Connection::new(now, next),
+                tcp: Memory::new(self.variant, now, next),
             });
             return self.connections.last_mut();
         }
-        let oldest = self.connections.iter_mut().min_by_key(|c| c.tcp.active)?;
-        oldest.tcp.restart(now, next);
+        let oldest = self.connections.iter_mut().min_by_key(|c| c.tcp.active())?;
+        oldest.tcp = Memory::new(self.variant, now, next);
         (oldest.hash, oldest.key, oldest.serial) = (hash, key, serial);
         Some(oldest)
     }
@@ -136,7 +202,7 @@ impl<P: Packet> Agent<P> {
         let Some(segment) = packet.tcp() else {
             return;
         };
-        let key = Key::new(self.state, packet.flow(), segment.connection);
+        let key = Key::new(self.variant, packet.flow(), segment.connection);
         if segment.rst {
             self.forget(&key);
             return;
@@ -144,7 +210,6 @@ impl<P: Packet> Agent<P> {
         if segment.seq == segment.end {
             return;
         }
-        let begins = self.state == SnoopState::Hosts && segment.seq == 0;
         let known = self.find(&key).is_some();
         let watched = if known {
             self.find(&key)
@@ -152,11 +217,8 @@ impl<P: Packet> Agent<P> {
             self.watch(now, key, segment.seq)
         };
         let expires = watched.and_then(|c| {
-            if begins {
-                c.tcp.restart(now, segment.seq);
-            }
             c.tcp.on_data(now, &segment, packet);
-            c.tcp.expires
+            c.tcp.expires()
         });
         self.wake_at(expires);
     }
@@ -166,7 +228,7 @@ impl<P: Packet> Agent<P> {
         let Some(segment) = packet.tcp() else {
             return true;
         };
-        let key = Key::new(self.state, packet.flow().reversed(), segment.connection);
+        let key = Key::new(self.variant, packet.flow().reversed(), segment.connection);
         if segment.rst {
             self.forget(&key);
             return true;
@@ -175,7 +237,7 @@ impl<P: Packet> Agent<P> {
             return true;
         };
         let verdict = watched.tcp.on_ack(now, &segment, ack);
-        let (serial, expires) = (watched.serial, watched.tcp.expires);
+        let (serial, expires) = (watched.serial, watched.tcp.expires());
         if let Verdict::Repair(start) = verdict {
             self.repairs.push_back((serial, start));
         }
@@ -202,9 +264,9 @@ impl<P: Packet> Agent<P> {
     /// Timers of all connections. How many ran out.
     fn on_time(&mut self, now: Instant) -> u64 {
         let mut timeouts = 0;
-        self.connections.retain(|c| c.tcp.active + SILENCE > now);
+        self.connections.retain(|c| c.tcp.active() + SILENCE > now);
         for watched in &mut self.connections {
-            if watched.tcp.expires.is_none_or(|at| at > now) {
+            if watched.tcp.expires().is_none_or(|at| at > now) {
                 continue;
             }
             if let Some(start) = watched.tcp.on_timer(now) {
@@ -212,7 +274,11 @@ impl<P: Packet> Agent<P> {
                 self.repairs.push_back((watched.serial, start));
             }
         }
-        self.due = self.connections.iter().filter_map(|c| c.tcp.expires).min();
+        self.due = self
+            .connections
+            .iter()
+            .filter_map(|c| c.tcp.expires())
+            .min();
         timeouts
     }
 
@@ -226,10 +292,14 @@ impl<P: Packet> Agent<P> {
 
 impl<P: Packet> Snoop<P> {
     /// With an agent at the base station's end.
-    pub(crate) fn new(base_station_is_here: bool, state: SnoopState, facts: &PortFacts) -> Self {
+    pub(crate) fn new(
+        base_station_is_here: bool,
+        variant: SnoopVariant,
+        facts: &PortFacts,
+    ) -> Self {
         Self {
             raw: DefaultService::new(facts),
-            agent: base_station_is_here.then(|| Agent::new(state)),
+            agent: base_station_is_here.then(|| Agent::new(variant)),
         }
     }
 }
@@ -285,7 +355,7 @@ impl<P: Packet> Scheme<P> for Snoop<P> {
 
     fn reset(&mut self, cx: &mut Context<'_, P>) -> (u64, u64) {
         if let Some(agent) = &mut self.agent {
-            *agent = Agent::new(agent.state);
+            *agent = Agent::new(agent.variant);
         }
         Scheme::<P>::reset(&mut self.raw, cx)
     }

@@ -183,8 +183,8 @@ fn snoop_needs_tcp() {
 
 #[test]
 fn snoop_tells_live_connections_apart() {
-    let shared = "kind = \"snoop\", base-station = \"here\", state = \"hosts\"";
+    let shared = "kind = \"snoop\", base-station = \"here\", variant = \"ns2\"";
     let found = check_live(&facts(), &[service(shared, "")], &tcp());
     let paths: Vec<&str> = found.iter().map(|problem| problem.path.as_str()).collect();
-    assert_eq!(paths, ["services[0].scheme.state"]);
+    assert_eq!(paths, ["services[0].scheme.variant"]);
 }

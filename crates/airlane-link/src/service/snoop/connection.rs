@@ -13,25 +13,25 @@ use crate::flow::TcpView;
 /// Segments kept of a connection (XYL-S-16).
 pub(super) const CACHE: usize = 100;
 /// Local retransmissions of a segment.
-const MAX_REPAIRS: u8 = 10;
+pub(super) const MAX_REPAIRS: u8 = 10;
 /// At the start, and the least that a timeout may be (XYL-S-16).
-const FIRST_SRTT: Duration = Duration::from_millis(100);
-const FIRST_RTTVAR: Duration = Duration::from_millis(250);
-const TICK: Duration = Duration::from_millis(100);
+pub(super) const FIRST_SRTT: Duration = Duration::from_millis(100);
+pub(super) const FIRST_RTTVAR: Duration = Duration::from_millis(250);
+pub(super) const TICK: Duration = Duration::from_millis(100);
 
 /// A copy of a segment.
 #[derive(Clone, Debug)]
-struct Cached<P> {
-    start: u32,
-    end: u32,
-    packet: P,
+pub(super) struct Cached<P> {
+    pub(super) start: u32,
+    pub(super) end: u32,
+    pub(super) packet: P,
     /// When it left last.
-    sent: Instant,
-    repairs: u8,
+    pub(super) sent: Instant,
+    pub(super) repairs: u8,
     /// The TCP sender has sent it again, and counts on its own duplicates.
-    sender_rxmit: bool,
+    pub(super) sender_rxmit: bool,
     /// A local copy waits to leave.
-    waits: bool,
+    pub(super) waits: bool,
 }
 
 /// What becomes of an acknowledgment.

@@ -67,10 +67,10 @@ const LEN: u32 = 100;
 
 impl Base {
     fn new() -> Self {
-        Self::with(SnoopState::Connections)
+        Self::with(SnoopVariant::Standard)
     }
 
-    fn with(state: SnoopState) -> Self {
+    fn with(variant: SnoopVariant) -> Self {
         let facts = PortFacts {
             codec: Codec::new(HeaderProfile::Live),
             rate: Rate::from_bps(1_000_000).unwrap(),
@@ -79,7 +79,7 @@ impl Base {
             frame_overhead: 0,
         };
         Self {
-            snoop: Snoop::new(true, state, &facts),
+            snoop: Snoop::new(true, variant, &facts),
             ledger: ServiceLedger::default(),
             up: VecDeque::new(),
             now: Instant::ORIGIN,
@@ -296,8 +296,8 @@ fn a_new_connection_with_old_ports_begins_anew() {
 /// where the agent tells the two apart.
 #[test]
 fn connections_of_one_pair_of_hosts_share_a_state_only_where_told_to() {
-    for (state, repaired) in [(SnoopState::Connections, true), (SnoopState::Hosts, false)] {
-        let mut base = Base::with(state);
+    for (variant, repaired) in [(SnoopVariant::Standard, true), (SnoopVariant::Ns2, false)] {
+        let mut base = Base::with(variant);
         base.send(base.segment(2, 0, LEN, None));
         for n in 0..8 {
             base.data(n * LEN);
@@ -306,6 +306,51 @@ fn connections_of_one_pair_of_hosts_share_a_state_only_where_told_to() {
         base.wait(Duration::from_secs(3));
         assert_eq!(base.repairs().contains(&0), repaired);
     }
+}
+
+/// Segments as simulations number them, for ns-2's rules.
+fn simulated(segments: u32) -> Base {
+    let mut base = Base::with(SnoopVariant::Ns2);
+    (0..segments).for_each(|n| base.send(base.segment(1, n, n + 1, None)));
+    base
+}
+
+#[test]
+fn ns2_repairs_at_every_second_duplicate_and_only_once_by_them() {
+    let mut base = simulated(8);
+    assert!(base.ack(1), "the first segment has come");
+    assert!(base.ack(1), "the first duplicate goes on");
+    assert!(!base.ack(1), "the second one asks for the segment");
+    assert_eq!(base.repairs(), [1]);
+    // Seven segments are kept: five more duplicates are explained.
+    assert!((0..5).all(|_| !base.ack(1)));
+    assert!(base.ack(1) && base.ack(1), "it has been repaired once");
+    assert!(base.repairs().is_empty());
+    base.wait(Duration::from_secs(3));
+    assert_eq!(base.repairs(), [1], "the timer may do it again");
+}
+
+#[test]
+fn ns2_does_not_begin_its_count_anew_with_an_acknowledgment() {
+    let mut base = simulated(8);
+    base.ack(1);
+    assert!(base.ack(1), "the first duplicate of this segment goes on");
+    assert!(base.ack(3), "new");
+    assert!(!base.ack(3), "and counts for the next hole");
+    assert_eq!(base.repairs(), [3]);
+}
+
+#[test]
+fn ns2_waits_for_the_segment_asked_for() {
+    let mut base = simulated(3);
+    // Another connection of the same hosts is acknowledged further; what it asks for is not here.
+    base.ack(1);
+    base.send(base.segment(2, 5, 6, None));
+    base.ack(5);
+    base.send(base.segment(2, 7, 8, None));
+    base.ack(6);
+    base.wait(Duration::from_secs(10));
+    assert!(base.repairs().is_empty());
 }
 
 #[test]

@@ -1,0 +1,223 @@
+//! What is wrong with a service table.
+
+use airlane_base::Duration;
+
+use super::{
+    IMPLICIT_NAME, MAX_LIVE_WINDOW, Multiplier, SchemeConfig, ServiceConfig, TimerProfile,
+    TimerValue, TimersConfig,
+};
+use crate::classify::ClassConfig;
+use crate::wire::HeaderProfile;
+
+/// A service table that cannot work. `path` is relative to the link's table.
+#[derive(Clone, Debug, PartialEq, Eq, thiserror::Error)]
+#[error("{path}: {problem}; {help}")]
+pub struct ConfigError {
+    /// Where: `services[1].number`.
+    pub path: String,
+    /// What is wrong.
+    pub problem: String,
+    /// What would be right.
+    pub help: String,
+}
+
+/// Finds what is wrong with a service table, all of it at once.
+pub fn check(
+    header: HeaderProfile,
+    services: &[ServiceConfig],
+    classes: &[ClassConfig],
+) -> Vec<ConfigError> {
+    let mut found = Vec::new();
+    let mut wrong = |path: String, problem: String, help: &str| {
+        found.push(ConfigError {
+            path,
+            problem,
+            help: help.to_owned(),
+        });
+    };
+    for (i, service) in services.iter().enumerate() {
+        let at = |field: &str| format!("services[{i}].{field}");
+        if service.number > 15 {
+            let problem = format!("service number {} does not fit 4 bits", service.number);
+            wrong(at("number"), problem, "use a number from 0 to 15");
+        }
+        if !(service.rate > 0.0 && service.rate.is_finite()) {
+            let problem = format!("a rate of {} gives the service nothing", service.rate);
+            wrong(
+                at("rate"),
+                problem,
+                "a rate is a share above 0, such as 0.5",
+            );
+        }
+        if service.name.is_empty() {
+            let problem = "the name is empty".to_owned();
+            wrong(
+                at("name"),
+                problem,
+                "give the service a name, such as \"voice\"",
+            );
+        }
+        if service.name == IMPLICIT_NAME && !services.iter().any(|s| s.number == 0) {
+            wrong(
+                at("name"),
+                format!("\"{IMPLICIT_NAME}\" is the raw service, number 0, that every link has"),
+                "another name, or number = 0 if unrecognised traffic shall go here",
+            );
+        }
+        for (j, other) in services[..i].iter().enumerate() {
+            if other.number == service.number {
+                let problem = format!(
+                    "number {} is taken by services[{j}] \"{}\"",
+                    service.number, other.name
+                );
+                wrong(
+                    at("number"),
+                    problem,
+                    "each service of a link has a number of its own",
+                );
+            }
+            if other.name == service.name {
+                let problem = format!("the name \"{}\" is taken by services[{j}]", service.name);
+                wrong(
+                    at("name"),
+                    problem,
+                    "each service of a link has a name of its own",
+                );
+            }
+        }
+        check_scheme(header, &service.scheme, &at("scheme"), &mut wrong);
+    }
+    for (i, class) in classes.iter().enumerate() {
+        let known = services.iter().any(|s| s.name == class.service)
+            || (class.service == IMPLICIT_NAME && !services.iter().any(|s| s.number == 0));
+        if !known {
+            let mut names: Vec<_> = services.iter().map(|s| s.name.as_str()).collect();
+            names.push(IMPLICIT_NAME);
+            wrong(
+                format!("classes[{i}].service"),
+                format!("there is no service \"{}\" on this link", class.service),
+                &format!("the services are {}", names.join(", ")),
+            );
+        }
+    }
+    found
+}
+
+fn check_scheme(
+    header: HeaderProfile,
+    scheme: &SchemeConfig,
+    at: &str,
+    wrong: &mut impl FnMut(String, String, &str),
+) {
+    match scheme {
+        SchemeConfig::Xor(c) => c.check(at, wrong),
+        SchemeConfig::XorAd(c) => c.check(at, wrong),
+        SchemeConfig::Rse(c) => c.check(at, wrong),
+        SchemeConfig::RseAd(c) => c.check(at, wrong),
+        SchemeConfig::Hybrid1(c) | SchemeConfig::Hybrid2(c) => c.check(at, wrong),
+        _ => {}
+    }
+    if let Some(TimersConfig::Fixed(fixed)) = scheme.timers() {
+        let all = [
+            ("ack", fixed.ack),
+            ("nak", fixed.nak),
+            ("keepalive", fixed.keepalive),
+            ("rto", fixed.rto),
+        ];
+        for (name, value) in all {
+            let problem = match value {
+                TimerValue::Time(Duration::ZERO) => {
+                    "a timer of 0 s would never let time pass".to_owned()
+                }
+                TimerValue::RoundTrips(n) if !(0.001..=1e6).contains(&n) => {
+                    format!("a timer of {n} round trips is impossible")
+                }
+                _ => continue,
+            };
+            wrong(
+                format!("{at}.timers.{name}"),
+                problem,
+                "a timer runs for the round trip of the link or longer",
+            );
+        }
+    }
+    // RLP measures how long a repair takes to answer its NAK; the others need the peer's echo.
+    let measured = Some(&TimersConfig::Profile(TimerProfile::Measured));
+    if header == HeaderProfile::Study && scheme.is_reliable() && scheme.timers() == measured {
+        wrong(
+            format!("{at}.timers"),
+            format!(
+                "{} cannot measure round trips with study headers, which have no room for the peer's echo",
+                scheme.kind()
+            ),
+            "use \"relaxed\", \"tight\", \"buffer\" or values by hand, or header = \"live\"",
+        );
+    }
+    let largest = match header {
+        HeaderProfile::Study => 127,
+        HeaderProfile::Live => MAX_LIVE_WINDOW,
+    };
+    if let Some(window) = scheme.window()
+        && !(1..=largest).contains(&window)
+    {
+        wrong(
+            format!("{at}.window"),
+            format!("a window of {window} frames is impossible here"),
+            &format!("with this header a window has 1 to {largest} frames"),
+        );
+    }
+    let retries = match scheme {
+        SchemeConfig::Rlp(c) | SchemeConfig::RlpOos(c) => c.retries,
+        SchemeConfig::RseAd(c) => c.retries,
+        SchemeConfig::Hybrid1(c) | SchemeConfig::Hybrid2(c) => c.retries,
+        _ => None,
+    };
+    if let Some(retries) = retries
+        && !(1..=255).contains(&retries)
+    {
+        let problem = format!("{retries} retries are impossible");
+        wrong(format!("{at}.retries"), problem, "use 1 to 255 retries");
+    }
+    if let Some(Multiplier::Factor(factor)) = scheme.multiplier()
+        && !(factor > 0.0 && factor.is_finite())
+    {
+        let problem = format!("timers cannot be multiplied by {factor}");
+        wrong(
+            format!("{at}.multiplier"),
+            problem,
+            "use \"services\", \"share\" or a number above 0",
+        );
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn round_trips_are_measured_where_they_can_be() {
+        for (kind, study) in [
+            ("gbn", false),
+            ("sr", false),
+            ("sr-m1", false),
+            ("sr-m2", false),
+            ("sr-bitmap", false),
+            ("rlp", true),
+            ("rlp-oos", true),
+        ] {
+            let service: ServiceConfig = toml::from_str(&format!(
+                "number = 0\nname = \"all\"\nrate = 1.0\n\
+                 scheme = {{ kind = \"{kind}\", timers = \"measured\" }}"
+            ))
+            .unwrap();
+            let services = [service];
+            assert_eq!(check(HeaderProfile::Live, &services, &[]), [], "{kind}");
+            let found = check(HeaderProfile::Study, &services, &[]);
+            assert_eq!(found.is_empty(), study, "{kind}: {found:?}");
+            for problem in found {
+                assert_eq!(problem.path, "services[0].scheme.timers");
+                assert!(problem.problem.contains("echo"), "{problem}");
+            }
+        }
+    }
+}

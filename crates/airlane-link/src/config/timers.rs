@@ -1,0 +1,140 @@
+//! Timer values of services, and by how much sharing stretches them.
+
+use std::fmt;
+
+use airlane_base::Duration;
+use serde::{Deserialize, Deserializer, Serialize, Serializer};
+
+/// Timer values (section 7.11 of the specification).
+#[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
+#[serde(
+    untagged,
+    expecting = "timers is \"tight\", \"relaxed\", \"buffer\", \"measured\" or \
+                 { ack = \"57 ms\", nak = \"0.4 s\", keepalive = \"0.4 s\", rto = \"0.5 s\" }; \
+                 a bare number is in busy round trips of the link"
+)]
+pub enum TimersConfig {
+    /// A named profile.
+    Profile(TimerProfile),
+    /// Values by hand.
+    Fixed(FixedTimers),
+}
+
+/// The named timer profiles.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(rename_all = "kebab-case")]
+pub enum TimerProfile {
+    /// 1.5 busy round trips of the link.
+    Tight,
+    /// As `tight`, but three times as long before a NAK or an unacknowledged frame is repeated.
+    Relaxed,
+    /// A fraction of the time that a full buffer takes.
+    Buffer,
+    /// From measured round trips (RFC 6298), starting at `tight`.
+    Measured,
+}
+
+/// Timer values by hand.
+#[derive(Clone, Copy, Debug, PartialEq, Serialize, Deserialize)]
+#[serde(deny_unknown_fields, rename_all = "kebab-case")]
+pub struct FixedTimers {
+    /// Delayed acknowledgment.
+    pub ack: TimerValue,
+    /// Before a NAK is repeated.
+    pub nak: TimerValue,
+    /// Between keepalives.
+    pub keepalive: TimerValue,
+    /// Before an unacknowledged frame is sent again.
+    pub rto: TimerValue,
+}
+
+/// How long one timer runs.
+#[derive(Clone, Copy, Debug, PartialEq)]
+pub enum TimerValue {
+    /// So long on every link.
+    Time(Duration),
+    /// So many busy round trips of the link, R_busy = 2D + 2 T_d + T_c.
+    RoundTrips(f64),
+}
+
+impl From<Duration> for TimerValue {
+    fn from(time: Duration) -> Self {
+        Self::Time(time)
+    }
+}
+
+impl Serialize for TimerValue {
+    fn serialize<S: Serializer>(&self, s: S) -> Result<S::Ok, S::Error> {
+        match self {
+            Self::Time(time) => time.serialize(s),
+            Self::RoundTrips(n) => n.serialize(s),
+        }
+    }
+}
+
+impl<'de> Deserialize<'de> for TimerValue {
+    fn deserialize<D: Deserializer<'de>>(d: D) -> Result<Self, D::Error> {
+        struct Form;
+        impl serde::de::Visitor<'_> for Form {
+            type Value = TimerValue;
+            fn expecting(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+                f.write_str(
+                    "a duration with its unit, such as \"100 ms\", or a number of busy round trips",
+                )
+            }
+            fn visit_str<E: serde::de::Error>(self, text: &str) -> Result<TimerValue, E> {
+                text.parse().map(TimerValue::Time).map_err(E::custom)
+            }
+            fn visit_f64<E: serde::de::Error>(self, n: f64) -> Result<TimerValue, E> {
+                Ok(TimerValue::RoundTrips(n))
+            }
+            fn visit_i64<E: serde::de::Error>(self, n: i64) -> Result<TimerValue, E> {
+                Ok(TimerValue::RoundTrips(n as f64))
+            }
+            fn visit_u64<E: serde::de::Error>(self, n: u64) -> Result<TimerValue, E> {
+                Ok(TimerValue::RoundTrips(n as f64))
+            }
+        }
+        d.deserialize_any(Form)
+    }
+}
+
+/// By how much sharing stretches fixed timers (Xylomenos 1999, section 6.2.2).
+#[derive(Clone, Copy, Debug, PartialEq, Serialize, Deserialize)]
+#[serde(
+    untagged,
+    expecting = "multiplier is \"services\", \"share\" or a number above 0"
+)]
+pub enum Multiplier {
+    /// `"services"` or `"share"`.
+    Heuristic(MultiplierHeuristic),
+    /// A number.
+    Factor(f64),
+}
+
+impl Default for Multiplier {
+    fn default() -> Self {
+        Self::Heuristic(MultiplierHeuristic::Services)
+    }
+}
+
+/// The two timer heuristics.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(rename_all = "kebab-case")]
+pub enum MultiplierHeuristic {
+    /// H1: the number of services.
+    Services,
+    /// H2: the inverse of the service's share of all rates.
+    Share,
+}
+
+/// Where timers start.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(rename_all = "kebab-case")]
+pub enum TimerOrigin {
+    /// When the frame has left: a frame that still waits cannot time out.
+    #[default]
+    Departure,
+    /// When the frame is handed to the scheduler, as in the dissertation.
+    HandOver,
+}

@@ -1,0 +1,235 @@
+//! Snoop's memory of TCP as ns-2's module has it (section 4.2 of the specification of TCP over
+//! wireless links; ns-2 2.35). For reproductions: simulated connections, whose segments count from 0.
+//!
+//! One state serves all connections of two hosts, and the first segment of any of them clears it.
+//! Where it departs from [`Connection`](super::connection::Connection):
+//! - every second duplicate that nothing explains asks for a repair; new acknowledgments do not begin
+//!   the count anew, and a segment is repaired at most once by it, later by the timer alone;
+//! - duplicates to come are counted in segments kept, less two, which may be less than none;
+//! - the timer is for the segment that the last acknowledgment asked for; where the oldest one kept is
+//!   another, it runs out and stays so until the next segment or acknowledgment;
+//! - a round trip is measured from the last copy that left, with gains of 7/8 and 1/8, and outlives the
+//!   connection.
+//!
+//! Left out: that nothing is kept while the queue below is full, as a packet comes here when it leaves it.
+
+use std::collections::VecDeque;
+
+use airlane_base::{Duration, Instant};
+
+use super::connection::{CACHE, Cached, FIRST_RTTVAR, FIRST_SRTT, MAX_REPAIRS, TICK, Verdict};
+use crate::flow::TcpView;
+
+/// Duplicates expected where the count has gone wrong: the next one asks for a repair.
+const MISCOUNTED: i32 = -1;
+
+/// One direction of the TCP connections of two hosts, towards the wireless one.
+#[derive(Clone, Debug)]
+pub(super) struct Ns2<P> {
+    /// Ascending by number.
+    cache: VecDeque<Cached<P>>,
+    /// The highest number seen.
+    last_seen: i64,
+    /// The highest number acknowledged.
+    last_ack: i64,
+    expected_dup: i32,
+    /// Whether the duplicates of the oldest segment have been counted.
+    counted: bool,
+    /// An unexplained duplicate has been forwarded since the last repair.
+    duplicate_seen: bool,
+    srtt: Duration,
+    rttvar: Duration,
+    pub(super) expires: Option<Instant>,
+    pub(super) active: Instant,
+}
+
+impl<P: Clone> Ns2<P> {
+    pub(super) fn new(now: Instant) -> Self {
+        Self {
+            cache: VecDeque::new(),
+            last_seen: -1,
+            last_ack: -1,
+            expected_dup: 0,
+            counted: false,
+            duplicate_seen: false,
+            srtt: FIRST_SRTT,
+            rttvar: FIRST_RTTVAR,
+            expires: None,
+            active: now,
+        }
+    }
+
+    pub(super) fn is_empty(&self) -> bool {
+        self.cache.is_empty()
+    }
+
+    /// A new connection of these hosts: of the old one only round trip and count of duplicates stay.
+    fn restart(&mut self, now: Instant) {
+        let mut cache = std::mem::take(&mut self.cache);
+        cache.clear();
+        *self = Self {
+            cache,
+            duplicate_seen: self.duplicate_seen,
+            srtt: self.srtt,
+            rttvar: self.rttvar,
+            ..Self::new(now)
+        };
+    }
+
+    /// A segment is on its way to the wireless host.
+    pub(super) fn on_data(&mut self, now: Instant, segment: &TcpView, packet: &P) {
+        if segment.seq == 0 {
+            self.restart(now);
+        }
+        self.active = now;
+        let seq = i64::from(segment.seq);
+        if self.cache.len() >= CACHE {
+            self.last_seen = self.last_seen.max(seq);
+            return;
+        }
+        if seq > self.last_ack && self.keep(now, segment, packet) {
+            self.expires = None;
+        }
+        if self.expires.is_none() {
+            self.start_timer(now);
+        }
+    }
+
+    /// Keeps a copy. Whether the segment is an old one, for which the timer starts again.
+    fn keep(&mut self, now: Instant, segment: &TcpView, packet: &P) -> bool {
+        let at = self.cache.partition_point(|c| c.start < segment.seq);
+        let known = self.cache.get_mut(at).filter(|c| c.start == segment.seq);
+        if let Some(cached) = known {
+            (cached.sender_rxmit, cached.repairs, cached.sent) = (true, 0, now);
+            return true;
+        }
+        let seq = i64::from(segment.seq);
+        let old = seq < self.last_seen;
+        let cached = Cached {
+            start: segment.seq,
+            end: segment.end,
+            packet: packet.clone(),
+            sent: now,
+            repairs: 0,
+            sender_rxmit: old && at == 0,
+            waits: false,
+        };
+        self.cache.insert(at, cached);
+        if old {
+            self.counted = false;
+        } else {
+            self.last_seen = seq;
+        }
+        old
+    }
+
+    /// An acknowledgment has come from the wireless host.
+    pub(super) fn on_ack(&mut self, now: Instant, ack: u32) -> Verdict {
+        self.active = now;
+        let ack = i64::from(ack) - 1;
+        if ack < self.last_ack {
+            return Verdict::Forward;
+        }
+        if ack > self.last_ack {
+            self.on_new_ack(now, ack);
+            return Verdict::Forward;
+        }
+        let Some(oldest) = self.cache.front() else {
+            return Verdict::Forward;
+        };
+        if i64::from(oldest.start) > ack + 1 {
+            return Verdict::Forward;
+        }
+        if self.expected_dup > 0 {
+            self.expected_dup -= 1;
+            return Verdict::Suppress;
+        }
+        let repairs = oldest.repairs;
+        if self.expected_dup < 0 {
+            let again = self.expected_dup == MISCOUNTED && repairs < 2;
+            return if again {
+                self.repair(now)
+            } else {
+                Verdict::Forward
+            };
+        }
+        self.duplicate_seen = !self.duplicate_seen;
+        if self.duplicate_seen || oldest.sender_rxmit {
+            return Verdict::Forward;
+        }
+        // Places of a ring: a full one looks empty.
+        let kept = (self.cache.len() % CACHE) as i32 - i32::from(self.counted);
+        let causes = if kept < 0 { CACHE as i32 - 1 } else { kept };
+        (self.expected_dup, self.counted) = (causes - 2, true);
+        if repairs == 0 {
+            self.repair(now)
+        } else {
+            Verdict::Forward
+        }
+    }
+
+    fn on_new_ack(&mut self, now: Instant, ack: i64) {
+        let mut newest = None;
+        while let Some(cached) = self.cache.pop_front_if(|c| i64::from(c.start) <= ack) {
+            newest = Some(cached.sent);
+        }
+        if let Some(sent) = newest {
+            self.measure(now.saturating_since(sent));
+        }
+        (self.expected_dup, self.counted) = (0, false);
+        self.last_ack = ack;
+        self.start_timer(now);
+    }
+
+    /// The timer has run out. The number of the segment that goes out again, if one does.
+    pub(super) fn on_timer(&mut self, now: Instant) -> Option<u32> {
+        self.expires = None;
+        let oldest = self.cache.front()?;
+        if i64::from(oldest.start) != self.last_ack + 1 {
+            return None;
+        }
+        let verdict = self.repair(now);
+        if verdict != Verdict::Forward {
+            self.counted = true;
+        }
+        match verdict {
+            Verdict::Repair(start) => Some(start),
+            Verdict::Suppress | Verdict::Forward => None,
+        }
+    }
+
+    fn repair(&mut self, now: Instant) -> Verdict {
+        let Some(oldest) = self.cache.front_mut() else {
+            return Verdict::Forward;
+        };
+        if oldest.repairs >= MAX_REPAIRS {
+            return Verdict::Forward;
+        }
+        oldest.repairs += 1;
+        oldest.sent = now;
+        let (start, waited) = (oldest.start, std::mem::replace(&mut oldest.waits, true));
+        self.start_timer(now);
+        if waited {
+            Verdict::Suppress
+        } else {
+            Verdict::Repair(start)
+        }
+    }
+
+    /// The segment to be repaired leaves now; none if it has been acknowledged meanwhile.
+    pub(super) fn take_repair(&mut self, start: u32) -> Option<P> {
+        let at = self.cache.partition_point(|c| c.start < start);
+        let cached = self.cache.get_mut(at).filter(|c| c.start == start)?;
+        std::mem::take(&mut cached.waits).then(|| cached.packet.clone())
+    }
+
+    fn start_timer(&mut self, now: Instant) {
+        let runs = TICK.max(self.srtt + self.rttvar * 4);
+        self.expires = (!self.cache.is_empty()).then(|| now + runs);
+    }
+
+    fn measure(&mut self, rtt: Duration) {
+        self.srtt = (self.srtt + rtt * 7) / 8;
+        self.rttvar = (self.rttvar * 7 + self.srtt.abs_diff(rtt)) / 8;
+    }
+}

@@ -1,0 +1,160 @@
+use super::*;
+use proptest::prelude::*;
+
+const LAYOUTS: [Layout; 7] = [
+    Layout::Bare,
+    Layout::Seq,
+    Layout::SeqAck,
+    Layout::Coded,
+    Layout::Block,
+    Layout::Bitmap,
+    Layout::Symbols,
+];
+const KINDS: [FrameKind; 7] = [
+    FrameKind::Data,
+    FrameKind::Parity,
+    FrameKind::Ack,
+    FrameKind::Nak,
+    FrameKind::Keepalive,
+    FrameKind::Retransmission,
+    FrameKind::Bitmap,
+];
+
+fn codecs() -> [Codec; 3] {
+    [
+        Codec::new(HeaderProfile::Study).with_bits(3),
+        Codec::new(HeaderProfile::Study),
+        Codec::new(HeaderProfile::Live),
+    ]
+}
+
+#[test]
+fn study_headers_have_the_published_lengths() {
+    // Section 6 of the specification: Default 1 byte, RLP 2, selective repeat 3, XOR and XOR/Ad 2;
+    // section 8.1.
+    let codec = Codec::new(HeaderProfile::Study);
+    let lens = LAYOUTS.map(|layout| codec.header_len(layout));
+    assert_eq!(lens, [1, 2, 3, 2, 2, 2, 5]);
+}
+
+#[test]
+fn an_adaptive_block_stands_in_byte_0() {
+    // Section 7.9 of the specification: 3 bits of block and the parity flag, then the index.
+    let codec = Codec::new(HeaderProfile::Study);
+    let header = Header {
+        service: 5,
+        index: 9,
+        ..Header::new(FrameKind::Parity, 6)
+    };
+    let mut buf = [0; 4];
+    assert_eq!(
+        codec.encode(&header, Layout::Block, 0, 0, &mut buf),
+        Some(2)
+    );
+    assert_eq!(buf[..2], [0x5d, 9]);
+}
+
+#[test]
+fn the_service_number_stands_in_the_high_nibble() {
+    let codec = Codec::new(HeaderProfile::Study);
+    let header = Header {
+        service: 5,
+        ..Header::new(FrameKind::Nak, 200)
+    };
+    let mut buf = [0; 4];
+    assert_eq!(codec.encode(&header, Layout::Seq, 0, 0, &mut buf), Some(2));
+    assert_eq!(buf[..2], [0x52, 200]);
+}
+
+#[test]
+fn a_bitmap_takes_a_byte_for_each_eight_numbers() {
+    // Section 8.1: byte 0, base, ceil(span / 8) bytes.
+    let codec = Codec::new(HeaderProfile::Study);
+    let mut header = Header::new(FrameKind::Bitmap, 250);
+    for (span, len) in [(0, 2), (1, 3), (8, 3), (9, 4), (127, 18)] {
+        header.bits = Bitmap::EMPTY;
+        if span > 0 {
+            header.bits.set(span - 1);
+        }
+        let mut buf = [0; 32];
+        let written = codec.encode(&header, Layout::Bitmap, 0, 0, &mut buf);
+        assert_eq!(written, Some(len), "{span}");
+        assert_eq!(buf[..2], [0x08, 250]);
+    }
+    let endless = codec.decode(&[0x08; 20], |_| Some(Layout::Bitmap));
+    assert_eq!(endless, Err(FrameError::Bitmap { got: 18 }));
+    let padded = codec.decode(&[0x08, 1, 1, 0], |_| Some(Layout::Bitmap));
+    assert_eq!(padded, Err(FrameError::Bitmap { got: 2 }));
+}
+
+proptest! {
+    #[test]
+    fn decode_undoes_encode(
+        which in 0usize..3, layout in 0usize..7, kind in 0usize..7, service in 0u8..16,
+        ones: [bool; 128], seq: u32, ack: u32, session: u32, low: u16, units in 0u64..65535, payload in 0usize..100,
+        index: u8, coded_len: u16,
+    ) {
+        let (codec, layout) = (codecs()[which], LAYOUTS[layout]);
+        let live = codec.profile() == HeaderProfile::Live;
+        let mut header = Header { service, ..Header::new(KINDS[kind], codec.space().add(seq, 0)) };
+        let mut payload = payload;
+        if layout == Layout::Bitmap && header.kind == FrameKind::Bitmap {
+            (0..128).filter(|at| ones[*at as usize]).for_each(|at| header.bits.set(at));
+            payload = 0;
+        }
+        if layout.acknowledges(header.kind) {
+            let same = layout == Layout::Bitmap && !live;
+            header.ack = if same { header.seq } else { codec.space().add(ack, 0) };
+            header.echo = live.then(|| Echo { seq_low: low, held: HELD_UNIT * units });
+        }
+        if layout == Layout::Bare && !live {
+            header.seq = 0;
+        }
+        if layout == Layout::Block {
+            header.index = index;
+            if !live {
+                header.seq %= STUDY_BLOCKS;
+                header.kind = KINDS[kind % 2];
+            }
+        }
+        if layout == Layout::Symbols {
+            header.index = index;
+        }
+        if matches!(layout, Layout::Coded | Layout::Block | Layout::Symbols) && live {
+            header.coded_len = coded_len;
+        }
+        let mut buf = [0u8; 128];
+        let len = codec.encode(&header, layout, session, payload, &mut buf).unwrap();
+        let back = codec.decode(&buf[..len + payload], |_| Some(layout)).unwrap();
+        prop_assert_eq!(back.header, header);
+        prop_assert_eq!(back.payload_at, len);
+        prop_assert_eq!(back.session, if live { session } else { 0 });
+    }
+
+    /// A CRC-16 finds any burst of two bytes.
+    #[test]
+    fn a_damaged_header_is_no_header(live: bool, seq: u8, index: u8, at in 0usize..5, change in 1u16..) {
+        let codec = codecs()[1 + usize::from(live)];
+        let header = Header { service: 3, index, ..Header::new(FrameKind::Data, seq.into()) };
+        let mut buf = [0u8; 32];
+        let len = codec.encode(&header, Layout::Symbols, 0, 0, &mut buf).unwrap();
+        let [high, low] = change.to_be_bytes();
+        buf[len - 1 - at] ^= low;
+        if at < 4 {
+            buf[len - 2 - at] ^= high;
+        } else if low == 0 {
+            buf[0] ^= 1;
+        }
+        let read = codec.decode(&buf[..len], |_| Some(Layout::Symbols));
+        prop_assert!(read.is_err(), "{:?}", read);
+    }
+
+    #[test]
+    fn any_bytes_decode_or_are_refused(which in 0usize..3, bytes in prop::collection::vec(any::<u8>(), 0..64)) {
+        let codec = codecs()[which];
+        if let Ok(decoded) = codec.decode(&bytes, |s| (s < 8).then_some(Layout::SeqAck)) {
+            prop_assert!(decoded.payload_at <= bytes.len());
+            prop_assert!(codec.space().contains(decoded.header.seq));
+        }
+    }
+}
