@@ -67,6 +67,12 @@ pub enum Command {
     /// and what was delivered.
     #[command(after_help = AIR_EXAMPLES)]
     Air(Daemon),
+    /// Let a running link take over what changed in its file
+    ///
+    /// Keys and the peer's address change at once, and connections through the link go on. What only
+    /// a new start can change is named, and nothing is changed then.
+    #[command(after_help = RELOAD_EXAMPLES)]
+    Reload(Daemon),
     /// Show what each service of a running link has carried, repaired and lost
     #[command(after_help = STATUS_EXAMPLES)]
     Status(Status),
@@ -298,13 +304,13 @@ pub struct Explain {
     pub set: Set,
 }
 
-/// Arguments of `up` and `air`.
+/// Arguments of `up`, `air` and `reload`.
 #[derive(Debug, Args)]
 pub struct Daemon {
     /// The file.
     #[arg(value_hint = ValueHint::FilePath)]
     pub file: PathBuf,
-    /// Print the counters of the end as JSON; every name carries its unit
+    /// Print what is printed as JSON; every name carries its unit
     #[arg(long)]
     pub json: bool,
     /// Changes of the file.
@@ -392,6 +398,11 @@ const UP_EXAMPLES: &str = "\
 Examples:
   airlane up hill-top.toml
   airlane up hill-top.toml --set 'link.rate=50 Mbit/s'";
+
+const RELOAD_EXAMPLES: &str = "\
+Examples:
+  airlane reload hill-top.toml
+  airlane reload hill-top.toml --set link.underlay.peer=192.0.2.9:7007";
 
 const KEYGEN_EXAMPLES: &str = "\
 Examples:

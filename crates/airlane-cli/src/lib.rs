@@ -60,6 +60,7 @@ fn run(command: Command) -> anyhow::Result<()> {
         Command::Up(args) => live::up(&args),
         Command::Keygen(args) => keys::keygen(&args),
         Command::Air(args) => live::air(&args),
+        Command::Reload(args) => live::reload(&args),
         Command::Status(args) => live::status(&args),
         Command::Completions { shell } => {
             let mut script = Vec::new();

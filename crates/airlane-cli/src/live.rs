@@ -1,4 +1,4 @@
-//! `airlane up`, `airlane air` and `airlane status`.
+//! `airlane up`, `airlane air`, `airlane reload` and `airlane status`.
 
 use std::io::IsTerminal as _;
 use std::os::fd::AsFd as _;
@@ -81,6 +81,19 @@ pub(crate) fn air(args: &Daemon) -> anyhow::Result<()> {
         Some(interface) => bail!("the interface {interface} is gone"),
         None => Ok(()),
     }
+}
+
+/// Runs `airlane reload`.
+pub(crate) fn reload(args: &Daemon) -> anyhow::Result<()> {
+    let config: LiveConfig = input::document(&args.file, &args.set.set)?.read()?;
+    let changes = control::reload(&config.socket(), &config)?;
+    if args.json {
+        return output::print(&(serde_json::json!({ "changes": changes }).to_string() + "\n"));
+    }
+    if changes.is_empty() {
+        return output::print("nothing has changed\n");
+    }
+    output::print(&(changes.join("\n") + "\n"))
 }
 
 /// Runs `airlane status`.

@@ -3,7 +3,9 @@
 //! ```text
 //! -> {"command":"status"}
 //! <- {"schema":1,"name":"hill-top", ...}
-//! <- {"error":"there is no command \"x\"; the commands are: status"}
+//! -> {"command":"reload","file":{"schema":1,"name":"hill-top", ...}}
+//! <- {"changes":["link.underlay.peer is 192.0.2.9:7007"]}
+//! <- {"error":"there is no command \"x\"; the commands are: status, reload"}
 //! ```
 //!
 //! The node's own thread serves it, between packets, and never waits: a client that sends slowly,
@@ -18,26 +20,48 @@ use std::os::unix::net::{UnixListener, UnixStream};
 use std::path::{Path, PathBuf};
 use std::time::Duration;
 
+use airlane_base::config::{Problems, Validate as _};
 use rustix::event::epoll;
+use serde::de::DeserializeOwned;
 use serde::{Deserialize, Serialize};
 
+use crate::config::LiveConfig;
 use crate::device::DeviceError;
 use crate::status::Status;
 
 /// Clients at once; one more replaces the first.
 const MAX_CLIENTS: usize = 8;
 /// Longest request.
-const MAX_REQUEST: usize = 4096;
+const MAX_REQUEST: usize = 1 << 16;
 const LISTENER: u64 = u64::MAX;
 /// How long the client side waits for an answer.
 const PATIENCE: Duration = Duration::from_secs(5);
 
 /// A request.
-#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
+#[derive(Clone, Debug, Serialize, Deserialize)]
 #[serde(tag = "command", rename_all = "kebab-case", deny_unknown_fields)]
 enum Request {
     /// Asks for a [`Status`].
     Status {},
+    /// Asks to take over a changed file.
+    Reload {
+        /// The file, as its text would be read.
+        file: Box<LiveConfig>,
+    },
+}
+
+/// The answer to a reload.
+#[derive(Clone, Debug, Serialize, Deserialize)]
+struct Reloaded {
+    changes: Vec<String>,
+}
+
+/// What stands behind the socket.
+pub(crate) trait Served {
+    /// Where everything stands.
+    fn status(&mut self) -> Status;
+    /// Takes over what changed in the file: what that was, or why nothing was.
+    fn reload(&mut self, file: &LiveConfig) -> Result<Vec<String>, String>;
 }
 
 /// The answer to a request that was not understood.
@@ -84,11 +108,25 @@ pub enum ControlError {
     },
 }
 
-/// Asks the node at `path` for its status.
+/// Asks the node whose control socket is at `path` where it stands.
 ///
 /// # Errors
-/// If no node answers there, or not in a way that can be read.
+/// If no node answers there.
 pub fn status(path: &Path) -> Result<Status, ControlError> {
+    ask(path, &Request::Status {})
+}
+
+/// Asks the node to take over a changed file. What changed.
+///
+/// # Errors
+/// If no node answers there, or it refuses; nothing has changed then.
+pub fn reload(path: &Path, file: &LiveConfig) -> Result<Vec<String>, ControlError> {
+    let file = Box::new(file.clone());
+    let reloaded: Reloaded = ask(path, &Request::Reload { file })?;
+    Ok(reloaded.changes)
+}
+
+fn ask<A: DeserializeOwned>(path: &Path, request: &Request) -> Result<A, ControlError> {
     let path = || path.to_owned();
     let connect = |source| ControlError::Connect {
         path: path(),
@@ -100,7 +138,7 @@ pub fn status(path: &Path) -> Result<Status, ControlError> {
     };
     let mut stream = UnixStream::connect(path()).map_err(connect)?;
     stream.set_read_timeout(Some(PATIENCE)).map_err(talk)?;
-    let mut request = serde_json::to_string(&Request::Status {}).unwrap_or_default();
+    let mut request = serde_json::to_string(request).unwrap_or_default();
     request.push('\n');
     stream.write_all(request.as_bytes()).map_err(talk)?;
     let mut answer = String::new();
@@ -180,7 +218,7 @@ impl Server {
     }
 
     /// Serves every client that has something to say now.
-    pub(crate) fn serve(&mut self, status: &mut dyn FnMut() -> Status) {
+    pub(crate) fn serve(&mut self, node: &mut dyn Served) {
         let mut events = [epoll::Event {
             flags: epoll::EventFlags::empty(),
             data: epoll::EventData::new_u64(0),
@@ -195,7 +233,7 @@ impl Server {
         for event in &events[..count] {
             match event.data.u64() {
                 LISTENER => self.accept(),
-                token => self.hear(token, status),
+                token => self.hear(token, node),
             }
         }
     }
@@ -218,11 +256,11 @@ impl Server {
         }
     }
 
-    fn hear(&mut self, token: u64, status: &mut dyn FnMut() -> Status) {
+    fn hear(&mut self, token: u64, node: &mut dyn Served) {
         let Some(at) = self.clients.iter().position(|(t, _)| *t == token) else {
             return;
         };
-        if !self.clients[at].1.serve(status) {
+        if !self.clients[at].1.serve(node) {
             self.clients.remove(at);
         }
     }
@@ -243,7 +281,7 @@ impl Drop for Server {
 
 impl Client {
     /// Reads what there is and answers whole requests. False if the client is done with.
-    fn serve(&mut self, status: &mut dyn FnMut() -> Status) -> bool {
+    fn serve(&mut self, node: &mut dyn Served) -> bool {
         let mut chunk = [0; 1024];
         loop {
             match (&self.stream).read(&mut chunk) {
@@ -255,7 +293,7 @@ impl Client {
             }
             while let Some(end) = self.request.iter().position(|byte| *byte == b'\n') {
                 let line: Vec<u8> = self.request.drain(..=end).collect();
-                let mut answer = answer(&line, status);
+                let mut answer = answer(&line, node);
                 answer.push(b'\n');
                 // An answer fits the socket's buffer, unless the client does not read.
                 if !matches!((&self.stream).write(&answer), Ok(n) if n == answer.len()) {
@@ -269,15 +307,31 @@ impl Client {
     }
 }
 
-fn answer(line: &[u8], status: &mut dyn FnMut() -> Status) -> Vec<u8> {
+fn answer(line: &[u8], node: &mut dyn Served) -> Vec<u8> {
+    let refuse = |error: String| serde_json::to_vec(&Refusal { error });
     let answer = match serde_json::from_slice(line) {
-        Ok(Request::Status {}) => serde_json::to_vec(&status()),
-        Err(error) => serde_json::to_vec(&Refusal {
-            error: format!("not a request ({error}); the commands are: {{\"command\":\"status\"}}"),
-        }),
+        Ok(Request::Status {}) => serde_json::to_vec(&node.status()),
+        Ok(Request::Reload { file }) => match reload_checked(&file, node) {
+            Ok(changes) => serde_json::to_vec(&Reloaded { changes }),
+            Err(error) => refuse(error),
+        },
+        Err(error) => refuse(format!(
+            "not a request ({error}); the commands are: {{\"command\":\"status\"}} and \
+             {{\"command\":\"reload\",\"file\":FILE}}"
+        )),
     };
     // Neither has a map with keys that are no text, the one thing that cannot be written.
     answer.unwrap_or_default()
+}
+
+/// Whoever wrote the request need not have checked the file.
+fn reload_checked(file: &LiveConfig, node: &mut dyn Served) -> Result<Vec<String>, String> {
+    let mut problems = Problems::new();
+    file.validate(&mut problems);
+    match problems.is_empty() {
+        true => node.reload(file),
+        false => Err("the file is wrong; `airlane explain FILE` says where".to_owned()),
+    }
 }
 
 /// Removes a socket that its node left behind. Anything else at `path` stays, and is an error.
@@ -302,6 +356,21 @@ mod tests {
     use std::collections::BTreeMap;
 
     use crate::status::{SessionReport, TunReport, UnderlayReport};
+
+    struct Sample;
+
+    impl Served for Sample {
+        fn status(&mut self) -> Status {
+            sample()
+        }
+
+        fn reload(&mut self, file: &LiveConfig) -> Result<Vec<String>, String> {
+            match file.name.as_str() {
+                "sample" => Ok(vec!["everything".to_owned()]),
+                other => Err(format!("{other} is somebody else")),
+            }
+        }
+    }
 
     fn sample() -> Status {
         Status {
@@ -352,7 +421,7 @@ mod tests {
     /// Serves in turns until `done`.
     fn serve_until(server: &mut Server, done: impl Fn() -> bool) {
         for _ in 0..2000 {
-            server.serve(&mut sample);
+            server.serve(&mut Sample);
             if done() {
                 return;
             }
@@ -379,6 +448,31 @@ mod tests {
         assert!(!path.exists());
         let error = status(&path).unwrap_err().to_string();
         assert!(error.contains("no node answers"), "{error}");
+    }
+
+    #[test]
+    fn a_file_goes_to_the_node_and_its_answer_comes_back() {
+        let directory = tempfile::tempdir().unwrap();
+        let path = directory.path().join("sample.sock");
+        let mut server = Server::bind(&path).unwrap();
+        let text = "schema = 1\nname = \"sample\"\n[tun]\n[link]\nrate = \"20 Mbit/s\"\n\
+                    security = \"none\"\nunderlay = { kind = \"udp\", listen = \"0.0.0.0:7007\", \
+                    peer = \"192.0.2.7:7007\" }\n";
+        let good: LiveConfig = airlane_base::config::load(text, "sample.toml").unwrap();
+        let other = LiveConfig {
+            name: "other".to_owned(),
+            ..good.clone()
+        };
+        let bad = LiveConfig {
+            schema: 2,
+            ..good.clone()
+        };
+        let asking = std::thread::spawn(move || [good, other, bad].map(|f| reload(&path, &f)));
+        serve_until(&mut server, || asking.is_finished());
+        let [good, other, bad] = asking.join().unwrap();
+        assert_eq!(good.unwrap(), ["everything"]);
+        assert!(other.unwrap_err().to_string().contains("somebody else"));
+        assert!(bad.unwrap_err().to_string().contains("airlane explain"));
     }
 
     #[test]

@@ -15,6 +15,7 @@
 pub mod drops;
 mod guard;
 mod receive;
+mod reload;
 mod start;
 mod transmit;
 
@@ -28,10 +29,12 @@ use airlane_link::{Frame, FrameKind, Header, Layout, Port};
 use airlane_secure::SealError;
 use rustix::event::{PollFd, PollFlags};
 
+pub use reload::ReloadError;
 pub use start::UpError;
 
 use crate::clock;
-use crate::control::Server;
+use crate::config::LiveConfig;
+use crate::control::{Served, Server};
 use crate::device::DeviceError;
 use crate::packet::{LivePacket, Pool};
 use crate::status::{
@@ -56,6 +59,8 @@ const MTU_CHECK: Duration = Duration::from_secs(10);
 #[derive(Debug)]
 pub struct Node {
     name: String,
+    /// The file, every default filled in.
+    config: LiveConfig,
     tun: Tun,
     underlay: Underlay,
     listen: SocketAddr,
@@ -415,7 +420,7 @@ impl Node {
 
     fn serve(&mut self) {
         if let Some(mut control) = self.control.take() {
-            control.serve(&mut || self.status());
+            control.serve(self);
             self.control = Some(control);
         }
     }
@@ -486,5 +491,18 @@ impl Node {
     /// How many were dropped for this reason, outside of the services.
     pub fn dropped(&self, reason: Reason) -> u64 {
         self.drops.of(reason)
+    }
+}
+
+impl Served for Node {
+    fn status(&mut self) -> Status {
+        Self::status(self)
+    }
+
+    fn reload(&mut self, file: &LiveConfig) -> Result<Vec<String>, String> {
+        let now = clock::now();
+        let changes = Self::reload(self, now, file).map_err(|error| error.to_string());
+        self.on_time(now);
+        changes
     }
 }

@@ -177,3 +177,43 @@ fn another_key_is_nobodys() {
     assert_eq!(status.session.state, "waiting");
     assert_eq!(status.tun.packets_written, 0);
 }
+
+#[test]
+fn keys_change_without_a_restart() {
+    let Some(pair) = Pair::new("keys_change_without_a_restart") else {
+        return;
+    };
+    let nodes = [0, 1].map(|end| pair.start(end));
+    let before = nodes.each_ref().map(established);
+    let server = address(SERVER);
+    let [left, right] = pair.ends.clone();
+    let transferring = std::thread::spawn(move || transfer(&left, &right, server, 100_000_000));
+    // While a connection is open the left end gets another key, at both ends.
+    std::thread::sleep(Duration::from_millis(300));
+    let file = pair.directory.path().join("0.key");
+    std::fs::remove_file(&file).unwrap();
+    let key = new_key(&file).unwrap().to_string();
+    let changes = nodes[1].reload(&pair.file(1, &key)).unwrap();
+    assert_eq!(changes.len(), 1, "{changes:?}");
+    let changes = nodes[0].reload(&pair.file(0, &pair.keys[1])).unwrap();
+    assert!(changes[0].contains(&key), "{changes:?}");
+    assert!(
+        nodes[0]
+            .reload(&pair.file(0, &pair.keys[1]))
+            .unwrap()
+            .is_empty()
+    );
+    transferring.join().unwrap();
+    let after = nodes[1].status();
+    assert_eq!(after.underlay.secure.unwrap().peer_key, key);
+    assert_eq!(
+        after.session.id, before[1].session.id,
+        "the session goes on"
+    );
+
+    let narrower = pair
+        .file(0, &pair.keys[1])
+        .replace("200 Mbit/s", "100 Mbit/s");
+    let error = nodes[0].reload(&narrower).unwrap_err().to_string();
+    assert!(error.contains("link.rate cannot change"), "{error}");
+}

@@ -105,6 +105,11 @@ impl Work {
     /// # Errors
     /// As [`load`](Self::load), and if there is none.
     pub fn load_all(folder: &Path) -> Result<Vec<Self>, StudyError> {
+        if !folder.is_dir() {
+            let problem = "there is no such folder here; the studies are part of the sources: run there, or \
+                           name their folder with --studies";
+            return Err(StudyError::file(folder, problem));
+        }
         let entries = std::fs::read_dir(folder).map_err(StudyError::io(folder))?;
         let mut folders: Vec<PathBuf> = entries
             .filter_map(|entry| Some(entry.ok()?.path()))

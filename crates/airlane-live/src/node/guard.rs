@@ -62,6 +62,16 @@ impl Guard {
         *self.secure.public_key()
     }
 
+    /// The peer's public key.
+    pub(super) const fn peer_key(&self) -> PublicKey {
+        self.key
+    }
+
+    /// Whether both have the same keys.
+    pub(super) fn has_keys_of(&self, other: &Self) -> bool {
+        (self.public_key(), self.key) == (other.public_key(), other.key)
+    }
+
     /// Whether frames can be sealed.
     pub(super) fn is_ready(&self, now: Instant) -> bool {
         self.secure.is_established(now, self.peer)

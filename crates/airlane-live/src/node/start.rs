@@ -192,6 +192,7 @@ impl Node {
         let buffer = (mtu.max(left) + LIVE_HEADER_MAX + sealing).max(BUFFER);
         Ok(Self {
             name: config.name.clone(),
+            config: config.resolve(),
             listen: underlay.local()?,
             control: None,
             guard,

@@ -16,7 +16,7 @@ use std::thread::JoinHandle;
 use std::time::{Duration, Instant};
 
 use airlane_live::config::LiveConfig;
-use airlane_live::control;
+use airlane_live::control::{self, ControlError};
 use airlane_live::node::{Node, UpError};
 use airlane_live::status::Status;
 use airlane_testkit::netns;
@@ -104,6 +104,13 @@ impl Running {
     /// Asks over the control socket.
     pub fn status(&self) -> Status {
         control::status(&self.socket).unwrap()
+    }
+
+    /// Sends a changed file over the control socket.
+    #[allow(dead_code, reason = "not every test does")]
+    pub fn reload(&self, file: &str) -> Result<Vec<String>, ControlError> {
+        let config: LiveConfig = airlane_base::config::load(file, "up.toml").unwrap();
+        control::reload(&self.socket, &config)
     }
 
     /// Waits until the node says what is wanted.
