@@ -67,6 +67,12 @@ pub enum Command {
     /// and what was delivered.
     #[command(after_help = AIR_EXAMPLES)]
     Air(Daemon),
+    /// Check whether a link can come up, and say what to do where it cannot
+    ///
+    /// Tries rights, keys, interface, port, route and MTU as `airlane up` does and undoes them again;
+    /// a peer with keys is asked for a handshake.
+    #[command(after_help = DOCTOR_EXAMPLES)]
+    Doctor(Daemon),
     /// Let a running link take over what changed in its file
     ///
     /// Keys and the peer's address change at once, and connections through the link go on. What only
@@ -304,7 +310,7 @@ pub struct Explain {
     pub set: Set,
 }
 
-/// Arguments of `up`, `air` and `reload`.
+/// Arguments of the verbs that read the file of a link.
 #[derive(Debug, Args)]
 pub struct Daemon {
     /// The file.
@@ -398,6 +404,13 @@ const UP_EXAMPLES: &str = "\
 Examples:
   airlane up hill-top.toml
   airlane up hill-top.toml --set 'link.rate=50 Mbit/s'";
+
+const DOCTOR_EXAMPLES: &str = "\
+Examples:
+  airlane doctor hill-top.toml
+  airlane doctor hill-top.toml --json
+
+Exit codes: 0 the link can come up, 1 it cannot, 2 the file or the command line is wrong.";
 
 const RELOAD_EXAMPLES: &str = "\
 Examples:

@@ -7,6 +7,7 @@ pub mod args;
 mod capture;
 pub mod compare;
 pub mod comparison;
+mod doctor;
 mod explain;
 mod input;
 mod keys;
@@ -60,6 +61,7 @@ fn run(command: Command) -> anyhow::Result<()> {
         Command::Up(args) => live::up(&args),
         Command::Keygen(args) => keys::keygen(&args),
         Command::Air(args) => live::air(&args),
+        Command::Doctor(args) => doctor::doctor(&args),
         Command::Reload(args) => live::reload(&args),
         Command::Status(args) => live::status(&args),
         Command::Completions { shell } => {

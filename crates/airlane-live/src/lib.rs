@@ -3,6 +3,7 @@
 //!
 //! * [`node`]: `airlane up`, one port between a TUN device and a UDP underlay.
 //! * [`air`]: `airlane air`, a lossy link between two interfaces.
+//! * [`doctor`]: `airlane doctor`, whether a link can come up.
 //! * [`control`] and [`status`]: `airlane status`.
 //!
 //! Unsafe code stays in the small modules that make one kind of system call each.
@@ -18,6 +19,7 @@ mod clock;
 pub mod config;
 pub mod control;
 pub mod device;
+pub mod doctor;
 pub mod netlink;
 pub mod node;
 pub mod packet;

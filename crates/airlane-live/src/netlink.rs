@@ -48,6 +48,14 @@ impl Cidr {
     }
 }
 
+impl Cidr {
+    /// Whether `address` is in the network.
+    pub fn covers(self, address: IpAddr) -> bool {
+        let other = Self { address, ..self };
+        address.is_ipv4() == self.address.is_ipv4() && other.network() == self.network()
+    }
+}
+
 impl FromStr for Cidr {
     type Err = String;
     fn from_str(text: &str) -> Result<Self, String> {
@@ -257,6 +265,20 @@ fn unexpected() -> io::Error {
 #[cfg(test)]
 mod tests {
     use super::*;
+
+    #[test]
+    fn a_cidr_covers_what_is_in_its_network() {
+        for (cidr, address, covered) in [
+            ("10.7.0.1/24", "10.7.0.255", true),
+            ("10.7.0.1/24", "10.7.1.1", false),
+            ("0.0.0.0/0", "192.0.2.1", true),
+            ("0.0.0.0/0", "2001:db8::1", false),
+            ("fd07::1/64", "fd07::ffff", true),
+        ] {
+            let parsed: Cidr = cidr.parse().unwrap();
+            assert_eq!(parsed.covers(address.parse().unwrap()), covered, "{cidr}");
+        }
+    }
 
     #[test]
     fn a_cidr_round_trips_and_knows_its_network() {

@@ -17,6 +17,7 @@ mod guard;
 mod receive;
 mod reload;
 mod start;
+mod supervisor;
 mod transmit;
 
 use std::net::SocketAddr;
@@ -29,6 +30,7 @@ use airlane_link::{Frame, FrameKind, Header, Layout, Port};
 use airlane_secure::SealError;
 use rustix::event::{PollFd, PollFlags};
 
+pub(crate) use guard::Guard;
 pub use reload::ReloadError;
 pub use start::UpError;
 
@@ -43,7 +45,7 @@ use crate::status::{
 use crate::tun::Tun;
 use crate::underlay::Underlay;
 use drops::{Drops, Reason};
-use guard::Guard;
+use supervisor::Supervisor;
 use transmit::Transmit;
 
 /// Packets or frames read in a row before the other side gets its turn.
@@ -117,13 +119,17 @@ impl Node {
     pub fn run(&mut self, stop: BorrowedFd<'_>) -> Result<(), DeviceError> {
         clock::be_punctual(NICENESS);
         let mut now = clock::now();
+        let mut supervisor = Supervisor::new(now);
+        supervisor.ready();
         loop {
-            let ready = self.wait(now, stop)?;
+            let ready = self.wait(now, supervisor.poll_timeout(), stop)?;
             if ready.stop {
                 tracing::info!(node = self.name, "stopping");
+                supervisor.stopping();
                 return Ok(());
             }
             now = clock::now();
+            supervisor.handle_timeout(now);
             self.on_time(now);
             if ready.underlay {
                 self.receive_frames(now);
@@ -138,7 +144,12 @@ impl Node {
         }
     }
 
-    fn wait(&self, turn: Instant, stop: BorrowedFd<'_>) -> Result<Ready, DeviceError> {
+    fn wait(
+        &self,
+        turn: Instant,
+        at_most: Instant,
+        stop: BorrowedFd<'_>,
+    ) -> Result<Ready, DeviceError> {
         let mut underlay = PollFlags::IN;
         if self.transmit.is_blocked() {
             underlay |= PollFlags::OUT;
@@ -154,7 +165,7 @@ impl Node {
             PollFd::from_borrowed_fd(self.underlay.as_fd(), underlay),
             PollFd::from_borrowed_fd(control, control_flags),
         ];
-        let deadline = self.deadline(turn).max(turn + QUANTUM);
+        let deadline = self.deadline(turn).min(at_most).max(turn + QUANTUM);
         let timeout = clock::timeout(clock::now(), deadline);
         match rustix::event::poll(&mut fds, Some(&timeout)) {
             Ok(_) | Err(rustix::io::Errno::INTR) => {}

@@ -120,13 +120,15 @@ fn strangers_change_nothing() {
     let after = nodes[1].status();
     assert_eq!(after.session.id, before[1].session.id);
     assert_eq!(after.underlay.peer, before[1].underlay.peer);
-    let dropped: u64 = after.drops.values().sum();
-    assert_eq!(dropped, total as u64, "{:?}", after.drops);
+    // Both ends may have begun at once: an answer to the handshake that gave way belongs to none.
+    let dropped = |status: &Status| status.drops.values().sum::<u64>();
+    let new = dropped(&after) - dropped(&before[1]);
+    assert_eq!(new, total as u64, "{:?}", after.drops);
     for reason in ["secure-length", "secure-mac", "secure-unknown-session"] {
         assert!(after.drops.contains_key(reason), "{:?}", after.drops);
     }
     let [left, right] = nodes;
-    assert!(left.stop().drops.is_empty());
+    assert_eq!(left.stop().drops, before[0].drops);
     right.stop();
 }
 

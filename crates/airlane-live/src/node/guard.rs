@@ -16,15 +16,15 @@ use crate::status::SecureReport;
 
 /// What an authentic datagram brought.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
-pub(super) struct Opened {
+pub(crate) struct Opened {
     /// Bytes of a frame, in the buffer for it.
-    pub(super) frame: Option<usize>,
+    pub(crate) frame: Option<usize>,
     /// The peer is there from now on.
-    pub(super) moved_to: Option<SocketAddr>,
+    pub(crate) moved_to: Option<SocketAddr>,
 }
 
 /// Seals frames and opens them.
-pub(super) struct Guard {
+pub(crate) struct Guard {
     secure: Secure,
     peer: PeerId,
     key: PublicKey,
@@ -38,9 +38,9 @@ impl std::fmt::Debug for Guard {
 
 impl Guard {
     /// What each datagram is longer than its frame.
-    pub(super) const OVERHEAD: usize = OVERHEAD;
+    pub(crate) const OVERHEAD: usize = OVERHEAD;
 
-    pub(super) fn new(now: Instant, keys: &Keys, endpoint: SocketAddr) -> Result<Self, UpError> {
+    pub(crate) fn new(now: Instant, keys: &Keys, endpoint: SocketAddr) -> Result<Self, UpError> {
         let private = read_key(&keys.private_key)?;
         let seed =
             random().map_err(|error| DeviceError::new("random numbers", "draw a seed", error))?;
@@ -58,26 +58,26 @@ impl Guard {
     }
 
     /// Our own public key, which the peer must have.
-    pub(super) fn public_key(&self) -> PublicKey {
+    pub(crate) fn public_key(&self) -> PublicKey {
         *self.secure.public_key()
     }
 
     /// The peer's public key.
-    pub(super) const fn peer_key(&self) -> PublicKey {
+    pub(crate) const fn peer_key(&self) -> PublicKey {
         self.key
     }
 
     /// Whether both have the same keys.
-    pub(super) fn has_keys_of(&self, other: &Self) -> bool {
+    pub(crate) fn has_keys_of(&self, other: &Self) -> bool {
         (self.public_key(), self.key) == (other.public_key(), other.key)
     }
 
     /// Whether frames can be sealed.
-    pub(super) fn is_ready(&self, now: Instant) -> bool {
+    pub(crate) fn is_ready(&self, now: Instant) -> bool {
         self.secure.is_established(now, self.peer)
     }
 
-    pub(super) fn seal(
+    pub(crate) fn seal(
         &mut self,
         now: Instant,
         parts: &[&[u8]],
@@ -88,7 +88,7 @@ impl Guard {
     }
 
     /// Takes a datagram from anywhere; the frame goes to `plain`.
-    pub(super) fn open(
+    pub(crate) fn open(
         &mut self,
         now: Instant,
         from: SocketAddr,
@@ -107,19 +107,19 @@ impl Guard {
         })
     }
 
-    pub(super) fn poll_transmit(&mut self) -> Option<Transmit> {
+    pub(crate) fn poll_transmit(&mut self) -> Option<Transmit> {
         self.secure.poll_transmit()
     }
 
-    pub(super) fn poll_timeout(&self) -> Option<Instant> {
+    pub(crate) fn poll_timeout(&self) -> Option<Instant> {
         self.secure.poll_timeout()
     }
 
-    pub(super) fn handle_timeout(&mut self, now: Instant) {
+    pub(crate) fn handle_timeout(&mut self, now: Instant) {
         self.secure.handle_timeout(now, clock::wall());
     }
 
-    pub(super) fn report(&self, now: Instant) -> SecureReport {
+    pub(crate) fn report(&self, now: Instant) -> SecureReport {
         let counters = self.secure.counters();
         let status: Option<PeerStatus> = self.secure.status(now).find(|s| s.peer == self.peer);
         let age = status.and_then(|status| status.session_age);

@@ -1,0 +1,49 @@
+//! `airlane doctor`.
+
+use airlane_live::config::LiveConfig;
+use airlane_live::doctor::{Check, Verdict, examine};
+use anstyle::{AnsiColor, Style};
+use anyhow::bail;
+
+use crate::args::Daemon;
+use crate::{input, output};
+
+const GOOD: Style = AnsiColor::Green.on_default().bold();
+const WARNING: Style = AnsiColor::Yellow.on_default().bold();
+const BAD: Style = AnsiColor::Red.on_default().bold();
+
+/// Runs `airlane doctor`.
+pub(crate) fn doctor(args: &Daemon) -> anyhow::Result<()> {
+    let config: LiveConfig = input::document(&args.file, &args.set.set)?.read()?;
+    let (mut checks, mut printed) = (Vec::new(), Ok(()));
+    examine(&config, &mut |check| {
+        if !args.json && printed.is_ok() {
+            printed = output::print(&line(&check));
+        }
+        checks.push(check);
+    });
+    printed?;
+    if args.json {
+        output::print(&(serde_json::json!({ "checks": checks }).to_string() + "\n"))?;
+    }
+    let bad = checks.iter().filter(|c| c.verdict == Verdict::Bad).count();
+    match bad {
+        0 => Ok(()),
+        1 => bail!("the link cannot come up"),
+        n => bail!("the link cannot come up, for {n} reasons"),
+    }
+}
+
+fn line(check: &Check) -> String {
+    let (style, word) = match check.verdict {
+        Verdict::Good => (GOOD, "good"),
+        Verdict::Warning => (WARNING, "warning"),
+        Verdict::Bad => (BAD, "bad"),
+    };
+    let Check { what, found, .. } = check;
+    let mut line = format!("{style}{word:>7}{style:#}  {what:<9}  {found}\n");
+    if let Some(help) = &check.help {
+        line.push_str(&format!("{:20}{help}\n", ""));
+    }
+    line
+}

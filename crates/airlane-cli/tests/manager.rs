@@ -1,0 +1,67 @@
+//! What a service manager sees of `airlane up`.
+
+#![allow(clippy::unwrap_used, reason = "a test may panic")]
+
+use std::io::ErrorKind;
+use std::os::unix::net::UnixDatagram;
+use std::time::{Duration, Instant};
+
+use airlane_testkit::netns::{Namespace, Process, can_run};
+
+/// What the node says, until it says this.
+fn until(socket: &UnixDatagram, word: &str) -> Vec<String> {
+    let (mut heard, mut bytes) = (Vec::new(), [0; 256]);
+    let deadline = Instant::now() + Duration::from_secs(10);
+    while Instant::now() < deadline {
+        match socket.recv(&mut bytes) {
+            Ok(length) => heard.push(String::from_utf8_lossy(&bytes[..length]).trim().to_owned()),
+            Err(error) => assert_eq!(error.kind(), ErrorKind::WouldBlock, "{error}"),
+        }
+        if heard.last().is_some_and(|last| last == word) {
+            return heard;
+        }
+    }
+    panic!("no {word} among {heard:?}");
+}
+
+#[test]
+fn the_manager_hears_when_the_link_is_up_turns_and_ends() {
+    if !can_run("the_manager_hears_when_the_link_is_up_turns_and_ends") {
+        return;
+    }
+    let namespace = Namespace::new("managed").unwrap();
+    namespace.ip(&["link", "set", "lo", "up"]).unwrap();
+    let folder = tempfile::tempdir().unwrap();
+    let directory = folder.path().display();
+    let file = folder.path().join("up.toml");
+    std::fs::write(
+        &file,
+        format!(
+            "schema = 1\nname = \"managed\"\ncontrol = {{ socket = \"{directory}/up.sock\" }}\n\
+             [tun]\naddresses = [\"10.7.0.1/24\"]\n[link]\nrate = \"1 Mbit/s\"\nsecurity = \"none\"\n\
+             underlay = {{ kind = \"udp\", listen = \"127.0.0.1:7007\", peer = \"127.0.0.1:7008\" }}\n"
+        ),
+    )
+    .unwrap();
+    let notify = folder.path().join("notify.sock");
+    let manager = UnixDatagram::bind(&notify).unwrap();
+    let patience = Some(Duration::from_millis(100));
+    manager.set_read_timeout(patience).unwrap();
+    // The manager names the process that the watchdog is for.
+    let mut command = namespace.command("sh");
+    command.args(["-c", "WATCHDOG_PID=$$ exec \"$0\" up \"$1\""]);
+    command.arg(env!("CARGO_BIN_EXE_airlane")).arg(&file);
+    command.env("NOTIFY_SOCKET", &notify);
+    command.env("WATCHDOG_USEC", "400000");
+    let mut up = Process::start(&mut command).unwrap();
+    assert_eq!(until(&manager, "READY=1"), ["READY=1"]);
+    let begun = Instant::now();
+    for _ in 0..5 {
+        let heard = until(&manager, "WATCHDOG=1");
+        assert_eq!(heard, ["WATCHDOG=1"]);
+    }
+    // Four intervals of half the time that it was given.
+    assert!(begun.elapsed() >= Duration::from_millis(700), "{begun:?}");
+    assert!(up.stop(Duration::from_secs(5)).unwrap().success());
+    until(&manager, "STOPPING=1");
+}
