@@ -82,6 +82,12 @@ pub enum Command {
     /// Show what each service of a running link has carried, repaired and lost
     #[command(after_help = STATUS_EXAMPLES)]
     Status(Status),
+    /// Watch a running link on the whole screen
+    ///
+    /// Per service and direction: packets, repairs, their cost, losses, round trip, queue and rates, once
+    /// a second. q, Esc or Ctrl-C ends.
+    #[command(after_help = TOP_EXAMPLES)]
+    Top(Top),
     /// Print the completion script of a shell
     #[command(after_help = COMPLETIONS_EXAMPLES)]
     Completions {
@@ -324,6 +330,14 @@ pub struct Daemon {
     pub set: Set,
 }
 
+/// Arguments of `top`.
+#[derive(Debug, Args)]
+pub struct Top {
+    /// Name of the link in its file, or path of its control socket [default: the only one running]
+    #[arg(value_name = "NAME|SOCKET")]
+    pub link: Option<String>,
+}
+
 /// Arguments of `keygen`.
 #[derive(Debug, Args)]
 pub struct Keygen {
@@ -404,6 +418,11 @@ const UP_EXAMPLES: &str = "\
 Examples:
   airlane up hill-top.toml
   airlane up hill-top.toml --set 'link.rate=50 Mbit/s'";
+
+const TOP_EXAMPLES: &str = "\
+Examples:
+  airlane top
+  airlane top hill-top";
 
 const DOCTOR_EXAMPLES: &str = "\
 Examples:

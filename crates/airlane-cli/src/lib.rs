@@ -20,6 +20,7 @@ mod status;
 mod study;
 pub mod svg;
 pub mod table;
+mod top;
 
 use std::process::ExitCode;
 
@@ -64,6 +65,7 @@ fn run(command: Command) -> anyhow::Result<()> {
         Command::Doctor(args) => doctor::doctor(&args),
         Command::Reload(args) => live::reload(&args),
         Command::Status(args) => live::status(&args),
+        Command::Top(args) => live::socket(args.link.as_deref()).and_then(|s| top::top(&s)),
         Command::Completions { shell } => {
             let mut script = Vec::new();
             clap_complete::generate(shell, &mut Cli::command(), "airlane", &mut script);

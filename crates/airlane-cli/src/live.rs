@@ -122,7 +122,7 @@ pub(crate) fn status(args: &Status) -> anyhow::Result<()> {
 }
 
 /// The control socket that the user means.
-fn socket(link: Option<&str>) -> anyhow::Result<PathBuf> {
+pub(crate) fn socket(link: Option<&str>) -> anyhow::Result<PathBuf> {
     if let Some(link) = link {
         let is_path = link.contains('/') || Path::new(link).exists();
         return Ok(if is_path {

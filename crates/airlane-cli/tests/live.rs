@@ -14,8 +14,10 @@ use std::path::{Path, PathBuf};
 use std::time::Duration;
 
 use airlane_link::config::SchemeConfig;
-use airlane_testkit::live::{Experiment, Outcome, run};
+use airlane_live::security::new_key;
+use airlane_testkit::live::{Experiment, Link, Outcome, TUNNEL_SERVER, run};
 use airlane_testkit::netns;
+use airlane_testkit::traffic::{ClientConfig, TrafficReport};
 
 fn demo(file: &str) -> PathBuf {
     Path::new(env!("CARGO_MANIFEST_DIR"))
@@ -72,6 +74,98 @@ fn three_applications_get_what_they_need_over_a_lossy_link() {
         }
     }
     assert!(misses.is_empty(), "{}", misses.join("; "));
+}
+
+/// The demo's file of one end, with keys.
+fn with_keys(directory: &Path, end: usize, keys: &[String; 2]) -> PathBuf {
+    let name = ["left.toml", "right.toml"][end];
+    let text = std::fs::read_to_string(demo(name)).unwrap();
+    let line = text
+        .lines()
+        .find(|line| line.starts_with("security"))
+        .unwrap();
+    let (key, peer) = (directory.join(format!("{end}.key")), &keys[1 - end]);
+    let secured = format!(
+        "security = {{ private-key = '{}', peer-key = '{peer}' }}",
+        key.display()
+    );
+    let path = directory.join(name);
+    std::fs::write(&path, text.replacen(line, &secured, 1)).unwrap();
+    path
+}
+
+/// A stranger sends 100,000 datagrams a second at one end, that look like the session's own.
+#[test]
+fn a_flood_changes_nothing_and_costs_the_file_little() {
+    if !netns::can_run("a_flood_changes_nothing_and_costs_the_file_little") {
+        return;
+    }
+    let directory = tempfile::tempdir().unwrap();
+    let keys = [0, 1].map(|end| {
+        let file = directory.path().join(format!("{end}.key"));
+        new_key(&file).unwrap().to_string()
+    });
+    let files = [0, 1].map(|end| with_keys(directory.path(), end, &keys));
+    let air = demo("air.toml");
+    let experiment = Experiment {
+        airlane: Path::new(env!("CARGO_BIN_EXE_airlane")),
+        air: &air,
+        seed: 1,
+        ends: None,
+        warmup: Duration::from_secs(3),
+        measure: Duration::from_secs(10),
+        pages: false,
+    };
+    let mut link = Link::new(&experiment).unwrap();
+    link.up([&files[0], &files[1]]).unwrap();
+    let config = ClientConfig {
+        warmup: experiment.warmup,
+        measure: experiment.measure,
+        pages: false,
+        ..ClientConfig::new(TUNNEL_SERVER)
+    };
+    let goodput = |report: &TrafficReport| report.file.as_ref().unwrap().goodput_bps / 1e6;
+    let quiet = goodput(&link.traffic(&config).unwrap());
+    let before = link.status(1).unwrap();
+    let (report, sent) = link
+        .flooded(1, 100_000, |link| link.traffic(&config))
+        .unwrap();
+    let flooded = goodput(&report.unwrap());
+    // Alone, so that only the flood can want memory.
+    let resident = link.resident(1).unwrap();
+    let alone = Duration::from_secs(5);
+    link.flooded(1, 100_000, |_| std::thread::sleep(alone))
+        .unwrap();
+    let grown = link.resident(1).unwrap().saturating_sub(resident);
+    let after = link.status(1).unwrap();
+    println!(
+        "{sent} datagrams: the file got {flooded:.2} of {quiet:.2} Mbit/s\n{}",
+        after["drops"]
+    );
+    let seconds = 10 + 3;
+    assert!(
+        sent > 90_000 * seconds,
+        "{sent}: the machine is too slow for this flood"
+    );
+    assert!(flooded >= 0.8 * quiet, "{flooded:.2} of {quiet:.2} Mbit/s");
+    assert!(grown < 1 << 18, "{grown} bytes more");
+    for what in ["/session/id", "/session/sessions", "/underlay/peer"] {
+        assert_eq!(after.pointer(what), before.pointer(what), "{what}");
+    }
+    let refused = |status: &serde_json::Value| {
+        let drops = status["drops"].as_object().unwrap();
+        let secure = drops
+            .iter()
+            .filter(|(reason, _)| reason.starts_with("secure-"));
+        secure.filter_map(|(_, n)| n.as_u64()).sum::<u64>()
+    };
+    // What the node did not read in time the kernel dropped.
+    assert!(
+        refused(&after) - refused(&before) > sent / 4,
+        "{}",
+        after["drops"]
+    );
+    link.finish().unwrap();
 }
 
 /// Each scheme for TCP beside one for UDP, as they stand in a file; `{end}` is an end's own view.

@@ -14,11 +14,28 @@ mod common;
 
 use std::path::Path;
 
+use airlane_live::security::new_key;
 use common::traffic::{address, echo, round_trip, transfer};
 use common::{Namespace, Running, cable, can_run};
 
-fn file(end: usize, rate: &str, scheme: &str, directory: &Path) -> String {
+fn file(
+    end: usize,
+    rate: &str,
+    scheme: &str,
+    directory: &Path,
+    keys: Option<&[String; 2]>,
+) -> String {
     let (last, other) = (end + 1, 2 - end);
+    let security = match keys {
+        Some(keys) => {
+            let (key, peer) = (directory.join(format!("{end}.key")), &keys[1 - end]);
+            format!(
+                "{{ private-key = \"{}\", peer-key = \"{peer}\" }}",
+                key.display()
+            )
+        }
+        None => "\"none\"".to_owned(),
+    };
     format!(
         r#"
 schema = 1
@@ -31,7 +48,7 @@ socket = "{}/end-{end}.sock"
 rate = "{rate}"
 delay = "1 ms"
 underlay = {{ kind = "udp", listen = "192.0.2.{last}:7007", peer = "192.0.2.{other}:7007" }}
-security = "none"
+security = {security}
 [[link.services]]
 number = 1
 name = "service"
@@ -57,7 +74,7 @@ fn measure(what: &str, left: &Namespace, right: &Namespace, subnet: &str, bytes:
     let time = transfer(left, right, to(8080), bytes);
     let cpu = cpu_seconds() - cpu;
     println!(
-        "{what:<28} {:>7.0} Mbit/s   {:>5.2} CPU s for {} MB   median round trip {:>4} us",
+        "{what:<30} {:>7.0} Mbit/s   {:>5.2} CPU s for {} MB   median round trip {:>4} us",
         bytes as f64 * 8.0 / 1e6 / time.as_secs_f64(),
         cpu,
         bytes / 1_000_000,
@@ -82,16 +99,27 @@ fn main() {
     }
     measure("cable alone", &left, &right, "192.0.2", 1_000_000_000);
     let directory = tempfile::tempdir().unwrap();
+    let keys = [0, 1].map(|end| {
+        let key = new_key(&directory.path().join(format!("{end}.key")));
+        key.unwrap().to_string()
+    });
     for (rate, bytes) in [("100 Mbit/s", 40_000_000), ("10 Gbit/s", 400_000_000)] {
-        for scheme in ["default", "sr-m2", "rlp-oos"] {
+        for (scheme, keys) in [
+            ("default", None),
+            ("sr-m2", None),
+            ("rlp-oos", None),
+            ("default", Some(&keys)),
+            ("sr-m2", Some(&keys)),
+        ] {
             let nodes = [(&left, 0), (&right, 1)].map(|(namespace, end)| {
-                Running::start(namespace, &file(end, rate, scheme, directory.path())).unwrap()
+                let file = file(end, rate, scheme, directory.path(), keys);
+                Running::start(namespace, &file).unwrap()
             });
             for node in &nodes {
                 node.wait_until("established", |s| s.session.state == "confirmed");
             }
             measure(
-                &format!("{scheme} at {rate}"),
+                &format!("{scheme}{} at {rate}", keys.map_or("", |_| ", sealed")),
                 &left,
                 &right,
                 "10.7.0",

@@ -16,16 +16,17 @@
 
 use std::fs::File;
 use std::io;
-use std::net::{IpAddr, Ipv4Addr};
+use std::net::{IpAddr, Ipv4Addr, SocketAddr};
 use std::path::{Path, PathBuf};
 use std::process::{Command, Stdio};
+use std::sync::Arc;
 use std::sync::atomic::{AtomicBool, Ordering};
 use std::time::{Duration, Instant};
 
 use serde::Serialize;
 
 use crate::netns::{Namespace, NetnsError, Process};
-use crate::traffic::{ClientConfig, ServerConfig, TrafficReport, run_client, serve};
+use crate::traffic::{ClientConfig, ServerConfig, TrafficReport, flood, run_client, serve};
 
 /// The server's address on the wire.
 pub const WIRE_SERVER: IpAddr = IpAddr::V4(Ipv4Addr::new(192, 0, 2, 1));
@@ -134,7 +135,7 @@ pub struct Link {
     ends: Vec<Program>,
     air: Program,
     airlane: PathBuf,
-    hosts: [Namespace; 2],
+    hosts: [Arc<Namespace>; 2],
     _air: Namespace,
     directory: tempfile::TempDir,
 }
@@ -185,7 +186,7 @@ impl Link {
             ends: Vec::new(),
             air: program,
             airlane: experiment.airlane.to_owned(),
-            hosts,
+            hosts: hosts.map(Arc::new),
             _air: air,
             directory,
         })
@@ -235,6 +236,46 @@ impl Link {
             program.check()?;
         }
         report
+    }
+
+    /// Does something while a stranger in the namespace of one end sends so many datagrams a second at
+    /// it. How many were sent.
+    ///
+    /// # Errors
+    /// If the stranger has no socket.
+    pub fn flooded<T>(
+        &mut self,
+        end: usize,
+        per_second: u64,
+        work: impl FnOnce(&mut Self) -> T,
+    ) -> Result<(T, u64), LiveError> {
+        let target = SocketAddr::from(([192, 0, 2, end as u8 + 1], 7007));
+        let host = Arc::clone(&self.hosts[end]);
+        let stop = AtomicBool::new(false);
+        std::thread::scope(|scope| {
+            let flooding = scope.spawn(|| host.run(|| flood(target, per_second, &stop)));
+            let done = work(self);
+            stop.store(true, Ordering::Relaxed);
+            let sent = flooding.join();
+            let sent = sent.unwrap_or_else(|panic| std::panic::resume_unwind(panic))?;
+            Ok((done, sent.map_err(LiveError::Traffic)?))
+        })
+    }
+
+    /// Resident memory of one end, bytes.
+    ///
+    /// # Errors
+    /// If the end is not there any more.
+    pub fn resident(&mut self, end: usize) -> Result<u64, LiveError> {
+        let path = PathBuf::from(format!(
+            "/proc/{}/status",
+            self.ends[end].process.child().id()
+        ));
+        let text = std::fs::read_to_string(&path);
+        let text = text.map_err(|source| LiveError::File { path, source })?;
+        let kb = text.lines().find_map(|line| line.strip_prefix("VmRSS:"));
+        let kb = kb.and_then(|line| line.trim().trim_end_matches(" kB").parse::<u64>().ok());
+        Ok(kb.unwrap_or_default() * 1024)
     }
 
     /// Status of one end, as `airlane status --json` gives it.

@@ -19,6 +19,7 @@
 mod client;
 mod control;
 mod file;
+mod flood;
 mod pages;
 mod report;
 mod server;
@@ -30,6 +31,7 @@ use std::time::Duration;
 use serde::{Deserialize, Serialize};
 
 pub use client::{ClientConfig, run_client};
+pub use flood::flood;
 pub use report::{FileReport, PagesReport, TrafficReport, VoiceReport};
 pub use server::{ServerConfig, serve};
 
