@@ -16,7 +16,7 @@ use crate::netlink::{Cidr, Netlink};
 use crate::node::Guard;
 use crate::security::{Keys, Security};
 use crate::tun::Tun;
-use crate::underlay::Underlay;
+use crate::underlay::{Received, Underlay};
 
 /// How long the peer has for an answer: two attempts of a handshake.
 const PATIENCE: Duration = Duration::from_secs(8);
@@ -237,7 +237,7 @@ fn shake_hands(
     begun: Instant,
 ) -> std::io::Result<Option<Duration>> {
     let mut asked = begun;
-    let (mut datagram, mut plain) = ([0; DATAGRAM], [0; DATAGRAM]);
+    let (mut received, mut plain) = (Received::new(), [0; DATAGRAM]);
     let end = begun + PATIENCE;
     loop {
         let now = clock::now();
@@ -262,9 +262,9 @@ fn shake_hands(
         let mut fds = [PollFd::from_borrowed_fd(underlay.as_fd(), PollFlags::IN)];
         let timeout = clock::timeout(clock::now(), wait);
         let _woken = rustix::event::poll(&mut fds, Some(&timeout));
-        while let Ok((length, source)) = underlay.receive(&mut datagram) {
-            if let Some(bytes) = datagram.get(..length) {
-                let _counted = guard.open(clock::now(), source, bytes, &mut plain);
+        while underlay.receive(&mut received).is_ok() {
+            for (datagram, source) in received.datagrams() {
+                let _counted = guard.open(clock::now(), source, datagram, &mut plain);
             }
         }
     }

@@ -22,6 +22,7 @@ pub mod device;
 pub mod doctor;
 pub mod netlink;
 pub mod node;
+mod offload;
 pub mod packet;
 pub mod security;
 pub mod signals;

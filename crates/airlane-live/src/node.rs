@@ -2,15 +2,15 @@
 //! [`Port`] and a UDP underlay.
 //!
 //! ```text
-//! kernel ── TUN ──► clamp MSS ──► port.handle_packet     port.poll_transmit ──► seal ──► batch ──► UDP
-//! kernel ◄── TUN ◄── clamp MSS ◄── port.poll_deliver     port.handle_frame ◄── session ◄── open ◄── UDP
+//! kernel ── TUN ──► cut ──► clamp MSS ──► port.handle_packet     port.poll_transmit ──► seal ──► batch ──► UDP
+//! kernel ◄── TUN ◄── join ◄── clamp MSS ◄── port.poll_deliver    port.handle_frame ◄── session ◄── open ◄── UDP
 //! ```
 //!
-//! Invariants: after every input the port is drained; `now` never goes back; the TUN device and the
-//! socket are read whenever they have something, so nothing queues in the kernel but for the time
-//! of one batch; no error of a single packet or frame ends the loop.
+//! Invariants: after every batch of inputs the port is drained; `now` never goes back; the TUN
+//! device and the socket are read whenever they have something, so nothing queues in the kernel but
+//! for the time of one batch; no error of a single packet or frame ends the loop.
 //!
-//! Left out: more than one thread per port, and offloads (docs/offloads.md).
+//! Left out: more than one thread per port.
 
 pub mod drops;
 mod guard;
@@ -27,7 +27,6 @@ use airlane_base::{Duration, Instant};
 use airlane_link::session::{LossReport, Session, SessionEvent};
 use airlane_link::wire::{LIVE_HEADER_MAX, LIVE_HEADER_ROOM};
 use airlane_link::{Frame, FrameKind, Header, Layout, Port};
-use airlane_secure::SealError;
 use rustix::event::{PollFd, PollFlags};
 
 pub(crate) use guard::Guard;
@@ -38,18 +37,20 @@ use crate::clock;
 use crate::config::LiveConfig;
 use crate::control::{Served, Server};
 use crate::device::DeviceError;
+use crate::offload::join::Joiner;
 use crate::packet::{LivePacket, Pool};
 use crate::status::{
     RefusedTables, ServiceReport, SessionReport, Status, TunReport, UnderlayReport,
 };
 use crate::tun::Tun;
-use crate::underlay::Underlay;
+use crate::underlay::{Received, Underlay};
 use drops::{Drops, Reason};
 use supervisor::Supervisor;
 use transmit::Transmit;
 
-/// Packets or frames read in a row before the other side gets its turn.
-const BATCH: usize = 64;
+/// Packets or frames read in a row before the other side gets its turn, and some more: as many as
+/// one call gives.
+const BATCH: usize = 256;
 /// Least time between two turns of the loop that only deadlines ask for. On a fast link several
 /// frames then share one turn and one system call; within it the port's shaper makes up for the
 /// wait. A frame of 1500 B takes longer than this below 48 Mbit/s.
@@ -73,6 +74,10 @@ pub struct Node {
     session: Session,
     pool: Pool,
     transmit: Transmit,
+    received: Received,
+    /// Where a packet or super-packet of the kernel is read.
+    read: Box<[u8]>,
+    joiner: Joiner<LivePacket>,
     drops: Drops,
     rate_bps: u64,
 
@@ -221,7 +226,7 @@ impl Node {
         }
     }
 
-    /// Takes out of the port what it has to give, after every input.
+    /// Takes out of the port what it has to give, after every batch of inputs.
     fn drain(&mut self, now: Instant) {
         if let Some(session) = self.session.id() {
             while !self.transmit.is_blocked() {
@@ -232,45 +237,32 @@ impl Node {
                 let Some(frame) = self.port.poll_transmit(now) else {
                     break;
                 };
-                self.stage(now, frame, session);
+                self.stage(now, &frame, session);
             }
         }
-        while let Some(packet) = self.port.poll_deliver() {
-            self.deliver(now, &packet);
-        }
+        self.deliver(now);
     }
 
     /// Puts a frame's header before it and both into the batch.
-    fn stage(&mut self, now: Instant, frame: Frame<LivePacket>, session: u32) {
+    fn stage(&mut self, now: Instant, frame: &Frame<LivePacket>, session: u32) {
         let mut header = [0; LIVE_HEADER_ROOM];
-        let length = self.port.encode_header(&frame, session, &mut header);
+        let length = self.port.encode_header(frame, session, &mut header);
         // Only a service that was removed in between has no header; its frames go with it.
         if let Some(length) = length {
-            self.push(now, header, length, frame.payload);
+            let payload = frame.payload.as_ref().map_or(&[][..], LivePacket::bytes);
+            self.push(now, &[&header[..length], payload]);
         }
     }
 
     /// Puts a frame into the batch, sealed if the link is secured.
-    fn push(
-        &mut self,
-        now: Instant,
-        header: [u8; LIVE_HEADER_ROOM],
-        length: usize,
-        payload: Option<LivePacket>,
-    ) {
-        let Some(guard) = &mut self.guard else {
-            self.transmit.push(header, length, payload);
-            return;
-        };
-        let mut lease = self.pool.lease();
-        let body = payload.as_ref().map_or(&[][..], LivePacket::bytes);
-        match guard.seal(now, &[&header[..length], body], lease.bytes_mut()) {
-            Ok(length) => {
-                let sealed = LivePacket::from_link(lease.share(), 0, length);
-                self.transmit.push(header, 0, Some(sealed));
-            }
-            Err(SealError::NoRoom { .. }) => self.drops.count(now, Reason::TooBig),
-            Err(_) => self.drops.count(now, Reason::NoKeys),
+    fn push(&mut self, now: Instant, parts: &[&[u8]]) {
+        let guard = &mut self.guard;
+        let pushed = self.transmit.push(|room| match guard {
+            Some(guard) => Ok(guard.seal(now, parts, room)?),
+            None => write_parts(parts, room).ok_or(Reason::TooBig),
+        });
+        if let Err(reason) = pushed {
+            self.drops.count(now, reason);
         }
     }
 
@@ -312,18 +304,11 @@ impl Node {
         };
         let mut body = Vec::new();
         hello.encode(&mut body);
-        let mut lease = self.pool.lease();
-        let Some(room) = lease.bytes_mut().get_mut(..body.len()) else {
-            tracing::warn!(len = body.len(), "the hello does not fit a frame");
-            return;
-        };
-        room.copy_from_slice(&body);
         let mut header = [0; LIVE_HEADER_ROOM];
         let fields = Header::new(FrameKind::Hello, 0);
         let codec = self.port.codec();
         if let Some(length) = codec.encode(&fields, Layout::Bare, 0, body.len(), &mut header) {
-            let body = LivePacket::from_link(lease.share(), 0, body.len());
-            self.push(now, header, length, Some(body));
+            self.push(now, &[&header[..length], &body]);
         }
     }
 
@@ -503,6 +488,16 @@ impl Node {
     pub fn dropped(&self, reason: Reason) -> u64 {
         self.drops.of(reason)
     }
+}
+
+/// Writes `parts` one behind the other: their length together, if `room` is long enough.
+fn write_parts(parts: &[&[u8]], room: &mut [u8]) -> Option<usize> {
+    let mut at = 0;
+    for part in parts {
+        room.get_mut(at..at + part.len())?.copy_from_slice(part);
+        at += part.len();
+    }
+    Some(at)
 }
 
 impl Served for Node {

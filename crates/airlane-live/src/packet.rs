@@ -49,9 +49,30 @@ impl LivePacket {
         }
     }
 
+    /// A copy, changed by `change`.
+    pub fn changed<T>(&self, change: impl FnOnce(&mut [u8]) -> T) -> Self {
+        let bytes = self.bytes();
+        let mut lease = self.buffer.another(bytes.len());
+        let copy = &mut lease.bytes_mut()[..bytes.len()];
+        copy.copy_from_slice(bytes);
+        change(copy);
+        Self {
+            buffer: lease.share(),
+            start: 0,
+            end: bytes.len() as u32,
+            flow: self.flow,
+        }
+    }
+
     /// The packet.
     pub fn bytes(&self) -> &[u8] {
         &self.buffer.bytes()[self.start as usize..self.end as usize]
+    }
+}
+
+impl AsRef<[u8]> for LivePacket {
+    fn as_ref(&self) -> &[u8] {
+        self.bytes()
     }
 }
 

@@ -1,17 +1,24 @@
-//! The TUN device above the port: one IP packet per read and per write, never blocking.
+//! The TUN device above the port: one IP packet or super-packet per read and per write, never
+//! blocking.
 //!
 //! The interface belongs to its file descriptor: when that closes, however the process ends, the
 //! kernel removes the interface with its addresses and routes.
 //!
-//! Left out: segmentation and checksum offload (`IFF_VNET_HDR`); docs/offloads.md says how it fits.
+//! With `IFF_VNET_HDR` an offload header stands in front of each packet, and the kernel leaves
+//! checksums and the cutting of super-packets to us (docs/offloads.md).
 
 use std::fs::OpenOptions;
-use std::io;
+use std::io::{self, IoSlice};
 use std::os::fd::{AsFd, BorrowedFd, OwnedFd};
 use std::os::unix::fs::OpenOptionsExt;
 
 use crate::device::DeviceError;
 use crate::netlink::{Cidr, Netlink};
+use crate::offload::Offloads;
+use crate::offload::vnet::{VNET_HEADER_LEN, VnetHeader};
+
+/// Room for the largest super-packet and its offload header.
+pub(crate) const READ_MAX: usize = VNET_HEADER_LEN + 65_536;
 
 /// Where packets of the kernel come out and go in.
 #[derive(Debug)]
@@ -20,6 +27,7 @@ pub struct Tun {
     name: String,
     /// None for a descriptor that is no network interface.
     index: Option<u32>,
+    offloads: Offloads,
 }
 
 impl Tun {
@@ -38,6 +46,14 @@ impl Tun {
         let fd = OwnedFd::from(file);
         request::set_interface(fd.as_fd(), name)
             .map_err(failed("create a TUN interface, whose name must be free"))?;
+        let offloads = match request::set_offloads(fd.as_fd(), true) {
+            Ok(()) => Offloads::TcpAndUdp,
+            Err(_older) => {
+                request::set_offloads(fd.as_fd(), false)
+                    .map_err(failed("agree on offloads with the TUN interface"))?;
+                Offloads::Tcp
+            }
+        };
         let index = Netlink::open()
             .and_then(|mut netlink| netlink.link_index(name))
             .map_err(failed("look the new interface up"))?;
@@ -45,6 +61,7 @@ impl Tun {
             fd,
             name: name.to_owned(),
             index: Some(index),
+            offloads,
         })
     }
 
@@ -55,6 +72,7 @@ impl Tun {
             fd,
             name: name.to_owned(),
             index: None,
+            offloads: Offloads::None,
         }
     }
 
@@ -119,20 +137,41 @@ impl Tun {
         self.index
     }
 
-    /// Reads one packet.
+    /// What the kernel leaves to us.
+    pub(crate) const fn offloads(&self) -> Offloads {
+        self.offloads
+    }
+
+    /// Reads one packet or super-packet, and what is left to do for it.
     ///
     /// # Errors
     /// `WouldBlock` if there is none.
-    pub fn read(&self, packet: &mut [u8]) -> io::Result<usize> {
-        Ok(rustix::io::read(&self.fd, packet)?)
+    pub(crate) fn read<'a>(&self, buffer: &'a mut [u8]) -> io::Result<(VnetHeader, &'a mut [u8])> {
+        let length = rustix::io::read(&self.fd, &mut *buffer)?;
+        let packet = &mut buffer[..length];
+        if self.offloads == Offloads::None {
+            return Ok((VnetHeader::default(), packet));
+        }
+        let header = VnetHeader::read(packet).ok_or(io::ErrorKind::InvalidData)?;
+        Ok((header, &mut packet[VNET_HEADER_LEN..]))
     }
 
-    /// Writes one packet.
+    /// Writes one packet or super-packet, given in parts, the first of which begins with its
+    /// offload header.
     ///
     /// # Errors
     /// What the kernel has against it.
-    pub fn write(&self, packet: &[u8]) -> io::Result<()> {
-        rustix::io::write(&self.fd, packet)?;
+    pub(crate) fn write(&self, parts: &[IoSlice<'_>]) -> io::Result<()> {
+        match (self.offloads, parts) {
+            (Offloads::None, [head, rest @ ..]) => {
+                // Without offloads nothing was joined: the head is the offload header alone.
+                debug_assert_eq!(head.len(), VNET_HEADER_LEN);
+                rustix::io::writev(&self.fd, rest)?;
+            }
+            _ => {
+                rustix::io::writev(&self.fd, parts)?;
+            }
+        }
         Ok(())
     }
 }
@@ -143,17 +182,26 @@ impl AsFd for Tun {
     }
 }
 
-/// The one request that rustix has no safe function for.
+/// The requests that rustix has no safe functions for.
 mod request {
-    #![expect(unsafe_code, reason = "TUNSETIFF has no safe wrapper")]
+    #![expect(
+        unsafe_code,
+        reason = "TUNSETIFF and TUNSETOFFLOAD have no safe wrappers"
+    )]
 
     use std::io;
     use std::os::fd::BorrowedFd;
 
-    use rustix::ioctl::{Opcode, Updater, ioctl, opcode};
+    use rustix::ioctl::{IntegerSetter, Opcode, Updater, ioctl, opcode};
 
     /// `_IOW('T', 202, int)`; the argument really is an `ifreq` (linux/if_tun.h).
     const TUNSETIFF: Opcode = opcode::write::<libc::c_int>(b'T', 202);
+    /// `_IOW('T', 208, unsigned int)`; the argument is the number itself (linux/if_tun.h).
+    const TUNSETOFFLOAD: Opcode = opcode::write::<libc::c_uint>(b'T', 208);
+    /// Unfinished checksums, super-packets of TCP over IPv4 and IPv6, with ECN too (linux/if_tun.h).
+    const TUN_F_TCP: usize = 0x01 | 0x02 | 0x04 | 0x08;
+    /// Super-packets of UDP over IPv4 and IPv6.
+    const TUN_F_UDP: usize = 0x20 | 0x40;
     /// Fail where the interface exists already (linux/if_tun.h).
     const IFF_TUN_EXCL: libc::c_int = 0x8000;
 
@@ -162,7 +210,8 @@ mod request {
         let mut request = libc::ifreq {
             ifr_name: [0; libc::IFNAMSIZ],
             ifr_ifru: libc::__c_anonymous_ifr_ifru {
-                ifru_flags: (libc::IFF_TUN | libc::IFF_NO_PI | IFF_TUN_EXCL) as libc::c_short,
+                ifru_flags: (libc::IFF_TUN | libc::IFF_NO_PI | libc::IFF_VNET_HDR | IFF_TUN_EXCL)
+                    as libc::c_short,
             },
         };
         // One byte stays zero: the kernel reads a C string.
@@ -178,6 +227,15 @@ mod request {
         // SAFETY: `request` is an initialised `ifreq`, the argument that TUNSETIFF reads and writes
         // back (drivers/net/tun.c), and outlives the call; the descriptor is open.
         unsafe { ioctl(fd, Updater::<TUNSETIFF, libc::ifreq>::new(&mut request))? };
+        Ok(())
+    }
+
+    /// Tells the kernel what it may leave to us.
+    pub(super) fn set_offloads(fd: BorrowedFd<'_>, udp: bool) -> io::Result<()> {
+        let flags = TUN_F_TCP | if udp { TUN_F_UDP } else { 0 };
+        // SAFETY: TUNSETOFFLOAD takes an integer, not a pointer (drivers/net/tun.c), and the
+        // descriptor is open.
+        unsafe { ioctl(fd, IntegerSetter::<TUNSETOFFLOAD>::new_usize(flags))? };
         Ok(())
     }
 }

@@ -1,18 +1,19 @@
-//! The UDP underlay: one nonblocking socket, one peer.
+//! The UDP underlay: one nonblocking socket, one peer. Datagrams of one length leave with one call
+//! (UDP GSO), and come with one (GRO), where the kernel can do it.
 //!
 //! The socket is not connected, so that datagrams from elsewhere can be counted. Datagrams are
 //! never fragmented (`IP_MTU_DISCOVER` = do): the path MTU that the kernel learnt is asked for
 //! instead, and the TUN device gets what is left of it.
 
-use std::io::{self, IoSlice};
+use std::io::{self, IoSliceMut};
 use std::net::{IpAddr, Ipv4Addr, Ipv6Addr, SocketAddr, UdpSocket};
 use std::os::fd::{AsFd, BorrowedFd};
 
-use rustix::net::addr::SocketAddrArg;
+use quinn_udp::{RecvMeta, Transmit, UdpSocketState};
+use rustix::net::SendFlags;
 use rustix::net::sockopt::{
     self, Ipv4PathMtuDiscovery, Ipv6PathMtuDiscovery, set_ip_mtu_discover, set_ipv6_mtu_discover,
 };
-use rustix::net::{MMsgHdr, RecvFlags, SendAncillaryBuffer, SendFlags, SocketAddrAny};
 
 use crate::device::DeviceError;
 
@@ -22,15 +23,52 @@ const ETHERNET: usize = 14;
 const UDP: usize = 8;
 const IPV4: usize = 20;
 const IPV6: usize = 40;
+/// Most bytes that leave with one call: UDP's limit, and room for IP options.
+pub(crate) const SEND_MAX: usize = 65_000;
+/// Buffers for one call; each takes up to 64 datagrams of one length.
+const RECEIVE_BUFFERS: usize = 8;
+const RECEIVE_MAX: usize = 65_536;
 
 /// The socket below the port.
 #[derive(Debug)]
 pub struct Underlay {
     socket: UdpSocket,
+    offload: UdpSocketState,
     peer: SocketAddr,
-    /// The peer in the form that the system calls take.
-    target: SocketAddrAny,
     name: String,
+}
+
+/// Datagrams as they were received with one call.
+#[derive(Debug, Default)]
+pub(crate) struct Received {
+    buffers: Vec<Box<[u8]>>,
+    meta: [RecvMeta; RECEIVE_BUFFERS],
+    filled: usize,
+}
+
+impl Received {
+    pub(crate) fn new() -> Self {
+        let buffer = || vec![0; RECEIVE_MAX].into_boxed_slice();
+        Self {
+            buffers: std::iter::repeat_with(buffer)
+                .take(RECEIVE_BUFFERS)
+                .collect(),
+            meta: [RecvMeta::default(); RECEIVE_BUFFERS],
+            filled: 0,
+        }
+    }
+
+    /// The datagrams and where they came from, in the order in which they came.
+    pub(crate) fn datagrams(&self) -> impl Iterator<Item = (&[u8], SocketAddr)> {
+        let filled = self.buffers.iter().zip(&self.meta).take(self.filled);
+        filled.flat_map(|(buffer, meta)| {
+            let bytes = &buffer[..meta.len.min(buffer.len())];
+            // An empty datagram is one all the same.
+            let empty = bytes.is_empty().then_some(bytes);
+            let datagrams = bytes.chunks(meta.stride.max(1)).chain(empty);
+            datagrams.map(|datagram| (datagram, meta.addr))
+        })
+    }
 }
 
 impl Underlay {
@@ -46,10 +84,14 @@ impl Underlay {
             socket
                 .set_nonblocking(true)
                 .map_err(failed("set nonblocking"))?;
+            let offload =
+                UdpSocketState::new((&socket).into()).map_err(failed("agree on offloads"))?;
+            // After the offloads, which would ignore what the kernel knows of the path.
             discover_mtu(&socket, peer, false).map_err(failed("forbid fragments"))?;
-            Ok(socket)
+            Ok((socket, offload))
         };
-        let socket = open().map_err(|(call, source)| DeviceError::new(&name, call, source))?;
+        let (socket, offload) =
+            open().map_err(|(call, source)| DeviceError::new(&name, call, source))?;
         // Beyond the system's limit where we may, up to it where we may not. Either serves.
         if sockopt::set_socket_recv_buffer_size_force(&socket, SOCKET_BUFFER).is_err() {
             let _up_to_the_limit = sockopt::set_socket_recv_buffer_size(&socket, SOCKET_BUFFER);
@@ -59,8 +101,8 @@ impl Underlay {
         }
         Ok(Self {
             socket,
+            offload,
             peer,
-            target: peer.as_any(),
             name,
         })
     }
@@ -81,8 +123,8 @@ impl Underlay {
     }
 
     /// The peer is at another address of the same IP version from now on.
-    pub fn set_peer(&mut self, peer: SocketAddr) {
-        (self.peer, self.target) = (peer, peer.as_any());
+    pub const fn set_peer(&mut self, peer: SocketAddr) {
+        self.peer = peer;
     }
 
     /// Whether a datagram from `source` comes from the peer.
@@ -90,44 +132,39 @@ impl Underlay {
         source.ip() == self.peer.ip() && source.port() == self.peer.port()
     }
 
-    /// Receives one datagram: its whole length, which may exceed the buffer, and its source.
+    /// Receives what there is, up to the room in `received`.
     ///
     /// # Errors
-    /// `WouldBlock` if there is none.
-    pub fn receive(&self, datagram: &mut [u8]) -> io::Result<(usize, SocketAddr)> {
-        let (_, length, source) = rustix::net::recvfrom(&self.socket, datagram, RecvFlags::TRUNC)?;
-        let source = source.and_then(|source| SocketAddr::try_from(source).ok());
-        let unknown = || SocketAddr::from((Ipv4Addr::UNSPECIFIED, 0));
-        Ok((length, source.unwrap_or_else(unknown)))
-    }
-
-    /// Sends datagrams, each in two parts, with one system call. How many were taken.
-    ///
-    /// # Errors
-    /// That of the first datagram, if none was taken.
-    pub fn send(&self, datagrams: &[[IoSlice<'_>; 2]]) -> io::Result<usize> {
-        let mut controls: [SendAncillaryBuffer<'_, '_, '_>; BATCH] =
-            std::array::from_fn(|_| SendAncillaryBuffer::default());
-        let mut messages: Vec<MMsgHdr<'_>> = Vec::with_capacity(BATCH);
-        for (datagram, control) in datagrams.iter().zip(&mut controls) {
-            messages.push(MMsgHdr::new_with_addr(&self.target, datagram, control));
-        }
-        Ok(rustix::net::sendmmsg(
-            &self.socket,
-            &mut messages,
-            SendFlags::empty(),
-        )?)
-    }
-
-    /// Sends one datagram in two parts.
-    ///
-    /// # Errors
-    /// What the kernel has against it.
-    pub fn send_one(&self, parts: &[IoSlice<'_>; 2]) -> io::Result<()> {
-        let mut control = SendAncillaryBuffer::default();
-        let flags = SendFlags::empty();
-        rustix::net::sendmsg_addr(&self.socket, &self.target, parts, &mut control, flags)?;
+    /// `WouldBlock` if there is nothing.
+    pub(crate) fn receive(&self, received: &mut Received) -> io::Result<()> {
+        received.filled = 0;
+        let mut buffers = received.buffers.iter_mut();
+        let mut slices: [IoSliceMut<'_>; RECEIVE_BUFFERS] = std::array::from_fn(|_| {
+            IoSliceMut::new(buffers.next().map_or(&mut [], |buffer| &mut buffer[..]))
+        });
+        let socket = (&self.socket).into();
+        received.filled = self.offload.recv(socket, &mut slices, &mut received.meta)?;
         Ok(())
+    }
+
+    /// Most datagrams that [`Underlay::send`] takes at once.
+    pub(crate) fn run_max(&self) -> usize {
+        self.offload.max_gso_segments()
+    }
+
+    /// Sends `contents` to the peer as datagrams of `size` bytes each; the last may be shorter.
+    ///
+    /// # Errors
+    /// What the kernel has against it; then nothing was sent.
+    pub(crate) fn send(&self, contents: &[u8], size: usize) -> io::Result<()> {
+        let transmit = Transmit {
+            destination: self.peer,
+            ecn: None,
+            contents,
+            segment_size: (size < contents.len()).then_some(size),
+            src_ip: None,
+        };
+        self.offload.try_send((&self.socket).into(), &transmit)
     }
 
     /// Sends one datagram to any address.
@@ -191,17 +228,48 @@ fn discover_mtu(socket: &UdpSocket, peer: SocketAddr, fragments: bool) -> io::Re
     match (peer, fragments) {
         (SocketAddr::V4(_), false) => set_ip_mtu_discover(socket, Ipv4PathMtuDiscovery::DO)?,
         (SocketAddr::V4(_), true) => set_ip_mtu_discover(socket, Ipv4PathMtuDiscovery::DONT)?,
-        (SocketAddr::V6(_), false) => set_ipv6_mtu_discover(socket, Ipv6PathMtuDiscovery::DO)?,
-        (SocketAddr::V6(_), true) => set_ipv6_mtu_discover(socket, Ipv6PathMtuDiscovery::DONT)?,
+        (SocketAddr::V6(_), false) => {
+            set_ipv6_mtu_discover(socket, Ipv6PathMtuDiscovery::DO)?;
+            option::forbid_fragments_v6(socket, true)?;
+        }
+        (SocketAddr::V6(_), true) => {
+            set_ipv6_mtu_discover(socket, Ipv6PathMtuDiscovery::DONT)?;
+            option::forbid_fragments_v6(socket, false)?;
+        }
     }
     Ok(())
 }
 
-/// Most datagrams that one call sends.
-pub const BATCH: usize = 64;
-
 impl AsFd for Underlay {
     fn as_fd(&self) -> BorrowedFd<'_> {
         self.socket.as_fd()
+    }
+}
+
+/// The one socket option that has no safe wrapper.
+mod option {
+    #![expect(unsafe_code, reason = "IPV6_DONTFRAG has no safe wrapper")]
+
+    use std::io;
+    use std::net::UdpSocket;
+    use std::os::fd::AsRawFd;
+
+    /// Without it a datagram may be cut at the source, whatever path MTU discovery says.
+    pub(super) fn forbid_fragments_v6(socket: &UdpSocket, forbid: bool) -> io::Result<()> {
+        let value = libc::c_int::from(forbid);
+        // SAFETY: the option takes an integer (ipv6(7)), whose address and size these are.
+        let done = unsafe {
+            libc::setsockopt(
+                socket.as_raw_fd(),
+                libc::IPPROTO_IPV6,
+                libc::IPV6_DONTFRAG,
+                (&raw const value).cast(),
+                size_of_val(&value) as libc::socklen_t,
+            )
+        };
+        if done < 0 {
+            return Err(io::Error::last_os_error());
+        }
+        Ok(())
     }
 }

@@ -120,7 +120,10 @@ fn a_file_and_datagrams_cross_a_link_that_loses_a_frame_in_twenty() {
     drop(stop);
     let report = air.join().unwrap();
     assert!(report.down.lost_air.frames > 300 && report.up.lost_air.frames > 50);
-    assert_eq!(report.down.super_packets, 0, "every frame stands alone");
+    assert!(
+        report.down.super_packets > 0,
+        "frames leave together, and are lost alone"
+    );
     // The raw link gives TCP less than 1 Mbit/s; slow start costs most of such a short file.
     assert!(mbps > 4.0, "{mbps:.2} Mbit/s");
 }

@@ -4,20 +4,15 @@
 use airlane_base::{Duration, Instant, Streams};
 use airlane_channel::{Channel, ChannelConfig, Count, ErrorModel, ErrorModelConfig};
 
-use super::checksum;
-use super::packet_socket::{Received, VNET_HEADER_LEN};
+use super::packet_socket::Received;
 use super::report::{DirectionReport, Refused};
-use super::segment::{Transport, segment};
+use crate::offload::checksum;
+use crate::offload::layout::ethernet_payload;
+use crate::offload::segment::SuperPacket;
+use crate::offload::vnet::{Cut, VNET_HEADER_LEN};
 
 const ETHERNET_HEADER: usize = 14;
 const VLAN_TAG: usize = 4;
-
-/// `gso_type` of a virtio header (virtio 1.2, 5.1.6), without its ECN bit.
-const GSO_NONE: u8 = 0;
-const GSO_TCPV4: u8 = 1;
-const GSO_TCPV6: u8 = 4;
-const GSO_UDP_L4: u8 = 5;
-const GSO_ECN: u8 = 0x80;
 
 /// An Ethernet frame behind the zeroed offload header with which it will be sent.
 pub(super) type Frame = Vec<u8>;
@@ -129,8 +124,8 @@ impl Direction {
         if frame.len() < ETHERNET_HEADER {
             return self.refuse(Refusal::Malformed);
         }
-        let transport = match header.gso_type & !GSO_ECN {
-            GSO_NONE => {
+        let transport = match header.cut() {
+            Cut::Whole => {
                 if header.needs_checksum {
                     let (start, offset) = (header.csum_start, header.csum_offset);
                     if !checksum::complete(frame, start.into(), offset.into()) {
@@ -140,20 +135,24 @@ impl Direction {
                 }
                 return self.offer(now, frame, vlan, pool);
             }
-            GSO_TCPV4 | GSO_TCPV6 => Transport::Tcp,
-            GSO_UDP_L4 => Transport::Udp,
-            _ => return self.refuse(Refusal::NotSegmentable),
+            Cut::Segments(transport) => transport,
+            Cut::Unknown => return self.refuse(Refusal::NotSegmentable),
+        };
+        let whole = ethernet_payload(frame)
+            .map(|ip| SuperPacket::parse(frame, ip, transport, header.gso_size.into()));
+        let Some(Ok(whole)) = whole else {
+            return self.refuse(Refusal::NotSegmentable);
         };
         let mut first = Ok(());
-        let size = header.gso_size.into();
-        let cut = segment(frame, transport, size, scratch, |segment| {
-            let offered = self.offer(now, segment, vlan, pool);
+        scratch.resize(frame.len(), 0);
+        for i in 0..whole.segments() {
+            let Some(len) = whole.write(i, scratch) else {
+                break;
+            };
+            let offered = self.offer(now, &scratch[..len], vlan, pool);
             if first.is_ok() {
                 first = offered;
             }
-        });
-        if cut.is_err() {
-            return self.refuse(Refusal::NotSegmentable);
         }
         self.super_packets += 1;
         first
@@ -281,8 +280,8 @@ impl Direction {
 
 #[cfg(test)]
 mod tests {
-    use super::super::packet_socket::VnetHeader;
     use super::*;
+    use crate::offload::vnet::VnetHeader;
     use airlane_base::Rate;
     use etherparse::{PacketBuilder, SlicedPacket, TransportSlice};
 
@@ -340,7 +339,8 @@ mod tests {
         let mut direction = direction();
         let header = VnetHeader {
             needs_checksum: true,
-            gso_type: GSO_TCPV4 | GSO_ECN,
+            gso_type: 0x81, // TCP over IPv4, with ECN
+            header_len: 54,
             gso_size: 1460,
             csum_start: 34,
             csum_offset: 16,

@@ -14,13 +14,11 @@
 //! One thread, one poll over both sockets and the stop signal, deadlines in nanoseconds from the
 //! channels. Left out: frames of more than the MTU, pause frames, and anything a link does not do.
 
-mod checksum;
 mod config;
 mod direction;
 mod offload;
 mod packet_socket;
 mod report;
-mod segment;
 
 use std::io;
 use std::os::fd::{AsFd, BorrowedFd};

@@ -5,7 +5,7 @@
 //! as auxiliary data. Frames that this machine itself sends out of the interface are ignored
 //! (`PACKET_IGNORE_OUTGOING`), or the emulator would hear itself.
 //!
-//! See packet(7) and the virtio specification 1.2, section 5.1.6 (`struct virtio_net_hdr`).
+//! See packet(7).
 
 use std::io;
 use std::mem;
@@ -14,12 +14,10 @@ use std::os::fd::{AsFd, AsRawFd, BorrowedFd, OwnedFd};
 use rustix::net::{AddressFamily, SendFlags, SocketFlags, SocketType};
 
 use crate::device::DeviceError;
+use crate::offload::vnet::{VNET_HEADER_LEN, VnetHeader};
 
 /// Frames read with one system call.
 const BATCH: usize = 32;
-
-/// `struct virtio_net_hdr`, in front of every frame in both directions.
-pub(super) const VNET_HEADER_LEN: usize = 10;
 
 /// The largest super-packet: 64 kB of IP packet and its Ethernet header with two tags.
 const FRAME_MAX: usize = 65_536 + 22;
@@ -28,33 +26,6 @@ const BUFFER: usize = VNET_HEADER_LEN + FRAME_MAX;
 
 /// Socket buffers, bytes: what may arrive while this thread is not scheduled.
 const SOCKET_BUFFER: libc::c_int = 16 << 20;
-
-/// What the sender's kernel left to offloads.
-#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
-pub(super) struct VnetHeader {
-    /// The checksum at `csum_start + csum_offset` still has to cover what follows `csum_start`.
-    pub(super) needs_checksum: bool,
-    pub(super) gso_type: u8,
-    pub(super) gso_size: u16,
-    pub(super) csum_start: u16,
-    pub(super) csum_offset: u16,
-}
-
-impl VnetHeader {
-    const NEEDS_CSUM: u8 = 1;
-
-    /// Reads the header. `AF_PACKET` writes it in the machine's own byte order.
-    fn read(bytes: &[u8]) -> Self {
-        let word = |at| u16::from_ne_bytes([bytes[at], bytes[at + 1]]);
-        Self {
-            needs_checksum: bytes[0] & Self::NEEDS_CSUM != 0,
-            gso_type: bytes[1],
-            gso_size: word(4),
-            csum_start: word(6),
-            csum_offset: word(8),
-        }
-    }
-}
 
 /// A frame as it was received.
 #[derive(Debug)]
@@ -101,7 +72,7 @@ impl Batch {
                 .get_mut(..slot.len)?
                 .split_at_mut_checked(VNET_HEADER_LEN)?;
             Some(Received {
-                header: VnetHeader::read(header),
+                header: VnetHeader::read(header)?,
                 frame,
                 vlan: slot.vlan,
                 truncated: slot.truncated,
@@ -410,22 +381,6 @@ fn vlan_tag(message: &libc::msghdr) -> Option<[u8; 4]> {
 mod tests {
     use super::*;
     use airlane_testkit::netns::{Namespace, can_run};
-
-    #[test]
-    fn the_offload_header_is_read_in_the_order_of_virtio() {
-        let mut bytes = vec![1, 4];
-        for word in [66u16, 1448, 34, 16] {
-            bytes.extend_from_slice(&word.to_ne_bytes());
-        }
-        let header = VnetHeader {
-            needs_checksum: true,
-            gso_type: 4,
-            gso_size: 1448,
-            csum_start: 34,
-            csum_offset: 16,
-        };
-        assert_eq!(VnetHeader::read(&bytes), header);
-    }
 
     #[test]
     fn an_interface_that_does_not_exist_is_named() {

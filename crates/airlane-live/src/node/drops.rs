@@ -3,7 +3,7 @@
 use airlane_base::{Duration, Instant};
 use airlane_link::FrameError;
 use airlane_link::session::HelloError;
-use airlane_secure::Refused;
+use airlane_secure::{Refused, SealError};
 use serde::ser::{Serialize, SerializeMap, Serializer};
 
 macro_rules! reasons {
@@ -87,6 +87,8 @@ reasons! {
     HelloOld = "hello-old",
     /// A packet from the kernel that is no IP packet.
     NotIp = "not-ip",
+    /// A super-packet from the kernel that could not be cut.
+    NotSegmentable = "not-segmentable",
     /// A packet from the kernel while there is no session.
     PacketWithoutSession = "packet-without-session",
     /// The kernel did not take a packet that came from the link.
@@ -110,6 +112,15 @@ impl From<&FrameError> for Reason {
             FrameError::Length { .. } => Self::BadLength,
             FrameError::Number { .. } => Self::BadNumber,
             _ => Self::UnknownType,
+        }
+    }
+}
+
+impl From<SealError> for Reason {
+    fn from(error: SealError) -> Self {
+        match error {
+            SealError::NoRoom { .. } => Self::TooBig,
+            _ => Self::NoKeys,
         }
     }
 }

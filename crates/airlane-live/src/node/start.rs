@@ -18,10 +18,11 @@ use crate::config::{IPV4_MIN_MTU, IPV6_MIN_MTU, LiveConfig, Mtu, UnderlayConfig}
 use crate::control::Server;
 use crate::device::DeviceError;
 use crate::netlink::Netlink;
+use crate::offload::join::Joiner;
 use crate::packet::Pool;
 use crate::security::{KeyFileError, NoSecurity, Security};
-use crate::tun::Tun;
-use crate::underlay::Underlay;
+use crate::tun::{READ_MAX, Tun};
+use crate::underlay::{Received, Underlay};
 
 /// How much lost time the shaper makes up for: a thread that wakes up late sends a few frames in a
 /// row instead of losing their turn.
@@ -198,7 +199,10 @@ impl Node {
             guard,
             session,
             pool: Pool::new(buffer, BUFFERS * BUFFER / buffer),
-            transmit: Transmit::new(),
+            transmit: Transmit::new(buffer),
+            received: Received::new(),
+            read: vec![0; READ_MAX].into_boxed_slice(),
+            joiner: Joiner::new(tun.offloads()),
             drops: Drops::default(),
             rate_bps: link.rate.as_bps(),
             started: now,

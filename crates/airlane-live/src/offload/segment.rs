@@ -1,9 +1,8 @@
-//! Super-packets cut into the Ethernet frames that a network card would have made of them.
+//! Super-packets cut into the packets that a network card would have made of them.
 //!
-//! A kernel that believes in its card's offloads hands up to 64 kB of TCP or UDP payload down as one
-//! packet. A virtual pair passes it on whole, and one lost "frame" would be 45. So every segment gets
-//! its own headers, as the kernel's own segmentation (`tcp_gso_segment`, `__udp_gso_segment`)
-//! writes them:
+//! A kernel that believes in its device's offloads hands up to 64 kB of TCP or UDP payload down as
+//! one packet. On a lossy link one lost "packet" would be 45. So every segment gets its own headers,
+//! as the kernel's own segmentation (`tcp_gso_segment`, `__udp_gso_segment`) writes them:
 //!
 //! | field | segment i of n |
 //! |---|---|
@@ -17,126 +16,78 @@
 //! Left out: tunnels and protocols other than TCP and UDP; such super-packets are refused.
 
 use super::checksum;
+use super::layout::{Layout, Network, Transport};
 
-/// What the sender's kernel says about a super-packet.
+/// A packet that cannot be cut.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub(super) enum Transport {
-    Tcp,
-    Udp,
-}
+pub(crate) struct NotSegmentable;
 
-/// A frame that cannot be cut.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub(super) struct NotSegmentable;
-
-const TCP: u8 = 6;
-const UDP: u8 = 17;
 const FIN: u8 = 0x01;
 const PSH: u8 = 0x08;
 const CWR: u8 = 0x80;
 
+/// A super-packet, with what stands before its IP header: nothing, or Ethernet's.
 #[derive(Clone, Copy, Debug)]
-enum Network {
-    V4,
-    V6,
-}
-
-/// Where the headers of a super-packet lie, checked against its length.
-#[derive(Clone, Copy, Debug)]
-struct Layout {
-    network: Network,
-    ip: usize,
-    transport: usize,
-    payload: usize,
-    /// End of the IP packet; Ethernet padding may follow.
-    end: usize,
-}
-
-/// Cuts `frame` into segments of at most `size` payload bytes and hands each to `emit`.
-///
-/// `scratch` is overwritten; it saves an allocation for every segment.
-pub(super) fn segment(
-    frame: &[u8],
-    transport: Transport,
+pub(crate) struct SuperPacket<'a> {
+    bytes: &'a [u8],
+    layout: Layout,
     size: usize,
-    scratch: &mut Vec<u8>,
-    mut emit: impl FnMut(&[u8]),
-) -> Result<(), NotSegmentable> {
-    let layout = parse(frame, transport)?;
-    let headers = &frame[..layout.payload];
-    let payload = &frame[layout.payload..layout.end];
-    if size == 0 || payload.is_empty() {
-        return Err(NotSegmentable);
-    }
-    let last = payload.len().div_ceil(size) - 1;
-    for (i, piece) in payload.chunks(size).enumerate() {
-        scratch.clear();
-        scratch.extend_from_slice(headers);
-        scratch.extend_from_slice(piece);
-        write_network(scratch, layout, i);
-        match transport {
-            Transport::Tcp => write_tcp(scratch, layout, i * size, i == 0, i == last),
-            Transport::Udp => {
-                let len = (scratch.len() - layout.transport) as u16;
-                put(scratch, layout.transport + 4, len);
-            }
-        }
-        write_checksum(scratch, layout, transport);
-        emit(scratch);
-    }
-    Ok(())
 }
 
-fn parse(frame: &[u8], transport: Transport) -> Result<Layout, NotSegmentable> {
-    let byte = |at: usize| frame.get(at).copied().ok_or(NotSegmentable);
-    let word = |at: usize| Ok(u16::from_be_bytes([byte(at)?, byte(at + 1)?]));
-    // Ethernet II; 802.1Q and 802.1ad tags lie before the type.
-    let mut at = 12;
-    while matches!(word(at)?, 0x8100 | 0x88a8) {
-        at += 4;
-    }
-    let ip = at + 2;
-    let (network, protocol, l4, end) = match word(at)? {
-        0x0800 => {
-            let header = usize::from(byte(ip)? & 0x0f) * 4;
-            let fragmented = word(ip + 6)? & 0x3fff != 0;
-            if byte(ip)? >> 4 != 4 || header < 20 || fragmented {
-                return Err(NotSegmentable);
-            }
-            let end = ip + usize::from(word(ip + 2)?);
-            (Network::V4, byte(ip + 9)?, ip + header, end)
+impl<'a> SuperPacket<'a> {
+    /// The super-packet of `transport` whose IP header stands at `ip`, to be cut into segments of
+    /// `size` bytes of payload; the last may be shorter.
+    ///
+    /// # Errors
+    /// If the bytes are something else, or there is nothing to cut.
+    pub(crate) fn parse(
+        bytes: &'a [u8],
+        ip: usize,
+        transport: Transport,
+        size: usize,
+    ) -> Result<Self, NotSegmentable> {
+        let layout = Layout::parse(bytes, ip).filter(|layout| layout.transport == transport);
+        let layout = layout.ok_or(NotSegmentable)?;
+        if size == 0 || layout.payload == layout.end {
+            return Err(NotSegmentable);
         }
-        0x86dd => {
-            if byte(ip)? >> 4 != 6 {
-                return Err(NotSegmentable);
-            }
-            let (mut protocol, mut l4) = (byte(ip + 6)?, ip + 40);
-            // Hop-by-hop options, routing header, destination options.
-            while matches!(protocol, 0 | 43 | 60) {
-                (protocol, l4) = (byte(l4)?, l4 + 8 + usize::from(byte(l4 + 1)?) * 8);
-            }
-            let end = ip + 40 + usize::from(word(ip + 4)?);
-            (Network::V6, protocol, l4, end)
-        }
-        _ => return Err(NotSegmentable),
-    };
-    let header = match (transport, protocol) {
-        (Transport::Tcp, TCP) => usize::from(byte(l4 + 12)? >> 4) * 4,
-        (Transport::Udp, UDP) => 8,
-        _ => return Err(NotSegmentable),
-    };
-    let payload = l4 + header;
-    let too_short = matches!(transport, Transport::Tcp) && header < 20;
-    if too_short || payload > end || end > frame.len() {
-        return Err(NotSegmentable);
+        Ok(Self {
+            bytes,
+            layout,
+            size,
+        })
     }
-    Ok(Layout {
-        network,
-        ip,
-        transport: l4,
-        payload,
-        end,
-    })
+
+    /// How many segments there are.
+    pub(crate) fn segments(&self) -> usize {
+        (self.layout.end - self.layout.payload).div_ceil(self.size)
+    }
+
+    /// Writes segment `i` with all headers to `out`: its length. None if `out` is too short, or
+    /// there is no such segment.
+    pub(crate) fn write(&self, i: usize, out: &mut [u8]) -> Option<usize> {
+        let Self {
+            bytes,
+            layout,
+            size,
+        } = *self;
+        let headers = &bytes[..layout.payload];
+        let piece = bytes[layout.payload..layout.end].chunks(size).nth(i)?;
+        let len = headers.len() + piece.len();
+        let out = out.get_mut(..len)?;
+        out[..headers.len()].copy_from_slice(headers);
+        out[headers.len()..].copy_from_slice(piece);
+        write_network(out, layout, i);
+        match layout.transport {
+            Transport::Tcp => {
+                let last = i + 1 == self.segments();
+                write_tcp(out, layout, i * size, i == 0, last);
+            }
+            Transport::Udp => put(out, layout.l4 + 4, (len - layout.l4) as u16),
+        }
+        layout.write_checksum(out);
+        Some(len)
+    }
 }
 
 fn get(frame: &[u8], at: usize) -> u16 {
@@ -155,7 +106,7 @@ fn write_network(frame: &mut [u8], layout: Layout, i: usize) {
             let id = get(frame, ip + 4).wrapping_add(i as u16);
             put(frame, ip + 4, id);
             put(frame, ip + 10, 0);
-            let header = checksum::finish(checksum::sum(&frame[ip..layout.transport]));
+            let header = checksum::finish(checksum::sum(&frame[ip..layout.l4]));
             put(frame, ip + 10, header);
         }
         Network::V6 => put(frame, ip + 4, (frame.len() - ip - 40) as u16),
@@ -163,11 +114,11 @@ fn write_network(frame: &mut [u8], layout: Layout, i: usize) {
 }
 
 fn write_tcp(frame: &mut [u8], layout: Layout, offset: usize, first: bool, last: bool) {
-    let at = layout.transport + 4;
+    let at = layout.l4 + 4;
     let seq = u32::from_be_bytes([frame[at], frame[at + 1], frame[at + 2], frame[at + 3]]);
     let seq = seq.wrapping_add(offset as u32);
     frame[at..at + 4].copy_from_slice(&seq.to_be_bytes());
-    let flags = &mut frame[layout.transport + 13];
+    let flags = &mut frame[layout.l4 + 13];
     if !first {
         *flags &= !CWR;
     }
@@ -176,28 +127,9 @@ fn write_tcp(frame: &mut [u8], layout: Layout, offset: usize, first: bool, last:
     }
 }
 
-fn write_checksum(frame: &mut [u8], layout: Layout, transport: Transport) {
-    let addresses = match layout.network {
-        Network::V4 => layout.ip + 12..layout.ip + 20,
-        // A routing header may name another final destination, but never in a super-packet.
-        Network::V6 => layout.ip + 8..layout.ip + 40,
-    };
-    let (protocol, offset) = match transport {
-        Transport::Tcp => (TCP, 16),
-        Transport::Udp => (UDP, 6),
-    };
-    let at = layout.transport + offset;
-    put(frame, at, 0);
-    let len = frame.len() - layout.transport;
-    let sum = checksum::sum(&frame[addresses])
-        + u64::from(protocol)
-        + len as u64
-        + checksum::sum(&frame[layout.transport..]);
-    put(frame, at, checksum::finish_transport(sum));
-}
-
 #[cfg(test)]
 mod tests {
+    use super::super::layout::ethernet_payload;
     use super::*;
     use etherparse::{NetSlice, PacketBuilder, SlicedPacket, TcpHeader, TransportSlice};
     use proptest::prelude::*;
@@ -207,11 +139,18 @@ mod tests {
         transport: Transport,
         size: usize,
     ) -> Result<Vec<Vec<u8>>, NotSegmentable> {
-        let mut frames = Vec::new();
-        segment(frame, transport, size, &mut Vec::new(), |f| {
-            frames.push(f.to_vec());
-        })?;
-        Ok(frames)
+        let Some(ip) = ethernet_payload(frame) else {
+            return Err(NotSegmentable);
+        };
+        let whole = SuperPacket::parse(frame, ip, transport, size)?;
+        let segments = (0..whole.segments()).map(|i| {
+            let mut segment = vec![0xee; frame.len()];
+            let len = whole.write(i, &mut segment).unwrap();
+            assert!(whole.write(i, &mut vec![0; len - 1]).is_none());
+            segment.truncate(len);
+            segment
+        });
+        Ok(segments.collect())
     }
 
     /// A super-packet, its L4 payload `payload`, as a kernel hands it down.
