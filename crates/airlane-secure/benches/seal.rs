@@ -26,7 +26,7 @@ struct Pair {
 }
 
 impl Pair {
-    fn new() -> Self {
+    fn new(fast_aes: bool) -> Self {
         let keys = [1, 2].map(|n| PrivateKey::generate([n; 32]));
         let public = keys.each_ref().map(PrivateKey::public);
         let addresses = [1, 2].map(|host| SocketAddr::from(([192, 0, 2, host], 4_000)));
@@ -44,7 +44,10 @@ impl Pair {
             key: public[0],
             endpoint: None,
         };
-        let ends = [node(first, 1, second_end), node(second, 2, first_end)];
+        let mut ends = [node(first, 1, second_end), node(second, 2, first_end)];
+        for end in &mut ends {
+            end.set_fast_aes(fast_aes);
+        }
         let peers = [(0, 1), (1, 0)].map(|(end, other): (usize, usize)| {
             ends[end].peer(&public[other]).expect("it is configured")
         });
@@ -75,14 +78,17 @@ impl Pair {
     }
 }
 
-#[divan::bench]
-fn seal(bencher: Bencher<'_, '_>) {
+/// Whether both ends are fast at AES.
+const CIPHERS: [bool; 2] = [false, true];
+
+#[divan::bench(args = CIPHERS)]
+fn seal(bencher: Bencher<'_, '_>, fast_aes: bool) {
     let frame = [0x55; FRAME];
     let mut out = [0; FRAME + OVERHEAD];
     bencher
         .counter(ItemsCount::new(FRAMES))
         .counter(BytesCount::new(FRAMES * FRAME))
-        .with_inputs(Pair::new)
+        .with_inputs(|| Pair::new(fast_aes))
         .bench_local_refs(|pair| {
             for _ in 0..FRAMES {
                 let Pair { ends, peers, .. } = pair;
@@ -92,14 +98,14 @@ fn seal(bencher: Bencher<'_, '_>) {
         });
 }
 
-#[divan::bench]
-fn seal_and_open(bencher: Bencher<'_, '_>) {
+#[divan::bench(args = CIPHERS)]
+fn seal_and_open(bencher: Bencher<'_, '_>, fast_aes: bool) {
     let (header, payload) = ([0xaa; 12], [0x55; FRAME - 12]);
     let (mut out, mut plain) = ([0; FRAME + OVERHEAD], [0; FRAME]);
     bencher
         .counter(ItemsCount::new(FRAMES))
         .counter(BytesCount::new(FRAMES * FRAME))
-        .with_inputs(Pair::new)
+        .with_inputs(|| Pair::new(fast_aes))
         .bench_local_refs(|pair| {
             for _ in 0..FRAMES {
                 let Pair {
@@ -127,5 +133,5 @@ fn seal_and_open(bencher: Bencher<'_, '_>) {
 /// What a handshake costs both ends together.
 #[divan::bench]
 fn handshake(bencher: Bencher<'_, '_>) {
-    bencher.bench_local(Pair::new);
+    bencher.bench_local(|| Pair::new(false));
 }

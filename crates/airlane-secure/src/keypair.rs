@@ -13,7 +13,7 @@ use ring::aead::{Aad, LessSafeKey};
 
 use crate::limits::Limits;
 use crate::message::{DATA_HEADER_LEN, Data, OVERHEAD, TAG_LEN, data_header};
-use crate::noise::{Split, chacha_poly, nonce};
+use crate::noise::{Split, nonce};
 use crate::refused::Refused;
 use crate::replay::{Stale, Window};
 
@@ -45,8 +45,8 @@ impl Keypair {
             remote,
             initiator,
             made: now,
-            send: chacha_poly(&split.send),
-            receive: chacha_poly(&split.receive),
+            send: split.cipher.key(&split.send),
+            receive: split.cipher.key(&split.receive),
             counter: 0,
             window: Window::new(),
         }
@@ -85,7 +85,7 @@ impl Keypair {
         let tag = self
             .send
             .seal_in_place_separate_tag(nonce(self.counter), Aad::empty(), payload)
-            .expect("a datagram is shorter than what ChaCha20 can encrypt");
+            .expect("a datagram is shorter than what either cipher can encrypt");
         rest[..TAG_LEN].copy_from_slice(tag.as_ref());
         self.counter += 1;
         len + OVERHEAD

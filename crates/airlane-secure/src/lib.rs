@@ -40,6 +40,7 @@
 
 #![forbid(unsafe_code)]
 
+mod cipher;
 mod entropy;
 pub mod key;
 mod keypair;

@@ -2,7 +2,7 @@
 //! big-endian as everywhere in Airlane, and the timestamp is shorter.
 //!
 //! ```text
-//! byte  initiation (144)        response (92)           cookie reply (64)      data (32 + length)
+//! byte  initiation (145)        response (93)           cookie reply (64)      data (32 + length)
 //! 0     1                       2                       3                      4
 //! 1     zero (3)                zero (3)                zero (3)               zero (3)
 //! 4     sender's index (4)      sender's index (4)      receiver's index (4)   receiver's index (4)
@@ -11,12 +11,12 @@
 //! 16                                                                           encrypted payload,
 //! 32                                                    encrypted cookie (32)    tag (16)
 //! 40    encrypted static (48)
-//! 44                            tag of nothing (16)
-//! 60                            mac1 (16)
-//! 76                            mac2 (16)
-//! 88    encrypted timestamp (24)
-//! 112   mac1 (16)
-//! 128   mac2 (16)
+//! 44                            encrypted choice (17)
+//! 61                            mac1 (16)
+//! 77                            mac2 (16)
+//! 88    encrypted offer (25)
+//! 113   mac1 (16)
+//! 129   mac2 (16)
 //! ```
 //!
 //! An *index* is a random number by which its owner finds the handshake or the keys that a message
@@ -27,9 +27,9 @@
 use crate::refused::Refused;
 
 /// Bytes of a handshake initiation.
-pub const INITIATION_LEN: usize = 144;
+pub const INITIATION_LEN: usize = 145;
 /// Bytes of a handshake response.
-pub const RESPONSE_LEN: usize = 92;
+pub const RESPONSE_LEN: usize = 93;
 /// Bytes of a cookie reply.
 pub const COOKIE_REPLY_LEN: usize = 64;
 /// Bytes in front of the encrypted payload of a data message.
@@ -212,6 +212,7 @@ mod tests {
     use proptest::prelude::*;
 
     use super::*;
+    use crate::noise::{CHOICE_LEN, OFFER_LEN};
 
     fn refusal(bytes: &[u8]) -> Option<Refused> {
         Message::parse(bytes).err()
@@ -261,14 +262,14 @@ mod tests {
     fn fields_stand_where_the_table_says() {
         let mut bytes = [0; INITIATION_LEN];
         let noise = initiation(&mut bytes, 0x0102_0304);
-        assert_eq!(noise.len(), 32 + 48 + 24);
+        assert_eq!(noise.len(), 32 + 48 + OFFER_LEN + TAG_LEN);
         assert_eq!(bytes[..8], [1, 0, 0, 0, 1, 2, 3, 4]);
         let mut bytes = [0; RESPONSE_LEN];
         let noise = response(&mut bytes, 0x0102_0304, 0x0506_0708);
-        assert_eq!(noise.len(), 32 + 16);
+        assert_eq!(noise.len(), 32 + CHOICE_LEN + TAG_LEN);
         assert_eq!(bytes[..12], [2, 0, 0, 0, 1, 2, 3, 4, 5, 6, 7, 8]);
-        bytes[60] = 0xaa;
-        bytes[76] = 0xbb;
+        bytes[61] = 0xaa;
+        bytes[77] = 0xbb;
         let Ok(Message::Response {
             receiver,
             handshake,
@@ -278,9 +279,9 @@ mod tests {
         };
         assert_eq!((handshake.sender, receiver), (0x0102_0304, 0x0506_0708));
         let (covered, mac) = handshake.mac1();
-        assert_eq!((covered.len(), mac.len(), mac[0]), (60, 16, 0xaa));
+        assert_eq!((covered.len(), mac.len(), mac[0]), (61, 16, 0xaa));
         let (covered, mac) = handshake.mac2();
-        assert_eq!((covered.len(), mac.len(), mac[0]), (76, 16, 0xbb));
+        assert_eq!((covered.len(), mac.len(), mac[0]), (77, 16, 0xbb));
         let mut bytes = [0; COOKIE_REPLY_LEN];
         assert_eq!(cookie_reply(&mut bytes, 7, &[9; 24]).len(), 32);
         assert_eq!(bytes[..9], [3, 0, 0, 0, 0, 0, 0, 7, 9]);

@@ -4,8 +4,8 @@
 //! ```text
 //!   <- s                        the initiator knows the responder's public key
 //!   ...
-//!   -> e, es, s, ss, {timestamp}
-//!   <- e, ee, se, {}
+//!   -> e, es, s, ss, {timestamp, whether AES is fast here}
+//!   <- e, ee, se, {cipher of the data messages}
 //! ```
 //!
 //! X25519 is `x25519-dalek`'s, whose secrets are wiped; ChaCha20-Poly1305 is ring's, as for data
@@ -15,7 +15,7 @@
 use blake2::{Blake2s256, Digest};
 use rand_chacha::ChaCha20Rng;
 use rand_chacha::rand_core::{Rng as _, SeedableRng};
-use ring::aead::{Aad, CHACHA20_POLY1305, LessSafeKey, Nonce, UnboundKey};
+use ring::aead::{Aad, LessSafeKey, Nonce};
 use snow::params::{CipherChoice, DHChoice, HashChoice};
 use snow::resolvers::CryptoResolver;
 use snow::types::{Cipher, Dh, Hash, Random};
@@ -24,23 +24,58 @@ use subtle::ConstantTimeEq;
 use x25519_dalek::StaticSecret;
 use zeroize::{Zeroize, Zeroizing};
 
+use crate::cipher::DataCipher;
 use crate::key::{KEY_LEN, PrivateKey, PublicKey};
 use crate::message::TAG_LEN;
 use crate::refused::Refused;
 
 const PATTERN: &str = "Noise_IK_25519_ChaChaPoly_BLAKE2s";
 /// Both ends must mean the same protocol; another version of it has another prologue.
-const PROLOGUE: &[u8] = b"airlane-secure 1";
+const PROLOGUE: &[u8] = b"airlane-secure 2";
 const TIMESTAMP_LEN: usize = 8;
+/// Bytes of the initiation's payload, and of the response's.
+pub(crate) const OFFER_LEN: usize = TIMESTAMP_LEN + 1;
+pub(crate) const CHOICE_LEN: usize = 1;
 
 /// What both ends have after the handshake.
 pub(crate) struct Split {
     pub(crate) send: Zeroizing<[u8; KEY_LEN]>,
     pub(crate) receive: Zeroizing<[u8; KEY_LEN]>,
+    /// What they are keys of.
+    pub(crate) cipher: DataCipher,
+}
+
+/// What an initiation says.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(crate) struct Offer {
+    /// When it was made, by the initiator's own clock.
+    pub(crate) timestamp: u64,
+    /// The initiator's processor has instructions for AES.
+    pub(crate) fast_aes: bool,
+}
+
+impl Offer {
+    fn bytes(self) -> [u8; OFFER_LEN] {
+        let mut bytes = [0; OFFER_LEN];
+        bytes[..TIMESTAMP_LEN].copy_from_slice(&self.timestamp.to_be_bytes());
+        bytes[TIMESTAMP_LEN] = u8::from(self.fast_aes);
+        bytes
+    }
+
+    fn read(bytes: &[u8]) -> Option<Self> {
+        let (timestamp, [fast_aes]) = bytes.split_first_chunk()? else {
+            return None;
+        };
+        Some(Self {
+            timestamp: u64::from_be_bytes(*timestamp),
+            // Other bits are for versions to come.
+            fast_aes: fast_aes & 1 != 0,
+        })
+    }
 }
 
 impl Split {
-    fn of(state: &mut HandshakeState) -> Self {
+    fn of(state: &mut HandshakeState, cipher: DataCipher) -> Self {
         let (mut initiators, mut responders) = state.dangerously_get_raw_split();
         let (first, second) = (Zeroizing::new(initiators), Zeroizing::new(responders));
         initiators.zeroize();
@@ -49,7 +84,11 @@ impl Split {
             true => (first, second),
             false => (second, first),
         };
-        Self { send, receive }
+        Self {
+            send,
+            receive,
+            cipher,
+        }
     }
 }
 
@@ -64,7 +103,10 @@ fn builder(private: &PrivateKey, seed: [u8; 32]) -> Builder<'_> {
 
 /// A handshake that waits for its response.
 #[derive(Debug)]
-pub(crate) struct Initiation(HandshakeState);
+pub(crate) struct Initiation {
+    state: HandshakeState,
+    fast_aes: bool,
+}
 
 impl Initiation {
     /// Begins a handshake; fills Noise's part of the initiation.
@@ -72,22 +114,31 @@ impl Initiation {
         private: &PrivateKey,
         peer: &PublicKey,
         seed: [u8; 32],
-        timestamp: u64,
+        offer: Offer,
         noise: &mut [u8],
     ) -> Result<Self, Error> {
         let mut state = builder(private, seed)
             .remote_public_key(peer.as_bytes())?
             .build_initiator()?;
-        let len = state.write_message(&timestamp.to_be_bytes(), noise)?;
+        let len = state.write_message(&offer.bytes(), noise)?;
         debug_assert_eq!(len, noise.len());
-        Ok(Self(state))
+        Ok(Self {
+            state,
+            fast_aes: offer.fast_aes,
+        })
     }
 
     /// Reads the response. If it is refused another can still be read.
     pub(crate) fn finish(&mut self, noise: &[u8]) -> Result<Split, Refused> {
-        match self.0.read_message(noise, &mut [0; TAG_LEN]) {
-            Ok(0) => Ok(Split::of(&mut self.0)),
-            _ => Err(Refused::Forged),
+        let mut choice = [0; CHOICE_LEN + TAG_LEN];
+        let Ok(CHOICE_LEN) = self.state.read_message(noise, &mut choice) else {
+            return Err(Refused::Forged);
+        };
+        match DataCipher::from_code(choice[0]) {
+            // Not what was offered.
+            Some(DataCipher::AesGcm) if !self.fast_aes => Err(Refused::Forged),
+            Some(cipher) => Ok(Split::of(&mut self.state, cipher)),
+            None => Err(Refused::Forged),
         }
     }
 }
@@ -97,8 +148,8 @@ pub(crate) struct Response {
     state: HandshakeState,
     /// Who sent it.
     pub(crate) key: PublicKey,
-    /// When, by its own clock.
-    pub(crate) timestamp: u64,
+    /// What it said.
+    pub(crate) offer: Offer,
 }
 
 impl Response {
@@ -111,11 +162,11 @@ impl Response {
         let mut state = builder(private, seed)
             .build_responder()
             .expect("a responder needs its own key only");
-        let mut payload = [0; TIMESTAMP_LEN + TAG_LEN];
+        let mut payload = [0; OFFER_LEN + TAG_LEN];
         let len = state
             .read_message(noise, &mut payload)
             .map_err(|_| Refused::Forged)?;
-        let timestamp = payload[..len].try_into().map_err(|_| Refused::Forged)?;
+        let offer = Offer::read(&payload[..len]).ok_or(Refused::Forged)?;
         let key = state
             .get_remote_static()
             .and_then(|key| key.try_into().ok());
@@ -123,15 +174,16 @@ impl Response {
             // Not of small order: its exchange with our key would have failed.
             key: PublicKey(key.ok_or(Refused::Forged)?),
             state,
-            timestamp: u64::from_be_bytes(timestamp),
+            offer,
         })
     }
 
     /// Fills Noise's part of the response.
-    pub(crate) fn write(mut self, noise: &mut [u8]) -> Result<Split, Refused> {
+    pub(crate) fn write(mut self, fast_aes: bool, noise: &mut [u8]) -> Result<Split, Refused> {
+        let cipher = DataCipher::chosen(fast_aes, self.offer.fast_aes);
         // The initiator's ephemeral key may be a point of small order.
-        match self.state.write_message(&[], noise) {
-            Ok(_) => Ok(Split::of(&mut self.state)),
+        match self.state.write_message(&[cipher.code()], noise) {
+            Ok(_) => Ok(Split::of(&mut self.state, cipher)),
             Err(_) => Err(Refused::Forged),
         }
     }
@@ -156,8 +208,9 @@ impl CryptoResolver for Primitives {
     }
 
     fn resolve_cipher(&self, choice: &CipherChoice) -> Option<Box<dyn Cipher>> {
-        matches!(choice, CipherChoice::ChaChaPoly)
-            .then(|| Box::new(ChaChaPoly(chacha_poly(&[0; KEY_LEN]))) as Box<dyn Cipher>)
+        matches!(choice, CipherChoice::ChaChaPoly).then(|| {
+            Box::new(ChaChaPoly(DataCipher::ChaChaPoly.key(&[0; KEY_LEN]))) as Box<dyn Cipher>
+        })
     }
 }
 
@@ -265,13 +318,7 @@ impl Hash for Blake2s {
     }
 }
 
-/// A key of ChaCha20-Poly1305.
-pub(crate) fn chacha_poly(key: &[u8; KEY_LEN]) -> LessSafeKey {
-    let key = UnboundKey::new(&CHACHA20_POLY1305, key);
-    LessSafeKey::new(key.expect("its keys have 32 bytes"))
-}
-
-/// The counter as Noise puts it into the nonce (revision 34, section 12.3).
+/// The counter as Noise puts it into the nonce of ChaCha20-Poly1305 (revision 34, section 12.3).
 pub(crate) fn nonce(counter: u64) -> Nonce {
     let mut bytes = [0; 12];
     bytes[4..].copy_from_slice(&counter.to_le_bytes());
@@ -286,7 +333,7 @@ impl Cipher for ChaChaPoly {
     }
 
     fn set(&mut self, key: &[u8; KEY_LEN]) {
-        self.0 = chacha_poly(key);
+        self.0 = DataCipher::ChaChaPoly.key(key);
     }
 
     fn encrypt(&self, counter: u64, ad: &[u8], plain: &[u8], out: &mut [u8]) -> usize {

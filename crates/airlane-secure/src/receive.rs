@@ -132,12 +132,13 @@ impl Secure {
             indices,
             limits,
             entropy,
+            fast_aes,
             ..
         } = self;
         let id = self.by_key.get(&initiation.key).copied();
         let id = id.ok_or(Refused::UnknownKey)?;
         let peer = peers.get_mut(&id).ok_or(Refused::UnknownKey)?;
-        let timestamp = initiation.timestamp;
+        let timestamp = initiation.offer.timestamp;
         if peer.heard_timestamp.is_some_and(|last| timestamp <= last) {
             return Err(Refused::OldInitiation);
         }
@@ -145,7 +146,7 @@ impl Secure {
         let mut message = [0; RESPONSE_LEN];
         let noise = response(&mut message, index, handshake.sender);
         let split = initiation
-            .write(noise)
+            .write(*fast_aes, noise)
             .inspect_err(|_| indices.release(index))?;
         // From here on it is authentic and new.
         peer.heard_timestamp = Some(timestamp);

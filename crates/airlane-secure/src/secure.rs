@@ -11,7 +11,7 @@ use crate::key::{PrivateKey, PublicKey};
 use crate::limits::{Limits, Wall};
 use crate::mac::{CookieSecret, Load, MacKeys};
 use crate::message::{INITIATION_LEN, OVERHEAD, initiation};
-use crate::noise::Initiation;
+use crate::noise::{Initiation, Offer};
 use crate::peer::{Indices, Peer, PeerConfig, PeerId, PeerStatus, Pending};
 use crate::refused::Counters;
 
@@ -91,6 +91,7 @@ pub struct Secure {
     pub(crate) public: PublicKey,
     pub(crate) macs: MacKeys,
     pub(crate) limits: Limits,
+    pub(crate) fast_aes: bool,
     pub(crate) entropy: Entropy,
     pub(crate) peers: BTreeMap<PeerId, Peer>,
     pub(crate) by_key: BTreeMap<PublicKey, PeerId>,
@@ -122,6 +123,7 @@ impl Secure {
             public,
             macs: MacKeys::of(&public),
             limits,
+            fast_aes: false,
             entropy: Entropy::new(seed),
             peers: BTreeMap::new(),
             by_key: BTreeMap::new(),
@@ -134,6 +136,12 @@ impl Secure {
         };
         secure.set_peers(now, peers)?;
         Ok(secure)
+    }
+
+    /// Says that this machine's processor has instructions for AES: sessions with peers that have them
+    /// too use AES-256-GCM, from their next keys on.
+    pub const fn set_fast_aes(&mut self, fast_aes: bool) {
+        self.fast_aes = fast_aes;
     }
 
     /// Replaces the list of peers. A peer whose key stays keeps its session; the sessions of keys
@@ -312,6 +320,7 @@ impl Secure {
             indices,
             limits,
             entropy,
+            fast_aes,
             ..
         } = self;
         let Some(peer) = peers.get_mut(&id) else {
@@ -330,7 +339,10 @@ impl Secure {
             &self.private,
             &peer.key,
             entropy.draw(),
-            peer.sent_timestamp,
+            Offer {
+                timestamp: peer.sent_timestamp,
+                fast_aes: *fast_aes,
+            },
             noise,
         )
         .expect("the peer's key is not of small order and the message has its length");

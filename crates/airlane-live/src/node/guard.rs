@@ -23,6 +23,18 @@ pub(crate) struct Opened {
     pub(crate) moved_to: Option<SocketAddr>,
 }
 
+/// Whether this processor has instructions for AES and for GCM's multiplication.
+fn has_fast_aes() -> bool {
+    #[cfg(target_arch = "x86_64")]
+    return std::arch::is_x86_feature_detected!("aes")
+        && std::arch::is_x86_feature_detected!("pclmulqdq");
+    #[cfg(target_arch = "aarch64")]
+    return std::arch::is_aarch64_feature_detected!("aes")
+        && std::arch::is_aarch64_feature_detected!("pmull");
+    #[cfg(not(any(target_arch = "x86_64", target_arch = "aarch64")))]
+    return false;
+}
+
 /// Seals frames and opens them.
 pub(crate) struct Guard {
     secure: Secure,
@@ -48,7 +60,8 @@ impl Guard {
             key: keys.peer_key,
             endpoint: Some(endpoint),
         };
-        let secure = Secure::new(now, private, &[peer], Limits::default(), seed)?;
+        let mut secure = Secure::new(now, private, &[peer], Limits::default(), seed)?;
+        secure.set_fast_aes(has_fast_aes());
         let peer = secure.peer(&keys.peer_key).expect("the peer of the list");
         Ok(Self {
             secure,

@@ -74,14 +74,16 @@ fn published_vector_of_the_pattern() {
         assert_eq!(room[..len], payload, "payload {at}");
     }
     // The first message of each direction under the keys that the handshake gave.
-    let [initiator, responder] = ends.each_mut().map(Split::of);
+    let [initiator, responder] = ends
+        .each_mut()
+        .map(|end| Split::of(end, DataCipher::ChaChaPoly));
     for ((payload, message), (send, receive)) in MESSAGES[2..].iter().zip([
         (&initiator.send, &responder.receive),
         (&responder.send, &initiator.receive),
     ]) {
         assert_eq!(send, receive);
         let (payload, message) = (bytes(payload), bytes(message));
-        let len = ChaChaPoly(chacha_poly(send)).encrypt(0, &[], &payload, &mut room);
+        let len = ChaChaPoly(DataCipher::ChaChaPoly.key(send)).encrypt(0, &[], &payload, &mut room);
         assert_eq!(room[..len], message);
     }
 }
@@ -90,21 +92,26 @@ fn keys() -> (PrivateKey, PrivateKey) {
     (PrivateKey::generate([1; 32]), PrivateKey::generate([2; 32]))
 }
 
-fn initiate() -> (Initiation, [u8; 104]) {
+fn initiate(fast_aes: bool) -> (Initiation, [u8; 105]) {
     let (private, peer) = keys();
-    let mut noise = [0; 104];
-    let state = Initiation::write(&private, &peer.public(), [3; 32], 77, &mut noise);
+    let mut noise = [0; 105];
+    let offer = Offer {
+        timestamp: 77,
+        fast_aes,
+    };
+    let state = Initiation::write(&private, &peer.public(), [3; 32], offer, &mut noise);
     (state.expect("valid keys"), noise)
 }
 
 #[test]
 fn both_ends_get_the_same_keys_and_the_responder_knows_who_and_when() {
     let (private, peer) = keys();
-    let (mut initiation, noise) = initiate();
+    let (mut initiation, noise) = initiate(false);
     let response = Response::read(&peer, [4; 32], &noise).expect("what was written");
-    assert_eq!((response.key, response.timestamp), (private.public(), 77));
-    let mut noise = [0; 48];
-    let theirs = response.write(&mut noise).expect("room");
+    let said = (response.key, response.offer.timestamp);
+    assert_eq!(said, (private.public(), 77));
+    let mut noise = [0; 49];
+    let theirs = response.write(false, &mut noise).expect("room");
     let ours = initiation.finish(&noise).expect("what was written");
     assert_eq!(ours.send, theirs.receive);
     assert_eq!(ours.receive, theirs.send);
@@ -112,9 +119,36 @@ fn both_ends_get_the_same_keys_and_the_responder_knows_who_and_when() {
 }
 
 #[test]
+fn data_is_encrypted_with_aes_where_both_ends_are_fast_at_it() {
+    let (_, peer) = keys();
+    for (ours, theirs) in [(false, false), (false, true), (true, false), (true, true)] {
+        let (mut initiation, noise) = initiate(ours);
+        let response = Response::read(&peer, [4; 32], &noise).expect("what was written");
+        let mut noise = [0; 49];
+        let chosen = response.write(theirs, &mut noise).expect("room").cipher;
+        let agreed = initiation.finish(&noise).expect("what was written").cipher;
+        assert_eq!(chosen == DataCipher::AesGcm, ours && theirs);
+        assert_eq!(agreed, chosen);
+    }
+}
+
+#[test]
+fn a_cipher_that_was_not_offered_is_refused() {
+    let (_, peer) = keys();
+    for choice in [DataCipher::AesGcm.code(), 2, 255] {
+        let (mut initiation, noise) = initiate(false);
+        let mut response = Response::read(&peer, [4; 32], &noise).expect("what was written");
+        let mut noise = [0; 49];
+        let written = response.state.write_message(&[choice], &mut noise);
+        assert_eq!(written.ok(), Some(49));
+        assert_eq!(initiation.finish(&noise).err(), Some(Refused::Forged));
+    }
+}
+
+#[test]
 fn every_bit_of_both_messages_counts() {
     let (_, peer) = keys();
-    let (mut initiation, noise) = initiate();
+    let (mut initiation, noise) = initiate(true);
     for bit in 0..noise.len() * 8 {
         let mut changed = noise;
         changed[bit / 8] ^= 1 << (bit % 8);
@@ -122,9 +156,9 @@ fn every_bit_of_both_messages_counts() {
         let refused = Response::read(&peer, [4; 32], &changed).err();
         assert_eq!(refused, Some(Refused::Forged), "bit {bit}");
     }
-    let mut noise_back = [0; 48];
+    let mut noise_back = [0; 49];
     let response = Response::read(&peer, [4; 32], &noise).expect("what was written");
-    let theirs = response.write(&mut noise_back).expect("room");
+    let theirs = response.write(true, &mut noise_back).expect("room");
     for bit in 0..noise_back.len() * 8 {
         let mut changed = noise_back;
         changed[bit / 8] ^= 1 << (bit % 8);
@@ -139,7 +173,7 @@ fn every_bit_of_both_messages_counts() {
 #[test]
 fn points_of_small_order_are_refused() {
     let (_, peer) = keys();
-    let mut noise = initiate().1;
+    let mut noise = initiate(true).1;
     noise[..32].fill(0);
     assert_eq!(
         Response::read(&peer, [4; 32], &noise).err(),

@@ -8,7 +8,7 @@ use airlane_base::Duration;
 use super::world::{World, address, key};
 use crate::mac::MacKeys;
 use crate::message::{INITIATION_LEN, initiation};
-use crate::noise::Initiation;
+use crate::noise::{Initiation, Offer};
 use crate::{COOKIE_REPLY_LEN, Limits, PrivateKey, RESPONSE_LEN, Received, Refused, Transmit};
 
 const SECOND: Duration = Duration::from_secs(1);
@@ -151,7 +151,11 @@ fn stranger(n: u64) -> Vec<u8> {
     let private = PrivateKey::generate(private);
     let mut message = [0; INITIATION_LEN];
     let noise = initiation(&mut message, n as u32);
-    Initiation::write(&private, &key(1).public(), [n as u8; 32], n, noise).expect("valid keys");
+    let offer = Offer {
+        timestamp: n,
+        fast_aes: false,
+    };
+    Initiation::write(&private, &key(1).public(), [n as u8; 32], offer, noise).expect("valid keys");
     MacKeys::of(&key(1).public()).sign(&mut message, None);
     message.to_vec()
 }
