@@ -195,8 +195,8 @@ impl Node {
         if self.is_guarded(turn) {
             own = own.min(self.session.poll_timeout());
         }
-        // Without a session, or with a full socket, the port's frames have nowhere to go.
-        if self.session.id().is_none() || self.transmit.is_blocked() {
+        // Without a session or keys, or with a full socket, the port's frames have nowhere to go.
+        if self.session.id().is_none() || self.transmit.is_blocked() || !self.is_guarded(turn) {
             return own;
         }
         own.min(self.port.poll_timeout().unwrap_or(Instant::FAR_FUTURE))
@@ -228,7 +228,7 @@ impl Node {
 
     /// Takes out of the port what it has to give, after every batch of inputs.
     fn drain(&mut self, now: Instant) {
-        if let Some(session) = self.session.id() {
+        if let Some(session) = self.session.id().filter(|_| self.is_guarded(now)) {
             while !self.transmit.is_blocked() {
                 if self.transmit.is_full() {
                     self.flush(now);

@@ -18,75 +18,9 @@ use std::time::Duration;
 use airlane_base::Streams;
 use airlane_live::security::new_key;
 use airlane_live::status::Status;
+use common::Running;
+use common::pair::{Pair, SERVER, established};
 use common::traffic::{address, transfer};
-use common::{Namespace, Running, cable, can_run};
-
-struct Pair {
-    ends: [Namespace; 2],
-    directory: tempfile::TempDir,
-    keys: [String; 2],
-}
-
-const SERVER: &str = "10.7.0.2:8080";
-
-impl Pair {
-    fn new(test: &str) -> Option<Self> {
-        if !can_run(test) {
-            return None;
-        }
-        let ends = [Namespace::new("left"), Namespace::new("right")];
-        cable(&ends[0], "wire", &ends[1], "wire");
-        for (end, last) in ends.iter().zip(1..) {
-            end.ip(&format!("addr add 192.0.2.{last}/24 dev wire"));
-        }
-        let directory = tempfile::tempdir().unwrap();
-        let keys = [0, 1].map(|end| {
-            let file = directory.path().join(format!("{end}.key"));
-            new_key(&file).unwrap().to_string()
-        });
-        Some(Self {
-            ends,
-            directory,
-            keys,
-        })
-    }
-
-    fn file(&self, end: usize, peer_key: &str) -> String {
-        let (mine, theirs) = (end + 1, 2 - end);
-        let directory = self.directory.path().display();
-        format!(
-            r#"
-schema = 1
-name = "end-{end}"
-[tun]
-addresses = ["10.7.0.{mine}/24"]
-[control]
-socket = "{directory}/end-{end}.sock"
-[link]
-rate = "200 Mbit/s"
-underlay = {{ kind = "udp", listen = "0.0.0.0:7007", peer = "192.0.2.{theirs}:7007" }}
-security = {{ private-key = "{directory}/{end}.key", peer-key = "{peer_key}" }}
-[[link.services]]
-number = 1
-name = "files"
-rate = 1
-scheme = {{ kind = "sr-m2" }}
-"#
-        )
-    }
-
-    fn start(&self, end: usize) -> Running {
-        Running::start(&self.ends[end], &self.file(end, &self.keys[1 - end])).unwrap()
-    }
-
-    fn transfer(&self) -> Duration {
-        transfer(&self.ends[0], &self.ends[1], address(SERVER), 2_000_000)
-    }
-}
-
-fn established(node: &Running) -> Status {
-    node.wait_until("established", |status| status.session.state == "confirmed")
-}
 
 #[test]
 fn strangers_change_nothing() {

@@ -3,7 +3,8 @@
 use airlane_base::Duration;
 
 /// The constants of WireGuard (NDSS 2017, section 6.1), as a structure so that tests can use small
-/// ones. Both ends should have the same.
+/// ones. Both ends should have the same. `urgent_retry` is ours: a link that has lost its keys in an
+/// outage comes back within a second of it, not within five.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Limits {
     /// The initiator renews keys that are used after this time.
@@ -14,8 +15,10 @@ pub struct Limits {
     pub reject_after: Duration,
     /// Nor are counters from this one on.
     pub reject_after_messages: u64,
-    /// Time between two initiations to the same peer.
+    /// Time between two initiations to the same peer while there are keys, and the longest without.
     pub retry: Duration,
+    /// The shortest without keys, when nothing else can be sent.
+    pub urgent_retry: Duration,
     /// Up to so much later, at random, so that two ends do not keep step.
     pub jitter: Duration,
     /// Initiations stop if so long nobody wanted to send anything.
@@ -36,6 +39,7 @@ impl Default for Limits {
             reject_after: Duration::from_secs(180),
             reject_after_messages: u64::MAX - (1 << 13),
             retry: Duration::from_secs(5),
+            urgent_retry: Duration::from_millis(500),
             jitter: Duration::from_millis(333),
             give_up_after: Duration::from_secs(90),
             keepalive: Duration::from_secs(10),

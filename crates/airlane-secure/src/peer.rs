@@ -127,6 +127,10 @@ pub(crate) struct Peer {
     pub(crate) pending: Option<Pending>,
     wish: Option<Wish>,
     last_initiation: Option<Instant>,
+    /// Initiations without an answer.
+    attempts: u32,
+    /// How long the last handshake took.
+    round_trip: Option<Duration>,
     /// The timestamp of our last initiation, and of the last one accepted.
     pub(crate) sent_timestamp: u64,
     pub(crate) heard_timestamp: Option<u64>,
@@ -153,6 +157,8 @@ impl Peer {
             pending: None,
             wish: None,
             last_initiation: None,
+            attempts: 0,
+            round_trip: None,
             sent_timestamp: 0,
             heard_timestamp: None,
             sent: None,
@@ -178,15 +184,35 @@ impl Peer {
         // the peer would drop those keys for the next.
         let keys = [self.next.as_deref(), self.current.as_deref()];
         let made = keys.into_iter().flatten().map(|keypair| keypair.made);
-        let last = made.chain(self.last_initiation).max();
-        let due = now.max(last.map_or(now, |last| last + limits.retry));
+        let after_keys = made.max().map(|made| made + limits.retry);
+        let retry = self.retry_after(now, limits);
+        let after_initiation = self.last_initiation.map(|last| last + retry);
+        let due = after_keys
+            .into_iter()
+            .chain(after_initiation)
+            .fold(now, Instant::max);
         self.wish = Some(Wish { renewed: now, due });
+    }
+
+    /// Time between two initiations. Longer than the answer takes, which belongs to the last of them:
+    /// twice as long as it last took, or longer each time where that is not known.
+    fn retry_after(&self, now: Instant, limits: &Limits) -> Duration {
+        let current = self.current.as_ref();
+        if current.is_some_and(|keypair| keypair.can_send(now, limits)) {
+            return limits.retry;
+        }
+        let patience = match self.round_trip {
+            Some(round_trip) => round_trip * 2,
+            None => limits.urgent_retry * (1 << self.attempts.min(8)),
+        };
+        patience.max(limits.urgent_retry).min(limits.retry)
     }
 
     /// The handshake that was wanted is complete.
     fn fulfil(&mut self, indices: &mut Indices) {
         self.wish = None;
         self.unanswered = None;
+        self.attempts = 0;
         self.abandon(indices);
     }
 
@@ -222,14 +248,17 @@ impl Peer {
         &mut self,
         now: Instant,
         pending: Pending,
-        next_due: Instant,
+        limits: &Limits,
+        jitter: Duration,
         indices: &mut Indices,
     ) {
         self.abandon(indices);
         self.pending = Some(pending);
         self.last_initiation = Some(now);
+        let due = now + self.retry_after(now, limits) + jitter;
+        self.attempts = self.attempts.saturating_add(1);
         if let Some(wish) = &mut self.wish {
-            wish.due = next_due;
+            wish.due = due;
         }
     }
 
@@ -256,6 +285,8 @@ impl Peer {
 
     /// Our initiation was answered.
     pub(crate) fn on_established(&mut self, keypair: Keypair, indices: &mut Indices) {
+        let asked = self.last_initiation;
+        self.round_trip = asked.map(|asked| keypair.made.saturating_since(asked));
         self.pending = None; // its index is now that of the keys
         self.use_keys(Box::new(keypair), indices);
         self.fulfil(indices);
@@ -417,6 +448,8 @@ impl std::fmt::Debug for Peer {
             .field("pending", &self.pending)
             .field("wish", &self.wish)
             .field("last_initiation", &self.last_initiation)
+            .field("attempts", &self.attempts)
+            .field("round_trip", &self.round_trip)
             .field("sent_timestamp", &self.sent_timestamp)
             .field("heard_timestamp", &self.heard_timestamp)
             .field("awaits_cookie", &self.sent.map(|sent| sent.index))

@@ -329,7 +329,6 @@ impl Secure {
         if !peer.initiation_due(now, limits, indices) {
             return;
         }
-        let next_due = now + limits.retry + entropy.below(limits.jitter);
         // Later than the last one, whatever the clock did since.
         peer.sent_timestamp = wall.as_nanos().max(peer.sent_timestamp.saturating_add(1));
         let index = indices.take(id, entropy);
@@ -346,7 +345,8 @@ impl Secure {
             noise,
         )
         .expect("the peer's key is not of small order and the message has its length");
-        peer.on_initiated(now, Pending { index, noise }, next_due, indices);
+        let jitter = entropy.below(limits.jitter);
+        peer.on_initiated(now, Pending { index, noise }, limits, jitter, indices);
         peer.sign(now, limits, index, &mut message);
         if let Some(to) = peer.endpoint {
             self.counters.initiations_sent += 1;

@@ -185,11 +185,16 @@ impl TimerPolicy {
     }
 
     /// The same after timeouts without progress. The first repetition is quick, for a lost tail; an
-    /// unreachable peer is asked ever less.
+    /// unreachable peer is asked ever less, but often enough to find it soon when it is back.
     pub(crate) fn rto_now(&self) -> Duration {
+        const AT_MOST: Duration = Duration::from_millis(500);
+        let rto = self.rto();
         match self.srtt() {
-            Some(_) => self.rto() * (1 << self.timeouts_in_a_row.saturating_sub(1).min(6)),
-            None => self.rto(),
+            Some(_) => {
+                let backed_off = rto * (1 << self.timeouts_in_a_row.saturating_sub(1).min(6));
+                backed_off.min(AT_MOST.max(rto))
+            }
+            None => rto,
         }
     }
 

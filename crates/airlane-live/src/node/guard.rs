@@ -130,6 +130,10 @@ impl Guard {
 
     pub(crate) fn handle_timeout(&mut self, now: Instant) {
         self.secure.handle_timeout(now, clock::wall());
+        if !self.is_ready(now) {
+            // A link is always wanted.
+            self.secure.rekey(now, self.peer);
+        }
     }
 
     pub(crate) fn report(&self, now: Instant) -> SecureReport {

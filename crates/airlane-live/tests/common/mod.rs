@@ -6,6 +6,7 @@
 )]
 #![allow(clippy::unwrap_used, reason = "a test may panic")]
 
+pub mod pair;
 pub mod traffic;
 
 use std::os::fd::AsFd;
