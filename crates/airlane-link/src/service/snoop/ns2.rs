@@ -1,7 +1,10 @@
 //! Snoop's memory of TCP as ns-2's module has it (section 4.2 of the specification of TCP over
-//! wireless links; ns-2 2.35). For reproductions: simulated connections, whose segments count from 0.
+//! wireless links, after ns-2 2.35), in the releases of before September 1999, which the reproduced
+//! works used. For reproductions: simulated connections, whose segments count from 0.
 //!
-//! One state serves all connections of two hosts, and the first segment of any of them clears it.
+//! One state serves all connections of two hosts, and nothing clears it: segments up to the highest
+//! number that any connection had acknowledged are not kept, so a connection is helped only beyond the
+//! longest before it. (Later releases clear it at the first segment of each.)
 //! Where it departs from [`Connection`](super::connection::Connection):
 //! - every second duplicate that nothing explains asks for a repair; new acknowledgments do not begin
 //!   the count anew, and a segment is repaired at most once by it, later by the timer alone;
@@ -63,24 +66,8 @@ impl<P: Clone> Ns2<P> {
         self.cache.is_empty()
     }
 
-    /// A new connection of these hosts: of the old one only round trip and count of duplicates stay.
-    fn restart(&mut self, now: Instant) {
-        let mut cache = std::mem::take(&mut self.cache);
-        cache.clear();
-        *self = Self {
-            cache,
-            duplicate_seen: self.duplicate_seen,
-            srtt: self.srtt,
-            rttvar: self.rttvar,
-            ..Self::new(now)
-        };
-    }
-
     /// A segment is on its way to the wireless host.
     pub(super) fn on_data(&mut self, now: Instant, segment: &TcpView, packet: &P) {
-        if segment.seq == 0 {
-            self.restart(now);
-        }
         self.active = now;
         let seq = i64::from(segment.seq);
         if self.cache.len() >= CACHE {
