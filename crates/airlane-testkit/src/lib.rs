@@ -17,6 +17,7 @@ pub mod netns;
 pub mod ns2;
 pub mod packet;
 pub mod pair;
+mod program;
 pub mod setup;
 pub mod strategies;
 pub mod traffic;
