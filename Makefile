@@ -7,7 +7,7 @@ CARGO    ?= cargo
 CASES    ?= 20000
 
 .DEFAULT_GOAL := help
-.PHONY: help setup demo test fmt lint units determinism claims verdicts live validation validate-ns2 bench fuzz docs clean
+.PHONY: help setup demo test fmt lint units determinism claims verdicts live validation validate-ns2 bench bench-live fuzz docs clean
 
 # $(call apt,program,package,what happens without it)
 apt = @if command -v $(1) > /dev/null; then :; \
@@ -67,6 +67,13 @@ live: ## Carry real traffic over an emulated lossy link (root; 5 min)
 
 bench: ## Measure how fast the simulator is, and ns-2 beside it where it is installed
 	@$(CARGO) run --release --locked --quiet -p airlane-testkit --bin airlane-speed
+
+# Options for it: make bench-live ARGS='--clean --tools veth,wireguard-go,airlane'
+bench-live: setup ## Measure Airlane live beside other tunnels: clean, then impaired (root; 27 min)
+	$(call apt,ethtool,ethtool,the cable without a tunnel is left out)
+	$(call apt,openvpn,openvpn openssl,it is left out)
+	@$(CARGO) build --release --locked --quiet -p airlane-cli --bin airlane
+	@$(CARGO) run --release --locked --quiet -p airlane-testkit --bin airlane-bench-live -- $(ARGS)
 
 fuzz: ## Run every property test with many more cases (CASES=20000)
 	PROPTEST_CASES=$(CASES) $(CARGO) test --workspace --locked --lib --tests

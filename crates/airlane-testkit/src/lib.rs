@@ -7,16 +7,19 @@
 //! * [`traffic`]: a file, web pages and voice over the kernel's own sockets, measured.
 //! * [`ns2`]: bulk transfers in ns-2 beside ours.
 //! * [`live`]: two hosts joined by an emulated lossy link, with and without Airlane.
+//! * [`bench_live`]: Airlane beside other tunnels, on a clean and on an impaired link.
 
 #![forbid(unsafe_code)]
 
 pub mod adversary;
+pub mod bench_live;
 pub mod conformance;
 pub mod live;
 pub mod netns;
 pub mod ns2;
 pub mod packet;
 pub mod pair;
+mod program;
 pub mod setup;
 pub mod strategies;
 pub mod traffic;

@@ -14,27 +14,24 @@
 //! The programs under test are the real ones, run on the files that users read: the emulator's file
 //! joins `to-left` and `to-right`, the ends' files use the addresses of `wire`.
 
-use std::fs::File;
 use std::io;
 use std::net::{IpAddr, Ipv4Addr, SocketAddr};
 use std::path::{Path, PathBuf};
-use std::process::{Command, Stdio};
+use std::process::Command;
 use std::sync::Arc;
 use std::sync::atomic::{AtomicBool, Ordering};
-use std::time::{Duration, Instant};
+use std::time::Duration;
 
 use serde::Serialize;
 
-use crate::netns::{Namespace, NetnsError, Process};
+use crate::netns::{Namespace, NetnsError};
+use crate::program::Program;
 use crate::traffic::{ClientConfig, ServerConfig, TrafficReport, flood, run_client, serve};
 
 /// The server's address on the wire.
 pub const WIRE_SERVER: IpAddr = IpAddr::V4(Ipv4Addr::new(192, 0, 2, 1));
 /// The server's address in the tunnel that the demo's files make.
 pub const TUNNEL_SERVER: IpAddr = IpAddr::V4(Ipv4Addr::new(10, 7, 0, 1));
-
-/// How long a program may take to start or to end.
-const PATIENCE: Duration = Duration::from_secs(10);
 
 /// What is run.
 #[derive(Clone, Copy, Debug)]
@@ -192,6 +189,11 @@ impl Link {
         })
     }
 
+    /// The two hosts, left and right of the emulated link.
+    pub fn hosts(&self) -> [&Namespace; 2] {
+        self.hosts.each_ref().map(Arc::as_ref)
+    }
+
     /// Starts Airlane at both ends and waits until they have a session.
     ///
     /// # Errors
@@ -267,10 +269,7 @@ impl Link {
     /// # Errors
     /// If the end is not there any more.
     pub fn resident(&mut self, end: usize) -> Result<u64, LiveError> {
-        let path = PathBuf::from(format!(
-            "/proc/{}/status",
-            self.ends[end].process.child().id()
-        ));
+        let path = PathBuf::from(format!("/proc/{}/status", self.ends[end].id()));
         let text = std::fs::read_to_string(&path);
         let text = text.map_err(|source| LiveError::File { path, source })?;
         let kb = text.lines().find_map(|line| line.strip_prefix("VmRSS:"));
@@ -303,90 +302,24 @@ impl Link {
 
     fn ask(&self, end: usize) -> impl Fn() -> Result<serde_json::Value, LiveError> + use<> {
         let (airlane, socket) = (self.airlane.clone(), self.socket(end));
-        move || {
-            let mut command = Command::new(&airlane);
-            let output = command.args(["status", "--json"]).arg(&socket).output();
-            let failed = |problem: String, said: &[u8]| LiveError::Program {
-                what: format!("airlane status --json {}", socket.display()),
-                problem,
-                said: String::from_utf8_lossy(said).into_owned(),
-            };
-            let output = output.map_err(|e| failed(e.to_string(), &[]))?;
-            serde_json::from_slice(&output.stdout)
-                .map_err(|e| failed(format!("({}): {e}", output.status), &output.stderr))
-        }
+        move || status(&airlane, &socket)
     }
 }
 
-fn toml_string(path: &Path) -> String {
+/// Status of the node with this control socket.
+pub(crate) fn status(airlane: &Path, socket: &Path) -> Result<serde_json::Value, LiveError> {
+    let mut command = Command::new(airlane);
+    let output = command.args(["status", "--json"]).arg(socket).output();
+    let failed = |problem: String, said: &[u8]| LiveError::Program {
+        what: format!("airlane status --json {}", socket.display()),
+        problem,
+        said: String::from_utf8_lossy(said).into_owned(),
+    };
+    let output = output.map_err(|e| failed(e.to_string(), &[]))?;
+    serde_json::from_slice(&output.stdout)
+        .map_err(|e| failed(format!("({}): {e}", output.status), &output.stderr))
+}
+
+pub(crate) fn toml_string(path: &Path) -> String {
     format!("'{}'", path.display())
-}
-
-/// A program with its output in files, so that it never waits for a reader.
-#[derive(Debug)]
-struct Program {
-    process: Process,
-    out: PathBuf,
-    err: PathBuf,
-}
-
-impl Program {
-    fn start(mut command: Command, directory: &Path, name: &str) -> Result<Self, LiveError> {
-        let path = |kind| directory.join(format!("{name}.{kind}"));
-        let create = |path: &PathBuf| {
-            File::create(path).map_err(|source| LiveError::File {
-                path: path.clone(),
-                source,
-            })
-        };
-        let (out, err) = (path("out"), path("err"));
-        command
-            .stdin(Stdio::null())
-            .stdout(create(&out)?)
-            .stderr(create(&err)?);
-        let process = Process::start(&mut command)?;
-        Ok(Self { process, out, err })
-    }
-
-    fn failed(&self, problem: impl Into<String>) -> LiveError {
-        LiveError::Program {
-            what: self.process.to_string(),
-            problem: problem.into(),
-            said: std::fs::read_to_string(&self.err).unwrap_or_default(),
-        }
-    }
-
-    /// An error if the program has ended.
-    fn check(&mut self) -> Result<(), LiveError> {
-        match self.process.ended() {
-            Some(status) => Err(self.failed(format!("ended early ({status})"))),
-            None => Ok(()),
-        }
-    }
-
-    fn wait_until(&mut self, is_up: impl Fn() -> bool) -> Result<(), LiveError> {
-        let deadline = Instant::now() + PATIENCE;
-        while !is_up() {
-            self.check()?;
-            if Instant::now() > deadline {
-                return Err(self.failed(format!("is not up after {PATIENCE:?}")));
-            }
-            std::thread::sleep(Duration::from_millis(20));
-        }
-        Ok(())
-    }
-
-    /// Ends the program by SIGTERM; gives what it printed.
-    fn finish(&mut self) -> Result<String, LiveError> {
-        match self.process.stop(PATIENCE) {
-            Some(status) if status.success() => {
-                std::fs::read_to_string(&self.out).map_err(|source| LiveError::File {
-                    path: self.out.clone(),
-                    source,
-                })
-            }
-            Some(status) => Err(self.failed(format!("did not end well ({status})"))),
-            None => Err(self.failed(format!("did not end {PATIENCE:?} after SIGTERM"))),
-        }
-    }
 }

@@ -10,14 +10,19 @@
 //! start ── warm-up ──► measuring period ──► grace ──► end        the load is the same throughout
 //! ```
 //!
+//! Besides, for how fast a clean link is: [`bulk_send`] and [`bulk_receive`], one TCP connection that
+//! nobody looks into, and [`echo()`].
+//!
 //! What was *sent* (voice) or *begun* (pages) in the measuring period counts, and has the grace to
 //! arrive. Client and server run on one machine: times are CLOCK_MONOTONIC of both, which network
 //! namespaces share, so one-way delays need no clock synchronisation.
 //!
 //! Every socket operation has a timeout and every loop a deadline: client and server always end.
 
+mod bulk;
 mod client;
 mod control;
+mod echo;
 mod file;
 mod flood;
 mod pages;
@@ -30,7 +35,9 @@ use std::time::Duration;
 
 use serde::{Deserialize, Serialize};
 
+pub use bulk::{BULK_PORT, bulk_receive, bulk_send};
 pub use client::{ClientConfig, run_client};
+pub use echo::{Echoes, echo};
 pub use flood::flood;
 pub use report::{FileReport, PagesReport, TrafficReport, VoiceReport};
 pub use server::{ServerConfig, serve};

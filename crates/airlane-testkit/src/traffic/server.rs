@@ -66,7 +66,7 @@ pub fn serve(config: &ServerConfig, stop: &AtomicBool, ready: impl FnOnce()) -> 
     Ok(())
 }
 
-fn listen(address: IpAddr, port: u16) -> io::Result<TcpListener> {
+pub(super) fn listen(address: IpAddr, port: u16) -> io::Result<TcpListener> {
     let address = SocketAddr::from((address, port));
     let socket = Socket::new(
         Domain::for_address(address),

@@ -1,0 +1,67 @@
+//! The program under test at both ends, on files as users write them.
+
+use std::process::{Command, Stdio};
+
+use crate::live::{self, LiveError};
+use crate::program::Program;
+
+use super::tunnel::{NAMES, Site, problem};
+
+/// Starts both ends on the site's files and waits until they have a session.
+pub(super) fn start(site: &Site<'_>, secured: bool) -> Result<(Vec<Program>, String), LiveError> {
+    let security = match secured {
+        true => keys(site)?,
+        false => [(), ()].map(|()| "\"none\"".to_owned()),
+    };
+    let socket = |end: usize| site.directory.join(format!("{}.sock", NAMES[end]));
+    let mut programs = Vec::new();
+    for (end, security) in security.iter().enumerate() {
+        let mut command = site.hosts[end].command(&site.programs.airlane);
+        command.arg("up").arg(site.ends[end]);
+        let socket = live::toml_string(&socket(end));
+        command.args(["--set", &format!("control.socket={socket}")]);
+        command.args(["--set", &format!("tun.name=\"{INTERFACE}\"")]);
+        command.args(["--set", &format!("link.security={security}")]);
+        programs.push(Program::start(command, site.directory, NAMES[end])?);
+    }
+    for (end, program) in programs.iter_mut().enumerate() {
+        program.wait_until(|| {
+            live::status(&site.programs.airlane, &socket(end))
+                .is_ok_and(|status| status["session"]["state"] == "confirmed")
+        })?;
+    }
+    Ok((programs, INTERFACE.to_owned()))
+}
+
+const INTERFACE: &str = "air0";
+
+/// Keys for both ends, and what each file says about them.
+fn keys(site: &Site<'_>) -> Result<[String; 2], LiveError> {
+    let [left, right] = [keygen(site, 0)?, keygen(site, 1)?];
+    Ok([(0, right), (1, left)].map(|(end, peer)| {
+        let own = live::toml_string(&key_file(site, end));
+        format!("{{ private-key = {own}, peer-key = \"{peer}\" }}")
+    }))
+}
+
+/// Where an end's private key is.
+pub(super) fn key_file(site: &Site<'_>, end: usize) -> std::path::PathBuf {
+    site.directory.join(format!("{}.key", NAMES[end]))
+}
+
+/// Makes the private key of an end, unless it has one; gives the public half.
+pub(super) fn keygen(site: &Site<'_>, end: usize) -> Result<String, LiveError> {
+    let file = key_file(site, end);
+    let mut command = Command::new(&site.programs.airlane);
+    command.arg("keygen").arg(&file);
+    if file.exists() {
+        command.arg("--public");
+    }
+    let output = command.stdin(Stdio::null()).output();
+    let output = output.map_err(|e| problem("airlane keygen", e.to_string()))?;
+    if !output.status.success() {
+        let said = String::from_utf8_lossy(&output.stderr);
+        return Err(problem("airlane keygen", said));
+    }
+    Ok(String::from_utf8_lossy(&output.stdout).trim().to_owned())
+}

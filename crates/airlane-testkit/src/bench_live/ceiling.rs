@@ -1,0 +1,114 @@
+//! What a file could get at best over the impaired link, beside the pages and voice that went over it
+//! with it.
+//!
+//! ```text
+//! file = (rate x survival - pages - voice) x payload share
+//! payload share = (MTU - headers of IP and TCP) / (MTU + what is around a packet on the wire)
+//! pages         = pages per second that were fetched, with the frames of each
+//! voice         = 50 packets per second, with what is around each
+//! ```
+//!
+//! Whatever is lost is sent again until it has arrived, at no cost but its own bytes. Frames that only
+//! acknowledge what comes from the other side, and any redundancy, count as what they are here: a
+//! tool's own costs.
+
+/// Headers of IPv4 and of TCP with timestamps, B.
+const TCP_HEADERS: f64 = 20.0 + 32.0;
+/// IPv4 and TCP with the options of a SYN, B.
+const SYN_HEADERS: f64 = 20.0 + 40.0;
+const PAGE: f64 = 20_000.0;
+/// A voice packet with IPv4 and UDP, B, and how many are sent in a second.
+const VOICE: f64 = 160.0 + 28.0;
+const VOICE_RATE: f64 = 50.0;
+
+/// What the ceiling depends on.
+#[derive(Clone, Copy, Debug)]
+pub struct Ceiling {
+    /// Rate of the link in frames' bits, bit/s.
+    pub rate_bps: f64,
+    /// The part of the frames that arrives.
+    pub survival: f64,
+    /// Largest IP packet, B.
+    pub mtu: u32,
+    /// What is around an IP packet on the wire, B.
+    pub overhead: u32,
+    /// Pages that were fetched in a second.
+    pub pages_per_s: f64,
+}
+
+impl Ceiling {
+    /// Payload of a full segment, as a part of its frame.
+    fn payload_share(&self) -> f64 {
+        let mtu = f64::from(self.mtu);
+        (mtu - TCP_HEADERS) / (mtu + f64::from(self.overhead))
+    }
+
+    /// Bits on the wire of one page from server to client: SYN-ACK, segments, FIN.
+    fn page_bits(&self) -> f64 {
+        let overhead = f64::from(self.overhead);
+        let segments = (PAGE / (f64::from(self.mtu) - TCP_HEADERS)).ceil();
+        let packets = PAGE + segments * TCP_HEADERS + SYN_HEADERS + TCP_HEADERS;
+        (packets + (segments + 2.0) * overhead) * 8.0
+    }
+
+    /// What the file could get, bit/s.
+    pub fn file_bps(&self) -> f64 {
+        let pages = self.pages_per_s * self.page_bits();
+        let voice = VOICE_RATE * (VOICE + f64::from(self.overhead)) * 8.0;
+        let left = self.rate_bps * self.survival - pages - voice;
+        left.max(0.0) * self.payload_share()
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    const RAW: Ceiling = Ceiling {
+        rate_bps: 20e6,
+        survival: 1.0,
+        mtu: 1500,
+        overhead: 14,
+        pages_per_s: 0.0,
+    };
+
+    #[test]
+    fn full_frames_carry_their_payload_share() {
+        // 1448 of 1514 B; voice takes 50 x 202 B.
+        let expected = (20e6 - 80_800.0) * 1448.0 / 1514.0;
+        assert!((RAW.file_bps() - expected).abs() < 1.0);
+    }
+
+    #[test]
+    fn a_page_is_fourteen_segments_and_two_frames_more() {
+        let segments = 20_000.0 + 14.0 * (52.0 + 14.0);
+        let others = 60.0 + 52.0 + 2.0 * 14.0;
+        assert!((RAW.page_bits() - (segments + others) * 8.0).abs() < 1e-6);
+        let with = Ceiling {
+            pages_per_s: 4.0,
+            ..RAW
+        };
+        let taken = RAW.file_bps() - with.file_bps();
+        assert!((taken - 4.0 * RAW.page_bits() * RAW.payload_share()).abs() < 1.0);
+    }
+
+    #[test]
+    fn losses_and_overhead_lower_it_and_it_never_is_negative() {
+        let lossy = Ceiling {
+            survival: 0.9,
+            ..RAW
+        };
+        let tunnel = Ceiling {
+            mtu: 1420,
+            overhead: 94,
+            ..RAW
+        };
+        assert!(lossy.file_bps() < 0.91 * RAW.file_bps());
+        assert!(tunnel.file_bps() < 0.95 * RAW.file_bps());
+        let dead = Ceiling {
+            survival: 0.0,
+            ..RAW
+        };
+        assert!(dead.file_bps().abs() < f64::EPSILON);
+    }
+}

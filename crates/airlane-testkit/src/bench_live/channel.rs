@@ -1,0 +1,160 @@
+//! The impaired link: one rate, one delay, one queue, and how it loses frames.
+
+use std::fmt;
+
+use clap::ValueEnum;
+
+/// Rate of the impaired link, bit/s of Ethernet frames.
+pub const RATE_BPS: f64 = 20e6;
+
+/// How frames are lost, in both directions alike.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, ValueEnum)]
+pub enum Channel {
+    /// No frame is lost.
+    #[value(name = "uniform-0")]
+    Uniform0,
+    /// 1 % of the frames, independent of each other.
+    #[value(name = "uniform-1")]
+    Uniform1,
+    /// 2 % of the frames.
+    #[value(name = "uniform-2")]
+    Uniform2,
+    /// 5 % of the frames.
+    #[value(name = "uniform-5")]
+    Uniform5,
+    /// 10 % of the frames.
+    #[value(name = "uniform-10")]
+    Uniform10,
+    /// Gilbert-Elliott in real time: bad for 50 ms at the mean, good for 950 ms.
+    #[value(name = "bursts-5")]
+    Bursts5,
+    /// Gilbert-Elliott frame by frame: bad for as many frames at the mean as 50 ms have at full rate.
+    #[value(name = "bursts-5-frames")]
+    Bursts5Frames,
+}
+
+impl Channel {
+    /// What is measured unless said otherwise.
+    pub const USUAL: [Self; 6] = [
+        Self::Uniform0,
+        Self::Uniform1,
+        Self::Uniform2,
+        Self::Uniform5,
+        Self::Uniform10,
+        Self::Bursts5,
+    ];
+
+    /// Its name on the command line, in tables and in JSON.
+    pub fn name(self) -> String {
+        let value = self.to_possible_value();
+        value.map_or_else(String::new, |value| value.get_name().to_owned())
+    }
+
+    /// The part of the frames that is lost.
+    pub const fn loss(self) -> f64 {
+        match self {
+            Self::Uniform0 => 0.0,
+            Self::Uniform1 => 0.01,
+            Self::Uniform2 => 0.02,
+            Self::Uniform5 | Self::Bursts5 | Self::Bursts5Frames => 0.05,
+            Self::Uniform10 => 0.1,
+        }
+    }
+
+    /// Whether losses come in bursts.
+    pub const fn is_bursty(self) -> bool {
+        matches!(self, Self::Bursts5 | Self::Bursts5Frames)
+    }
+
+    /// The emulator's file.
+    pub fn air(self) -> String {
+        let errors = match self {
+            Self::Bursts5 => "{ kind = \"two-state-arrival\", good = \"950 ms\", bad = \"50 ms\", \
+                 ber_good = 0, ber_bad = 1 }"
+                .to_owned(),
+            Self::Bursts5Frames => {
+                let frames = RATE_BPS * 0.05 / (1514.0 * 8.0);
+                let leave = 1.0 / frames;
+                let enter = leave * self.loss() / (1.0 - self.loss());
+                format!(
+                    "{{ kind = \"gilbert-elliott\", good_to_bad = {enter:.6}, \
+                     bad_to_good = {leave:.6}, loss_good = 0, loss_bad = 1 }}"
+                )
+            }
+            uniform => format!("{{ kind = \"uniform\", rate = {} }}", uniform.loss()),
+        };
+        format!(
+            "schema = 1\n\
+             name = \"bench\"\n\
+             interfaces = [\"to-left\", \"to-right\"]\n\
+             rate = \"20 Mbit/s\"\n\
+             delay = \"25 ms\"\n\
+             queue = \"125 kB\"\n\
+             errors = {errors}\n"
+        )
+    }
+}
+
+impl fmt::Display for Channel {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.pad(&self.name())
+    }
+}
+
+/// Congestion control of the server's TCP.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, ValueEnum)]
+pub enum Endpoints {
+    /// Takes losses for congestion.
+    Cubic,
+    /// Models the path.
+    Bbr,
+}
+
+impl Endpoints {
+    /// Its name on the command line, in tables, in JSON, and in the kernel.
+    pub const fn name(self) -> &'static str {
+        match self {
+            Self::Cubic => "cubic",
+            Self::Bbr => "bbr",
+        }
+    }
+}
+
+impl fmt::Display for Endpoints {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.pad(self.name())
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use airlane_channel::{ErrorModel, ErrorModelConfig, ErrorsConfig};
+
+    use super::*;
+
+    /// What stands behind `errors =` must lose what the name says, over a long time at full rate.
+    #[test]
+    fn a_channel_loses_what_its_name_says() {
+        #[derive(serde::Deserialize)]
+        struct Air {
+            errors: ErrorsConfig,
+        }
+        for channel in Channel::value_variants() {
+            let air: Air = toml::from_str(&channel.air()).unwrap();
+            let model: ErrorModelConfig = air.errors.down;
+            let rate = airlane_base::Rate::from_bps(RATE_BPS as u64).unwrap();
+            let streams = airlane_base::Streams::new(1, 0);
+            let mut errors = ErrorModel::new(&model, rate, streams, "bench.down");
+            let (mut lost, total) = (0u32, 2_000_000);
+            let mut at = airlane_base::Instant::ORIGIN;
+            for _ in 0..total {
+                let until = at + airlane_base::Duration::from_nanos(605_600);
+                lost += u32::from(errors.loses(at, until, 1514));
+                at = until;
+            }
+            let loss = f64::from(lost) / f64::from(total);
+            // Some 1200 bursts: a standard deviation of 0.002.
+            assert!((loss - channel.loss()).abs() < 0.005, "{channel}: {loss}");
+        }
+    }
+}

@@ -1,0 +1,123 @@
+//! What is asked of Airlane, and whether a figure holds it. It is asked of nobody else; beside the
+//! others' figures the same answer shows what they would need.
+
+use std::fmt;
+
+use super::channel::{Channel, Endpoints};
+
+/// TCP of Airlane over that of wireguard-go, both ends on one machine.
+pub const SPEEDUP: f64 = 1.5;
+/// Round trip on top of the cable's, at the median, us.
+pub const ADDED_US: f64 = 100.0;
+/// A page on the idle link without losses, ms.
+pub const IDLE_PAGE_MS: f64 = 155.0;
+
+/// Whether a figure is as good as it should be.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Verdict {
+    /// It is.
+    Holds,
+    /// It is not.
+    Missed,
+    /// Nothing is asked, or what it would be held against was not measured.
+    Open,
+}
+
+impl Verdict {
+    /// Of what was asked.
+    pub const fn of(holds: bool) -> Self {
+        if holds { Self::Holds } else { Self::Missed }
+    }
+}
+
+impl fmt::Display for Verdict {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.pad(match self {
+            Self::Holds => "ok",
+            Self::Missed => "MISS",
+            Self::Open => "",
+        })
+    }
+}
+
+/// The file: a part of its ceiling, or of what plain bbr gets.
+pub fn file(
+    channel: Channel,
+    endpoints: Endpoints,
+    mbps: f64,
+    ceiling_mbps: f64,
+    plain_bbr_mbps: Option<f64>,
+) -> Verdict {
+    match (endpoints, plain_bbr_mbps) {
+        (Endpoints::Cubic, _) => {
+            let part = if channel.is_bursty() { 0.85 } else { 0.92 };
+            Verdict::of(mbps >= part * ceiling_mbps)
+        }
+        (Endpoints::Bbr, Some(plain)) => Verdict::of(mbps >= 0.95 * plain),
+        (Endpoints::Bbr, None) => Verdict::Open,
+    }
+}
+
+/// Pages: their mean over that of the idle link without losses.
+pub fn pages(channel: Channel, mean_ms: f64) -> Verdict {
+    let times = match channel {
+        bursty if bursty.is_bursty() => 2.0,
+        Channel::Uniform10 => 1.6,
+        _ => 1.25,
+    };
+    Verdict::of(mean_ms <= times * IDLE_PAGE_MS)
+}
+
+/// Voice packets that did not arrive, %.
+pub fn voice_loss(channel: Channel, percent: f64) -> Verdict {
+    let limit = match channel {
+        bursty if bursty.is_bursty() => 1.5,
+        Channel::Uniform10 => 1.0,
+        _ => 0.3,
+    };
+    Verdict::of(percent < limit)
+}
+
+/// What 99 of 100 voice packets that arrived do not exceed.
+pub fn voice_p99(channel: Channel, ms: f64) -> Verdict {
+    if channel.is_bursty() || channel == Channel::Uniform10 {
+        return Verdict::Open;
+    }
+    Verdict::of(ms < 55.0)
+}
+
+#[cfg(test)]
+mod tests {
+    use Channel::{Bursts5, Uniform5, Uniform10};
+    use Endpoints::{Bbr, Cubic};
+    use Verdict::{Holds, Missed, Open};
+
+    use super::*;
+
+    #[test]
+    fn the_file_is_held_against_its_ceiling_or_plain_bbr() {
+        assert_eq!(file(Uniform5, Cubic, 9.21, 10.0, None), Holds);
+        assert_eq!(file(Uniform5, Cubic, 9.19, 10.0, Some(1.0)), Missed);
+        assert_eq!(file(Bursts5, Cubic, 8.51, 10.0, None), Holds);
+        assert_eq!(file(Bursts5, Cubic, 8.4, 10.0, None), Missed);
+        assert_eq!(file(Uniform5, Bbr, 9.51, 99.0, Some(10.0)), Holds);
+        assert_eq!(file(Uniform5, Bbr, 9.4, 1.0, Some(10.0)), Missed);
+        assert_eq!(file(Uniform5, Bbr, 9.5, 10.0, None), Open);
+    }
+
+    #[test]
+    fn limits_grow_with_the_losses() {
+        assert_eq!(pages(Uniform5, 193.0), Holds);
+        assert_eq!(pages(Uniform5, 194.0), Missed);
+        assert_eq!(pages(Uniform10, 248.0), Holds);
+        assert_eq!(pages(Uniform10, 249.0), Missed);
+        assert_eq!(pages(Bursts5, 310.0), Holds);
+        assert_eq!(pages(Bursts5, 311.0), Missed);
+        assert_eq!(voice_loss(Uniform5, 0.3), Missed);
+        assert_eq!(voice_loss(Uniform10, 0.99), Holds);
+        assert_eq!(voice_loss(Bursts5, 1.49), Holds);
+        assert_eq!(voice_p99(Uniform5, 54.9), Holds);
+        assert_eq!(voice_p99(Uniform5, 55.0), Missed);
+        assert_eq!(voice_p99(Uniform10, 99.0), Open);
+    }
+}

@@ -1,0 +1,208 @@
+//! The impaired link: a file, pages and voice at once, over [`crate::live`]'s emulated radio link.
+
+use std::path::PathBuf;
+use std::time::Duration;
+
+use crate::live::{Experiment, Link, LiveError};
+use crate::traffic::{ClientConfig, TrafficReport};
+
+use super::ceiling::Ceiling;
+use super::channel::{Channel, Endpoints, RATE_BPS};
+use super::progress::Progress;
+use super::results::{ImpairedFigures, Measured};
+use super::tool::Tool;
+use super::tunnel::{Programs, Site, Tunnel};
+
+/// What is measured, and how long.
+#[derive(Clone, Debug)]
+pub struct ImpairedPlan {
+    /// In this order.
+    pub tools: Vec<Tool>,
+    /// How the link loses frames.
+    pub channels: Vec<Channel>,
+    /// Congestion control of the server.
+    pub endpoints: Vec<Endpoints>,
+    /// All applications before the measuring.
+    pub warmup: Duration,
+    /// All applications.
+    pub measure: Duration,
+    /// Seed of the losses.
+    pub seed: u64,
+    /// Airlane's files, left and right.
+    pub ends: [PathBuf; 2],
+}
+
+impl ImpairedPlan {
+    /// How many runs that are, with the one of the idle link.
+    pub fn steps(&self) -> usize {
+        1 + self.tools.len() * self.channels.len() * self.endpoints.len()
+    }
+}
+
+/// All runs, and what a page takes where there is nothing else and nothing is lost.
+#[derive(Debug, Default)]
+pub struct Impaired {
+    /// Mean time of a page alone on the plain link without losses, ms.
+    pub idle_page_ms: Option<f64>,
+    /// A row for each run.
+    pub measured: Measured<ImpairedFigures>,
+}
+
+/// Measures all combinations. What cannot be run is noted, and the rest goes on.
+///
+/// # Errors
+/// If there is no place for files.
+pub fn run(
+    plan: &ImpairedPlan,
+    programs: &Programs,
+    progress: &mut Progress,
+) -> Result<Impaired, LiveError> {
+    let directory = tempfile::tempdir().map_err(|source| LiveError::File {
+        path: std::env::temp_dir(),
+        source,
+    })?;
+    let bench = Bench {
+        plan,
+        programs,
+        directory,
+    };
+    let mut impaired = Impaired::default();
+    progress.step("a page on the idle link");
+    match bench.idle_page() {
+        Ok(ms) => impaired.idle_page_ms = Some(ms),
+        Err(error) => impaired.measured.failed("a page on the idle link", &error),
+    }
+    for &endpoints in &plan.endpoints {
+        for &channel in &plan.channels {
+            for &tool in &plan.tools {
+                let what = format!("{tool}, {channel}, {endpoints}");
+                progress.step(&what);
+                match bench.row(tool, channel, endpoints) {
+                    Ok(row) => impaired.measured.rows.push(row),
+                    Err(error) => impaired.measured.failed(what, &error),
+                }
+            }
+        }
+    }
+    Ok(impaired)
+}
+
+struct Bench<'a> {
+    plan: &'a ImpairedPlan,
+    programs: &'a Programs,
+    directory: tempfile::TempDir,
+}
+
+impl Bench<'_> {
+    /// Runs the applications through a tool; gives what they got, and the tool's MTU.
+    fn traffic(
+        &self,
+        tool: Tool,
+        channel: Channel,
+        config: &ClientConfig,
+    ) -> Result<(TrafficReport, u32), LiveError> {
+        let air = self.directory.path().join("air.toml");
+        std::fs::write(&air, channel.air()).map_err(|source| LiveError::File {
+            path: air.clone(),
+            source,
+        })?;
+        let mut link = Link::new(&Experiment {
+            airlane: &self.programs.airlane,
+            air: &air,
+            seed: self.plan.seed,
+            ends: None,
+            warmup: config.warmup,
+            measure: config.measure,
+            pages: config.pages,
+        })?;
+        for host in link.hosts() {
+            host.sysctl("net/ipv4/ping_group_range", "0 0")?;
+        }
+        let mut tunnel = Tunnel::start(
+            tool,
+            &Site {
+                hosts: link.hosts(),
+                directory: self.directory.path(),
+                programs: self.programs,
+                ends: [&self.plan.ends[0], &self.plan.ends[1]],
+            },
+        )?;
+        let config = ClientConfig {
+            server: tunnel.server,
+            ..config.clone()
+        };
+        let report = link.traffic(&config)?;
+        tunnel.check()?;
+        let mtu = tunnel.mtu;
+        drop(tunnel);
+        link.finish()?;
+        Ok((report, mtu))
+    }
+
+    fn config(&self) -> ClientConfig {
+        ClientConfig {
+            warmup: self.plan.warmup,
+            measure: self.plan.measure,
+            ..ClientConfig::new(crate::live::WIRE_SERVER)
+        }
+    }
+
+    fn idle_page(&self) -> Result<f64, LiveError> {
+        let config = ClientConfig {
+            warmup: Duration::from_secs(1),
+            measure: self.plan.measure.min(Duration::from_secs(10)),
+            file: false,
+            voice: false,
+            ..self.config()
+        };
+        let (report, _) = self.traffic(Tool::Plain, Channel::Uniform0, &config)?;
+        let pages = report.pages.ok_or_else(|| missing("pages"))?;
+        Ok(pages.mean_ns / 1e6)
+    }
+
+    fn row(
+        &self,
+        tool: Tool,
+        channel: Channel,
+        endpoints: Endpoints,
+    ) -> Result<ImpairedFigures, LiveError> {
+        let config = ClientConfig {
+            congestion_control: endpoints.name().to_owned(),
+            ..self.config()
+        };
+        let (report, mtu) = self.traffic(tool, channel, &config)?;
+        let voice_loss = report.voice_loss().ok_or_else(|| missing("voice"))?;
+        let file = report.file.ok_or_else(|| missing("the file"))?;
+        if let Some(error) = file.error {
+            return Err(LiveError::Traffic(std::io::Error::other(error)));
+        }
+        let pages = report.pages.ok_or_else(|| missing("pages"))?;
+        if pages.completed == 0 {
+            return Err(missing("whole pages"));
+        }
+        let ways = [report.voice_down, report.voice_up];
+        let p99_ns = ways.into_iter().flatten().map(|way| way.delay_p99_ns);
+        let ceiling = Ceiling {
+            rate_bps: RATE_BPS,
+            survival: 1.0 - channel.loss(),
+            mtu,
+            overhead: tool.overhead(),
+            pages_per_s: pages.completed as f64 / self.plan.measure.as_secs_f64(),
+        };
+        Ok(ImpairedFigures {
+            tool,
+            channel,
+            endpoints,
+            file_mbps: file.goodput_bps / 1e6,
+            file_ceiling_mbps: ceiling.file_bps() / 1e6,
+            page_mean_ms: pages.mean_ns / 1e6,
+            pages_failed: pages.failed,
+            voice_loss_pct: voice_loss * 100.0,
+            voice_p99_ms: p99_ns.max().unwrap_or(0) as f64 / 1e6,
+        })
+    }
+}
+
+fn missing(what: &str) -> LiveError {
+    LiveError::Traffic(std::io::Error::other(format!("nothing came of {what}")))
+}

@@ -1,0 +1,88 @@
+//! Airlane beside other tunnels, measured side by side: how fast it is where nothing is in the way,
+//! and what applications get where much is. `docs/bench-live.md` says how, and what is left out.
+
+pub mod ceiling;
+pub mod channel;
+pub mod clean;
+pub mod criteria;
+pub mod impaired;
+pub mod install;
+pub mod progress;
+pub mod results;
+pub mod tool;
+pub mod tunnel;
+
+mod airlane;
+mod openvpn;
+mod plain_tun;
+mod plain_tun_offload;
+mod wireguard;
+
+pub use plain_tun::forward;
+pub use plain_tun_offload::forward_offload;
+
+use crate::live::LiveError;
+
+use clean::CleanPlan;
+use impaired::ImpairedPlan;
+use progress::Progress;
+use results::Results;
+use tool::Tool;
+use tunnel::Programs;
+
+/// What is to be measured.
+#[derive(Clone, Debug)]
+pub struct Plan {
+    /// Over the clean link.
+    pub clean: Option<CleanPlan>,
+    /// Over the impaired link.
+    pub impaired: Option<ImpairedPlan>,
+}
+
+impl Plan {
+    /// Leaves tools out that cannot be run here; gives them with the reasons.
+    fn leave_out(&mut self, programs: &Programs) -> Vec<(Tool, String)> {
+        let lists = |plan: &mut Self| -> Vec<Tool> {
+            let clean = plan.clean.iter().flat_map(|p| &p.tools);
+            let impaired = plan.impaired.iter().flat_map(|p| &p.tools);
+            let mut tools: Vec<Tool> = clean.chain(impaired).copied().collect();
+            tools.sort_unstable();
+            tools.dedup();
+            tools
+        };
+        let wanted = lists(self).into_iter();
+        let left_out: Vec<(Tool, String)> = wanted
+            .filter_map(|tool| Some((tool, install::provide(tool, programs).err()?)))
+            .collect();
+        let stays = |tool: &Tool| left_out.iter().all(|(other, _)| other != tool);
+        if let Some(plan) = &mut self.clean {
+            plan.tools.retain(stays);
+        }
+        if let Some(plan) = &mut self.impaired {
+            plan.tools.retain(stays);
+        }
+        left_out
+    }
+}
+
+/// Measures what is planned.
+///
+/// # Errors
+/// If namespaces or files cannot be made. A tool that does not run is part of the results.
+pub fn run(mut plan: Plan, programs: &Programs) -> Result<Results, LiveError> {
+    let mut results = Results {
+        left_out: plan.leave_out(programs),
+        ..Results::default()
+    };
+    let clean = plan.clean.as_ref();
+    let clean = clean.map_or(0, |p| p.tools.len() * p.runs as usize);
+    let impaired = plan.impaired.as_ref().map_or(0, ImpairedPlan::steps);
+    let mut progress = Progress::new((clean + impaired) as u64);
+    if let Some(plan) = &plan.clean {
+        results.clean = Some(clean::run(plan, programs, &mut progress)?);
+    }
+    if let Some(plan) = &plan.impaired {
+        results.impaired = Some(impaired::run(plan, programs, &mut progress)?);
+    }
+    Ok(results)
+}

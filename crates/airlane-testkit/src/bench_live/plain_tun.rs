@@ -1,0 +1,131 @@
+//! The plainest tunnel there is (`plain-tun-packets`): one thread carries packets between a TUN device and a UDP socket, one
+//! with each call, without encryption. What it costs is what the kernel's interfaces cost.
+
+use std::io;
+use std::net::{SocketAddr, UdpSocket};
+
+use rustix::event::{PollFd, PollFlags, poll};
+use tun_rs::DeviceBuilder;
+
+use crate::live::LiveError;
+use crate::program::Program;
+
+use super::tunnel::{NAMES, Site};
+
+/// What leaves room for IPv4 and UDP on Ethernet.
+pub(super) const MTU: u16 = 1500 - 28;
+const PORT: u16 = 7008;
+const INTERFACE: &str = "plain0";
+/// Packets of one direction before the other gets its turn.
+const TURN: usize = 64;
+
+/// Starts the forwarder at both ends: this one, or the one with offloads.
+pub(super) fn start(site: &Site<'_>, offload: bool) -> Result<(Vec<Program>, String), LiveError> {
+    let mut programs = Vec::new();
+    for (end, name) in NAMES.into_iter().enumerate() {
+        let mut command = site.hosts[end].command(&site.programs.own);
+        command.args(["plain-tun", INTERFACE]);
+        command.arg(format!("192.0.2.{}:{PORT}", end + 1));
+        command.arg(format!("192.0.2.{}:{PORT}", 2 - end));
+        if offload {
+            command.arg("--offload");
+        }
+        let mut program = Program::start(command, site.directory, name)?;
+        program.wait_until(|| site.has(end, INTERFACE))?;
+        site.address(end, INTERFACE)?;
+        programs.push(program);
+    }
+    Ok((programs, INTERFACE.to_owned()))
+}
+
+/// Forwards until the process is ended.
+///
+/// # Errors
+/// If the device or the socket cannot be made, or they fail for good.
+pub fn forward(interface: &str, listen: SocketAddr, peer: SocketAddr) -> io::Result<()> {
+    let device = DeviceBuilder::new().name(interface).mtu(MTU).build_sync()?;
+    device.set_nonblocking(true)?;
+    let socket = UdpSocket::bind(listen)?;
+    socket.connect(peer)?;
+    socket.set_nonblocking(true)?;
+    let mut buffer = [0; 2048];
+    loop {
+        let mut ready = [
+            PollFd::new(&device, PollFlags::IN),
+            PollFd::new(&socket, PollFlags::IN),
+        ];
+        match poll(&mut ready, None) {
+            Ok(_) | Err(rustix::io::Errno::INTR) => {}
+            Err(e) => return Err(e.into()),
+        }
+        for _ in 0..TURN {
+            if !step(&mut buffer, |b| device.recv(b), |b| socket.send(b))? {
+                break;
+            }
+        }
+        for _ in 0..TURN {
+            if !step(&mut buffer, |b| socket.recv(b), |b| device.send(b))? {
+                break;
+            }
+        }
+    }
+}
+
+/// Whether the next packet may fare better: nothing to read, no room, the other end is not there yet,
+/// not an IP packet (EINVAL), or the device is still down (EIO).
+pub(super) fn is_passing(error: &io::Error) -> bool {
+    use io::ErrorKind::{ConnectionRefused, Interrupted, WouldBlock};
+    matches!(error.kind(), WouldBlock | Interrupted | ConnectionRefused)
+        || matches!(error.raw_os_error(), Some(5 | 22))
+}
+
+/// Carries one packet. False if there was none.
+fn step(
+    buffer: &mut [u8],
+    from: impl FnOnce(&mut [u8]) -> io::Result<usize>,
+    to: impl FnOnce(&[u8]) -> io::Result<usize>,
+) -> io::Result<bool> {
+    use io::ErrorKind::{Interrupted, WouldBlock};
+    let length = match from(buffer) {
+        Ok(length) => length,
+        Err(e) if matches!(e.kind(), WouldBlock | Interrupted) => return Ok(false),
+        Err(e) if is_passing(&e) => return Ok(true),
+        Err(e) => return Err(e),
+    };
+    match to(&buffer[..length]) {
+        // No room is a loss like any other.
+        Err(e) if !is_passing(&e) => Err(e),
+        _ => Ok(true),
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn a_packet_goes_whole_and_nothing_is_no_error() {
+        let mut buffer = [0; 8];
+        let mut seen = Vec::new();
+        let read = |b: &mut [u8]| {
+            b[..3].copy_from_slice(b"abc");
+            Ok(3)
+        };
+        let carried = step(&mut buffer, read, |b| {
+            seen.extend_from_slice(b);
+            Ok(b.len())
+        });
+        assert!(carried.unwrap());
+        assert_eq!(seen, b"abc");
+        let none = |_: &mut [u8]| Err(io::ErrorKind::WouldBlock.into());
+        assert!(!step(&mut buffer, none, |_| panic!("nothing to send")).unwrap());
+        let full = |_: &[u8]| Err(io::ErrorKind::WouldBlock.into());
+        assert!(step(&mut buffer, |_| Ok(1), full).unwrap());
+    }
+
+    #[test]
+    fn a_device_that_is_gone_ends_it() {
+        let gone = |_: &mut [u8]| Err(io::ErrorKind::NotFound.into());
+        assert!(step(&mut [0; 8], gone, |b| Ok(b.len())).is_err());
+    }
+}

@@ -1,0 +1,200 @@
+//! One tool, started between two hosts whose `wire` interfaces see each other.
+//!
+//! ```text
+//!  left                                    right
+//!  10.7.0.1 ── tool ── wire 192.0.2.1 ═══ 192.0.2.2 wire ── tool ── 10.7.0.2
+//! ```
+
+use std::io;
+use std::net::{IpAddr, Ipv4Addr};
+use std::path::{Path, PathBuf};
+use std::time::{Duration, Instant};
+
+use crate::live::{LiveError, TUNNEL_SERVER, WIRE_SERVER};
+use crate::netns::Namespace;
+use crate::program::Program;
+use crate::traffic::echo;
+
+use super::tool::Tool;
+use super::{airlane, openvpn, plain_tun, wireguard};
+
+/// The left host's address on the cable of [`Tool::Veth`].
+pub const BARE_SERVER: IpAddr = IpAddr::V4(Ipv4Addr::new(198, 51, 100, 1));
+/// The interface of that cable.
+pub const BARE: &str = "bare";
+/// Names of the hosts, for files.
+pub(super) const NAMES: [&str; 2] = ["left", "right"];
+
+/// How long a tunnel may take until the first packet is through.
+const PATIENCE: Duration = Duration::from_secs(15);
+
+/// The programs that are run.
+#[derive(Clone, Debug)]
+pub struct Programs {
+    /// `airlane`.
+    pub airlane: PathBuf,
+    /// wireguard-go.
+    pub wireguard_go: PathBuf,
+    /// This very program, which is the plain forwarder too.
+    pub own: PathBuf,
+}
+
+/// Where a tool is started.
+#[derive(Clone, Copy, Debug)]
+pub struct Site<'a> {
+    /// Left and right.
+    pub hosts: [&'a Namespace; 2],
+    /// For sockets, keys and output.
+    pub directory: &'a Path,
+    /// The programs.
+    pub programs: &'a Programs,
+    /// Files of Airlane's ends; what they say about security is replaced.
+    pub ends: [&'a Path; 2],
+}
+
+impl Site<'_> {
+    /// Gives the tunnel's interface its address, 10.7.0.1 or .2, and takes it up.
+    pub(super) fn address(&self, end: usize, interface: &str) -> Result<(), LiveError> {
+        let address = format!("10.7.0.{}/24", end + 1);
+        self.hosts[end].ip(&["address", "add", &address, "dev", interface])?;
+        self.hosts[end].ip(&["link", "set", "dev", interface, "up"])?;
+        Ok(())
+    }
+
+    /// Whether an end has an interface of this name.
+    pub(super) fn has(&self, end: usize, interface: &str) -> bool {
+        let shown = self.hosts[end].ip(&["link", "show", "dev", interface]);
+        shown.is_ok()
+    }
+}
+
+/// A tool at work. Dropping it ends its programs.
+#[derive(Debug)]
+pub struct Tunnel {
+    programs: Vec<Program>,
+    /// The left host's address, as the right one reaches it through the tool.
+    pub server: IpAddr,
+    /// Largest IP packet, B.
+    pub mtu: u32,
+}
+
+impl Tunnel {
+    /// Starts the tool at both ends and waits for a packet to come through.
+    ///
+    /// # Errors
+    /// If a program does not start or ends early, or nothing comes through.
+    pub fn start(tool: Tool, site: &Site<'_>) -> Result<Self, LiveError> {
+        let (programs, interface) = match tool {
+            Tool::Plain => (Vec::new(), "wire".to_owned()),
+            Tool::Veth => (Vec::new(), BARE.to_owned()),
+            Tool::PlainTunPackets => plain_tun::start(site, false)?,
+            Tool::PlainTun => plain_tun::start(site, true)?,
+            Tool::WireguardGo => wireguard::start(site)?,
+            Tool::OpenVpn => openvpn::start(site)?,
+            Tool::AirlaneNone => airlane::start(site, false)?,
+            Tool::Airlane => airlane::start(site, true)?,
+        };
+        let server = match tool {
+            Tool::Plain => WIRE_SERVER,
+            Tool::Veth => BARE_SERVER,
+            _ => TUNNEL_SERVER,
+        };
+        let mut tunnel = Self {
+            programs,
+            server,
+            mtu: 0,
+        };
+        tunnel.wait_for_a_packet(site)?;
+        let shown = site.hosts[0].ip(&["-o", "link", "show", "dev", &interface])?;
+        tunnel.mtu = mtu(&shown).ok_or_else(|| problem(tool, "its interface has no MTU"))?;
+        Ok(tunnel)
+    }
+
+    fn wait_for_a_packet(&mut self, site: &Site<'_>) -> Result<(), LiveError> {
+        let deadline = Instant::now() + PATIENCE;
+        let mut last = io::Error::from(io::ErrorKind::TimedOut);
+        while Instant::now() < deadline {
+            self.check()?;
+            let server = self.server;
+            let glance = Duration::from_millis(200);
+            match site.hosts[1].run(|| echo(server, 1, Duration::ZERO, glance))? {
+                Ok(echoes) if echoes.lost == 0 => return Ok(()),
+                Ok(_) => {}
+                // No route yet.
+                Err(e) => {
+                    last = e;
+                    std::thread::sleep(glance / 10);
+                }
+            }
+        }
+        let gave_up = |p: &Program| p.failed(format!("carries nothing after {PATIENCE:?}"));
+        let program = self.programs.first().map(gave_up);
+        Err(program.unwrap_or(LiveError::Traffic(last)))
+    }
+
+    /// An error if one of its programs has ended.
+    ///
+    /// # Errors
+    /// With what it said.
+    pub fn check(&mut self) -> Result<(), LiveError> {
+        self.programs.iter_mut().try_for_each(Program::check)
+    }
+
+    /// Processor time that its programs have used, s; zero if it has none.
+    ///
+    /// # Errors
+    /// If one of them is not there any more.
+    pub fn cpu_s(&mut self) -> Result<f64, LiveError> {
+        let ticks_per_s = rustix::param::clock_ticks_per_second() as f64;
+        let mut ticks = 0;
+        for program in &mut self.programs {
+            let path = PathBuf::from(format!("/proc/{}/stat", program.id()));
+            let text = std::fs::read_to_string(&path);
+            let text = text.map_err(|source| LiveError::File { path, source })?;
+            ticks += cpu_ticks(&text).unwrap_or(0);
+        }
+        Ok(ticks as f64 / ticks_per_s)
+    }
+}
+
+pub(super) fn problem(what: impl ToString, problem: impl Into<String>) -> LiveError {
+    LiveError::Program {
+        what: what.to_string(),
+        problem: problem.into(),
+        said: String::new(),
+    }
+}
+
+/// User and system time of all threads, from the fields behind the program's name, which may itself
+/// have blanks and parentheses (proc(5)).
+fn cpu_ticks(stat: &str) -> Option<u64> {
+    let (_, fields) = stat.rsplit_once(") ")?;
+    let mut times = fields.split_ascii_whitespace().skip(11);
+    let mut time = || times.next()?.parse::<u64>().ok();
+    Some(time()? + time()?)
+}
+
+fn mtu(shown: &str) -> Option<u32> {
+    let mut words = shown.split_ascii_whitespace();
+    words.find(|word| *word == "mtu")?;
+    words.next()?.parse().ok()
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn processor_time_is_user_and_system_time_whatever_the_name() {
+        let stat = "7 (a b) (c) S 1 7 7 0 -1 4194304 100 0 0 0 31 11 5 6 20 0 4 0 9";
+        assert_eq!(cpu_ticks(stat), Some(42));
+        assert_eq!(cpu_ticks("7 (a) S 1"), None);
+    }
+
+    #[test]
+    fn the_mtu_stands_behind_its_name() {
+        let shown = "3: wire@if2: <BROADCAST,UP> mtu 1420 qdisc noqueue state UP";
+        assert_eq!(mtu(shown), Some(1420));
+        assert_eq!(mtu("3: wire mtu"), None);
+    }
+}

@@ -1,0 +1,207 @@
+//! `make bench-live`: Airlane beside other tunnels, on a clean and on an impaired link.
+
+use std::error::Error;
+use std::io::{self, Write};
+use std::net::SocketAddr;
+use std::path::{Path, PathBuf};
+use std::process::ExitCode;
+use std::time::Duration;
+
+use airlane_testkit::bench_live::channel::{Channel, Endpoints};
+use airlane_testkit::bench_live::clean::CleanPlan;
+use airlane_testkit::bench_live::impaired::ImpairedPlan;
+use airlane_testkit::bench_live::tool::Tool;
+use airlane_testkit::bench_live::tunnel::Programs;
+use airlane_testkit::bench_live::{Plan, forward, forward_offload, install, run};
+use airlane_testkit::netns;
+use clap::{Parser, Subcommand};
+
+/// Measure Airlane beside other tunnels, in network namespaces of this machine
+///
+/// Prints tables and writes a JSON file. Needs root. Without --clean and --impaired both parts are
+/// measured. docs/bench-live.md says how, and what the figures mean.
+#[derive(Parser)]
+#[command(name = "airlane-bench-live", after_help = EXAMPLES, args_conflicts_with_subcommands = true)]
+struct Args {
+    #[command(subcommand)]
+    verb: Option<Verb>,
+    #[command(flatten)]
+    bench: Bench,
+}
+
+#[derive(Subcommand)]
+enum Verb {
+    /// Forward between a TUN device and a UDP socket, plainly; what the bench starts by itself
+    #[command(hide = true)]
+    PlainTun {
+        /// Name of the device.
+        interface: String,
+        /// Address of this end.
+        listen: SocketAddr,
+        /// Address of the other end.
+        peer: SocketAddr,
+        /// With super-packets, GSO and GRO.
+        #[arg(long)]
+        offload: bool,
+    },
+}
+
+#[derive(clap::Args)]
+struct Bench {
+    /// Measure the clean link: speed, round trip, processor time (2 min)
+    #[arg(long)]
+    clean: bool,
+    /// Measure the impaired link: a file, pages and voice at once (25 min)
+    #[arg(long)]
+    impaired: bool,
+    /// Measure shortly, and the clean link once: to see whether all works
+    #[arg(long)]
+    quick: bool,
+    /// Seconds of each measurement [default: 3 clean, 30 impaired; quick: 1 and 5]
+    #[arg(long, value_parser = seconds)]
+    seconds: Option<Duration>,
+    /// Runs of each tool on the clean link [default: 5; quick: 1]
+    #[arg(long, value_parser = clap::value_parser!(u32).range(1..))]
+    runs: Option<u32>,
+    /// Tools to measure; plain is of the impaired link only, veth and openvpn of the clean one
+    #[arg(long, value_delimiter = ',', value_name = "A,B")]
+    tools: Vec<Tool>,
+    /// Channels of the impaired link [default: all but bursts-5-frames]
+    #[arg(long, value_delimiter = ',', value_name = "A,B")]
+    channels: Vec<Channel>,
+    /// Congestion control of the impaired link's server
+    #[arg(
+        long,
+        value_delimiter = ',',
+        value_name = "A,B",
+        default_value = "cubic,bbr"
+    )]
+    endpoints: Vec<Endpoints>,
+    /// Files of Airlane's left and right end on the impaired link, to try another profile; what they
+    /// say about keys is replaced
+    #[arg(long, num_args = 2, value_names = ["LEFT", "RIGHT"],
+          default_values = ["demo/left.toml", "demo/right.toml"])]
+    ends: Vec<PathBuf>,
+    /// Seed of the impaired link's losses
+    #[arg(long, default_value_t = 1)]
+    seed: u64,
+    /// Where to write the figures
+    #[arg(long, value_name = "PATH", default_value = "target/bench-live.json")]
+    json: PathBuf,
+    /// The program under test, a release build
+    #[arg(long, value_name = "PATH", default_value = "target/release/airlane")]
+    airlane: PathBuf,
+}
+
+const EXAMPLES: &str = "\
+Examples:
+  airlane-bench-live                                         # everything
+  airlane-bench-live --clean --tools veth,wireguard-go,airlane
+  airlane-bench-live --impaired --tools plain,airlane --channels uniform-5,bursts-5 --endpoints cubic
+  airlane-bench-live --impaired --ends my-left.toml my-right.toml --seconds 60
+  airlane-bench-live --quick --json /tmp/quick.json          # does it work here?
+
+Exit code 0 also where a figure misses what is asked of it; 1 if something could not run.";
+
+/// What is built for the bench.
+const KEPT: &str = "target/bench-live";
+
+fn seconds(text: &str) -> Result<Duration, String> {
+    let seconds = text.parse::<f64>().map_err(|e| e.to_string())?;
+    match Duration::try_from_secs_f64(seconds) {
+        Ok(duration) if (0.1..=3600.0).contains(&seconds) => Ok(duration),
+        _ => Err("give 0.1 to 3600 seconds".to_owned()),
+    }
+}
+
+impl Bench {
+    fn plan(&self) -> Plan {
+        // None of them named means both.
+        let both = self.clean == self.impaired;
+        let s = Duration::from_secs;
+        let pick = |usual: &[Tool], possible: &[Tool]| -> Vec<Tool> {
+            let named = |tool: &Tool| self.tools.contains(tool);
+            match self.tools.is_empty() {
+                true => usual.to_vec(),
+                false => possible.iter().copied().filter(named).collect(),
+            }
+        };
+        let clean = CleanPlan {
+            tools: pick(&Tool::CLEAN, &Tool::CLEAN),
+            runs: self.runs.unwrap_or(if self.quick { 1 } else { 5 }),
+            warmup: Duration::from_millis(500),
+            measure: self.seconds.unwrap_or(s(if self.quick { 1 } else { 3 })),
+            echoes: if self.quick { 100 } else { 400 },
+        };
+        let impaired = ImpairedPlan {
+            tools: pick(&Tool::IMPAIRED, &Tool::IMPAIRABLE),
+            channels: match self.channels.is_empty() {
+                true => Channel::USUAL.to_vec(),
+                false => self.channels.clone(),
+            },
+            endpoints: self.endpoints.clone(),
+            warmup: s(if self.quick { 2 } else { 5 }),
+            measure: self.seconds.unwrap_or(s(if self.quick { 5 } else { 30 })),
+            seed: self.seed,
+            ends: [0, 1].map(|end| self.ends[end].clone()),
+        };
+        Plan {
+            clean: (both || self.clean).then_some(clean),
+            impaired: (both || self.impaired).then_some(impaired),
+        }
+    }
+}
+
+fn main() -> ExitCode {
+    let args = Args::parse();
+    let outcome = match &args.verb {
+        Some(Verb::PlainTun {
+            interface,
+            listen,
+            peer,
+            offload,
+        }) => match offload {
+            true => forward_offload(interface, *listen, *peer),
+            false => forward(interface, *listen, *peer),
+        }
+        .map(|()| true)
+        .map_err(Into::into),
+        None => bench(&args.bench),
+    };
+    match outcome {
+        Ok(true) => ExitCode::SUCCESS,
+        Ok(false) => ExitCode::FAILURE,
+        Err(error) => {
+            eprintln!("airlane-bench-live: {error}");
+            ExitCode::FAILURE
+        }
+    }
+}
+
+/// Whether everything ran.
+fn bench(args: &Bench) -> Result<bool, Box<dyn Error>> {
+    netns::available()?;
+    netns::clean_up_on_signals()?;
+    let kept = Path::new(KEPT);
+    let programs = Programs {
+        airlane: args.airlane.clone(),
+        wireguard_go: install::wireguard_go(kept),
+        own: std::env::current_exe()?,
+    };
+    // The emulated link is Airlane's, whatever goes over it.
+    if !programs.airlane.exists() {
+        let path = programs.airlane.display();
+        return Err(format!(
+            "{path} does not exist; build it with: cargo build --release -p airlane-cli"
+        )
+        .into());
+    }
+    let results = run(args.plan(), &programs)?;
+    let mut json = serde_json::to_string_pretty(&results.json())?;
+    json.push('\n');
+    write!(io::stdout(), "{results}")?;
+    let written = std::fs::write(&args.json, json);
+    written.map_err(|e| format!("{}: {e}", args.json.display()))?;
+    writeln!(io::stdout(), "the figures are in {}", args.json.display())?;
+    Ok(results.failures().next().is_none())
+}

@@ -1,0 +1,111 @@
+//! Programs that run beside a measurement, with their output in files.
+
+use std::fs::File;
+use std::path::{Path, PathBuf};
+use std::process::{Command, Stdio};
+use std::time::{Duration, Instant};
+
+use crate::live::LiveError;
+use crate::netns::Process;
+
+/// How long a program may take to start or to end.
+const PATIENCE: Duration = Duration::from_secs(10);
+
+/// A program with its output in files, so that it never waits for a reader.
+#[derive(Debug)]
+pub(crate) struct Program {
+    process: Process,
+    out: PathBuf,
+    err: PathBuf,
+}
+
+impl Program {
+    pub(crate) fn start(
+        mut command: Command,
+        directory: &Path,
+        name: &str,
+    ) -> Result<Self, LiveError> {
+        let path = |kind| directory.join(format!("{name}.{kind}"));
+        let create = |path: &PathBuf| {
+            File::create(path).map_err(|source| LiveError::File {
+                path: path.clone(),
+                source,
+            })
+        };
+        let (out, err) = (path("out"), path("err"));
+        command
+            .stdin(Stdio::null())
+            .stdout(create(&out)?)
+            .stderr(create(&err)?);
+        let process = Process::start(&mut command)?;
+        Ok(Self { process, out, err })
+    }
+
+    pub(crate) fn failed(&self, problem: impl Into<String>) -> LiveError {
+        LiveError::Program {
+            what: self.process.to_string(),
+            problem: problem.into(),
+            said: self.last_words(),
+        }
+    }
+
+    /// What it complained about; some programs complain where others report.
+    fn last_words(&self) -> String {
+        let read = |path| std::fs::read_to_string(path).unwrap_or_default();
+        match read(&self.err) {
+            empty if empty.trim().is_empty() => read(&self.out),
+            said => said,
+        }
+    }
+
+    /// An error if the program has ended.
+    pub(crate) fn check(&mut self) -> Result<(), LiveError> {
+        match self.process.ended() {
+            Some(status) => Err(self.failed(format!("ended early ({status})"))),
+            None => Ok(()),
+        }
+    }
+
+    pub(crate) fn wait_until(&mut self, is_up: impl Fn() -> bool) -> Result<(), LiveError> {
+        let deadline = Instant::now() + PATIENCE;
+        while !is_up() {
+            self.check()?;
+            if Instant::now() > deadline {
+                return Err(self.failed(format!("is not up after {PATIENCE:?}")));
+            }
+            std::thread::sleep(Duration::from_millis(20));
+        }
+        Ok(())
+    }
+
+    /// Ends the program by SIGTERM; gives what it printed.
+    pub(crate) fn finish(&mut self) -> Result<String, LiveError> {
+        match self.process.stop(PATIENCE) {
+            Some(status) if status.success() => self.said(),
+            Some(status) => Err(self.failed(format!("did not end well ({status})"))),
+            None => Err(self.failed(format!("did not end {PATIENCE:?} after SIGTERM"))),
+        }
+    }
+
+    /// Waits until it has ended by itself; gives what it printed.
+    pub(crate) fn run(&mut self, patience: Duration) -> Result<String, LiveError> {
+        match self.process.wait(patience) {
+            Some(status) if status.success() => self.said(),
+            Some(status) => Err(self.failed(format!("failed ({status})"))),
+            None => Err(self.failed(format!("took longer than {patience:?}"))),
+        }
+    }
+
+    /// What it has printed so far.
+    pub(crate) fn said(&self) -> Result<String, LiveError> {
+        std::fs::read_to_string(&self.out).map_err(|source| LiveError::File {
+            path: self.out.clone(),
+            source,
+        })
+    }
+
+    /// Its process id.
+    pub(crate) fn id(&mut self) -> u32 {
+        self.process.child().id()
+    }
+}

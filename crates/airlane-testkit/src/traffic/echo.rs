@@ -1,0 +1,95 @@
+//! Round trips: ICMP echo requests one after the other, answered by the kernel of the other end, as
+//! `ping` sends them.
+//!
+//! The kernel fills in identifier and checksum (a datagram socket of ICMP); it lets whom
+//! `net.ipv4.ping_group_range` names, which in a new namespace is nobody.
+
+use std::io::{self, Read};
+use std::net::{IpAddr, SocketAddr};
+use std::time::{Duration, Instant};
+
+use socket2::{Domain, Protocol, Socket, Type};
+
+use super::{is_timeout, now_ns, quantile};
+
+const REQUEST: u8 = 8;
+const REPLY: u8 = 0;
+/// The ICMP header and as many bytes as `ping` sends.
+const LENGTH: usize = 8 + 56;
+
+/// The round trips of an idle link.
+#[derive(Clone, Debug, Default, PartialEq, Eq)]
+pub struct Echoes {
+    /// Requests that were not answered in time.
+    pub lost: u64,
+    /// Round trip times, sorted, ns.
+    pub times_ns: Vec<u64>,
+}
+
+impl Echoes {
+    /// Median of the round trip times, ns; zero if there were none.
+    pub fn p50_ns(&self) -> u64 {
+        quantile(&self.times_ns, 0.5)
+    }
+}
+
+/// Sends `count` echo requests to an IPv4 address, each `pause` after the answer to the one before.
+///
+/// # Errors
+/// If there is no such socket, or the address cannot be reached.
+pub fn echo(target: IpAddr, count: u16, pause: Duration, patience: Duration) -> io::Result<Echoes> {
+    let mut socket = Socket::new(Domain::IPV4, Type::DGRAM, Some(Protocol::ICMPV4))?;
+    socket.connect(&SocketAddr::from((target, 0)).into())?;
+    socket.set_read_timeout(Some(patience))?;
+    let mut echoes = Echoes::default();
+    for seq in 0..count {
+        let mut request = [0; LENGTH];
+        request[0] = REQUEST;
+        request[6..8].copy_from_slice(&seq.to_be_bytes());
+        let sent_ns = now_ns();
+        socket.send(&request)?;
+        match answer(&mut socket, seq, patience)? {
+            Some(received_ns) => echoes.times_ns.push(received_ns - sent_ns),
+            None => echoes.lost += 1,
+        }
+        std::thread::sleep(pause);
+    }
+    echoes.times_ns.sort_unstable();
+    Ok(echoes)
+}
+
+/// When the answer to `seq` came; none if it did not within `patience`.
+fn answer(socket: &mut Socket, seq: u16, patience: Duration) -> io::Result<Option<u64>> {
+    let deadline = Instant::now() + patience;
+    let mut reply = [0; 2 * LENGTH];
+    while Instant::now() < deadline {
+        match socket.read(&mut reply) {
+            Ok(n) if answers(&reply[..n], seq) => return Ok(Some(now_ns())),
+            // A late answer to one that was given up.
+            Ok(_) => {}
+            Err(e) if is_timeout(&e) => {}
+            Err(e) => return Err(e),
+        }
+    }
+    Ok(None)
+}
+
+fn answers(reply: &[u8], seq: u16) -> bool {
+    reply.len() == LENGTH && reply[0] == REPLY && reply[6..8] == seq.to_be_bytes()
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn only_the_reply_to_this_request_answers_it() {
+        let mut reply = [0; LENGTH];
+        reply[6..8].copy_from_slice(&[1, 2]);
+        assert!(answers(&reply, 0x0102));
+        assert!(!answers(&reply, 0x0103));
+        assert!(!answers(&reply[..LENGTH - 1], 0x0102));
+        reply[0] = REQUEST;
+        assert!(!answers(&reply, 0x0102));
+    }
+}
