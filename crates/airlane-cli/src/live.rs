@@ -68,7 +68,12 @@ fn refuse(document: &Document, error: UpError) -> anyhow::Error {
 /// Runs `airlane air`.
 pub(crate) fn air(args: &Daemon) -> anyhow::Result<()> {
     let document = input::document(&args.file, &args.set.set)?;
-    let config: AirConfig = document.read()?;
+    let mut config: AirConfig = document.read()?;
+    let folder = args.file.parent().unwrap_or(Path::new(""));
+    config
+        .errors
+        .load_traces(|file| std::fs::read(folder.join(file)).map_err(|error| error.to_string()))
+        .map_err(|error| BadInput(error.to_string()))?;
     log_to_stderr()?;
     let stop = stop_on_signals().context("cannot wait for signals")?;
     let report = air::run(&config, stop.as_fd())?;
