@@ -1,5 +1,5 @@
 //! The live node: one thread that moves packets and frames between a TUN device, one
-//! [`Port`] and a UDP underlay.
+//! [`Port`](airlane_link::Port) and a UDP underlay.
 //!
 //! ```text
 //! kernel ── TUN ──► clamp MSS ──► port.handle_packet     port.poll_transmit ──► seal ──► batch ──► UDP
@@ -15,6 +15,7 @@
 pub mod drops;
 mod guard;
 mod receive;
+mod recording;
 mod reload;
 mod start;
 mod supervisor;
@@ -26,7 +27,7 @@ use std::os::fd::{AsFd, BorrowedFd};
 use airlane_base::{Duration, Instant};
 use airlane_link::session::{LossReport, Session, SessionEvent};
 use airlane_link::wire::{LIVE_HEADER_MAX, LIVE_HEADER_ROOM};
-use airlane_link::{Frame, FrameKind, Header, Layout, Port};
+use airlane_link::{Frame, FrameKind, Header, Layout};
 use airlane_secure::SealError;
 use rustix::event::{PollFd, PollFlags};
 
@@ -38,7 +39,9 @@ use crate::clock;
 use crate::config::LiveConfig;
 use crate::control::{Served, Server};
 use crate::device::DeviceError;
+use crate::journal::JournaledPort;
 use crate::packet::{LivePacket, Pool};
+use crate::record::{Recorded, Recorder};
 use crate::status::{
     RefusedTables, ServiceReport, SessionReport, Status, TunReport, UnderlayReport,
 };
@@ -67,13 +70,14 @@ pub struct Node {
     underlay: Underlay,
     listen: SocketAddr,
     control: Option<Server>,
-    port: Port<LivePacket>,
+    port: JournaledPort,
     /// None without security.
     guard: Option<Guard>,
     session: Session,
     pool: Pool,
     transmit: Transmit,
     drops: Drops,
+    recorder: Recorder,
     rate_bps: u64,
 
     started: Instant,
@@ -185,6 +189,7 @@ impl Node {
         let guard = self.guard.as_ref().and_then(Guard::poll_timeout);
         let mut own = self
             .next_mtu_check
+            .min(self.recorder.poll_timeout())
             .min(guard.unwrap_or(Instant::FAR_FUTURE));
         // Without keys a hello has nowhere to go.
         if self.is_guarded(turn) {
@@ -219,6 +224,9 @@ impl Node {
         if now >= self.next_mtu_check {
             self.check_mtu(now);
         }
+        if self.recorder.is_due(now) {
+            self.serve();
+        }
     }
 
     /// Takes out of the port what it has to give, after every input.
@@ -235,7 +243,7 @@ impl Node {
                 self.stage(now, frame, session);
             }
         }
-        while let Some(packet) = self.port.poll_deliver() {
+        while let Some(packet) = self.port.poll_deliver(now) {
             self.deliver(now, &packet);
         }
     }
@@ -266,6 +274,9 @@ impl Node {
         let body = payload.as_ref().map_or(&[][..], LivePacket::bytes);
         match guard.seal(now, &[&header[..length], body], lease.bytes_mut()) {
             Ok(length) => {
+                let datagram = lease.bytes().get(..length).unwrap_or_default();
+                self.recorder
+                    .sent(now, datagram, || self.port.waiting_bytes());
                 let sealed = LivePacket::from_link(lease.share(), 0, length);
                 self.transmit.push(header, 0, Some(sealed));
             }
@@ -282,6 +293,8 @@ impl Node {
     /// Sends what the secure session has to say. It bypasses the batch, whose frames need its keys.
     fn send_session(&mut self, now: Instant) {
         while let Some(message) = self.guard.as_mut().and_then(Guard::poll_transmit) {
+            self.recorder
+                .sent(now, message.bytes(), || self.port.waiting_bytes());
             match self.underlay.send_to(message.to, message.bytes()) {
                 Ok(()) => {
                     self.transmit.datagrams_sent += 1;
@@ -495,6 +508,11 @@ impl Node {
                 .drops
                 .iter()
                 .map(|(reason, count)| (reason.name().to_owned(), count))
+                .chain(
+                    self.port
+                        .has_lost_journal()
+                        .then(|| ("journal-ended".to_owned(), 1)),
+                )
                 .collect(),
         }
     }
@@ -515,5 +533,17 @@ impl Served for Node {
         let changes = Self::reload(self, now, file).map_err(|error| error.to_string());
         self.on_time(now);
         changes
+    }
+
+    fn record(&mut self) -> Result<Recorded, String> {
+        self.begin_recording(clock::now())
+    }
+
+    fn recorded(&mut self, out: &mut Vec<u8>) {
+        self.take_recording(clock::now(), out);
+    }
+
+    fn end_record(&mut self, out: &mut Vec<u8>) {
+        self.end_recording(clock::now(), out);
     }
 }

@@ -98,6 +98,8 @@ impl Node {
         // A handshake wants its answer, also where it was refused: a cookie.
         self.send_session(now);
         let opened = opened?;
+        self.recorder
+            .received(now, lease.bytes().get(..length).unwrap_or_default());
         if let Some(peer) = opened.moved_to {
             let was = self.underlay.peer();
             tracing::info!(%was, %peer, "the peer moved");

@@ -6,7 +6,7 @@ use airlane_base::Duration;
 use airlane_link::config::{ConfigError, HandedOver};
 use airlane_link::session::{Session, SessionConfig};
 use airlane_link::wire::LIVE_HEADER_MAX;
-use airlane_link::{HeaderProfile, Port, PortConfig};
+use airlane_link::{HeaderProfile, PortConfig};
 use airlane_secure::PeersError;
 
 use super::Node;
@@ -17,8 +17,10 @@ use crate::clock;
 use crate::config::{IPV4_MIN_MTU, IPV6_MIN_MTU, LiveConfig, Mtu, UnderlayConfig};
 use crate::control::Server;
 use crate::device::DeviceError;
+use crate::journal::JournaledPort;
 use crate::netlink::Netlink;
 use crate::packet::Pool;
+use crate::record::Recorder;
 use crate::security::{KeyFileError, NoSecurity, Security};
 use crate::tun::Tun;
 use crate::underlay::Underlay;
@@ -162,7 +164,7 @@ impl Node {
                 "tun.mtu is more than the path takes: large frames travel in fragments"
             );
         }
-        let port = Port::new(PortConfig {
+        let port = JournaledPort::new(PortConfig {
             header: HeaderProfile::Live,
             rate: link.rate,
             delay: link.delay,
@@ -200,6 +202,7 @@ impl Node {
             pool: Pool::new(buffer, BUFFERS * BUFFER / buffer),
             transmit: Transmit::new(),
             drops: Drops::default(),
+            recorder: Recorder::default(),
             rate_bps: link.rate.as_bps(),
             started: now,
             session_since: None,
