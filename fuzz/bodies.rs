@@ -4,6 +4,7 @@ use std::collections::{BTreeMap, BTreeSet, VecDeque};
 use std::net::SocketAddr;
 
 use airlane_base::{Damage, Duration, Instant};
+use airlane_channel::trace::{End, Outcome, Replay, Trace, TraceHeader, Way, write_block};
 use airlane_link::session::Hello;
 use airlane_link::wire::LIVE_HEADER_ROOM;
 use airlane_link::{Codec, Frame, FrameKind, Header, HeaderProfile, Layout};
@@ -323,6 +324,51 @@ pub(crate) fn config(data: &[u8]) {
     let air = airlane_base::config::load::<AirConfig>(text, "fuzz.toml");
     for error in [live.err(), air.err()].into_iter().flatten() {
         assert!(!error.to_string().is_empty());
+    }
+}
+
+/// A recorded trace: what is read is written again alike, and the frames of its two ends are told apart.
+pub(crate) fn trace(data: &[u8]) {
+    trace_file(data);
+    // No fuzzer finds a checksum by chance, so the bytes are records, too, of one end and of both.
+    let (near, far) = data.split_at(data.len() / 2);
+    for ends in [[data, &[]], [near, far]] {
+        let mut file = Vec::new();
+        TraceHeader::default().encode(&mut file);
+        write_block(End::Near, ends[0], &mut file);
+        write_block(End::Far, ends[1], &mut file);
+        trace_file(&file);
+    }
+}
+
+fn trace_file(data: &[u8]) {
+    let trace = match Trace::read(data) {
+        Ok(trace) => trace,
+        Err(error) => {
+            assert!(!error.to_string().is_empty());
+            return;
+        }
+    };
+    let again = Trace::read(&trace.to_bytes()).expect("what is written out is read");
+    assert_eq!((&again.near, &again.far), (&trace.near, &trace.far));
+    for way in [Way::In, Way::Out] {
+        let Some(path) = trace.path(way) else {
+            continue;
+        };
+        let lost = |outcome| matches!(outcome, Outcome::Lost);
+        let frames = path.samples.iter().filter(|sample| lost(sample.outcome));
+        assert_eq!(frames.map(|sample| sample.frames).sum::<u64>(), path.lost);
+        assert!(path.samples.is_sorted_by_key(|sample| sample.at));
+        assert!((0.0..=1.0).contains(&path.loss()));
+        Replay::new(&path, trace.span());
+    }
+    // Whatever the two ends are, they are one link or they are refused.
+    let end = |near: &Vec<_>| Trace {
+        near: near.clone(),
+        ..Trace::default()
+    };
+    if let Ok(joined) = Trace::join(end(&trace.near), end(&trace.far)) {
+        assert_eq!((joined.near, joined.far), (trace.near, trace.far));
     }
 }
 

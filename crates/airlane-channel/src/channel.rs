@@ -177,7 +177,13 @@ impl<T> Channel<T> {
         // The error model advances in any case: schemes meet the same fades, with outages or not.
         let fate = self.errors.fate(start, departs, len);
         let down = meets(&mut self.outages, start, departs);
-        let gone = meets(&mut self.absences, start, departs + self.config.delay);
+        let last = self
+            .pipe
+            .back()
+            .map_or(Instant::ORIGIN, |last| last.arrives);
+        let late = self.errors.lateness(start);
+        let arrives = (departs + self.config.delay + late).max(last);
+        let gone = meets(&mut self.absences, start, arrives);
         let damage = match fate {
             Fate::Whole if !down && !gone => None,
             Fate::Damaged(damage) if !down && !gone => {
@@ -196,7 +202,7 @@ impl<T> Channel<T> {
             }
         };
         self.pipe.push_back(InFlight {
-            arrives: departs + self.config.delay,
+            arrives,
             len,
             arrival: Arrival { item, damage },
         });

@@ -5,6 +5,8 @@
 //! # or one for each direction; a direction that is not named has no errors
 //! errors.down = { kind = "two-state", good = "10 s", bad = "0.1 s", ber_good = 1e-6, ber_bad = 0.01 }
 //! errors.up = { kind = "byte-exponential", mean = "131072 B" }
+//! # or what a link was recorded to do
+//! errors = { kind = "trace", file = "hill-top.trace" }
 //! ```
 //!
 //! The tables are read key by key and not through serde's tagged enums: those buffer their input,
@@ -15,8 +17,10 @@ use serde::de::Error as _;
 use serde::ser::SerializeMap;
 use serde::{Deserialize, Deserializer, Serialize, Serializer};
 
+use crate::trace::{TraceConfig, TraceFileError, TraceStart, Way};
+
 /// How frames are lost on the air, in one direction.
-#[derive(Clone, Copy, Debug, Default, PartialEq, Serialize)]
+#[derive(Clone, Debug, Default, PartialEq, Serialize)]
 #[serde(tag = "kind", rename_all = "kebab-case")]
 pub enum ErrorModelConfig {
     /// No frame is lost.
@@ -71,6 +75,8 @@ pub enum ErrorModelConfig {
         /// Frame loss probability in the bad state.
         loss_bad: Probability,
     },
+    /// What a recorded link did.
+    Trace(TraceConfig),
 }
 
 /// Why an error model cannot be.
@@ -122,7 +128,7 @@ pub enum ModelError {
 }
 
 const KINDS: &str = "\"none\", \"uniform\", \"uniform-ber\", \"two-state\", \"two-state-arrival\", \
-     \"byte-exponential\", \"gilbert-elliott\"";
+     \"byte-exponential\", \"gilbert-elliott\", \"trace\"";
 
 /// Shortest mean duration of a state. Below it the states of an idle second would take longer to
 /// draw than the second lasts.
@@ -142,7 +148,7 @@ impl ErrorModelConfig {
             })
         };
         match *self {
-            Self::None | Self::Uniform { .. } | Self::UniformBer { .. } => {}
+            Self::None | Self::Uniform { .. } | Self::UniformBer { .. } | Self::Trace(_) => {}
             Self::TwoState { good, bad, .. } | Self::TwoStateArrival { good, bad, .. } => {
                 for (key, mean) in [("good", good), ("bad", bad)] {
                     if mean < SHORTEST_STATE {
@@ -173,7 +179,10 @@ impl ErrorModelConfig {
 
     /// Whether it says which bits of a frame are hit, and not only which frames.
     pub const fn hits_bits(&self) -> bool {
-        !matches!(self, Self::Uniform { .. } | Self::GilbertElliott { .. })
+        !matches!(
+            self,
+            Self::Uniform { .. } | Self::GilbertElliott { .. } | Self::Trace(_)
+        )
     }
 
     /// The long-run probability that a frame of `bytes` is lost on a link of this rate, sent at a
@@ -218,6 +227,7 @@ impl ErrorModelConfig {
                 let bad = good_to_bad.value() / (good_to_bad.value() + bad_to_good.value());
                 loss_good.value() * (1.0 - bad) + loss_bad.value() * bad
             }
+            Self::Trace(ref trace) => trace.loss(),
         }
     }
 }
@@ -249,7 +259,7 @@ fn two_state_loss(t: f64, mean: [f64; 2], intensity: [f64; 2]) -> f64 {
 }
 
 /// The error models of a duplex link.
-#[derive(Clone, Copy, Debug, Default, PartialEq)]
+#[derive(Clone, Debug, Default, PartialEq)]
 pub struct ErrorsConfig {
     /// From the first end to the second.
     pub down: ErrorModelConfig,
@@ -259,11 +269,42 @@ pub struct ErrorsConfig {
 
 impl ErrorsConfig {
     /// The same model, independently, in both directions.
-    pub const fn both(model: ErrorModelConfig) -> Self {
+    pub fn both(model: ErrorModelConfig) -> Self {
         Self {
-            down: model,
+            down: model.clone(),
             up: model,
         }
+    }
+
+    /// The recordings that are replayed.
+    pub fn traces(&self) -> impl Iterator<Item = &TraceConfig> {
+        [&self.down, &self.up]
+            .into_iter()
+            .filter_map(|model| match model {
+                ErrorModelConfig::Trace(trace) => Some(trace),
+                _ => None,
+            })
+    }
+
+    /// Reads the recordings that are replayed, if any. `read` gives the bytes of a file; paths are as
+    /// they were written.
+    ///
+    /// # Errors
+    /// If a file cannot be read, is no trace, or has nothing of the direction.
+    pub fn load_traces(
+        &mut self,
+        mut read: impl FnMut(&str) -> Result<Vec<u8>, String>,
+    ) -> Result<(), TraceFileError> {
+        for (model, usual) in [(&mut self.down, Way::In), (&mut self.up, Way::Out)] {
+            if let ErrorModelConfig::Trace(trace) = model {
+                let bytes = read(&trace.file).map_err(|reason| TraceFileError {
+                    file: trace.file.clone(),
+                    reason,
+                })?;
+                trace.load(&bytes, usual)?;
+            }
+        }
+        Ok(())
     }
 
     /// Checks both directions.
@@ -298,6 +339,7 @@ enum Kind {
     TwoStateArrival,
     ByteExponential,
     GilbertElliott,
+    Trace,
 }
 
 /// Every key that a table of errors may have.
@@ -316,6 +358,10 @@ struct Table {
     bad_to_good: Option<Probability>,
     loss_good: Option<Probability>,
     loss_bad: Option<Probability>,
+    file: Option<String>,
+    direction: Option<Way>,
+    start: Option<TraceStart>,
+    delays: Option<bool>,
     down: Option<ErrorModelConfig>,
     up: Option<ErrorModelConfig>,
 }
@@ -333,6 +379,7 @@ impl Table {
                 "gilbert-elliott",
                 "good_to_bad, bad_to_good, loss_good, loss_bad",
             ),
+            Kind::Trace => ("trace", "file, direction, start, delays"),
         };
         let missing = |key| ModelError::Missing { kind, key, keys };
         macro_rules! need {
@@ -363,6 +410,12 @@ impl Table {
                 loss_good: need!(loss_good),
                 loss_bad: need!(loss_bad),
             },
+            Kind::Trace => {
+                let file = need!(file);
+                let (direction, start) = (self.direction.take(), self.start.take());
+                let trace = TraceConfig::new(file, direction, start, self.delays.take());
+                ErrorModelConfig::Trace(trace)
+            }
         };
         // What the model did not take belongs to another one.
         let left = [
@@ -377,6 +430,10 @@ impl Table {
             ("bad_to_good", self.bad_to_good.is_some()),
             ("loss_good", self.loss_good.is_some()),
             ("loss_bad", self.loss_bad.is_some()),
+            ("file", self.file.is_some()),
+            ("direction", self.direction.is_some()),
+            ("start", self.start.is_some()),
+            ("delays", self.delays.is_some()),
             ("down", self.down.is_some()),
             ("up", self.up.is_some()),
         ];
@@ -391,7 +448,7 @@ impl Table {
         if self.down.is_some() {
             return Some("down");
         }
-        self.up.map(|_| "up")
+        self.up.as_ref().map(|_| "up")
     }
 }
 

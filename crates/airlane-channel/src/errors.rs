@@ -10,6 +10,7 @@
 //! | two-state-arrival | real time; the state at the end of a frame decides for all of it | the same |
 //! | byte-exponential | bytes of transmitted frames | one for each bad byte |
 //! | Gilbert-Elliott | frames | two |
+//! | trace | real time ([`trace`](crate::trace)) | one |
 //!
 //! Durations of states and steps of chains come from the stream `<name>.fades`, everything else
 //! from `<name>.errors`. Schemes compared under one seed therefore see the same fades, however
@@ -18,10 +19,13 @@
 //! Where damaged frames are delivered ([`ErrorModel::with_damage`]), the same draws decide which
 //! frames are hit, and the stream `<name>.damage` says where.
 
+use std::sync::Arc;
+
 use airlane_base::{Damage, Duration, Instant, Rate, Rng, Streams};
 
 use crate::ErrorModelConfig;
 use crate::hits::Hits;
+use crate::trace::Replay;
 
 /// What becomes of a frame on the air.
 #[derive(Clone, Debug, PartialEq, Eq)]
@@ -94,6 +98,12 @@ enum Model {
         loss: [f64; 2],
         state: State,
     },
+    Trace {
+        replay: Arc<Replay>,
+        /// Where it is at the driver's origin.
+        start: Duration,
+        delays: bool,
+    },
 }
 
 impl ErrorModel {
@@ -102,12 +112,18 @@ impl ErrorModel {
     /// The source does not say how the models start: the two with states start good, time at the
     /// driver's origin, and the intervals are fresh draws. `rate` is that of the link; it turns time
     /// into bits.
+    ///
+    /// # Panics
+    /// If it replays a trace that was not read ([`ErrorsConfig::load_traces`](crate::ErrorsConfig)).
     pub fn new(config: &ErrorModelConfig, rate: Rate, streams: Streams, name: &str) -> Self {
         Self::with_fades(config, rate, streams, name, name)
     }
 
     /// As [`new`](Self::new), with the fades of the link direction `fades`: where the model runs in
     /// real time, two directions with one name are in the same state at any time.
+    ///
+    /// # Panics
+    /// As [`new`](Self::new).
     pub fn with_fades(
         config: &ErrorModelConfig,
         rate: Rate,
@@ -168,6 +184,15 @@ impl ErrorModel {
                 loss: [loss_good.value(), loss_bad.value()],
                 state: State::Good,
             },
+            ErrorModelConfig::Trace(ref trace) => {
+                let (replay, start) = trace.replay(streams);
+                let delays = trace.delays;
+                Model::Trace {
+                    replay,
+                    start,
+                    delays,
+                }
+            }
         };
         Self {
             errors,
@@ -184,7 +209,7 @@ impl ErrorModel {
     pub fn with_damage(mut self, streams: Streams, name: &str) -> Self {
         let knows = !matches!(
             self.model,
-            Model::Uniform { .. } | Model::GilbertElliott { .. }
+            Model::Uniform { .. } | Model::GilbertElliott { .. } | Model::Trace { .. }
         );
         let rng = streams.stream(&format!("{name}.damage"));
         self.hits = knows.then(|| Box::new(Hits::new(rng)));
@@ -302,6 +327,22 @@ impl ErrorModel {
                 }
                 lost
             }
+            Model::Trace {
+                replay, start: at, ..
+            } => self.errors.chance(replay.loss_at(*at, start)),
+        }
+    }
+
+    /// How much later than the link's delay a frame comes that is on the air from `start` on.
+    #[inline]
+    pub fn lateness(&self, start: Instant) -> Duration {
+        match &self.model {
+            Model::Trace {
+                replay,
+                start: at,
+                delays: true,
+            } => replay.delay_at(*at, start),
+            _ => Duration::ZERO,
         }
     }
 }
@@ -324,15 +365,15 @@ mod tests {
         Probability::new(p).unwrap()
     }
 
-    fn model(config: ErrorModelConfig, bps: u64, run: u64) -> ErrorModel {
+    fn model(config: &ErrorModelConfig, bps: u64, run: u64) -> ErrorModel {
         let rate = Rate::from_bps(bps).unwrap();
-        ErrorModel::new(&config, rate, Streams::new(1, run), "test")
+        ErrorModel::new(config, rate, Streams::new(1, run), "test")
     }
 
     #[test]
     fn uniform_ignores_size_and_time() {
         let config = ErrorModelConfig::Uniform { rate: p(0.3) };
-        let (mut small, mut large) = (model(config, 1, 0), model(config, 1, 0));
+        let (mut small, mut large) = (model(&config, 1, 0), model(&config, 1, 0));
         for i in 0..1000 {
             let late = Instant::from_nanos(i * 1_000_000);
             assert_eq!(
@@ -345,15 +386,15 @@ mod tests {
     #[test]
     fn certain_losses_are_certain() {
         let t = |ms: u64| Instant::from_nanos(ms * 1_000_000);
-        let mut always = model(ErrorModelConfig::Uniform { rate: p(1.0) }, 1000, 0);
-        let mut never = model(ErrorModelConfig::Uniform { rate: p(0.0) }, 1000, 0);
+        let mut always = model(&ErrorModelConfig::Uniform { rate: p(1.0) }, 1000, 0);
+        let mut never = model(&ErrorModelConfig::Uniform { rate: p(0.0) }, 1000, 0);
         let hopeless = ErrorModelConfig::TwoState {
             good: Duration::from_millis(1),
             bad: Duration::from_millis(1),
             ber_good: p(1.0),
             ber_bad: p(1.0),
         };
-        let mut hopeless = model(hopeless, 1000, 0);
+        let mut hopeless = model(&hopeless, 1000, 0);
         for i in 0..10_000 {
             assert!(always.loses(t(i), t(i + 1), 1));
             assert!(!never.loses(t(i), t(i + 1), 1));
@@ -365,7 +406,7 @@ mod tests {
     fn byte_exponential_advances_with_bytes_only() {
         let mean = Size::from_bytes(1000);
         let config = ErrorModelConfig::ByteExponential { mean };
-        let (mut whole, mut split) = (model(config, 1, 0), model(config, 1, 0));
+        let (mut whole, mut split) = (model(&config, 1, 0), model(&config, 1, 0));
         let now = Instant::ORIGIN;
         for i in 0..10_000 {
             // Pieces of a frame hit by the same bad bytes, however the time between them.
@@ -384,7 +425,7 @@ mod tests {
             ber_good: p(0.0),
             ber_bad: p(1.0),
         };
-        let (mut busy, mut idle) = (model(config, 8_000_000, 3), model(config, 8_000_000, 3));
+        let (mut busy, mut idle) = (model(&config, 8_000_000, 3), model(&config, 8_000_000, 3));
         let us = |n| Instant::from_nanos(n * 1_000);
         let mut bad = 0;
         for i in 0..1_000_000u64 {
@@ -406,7 +447,7 @@ mod tests {
             ber_bad: p(1.0),
         };
         // Frames of any length that end together share their fate; time passes by itself.
-        let (mut long, mut short) = (model(config, 8_000, 3), model(config, 8_000, 3));
+        let (mut long, mut short) = (model(&config, 8_000, 3), model(&config, 8_000, 3));
         let ms = |n| Instant::from_nanos(n * 1_000_000);
         let mut lost = 0;
         for i in 1..100_000u64 {
@@ -431,7 +472,7 @@ mod tests {
         let mut lost = 0;
         for run in 0..200 {
             let end = Instant::ORIGIN + Duration::from_secs(20);
-            lost += u32::from(model(config, 1000, run).loses(Instant::ORIGIN, end, 2500));
+            lost += u32::from(model(&config, 1000, run).loses(Instant::ORIGIN, end, 2500));
         }
         // Without a fade in 20 s: exp(-20).
         assert_eq!(lost, 200);
@@ -468,8 +509,8 @@ mod tests {
             state(false),
             state(true),
         ] {
-            let mut lossy = model(config, 80_000, 0);
-            let mut damaging = model(config, 80_000, 0).with_damage(Streams::new(1, 0), "test");
+            let mut lossy = model(&config, 80_000, 0);
+            let mut damaging = model(&config, 80_000, 0).with_damage(Streams::new(1, 0), "test");
             let mut damaged = 0;
             for i in 0..5_000u64 {
                 // 100 bytes take 10 ms.
@@ -489,7 +530,7 @@ mod tests {
             assert_eq!(damaged > 500, config != ErrorModelConfig::None, "{damaged}");
         }
         let config = ErrorModelConfig::Uniform { rate: p(1.0) };
-        let mut whole_frames = model(config, 1, 0).with_damage(Streams::new(1, 0), "test");
+        let mut whole_frames = model(&config, 1, 0).with_damage(Streams::new(1, 0), "test");
         let fate = whole_frames.fate(Instant::ORIGIN, Instant::ORIGIN, 9);
         assert_eq!(fate, Fate::Lost);
     }

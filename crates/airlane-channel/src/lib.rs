@@ -2,6 +2,7 @@
 //!
 //! * [`ErrorModel`]: which frames are lost on the air; the three models of Xylomenos 1999, section
 //!   3.2, with their exact rules for when the state advances, and the Gilbert-Elliott chain.
+//! * [`trace`]: recordings of real links, as files and as an error model.
 //! * [`Channel`]: one direction of a link: a bounded FIFO queue, serialisation at a rate, the error
 //!   model, propagation delay. Departures are computed when a frame is handed over, never polled.
 //!
@@ -16,6 +17,7 @@ mod channel;
 mod config;
 mod errors;
 mod hits;
+pub mod trace;
 
 pub use channel::{Arrival, Channel, ChannelConfig, ChannelStats, Count};
 pub use config::{ErrorModelConfig, ErrorsConfig, ModelError};

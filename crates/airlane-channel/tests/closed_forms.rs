@@ -14,12 +14,12 @@ fn p(p: f64) -> Probability {
 }
 
 /// Mean loss over a million back-to-back frames and its standard error.
-fn measure(config: ErrorModelConfig, rate: Rate, bytes: usize, gap: Duration) -> (f64, f64) {
+fn measure(config: &ErrorModelConfig, rate: Rate, bytes: usize, gap: Duration) -> (f64, f64) {
     let per_run = FRAMES / RUNS;
     let losses: Vec<f64> = (0..RUNS)
         .map(|run| {
             let name = format!("link.{bytes}.down");
-            let mut model = ErrorModel::new(&config, rate, Streams::new(1999, run), &name);
+            let mut model = ErrorModel::new(config, rate, Streams::new(1999, run), &name);
             let sending = rate.transmission_time(bytes);
             let mut start = Instant::ORIGIN;
             let mut lost = 0u64;
@@ -56,7 +56,7 @@ fn cellular_uniform() {
     for (level, percent) in [(0.01, 1.0), (0.02, 2.0), (0.05, 5.0), (0.1, 10.0)] {
         let config = ErrorModelConfig::Uniform { rate: p(level) };
         for bytes in [2, 51] {
-            let measured = measure(config, rate, bytes, Duration::ZERO);
+            let measured = measure(&config, rate, bytes, Duration::ZERO);
             assert_within_three_errors(measured, config.loss_probability(rate, bytes), percent);
         }
     }
@@ -75,7 +75,7 @@ fn wlan_byte_exponential() {
         let config = ErrorModelConfig::ByteExponential {
             mean: Size::from_bytes(mean),
         };
-        let measured = measure(config, rate, 1001, Duration::ZERO);
+        let measured = measure(&config, rate, 1001, Duration::ZERO);
         assert_within_three_errors(measured, config.loss_probability(rate, 1001), percent);
     }
 }
@@ -101,7 +101,7 @@ fn pcs_two_state() {
             // Idle time between frames: small frames too then meet thousands of fades, and the
             // start in the good state weighs nothing.
             let gap = Duration::from_millis(60);
-            let measured = measure(config, rate, bytes, gap);
+            let measured = measure(&config, rate, bytes, gap);
             assert_within_three_errors(measured, config.loss_probability(rate, bytes), percent);
         }
     }
@@ -117,7 +117,7 @@ fn two_state_decided_at_arrival() {
     };
     // 500 of 10,500 ms are bad; of the others 1 - (1 - 1e-6)^2008 fall to single bits.
     let rate = Rate::from_bps(64_000).unwrap();
-    let measured = measure(config, rate, 251, Duration::from_millis(60));
+    let measured = measure(&config, rate, 251, Duration::from_millis(60));
     assert_within_three_errors(measured, config.loss_probability(rate, 251), 4.95);
 }
 
@@ -131,7 +131,7 @@ fn gilbert_elliott_stationary() {
     };
     // A tenth of the frames meet the bad state: 0.9 * 0.001 + 0.1 * 0.6.
     let rate = Rate::from_bps(1_000_000).unwrap();
-    let measured = measure(config, rate, 500, Duration::ZERO);
+    let measured = measure(&config, rate, 500, Duration::ZERO);
     assert_within_three_errors(measured, config.loss_probability(rate, 500), 6.09);
 }
 

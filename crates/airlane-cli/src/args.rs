@@ -2,6 +2,7 @@
 
 use std::path::PathBuf;
 
+use airlane_base::{Duration, Size};
 use clap::builder::styling::{AnsiColor, Styles};
 use clap::{Args, Parser, Subcommand, ValueHint};
 use clap_complete::Shell;
@@ -53,7 +54,7 @@ pub enum Command {
     /// the underlay to the peer. Needs root, or CAP_NET_ADMIN. At the end the device is removed and
     /// the counters are printed.
     #[command(after_help = UP_EXAMPLES)]
-    Up(Daemon),
+    Up(Up),
     /// Make a key for one end of a secured link
     ///
     /// Writes a new private key to FILE, which nobody but its owner may read, and prints its public
@@ -88,6 +89,21 @@ pub enum Command {
     /// a second. q, Esc or Ctrl-C ends.
     #[command(after_help = TOP_EXAMPLES)]
     Top(Top),
+    /// Record what becomes of each frame of a running link
+    ///
+    /// Writes a trace to OUT until Ctrl-C: each frame sent with its size and what waited behind it, each
+    /// frame received, and by their numbers those that were lost. Nothing is sent for it. Record both ends
+    /// at the same time and join the two (`airlane trace join`) to know both directions and the delays;
+    /// one recording knows the losses on the way to its end. The link must be secured: the frames of other
+    /// links are not all numbered.
+    #[command(after_help = RECORD_EXAMPLES)]
+    Record(Record),
+    /// Do again what a port did, from its journal
+    #[command(subcommand, arg_required_else_help = true)]
+    Journal(Journal),
+    /// Look at recorded traces, and join those of two ends
+    #[command(subcommand, arg_required_else_help = true)]
+    Trace(Trace),
     /// Print the completion script of a shell
     #[command(after_help = COMPLETIONS_EXAMPLES)]
     Completions {
@@ -111,6 +127,31 @@ pub enum Sim {
     /// of them meet the same fades and differences are tested in pairs.
     #[command(after_help = COMPARE_EXAMPLES)]
     Compare(Compare),
+}
+
+/// The verbs of journals.
+#[derive(Debug, Subcommand)]
+pub enum Journal {
+    /// Put everything in a journal into a new port and compare what comes out
+    ///
+    /// `airlane up --journal PATH` keeps one. The same version of airlane gives the same outputs, bit for
+    /// bit; where it does not, the moment is named.
+    #[command(after_help = JOURNAL_REPLAY_EXAMPLES)]
+    Replay(JournalReplay),
+}
+
+/// The verbs of traces.
+#[derive(Debug, Subcommand)]
+pub enum Trace {
+    /// Show how many frames a trace has, how many were lost, and how late the others were
+    #[command(after_help = TRACE_SHOW_EXAMPLES)]
+    Show(TraceShow),
+    /// Make one trace of the recordings of the two ends of a link
+    ///
+    /// Clocks need not agree: a frame's delay is measured from that of the fastest one, and drift is taken
+    /// out.
+    #[command(after_help = TRACE_JOIN_EXAMPLES)]
+    Join(TraceJoin),
 }
 
 /// The verbs of published studies.
@@ -252,6 +293,12 @@ pub struct Run {
     /// Print JSON; every name carries its unit
     #[arg(long)]
     pub json: bool,
+    /// Replay a recorded link: its losses and delays take the place of the link's errors
+    ///
+    /// LINK can be left out if one link alone has errors. Can be given several times. Same as
+    /// `errors = { kind = "trace", file = "FILE" }` in the file.
+    #[arg(long, value_name = "[LINK=]trace:FILE")]
+    pub channel: Vec<String>,
     /// Capture a link for Wireshark: LINK is all that goes over it, LINK@NODE the IP packets at one end
     ///
     /// Can be given several times, for one run only. Packets get real headers; what is lost is marked
@@ -338,6 +385,87 @@ pub struct Top {
     pub link: Option<String>,
 }
 
+/// Arguments of `record`.
+#[derive(Debug, Args)]
+pub struct Record {
+    /// File for the trace; one that exists is replaced.
+    #[arg(value_name = "OUT", value_hint = ValueHint::FilePath)]
+    pub file: PathBuf,
+    /// Name of the link in its file, or path of its control socket [default: the only one running]
+    #[arg(value_name = "NAME|SOCKET")]
+    pub link: Option<String>,
+    /// Path of the link's control socket, as the second argument
+    #[arg(long, value_name = "SOCKET", conflicts_with = "link", value_hint = ValueHint::FilePath)]
+    pub socket: Option<String>,
+    /// End after so long, such as "60 s" [default: at Ctrl-C]
+    #[arg(long = "for", value_name = "TIME")]
+    pub time: Option<Duration>,
+    /// End before the file is longer
+    #[arg(long, value_name = "SIZE", default_value = "64 MB")]
+    pub max_size: Size,
+    /// Print what was recorded as JSON; every name carries its unit
+    #[arg(long)]
+    pub json: bool,
+}
+
+/// Arguments of `up`.
+#[derive(Debug, Args)]
+pub struct Up {
+    /// The file.
+    #[command(flatten)]
+    pub daemon: Daemon,
+    /// Keep a journal of everything that goes into the port, packets with what is in them
+    #[arg(long, value_name = "PATH", value_hint = ValueHint::FilePath)]
+    pub journal: Option<PathBuf>,
+    /// End the journal, and not the link, before it is longer
+    #[arg(
+        long,
+        value_name = "SIZE",
+        default_value = "1 GB",
+        requires = "journal"
+    )]
+    pub journal_size: Size,
+}
+
+/// Arguments of `journal replay`.
+#[derive(Debug, Args)]
+pub struct JournalReplay {
+    /// The journal.
+    #[arg(value_hint = ValueHint::FilePath)]
+    pub file: PathBuf,
+    /// Print JSON; every name carries its unit
+    #[arg(long)]
+    pub json: bool,
+}
+
+/// Arguments of `trace show`.
+#[derive(Debug, Args)]
+pub struct TraceShow {
+    /// The trace.
+    #[arg(value_hint = ValueHint::FilePath)]
+    pub file: PathBuf,
+    /// Print JSON; every name carries its unit
+    #[arg(long)]
+    pub json: bool,
+}
+
+/// Arguments of `trace join`.
+#[derive(Debug, Args)]
+pub struct TraceJoin {
+    /// Recording of one end; the directions are named as this end sees them.
+    #[arg(value_hint = ValueHint::FilePath)]
+    pub near: PathBuf,
+    /// Recording of the other end.
+    #[arg(value_hint = ValueHint::FilePath)]
+    pub far: PathBuf,
+    /// File for both; one that exists is replaced.
+    #[arg(value_hint = ValueHint::FilePath)]
+    pub out: PathBuf,
+    /// Print JSON; every name carries its unit
+    #[arg(long)]
+    pub json: bool,
+}
+
 /// Arguments of `keygen`.
 #[derive(Debug, Args)]
 pub struct Keygen {
@@ -401,6 +529,7 @@ Examples:
   airlane sim run scenarios/three-applications.toml
   airlane sim run scenarios/three-applications.toml --runs 30 --json > result.json
   airlane sim run scenarios/three-applications.toml --set links.radio.errors.rate=0.1
+  airlane sim run scenarios/three-applications.toml --channel trace:hill-top.trace
   airlane sim run scenarios/three-applications-raw.toml --pcap radio@mobile=mobile.pcapng";
 
 const COMPARE_EXAMPLES: &str = "\
@@ -417,7 +546,15 @@ Examples:
 const UP_EXAMPLES: &str = "\
 Examples:
   airlane up hill-top.toml
-  airlane up hill-top.toml --set 'link.rate=50 Mbit/s'";
+  airlane up hill-top.toml --set 'link.rate=50 Mbit/s'
+  airlane up hill-top.toml --journal /var/tmp/hill-top.journal --journal-size 200MB";
+
+const JOURNAL_REPLAY_EXAMPLES: &str = "\
+Examples:
+  airlane journal replay /var/tmp/hill-top.journal
+
+Exit codes: 0 the outputs are the same, 1 they are not, 2 this is no whole journal or the command line is
+wrong.";
 
 const TOP_EXAMPLES: &str = "\
 Examples:
@@ -452,6 +589,21 @@ Examples:
   airlane status hill-top --watch
   airlane status /run/airlane/hill-top.sock --json";
 
+const RECORD_EXAMPLES: &str = "\
+Examples:
+  airlane record hill-top.trace
+  airlane record hill-top.trace hill-top --for 60s --max-size 10MB
+  airlane record hill-top.trace --socket /run/airlane/hill-top.sock --json";
+
+const TRACE_SHOW_EXAMPLES: &str = "\
+Examples:
+  airlane trace show hill-top.trace
+  airlane trace show link.trace --json";
+
+const TRACE_JOIN_EXAMPLES: &str = "\
+Examples:
+  airlane trace join hill-top.trace valley.trace link.trace";
+
 const COMPLETIONS_EXAMPLES: &str = "\
 Examples:
   airlane completions bash > /etc/bash_completion.d/airlane
@@ -478,7 +630,9 @@ mod tests {
                 assert!(
                     help.contains(&format!("airlane {name}"))
                         || help.contains(&format!("airlane sim {name}"))
-                        || help.contains(&format!("airlane study {name}")),
+                        || help.contains(&format!("airlane study {name}"))
+                        || help.contains(&format!("airlane trace {name}"))
+                        || help.contains(&format!("airlane journal {name}")),
                     "{name}: {help}"
                 );
             }
@@ -504,6 +658,9 @@ mod tests {
             UP_EXAMPLES,
             AIR_EXAMPLES,
             STATUS_EXAMPLES,
+            RECORD_EXAMPLES,
+            TRACE_SHOW_EXAMPLES,
+            TRACE_JOIN_EXAMPLES,
             COMPLETIONS_EXAMPLES,
         ];
         for line in all.iter().flat_map(|text| text.lines().skip(1)) {

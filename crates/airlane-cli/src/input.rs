@@ -39,20 +39,22 @@ pub(crate) fn document(path: &Path, assignments: &[String]) -> anyhow::Result<Do
     Ok(document)
 }
 
-/// The scenario in `document`, which was read from `path`, with the tables that it names. They are
-/// looked for beside the scenario.
+/// The scenario in `document`, which was read from `path`, with the tables and recordings that it
+/// names. They are looked for beside the scenario.
 ///
 /// # Errors
 /// If it describes no world, or a table cannot be read.
 pub(crate) fn scenario(document: &Document, path: &Path) -> anyhow::Result<Scenario> {
     let mut scenario: Scenario = document.read()?;
     let folder = path.parent().unwrap_or(Path::new(""));
-    let read = |file: &Path| {
-        let found = folder.join(file);
-        std::fs::read_to_string(&found).map_err(|error| error.to_string())
-    };
+    let text =
+        |file: &Path| std::fs::read_to_string(folder.join(file)).map_err(|error| error.to_string());
     scenario
-        .load_tables(read)
+        .load_tables(text)
+        .map_err(|error| BadInput(error.to_string()))?;
+    let bytes = |file: &Path| std::fs::read(folder.join(file)).map_err(|error| error.to_string());
+    scenario
+        .load_traces(bytes)
         .map_err(|error| BadInput(error.to_string()))?;
     Ok(scenario)
 }

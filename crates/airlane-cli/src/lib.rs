@@ -10,21 +10,24 @@ pub mod comparison;
 mod doctor;
 mod explain;
 mod input;
+mod journal;
 mod keys;
 mod live;
 mod metric;
 pub mod output;
 pub mod quantity;
+mod record;
 mod sim;
 mod status;
 mod study;
 pub mod svg;
 pub mod table;
 mod top;
+mod trace;
 
 use std::process::ExitCode;
 
-use args::{Cli, Command, Sim, Study};
+use args::{Cli, Command, Journal, Sim, Study, Trace};
 use clap::{CommandFactory as _, Parser as _};
 
 /// The run failed.
@@ -66,6 +69,10 @@ fn run(command: Command) -> anyhow::Result<()> {
         Command::Reload(args) => live::reload(&args),
         Command::Status(args) => live::status(&args),
         Command::Top(args) => live::socket(args.link.as_deref()).and_then(|s| top::top(&s)),
+        Command::Record(args) => record::record(&args),
+        Command::Journal(Journal::Replay(args)) => journal::replay(&args),
+        Command::Trace(Trace::Show(args)) => trace::show(&args),
+        Command::Trace(Trace::Join(args)) => trace::join(&args),
         Command::Completions { shell } => {
             let mut script = Vec::new();
             clap_complete::generate(shell, &mut Cli::command(), "airlane", &mut script);

@@ -9,13 +9,14 @@ use airlane_base::config::{Document, Problems};
 use airlane_live::air::{self, AirConfig};
 use airlane_live::config::{LiveConfig, default_socket};
 use airlane_live::control;
+use airlane_live::journal::JournalFile;
 use airlane_live::node::{Node, UpError};
 use airlane_live::signals::stop_on_signals;
 use airlane_live::status::Status as NodeStatus;
 use anyhow::{Context as _, bail};
 use tracing_subscriber::EnvFilter;
 
-use crate::args::{Daemon, Status};
+use crate::args::{Daemon, Status, Up};
 use crate::input::{self, BadInput};
 use crate::{output, status};
 
@@ -23,12 +24,20 @@ use crate::{output, status};
 const LOG_VARIABLE: &str = "AIRLANE_LOG";
 
 /// Runs `airlane up`.
-pub(crate) fn up(args: &Daemon) -> anyhow::Result<()> {
+pub(crate) fn up(up: &Up) -> anyhow::Result<()> {
+    let args = &up.daemon;
     let document = input::document(&args.file, &args.set.set)?;
     let config: LiveConfig = document.read()?;
     log_to_stderr()?;
     let stop = stop_on_signals().context("cannot wait for signals")?;
+    let journal = up.journal.as_deref();
+    let journal = journal
+        .map(|path| JournalFile::create(path, up.journal_size.as_bytes()))
+        .transpose()?;
     let mut node = Node::start(&config).map_err(|error| refuse(&document, error))?;
+    if let Some(journal) = journal {
+        node.keep_journal(journal)?;
+    }
     let ended = node.run(stop.as_fd());
     // Whatever ended it, the counters are worth seeing.
     let last = node.status();
@@ -68,7 +77,12 @@ fn refuse(document: &Document, error: UpError) -> anyhow::Error {
 /// Runs `airlane air`.
 pub(crate) fn air(args: &Daemon) -> anyhow::Result<()> {
     let document = input::document(&args.file, &args.set.set)?;
-    let config: AirConfig = document.read()?;
+    let mut config: AirConfig = document.read()?;
+    let folder = args.file.parent().unwrap_or(Path::new(""));
+    config
+        .errors
+        .load_traces(|file| std::fs::read(folder.join(file)).map_err(|error| error.to_string()))
+        .map_err(|error| BadInput(error.to_string()))?;
     log_to_stderr()?;
     let stop = stop_on_signals().context("cannot wait for signals")?;
     let report = air::run(&config, stop.as_fd())?;

@@ -13,7 +13,7 @@ use crate::input::{self, BadInput};
 use crate::metric::metric;
 use crate::quantity::Estimate;
 use crate::table::{Align, Table};
-use crate::{capture, compare, output, svg};
+use crate::{capture, compare, output, svg, trace};
 
 /// Version of the JSON that `sim` prints.
 const SCHEMA: u32 = 1;
@@ -30,7 +30,8 @@ struct RunOutput<'a> {
 
 /// Runs `sim run`.
 pub(crate) fn run(args: &Run) -> anyhow::Result<()> {
-    let document = input::document(&args.file, &args.set.set)?;
+    let mut document = input::document(&args.file, &args.set.set)?;
+    trace::use_channels(&mut document, &args.channel)?;
     let scenario = input::scenario(&document, &args.file)?;
     let seed = args.repeat.seed.unwrap_or(scenario.seed);
     let runs = u64::from(args.runs.unwrap_or(1));

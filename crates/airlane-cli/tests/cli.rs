@@ -665,3 +665,95 @@ fn damaged_files_never_make_the_program_panic() {
         }
     }
 }
+
+/// A recording of the right end: a frame every 2 ms, of which each tenth is lost.
+fn trace(folder: &Path) -> String {
+    use airlane_channel::trace::{FrameId, Record, Trace, TraceHeader};
+    let received = (0..5_000).filter(|number| number % 10 != 3);
+    let record = |number| Record::Received {
+        at: airlane_base::Duration::from_millis(2 * number),
+        frame: FrameId { key: 1, number },
+        len: 100,
+    };
+    let trace = Trace {
+        header: TraceHeader {
+            name: "right".to_owned(),
+            ..TraceHeader::default()
+        },
+        near: received.map(record).collect(),
+        ..Trace::default()
+    };
+    let path = folder.join("right.trace");
+    std::fs::write(&path, trace.to_bytes()).unwrap();
+    path.to_str().unwrap().to_owned()
+}
+
+#[test]
+fn a_trace_takes_the_place_of_a_links_errors() {
+    let file = file(SMALL);
+    let trace = trace(file.folder.path());
+    let run = |arguments: &[&str]| airlane(&[&["sim", "run", &file.path], arguments].concat());
+    let channel = format!("trace:{trace}");
+    let output = run(&["--json", "--channel", &channel]);
+    assert!(
+        stderr(&output).contains("\"right\" alone"),
+        "{}",
+        stderr(&output)
+    );
+    let result: serde_json::Value = serde_json::from_slice(&output.stdout).unwrap();
+    let down = &result["runs"][0]["links"][0]["down"]["channel"];
+    let frames = |key: &str| down[key]["frames"].as_f64().unwrap();
+    let loss = frames("lost_air") / frames("offered");
+    // 1,500 frames: a standard error of 0.008.
+    assert!((loss - 0.1).abs() < 0.032, "{loss}");
+    // The same from the file, where the trace lies beside it.
+    let set = "links.radio.errors={ kind = 'trace', file = 'right.trace', start = 'random' }";
+    let [one, two] = [1, 2].map(|seed| run(&["--set", set, "--seed", &seed.to_string()]));
+    assert!(one.status.success(), "{}", stderr(&one));
+    assert_ne!(one.stdout, two.stdout, "they begin elsewhere");
+    let explained = airlane(&["explain", &file.path, "--set", set]);
+    assert!(
+        stdout(&explained).contains("start = \"random\""),
+        "{}",
+        stdout(&explained)
+    );
+
+    for (arguments, needles) in [
+        (&["--channel", "x.trace"][..], &["trace:FILE"][..]),
+        (&["--channel", "trace:none"], &["cannot read none"]),
+        (
+            &["--channel", "raido=trace:x"],
+            &["\"raido\"", "one of: radio"],
+        ),
+        (
+            &[
+                "--set",
+                "links.radio.errors={ kind = 'trace', file = 'small.toml' }",
+            ],
+            &["small.toml", "no trace"],
+        ),
+        (
+            &[
+                "--set",
+                "links.radio.errors.up={ kind = 'trace', file = 'right.trace', direction = 'out' }",
+                "--set",
+                "links.radio.errors.down={ kind = 'none' }",
+            ],
+            &["sent by \"right\"", "trace join"],
+        ),
+    ] {
+        let plain = SMALL.replace("errors = { kind = \"uniform\", rate = 0.05 }\n", "");
+        std::fs::write(&file.path, plain).unwrap();
+        let output = run(arguments);
+        assert_eq!(output.status.code(), Some(2), "{arguments:?}");
+        for needle in needles {
+            let said = stderr(&output);
+            assert!(said.contains(needle), "no {needle:?} in {said}");
+        }
+    }
+    let shown = airlane(&["trace", "show", &trace]);
+    assert!(stdout(&shown).contains("to right") && stdout(&shown).contains("10"));
+    let output = airlane(&["trace", "join", &trace, &trace, "/dev/null"]);
+    assert_eq!(output.status.code(), Some(2));
+    assert!(stderr(&output).contains("in common") || stderr(&output).contains("no frame"));
+}

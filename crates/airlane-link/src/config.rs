@@ -372,7 +372,8 @@ pub enum Pacing {
 }
 
 /// Everything that a port must know.
-#[derive(Clone, Debug, PartialEq)]
+#[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
+#[serde(deny_unknown_fields, rename_all = "kebab-case")]
 pub struct PortConfig {
     /// Header profile.
     pub header: HeaderProfile,

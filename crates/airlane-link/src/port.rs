@@ -262,6 +262,12 @@ impl<P: Packet> Port<P> {
         self.up.pop_front()
     }
 
+    /// Bytes of the packets that wait in the queues of all services.
+    pub fn waiting_bytes(&self) -> usize {
+        let slots = self.slots.iter().flatten();
+        slots.map(|slot| slot.queue.bytes()).sum()
+    }
+
     /// When to call [`Port::handle_timeout`] or [`Port::poll_transmit`] next.
     pub fn poll_timeout(&self) -> Option<Instant> {
         let link = (!self.scheduler.is_empty()).then_some(self.free_at);

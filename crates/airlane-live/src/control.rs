@@ -5,7 +5,10 @@
 //! <- {"schema":1,"name":"hill-top", ...}
 //! -> {"command":"reload","file":{"schema":1,"name":"hill-top", ...}}
 //! <- {"changes":["link.underlay.peer is 192.0.2.9:7007"]}
-//! <- {"error":"there is no command \"x\"; the commands are: status, reload"}
+//! -> {"command":"record"}
+//! <- {"name":"hill-top","rate_bps":20000000,"overhead_bytes":42}
+//! <- blocks of a trace, until the client ends its side of the stream
+//! <- {"error":"there is no command \"x\"; the commands are: status, reload, record"}
 //! ```
 //!
 //! The node's own thread serves it, between packets, and never waits: a client that sends slowly,
@@ -14,6 +17,7 @@
 
 use std::fs::{self, DirBuilder, Permissions};
 use std::io::{self, BufRead, BufReader, Read, Write};
+use std::net::Shutdown;
 use std::os::fd::{AsFd, BorrowedFd, OwnedFd};
 use std::os::unix::fs::{DirBuilderExt, FileTypeExt, PermissionsExt};
 use std::os::unix::net::{UnixListener, UnixStream};
@@ -27,6 +31,7 @@ use serde::{Deserialize, Serialize};
 
 use crate::config::LiveConfig;
 use crate::device::DeviceError;
+use crate::record::Recorded;
 use crate::status::Status;
 
 /// Clients at once; one more replaces the first.
@@ -48,6 +53,8 @@ enum Request {
         /// The file, as its text would be read.
         file: Box<LiveConfig>,
     },
+    /// Asks for the blocks of a trace from now on.
+    Record {},
 }
 
 /// The answer to a reload.
@@ -62,6 +69,12 @@ pub(crate) trait Served {
     fn status(&mut self) -> Status;
     /// Takes over what changed in the file: what that was, or why nothing was.
     fn reload(&mut self, file: &LiveConfig) -> Result<Vec<String>, String>;
+    /// Begins to record the link, or says why not.
+    fn record(&mut self) -> Result<Recorded, String>;
+    /// Appends the blocks that were recorded meanwhile.
+    fn recorded(&mut self, out: &mut Vec<u8>);
+    /// Ends the recording and appends its last blocks.
+    fn end_record(&mut self, out: &mut Vec<u8>);
 }
 
 /// The answer to a request that was not understood.
@@ -126,7 +139,80 @@ pub fn reload(path: &Path, file: &LiveConfig) -> Result<Vec<String>, ControlErro
     Ok(reloaded.changes)
 }
 
+/// A recording that a node sends.
+#[derive(Debug)]
+pub struct Recording {
+    /// What is recorded.
+    pub what: Recorded,
+    stream: BufReader<UnixStream>,
+    path: PathBuf,
+}
+
+impl Recording {
+    /// The next part of the trace, at most `patience` later; none if there was none. The end of the
+    /// recording is a part without bytes.
+    ///
+    /// # Errors
+    /// If the node is gone.
+    pub fn next(
+        &mut self,
+        patience: Duration,
+        part: &mut Vec<u8>,
+    ) -> Result<Option<usize>, ControlError> {
+        let path = self.path.clone();
+        let talk = |source| ControlError::Talk { path, source };
+        let set = self.stream.get_ref().set_read_timeout(Some(patience));
+        let read = set.and_then(|()| {
+            let bytes = self.stream.fill_buf()?;
+            part.extend_from_slice(bytes);
+            Ok(bytes.len())
+        });
+        match read {
+            Ok(length) => {
+                self.stream.consume(length);
+                Ok(Some(length))
+            }
+            Err(error) if is_nothing_yet(&error) => Ok(None),
+            Err(error) => Err(talk(error)),
+        }
+    }
+
+    /// Asks the node to end the recording. What it has recorded still comes.
+    pub fn stop(&self) {
+        // A node that has gone has ended it.
+        let _ended = self.stream.get_ref().shutdown(Shutdown::Write);
+    }
+}
+
+fn is_nothing_yet(error: &io::Error) -> bool {
+    matches!(
+        error.kind(),
+        io::ErrorKind::WouldBlock | io::ErrorKind::TimedOut | io::ErrorKind::Interrupted
+    )
+}
+
+/// Asks the node to record its link until [`Recording::stop`], or until the recording is dropped.
+///
+/// # Errors
+/// If no node answers there, or it cannot.
+pub fn record(path: &Path) -> Result<Recording, ControlError> {
+    let (what, stream) = begin(path, &Request::Record {})?;
+    Ok(Recording {
+        what,
+        stream,
+        path: path.to_owned(),
+    })
+}
+
 fn ask<A: DeserializeOwned>(path: &Path, request: &Request) -> Result<A, ControlError> {
+    begin(path, request).map(|(answer, _)| answer)
+}
+
+/// Asks, and gives what may follow the answer.
+fn begin<A: DeserializeOwned>(
+    path: &Path,
+    request: &Request,
+) -> Result<(A, BufReader<UnixStream>), ControlError> {
     let path = || path.to_owned();
     let connect = |source| ControlError::Connect {
         path: path(),
@@ -142,19 +228,19 @@ fn ask<A: DeserializeOwned>(path: &Path, request: &Request) -> Result<A, Control
     request.push('\n');
     stream.write_all(request.as_bytes()).map_err(talk)?;
     let mut answer = String::new();
-    BufReader::new(stream)
-        .read_line(&mut answer)
-        .map_err(talk)?;
+    let mut stream = BufReader::new(stream);
+    stream.read_line(&mut answer).map_err(talk)?;
     if let Ok(Refusal { error }) = serde_json::from_str(&answer) {
         return Err(ControlError::Refused {
             path: path(),
             error,
         });
     }
-    serde_json::from_str(&answer).map_err(|source| ControlError::Answer {
+    let answer = serde_json::from_str(&answer).map_err(|source| ControlError::Answer {
         path: path(),
         source,
-    })
+    })?;
+    Ok((answer, stream))
 }
 
 /// The node's side of the socket. The file is removed when it is dropped.
@@ -172,6 +258,16 @@ pub(crate) struct Server {
 struct Client {
     stream: UnixStream,
     request: Vec<u8>,
+    feed: Option<Feed>,
+}
+
+/// A recording on its way to a client.
+#[derive(Debug, Default)]
+struct Feed {
+    /// What the client has not taken yet.
+    waiting: Vec<u8>,
+    /// The client wants no more.
+    ended: bool,
 }
 
 impl Server {
@@ -236,6 +332,18 @@ impl Server {
                 token => self.hear(token, node),
             }
         }
+        self.feed(node);
+    }
+
+    /// Lets whoever records have what there is.
+    fn feed(&mut self, node: &mut dyn Served) {
+        let at = self.clients.iter().position(|(_, c)| c.feed.is_some());
+        if let Some(at) = at
+            && !self.clients[at].1.pass_on(node)
+        {
+            node.end_record(&mut Vec::new());
+            self.clients.remove(at);
+        }
     }
 
     fn accept(&mut self) {
@@ -249,10 +357,15 @@ impl Server {
             }
             self.next_token += 1;
             if self.clients.len() == MAX_CLIENTS {
-                self.clients.remove(0);
+                let idle = self.clients.iter().position(|(_, c)| c.feed.is_none());
+                self.clients.remove(idle.unwrap_or(0));
             }
-            let request = Vec::new();
-            self.clients.push((token, Client { stream, request }));
+            let client = Client {
+                stream,
+                request: Vec::new(),
+                feed: None,
+            };
+            self.clients.push((token, client));
         }
     }
 
@@ -260,7 +373,19 @@ impl Server {
         let Some(at) = self.clients.iter().position(|(t, _)| *t == token) else {
             return;
         };
-        if !self.clients[at].1.serve(node) {
+        let client = &mut self.clients[at].1;
+        if client.feed.as_ref().is_some_and(|feed| feed.ended) || client.serve(node) {
+            return;
+        }
+        if let Some(feed) = &mut client.feed {
+            // What was recorded still goes to a client that has only ended its side.
+            node.end_record(&mut feed.waiting);
+            feed.ended = true;
+            // There is nothing more to hear; it matters when it takes the rest.
+            let data = epoll::EventData::new_u64(token);
+            let out = epoll::EventFlags::OUT;
+            let _watched = epoll::modify(&self.epoll, &client.stream, data, out);
+        } else {
             self.clients.remove(at);
         }
     }
@@ -286,6 +411,8 @@ impl Client {
         loop {
             match (&self.stream).read(&mut chunk) {
                 Ok(0) => return false,
+                // An answer would stand in the middle of the trace.
+                Ok(_) if self.feed.is_some() => continue,
                 Ok(n) => self.request.extend_from_slice(&chunk[..n]),
                 Err(error) if error.kind() == io::ErrorKind::WouldBlock => return true,
                 Err(error) if error.kind() == io::ErrorKind::Interrupted => continue,
@@ -293,7 +420,7 @@ impl Client {
             }
             while let Some(end) = self.request.iter().position(|byte| *byte == b'\n') {
                 let line: Vec<u8> = self.request.drain(..=end).collect();
-                let mut answer = answer(&line, node);
+                let mut answer = answer(&line, node, &mut self.feed);
                 answer.push(b'\n');
                 // An answer fits the socket's buffer, unless the client does not read.
                 if !matches!((&self.stream).write(&answer), Ok(n) if n == answer.len()) {
@@ -305,9 +432,30 @@ impl Client {
             }
         }
     }
+
+    /// Sends what was recorded, as much as the client takes now. False if it is done with.
+    fn pass_on(&mut self, node: &mut dyn Served) -> bool {
+        let Some(feed) = &mut self.feed else {
+            return true;
+        };
+        // The rest waits in the recorder, which knows a limit.
+        if feed.waiting.is_empty() && !feed.ended {
+            node.recorded(&mut feed.waiting);
+        }
+        while !feed.waiting.is_empty() {
+            match (&self.stream).write(&feed.waiting) {
+                Ok(0) => return false,
+                Ok(taken) => drop(feed.waiting.drain(..taken)),
+                Err(error) if error.kind() == io::ErrorKind::WouldBlock => return true,
+                Err(error) if error.kind() == io::ErrorKind::Interrupted => {}
+                Err(_) => return false,
+            }
+        }
+        !feed.ended
+    }
 }
 
-fn answer(line: &[u8], node: &mut dyn Served) -> Vec<u8> {
+fn answer(line: &[u8], node: &mut dyn Served, feed: &mut Option<Feed>) -> Vec<u8> {
     let refuse = |error: String| serde_json::to_vec(&Refusal { error });
     let answer = match serde_json::from_slice(line) {
         Ok(Request::Status {}) => serde_json::to_vec(&node.status()),
@@ -315,9 +463,16 @@ fn answer(line: &[u8], node: &mut dyn Served) -> Vec<u8> {
             Ok(changes) => serde_json::to_vec(&Reloaded { changes }),
             Err(error) => refuse(error),
         },
+        Ok(Request::Record {}) => match node.record() {
+            Ok(recorded) => {
+                *feed = Some(Feed::default());
+                serde_json::to_vec(&recorded)
+            }
+            Err(error) => refuse(error),
+        },
         Err(error) => refuse(format!(
-            "not a request ({error}); the commands are: {{\"command\":\"status\"}} and \
-             {{\"command\":\"reload\",\"file\":FILE}}"
+            "not a request ({error}); the commands are: {{\"command\":\"status\"}}, \
+             {{\"command\":\"record\"}} and {{\"command\":\"reload\",\"file\":FILE}}"
         )),
     };
     // Neither has a map with keys that are no text, the one thing that cannot be written.
@@ -357,7 +512,10 @@ mod tests {
 
     use crate::status::{SessionReport, TunReport, UnderlayReport};
 
-    struct Sample;
+    #[derive(Default)]
+    struct Sample {
+        recorded: Option<u32>,
+    }
 
     impl Served for Sample {
         fn status(&mut self) -> Status {
@@ -368,6 +526,34 @@ mod tests {
             match file.name.as_str() {
                 "sample" => Ok(vec!["everything".to_owned()]),
                 other => Err(format!("{other} is somebody else")),
+            }
+        }
+
+        fn record(&mut self) -> Result<Recorded, String> {
+            if self.recorded.is_some() {
+                return Err("it records already".to_owned());
+            }
+            self.recorded = Some(0);
+            Ok(Recorded {
+                name: "sample".to_owned(),
+                rate_bps: 1,
+                overhead_bytes: 42,
+            })
+        }
+
+        fn recorded(&mut self, out: &mut Vec<u8>) {
+            if let Some(number) = &mut self.recorded {
+                // More at once than the socket takes.
+                for _ in 0..100_000 {
+                    out.extend_from_slice(&number.to_be_bytes());
+                    *number += 1;
+                }
+            }
+        }
+
+        fn end_record(&mut self, out: &mut Vec<u8>) {
+            if let Some(number) = self.recorded.take() {
+                out.extend_from_slice(&number.to_be_bytes());
             }
         }
     }
@@ -420,8 +606,12 @@ mod tests {
 
     /// Serves in turns until `done`.
     fn serve_until(server: &mut Server, done: impl Fn() -> bool) {
+        serve_with(&mut Sample::default(), server, done);
+    }
+
+    fn serve_with(node: &mut Sample, server: &mut Server, done: impl Fn() -> bool) {
         for _ in 0..2000 {
-            server.serve(&mut Sample);
+            server.serve(node);
             if done() {
                 return;
             }
@@ -473,6 +663,51 @@ mod tests {
         assert_eq!(good.unwrap(), ["everything"]);
         assert!(other.unwrap_err().to_string().contains("somebody else"));
         assert!(bad.unwrap_err().to_string().contains("airlane explain"));
+    }
+
+    #[test]
+    fn a_recording_comes_whole_and_ends_with_its_reader() {
+        let directory = tempfile::tempdir().unwrap();
+        let path = directory.path().join("sample.sock");
+        let mut server = Server::bind(&path).unwrap();
+        let mut node = Sample::default();
+        let reading = std::thread::spawn({
+            let path = path.clone();
+            move || {
+                let mut recording = record(&path).unwrap();
+                assert_eq!(recording.what.overhead_bytes, 42);
+                let again = record(&path).unwrap_err().to_string();
+                assert!(again.contains("already"), "{again}");
+                let mut bytes = Vec::new();
+                while recording.next(PATIENCE, &mut bytes).unwrap() != Some(0) {
+                    if bytes.len() > 1_000_000 {
+                        recording.stop();
+                    }
+                }
+                bytes
+            }
+        });
+        serve_with(&mut node, &mut server, || reading.is_finished());
+        let bytes = reading.join().unwrap();
+        let numbers: Vec<u32> = bytes
+            .chunks(4)
+            .map(|four| u32::from_be_bytes(four.try_into().unwrap()))
+            .collect();
+        // Nothing is missing, the last word included.
+        assert!(numbers.iter().zip(0..).all(|(a, b)| *a == b));
+        assert!(numbers.len() > 250_000 && numbers.len() % 100_000 == 1);
+        assert!(node.recorded.is_none());
+        assert!(server.clients.is_empty());
+
+        // A reader that is killed ends its recording as well.
+        let dying = std::thread::spawn(move || drop(record(&path).unwrap()));
+        serve_with(&mut node, &mut server, || dying.is_finished());
+        dying.join().unwrap();
+        for _ in 0..10 {
+            server.serve(&mut node);
+        }
+        assert!(node.recorded.is_none());
+        assert!(server.clients.is_empty());
     }
 
     #[test]

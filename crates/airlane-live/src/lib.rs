@@ -4,7 +4,9 @@
 //! * [`node`]: `airlane up`, one port between a TUN device and a UDP underlay.
 //! * [`air`]: `airlane air`, a lossy link between two interfaces.
 //! * [`doctor`]: `airlane doctor`, whether a link can come up.
+//! * [`journal`]: `airlane up --journal`, what goes into a port, to do it again.
 //! * [`control`] and [`status`]: `airlane status`.
+//! * [`record`]: `airlane record`, what becomes of each frame.
 //!
 //! Unsafe code stays in the small modules that make one kind of system call each.
 
@@ -20,10 +22,12 @@ pub mod config;
 pub mod control;
 pub mod device;
 pub mod doctor;
+pub mod journal;
 pub mod netlink;
 pub mod node;
 mod offload;
 pub mod packet;
+pub mod record;
 pub mod security;
 pub mod signals;
 pub mod status;

@@ -1,5 +1,5 @@
 //! The live node: one thread that moves packets and frames between a TUN device, one
-//! [`Port`] and a UDP underlay.
+//! [`Port`](airlane_link::Port) and a UDP underlay.
 //!
 //! ```text
 //! kernel ── TUN ──► cut ──► clamp MSS ──► port.handle_packet     port.poll_transmit ──► seal ──► batch ──► UDP
@@ -15,6 +15,7 @@
 pub mod drops;
 mod guard;
 mod receive;
+mod recording;
 mod reload;
 mod start;
 mod supervisor;
@@ -26,7 +27,7 @@ use std::os::fd::{AsFd, BorrowedFd};
 use airlane_base::{Duration, Instant};
 use airlane_link::session::{LossReport, Session, SessionEvent};
 use airlane_link::wire::{LIVE_HEADER_MAX, LIVE_HEADER_ROOM};
-use airlane_link::{Frame, FrameKind, Header, Layout, Port};
+use airlane_link::{Frame, FrameKind, Header, Layout};
 use rustix::event::{PollFd, PollFlags};
 
 pub(crate) use guard::Guard;
@@ -37,8 +38,10 @@ use crate::clock;
 use crate::config::LiveConfig;
 use crate::control::{Served, Server};
 use crate::device::DeviceError;
+use crate::journal::JournaledPort;
 use crate::offload::join::Joiner;
 use crate::packet::{LivePacket, Pool};
+use crate::record::{Recorded, Recorder};
 use crate::status::{
     RefusedTables, ServiceReport, SessionReport, Status, TunReport, UnderlayReport,
 };
@@ -68,7 +71,7 @@ pub struct Node {
     underlay: Underlay,
     listen: SocketAddr,
     control: Option<Server>,
-    port: Port<LivePacket>,
+    port: JournaledPort,
     /// None without security.
     guard: Option<Guard>,
     session: Session,
@@ -79,6 +82,7 @@ pub struct Node {
     read: Box<[u8]>,
     joiner: Joiner<LivePacket>,
     drops: Drops,
+    recorder: Recorder,
     rate_bps: u64,
 
     started: Instant,
@@ -190,6 +194,7 @@ impl Node {
         let guard = self.guard.as_ref().and_then(Guard::poll_timeout);
         let mut own = self
             .next_mtu_check
+            .min(self.recorder.poll_timeout())
             .min(guard.unwrap_or(Instant::FAR_FUTURE));
         // Without keys a hello has nowhere to go.
         if self.is_guarded(turn) {
@@ -224,6 +229,9 @@ impl Node {
         if now >= self.next_mtu_check {
             self.check_mtu(now);
         }
+        if self.recorder.is_due(now) {
+            self.serve();
+        }
     }
 
     /// Takes out of the port what it has to give, after every batch of inputs.
@@ -256,9 +264,19 @@ impl Node {
 
     /// Puts a frame into the batch, sealed if the link is secured.
     fn push(&mut self, now: Instant, parts: &[&[u8]]) {
-        let guard = &mut self.guard;
-        let pushed = self.transmit.push(|room| match guard {
-            Some(guard) => Ok(guard.seal(now, parts, room)?),
+        let Self {
+            guard,
+            transmit,
+            recorder,
+            port,
+            ..
+        } = self;
+        let pushed = transmit.push(|room| match guard {
+            Some(guard) => {
+                let length = guard.seal(now, parts, room)?;
+                recorder.sent(now, &room[..length], || port.waiting_bytes());
+                Ok(length)
+            }
             None => write_parts(parts, room).ok_or(Reason::TooBig),
         });
         if let Err(reason) = pushed {
@@ -274,6 +292,8 @@ impl Node {
     /// Sends what the secure session has to say. It bypasses the batch, whose frames need its keys.
     fn send_session(&mut self, now: Instant) {
         while let Some(message) = self.guard.as_mut().and_then(Guard::poll_transmit) {
+            self.recorder
+                .sent(now, message.bytes(), || self.port.waiting_bytes());
             match self.underlay.send_to(message.to, message.bytes()) {
                 Ok(()) => {
                     self.transmit.datagrams_sent += 1;
@@ -480,6 +500,11 @@ impl Node {
                 .drops
                 .iter()
                 .map(|(reason, count)| (reason.name().to_owned(), count))
+                .chain(
+                    self.port
+                        .has_lost_journal()
+                        .then(|| ("journal-ended".to_owned(), 1)),
+                )
                 .collect(),
         }
     }
@@ -510,5 +535,17 @@ impl Served for Node {
         let changes = Self::reload(self, now, file).map_err(|error| error.to_string());
         self.on_time(now);
         changes
+    }
+
+    fn record(&mut self) -> Result<Recorded, String> {
+        self.begin_recording(clock::now())
+    }
+
+    fn recorded(&mut self, out: &mut Vec<u8>) {
+        self.take_recording(clock::now(), out);
+    }
+
+    fn end_record(&mut self, out: &mut Vec<u8>) {
+        self.end_recording(clock::now(), out);
     }
 }

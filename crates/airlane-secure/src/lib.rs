@@ -59,7 +59,7 @@ mod tests;
 pub use key::{KeyError, PrivateKey, PublicKey};
 pub use limits::{Limits, Wall};
 pub use message::{
-    COOKIE_REPLY_LEN, DATA_HEADER_LEN, INITIATION_LEN, OVERHEAD, RESPONSE_LEN, TAG_LEN,
+    COOKIE_REPLY_LEN, DATA_HEADER_LEN, INITIATION_LEN, OVERHEAD, RESPONSE_LEN, TAG_LEN, data_number,
 };
 pub use peer::{PeerConfig, PeerId, PeerStatus};
 pub use receive::Received;

@@ -200,6 +200,16 @@ pub(crate) fn cookie_reply<'a>(
     &mut message[32..]
 }
 
+/// The receiver's index and the counter of a data message, which name it among all of a session; none
+/// for another message. They are as true as the message: believe those of one that was sealed or opened
+/// here.
+pub fn data_number(datagram: &[u8]) -> Option<(u32, u64)> {
+    match Message::parse(datagram) {
+        Ok(Message::Data(data)) => Some((data.receiver, data.counter)),
+        _ => None,
+    }
+}
+
 /// Writes the header of a data message.
 pub(crate) fn data_header(header: &mut [u8], receiver: u32, counter: u64) {
     header[..4].copy_from_slice(&[DATA, 0, 0, 0]);
@@ -295,6 +305,8 @@ mod tests {
             panic!("a data message")
         };
         assert_eq!((data.receiver, data.counter), (7, 0x0102_0304_0506_0708));
+        assert_eq!(data_number(&bytes), Some((7, 0x0102_0304_0506_0708)));
+        assert_eq!(data_number(&[1; INITIATION_LEN]), None);
         assert_eq!(data.encrypted.len(), 1);
     }
 

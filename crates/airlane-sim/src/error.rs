@@ -1,6 +1,7 @@
 //! Why a scenario cannot be simulated.
 
 use airlane_base::config::{ConfigError, Document, Problems, Validate as _};
+use airlane_channel::trace::TraceFileError;
 
 use crate::empirical::TableError;
 use crate::scenario::Scenario;
@@ -24,6 +25,9 @@ pub enum ScenarioError {
     /// A table that it names holds no distribution.
     #[error(transparent)]
     Table(#[from] TableError),
+    /// A recording that a link is to replay cannot be.
+    #[error(transparent)]
+    Trace(#[from] TraceFileError),
     /// Scenarios that are to be compared have different flows or repetitions.
     #[error("cannot compare \"{left}\" with \"{right}\": {reason}")]
     Incomparable {

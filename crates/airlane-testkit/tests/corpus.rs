@@ -90,6 +90,11 @@ fn configs() {
 }
 
 #[test]
+fn traces() {
+    replay("trace", bodies::trace, 300);
+}
+
+#[test]
 fn ip_packets() {
     replay("ip", bodies::ip, 300);
 }
@@ -102,6 +107,7 @@ proptest! {
         bodies::frame(&bytes);
         bodies::config(&bytes);
         bodies::ip(&bytes);
+        bodies::trace(&bytes);
         bodies::operations(&bytes);
         bodies::damage(&bytes);
         bodies::secure(&bytes);

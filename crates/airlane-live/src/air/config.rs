@@ -66,23 +66,23 @@ const fn default_queue() -> BothWays<QueueLimit> {
 
 impl AirConfig {
     /// The channel from the first interface to the second.
-    pub const fn down(&self) -> (ChannelConfig, ErrorModelConfig) {
+    pub fn down(&self) -> (ChannelConfig, ErrorModelConfig) {
         let channel = ChannelConfig {
             rate: self.rate.down,
             delay: self.delay.down,
             queue: self.queue.down,
         };
-        (channel, self.errors.down)
+        (channel, self.errors.down.clone())
     }
 
     /// The channel from the second interface to the first.
-    pub const fn up(&self) -> (ChannelConfig, ErrorModelConfig) {
+    pub fn up(&self) -> (ChannelConfig, ErrorModelConfig) {
         let channel = ChannelConfig {
             rate: self.rate.up,
             delay: self.delay.up,
             queue: self.queue.up,
         };
-        (channel, self.errors.up)
+        (channel, self.errors.up.clone())
     }
 }
 

@@ -101,6 +101,8 @@ reasons! {
     NotSent = "send-failed",
     /// Receiving a datagram failed.
     NotReceived = "receive-failed",
+    /// Whoever records the link did not take a part of the recording in time.
+    RecordMissed = "record-missed",
 }
 
 impl From<&FrameError> for Reason {

@@ -114,6 +114,7 @@ impl Node {
         // A handshake wants its answer, also where it was refused: a cookie.
         self.send_session(now);
         let opened = opened?;
+        self.recorder.received(now, datagram);
         if let Some(peer) = opened.moved_to {
             let was = self.underlay.peer();
             tracing::info!(%was, %peer, "the peer moved");
@@ -230,7 +231,7 @@ impl Node {
                 }
             }
         };
-        while let Some(mut packet) = port.poll_deliver() {
+        while let Some(mut packet) = port.poll_deliver(now) {
             if needs_clamping(packet.bytes(), self.mtu) {
                 // A SYN; the buffer may be shared, and they are rare enough to be copied.
                 packet = packet.changed(|bytes| clamp_mss(bytes, self.mtu));

@@ -6,7 +6,7 @@ use airlane_base::Duration;
 use airlane_link::config::{ConfigError, HandedOver};
 use airlane_link::session::{Session, SessionConfig};
 use airlane_link::wire::LIVE_HEADER_MAX;
-use airlane_link::{HeaderProfile, Port, PortConfig};
+use airlane_link::{HeaderProfile, PortConfig};
 use airlane_secure::PeersError;
 
 use super::Node;
@@ -17,9 +17,11 @@ use crate::clock;
 use crate::config::{IPV4_MIN_MTU, IPV6_MIN_MTU, LiveConfig, Mtu, UnderlayConfig};
 use crate::control::Server;
 use crate::device::DeviceError;
+use crate::journal::JournaledPort;
 use crate::netlink::Netlink;
 use crate::offload::join::Joiner;
 use crate::packet::Pool;
+use crate::record::Recorder;
 use crate::security::{KeyFileError, NoSecurity, Security};
 use crate::tun::{READ_MAX, Tun};
 use crate::underlay::{Received, Underlay};
@@ -163,7 +165,7 @@ impl Node {
                 "tun.mtu is more than the path takes: large frames travel in fragments"
             );
         }
-        let port = Port::new(PortConfig {
+        let port = JournaledPort::new(PortConfig {
             header: HeaderProfile::Live,
             rate: link.rate,
             delay: link.delay,
@@ -204,6 +206,7 @@ impl Node {
             read: vec![0; READ_MAX].into_boxed_slice(),
             joiner: Joiner::new(tun.offloads()),
             drops: Drops::default(),
+            recorder: Recorder::default(),
             rate_bps: link.rate.as_bps(),
             started: now,
             session_since: None,

@@ -147,7 +147,7 @@ impl Scenario {
                 "errors = { kind = \"two-state\", ... } or no shared-fades",
             );
         }
-        let bits = [link.errors.down, link.errors.up].map(|errors| errors.hits_bits());
+        let bits = [&link.errors.down, &link.errors.up].map(|errors| errors.hits_bits());
         if link.deliver_corrupted && bits != [true; 2] {
             problems.add(
                 "deliver-corrupted",

@@ -3,7 +3,7 @@
 use std::path::Path;
 use std::sync::{Arc, LazyLock};
 
-use airlane_base::config::Problems;
+use airlane_base::config::{Problems, key};
 use airlane_base::{Duration, Size};
 use serde::{Deserialize, Serialize};
 
@@ -182,8 +182,32 @@ impl Scenario {
         Ok(())
     }
 
-    /// What only matters to a run: tables that are named must have been read.
+    /// Reads the recordings that links replay, if any. `read` gives the bytes of a file; paths are as
+    /// they stand in the scenario.
+    ///
+    /// # Errors
+    /// If a file cannot be read, is no trace, or has nothing of the direction.
+    pub fn load_traces(
+        &mut self,
+        mut read: impl FnMut(&Path) -> Result<Vec<u8>, String>,
+    ) -> Result<(), ScenarioError> {
+        for link in self.links.values_mut() {
+            link.errors.load_traces(|file| read(Path::new(file)))?;
+        }
+        Ok(())
+    }
+
+    /// What only matters to a run: tables and recordings that are named must have been read.
     pub(crate) fn check_tables(&self, problems: &mut Problems) {
+        for (name, link) in &self.links {
+            if link.errors.traces().any(|trace| !trace.is_loaded()) {
+                problems.add(
+                    &format!("links.{}.errors", key(name)),
+                    "the recording has not been read",
+                    "call Scenario::load_traces before the scenario is run",
+                );
+            }
+        }
         for (i, flow) in self.flows.iter().enumerate() {
             if let AppConfig::Web(web) = &flow.app
                 && web.distributions.is_some()
@@ -198,9 +222,12 @@ impl Scenario {
         }
     }
 
-    /// What the tables add to the scenario's hash: nothing for built-in ones.
+    /// What tables and recordings add to the scenario's hash: nothing for built-in ones.
     pub(super) fn table_digests(&self) -> String {
         let mut text = String::new();
+        for trace in self.links.values().flat_map(|link| link.errors.traces()) {
+            text.push_str(&format!("{:016x}", trace.digest()));
+        }
         for flow in &self.flows {
             if let AppConfig::Web(web) = &flow.app
                 && let Some(tables) = &web.loaded

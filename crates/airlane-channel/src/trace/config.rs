@@ -1,0 +1,396 @@
+//! `errors = { kind = "trace", file = "hill-top.trace" }`: a recorded link in a file that people write.
+
+use std::fmt;
+use std::str::FromStr;
+use std::sync::Arc;
+
+use airlane_base::random::fnv1a;
+use airlane_base::{Duration, Streams, UnitError};
+use serde::{Deserialize, Deserializer, Serialize, Serializer};
+
+use super::{Replay, Trace, Way};
+
+/// Losses and delays of a recorded link.
+#[derive(Clone, Debug, PartialEq, Serialize)]
+#[serde(rename_all = "kebab-case")]
+pub struct TraceConfig {
+    /// The recording.
+    pub file: String,
+    /// Which of its directions. Left out: `in` downwards and `out` upwards, as if it was recorded at
+    /// the second end of the link.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub direction: Option<Way>,
+    /// Where the recording is when the run begins.
+    pub start: TraceStart,
+    /// Whether frames are as late as the recorded ones were.
+    pub delays: bool,
+    #[serde(skip)]
+    loaded: Option<Loaded>,
+}
+
+/// Where a replay begins.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum TraceStart {
+    /// So long after the beginning of the recording.
+    At(Duration),
+    /// Anywhere, drawn for each run; all directions that replay one file begin at one place.
+    Random,
+}
+
+/// What a file says, once it was read.
+#[derive(Clone, Debug)]
+struct Loaded {
+    replay: Arc<Replay>,
+    way: Way,
+    /// Both directions of a link must not lose at the same moments because only one was recorded.
+    shift: Duration,
+    /// Equal for equal files.
+    digest: u64,
+}
+
+/// By what it was made of: a recording may have millions of points.
+impl PartialEq for Loaded {
+    fn eq(&self, other: &Self) -> bool {
+        (self.way, self.shift, self.digest) == (other.way, other.shift, other.digest)
+    }
+}
+
+/// Why a trace that a file names cannot be replayed.
+#[derive(Clone, Debug, PartialEq, Eq, thiserror::Error)]
+#[error("{file}: {reason}")]
+pub struct TraceFileError {
+    /// The trace.
+    pub file: String,
+    /// What is wrong, and what would be right.
+    pub reason: String,
+}
+
+impl TraceConfig {
+    /// A replay that has not been loaded yet: see [`ErrorsConfig::load_traces`](crate::ErrorsConfig::load_traces).
+    pub fn new(
+        file: String,
+        direction: Option<Way>,
+        start: Option<TraceStart>,
+        delays: Option<bool>,
+    ) -> Self {
+        Self {
+            file,
+            direction,
+            start: start.unwrap_or(TraceStart::At(Duration::ZERO)),
+            delays: delays.unwrap_or(true),
+            loaded: None,
+        }
+    }
+
+    /// Takes the bytes of the file. `usual` is the direction to replay where none is named; if only
+    /// the other one was recorded, that one is, half the recording later.
+    ///
+    /// # Errors
+    /// If they are no trace, or have nothing of the direction.
+    pub(crate) fn load(&mut self, bytes: &[u8], usual: Way) -> Result<(), TraceFileError> {
+        let wrong = |reason: String| TraceFileError {
+            file: self.file.clone(),
+            reason,
+        };
+        let trace = Trace::read(bytes).map_err(|error| wrong(error.to_string()))?;
+        let mut way = self.direction.unwrap_or(usual);
+        let mut shift = Duration::ZERO;
+        let mut path = trace.path(way);
+        if path.is_none() && self.direction.is_none() {
+            way = Way::In;
+            path = trace.path(way);
+            shift = trace.span() / 2;
+        }
+        let known = path.filter(|path| path.received + path.lost > 0);
+        let path = known.ok_or_else(|| {
+            let of = match way {
+                Way::In => "received by",
+                Way::Out => "sent by",
+            };
+            let name = &trace.header.name;
+            wrong(format!(
+                "what became of the frames {of} \"{name}\" is not in it; record both ends at the same \
+                 time and join them: `airlane trace join`"
+            ))
+        })?;
+        let replay = Arc::new(Replay::new(&path, trace.span()));
+        self.loaded = Some(Loaded {
+            replay,
+            way,
+            shift,
+            digest: fnv1a(bytes),
+        });
+        Ok(())
+    }
+
+    /// Whether the file was read.
+    pub const fn is_loaded(&self) -> bool {
+        self.loaded.is_some()
+    }
+
+    /// Equal for equal recordings; zero if none was read.
+    pub fn digest(&self) -> u64 {
+        self.loaded.as_ref().map_or(0, |loaded| loaded.digest)
+    }
+
+    /// The part of the recorded frames that was lost.
+    pub(crate) fn loss(&self) -> f64 {
+        let loaded = self.loaded.as_ref();
+        loaded.map_or(0.0, |loaded| loaded.replay.loss())
+    }
+
+    /// What to replay, and from where on.
+    ///
+    /// # Panics
+    /// If the file was not read: who runs a model has checked that.
+    pub(crate) fn replay(&self, streams: Streams) -> (Arc<Replay>, Duration) {
+        let loaded = self.loaded.as_ref();
+        let loaded = loaded.expect("checked: a trace is read before it is replayed");
+        let span = loaded.replay.span();
+        let start = match self.start {
+            TraceStart::At(start) => start,
+            TraceStart::Random => {
+                let mut places = streams.stream(&format!("trace.{}", self.file));
+                span.mul_f64(places.uniform())
+            }
+        };
+        // Both are far below where nanoseconds end once they are within the recording.
+        let within = |time: Duration| Duration::from_nanos(time.as_nanos() % span.as_nanos());
+        let start = within(within(start) + within(loaded.shift));
+        (Arc::clone(&loaded.replay), start)
+    }
+}
+
+impl FromStr for TraceStart {
+    type Err = UnitError;
+    fn from_str(text: &str) -> Result<Self, UnitError> {
+        match text {
+            "random" => Ok(Self::Random),
+            text => text.parse().map(Self::At),
+        }
+    }
+}
+
+impl fmt::Display for TraceStart {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        match self {
+            Self::At(start) => start.fmt(f),
+            Self::Random => f.write_str("random"),
+        }
+    }
+}
+
+impl Serialize for TraceStart {
+    fn serialize<S: Serializer>(&self, s: S) -> Result<S::Ok, S::Error> {
+        s.collect_str(self)
+    }
+}
+
+impl<'de> Deserialize<'de> for TraceStart {
+    fn deserialize<D: Deserializer<'de>>(d: D) -> Result<Self, D::Error> {
+        let text = String::deserialize(d)?;
+        text.parse().map_err(|error| {
+            serde::de::Error::custom(format!(
+                "{error}; a trace starts at such a time, or \"random\""
+            ))
+        })
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::trace::{FrameId, Record, TraceHeader};
+    use crate::{Channel, ChannelConfig, ErrorModel, ErrorModelConfig, ErrorsConfig};
+    use airlane_base::{Instant, Rate};
+
+    const MS: Duration = Duration::from_millis(1);
+
+    /// Recorded at the receiver: a frame a millisecond, of which each twentieth is lost.
+    fn recording() -> Vec<u8> {
+        let received = (0..10_000u64)
+            .filter(|number| number % 20 != 7)
+            .map(|number| Record::Received {
+                at: MS * number,
+                frame: FrameId { key: 3, number },
+                len: 1_000,
+            });
+        let trace = Trace {
+            header: TraceHeader {
+                name: "right".to_owned(),
+                ..TraceHeader::default()
+            },
+            near: received.collect(),
+            ..Trace::default()
+        };
+        trace.to_bytes()
+    }
+
+    #[derive(Debug, Deserialize)]
+    struct File {
+        errors: ErrorsConfig,
+    }
+
+    fn errors(text: &str) -> ErrorsConfig {
+        toml::from_str::<File>(text).unwrap().errors
+    }
+
+    fn loaded(text: &str) -> Result<ErrorsConfig, TraceFileError> {
+        let mut errors = errors(text);
+        errors.load_traces(|file| match file {
+            "right.trace" => Ok(recording()),
+            _ => Err("no such file".to_owned()),
+        })?;
+        Ok(errors)
+    }
+
+    fn lost(config: &ErrorModelConfig, run: u64, frames: u64) -> Vec<u64> {
+        let rate = Rate::from_bps(8_000_000).unwrap();
+        let mut model = ErrorModel::new(config, rate, Streams::new(1, run), "link.radio.down");
+        let at = |ms| Instant::ORIGIN + MS * ms;
+        let lost = (0..frames).filter(|ms| model.loses(at(*ms), at(ms + 1), 1_000));
+        lost.collect()
+    }
+
+    #[test]
+    fn a_recording_loses_the_recorded_frames() {
+        let errors = loaded("errors = { kind = 'trace', file = 'right.trace' }").unwrap();
+        let expected: Vec<u64> = (0..10_000).filter(|n| n % 20 == 7).collect();
+        assert_eq!(lost(&errors.down, 0, 9_900), expected[..495]);
+        assert_eq!(
+            errors.down.loss_probability(Rate::from_bps(1).unwrap(), 1),
+            0.05
+        );
+        // Nobody knows the other direction; it loses as many, half the recording apart.
+        let up = lost(&errors.up, 0, 4_000);
+        // Half a millisecond beside the recorded frames: 200, with a deviation of 10.
+        assert!((160..=240).contains(&up.len()), "{}", up.len());
+        assert_ne!(up[..100], expected[..100]);
+
+        let later = "errors = { kind = 'trace', file = 'right.trace', start = '3 ms' }";
+        assert_eq!(lost(&loaded(later).unwrap().down, 0, 50), [4, 24, 44]);
+        let random = "errors = { kind = 'trace', file = 'right.trace', start = 'random' }";
+        let random = loaded(random).unwrap().down;
+        assert_eq!(lost(&random, 1, 5_000), lost(&random, 1, 5_000));
+        assert_ne!(lost(&random, 1, 5_000), lost(&random, 2, 5_000));
+    }
+
+    /// Frames that are sent at other times than the recorded ones lose as many.
+    #[test]
+    fn other_frames_lose_as_many() {
+        let errors = loaded("errors = { kind = 'trace', file = 'right.trace' }").unwrap();
+        let rate = Rate::from_bps(8_000_000).unwrap();
+        for (run, ns) in [(0, 120_000u64), (1, 1_234_567), (2, 7_654_321)] {
+            let mut model = ErrorModel::new(&errors.down, rate, Streams::new(1, run), "x");
+            let frames = 60_000;
+            let at = |i: u64| Instant::from_nanos(i * ns);
+            let lost = (0..frames)
+                .filter(|i| model.loses(at(*i), at(i + 1), 99))
+                .count();
+            let ratio = lost as f64 / frames as f64;
+            // 0.05 with a standard error of 0.0009 at most; four of them.
+            assert!((ratio - 0.05).abs() < 0.0036, "{ratio} every {ns} ns");
+        }
+    }
+
+    #[test]
+    fn frames_are_as_late_as_recorded_and_in_order() {
+        let mut records = [Vec::new(), Vec::new()];
+        for number in 0..100 {
+            let (frame, len) = (FrameId { key: 1, number }, 10);
+            let (at, late) = (
+                MS * 10 * number,
+                if number == 50 {
+                    MS * 15
+                } else {
+                    Duration::ZERO
+                },
+            );
+            let queue = 0;
+            records[0].push(Record::Sent {
+                at,
+                frame,
+                len,
+                queue,
+            });
+            let at = at + late;
+            records[1].push(Record::Received { at, frame, len });
+        }
+        let [near, far] = records.map(|near| Trace {
+            near,
+            ..Trace::default()
+        });
+        let bytes = Trace::join(near, far).unwrap().to_bytes();
+        let arrivals = |text: &str| {
+            let mut errors = errors(text);
+            errors.load_traces(|_| Ok(bytes.clone())).unwrap();
+            let rate = Rate::from_bps(8_000_000_000).unwrap();
+            let model = ErrorModel::new(&errors.down, rate, Streams::new(1, 0), "x");
+            let config = ChannelConfig {
+                rate,
+                delay: MS,
+                queue: "9 packets".parse().unwrap(),
+            };
+            let mut channel = Channel::new(config, model);
+            let mut late = Vec::new();
+            for number in 0..100 {
+                let now = Instant::ORIGIN + MS * 10 * number;
+                channel.send(now, 1, number).unwrap();
+            }
+            while let Some(at) = channel.poll_timeout() {
+                let number = channel.poll_deliver(at).unwrap();
+                let delay = at.saturating_since(Instant::ORIGIN + MS * 10 * number);
+                late.push(delay.as_nanos() / 1_000_000);
+            }
+            late
+        };
+        let text = "errors.down = { kind = 'trace', file = 'x', direction = 'out' }";
+        let mut expected = vec![1; 100];
+        expected[50] = 16;
+        // The next one had to wait for it.
+        expected[51] = 6;
+        assert_eq!(arrivals(text), expected);
+        let without = text.replace("'out'", "'out', delays = false");
+        assert_eq!(arrivals(&without), vec![1; 100]);
+    }
+
+    #[test]
+    fn what_cannot_be_replayed_is_refused() {
+        let refusal = |text: &str| loaded(text).unwrap_err().to_string();
+        let said = refusal("errors = { kind = 'trace', file = 'left.trace' }");
+        assert_eq!(said, "left.trace: no such file");
+        let said =
+            refusal("errors.up = { kind = 'trace', file = 'right.trace', direction = 'out' }");
+        assert!(
+            said.contains("sent by \"right\"") && said.contains("trace join"),
+            "{said}"
+        );
+        let mut other = errors("errors = { kind = 'trace', file = 'x' }");
+        let said = other.load_traces(|_| Ok(b"text".to_vec())).unwrap_err();
+        assert!(said.to_string().contains("no trace"), "{said}");
+
+        let read = |text: &str| toml::from_str::<File>(text).unwrap_err().to_string();
+        let said = read("errors = { kind = 'trace' }");
+        assert!(
+            said.contains("need `file`") && said.contains("start"),
+            "{said}"
+        );
+        let said = read("errors = { kind = 'trace', file = 'x', start = 'soon' }");
+        assert!(said.contains("random"), "{said}");
+        let said = read("errors = { kind = 'trace', file = 'x', rate = 1 }");
+        assert!(said.contains("`rate` does not belong"), "{said}");
+    }
+
+    #[test]
+    fn what_is_written_out_is_read_back() {
+        let text = "errors = { kind = 'trace', file = 'a', direction = 'out', start = 'random', delays = false }";
+        for text in [
+            text,
+            "errors = { kind = 'trace', file = 'b', start = '3 s' }",
+        ] {
+            let errors = errors(text);
+            let json = serde_json::to_string(&errors).unwrap();
+            assert_eq!(serde_json::from_str::<ErrorsConfig>(&json).unwrap(), errors);
+        }
+    }
+}

@@ -1,0 +1,238 @@
+//! What became of the frames of one direction: the views of its two ends laid beside each other.
+
+use airlane_base::Duration;
+use serde::{Deserialize, Serialize};
+
+use super::lateness::Baseline;
+use super::{FrameId, Record, Trace};
+
+/// A direction, as the near end sees it.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(rename_all = "kebab-case")]
+pub enum Way {
+    /// To the near end.
+    In,
+    /// From it.
+    Out,
+}
+
+/// What became of frames.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Outcome {
+    /// They never came.
+    Lost,
+    /// It came so much later than a frame that does not wait; none: only one end was recorded.
+    Received(Option<Duration>),
+}
+
+/// A frame, or several in a row that were lost.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct Sample {
+    /// When the first left, by the near end's clock and less the delay of a frame that does not wait;
+    /// for lack of a better one, when it came or should have come.
+    pub at: Duration,
+    /// The same of the last.
+    pub last: Duration,
+    /// How many.
+    pub frames: u64,
+    /// Bytes of one. Zero: nobody knows.
+    pub len: u32,
+    /// Bytes that waited behind it.
+    pub queue: Option<u32>,
+    /// What became of them.
+    pub outcome: Outcome,
+}
+
+/// All frames of one direction whose fate is known.
+#[derive(Clone, Debug, Default, PartialEq, Eq)]
+pub struct Path {
+    /// In the order of time.
+    pub samples: Vec<Sample>,
+    /// Frames that came.
+    pub received: u64,
+    /// Frames that did not.
+    pub lost: u64,
+    /// Frames of which nobody knows: sent while the other end did not record, or missed by a
+    /// recording.
+    pub unknown: u64,
+}
+
+impl Path {
+    /// The part of the frames that was lost; zero without frames.
+    pub fn loss(&self) -> f64 {
+        match self.received + self.lost {
+            0 => 0.0,
+            all => self.lost as f64 / all as f64,
+        }
+    }
+
+    fn add(&mut self, sample: Sample) {
+        match sample.outcome {
+            Outcome::Lost => self.lost = self.lost.saturating_add(sample.frames),
+            Outcome::Received(_) => self.received += sample.frames,
+        }
+        self.samples.push(sample);
+    }
+}
+
+/// Longest row of numbers in one view that were lost and not skipped, such as by another peer.
+const LONGEST_ROW: u64 = 1 << 24;
+
+/// A frame that came, and when.
+type Arrival = (FrameId, Duration);
+
+impl Trace {
+    /// What became of the frames of a direction. None if its receiver was not recorded.
+    pub fn path(&self, way: Way) -> Option<Path> {
+        let (sender, receiver) = match way {
+            Way::In => (&self.far, &self.near),
+            Way::Out => (&self.near, &self.far),
+        };
+        if receiver.is_empty() {
+            return None;
+        }
+        let mut path = if sender.is_empty() {
+            by_receiver(receiver)
+        } else {
+            by_both(sender, receiver, way)
+        };
+        path.samples.sort_by_key(|sample| sample.at);
+        Some(path)
+    }
+
+    /// From the first record of the near end to its last.
+    pub fn span(&self) -> Duration {
+        let first = self.near.first().map_or(Duration::ZERO, Record::at);
+        let last = self.near.last().map_or(Duration::ZERO, Record::at);
+        last.saturating_sub(first)
+    }
+}
+
+/// Every frame that came, by its number.
+fn arrivals(receiver: &[Record]) -> Vec<(Arrival, u32)> {
+    let received = receiver.iter().filter_map(|record| match *record {
+        Record::Received { at, frame, len } => Some(((frame, at), len)),
+        _ => None,
+    });
+    let mut arrivals: Vec<_> = received.collect();
+    arrivals.sort_unstable();
+    arrivals.dedup_by_key(|((frame, _), _)| *frame);
+    arrivals
+}
+
+/// When a view has holes.
+struct Holes(Vec<(Duration, Duration)>);
+
+impl Holes {
+    fn of(view: &[Record]) -> Self {
+        let pairs = view.windows(2);
+        let holes = pairs.filter(|pair| matches!(pair[1], Record::Missed { .. }));
+        Self(holes.map(|pair| (pair[0].at(), pair[1].at())).collect())
+    }
+
+    /// Whether one of them meets the time from `from` to `to`, both included.
+    fn meet(&self, from: Duration, to: Duration) -> bool {
+        let first = self.0.partition_point(|(_, end)| *end < from);
+        self.0.get(first).is_some_and(|(begin, _)| *begin <= to)
+    }
+}
+
+fn by_receiver(receiver: &[Record]) -> Path {
+    let mut path = Path::default();
+    let holes = Holes::of(receiver);
+    let arrivals = arrivals(receiver);
+    for (i, &((frame, at), len)) in arrivals.iter().enumerate() {
+        path.add(Sample {
+            at,
+            last: at,
+            frames: 1,
+            len,
+            queue: None,
+            outcome: Outcome::Received(None),
+        });
+        let Some(&((next, came), _)) = arrivals
+            .get(i + 1)
+            .filter(|(next, _)| next.0.key == frame.key)
+        else {
+            continue;
+        };
+        let row = next.number - frame.number - 1;
+        let (begin, end) = (at.min(came), at.max(came));
+        if row == 0 {
+            continue;
+        }
+        if row > LONGEST_ROW || holes.meet(begin, end) {
+            path.unknown = path.unknown.saturating_add(row);
+            continue;
+        }
+        // They left between the two that came, evenly for all that is known.
+        let between = (end.as_nanos() - begin.as_nanos()) / (row + 1);
+        path.add(Sample {
+            at: begin + Duration::from_nanos(between),
+            last: begin + Duration::from_nanos(between * row),
+            frames: row,
+            len: 0,
+            queue: None,
+            outcome: Outcome::Lost,
+        });
+    }
+    path
+}
+
+fn by_both(sender: &[Record], receiver: &[Record], way: Way) -> Path {
+    let mut path = Path::default();
+    let holes = Holes::of(receiver);
+    let arrivals = arrivals(receiver);
+    let came = |frame: FrameId| {
+        let at = arrivals.binary_search_by_key(&frame, |((frame, _), _)| *frame);
+        at.ok().map(|at| arrivals[at].0.1)
+    };
+    let pairs: Vec<(u64, u64)> = sender
+        .iter()
+        .filter_map(|record| match *record {
+            Record::Sent { at, frame, .. } => Some((at.as_nanos(), came(frame)?.as_nanos())),
+            _ => None,
+        })
+        .collect();
+    let baseline = Baseline::of(&pairs);
+    let edge = |record: Option<&Record>| record.map_or(Duration::ZERO, Record::at);
+    let (first, last) = (edge(receiver.first()), edge(receiver.last()));
+    for record in sender {
+        let &Record::Sent {
+            at,
+            frame,
+            len,
+            queue,
+        } = record
+        else {
+            continue;
+        };
+        let Some(baseline) = baseline else {
+            path.unknown += 1;
+            continue;
+        };
+        let soonest = Duration::from_nanos(baseline.soonest(at.as_nanos()));
+        let outcome = match came(frame) {
+            Some(came) => Outcome::Received(Some(came.saturating_sub(soonest))),
+            // Nobody was there to see it, or what was seen is missing.
+            None if soonest < first || soonest > last || holes.meet(soonest, soonest) => {
+                path.unknown += 1;
+                continue;
+            }
+            None => Outcome::Lost,
+        };
+        let at = match way {
+            Way::In => soonest,
+            Way::Out => at,
+        };
+        path.add(Sample {
+            at,
+            last: at,
+            frames: 1,
+            len,
+            queue: Some(queue),
+            outcome,
+        });
+    }
+    path
+}

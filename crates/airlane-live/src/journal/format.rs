@@ -1,0 +1,193 @@
+//! What stands in a journal, on its way in and out.
+
+use airlane_base::Instant;
+use airlane_link::wire::LIVE_HEADER_ROOM;
+use airlane_link::{Frame, Port};
+use crc::{CRC_32_ISO_HDLC, CRC_64_XZ, Crc, Digest};
+
+use crate::packet::LivePacket;
+
+pub(super) const MAGIC: &[u8; 8] = b"airjrnal";
+pub(super) const VERSION: u8 = 1;
+/// Bytes in front of a block's records: length, checksum.
+pub(super) const BLOCK_HEAD: usize = 8;
+/// Longest head and longest block that are read.
+pub(super) const LONGEST: usize = 1 << 24;
+
+pub(super) const BLOCK_CRC: Crc<u32> = Crc::<u32>::new(&CRC_32_ISO_HDLC);
+static OUTPUT_CRC: Crc<u64> = Crc::<u64>::new(&CRC_64_XZ);
+
+/// What goes into a port.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+#[repr(u8)]
+pub(super) enum Input {
+    /// A packet from the kernel.
+    Packet = 0,
+    /// A frame from the link.
+    Frame = 1,
+    /// Time has passed.
+    Timeout = 2,
+    /// It was asked for a frame.
+    Transmit = 3,
+    /// It was asked for a packet.
+    Deliver = 4,
+    /// A new session.
+    Reset = 5,
+    /// No input: what the outputs must have been until here.
+    Check = 6,
+}
+
+impl Input {
+    pub(super) const fn of(code: u8) -> Option<Self> {
+        Some(match code {
+            0 => Self::Packet,
+            1 => Self::Frame,
+            2 => Self::Timeout,
+            3 => Self::Transmit,
+            4 => Self::Deliver,
+            5 => Self::Reset,
+            6 => Self::Check,
+            _ => return None,
+        })
+    }
+}
+
+/// A checksum of all that a port gave.
+#[derive(Clone)]
+pub(super) struct Outputs {
+    crc: Digest<'static, u64>,
+    pub(super) frames: u64,
+    pub(super) packets: u64,
+}
+
+impl std::fmt::Debug for Outputs {
+    fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
+        f.debug_struct("Outputs")
+            .field("frames", &self.frames)
+            .field("packets", &self.packets)
+            .finish_non_exhaustive()
+    }
+}
+
+impl Outputs {
+    pub(super) fn new() -> Self {
+        Self {
+            crc: OUTPUT_CRC.digest(),
+            frames: 0,
+            packets: 0,
+        }
+    }
+
+    /// A frame, or that there was none.
+    pub(super) fn transmitted(
+        &mut self,
+        port: &Port<LivePacket>,
+        frame: Option<&Frame<LivePacket>>,
+    ) {
+        let Some(frame) = frame else {
+            self.crc.update(&[0]);
+            return;
+        };
+        self.frames += 1;
+        let mut header = [0; LIVE_HEADER_ROOM];
+        let length = header_of(port, frame, &mut header);
+        self.crc.update(&[1]);
+        self.crc.update(&header[..length]);
+        self.bytes(frame.payload.as_ref().map_or(&[], LivePacket::bytes));
+    }
+
+    /// A packet, or that there was none.
+    pub(super) fn delivered(&mut self, packet: Option<&LivePacket>) {
+        self.crc.update(&[2 + u8::from(packet.is_some())]);
+        if let Some(packet) = packet {
+            self.packets += 1;
+            self.bytes(packet.bytes());
+        }
+    }
+
+    fn bytes(&mut self, bytes: &[u8]) {
+        self.crc.update(&(bytes.len() as u64).to_be_bytes());
+        self.crc.update(bytes);
+    }
+
+    pub(super) fn checksum(&self) -> u64 {
+        self.crc.clone().finalize()
+    }
+}
+
+/// Writes a frame's header; none belongs to a service that does not exist.
+pub(super) fn header_of(
+    port: &Port<LivePacket>,
+    frame: &Frame<LivePacket>,
+    header: &mut [u8; LIVE_HEADER_ROOM],
+) -> usize {
+    port.encode_header(frame, 0, header).unwrap_or(0)
+}
+
+/// LEB128.
+pub(super) fn write_number(out: &mut Vec<u8>, mut value: u64) {
+    while value >= 0x80 {
+        out.push(value as u8 | 0x80);
+        value >>= 7;
+    }
+    out.push(value as u8);
+}
+
+/// The number at the front of `bytes`, which then begin behind it.
+pub(super) fn read_number(bytes: &mut &[u8]) -> Option<u64> {
+    let mut value = 0;
+    for shift in (0..64).step_by(7) {
+        let (&byte, rest) = bytes.split_first()?;
+        *bytes = rest;
+        let bits = u64::from(byte & 0x7f);
+        if shift == 63 && bits > 1 {
+            return None;
+        }
+        value |= bits << shift;
+        if byte & 0x80 == 0 {
+            return Some(value);
+        }
+    }
+    None
+}
+
+/// Records of one block.
+#[derive(Debug)]
+pub(super) struct Block {
+    pub(super) records: Vec<u8>,
+    last: Instant,
+}
+
+impl Block {
+    pub(super) fn new(capacity: usize) -> Self {
+        Self {
+            records: Vec::with_capacity(capacity),
+            last: Instant::ORIGIN,
+        }
+    }
+
+    pub(super) fn begin(&mut self, what: Input, now: Instant) {
+        self.records.push(what as u8);
+        let passed = now.saturating_since(self.last);
+        write_number(&mut self.records, passed.as_nanos());
+        self.last = self.last.max(now);
+    }
+
+    pub(super) fn bytes(&mut self, parts: [&[u8]; 2]) {
+        let length = parts.iter().map(|part| part.len() as u64).sum();
+        write_number(&mut self.records, length);
+        parts
+            .iter()
+            .for_each(|part| self.records.extend_from_slice(part));
+    }
+
+    /// The block as it stands in the file, and an empty one in its place.
+    pub(super) fn take(&mut self, capacity: usize) -> Vec<u8> {
+        let records = std::mem::replace(self, Self::new(capacity)).records;
+        let mut block = Vec::with_capacity(BLOCK_HEAD + records.len());
+        block.extend_from_slice(&(records.len() as u32).to_be_bytes());
+        block.extend_from_slice(&BLOCK_CRC.checksum(&records).to_be_bytes());
+        block.extend_from_slice(&records);
+        block
+    }
+}

@@ -1,0 +1,118 @@
+//! A port whose inputs are kept, where a journal is wanted.
+
+use std::io;
+use std::ops::Deref;
+
+use airlane_base::Instant;
+use airlane_link::config::ConfigError;
+use airlane_link::wire::LIVE_HEADER_ROOM;
+use airlane_link::{Frame, Port, PortConfig};
+
+use super::JournalFile;
+use super::format::{Input, header_of};
+use super::write::Journal;
+use crate::packet::LivePacket;
+
+/// A port, and the journal of what goes into it. What changes nothing is the port's own; whatever does
+/// is here, so that nothing gets past the journal.
+#[derive(Debug)]
+pub(crate) struct JournaledPort {
+    port: Port<LivePacket>,
+    journal: Option<Box<Journal>>,
+    /// What the journal is begun with.
+    config: PortConfig,
+}
+
+impl JournaledPort {
+    /// A port without state and without a journal.
+    pub(crate) fn new(config: PortConfig) -> Result<Self, Vec<ConfigError>> {
+        Ok(Self {
+            port: Port::new(config.clone())?,
+            journal: None,
+            config,
+        })
+    }
+
+    /// Keeps a journal from now on. Nothing has gone into the port yet.
+    pub(crate) fn keep_journal(&mut self, file: JournalFile) -> io::Result<()> {
+        self.journal = Some(Box::new(Journal::begin(file, &self.config)?));
+        Ok(())
+    }
+
+    /// Whether a journal was wanted and has ended.
+    pub(crate) fn has_lost_journal(&self) -> bool {
+        let journal = self.journal.as_ref();
+        journal.is_some_and(|journal| !journal.is_open())
+    }
+
+    fn journal(&mut self) -> Option<&mut Journal> {
+        let journal = self.journal.as_deref_mut();
+        journal.filter(|journal| journal.is_open())
+    }
+
+    pub(crate) fn handle_packet(&mut self, now: Instant, packet: LivePacket) {
+        if let Some(journal) = self.journal() {
+            let block = journal.input(now, Input::Packet);
+            block.bytes([packet.bytes(), &[]]);
+        }
+        self.port.handle_packet(now, packet);
+    }
+
+    pub(crate) fn handle_frame(&mut self, now: Instant, frame: Frame<LivePacket>) {
+        let Self { port, journal, .. } = self;
+        if let Some(journal) = journal.as_mut().filter(|journal| journal.is_open()) {
+            let mut header = [0; LIVE_HEADER_ROOM];
+            let length = header_of(port, &frame, &mut header);
+            let payload = frame.payload.as_ref().map_or(&[][..], LivePacket::bytes);
+            let block = journal.input(now, Input::Frame);
+            block.bytes([&header[..length], payload]);
+        }
+        port.handle_frame(now, frame);
+    }
+
+    pub(crate) fn handle_timeout(&mut self, now: Instant) {
+        if let Some(journal) = self.journal() {
+            journal.input(now, Input::Timeout);
+        }
+        self.port.handle_timeout(now);
+    }
+
+    pub(crate) fn reset(&mut self, now: Instant) {
+        if let Some(journal) = self.journal() {
+            journal.input(now, Input::Reset);
+        }
+        self.port.reset(now);
+    }
+
+    pub(crate) fn poll_transmit(&mut self, now: Instant) -> Option<Frame<LivePacket>> {
+        if let Some(journal) = self.journal() {
+            journal.input(now, Input::Transmit);
+        }
+        let frame = self.port.poll_transmit(now);
+        let Self { port, journal, .. } = self;
+        if let Some(journal) = journal.as_mut().filter(|journal| journal.is_open()) {
+            journal.outputs.transmitted(port, frame.as_ref());
+        }
+        frame
+    }
+
+    /// The port needs no time for it; the journal does, for its order.
+    pub(crate) fn poll_deliver(&mut self, now: Instant) -> Option<LivePacket> {
+        if let Some(journal) = self.journal() {
+            journal.input(now, Input::Deliver);
+        }
+        let packet = self.port.poll_deliver();
+        if let Some(journal) = self.journal() {
+            journal.outputs.delivered(packet.as_ref());
+        }
+        packet
+    }
+}
+
+impl Deref for JournaledPort {
+    type Target = Port<LivePacket>;
+
+    fn deref(&self) -> &Port<LivePacket> {
+        &self.port
+    }
+}

@@ -1,0 +1,230 @@
+//! A recording of the running link: each datagram that leaves and comes becomes a record of a
+//! [trace](airlane_channel::trace), which a client of the control socket reads and keeps.
+//!
+//! The node writes no file: it may not be allowed to, and a disk that is full or slow is no matter of
+//! the link. Blocks wait here for the client, up to 1 MB; what it does not take in time is
+//! dropped, counted, and marked as missing in the trace.
+//!
+//! Frames are told apart by the numbers of the secure session, which cover every datagram. Without
+//! security acknowledgments and retransmissions have no number of their own, so that their loss cannot
+//! be seen, and there is nothing to record.
+
+use airlane_base::{Duration, Instant};
+use airlane_channel::trace::{Encoder, End, FrameId};
+use serde::{Deserialize, Serialize};
+
+/// Bytes that wait for the client at most: a second of 100,000 frames each way.
+const ROOM: usize = 1 << 20;
+/// How often blocks are finished. A crash loses no more.
+const INTERVAL: Duration = Duration::from_millis(50);
+
+/// What is recorded, for the header of the file.
+#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
+pub struct Recorded {
+    /// Name of the node.
+    pub name: String,
+    /// The rate that it shapes to.
+    pub rate_bps: u64,
+    /// Bytes that UDP, IP and Ethernet add to each datagram.
+    pub overhead_bytes: u32,
+}
+
+/// Records while a client wants it.
+#[derive(Debug, Default)]
+pub(crate) struct Recorder(Option<Box<Running>>);
+
+#[derive(Debug)]
+struct Running {
+    start: Instant,
+    encoder: Encoder,
+    /// Finished blocks.
+    blocks: Vec<u8>,
+    next: Instant,
+    records: u64,
+    missed: u64,
+    /// Missed since the last block that was kept: the next one says so first.
+    gap: u64,
+}
+
+/// What a recording came to.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(crate) struct Ended {
+    pub(crate) lasted: Duration,
+    pub(crate) records: u64,
+    pub(crate) missed: u64,
+}
+
+impl Recorder {
+    pub(crate) const fn is_on(&self) -> bool {
+        self.0.is_some()
+    }
+
+    pub(crate) fn begin(&mut self, now: Instant) {
+        self.0 = Some(Box::new(Running {
+            start: now,
+            encoder: Encoder::new(End::Near),
+            blocks: Vec::with_capacity(ROOM / 4),
+            next: now + INTERVAL,
+            records: 0,
+            missed: 0,
+            gap: 0,
+        }));
+    }
+
+    /// When [`Recorder::is_due`] becomes true.
+    pub(crate) fn poll_timeout(&self) -> Instant {
+        self.0.as_ref().map_or(Instant::FAR_FUTURE, |r| r.next)
+    }
+
+    /// Whether it is time to let the client have what there is.
+    pub(crate) fn is_due(&self, now: Instant) -> bool {
+        self.poll_timeout() <= now
+    }
+
+    /// A datagram leaves; so many bytes wait behind it. Handshakes have no number and are left out.
+    pub(crate) fn sent(&mut self, now: Instant, datagram: &[u8], queue: impl FnOnce() -> usize) {
+        let Some(running) = &mut self.0 else { return };
+        if let Some(frame) = frame_of(datagram) {
+            running.mark_gap(now);
+            let (start, len) = (running.start, datagram.len());
+            running.encoder.sent(start, now, frame, len, queue());
+            running.count();
+        }
+    }
+
+    /// A datagram that has come, and is authentic.
+    pub(crate) fn received(&mut self, now: Instant, datagram: &[u8]) {
+        let Some(running) = &mut self.0 else { return };
+        if let Some(frame) = frame_of(datagram) {
+            running.mark_gap(now);
+            let (start, len) = (running.start, datagram.len());
+            running.encoder.received(start, now, frame, len);
+            running.count();
+        }
+    }
+
+    /// Moves what waits for the client to `out`.
+    pub(crate) fn take(&mut self, now: Instant, out: &mut Vec<u8>) {
+        if let Some(running) = &mut self.0 {
+            running.finish();
+            running.next = now + INTERVAL;
+            out.append(&mut running.blocks);
+        }
+    }
+
+    /// Ends the recording; what still waits goes to `out`.
+    pub(crate) fn end(&mut self, now: Instant, out: &mut Vec<u8>) -> Option<Ended> {
+        self.take(now, out);
+        let running = self.0.take()?;
+        Some(Ended {
+            lasted: now.saturating_since(running.start),
+            records: running.records,
+            missed: running.missed,
+        })
+    }
+
+    /// Records that were dropped for want of room, in this recording.
+    pub(crate) fn missed(&self) -> u64 {
+        self.0.as_ref().map_or(0, |running| running.missed)
+    }
+}
+
+impl Running {
+    fn count(&mut self) {
+        self.records += 1;
+        if self.encoder.is_full() {
+            self.finish();
+        }
+    }
+
+    fn mark_gap(&mut self, now: Instant) {
+        if self.gap > 0 && self.encoder.count() == 0 {
+            self.encoder.missed(self.start, now, self.gap);
+        }
+    }
+
+    fn finish(&mut self) {
+        if self.encoder.count() == 0 {
+            return;
+        }
+        if self.blocks.len() < ROOM {
+            self.encoder.finish_block(&mut self.blocks);
+            self.gap = 0;
+            return;
+        }
+        // Without the mark of the gap before it.
+        let dropped = self.encoder.drop_block() - u64::from(self.gap > 0);
+        self.missed += dropped;
+        self.gap += dropped;
+    }
+}
+
+fn frame_of(datagram: &[u8]) -> Option<FrameId> {
+    let (key, number) = airlane_secure::data_number(datagram)?;
+    Some(FrameId { key, number })
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use airlane_channel::trace::{Record, Trace, TraceHeader};
+
+    fn datagram(key: u8, number: u64) -> Vec<u8> {
+        let mut bytes = vec![4, 0, 0, 0, 0, 0, 0, key];
+        bytes.extend_from_slice(&number.to_be_bytes());
+        bytes.resize(100, 0);
+        bytes
+    }
+
+    fn read(blocks: &[u8]) -> Trace {
+        let mut file = Vec::new();
+        TraceHeader::default().encode(&mut file);
+        file.extend_from_slice(blocks);
+        Trace::read(&file).unwrap()
+    }
+
+    #[test]
+    fn what_is_not_taken_in_time_is_missed_and_marked() {
+        let mut recorder = Recorder::default();
+        recorder.sent(Instant::ORIGIN, &datagram(1, 0), || {
+            panic!("nobody records")
+        });
+        let start = Instant::from_nanos(77);
+        recorder.begin(start);
+        let mut now = start;
+        let mut number = 0;
+        let mut send = |recorder: &mut Recorder, now: &mut Instant, frames| {
+            for _ in 0..frames {
+                *now += Duration::from_micros(10);
+                recorder.sent(*now, &datagram(1, number), || number as usize * 1_000);
+                number += 1;
+            }
+        };
+        // A client that is asleep, until far more has been sent than there is room for.
+        send(&mut recorder, &mut now, 500_000);
+        let missed = recorder.missed();
+        assert!(missed > 100_000, "{missed}");
+        let mut blocks = Vec::new();
+        recorder.take(now, &mut blocks);
+        assert!(blocks.len() < ROOM + (1 << 15), "{} bytes", blocks.len());
+        send(&mut recorder, &mut now, 1_000);
+        recorder.received(now, &datagram(2, 7));
+        // A handshake, and something short.
+        recorder.received(now, &[1; 144]);
+        recorder.received(now, &[4]);
+        let ended = recorder.end(now, &mut blocks).unwrap();
+        assert!(!recorder.is_on());
+        assert_eq!(ended.records, 501_001);
+        let trace = read(&blocks);
+        let (mut marked, mut sent, mut received) = (0, 0, 0);
+        for record in &trace.near {
+            match record {
+                Record::Missed { records, .. } => marked += records,
+                Record::Sent { .. } => sent += 1,
+                Record::Received { .. } => received += 1,
+            }
+        }
+        assert_eq!((sent, received), (501_000 - ended.missed, 1));
+        assert_eq!(marked, ended.missed);
+    }
+}
