@@ -4,7 +4,7 @@
 //! * [`node`]: `airlane up`, one port between a TUN device and a UDP underlay.
 //! * [`air`]: `airlane air`, a lossy link between two interfaces.
 //! * [`doctor`]: `airlane doctor`, whether a link can come up.
-//! * [`control`] and [`status`]: `airlane status`.
+//! * [`control`] and [`status`]: `airlane status`; [`metrics`]: the same for Prometheus.
 //!
 //! Unsafe code stays in the small modules that make one kind of system call each.
 
@@ -20,6 +20,7 @@ pub mod config;
 pub mod control;
 pub mod device;
 pub mod doctor;
+pub mod metrics;
 pub mod netlink;
 pub mod node;
 pub mod packet;

@@ -38,6 +38,7 @@ use crate::clock;
 use crate::config::LiveConfig;
 use crate::control::{Served, Server};
 use crate::device::DeviceError;
+use crate::metrics::exporter::Exporter;
 use crate::packet::{LivePacket, Pool};
 use crate::status::{
     RefusedTables, ServiceReport, SessionReport, Status, TunReport, UnderlayReport,
@@ -67,6 +68,8 @@ pub struct Node {
     underlay: Underlay,
     listen: SocketAddr,
     control: Option<Server>,
+    /// Asks over the control socket, so it ends after that.
+    exporter: Option<Exporter>,
     port: Port<LivePacket>,
     /// None without security.
     guard: Option<Guard>,

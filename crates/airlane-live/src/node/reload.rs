@@ -86,6 +86,7 @@ fn fixed_differences(old: &LiveConfig, new: &LiveConfig) -> Vec<&'static str> {
         ("name", old.name != new.name),
         ("tun", old.tun != new.tun),
         ("control", old.control != new.control),
+        ("metrics", old.metrics != new.metrics),
         ("link.rate", old.link.rate != new.link.rate),
         ("link.delay", old.link.delay != new.link.delay),
         (

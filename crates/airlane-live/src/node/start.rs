@@ -17,6 +17,7 @@ use crate::clock;
 use crate::config::{IPV4_MIN_MTU, IPV6_MIN_MTU, LiveConfig, Mtu, UnderlayConfig};
 use crate::control::Server;
 use crate::device::DeviceError;
+use crate::metrics::exporter::Exporter;
 use crate::netlink::Netlink;
 use crate::packet::Pool;
 use crate::security::{KeyFileError, NoSecurity, Security};
@@ -104,6 +105,10 @@ impl Node {
         let tun = Tun::create(&config.tun.name)?;
         let mut node = Self::with_devices(config, tun, underlay)?;
         node.control = Some(control);
+        node.exporter = match config.metrics {
+            Some(address) => Some(Exporter::start(address, config.socket())?),
+            None => None,
+        };
         node.tun
             .configure(node.mtu, &config.tun.addresses, &config.tun.routes)?;
         node.refuse_loop(peer.ip())?;
@@ -117,6 +122,9 @@ impl Node {
             %peer,
             "up"
         );
+        if let Some(exporter) = &node.exporter {
+            tracing::info!(address = %exporter.address(), "metrics can be scraped");
+        }
         Ok(node)
     }
 
@@ -195,6 +203,7 @@ impl Node {
             config: config.resolve(),
             listen: underlay.local()?,
             control: None,
+            exporter: None,
             guard,
             session,
             pool: Pool::new(buffer, BUFFERS * BUFFER / buffer),
