@@ -179,3 +179,41 @@ fn the_text_is_open_metrics() {
         assert!(text.lines().any(|l| l == line), "{line}:\n{text}");
     }
 }
+
+/// Names behind `airlane_` that a text speaks of.
+fn names(text: &str) -> Vec<&str> {
+    let part = |c: char| c.is_ascii_alphanumeric() || c == '_';
+    let words = text.split(|c| !part(c));
+    words.filter(|word| word.starts_with("airlane_")).collect()
+}
+
+#[test]
+fn the_dashboard_asks_for_nothing_that_is_not_exported() {
+    let text = include_str!("../../../../deploy/grafana-airlane.json");
+    let dashboard: serde_json::Value = serde_json::from_str(text).unwrap();
+    assert!(dashboard["schemaVersion"].as_u64().unwrap() >= 39);
+    let exported = exposition(&sample());
+    let exported: Vec<_> = exported
+        .lines()
+        .filter_map(|line| line.split_once('{').map(|(name, _)| name))
+        .collect();
+    let panels = dashboard["panels"].as_array().unwrap();
+    let (mut ids, mut asked) = (Vec::new(), 0);
+    for panel in panels {
+        let title = panel["title"].as_str().unwrap();
+        assert!(!ids.contains(&&panel["id"]), "{title}");
+        ids.push(&panel["id"]);
+        if panel["type"] == "row" {
+            continue;
+        }
+        for target in panel["targets"].as_array().unwrap() {
+            let names = names(target["expr"].as_str().unwrap());
+            assert!(!names.is_empty(), "{title} asks for nothing");
+            asked += names.len();
+        }
+    }
+    assert!(asked > 20, "{asked}");
+    for name in names(text) {
+        assert!(exported.contains(&name), "{name} is not exported");
+    }
+}
