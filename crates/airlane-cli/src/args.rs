@@ -75,10 +75,17 @@ pub enum Command {
     Doctor(Daemon),
     /// Let a running link take over what changed in its file
     ///
-    /// Keys and the peer's address change at once, and connections through the link go on. What only
-    /// a new start can change is named, and nothing is changed then.
+    /// Keys, the peer's address, services and classes change at once, and connections through the link go
+    /// on. What only a new start can change is named, and nothing is changed then.
     #[command(after_help = RELOAD_EXAMPLES)]
     Reload(Daemon),
+    /// Change the services of a running link
+    ///
+    /// Nothing else is interrupted: connections through the other services go on. A service is used once
+    /// both ends have it; until then, and once one end has removed it, its packets travel as those
+    /// without a class. The file stays as it is; write there, too, what shall outlast a restart.
+    #[command(subcommand, arg_required_else_help = true)]
+    Service(Service),
     /// Show what each service of a running link has carried, repaired and lost
     #[command(after_help = STATUS_EXAMPLES)]
     Status(Status),
@@ -111,6 +118,75 @@ pub enum Sim {
     /// of them meet the same fades and differences are tested in pairs.
     #[command(after_help = COMPARE_EXAMPLES)]
     Compare(Compare),
+}
+
+/// The verbs of services.
+#[derive(Debug, Subcommand)]
+pub enum Service {
+    /// Add services
+    ///
+    /// SERVICE is a file with [[services]] and [[classes]] as under [link] in a live file, or one service
+    /// as an inline table. What is added is matched before what there is.
+    #[command(after_help = SERVICE_ADD_EXAMPLES)]
+    Add(ServiceAdd),
+    /// Remove a service, once what waits in it has left
+    #[command(after_help = SERVICE_REMOVE_EXAMPLES)]
+    Remove(ServiceRemove),
+    /// Change the share of a service
+    ///
+    /// Anything else of a service changes by `airlane reload`: it then drains and begins anew.
+    #[command(after_help = SERVICE_SET_EXAMPLES)]
+    Set(ServiceSet),
+}
+
+/// Arguments of `service add`.
+#[derive(Debug, Args)]
+pub struct ServiceAdd {
+    /// The file, or `{ number = .., name = .., rate = .., scheme = { kind = .. } }`.
+    #[arg(value_name = "SERVICE", value_hint = ValueHint::FilePath)]
+    pub service: String,
+    /// What leads packets to an inline service, such as '{ protocol = "udp", port = 5004 }'
+    ///
+    /// Can be given several times.
+    #[arg(long = "match", value_name = "TOML")]
+    pub matches: Vec<String>,
+    /// Which link.
+    #[command(flatten)]
+    pub link: Link,
+}
+
+/// Arguments of `service remove`.
+#[derive(Debug, Args)]
+pub struct ServiceRemove {
+    /// Its name.
+    pub name: String,
+    /// Which link.
+    #[command(flatten)]
+    pub link: Link,
+}
+
+/// Arguments of `service set`.
+#[derive(Debug, Args)]
+pub struct ServiceSet {
+    /// Its name.
+    pub name: String,
+    /// Its share of the link, relative to the others'.
+    #[arg(value_name = "rate=SHARE")]
+    pub value: String,
+    /// Which link.
+    #[command(flatten)]
+    pub link: Link,
+}
+
+/// Which running link is meant.
+#[derive(Debug, Args)]
+pub struct Link {
+    /// Name of the link in its file, or path of its control socket [default: the only one running]
+    #[arg(long, value_name = "NAME|SOCKET")]
+    pub link: Option<String>,
+    /// Print JSON
+    #[arg(long)]
+    pub json: bool,
 }
 
 /// The verbs of published studies.
@@ -436,6 +512,20 @@ Examples:
   airlane reload hill-top.toml
   airlane reload hill-top.toml --set link.underlay.peer=192.0.2.9:7007";
 
+const SERVICE_ADD_EXAMPLES: &str = "\
+Examples:
+  airlane service add games.toml
+  airlane service add '{ number = 4, name = \"games\", rate = 0.1, scheme = { kind = \"rlp-oos\" } }'";
+
+const SERVICE_REMOVE_EXAMPLES: &str = "\
+Examples:
+  airlane service remove games
+  airlane service remove games --link hill-top";
+
+const SERVICE_SET_EXAMPLES: &str = "\
+Examples:
+  airlane service set voice rate=0.2";
+
 const KEYGEN_EXAMPLES: &str = "\
 Examples:
   airlane keygen /etc/airlane/hill-top.key
@@ -478,6 +568,7 @@ mod tests {
                 assert!(
                     help.contains(&format!("airlane {name}"))
                         || help.contains(&format!("airlane sim {name}"))
+                        || help.contains(&format!("airlane service {name}"))
                         || help.contains(&format!("airlane study {name}")),
                     "{name}: {help}"
                 );
@@ -504,6 +595,9 @@ mod tests {
             UP_EXAMPLES,
             AIR_EXAMPLES,
             STATUS_EXAMPLES,
+            SERVICE_ADD_EXAMPLES,
+            SERVICE_REMOVE_EXAMPLES,
+            SERVICE_SET_EXAMPLES,
             COMPLETIONS_EXAMPLES,
         ];
         for line in all.iter().flat_map(|text| text.lines().skip(1)) {

@@ -15,6 +15,7 @@ mod live;
 mod metric;
 pub mod output;
 pub mod quantity;
+mod service;
 mod sim;
 mod status;
 mod study;
@@ -64,6 +65,7 @@ fn run(command: Command) -> anyhow::Result<()> {
         Command::Air(args) => live::air(&args),
         Command::Doctor(args) => doctor::doctor(&args),
         Command::Reload(args) => live::reload(&args),
+        Command::Service(verb) => service::service(&verb),
         Command::Status(args) => live::status(&args),
         Command::Top(args) => live::socket(args.link.as_deref()).and_then(|s| top::top(&s)),
         Command::Completions { shell } => {

@@ -87,7 +87,12 @@ pub(crate) fn air(args: &Daemon) -> anyhow::Result<()> {
 pub(crate) fn reload(args: &Daemon) -> anyhow::Result<()> {
     let config: LiveConfig = input::document(&args.file, &args.set.set)?.read()?;
     let changes = control::reload(&config.socket(), &config)?;
-    if args.json {
+    print_changes(&changes, args.json)
+}
+
+/// What a running link said that it changed.
+pub(crate) fn print_changes(changes: &[String], json: bool) -> anyhow::Result<()> {
+    if json {
         return output::print(&(serde_json::json!({ "changes": changes }).to_string() + "\n"));
     }
     if changes.is_empty() {

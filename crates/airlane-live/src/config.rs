@@ -30,7 +30,9 @@ use std::str::FromStr;
 
 use airlane_base::config::{Problems, Validate};
 use airlane_base::{Duration, Rate, Size};
-use airlane_link::config::{self, LiveFacts, Rates, SchedulerConfig, Viewpoint, check_live};
+use airlane_link::config::{
+    self, ConfigError, LiveFacts, Rates, SchedulerConfig, Viewpoint, check_live,
+};
 use airlane_link::{ClassesConfig, HeaderProfile, ServiceConfig};
 use serde::{Deserialize, Deserializer, Serialize, Serializer, de};
 
@@ -387,6 +389,24 @@ impl LinkConfig {
         self.rates.unwrap_or(self.classes.usual_rates())
     }
 
+    /// What is wrong with the services and classes.
+    pub(crate) fn table_problems(&self, mtu: Mtu) -> Vec<ConfigError> {
+        let facts = LiveFacts {
+            rate: self.rate,
+            delay: self.delay,
+            packet: match mtu {
+                Mtu::Fixed(size) => size.as_bytes() as usize,
+                Mtu::Auto => USUAL_PACKET,
+            },
+        };
+        let classes = self.classes.rules(&self.services);
+        let mut found = config::check(HeaderProfile::Live, &self.services, &classes);
+        found.extend(self.classes.check(&self.services));
+        found.extend(config::check_ends(Viewpoint::End, &self.services));
+        found.extend(check_live(&facts, &self.services, &classes));
+        found
+    }
+
     fn check(&self, mtu: Mtu, problems: &mut Problems) {
         if self.security.is_none() {
             problems.add("security", "this link is not secured", NO_SECURITY);
@@ -434,20 +454,7 @@ impl LinkConfig {
                 "give address and port of the other end",
             );
         }
-        let facts = LiveFacts {
-            rate: self.rate,
-            delay: self.delay,
-            packet: match mtu {
-                Mtu::Fixed(size) => size.as_bytes() as usize,
-                Mtu::Auto => USUAL_PACKET,
-            },
-        };
-        let classes = self.classes.rules(&self.services);
-        let mut found = config::check(HeaderProfile::Live, &self.services, &classes);
-        found.extend(self.classes.check(&self.services));
-        found.extend(config::check_ends(Viewpoint::End, &self.services));
-        found.extend(check_live(&facts, &self.services, &classes));
-        for problem in found {
+        for problem in self.table_problems(mtu) {
             problems.add(&problem.path, problem.problem, problem.help);
         }
     }

@@ -5,7 +5,9 @@
 //! <- {"schema":1,"name":"hill-top", ...}
 //! -> {"command":"reload","file":{"schema":1,"name":"hill-top", ...}}
 //! <- {"changes":["link.underlay.peer is 192.0.2.9:7007"]}
-//! <- {"error":"there is no command \"x\"; the commands are: status, reload"}
+//! -> {"command":"service","change":{"set":{"name":"voice","rate":0.3}}}
+//! <- {"changes":["service \"voice\" has rate 0.3, was 0.2"]}
+//! <- {"error":"there is no command \"x\"; the commands are: status, reload, service"}
 //! ```
 //!
 //! The node's own thread serves it, between packets, and never waits: a client that sends slowly,
@@ -20,7 +22,8 @@ use std::os::unix::net::{UnixListener, UnixStream};
 use std::path::{Path, PathBuf};
 use std::time::Duration;
 
-use airlane_base::config::{Problems, Validate as _};
+use airlane_base::config::{Problems, Validate};
+use airlane_link::{ClassConfig, ServiceConfig};
 use rustix::event::epoll;
 use serde::de::DeserializeOwned;
 use serde::{Deserialize, Serialize};
@@ -48,9 +51,55 @@ enum Request {
         /// The file, as its text would be read.
         file: Box<LiveConfig>,
     },
+    /// Asks to change the services.
+    Service {
+        /// How.
+        change: ServiceChange,
+    },
 }
 
-/// The answer to a reload.
+/// New services, as they would stand under `[link]`.
+#[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
+#[serde(deny_unknown_fields)]
+pub struct AddServices {
+    /// Each with a number and a name of its own.
+    pub services: Vec<ServiceConfig>,
+    /// Rules that go before those that there are.
+    #[serde(default)]
+    pub classes: Vec<ClassConfig>,
+}
+
+impl Validate for AddServices {
+    fn validate(&self, problems: &mut Problems) {
+        if self.services.is_empty() {
+            let help =
+                "write it as in a live file: [[services]] with number, name, rate and scheme";
+            problems.add("services", "there is no service to add", help);
+        }
+    }
+}
+
+/// A change of a running node's services. Its file stays as it is.
+#[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
+#[serde(rename_all = "kebab-case", deny_unknown_fields)]
+pub enum ServiceChange {
+    /// New services.
+    Add(AddServices),
+    /// A service goes, with its rules, once what waits in it has left.
+    Remove {
+        /// Its name.
+        name: String,
+    },
+    /// A service gets another share.
+    Set {
+        /// Its name.
+        name: String,
+        /// Its share of the link, relative to the others'.
+        rate: f64,
+    },
+}
+
+/// The answer to a reload, or a change of services.
 #[derive(Clone, Debug, Serialize, Deserialize)]
 struct Reloaded {
     changes: Vec<String>,
@@ -62,6 +111,8 @@ pub(crate) trait Served {
     fn status(&mut self) -> Status;
     /// Takes over what changed in the file: what that was, or why nothing was.
     fn reload(&mut self, file: &LiveConfig) -> Result<Vec<String>, String>;
+    /// Changes the services: how, or why not.
+    fn change_services(&mut self, change: &ServiceChange) -> Result<Vec<String>, String>;
 }
 
 /// The answer to a request that was not understood.
@@ -124,6 +175,16 @@ pub fn reload(path: &Path, file: &LiveConfig) -> Result<Vec<String>, ControlErro
     let file = Box::new(file.clone());
     let reloaded: Reloaded = ask(path, &Request::Reload { file })?;
     Ok(reloaded.changes)
+}
+
+/// Asks the node to change its services. What changed.
+///
+/// # Errors
+/// If no node answers there, or it refuses; nothing has changed then.
+pub fn change_services(path: &Path, change: &ServiceChange) -> Result<Vec<String>, ControlError> {
+    let change = change.clone();
+    let changed: Reloaded = ask(path, &Request::Service { change })?;
+    Ok(changed.changes)
 }
 
 fn ask<A: DeserializeOwned>(path: &Path, request: &Request) -> Result<A, ControlError> {
@@ -315,9 +376,14 @@ fn answer(line: &[u8], node: &mut dyn Served) -> Vec<u8> {
             Ok(changes) => serde_json::to_vec(&Reloaded { changes }),
             Err(error) => refuse(error),
         },
+        Ok(Request::Service { change }) => match node.change_services(&change) {
+            Ok(changes) => serde_json::to_vec(&Reloaded { changes }),
+            Err(error) => refuse(error),
+        },
         Err(error) => refuse(format!(
-            "not a request ({error}); the commands are: {{\"command\":\"status\"}} and \
-             {{\"command\":\"reload\",\"file\":FILE}}"
+            "not a request ({error}); the commands are: {{\"command\":\"status\"}}, \
+             {{\"command\":\"reload\",\"file\":FILE}} and \
+             {{\"command\":\"service\",\"change\":CHANGE}}"
         )),
     };
     // Neither has a map with keys that are no text, the one thing that cannot be written.
@@ -369,6 +435,10 @@ mod tests {
                 "sample" => Ok(vec!["everything".to_owned()]),
                 other => Err(format!("{other} is somebody else")),
             }
+        }
+
+        fn change_services(&mut self, change: &ServiceChange) -> Result<Vec<String>, String> {
+            Ok(vec![format!("{change:?}")])
         }
     }
 

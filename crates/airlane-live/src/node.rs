@@ -16,6 +16,7 @@ pub mod drops;
 mod guard;
 mod receive;
 mod reload;
+mod services;
 mod start;
 mod supervisor;
 mod transmit;
@@ -32,11 +33,12 @@ use rustix::event::{PollFd, PollFlags};
 
 pub(crate) use guard::Guard;
 pub use reload::ReloadError;
+pub use services::ServiceError;
 pub use start::UpError;
 
 use crate::clock;
 use crate::config::LiveConfig;
-use crate::control::{Served, Server};
+use crate::control::{Served, Server, ServiceChange};
 use crate::device::DeviceError;
 use crate::metrics::exporter::Exporter;
 use crate::packet::{LivePacket, Pool};
@@ -219,6 +221,9 @@ impl Node {
             }
             self.drain(now);
         }
+        if self.port.services_changed() {
+            self.offer_services(now);
+        }
         if now >= self.next_mtu_check {
             self.check_mtu(now);
         }
@@ -359,6 +364,9 @@ impl Node {
                         "the peer answered"
                     };
                     tracing::info!(%peer, session = format!("{session:08x}"), why, "session begins");
+                }
+                SessionEvent::Offered { offers, first } => {
+                    self.on_offers(now, &offers, first);
                 }
                 SessionEvent::Confirmed { .. } => {
                     tracing::info!(%peer, "the peer confirmed the session");
@@ -516,6 +524,13 @@ impl Served for Node {
     fn reload(&mut self, file: &LiveConfig) -> Result<Vec<String>, String> {
         let now = clock::now();
         let changes = Self::reload(self, now, file).map_err(|error| error.to_string());
+        self.on_time(now);
+        changes
+    }
+
+    fn change_services(&mut self, change: &ServiceChange) -> Result<Vec<String>, String> {
+        let now = clock::now();
+        let changes = Self::change_services(self, now, change).map_err(|error| error.to_string());
         self.on_time(now);
         changes
     }

@@ -293,6 +293,13 @@ const GAUGES: &[(&str, Option<fn() -> Unit>, &str, &str, Measure)] = &[
         |s| Some(f64::from(s.draining)),
     ),
     (
+        "service_waiting",
+        None,
+        OUT,
+        "1 while the service is not used: the peer has no such one",
+        |s| Some(f64::from(s.waiting)),
+    ),
+    (
         "service_share",
         Some(|| Unit::Other("ratio".to_owned())),
         OUT,

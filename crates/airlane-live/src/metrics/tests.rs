@@ -27,6 +27,7 @@ fn sample() -> Status {
         scheme: "rlp-oos".to_owned(),
         rate: 0.1,
         draining: false,
+        waiting: false,
         queue_packets: 21,
         queue_bytes: 22,
         srtt_ns: Some(50_000_000),

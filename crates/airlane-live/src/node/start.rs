@@ -33,7 +33,7 @@ const KEEPALIVE: Duration = Duration::from_secs(1);
 /// if nothing else was heard either.
 const LOST_KEEPALIVES: u64 = 3;
 /// Bytes of a long hello with all that is below it.
-const HELLO: usize = 700;
+const HELLO: usize = 1000;
 /// Smallest buffer: a hello with its table fits in any case.
 const BUFFER: usize = 2048;
 /// Free buffers kept, 8 MB of the usual size.
@@ -186,7 +186,7 @@ impl Node {
         })
         .map_err(|problems| UpError::Config { problems })?;
         let keepalive = (link.rate.transmission_time(HELLO) * 100).max(KEEPALIVE);
-        let session = Session::new(
+        let mut session = Session::new(
             now,
             SessionConfig {
                 epoch: random_epoch()?,
@@ -196,6 +196,12 @@ impl Node {
                 // Half an interval for the last of them to be late.
                 silence: keepalive * LOST_KEEPALIVES + keepalive / 2,
             },
+        );
+        session.set_table(
+            now,
+            port.service_table(),
+            &port.peer_service_table(),
+            port.own_services(),
         );
         let buffer = (mtu.max(left) + LIVE_HEADER_MAX + sealing).max(BUFFER);
         Ok(Self {
