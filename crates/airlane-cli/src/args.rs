@@ -3,7 +3,7 @@
 use std::path::PathBuf;
 
 use clap::builder::styling::{AnsiColor, Styles};
-use clap::{Args, Parser, Subcommand, ValueHint};
+use clap::{Args, Parser, Subcommand, ValueEnum, ValueHint};
 use clap_complete::Shell;
 
 const STYLES: Styles = Styles::styled()
@@ -53,7 +53,7 @@ pub enum Command {
     /// the underlay to the peer. Needs root, or CAP_NET_ADMIN. At the end the device is removed and
     /// the counters are printed.
     #[command(after_help = UP_EXAMPLES)]
-    Up(Daemon),
+    Up(Running),
     /// Make a key for one end of a secured link
     ///
     /// Writes a new private key to FILE, which nobody but its owner may read, and prints its public
@@ -66,7 +66,7 @@ pub enum Command {
     /// queue and loses some of them. Needs root, or CAP_NET_RAW. At the end it prints what was asked
     /// and what was delivered.
     #[command(after_help = AIR_EXAMPLES)]
-    Air(Daemon),
+    Air(Running),
     /// Check whether a link can come up, and say what to do where it cannot
     ///
     /// Tries rights, keys, interface, port, route and MTU as `airlane up` does and undoes them again;
@@ -406,6 +406,29 @@ pub struct Daemon {
     pub set: Set,
 }
 
+/// Arguments of the verbs that run until they are stopped.
+#[derive(Debug, Args)]
+pub struct Running {
+    /// The file, and how results are printed.
+    #[command(flatten)]
+    pub daemon: Daemon,
+    /// How the log on standard error is written, one line for each change of state with its reason
+    ///
+    /// The environment variable AIRLANE_LOG chooses its lines: error, warn, info (default), debug.
+    #[arg(long, value_name = "FORMAT", value_enum, default_value_t)]
+    pub log_format: LogFormat,
+}
+
+/// How log lines are written.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq, ValueEnum)]
+pub enum LogFormat {
+    /// For people.
+    #[default]
+    Human,
+    /// One JSON object a line, for programs.
+    Json,
+}
+
 /// Arguments of `top`.
 #[derive(Debug, Args)]
 pub struct Top {
@@ -493,6 +516,7 @@ Examples:
 const UP_EXAMPLES: &str = "\
 Examples:
   airlane up hill-top.toml
+  airlane up hill-top.toml --log-format json
   airlane up hill-top.toml --set 'link.rate=50 Mbit/s'";
 
 const TOP_EXAMPLES: &str = "\

@@ -15,7 +15,7 @@ use airlane_live::status::Status as NodeStatus;
 use anyhow::{Context as _, bail};
 use tracing_subscriber::EnvFilter;
 
-use crate::args::{Daemon, Status};
+use crate::args::{Daemon, LogFormat, Running, Status};
 use crate::input::{self, BadInput};
 use crate::{output, status};
 
@@ -23,10 +23,11 @@ use crate::{output, status};
 const LOG_VARIABLE: &str = "AIRLANE_LOG";
 
 /// Runs `airlane up`.
-pub(crate) fn up(args: &Daemon) -> anyhow::Result<()> {
+pub(crate) fn up(running: &Running) -> anyhow::Result<()> {
+    let args = &running.daemon;
     let document = input::document(&args.file, &args.set.set)?;
     let config: LiveConfig = document.read()?;
-    log_to_stderr()?;
+    log_to_stderr(running.log_format)?;
     let stop = stop_on_signals().context("cannot wait for signals")?;
     let mut node = Node::start(&config).map_err(|error| refuse(&document, error))?;
     let ended = node.run(stop.as_fd());
@@ -66,10 +67,11 @@ fn refuse(document: &Document, error: UpError) -> anyhow::Error {
 }
 
 /// Runs `airlane air`.
-pub(crate) fn air(args: &Daemon) -> anyhow::Result<()> {
+pub(crate) fn air(running: &Running) -> anyhow::Result<()> {
+    let args = &running.daemon;
     let document = input::document(&args.file, &args.set.set)?;
     let config: AirConfig = document.read()?;
-    log_to_stderr()?;
+    log_to_stderr(running.log_format)?;
     let stop = stop_on_signals().context("cannot wait for signals")?;
     let report = air::run(&config, stop.as_fd())?;
     output::print(&if args.json {
@@ -165,18 +167,20 @@ pub(crate) fn socket(link: Option<&str>) -> anyhow::Result<PathBuf> {
     }
 }
 
-fn log_to_stderr() -> anyhow::Result<()> {
+fn log_to_stderr(format: LogFormat) -> anyhow::Result<()> {
     let filter = match std::env::var(LOG_VARIABLE) {
         Ok(text) => EnvFilter::try_new(&text)
             .map_err(|error| BadInput(format!("{LOG_VARIABLE}={text}: {error}")))?,
         Err(_) => EnvFilter::new("info"),
     };
     let choice = anstream::AutoStream::choice(&std::io::stderr());
-    tracing_subscriber::fmt()
+    let log = tracing_subscriber::fmt()
         .with_env_filter(filter)
         .with_writer(std::io::stderr)
-        .with_ansi(choice != anstream::ColorChoice::Never)
-        .with_target(false)
-        .init();
+        .with_target(false);
+    match format {
+        LogFormat::Human => log.with_ansi(choice != anstream::ColorChoice::Never).init(),
+        LogFormat::Json => log.json().flatten_event(true).init(),
+    }
     Ok(())
 }

@@ -129,7 +129,7 @@ impl Node {
         loop {
             let ready = self.wait(now, supervisor.poll_timeout(), stop)?;
             if ready.stop {
-                tracing::info!(node = self.name, "stopping");
+                tracing::info!(node = self.name, why = "it was told to", "stopping");
                 supervisor.stopping();
                 return Ok(());
             }
@@ -369,16 +369,18 @@ impl Node {
                     self.on_offers(now, &offers, first);
                 }
                 SessionEvent::Confirmed { .. } => {
-                    tracing::info!(%peer, "the peer confirmed the session");
+                    tracing::info!(%peer, why = "the peer is in it, too", "session confirmed");
                 }
                 SessionEvent::Refused { ours, theirs } => {
                     self.session_since = None;
                     self.disconnected_since = None;
                     tracing::warn!(
                         %peer,
-                        "refused: the services of the two ends do not fit, nothing is exchanged\n\
-                         here:\n{ours}there:\n{theirs}make them equal in both files; only \
-                         base-station is \"here\" at one end and \"peer\" at the other"
+                        here = one_line(&ours),
+                        there = one_line(&theirs),
+                        why = "services of one number differ: make them equal in both files; only \
+                               base-station is \"here\" at one end and \"peer\" at the other",
+                        "session refused"
                     );
                     self.refused = Some(RefusedTables { ours, theirs });
                 }
@@ -390,14 +392,14 @@ impl Node {
                     if self.session.id().is_some() {
                         self.disconnections += 1;
                         self.disconnected_since = Some(now - silent_for);
-                        tracing::warn!(%peer, %silent_for, "disconnected: the peer is silent; trying on");
+                        tracing::warn!(%peer, %silent_for, why = "the peer is silent; trying on", "disconnected");
                     } else {
                         tracing::warn!(%peer, %silent_for, "nothing is heard from the peer; trying on");
                     }
                 }
                 SessionEvent::PeerBack { silent_for } => {
                     self.disconnected_since = None;
-                    tracing::info!(%peer, %silent_for, "connected: the peer is back");
+                    tracing::info!(%peer, %silent_for, why = "the peer is heard again", "connected");
                 }
                 SessionEvent::EpochRenewed => {
                     self.session_since = None;
@@ -428,7 +430,13 @@ impl Node {
         }
         match self.tun.set_mtu(mtu) {
             Ok(()) => {
-                tracing::info!(path_mtu, was = self.mtu, mtu, "the path MTU changed");
+                tracing::info!(
+                    path_mtu,
+                    was = self.mtu,
+                    mtu,
+                    why = "the path MTU changed",
+                    "MTU changed"
+                );
                 self.mtu = mtu;
             }
             Err(error) => tracing::warn!(%error, mtu, "could not follow the path MTU"),
@@ -514,6 +522,11 @@ impl Node {
     pub fn dropped(&self, reason: Reason) -> u64 {
         self.drops.of(reason)
     }
+}
+
+/// A table of services as the log shows it.
+fn one_line(table: &str) -> String {
+    table.trim_end().replace('\n', ", ")
 }
 
 impl Served for Node {
