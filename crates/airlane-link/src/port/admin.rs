@@ -248,8 +248,8 @@ impl<P: Packet> Port<P> {
     pub(super) fn rebuild_classifier(&mut self) {
         let slots = &self.slots;
         let number_of = |name: &str| {
-            let used = |slot: &&Box<Slot<P>>| !slot.draining && slot.agreement.open;
-            let live = slots.iter().flatten().filter(used);
+            let used = |slot: &&Slot<P>| !slot.draining && slot.agreement.open;
+            let live = slots.iter().filter_map(Option::as_deref).filter(used);
             live.map(|slot| &slot.config)
                 .find(|config| config.name == name)
                 .map(|config| config.number)

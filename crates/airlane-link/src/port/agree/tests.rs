@@ -354,7 +354,7 @@ proptest! {
         }
         for end in [0, 1] {
             for own in world.tables[end].clone() {
-                let both = world.tables[1 - end].iter().any(|s| *s == own);
+                let both = world.tables[1 - end].contains(&own);
                 prop_assert_eq!(world.stands(end, own.number), Some((!both, false)));
             }
             let number = world.ends[end].services().count();
