@@ -254,9 +254,16 @@ const DROPS: [(&str, Count); 5] = [
 ];
 
 type Measure = fn(&ServiceReport) -> Option<f64>;
+type Gauge = (
+    &'static str,
+    Option<fn() -> Unit>,
+    &'static str,
+    &'static str,
+    Measure,
+);
 
 /// What is measured or configured: name, unit, direction, help, value.
-const GAUGES: &[(&str, Option<fn() -> Unit>, &str, &str, Measure)] = &[
+const GAUGES: &[Gauge] = &[
     (
         "service_queue",
         Some(super::packets),
