@@ -5,9 +5,9 @@
 //! ```
 //!
 //! The node's thread never sees HTTP: this one asks it for a status as `airlane status` does, at most
-//! once every [`FRESH`], whoever scrapes. Connections are few and short: one request each, [`CLIENTS`] at
-//! once, one more replaces the oldest; whoever has not sent a request of at most [`REQUEST`] bytes and
-//! read the answer within [`PATIENCE`] is cut off.
+//! once every `FRESH`, whoever scrapes. Connections are few and short: one request each, `CLIENTS` at
+//! once, one more replaces the oldest; whoever has not sent a request of at most `REQUEST` bytes and
+//! read the answer within `PATIENCE` is cut off.
 
 use std::io::{self, Read as _, Write as _};
 use std::net::{SocketAddr, TcpListener, TcpStream};
