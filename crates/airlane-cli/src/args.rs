@@ -4,7 +4,7 @@ use std::path::PathBuf;
 
 use airlane_base::{Duration, Size};
 use clap::builder::styling::{AnsiColor, Styles};
-use clap::{Args, Parser, Subcommand, ValueHint};
+use clap::{Args, Parser, Subcommand, ValueEnum, ValueHint};
 use clap_complete::Shell;
 
 const STYLES: Styles = Styles::styled()
@@ -67,7 +67,7 @@ pub enum Command {
     /// queue and loses some of them. Needs root, or CAP_NET_RAW. At the end it prints what was asked
     /// and what was delivered.
     #[command(after_help = AIR_EXAMPLES)]
-    Air(Daemon),
+    Air(Running),
     /// Check whether a link can come up, and say what to do where it cannot
     ///
     /// Tries rights, keys, interface, port, route and MTU as `airlane up` does and undoes them again;
@@ -76,10 +76,17 @@ pub enum Command {
     Doctor(Daemon),
     /// Let a running link take over what changed in its file
     ///
-    /// Keys and the peer's address change at once, and connections through the link go on. What only
-    /// a new start can change is named, and nothing is changed then.
+    /// Keys, the peer's address, services and classes change at once, and connections through the link go
+    /// on. What only a new start can change is named, and nothing is changed then.
     #[command(after_help = RELOAD_EXAMPLES)]
     Reload(Daemon),
+    /// Change the services of a running link
+    ///
+    /// Nothing else is interrupted: connections through the other services go on. A service is used once
+    /// both ends have it; until then, and once one end has removed it, its packets travel as those
+    /// without a class. The file stays as it is; write there, too, what shall outlast a restart.
+    #[command(subcommand, arg_required_else_help = true)]
+    Service(Service),
     /// Show what each service of a running link has carried, repaired and lost
     #[command(after_help = STATUS_EXAMPLES)]
     Status(Status),
@@ -152,6 +159,75 @@ pub enum Trace {
     /// out.
     #[command(after_help = TRACE_JOIN_EXAMPLES)]
     Join(TraceJoin),
+}
+
+/// The verbs of services.
+#[derive(Debug, Subcommand)]
+pub enum Service {
+    /// Add services
+    ///
+    /// SERVICE is a file with [[services]] and [[classes]] as under [link] in a live file, or one service
+    /// as an inline table. What is added is matched before what there is.
+    #[command(after_help = SERVICE_ADD_EXAMPLES)]
+    Add(ServiceAdd),
+    /// Remove a service, once what waits in it has left
+    #[command(after_help = SERVICE_REMOVE_EXAMPLES)]
+    Remove(ServiceRemove),
+    /// Change the share of a service
+    ///
+    /// Anything else of a service changes by `airlane reload`: it then drains and begins anew.
+    #[command(after_help = SERVICE_SET_EXAMPLES)]
+    Set(ServiceSet),
+}
+
+/// Arguments of `service add`.
+#[derive(Debug, Args)]
+pub struct ServiceAdd {
+    /// The file, or `{ number = .., name = .., rate = .., scheme = { kind = .. } }`.
+    #[arg(value_name = "SERVICE", value_hint = ValueHint::FilePath)]
+    pub service: String,
+    /// What leads packets to an inline service, such as '{ protocol = "udp", port = 5004 }'
+    ///
+    /// Can be given several times.
+    #[arg(long = "match", value_name = "TOML")]
+    pub matches: Vec<String>,
+    /// Which link.
+    #[command(flatten)]
+    pub link: Link,
+}
+
+/// Arguments of `service remove`.
+#[derive(Debug, Args)]
+pub struct ServiceRemove {
+    /// Its name.
+    pub name: String,
+    /// Which link.
+    #[command(flatten)]
+    pub link: Link,
+}
+
+/// Arguments of `service set`.
+#[derive(Debug, Args)]
+pub struct ServiceSet {
+    /// Its name.
+    pub name: String,
+    /// Its share of the link, relative to the others'.
+    #[arg(value_name = "rate=SHARE")]
+    pub value: String,
+    /// Which link.
+    #[command(flatten)]
+    pub link: Link,
+}
+
+/// Which running link is meant.
+#[derive(Debug, Args)]
+pub struct Link {
+    /// Name of the link in its file, or path of its control socket [default: the only one running]
+    #[arg(long, value_name = "NAME|SOCKET")]
+    pub link: Option<String>,
+    /// Print JSON
+    #[arg(long)]
+    pub json: bool,
 }
 
 /// The verbs of published studies.
@@ -377,6 +453,29 @@ pub struct Daemon {
     pub set: Set,
 }
 
+/// Arguments of the verbs that run until they are stopped.
+#[derive(Debug, Args)]
+pub struct Running {
+    /// The file, and how results are printed.
+    #[command(flatten)]
+    pub daemon: Daemon,
+    /// How the log on standard error is written, one line for each change of state with its reason
+    ///
+    /// The environment variable AIRLANE_LOG chooses its lines: error, warn, info (default), debug.
+    #[arg(long, value_name = "FORMAT", value_enum, default_value_t)]
+    pub log_format: LogFormat,
+}
+
+/// How log lines are written.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq, ValueEnum)]
+pub enum LogFormat {
+    /// For people.
+    #[default]
+    Human,
+    /// One JSON object a line, for programs.
+    Json,
+}
+
 /// Arguments of `top`.
 #[derive(Debug, Args)]
 pub struct Top {
@@ -411,9 +510,9 @@ pub struct Record {
 /// Arguments of `up`.
 #[derive(Debug, Args)]
 pub struct Up {
-    /// The file.
+    /// The file, and how the log is written.
     #[command(flatten)]
-    pub daemon: Daemon,
+    pub running: Running,
     /// Keep a journal of everything that goes into the port, packets with what is in them
     #[arg(long, value_name = "PATH", value_hint = ValueHint::FilePath)]
     pub journal: Option<PathBuf>,
@@ -546,6 +645,7 @@ Examples:
 const UP_EXAMPLES: &str = "\
 Examples:
   airlane up hill-top.toml
+  airlane up hill-top.toml --log-format json
   airlane up hill-top.toml --set 'link.rate=50 Mbit/s'
   airlane up hill-top.toml --journal /var/tmp/hill-top.journal --journal-size 200MB";
 
@@ -572,6 +672,20 @@ const RELOAD_EXAMPLES: &str = "\
 Examples:
   airlane reload hill-top.toml
   airlane reload hill-top.toml --set link.underlay.peer=192.0.2.9:7007";
+
+const SERVICE_ADD_EXAMPLES: &str = "\
+Examples:
+  airlane service add games.toml
+  airlane service add '{ number = 4, name = \"games\", rate = 0.1, scheme = { kind = \"rlp-oos\" } }'";
+
+const SERVICE_REMOVE_EXAMPLES: &str = "\
+Examples:
+  airlane service remove games
+  airlane service remove games --link hill-top";
+
+const SERVICE_SET_EXAMPLES: &str = "\
+Examples:
+  airlane service set voice rate=0.2";
 
 const KEYGEN_EXAMPLES: &str = "\
 Examples:
@@ -630,6 +744,7 @@ mod tests {
                 assert!(
                     help.contains(&format!("airlane {name}"))
                         || help.contains(&format!("airlane sim {name}"))
+                        || help.contains(&format!("airlane service {name}"))
                         || help.contains(&format!("airlane study {name}"))
                         || help.contains(&format!("airlane trace {name}"))
                         || help.contains(&format!("airlane journal {name}")),
@@ -661,6 +776,9 @@ mod tests {
             RECORD_EXAMPLES,
             TRACE_SHOW_EXAMPLES,
             TRACE_JOIN_EXAMPLES,
+            SERVICE_ADD_EXAMPLES,
+            SERVICE_REMOVE_EXAMPLES,
+            SERVICE_SET_EXAMPLES,
             COMPLETIONS_EXAMPLES,
         ];
         for line in all.iter().flat_map(|text| text.lines().skip(1)) {

@@ -17,6 +17,7 @@ mod metric;
 pub mod output;
 pub mod quantity;
 mod record;
+mod service;
 mod sim;
 mod status;
 mod study;
@@ -67,6 +68,7 @@ fn run(command: Command) -> anyhow::Result<()> {
         Command::Air(args) => live::air(&args),
         Command::Doctor(args) => doctor::doctor(&args),
         Command::Reload(args) => live::reload(&args),
+        Command::Service(verb) => service::service(&verb),
         Command::Status(args) => live::status(&args),
         Command::Top(args) => live::socket(args.link.as_deref()).and_then(|s| top::top(&s)),
         Command::Record(args) => record::record(&args),

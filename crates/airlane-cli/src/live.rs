@@ -16,7 +16,7 @@ use airlane_live::status::Status as NodeStatus;
 use anyhow::{Context as _, bail};
 use tracing_subscriber::EnvFilter;
 
-use crate::args::{Daemon, Status, Up};
+use crate::args::{Daemon, LogFormat, Running, Status, Up};
 use crate::input::{self, BadInput};
 use crate::{output, status};
 
@@ -25,10 +25,11 @@ const LOG_VARIABLE: &str = "AIRLANE_LOG";
 
 /// Runs `airlane up`.
 pub(crate) fn up(up: &Up) -> anyhow::Result<()> {
-    let args = &up.daemon;
+    let running = &up.running;
+    let args = &running.daemon;
     let document = input::document(&args.file, &args.set.set)?;
     let config: LiveConfig = document.read()?;
-    log_to_stderr()?;
+    log_to_stderr(running.log_format)?;
     let stop = stop_on_signals().context("cannot wait for signals")?;
     let journal = up.journal.as_deref();
     let journal = journal
@@ -75,7 +76,8 @@ fn refuse(document: &Document, error: UpError) -> anyhow::Error {
 }
 
 /// Runs `airlane air`.
-pub(crate) fn air(args: &Daemon) -> anyhow::Result<()> {
+pub(crate) fn air(running: &Running) -> anyhow::Result<()> {
+    let args = &running.daemon;
     let document = input::document(&args.file, &args.set.set)?;
     let mut config: AirConfig = document.read()?;
     let folder = args.file.parent().unwrap_or(Path::new(""));
@@ -83,7 +85,7 @@ pub(crate) fn air(args: &Daemon) -> anyhow::Result<()> {
         .errors
         .load_traces(|file| std::fs::read(folder.join(file)).map_err(|error| error.to_string()))
         .map_err(|error| BadInput(error.to_string()))?;
-    log_to_stderr()?;
+    log_to_stderr(running.log_format)?;
     let stop = stop_on_signals().context("cannot wait for signals")?;
     let report = air::run(&config, stop.as_fd())?;
     output::print(&if args.json {
@@ -101,7 +103,12 @@ pub(crate) fn air(args: &Daemon) -> anyhow::Result<()> {
 pub(crate) fn reload(args: &Daemon) -> anyhow::Result<()> {
     let config: LiveConfig = input::document(&args.file, &args.set.set)?.read()?;
     let changes = control::reload(&config.socket(), &config)?;
-    if args.json {
+    print_changes(&changes, args.json)
+}
+
+/// What a running link said that it changed.
+pub(crate) fn print_changes(changes: &[String], json: bool) -> anyhow::Result<()> {
+    if json {
         return output::print(&(serde_json::json!({ "changes": changes }).to_string() + "\n"));
     }
     if changes.is_empty() {
@@ -174,18 +181,20 @@ pub(crate) fn socket(link: Option<&str>) -> anyhow::Result<PathBuf> {
     }
 }
 
-fn log_to_stderr() -> anyhow::Result<()> {
+fn log_to_stderr(format: LogFormat) -> anyhow::Result<()> {
     let filter = match std::env::var(LOG_VARIABLE) {
         Ok(text) => EnvFilter::try_new(&text)
             .map_err(|error| BadInput(format!("{LOG_VARIABLE}={text}: {error}")))?,
         Err(_) => EnvFilter::new("info"),
     };
     let choice = anstream::AutoStream::choice(&std::io::stderr());
-    tracing_subscriber::fmt()
+    let log = tracing_subscriber::fmt()
         .with_env_filter(filter)
         .with_writer(std::io::stderr)
-        .with_ansi(choice != anstream::ColorChoice::Never)
-        .with_target(false)
-        .init();
+        .with_target(false);
+    match format {
+        LogFormat::Human => log.with_ansi(choice != anstream::ColorChoice::Never).init(),
+        LogFormat::Json => log.json().flatten_event(true).init(),
+    }
     Ok(())
 }

@@ -185,9 +185,13 @@ fn columns(heads: &[&str], since: Since<'_>) -> Table {
 }
 
 fn names(service: &ServiceReport) -> Vec<String> {
-    let draining = if service.draining { " (leaving)" } else { "" };
+    let stands = match (service.draining, service.waiting) {
+        (true, _) => " (leaving)",
+        (_, true) => " (the peer has none)",
+        _ => "",
+    };
     vec![
-        format!("{} {}{draining}", service.number, service.name),
+        format!("{} {}{stands}", service.number, service.name),
         service.scheme.clone(),
     ]
 }

@@ -350,6 +350,7 @@ mod tests {
             scheme: "sr-m2".to_owned(),
             rate: 1.0,
             draining: false,
+            waiting: false,
             queue_packets: 17,
             queue_bytes: 0,
             srtt_ns: Some(52_000_000),

@@ -49,10 +49,15 @@ fn the_manager_hears_when_the_link_is_up_turns_and_ends() {
     manager.set_read_timeout(patience).unwrap();
     // The manager names the process that the watchdog is for.
     let mut command = namespace.command("sh");
-    command.args(["-c", "WATCHDOG_PID=$$ exec \"$0\" up \"$1\""]);
+    command.args([
+        "-c",
+        "WATCHDOG_PID=$$ exec \"$0\" up \"$1\" --log-format json",
+    ]);
     command.arg(env!("CARGO_BIN_EXE_airlane")).arg(&file);
     command.env("NOTIFY_SOCKET", &notify);
     command.env("WATCHDOG_USEC", "400000");
+    let log = folder.path().join("log");
+    command.stderr(std::fs::File::create(&log).unwrap());
     let mut up = Process::start(&mut command).unwrap();
     assert_eq!(until(&manager, "READY=1"), ["READY=1"]);
     let begun = Instant::now();
@@ -64,4 +69,16 @@ fn the_manager_hears_when_the_link_is_up_turns_and_ends() {
     assert!(begun.elapsed() >= Duration::from_millis(700), "{begun:?}");
     assert!(up.stop(Duration::from_secs(5)).unwrap().success());
     until(&manager, "STOPPING=1");
+    // A line each, for programs.
+    let log = std::fs::read_to_string(log).unwrap();
+    let lines: Vec<serde_json::Value> = log
+        .lines()
+        .map(|line| serde_json::from_str(line).unwrap_or_else(|e| panic!("{line}: {e}")))
+        .collect();
+    let find = |message: &str| lines.iter().find(|line| line["message"] == message);
+    let up = find("up").unwrap();
+    assert_eq!(up["tun"], "air0");
+    assert_eq!(up["level"], "INFO");
+    let why = &find("stopping").unwrap()["why"];
+    assert_eq!(why, "it was told to");
 }

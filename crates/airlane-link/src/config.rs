@@ -5,6 +5,7 @@
 
 mod check;
 mod fec;
+mod goal;
 mod hybrid;
 mod live;
 mod snoop;
@@ -22,6 +23,7 @@ use crate::wire::HeaderProfile;
 
 pub use check::{ConfigError, check};
 pub use fec::{RseAdConfig, RseConfig, XorAdConfig, XorConfig};
+pub use goal::Goal;
 pub(crate) use hybrid::Hybrid;
 pub use hybrid::{HybridConfig, check_without_damaged_frames};
 pub use live::{LiveFacts, check_live};
@@ -31,9 +33,9 @@ pub use timers::{
     TimersConfig,
 };
 
-/// One service on a link.
+/// One service on a link. Files may give a [`Goal`] instead of scheme and rate.
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
-#[serde(deny_unknown_fields, rename_all = "kebab-case")]
+#[serde(try_from = "goal::Written", rename_all = "kebab-case")]
 pub struct ServiceConfig {
     /// Service number, 0 to 15; 0 is where unrecognised traffic goes.
     pub number: u8,

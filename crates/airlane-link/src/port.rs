@@ -1,6 +1,7 @@
 //! One end of a multi service link.
 
 mod admin;
+mod agree;
 mod pacer;
 mod shares;
 mod slot;
@@ -19,6 +20,7 @@ use crate::service::PortFacts;
 use crate::wire::{Codec, Decoded, Frame, FrameError, Header, Layout};
 
 pub use admin::{AdminError, ServiceStatus};
+use agree::{Agreement, Peer};
 use pacer::Pacer;
 use shares::Shares;
 use slot::Slot;
@@ -57,6 +59,10 @@ pub struct Port<P> {
     interval_ends: Instant,
     /// Frames for services that do not exist here.
     unknown_service: u64,
+    /// What the other end has; none where nobody tells.
+    peer: Option<Peer>,
+    /// What this end has may have changed.
+    offers_changed: bool,
     /// Ledgers of services that were removed.
     retired: Vec<(String, ServiceLedger)>,
 }
@@ -111,6 +117,8 @@ impl<P: Packet> Port<P> {
             sent_bytes_before: 0,
             interval_ends: Instant::ORIGIN + INTERVAL,
             unknown_service: 0,
+            peer: None,
+            offers_changed: false,
             retired: Vec::new(),
             config,
         };

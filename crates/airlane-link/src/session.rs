@@ -21,7 +21,9 @@
 //! 3. Both ends derive the session's 32-bit number from both epochs; each frame carries it, and a
 //!    frame of another session is dropped by the driver ([`Session::check`]).
 //! 4. Tables that do not fit each other are refused with both texts in the event; nothing is
-//!    exchanged. They fit if they are equal, but for services that have two different ends.
+//!    exchanged. They fit if every service that both have is the same, but for parts that differ by
+//!    their end. What one end has alone waits; tables may change within a session, and each hello
+//!    carries what its sender has (`Port::own_services`).
 //!
 //! Hellos are answered at once where that brings the session forward, at most one every
 //! [`SPACING`]; otherwise they are repeated after 250 ms, 500 ms, then every second, and as
@@ -38,8 +40,10 @@ use airlane_base::{Duration, Instant, Rng, Streams};
 use serde::Serialize;
 
 mod hello;
+mod offer;
 
 pub use hello::{Hello, HelloError, LossReport, VERSION};
+pub use offer::{OwnService, ServiceOffer};
 
 /// Least time between two hellos.
 pub const SPACING: Duration = Duration::from_millis(10);
@@ -82,6 +86,14 @@ pub enum SessionEvent {
     Confirmed {
         /// Number that every frame carries.
         session: u32,
+    },
+    /// What the peer of a session offers: first as it was when the session began, then whenever it
+    /// changes.
+    Offered {
+        /// Its services.
+        offers: Vec<ServiceOffer>,
+        /// Whether the session begins with them.
+        first: bool,
     },
     /// The peer has another table of services. There is no session from here on.
     Refused {
@@ -168,6 +180,9 @@ pub struct Session {
     digest: u64,
     /// Digest that the peer must have.
     peer_digest: u64,
+    own: Vec<OwnService>,
+    /// What the peer offered last in this session, once it said so within it.
+    offered: Option<Vec<ServiceOffer>>,
     keepalive: Duration,
     silence: Duration,
     nonces: Rng,
@@ -203,6 +218,8 @@ impl Session {
             digest: fnv1a(config.table.as_bytes()),
             peer_digest: fnv1a(config.peer_table.as_bytes()),
             table: config.table,
+            own: Vec::new(),
+            offered: None,
             keepalive: config.keepalive,
             silence: config.silence,
             nonces,
@@ -223,6 +240,22 @@ impl Session {
             peer_reports: Vec::new(),
             events: VecDeque::new(),
         }
+    }
+
+    /// Takes the table of services that there is now, and tells the peer soon if it is another one.
+    pub fn set_table(
+        &mut self,
+        now: Instant,
+        table: String,
+        peer_table: &str,
+        own: Vec<OwnService>,
+    ) {
+        let digest = fnv1a(table.as_bytes());
+        self.peer_digest = fnv1a(peer_table.as_bytes());
+        if digest != self.digest || own != self.own {
+            self.hello_soon(now);
+        }
+        (self.table, self.digest, self.own) = (table, digest, own);
     }
 
     /// The number that frames carry, once a peer was accepted.
@@ -370,6 +403,7 @@ impl Session {
             } else {
                 Vec::new()
             },
+            offers: self.own.iter().map(|own| own.offer).collect(),
             table: (!known).then(|| self.table.clone()),
         })
     }
@@ -405,6 +439,14 @@ impl Session {
         peer.sent_ns = hello.sent_ns;
         if hello.session == peer.session {
             self.peer_reports.clone_from(&hello.reports);
+            if self.offered.as_ref() != Some(&hello.offers) {
+                self.offered = Some(hello.offers.clone());
+                let offers = hello.offers.clone();
+                self.events.push_back(SessionEvent::Offered {
+                    offers,
+                    first: false,
+                });
+            }
             if !peer.confirmed {
                 peer.confirmed = true;
                 let session = peer.session;
@@ -426,7 +468,7 @@ impl Session {
             self.hello_soon(now);
             return;
         }
-        if hello.digest != self.peer_digest {
+        if hello.digest != self.peer_digest && !offer::fit(&self.own, &hello.offers) {
             if self.refused != Some(hello.epoch) {
                 self.leave();
                 self.refused = Some(hello.epoch);
@@ -461,6 +503,11 @@ impl Session {
             session,
             peer_epoch: hello.epoch,
             replaced,
+        });
+        self.offered = None;
+        self.push(SessionEvent::Offered {
+            offers: hello.offers.clone(),
+            first: true,
         });
         self.on_peer_hello(now, hello);
     }

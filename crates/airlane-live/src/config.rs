@@ -30,7 +30,9 @@ use std::str::FromStr;
 
 use airlane_base::config::{Problems, Validate};
 use airlane_base::{Duration, Rate, Size};
-use airlane_link::config::{self, LiveFacts, Rates, SchedulerConfig, Viewpoint, check_live};
+use airlane_link::config::{
+    self, ConfigError, LiveFacts, Rates, SchedulerConfig, Viewpoint, check_live,
+};
 use airlane_link::{ClassesConfig, HeaderProfile, ServiceConfig};
 use serde::{Deserialize, Deserializer, Serialize, Serializer, de};
 
@@ -66,6 +68,10 @@ pub struct LiveConfig {
     pub tun: TunConfig,
     /// The link below.
     pub link: LinkConfig,
+    /// Where the running node's metrics can be scraped: a loopback address with its port. Nowhere,
+    /// if it is not given.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub metrics: Option<SocketAddr>,
     /// How to ask the running node.
     #[serde(default)]
     pub control: ControlConfig,
@@ -279,6 +285,7 @@ impl Validate for LiveConfig {
         problems.within("tun", |problems| self.tun.validate(problems));
         let (mtu, link) = (self.tun.mtu, &self.link);
         problems.within("link", |problems| link.check(mtu, problems));
+        self.check_metrics(problems);
         let socket = self.socket();
         if socket.as_os_str().len() > LONGEST_SOCKET {
             let at = match self.control.socket {
@@ -289,6 +296,28 @@ impl Validate for LiveConfig {
                 at,
                 format!("the socket's path \"{}\" is too long", socket.display()),
                 format!("at most {LONGEST_SOCKET} bytes, such as \"/run/airlane/hill-top.sock\""),
+            );
+        }
+    }
+}
+
+impl LiveConfig {
+    /// Whoever reaches the metrics may read them, so nobody on the network does.
+    fn check_metrics(&self, problems: &mut Problems) {
+        let Some(address) = self.metrics else { return };
+        if !address.ip().is_loopback() {
+            problems.add(
+                "metrics",
+                format!("{address} is not on the loopback: others on the network could read it"),
+                "\"127.0.0.1:9107\" or \"[::1]:9107\"; a scraper on another machine comes through a \
+                 proxy that asks who it is",
+            );
+        }
+        if address.port() == 0 {
+            problems.add(
+                "metrics",
+                "port 0 would be another one at each start, and no scraper could know it",
+                "choose a port, such as 9107",
             );
         }
     }
@@ -360,6 +389,24 @@ impl LinkConfig {
         self.rates.unwrap_or(self.classes.usual_rates())
     }
 
+    /// What is wrong with the services and classes.
+    pub(crate) fn table_problems(&self, mtu: Mtu) -> Vec<ConfigError> {
+        let facts = LiveFacts {
+            rate: self.rate,
+            delay: self.delay,
+            packet: match mtu {
+                Mtu::Fixed(size) => size.as_bytes() as usize,
+                Mtu::Auto => USUAL_PACKET,
+            },
+        };
+        let classes = self.classes.rules(&self.services);
+        let mut found = config::check(HeaderProfile::Live, &self.services, &classes);
+        found.extend(self.classes.check(&self.services));
+        found.extend(config::check_ends(Viewpoint::End, &self.services));
+        found.extend(check_live(&facts, &self.services, &classes));
+        found
+    }
+
     fn check(&self, mtu: Mtu, problems: &mut Problems) {
         if self.security.is_none() {
             problems.add("security", "this link is not secured", NO_SECURITY);
@@ -407,20 +454,7 @@ impl LinkConfig {
                 "give address and port of the other end",
             );
         }
-        let facts = LiveFacts {
-            rate: self.rate,
-            delay: self.delay,
-            packet: match mtu {
-                Mtu::Fixed(size) => size.as_bytes() as usize,
-                Mtu::Auto => USUAL_PACKET,
-            },
-        };
-        let classes = self.classes.rules(&self.services);
-        let mut found = config::check(HeaderProfile::Live, &self.services, &classes);
-        found.extend(self.classes.check(&self.services));
-        found.extend(config::check_ends(Viewpoint::End, &self.services));
-        found.extend(check_live(&facts, &self.services, &classes));
-        for problem in found {
+        for problem in self.table_problems(mtu) {
             problems.add(&problem.path, problem.problem, problem.help);
         }
     }
@@ -480,6 +514,13 @@ service = "files"
     fn bad_files_are_refused_with_the_path_and_what_would_be_right() {
         for (good, bad, expected) in [
             ("schema = 1", "schema = 2", "schema 1"),
+            (
+                "[tun]",
+                "metrics = \"0.0.0.0:9107\"\n[tun]",
+                "not on the loopback",
+            ),
+            ("[tun]", "metrics = \"[::1]:0\"\n[tun]", "port 0"),
+            ("[tun]", "metrics = \"localhost\"\n[tun]", "metrics"),
             ("\"hill-top\"", "\"hill/top\"", "cannot name a node"),
             ("10.7.0.1/24", "10.7.0.1", "10.7.0.1/24"),
             ("10.7.0.1/24", "0.0.0.0/24", "tun.addresses[0]"),

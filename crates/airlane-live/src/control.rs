@@ -8,7 +8,9 @@
 //! -> {"command":"record"}
 //! <- {"name":"hill-top","rate_bps":20000000,"overhead_bytes":42}
 //! <- blocks of a trace, until the client ends its side of the stream
-//! <- {"error":"there is no command \"x\"; the commands are: status, reload, record"}
+//! -> {"command":"service","change":{"set":{"name":"voice","rate":0.3}}}
+//! <- {"changes":["service \"voice\" has rate 0.3, was 0.2"]}
+//! <- {"error":"there is no command \"x\"; the commands are: status, reload, record, service"}
 //! ```
 //!
 //! The node's own thread serves it, between packets, and never waits: a client that sends slowly,
@@ -24,7 +26,8 @@ use std::os::unix::net::{UnixListener, UnixStream};
 use std::path::{Path, PathBuf};
 use std::time::Duration;
 
-use airlane_base::config::{Problems, Validate as _};
+use airlane_base::config::{Problems, Validate};
+use airlane_link::{ClassConfig, ServiceConfig};
 use rustix::event::epoll;
 use serde::de::DeserializeOwned;
 use serde::{Deserialize, Serialize};
@@ -55,9 +58,55 @@ enum Request {
     },
     /// Asks for the blocks of a trace from now on.
     Record {},
+    /// Asks to change the services.
+    Service {
+        /// How.
+        change: ServiceChange,
+    },
 }
 
-/// The answer to a reload.
+/// New services, as they would stand under `[link]`.
+#[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
+#[serde(deny_unknown_fields)]
+pub struct AddServices {
+    /// Each with a number and a name of its own.
+    pub services: Vec<ServiceConfig>,
+    /// Rules that go before those that there are.
+    #[serde(default)]
+    pub classes: Vec<ClassConfig>,
+}
+
+impl Validate for AddServices {
+    fn validate(&self, problems: &mut Problems) {
+        if self.services.is_empty() {
+            let help =
+                "write it as in a live file: [[services]] with number, name, rate and scheme";
+            problems.add("services", "there is no service to add", help);
+        }
+    }
+}
+
+/// A change of a running node's services. Its file stays as it is.
+#[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
+#[serde(rename_all = "kebab-case", deny_unknown_fields)]
+pub enum ServiceChange {
+    /// New services.
+    Add(AddServices),
+    /// A service goes, with its rules, once what waits in it has left.
+    Remove {
+        /// Its name.
+        name: String,
+    },
+    /// A service gets another share.
+    Set {
+        /// Its name.
+        name: String,
+        /// Its share of the link, relative to the others'.
+        rate: f64,
+    },
+}
+
+/// The answer to a reload, or a change of services.
 #[derive(Clone, Debug, Serialize, Deserialize)]
 struct Reloaded {
     changes: Vec<String>,
@@ -75,6 +124,8 @@ pub(crate) trait Served {
     fn recorded(&mut self, out: &mut Vec<u8>);
     /// Ends the recording and appends its last blocks.
     fn end_record(&mut self, out: &mut Vec<u8>);
+    /// Changes the services: how, or why not.
+    fn change_services(&mut self, change: &ServiceChange) -> Result<Vec<String>, String>;
 }
 
 /// The answer to a request that was not understood.
@@ -202,6 +253,16 @@ pub fn record(path: &Path) -> Result<Recording, ControlError> {
         stream,
         path: path.to_owned(),
     })
+}
+
+/// Asks the node to change its services. What changed.
+///
+/// # Errors
+/// If no node answers there, or it refuses; nothing has changed then.
+pub fn change_services(path: &Path, change: &ServiceChange) -> Result<Vec<String>, ControlError> {
+    let change = change.clone();
+    let changed: Reloaded = ask(path, &Request::Service { change })?;
+    Ok(changed.changes)
 }
 
 fn ask<A: DeserializeOwned>(path: &Path, request: &Request) -> Result<A, ControlError> {
@@ -470,9 +531,14 @@ fn answer(line: &[u8], node: &mut dyn Served, feed: &mut Option<Feed>) -> Vec<u8
             }
             Err(error) => refuse(error),
         },
+        Ok(Request::Service { change }) => match node.change_services(&change) {
+            Ok(changes) => serde_json::to_vec(&Reloaded { changes }),
+            Err(error) => refuse(error),
+        },
         Err(error) => refuse(format!(
             "not a request ({error}); the commands are: {{\"command\":\"status\"}}, \
-             {{\"command\":\"record\"}} and {{\"command\":\"reload\",\"file\":FILE}}"
+             {{\"command\":\"record\"}}, {{\"command\":\"reload\",\"file\":FILE}} and \
+             {{\"command\":\"service\",\"change\":CHANGE}}"
         )),
     };
     // Neither has a map with keys that are no text, the one thing that cannot be written.
@@ -555,6 +621,10 @@ mod tests {
             if let Some(number) = self.recorded.take() {
                 out.extend_from_slice(&number.to_be_bytes());
             }
+        }
+
+        fn change_services(&mut self, change: &ServiceChange) -> Result<Vec<String>, String> {
+            Ok(vec![format!("{change:?}")])
         }
     }
 

@@ -1,7 +1,7 @@
 //! `airlane doctor`: whether a link can come up, and what to do where it cannot. Everything is tried as
 //! `airlane up` does it and undone again.
 
-use std::net::{IpAddr, SocketAddr};
+use std::net::{IpAddr, SocketAddr, TcpListener};
 use std::os::fd::AsFd as _;
 
 use airlane_base::{Duration, Instant};
@@ -94,6 +94,14 @@ pub fn examine(file: &LiveConfig, tell: &mut dyn FnMut(Check)) {
             findings.good("interface", format!("{} can be made", file.tun.name));
         }
         Err(error) => findings.bad("interface", error),
+    }
+    if let Some(address) = file.metrics {
+        match TcpListener::bind(address) {
+            Ok(_closed_again) => {
+                findings.good("metrics", format!("TCP port {} is free", address.port()))
+            }
+            Err(error) => findings.bad("metrics", format!("{address}: {error}")),
+        }
     }
     check_way(file, peer.ip(), &mut findings);
     match Underlay::bind(listen, peer) {

@@ -5,8 +5,8 @@
 //! * [`air`]: `airlane air`, a lossy link between two interfaces.
 //! * [`doctor`]: `airlane doctor`, whether a link can come up.
 //! * [`journal`]: `airlane up --journal`, what goes into a port, to do it again.
-//! * [`control`] and [`status`]: `airlane status`.
 //! * [`record`]: `airlane record`, what becomes of each frame.
+//! * [`control`] and [`status`]: `airlane status`; [`metrics`]: the same for Prometheus.
 //!
 //! Unsafe code stays in the small modules that make one kind of system call each.
 
@@ -23,6 +23,7 @@ pub mod control;
 pub mod device;
 pub mod doctor;
 pub mod journal;
+pub mod metrics;
 pub mod netlink;
 pub mod node;
 mod offload;

@@ -17,6 +17,7 @@ mod guard;
 mod receive;
 mod recording;
 mod reload;
+mod services;
 mod start;
 mod supervisor;
 mod transmit;
@@ -32,13 +33,15 @@ use rustix::event::{PollFd, PollFlags};
 
 pub(crate) use guard::Guard;
 pub use reload::ReloadError;
+pub use services::ServiceError;
 pub use start::UpError;
 
 use crate::clock;
 use crate::config::LiveConfig;
-use crate::control::{Served, Server};
+use crate::control::{Served, Server, ServiceChange};
 use crate::device::DeviceError;
 use crate::journal::JournaledPort;
+use crate::metrics::exporter::Exporter;
 use crate::offload::join::Joiner;
 use crate::packet::{LivePacket, Pool};
 use crate::record::{Recorded, Recorder};
@@ -71,6 +74,8 @@ pub struct Node {
     underlay: Underlay,
     listen: SocketAddr,
     control: Option<Server>,
+    /// Asks over the control socket, so it ends after that.
+    exporter: Option<Exporter>,
     port: JournaledPort,
     /// None without security.
     guard: Option<Guard>,
@@ -133,7 +138,7 @@ impl Node {
         loop {
             let ready = self.wait(now, supervisor.poll_timeout(), stop)?;
             if ready.stop {
-                tracing::info!(node = self.name, "stopping");
+                tracing::info!(node = self.name, why = "it was told to", "stopping");
                 supervisor.stopping();
                 return Ok(());
             }
@@ -225,6 +230,9 @@ impl Node {
                 self.port.handle_timeout(now);
             }
             self.drain(now);
+        }
+        if self.port.services_changed() {
+            self.offer_services(now);
         }
         if now >= self.next_mtu_check {
             self.check_mtu(now);
@@ -362,17 +370,22 @@ impl Node {
                     };
                     tracing::info!(%peer, session = format!("{session:08x}"), why, "session begins");
                 }
+                SessionEvent::Offered { offers, first } => {
+                    self.on_offers(now, &offers, first);
+                }
                 SessionEvent::Confirmed { .. } => {
-                    tracing::info!(%peer, "the peer confirmed the session");
+                    tracing::info!(%peer, why = "the peer is in it, too", "session confirmed");
                 }
                 SessionEvent::Refused { ours, theirs } => {
                     self.session_since = None;
                     self.disconnected_since = None;
                     tracing::warn!(
                         %peer,
-                        "refused: the services of the two ends do not fit, nothing is exchanged\n\
-                         here:\n{ours}there:\n{theirs}make them equal in both files; only \
-                         base-station is \"here\" at one end and \"peer\" at the other"
+                        here = one_line(&ours),
+                        there = one_line(&theirs),
+                        why = "services of one number differ: make them equal in both files; only \
+                               base-station is \"here\" at one end and \"peer\" at the other",
+                        "session refused"
                     );
                     self.refused = Some(RefusedTables { ours, theirs });
                 }
@@ -384,14 +397,14 @@ impl Node {
                     if self.session.id().is_some() {
                         self.disconnections += 1;
                         self.disconnected_since = Some(now - silent_for);
-                        tracing::warn!(%peer, %silent_for, "disconnected: the peer is silent; trying on");
+                        tracing::warn!(%peer, %silent_for, why = "the peer is silent; trying on", "disconnected");
                     } else {
                         tracing::warn!(%peer, %silent_for, "nothing is heard from the peer; trying on");
                     }
                 }
                 SessionEvent::PeerBack { silent_for } => {
                     self.disconnected_since = None;
-                    tracing::info!(%peer, %silent_for, "connected: the peer is back");
+                    tracing::info!(%peer, %silent_for, why = "the peer is heard again", "connected");
                 }
                 SessionEvent::EpochRenewed => {
                     self.session_since = None;
@@ -422,7 +435,13 @@ impl Node {
         }
         match self.tun.set_mtu(mtu) {
             Ok(()) => {
-                tracing::info!(path_mtu, was = self.mtu, mtu, "the path MTU changed");
+                tracing::info!(
+                    path_mtu,
+                    was = self.mtu,
+                    mtu,
+                    why = "the path MTU changed",
+                    "MTU changed"
+                );
                 self.mtu = mtu;
             }
             Err(error) => tracing::warn!(%error, mtu, "could not follow the path MTU"),
@@ -525,6 +544,11 @@ fn write_parts(parts: &[&[u8]], room: &mut [u8]) -> Option<usize> {
     Some(at)
 }
 
+/// A table of services as the log shows it.
+fn one_line(table: &str) -> String {
+    table.trim_end().replace('\n', ", ")
+}
+
 impl Served for Node {
     fn status(&mut self) -> Status {
         Self::status(self)
@@ -547,5 +571,12 @@ impl Served for Node {
 
     fn end_record(&mut self, out: &mut Vec<u8>) {
         self.end_recording(clock::now(), out);
+    }
+
+    fn change_services(&mut self, change: &ServiceChange) -> Result<Vec<String>, String> {
+        let now = clock::now();
+        let changes = Self::change_services(self, now, change).map_err(|error| error.to_string());
+        self.on_time(now);
+        changes
     }
 }

@@ -1,6 +1,7 @@
 //! IP packets as the live node carries them: a reference-counted buffer out of a pool, and the
 //! flow that the classifier sees, read once.
 
+pub mod ecn;
 mod headers;
 mod mss;
 mod pool;

@@ -146,6 +146,9 @@ pub struct ServiceReport {
     pub rate: f64,
     /// Being removed.
     pub draining: bool,
+    /// Not used: the peer has no such service, or another one of its number.
+    #[serde(default)]
+    pub waiting: bool,
     /// Packets that wait.
     pub queue_packets: usize,
     /// Bytes of them.
@@ -196,6 +199,7 @@ impl ServiceReport {
             scheme: status.scheme.to_owned(),
             rate: status.rate,
             draining: status.draining,
+            waiting: status.waiting,
             queue_packets: status.queue_packets,
             queue_bytes: status.queue_bytes,
             srtt_ns: status.srtt_s.map(|s| (s * 1e9) as u64),

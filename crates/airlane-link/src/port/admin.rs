@@ -4,7 +4,7 @@
 use airlane_base::Instant;
 use serde::Serialize;
 
-use super::{Pacer, Port, SERVICES, Slot, numbers};
+use super::{Agreement, Pacer, Port, SERVICES, Slot, numbers};
 use crate::classify::{ClassConfig, Classifier};
 use crate::config::{
     self, ConfigError, IMPLICIT_NAME, Multiplier, MultiplierHeuristic, SchemeConfig, ServiceConfig,
@@ -14,6 +14,9 @@ use crate::flow::Packet;
 use crate::ledger::ServiceLedger;
 use crate::measure::ServiceMetrics;
 use crate::schedule::Schedule;
+
+/// Removed services whose ledgers are kept.
+const RETIRED: usize = 64;
 
 /// Why an administrative call was refused. Nothing has changed then.
 #[derive(Clone, Debug, PartialEq, thiserror::Error)]
@@ -25,8 +28,11 @@ pub enum AdminError {
         /// The number asked for.
         number: u8,
     },
-    /// The default service cannot be removed.
-    #[error("service 0 takes unrecognised traffic and cannot be removed")]
+    /// The default service cannot be removed, nor another put in its place.
+    #[error(
+        "service 0 takes unrecognised traffic: it cannot be removed, nor changed but for its rate, while \
+         the port runs"
+    )]
     DefaultService,
     /// A share that is no share.
     #[error("a rate of {rate} gives the service nothing; a rate is a share above 0")]
@@ -55,6 +61,8 @@ pub struct ServiceStatus {
     pub rate: f64,
     /// Being removed.
     pub draining: bool,
+    /// Not used: the peer has no such service, or another one of its number.
+    pub waiting: bool,
     /// Packets that wait in its queue.
     pub queue_packets: usize,
     /// Bytes of them.
@@ -179,6 +187,7 @@ impl<P: Packet> Port<P> {
             scheme: slot.config.scheme.kind(),
             rate: slot.config.rate,
             draining: slot.draining,
+            waiting: !slot.draining && !slot.agreement.open,
             queue_packets: slot.queue.len(),
             queue_bytes: slot.queue.bytes(),
             srtt_s: slot.service.srtt().map(|d| d.as_secs_f64()),
@@ -193,7 +202,7 @@ impl<P: Packet> Port<P> {
         Some(&slot.ledger)
     }
 
-    /// Names and ledgers of services that were removed.
+    /// Names and ledgers of the services that were removed last.
     pub fn retired(&self) -> &[(String, ServiceLedger)] {
         &self.retired
     }
@@ -230,14 +239,17 @@ impl<P: Packet> Port<P> {
     pub(super) fn install(&mut self, service: ServiceConfig) {
         let number = usize::from(service.number) % SERVICES;
         self.scheduler.set_rate(number as u8, service.rate);
-        self.slots[number] = Some(Box::new(Slot::new(service, &self.facts)));
+        let agreement = Agreement::new(self.peer.as_mut());
+        self.slots[number] = Some(Box::new(Slot::new(service, &self.facts, agreement)));
         self.installed |= 1 << number;
+        self.offers_changed = true;
     }
 
     pub(super) fn rebuild_classifier(&mut self) {
         let slots = &self.slots;
         let number_of = |name: &str| {
-            let live = slots.iter().flatten().filter(|slot| !slot.draining);
+            let used = |slot: &&Slot<P>| !slot.draining && slot.agreement.open;
+            let live = slots.iter().filter_map(Option::as_deref).filter(used);
             live.map(|slot| &slot.config)
                 .find(|config| config.name == name)
                 .map(|config| config.number)
@@ -284,8 +296,19 @@ impl<P: Packet> Port<P> {
                 && let Some(slot) = self.slots[number].take()
             {
                 self.installed &= !(1 << number);
-                self.config.services.retain(|s| s.name != slot.config.name);
+                let (next, old) = (slot.next.clone(), slot.config.number);
+                if self.retired.len() == RETIRED {
+                    self.retired.remove(0);
+                }
                 self.retired.push(slot.retire(now, &mut self.up));
+                match next {
+                    Some(next) => {
+                        self.install(next);
+                        self.agree(now);
+                        self.rebuild_classifier();
+                    }
+                    None => self.config.services.retain(|s| s.number != old),
+                }
                 self.update_timer_factors();
                 retired = true;
             }

@@ -4,6 +4,7 @@ use std::collections::VecDeque;
 
 use airlane_base::{Damage, Duration, Instant, Payload};
 
+use super::Agreement;
 use crate::config::{ServiceConfig, TimerOrigin};
 use crate::flow::Packet;
 use crate::ledger::ServiceLedger;
@@ -31,6 +32,10 @@ pub(super) struct Slot<P> {
     pub(super) meter: Meter,
     /// No longer classified to; goes when everything in it has gone and the peer is quiet.
     pub(super) draining: bool,
+    /// What takes its place then.
+    pub(super) next: Option<ServiceConfig>,
+    /// How it stands with the peer's.
+    pub(super) agreement: Agreement,
     /// When the last frame came or left; keepalives do not count, they have no end.
     active_at: Instant,
     /// When the last frame came, or the last new packet left.
@@ -43,7 +48,7 @@ pub(super) struct Slot<P> {
 }
 
 impl<P: Packet> Slot<P> {
-    pub(super) fn new(config: ServiceConfig, facts: &PortFacts) -> Self {
+    pub(super) fn new(config: ServiceConfig, facts: &PortFacts, agreement: Agreement) -> Self {
         let layout = Service::<P>::layout(&config.scheme);
         let queue = config.queue.unwrap_or(QueueConfig::None {});
         // Flows are spread over queues by a salted hash; a constant salt for each service keeps
@@ -61,6 +66,8 @@ impl<P: Packet> Slot<P> {
             ledger: ServiceLedger::default(),
             meter: Meter::new(facts.delay + facts.rate.transmission_time(full_frame)),
             draining: false,
+            next: None,
+            agreement,
             active_at: Instant::ORIGIN,
             progress_at: Instant::ORIGIN,
             polled_at: Instant::ORIGIN,

@@ -4,7 +4,7 @@
 //!  0      version
 //!  1      flags: 1 the text of the table follows, 2 the epoch that is echoed was left
 //!  2      number of loss reports
-//!  3      zero
+//!  3      number of offers
 //!  4..12  epoch of the sender
 //! 12..20  nonce of the sender
 //! 20..28  echo: the last nonce that the sender heard, 0 if none
@@ -15,14 +15,17 @@
 //! 56..64  how long ago it heard that one, ns
 //! then    loss reports: service (1), packets received (8), packets lost (8), loss in ppm (4),
 //!         0xffffffff where nothing was measured
+//! then    offers: the services that the sender has ([`ServiceOffer`])
 //! then    length of the text (2), the text
 //! ```
 //!
 //! Integers are big endian. The version stands first for ever, so that any two versions can name
 //! each other.
 
+use super::offer::ServiceOffer;
+
 /// The version of the protocol between two live nodes.
-pub const VERSION: u8 = 1;
+pub const VERSION: u8 = 2;
 
 const FIXED: usize = 64;
 const REPORT: usize = 21;
@@ -30,6 +33,8 @@ const FLAG_TABLE: u8 = 1;
 const FLAG_RETIRED: u8 = 2;
 /// One per service number.
 const MAX_REPORTS: usize = 16;
+/// One per service number.
+const MAX_OFFERS: usize = 16;
 
 /// What one end saw of the other's packets in one service, since the session began.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, serde::Serialize)]
@@ -77,6 +82,12 @@ pub enum HelloError {
         /// How many.
         reports: usize,
     },
+    /// More offers than there are services.
+    #[error("hello offers {offers} services, at most {MAX_OFFERS} are possible")]
+    Offers {
+        /// How many.
+        offers: usize,
+    },
     /// The table is not text.
     #[error("the peer's table of services is not UTF-8 text")]
     Table,
@@ -95,7 +106,7 @@ impl HelloError {
             Self::Truncated { .. } => "hello-truncated",
             Self::TooLong { .. } => "hello-oversized",
             Self::Version { .. } => "hello-wrong-version",
-            Self::Reports { .. } | Self::Table => "hello-malformed",
+            Self::Reports { .. } | Self::Offers { .. } | Self::Table => "hello-malformed",
             Self::OwnEpoch => "hello-reflected",
             Self::Old => "hello-old",
         }
@@ -125,14 +136,17 @@ pub struct Hello {
     pub held_ns: u64,
     /// What the sender saw of the receiver's packets.
     pub reports: Vec<LossReport>,
+    /// The services that the sender has.
+    pub offers: Vec<ServiceOffer>,
     /// The table as text, where the receiver may not know it.
     pub table: Option<String>,
 }
 
 impl Hello {
-    /// Appends the body of the frame to `out`. Reports beyond 16 and text beyond 64 kB are left out.
+    /// Appends the body of the frame to `out`. Reports and offers beyond 16 and text beyond 64 kB are left out.
     pub fn encode(&self, out: &mut Vec<u8>) {
         let reports = &self.reports[..self.reports.len().min(MAX_REPORTS)];
+        let offers = &self.offers[..self.offers.len().min(MAX_OFFERS)];
         let mut flags = 0;
         if self.table.is_some() {
             flags |= FLAG_TABLE;
@@ -140,7 +154,7 @@ impl Hello {
         if self.retired {
             flags |= FLAG_RETIRED;
         }
-        out.extend_from_slice(&[VERSION, flags, reports.len() as u8, 0]);
+        out.extend_from_slice(&[VERSION, flags, reports.len() as u8, offers.len() as u8]);
         for word in [self.epoch, self.nonce, self.echo, self.digest] {
             out.extend_from_slice(&word.to_be_bytes());
         }
@@ -153,6 +167,9 @@ impl Hello {
             out.extend_from_slice(&report.received_packets.to_be_bytes());
             out.extend_from_slice(&report.lost_packets.to_be_bytes());
             out.extend_from_slice(&report.loss_ppm.unwrap_or(u32::MAX).to_be_bytes());
+        }
+        for offer in offers {
+            offer.encode(out);
         }
         if let Some(table) = &self.table {
             let text = table.as_bytes();
@@ -176,10 +193,13 @@ impl Hello {
             });
         }
         reader.need(FIXED - 1)?;
-        let [flags, reports, _] = reader.take()?;
-        let reports = usize::from(reports);
+        let [flags, reports, offers] = reader.take()?;
+        let (reports, offers) = (usize::from(reports), usize::from(offers));
         if reports > MAX_REPORTS {
             return Err(HelloError::Reports { reports });
+        }
+        if offers > MAX_OFFERS {
+            return Err(HelloError::Offers { offers });
         }
         let mut hello = Self {
             epoch: reader.word()?,
@@ -192,6 +212,7 @@ impl Hello {
             echo_sent_ns: reader.word()?,
             held_ns: reader.word()?,
             reports: Vec::with_capacity(reports),
+            offers: Vec::with_capacity(offers),
             table: None,
         };
         reader.need(reports * REPORT)?;
@@ -202,6 +223,16 @@ impl Hello {
                 received_packets: reader.word()?,
                 lost_packets: reader.word()?,
                 loss_ppm: Some(u32::from_be_bytes(reader.take()?)).filter(|ppm| *ppm != u32::MAX),
+            });
+        }
+        reader.need(offers * ServiceOffer::LEN)?;
+        for _ in 0..offers {
+            let [service] = reader.take()?;
+            hello.offers.push(ServiceOffer {
+                service,
+                instance: u32::from_be_bytes(reader.take()?),
+                partner: u32::from_be_bytes(reader.take()?),
+                terms: reader.word()?,
             });
         }
         if flags & FLAG_TABLE != 0 {

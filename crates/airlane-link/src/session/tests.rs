@@ -438,6 +438,7 @@ proptest! {
         session: u32,
         retired: bool,
         reports in prop::collection::vec((0u8..16, any::<u64>(), any::<u64>(), prop::option::of(0u32..=1_000_000)), 0..=16),
+        offers in prop::collection::vec((0u8..16, any::<u32>(), any::<u32>(), any::<u64>()), 0..=16),
         table in prop::option::of(".{0,200}"),
     ) {
         let [epoch, nonce, echo, digest, sent_ns, echo_sent_ns, held_ns] = words;
@@ -447,8 +448,14 @@ proptest! {
             lost_packets,
             loss_ppm,
         }).collect();
+        let offers = offers.into_iter().map(|(service, instance, partner, terms)| ServiceOffer {
+            service,
+            instance,
+            partner,
+            terms,
+        }).collect();
         let hello = Hello {
-            epoch, nonce, echo, digest, session, retired, sent_ns, echo_sent_ns, held_ns, reports, table,
+            epoch, nonce, echo, digest, session, retired, sent_ns, echo_sent_ns, held_ns, reports, offers, table,
         };
         let mut body = Vec::new();
         hello.encode(&mut body);

@@ -35,6 +35,12 @@ pub(super) enum Input {
     Reset = 5,
     /// No input: what the outputs must have been until here.
     Check = 6,
+    /// Another table of services: JSON of services and classes.
+    Services = 7,
+    /// What the peer offers at the begin of a session: JSON.
+    Agreement = 8,
+    /// What it offers later.
+    Offers = 9,
 }
 
 impl Input {
@@ -47,6 +53,9 @@ impl Input {
             4 => Self::Deliver,
             5 => Self::Reset,
             6 => Self::Check,
+            7 => Self::Services,
+            8 => Self::Agreement,
+            9 => Self::Offers,
             _ => return None,
         })
     }

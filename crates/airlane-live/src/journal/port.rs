@@ -5,8 +5,10 @@ use std::ops::Deref;
 
 use airlane_base::Instant;
 use airlane_link::config::ConfigError;
+use airlane_link::session::ServiceOffer;
 use airlane_link::wire::LIVE_HEADER_ROOM;
-use airlane_link::{Frame, Port, PortConfig};
+use airlane_link::{AdminError, ClassConfig, Frame, Port, PortConfig, ServiceConfig};
+use serde::Serialize;
 
 use super::JournalFile;
 use super::format::{Input, header_of};
@@ -82,6 +84,42 @@ impl JournaledPort {
             journal.input(now, Input::Reset);
         }
         self.port.reset(now);
+    }
+
+    /// See [`Port::set_services`].
+    pub(crate) fn set_services(
+        &mut self,
+        now: Instant,
+        services: &[ServiceConfig],
+        classes: &[ClassConfig],
+    ) -> Result<Vec<String>, AdminError> {
+        self.keep_json(now, Input::Services, &(services, classes));
+        self.port.set_services(now, services, classes)
+    }
+
+    /// See [`Port::begin_agreement`].
+    pub(crate) fn begin_agreement(&mut self, now: Instant, offers: &[ServiceOffer]) {
+        self.keep_json(now, Input::Agreement, &offers);
+        self.port.begin_agreement(now, offers);
+    }
+
+    /// See [`Port::handle_offers`].
+    pub(crate) fn handle_offers(&mut self, now: Instant, offers: &[ServiceOffer]) {
+        self.keep_json(now, Input::Offers, &offers);
+        self.port.handle_offers(now, offers);
+    }
+
+    /// See [`Port::services_changed`], a question that changes nothing that comes out.
+    pub(crate) fn services_changed(&mut self) -> bool {
+        self.port.services_changed()
+    }
+
+    /// Keeps what is rare and has many fields.
+    fn keep_json(&mut self, now: Instant, what: Input, input: &impl Serialize) {
+        if let Some(journal) = self.journal() {
+            let json = serde_json::to_vec(input).unwrap_or_default();
+            journal.input(now, what).bytes([&json, &[]]);
+        }
     }
 
     pub(crate) fn poll_transmit(&mut self, now: Instant) -> Option<Frame<LivePacket>> {

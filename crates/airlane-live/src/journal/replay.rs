@@ -1,8 +1,10 @@
 //! Doing again what a port did.
 
 use airlane_base::{Duration, Instant};
-use airlane_link::{Frame, Port, PortConfig};
+use airlane_link::session::ServiceOffer;
+use airlane_link::{ClassConfig, Frame, Port, PortConfig, ServiceConfig};
 use serde::Serialize;
+use serde::de::DeserializeOwned;
 
 use super::format::{BLOCK_CRC, BLOCK_HEAD, Input, LONGEST, MAGIC, Outputs, VERSION, read_number};
 use crate::packet::{LivePacket, Pool};
@@ -160,6 +162,14 @@ struct Replay {
 }
 
 const ENDS: &str = "a record ends too early";
+const NO_JSON: &str = "a change of services that cannot be read";
+
+fn read_json<T: DeserializeOwned>(rest: &mut &[u8]) -> Option<T> {
+    let len = usize::try_from(read_number(rest)?).ok()?;
+    let (json, behind) = rest.split_at_checked(len)?;
+    *rest = behind;
+    serde_json::from_slice(json).ok()
+}
 
 impl Replay {
     fn block(&mut self, records: &[u8], at: u64) -> Result<(), JournalError> {
@@ -203,6 +213,20 @@ impl Replay {
                 }
                 Input::Timeout => self.port.handle_timeout(now),
                 Input::Reset => self.port.reset(now),
+                Input::Services => {
+                    let (services, classes): (Vec<ServiceConfig>, Vec<ClassConfig>) =
+                        read_json(&mut rest).ok_or(damaged(NO_JSON))?;
+                    // Refused then, refused now.
+                    let _changes = self.port.set_services(now, &services, &classes);
+                }
+                Input::Agreement => {
+                    let offers: Vec<ServiceOffer> = read_json(&mut rest).ok_or(damaged(NO_JSON))?;
+                    self.port.begin_agreement(now, &offers);
+                }
+                Input::Offers => {
+                    let offers: Vec<ServiceOffer> = read_json(&mut rest).ok_or(damaged(NO_JSON))?;
+                    self.port.handle_offers(now, &offers);
+                }
                 Input::Transmit => {
                     let frame = self.port.poll_transmit(now);
                     self.outputs.transmitted(&self.port, frame.as_ref());

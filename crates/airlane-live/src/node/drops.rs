@@ -73,6 +73,8 @@ reasons! {
     StaleSession = "stale-session",
     /// A frame, but no session has been agreed on.
     FrameWithoutSession = "frame-without-session",
+    /// A frame of a service that the peer had before, or has before it knows that we have it.
+    ServiceNotAgreed = "service-not-agreed",
     /// A hello that ends too early.
     HelloTruncated = "hello-truncated",
     /// A hello with bytes behind its end.

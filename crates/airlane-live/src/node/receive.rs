@@ -84,6 +84,9 @@ impl Node {
         if !self.session.check(now, decoded.session) {
             return Err(Reason::StaleSession);
         }
+        if !self.port.is_agreed(header.service) {
+            return Err(Reason::ServiceNotAgreed);
+        }
         if header.kind.carries_packet() != (length > payload_at) {
             return Err(Reason::BadLength);
         }

@@ -1,8 +1,9 @@
-//! A changed file for a running node: keys and the peer's address are taken over, and what only a new
-//! start can change is named. The link's session goes on; frames in flight under old keys are repaired
+//! A changed file for a running node: keys, the peer's address, services and classes are taken over, and
+//! what only a new start can change is named. The link's session goes on; frames in flight under old keys are repaired
 //! as any that were lost.
 
 use airlane_base::Instant;
+use airlane_link::AdminError;
 
 use super::guard::Guard;
 use super::{Node, UpError};
@@ -16,7 +17,7 @@ pub enum ReloadError {
     /// Something else changed than what a running node can change.
     #[error(
         "{} cannot change while the node runs; restart it, or leave that as it was (a reload takes over \
-         keys and link.underlay.peer)", .places.join(", ")
+         keys, link.underlay.peer, services and classes)", .places.join(", ")
     )]
     NeedsRestart {
         /// Where the two files differ.
@@ -25,6 +26,9 @@ pub enum ReloadError {
     /// The keys are of no use.
     #[error(transparent)]
     Keys(#[from] UpError),
+    /// The services are of no use.
+    #[error(transparent)]
+    Services(#[from] AdminError),
 }
 
 impl Node {
@@ -47,6 +51,8 @@ impl Node {
             Some(Security::Keys(keys)) => Some(Guard::new(now, keys, peer)?),
             _ => None,
         };
+        // The last that can fail.
+        let services = self.set_services(now, &new)?;
         if peer != old_peer {
             changes.push(format!("link.underlay.peer is {peer}"));
         }
@@ -66,6 +72,7 @@ impl Node {
             self.underlay.set_peer(peer);
             self.check_mtu(now);
         }
+        changes.extend(services);
         self.config = new;
         for change in &changes {
             tracing::info!(change, "reloaded");
@@ -86,6 +93,7 @@ fn fixed_differences(old: &LiveConfig, new: &LiveConfig) -> Vec<&'static str> {
         ("name", old.name != new.name),
         ("tun", old.tun != new.tun),
         ("control", old.control != new.control),
+        ("metrics", old.metrics != new.metrics),
         ("link.rate", old.link.rate != new.link.rate),
         ("link.delay", old.link.delay != new.link.delay),
         (
@@ -95,8 +103,6 @@ fn fixed_differences(old: &LiveConfig, new: &LiveConfig) -> Vec<&'static str> {
         ("link.security", secured(old) != secured(new)),
         ("link.scheduler", old.link.scheduler != new.link.scheduler),
         ("link.rates", old.link.rates != new.link.rates),
-        ("link.services", old.link.services != new.link.services),
-        ("link.classes", old.link.classes != new.link.classes),
     ]
     .into_iter()
     .filter_map(|(place, differs)| differs.then_some(place))

@@ -18,6 +18,7 @@ use crate::config::{IPV4_MIN_MTU, IPV6_MIN_MTU, LiveConfig, Mtu, UnderlayConfig}
 use crate::control::Server;
 use crate::device::DeviceError;
 use crate::journal::JournaledPort;
+use crate::metrics::exporter::Exporter;
 use crate::netlink::Netlink;
 use crate::offload::join::Joiner;
 use crate::packet::Pool;
@@ -35,7 +36,7 @@ const KEEPALIVE: Duration = Duration::from_secs(1);
 /// if nothing else was heard either.
 const LOST_KEEPALIVES: u64 = 3;
 /// Bytes of a long hello with all that is below it.
-const HELLO: usize = 700;
+const HELLO: usize = 1000;
 /// Smallest buffer: a hello with its table fits in any case.
 const BUFFER: usize = 2048;
 /// Free buffers kept, 8 MB of the usual size.
@@ -107,6 +108,10 @@ impl Node {
         let tun = Tun::create(&config.tun.name)?;
         let mut node = Self::with_devices(config, tun, underlay)?;
         node.control = Some(control);
+        node.exporter = match config.metrics {
+            Some(address) => Some(Exporter::start(address, config.socket())?),
+            None => None,
+        };
         node.tun
             .configure(node.mtu, &config.tun.addresses, &config.tun.routes)?;
         node.refuse_loop(peer.ip())?;
@@ -120,6 +125,9 @@ impl Node {
             %peer,
             "up"
         );
+        if let Some(exporter) = &node.exporter {
+            tracing::info!(address = %exporter.address(), "metrics can be scraped");
+        }
         Ok(node)
     }
 
@@ -181,7 +189,7 @@ impl Node {
         })
         .map_err(|problems| UpError::Config { problems })?;
         let keepalive = (link.rate.transmission_time(HELLO) * 100).max(KEEPALIVE);
-        let session = Session::new(
+        let mut session = Session::new(
             now,
             SessionConfig {
                 epoch: random_epoch()?,
@@ -192,12 +200,19 @@ impl Node {
                 silence: keepalive * LOST_KEEPALIVES + keepalive / 2,
             },
         );
+        session.set_table(
+            now,
+            port.service_table(),
+            &port.peer_service_table(),
+            port.own_services(),
+        );
         let buffer = (mtu.max(left) + LIVE_HEADER_MAX + sealing).max(BUFFER);
         Ok(Self {
             name: config.name.clone(),
             config: config.resolve(),
             listen: underlay.local()?,
             control: None,
+            exporter: None,
             guard,
             session,
             pool: Pool::new(buffer, BUFFERS * BUFFER / buffer),

@@ -1,0 +1,324 @@
+//! Which services both ends have: how a running link's table of services changes without a new
+//! session.
+//!
+//! Each end offers the services that it has, and uses those alone that the peer offers too. An operator
+//! changes one end after the other; in between, the service waits, its classes are inert, and nobody
+//! else notices.
+//!
+//! ```text
+//!  left                                   right
+//!  add 3 ── offer 3, instance 2 ────────►  (has none)
+//!            ...                           add 3
+//!  pair ◄─── offer 3, instance 5 ───────── pair with 2
+//!  open ◄─── offer 3, instance 5 pair 2 ──
+//!   └──────  offer 3, instance 2 pair 5 ─► open
+//!  remove 3: drains ── no offer of 3 ───►  drains, then begins anew and waits
+//! ```
+//!
+//! Rules:
+//! 1. Every service that is begun has an *instance*, a number that no other of its number had in this
+//!    session. At the beginning of a session both ends begin all services anew, as instance 1.
+//! 2. A service without a partner pairs with the instance that the peer offers, if its terms fit and it
+//!    has not paired with an earlier one of ours. Frames are taken by paired services alone
+//!    ([`Port::is_agreed`]), so none of an earlier instance can reach a later one.
+//! 3. A service is open, that is, classified to, once the peer says that it has paired with it.
+//! 4. One whose partner is gone or another is drained, then begun anew. So is one that the operator
+//!    replaced.
+//! 5. Service 0 takes what nobody else does: it is open from the beginning to the end of a session, and
+//!    its terms must fit for a session to begin.
+//!
+//! Left out: ports that were never told of a peer's offers, as in simulations, are open throughout.
+
+use airlane_base::Instant;
+use airlane_base::random::fnv1a;
+
+use super::{AdminError, Port};
+use crate::classify::ClassConfig;
+use crate::config::{self, ConfigError, IMPLICIT_NAME, SchemeConfig, ServiceConfig, Viewpoint};
+use crate::flow::Packet;
+use crate::schedule::Schedule;
+use crate::session::{OwnService, ServiceOffer};
+
+/// The instance of every service at the beginning of a session.
+const FIRST: u32 = 1;
+
+/// How a service stands with the peer's of its number.
+#[derive(Clone, Debug)]
+pub(super) struct Agreement {
+    instance: u32,
+    /// The peer's instance that this one exchanges frames with.
+    partner: Option<u32>,
+    /// The peer's has paired with this one.
+    pub(super) open: bool,
+}
+
+/// What the peer offers, and which number an instance gets next.
+#[derive(Clone, Debug)]
+pub(super) struct Peer {
+    offers: Vec<ServiceOffer>,
+    next_instance: u32,
+}
+
+impl Agreement {
+    /// Of a service that begins: without a peer to ask, it is open.
+    pub(super) fn new(peer: Option<&mut Peer>) -> Self {
+        match peer {
+            None => Self {
+                instance: FIRST,
+                partner: Some(FIRST),
+                open: true,
+            },
+            Some(peer) => {
+                let instance = peer.next_instance;
+                peer.next_instance += 1;
+                Self {
+                    instance,
+                    partner: None,
+                    open: false,
+                }
+            }
+        }
+    }
+}
+
+impl<P: Packet> Port<P> {
+    /// A session begins, after [`Port::reset`]: what the peer offered when it was accepted.
+    pub fn begin_agreement(&mut self, now: Instant, offers: &[ServiceOffer]) {
+        let offers = offers.iter().map(|offer| ServiceOffer {
+            instance: FIRST,
+            partner: FIRST,
+            ..*offer
+        });
+        self.peer = Some(Peer {
+            offers: offers.collect(),
+            next_instance: FIRST + 1,
+        });
+        for slot in self.slots.iter_mut().flatten() {
+            slot.agreement = Agreement {
+                instance: FIRST,
+                partner: None,
+                open: false,
+            };
+        }
+        self.agree(now);
+    }
+
+    /// What the peer offers now, in the same session.
+    pub fn handle_offers(&mut self, now: Instant, offers: &[ServiceOffer]) {
+        if let Some(peer) = &mut self.peer {
+            peer.offers = offers.to_vec();
+            self.agree(now);
+        }
+    }
+
+    /// Whether frames of this service may be taken: it is paired with the peer's.
+    pub fn is_agreed(&self, service: u8) -> bool {
+        let slot = self.slots.get(usize::from(service));
+        let slot = slot.and_then(Option::as_deref);
+        service == 0 || slot.is_some_and(|slot| slot.agreement.partner.is_some())
+    }
+
+    /// What this end offers, and what the peer must offer for it to fit.
+    pub fn own_services(&self) -> Vec<OwnService> {
+        let live = self.slots.iter().flatten().filter(|slot| !slot.draining);
+        let own = live.map(|slot| OwnService {
+            offer: ServiceOffer {
+                service: slot.config.number,
+                instance: slot.agreement.instance,
+                partner: slot.agreement.partner.unwrap_or(0),
+                terms: self.terms(&slot.config.scheme),
+            },
+            fits: self.terms(&slot.config.scheme.at_peer()),
+        });
+        own.collect()
+    }
+
+    /// Whether [`Port::own_services`] may have changed since the last question.
+    pub fn services_changed(&mut self) -> bool {
+        std::mem::take(&mut self.offers_changed)
+    }
+
+    /// Changes the whole table of services and the classes while the port runs. Services that stay as
+    /// they are notice nothing; the others come, drain and go, or drain and begin anew. What was done,
+    /// in words.
+    ///
+    /// # Errors
+    /// If the table would not work, or changes more of service 0 than its rate. Nothing has changed
+    /// then.
+    pub fn set_services(
+        &mut self,
+        now: Instant,
+        services: &[ServiceConfig],
+        classes: &[ClassConfig],
+    ) -> Result<Vec<String>, AdminError> {
+        let header = self.config.header;
+        let mut problems: Vec<ConfigError> = config::check(header, services, classes);
+        problems.extend(config::check_ends(Viewpoint::End, services));
+        if !problems.is_empty() {
+            return Err(AdminError::Config { problems });
+        }
+        let old = config::resolve(header, &self.config.services);
+        let new = config::resolve(header, services);
+        let of = |table: &[ServiceConfig], number| {
+            table
+                .iter()
+                .find(|s: &&ServiceConfig| s.number == number)
+                .cloned()
+        };
+        let same_but_rate = |a: &ServiceConfig, b: &ServiceConfig| {
+            let rate = b.rate;
+            *b == ServiceConfig { rate, ..a.clone() }
+        };
+        if let (Some(a), Some(b)) = (of(&old, 0), of(&new, 0))
+            && !same_but_rate(&a, &b)
+        {
+            return Err(AdminError::DefaultService);
+        }
+        let mut changes = Vec::new();
+        for number in 0..super::SERVICES as u8 {
+            match (of(&old, number), of(&new, number)) {
+                (None, None) => {}
+                (Some(a), Some(b)) if a == b => {}
+                (Some(a), Some(b)) if same_but_rate(&a, &b) => {
+                    let (name, rate) = (&b.name, b.rate);
+                    // The raw service has the smallest of all rates, without being asked.
+                    if name != IMPLICIT_NAME {
+                        changes.push(format!(
+                            "service \"{name}\" has rate {rate}, was {}",
+                            a.rate
+                        ));
+                    }
+                    self.change_rate(&b);
+                }
+                (Some(a), Some(b)) => {
+                    changes.push(format!(
+                        "service {number} \"{}\" drains and begins anew as \"{}\"",
+                        a.name, b.name
+                    ));
+                    self.replace(now, number, Some(b));
+                }
+                (None, Some(b)) => {
+                    changes.push(format!("service {number} \"{}\" is added", b.name));
+                    self.replace(now, number, Some(b));
+                }
+                (Some(a), None) => {
+                    changes.push(format!("service {number} \"{}\" is removed", a.name));
+                    self.replace(now, number, None);
+                }
+            }
+        }
+        if self.config.classes != classes {
+            changes.push("classes are new".to_owned());
+        }
+        // The raw service that is there without being asked for stays one that was not.
+        let asked = |s: &&ServiceConfig| {
+            let known = self.config.services.iter().any(|old| old.number == 0);
+            s.number != 0 || s.name != IMPLICIT_NAME || known
+        };
+        self.config.services = services.iter().filter(asked).cloned().collect();
+        self.config.classes = classes.to_vec();
+        self.retire_drained(now);
+        self.rebuild_classifier();
+        self.update_timer_factors();
+        self.offers_changed = true;
+        self.agree(now);
+        Ok(changes)
+    }
+
+    // ---- inside
+
+    fn terms(&self, scheme: &SchemeConfig) -> u64 {
+        let modulus = self.facts.space().modulus();
+        let text = format!("{}{} modulus {modulus}", scheme.kind(), scheme.terms());
+        fnv1a(text.as_bytes())
+    }
+
+    fn change_rate(&mut self, to: &ServiceConfig) {
+        let Some(slot) = &mut self.slots[usize::from(to.number)] else {
+            return;
+        };
+        if let Some(next) = &mut slot.next {
+            next.rate = to.rate;
+        } else if !slot.draining {
+            slot.config.rate = to.rate;
+            self.scheduler.set_rate(to.number, to.rate);
+        }
+    }
+
+    /// Puts `next` in the place of the service with this number, once that has drained.
+    fn replace(&mut self, now: Instant, number: u8, next: Option<ServiceConfig>) {
+        match (&mut self.slots[usize::from(number)], next) {
+            (Some(slot), next) => {
+                if !slot.draining {
+                    slot.drain(now);
+                }
+                slot.next = next;
+            }
+            (None, Some(next)) => self.install(next),
+            (None, None) => {}
+        }
+    }
+
+    /// Brings each service in line with what the peer offers.
+    pub(super) fn agree(&mut self, now: Instant) {
+        let Some(peer) = &self.peer else { return };
+        let fits: Vec<_> = self
+            .slots
+            .iter()
+            .map(|slot| {
+                slot.as_deref()
+                    .map(|s| self.terms(&s.config.scheme.at_peer()))
+            })
+            .collect();
+        let (mut changed, mut leaving) = (false, 0u16);
+        for (number, slot) in self.slots.iter_mut().enumerate() {
+            let Some(slot) = slot.as_deref_mut().filter(|slot| !slot.draining) else {
+                continue;
+            };
+            let before = (slot.agreement.partner, slot.agreement.open);
+            let offer = peer
+                .offers
+                .iter()
+                .find(|o| usize::from(o.service) == number && Some(o.terms) == fits[number]);
+            let own = &mut slot.agreement;
+            if number == 0 {
+                (own.partner, own.open) = (Some(FIRST), true);
+            } else if let Some(offer) = offer {
+                if own.partner.is_none() && [0, own.instance].contains(&offer.partner) {
+                    own.partner = Some(offer.instance);
+                }
+                own.open = own.partner == Some(offer.instance) && offer.partner == own.instance;
+            }
+            let gone = own.partner.is_some() && own.partner != offer.map(|o| o.instance);
+            if number != 0 && gone {
+                leaving |= 1 << number;
+            }
+            changed |= before != (own.partner, own.open);
+        }
+        for number in super::numbers(leaving) {
+            if let Some(slot) = &mut self.slots[number] {
+                // Its own configuration: the operator of this end still wants it.
+                let mut next = slot.config.clone();
+                if let Some(own) = self
+                    .config
+                    .services
+                    .iter()
+                    .find(|s| s.number == next.number)
+                {
+                    next.rate = own.rate;
+                }
+                slot.drain(now);
+                slot.next = Some(next);
+                changed = true;
+            }
+        }
+        if changed {
+            self.offers_changed = true;
+            self.rebuild_classifier();
+            self.update_timer_factors();
+        }
+    }
+}
+
+#[cfg(test)]
+mod tests;

@@ -1,0 +1,54 @@
+//! What one end offers the other: the services that it has.
+
+/// One service that an end has, as its hello carries it.
+///
+/// ```text
+///  0      number
+///  1..5   instance: which of the services of this number it is, in this session
+///  5..9   the receiver's instance that it has paired with, 0 if none
+///  9..17  digest of what both ends must have in common
+/// ```
+#[derive(Clone, Copy, Debug, PartialEq, Eq, serde::Serialize, serde::Deserialize)]
+pub struct ServiceOffer {
+    /// Number of the service.
+    pub service: u8,
+    /// Which of this number it is.
+    pub instance: u32,
+    /// The peer's instance that it has paired with, 0 if none.
+    pub partner: u32,
+    /// Digest of the scheme's terms as its sender sees them.
+    pub terms: u64,
+}
+
+/// One service of this end.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct OwnService {
+    /// What is offered.
+    pub offer: ServiceOffer,
+    /// The terms that the peer's must have.
+    pub fits: u64,
+}
+
+impl ServiceOffer {
+    /// Bytes of one.
+    pub(super) const LEN: usize = 17;
+
+    pub(super) fn encode(&self, out: &mut Vec<u8>) {
+        out.push(self.service);
+        out.extend_from_slice(&self.instance.to_be_bytes());
+        out.extend_from_slice(&self.partner.to_be_bytes());
+        out.extend_from_slice(&self.terms.to_be_bytes());
+    }
+}
+
+/// Whether a session may begin: no service that both ends have is another one there. What one end has
+/// alone waits.
+pub(super) fn fit(own: &[OwnService], offers: &[ServiceOffer]) -> bool {
+    let same = |own: &&OwnService, offer: &ServiceOffer| own.offer.service == offer.service;
+    // Each end has a service 0.
+    offers.iter().any(|offer| offer.service == 0)
+        && offers.iter().all(|offer| {
+            let mine = own.iter().find(|own| same(own, offer));
+            mine.is_none_or(|mine| mine.fits == offer.terms)
+        })
+}

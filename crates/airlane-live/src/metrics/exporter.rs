@@ -1,0 +1,372 @@
+//! Answers scrapes over HTTP, on the loopback alone.
+//!
+//! ```text
+//! scraper ──TCP──► this thread ──control socket──► node's thread
+//! ```
+//!
+//! The node's thread never sees HTTP: this one asks it for a status as `airlane status` does, at most
+//! once every `FRESH`, whoever scrapes. Connections are few and short: one request each, `CLIENTS` at
+//! once, one more replaces the oldest; whoever has not sent a request of at most `REQUEST` bytes and
+//! read the answer within `PATIENCE` is cut off.
+
+use std::io::{self, Read as _, Write as _};
+use std::net::{SocketAddr, TcpListener, TcpStream};
+use std::os::fd::AsFd as _;
+use std::os::unix::net::UnixStream;
+use std::path::PathBuf;
+use std::thread::JoinHandle;
+use std::time::{Duration, Instant};
+
+use rustix::event::{PollFd, PollFlags, Timespec};
+
+use crate::control;
+use crate::device::DeviceError;
+
+/// Connections at once.
+const CLIENTS: usize = 8;
+/// Longest request.
+const REQUEST: usize = 4096;
+/// Headers of a request; scrapers send about ten.
+const HEADERS: usize = 32;
+/// How long a connection may take.
+const PATIENCE: Duration = Duration::from_secs(2);
+/// For how long an answer is given again.
+const FRESH: Duration = Duration::from_millis(100);
+
+/// A thread that answers scrapes until it is dropped.
+#[derive(Debug)]
+pub struct Exporter {
+    address: SocketAddr,
+    /// Closed to end the thread.
+    stop: Option<UnixStream>,
+    thread: Option<JoinHandle<()>>,
+}
+
+impl Exporter {
+    /// Listens at `address` and answers with what the node behind `socket` says.
+    ///
+    /// # Errors
+    /// If the address is taken, or the operating system gives no thread.
+    pub fn start(address: SocketAddr, socket: PathBuf) -> Result<Self, DeviceError> {
+        let device = format!("metrics at {address}");
+        let failed = |call| {
+            let device = device.clone();
+            move |source: io::Error| DeviceError::new(&device, call, source)
+        };
+        let listener = TcpListener::bind(address).map_err(failed("listen"))?;
+        let address = listener.local_addr().map_err(failed("listen"))?;
+        listener
+            .set_nonblocking(true)
+            .map_err(failed("set nonblocking"))?;
+        let (stop, stopped) = UnixStream::pair().map_err(failed("make a pair of sockets"))?;
+        let mut server = Server {
+            listener,
+            clients: Vec::new(),
+            source: Source { socket, kept: None },
+        };
+        let thread = std::thread::Builder::new()
+            .name("metrics".to_owned())
+            .spawn(move || server.run(&stopped))
+            .map_err(failed("start a thread"))?;
+        Ok(Self {
+            address,
+            stop: Some(stop),
+            thread: Some(thread),
+        })
+    }
+
+    /// Where it listens.
+    pub const fn address(&self) -> SocketAddr {
+        self.address
+    }
+}
+
+impl Drop for Exporter {
+    fn drop(&mut self) {
+        drop(self.stop.take());
+        if let Some(thread) = self.thread.take() {
+            let _it_does_not_panic = thread.join();
+        }
+    }
+}
+
+struct Server {
+    listener: TcpListener,
+    /// The oldest first.
+    clients: Vec<Client>,
+    source: Source,
+}
+
+struct Client {
+    stream: TcpStream,
+    until: Instant,
+    request: Vec<u8>,
+    /// What is left of the answer, once there is one.
+    answer: Option<(Vec<u8>, usize)>,
+}
+
+impl Server {
+    /// Serves until the other end of `stopped` is closed.
+    fn run(&mut self, stopped: &UnixStream) {
+        loop {
+            let mut fds = vec![
+                PollFd::new(stopped, PollFlags::IN),
+                PollFd::new(&self.listener, PollFlags::IN),
+            ];
+            fds.extend(self.clients.iter().map(|client| {
+                let flags = match client.answer {
+                    None => PollFlags::IN,
+                    Some(_) => PollFlags::OUT,
+                };
+                PollFd::from_borrowed_fd(client.stream.as_fd(), flags)
+            }));
+            let now = Instant::now();
+            let wait = self.clients.iter().map(|c| c.until.duration_since(now));
+            let wait = wait.min().map(|wait| Timespec {
+                tv_sec: wait.as_secs() as i64,
+                tv_nsec: i64::from(wait.subsec_nanos()),
+            });
+            match rustix::event::poll(&mut fds, wait.as_ref()) {
+                Ok(_) | Err(rustix::io::Errno::INTR) => {}
+                // Out of memory: a pause, rather than a loop that takes what is left.
+                Err(_) => std::thread::sleep(PATIENCE),
+            }
+            let ready: Vec<_> = fds.iter().map(|fd| !fd.revents().is_empty()).collect();
+            if ready[0] {
+                return;
+            }
+            let now = Instant::now();
+            let source = &mut self.source;
+            let mut ready_clients = ready[2..].iter();
+            self.clients.retain_mut(|client| {
+                let ready = ready_clients.next() == Some(&true);
+                (!ready || client.serve(now, source)) && now < client.until
+            });
+            if ready[1] {
+                self.accept(now);
+            }
+        }
+    }
+
+    fn accept(&mut self, now: Instant) {
+        // One a turn: those that wait are in the kernel's queue, which is bounded.
+        let Ok((stream, _)) = self.listener.accept() else {
+            return;
+        };
+        if stream.set_nonblocking(true).is_err() {
+            return;
+        }
+        if self.clients.len() == CLIENTS {
+            self.clients.remove(0);
+        }
+        self.clients.push(Client {
+            stream,
+            until: now + PATIENCE,
+            request: Vec::new(),
+            answer: None,
+        });
+    }
+}
+
+impl Client {
+    /// Reads or writes what is possible now. False if the client is done with.
+    fn serve(&mut self, now: Instant, source: &mut Source) -> bool {
+        if self.answer.is_none() {
+            match self.hear() {
+                Ok(true) => {}
+                Ok(false) => return true,
+                Err(_gone) => return false,
+            }
+            match answer(&self.request, now, source) {
+                Some(answer) => self.answer = Some((answer, 0)),
+                None => return true,
+            }
+        }
+        self.say()
+    }
+
+    /// Whether anything new has come.
+    fn hear(&mut self) -> io::Result<bool> {
+        let mut chunk = [0; 1024];
+        match self.stream.read(&mut chunk) {
+            Ok(0) => Err(io::ErrorKind::UnexpectedEof.into()),
+            Ok(length) => {
+                self.request.extend_from_slice(&chunk[..length]);
+                Ok(true)
+            }
+            Err(error) if is_for_later(&error) => Ok(false),
+            Err(error) => Err(error),
+        }
+    }
+
+    fn say(&mut self) -> bool {
+        let Some((answer, done)) = &mut self.answer else {
+            return true;
+        };
+        while *done < answer.len() {
+            match self.stream.write(&answer[*done..]) {
+                Ok(0) => return false,
+                Ok(length) => *done += length,
+                Err(error) if is_for_later(&error) => return true,
+                Err(_) => return false,
+            }
+        }
+        // Closing with bytes unread would make the kernel throw the answer away.
+        let _best_effort = self.stream.shutdown(std::net::Shutdown::Write);
+        let _best_effort = self.stream.read(&mut [0; REQUEST]);
+        false
+    }
+}
+
+fn is_for_later(error: &io::Error) -> bool {
+    matches!(
+        error.kind(),
+        io::ErrorKind::WouldBlock | io::ErrorKind::Interrupted
+    )
+}
+
+/// The whole answer to a request; none: there is more to come of it.
+fn answer(request: &[u8], now: Instant, source: &mut Source) -> Option<Vec<u8>> {
+    let mut headers = [httparse::EMPTY_HEADER; HEADERS];
+    let mut parsed = httparse::Request::new(&mut headers);
+    match parsed.parse(request) {
+        Ok(httparse::Status::Complete(_)) => {}
+        Ok(httparse::Status::Partial) if request.len() <= REQUEST => return None,
+        Ok(httparse::Status::Partial) => return Some(refusal("431 Request Too Large")),
+        Err(_) => return Some(refusal("400 Bad Request")),
+    }
+    let path = parsed.path.and_then(|path| path.split('?').next());
+    Some(match (parsed.method, path) {
+        (Some("GET" | "HEAD"), Some("/metrics")) => match source.text(now) {
+            Ok(text) => {
+                let body = parsed.method == Some("GET");
+                response("200 OK", super::CONTENT_TYPE, text, body)
+            }
+            Err(error) => response(
+                "503 Service Unavailable",
+                PLAIN,
+                &format!("{error}\n"),
+                true,
+            ),
+        },
+        (Some("GET" | "HEAD"), _) => refusal("404 Not Found"),
+        _ => refusal("405 Method Not Allowed"),
+    })
+}
+
+const PLAIN: &str = "text/plain; charset=utf-8";
+
+fn refusal(status: &str) -> Vec<u8> {
+    let text = format!("{status}\nthe metrics are at GET /metrics\n");
+    response(status, PLAIN, &text, true)
+}
+
+fn response(status: &str, content_type: &str, text: &str, body: bool) -> Vec<u8> {
+    let allow = match status.starts_with("405") {
+        true => "Allow: GET, HEAD\r\n",
+        false => "",
+    };
+    let mut response = format!(
+        "HTTP/1.1 {status}\r\nContent-Type: {content_type}\r\nContent-Length: {}\r\n\
+         {allow}Connection: close\r\n\r\n",
+        text.len()
+    );
+    if body {
+        response.push_str(text);
+    }
+    response.into_bytes()
+}
+
+/// Where the text comes from.
+struct Source {
+    socket: PathBuf,
+    kept: Option<(Instant, String)>,
+}
+
+impl Source {
+    fn text(&mut self, now: Instant) -> Result<&str, control::ControlError> {
+        let kept = self.kept.take().filter(|(at, _)| now < *at + FRESH);
+        let kept = match kept {
+            Some(kept) => kept,
+            None => (now, super::exposition(&control::status(&self.socket)?)),
+        };
+        Ok(&self.kept.insert(kept).1)
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn source() -> Source {
+        let kept = Some((Instant::now(), "# EOF\n".to_owned()));
+        Source {
+            socket: "/nowhere".into(),
+            kept,
+        }
+    }
+
+    fn status_line(request: &str) -> Option<String> {
+        let answer = answer(request.as_bytes(), Instant::now(), &mut source())?;
+        let text = String::from_utf8(answer).unwrap();
+        Some(text.lines().next().unwrap().to_owned())
+    }
+
+    #[test]
+    fn requests_are_answered_once_they_are_whole() {
+        let whole = "GET /metrics?x=1 HTTP/1.1\r\nHost: x\r\n\r\n";
+        for end in 0..whole.len() {
+            assert_eq!(status_line(&whole[..end]), None);
+        }
+        assert_eq!(status_line(whole).unwrap(), "HTTP/1.1 200 OK");
+        let head = whole.replace("GET", "HEAD");
+        let answer = answer(head.as_bytes(), Instant::now(), &mut source()).unwrap();
+        let answer = String::from_utf8(answer).unwrap();
+        assert!(answer.ends_with("\r\n\r\n"), "{answer}");
+        assert!(answer.contains("Content-Length: 6\r\n"), "{answer}");
+        for (request, status) in [
+            ("GET / HTTP/1.1\r\n\r\n", "404"),
+            ("POST /metrics HTTP/1.1\r\n\r\n", "405"),
+            ("\0\x01 nonsense\r\n\r\n", "400"),
+            (&"x".repeat(REQUEST + 1), "431"),
+        ] {
+            let line = status_line(request).unwrap();
+            assert!(line.contains(status), "{line}");
+        }
+    }
+
+    #[test]
+    fn a_node_that_does_not_answer_is_no_reason_to_end() {
+        let mut silent = Source {
+            socket: "/nowhere/node.sock".into(),
+            kept: None,
+        };
+        let request = b"GET /metrics HTTP/1.1\r\n\r\n";
+        let answer = answer(request, Instant::now(), &mut silent).unwrap();
+        let answer = String::from_utf8(answer).unwrap();
+        assert!(answer.starts_with("HTTP/1.1 503"), "{answer}");
+        assert!(answer.contains("no node answers"), "{answer}");
+    }
+
+    /// Whatever comes, a stranger holds neither the thread nor a place for long.
+    #[test]
+    fn slow_and_many_clients_are_cut_off() {
+        let exporter = Exporter::start("127.0.0.1:0".parse().unwrap(), "/nowhere".into()).unwrap();
+        let mut idle: Vec<_> = (0..2 * CLIENTS)
+            .map(|_| TcpStream::connect(exporter.address()).unwrap())
+            .collect();
+        let mut asking = TcpStream::connect(exporter.address()).unwrap();
+        asking.write_all(b"GET / HTTP/1.1\r\n\r\n").unwrap();
+        let mut text = String::new();
+        asking.read_to_string(&mut text).unwrap();
+        assert!(text.starts_with("HTTP/1.1 404"), "{text}");
+        let begun = Instant::now();
+        for client in &mut idle {
+            // The first were replaced, the last ran out of time.
+            assert!(matches!(client.read(&mut [0; 8]), Ok(0) | Err(_)));
+        }
+        let waited = begun.elapsed();
+        assert!(waited < PATIENCE + Duration::from_secs(3), "{waited:?}");
+        drop(exporter);
+    }
+}
