@@ -279,7 +279,7 @@ fn keygen_makes_a_key_once_and_prints_its_public_half() {
 fn daemon_files_are_refused_before_anything_is_started() {
     let left = std::fs::read_to_string(root().join("demo/left.toml")).unwrap();
     for (good, bad, expected) in [
-        ("19.8 Mbit/s", "0 bit/s", "at least 1 bit/s"),
+        ("19.95 Mbit/s", "0 bit/s", "at least 1 bit/s"),
         ("number = 2", "number = 1", "number 1 is taken"),
         ("service = \"voice\"", "service = \"vice\"", "voice"),
         ("security = \"none\"", "", "security = \"none\""),

@@ -20,7 +20,7 @@ use std::sync::mpsc;
 use std::time::Duration;
 
 use airlane_base::{Instant, Rate};
-use airlane_link::config::{HandedOver, Rates, SchedulerConfig};
+use airlane_link::config::{HandedOver, RateLimit, Rates, SchedulerConfig};
 use airlane_link::{HeaderProfile, Port, PortConfig};
 use airlane_live::packet::{Lease, LivePacket, Pool};
 use airlane_live::tun::Tun;
@@ -290,6 +290,7 @@ impl End {
             handed_over: HandedOver::usual(HeaderProfile::Live),
             pacing: None,
             rates: Rates::Fixed,
+            rate_limit: RateLimit::Fixed,
             scheduler: SchedulerConfig::Scfq,
             services: toml::from_str::<Table>(&services).unwrap().services,
             classes: Vec::new(),

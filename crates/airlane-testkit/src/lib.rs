@@ -11,6 +11,7 @@
 #![forbid(unsafe_code)]
 
 pub mod adversary;
+pub mod bottleneck;
 pub mod conformance;
 pub mod live;
 pub mod netns;
@@ -22,6 +23,7 @@ pub mod strategies;
 pub mod traffic;
 
 pub use adversary::{Adversary, Departure, Fate, Random, Scripted};
+pub use bottleneck::Bottleneck;
 pub use packet::{Tally, TestPacket};
 pub use pair::{Delivery, Pair, Reordering};
 pub use setup::Setup;
