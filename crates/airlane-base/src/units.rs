@@ -146,6 +146,17 @@ impl Rate {
         self.0
     }
 
+    /// Whole bytes that are serialised within a time.
+    pub const fn bytes_within(self, time: Duration) -> usize {
+        let bits = self.0 as u128 * time.as_nanos() as u128 / 1_000_000_000;
+        let bytes = bits / 8;
+        if bytes > usize::MAX as u128 {
+            usize::MAX
+        } else {
+            bytes as usize
+        }
+    }
+
     /// Time to serialise `bytes`, rounded up to a whole nanosecond.
     pub const fn transmission_time(self, bytes: usize) -> Duration {
         let bits = bytes as u64 * 8;
@@ -368,6 +379,9 @@ mod tests {
         let rate: Rate = "14.4 kbit/s".parse().unwrap();
         // 51 B = 408 bit at 14,400 bit/s = 28.3333... ms.
         assert_eq!(rate.transmission_time(51).as_nanos(), 28_333_334);
+        assert_eq!(rate.bytes_within(Duration::from_nanos(28_333_334)), 51);
+        assert_eq!(rate.bytes_within(Duration::from_nanos(28_333_332)), 50);
+        assert!(rate.bytes_within(Duration::MAX) > 1 << 40);
         let slow = Rate::from_bps(1).unwrap();
         assert_eq!(slow.transmission_time(usize::MAX / 8), Duration::MAX);
     }

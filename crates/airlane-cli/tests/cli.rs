@@ -157,21 +157,21 @@ fn a_link_that_cannot_work_is_refused_before_it_is_up() {
     let good = std::fs::read_to_string(root().join("demo/left.toml")).unwrap();
     for (from, to, what, right) in [
         (
-            "scheme = { kind = \"rlp-oos\", retries = 2 }",
-            "scheme = { kind = \"rlp-oos\", retries = 2 }\nqueue = { kind = \"none\" }",
-            "error: {}:35:9: a live service without a queue loses every packet",
+            "scheme = { kind = \"rlp-oos\", retries = 3, copies = { after = \"10 ms\", share = 0.02 } }",
+            "scheme = { kind = \"rlp-oos\", retries = 3, copies = { after = \"10 ms\", share = 0.02 } }\nqueue = { kind = \"none\" }",
+            "error: {}:49:9: a live service without a queue loses every packet",
             "drop-tail",
         ),
         (
             "security",
             "header = \"study\"\nsecurity",
-            "error: {}:13:1: a live link has live headers",
+            "error: {}:14:1: a live link has live headers",
             "leave it out",
         ),
         (
-            "{ kind = \"rlp-oos\", retries = 2 }",
+            "{ kind = \"rlp-oos\", retries = 3, copies = { after = \"10 ms\", share = 0.02 } }",
             "{ kind = \"snoop\", base-station = \"second\" }",
-            "error: {}:34:43: from one end there is no first and second",
+            "error: {}:48:43: from one end there is no first and second",
             "\"here\"",
         ),
     ] {
@@ -279,7 +279,7 @@ fn keygen_makes_a_key_once_and_prints_its_public_half() {
 fn daemon_files_are_refused_before_anything_is_started() {
     let left = std::fs::read_to_string(root().join("demo/left.toml")).unwrap();
     for (good, bad, expected) in [
-        ("19.8 Mbit/s", "0 bit/s", "at least 1 bit/s"),
+        ("19.95 Mbit/s", "0 bit/s", "at least 1 bit/s"),
         ("number = 2", "number = 1", "number 1 is taken"),
         ("service = \"voice\"", "service = \"vice\"", "voice"),
         ("security = \"none\"", "", "security = \"none\""),
@@ -301,7 +301,7 @@ fn daemon_files_are_refused_before_anything_is_started() {
 #[test]
 fn schemes_that_cannot_work_live_are_refused_with_the_reason() {
     let left = std::fs::read_to_string(root().join("demo/left.toml")).unwrap();
-    let good = "{ kind = \"rlp-oos\", retries = 2 }";
+    let good = "{ kind = \"rlp-oos\", retries = 3, copies = { after = \"10 ms\", share = 0.02 } }";
     assert!(left.contains(good));
     for (bad, expected) in [
         ("{ kind = \"gbn\", window = 20000 }", "1 to 16384 frames"),

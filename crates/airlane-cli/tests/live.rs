@@ -60,7 +60,7 @@ fn three_applications_get_what_they_need_over_a_lossy_link() {
             format!("the file ended: {:?}", file.error),
         );
         let ms = pages.mean_ns / 1e6;
-        demand(ms <= 240.0, format!("pages took {ms:.0}, not 240 ms"));
+        demand(ms <= 215.0, format!("pages took {ms:.0}, not 215 ms"));
         demand(
             pages.failed == 0 && pages.completed >= 100,
             format!("{} pages, {} failed", pages.completed, pages.failed),
@@ -71,6 +71,12 @@ fn three_applications_get_what_they_need_over_a_lossy_link() {
             let voice = voice.as_ref().expect("voice was sent both ways");
             let ms = voice.delay_p50_ns as f64 / 1e6;
             demand(ms < 40.0, format!("voice {way} took {ms:.1}, not 40 ms"));
+            // Copies, and not repairs: these would take 95 ms and more.
+            let ms = voice.delay_p99_ns as f64 / 1e6;
+            demand(
+                ms < 70.0,
+                format!("99 % of voice {way} took {ms:.1}, not 70 ms"),
+            );
         }
     }
     assert!(misses.is_empty(), "{}", misses.join("; "));

@@ -4,7 +4,9 @@
 use std::net::{IpAddr, Ipv4Addr};
 
 use airlane_base::{Duration, Instant, Payload, Rate};
-use airlane_link::config::{HandedOver, PortConfig, Rates, SchedulerConfig, ServiceConfig};
+use airlane_link::config::{
+    HandedOver, PortConfig, RateLimit, Rates, SchedulerConfig, ServiceConfig,
+};
 use airlane_link::{Codec, FlowKey, FrameKind, Header, HeaderProfile, Layout, Packet, Port};
 use divan::Bencher;
 use divan::counter::ItemsCount;
@@ -66,6 +68,7 @@ fn port(scheme: &str) -> Port<Stand> {
         handed_over: HandedOver::usual(HeaderProfile::Live),
         pacing: None,
         rates: Rates::Fixed,
+        rate_limit: RateLimit::Fixed,
         scheduler: SchedulerConfig::Scfq,
         services: vec![service],
         classes: vec![],

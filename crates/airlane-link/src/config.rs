@@ -4,9 +4,11 @@
 //! default of the header profile, and `airlane explain` prints the result.
 
 mod check;
+mod copies;
 mod fec;
 mod goal;
 mod hybrid;
+mod limit;
 mod live;
 mod snoop;
 mod timers;
@@ -22,10 +24,12 @@ use crate::queue::QueueConfig;
 use crate::wire::HeaderProfile;
 
 pub use check::{ConfigError, check};
+pub use copies::CopiesConfig;
 pub use fec::{RseAdConfig, RseConfig, XorAdConfig, XorConfig};
 pub use goal::Goal;
 pub(crate) use hybrid::Hybrid;
 pub use hybrid::{HybridConfig, check_without_damaged_frames};
+pub use limit::RateLimit;
 pub use live::{LiveFacts, check_live};
 pub use snoop::{BaseStation, SnoopConfig, SnoopVariant, Viewpoint, at_end, check_ends};
 pub use timers::{
@@ -45,6 +49,10 @@ pub struct ServiceConfig {
     pub rate: f64,
     /// How losses are repaired.
     pub scheme: SchemeConfig,
+    /// How old a packet may become on its way. What waits longer is dropped, and what was lost is
+    /// neither asked for nor sent again when it would be too late. Left out: no limit.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub budget: Option<Duration>,
     /// Where packets wait that the service cannot take yet.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub queue: Option<QueueConfig>,
@@ -176,6 +184,15 @@ impl SchemeConfig {
         }
     }
 
+    /// Copies, where the scheme can send some and shall.
+    pub const fn copies(&self) -> Option<&CopiesConfig> {
+        match self {
+            Self::Sr(c) | Self::SrM1(c) | Self::SrM2(c) => c.copies.as_ref(),
+            Self::Rlp(c) | Self::RlpOos(c) => c.copies.as_ref(),
+            _ => None,
+        }
+    }
+
     /// It puts damaged frames to use, so it needs a link that hands them up.
     pub const fn uses_damaged_frames(&self) -> bool {
         matches!(self, Self::Hybrid1(_) | Self::Hybrid2(_))
@@ -241,6 +258,17 @@ pub struct SrConfig {
     /// What a timeout may resend. Default `each` (study), `base` (live).
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub timeout_resends: Option<TimeoutResends>,
+    /// How many keepalives follow the last frame while it is not acknowledged: they let the peer see
+    /// a lost tail. Default none: the timers find it. Live only.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub keepalives: Option<Keepalives>,
+    /// Whether the receiver asks again for what has not come within its NAK timer, as RLP does. Default
+    /// false: only the sender's timers find it. Live only.
+    #[serde(default, skip_serializing_if = "std::ops::Not::not")]
+    pub repeat_naks: bool,
+    /// Copies of frames while a flow is thin. Default none. Live only.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub copies: Option<CopiesConfig>,
 }
 
 /// Options of RLP and RLP/OOS.
@@ -265,6 +293,9 @@ pub struct RlpConfig {
     /// How many keepalives follow the last frame. Default unlimited (study), 8 (live).
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub keepalives: Option<Keepalives>,
+    /// Copies of frames while a flow is thin. Default none. Live only.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub copies: Option<CopiesConfig>,
 }
 
 /// How many keepalives follow the last new frame (XYL-S-14).
@@ -381,6 +412,8 @@ pub struct PortConfig {
     pub header: HeaderProfile,
     /// The rate that the port shapes to.
     pub rate: Rate,
+    /// Whether the port slows down when the link cannot do that.
+    pub rate_limit: RateLimit,
     /// One-way propagation delay, for fixed timers.
     pub delay: Duration,
     /// Largest packet, bytes.
@@ -423,6 +456,7 @@ pub fn resolve(header: HeaderProfile, services: &[ServiceConfig]) -> Vec<Service
             name: IMPLICIT_NAME.to_owned(),
             rate,
             scheme: SchemeConfig::Default(DefaultConfig {}),
+            budget: None,
             queue: None,
         };
         all.insert(0, implicit.resolve(header));

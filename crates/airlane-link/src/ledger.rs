@@ -27,6 +27,9 @@ pub struct ServiceLedger {
     /// Packets dropped because the link was taken away while they waited.
     #[serde(default, skip_serializing_if = "is_zero")]
     pub dropped_disconnected: u64,
+    /// Packets dropped because they had waited for longer than their budget.
+    #[serde(default, skip_serializing_if = "is_zero")]
+    pub dropped_too_old: u64,
     /// Packets dropped because they do not fit a frame.
     pub dropped_too_big: u64,
     /// Bytes of all packets dropped.
@@ -45,6 +48,9 @@ pub struct ServiceLedger {
     pub repair_frames_sent: u64,
     /// Bytes of these with their headers.
     pub repair_frame_bytes: u64,
+    /// Of the repair frames: copies that went before anybody could ask for them.
+    #[serde(default, skip_serializing_if = "is_zero")]
+    pub copy_frames_sent: u64,
     /// Frames among them without a packet: acknowledgments, NAKs, keepalives.
     pub control_frames_sent: u64,
     /// Bytes of these.
@@ -53,6 +59,9 @@ pub struct ServiceLedger {
     pub timeouts: u64,
     /// NAKs for frames that were no longer kept.
     pub stale_naks: u64,
+    /// NAKs that were not answered because the packet's budget was spent.
+    #[serde(default, skip_serializing_if = "is_zero")]
+    pub too_old_naks: u64,
 
     // ---- from the link
     /// Frames received, of all kinds.
@@ -82,7 +91,7 @@ pub struct ServiceLedger {
     pub late: u64,
     /// Bytes of these.
     pub late_bytes: u64,
-    /// Original frames that came twice, and were discarded.
+    /// Original frames that came twice and copies of what was here, which were discarded.
     pub duplicates: u64,
     /// Frames that fit no place in the window, and were discarded.
     pub out_of_window: u64,
@@ -92,6 +101,9 @@ pub struct ServiceLedger {
     pub given_up: u64,
     /// Estimate of their bytes, at the mean length of the packets delivered.
     pub given_up_bytes_estimated: u64,
+    /// Holes that were abandoned before the last attempt, as a repair would have come after the packet's budget.
+    #[serde(default, skip_serializing_if = "is_zero")]
+    pub given_up_too_old: u64,
     /// Packets known to be lost for good: given up, or jumped over.
     pub residual_lost: u64,
     /// Estimate of their bytes, likewise.
@@ -115,6 +127,7 @@ impl ServiceLedger {
             + self.dropped_codel
             + self.dropped_window_full
             + self.dropped_disconnected
+            + self.dropped_too_old
             + self.dropped_too_big
     }
 

@@ -2,16 +2,17 @@
 
 mod admin;
 mod agree;
+mod limiter;
 mod pacer;
 mod shares;
 mod slot;
 
 use std::collections::VecDeque;
 
-use airlane_base::{Damage, Instant};
+use airlane_base::{Damage, Instant, Rate};
 
 use crate::classify::Classifier;
-use crate::config::{self, ConfigError, PortConfig, Rates, Viewpoint};
+use crate::config::{self, ConfigError, PortConfig, RateLimit, Rates, Viewpoint};
 use crate::flow::Packet;
 use crate::ledger::ServiceLedger;
 use crate::measure::INTERVAL;
@@ -21,6 +22,7 @@ use crate::wire::{Codec, Decoded, Frame, FrameError, Header, Layout};
 
 pub use admin::{AdminError, ServiceStatus};
 use agree::{Agreement, Peer};
+use limiter::Limiter;
 use pacer::Pacer;
 use shares::Shares;
 use slot::Slot;
@@ -39,6 +41,8 @@ pub struct Port<P> {
     classifier: Classifier,
     /// The IP queue, where IP is held back.
     pacer: Option<Pacer<P>>,
+    /// Follows the link, where the rate is not fixed.
+    limiter: Option<Box<Limiter>>,
     /// What each service was given, where rates follow it.
     shares: Option<Box<Shares>>,
     slots: [Option<Box<Slot<P>>>; SERVICES],
@@ -106,6 +110,10 @@ impl<P: Packet> Port<P> {
             facts,
             classifier: Classifier::new(&[], |_| None, 0),
             pacer: config.pacing.map(|limit| Pacer::new(config.rate, limit)),
+            limiter: (config.rate_limit == RateLimit::Estimated).then(|| {
+                let frame = config.max_payload + config.frame_overhead;
+                Box::new(Limiter::new(config.rate, frame))
+            }),
             shares: (config.rates == Rates::Measured).then(|| Box::new(Shares::new())),
             slots: Default::default(),
             installed: 0,
@@ -174,7 +182,10 @@ impl<P: Packet> Port<P> {
             self.unknown_service += 1;
             return;
         };
-        slot.handle_frame(now, &mut self.up, frame, len);
+        let round_trip = slot.handle_frame(now, &mut self.up, frame, len);
+        if let (Some(limiter), Some(round_trip)) = (&mut self.limiter, round_trip) {
+            limiter.sample(now, round_trip);
+        }
         self.hand_over(now, number, None);
         // An end that only receives may never send, nor have a timer.
         self.measure(now);
@@ -249,7 +260,7 @@ impl<P: Packet> Port<P> {
         self.hand_over_ready(now);
         let (service, len, (frame, came)) = self.scheduler.dequeue()?;
         let start = self.free_at.max(now - self.config.burst);
-        self.free_at = start + self.config.rate.transmission_time(len);
+        self.free_at = start + self.rate().transmission_time(len);
         self.sent_bytes += len as u64;
 
         let number = usize::from(service) % SERVICES;
@@ -284,6 +295,13 @@ impl<P: Packet> Port<P> {
             .chain(link)
             .chain(self.pacer.as_ref().and_then(Pacer::poll_timeout))
             .min()
+    }
+
+    /// The rate that the port sends at now: the configured one, unless the link is slower and the
+    /// port follows it.
+    pub fn rate(&self) -> Rate {
+        let limited = self.limiter.as_ref().and_then(|limiter| limiter.rate());
+        limited.unwrap_or(self.config.rate)
     }
 
     // ---- frames and bytes
@@ -344,9 +362,12 @@ impl<P: Packet> Port<P> {
         };
         let (codec, layout) = (self.facts.codec, slot.layout);
         let limit = self.config.handed_over.limit();
+        let congested = self.limiter.as_ref().is_some_and(|l| l.rate().is_some());
         let mut arriving = arriving;
         while slot.handed_over() < limit {
-            let Some((mut frame, came)) = slot.poll_frame(now, &mut self.up, &mut arriving) else {
+            let Some((mut frame, came)) =
+                slot.poll_frame(now, &mut self.up, &mut arriving, congested)
+            else {
                 break;
             };
             frame.header.service = number as u8;

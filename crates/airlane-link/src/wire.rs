@@ -65,6 +65,8 @@ pub enum FrameKind {
     Keepalive = 3,
     /// Redundancy: what packets of a block combine to.
     Parity = 4,
+    /// A packet, sent again before anybody could ask for it; live profile only.
+    Copy = 5,
     /// A packet, sent again.
     Retransmission = 7,
     /// Says which frames have been received.
@@ -81,6 +83,7 @@ impl FrameKind {
             2 => Self::Nak,
             3 => Self::Keepalive,
             4 => Self::Parity,
+            5 => Self::Copy,
             7 => Self::Retransmission,
             8 => Self::Bitmap,
             9 => Self::Hello,
@@ -88,9 +91,17 @@ impl FrameKind {
         })
     }
 
+    /// Whether it repeats a packet, or carries redundancy of packets.
+    pub const fn repairs(self) -> bool {
+        matches!(self, Self::Parity | Self::Copy | Self::Retransmission)
+    }
+
     /// Whether a packet travels in it, or redundancy of packets.
     pub const fn carries_packet(self) -> bool {
-        matches!(self, Self::Data | Self::Parity | Self::Retransmission)
+        matches!(
+            self,
+            Self::Data | Self::Parity | Self::Copy | Self::Retransmission
+        )
     }
 }
 
@@ -192,7 +203,7 @@ impl Header {
 pub struct Frame<P> {
     /// Its header.
     pub header: Header,
-    /// The packet, in DATA, PARITY and RETRANSMISSION frames.
+    /// The packet, in DATA, PARITY, COPY and RETRANSMISSION frames.
     pub payload: Option<P>,
 }
 

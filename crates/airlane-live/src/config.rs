@@ -31,7 +31,7 @@ use std::str::FromStr;
 use airlane_base::config::{Problems, Validate};
 use airlane_base::{Duration, Rate, Size};
 use airlane_link::config::{
-    self, ConfigError, LiveFacts, Rates, SchedulerConfig, Viewpoint, check_live,
+    self, ConfigError, LiveFacts, RateLimit, Rates, SchedulerConfig, Viewpoint, check_live,
 };
 use airlane_link::{ClassesConfig, HeaderProfile, ServiceConfig};
 use serde::{Deserialize, Deserializer, Serialize, Serializer, de};
@@ -157,6 +157,10 @@ pub struct LinkConfig {
     /// Rate of the link, counted over whole Ethernet frames. The port shapes to it, so state a
     /// little less than the link below can do.
     pub rate: Rate,
+    /// Whether the port slows down when round trips show that the link cannot do that: `fixed` or
+    /// `estimated`.
+    #[serde(default, rename = "rate-limit")]
+    pub rate_limit: RateLimit,
     /// One-way delay of the link, for fixed timers and until round trips were measured.
     #[serde(default = "default_delay")]
     pub delay: Duration,

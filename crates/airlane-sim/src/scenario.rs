@@ -19,7 +19,7 @@ use airlane_base::config::{ConfigError, Document};
 use airlane_base::random::fnv1a;
 use airlane_base::{Duration, QueueLimit, Rate, Size};
 use airlane_channel::ErrorsConfig;
-use airlane_link::config::{HandedOver, Pacing, Rates, SchedulerConfig};
+use airlane_link::config::{HandedOver, Pacing, RateLimit, Rates, SchedulerConfig};
 use airlane_link::{ClassesConfig, HeaderProfile, ServiceConfig};
 use serde::{Deserialize, Serialize};
 
@@ -124,6 +124,10 @@ pub struct LinkConfig {
     /// (`measured`). Left out: `fixed`, with `classes = "heuristic"` `measured`.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub rates: Option<Rates>,
+    /// Whether the ports slow down when round trips show that a queue grows below them. Left out:
+    /// `fixed`.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub rate_limit: Option<RateLimit>,
     /// Frames of each service that may wait in the scheduler. Left out: 1.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub handed_over: Option<HandedOver>,

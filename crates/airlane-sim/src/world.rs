@@ -181,6 +181,7 @@ fn port(link: &LinkConfig, first: bool) -> Port<Packet> {
         pacing: (link.pacing == Some(Pacing::Nominal)).then_some(link.queue),
         scheduler: link.scheduler.clone().unwrap_or_default(),
         rates: link.rates.unwrap_or_default(),
+        rate_limit: link.rate_limit.unwrap_or_default(),
         services: at_end(&link.services, first),
         classes: link.classes.rules(&link.services),
     };

@@ -13,6 +13,7 @@
 
 pub mod adversary;
 pub mod bench_live;
+pub mod bottleneck;
 pub mod conformance;
 pub mod live;
 pub mod netns;
@@ -25,6 +26,7 @@ pub mod strategies;
 pub mod traffic;
 
 pub use adversary::{Adversary, Departure, Fate, Random, Scripted};
+pub use bottleneck::Bottleneck;
 pub use packet::{Tally, TestPacket};
 pub use pair::{Delivery, Pair, Reordering};
 pub use setup::Setup;

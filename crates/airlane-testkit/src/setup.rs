@@ -1,7 +1,7 @@
 //! Ports for tests, described as files describe them.
 
 use airlane_base::{Duration, Rate};
-use airlane_link::config::{HandedOver, Rates, SchedulerConfig};
+use airlane_link::config::{HandedOver, RateLimit, Rates, SchedulerConfig};
 use airlane_link::{ClassConfig, Codec, HeaderProfile, Port, PortConfig, ServiceConfig};
 use serde::de::DeserializeOwned;
 
@@ -31,6 +31,7 @@ impl Setup {
                 handed_over: HandedOver::usual(header),
                 pacing: None,
                 rates: Rates::Fixed,
+                rate_limit: RateLimit::Fixed,
                 scheduler: SchedulerConfig::Scfq,
                 services: Vec::new(),
                 classes: Vec::new(),

@@ -12,6 +12,7 @@ const DEFAULT: Contract = Contract {
     in_order: false,
     once: false,
     sure_timers: true,
+    copies: false,
     originals_in_order: false,
     reordering: Reordering::Any,
 };
@@ -24,6 +25,7 @@ const SR_M2: Contract = Contract {
     in_order: true,
     once: true,
     sure_timers: true,
+    copies: false,
     originals_in_order: false,
     reordering: Reordering::Any,
 };
@@ -57,6 +59,23 @@ const RLP_OOS: Contract = Contract {
     scheme: "kind = \"rlp-oos\", timers = \"tight\"",
     in_order: false,
     ..RLP
+};
+
+/// Thin: copies wait as long as two full frames take, and a bucket that is soon empty pays for them.
+const SR_M2_COPIED: Contract = Contract {
+    scheme: "kind = \"sr-m2\", timers = \"tight\", keepalives = 4, repeat-naks = true, \
+             copies = { number = 2, after = \"16 ms\", share = 0.2 }",
+    sure_timers: false,
+    copies: true,
+    ..SR_M2
+};
+
+const RLP_OOS_COPIED: Contract = Contract {
+    scheme: "kind = \"rlp-oos\", timers = \"tight\", \
+             copies = { number = 2, after = \"16 ms\", share = 0.2 }",
+    sure_timers: false,
+    copies: true,
+    ..RLP_OOS
 };
 
 /// Eight open blocks, the one being sent, and its parities.
@@ -146,6 +165,8 @@ scheme_conformance!(gbn_live, GBN);
 scheme_conformance!(sr_live, SR);
 scheme_conformance!(sr_m1_live, SR_M1);
 scheme_conformance!(sr_m2_live, SR_M2);
+scheme_conformance!(sr_m2_live_copied, SR_M2_COPIED);
+scheme_conformance!(rlp_oos_live_copied, RLP_OOS_COPIED);
 scheme_conformance!(sr_bitmap_live, SR_BITMAP);
 scheme_conformance!(rlp_live, RLP);
 scheme_conformance!(rlp_oos_live, RLP_OOS);

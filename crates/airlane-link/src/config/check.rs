@@ -85,6 +85,9 @@ pub fn check(
                 );
             }
         }
+        if let Some(budget) = service.budget {
+            check_budget(budget, &service.scheme, at("budget"), &mut wrong);
+        }
         check_scheme(header, &service.scheme, &at("scheme"), &mut wrong);
     }
     for (i, class) in classes.iter().enumerate() {
@@ -101,6 +104,32 @@ pub fn check(
         }
     }
     found
+}
+
+fn check_budget(
+    budget: Duration,
+    scheme: &SchemeConfig,
+    at: String,
+    wrong: &mut impl FnMut(String, String, &str),
+) {
+    if budget == Duration::ZERO {
+        let problem = "a budget of 0 s lets nothing through".to_owned();
+        wrong(
+            at,
+            problem,
+            "more than the link's delay, such as \"150 ms\"",
+        );
+    } else if scheme.is_reliable() {
+        wrong(
+            at,
+            format!(
+                "{} repairs each packet until it is there, however late: the peer holds what \
+                 follows until then",
+                scheme.kind()
+            ),
+            "leave it out, or use \"rlp-oos\" or \"rlp\"",
+        );
+    }
 }
 
 fn check_scheme(
@@ -153,6 +182,28 @@ fn check_scheme(
             "use \"relaxed\", \"tight\", \"buffer\" or values by hand, or header = \"live\"",
         );
     }
+    if let Some(copies) = scheme.copies() {
+        copies.check(header, &format!("{at}.copies"), wrong);
+    }
+    if let SchemeConfig::Sr(c) | SchemeConfig::SrM1(c) | SchemeConfig::SrM2(c) = scheme
+        && header == HeaderProfile::Study
+    {
+        let options = [
+            ("keepalives", c.keepalives.is_some(), "sends no keepalives"),
+            (
+                "repeat-naks",
+                c.repeat_naks,
+                "has no timers for its requests",
+            ),
+        ];
+        for (name, _, what) in options.into_iter().filter(|option| option.1) {
+            wrong(
+                format!("{at}.{name}"),
+                format!("{} of the works {what}", scheme.kind()),
+                "leave it out, or header = \"live\"",
+            );
+        }
+    }
     let largest = match header {
         HeaderProfile::Study => 127,
         HeaderProfile::Live => MAX_LIVE_WINDOW,
@@ -193,6 +244,49 @@ fn check_scheme(
 #[cfg(test)]
 mod tests {
     use super::*;
+
+    fn paths(header: HeaderProfile, scheme: &str, more: &str) -> Vec<String> {
+        let service: ServiceConfig = toml::from_str(&format!(
+            "number = 0\nname = \"all\"\nrate = 1.0\nscheme = {{ {scheme} }}\n{more}"
+        ))
+        .unwrap();
+        let found = check(header, &[service], &[]);
+        found.into_iter().map(|problem| problem.path).collect()
+    }
+
+    #[test]
+    fn what_only_live_headers_can_say_is_refused_with_others() {
+        let options = ["copies = {}", "keepalives = 8", "repeat-naks = true"];
+        for option in options {
+            let scheme = format!("kind = \"sr-m2\", {option}");
+            assert!(paths(HeaderProfile::Live, &scheme, "").is_empty());
+            let name = option.split(' ').next().unwrap();
+            let expected = format!("services[0].scheme.{name}");
+            assert_eq!(paths(HeaderProfile::Study, &scheme, ""), [expected]);
+        }
+    }
+
+    #[test]
+    fn copies_and_budgets_that_cannot_be_are_refused() {
+        for (copies, field) in [
+            ("number = 0", "number"),
+            ("number = 5", "number"),
+            ("after = \"0 s\"", "after"),
+            ("share = 0.0", "share"),
+            ("share = 1.5", "share"),
+        ] {
+            let scheme = format!("kind = \"rlp-oos\", copies = {{ {copies} }}");
+            let expected = format!("services[0].scheme.copies.{field}");
+            assert_eq!(paths(HeaderProfile::Live, &scheme, ""), [expected]);
+        }
+        let budget = |scheme, budget| {
+            let more = format!("budget = \"{budget}\"");
+            paths(HeaderProfile::Live, scheme, &more)
+        };
+        assert!(budget("kind = \"rlp\"", "150 ms").is_empty());
+        assert_eq!(budget("kind = \"rlp\"", "0 s"), ["services[0].budget"]);
+        assert_eq!(budget("kind = \"sr-m2\"", "1 s"), ["services[0].budget"]);
+    }
 
     #[test]
     fn round_trips_are_measured_where_they_can_be() {

@@ -99,6 +99,7 @@ impl HybridConfig {
             multiplier: self.multiplier,
             timer_origin: self.timer_origin,
             keepalives: self.keepalives,
+            copies: None,
         }
     }
 

@@ -44,6 +44,16 @@ pub fn check_live(
     };
     for (i, service) in services.iter().enumerate() {
         check_queue(facts, service, &format!("services[{i}].queue"), &mut wrong);
+        if let Some(budget) = service.budget.filter(|budget| *budget <= facts.delay) {
+            wrong(
+                format!("services[{i}].budget"),
+                format!(
+                    "a budget of {budget} is spent on the link, which takes {}",
+                    facts.delay
+                ),
+                "more than link.delay; with a round trip more, losses can be repaired".to_owned(),
+            );
+        }
         check_timers(facts, services, i, &mut wrong);
         if let SchemeConfig::Snoop(snoop) = &service.scheme {
             check_snoop(i, service, classes, &mut wrong);

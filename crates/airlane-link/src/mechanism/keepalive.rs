@@ -31,6 +31,11 @@ impl Keepalive {
         *self = Self::new(self.limit);
     }
 
+    /// The peer has answered: as many more may follow.
+    pub(crate) fn on_progress(&mut self) {
+        self.sent = 0;
+    }
+
     /// Redundancy is handed over.
     pub(crate) fn on_repair(&mut self) {
         self.quiet_since = None;

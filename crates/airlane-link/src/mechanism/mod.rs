@@ -1,9 +1,12 @@
 //! The parts that schemes are made of. For ARQ: numbered storage, windows, acknowledgments,
-//! keepalives, timers started in order, and the policy that says how long they run. For FEC: open
+//! keepalives, copies and what they may cost, timers started in order, and the policy that says how
+//! long they run. For FEC: open
 //! blocks and what is kept of them, the sum of packets, Reed-Solomon rows, and frames cut into
 //! symbols. A scheme is a short file that puts them together.
 
 pub(crate) mod blocks;
+pub(crate) mod bucket;
+pub(crate) mod copies;
 pub(crate) mod delayed_ack;
 pub(crate) mod keepalive;
 pub(crate) mod kept;

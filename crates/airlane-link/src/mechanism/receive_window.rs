@@ -77,6 +77,11 @@ impl<P: Payload> ReceiveWindow<P> {
         self.high
     }
 
+    /// The number behind `seq`.
+    pub(crate) fn after(&self, seq: Seq) -> Seq {
+        self.space.next(seq)
+    }
+
     /// Nothing is held, so nothing is known to be missing.
     pub(crate) fn is_empty(&self) -> bool {
         self.expected == self.high
@@ -198,6 +203,12 @@ impl<P: Payload> ReceiveWindow<P> {
             }
         }
         bitmap
+    }
+
+    /// How often a missing frame has been asked for, unless a request for it waits.
+    pub(crate) fn asked(&self, seq: Seq) -> Option<u32> {
+        let place = self.place(seq)?;
+        (place.packet.is_none() && !place.waits).then_some(place.asked)
     }
 
     /// The next request to hand over.

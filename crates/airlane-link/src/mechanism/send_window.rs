@@ -16,7 +16,7 @@ use crate::wire::{Echo, Frame, FrameKind, Header};
 /// A frame that the peer has not acknowledged.
 #[derive(Clone, Debug)]
 pub(crate) struct Outstanding<P> {
-    packet: P,
+    pub(crate) packet: P,
     /// Transmissions handed over so far.
     pub(crate) attempt: u32,
     /// A transmission is asked for or under way; no timer runs.
@@ -32,6 +32,8 @@ pub(crate) struct SendWindow<P> {
     window: u32,
     base: Seq,
     next: Seq,
+    /// Bytes of the packets kept.
+    bytes: usize,
     frames: Ring<Outstanding<P>>,
     repairs: VecDeque<Seq>,
     /// Repairs handed over that have not left yet.
@@ -45,6 +47,7 @@ impl<P: Payload> SendWindow<P> {
             window,
             base: 0,
             next: 0,
+            bytes: 0,
             frames: Ring::for_window(window, space),
             repairs: VecDeque::with_capacity(window as usize),
             repairs_under_way: 0,
@@ -59,6 +62,11 @@ impl<P: Payload> SendWindow<P> {
     /// The number of the next new packet.
     pub(crate) fn next(&self) -> Seq {
         self.next
+    }
+
+    /// The highest number sent.
+    pub(crate) fn highest(&self) -> Seq {
+        self.space.add(self.next, u32::MAX)
     }
 
     pub(crate) fn is_empty(&self) -> bool {
@@ -90,7 +98,7 @@ impl<P: Payload> SendWindow<P> {
             return false;
         }
         while self.base != ack {
-            if self.frames.remove(self.base).is_some() {
+            if self.forget(self.base) {
                 freed(self.base);
             }
             self.base = self.space.next(self.base);
@@ -100,12 +108,23 @@ impl<P: Payload> SendWindow<P> {
 
     /// The peer has this frame, and perhaps not those before it. Whether that is news.
     pub(crate) fn acknowledge_one(&mut self, seq: Seq) -> bool {
-        let news = self.spans(seq) && self.frames.remove(seq).is_some();
+        let news = self.spans(seq) && self.forget(seq);
         // The oldest number is always that of a frame.
         while self.base != self.next && self.frames.get(self.base).is_none() {
             self.base = self.space.next(self.base);
         }
         news
+    }
+
+    fn forget(&mut self, seq: Seq) -> bool {
+        let frame = self.frames.remove(seq);
+        self.bytes -= frame.as_ref().map_or(0, |frame| frame.packet.len());
+        frame.is_some()
+    }
+
+    /// Bytes of the packets that are not acknowledged.
+    pub(crate) fn bytes(&self) -> usize {
+        self.bytes
     }
 
     /// Asks for one more transmission, unless one is asked for or under way.
@@ -150,6 +169,7 @@ impl<P: Payload> SendWindow<P> {
         let packet = source()?;
         let seq = self.next;
         self.next = self.space.next(seq);
+        self.bytes += packet.len();
         let frame = Outstanding {
             packet: packet.clone(),
             attempt: 1,
@@ -200,7 +220,7 @@ impl<P: Payload> SendWindow<P> {
             self.base = self.space.next(self.base);
         }
         self.repairs.clear();
-        (self.base, self.next, self.repairs_under_way) = (0, 0, 0);
+        (self.base, self.next, self.bytes, self.repairs_under_way) = (0, 0, 0, 0);
         (packets, bytes)
     }
 }

@@ -161,6 +161,9 @@ impl<P: Packet> Port<P> {
         for slot in self.slots.iter_mut().flatten() {
             slot.reset(now, &mut self.up);
         }
+        if let Some(limiter) = &mut self.limiter {
+            limiter.reset();
+        }
         self.ready = u16::MAX;
     }
 

@@ -27,6 +27,8 @@ pub(super) struct Slot<P> {
     /// How frames are cut, if they are.
     shape: Option<Shape>,
     pub(super) service: Service<P>,
+    /// What a budget leaves for the time before the link.
+    waits_at_most: Option<Duration>,
     pub(super) queue: IngressQueue<P>,
     pub(super) ledger: ServiceLedger,
     pub(super) meter: Meter,
@@ -61,7 +63,8 @@ impl<P: Packet> Slot<P> {
         Self {
             layout,
             shape,
-            service: Service::new(&config.scheme, facts),
+            service: Service::new(&config.scheme, config.budget, facts),
+            waits_at_most: config.budget.map(|all| all.saturating_sub(facts.delay)),
             queue: IngressQueue::new(&queue, facts.max_payload, salt),
             ledger: ServiceLedger::default(),
             meter: Meter::new(facts.delay + facts.rate.transmission_time(full_frame)),
@@ -112,11 +115,7 @@ impl<P: Packet> Slot<P> {
         len: usize,
         damage: &Damage,
     ) {
-        let mut cx = Context {
-            now,
-            up,
-            ledger: &mut self.ledger,
-        };
+        let mut cx = Context::new(now, up, &mut self.ledger);
         let used = header
             .is_some_and(|header| self.service.handle_damaged(&mut cx, header, frame, damage));
         if used {
@@ -149,38 +148,47 @@ impl<P: Packet> Slot<P> {
         now: Instant,
         up: &mut VecDeque<P>,
         arriving: &mut Option<P>,
+        congested: bool,
     ) -> Option<(Frame<P>, Option<Instant>)> {
-        let queue = &mut self.queue;
+        let (queue, budget) = (&mut self.queue, self.waits_at_most);
         // The ledger is lent to the service meanwhile; what leaves a queue this way, CoDel dropped.
-        let (mut codel, mut codel_bytes) = (0, 0);
+        let (mut codel, mut too_old, mut dropped_bytes) = (0, 0, 0);
         let mut came = now;
         let mut source = || {
-            let waited = queue.pop_since(now, &mut |reason, lost| {
-                debug_assert_eq!(reason, DropReason::CoDel);
-                codel += 1;
-                codel_bytes += lost.len() as u64;
-            });
-            let Some((packet, since)) = waited else {
-                return arriving.take();
-            };
-            came = since;
-            Some(packet)
+            loop {
+                let waited = queue.pop_since(now, &mut |reason, lost| {
+                    debug_assert_eq!(reason, DropReason::CoDel);
+                    codel += 1;
+                    dropped_bytes += lost.len() as u64;
+                });
+                let Some((packet, since)) = waited else {
+                    return arriving.take();
+                };
+                if budget.is_some_and(|budget| now.saturating_since(since) > budget) {
+                    too_old += 1;
+                    dropped_bytes += packet.len() as u64;
+                    continue;
+                }
+                came = since;
+                return Some(packet);
+            }
         };
-        let mut cx = Context {
-            now,
-            up,
-            ledger: &mut self.ledger,
-        };
+        let mut cx = Context::new(now, up, &mut self.ledger);
+        cx.congested = congested;
         let frame = self.service.poll_frame(&mut cx, &mut source);
         self.polled_at = self.polled_at.max(now);
         self.ledger.dropped_codel += codel;
-        self.ledger.dropped_bytes += codel_bytes;
+        self.ledger.dropped_too_old += too_old;
+        self.ledger.dropped_bytes += dropped_bytes;
         let frame = frame?;
         self.handed_over += 1;
         let is_new = frame.header.kind == FrameKind::Data;
         if is_new {
             self.ledger.packets_sent += 1;
             self.ledger.sent_bytes += frame.payload_len() as u64;
+            if budget.is_some() {
+                self.service.note_age(&frame.header, came);
+            }
         }
         if self.timer_origin == TimerOrigin::HandOver {
             self.service.start_timers(&frame.header, now);
@@ -204,9 +212,10 @@ impl<P: Packet> Slot<P> {
         ledger.frame_sent_bytes += len;
         match frame.header.kind {
             FrameKind::Data => {}
-            FrameKind::Retransmission | FrameKind::Parity => {
+            kind if kind.repairs() => {
                 ledger.repair_frames_sent += 1;
                 ledger.repair_frame_bytes += len;
+                ledger.copy_frames_sent += u64::from(kind == FrameKind::Copy);
             }
             _ => {
                 ledger.control_frames_sent += 1;
@@ -224,19 +233,16 @@ impl<P: Packet> Slot<P> {
         up: &mut VecDeque<P>,
         frame: Frame<P>,
         len: usize,
-    ) {
+    ) -> Option<Duration> {
         if frame.header.kind != FrameKind::Keepalive {
             self.active_at = self.active_at.max(now);
             self.progress_at = self.progress_at.max(now);
         }
         self.ledger.frames_received += 1;
         self.ledger.frame_received_bytes += len as u64;
-        let mut cx = Context {
-            now,
-            up,
-            ledger: &mut self.ledger,
-        };
+        let mut cx = Context::new(now, up, &mut self.ledger);
         self.service.handle_frame(&mut cx, frame);
+        cx.round_trip
     }
 
     /// Whether anything was due.
@@ -244,11 +250,7 @@ impl<P: Packet> Slot<P> {
         if self.service.poll_timeout().is_none_or(|due| due > now) {
             return false;
         }
-        let mut cx = Context {
-            now,
-            up,
-            ledger: &mut self.ledger,
-        };
+        let mut cx = Context::new(now, up, &mut self.ledger);
         self.service.handle_timeout(&mut cx);
         true
     }
@@ -263,11 +265,7 @@ impl<P: Packet> Slot<P> {
 
     /// A new epoch: what was on its way is lost, what waits stays.
     pub(super) fn reset(&mut self, now: Instant, up: &mut VecDeque<P>) {
-        let mut cx = Context {
-            now,
-            up,
-            ledger: &mut self.ledger,
-        };
+        let mut cx = Context::new(now, up, &mut self.ledger);
         let (packets, bytes) = self.service.reset(&mut cx);
         self.ledger.epoch_lost += packets;
         self.ledger.epoch_lost_bytes += bytes;

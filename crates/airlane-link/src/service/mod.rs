@@ -59,9 +59,27 @@ pub(crate) struct Context<'a, P> {
     /// Packets on their way up.
     pub(crate) up: &'a mut VecDeque<P>,
     pub(crate) ledger: &'a mut ServiceLedger,
+    /// The queue of the link below grows: nothing goes that nobody has asked for.
+    pub(crate) congested: bool,
+    /// The round trip that a frame has just shown, the time in the peer left out.
+    pub(crate) round_trip: Option<Duration>,
 }
 
-impl<P: Payload> Context<'_, P> {
+impl<'a, P: Payload> Context<'a, P> {
+    pub(crate) fn new(
+        now: Instant,
+        up: &'a mut VecDeque<P>,
+        ledger: &'a mut ServiceLedger,
+    ) -> Self {
+        Self {
+            now,
+            up,
+            ledger,
+            congested: false,
+            round_trip: None,
+        }
+    }
+
     /// Gives a packet to the layer above. `since` is when its frame arrived, or when its loss was
     /// noticed.
     pub(crate) fn deliver(&mut self, packet: P, since: Instant, recovered: bool) {
@@ -104,6 +122,9 @@ pub(crate) trait Scheme<P: Payload> {
     /// A frame has been handed over (`left` = now) or its last bit leaves at `left`, whichever
     /// event the timer origin of this service names.
     fn start_timers(&mut self, header: &Header, left: Instant);
+    /// When the packet of a frame that is handed over came to the port; told only where there is a
+    /// budget.
+    fn note_age(&mut self, _header: &Header, _came: Instant) {}
     /// When `handle_timeout` has something to do.
     fn poll_timeout(&self) -> Option<Instant>;
     /// Inflates fixed timers for sharing.
@@ -215,7 +236,7 @@ macro_rules! each {
 
 impl<P: Packet> Service<P> {
     /// `scheme` must be resolved: no option left out.
-    pub(crate) fn new(scheme: &SchemeConfig, facts: &PortFacts) -> Self {
+    pub(crate) fn new(scheme: &SchemeConfig, budget: Option<Duration>, facts: &PortFacts) -> Self {
         let timing = &facts.timing(Self::layout(scheme));
         match scheme {
             SchemeConfig::Default(_) => Self::Default(DefaultService::new(facts)),
@@ -224,16 +245,25 @@ impl<P: Packet> Service<P> {
             SchemeConfig::SrM1(c) => Self::SrM1(SelectiveRepeat::new(c, facts, timing)),
             SchemeConfig::SrM2(c) => Self::SrM2(SelectiveRepeat::new(c, facts, timing)),
             SchemeConfig::SrBitmap(c) => Self::SrBitmap(SrBitmap::new(c, facts, timing)),
-            SchemeConfig::Rlp(c) => Self::Rlp(Rlp::new(c, rlp::Order::InOrder, facts, timing)),
+            SchemeConfig::Rlp(c) => {
+                Self::Rlp(Rlp::new(c, budget, rlp::Order::InOrder, facts, timing))
+            }
             SchemeConfig::RlpOos(c) => {
-                Self::Rlp(Rlp::new(c, rlp::Order::AsReceived, facts, timing))
+                Self::Rlp(Rlp::new(c, budget, rlp::Order::AsReceived, facts, timing))
             }
             SchemeConfig::Hybrid1(c) => {
                 let shape = c.shape(Hybrid::Inside);
                 let inside = hybrid::Inside::new(shape, facts);
                 let timing = &facts.timing_of(shape);
                 let order = rlp::Order::InOrder;
-                Self::Hybrid1(Rlp::combining(&c.rlp(), inside, order, facts, timing))
+                Self::Hybrid1(Rlp::combining(
+                    &c.rlp(),
+                    budget,
+                    inside,
+                    order,
+                    facts,
+                    timing,
+                ))
             }
             SchemeConfig::Hybrid2(c) => {
                 let (shape, rlp) = (c.shape(Hybrid::Increments), c.rlp());
@@ -241,7 +271,9 @@ impl<P: Packet> Service<P> {
                 let increments = hybrid::Increments::new(shape, window, facts);
                 let timing = &facts.timing_of(shape);
                 let order = rlp::Order::InOrder;
-                Self::Hybrid2(Rlp::combining(&rlp, increments, order, facts, timing))
+                Self::Hybrid2(Rlp::combining(
+                    &rlp, budget, increments, order, facts, timing,
+                ))
             }
             SchemeConfig::Snoop(c) => {
                 let here = c.base_station == BaseStation::Here;
@@ -298,6 +330,10 @@ impl<P: Packet> Service<P> {
 
     pub(crate) fn start_timers(&mut self, header: &Header, left: Instant) {
         each!(self, s => Scheme::<P>::start_timers(s, header, left));
+    }
+
+    pub(crate) fn note_age(&mut self, header: &Header, came: Instant) {
+        each!(self, s => Scheme::<P>::note_age(s, header, came));
     }
 
     pub(crate) fn poll_timeout(&self) -> Option<Instant> {

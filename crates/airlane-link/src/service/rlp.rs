@@ -10,11 +10,17 @@
 //! sender     next - window .. next   kept for retransmission
 //! receiver   base .. high            missing (RLP: or held behind a hole), the rest is done with
 //! frames     DATA, RETRANSMISSION (seq, packet)   NAK (seq)   KEEPALIVE (highest seq sent)
+//!            COPY (seq, packet), live with `copies` (see `mechanism::copies`): 12 bytes, as all others
 //! ```
 //!
 //! Invariants: at most one delivery of a packet; a packet is never held longer than N times T_nak
 //! after its arrival, plus the time that its NAKs wait to leave; d(high, base) <= window, kept by
 //! giving up the oldest hole early (the overflow guard).
+//!
+//! With a budget, a packet of that age is not repaired (see docs/thin-flows.md). The receiver does not
+//! know a packet's age, but how long ago it has missed it, which is a delay of the link later: it gives
+//! up when an answer would come too late. The sender knows when the packet came, and leaves requests
+//! unanswered when its budget is spent.
 //!
 //! Loss of step. In the study profile an original frame from behind `high` can only mean that half
 //! the sequence space was lost, and the receiver alone resynchronises (section 7.6). In the live
@@ -31,9 +37,10 @@ use airlane_base::{Damage, Duration, Instant, Payload};
 use super::hybrid::{Combining, Plain};
 use super::{Context, PortFacts, Scheme, earliest};
 use crate::config::{Keepalives, RlpConfig};
+use crate::mechanism::copies::Copies;
 use crate::mechanism::keepalive::Keepalive;
 use crate::mechanism::timers::{LinkTiming, TimerPolicy};
-use crate::wire::{Frame, FrameKind, Header};
+use crate::wire::{Frame, FrameKind, Header, Layout};
 use receiver::{Receiver, Terms};
 use sender::Sender;
 
@@ -51,6 +58,7 @@ pub(crate) enum Order {
 pub(crate) struct Rlp<P, C = Plain> {
     retries: u32,
     keepalive: Keepalive,
+    copies: Option<Copies>,
     sender: Sender<P>,
     receiver: Receiver<P, C>,
 }
@@ -59,11 +67,12 @@ impl<P: Payload> Rlp<P> {
     /// `config` must be resolved.
     pub(crate) fn new(
         config: &RlpConfig,
+        budget: Option<Duration>,
         order: Order,
         facts: &PortFacts,
         timing: &LinkTiming,
     ) -> Self {
-        Self::combining(config, Plain, order, facts, timing)
+        Self::combining(config, budget, Plain, order, facts, timing)
     }
 }
 
@@ -71,6 +80,7 @@ impl<P: Payload, C: Combining<P>> Rlp<P, C> {
     /// The same with something to do with damaged frames.
     pub(crate) fn combining(
         config: &RlpConfig,
+        budget: Option<Duration>,
         combining: C,
         order: Order,
         facts: &PortFacts,
@@ -80,17 +90,25 @@ impl<P: Payload, C: Combining<P>> Rlp<P, C> {
         let window = config.window.unwrap_or(127).min(space.half() - 1).max(1);
         let retries = config.retries.unwrap_or(3);
         let policy = TimerPolicy::new(config.timers.as_ref(), timing);
+        // At either end the frame's way over the link is known of.
+        let budget = budget.map(|all| all.saturating_sub(facts.delay));
         let terms = Terms {
             space,
             order,
             live: facts.is_live(),
             window,
             retries,
+            budget,
+            delay: facts.delay,
         };
         Self {
             retries,
             keepalive: Keepalive::new(config.keepalives.and_then(Keepalives::limit)),
-            sender: Sender::new(window, space),
+            copies: config
+                .copies
+                .as_ref()
+                .map(|copies| Copies::new(copies, facts, Layout::Seq)),
+            sender: Sender::new(window, budget, space),
             receiver: Receiver::new(combining, policy, terms),
         }
     }
@@ -114,7 +132,13 @@ impl<P: Payload, C: Combining<P>> Scheme<P> for Rlp<P, C> {
             (FrameKind::Retransmission, Some(packet)) => {
                 receiver.on_retransmission(cx, seq, packet);
             }
-            (FrameKind::Nak, None) => self.sender.on_nak(cx, seq, index),
+            (FrameKind::Copy, Some(packet)) => receiver.on_copy(cx, seq, packet),
+            (FrameKind::Nak, None) => {
+                let first = self.sender.on_nak(cx, seq, index);
+                if let Some(copies) = self.copies.as_mut().filter(|_| first) {
+                    copies.on_lost();
+                }
+            }
             (FrameKind::Keepalive, None) => receiver.on_keepalive(cx, seq),
             _ => cx.ledger.out_of_window += 1,
         }
@@ -142,11 +166,14 @@ impl<P: Payload, C: Combining<P>> Scheme<P> for Rlp<P, C> {
         self.receiver.handle_timeout(cx);
         let runs = self.receiver.policy.keepalive();
         self.keepalive.handle_timeout(cx.now, runs);
+        if let Some(copies) = &mut self.copies {
+            copies.handle_timeout(cx.now);
+        }
     }
 
     fn poll_frame(
         &mut self,
-        _cx: &mut Context<'_, P>,
+        cx: &mut Context<'_, P>,
         source: &mut dyn FnMut() -> Option<P>,
     ) -> Option<Frame<P>> {
         if let Some(nak) = self.receiver.next_nak() {
@@ -160,14 +187,28 @@ impl<P: Payload, C: Combining<P>> Scheme<P> for Rlp<P, C> {
             self.keepalive.on_new();
             return Some(self.sender.send(packet));
         }
+        if let Some(copies) = &mut self.copies {
+            let sender = &self.sender;
+            if let Some(copy) = copies.next(cx.now, cx.congested, |seq| sender.kept(cx.now, seq)) {
+                self.keepalive.on_repair();
+                return Some(copy);
+            }
+        }
         let keepalive = self.keepalive.take();
         keepalive.then(|| Frame::control(FrameKind::Keepalive, self.sender.highest()))
     }
 
     fn start_timers(&mut self, header: &Header, left: Instant) {
+        if let Some(copies) = &mut self.copies
+            && header.kind == FrameKind::Data
+        {
+            copies.on_left(header.seq, left);
+        }
         match header.kind {
             FrameKind::Nak => self.receiver.on_nak_left(header.seq, left),
-            FrameKind::Data | FrameKind::Keepalive => self.keepalive.on_left(left),
+            FrameKind::Data | FrameKind::Copy | FrameKind::Keepalive => {
+                self.keepalive.on_left(left)
+            }
             FrameKind::Retransmission | FrameKind::Parity => {
                 self.keepalive.on_left(left);
                 self.sender.on_repair_left(header.seq);
@@ -176,9 +217,14 @@ impl<P: Payload, C: Combining<P>> Scheme<P> for Rlp<P, C> {
         }
     }
 
+    fn note_age(&mut self, header: &Header, came: Instant) {
+        self.sender.note_age(header.seq, came);
+    }
+
     fn poll_timeout(&self) -> Option<Instant> {
         let keepalive = self.keepalive.deadline(self.receiver.policy.keepalive());
-        earliest(self.receiver.poll_timeout(), keepalive)
+        let copy = self.copies.as_ref().and_then(Copies::deadline);
+        earliest(self.receiver.poll_timeout(), earliest(keepalive, copy))
     }
 
     fn set_timer_factor(&mut self, factor: f64) {
@@ -190,6 +236,9 @@ impl<P: Payload, C: Combining<P>> Scheme<P> for Rlp<P, C> {
         self.receiver.reset(cx);
         self.sender.reset();
         self.keepalive.reset();
+        if let Some(copies) = &mut self.copies {
+            copies.reset();
+        }
         (0, 0)
     }
 

@@ -20,20 +20,45 @@
 //!
 //! With `timeout-resends = "base"` only the oldest outstanding frame answers to its timer: the
 //! others may well have arrived behind a hole, where they cannot be acknowledged (section 7.11).
+//!
+//! Where round trips are measured, the sender has no more on its way than [`PIPES`] times what the link
+//! holds, whatever its window: enough for a frame to be lost seven times in a row while others follow,
+//! and all that an outage can cost.
+//!
+//! Three options of the live profile find or repair what the sender's timer would have to, one frame a
+//! round trip (see docs/thin-flows.md):
+//!
+//! * `keepalives`: while something is unacknowledged and nothing leaves, a KEEPALIVE names the highest
+//!   number sent, half a round trip after the last frame and so on. What the receiver misses up to there
+//!   it asks for as if the next frame had come.
+//! * `repeat-naks`: what has not come within T_nak of a request for it is asked for again.
+//! * `copies`: each frame is sent again soon after it, as COPY (see `mechanism::copies`). A copy that
+//!   fills a hole is a repair, but no answer: the rule for asking sees it only if it is the newest frame.
+//!
+//! ```text
+//! frames KEEPALIVE (highest seq sent, ack)   COPY (seq, ack, packet)     live, 20 bytes as all others
+//! ```
 //! Left out: RESET frames (numbers never get out of step here).
 
 use std::fmt::Debug;
 
-use airlane_base::{Duration, Instant, Payload, Seq};
+use airlane_base::{Duration, Instant, Payload, Rate, Seq};
 
 use super::{Context, LINGER_TIMEOUTS, PortFacts, Scheme, earliest};
-use crate::config::{SrConfig, TimeoutResends};
+use crate::config::{Keepalives, SrConfig, TimeoutResends};
+use crate::mechanism::copies::Copies;
 use crate::mechanism::delayed_ack::DelayedAck;
+use crate::mechanism::keepalive::Keepalive;
 use crate::mechanism::receive_window::{Arrival, ReceiveWindow};
-use crate::mechanism::send_window::SendWindow;
+use crate::mechanism::send_window::{Outstanding, SendWindow};
 use crate::mechanism::started::{Started, StartedTimers};
 use crate::mechanism::timers::{LinkTiming, TimerPolicy};
-use crate::wire::{Frame, FrameKind, Header};
+use crate::wire::{Frame, FrameKind, Header, Layout};
+
+/// Bandwidth-delay products that may be unacknowledged.
+const PIPES: u64 = 8;
+/// Full frames that may be, however short the link.
+const AT_LEAST: usize = 64;
 
 /// When the receiver asks for what it misses.
 pub(crate) trait Asking: Clone + Debug + Default {
@@ -56,12 +81,18 @@ pub(crate) struct SelectiveRepeat<P, A> {
     policy: TimerPolicy,
     timeout_resends: TimeoutResends,
     measures: bool,
+    rate: Rate,
+    max_payload: usize,
 
     pub(super) sent: SendWindow<P>,
     timers: StartedTimers,
+    keepalive: Option<Keepalive>,
+    copies: Option<Copies>,
 
     pub(super) received: ReceiveWindow<P>,
     asking: A,
+    /// Of requests, where they are repeated.
+    nak_timers: Option<StartedTimers>,
     ack: DelayedAck,
 }
 
@@ -75,10 +106,20 @@ impl<P: Payload, A: Asking> SelectiveRepeat<P, A> {
             policy: TimerPolicy::new(config.timers.as_ref(), timing),
             timeout_resends: config.timeout_resends.unwrap_or(TimeoutResends::Base),
             measures: facts.is_live(),
+            rate: facts.rate,
+            max_payload: facts.max_payload,
             sent: SendWindow::new(window, space),
             timers: StartedTimers::with_capacity(window),
+            keepalive: config.keepalives.map(Keepalives::limit).map(Keepalive::new),
+            copies: config
+                .copies
+                .as_ref()
+                .map(|copies| Copies::new(copies, facts, Layout::SeqAck)),
             received: ReceiveWindow::new(window, space),
             asking: A::default(),
+            nak_timers: config
+                .repeat_naks
+                .then(|| StartedTimers::with_capacity(window)),
             ack: DelayedAck::default(),
         }
     }
@@ -89,6 +130,13 @@ impl<P: Payload, A: Asking> SelectiveRepeat<P, A> {
         if self.sent.acknowledge(ack) {
             self.policy.on_progress();
             self.prune_timers();
+            if let Some(keepalive) = &mut self.keepalive {
+                if self.sent.is_empty() {
+                    keepalive.reset();
+                } else {
+                    keepalive.on_progress();
+                }
+            }
         }
     }
 
@@ -97,11 +145,71 @@ impl<P: Payload, A: Asking> SelectiveRepeat<P, A> {
         self.timers.prune(|timer| counts(sent, timer));
     }
 
+    /// A new packet, if there is room for one on the link.
+    fn next_new(&mut self, source: &mut dyn FnMut() -> Option<P>) -> Option<Frame<P>> {
+        if let Some(srtt) = self.policy.srtt().filter(|_| self.measures) {
+            let holds = self.rate.bytes_within((srtt + self.policy.ack()) * PIPES);
+            if self.sent.bytes() >= holds.max(self.max_payload * AT_LEAST) {
+                return None;
+            }
+        }
+        self.sent.next_new(source)
+    }
+
+    fn next_copy(&mut self, cx: &Context<'_, P>) -> Option<Frame<P>> {
+        let sent = &self.sent;
+        let copies = self.copies.as_mut()?;
+        copies.next(cx.now, cx.congested, |seq| {
+            let first = |frame: &&Outstanding<P>| frame.attempt == 1 && !frame.waits;
+            let frame = sent.get(seq).filter(first)?;
+            Some(frame.packet.clone())
+        })
+    }
+
+    fn next_keepalive(&mut self) -> Option<Frame<P>> {
+        let due = self.keepalive.as_mut()?.take() && !self.sent.is_empty();
+        due.then(|| Frame::control(FrameKind::Keepalive, self.sent.highest()))
+    }
+
+    fn note_handed_over(&mut self, kind: FrameKind) {
+        let Some(keepalive) = &mut self.keepalive else {
+            return;
+        };
+        match kind {
+            FrameKind::Data => keepalive.on_new(),
+            kind if kind.carries_packet() => keepalive.on_repair(),
+            _ => {}
+        }
+    }
+
     // ---- receiver
+
+    fn prune_nak_timers(&mut self) {
+        let received = &self.received;
+        if let Some(timers) = &mut self.nak_timers {
+            timers.prune(|timer| received.asked(timer.seq) == Some(timer.attempt));
+        }
+    }
+
+    /// Asks again where the time for an answer is over.
+    fn repeat_naks(&mut self, now: Instant) {
+        let runs = self.policy.nak();
+        let Some(timers) = &mut self.nak_timers else {
+            return;
+        };
+        while let Some(timer) = timers.pop_expired(now, runs) {
+            if self.received.asked(timer.seq) == Some(timer.attempt) {
+                self.received.ask(timer.seq);
+            }
+        }
+        self.prune_nak_timers();
+    }
 
     fn receive(&mut self, cx: &mut Context<'_, P>, header: Header, packet: P) {
         let seq = header.seq;
         let original = header.kind == FrameKind::Data;
+        // A copy repairs, but answers nothing.
+        let unasked = header.kind != FrameKind::Retransmission;
         if original && self.measures {
             self.ack.note_original(seq, cx.now);
         }
@@ -109,10 +217,10 @@ impl<P: Payload, A: Asking> SelectiveRepeat<P, A> {
         let window = &mut self.received;
         match window.arrival(seq) {
             Arrival::Outside => {
-                cx.ledger.repeat(original, packet.len());
+                cx.ledger.repeat(unasked, packet.len());
                 return;
             }
-            Arrival::Held => cx.ledger.repeat(original, packet.len()),
+            Arrival::Held => cx.ledger.repeat(unasked, packet.len()),
             Arrival::Newest => {
                 let from = window.high();
                 window.miss_up_to(seq, cx.now);
@@ -121,11 +229,26 @@ impl<P: Payload, A: Asking> SelectiveRepeat<P, A> {
             }
             Arrival::Missing { asked } => {
                 window.store(seq, packet, original, cx.now);
-                self.asking.on_missing(window, seq, asked);
+                if header.kind != FrameKind::Copy {
+                    self.asking.on_missing(window, seq, asked);
+                }
             }
         }
         let moved = window.release(cx);
         self.asking.on_settled(window, moved);
+    }
+
+    /// The peer has sent everything up to `seq`.
+    fn on_keepalive(&mut self, cx: &mut Context<'_, P>, seq: Seq) {
+        // It wants to know what has come, whatever has.
+        self.ack.owe(cx.now, self.policy.ack());
+        let window = &mut self.received;
+        if window.arrival(seq) == Arrival::Newest {
+            let (from, upto) = (window.high(), window.after(seq));
+            window.miss_up_to(upto, cx.now);
+            self.asking.on_newest(window, from, upto);
+            self.asking.on_settled(window, false);
+        }
     }
 }
 
@@ -143,27 +266,36 @@ impl<P: Payload, A: Asking> Scheme<P> for SelectiveRepeat<P, A> {
             .and_then(|echo| self.sent.round_trip(echo, cx.now));
         if let Some(round_trip) = round_trip {
             self.policy.sample(round_trip);
+            cx.round_trip = Some(round_trip);
         }
         self.on_ack(header.ack);
         match (header.kind, frame.payload) {
-            (FrameKind::Data | FrameKind::Retransmission, Some(packet)) => {
+            (FrameKind::Data | FrameKind::Copy | FrameKind::Retransmission, Some(packet)) => {
                 self.receive(cx, header, packet);
             }
             (FrameKind::Nak, None) => {
                 if A::NAK_ACKNOWLEDGES {
                     self.on_ack(header.seq);
                 }
-                if self.sent.get(header.seq).is_some() {
+                if let Some(frame) = self.sent.get(header.seq) {
+                    if let Some(copies) = &mut self.copies
+                        && frame.attempt == 1
+                        && !frame.waits
+                    {
+                        copies.on_lost();
+                    }
                     self.sent.repeat(header.seq);
                 } else {
                     cx.ledger.stale_naks += 1;
                 }
             }
+            (FrameKind::Keepalive, None) => self.on_keepalive(cx, header.seq),
             (FrameKind::Ack, None) => {}
             _ => cx.ledger.out_of_window += 1,
         }
         self.prune_timers();
         self.received.prune_naks();
+        self.prune_nak_timers();
     }
 
     fn handle_timeout(&mut self, cx: &mut Context<'_, P>) {
@@ -182,9 +314,18 @@ impl<P: Payload, A: Asking> Scheme<P> for SelectiveRepeat<P, A> {
             }
         }
         self.prune_timers();
+        self.repeat_naks(cx.now);
+        let runs = self.policy.keepalive();
+        if let Some(keepalive) = &mut self.keepalive {
+            keepalive.handle_timeout(cx.now, runs);
+        }
+        if let Some(copies) = &mut self.copies {
+            copies.handle_timeout(cx.now);
+        }
     }
 
-    /// NAKs first, then repairs, then what is new; an acknowledgment goes alone only if it must.
+    /// NAKs first, then repairs, then what is new, then copies; an acknowledgment or a keepalive goes
+    /// alone only if it must.
     fn poll_frame(
         &mut self,
         cx: &mut Context<'_, P>,
@@ -194,8 +335,11 @@ impl<P: Payload, A: Asking> Scheme<P> for SelectiveRepeat<P, A> {
             .received
             .next_nak()
             .or_else(|| self.sent.next_repair())
-            .or_else(|| self.sent.next_new(source))
+            .or_else(|| self.next_new(source))
+            .or_else(|| self.next_copy(cx))
+            .or_else(|| self.next_keepalive())
             .or_else(|| self.ack.alone(self.sent.next()))?;
+        self.note_handed_over(frame.header.kind);
         let expected = self.received.expected();
         self.ack.ride(&mut frame.header, expected, cx.now);
         Some(frame)
@@ -205,11 +349,34 @@ impl<P: Payload, A: Asking> Scheme<P> for SelectiveRepeat<P, A> {
         if let Some(attempt) = self.sent.started(header, left) {
             self.timers.start(left, header.seq, attempt);
         }
+        if let Some(timers) = &mut self.nak_timers
+            && header.kind == FrameKind::Nak
+            && let Some(asked) = self.received.asked(header.seq)
+        {
+            timers.start(left, header.seq, asked);
+        }
+        if let Some(keepalive) = &mut self.keepalive
+            && (header.kind.carries_packet() || header.kind == FrameKind::Keepalive)
+            && !self.sent.is_empty()
+        {
+            keepalive.on_left(left);
+        }
+        if let Some(copies) = &mut self.copies
+            && header.kind == FrameKind::Data
+        {
+            copies.on_left(header.seq, left);
+        }
     }
 
     fn poll_timeout(&self) -> Option<Instant> {
         let resend = self.timers.deadline(self.policy.rto_now());
-        earliest(self.ack.deadline(), resend)
+        let runs = || self.policy.keepalive();
+        let keepalive = self.keepalive.as_ref().and_then(|k| k.deadline(runs()));
+        let copy = self.copies.as_ref().and_then(Copies::deadline);
+        let nak = self.nak_timers.as_ref();
+        let nak = nak.and_then(|timers| timers.deadline(self.policy.nak()));
+        let sender = earliest(resend, earliest(keepalive, copy));
+        earliest(earliest(self.ack.deadline(), nak), sender)
     }
 
     fn set_timer_factor(&mut self, factor: f64) {
@@ -221,6 +388,15 @@ impl<P: Payload, A: Asking> Scheme<P> for SelectiveRepeat<P, A> {
         self.asking = A::default();
         self.ack = DelayedAck::default();
         self.timers.clear();
+        if let Some(keepalive) = &mut self.keepalive {
+            keepalive.reset();
+        }
+        if let Some(copies) = &mut self.copies {
+            copies.reset();
+        }
+        if let Some(timers) = &mut self.nak_timers {
+            timers.clear();
+        }
         self.policy.on_progress();
         self.sent.reset()
     }
@@ -331,11 +507,7 @@ mod tests {
         let mut receiver = SelectiveRepeat::<Vec<u8>, A>::new(&config, &facts, &timing);
         let mut reference = Reference::default();
         let (mut up, mut ledger) = (VecDeque::new(), ServiceLedger::default());
-        let mut cx = Context {
-            now: Instant::ORIGIN,
-            up: &mut up,
-            ledger: &mut ledger,
-        };
+        let mut cx = Context::new(Instant::ORIGIN, &mut up, &mut ledger);
         for (ahead, original) in arrivals {
             let Some(s) = reference.expected.checked_add_signed(*ahead) else {
                 continue;

@@ -183,6 +183,7 @@ impl Node {
             handed_over: HandedOver::usual(HeaderProfile::Live),
             pacing: None,
             rates: link.rates(),
+            rate_limit: link.rate_limit,
             scheduler: link.scheduler.clone(),
             services: link.services.clone(),
             classes: link.classes.rules(&link.services),

@@ -1,6 +1,6 @@
 //! What every scheme must do, whatever it repairs.
 
-use std::collections::BTreeSet;
+use std::collections::{BTreeMap, BTreeSet};
 
 use airlane_base::{Duration, Instant};
 use airlane_link::{Frame, FrameKind, Header, HeaderProfile, ServiceLedger};
@@ -27,6 +27,8 @@ pub struct Contract {
     /// No timer runs out without loss. Measured timers are estimates: when the peer sends its first
     /// long frame, they may be too short once.
     pub sure_timers: bool,
+    /// Frames are copied: what is not lost comes twice.
+    pub copies: bool,
     /// Original frames must arrive once and in their order: loss of step otherwise.
     pub originals_in_order: bool,
     /// How far frames may be reordered.
@@ -129,8 +131,14 @@ pub fn a_clean_link_needs_no_repair(contract: Contract) {
             let expected: Vec<u64> = (0..offered[1 - end][usize::from(SERVICE)]).collect();
             prop_assert_eq!(pair.ids(end, SERVICE), expected);
             let ledger = pair.ledger(end, SERVICE);
+            let copies = pair.ledger(1 - end, SERVICE).copy_frames_sent;
+            prop_assert!(contract.copies || copies == 0);
             let lost = [ledger.residual_lost, ledger.duplicates, ledger.resyncs];
-            prop_assert_eq!(lost, [0; 3], "{:?}", ledger);
+            prop_assert_eq!(lost, [0, copies, 0], "{:?}", ledger);
+            if contract.copies {
+                let unasked = ledger.repair_frames_sent == ledger.copy_frames_sent;
+                prop_assert!(unasked && ledger.late == 0, "{:?}", ledger);
+            }
             if contract.sure_timers {
                 let repairs = [ledger.repair_frames_sent, ledger.timeouts, ledger.late];
                 prop_assert_eq!(repairs, [0; 3], "{:?}", ledger);
@@ -198,7 +206,7 @@ struct Seen {
     repairs: [(u64, u64); 2],
     control: [(u64, u64); 2],
     /// All counters as they were when they were compared last.
-    before: [Vec<i64>; 2],
+    before: [BTreeMap<String, i64>; 2],
 }
 
 impl Seen {
@@ -210,10 +218,7 @@ impl Seen {
                 column[*end].1 += len;
             };
             count(&mut self.all);
-            if matches!(
-                frame.header.kind,
-                FrameKind::Retransmission | FrameKind::Parity
-            ) {
+            if frame.header.kind.repairs() {
                 count(&mut self.repairs);
             } else if !frame.header.kind.carries_packet() {
                 count(&mut self.control);
@@ -267,8 +272,10 @@ fn check_books<A: Adversary>(
 fn check_growth<A: Adversary>(pair: &Pair<A>, seen: &mut Seen) -> Result<(), TestCaseError> {
     for end in 0..2 {
         let now = counters(&pair.ledger(end, SERVICE));
-        for (now, then) in now.iter().zip(&seen.before[end]) {
-            prop_assert!(now >= then, "a counter went from {} to {}", then, now);
+        for (name, then) in &seen.before[end] {
+            // Some are left out while they are zero.
+            let now = now.get(name).copied().unwrap_or(0);
+            prop_assert!(now >= *then, "{} went from {} to {}", name, then, now);
         }
         seen.before[end] = now;
     }
@@ -276,10 +283,10 @@ fn check_growth<A: Adversary>(pair: &Pair<A>, seen: &mut Seen) -> Result<(), Tes
 }
 
 /// All counters of a ledger, by way of its serialised form, so that new ones cannot be forgotten.
-fn counters(ledger: &ServiceLedger) -> Vec<i64> {
+fn counters(ledger: &ServiceLedger) -> BTreeMap<String, i64> {
     let table = toml::Table::try_from(ledger).expect("a ledger is a table of numbers");
     let number = |(name, value): (String, toml::Value)| match value.as_integer() {
-        Some(n) => n,
+        Some(n) => (name, n),
         None => panic!("{name} is not a number"),
     };
     table.into_iter().map(number).collect()
@@ -344,6 +351,7 @@ pub fn survives_any_header(contract: Contract) {
         FrameKind::Nak,
         FrameKind::Keepalive,
         FrameKind::Parity,
+        FrameKind::Copy,
         FrameKind::Retransmission,
         FrameKind::Bitmap,
         FrameKind::Hello,

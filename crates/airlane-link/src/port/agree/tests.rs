@@ -67,6 +67,7 @@ fn classes(services: &[ServiceConfig]) -> Vec<ClassConfig> {
 
 fn port(services: &[ServiceConfig]) -> Port<To> {
     Port::new(PortConfig {
+        rate_limit: config::RateLimit::default(),
         header: HeaderProfile::Live,
         rate: Rate::from_bps(10_000_000).unwrap(),
         delay: Duration::from_millis(5),

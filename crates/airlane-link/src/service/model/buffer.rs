@@ -101,11 +101,7 @@ impl Link {
     ) -> R {
         let mut up = VecDeque::new();
         let this = &mut state.ends[end];
-        let mut cx = Context {
-            now: state.now,
-            up: &mut up,
-            ledger: &mut this.ledger,
-        };
+        let mut cx = Context::new(state.now, &mut up, &mut this.ledger);
         let result = call(&mut this.service, &mut cx);
         this.delivered.extend(up.into_iter().map(|packet| packet.0));
         result
@@ -205,7 +201,7 @@ impl Model for Link {
             frame_overhead: 0,
         };
         let end = || End {
-            service: Service::new(&scheme, &facts),
+            service: Service::new(&scheme, None, &facts),
             ledger: Default::default(),
             sent: 0,
             delivered: Vec::new(),

@@ -160,7 +160,7 @@ impl World {
             frame_overhead: 0,
         };
         End {
-            service: Service::new(&self.scheme, &facts),
+            service: Service::new(&self.scheme, None, &facts),
             ledger: ServiceLedger::default(),
             sent: 0,
             delivered: Vec::new(),
@@ -180,11 +180,7 @@ impl World {
         let mut up = VecDeque::new();
         let sent_by_peer = state.ends[1 - end].sent;
         let this = &mut state.ends[end];
-        let mut cx = Context {
-            now: state.now,
-            up: &mut up,
-            ledger: &mut this.ledger,
-        };
+        let mut cx = Context::new(state.now, &mut up, &mut this.ledger);
         input(&mut this.service, &mut cx);
         while let Some(frame) = this.service.poll_frame(&mut cx, &mut || packet.take()) {
             this.service.start_timers(&frame.header, state.now);

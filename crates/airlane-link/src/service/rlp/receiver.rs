@@ -2,7 +2,7 @@
 
 use std::collections::VecDeque;
 
-use airlane_base::{Damage, Instant, Payload, Seq, SeqSpace};
+use airlane_base::{Damage, Duration, Instant, Payload, Seq, SeqSpace};
 
 use super::Order;
 use crate::mechanism::ring::Ring;
@@ -44,8 +44,11 @@ pub(super) struct Receiver<P, C> {
     space: SeqSpace,
     order: Order,
     live: bool,
+    delay: Duration,
     window: u32,
     retries: u32,
+    /// How long ago a frame may have been missed when its repair comes; none: as long as may be.
+    budget: Option<Duration>,
     base: Seq,
     high: Seq,
     holes: Ring<Hole>,
@@ -62,6 +65,8 @@ pub(super) struct Terms {
     pub(super) live: bool,
     pub(super) window: u32,
     pub(super) retries: u32,
+    pub(super) budget: Option<Duration>,
+    pub(super) delay: Duration,
 }
 
 impl<P: Payload, C: Combining<P>> Receiver<P, C> {
@@ -72,6 +77,8 @@ impl<P: Payload, C: Combining<P>> Receiver<P, C> {
             live,
             window,
             retries,
+            budget,
+            delay,
         } = terms;
         Self {
             combining,
@@ -79,8 +86,10 @@ impl<P: Payload, C: Combining<P>> Receiver<P, C> {
             space,
             order,
             live,
+            delay,
             window,
             retries,
+            budget,
             base: 0,
             high: 0,
             holes: Ring::for_window(window, space),
@@ -114,6 +123,19 @@ impl<P: Payload, C: Combining<P>> Receiver<P, C> {
         } else if let Some(hole) = self.close(seq) {
             // Only overtaken on the way, not lost.
             self.accept(cx, seq, packet, hole.since, false);
+        } else {
+            cx.ledger.duplicates += 1;
+        }
+    }
+
+    /// A copy has come: of no use, or a repair that nobody had to ask for.
+    pub(super) fn on_copy(&mut self, cx: &mut Context<'_, P>, seq: Seq, packet: P) {
+        if self.space.distance(seq, self.high) < self.space.half() {
+            self.miss_up_to(cx, seq);
+            self.high = self.space.next(seq);
+            self.accept(cx, seq, packet, cx.now, true);
+        } else if let Some(hole) = self.close(seq) {
+            self.accept(cx, seq, packet, hole.since, true);
         } else {
             cx.ledger.duplicates += 1;
         }
@@ -315,6 +337,7 @@ impl<P: Payload, C: Combining<P>> Receiver<P, C> {
     /// Asks again, or gives up, where the time for an answer is over.
     pub(super) fn handle_timeout(&mut self, cx: &mut Context<'_, P>) {
         let runs = self.policy.nak();
+        let (budget, answered) = (self.budget, self.policy.srtt().unwrap_or(self.delay * 2));
         while let Some(timer) = self.nak_timers.pop_expired(cx.now, runs) {
             let retries = self.retries;
             let inside = self.hole(timer.seq).is_some();
@@ -324,12 +347,15 @@ impl<P: Payload, C: Combining<P>> Receiver<P, C> {
             if hole.naks != timer.attempt || hole.waits {
                 continue;
             }
-            if hole.tries < retries {
+            let comes = cx.now + answered;
+            let too_old = budget.is_some_and(|b| comes.saturating_since(hole.since) > b);
+            if hole.tries < retries && !too_old {
                 hole.tries += 1;
                 hole.naks += 1;
                 hole.waits = true;
                 self.naks.push_back(timer.seq);
             } else {
+                cx.ledger.given_up_too_old += u64::from(hole.tries < retries);
                 self.give_up(cx, timer.seq);
                 self.release(cx);
             }

@@ -2,7 +2,7 @@
 
 use std::collections::VecDeque;
 
-use airlane_base::{Payload, Seq, SeqSpace};
+use airlane_base::{Duration, Instant, Payload, Seq, SeqSpace};
 
 use crate::mechanism::ring::Ring;
 use crate::service::Context;
@@ -13,6 +13,10 @@ use crate::wire::{Frame, FrameKind};
 #[derive(Clone, Debug)]
 struct Kept<P> {
     packet: P,
+    /// When its budget is spent; none: never.
+    until: Option<Instant>,
+    /// A repair has been asked for.
+    asked: bool,
     /// A repair is asked for and has not left yet.
     waits: bool,
     /// Symbols that the peer is short of; 0: all of them.
@@ -21,21 +25,30 @@ struct Kept<P> {
     repair: u8,
 }
 
+impl<P> Kept<P> {
+    fn is_too_old(&self, now: Instant) -> bool {
+        self.until.is_some_and(|until| until < now)
+    }
+}
+
 /// The sender: the last `window` frames, whoever has them.
 #[derive(Clone, Debug)]
 pub(super) struct Sender<P> {
     space: SeqSpace,
     window: u32,
+    /// How old a packet may be when it is sent again.
+    budget: Option<Duration>,
     next: Seq,
     kept: Ring<Kept<P>>,
     repairs: VecDeque<Seq>,
 }
 
 impl<P: Payload> Sender<P> {
-    pub(super) fn new(window: u32, space: SeqSpace) -> Self {
+    pub(super) fn new(window: u32, budget: Option<Duration>, space: SeqSpace) -> Self {
         Self {
             space,
             window,
+            budget,
             next: 0,
             kept: Ring::for_window(window, space),
             repairs: VecDeque::with_capacity(window as usize),
@@ -48,6 +61,8 @@ impl<P: Payload> Sender<P> {
         self.next = self.space.next(seq);
         let kept = Kept {
             packet: packet.clone(),
+            until: None,
+            asked: false,
             waits: false,
             short: 0,
             repair: 0,
@@ -61,17 +76,45 @@ impl<P: Payload> Sender<P> {
         self.space.add(self.next, u32::MAX)
     }
 
-    pub(super) fn on_nak(&mut self, cx: &mut Context<'_, P>, seq: Seq, short: u8) {
+    /// When the packet of a frame came.
+    pub(super) fn note_age(&mut self, seq: Seq, came: Instant) {
+        let until = self.budget.map(|budget| came + budget);
+        if let Some(kept) = self.kept.get_mut(seq) {
+            kept.until = until;
+        }
+    }
+
+    /// The packet of a frame that can still be asked for, and has not been.
+    pub(super) fn kept(&self, now: Instant, seq: Seq) -> Option<P> {
+        let age = self.space.distance(self.next, seq);
+        let kept = self.kept.get(seq)?;
+        if kept.asked || kept.is_too_old(now) {
+            return None;
+        }
+        (1..=self.window)
+            .contains(&age)
+            .then(|| kept.packet.clone())
+    }
+
+    /// The peer asks for a frame. Whether it does so for the first time.
+    pub(super) fn on_nak(&mut self, cx: &mut Context<'_, P>, seq: Seq, short: u8) -> bool {
         let age = self.space.distance(self.next, seq);
         match self.kept.get_mut(seq) {
             Some(kept) if (1..=self.window).contains(&age) => {
-                if !kept.waits {
+                let first = !std::mem::replace(&mut kept.asked, true);
+                if kept.is_too_old(cx.now) {
+                    cx.ledger.too_old_naks += 1;
+                } else if !kept.waits {
                     kept.waits = true;
                     kept.short = short;
                     self.repairs.push_back(seq);
                 }
+                first
             }
-            _ => cx.ledger.stale_naks += 1,
+            _ => {
+                cx.ledger.stale_naks += 1;
+                false
+            }
         }
     }
 

@@ -105,11 +105,7 @@ impl Base {
     }
 
     fn poll(&mut self, mut packet: Option<Segment>) -> Option<Frame<Segment>> {
-        let mut cx = Context {
-            now: self.now,
-            up: &mut self.up,
-            ledger: &mut self.ledger,
-        };
+        let mut cx = Context::new(self.now, &mut self.up, &mut self.ledger);
         self.snoop.poll_frame(&mut cx, &mut || packet.take())
     }
 
@@ -126,11 +122,7 @@ impl Base {
     fn receive(&mut self, packet: Segment) -> bool {
         let before = self.up.len();
         let frame = self.snoop.raw.frame(FrameKind::Data, packet);
-        let mut cx = Context {
-            now: self.now,
-            up: &mut self.up,
-            ledger: &mut self.ledger,
-        };
+        let mut cx = Context::new(self.now, &mut self.up, &mut self.ledger);
         self.snoop.handle_frame(&mut cx, frame);
         self.up.len() > before
     }
@@ -154,11 +146,7 @@ impl Base {
         let until = self.now + time;
         while let Some(due) = Scheme::<Segment>::poll_timeout(&self.snoop).filter(|t| *t <= until) {
             self.now = self.now.max(due);
-            let mut cx = Context {
-                now: self.now,
-                up: &mut self.up,
-                ledger: &mut self.ledger,
-            };
+            let mut cx = Context::new(self.now, &mut self.up, &mut self.ledger);
             self.snoop.handle_timeout(&mut cx);
             let next = Scheme::<Segment>::poll_timeout(&self.snoop);
             assert!(next.is_none_or(|next| next > self.now));

@@ -1,0 +1,94 @@
+//! Options of copies, which thin flows send of their frames.
+
+use airlane_base::{Duration, Probability, Size};
+use serde::{Deserialize, Serialize};
+
+use crate::wire::HeaderProfile;
+
+/// Copies of each frame, as long as a part of the link's rate pays for them.
+#[derive(Clone, Copy, Debug, PartialEq, Serialize, Deserialize)]
+#[serde(deny_unknown_fields, rename_all = "kebab-case")]
+pub struct CopiesConfig {
+    /// Copies of each frame. Default 1.
+    #[serde(default = "one")]
+    pub number: u32,
+    /// How long after the frame, and after each other, they leave. Where losses come in bursts,
+    /// longer than most of them. Default 5 ms.
+    #[serde(default = "soon")]
+    pub after: Duration,
+    /// What they may cost, as a part of the link's rate. Default 0.05.
+    #[serde(default = "a_twentieth")]
+    pub share: f64,
+    /// Packets longer than this are not copied: so those of a file are not, and their acknowledgments
+    /// are. Left out: all are.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub longest: Option<Size>,
+    /// Copies are sent while at least this part of the frames is lost, as far as requests show. Left
+    /// out: always.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub above: Option<Probability>,
+}
+
+const fn one() -> u32 {
+    1
+}
+
+const fn soon() -> Duration {
+    Duration::from_millis(5)
+}
+
+const fn a_twentieth() -> f64 {
+    0.05
+}
+
+impl Default for CopiesConfig {
+    fn default() -> Self {
+        Self {
+            number: one(),
+            after: soon(),
+            share: a_twentieth(),
+            longest: None,
+            above: None,
+        }
+    }
+}
+
+impl CopiesConfig {
+    const MOST: u32 = 4;
+
+    pub(super) fn check(
+        &self,
+        header: HeaderProfile,
+        at: &str,
+        wrong: &mut impl FnMut(String, String, &str),
+    ) {
+        if header == HeaderProfile::Study {
+            wrong(
+                at.to_owned(),
+                "study headers have no type for copies, which the works do not know".to_owned(),
+                "leave it out, or header = \"live\"",
+            );
+        }
+        if !(1..=Self::MOST).contains(&self.number) {
+            wrong(
+                format!("{at}.number"),
+                format!("{} copies of each frame are impossible", self.number),
+                "1 to 4 copies; none: leave `copies` out",
+            );
+        }
+        if self.after == Duration::ZERO || self.after > Duration::from_secs(10) {
+            wrong(
+                format!("{at}.after"),
+                format!("a copy {} after its frame helps nobody", self.after),
+                "some milliseconds, more than the time of a frame on the link",
+            );
+        }
+        if !(self.share > 0.0 && self.share <= 1.0) {
+            wrong(
+                format!("{at}.share"),
+                format!("{} is no part of the link's rate", self.share),
+                "a share above 0 and at most 1, such as 0.05",
+            );
+        }
+    }
+}

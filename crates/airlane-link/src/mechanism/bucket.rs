@@ -1,0 +1,77 @@
+//! A token bucket: how many bytes may be spent beside what must be sent.
+//!
+//! Integers: a byte costs 8 x 10^9 tokens and a rate of 1 bit/s gives one each nanosecond, so that
+//! nothing is lost to rounding.
+
+use airlane_base::{Duration, Instant, Rate};
+
+/// Tokens of one byte.
+const BYTE: u64 = 8_000_000_000;
+
+/// A bucket that fills at a rate and holds what flows in within a time.
+#[derive(Clone, Debug)]
+pub(crate) struct Bucket {
+    /// Tokens that flow in within a nanosecond.
+    bps: u64,
+    depth: u64,
+    tokens: u64,
+    at: Instant,
+}
+
+impl Bucket {
+    /// A full bucket. It holds `at_least` bytes however little flows in.
+    pub(crate) fn new(rate: Rate, holds: Duration, at_least: usize) -> Self {
+        let bps = rate.as_bps();
+        let depth = bps.saturating_mul(holds.as_nanos());
+        let depth = depth.max((at_least as u64).saturating_mul(BYTE));
+        Self {
+            bps,
+            depth,
+            tokens: depth,
+            at: Instant::ORIGIN,
+        }
+    }
+
+    /// Takes so many bytes out, if they are there.
+    pub(crate) fn take(&mut self, now: Instant, bytes: usize) -> bool {
+        let since = now.saturating_since(self.at).as_nanos();
+        self.at = self.at.max(now);
+        let flown = self.bps.saturating_mul(since);
+        self.tokens = self.tokens.saturating_add(flown).min(self.depth);
+        let price = (bytes as u64).saturating_mul(BYTE);
+        let paid = price <= self.tokens;
+        if paid {
+            self.tokens -= price;
+        }
+        paid
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn it_gives_its_depth_at_once_and_its_rate_from_then_on() {
+        let rate = "1 Mbit/s".parse().unwrap();
+        let mut bucket = Bucket::new(rate, Duration::from_millis(8), 0);
+        let mut now = Instant::from_nanos(1);
+        assert!(bucket.take(now, 999));
+        assert!(!bucket.take(now, 2), "a thousand bytes flow in within 8 ms");
+        assert!(bucket.take(now, 1));
+        now += Duration::from_micros(8);
+        assert!(!bucket.take(now, 2));
+        assert!(bucket.take(now, 1), "what was refused cost nothing");
+        now += Duration::from_secs(3_600);
+        assert!(!bucket.take(now, 1_001), "it does not overflow");
+        assert!(bucket.take(now, 1_000));
+    }
+
+    #[test]
+    fn a_slow_one_holds_a_packet_all_the_same() {
+        let rate = "8 bit/s".parse().unwrap();
+        let mut bucket = Bucket::new(rate, Duration::from_millis(1), 1_500);
+        assert!(bucket.take(Instant::ORIGIN, 1_500));
+        assert!(!bucket.take(Instant::ORIGIN + Duration::from_secs(1), 2));
+    }
+}

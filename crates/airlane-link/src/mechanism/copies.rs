@@ -1,0 +1,282 @@
+//! Copies: frames of a thin flow are sent again before anybody can have missed them.
+//!
+//! A request, a first window or a voice packet that is lost costs a round trip, because the peer has
+//! to ask; and where nothing follows, a timer first. Flows with few bytes can afford to be sent twice.
+//! (RFC 2198 sends old speech again with the new; RFC 8985 probes for a lost tail. Here it is the
+//! link that does both, for whatever it carries.)
+//!
+//! ```text
+//! original leaves ── after ──► copy 1 ── after ──► copy 2 ...        `number` of them
+//! ```
+//!
+//! 1. A copy goes when nothing asked for and nothing new waits in its service. So copies delay no
+//!    packet of their own service, and a service that is never idle sends none.
+//! 2. It is paid out of a bucket that fills at `share` of the link's rate and holds what flows in
+//!    within [`DEPTH`]. What the bucket cannot pay is not sent: a flow is thin as long as it can.
+//! 3. With `longest`, long packets have none. With `above`, nobody has while the loss that requests
+//!    show is less: each frame weighs 1/256, and an unknown link is taken for a lossy one.
+//! 4. It is not sent if the peer is known to have its frame, if the frame is to be repaired anyway, or
+//!    while the link is congested.
+//!
+//! Invariant: at most [`MOST`] copies are waited for, the newest.
+
+use std::collections::VecDeque;
+
+use airlane_base::{Duration, Instant, Payload, Probability, Rate, Seq};
+
+use super::bucket::Bucket;
+use crate::config::CopiesConfig;
+use crate::service::PortFacts;
+use crate::wire::{Frame, FrameKind, Layout};
+
+/// More than a first window of TCP, which is ten segments.
+const MOST: usize = 64;
+
+/// How much of the bucket's rate it holds: a first window on a link where that is little.
+const DEPTH: Duration = Duration::from_millis(250);
+
+/// The loss of a link of which nothing is known.
+const UNKNOWN: f64 = 0.05;
+/// Of each frame in what is known.
+const WEIGHT: f64 = 1.0 / 256.0;
+
+/// A copy that is to leave.
+#[derive(Clone, Copy, Debug)]
+struct Planned {
+    at: Instant,
+    seq: Seq,
+    /// Copies of this frame, with this one.
+    left: u32,
+}
+
+/// The copies of a sender.
+#[derive(Clone, Debug)]
+pub(crate) struct Copies {
+    number: u32,
+    after: Duration,
+    longest: usize,
+    above: f64,
+    loss: f64,
+    bucket: Bucket,
+    /// Bytes of a frame beside its packet.
+    overhead: usize,
+    /// In the order of their times, the same for all as they all wait equally long.
+    planned: VecDeque<Planned>,
+    /// How many of them are due, from the front.
+    due: usize,
+}
+
+impl Copies {
+    pub(crate) fn new(config: &CopiesConfig, facts: &PortFacts, layout: Layout) -> Self {
+        let bps = facts.rate.as_bps() as f64 * config.share;
+        let rate = Rate::from_bps((bps as u64).max(1)).unwrap_or(facts.rate);
+        let overhead = facts.codec.header_len(layout) + facts.frame_overhead;
+        let frames = (facts.max_payload + overhead) * 2;
+        Self {
+            number: config.number,
+            after: config.after,
+            longest: config
+                .longest
+                .map_or(usize::MAX, |size| size.as_bytes() as usize),
+            above: config.above.map_or(0.0, Probability::value),
+            loss: UNKNOWN,
+            bucket: Bucket::new(rate, DEPTH, frames),
+            overhead,
+            planned: VecDeque::with_capacity(MOST),
+            due: 0,
+        }
+    }
+
+    fn plan(&mut self, copy: Planned) {
+        if self.planned.len() == MOST {
+            self.planned.pop_front();
+            self.due = self.due.saturating_sub(1);
+        }
+        self.planned.push_back(copy);
+    }
+
+    /// An original frame has left.
+    pub(crate) fn on_left(&mut self, seq: Seq, left: Instant) {
+        self.loss -= self.loss * WEIGHT;
+        // A copy planned last may be for later, by the time of one frame on its way out.
+        let at = self.planned.back().map_or(left, |last| last.at.max(left));
+        self.plan(Planned {
+            at: at.max(left + self.after),
+            seq,
+            left: self.number,
+        });
+    }
+
+    /// The peer asks for a frame for the first time.
+    pub(crate) fn on_lost(&mut self) {
+        self.loss += WEIGHT;
+    }
+
+    pub(crate) fn handle_timeout(&mut self, now: Instant) {
+        while self
+            .planned
+            .get(self.due)
+            .is_some_and(|copy| copy.at <= now)
+        {
+            self.due += 1;
+        }
+    }
+
+    /// The next copy to hand over. `kept` gives the packet of a frame that is worth another.
+    pub(crate) fn next<P: Payload>(
+        &mut self,
+        now: Instant,
+        congested: bool,
+        kept: impl Fn(Seq) -> Option<P>,
+    ) -> Option<Frame<P>> {
+        while self.due > 0 {
+            self.due -= 1;
+            let copy = self.planned.pop_front()?;
+            if congested || self.loss < self.above {
+                continue;
+            }
+            let packet = kept(copy.seq).filter(|packet| packet.len() <= self.longest);
+            let Some(packet) = packet else {
+                continue;
+            };
+            if !self.bucket.take(now, packet.len() + self.overhead) {
+                continue;
+            }
+            if copy.left > 1 {
+                let last = self.planned.back().map_or(now, |last| last.at);
+                self.plan(Planned {
+                    at: last.max(now + self.after),
+                    left: copy.left - 1,
+                    ..copy
+                });
+            }
+            return Some(Frame::with_packet(FrameKind::Copy, copy.seq, packet));
+        }
+        None
+    }
+
+    /// When `handle_timeout` has something to do.
+    pub(crate) fn deadline(&self) -> Option<Instant> {
+        self.planned.get(self.due).map(|copy| copy.at)
+    }
+
+    /// Forgets all frames.
+    pub(crate) fn reset(&mut self) {
+        self.planned.clear();
+        self.due = 0;
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::wire::{Codec, HeaderProfile};
+
+    const MS: fn(u64) -> Duration = Duration::from_millis;
+    const NONE: [Seq; 0] = [];
+
+    fn at(ms: u64) -> Instant {
+        Instant::ORIGIN + MS(ms)
+    }
+
+    /// 1 Mbit/s, of which copies may have `share`.
+    fn copies(number: u32, share: f64) -> Copies {
+        let facts = PortFacts {
+            codec: Codec::new(HeaderProfile::Live),
+            rate: "1 Mbit/s".parse().unwrap(),
+            delay: Duration::ZERO,
+            max_payload: 1_000,
+            frame_overhead: 0,
+        };
+        let config = CopiesConfig {
+            number,
+            after: MS(5),
+            share,
+            longest: None,
+            above: None,
+        };
+        Copies::new(&config, &facts, Layout::Seq)
+    }
+
+    fn due(copies: &mut Copies, now: Instant, kept: impl Fn(Seq) -> bool) -> Vec<Seq> {
+        copies.handle_timeout(now);
+        let packet = |seq| kept(seq).then(|| vec![0; 88]);
+        let frames = std::iter::from_fn(|| copies.next(now, false, packet));
+        frames.map(|frame| frame.header.seq).collect()
+    }
+
+    #[test]
+    fn they_leave_after_their_time_and_again_after_that() {
+        let mut copies = copies(2, 1.0);
+        copies.on_left(7, at(10));
+        copies.on_left(8, at(12));
+        assert_eq!(copies.deadline(), Some(at(15)));
+        assert_eq!(due(&mut copies, at(14), |_| true), NONE);
+        assert_eq!(due(&mut copies, at(15), |_| true), [7]);
+        assert_eq!(due(&mut copies, at(19), |_| true), [8]);
+        assert_eq!(due(&mut copies, at(24), |_| true), [7, 8]);
+        assert_eq!(copies.deadline(), None);
+    }
+
+    #[test]
+    fn what_the_peer_has_or_a_congested_link_gets_none() {
+        let mut copies = copies(1, 1.0);
+        for seq in 0..3 {
+            copies.on_left(seq, at(0));
+        }
+        assert_eq!(due(&mut copies, at(5), |seq| seq != 1), [0, 2]);
+        copies.on_left(3, at(6));
+        copies.handle_timeout(at(11));
+        assert_eq!(copies.next(at(11), true, |_| Some(vec![0])), None);
+        assert_eq!(due(&mut copies, at(12), |_| true), NONE);
+    }
+
+    #[test]
+    fn what_the_bucket_cannot_pay_is_not_sent_later_either() {
+        // 250 ms at 0.1 Mbit/s are 3125 B: 31 frames of 100 B.
+        let mut copies = copies(1, 0.1);
+        for seq in 0..40 {
+            copies.on_left(seq, at(0));
+        }
+        let sent = due(&mut copies, at(5), |_| true);
+        assert_eq!(sent, (0..31).collect::<Vec<_>>());
+        assert_eq!(due(&mut copies, at(1_000), |_| true), NONE);
+        assert_eq!(copies.deadline(), None);
+    }
+
+    #[test]
+    fn long_packets_and_clean_links_need_none() {
+        let mut copies = copies(1, 1.0);
+        (copies.longest, copies.above) = (87, 0.0);
+        copies.on_left(0, at(0));
+        assert_eq!(due(&mut copies, at(5), |_| true), NONE);
+        (copies.longest, copies.above) = (88, 0.02);
+        let mut lossy = |from: u32, lost: u32| {
+            let mut sent = 0;
+            for seq in from..from + 1_000 {
+                let now = at(10 * u64::from(seq));
+                copies.on_left(seq, now);
+                sent += due(&mut copies, now + MS(5), |_| true).len();
+                if lost > 0 && seq % lost == 0 {
+                    copies.on_lost();
+                }
+            }
+            sent
+        };
+        let unknown = lossy(1, 0);
+        assert!((200..300).contains(&unknown), "{unknown}");
+        assert_eq!(lossy(1_001, 100), 0, "1 % is less than 2 %");
+        assert!(lossy(2_001, 20) > 800, "5 % is more");
+    }
+
+    #[test]
+    fn the_newest_are_waited_for() {
+        let mut copies = copies(1, 1.0);
+        for seq in 0..100 {
+            copies.on_left(seq, at(0));
+            copies.handle_timeout(at(5));
+        }
+        let sent = due(&mut copies, at(6), |_| true);
+        assert_eq!(sent, (36..100).collect::<Vec<_>>());
+    }
+}

@@ -1,0 +1,76 @@
+//! A link below the link that is slower than the ports were told.
+
+use airlane_base::{Duration, Instant, Payload, Rate, Rng, Streams};
+
+use crate::{Adversary, Departure, Fate};
+
+/// In each direction a queue of limited length in front of a rate, and losses on the air behind it.
+///
+/// A frame takes on the pair's own channel what it takes at the ports' rate; here it waits for what
+/// that leaves out.
+#[derive(Clone, Debug)]
+pub struct Bottleneck {
+    rate: Rate,
+    /// Bytes of each frame that its payload does not show.
+    overhead: usize,
+    longest: Duration,
+    free_at: [Instant; 2],
+    loss: f64,
+    rng: Rng,
+    /// The longest that a frame has waited, and frames for which there was no room, since
+    /// [`Self::forget`].
+    pub waited: Duration,
+    /// Frames for which there was no room.
+    pub overflowed: u64,
+    /// Frames that came.
+    pub offered: u64,
+}
+
+impl Bottleneck {
+    /// With room for what leaves within `longest`.
+    pub fn new(rate: Rate, overhead: usize, longest: Duration, loss: f64) -> Self {
+        Self {
+            rate,
+            overhead,
+            longest,
+            free_at: [Instant::ORIGIN; 2],
+            loss,
+            rng: Streams::new(1, 0).stream("bottleneck"),
+            waited: Duration::ZERO,
+            overflowed: 0,
+            offered: 0,
+        }
+    }
+
+    /// Counts anew.
+    pub fn forget(&mut self) {
+        (self.waited, self.overflowed, self.offered) = (Duration::ZERO, 0, 0);
+    }
+
+    /// Becomes as fast as this.
+    pub fn become_as_fast_as(&mut self, rate: Rate) {
+        self.rate = rate;
+    }
+}
+
+impl Adversary for Bottleneck {
+    fn fate(&mut self, departure: Departure<'_>) -> Fate {
+        let free_at = &mut self.free_at[departure.from];
+        let wait = free_at.saturating_since(departure.now);
+        let lost = self.rng.chance(self.loss);
+        self.offered += 1;
+        if wait > self.longest {
+            self.overflowed += 1;
+            return Fate::Lose;
+        }
+        self.waited = self.waited.max(wait);
+        let payload = departure.frame.payload.as_ref();
+        let len = payload.map_or(0, Payload::len) + self.overhead;
+        *free_at = departure.now + wait + self.rate.transmission_time(len);
+        if lost {
+            Fate::Lose
+        } else {
+            Fate::Deliver(wait)
+        }
+    }
+}

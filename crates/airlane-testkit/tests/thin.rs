@@ -1,0 +1,317 @@
+//! Thin flows: copies, keepalives that find lost tails, and budgets (docs/thin-flows.md).
+
+use std::collections::BTreeMap;
+
+use airlane_base::{Duration, Instant};
+use airlane_link::FrameKind;
+use airlane_link::HeaderProfile::Live;
+use airlane_testkit::strategies::{cases, traffic};
+use airlane_testkit::{Adversary, Departure, Fate, Pair, Random, Setup, TestPacket};
+use proptest::prelude::*;
+
+const QUEUE: &str = "kind = \"drop-tail\", limit = \"100000 packets\"";
+const MS: fn(u64) -> Duration = Duration::from_millis;
+
+/// 20 Mbit/s and 25 ms, as the live bench has them.
+fn setup(scheme: &str) -> Setup {
+    let mut setup = Setup::new(Live).rate("20 Mbit/s");
+    setup.config.delay = MS(25);
+    setup.service(1, 1.0, scheme, QUEUE)
+}
+
+fn offer<A: Adversary>(pair: &mut Pair<A>, ids: std::ops::Range<u64>, len: usize) {
+    for id in ids {
+        pair.offer(0, TestPacket::new(1, id, len));
+    }
+}
+
+/// Round trips are known: the timers that follow them run as they will.
+fn warm<A: Adversary>(scheme: &str, adversary: A) -> Pair<A> {
+    let mut pair = Pair::new(&setup(scheme), adversary);
+    for id in 0..20 {
+        offer(&mut pair, id..id + 1, 500);
+        pair.run_for(MS(100));
+    }
+    pair
+}
+
+/// Loses what leaves end 0 from 2 s on for so long.
+fn fade(lasts: Duration) -> impl FnMut(Departure<'_>) -> Fate {
+    let begins = Instant::ORIGIN + Duration::from_secs(2);
+    move |departure| {
+        let within = begins <= departure.now && departure.now < begins + lasts;
+        if within && departure.from == 0 {
+            Fate::Lose
+        } else {
+            Fate::ARRIVE
+        }
+    }
+}
+
+/// How long a burst of packets takes that is lost whole, and the timeouts that it needed.
+fn lost_burst(scheme: &str, packets: u64) -> (Duration, u64) {
+    let mut pair = warm(scheme, fade(MS(10)));
+    let from = pair.now();
+    offer(&mut pair, 20..20 + packets, 1_000);
+    pair.run_for(Duration::from_secs(5));
+    assert_eq!(pair.ids(1, 1), (0..20 + packets).collect::<Vec<_>>());
+    let last = pair.delivered(1).last().expect("packets came").at;
+    (last.saturating_since(from), pair.ledger(0, 1).timeouts)
+}
+
+#[test]
+fn a_keepalive_finds_a_lost_tail_without_a_timeout() {
+    for kind in ["sr", "sr-m1", "sr-m2"] {
+        let (bare, timeouts) = lost_burst(&format!("kind = \"{kind}\""), 10);
+        assert!(
+            timeouts >= 10 && bare > MS(500),
+            "{kind}: {bare}, {timeouts} timeouts"
+        );
+    }
+    for kind in ["sr-m1", "sr-m2"] {
+        let scheme = format!("kind = \"{kind}\", keepalives = 8");
+        let (found, timeouts) = lost_burst(&scheme, 10);
+        // Half a round trip until it leaves, and one and a half for it, the NAKs and the repairs. The
+        // timer of the oldest frame may run out meanwhile.
+        assert!(
+            timeouts <= 1 && found < MS(120),
+            "{kind}: {found}, {timeouts} timeouts"
+        );
+    }
+}
+
+/// A hole that stays, whatever else comes: its requests are lost for a while.
+#[test]
+fn a_lost_request_is_repeated() {
+    let took = |more: &str| {
+        let begins = Instant::ORIGIN + Duration::from_secs(2);
+        let adversary = move |departure: Departure<'_>| {
+            let since = departure.now.saturating_since(begins);
+            let original = departure.from == 0 && (MS(1)..MS(20)).contains(&since);
+            let request = departure.from == 1 && (MS(1)..MS(70)).contains(&since);
+            if original || request {
+                Fate::Lose
+            } else {
+                Fate::ARRIVE
+            }
+        };
+        let mut pair = warm(&format!("kind = \"sr-m2\"{more}"), adversary);
+        // Both ends send: both know the round trip.
+        for id in 20..60 {
+            offer(&mut pair, id..id + 1, 1_000);
+            pair.offer(1, TestPacket::new(1, id, 100));
+            pair.run_for(MS(2));
+        }
+        pair.run_for(Duration::from_secs(5));
+        assert_eq!(pair.ids(1, 1), (0..60).collect::<Vec<_>>());
+        pair.delivered(1)
+            .last()
+            .unwrap()
+            .at
+            .saturating_since(begins)
+    };
+    let (once, again) = (took(""), took(", repeat-naks = true"));
+    assert!(once > MS(400), "{once} by the sender's timer alone");
+    assert!(again < MS(260), "{again} when requests are repeated");
+}
+
+#[test]
+fn keepalives_end_when_nobody_answers() {
+    let mut pair = warm(
+        "kind = \"sr-m2\", keepalives = 3",
+        fade(Duration::from_secs(60)),
+    );
+    pair.keeps_journal = true;
+    offer(&mut pair, 20..25, 100);
+    pair.run_for(Duration::from_secs(5));
+    let keepalives = pair
+        .journal
+        .iter()
+        .filter(|(_, _, frame)| frame.header.kind == FrameKind::Keepalive);
+    assert_eq!(keepalives.count(), 3);
+}
+
+#[test]
+fn a_copy_outlives_a_fade_without_being_asked_for() {
+    // Packets each 20 ms through a fade of 30 ms: one or two originals are in it, and no copy after 40 ms.
+    let scheme = "kind = \"rlp-oos\", copies = { after = \"40 ms\" }";
+    let mut pair = warm(scheme, fade(MS(30)));
+    for id in 20..40 {
+        offer(&mut pair, id..id + 1, 160);
+        pair.run_for(MS(20));
+    }
+    pair.run_for(Duration::from_secs(1));
+    let mut ids = pair.ids(1, 1);
+    ids.sort_unstable();
+    assert_eq!(ids, (0..40).collect::<Vec<_>>());
+    let (sender, receiver) = (pair.ledger(0, 1), pair.ledger(1, 1));
+    let lost = receiver.packets_recovered;
+    assert!((1..=2).contains(&lost), "{receiver:?}");
+    // Every copy came: the others as duplicates, and answers to requests after their copies as late.
+    assert_eq!(sender.copy_frames_sent, 40);
+    assert_eq!(receiver.duplicates, 40 - lost);
+    assert_eq!(
+        (receiver.residual_lost, receiver.packets_delivered),
+        (0, 40)
+    );
+}
+
+#[test]
+fn copies_of_a_bulk_flow_are_few() {
+    for share in [0.01, 0.1] {
+        let scheme = format!("kind = \"sr-m2\", copies = {{ number = 4, share = {share:?} }}");
+        let mut pair = Pair::new(&setup(&scheme), Random::losing(1, 0.0));
+        // Half of what the link can do, with pauses in which every copy could go.
+        for id in 0..2_500u64 {
+            offer(&mut pair, id..id + 1, 1_000);
+            pair.run_for(Duration::from_micros(800));
+        }
+        let ledger = pair.ledger(0, 1);
+        let seconds = 2.0 + 0.25;
+        let bound = 20e6 / 8.0 * share * seconds + 2_100.0;
+        let spent = ledger.repair_frame_bytes as f64;
+        assert!(
+            spent <= bound && spent > 0.8 * bound,
+            "{spent} of {bound} B"
+        );
+        // A queue that is never empty leaves no room for one.
+        let before = ledger.copy_frames_sent;
+        offer(&mut pair, 2_500..4_000, 1_000);
+        pair.run_for(MS(200));
+        let during = pair.ledger(0, 1).copy_frames_sent - before;
+        assert!(during <= 1, "{during} copies while packets waited");
+    }
+}
+
+/// A page as TCP sends one: a request, ten segments, five, each after what came before.
+fn page(pair: &mut Pair<Random>, from: u64) -> Duration {
+    let begun = pair.now();
+    for (end, ids) in [
+        (1, from..from + 1),
+        (0, from..from + 10),
+        (0, from + 10..from + 15),
+    ] {
+        let all = pair.delivered(1 - end).len() + (ids.end - ids.start) as usize;
+        for id in ids {
+            pair.offer(end, TestPacket::new(1, id, 1_000));
+        }
+        while pair.delivered(1 - end).len() < all {
+            pair.step();
+        }
+    }
+    let took = pair.now().saturating_since(begun);
+    pair.run_for(MS(100));
+    took
+}
+
+#[test]
+fn a_page_does_not_wait_for_repairs() {
+    let mean = |scheme: &str, loss: f64| {
+        let mut pair = Pair::new(&setup(scheme), Random::losing(7, loss));
+        let pages = 300;
+        let all = (0..pages).map(|n| page(&mut pair, n * 15).as_millis_f64());
+        all.sum::<f64>() / pages as f64
+    };
+    let clean = mean("kind = \"sr-m2\"", 0.0);
+    for (loss, bare, thin) in [(0.05, 1.4, 1.1), (0.1, 1.8, 1.25)] {
+        let waits = mean("kind = \"sr-m2\"", loss) / clean;
+        let copied = mean("kind = \"sr-m2\", keepalives = 8, copies = {}", loss) / clean;
+        assert!(waits > bare, "at {loss}: {waits} times as long without");
+        assert!(
+            copied < thin,
+            "at {loss}: {copied} times as long with copies"
+        );
+    }
+}
+
+/// A service with a budget. How old each packet was that came out, longest first.
+fn ages<A: Adversary>(pair: &mut Pair<A>, offers: &[(usize, Duration)]) -> Vec<Duration> {
+    let mut came = BTreeMap::new();
+    for (id, (len, gap)) in (0..).zip(offers) {
+        came.insert(id, pair.now());
+        pair.offer(0, TestPacket::new(1, id, *len));
+        pair.run_for(*gap);
+    }
+    pair.run_for(Duration::from_secs(5));
+    let age = |d: &airlane_testkit::Delivery| d.at.saturating_since(came[&d.packet.id]);
+    let mut ages: Vec<_> = pair.delivered(1).iter().map(age).collect();
+    ages.sort_unstable_by(|a, b| b.cmp(a));
+    ages
+}
+
+fn with_budget(kind: &str, budget: &str) -> Setup {
+    let mut setup = setup(&format!("kind = \"{kind}\", retries = 9"));
+    let service = setup.config.services.last_mut().expect("one was added");
+    service.budget = Some(budget.parse().expect("a duration"));
+    setup
+}
+
+#[test]
+fn what_has_waited_past_its_budget_is_dropped_and_counted() {
+    let mut pair = Pair::new(&with_budget("rlp-oos", "60 ms"), Random::losing(1, 0.0));
+    // 400 kB at once take 160 ms; 35 ms are left for waiting.
+    let ages = ages(&mut pair, &[(1_000, Duration::ZERO); 400]);
+    let ledger = pair.ledger(0, 1);
+    assert!((80..=90).contains(&ages.len()), "{} came", ages.len());
+    assert!(ages[0] <= MS(62), "{}", ages[0]);
+    assert_eq!(
+        ledger.packets_offered,
+        ledger.packets_sent + ledger.dropped_too_old
+    );
+    assert_eq!(ledger.dropped_bytes, 1_000 * ledger.dropped_too_old);
+    assert_eq!(ages.len() as u64, ledger.packets_sent);
+}
+
+#[test]
+fn a_request_for_a_packet_past_its_budget_is_not_answered() {
+    // The first answer comes after 25 + 20 + 25 + 25 ms and more: within 150 ms, not within 90.
+    for (budget, answered) in [("150 ms", true), ("90 ms", false)] {
+        let mut pair = Pair::new(&with_budget("rlp", budget), fade(MS(5)));
+        let offers = [(160, MS(20)); 200];
+        ages(&mut pair, &offers);
+        let (sender, receiver) = (pair.ledger(0, 1), pair.ledger(1, 1));
+        let lost = receiver.residual_lost;
+        assert_eq!(lost == 0, answered, "{receiver:?}");
+        assert_eq!(receiver.packets_delivered + lost, 200);
+        assert_eq!(sender.too_old_naks > 0, !answered, "{sender:?}");
+        assert_eq!(receiver.given_up_too_old, lost);
+        assert_eq!(receiver.given_up, lost);
+    }
+}
+
+proptest! {
+    #![proptest_config(cases(100))]
+
+    /// Nothing comes that is older than its budget, but for the time of a frame or two that were on
+    /// their way out, and every packet is somewhere in the books.
+    #[test]
+    fn nothing_comes_past_its_budget(
+        kind in prop::sample::select(vec!["rlp", "rlp-oos"]),
+        budget_ms in 40u64..200,
+        offers in traffic(150, 2, 10),
+        seed: u64,
+        loss in 0.0..0.3,
+    ) {
+        let budget = format!("{budget_ms} ms");
+        let until = Instant::ORIGIN + Duration::from_secs(3);
+        let lossy = Random::losing(seed, loss).until(until);
+        let mut pair = Pair::new(&with_budget(kind, &budget), lossy);
+        let offers: Vec<_> = offers.iter().map(|offer| (offer.len, offer.gap)).collect();
+        let ages = ages(&mut pair, &offers);
+        let (sender, receiver) = (pair.ledger(0, 1), pair.ledger(1, 1));
+        let held = match kind {
+            // Behind a hole packets wait until it is given up, which the receiver times by its own
+            // clock: a request on its way when the budget ends is waited for.
+            "rlp" => MS(160),
+            _ => MS(3),
+        };
+        let oldest = ages.first().copied().unwrap_or_default();
+        prop_assert!(oldest <= MS(budget_ms) + held, "{}: {:?}", oldest, receiver);
+        prop_assert_eq!(sender.packets_offered, sender.packets_sent + sender.packets_dropped());
+        prop_assert_eq!(
+            sender.packets_sent,
+            receiver.packets_delivered + receiver.residual_lost,
+            "{:?} {:?}", sender, receiver
+        );
+    }
+}
