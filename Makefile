@@ -7,7 +7,7 @@ CARGO    ?= cargo
 CASES    ?= 20000
 
 .DEFAULT_GOAL := help
-.PHONY: help setup demo test fmt lint units determinism claims verdicts live validation validate-ns2 bench bench-live fuzz docs clean
+.PHONY: help setup demo test fmt lint units determinism claims verdicts live validation validate-ns2 bench bench-live fuzz docs static deb clean
 
 # $(call apt,program,package,what happens without it)
 apt = @if command -v $(1) > /dev/null; then :; \
@@ -77,6 +77,19 @@ bench-live: setup ## Measure Airlane live beside other tunnels: clean, then impa
 
 fuzz: ## Run every property test with many more cases (CASES=20000)
 	PROPTEST_CASES=$(CASES) $(CARGO) test --workspace --locked --lib --tests
+
+MUSL = $(shell uname -m)-unknown-linux-musl
+
+static: ## Build one binary that needs no library of the system (musl)
+	$(call apt,musl-gcc,musl-tools,ring's C code cannot be built)
+	@if command -v rustup > /dev/null; then rustup target add $(MUSL); fi
+	$(CARGO) build --release --locked -p airlane-cli --bin airlane --target $(MUSL)
+	@if readelf -l target/$(MUSL)/release/airlane | grep -q INTERP; then \
+	  echo "$@: the binary asks for a dynamic linker" >&2; exit 1; fi
+	@echo target/$(MUSL)/release/airlane
+
+deb: static ## Pack the static binary for Debian: unit, manual, completions, examples
+	deploy/make-deb target/$(MUSL)/release/airlane target/deb
 
 docs: ## Build the API documentation; warnings are errors
 	RUSTDOCFLAGS="-D warnings" $(CARGO) doc --workspace --no-deps --locked

@@ -111,6 +111,13 @@ pub enum Command {
     /// Look at recorded traces, and join those of two ends
     #[command(subcommand, arg_required_else_help = true)]
     Trace(Trace),
+    /// Write the manual pages, one for each verb, into a folder
+    #[command(after_help = MANUAL_EXAMPLES)]
+    Manual {
+        /// The folder.
+        #[arg(value_hint = ValueHint::DirPath)]
+        folder: PathBuf,
+    },
     /// Print the completion script of a shell
     #[command(after_help = COMPLETIONS_EXAMPLES)]
     Completions {
@@ -166,7 +173,7 @@ pub enum Trace {
 pub enum Service {
     /// Add services
     ///
-    /// SERVICE is a file with [[services]] and [[classes]] as under [link] in a live file, or one service
+    /// SERVICE is a file with `services` and `classes` as under `link` in a live file, or one service
     /// as an inline table. What is added is matched before what there is.
     #[command(after_help = SERVICE_ADD_EXAMPLES)]
     Add(ServiceAdd),
@@ -717,6 +724,9 @@ Examples:
 const TRACE_JOIN_EXAMPLES: &str = "\
 Examples:
   airlane trace join hill-top.trace valley.trace link.trace";
+const MANUAL_EXAMPLES: &str = "\
+Examples:
+  airlane manual /usr/local/share/man/man1";
 
 const COMPLETIONS_EXAMPLES: &str = "\
 Examples:
@@ -776,6 +786,7 @@ mod tests {
             RECORD_EXAMPLES,
             TRACE_SHOW_EXAMPLES,
             TRACE_JOIN_EXAMPLES,
+            MANUAL_EXAMPLES,
             SERVICE_ADD_EXAMPLES,
             SERVICE_REMOVE_EXAMPLES,
             SERVICE_SET_EXAMPLES,

@@ -28,6 +28,7 @@ mod trace;
 
 use std::process::ExitCode;
 
+use anyhow::Context as _;
 use args::{Cli, Command, Journal, Sim, Study, Trace};
 use clap::{CommandFactory as _, Parser as _};
 
@@ -75,6 +76,9 @@ fn run(command: Command) -> anyhow::Result<()> {
         Command::Journal(Journal::Replay(args)) => journal::replay(&args),
         Command::Trace(Trace::Show(args)) => trace::show(&args),
         Command::Trace(Trace::Join(args)) => trace::join(&args),
+        Command::Manual { folder } => std::fs::create_dir_all(&folder)
+            .and_then(|()| clap_mangen::generate_to(Cli::command(), &folder))
+            .with_context(|| format!("cannot write to {}", folder.display())),
         Command::Completions { shell } => {
             let mut script = Vec::new();
             clap_complete::generate(shell, &mut Cli::command(), "airlane", &mut script);

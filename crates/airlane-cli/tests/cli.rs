@@ -757,3 +757,67 @@ fn a_trace_takes_the_place_of_a_links_errors() {
     assert_eq!(output.status.code(), Some(2));
     assert!(stderr(&output).contains("in common") || stderr(&output).contains("no frame"));
 }
+
+#[test]
+fn services_are_read_before_a_link_is_asked() {
+    let inline = "{ number = 4, name = \"games\", goal = \"interactive\" }";
+    let nowhere = ["--link", "/nowhere/node.sock"];
+    let fragment = file(
+        "[[services]]\nnumber = 4\nname = \"games\"\nrate = 0.1\nscheme = { kind = \"rlp\" }\n\
+         [[classes]]\nmatch = { port = 5004 }\nservice = \"games\"\n",
+    );
+    for (arguments, code, said) in [
+        (vec!["add", inline], 1, "no node answers"),
+        (
+            vec!["add", inline, "--match", "{ port = 5004 }"],
+            1,
+            "no node answers",
+        ),
+        (vec!["add", &fragment.path], 1, "no node answers"),
+        (vec!["remove", "games"], 1, "no node answers"),
+        (vec!["set", "games", "rate=0.2"], 1, "no node answers"),
+        (
+            vec!["add", &inline.replace("interactive", "speech")],
+            2,
+            "choices: voice",
+        ),
+        (
+            vec!["add", inline, "--match", "{ prot = 5004 }"],
+            2,
+            "did you mean `port`",
+        ),
+        (
+            vec!["add", &fragment.path, "--match", "{ port = 1 }"],
+            2,
+            "[[classes]]",
+        ),
+        (vec!["add", "services.toml"], 2, "cannot read"),
+        (vec!["set", "games", "queue=0.2"], 2, "write rate=SHARE"),
+        (vec!["set", "games", "rate=much"], 2, "write rate=SHARE"),
+    ] {
+        let all: Vec<_> = ["service"]
+            .into_iter()
+            .chain(arguments)
+            .chain(nowhere)
+            .collect();
+        let output = airlane(&all);
+        assert!(
+            stderr(&output).contains(said),
+            "{all:?}: {}",
+            stderr(&output)
+        );
+        assert_eq!(output.status.code(), Some(code), "{all:?}");
+    }
+}
+
+#[test]
+fn every_verb_has_a_manual_page() {
+    let folder = tempfile::tempdir().unwrap();
+    let pages = folder.path().join("man1");
+    let output = airlane(&["manual", pages.to_str().unwrap()]);
+    assert!(output.status.success(), "{}", stderr(&output));
+    for verb in ["", "-up", "-sim-run", "-service-add"] {
+        let page = std::fs::read_to_string(pages.join(format!("airlane{verb}.1"))).unwrap();
+        assert!(page.contains(".SH DESCRIPTION"), "{page}");
+    }
+}
