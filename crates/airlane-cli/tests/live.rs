@@ -39,7 +39,7 @@ fn three_applications_get_what_they_need_over_a_lossy_link() {
             seed,
             ends: Some([&left, &right]),
             warmup: Duration::from_secs(5),
-            measure: Duration::from_secs(60),
+            measure: Duration::from_secs(30),
             pages: true,
         })
         .expect("the experiment runs");
@@ -62,7 +62,7 @@ fn three_applications_get_what_they_need_over_a_lossy_link() {
         let ms = pages.mean_ns / 1e6;
         demand(ms <= 215.0, format!("pages took {ms:.0}, not 215 ms"));
         demand(
-            pages.failed == 0 && pages.completed >= 100,
+            pages.failed == 0 && pages.completed >= 50,
             format!("{} pages, {} failed", pages.completed, pages.failed),
         );
         let percent = voice_loss * 100.0;
