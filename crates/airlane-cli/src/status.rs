@@ -1,5 +1,7 @@
 //! The status of a live node, for people.
 
+use std::net::SocketAddr;
+
 use airlane_live::status::{ServiceReport, Status};
 use anstyle::{AnsiColor, Style};
 
@@ -75,7 +77,7 @@ fn head(status: &Status) -> String {
         tun.name,
         tun.mtu_bytes,
         underlay.listen,
-        underlay.peer,
+        peer_name(underlay.peer),
         Estimate::single(underlay.rate_bps as f64).show(Unit::BitsPerSecond),
         underlay.security,
     ));
@@ -239,4 +241,12 @@ fn indent(text: &str) -> String {
         .map(|line| format!("  {line}"))
         .collect::<Vec<_>>()
         .join("\n")
+}
+
+/// Where the peer is.
+pub(crate) fn peer_name(peer: Option<SocketAddr>) -> String {
+    peer.map_or_else(
+        || "nobody who has called yet".to_owned(),
+        |peer| peer.to_string(),
+    )
 }

@@ -173,7 +173,7 @@ impl View {
             status.tun.name,
             status.tun.mtu_bytes,
             underlay.listen,
-            underlay.peer,
+            crate::status::peer_name(underlay.peer),
             show(underlay.rate_bps as f64, Unit::BitsPerSecond),
             underlay.security
         ));
@@ -394,7 +394,7 @@ mod tests {
             },
             underlay: UnderlayReport {
                 listen: "0.0.0.0:7007".parse().unwrap(),
-                peer: "192.0.2.7:7007".parse().unwrap(),
+                peer: "192.0.2.7:7007".parse().ok(),
                 security: "noise-ik".to_owned(),
                 secure: None,
                 rate_bps: 20_000_000,

@@ -192,12 +192,14 @@ const fn default_delay() -> Duration {
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(tag = "kind", rename_all = "kebab-case", deny_unknown_fields)]
 pub enum UnderlayConfig {
-    /// UDP datagrams, one frame each, between two fixed addresses.
+    /// UDP datagrams, one frame each.
     Udp {
         /// Address and port of this end; an unspecified address means all of this machine's.
         listen: SocketAddr,
-        /// Address and port of the other end.
-        peer: SocketAddr,
+        /// Address and port of the other end. Left out where that one calls: it has our address, and
+        /// a key by which it is known wherever it calls from.
+        #[serde(default, skip_serializing_if = "Option::is_none")]
+        peer: Option<SocketAddr>,
     },
 }
 
@@ -416,24 +418,13 @@ impl LinkConfig {
             problems.add("security", "this link is not secured", NO_SECURITY);
         }
         let UnderlayConfig::Udp { listen, peer } = &self.underlay;
-        if listen.is_ipv4() != peer.is_ipv4() {
-            problems.add(
-                "underlay.listen",
-                format!("{listen} and the peer {peer} are not of the same IP version"),
-                if peer.is_ipv4() {
-                    "listen on \"0.0.0.0:PORT\" or on an IPv4 address of this machine"
-                } else {
-                    "listen on \"[::]:PORT\" or on an IPv6 address of this machine"
-                },
-            );
-        }
-        let broadcast = matches!(peer.ip(), IpAddr::V4(ip) if ip.is_broadcast());
-        let nobody = peer.ip().is_unspecified() || peer.ip().is_multicast() || broadcast;
-        if nobody || peer.port() == 0 {
+        if let Some(peer) = peer {
+            check_peer(listen, peer, problems);
+        } else if !matches!(self.security, Some(Security::Keys(_))) {
             problems.add(
                 "underlay.peer",
-                format!("frames cannot be sent to {peer}"),
-                "give address and port of the other end, such as \"192.0.2.7:7007\"",
+                "only a peer with keys may call from anywhere: without them nobody knows who calls",
+                "give address and port of the other end, such as \"192.0.2.7:7007\", or both ends keys",
             );
         }
         if listen.port() == 0 {
@@ -451,16 +442,40 @@ impl LinkConfig {
                 "an address of this machine, or \"0.0.0.0:PORT\" for all of them",
             );
         }
-        if listen == peer {
-            problems.add(
-                "underlay.peer",
-                format!("{peer} is this end itself: frames would come back"),
-                "give address and port of the other end",
-            );
-        }
         for problem in self.table_problems(mtu) {
             problems.add(&problem.path, problem.problem, problem.help);
         }
+    }
+}
+
+/// What is wrong with a peer's address.
+fn check_peer(listen: &SocketAddr, peer: &SocketAddr, problems: &mut Problems) {
+    if listen.is_ipv4() != peer.is_ipv4() {
+        problems.add(
+            "underlay.listen",
+            format!("{listen} and the peer {peer} are not of the same IP version"),
+            if peer.is_ipv4() {
+                "listen on \"0.0.0.0:PORT\" or on an IPv4 address of this machine"
+            } else {
+                "listen on \"[::]:PORT\" or on an IPv6 address of this machine"
+            },
+        );
+    }
+    let broadcast = matches!(peer.ip(), IpAddr::V4(ip) if ip.is_broadcast());
+    let nobody = peer.ip().is_unspecified() || peer.ip().is_multicast() || broadcast;
+    if nobody || peer.port() == 0 {
+        problems.add(
+            "underlay.peer",
+            format!("frames cannot be sent to {peer}"),
+            "give address and port of the other end, such as \"192.0.2.7:7007\"",
+        );
+    }
+    if listen == peer {
+        problems.add(
+            "underlay.peer",
+            format!("{peer} is this end itself: frames would come back"),
+            "give address and port of the other end",
+        );
     }
 }
 
@@ -538,6 +553,11 @@ service = "files"
             ("0.0.0.0:7007", "[::]:7007", "same IP version"),
             ("0.0.0.0:7007", "0.0.0.0:0", "port 0"),
             ("192.0.2.7:7007", "0.0.0.0:7007", "link.underlay.peer"),
+            (
+                ", peer = \"192.0.2.7:7007\"",
+                "",
+                "only a peer with keys may call",
+            ),
             ("security = \"none\"", "security = \"yes\"", "or \"none\""),
             (
                 "security = \"none\"",

@@ -657,7 +657,7 @@ mod tests {
             },
             underlay: UnderlayReport {
                 listen: "0.0.0.0:7007".parse().unwrap(),
-                peer: "192.0.2.7:7007".parse().unwrap(),
+                peer: "192.0.2.7:7007".parse().ok(),
                 security: "none".to_owned(),
                 secure: None,
                 rate_bps: 1,

@@ -103,16 +103,21 @@ pub fn examine(file: &LiveConfig, tell: &mut dyn FnMut(Check)) {
             Err(error) => findings.bad("metrics", format!("{address}: {error}")),
         }
     }
-    check_way(file, peer.ip(), &mut findings);
+    if let Some(peer) = peer {
+        check_way(file, peer.ip(), &mut findings);
+    }
     match Underlay::bind(listen, peer) {
         Ok(underlay) => {
             findings.good("underlay", format!("UDP port {} is free", listen.port()));
             let sealing = if secured { Guard::OVERHEAD } else { 0 };
             check_mtu(file, &underlay, sealing, &mut findings);
-            match keys {
-                Some(keys) => check_peer(&keys, &underlay, peer, &mut findings),
-                None if secured => {}
-                None => findings.add(
+            match (keys, peer) {
+                (Some(keys), Some(peer)) => check_peer(&keys, &underlay, peer, &mut findings),
+                (Some(_), None) => {
+                    findings.good("peer", "it calls, from wherever it is".to_owned())
+                }
+                (None, _) if secured => {}
+                (None, _) => findings.add(
                     "peer",
                     Verdict::Warning,
                     "not asked: only a peer with keys can prove that it is the one",
@@ -210,7 +215,7 @@ fn check_mtu(file: &LiveConfig, underlay: &Underlay, sealing: usize, findings: &
 /// Whether the peer answers, and is the one with the key.
 fn check_peer(keys: &Keys, underlay: &Underlay, peer: SocketAddr, findings: &mut Findings<'_>) {
     let begun = clock::now();
-    let mut guard = match Guard::new(begun, keys, peer) {
+    let mut guard = match Guard::new(begun, keys, Some(peer)) {
         Ok(guard) => guard,
         Err(error) => return findings.bad("peer", error),
     };

@@ -352,7 +352,7 @@ impl Node {
 
     /// Acts on what happened to the session, and tells.
     fn take_events(&mut self, now: Instant) {
-        let peer = self.underlay.peer();
+        let peer = start::peer_name(self.underlay.peer());
         while let Some(event) = self.session.poll_event() {
             match event {
                 SessionEvent::Established {

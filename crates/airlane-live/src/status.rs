@@ -90,7 +90,7 @@ pub struct UnderlayReport {
     /// Where this end listens.
     pub listen: SocketAddr,
     /// Where the other end is.
-    pub peer: SocketAddr,
+    pub peer: Option<SocketAddr>,
     /// How frames are protected: `none` or `noise-ik`.
     pub security: String,
     /// The session of `noise-ik`.

@@ -20,6 +20,7 @@ use crate::device::DeviceError;
 /// Asked of the kernel for each direction: half a second at 64 Mbit/s.
 const SOCKET_BUFFER: usize = 4 << 20;
 const ETHERNET: usize = 14;
+const ETHERNET_MTU: usize = 1500;
 const UDP: usize = 8;
 const IPV4: usize = 20;
 const IPV6: usize = 40;
@@ -34,7 +35,9 @@ const RECEIVE_MAX: usize = 65_536;
 pub struct Underlay {
     socket: UdpSocket,
     offload: UdpSocketState,
-    peer: SocketAddr,
+    v4: bool,
+    /// None until it has called.
+    peer: Option<SocketAddr>,
     name: String,
 }
 
@@ -72,11 +75,11 @@ impl Received {
 }
 
 impl Underlay {
-    /// Binds to `listen`, for datagrams from and to `peer`.
+    /// Binds to `listen`, for datagrams from and to `peer`, if it is known.
     ///
     /// # Errors
     /// If the address is taken or not of this machine.
-    pub fn bind(listen: SocketAddr, peer: SocketAddr) -> Result<Self, DeviceError> {
+    pub fn bind(listen: SocketAddr, peer: Option<SocketAddr>) -> Result<Self, DeviceError> {
         let name = format!("udp {listen}");
         let failed = |call| move |source: io::Error| (call, source);
         let open = || {
@@ -87,7 +90,7 @@ impl Underlay {
             let offload =
                 UdpSocketState::new((&socket).into()).map_err(failed("agree on offloads"))?;
             // After the offloads, which would ignore what the kernel knows of the path.
-            discover_mtu(&socket, peer, false).map_err(failed("forbid fragments"))?;
+            discover_mtu(&socket, listen.is_ipv4(), false).map_err(failed("forbid fragments"))?;
             Ok((socket, offload))
         };
         let (socket, offload) =
@@ -102,13 +105,14 @@ impl Underlay {
         Ok(Self {
             socket,
             offload,
+            v4: listen.is_ipv4(),
             peer,
             name,
         })
     }
 
-    /// The configured peer.
-    pub const fn peer(&self) -> SocketAddr {
+    /// Where the peer is, as far as is known.
+    pub const fn peer(&self) -> Option<SocketAddr> {
         self.peer
     }
 
@@ -124,12 +128,13 @@ impl Underlay {
 
     /// The peer is at another address of the same IP version from now on.
     pub const fn set_peer(&mut self, peer: SocketAddr) {
-        self.peer = peer;
+        self.peer = Some(peer);
     }
 
     /// Whether a datagram from `source` comes from the peer.
     pub fn is_peer(&self, source: SocketAddr) -> bool {
-        source.ip() == self.peer.ip() && source.port() == self.peer.port()
+        self.peer
+            .is_some_and(|peer| (source.ip(), source.port()) == (peer.ip(), peer.port()))
     }
 
     /// Receives what there is, up to the room in `received`.
@@ -157,8 +162,9 @@ impl Underlay {
     /// # Errors
     /// What the kernel has against it; then nothing was sent.
     pub(crate) fn send(&self, contents: &[u8], size: usize) -> io::Result<()> {
+        let peer = self.peer.ok_or(io::ErrorKind::NotConnected)?;
         let transmit = Transmit {
-            destination: self.peer,
+            destination: peer,
             ecn: None,
             contents,
             segment_size: (size < contents.len()).then_some(size),
@@ -181,7 +187,7 @@ impl Underlay {
     /// # Errors
     /// If the kernel refuses.
     pub fn allow_fragments(&self, allow: bool) -> io::Result<()> {
-        discover_mtu(&self.socket, self.peer, allow)
+        discover_mtu(&self.socket, self.v4, allow)
     }
 
     /// Bytes that UDP, IP and Ethernet add to each frame.
@@ -191,14 +197,14 @@ impl Underlay {
 
     /// Bytes that UDP and IP add to each frame.
     pub const fn ip_overhead(&self) -> usize {
-        match self.peer {
-            SocketAddr::V4(_) => IPV4 + UDP,
-            SocketAddr::V6(_) => IPV6 + UDP,
+        match self.v4 {
+            true => IPV4 + UDP,
+            false => IPV6 + UDP,
         }
     }
 
     /// The path MTU to the peer as the kernel knows it now: that of the interface, or less where a
-    /// router said so.
+    /// router said so. Ethernet's while nobody knows where the peer is.
     ///
     /// # Errors
     /// If there is no route to the peer.
@@ -208,15 +214,18 @@ impl Underlay {
     }
 
     fn ask_path_mtu(&self) -> io::Result<usize> {
+        let Some(peer) = self.peer else {
+            return Ok(ETHERNET_MTU);
+        };
         // A fresh socket each time: a connected one keeps the route that it had. It never sends.
-        let any: IpAddr = match self.peer {
+        let any: IpAddr = match peer {
             SocketAddr::V4(_) => Ipv4Addr::UNSPECIFIED.into(),
             SocketAddr::V6(_) => Ipv6Addr::UNSPECIFIED.into(),
         };
         let source = self.socket.local_addr().map_or(any, |local| local.ip());
         let probe = UdpSocket::bind((source, 0))?;
-        probe.connect(self.peer)?;
-        let mtu = match self.peer {
+        probe.connect(peer)?;
+        let mtu = match peer {
             SocketAddr::V4(_) => sockopt::ip_mtu(&probe)?,
             SocketAddr::V6(_) => sockopt::ipv6_mtu(&probe)?,
         };
@@ -224,15 +233,15 @@ impl Underlay {
     }
 }
 
-fn discover_mtu(socket: &UdpSocket, peer: SocketAddr, fragments: bool) -> io::Result<()> {
-    match (peer, fragments) {
-        (SocketAddr::V4(_), false) => set_ip_mtu_discover(socket, Ipv4PathMtuDiscovery::DO)?,
-        (SocketAddr::V4(_), true) => set_ip_mtu_discover(socket, Ipv4PathMtuDiscovery::DONT)?,
-        (SocketAddr::V6(_), false) => {
+fn discover_mtu(socket: &UdpSocket, v4: bool, fragments: bool) -> io::Result<()> {
+    match (v4, fragments) {
+        (true, false) => set_ip_mtu_discover(socket, Ipv4PathMtuDiscovery::DO)?,
+        (true, true) => set_ip_mtu_discover(socket, Ipv4PathMtuDiscovery::DONT)?,
+        (false, false) => {
             set_ipv6_mtu_discover(socket, Ipv6PathMtuDiscovery::DO)?;
             option::forbid_fragments_v6(socket, true)?;
         }
-        (SocketAddr::V6(_), true) => {
+        (false, true) => {
             set_ipv6_mtu_discover(socket, Ipv6PathMtuDiscovery::DONT)?;
             option::forbid_fragments_v6(socket, false)?;
         }

@@ -59,7 +59,7 @@ impl Live {
         let (ready, is_ready) = mpsc::channel();
         let thread = std::thread::spawn(move || {
             let config: LiveConfig = airlane_base::config::load(FILE, "hostile.toml").unwrap();
-            let underlay = Underlay::bind(listen, peer).unwrap();
+            let underlay = Underlay::bind(listen, Some(peer)).unwrap();
             ready.send(underlay.local().unwrap()).unwrap();
             let tun = Tun::from_fd(OwnedFd::from(device), "pair");
             let mut node = Node::with_devices(&config, tun, underlay).unwrap();

@@ -94,11 +94,33 @@ fn a_peer_may_move() {
     pair.ends[0].ip("addr del 192.0.2.1/24 dev wire");
     pair.ends[0].ip("addr add 192.0.2.9/24 dev wire");
     let after = right.wait_until("following", |status| {
-        status.underlay.peer == address("192.0.2.9:7007")
+        status.underlay.peer == Some(address("192.0.2.9:7007"))
     });
     assert_eq!(after.session.id, before, "the session goes on");
     pair.transfer();
     assert_eq!(established(&left).session.id, before);
+}
+
+#[test]
+fn a_peer_may_call_from_anywhere() {
+    let Some(pair) = Pair::new("a_peer_may_call_from_anywhere") else {
+        return;
+    };
+    // The right end does not know where the left one is, nor does the left one's port say so.
+    let file = pair.file(1, &pair.keys[0]);
+    let right = Running::start(
+        &pair.ends[1],
+        &file.replace(", peer = \"192.0.2.1:7007\"", ""),
+    )
+    .unwrap();
+    assert_eq!(right.status().underlay.peer, None);
+    let file = pair.file(0, &pair.keys[1]);
+    let left = Running::start(&pair.ends[0], &file.replace("0.0.0.0:7007", "0.0.0.0:7009"));
+    let left = left.unwrap();
+    established(&left);
+    let status = established(&right);
+    assert_eq!(status.underlay.peer, Some(address("192.0.2.1:7009")));
+    pair.transfer();
 }
 
 #[test]

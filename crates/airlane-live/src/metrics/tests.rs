@@ -68,7 +68,7 @@ fn sample() -> Status {
         },
         underlay: UnderlayReport {
             listen: "0.0.0.0:7007".parse().unwrap(),
-            peer: "192.0.2.7:7007".parse().unwrap(),
+            peer: "192.0.2.7:7007".parse().ok(),
             security: "noise-ik".to_owned(),
             secure: Some(SecureReport {
                 key: String::new(),

@@ -52,13 +52,17 @@ impl Guard {
     /// What each datagram is longer than its frame.
     pub(crate) const OVERHEAD: usize = OVERHEAD;
 
-    pub(crate) fn new(now: Instant, keys: &Keys, endpoint: SocketAddr) -> Result<Self, UpError> {
+    pub(crate) fn new(
+        now: Instant,
+        keys: &Keys,
+        endpoint: Option<SocketAddr>,
+    ) -> Result<Self, UpError> {
         let private = read_key(&keys.private_key)?;
         let seed =
             random().map_err(|error| DeviceError::new("random numbers", "draw a seed", error))?;
         let peer = PeerConfig {
             key: keys.peer_key,
-            endpoint: Some(endpoint),
+            endpoint,
         };
         let mut secure = Secure::new(now, private, &[peer], Limits::default(), seed)?;
         secure.set_fast_aes(has_fast_aes());

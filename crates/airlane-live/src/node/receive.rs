@@ -119,8 +119,10 @@ impl Node {
         let opened = opened?;
         self.recorder.received(now, datagram);
         if let Some(peer) = opened.moved_to {
-            let was = self.underlay.peer();
-            tracing::info!(%was, %peer, "the peer moved");
+            match self.underlay.peer() {
+                Some(was) => tracing::info!(%was, %peer, "the peer moved"),
+                None => tracing::info!(%peer, "the peer called"),
+            }
             self.underlay.set_peer(peer);
             self.check_mtu(now);
         }

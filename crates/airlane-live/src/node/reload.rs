@@ -6,6 +6,7 @@ use airlane_base::Instant;
 use airlane_link::AdminError;
 
 use super::guard::Guard;
+use super::start::peer_name;
 use super::{Node, UpError};
 use crate::config::{LiveConfig, UnderlayConfig};
 use crate::security::Security;
@@ -54,7 +55,7 @@ impl Node {
         // The last that can fail.
         let services = self.set_services(now, &new)?;
         if peer != old_peer {
-            changes.push(format!("link.underlay.peer is {peer}"));
+            changes.push(format!("link.underlay.peer is {}", peer_name(peer)));
         }
         if let (Some(old), Some(guard)) = (&self.guard, &guard)
             && !old.has_keys_of(guard)
@@ -69,7 +70,10 @@ impl Node {
             if guard.is_some() {
                 self.guard = guard;
             }
-            self.underlay.set_peer(peer);
+            // Left out, it stays where it called from last.
+            if let Some(peer) = peer {
+                self.underlay.set_peer(peer);
+            }
             self.check_mtu(now);
         }
         changes.extend(services);
@@ -83,10 +87,9 @@ impl Node {
 
 /// Where two files differ in what only a new start can change.
 fn fixed_differences(old: &LiveConfig, new: &LiveConfig) -> Vec<&'static str> {
-    let UnderlayConfig::Udp { listen, peer } = old.link.underlay;
+    let UnderlayConfig::Udp { listen, .. } = old.link.underlay;
     let UnderlayConfig::Udp {
-        listen: new_listen,
-        peer: new_peer,
+        listen: new_listen, ..
     } = new.link.underlay;
     let secured = |file: &LiveConfig| matches!(file.link.security, Some(Security::Keys(_)));
     [
@@ -96,10 +99,7 @@ fn fixed_differences(old: &LiveConfig, new: &LiveConfig) -> Vec<&'static str> {
         ("metrics", old.metrics != new.metrics),
         ("link.rate", old.link.rate != new.link.rate),
         ("link.delay", old.link.delay != new.link.delay),
-        (
-            "link.underlay",
-            listen != new_listen || peer.is_ipv4() != new_peer.is_ipv4(),
-        ),
+        ("link.underlay", listen != new_listen),
         ("link.security", secured(old) != secured(new)),
         ("link.scheduler", old.link.scheduler != new.link.scheduler),
         ("link.rates", old.link.rates != new.link.rates),

@@ -8,6 +8,7 @@ use airlane_link::session::ServiceOffer;
 use airlane_link::{AdminError, ClassesConfig};
 
 use super::Node;
+use super::start::peer_name;
 use crate::config::LiveConfig;
 use crate::control::ServiceChange;
 
@@ -77,7 +78,7 @@ impl Node {
         } else {
             self.port.handle_offers(now, offers);
         }
-        let peer = self.underlay.peer();
+        let peer = peer_name(self.underlay.peer());
         for (name, waits) in self.waiting() {
             let waited = before.iter().any(|(n, w)| *n == name && *w);
             match (waited && !first, waits) {

@@ -1,6 +1,6 @@
 //! From a file to a running node, and what can be in the way.
 
-use std::net::IpAddr;
+use std::net::{IpAddr, SocketAddr};
 
 use airlane_base::Duration;
 use airlane_link::config::{ConfigError, HandedOver};
@@ -68,7 +68,7 @@ pub enum UpError {
     )]
     PathTooNarrow {
         /// The peer.
-        peer: IpAddr,
+        peer: String,
         /// What the path takes.
         path_mtu: usize,
         /// What is left.
@@ -114,7 +114,9 @@ impl Node {
         };
         node.tun
             .configure(node.mtu, &config.tun.addresses, &config.tun.routes)?;
-        node.refuse_loop(peer.ip())?;
+        if let Some(peer) = peer {
+            node.refuse_loop(peer.ip())?;
+        }
         tracing::info!(
             node = node.name,
             tun = node.tun.name(),
@@ -122,7 +124,7 @@ impl Node {
             path_mtu = node.path_mtu,
             rate = %config.link.rate,
             %listen,
-            %peer,
+            peer = peer_name(peer),
             "up"
         );
         if let Some(exporter) = &node.exporter {
@@ -160,7 +162,7 @@ impl Node {
         };
         if mtu < least {
             return Err(UpError::PathTooNarrow {
-                peer: underlay.peer().ip(),
+                peer: peer_name(underlay.peer()),
                 path_mtu,
                 left,
                 need: least,
@@ -263,6 +265,11 @@ impl Node {
         }
         Ok(())
     }
+}
+
+/// The peer for the log.
+pub(super) fn peer_name(peer: Option<SocketAddr>) -> String {
+    peer.map_or_else(|| "whoever has its key".to_owned(), |peer| peer.to_string())
 }
 
 /// What tells this run of the process from every other.
