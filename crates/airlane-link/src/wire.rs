@@ -91,6 +91,11 @@ impl FrameKind {
         })
     }
 
+    /// Whether what it carries is one whole packet.
+    pub const fn is_packet(self) -> bool {
+        matches!(self, Self::Data | Self::Copy | Self::Retransmission)
+    }
+
     /// Whether it repeats a packet, or carries redundancy of packets.
     pub const fn repairs(self) -> bool {
         matches!(self, Self::Parity | Self::Copy | Self::Retransmission)

@@ -37,6 +37,7 @@ use airlane_link::{ClassesConfig, HeaderProfile, ServiceConfig};
 use serde::{Deserialize, Deserializer, Serialize, Serializer, de};
 
 use crate::netlink::Cidr;
+use crate::packet::ecn::Outer;
 use crate::security::Security;
 
 /// What can be written for `security`, and what it means.
@@ -169,6 +170,9 @@ pub struct LinkConfig {
     /// How frames are protected. There is no default.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub security: Option<Security>,
+    /// What the outer IP header of a datagram takes from the packet inside: `dscp` and `ecn`.
+    #[serde(default)]
+    pub outer: Outer,
     /// The frame scheduler.
     #[serde(default)]
     pub scheduler: SchedulerConfig,

@@ -276,7 +276,7 @@ fn shake_hands(
         let timeout = clock::timeout(clock::now(), wait);
         let _woken = rustix::event::poll(&mut fds, Some(&timeout));
         while underlay.receive(&mut received).is_ok() {
-            for (datagram, source) in received.datagrams() {
+            for (datagram, source, _) in received.datagrams() {
                 let _counted = guard.open(clock::now(), source, datagram, &mut plain);
             }
         }

@@ -43,6 +43,7 @@ use crate::device::DeviceError;
 use crate::journal::JournaledPort;
 use crate::metrics::exporter::Exporter;
 use crate::offload::join::Joiner;
+use crate::packet::ecn::Outer;
 use crate::packet::{LivePacket, Pool};
 use crate::record::{Recorded, Recorder};
 use crate::status::{
@@ -89,6 +90,7 @@ pub struct Node {
     drops: Drops,
     recorder: Recorder,
     rate_bps: u64,
+    outer: Outer,
 
     started: Instant,
     session_since: Option<Instant>,
@@ -266,12 +268,14 @@ impl Node {
         // Only a service that was removed in between has no header; its frames go with it.
         if let Some(length) = length {
             let payload = frame.payload.as_ref().map_or(&[][..], LivePacket::bytes);
-            self.push(now, &[&header[..length], payload]);
+            let packet = frame.header.kind.is_packet().then_some(payload);
+            let mark = self.outer.traffic_class(packet);
+            self.push(now, mark, &[&header[..length], payload]);
         }
     }
 
     /// Puts a frame into the batch, sealed if the link is secured.
-    fn push(&mut self, now: Instant, parts: &[&[u8]]) {
+    fn push(&mut self, now: Instant, mark: u8, parts: &[&[u8]]) {
         let Self {
             guard,
             transmit,
@@ -279,7 +283,7 @@ impl Node {
             port,
             ..
         } = self;
-        let pushed = transmit.push(|room| match guard {
+        let pushed = transmit.push(mark, |room| match guard {
             Some(guard) => {
                 let length = guard.seal(now, parts, room)?;
                 recorder.sent(now, &room[..length], || port.waiting_bytes());
@@ -336,7 +340,8 @@ impl Node {
         let fields = Header::new(FrameKind::Hello, 0);
         let codec = self.port.codec();
         if let Some(length) = codec.encode(&fields, Layout::Bare, 0, body.len(), &mut header) {
-            self.push(now, &[&header[..length], &body]);
+            let mark = self.outer.traffic_class(None);
+            self.push(now, mark, &[&header[..length], &body]);
         }
     }
 

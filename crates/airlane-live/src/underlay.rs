@@ -5,17 +5,19 @@
 //! never fragmented (`IP_MTU_DISCOVER` = do): the path MTU that the kernel learnt is asked for
 //! instead, and the TUN device gets what is left of it.
 
+use std::cell::Cell;
 use std::io::{self, IoSliceMut};
 use std::net::{IpAddr, Ipv4Addr, Ipv6Addr, SocketAddr, UdpSocket};
 use std::os::fd::{AsFd, BorrowedFd};
 
-use quinn_udp::{RecvMeta, Transmit, UdpSocketState};
+use quinn_udp::{EcnCodepoint, RecvMeta, Transmit, UdpSocketState};
 use rustix::net::SendFlags;
 use rustix::net::sockopt::{
     self, Ipv4PathMtuDiscovery, Ipv6PathMtuDiscovery, set_ip_mtu_discover, set_ipv6_mtu_discover,
 };
 
 use crate::device::DeviceError;
+use crate::packet::ecn::Ecn;
 
 /// Asked of the kernel for each direction: half a second at 64 Mbit/s.
 const SOCKET_BUFFER: usize = 4 << 20;
@@ -36,6 +38,8 @@ pub struct Underlay {
     socket: UdpSocket,
     offload: UdpSocketState,
     v4: bool,
+    /// The traffic class of what is sent alone.
+    class: Cell<u8>,
     /// None until it has called.
     peer: Option<SocketAddr>,
     name: String,
@@ -61,15 +65,16 @@ impl Received {
         }
     }
 
-    /// The datagrams and where they came from, in the order in which they came.
-    pub(crate) fn datagrams(&self) -> impl Iterator<Item = (&[u8], SocketAddr)> {
+    /// The datagrams, where they came from and how they are marked, in the order in which they came.
+    pub(crate) fn datagrams(&self) -> impl Iterator<Item = (&[u8], SocketAddr, Ecn)> {
         let filled = self.buffers.iter().zip(&self.meta).take(self.filled);
         filled.flat_map(|(buffer, meta)| {
             let bytes = &buffer[..meta.len.min(buffer.len())];
             // An empty datagram is one all the same.
             let empty = bytes.is_empty().then_some(bytes);
             let datagrams = bytes.chunks(meta.stride.max(1)).chain(empty);
-            datagrams.map(|datagram| (datagram, meta.addr))
+            let mark = meta.ecn.map_or(Ecn::NotEct, |mark| Ecn::of(mark as u8));
+            datagrams.map(move |datagram| (datagram, meta.addr, mark))
         })
     }
 }
@@ -106,6 +111,7 @@ impl Underlay {
             socket,
             offload,
             v4: listen.is_ipv4(),
+            class: Cell::new(0),
             peer,
             name,
         })
@@ -152,20 +158,40 @@ impl Underlay {
         Ok(())
     }
 
-    /// Most datagrams that [`Underlay::send`] takes at once.
-    pub(crate) fn run_max(&self) -> usize {
-        self.offload.max_gso_segments()
+    /// Most datagrams of a traffic class that [`Underlay::send`] takes at once.
+    pub(crate) fn run_max(&self, class: u8) -> usize {
+        match has_dscp(class) {
+            true => 1,
+            false => self.offload.max_gso_segments(),
+        }
     }
 
-    /// Sends `contents` to the peer as datagrams of `size` bytes each; the last may be shorter.
+    fn set_class(&self, class: u8) -> io::Result<()> {
+        if class != self.class.get() {
+            match self.v4 {
+                true => sockopt::set_ip_tos(&self.socket, class)?,
+                false => sockopt::set_ipv6_tclass(&self.socket, class.into())?,
+            }
+            self.class.set(class);
+        }
+        Ok(())
+    }
+
+    /// Sends `contents` to the peer as datagrams of `size` bytes each, the last may be shorter, with
+    /// this traffic class (or TOS).
     ///
     /// # Errors
     /// What the kernel has against it; then nothing was sent.
-    pub(crate) fn send(&self, contents: &[u8], size: usize) -> io::Result<()> {
+    pub(crate) fn send(&self, contents: &[u8], size: usize, class: u8) -> io::Result<()> {
         let peer = self.peer.ok_or(io::ErrorKind::NotConnected)?;
+        if has_dscp(class) {
+            // What sends runs sets the two bits of ECN and clears the others.
+            self.set_class(class)?;
+            return self.send_alone(peer, contents);
+        }
         let transmit = Transmit {
             destination: peer,
-            ecn: None,
+            ecn: EcnCodepoint::from_bits(class),
             contents,
             segment_size: (size < contents.len()).then_some(size),
             src_ip: None,
@@ -173,11 +199,16 @@ impl Underlay {
         self.offload.try_send((&self.socket).into(), &transmit)
     }
 
-    /// Sends one datagram to any address.
+    /// Sends one datagram to any address, without a traffic class.
     ///
     /// # Errors
     /// What the kernel has against it.
     pub fn send_to(&self, to: SocketAddr, datagram: &[u8]) -> io::Result<()> {
+        self.set_class(0)?;
+        self.send_alone(to, datagram)
+    }
+
+    fn send_alone(&self, to: SocketAddr, datagram: &[u8]) -> io::Result<()> {
         rustix::net::sendto(&self.socket, datagram, SendFlags::empty(), &to)?;
         Ok(())
     }
@@ -231,6 +262,10 @@ impl Underlay {
         };
         Ok(mtu as usize)
     }
+}
+
+const fn has_dscp(class: u8) -> bool {
+    class >> 2 != 0
 }
 
 fn discover_mtu(socket: &UdpSocket, v4: bool, fragments: bool) -> io::Result<()> {

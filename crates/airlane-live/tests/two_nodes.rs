@@ -145,6 +145,69 @@ fn traffic_of_both_ip_versions_crosses_underlays_of_both() {
     }
 }
 
+/// The traffic classes of the datagrams that arrive at this end's cable, until `count` of them had one.
+fn classes_on_the_wire(namespace: &Namespace, count: usize) -> std::thread::JoinHandle<Vec<u8>> {
+    let (ready, is_ready) = std::sync::mpsc::channel();
+    let thread = namespace.thread(move || {
+        // ETH_P_IP: behind the frame's addresses and type, IPv4 begins.
+        let protocol = socket2::Protocol::from(i32::from(0x0800_u16.to_be()));
+        let socket =
+            socket2::Socket::new(socket2::Domain::PACKET, socket2::Type::RAW, Some(protocol));
+        let socket = socket.unwrap();
+        let patience = Some(Duration::from_secs(5));
+        socket.set_read_timeout(patience).unwrap();
+        ready.send(()).unwrap();
+        let mut classes = Vec::new();
+        let mut frame = [0; 2048];
+        while classes.len() < count {
+            let length = std::io::Read::read(&mut &socket, &mut frame).unwrap();
+            // UDP from the peer's address.
+            let from_peer = frame[23] == 17 && frame[26..30] == [192, 0, 2, 1];
+            if length > 34 && from_peer && frame[15] != 0 {
+                classes.push(frame[15]);
+            }
+        }
+        classes
+    });
+    is_ready.recv().unwrap();
+    thread
+}
+
+#[test]
+fn marks_of_a_packet_stand_on_its_datagram() {
+    let Some(pair) = Pair::new("marks_of_a_packet_stand_on_its_datagram") else {
+        return;
+    };
+    let outer = "security = \"none\"\nouter = { dscp = \"copy\", ecn = true }";
+    let nodes = [(&pair.left, 0), (&pair.right, 1)].map(|(namespace, end)| {
+        let file = pair.file(end, false, SERVICES);
+        let file = file.replace("security = \"none\"", outer);
+        Running::start(namespace, &file).unwrap()
+    });
+    nodes.iter().for_each(established);
+    let sent = [46 << 2, 46 << 2 | 2, 2, 3];
+    let seen = classes_on_the_wire(&pair.right, sent.len());
+    let received = pair.right.thread(move || {
+        let socket = UdpSocket::bind("10.7.0.2:5004").unwrap();
+        let mut packet = [0; 100];
+        sent.map(|_| socket.recv(&mut packet).unwrap())
+    });
+    std::thread::sleep(Duration::from_millis(100));
+    pair.left.run(|| {
+        let socket = UdpSocket::bind("10.7.0.1:0").unwrap();
+        for class in sent {
+            socket2::SockRef::from(&socket).set_tos_v4(class).unwrap();
+            socket.send_to(b"marked", "10.7.0.2:5004").unwrap();
+            std::thread::sleep(Duration::from_millis(20));
+        }
+    });
+    assert_eq!(seen.join().unwrap(), sent.map(|class| class as u8));
+    assert_eq!(received.join().unwrap(), [6; 4]);
+    for node in nodes {
+        assert!(node.stop().drops.is_empty());
+    }
+}
+
 #[test]
 fn a_restarted_end_begins_a_new_session() {
     let Some(pair) = Pair::new("a_restarted_end_begins_a_new_session") else {

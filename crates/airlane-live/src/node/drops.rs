@@ -93,6 +93,8 @@ reasons! {
     NotSegmentable = "not-segmentable",
     /// A packet from the kernel while there is no session.
     PacketWithoutSession = "packet-without-session",
+    /// The network below marked congestion above a packet that takes no marks: RFC 6040 drops it.
+    Congested = "congestion-marked",
     /// The kernel did not take a packet that came from the link.
     NotDelivered = "not-delivered",
     /// The kernel had no buffer for a datagram.

@@ -13,6 +13,7 @@ use crate::offload::checksum;
 use crate::offload::join::Joined;
 use crate::offload::segment::SuperPacket;
 use crate::offload::vnet::{Cut, VnetHeader};
+use crate::packet::ecn::Ecn;
 use crate::packet::{LivePacket, clamp_mss, needs_clamping};
 
 impl Node {
@@ -23,8 +24,8 @@ impl Node {
         while taken < BATCH {
             match self.underlay.receive(&mut received) {
                 Ok(()) => {
-                    for (datagram, source) in received.datagrams() {
-                        self.on_datagram(now, datagram, source);
+                    for (datagram, source, mark) in received.datagrams() {
+                        self.on_datagram(now, datagram, source, mark);
                         taken += 1;
                     }
                 }
@@ -44,10 +45,10 @@ impl Node {
     }
 
     /// One datagram. Whatever it is, it is taken or counted.
-    fn on_datagram(&mut self, now: Instant, datagram: &[u8], source: SocketAddr) {
+    fn on_datagram(&mut self, now: Instant, datagram: &[u8], source: SocketAddr, mark: Ecn) {
         self.datagrams_received += 1;
         self.received_bytes += datagram.len() as u64;
-        if let Err(reason) = self.try_datagram(now, datagram, source) {
+        if let Err(reason) = self.try_datagram(now, datagram, source, mark) {
             self.drops.count(now, reason);
         }
     }
@@ -57,6 +58,7 @@ impl Node {
         now: Instant,
         datagram: &[u8],
         source: SocketAddr,
+        mark: Ecn,
     ) -> Result<(), Reason> {
         let mut lease = self.pool.lease();
         let Some(length) = self.open(now, datagram, source, lease.bytes_mut())? else {
@@ -89,6 +91,12 @@ impl Node {
         }
         if header.kind.carries_packet() != (length > payload_at) {
             return Err(Reason::BadLength);
+        }
+        if header.kind.is_packet()
+            && let Some(packet) = lease.bytes_mut().get_mut(payload_at..length)
+        {
+            let left = self.outer.leave(packet, mark.bits());
+            left.map_err(|_unmarkable| Reason::Congested)?;
         }
         let payload =
             (length > payload_at).then(|| LivePacket::from_link(lease.share(), payload_at, length));

@@ -101,6 +101,7 @@ fn fixed_differences(old: &LiveConfig, new: &LiveConfig) -> Vec<&'static str> {
         ("link.delay", old.link.delay != new.link.delay),
         ("link.underlay", listen != new_listen),
         ("link.security", secured(old) != secured(new)),
+        ("link.outer", old.link.outer != new.link.outer),
         ("link.scheduler", old.link.scheduler != new.link.scheduler),
         ("link.rates", old.link.rates != new.link.rates),
     ]

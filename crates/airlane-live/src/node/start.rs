@@ -226,6 +226,7 @@ impl Node {
             drops: Drops::default(),
             recorder: Recorder::default(),
             rate_bps: link.rate.as_bps(),
+            outer: link.outer,
             started: now,
             session_since: None,
             sessions: 0,

@@ -17,6 +17,8 @@ pub(super) struct Transmit {
     bytes: Box<[u8]>,
     /// Where each datagram ends, in order, without gaps.
     ends: Vec<usize>,
+    /// Their traffic class bytes.
+    marks: Vec<u8>,
     /// Room that the next datagram may need.
     longest: usize,
     /// The underlay's buffer was full. Nothing more goes in until it has room.
@@ -39,6 +41,7 @@ impl Transmit {
         Self {
             bytes: vec![0; BATCH * longest.min(2048) + longest].into_boxed_slice(),
             ends: Vec::with_capacity(BATCH),
+            marks: Vec::with_capacity(BATCH),
             longest,
             blocked: false,
             fragments_until: None,
@@ -63,17 +66,19 @@ impl Transmit {
         std::mem::take(&mut self.narrow)
     }
 
-    /// Adds a datagram, which `write` writes and tells the length of.
+    /// Adds a datagram with this traffic class, which `write` writes and tells the length of.
     ///
     /// # Errors
     /// Those of `write`; nothing is added then.
     pub(super) fn push<E>(
         &mut self,
+        mark: u8,
         write: impl FnOnce(&mut [u8]) -> Result<usize, E>,
     ) -> Result<(), E> {
         let start = self.end();
         let length = write(&mut self.bytes[start..])?;
         self.ends.push(start + length);
+        self.marks.push(mark);
         Ok(())
     }
 
@@ -83,13 +88,14 @@ impl Transmit {
     }
 
     /// How many datagrams from the one at `first` on can leave together, and where they end: all of
-    /// one length, the last may be shorter.
+    /// one length and traffic class, the last may be shorter.
     fn run(&self, first: usize, start: usize, most: usize) -> (usize, usize) {
         let size = self.ends[first] - start;
         let (mut count, mut end) = (1, self.ends[first]);
         while let Some(&next) = self.ends.get(first + count) {
             let length = next - end;
-            if count >= most || length > size || length == 0 || next - start > SEND_MAX {
+            let other = length > size || self.marks[first + count] != self.marks[first];
+            if count >= most || other || length == 0 || next - start > SEND_MAX {
                 break;
             }
             (count, end) = (count + 1, next);
@@ -109,11 +115,12 @@ impl Transmit {
         self.blocked = false;
         let (mut done, mut start) = (0, 0);
         // Lowered for datagrams that the kernel refused together.
-        let mut most = underlay.run_max();
+        let mut most = usize::MAX;
         while done < self.ends.len() {
-            let (count, end) = self.run(done, start, most);
+            let together = most.min(underlay.run_max(self.marks[done]));
+            let (count, end) = self.run(done, start, together);
             let size = self.ends[done] - start;
-            let reason = match underlay.send(&self.bytes[start..end], size) {
+            let reason = match underlay.send(&self.bytes[start..end], size, self.marks[done]) {
                 Ok(()) => {
                     self.datagrams_sent += count as u64;
                     self.bytes_sent += (end - start) as u64;
@@ -157,11 +164,13 @@ impl Transmit {
     fn forget(&mut self, done: usize, start: usize) {
         if done == self.ends.len() {
             self.ends.clear();
+            self.marks.clear();
             return;
         }
         let end = self.end();
         self.bytes.copy_within(start..end, 0);
         self.ends.drain(..done);
+        self.marks.drain(..done);
         for end in &mut self.ends {
             *end -= start;
         }
@@ -173,7 +182,7 @@ mod tests {
     use super::*;
 
     fn push(transmit: &mut Transmit, length: usize) {
-        let written = transmit.push(|room| {
+        let written = transmit.push(0, |room| {
             room[..length].fill(length as u8);
             Ok::<_, ()>(length)
         });
@@ -190,6 +199,18 @@ mod tests {
         assert_eq!(transmit.run(0, 0, 2), (2, 200));
         assert_eq!(transmit.run(3, 240, 64), (1, 340));
         assert_eq!(transmit.run(4, 340, 64), (2, 740));
+    }
+
+    #[test]
+    fn a_run_ends_at_another_traffic_class() {
+        let mut transmit = Transmit::new(1500);
+        for mark in [0, 0, 46 << 2, 46 << 2, 46 << 2] {
+            transmit.push(mark, |_| Ok::<_, ()>(100)).unwrap();
+        }
+        assert_eq!(transmit.run(0, 0, 64), (2, 200));
+        assert_eq!(transmit.run(2, 200, 64), (3, 500));
+        transmit.forget(2, 200);
+        assert_eq!(transmit.run(0, 0, 64), (3, 300));
     }
 
     #[test]
