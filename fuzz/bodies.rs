@@ -10,8 +10,11 @@ use airlane_link::wire::LIVE_HEADER_ROOM;
 use airlane_link::{Codec, Frame, FrameKind, Header, HeaderProfile, Layout};
 use airlane_live::air::AirConfig;
 use airlane_live::config::LiveConfig;
+use airlane_live::control::Request;
+use airlane_live::journal::{self, Replayed};
 use airlane_live::packet::{Headers, clamp_mss, needs_clamping};
-use airlane_secure::{Limits, OVERHEAD, PeerConfig, PrivateKey, Received, Secure, Wall};
+use airlane_live::status::Status;
+use airlane_secure::{Limits, OVERHEAD, PeerConfig, PrivateKey, PublicKey, Received, Secure, Wall};
 use airlane_sim::Scenario;
 use airlane_testkit::setup::{class, service};
 use airlane_testkit::{Departure, Fate, Pair, Setup, TestPacket};
@@ -309,7 +312,7 @@ fn symbols_header(at: u8, data: &[u8]) {
     }
 }
 
-/// A file: a scenario, the daemon's, or the emulator's.
+/// A file: a scenario, the daemon's, the emulator's, or a key.
 pub(crate) fn config(data: &[u8]) {
     let Ok(text) = std::str::from_utf8(data) else {
         return;
@@ -325,6 +328,74 @@ pub(crate) fn config(data: &[u8]) {
     for error in [live.err(), air.err()].into_iter().flatten() {
         assert!(!error.to_string().is_empty());
     }
+    if let Ok(key) = text.parse::<PublicKey>() {
+        assert_eq!(key.to_string().parse(), Ok(key));
+    }
+    // The text of a private key is nobody's business; its public half is alike.
+    if let Ok(key) = text.parse::<PrivateKey>() {
+        let again: PrivateKey = key.to_text().parse().expect("what is written out is read");
+        assert_eq!(again.public(), key.public());
+    }
+}
+
+/// Lines on the control socket: what clients ask, and what a node that is none answers.
+pub(crate) fn control(data: &[u8]) {
+    for line in data.split(|byte| *byte == b'\n').take(20) {
+        match Request::parse(line) {
+            Ok(request) => {
+                let again = Request::parse(request.to_line().as_bytes());
+                assert_eq!(again.expect("what is written out is read"), request);
+                if let Request::Reload { file } = request {
+                    // A running node compares the file with its own, every default filled in.
+                    let resolved = file.resolve();
+                    assert_eq!(resolved.resolve(), resolved);
+                }
+            }
+            Err(error) => assert!(!error.to_string().is_empty()),
+        }
+        if let Ok(status) = serde_json::from_slice::<Status>(line) {
+            let text = serde_json::to_vec(&status).expect("a status can be written");
+            assert!(serde_json::from_slice::<Status>(&text).is_ok());
+        }
+    }
+}
+
+/// A journal: what it makes a port do, it makes another one do again.
+pub(crate) fn journal(data: &[u8]) {
+    let _whole = replayed_alike(data);
+    // No fuzzer finds a checksum by chance, so the bytes are records, too, of a port with services.
+    const ROOM: &str = "kind = \"fq-codel\", limit = \"20 packets\", flows = 8";
+    let config = Setup::new(HeaderProfile::Live)
+        .service(1, 0.4, "kind = \"sr-m2\", window = 8", ROOM)
+        .service(2, 0.3, "kind = \"rlp-oos\", window = 8", ROOM)
+        .service(3, 0.3, "kind = \"rse\", block = 3, parity = 2", ROOM)
+        .config;
+    let mut file = Vec::new();
+    journal::write_head(&config, &mut file).expect("a configuration can be written");
+    journal::write_block(data, &mut file);
+    let Some(replayed) = replayed_alike(&file) else {
+        return;
+    };
+    // The checksum of its outputs holds behind its last record.
+    const CHECK: u8 = 6;
+    let mut check = data.to_vec();
+    check.extend_from_slice(&[CHECK, 0]);
+    check.extend_from_slice(&replayed.outputs_crc64.to_be_bytes());
+    file.clear();
+    journal::write_head(&config, &mut file).expect("a configuration can be written");
+    journal::write_block(&check, &mut file);
+    let checks = replayed.checks + 1;
+    assert_eq!(replayed_alike(&file), Some(Replayed { checks, ..replayed }));
+}
+
+/// What a journal holds, if it can be replayed, which a second time gives the same.
+fn replayed_alike(file: &[u8]) -> Option<Replayed> {
+    let first = journal::replay(file);
+    assert_eq!(journal::replay(file), first);
+    if let Err(error) = &first {
+        assert!(!error.to_string().is_empty());
+    }
+    first.ok()
 }
 
 /// A recorded trace: what is read is written again alike, and the frames of its two ends are told apart.

@@ -46,9 +46,9 @@ const LISTENER: u64 = u64::MAX;
 const PATIENCE: Duration = Duration::from_secs(5);
 
 /// A request.
-#[derive(Clone, Debug, Serialize, Deserialize)]
+#[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
 #[serde(tag = "command", rename_all = "kebab-case", deny_unknown_fields)]
-enum Request {
+pub enum Request {
     /// Asks for a [`Status`].
     Status {},
     /// Asks to take over a changed file.
@@ -104,6 +104,48 @@ pub enum ServiceChange {
         /// Its share of the link, relative to the others'.
         rate: f64,
     },
+}
+
+/// Why a line is no request that a node answers.
+#[derive(Debug, thiserror::Error)]
+#[non_exhaustive]
+pub enum RequestError {
+    /// It is no request.
+    #[error(
+        "not a request ({0}); the commands are: {{\"command\":\"status\"}}, \
+         {{\"command\":\"record\"}}, {{\"command\":\"reload\",\"file\":FILE}} and \
+         {{\"command\":\"service\",\"change\":CHANGE}}"
+    )]
+    Malformed(#[from] serde_json::Error),
+    /// Whoever wrote it has not checked the file.
+    #[error("the file is wrong; `airlane explain FILE` says where")]
+    WrongFile,
+}
+
+impl Request {
+    /// Reads a line of a client. What is read can be done, as far as the file alone can tell.
+    ///
+    /// # Errors
+    /// If it is no request, or asks for a file that is wrong.
+    pub fn parse(line: &[u8]) -> Result<Self, RequestError> {
+        let request = serde_json::from_slice(line)?;
+        if let Self::Reload { file } = &request {
+            let mut problems = Problems::new();
+            file.validate(&mut problems);
+            if !problems.is_empty() {
+                return Err(RequestError::WrongFile);
+            }
+        }
+        Ok(request)
+    }
+
+    /// The line that asks for it.
+    pub fn to_line(&self) -> String {
+        // There is no map with keys that are no text, the one thing that cannot be written.
+        let mut line = serde_json::to_string(self).unwrap_or_default();
+        line.push('\n');
+        line
+    }
 }
 
 /// The answer to a reload, or a change of services.
@@ -285,9 +327,9 @@ fn begin<A: DeserializeOwned>(
     };
     let mut stream = UnixStream::connect(path()).map_err(connect)?;
     stream.set_read_timeout(Some(PATIENCE)).map_err(talk)?;
-    let mut request = serde_json::to_string(request).unwrap_or_default();
-    request.push('\n');
-    stream.write_all(request.as_bytes()).map_err(talk)?;
+    stream
+        .write_all(request.to_line().as_bytes())
+        .map_err(talk)?;
     let mut answer = String::new();
     let mut stream = BufReader::new(stream);
     stream.read_line(&mut answer).map_err(talk)?;
@@ -518,9 +560,9 @@ impl Client {
 
 fn answer(line: &[u8], node: &mut dyn Served, feed: &mut Option<Feed>) -> Vec<u8> {
     let refuse = |error: String| serde_json::to_vec(&Refusal { error });
-    let answer = match serde_json::from_slice(line) {
+    let answer = match Request::parse(line) {
         Ok(Request::Status {}) => serde_json::to_vec(&node.status()),
-        Ok(Request::Reload { file }) => match reload_checked(&file, node) {
+        Ok(Request::Reload { file }) => match node.reload(&file) {
             Ok(changes) => serde_json::to_vec(&Reloaded { changes }),
             Err(error) => refuse(error),
         },
@@ -535,24 +577,10 @@ fn answer(line: &[u8], node: &mut dyn Served, feed: &mut Option<Feed>) -> Vec<u8
             Ok(changes) => serde_json::to_vec(&Reloaded { changes }),
             Err(error) => refuse(error),
         },
-        Err(error) => refuse(format!(
-            "not a request ({error}); the commands are: {{\"command\":\"status\"}}, \
-             {{\"command\":\"record\"}}, {{\"command\":\"reload\",\"file\":FILE}} and \
-             {{\"command\":\"service\",\"change\":CHANGE}}"
-        )),
+        Err(error) => refuse(error.to_string()),
     };
-    // Neither has a map with keys that are no text, the one thing that cannot be written.
+    // As for a request.
     answer.unwrap_or_default()
-}
-
-/// Whoever wrote the request need not have checked the file.
-fn reload_checked(file: &LiveConfig, node: &mut dyn Served) -> Result<Vec<String>, String> {
-    let mut problems = Problems::new();
-    file.validate(&mut problems);
-    match problems.is_empty() {
-        true => node.reload(file),
-        false => Err("the file is wrong; `airlane explain FILE` says where".to_owned()),
-    }
 }
 
 /// Removes a socket that its node left behind. Anything else at `path` stays, and is an error.

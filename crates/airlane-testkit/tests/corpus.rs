@@ -95,6 +95,16 @@ fn traces() {
 }
 
 #[test]
+fn control_requests() {
+    replay("control", bodies::control, 50);
+}
+
+#[test]
+fn journals() {
+    replay("journal", bodies::journal, 20);
+}
+
+#[test]
 fn ip_packets() {
     replay("ip", bodies::ip, 300);
 }
@@ -108,6 +118,8 @@ proptest! {
         bodies::config(&bytes);
         bodies::ip(&bytes);
         bodies::trace(&bytes);
+        bodies::control(&bytes);
+        bodies::journal(&bytes);
         bodies::operations(&bytes);
         bodies::damage(&bytes);
         bodies::secure(&bytes);

@@ -2,7 +2,7 @@
 
 use airlane_base::Instant;
 use airlane_link::wire::LIVE_HEADER_ROOM;
-use airlane_link::{Frame, Port};
+use airlane_link::{Frame, Port, PortConfig};
 use crc::{CRC_32_ISO_HDLC, CRC_64_XZ, Crc, Digest};
 
 use crate::packet::LivePacket;
@@ -124,6 +124,29 @@ impl Outputs {
     }
 }
 
+/// Begins a journal: what stands before its blocks, of a port with this configuration.
+///
+/// # Errors
+/// If the configuration cannot be written as JSON.
+pub fn write_head(config: &PortConfig, out: &mut Vec<u8>) -> serde_json::Result<()> {
+    let json = serde_json::to_vec(config)?;
+    out.extend_from_slice(MAGIC);
+    out.push(VERSION);
+    write_checked(&json, out);
+    Ok(())
+}
+
+/// Appends a block with these records.
+pub fn write_block(records: &[u8], out: &mut Vec<u8>) {
+    write_checked(records, out);
+}
+
+fn write_checked(bytes: &[u8], out: &mut Vec<u8>) {
+    out.extend_from_slice(&(bytes.len() as u32).to_be_bytes());
+    out.extend_from_slice(&BLOCK_CRC.checksum(bytes).to_be_bytes());
+    out.extend_from_slice(bytes);
+}
+
 /// Writes a frame's header; none belongs to a service that does not exist.
 pub(super) fn header_of(
     port: &Port<LivePacket>,
@@ -194,9 +217,7 @@ impl Block {
     pub(super) fn take(&mut self, capacity: usize) -> Vec<u8> {
         let records = std::mem::replace(self, Self::new(capacity)).records;
         let mut block = Vec::with_capacity(BLOCK_HEAD + records.len());
-        block.extend_from_slice(&(records.len() as u32).to_be_bytes());
-        block.extend_from_slice(&BLOCK_CRC.checksum(&records).to_be_bytes());
-        block.extend_from_slice(&records);
+        write_block(&records, &mut block);
         block
     }
 }

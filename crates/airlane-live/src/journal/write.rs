@@ -10,7 +10,7 @@ use std::thread::JoinHandle;
 use airlane_base::{Duration, Instant};
 use airlane_link::PortConfig;
 
-use super::format::{BLOCK_CRC, Block, Input, MAGIC, Outputs, VERSION};
+use super::format::{Block, Input, Outputs, write_head};
 use crate::device::DeviceError;
 
 /// A block is finished when it has so many bytes, or began so long ago.
@@ -80,12 +80,8 @@ pub(super) struct Journal {
 
 impl Journal {
     pub(super) fn begin(file: JournalFile, config: &PortConfig) -> io::Result<Self> {
-        let mut head = Vec::from(MAGIC);
-        head.push(VERSION);
-        let json = serde_json::to_vec(config)?;
-        head.extend_from_slice(&(json.len() as u32).to_be_bytes());
-        head.extend_from_slice(&BLOCK_CRC.checksum(&json).to_be_bytes());
-        head.extend_from_slice(&json);
+        let mut head = Vec::new();
+        write_head(config, &mut head)?;
         let written = head.len() as u64;
         let JournalFile { file, path, most } = file;
         let (to_disk, blocks) = sync_channel(WAITING);
