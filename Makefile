@@ -7,7 +7,7 @@ CARGO    ?= cargo
 CASES    ?= 20000
 
 .DEFAULT_GOAL := help
-.PHONY: help setup demo test fmt lint units determinism claims verdicts live validation validate-ns2 bench bench-live fuzz docs static deb clean
+.PHONY: help setup demo test fmt lint units determinism claims verdicts live validation validate-ns2 bench bench-live soak fuzz docs static deb clean
 
 # $(call apt,program,package,what happens without it)
 apt = @if command -v $(1) > /dev/null; then :; \
@@ -74,6 +74,11 @@ bench-live: setup ## Measure Airlane live beside other tunnels: clean, then impa
 	$(call apt,openvpn,openvpn openssl,it is left out)
 	@$(CARGO) build --release --locked --quiet -p airlane-cli --bin airlane
 	@$(CARGO) run --release --locked --quiet -p airlane-testkit --bin airlane-bench-live -- $(ARGS)
+
+# Options for it: make soak ARGS='--minutes 3 --seed 7'
+soak: setup ## Load a live link while it is killed, silenced, moved and given new keys (root; 20 min)
+	@$(CARGO) build --release --locked --quiet -p airlane-cli --bin airlane
+	@$(CARGO) run --release --locked --quiet -p airlane-testkit --bin airlane-soak -- $(ARGS)
 
 fuzz: ## Run every property test with many more cases (CASES=20000)
 	PROPTEST_CASES=$(CASES) $(CARGO) test --workspace --locked --lib --tests

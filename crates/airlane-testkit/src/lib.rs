@@ -7,6 +7,7 @@
 //! * [`traffic`]: a file, web pages and voice over the kernel's own sockets, measured.
 //! * [`ns2`]: bulk transfers in ns-2 beside ours.
 //! * [`live`]: two hosts joined by an emulated lossy link, with and without Airlane.
+//! * [`soak`]: a link for a long time under everything that happens to links.
 //! * [`bench_live`]: Airlane beside other tunnels, on a clean and on an impaired link.
 
 #![forbid(unsafe_code)]
@@ -22,6 +23,7 @@ pub mod packet;
 pub mod pair;
 mod program;
 pub mod setup;
+pub mod soak;
 pub mod strategies;
 pub mod traffic;
 

@@ -17,14 +17,14 @@
 use std::io;
 use std::net::{IpAddr, Ipv4Addr, SocketAddr};
 use std::path::{Path, PathBuf};
-use std::process::Command;
+use std::process::{Command, Stdio};
 use std::sync::Arc;
 use std::sync::atomic::{AtomicBool, Ordering};
 use std::time::Duration;
 
 use serde::Serialize;
 
-use crate::netns::{Namespace, NetnsError};
+use crate::netns::{self, Namespace, NetnsError};
 use crate::program::Program;
 use crate::traffic::{ClientConfig, ServerConfig, TrafficReport, flood, run_client, serve};
 
@@ -131,9 +131,11 @@ pub struct Link {
     // Programs before namespaces: fields are dropped in this order.
     ends: Vec<Program>,
     air: Program,
+    /// How many programs were started.
+    starts: u32,
     airlane: PathBuf,
     hosts: [Arc<Namespace>; 2],
-    _air: Namespace,
+    between: Namespace,
     directory: tempfile::TempDir,
 }
 
@@ -167,26 +169,35 @@ impl Link {
             let v6 = format!("2001:db8::{last}/64");
             host.ip(&["address", "add", &v6, "dev", "wire", "nodad"])?;
         }
-        let mut command = air.command(experiment.airlane);
-        command.arg("air").arg(experiment.air);
-        command.args(["--set", &format!("seed={}", experiment.seed)]);
-        let mut program = Program::start(command, directory.path(), "air")?;
-        // It hears frames for everybody from the moment on that it can carry them.
-        program.wait_until(|| {
-            let promiscuous = |interface: &&str| {
-                air.ip(&["-d", "link", "show", interface])
-                    .is_ok_and(|text| text.contains("promiscuity 1"))
-            };
-            ["to-left", "to-right"].iter().all(promiscuous)
-        })?;
+        let emulator = (experiment.air, experiment.seed);
+        let program = start_air(experiment.airlane, &air, emulator, directory.path(), "air")?;
         Ok(Self {
             ends: Vec::new(),
             air: program,
+            starts: 0,
             airlane: experiment.airlane.to_owned(),
             hosts: hosts.map(Arc::new),
-            _air: air,
+            between: air,
             directory,
         })
+    }
+
+    /// Replaces the emulator by another one; what is on its way is lost.
+    ///
+    /// # Errors
+    /// If the old one did not end well or the new one does not start.
+    pub fn change_air(&mut self, file: &Path, seed: u64) -> Result<(), LiveError> {
+        self.air.finish()?;
+        let name = self.next_name("air");
+        let folder = self.directory.path();
+        self.air = start_air(&self.airlane, &self.between, (file, seed), folder, &name)?;
+        Ok(())
+    }
+
+    /// A name for the output of the next program.
+    fn next_name(&mut self, what: &str) -> String {
+        self.starts += 1;
+        format!("{what}-{}", self.starts)
     }
 
     /// The two hosts, left and right of the emulated link.
@@ -194,26 +205,96 @@ impl Link {
         self.hosts.each_ref().map(Arc::as_ref)
     }
 
+    /// The two hosts, for threads that outlive a borrow of the link.
+    pub fn shared_hosts(&self) -> [Arc<Namespace>; 2] {
+        self.hosts.clone()
+    }
+
     /// Starts Airlane at both ends and waits until they have a session.
     ///
     /// # Errors
     /// If an end refuses its file or the ends do not meet.
     pub fn up(&mut self, files: [&Path; 2]) -> Result<(), LiveError> {
-        for (i, file) in files.into_iter().enumerate() {
-            let socket = toml_string(&self.socket(i));
-            let mut command = self.hosts[i].command(&self.airlane);
-            command.arg("up").arg(file);
-            command.args(["--set", &format!("control.socket={socket}")]);
-            let program = Program::start(command, self.directory.path(), NAMES[i])?;
+        for (end, file) in files.into_iter().enumerate() {
+            let program = self.start(end, file)?;
             self.ends.push(program);
         }
-        for i in 0..self.ends.len() {
-            let ask = self.ask(i);
-            self.ends[i].wait_until(|| {
-                ask().is_ok_and(|status| status["session"]["state"] == "confirmed")
-            })?;
-        }
+        (0..files.len()).try_for_each(|end| self.wait_for_session(end))
+    }
+
+    fn start(&mut self, end: usize, file: &Path) -> Result<Program, LiveError> {
+        let socket = toml_string(&self.socket(end));
+        let mut command = self.hosts[end].command(&self.airlane);
+        command.args(["up", "--json"]).arg(file);
+        command.args(["--set", &format!("control.socket={socket}")]);
+        let name = self.next_name(NAMES[end]);
+        Program::start(command, self.directory.path(), &name)
+    }
+
+    /// Waits until an end has a session that the other end has confirmed.
+    ///
+    /// # Errors
+    /// If it ends, or has none in time.
+    pub fn wait_for_session(&mut self, end: usize) -> Result<(), LiveError> {
+        let ask = self.ask(end);
+        self.ends[end]
+            .wait_until(|| ask().is_ok_and(|status| status["session"]["state"] == "confirmed"))
+    }
+
+    /// Asks a running end to end. Its last status.
+    ///
+    /// # Errors
+    /// If it does not end well.
+    pub fn stop_end(&mut self, end: usize) -> Result<serde_json::Value, LiveError> {
+        let said = self.ends[end].finish()?;
+        serde_json::from_str(&said)
+            .map_err(|error| self.ends[end].failed(format!("gave no last status: {error}")))
+    }
+
+    /// Ends a running end as a crash would.
+    ///
+    /// # Errors
+    /// If it has ended before.
+    pub fn kill_end(&mut self, end: usize) -> Result<(), LiveError> {
+        self.ends[end].check()?;
+        self.ends[end].kill();
         Ok(())
+    }
+
+    /// Starts an end that was stopped or killed, and does not wait for anything.
+    ///
+    /// # Errors
+    /// If the program does not start.
+    pub fn start_end(&mut self, end: usize, file: &Path) -> Result<(), LiveError> {
+        self.ends[end] = self.start(end, file)?;
+        Ok(())
+    }
+
+    /// Gives a running end a changed file.
+    ///
+    /// # Errors
+    /// If it refuses.
+    pub fn reload(&self, end: usize, file: &Path) -> Result<(), LiveError> {
+        let mut command = Command::new(&self.airlane);
+        command.arg("reload").arg(file);
+        let socket = toml_string(&self.socket(end));
+        command.args(["--set", &format!("control.socket={socket}")]);
+        ask(command).map(drop)
+    }
+
+    /// Whether all programs still run.
+    ///
+    /// # Errors
+    /// With the last words of one that does not.
+    pub fn check(&mut self) -> Result<(), LiveError> {
+        let mut programs = self.ends.iter_mut().chain([&mut self.air]);
+        programs.try_for_each(Program::check)
+    }
+
+    /// Where the programs' files are. They stay.
+    pub fn keep_files(&mut self) -> &Path {
+        self.directory.disable_cleanup(true);
+        self.directory.path()
     }
 
     /// Runs the applications, the server on the left and the client on the right.
@@ -234,9 +315,7 @@ impl Link {
                 Err(e) => Err(LiveError::Traffic(e)),
             }
         });
-        for program in self.ends.iter_mut().chain([&mut self.air]) {
-            program.check()?;
-        }
+        self.check()?;
         report
     }
 
@@ -309,15 +388,56 @@ impl Link {
 /// Status of the node with this control socket.
 pub(crate) fn status(airlane: &Path, socket: &Path) -> Result<serde_json::Value, LiveError> {
     let mut command = Command::new(airlane);
-    let output = command.args(["status", "--json"]).arg(socket).output();
-    let failed = |problem: String, said: &[u8]| LiveError::Program {
-        what: format!("airlane status --json {}", socket.display()),
+    command.args(["status", "--json"]).arg(socket);
+    let (what, output) = ask(command)?;
+    serde_json::from_slice(&output).map_err(|error| LiveError::Program {
+        what,
+        problem: format!("did not print a status: {error}"),
+        said: String::from_utf8_lossy(&output).into_owned(),
+    })
+}
+
+/// Runs a command that answers at once: its words and what it printed.
+fn ask(mut command: Command) -> Result<(String, Vec<u8>), LiveError> {
+    let what = netns::describe(&command);
+    let failed = |what: String, problem: String, said: &[u8]| LiveError::Program {
+        what,
         problem,
         said: String::from_utf8_lossy(said).into_owned(),
     };
-    let output = output.map_err(|e| failed(e.to_string(), &[]))?;
-    serde_json::from_slice(&output.stdout)
-        .map_err(|e| failed(format!("({}): {e}", output.status), &output.stderr))
+    match command.stdin(Stdio::null()).output() {
+        Err(error) => Err(failed(what, error.to_string(), &[])),
+        Ok(output) if output.status.success() => Ok((what, output.stdout)),
+        Ok(output) => Err(failed(
+            what,
+            format!("failed ({})", output.status),
+            &output.stderr,
+        )),
+    }
+}
+
+/// Starts the emulator on a file with a seed, and waits until it carries frames.
+fn start_air(
+    airlane: &Path,
+    between: &Namespace,
+    (file, seed): (&Path, u64),
+    folder: &Path,
+    name: &str,
+) -> Result<Program, LiveError> {
+    let mut command = between.command(airlane);
+    command.arg("air").arg(file);
+    command.args(["--set", &format!("seed={seed}")]);
+    let mut program = Program::start(command, folder, name)?;
+    // It hears frames for everybody from the moment on that it can carry them.
+    program.wait_until(|| {
+        let promiscuous = |interface: &&str| {
+            between
+                .ip(&["-d", "link", "show", interface])
+                .is_ok_and(|text| text.contains("promiscuity 1"))
+        };
+        ["to-left", "to-right"].iter().all(promiscuous)
+    })?;
+    Ok(program)
 }
 
 pub(crate) fn toml_string(path: &Path) -> String {

@@ -278,21 +278,33 @@ pub fn clean_up_on_signals() -> io::Result<()> {
     std::thread::spawn(move || {
         if let Some(signal) = signals.forever().next() {
             // Keep the lock: nothing new may start any more.
-            let live = LIVE
-                .lock()
-                .unwrap_or_else(std::sync::PoisonError::into_inner);
-            for pid in live.children.keys().filter_map(|pid| Pid::from_raw(*pid)) {
-                let _ = rustix::process::kill_process(pid, Signal::TERM);
-            }
-            // Their reports and devices take a moment.
-            std::thread::sleep(Duration::from_millis(500));
-            for name in live.namespaces.keys() {
-                remove_namespace(name);
-            }
+            let _kept = clean_up();
             std::process::exit(128 + signal);
         }
     });
     Ok(())
+}
+
+/// Ends all children and removes all namespaces. Until what it gives is dropped, nothing new starts.
+fn clean_up() -> std::sync::MutexGuard<'static, Live> {
+    let live = LIVE
+        .lock()
+        .unwrap_or_else(std::sync::PoisonError::into_inner);
+    for pid in live.children.keys().filter_map(|pid| Pid::from_raw(*pid)) {
+        let _ = rustix::process::kill_process(pid, Signal::TERM);
+    }
+    // Their reports and devices take a moment.
+    std::thread::sleep(Duration::from_millis(500));
+    for name in live.namespaces.keys() {
+        remove_namespace(name);
+    }
+    live
+}
+
+/// Cleans up and ends this process, whatever its threads are doing.
+pub fn exit(code: i32) -> ! {
+    let _kept = clean_up();
+    std::process::exit(code)
 }
 
 /// Removes namespaces whose maker is gone.
@@ -327,7 +339,7 @@ fn remove_namespace(name: &str) {
     let _ = run(Command::new("ip").args(["netns", "del", name]));
 }
 
-fn describe(command: &Command) -> String {
+pub(crate) fn describe(command: &Command) -> String {
     let parts = std::iter::once(command.get_program()).chain(command.get_args());
     let words: Vec<_> = parts.map(|p| p.to_string_lossy()).collect();
     words.join(" ")

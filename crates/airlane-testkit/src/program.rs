@@ -87,6 +87,13 @@ impl Program {
         }
     }
 
+    /// Ends the program at once.
+    pub(crate) fn kill(&mut self) {
+        // Errors mean that it has ended before.
+        let _ = self.process.child().kill();
+        let _ = self.process.child().wait();
+    }
+
     /// Waits until it has ended by itself; gives what it printed.
     pub(crate) fn run(&mut self, patience: Duration) -> Result<String, LiveError> {
         match self.process.wait(patience) {

@@ -83,16 +83,21 @@ impl Channel {
             }
             uniform => format!("{{ kind = \"uniform\", rate = {} }}", uniform.loss()),
         };
-        format!(
-            "schema = 1\n\
-             name = \"bench\"\n\
-             interfaces = [\"to-left\", \"to-right\"]\n\
-             rate = \"20 Mbit/s\"\n\
-             delay = \"25 ms\"\n\
-             queue = \"125 kB\"\n\
-             errors = {errors}\n"
-        )
+        air(&errors)
     }
+}
+
+/// The emulator's file with these errors.
+pub fn air(errors: &str) -> String {
+    format!(
+        "schema = 1\n\
+         name = \"bench\"\n\
+         interfaces = [\"to-left\", \"to-right\"]\n\
+         rate = \"20 Mbit/s\"\n\
+         delay = \"25 ms\"\n\
+         queue = \"125 kB\"\n\
+         errors = {errors}\n"
+    )
 }
 
 impl fmt::Display for Channel {

@@ -141,6 +141,7 @@ fn run(verb: Verb) -> Result<(), Box<dyn Error>> {
             let config = ServerConfig {
                 listen,
                 lifetime: Duration::from_secs(lifetime),
+                ..ServerConfig::default()
             };
             serve(&config, &AtomicBool::new(false), || {
                 // Whoever waits for this line has gone if it cannot be written.

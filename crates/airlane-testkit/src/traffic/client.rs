@@ -5,6 +5,7 @@ use std::net::{IpAddr, Ipv4Addr, Ipv6Addr, SocketAddr, TcpStream, UdpSocket};
 use std::time::Duration;
 
 use super::control::{Accepted, Control, Order, ServerResult};
+use super::progress::{Counter, Progress};
 use super::report::{FileReport, TrafficReport};
 use super::{CONTROL_PORT, FILE_PORT, PAGES_PORT, Plan, VOICE_PORT, file, now_ns, pages, voice};
 
@@ -27,6 +28,8 @@ pub struct ClientConfig {
     pub pages: bool,
     /// Send voice both ways.
     pub voice: bool,
+    /// Where it tells how far it is.
+    pub progress: Progress,
 }
 
 impl ClientConfig {
@@ -41,6 +44,7 @@ impl ClientConfig {
             file: true,
             pages: true,
             voice: true,
+            progress: Progress::default(),
         }
     }
 }
@@ -89,14 +93,24 @@ pub fn run_client(config: &ClientConfig) -> io::Result<TrafficReport> {
     let voice = UdpSocket::bind((any, VOICE_PORT))?;
     voice::mark(&voice)?;
     super::sleep_until(start_ns);
+    let progress = &config.progress;
     let (file, pages, voice_sent, voice_arrivals) = std::thread::scope(|scope| {
-        let file = scope.spawn(|| config.file.then(|| file::receive(at(FILE_PORT), &plan)));
-        let pages = scope.spawn(|| config.pages.then(|| pages::fetch(at(PAGES_PORT), &plan)));
+        let file = scope.spawn(|| {
+            config
+                .file
+                .then(|| file::receive(at(FILE_PORT), &plan, progress))
+        });
+        let pages = scope.spawn(|| {
+            config
+                .pages
+                .then(|| pages::fetch(at(PAGES_PORT), &plan, progress))
+        });
         let sent = scope.spawn(|| {
             let to = at(VOICE_PORT);
             config.voice.then(|| voice::send(&voice, to, &plan))
         });
-        let arrivals = config.voice.then(|| voice::receive(&voice, &plan));
+        let arrived = || progress.add(Counter::VoiceDown, 1);
+        let arrivals = config.voice.then(|| voice::receive(&voice, &plan, arrived));
         let broken = |_| io::Error::other("a thread of the client panicked");
         io::Result::Ok((
             file.join().map_err(broken)?,

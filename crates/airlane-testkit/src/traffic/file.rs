@@ -7,6 +7,7 @@ use std::io::{self, Read, Write};
 use std::net::{SocketAddr, TcpStream};
 use std::time::Duration;
 
+use super::progress::{Counter, Progress};
 use super::{GLANCE, Plan, is_timeout, now_ns};
 
 /// The file's bytes, again and again: as long as a prime times the number of values of a byte, so
@@ -41,7 +42,11 @@ impl Content {
 }
 
 /// Receives until the plan's end; gives the bytes received in the measuring period.
-pub(super) fn receive(server: SocketAddr, plan: &Plan) -> (u64, Option<String>) {
+pub(super) fn receive(
+    server: SocketAddr,
+    plan: &Plan,
+    progress: &Progress,
+) -> (u64, Option<String>) {
     let mut counted = 0;
     let (content, mut place) = (Content::new(), 0);
     let result = (|| -> io::Result<()> {
@@ -58,6 +63,7 @@ pub(super) fn receive(server: SocketAddr, plan: &Plan) -> (u64, Option<String>) 
                         return Err(io::Error::new(io::ErrorKind::InvalidData, wrong));
                     }
                     place += n as u64;
+                    progress.add(Counter::FileBytes, n as u64);
                     if plan.measures(now_ns()) {
                         counted += n as u64;
                     }

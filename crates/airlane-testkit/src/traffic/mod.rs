@@ -26,6 +26,7 @@ mod echo;
 mod file;
 mod flood;
 mod pages;
+mod progress;
 mod report;
 mod server;
 mod voice;
@@ -39,6 +40,7 @@ pub use bulk::{BULK_PORT, bulk_receive, bulk_send};
 pub use client::{ClientConfig, run_client};
 pub use echo::{Echoes, echo};
 pub use flood::flood;
+pub use progress::{Counts, Progress};
 pub use report::{FileReport, PagesReport, TrafficReport, VoiceReport};
 pub use server::{ServerConfig, serve};
 

@@ -1,10 +1,12 @@
 //! Pages: connect, ask, read 20 kB to the end; pause; again.
 
+use std::collections::BTreeMap;
 use std::io::{self, Read, Write};
 use std::net::{SocketAddr, TcpStream};
 use std::time::Duration;
 
 use super::file::patience;
+use super::progress::{Counter, Progress};
 use super::report::PagesReport;
 use super::{GLANCE, Plan, is_timeout, mean, now_ns, quantile};
 
@@ -13,17 +15,23 @@ const PAUSE: Duration = Duration::from_millis(100);
 const REQUEST: &[u8] = b"GET /page HTTP/1.0\r\n\r\n";
 
 /// Fetches one page after the other until the plan's end.
-pub(super) fn fetch(server: SocketAddr, plan: &Plan) -> PagesReport {
+pub(super) fn fetch(server: SocketAddr, plan: &Plan, progress: &Progress) -> PagesReport {
     let mut times = Vec::new();
-    let mut failed = 0;
+    let (mut failed, mut errors) = (0, BTreeMap::new());
     while !plan.is_over() {
         let begun = now_ns();
         let outcome = fetch_one(server, plan);
         let took = now_ns() - begun;
+        if outcome.is_ok() {
+            progress.add(Counter::Pages, 1);
+        }
         match outcome {
             _ if !plan.measures(begun) => {}
             Ok(()) => times.push(took),
-            Err(_) => failed += 1,
+            Err(error) => {
+                failed += 1;
+                *errors.entry(error.kind().to_string()).or_default() += 1;
+            }
         }
         std::thread::sleep(PAUSE);
     }
@@ -31,6 +39,7 @@ pub(super) fn fetch(server: SocketAddr, plan: &Plan) -> PagesReport {
     PagesReport {
         completed: times.len() as u64,
         failed,
+        errors,
         mean_ns: mean(&times),
         p50_ns: quantile(&times, 0.5),
         p95_ns: quantile(&times, 0.95),

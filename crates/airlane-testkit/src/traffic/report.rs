@@ -1,5 +1,6 @@
 //! What the applications got.
 
+use std::collections::BTreeMap;
 use std::fmt;
 
 use serde::{Deserialize, Serialize};
@@ -49,6 +50,9 @@ pub struct PagesReport {
     pub completed: u64,
     /// Pages begun in it that failed or did not end in time.
     pub failed: u64,
+    /// How, and how many of them.
+    #[serde(default)]
+    pub errors: BTreeMap<String, u64>,
     /// From the start of the connection to the last byte.
     pub mean_ns: f64,
     /// Median.

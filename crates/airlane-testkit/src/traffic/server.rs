@@ -8,6 +8,7 @@ use std::time::Duration;
 use socket2::{Domain, Protocol, SockRef, Socket, Type};
 
 use super::control::{Accepted, Control, Order, ServerResult};
+use super::progress::{Counter, Progress};
 use super::voice::Arrivals;
 use super::{
     CONTROL_PORT, FILE_PORT, GLANCE, PAGES_PORT, VOICE_PORT, file, is_timeout, now_ns, pages, voice,
@@ -20,6 +21,8 @@ pub struct ServerConfig {
     pub listen: IpAddr,
     /// It ends by itself after this time.
     pub lifetime: Duration,
+    /// Where it tells how far it is: the same as the client's, if anybody watches both.
+    pub progress: Progress,
 }
 
 impl Default for ServerConfig {
@@ -27,6 +30,7 @@ impl Default for ServerConfig {
         Self {
             listen: Ipv6Addr::UNSPECIFIED.into(),
             lifetime: Duration::from_secs(600),
+            progress: Progress::default(),
         }
     }
 }
@@ -60,7 +64,7 @@ pub fn serve(config: &ServerConfig, stop: &AtomicBool, ready: impl FnOnce()) -> 
         // One client at a time: they would share the voice port.
         accept(&controls, until, |stream| {
             // A client that breaks off is its own problem; the next one is served.
-            let _ = obey(stream, &[&files, &page_requests], &voice);
+            let _ = obey(stream, &[&files, &page_requests], &voice, &config.progress);
         });
     });
     Ok(())
@@ -106,7 +110,12 @@ fn accept(listener: &TcpListener, until: Until<'_>, mut serve: impl FnMut(TcpStr
 }
 
 /// Does what one client asks for.
-fn obey(stream: TcpStream, listeners: &[&TcpListener], voice: &UdpSocket) -> io::Result<()> {
+fn obey(
+    stream: TcpStream,
+    listeners: &[&TcpListener],
+    voice: &UdpSocket,
+    progress: &Progress,
+) -> io::Result<()> {
     let peer = stream.peer_addr()?.ip();
     let patience = Some(Duration::from_secs(30));
     stream.set_read_timeout(patience)?;
@@ -122,7 +131,8 @@ fn obey(stream: TcpStream, listeners: &[&TcpListener], voice: &UdpSocket) -> io:
         let to = SocketAddr::from((peer, VOICE_PORT));
         (voice_sent, voice_arrivals) = std::thread::scope(|scope| {
             let sender = scope.spawn(|| voice::send(voice, to, &plan));
-            let arrivals = voice::receive(voice, &plan).unwrap_or_default();
+            let arrived = || progress.add(Counter::VoiceUp, 1);
+            let arrivals = voice::receive(voice, &plan, arrived).unwrap_or_default();
             (sender.join().unwrap_or_default(), arrivals)
         });
     }

@@ -110,14 +110,23 @@ pub(super) fn send(socket: &UdpSocket, to: SocketAddr, plan: &Plan) -> u64 {
     counted
 }
 
-/// Receives until the plan's end.
-pub(super) fn receive(socket: &UdpSocket, plan: &Plan) -> std::io::Result<Arrivals> {
+/// Receives until the plan's end; `arrived` is called for each packet.
+pub(super) fn receive(
+    socket: &UdpSocket,
+    plan: &Plan,
+    arrived: impl Fn(),
+) -> std::io::Result<Arrivals> {
     socket.set_read_timeout(Some(GLANCE))?;
     let mut arrivals = Vec::new();
     let mut buffer = [0; 2048];
     while !plan.is_over() {
         match socket.recv_from(&mut buffer) {
-            Ok((len, _)) => arrivals.extend(parse(&buffer[..len], now_ns())),
+            Ok((len, _)) => {
+                if let Some(arrival) = parse(&buffer[..len], now_ns()) {
+                    arrivals.push(arrival);
+                    arrived();
+                }
+            }
             Err(e) if is_timeout(&e) => {}
             // ICMP unreachable, while the other end starts: it may yet come.
             Err(_) => std::thread::sleep(INTERVAL),

@@ -1,0 +1,307 @@
+//! Whether the ledgers of both ends add up: over restarts, and for each service and direction.
+//!
+//! ```text
+//! one end      offered = sent + dropped + queued                           in every status
+//! both ends    sent = delivered + residual lost + epoch lost + in flight   when nothing is on its way
+//! ```
+//!
+//! In flight is then nothing, so of a round without restarts every packet is accounted for. What a new
+//! epoch lost the peer may still have received, so with restarts the second sum is bounded from both
+//! sides. What a killed process counted behind its last status nobody knows; how long that was, and how
+//! much it did in that time, is measured.
+
+use std::collections::BTreeMap;
+use std::time::Instant;
+
+use serde::Serialize;
+use serde_json::Value;
+
+/// The ends' names.
+pub const ENDS: [&str; 2] = ["left", "right"];
+
+#[derive(Clone, Copy, Debug, Default)]
+struct Counts {
+    offered: i64,
+    dropped: i64,
+    sent: i64,
+    epoch_lost: i64,
+    delivered: i64,
+    residual: i64,
+    queued: i64,
+}
+
+type Ledgers = BTreeMap<String, Counts>;
+
+/// The running life of an end.
+#[derive(Debug)]
+struct Life {
+    at: Instant,
+    ledgers: Ledgers,
+    /// Most packets sent and delivered a second, of each service.
+    pace: BTreeMap<String, [f64; 2]>,
+}
+
+/// What cannot be known of the packets that an end sends.
+#[derive(Clone, Copy, Debug, Default, PartialEq)]
+struct Unknown {
+    /// Sent or lost without an entry: the sum may be so much too high...
+    missing: i64,
+    /// ...or delivered without an entry in the sender's: so much too low.
+    surplus: i64,
+}
+
+/// The ledgers of both ends.
+#[derive(Debug, Default)]
+pub struct Books {
+    /// Of processes that have ended.
+    past: [Ledgers; 2],
+    lives: [Option<Life>; 2],
+    unknown: [BTreeMap<String, Unknown>; 2],
+    /// At the last audit, by sender and service: what was not explained, what was unknown.
+    before: BTreeMap<(usize, String), (i64, Unknown)>,
+}
+
+/// One service, one direction, from the last audit to this one or over all.
+#[derive(Clone, Debug, Serialize)]
+pub struct Line {
+    /// Who sends.
+    pub from: &'static str,
+    /// The service.
+    pub service: String,
+    /// Packets offered, over all.
+    pub offered: i64,
+    /// Dropped before they were sent.
+    pub dropped: i64,
+    /// Sent.
+    pub sent: i64,
+    /// Delivered by the other end.
+    pub delivered: i64,
+    /// Known to be lost for good by the other end.
+    pub residual_lost: i64,
+    /// Unacknowledged when a new epoch began.
+    pub epoch_lost: i64,
+    /// Sent - delivered - residual lost, since the last audit.
+    pub unexplained: i64,
+    /// From where to where restarts explain that.
+    pub allowed: [i64; 2],
+    /// Whether it is there.
+    pub adds_up: bool,
+}
+
+/// Packets that may be unacknowledged when a sender is gone, beside those of a second.
+const FEW: i64 = 64;
+
+impl Books {
+    /// Takes a status of a running end; says where the end's own ledger does not add up.
+    pub fn observe(&mut self, end: usize, status: &Value) -> Vec<String> {
+        let (ledgers, at) = (read(status), Instant::now());
+        let mut problems = Vec::new();
+        for (service, l) in &ledgers {
+            if l.offered != l.sent + l.dropped + l.queued {
+                problems.push(format!(
+                    "{} {service}: offered is not sent + dropped + queued: {l:?}",
+                    ENDS[end]
+                ));
+            }
+        }
+        let life = self.lives[end].get_or_insert_with(|| Life {
+            at,
+            ledgers: Ledgers::new(),
+            pace: BTreeMap::new(),
+        });
+        let passed = (at - life.at).as_secs_f64();
+        if passed > 0.5 {
+            for (service, now) in &ledgers {
+                let then = life.ledgers.get(service).copied().unwrap_or_default();
+                let pace = life.pace.entry(service.clone()).or_default();
+                let per_second = |n: i64| n as f64 / passed;
+                pace[0] = pace[0].max(per_second(now.sent - then.sent));
+                pace[1] = pace[1].max(per_second(now.delivered - then.delivered));
+            }
+            life.at = at;
+            life.ledgers = ledgers;
+        }
+        problems
+    }
+
+    /// An end is gone. `last` is its last status, and it may have gone on for so long after it.
+    pub fn gone(&mut self, end: usize, last: &Value, unseen_s: f64) {
+        let life = self.lives[end].take();
+        for (service, l) in read(last) {
+            let pace = life.as_ref().and_then(|life| life.pace.get(&service));
+            let [sent, delivered] = pace.copied().unwrap_or_default();
+            let unseen = |per_second: f64| (2.0 * per_second * unseen_s).ceil() as i64;
+            // What it had sent and not been thanked for yet went with it.
+            let own = self.unknown[end].entry(service.clone()).or_default();
+            own.missing += FEW + sent.ceil() as i64;
+            own.surplus += unseen(sent) + i64::from(unseen_s > 0.0) * FEW;
+            let others = self.unknown[1 - end].entry(service.clone()).or_default();
+            others.missing += unseen(delivered) + i64::from(unseen_s > 0.0) * FEW;
+            let past = self.past[end].entry(service).or_default();
+            *past = past.plus(l);
+        }
+    }
+
+    /// What an end sent while the other one was not there: from its first status to its second.
+    pub fn sent_to_nobody(&mut self, end: usize, before: &Value, after: &Value) {
+        let before = read(before);
+        for (service, l) in read(after) {
+            let then = before.get(&service).copied().unwrap_or_default();
+            self.unknown[end].entry(service).or_default().missing += l.sent - then.sent;
+        }
+    }
+
+    /// Compares the ends when nothing is on its way.
+    pub fn audit(&mut self, statuses: [&Value; 2]) -> Vec<Line> {
+        let mut total = self.past.clone();
+        for (total, status) in total.iter_mut().zip(statuses) {
+            for (service, l) in read(status) {
+                let sum = total.entry(service).or_default();
+                *sum = sum.plus(l);
+            }
+        }
+        let mut lines = Vec::new();
+        for end in [0, 1] {
+            for (service, own) in &total[end] {
+                let peer = total[1 - end].get(service).copied().unwrap_or_default();
+                let unknown = self.unknown[end].get(service).copied().unwrap_or_default();
+                let missing = unknown.missing + own.epoch_lost;
+                let sum = own.sent - peer.delivered - peer.residual;
+                let now = (sum, Unknown { missing, ..unknown });
+                let before = self.before.insert((end, service.clone()), now);
+                let (sum_before, unknown_before) = before.unwrap_or_default();
+                let unexplained = sum - sum_before;
+                let allowed = [
+                    unknown_before.surplus - unknown.surplus,
+                    missing - unknown_before.missing,
+                ];
+                // Frames of the default service have no numbers: nobody knows what is missing.
+                let numbered = service != "default";
+                let adds_up = unexplained >= allowed[0] && (unexplained <= allowed[1] || !numbered);
+                lines.push(Line {
+                    from: ENDS[end],
+                    service: service.clone(),
+                    offered: own.offered,
+                    dropped: own.dropped,
+                    sent: own.sent,
+                    delivered: peer.delivered,
+                    residual_lost: peer.residual,
+                    epoch_lost: own.epoch_lost,
+                    unexplained,
+                    allowed,
+                    adds_up,
+                });
+            }
+        }
+        lines
+    }
+}
+
+impl Counts {
+    const fn plus(self, other: Self) -> Self {
+        Self {
+            offered: self.offered + other.offered,
+            dropped: self.dropped + other.dropped,
+            sent: self.sent + other.sent,
+            epoch_lost: self.epoch_lost + other.epoch_lost,
+            delivered: self.delivered + other.delivered,
+            residual: self.residual + other.residual,
+            queued: self.queued + other.queued,
+        }
+    }
+}
+
+fn services(status: &Value) -> impl Iterator<Item = &Value> {
+    status["services"].as_array().into_iter().flatten()
+}
+
+fn read(status: &Value) -> Ledgers {
+    let ledger = |service: &Value| {
+        let of = |key: &str| service["ledger"][key].as_i64().unwrap_or_default();
+        Counts {
+            offered: of("packets_offered"),
+            dropped: [
+                "dropped_queue_full",
+                "dropped_codel",
+                "dropped_window_full",
+                "dropped_disconnected",
+                "dropped_too_big",
+            ]
+            .map(of)
+            .iter()
+            .sum(),
+            sent: of("packets_sent"),
+            epoch_lost: of("epoch_lost"),
+            delivered: of("packets_delivered"),
+            residual: of("residual_lost"),
+            queued: service["queue_packets"].as_i64().unwrap_or_default(),
+        }
+    };
+    let named = |service: &Value| {
+        (
+            service["name"].as_str().unwrap_or_default().to_owned(),
+            ledger(service),
+        )
+    };
+    services(status).map(named).collect()
+}
+
+/// Frames that an end has sent and received.
+pub fn frames(status: &Value) -> u64 {
+    let of = |service: &Value, key: &str| service["ledger"][key].as_u64().unwrap_or_default();
+    services(status)
+        .map(|service| of(service, "frames_sent") + of(service, "frames_received"))
+        .sum()
+}
+
+/// What two statuses must have in common if nothing happened between them; and nothing waits.
+pub fn is_quiet(before: &Value, after: &Value) -> bool {
+    let (before, after) = (read(before), read(after));
+    after.iter().all(|(service, now)| {
+        let then = before.get(service).copied().unwrap_or_default();
+        now.queued == 0 && (now.sent, now.delivered) == (then.sent, then.delivered)
+    })
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use serde_json::json;
+
+    fn status(sent: i64, delivered: i64, epoch_lost: i64) -> Value {
+        json!({ "services": [{ "name": "files", "queue_packets": 0, "ledger": {
+            "packets_offered": sent, "packets_sent": sent, "packets_delivered": delivered,
+            "epoch_lost": epoch_lost, "residual_lost": 0, "dropped_codel": 0,
+        } }] })
+    }
+
+    #[test]
+    fn one_packet_that_nobody_accounts_for_shows() {
+        let mut books = Books::default();
+        let whole = books.audit([&status(1_000, 500, 0), &status(500, 1_000, 0)]);
+        assert!(whole.iter().all(|line| line.adds_up));
+        let missing = books.audit([&status(2_000, 500, 0), &status(500, 1_999, 0)]);
+        assert!(!missing[0].adds_up && missing[1].adds_up, "{missing:?}");
+        let twice = books.audit([&status(2_000, 500, 0), &status(500, 2_001, 0)]);
+        assert!(!twice[0].adds_up, "{twice:?}");
+    }
+
+    #[test]
+    fn a_restart_explains_what_it_can_and_no_more() {
+        for (delivered, adds_up) in [(990, true), (900, true), (1_001, false), (880, false)] {
+            let mut books = Books::default();
+            // The right end stops in good order; ten packets of the left one were on their way.
+            books.gone(1, &status(0, 600, 0), 0.0);
+            let lines = books.audit([&status(1_000, 0, 100), &status(0, delivered - 600, 0)]);
+            assert_eq!(lines[0].adds_up, adds_up, "{lines:?}");
+        }
+    }
+
+    #[test]
+    fn the_ledger_of_one_end_must_add_up_at_any_time() {
+        let mut wrong = status(10, 0, 0);
+        assert!(Books::default().observe(0, &wrong).is_empty());
+        wrong["services"][0]["queue_packets"] = json!(1);
+        assert_eq!(Books::default().observe(0, &wrong).len(), 1);
+    }
+}

@@ -1,0 +1,447 @@
+//! A link for a long time, under everything that happens to links: does it stay as it was?
+//!
+//! The link of [`live`](crate::live), secured, between the demo's ends; a file, pages and voice over it
+//! all the time. Meanwhile a [`schedule`] changes its loss, silences it, kills and restarts its ends,
+//! gives them new keys and moves one of them. What must hold is in files of their own: [`memory`] is
+//! flat, the [`books`] of both ends add up, nothing is dropped that no event explains
+//! ([`drops`]), and after each event every application goes on ([`recovery`]).
+
+pub mod books;
+pub mod drops;
+pub mod memory;
+pub mod recovery;
+pub mod schedule;
+mod site;
+
+use std::path::PathBuf;
+use std::sync::Arc;
+use std::sync::atomic::{AtomicBool, Ordering};
+use std::thread::JoinHandle;
+use std::time::{Duration, Instant};
+
+use serde::Serialize;
+use serde_json::Value;
+
+use crate::bench_live::progress::Progress as Shown;
+use crate::live::{LiveError, TUNNEL_SERVER};
+use crate::traffic::{ClientConfig, Progress, ServerConfig, TrafficReport, run_client, serve};
+use books::{Books, ENDS, Line};
+use memory::{Memory, Sample};
+use recovery::{Recovered, Recovery};
+use schedule::Event;
+use site::Site;
+
+/// What is run.
+#[derive(Clone, Debug)]
+pub struct Plan {
+    /// The program `airlane`.
+    pub airlane: PathBuf,
+    /// Files of the left and the right end; what they say about keys and listening is replaced.
+    pub ends: [PathBuf; 2],
+    /// How long.
+    pub total: Duration,
+    /// Between two events, about.
+    pub every: Duration,
+    /// Seed of the events and of the losses.
+    pub seed: u64,
+}
+
+/// What came out.
+#[derive(Debug, Default, Serialize)]
+pub struct Outcome {
+    /// Seed of the events and of the losses.
+    pub seed: u64,
+    /// How long there was load, s.
+    pub seconds: f64,
+    /// What the applications got, round by round.
+    pub rounds: Vec<RoundReport>,
+    /// What happened, and how long each application waited for its next bytes.
+    pub events: Vec<Happened>,
+    /// Processes and their memory.
+    pub lives: Vec<Life>,
+    /// What does not hold.
+    pub failures: Vec<String>,
+    /// Where the programs' own output is.
+    pub files: PathBuf,
+}
+
+/// One round.
+#[derive(Debug, Serialize)]
+pub struct RoundReport {
+    /// What the applications got.
+    pub traffic: Option<TrafficReport>,
+    /// The ledgers when the load had ended.
+    pub books: Vec<Line>,
+}
+
+/// An event.
+#[derive(Debug, Serialize)]
+pub struct Happened {
+    /// Since the start, s.
+    pub at_s: f64,
+    /// What.
+    pub event: Event,
+    /// What came back when.
+    pub recovered: Recovered,
+}
+
+/// A process.
+#[derive(Debug, Serialize)]
+pub struct Life {
+    /// Whose.
+    pub end: &'static str,
+    /// How long it lived, s.
+    pub age_s: f64,
+    /// Its memory; none if it was too short.
+    pub memory: Option<Memory>,
+    /// What it dropped outside of its services.
+    pub drops: std::collections::BTreeMap<String, u64>,
+    /// Its resident memory while there was load, kB, one every 2 s.
+    pub resident_kb: Vec<u64>,
+}
+
+/// The loop's pace, and how often an end is asked.
+const TICK: Duration = Duration::from_millis(50);
+const SAMPLE: Duration = Duration::from_secs(2);
+/// How long what was on its way may need to arrive when the load has ended.
+const QUIET: Duration = Duration::from_secs(30);
+/// Load behind the measuring period, in which stragglers count.
+const GRACE: Duration = Duration::from_secs(5);
+
+/// A running process and what is known of it.
+#[derive(Debug)]
+pub(crate) struct Process {
+    started: Instant,
+    samples: Vec<Sample>,
+}
+
+impl Process {
+    fn new() -> Self {
+        Self {
+            started: Instant::now(),
+            samples: Vec::new(),
+        }
+    }
+}
+
+/// A run.
+pub(crate) struct Soak {
+    site: Site,
+    start: Instant,
+    processes: [Process; 2],
+    books: Books,
+    outcome: Outcome,
+}
+
+/// Runs it all. What does not hold is in the outcome, a program that ends by itself included; the load may
+/// then still run.
+///
+/// # Errors
+/// If the link does not come up.
+pub fn run(plan: &Plan) -> Result<Outcome, LiveError> {
+    let rounds = schedule::rounds(plan.total, plan.every, plan.seed);
+    let steps = rounds.iter().map(|round| round.events.len() as u64 + 1);
+    let mut shown = Shown::new(steps.sum());
+    let site = Site::new(plan)?;
+    let mut soak = Soak {
+        start: Instant::now(),
+        processes: [Process::new(), Process::new()],
+        books: Books::default(),
+        outcome: Outcome {
+            seed: plan.seed,
+            files: site.files().to_owned(),
+            ..Outcome::default()
+        },
+        site,
+    };
+    soak.outcome.seconds = plan.total.as_secs_f64();
+    if let Err(error) = soak.all(&rounds, &mut shown) {
+        soak.outcome.failures.push(error.to_string());
+    }
+    Ok(soak.outcome)
+}
+
+impl Soak {
+    fn all(&mut self, rounds: &[schedule::Round], shown: &mut Shown) -> Result<(), LiveError> {
+        for (number, round) in (1..).zip(rounds) {
+            shown.step(&format!("round {number}"));
+            self.round(round, shown)?;
+        }
+        for end in [0, 1] {
+            let last = self.site.link.stop_end(end)?;
+            self.end_of_life(end, last);
+        }
+        Ok(())
+    }
+
+    fn round(&mut self, round: &schedule::Round, shown: &mut Shown) -> Result<(), LiveError> {
+        let progress = Progress::default();
+        let load = Load::start(&self.site, round.length, &progress);
+        let begin = Instant::now();
+        let mut events = round.events.iter().peekable();
+        let mut recovery: Option<(Recovery, f64, Event)> = None;
+        let mut next_sample = begin;
+        while !load.client.is_finished() {
+            std::thread::sleep(TICK);
+            let now = Instant::now();
+            self.site.link.check()?;
+            if now >= next_sample {
+                next_sample = now + SAMPLE;
+                self.sample()?;
+            }
+            let counts = progress.counts();
+            if let Some((recovery, ..)) = &mut recovery {
+                recovery.observe(now, counts);
+            }
+            let due = events.next_if(|(at, _)| now >= begin + *at);
+            if let Some(&(_, event)) = due {
+                self.close(recovery.take());
+                let at_s = self.start.elapsed().as_secs_f64();
+                shown.step(&format!("{at_s:.0} s: {event}"));
+                let from = Instant::now();
+                self.happen(event)?;
+                let outage = match event {
+                    Event::Loss(_) | Event::NewKeys => Duration::ZERO,
+                    _ => from.elapsed(),
+                };
+                let counts = progress.counts();
+                recovery = Some((Recovery::new(Instant::now(), counts, outage), at_s, event));
+            }
+        }
+        self.close(recovery.take());
+        let (traffic, problems) = load.finish();
+        let number = self.outcome.rounds.len() + 1;
+        let mut problems: Vec<String> = problems;
+        problems.extend(traffic.iter().flat_map(complaints));
+        let books = self.audit()?;
+        for line in books.iter().filter(|line| !line.adds_up) {
+            problems.push(format!("the books do not add up: {line:?}"));
+        }
+        let problems = problems.into_iter().map(|p| format!("round {number}: {p}"));
+        self.outcome.failures.extend(problems);
+        self.outcome.rounds.push(RoundReport { traffic, books });
+        Ok(())
+    }
+
+    /// Files how an event ended.
+    fn close(&mut self, ended: Option<(Recovery, f64, Event)>) {
+        let Some((recovery, at_s, event)) = ended else {
+            return;
+        };
+        let problems = recovery.problems();
+        let problems = problems.map(|problem| format!("{at_s:.0} s, {event}: {problem}"));
+        self.outcome.failures.extend(problems);
+        let recovered = recovery.recovered();
+        self.outcome.events.push(Happened {
+            at_s,
+            event,
+            recovered,
+        });
+    }
+
+    /// Asks both ends, and looks at their memory.
+    fn sample(&mut self) -> Result<(), LiveError> {
+        for end in [0, 1] {
+            let status = self.site.link.status(end)?;
+            let sample = Sample {
+                age_s: self.processes[end].started.elapsed().as_secs_f64(),
+                resident: self.site.link.resident(end)?,
+                frames: books::frames(&status),
+            };
+            self.processes[end].samples.push(sample);
+            self.observe(end, &status);
+        }
+        Ok(())
+    }
+
+    fn observe(&mut self, end: usize, status: &Value) {
+        let problems = self.books.observe(end, status);
+        self.outcome.failures.extend(problems);
+    }
+
+    fn happen(&mut self, event: Event) -> Result<(), LiveError> {
+        match event {
+            Event::Loss(channel) => self.site.set_loss(channel),
+            Event::Outage(time) => {
+                self.site.silence()?;
+                let until = Instant::now() + time;
+                while Instant::now() < until {
+                    std::thread::sleep(SAMPLE.min(until.saturating_duration_since(Instant::now())));
+                    self.sample()?;
+                }
+                self.site.end_silence()
+            }
+            Event::Kill(end) => {
+                let asked = Instant::now();
+                let last = self.site.link.status(end)?;
+                self.site.link.kill_end(end)?;
+                self.restart(end, last, asked.elapsed())
+            }
+            Event::Stop(end) => {
+                let last = self.site.link.stop_end(end)?;
+                self.restart(end, last, Duration::ZERO)
+            }
+            Event::NewKeys => self.site.new_keys(),
+            Event::Move => self.site.move_right(),
+        }
+    }
+
+    /// Starts an end again that has gone.
+    fn restart(&mut self, end: usize, last: Value, unseen: Duration) -> Result<(), LiveError> {
+        self.books.gone(end, &last, unseen.as_secs_f64());
+        let other = self.site.link.status(1 - end)?;
+        self.end_of_life(end, last);
+        self.site.start(end)?;
+        self.processes[end] = Process::new();
+        for end in [0, 1] {
+            self.site.link.wait_for_session(end)?;
+        }
+        let after = self.site.link.status(1 - end)?;
+        self.books.sent_to_nobody(1 - end, &other, &after);
+        Ok(())
+    }
+
+    /// Judges the life of a process.
+    fn end_of_life(&mut self, end: usize, last: Value) {
+        self.observe(end, &last);
+        let process = &self.processes[end];
+        let memory = Memory::judge(&process.samples);
+        let age_s = process.started.elapsed().as_secs_f64();
+        let begin_s = self.start.elapsed().as_secs_f64() - age_s;
+        let who = format!("{} of {begin_s:.0} s", ENDS[end]);
+        if let Some(memory) = memory.as_ref().filter(|memory| !memory.flat) {
+            let problem = format!("{who}: memory grows: {memory:?}");
+            self.outcome.failures.push(problem);
+        }
+        for (reason, count) in drops::unexplained(&last) {
+            let problem = format!("{who}: {count} dropped for {reason}, which nothing explains");
+            self.outcome.failures.push(problem);
+        }
+        let drops = drops::drops(&last);
+        let samples = process.samples.iter();
+        self.outcome.lives.push(Life {
+            end: ENDS[end],
+            age_s,
+            memory,
+            drops,
+            resident_kb: samples.map(|sample| sample.resident / 1024).collect(),
+        });
+    }
+
+    /// Waits until nothing is on its way, and compares the books.
+    fn audit(&mut self) -> Result<Vec<Line>, LiveError> {
+        let deadline = Instant::now() + QUIET;
+        let mut before = [self.site.link.status(0)?, self.site.link.status(1)?];
+        loop {
+            std::thread::sleep(Duration::from_secs(2));
+            let now = [self.site.link.status(0)?, self.site.link.status(1)?];
+            let quiet = [0, 1]
+                .iter()
+                .all(|&end| books::is_quiet(&before[end], &now[end]));
+            if quiet || Instant::now() > deadline {
+                if !quiet {
+                    self.outcome
+                        .failures
+                        .push("the link does not fall silent".to_owned());
+                }
+                for (end, status) in now.iter().enumerate() {
+                    self.observe(end, status);
+                }
+                return Ok(self.books.audit([&now[0], &now[1]]));
+            }
+            before = now;
+        }
+    }
+}
+
+/// What is wrong with what the applications got in a round.
+fn complaints(traffic: &TrafficReport) -> Vec<String> {
+    let mut problems = Vec::new();
+    if let Some(error) = traffic.file.as_ref().and_then(|file| file.error.as_ref()) {
+        problems.push(format!("the file ended: {error}"));
+    }
+    // A host whose interface is gone for a moment has no way to the server.
+    const EXPLAINED: [&str; 3] = [
+        "network unreachable",
+        "host unreachable",
+        "address not available",
+    ];
+    let errors = traffic.pages.iter().flat_map(|pages| &pages.errors);
+    for (error, count) in errors.filter(|(error, _)| !EXPLAINED.contains(&error.as_str())) {
+        problems.push(format!("{count} pages failed: {error}"));
+    }
+    for voice in [&traffic.voice_down, &traffic.voice_up]
+        .into_iter()
+        .flatten()
+    {
+        if voice.duplicates > 0 {
+            problems.push(format!("{} voice packets came twice", voice.duplicates));
+        }
+    }
+    problems
+}
+
+/// The applications of a round.
+struct Load {
+    client: JoinHandle<Result<TrafficReport, String>>,
+    server: JoinHandle<Result<(), String>>,
+    stop: Arc<AtomicBool>,
+}
+
+impl Load {
+    fn start(site: &Site, length: Duration, progress: &Progress) -> Self {
+        let [left, right] = site.link.shared_hosts();
+        let stop = Arc::new(AtomicBool::new(false));
+        let server = ServerConfig {
+            lifetime: length * 2 + Duration::from_secs(600),
+            progress: progress.clone(),
+            ..ServerConfig::default()
+        };
+        let client = ClientConfig {
+            warmup: Duration::from_secs(3),
+            measure: length,
+            grace: GRACE,
+            progress: progress.clone(),
+            ..ClientConfig::new(TUNNEL_SERVER)
+        };
+        let server = std::thread::spawn({
+            let stop = Arc::clone(&stop);
+            move || {
+                let served = left.run(|| serve(&server, &stop, || ()));
+                let served = served.map_err(|error| error.to_string())?;
+                served.map_err(|error| error.to_string())
+            }
+        });
+        let client = std::thread::spawn(move || {
+            let carried = right.run(|| run_client(&client));
+            let carried = carried.map_err(|error| error.to_string())?;
+            carried.map_err(|error| error.to_string())
+        });
+        Self {
+            client,
+            server,
+            stop,
+        }
+    }
+
+    /// What the applications got, and what went wrong with them.
+    fn finish(self) -> (Option<TrafficReport>, Vec<String>) {
+        let panicked = |_| Err("a thread panicked".to_owned());
+        let client = self.client.join().unwrap_or_else(panicked);
+        self.stop.store(true, Ordering::Relaxed);
+        let server = self
+            .server
+            .join()
+            .unwrap_or_else(|_| Err("a thread panicked".to_owned()));
+        let mut problems = Vec::new();
+        problems.extend(server.err().map(|error| format!("the server: {error}")));
+        let traffic = match client {
+            Ok(traffic) => Some(traffic),
+            Err(error) => {
+                problems.push(format!("the client: {error}"));
+                None
+            }
+        };
+        (traffic, problems)
+    }
+}

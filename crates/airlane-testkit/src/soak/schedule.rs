@@ -1,0 +1,144 @@
+//! What happens to the link, and when: drawn from a seed.
+
+use std::fmt;
+use std::time::Duration;
+
+use airlane_base::{Rng, Streams};
+use serde::Serialize;
+
+use crate::bench_live::channel::{self, Channel};
+
+/// Something that happens to the link while applications use it.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Event {
+    /// Another loss from now on.
+    Loss(Channel),
+    /// Nothing comes through for this time.
+    Outage(Duration),
+    /// `kill -9` of an end, which is then started again.
+    Kill(usize),
+    /// SIGTERM to an end, which is then started again.
+    Stop(usize),
+    /// New keys at both ends by `airlane reload`.
+    NewKeys,
+    /// The right end has another address for a while, and then its own again.
+    Move,
+}
+
+impl Event {
+    /// The file of the emulator that lets nothing through.
+    pub fn silence() -> String {
+        channel::air("{ kind = \"uniform\", rate = 1 }")
+    }
+}
+
+impl fmt::Display for Event {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        let end = |end: usize| ["left", "right"][end];
+        match *self {
+            Self::Loss(channel) => write!(f, "loss {channel}"),
+            Self::Outage(time) => write!(f, "outage of {} s", time.as_secs()),
+            Self::Kill(e) => write!(f, "kill -9 {}", end(e)),
+            Self::Stop(e) => write!(f, "restart {}", end(e)),
+            Self::NewKeys => f.write_str("new keys"),
+            Self::Move => f.write_str("move right"),
+        }
+    }
+}
+
+impl Serialize for Event {
+    fn serialize<S: serde::Serializer>(&self, serializer: S) -> Result<S::Ok, S::Error> {
+        serializer.collect_str(self)
+    }
+}
+
+/// A time of load with its events, after which the books are compared.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct Round {
+    /// How long the load lasts.
+    pub length: Duration,
+    /// When what happens.
+    pub events: Vec<(Duration, Event)>,
+}
+
+/// Load before the first event, and after the last one: time to recover.
+const BEFORE: Duration = Duration::from_secs(8);
+const AFTER: Duration = Duration::from_secs(20);
+
+/// Three rounds. In the first one the left end is restarted, in the second one the right end and in
+/// the third one none, so that each end has a long life in which its memory must not grow. Each deck
+/// of events has one of each kind, in an order that the seed draws.
+pub fn rounds(total: Duration, every: Duration, seed: u64) -> Vec<Round> {
+    let mut rng = Streams::new(seed, 0).stream("soak");
+    // The longest outage comes first: buffers then have been as full as they will be.
+    let longest = (total / 20).min(Duration::from_secs(60));
+    let plan = [Some(0), Some(1), None].into_iter().enumerate();
+    plan.map(|(round, restarted)| {
+        let length = total / 3;
+        let mut events = Vec::new();
+        let mut at = BEFORE;
+        if round == 0 {
+            events.push((at, Event::Outage(longest)));
+            at += longest + every;
+        }
+        let mut deck = Vec::new();
+        while at + AFTER < length {
+            if deck.is_empty() {
+                deck = shuffled(restarted, &mut rng);
+            }
+            let event = deck.pop().expect("a deck has events");
+            events.push((at, event));
+            let outage = match event {
+                Event::Outage(time) => time,
+                _ => Duration::ZERO,
+            };
+            at += outage + every.mul_f64(0.75 + 0.5 * rng.uniform());
+        }
+        Round { length, events }
+    })
+    .collect()
+}
+
+fn shuffled(restarted: Option<usize>, rng: &mut Rng) -> Vec<Event> {
+    let mut below = |n: usize| (rng.uniform() * n as f64) as usize;
+    let mut deck = vec![
+        Event::Outage(Duration::from_secs(2 + below(8) as u64)),
+        Event::NewKeys,
+        Event::Move,
+    ];
+    deck.extend([(); 3].map(|()| Event::Loss(Channel::USUAL[below(Channel::USUAL.len())])));
+    deck.extend(
+        restarted
+            .into_iter()
+            .flat_map(|end| [Event::Kill(end), Event::Stop(end)]),
+    );
+    for last in (1..deck.len()).rev() {
+        deck.swap(last, below(last + 1));
+    }
+    deck
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn a_seed_gives_one_schedule_with_everything_in_it() {
+        let s = Duration::from_secs;
+        let all = rounds(s(1_200), s(15), 1);
+        assert_eq!(all, rounds(s(1_200), s(15), 1));
+        assert_ne!(all, rounds(s(1_200), s(15), 2));
+        let any = |round: usize, wanted: Event| all[round].events.iter().any(|e| e.1 == wanted);
+        assert!(any(0, Event::Outage(s(60))));
+        assert!(any(0, Event::Kill(0)) && any(0, Event::Stop(0)) && !any(0, Event::Kill(1)));
+        assert!(any(1, Event::Kill(1)) && any(1, Event::Stop(1)) && !any(1, Event::Stop(0)));
+        for round in &all {
+            assert!(round.events.iter().any(|e| e.1 == Event::NewKeys));
+            assert!(round.events.iter().any(|e| matches!(e.1, Event::Loss(_))));
+            assert!(round.events.is_sorted_by_key(|e| e.0));
+            assert!(round.events.iter().all(|e| e.0 + AFTER < round.length));
+        }
+        let restarts = |e: &(Duration, Event)| matches!(e.1, Event::Kill(_) | Event::Stop(_));
+        assert!(!all[2].events.iter().any(restarts));
+    }
+}

@@ -1,0 +1,176 @@
+//! The link under test and what can be done to it.
+
+use std::path::{Path, PathBuf};
+use std::process::{Command, Stdio};
+use std::time::Duration;
+
+use super::Plan;
+use super::schedule::Event;
+use crate::bench_live::channel::Channel;
+use crate::live::{Experiment, Link, LiveError};
+
+/// The link with the files of its programs.
+pub(super) struct Site {
+    pub(super) link: Link,
+    airlane: PathBuf,
+    seed: u64,
+    /// The ends' files as they were given.
+    given: [toml::Table; 2],
+    folder: PathBuf,
+    channel: Channel,
+    /// Keys and emulators made so far.
+    made: u64,
+}
+
+/// How long the right end stays at its other address.
+const AWAY: Duration = Duration::from_secs(3);
+
+impl Site {
+    /// Builds the link without losses, and starts both ends.
+    pub(super) fn new(plan: &Plan) -> Result<Self, LiveError> {
+        let given = [read(&plan.ends[0])?, read(&plan.ends[1])?];
+        let channel = Channel::Uniform0;
+        let first = tempfile::NamedTempFile::new().map_err(|e| file_error(Path::new("air"), e))?;
+        write(first.path(), &channel.air())?;
+        let mut link = Link::new(&Experiment {
+            airlane: &plan.airlane,
+            air: first.path(),
+            seed: plan.seed,
+            ends: None,
+            warmup: Duration::ZERO,
+            measure: Duration::ZERO,
+            pages: true,
+        })?;
+        let [_, right] = link.hosts();
+        // The second address in a network otherwise goes with the first.
+        right.sysctl("net/ipv4/conf/all/promote_secondaries", "1")?;
+        let folder = link.keep_files().to_owned();
+        let mut site = Self {
+            link,
+            airlane: plan.airlane.clone(),
+            seed: plan.seed,
+            given,
+            folder,
+            channel,
+            made: 0,
+        };
+        site.make_files()?;
+        let files = [site.end_file(0), site.end_file(1)];
+        site.link.up([&files[0], &files[1]])?;
+        Ok(site)
+    }
+
+    /// Where the files are.
+    pub(super) fn files(&self) -> &Path {
+        &self.folder
+    }
+
+    fn end_file(&self, end: usize) -> PathBuf {
+        self.folder.join(["left.toml", "right.toml"][end])
+    }
+
+    /// New keys, and both ends' files with them.
+    fn make_files(&mut self) -> Result<(), LiveError> {
+        self.made += 1;
+        let keys = [0, 1].map(|end| self.folder.join(format!("{end}-{}.key", self.made)));
+        let public = [self.keygen(&keys[0])?, self.keygen(&keys[1])?];
+        for end in [0, 1] {
+            let mut file = self.given[end].clone();
+            let link = file.get_mut("link").and_then(toml::Value::as_table_mut);
+            let link = link.ok_or_else(|| wrong(&self.end_file(end), "there is no [link]"))?;
+            let mut security = toml::Table::new();
+            security.insert(
+                "private-key".to_owned(),
+                keys[end].display().to_string().into(),
+            );
+            security.insert("peer-key".to_owned(), public[1 - end].clone().into());
+            link.insert("security".to_owned(), security.into());
+            // An end that moves listens wherever it is.
+            if let Some(underlay) = link.get_mut("underlay").and_then(toml::Value::as_table_mut) {
+                underlay.insert("listen".to_owned(), "0.0.0.0:7007".into());
+            }
+            let path = self.end_file(end);
+            let text = toml::to_string(&file).map_err(|error| wrong(&path, &error.to_string()))?;
+            write(&path, &text)?;
+        }
+        Ok(())
+    }
+
+    fn keygen(&self, path: &Path) -> Result<String, LiveError> {
+        let mut command = Command::new(&self.airlane);
+        command.arg("keygen").arg(path).stdin(Stdio::null());
+        let output = command.output().map_err(|error| file_error(path, error))?;
+        if !output.status.success() {
+            return Err(wrong(path, &String::from_utf8_lossy(&output.stderr)));
+        }
+        Ok(String::from_utf8_lossy(&output.stdout).trim().to_owned())
+    }
+
+    pub(super) fn start(&mut self, end: usize) -> Result<(), LiveError> {
+        let file = self.end_file(end);
+        self.link.start_end(end, &file)
+    }
+
+    pub(super) fn set_loss(&mut self, channel: Channel) -> Result<(), LiveError> {
+        self.channel = channel;
+        self.change_air(&channel.air())
+    }
+
+    /// Nothing comes through from now on.
+    pub(super) fn silence(&mut self) -> Result<(), LiveError> {
+        self.change_air(&Event::silence())
+    }
+
+    /// As before the silence.
+    pub(super) fn end_silence(&mut self) -> Result<(), LiveError> {
+        self.set_loss(self.channel)
+    }
+
+    fn change_air(&mut self, text: &str) -> Result<(), LiveError> {
+        self.made += 1;
+        let path = self.folder.join("air.toml");
+        write(&path, text)?;
+        self.link.change_air(&path, self.seed + self.made)
+    }
+
+    /// New keys at both ends.
+    pub(super) fn new_keys(&mut self) -> Result<(), LiveError> {
+        self.make_files()?;
+        [0, 1]
+            .iter()
+            .try_for_each(|&end| self.link.reload(end, &self.end_file(end)))
+    }
+
+    /// The right end goes to another address, and comes back.
+    pub(super) fn move_right(&mut self) -> Result<(), LiveError> {
+        const HOME: &str = "192.0.2.2/24";
+        const AWAY_FROM_HOME: &str = "192.0.2.12/24";
+        for (to, from) in [(AWAY_FROM_HOME, HOME), (HOME, AWAY_FROM_HOME)] {
+            let [_, right] = self.link.hosts();
+            // The other address stays until the new one is there, as in any handover.
+            right.ip(&["address", "add", to, "dev", "wire"])?;
+            right.ip(&["address", "del", from, "dev", "wire"])?;
+            std::thread::sleep(AWAY);
+        }
+        Ok(())
+    }
+}
+
+fn read(path: &Path) -> Result<toml::Table, LiveError> {
+    let text = std::fs::read_to_string(path).map_err(|error| file_error(path, error))?;
+    text.parse()
+        .map_err(|error: toml::de::Error| wrong(path, &error.to_string()))
+}
+
+fn write(path: &Path, text: &str) -> Result<(), LiveError> {
+    std::fs::write(path, text).map_err(|error| file_error(path, error))
+}
+
+fn file_error(path: &Path, source: std::io::Error) -> LiveError {
+    let path = path.to_owned();
+    LiveError::File { path, source }
+}
+
+fn wrong(path: &Path, what: &str) -> LiveError {
+    file_error(path, std::io::Error::other(what.trim().to_owned()))
+}
