@@ -42,19 +42,25 @@ units: ## Run unit, property and integration tests
 	$(CARGO) test --workspace --locked
 
 determinism: ## Check that debug and release, 1 and 2 threads give the same bytes
-	$(CARGO) build --locked -p airlane-cli
-	$(CARGO) build --release --locked -p airlane-cli
+	$(CARGO) test --workspace --locked --no-run
+	$(RELEASE) --no-run
 	sh .ci/determinism
 
-STUDIES = $(CARGO) run --release --locked --quiet -p airlane-cli -- study run
+# The release that the live tests run; building it in another way would build the libraries once more,
+# with other features.
+RELEASE = $(CARGO) test --release --locked -p airlane-cli --test live
+STUDIES = $(or $(CARGO_TARGET_DIR),target)/release/airlane study run
 
 claims: ## Check that no claim of the published works fares worse than committed (90 s)
+	$(RELEASE) --no-run
 	$(STUDIES) xylomenos-1999 --runs 3 --out target/claims --check studies/xylomenos-1999/verdicts.json > target/claims.txt
 
 verdicts: ## Commit to the verdicts that `make claims` checks
+	$(RELEASE) --no-run
 	$(STUDIES) xylomenos-1999 --runs 3 --out target/claims --save studies/xylomenos-1999/verdicts.json > target/claims.txt
 
 validation: ## Simulate the published figures, with other choices too, and rewrite docs/validation.md (45 min)
+	$(RELEASE) --no-run
 	$(STUDIES) xylomenos-1999 xylomenos-polyzos --alternatives --alternative-runs 3 --out target/validation --markdown docs/validation.md > target/validation.txt
 
 validate-ns2: ## Run ns-2 beside the simulator, print setting by setting how far they are apart (5 min)
@@ -63,7 +69,7 @@ validate-ns2: ## Run ns-2 beside the simulator, print setting by setting how far
 	  --write docs/validation-ns2.md
 
 live: ## Carry real traffic over an emulated lossy link (root; 5 min)
-	$(CARGO) test --release --locked -p airlane-cli --test live -- --nocapture --test-threads 1
+	$(RELEASE) -- --nocapture --test-threads 1
 
 bench: ## Measure how fast the simulator is, and ns-2 beside it where it is installed
 	@$(CARGO) run --release --locked --quiet -p airlane-testkit --bin airlane-speed
