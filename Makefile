@@ -7,7 +7,7 @@ CARGO    ?= cargo
 CASES    ?= 20000
 
 .DEFAULT_GOAL := help
-.PHONY: help setup demo test fmt lint units determinism claims verdicts live validation validate-ns2 bench bench-live soak fuzz docs static deb clean
+.PHONY: help setup demo test fmt lint units determinism claims verdicts live python python-env figures validation validate-ns2 bench bench-live soak fuzz docs static deb clean
 
 # $(call apt,program,package,what happens without it)
 apt = @if command -v $(1) > /dev/null; then :; \
@@ -28,8 +28,11 @@ setup: ## Install what the recipes need: system packages (as root) and Rust comp
 demo: setup ## Show three applications over one lossy link, simulated and (as root) live
 	$(CARGO) build --release --locked -p airlane-cli --bin airlane --example demo
 	@$(CARGO) run --release --locked --quiet -p airlane-cli --example demo
+	@if python3 -c 'import venv, ensurepip' 2> /dev/null; then \
+	  $(MAKE) --no-print-directory --quiet python-env && $(VENV)/python demo/figure.py; \
+	else echo "$@: Python 3.11 with venv is missing; its figure is left out" >&2; fi
 
-test: setup lint units docs determinism claims live ## Run every check and every test
+test: setup lint units docs determinism claims live python ## Run every check and every test
 
 fmt: ## Format the code
 	$(CARGO) fmt --all
@@ -73,6 +76,35 @@ live: ## Carry real traffic over an emulated lossy link (root; 5 min)
 
 bench: ## Measure how fast the simulator is, and ns-2 beside it where it is installed
 	@$(CARGO) run --release --locked --quiet -p airlane-testkit --bin airlane-speed
+
+# The Python package in an environment of its own, versions as in python/constraints.txt.
+VENV = .venv/bin
+
+.venv/done: python/constraints.txt pyproject.toml
+	python3 -m venv .venv
+	$(VENV)/pip install --quiet --upgrade 'pip>=25.1'
+	$(VENV)/pip install --quiet --constraint $< --group dev jinja2 polars matplotlib dask distributed pandas pyarrow
+	touch $@
+
+python-env: .venv/done ## Build the Python package into .venv
+	VIRTUAL_ENV=$(CURDIR)/.venv $(VENV)/maturin develop --quiet --release --locked
+
+python: python-env ## Check and test the Python package
+	$(call apt,chromium,chromium,no page of results is looked at)
+	$(call apt,chromedriver,chromium-driver,no page of results is looked at)
+	$(VENV)/ruff format --check python demo
+	$(VENV)/ruff check python demo
+	$(VENV)/mypy
+	$(VENV)/stubtest airlane._native
+	$(VENV)/pytest
+	$(VENV)/pdoc --docformat google --output-directory target/python-docs airlane
+
+# Of other results: make figures RESULTS=results
+RESULTS ?= target/validation
+
+figures: python-env ## Draw the published figures of `make validation`, for print and as a page
+	$(VENV)/python -m airlane.figures $(RESULTS) --out target/figures --format pdf,svg,png
+	$(VENV)/python -m airlane.report $(RESULTS)
 
 # Options for it: make bench-live ARGS='--clean --tools veth,wireguard-go,airlane'
 bench-live: setup ## Measure Airlane live beside other tunnels: clean, then impaired (root; 27 min)

@@ -1,12 +1,12 @@
 //! What is done with arbitrary bytes, by the fuzzer and by the test that replays the corpus.
 
 use std::collections::{BTreeMap, BTreeSet, VecDeque};
-use std::net::SocketAddr;
 
-use airlane_base::{Damage, Duration, Instant};
+use airlane_base::{Contents, Damage, Duration, Instant, Size, Streams};
 use airlane_channel::trace::{End, Outcome, Replay, Trace, TraceHeader, Way, write_block};
+use airlane_channel::{Channel, ChannelConfig, ErrorModel, ErrorModelConfig, Opportunities};
 use airlane_link::session::Hello;
-use airlane_link::wire::LIVE_HEADER_ROOM;
+use airlane_link::wire::{LIVE_HEADER_ROOM, contents};
 use airlane_link::{Codec, Frame, FrameKind, Header, HeaderProfile, Layout};
 use airlane_live::air::AirConfig;
 use airlane_live::config::LiveConfig;
@@ -14,8 +14,11 @@ use airlane_live::control::Request;
 use airlane_live::journal::{self, Replayed};
 use airlane_live::packet::{Headers, clamp_mss, needs_clamping};
 use airlane_live::status::Status;
-use airlane_secure::{Limits, OVERHEAD, PeerConfig, PrivateKey, PublicKey, Received, Secure, Wall};
+use airlane_secure::{
+    Endpoint, Limits, OVERHEAD, PeerConfig, PrivateKey, PublicKey, Received, Secure, Wall,
+};
 use airlane_sim::Scenario;
+use airlane_sim::import::{App, from_mahimahi, from_netem};
 use airlane_testkit::setup::{class, service};
 use airlane_testkit::{Departure, Fate, Pair, Setup, TestPacket};
 
@@ -35,28 +38,54 @@ pub(crate) fn frame(data: &[u8]) {
         Codec::new(HeaderProfile::Study).with_bits(3),
         Codec::new(HeaderProfile::Study),
         Codec::new(HeaderProfile::Live),
+        Codec::new(HeaderProfile::Sealed),
     ] {
         let Ok(decoded) = codec.decode(data, layout_of) else {
             continue;
         };
         let header = decoded.header;
-        let payload_len = data.len() - decoded.payload_at;
         let layout = match (header.kind, codec.profile()) {
             // A hello belongs to no service.
-            (FrameKind::Hello, HeaderProfile::Live) => continue,
+            (FrameKind::Hello, HeaderProfile::Live | HeaderProfile::Sealed) => continue,
             _ => layout_of(header.service).expect("a frame of an unknown service is refused"),
         };
         let mut again = [0; LIVE_HEADER_ROOM];
-        let written = codec.encode(&header, layout, decoded.session, payload_len, &mut again);
+        let written = codec.encode(&header, layout, decoded.session, &mut again);
         assert_eq!(written, Some(decoded.payload_at));
         let mut bytes = again[..decoded.payload_at].to_vec();
         bytes.extend_from_slice(&data[decoded.payload_at..]);
         assert_eq!(codec.decode(&bytes, layout_of), Ok(decoded));
     }
+    contents_of(data);
     if let Ok(hello) = Hello::decode(data) {
         let mut again = Vec::new();
         hello.encode(&mut again);
         assert_eq!(Hello::decode(&again), Ok(hello));
+    }
+}
+
+/// What a frame carries: packets are read, and written again alike.
+fn contents_of(data: &[u8]) {
+    match contents::contents(data) {
+        Contents::Aggregate => {
+            let packets: Vec<_> = contents::packets(data).map(|range| &data[range]).collect();
+            let mut again = vec![0; data.len()];
+            let len = contents::write_aggregate(packets.iter().copied(), &mut again);
+            // A length may have been longer than it must be, never shorter.
+            let again = &again[..len.expect("there was room")];
+            assert_eq!(contents::contents(again), Contents::Aggregate);
+            let read: Vec<_> = contents::packets(again)
+                .map(|range| &again[range])
+                .collect();
+            assert_eq!(read, packets);
+        }
+        Contents::Fragment(which) => {
+            assert_eq!(
+                contents::fragment_head(which),
+                data[..contents::FRAGMENT_HEAD]
+            );
+        }
+        Contents::Packet | Contents::Malformed => {}
     }
 }
 
@@ -292,23 +321,69 @@ pub(crate) fn damage(data: &[u8]) {
 /// when one byte of it is changed. No fuzzer finds a check by chance, so it is written in.
 fn symbols_header(at: u8, data: &[u8]) {
     let byte = |place: usize| data.get(place).copied().unwrap_or(0);
-    for profile in [HeaderProfile::Study, HeaderProfile::Live] {
+    for profile in [
+        HeaderProfile::Study,
+        HeaderProfile::Live,
+        HeaderProfile::Sealed,
+    ] {
         let codec = Codec::new(profile);
         let layout_of = |service| (service == 9).then_some(Layout::Symbols);
         let mut header = Header::new(FrameKind::Data, u32::from(byte(0)));
         header.service = 9;
         header.index = byte(1);
-        if profile == HeaderProfile::Live {
+        if profile.is_live() {
             header.coded_len = u16::from_be_bytes([byte(2), byte(3)]);
         }
         let mut bytes = [0; LIVE_HEADER_ROOM];
-        let len = codec.encode(&header, Layout::Symbols, 7, 0, &mut bytes);
+        let len = codec.encode(&header, Layout::Symbols, 7, &mut bytes);
         let len = len.expect("there is room");
         let read = codec.decode(&bytes[..len], layout_of);
         assert_eq!(read.map(|read| read.header), Ok(header));
         let place = usize::from(at ^ byte(4)) % len;
         bytes[place] ^= byte(5).max(1);
-        assert!(codec.decode(&bytes[..len], layout_of).is_err());
+        // Only a hello needs no check, and a service is given none.
+        let read = codec.decode(&bytes[..len], layout_of);
+        assert!(read.is_err() || read.is_ok_and(|read| read.header.kind == FrameKind::Hello));
+    }
+}
+
+/// What another tool was told: netem, Mahimahi, and a trace of delivery opportunities.
+pub(crate) fn import(data: &[u8]) {
+    const TRACE: &[u8] = b"1\n5\n";
+    if let Ok(opportunities) = Opportunities::parse(data, Size::from_bytes(9)) {
+        let rate = opportunities.mean_rate();
+        let errors = ErrorModel::new(&ErrorModelConfig::None, rate, Streams::new(1, 0), "x");
+        let config = ChannelConfig {
+            rate,
+            delay: Duration::ZERO,
+            queue: "9 packets".parse().expect("a queue limit"),
+        };
+        let mut channel = Channel::new(config, errors).with_opportunities(opportunities.into());
+        let mut last = Instant::ORIGIN;
+        for (i, byte) in data.iter().enumerate() {
+            let now = Instant::from_nanos(i as u64 * u64::from(*byte) * 100_000).max(last);
+            if let Ok(departs) = channel.send(now, usize::from(*byte), ()) {
+                assert!(departs > now && departs >= channel.last_start());
+            }
+            last = now;
+        }
+    }
+    let Ok(text) = std::str::from_utf8(data) else {
+        return;
+    };
+    let apps = [App::File, App::Web, App::Voice];
+    let netem = from_netem(text, Some(text), None, &apps);
+    let mahimahi = from_mahimahi(text, |_| Ok(TRACE.to_vec()), str::to_owned, &apps);
+    for import in [netem, mahimahi] {
+        match import {
+            Ok(import) => {
+                let scenario = Scenario::from_toml(&import.text, "import.toml");
+                let mut scenario = scenario.expect("what is written is a scenario");
+                let loaded = scenario.load_traces(|_| Ok(TRACE.to_vec()));
+                loaded.expect("a trace of opportunities");
+            }
+            Err(error) => assert!(!error.help.is_empty()),
+        }
     }
 }
 
@@ -470,7 +545,6 @@ struct SecurePair {
 }
 
 impl SecurePair {
-    const ADDRESSES: [([u8; 4], u16); 2] = [([192, 0, 2, 1], 1), ([192, 0, 2, 2], 2)];
     const SECOND: Duration = Duration::from_secs(1);
 
     fn new() -> Self {
@@ -488,6 +562,11 @@ impl SecurePair {
         PrivateKey::generate([end as u8 + 1; 32])
     }
 
+    fn address(end: usize) -> Endpoint {
+        let last = end as u8 + 1;
+        Endpoint::Udp(([192, 0, 2, last], last.into()).into())
+    }
+
     fn end(now: Instant, end: usize, start: u8) -> Secure {
         // Short lives, so that a few operations see many keys.
         let limits = Limits {
@@ -502,7 +581,7 @@ impl SecurePair {
         };
         let peer = PeerConfig {
             key: Self::key(1 - end).public(),
-            endpoint: Some(Self::ADDRESSES[1 - end].into()),
+            endpoint: Some(Self::address(1 - end)),
         };
         let seed = [start ^ (end as u8) << 7; 32];
         Secure::new(now, Self::key(end), &[peer], limits, seed).expect("two different keys")
@@ -528,7 +607,7 @@ impl SecurePair {
     }
 
     /// What is opened was sent to this end, and not opened before.
-    fn arrive(&mut self, end: usize, from: SocketAddr, datagram: &[u8]) {
+    fn arrive(&mut self, end: usize, from: Endpoint, datagram: &[u8]) {
         let mut plain = [0; 4_096];
         let received = self.ends[end].handle_datagram(self.now, from, datagram, &mut plain);
         if let Ok(Received::Data { len, .. }) = received {
@@ -541,7 +620,7 @@ impl SecurePair {
 
     fn deliver(&mut self, at: usize) {
         if let Some((end, datagram)) = self.air.remove(at % self.air.len().max(1)) {
-            self.arrive(end, Self::ADDRESSES[1 - end].into(), &datagram);
+            self.arrive(end, Self::address(1 - end), &datagram);
         }
     }
 
@@ -569,7 +648,7 @@ impl SecurePair {
 /// restart: what is opened was sent and is opened once, and afterwards the session recovers.
 pub(crate) fn secure(data: &[u8]) {
     const MOST: usize = 300;
-    let elsewhere = SocketAddr::from(([203, 0, 113, 1], 9));
+    let elsewhere = Endpoint::Udp(([203, 0, 113, 1], 9).into());
     let mut pair = SecurePair::new();
     pair.arrive(0, elsewhere, data);
     let mut starts = 1;
@@ -584,7 +663,7 @@ pub(crate) fn secure(data: &[u8]) {
             7 | 8 => {
                 let at = argument() % pair.air.len().max(1);
                 if let Some((end, datagram)) = pair.air.get(at).cloned() {
-                    pair.arrive(end, SecurePair::ADDRESSES[1 - end].into(), &datagram);
+                    pair.arrive(end, SecurePair::address(1 - end), &datagram);
                 }
             }
             9 => {

@@ -232,6 +232,15 @@ impl Document {
         }
     }
 
+    /// The value at `path` as it was written; none if nothing stands there.
+    pub fn text(&self, path: &str) -> Option<&str> {
+        let found = Path::parse(path)?.find(&self.tree().ok()?);
+        let mut sources = self.sources.iter().rev();
+        let source = sources.find(|source| source.offset <= found.span.start)?;
+        let within = found.span.start - source.offset..found.span.end - source.offset;
+        source.text.get(within).filter(|_| found.complete)
+    }
+
     /// Reads the whole document into a `T` and lets it check itself.
     ///
     /// # Errors

@@ -1,6 +1,7 @@
 //! What every other crate of Airlane stands on: time, units, sequence arithmetic, named random
 //! streams, the payload trait and the damage that a frame can take. Nothing here knows a protocol, a clock or an operating system.
 
+mod both_ways;
 pub mod config;
 mod damage;
 pub mod payload;
@@ -9,8 +10,9 @@ pub mod seq;
 pub mod time;
 pub mod units;
 
+pub use both_ways::BothWays;
 pub use damage::Damage;
-pub use payload::{Payload, unpadded};
+pub use payload::{Contents, Fragment, Payload, unpadded};
 pub use random::{Rng, Streams};
 pub use seq::{Seq, SeqSpace};
 pub use time::{Duration, Instant};

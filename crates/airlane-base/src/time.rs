@@ -1,6 +1,7 @@
 //! Time as integer nanoseconds. The driver chooses the origin; nothing here can read a clock.
 
 use std::fmt;
+use std::num::NonZeroU64;
 use std::ops::{Add, AddAssign, Mul, Sub};
 
 use serde::{Deserialize, Deserializer, Serialize, Serializer};
@@ -8,33 +9,48 @@ use serde::{Deserialize, Deserializer, Serialize, Serializer};
 use crate::units::{UnitError, number, parse_quantity};
 
 /// A point in time, in nanoseconds since an origin that the driver chose.
-#[derive(Clone, Copy, Debug, Default, PartialEq, Eq, PartialOrd, Ord, Hash)]
-pub struct Instant(u64);
+///
+/// Kept as one more than that, so that an `Option` of it is one word as well: deadlines are compared
+/// and copied at every event.
+#[derive(Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Hash)]
+pub struct Instant(NonZeroU64);
 
 impl Instant {
     /// The driver's origin.
-    pub const ORIGIN: Self = Self(0);
+    pub const ORIGIN: Self = Self(NonZeroU64::MIN);
     /// Later than everything.
-    pub const FAR_FUTURE: Self = Self(u64::MAX);
+    pub const FAR_FUTURE: Self = Self(NonZeroU64::MAX);
 
-    /// The point `nanos` nanoseconds after the origin.
+    /// The point `nanos` nanoseconds after the origin, [`Instant::FAR_FUTURE`] at the latest.
     pub const fn from_nanos(nanos: u64) -> Self {
-        Self(nanos)
+        Self(NonZeroU64::MIN.saturating_add(nanos))
     }
 
     /// Nanoseconds since the origin.
     pub const fn as_nanos(self) -> u64 {
-        self.0
+        self.0.get() - 1
     }
 
     /// Seconds since the origin.
     pub fn as_secs_f64(self) -> f64 {
-        self.0 as f64 / 1e9
+        self.as_nanos() as f64 / 1e9
     }
 
     /// Time since `earlier`; zero if `earlier` is later.
     pub const fn saturating_since(self, earlier: Self) -> Duration {
-        Duration(self.0.saturating_sub(earlier.0))
+        Duration(self.0.get().saturating_sub(earlier.0.get()))
+    }
+}
+
+impl Default for Instant {
+    fn default() -> Self {
+        Self::ORIGIN
+    }
+}
+
+impl fmt::Debug for Instant {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.debug_tuple("Instant").field(&self.as_nanos()).finish()
     }
 }
 
@@ -56,7 +72,7 @@ impl Sub<Duration> for Instant {
     type Output = Self;
     /// Saturates at the origin.
     fn sub(self, d: Duration) -> Self {
-        Self(self.0.saturating_sub(d.0))
+        Self::from_nanos(self.as_nanos().saturating_sub(d.0))
     }
 }
 

@@ -9,20 +9,25 @@
 //! the one that is being sent is no longer in the queue, so an idle link takes a frame even with a
 //! queue of zero. Serialisation time is rounded up to whole nanoseconds for each frame.
 //!
+//! A link that sends at given times only ([`Opportunities`](crate::Opportunities)) has no rate to
+//! serialise at: a frame waits in the queue for its first opportunity, also on an idle link.
+//!
 //! Invariants: departures and arrivals never go back; `offered = dropped_queue + lost_air +
 //! delivered + in flight`; no allocation once the deques have grown to the link's content.
 
 use std::collections::VecDeque;
+use std::sync::Arc;
 
 use airlane_base::{Damage, Duration, Instant, QueueLimit, Rate};
 use serde::Serialize;
 
+use crate::opportunities::{Cursor, Opportunities};
 use crate::{ErrorModel, Fate};
 
 /// What one direction of a link is, besides its error model.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct ChannelConfig {
-    /// Serialisation rate.
+    /// Serialisation rate; of a link with opportunities, its mean.
     pub rate: Rate,
     /// Propagation delay, one way.
     pub delay: Duration,
@@ -97,16 +102,20 @@ struct Waiting {
 }
 
 /// One direction of a link that carries items of type `T`.
-#[derive(Clone, Debug)]
+#[derive(Debug)]
 pub struct Channel<T> {
     config: ChannelConfig,
     errors: ErrorModel,
+    /// When it may send, if not at any time.
+    opportunities: Option<Box<Cursor>>,
     /// When the link is down, in order and apart; those that are over go.
     outages: VecDeque<[Instant; 2]>,
     /// When the link is not there, likewise.
     absences: VecDeque<[Instant; 2]>,
     /// When the transmitter has sent all it was given.
     free: Instant,
+    /// When the last frame that it was given begins to leave.
+    last_start: Instant,
     /// Frames that had not begun to leave at the last `send`.
     waiting: VecDeque<Waiting>,
     waiting_bytes: usize,
@@ -121,14 +130,23 @@ impl<T> Channel<T> {
         Self {
             config,
             errors,
+            opportunities: None,
             outages: VecDeque::new(),
             absences: VecDeque::new(),
             free: Instant::ORIGIN,
+            last_start: Instant::ORIGIN,
             waiting: VecDeque::new(),
             waiting_bytes: 0,
             pipe: VecDeque::new(),
             stats: ChannelStats::default(),
         }
+    }
+
+    /// The same, sending at these times instead of at a rate.
+    #[must_use]
+    pub fn with_opportunities(mut self, opportunities: Arc<Opportunities>) -> Self {
+        self.opportunities = Some(Box::new(Cursor::new(opportunities)));
+        self
     }
 
     /// The same with outages, from the first time to the second of each. They are in order and do
@@ -156,10 +174,13 @@ impl<T> Channel<T> {
     #[inline]
     pub fn send(&mut self, now: Instant, len: usize, item: T) -> Result<Instant, T> {
         self.stats.offered.add(len);
-        let start = if self.free <= now {
+        let start = match &mut self.opportunities {
+            None => self.free.max(now),
+            Some(cursor) => cursor.start(now),
+        };
+        if start <= now {
             self.waiting.clear();
             self.waiting_bytes = 0;
-            now
         } else {
             self.begin_transmissions(now);
             let (packets, bytes) = (self.waiting.len(), self.waiting_bytes);
@@ -167,13 +188,14 @@ impl<T> Channel<T> {
                 self.stats.dropped_queue.add(len);
                 return Err(item);
             }
-            let starts = self.free;
-            self.waiting.push_back(Waiting { starts, len });
+            self.waiting.push_back(Waiting { starts: start, len });
             self.waiting_bytes += len;
-            starts
+        }
+        let departs = match &mut self.opportunities {
+            None => start + self.config.rate.transmission_time(len),
+            Some(cursor) => cursor.take(len),
         };
-        let departs = start + self.config.rate.transmission_time(len);
-        self.free = departs;
+        (self.last_start, self.free) = (start, departs);
         // The error model advances in any case: schemes meet the same fades, with outages or not.
         let fate = self.errors.fate(start, departs, len);
         let down = meets(&mut self.outages, start, departs);
@@ -249,9 +271,19 @@ impl<T> Channel<T> {
         self.free
     }
 
+    /// When the frame that was handed over last begins to leave, or did.
+    pub const fn last_start(&self) -> Instant {
+        self.last_start
+    }
+
     /// Rate, delay and queue limit.
     pub const fn config(&self) -> &ChannelConfig {
         &self.config
+    }
+
+    /// The error model.
+    pub const fn errors(&self) -> &ErrorModel {
+        &self.errors
     }
 
     /// What happened so far.
@@ -266,7 +298,10 @@ fn meets(windows: &mut VecDeque<[Instant; 2]>, start: Instant, end: Instant) -> 
     while windows.front().is_some_and(|[_, over]| *over <= start) {
         windows.pop_front();
     }
-    windows.front().is_some_and(|[begin, _]| *begin < end)
+    // What leaves all at once leaves at a moment, which is in a window from its begin on.
+    windows
+        .front()
+        .is_some_and(|[begin, _]| *begin < end || *begin <= start)
 }
 
 #[cfg(test)]

@@ -19,6 +19,7 @@
 //! Where damaged frames are delivered ([`ErrorModel::with_damage`]), the same draws decide which
 //! frames are hit, and the stream `<name>.damage` says where.
 
+use std::fmt;
 use std::sync::Arc;
 
 use airlane_base::{Damage, Duration, Instant, Rate, Rng, Streams};
@@ -38,8 +39,18 @@ pub enum Fate {
     Lost,
 }
 
+/// An error model that is not among ours.
+///
+/// Frames come in the order of their start and do not overlap, as for [`ErrorModel::loses`].
+pub trait CustomErrors: fmt::Debug + Send {
+    /// What becomes of a frame of `len_bytes` that is on the air during `[start, end)`. `random` is
+    /// the stream that the built-in models of this direction draw their errors from. On a link that
+    /// delivers no damaged frames a damaged one is lost.
+    fn fate(&mut self, start: Instant, end: Instant, len_bytes: usize, random: &mut Rng) -> Fate;
+}
+
 /// Decides which frames are lost on one direction of a link.
-#[derive(Clone, Debug)]
+#[derive(Debug)]
 pub struct ErrorModel {
     errors: Rng,
     fades: Rng,
@@ -63,7 +74,7 @@ impl State {
     }
 }
 
-#[derive(Clone, Debug)]
+#[derive(Debug)]
 enum Model {
     None,
     Uniform {
@@ -103,6 +114,11 @@ enum Model {
         /// Where it is at the driver's origin.
         start: Duration,
         delays: bool,
+    },
+    Custom {
+        model: Box<dyn CustomErrors>,
+        /// Whether damaged frames are delivered.
+        damages: bool,
     },
 }
 
@@ -202,11 +218,34 @@ impl ErrorModel {
         }
     }
 
+    /// The model of the link direction `name` that somebody else wrote.
+    pub fn custom(model: Box<dyn CustomErrors>, streams: Streams, name: &str) -> Self {
+        Self {
+            errors: streams.stream(&format!("{name}.errors")),
+            fades: streams.stream(&format!("{name}.fades")),
+            model: Model::Custom {
+                model,
+                damages: false,
+            },
+            hits: None,
+        }
+    }
+
+    /// Whether somebody else wrote it.
+    pub const fn is_custom(&self) -> bool {
+        matches!(self.model, Model::Custom { .. })
+    }
+
     /// The same, and frames that bit errors hit arrive damaged, with the bytes that were hit.
     ///
     /// Models of whole frames ([`ErrorModelConfig::hits_bits`]) know no bytes: theirs stay lost.
     #[must_use]
     pub fn with_damage(mut self, streams: Streams, name: &str) -> Self {
+        if let Model::Custom { damages, .. } = &mut self.model {
+            // It says itself where frames are hit.
+            *damages = true;
+            return self;
+        }
         let knows = !matches!(
             self.model,
             Model::Uniform { .. } | Model::GilbertElliott { .. } | Model::Trace { .. }
@@ -220,6 +259,13 @@ impl ErrorModel {
     /// [`loses`](Self::loses), which decides.
     #[inline]
     pub fn fate(&mut self, start: Instant, end: Instant, bytes: usize) -> Fate {
+        if let Model::Custom { model, damages } = &mut self.model {
+            return match model.fate(start, end, bytes, &mut self.errors) {
+                Fate::Damaged(damage) if damage.is_empty() => Fate::Whole,
+                Fate::Damaged(_) if !*damages => Fate::Lost,
+                fate => fate,
+            };
+        }
         if !self.loses(start, end, bytes) {
             return Fate::Whole;
         }
@@ -330,6 +376,9 @@ impl ErrorModel {
             Model::Trace {
                 replay, start: at, ..
             } => self.errors.chance(replay.loss_at(*at, start)),
+            Model::Custom { model, .. } => {
+                model.fate(start, end, bytes, &mut self.errors) != Fate::Whole
+            }
         }
     }
 

@@ -5,6 +5,7 @@
 //! * [`trace`]: recordings of real links, as files and as an error model.
 //! * [`Channel`]: one direction of a link: a bounded FIFO queue, serialisation at a rate, the error
 //!   model, propagation delay. Departures are computed when a frame is handed over, never polled.
+//! * [`Opportunities`]: a link that sends at given times, as Mahimahi's traces have them.
 //!
 //! A duplex link is two channels with independent error processes. A frame arrives whole or not at
 //! all, and the receiver learns nothing about one that did not; where [`ErrorModel::with_damage`] is
@@ -17,8 +18,12 @@ mod channel;
 mod config;
 mod errors;
 mod hits;
+mod opportunities;
+mod rate;
 pub mod trace;
 
 pub use channel::{Arrival, Channel, ChannelConfig, ChannelStats, Count};
 pub use config::{ErrorModelConfig, ErrorsConfig, ModelError};
-pub use errors::{ErrorModel, Fate};
+pub use errors::{CustomErrors, ErrorModel, Fate};
+pub use opportunities::{Opportunities, OpportunitiesError};
+pub use rate::{LinkRate, LinkRates, OpportunitiesConfig};

@@ -24,8 +24,8 @@ proptest! {
         let rate = Rate::from_bps(bps).unwrap();
         let delay = Duration::from_nanos(delay_ns);
         let uniform = ErrorModelConfig::Uniform { rate: Probability::new(loss).unwrap() };
-        let errors = ErrorModel::new(&uniform, rate, Streams::new(1, 0), "prop");
-        let mut draws = errors.clone();
+        let [errors, mut draws] =
+            [(); 2].map(|()| ErrorModel::new(&uniform, rate, Streams::new(1, 0), "prop"));
         let mut channel = Channel::new(ChannelConfig { rate, delay, queue }, errors);
 
         let mut now = Instant::ORIGIN;

@@ -1,11 +1,16 @@
 //! What the command line takes. The text here is the manual: every verb has examples.
 
+mod scenario;
+
 use std::path::PathBuf;
 
 use airlane_base::{Duration, Size};
 use clap::builder::styling::{AnsiColor, Styles};
 use clap::{Args, Parser, Subcommand, ValueEnum, ValueHint};
 use clap_complete::Shell;
+
+use scenario::STUDY_SCENARIO_EXAMPLES;
+pub use scenario::{FromMahimahi, FromNetem, Scenario, ScenarioApp, StudyScenario, Written};
 
 const STYLES: Styles = Styles::styled()
     .header(AnsiColor::Green.on_default().bold())
@@ -39,6 +44,9 @@ pub enum Command {
     /// Simulate: run a scenario, or compare several
     #[command(subcommand, arg_required_else_help = true)]
     Sim(Sim),
+    /// Make scenarios of what other tools were told
+    #[command(subcommand, arg_required_else_help = true)]
+    Scenario(Scenario),
     /// Run the figures of published works and judge their claims
     #[command(subcommand, arg_required_else_help = true)]
     Study(Study),
@@ -51,8 +59,9 @@ pub enum Command {
     /// Bring one end of a link up and keep it up until SIGTERM or Ctrl-C
     ///
     /// Creates the TUN device of FILE with its addresses and routes and carries its packets over
-    /// the underlay to the peer. Needs root, or CAP_NET_ADMIN. At the end the device is removed and
-    /// the counters are printed.
+    /// the underlay, UDP or an Ethernet interface, to the peer, or to several who share the link.
+    /// Needs root, or CAP_NET_ADMIN, and CAP_NET_RAW for Ethernet. At the end the device is
+    /// removed and the counters are printed.
     #[command(after_help = UP_EXAMPLES)]
     Up(Up),
     /// Make a key for one end of a secured link
@@ -76,8 +85,8 @@ pub enum Command {
     Doctor(Daemon),
     /// Let a running link take over what changed in its file
     ///
-    /// Keys, the peer's address, services and classes change at once, and connections through the link go
-    /// on. What only a new start can change is named, and nothing is changed then.
+    /// Keys, peers, their addresses, services and classes change at once, and connections through links
+    /// that stay go on. What only a new start can change is named, and nothing is changed then.
     #[command(after_help = RELOAD_EXAMPLES)]
     Reload(Daemon),
     /// Change the services of a running link
@@ -93,9 +102,22 @@ pub enum Command {
     /// Watch a running link on the whole screen
     ///
     /// Per service and direction: packets, repairs, their cost, losses, round trip, queue and rates, once
-    /// a second. q, Esc or Ctrl-C ends.
+    /// a second. Of several peers each has a line, and the arrow keys choose whose services are shown. q,
+    /// Esc or Ctrl-C ends.
     #[command(after_help = TOP_EXAMPLES)]
     Top(Top),
+    /// Measure what a file, web pages and voice get below a link and through it
+    ///
+    /// First run `airlane test --serve` at the other end. Then each application runs alone, and all of them
+    /// at once: before, over the plain path to the peer, and after, through the link. The other end sends
+    /// the file and the pages; voice goes both ways. Whatever else uses the link meanwhile is in the
+    /// figures. The clocks of the ends need not agree.
+    ///
+    /// PEER is the link's name, or the address of the other end in the link. With an address that no link
+    /// leads to, the plain path alone can be measured: `airlane test --serve ADDRESS` there, and here
+    /// `airlane test ADDRESS --before`.
+    #[command(after_help = TEST_EXAMPLES)]
+    Test(Test),
     /// Record what becomes of each frame of a running link
     ///
     /// Writes a trace to OUT until Ctrl-C: each frame sent with its size and what waited behind it, each
@@ -252,12 +274,17 @@ pub enum Study {
     /// was stopped goes on where it was, and worlds that several figures share run once.
     #[command(after_help = STUDY_RUN_EXAMPLES)]
     Run(StudyRun),
+    /// Write one point of a study as a scenario file, to run, look at and change by itself
+    ///
+    /// `airlane sim run` then gives the same results as the study, repetition by repetition.
+    #[command(after_help = STUDY_SCENARIO_EXAMPLES)]
+    Scenario(StudyScenario),
     /// Join the results of shards in one folder
     #[command(after_help = STUDY_MERGE_EXAMPLES)]
     Merge(StudyReport),
-    /// Judge the results in a folder again, without simulating
+    /// Judge the results in a folder again, without simulating, and write an HTML page for each work
     #[command(after_help = STUDY_REPORT_EXAMPLES)]
-    Report(StudyReport),
+    Report(StudyPage),
 }
 
 /// Where the works are.
@@ -344,6 +371,20 @@ pub struct StudyOutput {
     pub markdown: Option<PathBuf>,
 }
 
+/// Arguments of `study report`.
+#[derive(Debug, Args)]
+pub struct StudyPage {
+    /// The results.
+    #[command(flatten)]
+    pub report: StudyReport,
+    /// Write the HTML pages into OUT [default: `report` in the folder; none with --json]
+    ///
+    /// The Python package `airlane` writes them. AIRLANE_PYTHON names the interpreter that has it
+    /// [default: python3]. Without the package there is a note, and with --html an error.
+    #[arg(long, value_name = "OUT", value_hint = ValueHint::DirPath)]
+    pub html: Option<PathBuf>,
+}
+
 /// Arguments of `study merge` and `study report`.
 #[derive(Debug, Args)]
 pub struct StudyReport {
@@ -388,6 +429,35 @@ pub struct Run {
     /// on the link, and missing at the receiving end.
     #[arg(long, value_name = "LINK[@NODE]=FILE")]
     pub pcap: Vec<String>,
+    /// Write what happens to FILE as it happens, one JSON object a line: packets, frames, TCP, pages
+    ///
+    /// For one run only. docs/events.md says what each event and field is; names carry their unit.
+    #[arg(long, value_name = "FILE", value_hint = ValueHint::FilePath, conflicts_with = "pcap")]
+    pub events: Option<PathBuf>,
+    /// Only events of these kinds, such as frame-lost,timeout [default: all]
+    #[arg(
+        long,
+        value_name = "KIND,..",
+        value_delimiter = ',',
+        requires = "events"
+    )]
+    pub event: Vec<String>,
+    /// Only events of these flows
+    #[arg(
+        long,
+        value_name = "FLOW,..",
+        value_delimiter = ',',
+        requires = "events"
+    )]
+    pub event_flow: Vec<String>,
+    /// Only events on these links
+    #[arg(
+        long,
+        value_name = "LINK,..",
+        value_delimiter = ',',
+        requires = "events"
+    )]
+    pub event_link: Vec<String>,
 }
 
 /// Arguments of `sim compare`.
@@ -491,6 +561,95 @@ pub struct Top {
     pub link: Option<String>,
 }
 
+/// Arguments of `test`.
+#[derive(Debug, Args)]
+pub struct Test {
+    /// The link, or the address of its other end; with --serve the link, or this end's address [default:
+    /// the only link running]
+    #[arg(value_name = "PEER")]
+    pub peer: Option<String>,
+    /// Which link leads to the address: its name, or path of its control socket
+    #[arg(long, value_name = "NAME|SOCKET")]
+    pub link: Option<String>,
+    /// Measure the plain path alone
+    #[arg(long, conflicts_with_all = ["after", "serve"])]
+    pub before: bool,
+    /// Measure the link alone
+    #[arg(long, conflicts_with = "serve")]
+    pub after: bool,
+    /// Which applications [default: file,pages,voice]
+    #[arg(
+        long,
+        value_name = "APPS",
+        value_enum,
+        value_delimiter = ',',
+        conflicts_with = "serve"
+    )]
+    pub only: Vec<TestApp>,
+    /// How long each run is measured
+    #[arg(
+        long,
+        value_name = "TIME",
+        default_value = "10 s",
+        conflicts_with = "serve"
+    )]
+    pub duration: Duration,
+    /// Load before that
+    #[arg(
+        long,
+        value_name = "TIME",
+        default_value = "2 s",
+        conflicts_with = "serve"
+    )]
+    pub warmup: Duration,
+    /// Congestion control of the other end's TCP, such as bbr [default: as its kernel is set]
+    #[arg(long, value_name = "NAME", conflicts_with = "serve")]
+    pub congestion_control: Option<String>,
+    /// Print JSON; every name carries its unit
+    #[arg(long, conflicts_with = "serve")]
+    pub json: bool,
+    /// Answer tests that the other end runs, until Ctrl-C
+    ///
+    /// Only who is behind the link may begin one; with ADDRESS, whoever reaches that. One test at a time.
+    /// On the plain path nothing is answered but what carries the secret of a test that runs.
+    #[arg(long)]
+    pub serve: bool,
+    /// End by itself after so long
+    #[arg(
+        long = "for",
+        value_name = "TIME",
+        default_value = "3600 s",
+        requires = "serve"
+    )]
+    pub lifetime: Duration,
+    /// Send at most so much in one test
+    #[arg(long, value_name = "SIZE", default_value = "10 GB", requires = "serve")]
+    pub max_size: Size,
+    /// Control port of the end that serves, in the link
+    #[arg(long, value_name = "PORT", default_value_t = airlane_probe::CONTROL_PORT)]
+    pub port: u16,
+    /// TCP port of the file, UDP port of echoes
+    #[arg(long, value_name = "PORT", default_value_t = airlane_probe::FILE_PORT, requires = "serve")]
+    pub file_port: u16,
+    /// TCP port of the pages: choose one that the link's classes treat as pages
+    #[arg(long, value_name = "PORT", default_value_t = airlane_probe::PAGES_PORT, requires = "serve")]
+    pub pages_port: u16,
+    /// UDP port of voice, at both ends
+    #[arg(long, value_name = "PORT", default_value_t = airlane_probe::VOICE_PORT, requires = "serve")]
+    pub voice_port: u16,
+}
+
+/// Applications of `test`.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, ValueEnum)]
+pub enum TestApp {
+    /// One TCP connection.
+    File,
+    /// 20 kB each, over TCP connections of their own.
+    Pages,
+    /// 50 UDP packets a second, both ways.
+    Voice,
+}
+
 /// Arguments of `record`.
 #[derive(Debug, Args)]
 pub struct Record {
@@ -503,6 +662,9 @@ pub struct Record {
     /// Path of the link's control socket, as the second argument
     #[arg(long, value_name = "SOCKET", conflicts_with = "link", value_hint = ValueHint::FilePath)]
     pub socket: Option<String>,
+    /// Which peer of a base station: the link with it is recorded
+    #[arg(long, value_name = "NAME")]
+    pub peer: Option<String>,
     /// End after so long, such as "60 s" [default: at Ctrl-C]
     #[arg(long = "for", value_name = "TIME")]
     pub time: Option<Duration>,
@@ -521,9 +683,11 @@ pub struct Up {
     #[command(flatten)]
     pub running: Running,
     /// Keep a journal of everything that goes into the port, packets with what is in them
+    ///
+    /// Of several peers each port has its own, with the peer's name before the extension.
     #[arg(long, value_name = "PATH", value_hint = ValueHint::FilePath)]
     pub journal: Option<PathBuf>,
-    /// End the journal, and not the link, before it is longer
+    /// End a journal, and not the link, before it is longer
     #[arg(
         long,
         value_name = "SIZE",
@@ -627,7 +791,8 @@ Examples:
 
 const STUDY_REPORT_EXAMPLES: &str = "\
 Examples:
-  airlane study report results
+  airlane study report results               # and results/report/WORK.html
+  airlane study report results --html pages
   airlane study report results --json > claims.json";
 
 const RUN_EXAMPLES: &str = "\
@@ -636,7 +801,9 @@ Examples:
   airlane sim run scenarios/three-applications.toml --runs 30 --json > result.json
   airlane sim run scenarios/three-applications.toml --set links.radio.errors.rate=0.1
   airlane sim run scenarios/three-applications.toml --channel trace:hill-top.trace
-  airlane sim run scenarios/three-applications-raw.toml --pcap radio@mobile=mobile.pcapng";
+  airlane sim run scenarios/three-applications-raw.toml --pcap radio@mobile=mobile.pcapng
+  airlane sim run scenarios/three-applications.toml --events all.jsonl
+  airlane sim run scenarios/three-applications.toml --events tcp.jsonl --event tcp-state,timeout";
 
 const COMPARE_EXAMPLES: &str = "\
 Examples:
@@ -678,7 +845,8 @@ Exit codes: 0 the link can come up, 1 it cannot, 2 the file or the command line 
 const RELOAD_EXAMPLES: &str = "\
 Examples:
   airlane reload hill-top.toml
-  airlane reload hill-top.toml --set link.underlay.peer=192.0.2.9:7007";
+  airlane reload hill-top.toml --set link.underlay.peer=192.0.2.9:7007
+  airlane reload base.toml --set peers[farm].weight=3";
 
 const SERVICE_ADD_EXAMPLES: &str = "\
 Examples:
@@ -710,10 +878,22 @@ Examples:
   airlane status hill-top --watch
   airlane status /run/airlane/hill-top.sock --json";
 
+const TEST_EXAMPLES: &str = "\
+Examples:
+  airlane test --serve                                # at one end
+  airlane test                                        # at the other
+  airlane test 10.7.0.2 --only voice,pages --duration 30s
+  airlane test hill-top --after --json
+  airlane test --serve 192.0.2.7 --for 600s           # before there is a link
+  airlane test 192.0.2.7 --before
+
+Exit codes: 0 measured, 1 it could not be, 2 the command line is wrong.";
+
 const RECORD_EXAMPLES: &str = "\
 Examples:
   airlane record hill-top.trace
   airlane record hill-top.trace hill-top --for 60s --max-size 10MB
+  airlane record farm.trace base --peer farm
   airlane record hill-top.trace --socket /run/airlane/hill-top.sock --json";
 
 const TRACE_SHOW_EXAMPLES: &str = "\
@@ -735,6 +915,7 @@ Examples:
 
 #[cfg(test)]
 mod tests {
+    use super::scenario::{FROM_MAHIMAHI_EXAMPLES, FROM_NETEM_EXAMPLES};
     use super::*;
     use clap::CommandFactory;
 
@@ -756,6 +937,7 @@ mod tests {
                         || help.contains(&format!("airlane sim {name}"))
                         || help.contains(&format!("airlane service {name}"))
                         || help.contains(&format!("airlane study {name}"))
+                        || help.contains(&format!("airlane scenario {name}"))
                         || help.contains(&format!("airlane trace {name}"))
                         || help.contains(&format!("airlane journal {name}")),
                     "{name}: {help}"
@@ -773,6 +955,9 @@ mod tests {
             STUDY_SHOW_EXAMPLES,
             STUDY_MERGE_EXAMPLES,
             STUDY_REPORT_EXAMPLES,
+            STUDY_SCENARIO_EXAMPLES,
+            FROM_NETEM_EXAMPLES,
+            FROM_MAHIMAHI_EXAMPLES,
             STUDY_RUN_EXAMPLES
                 .split("\n\n")
                 .next()
@@ -783,6 +968,10 @@ mod tests {
             UP_EXAMPLES,
             AIR_EXAMPLES,
             STATUS_EXAMPLES,
+            TEST_EXAMPLES
+                .split("\n\n")
+                .next()
+                .expect("split gives one part at least"),
             RECORD_EXAMPLES,
             TRACE_SHOW_EXAMPLES,
             TRACE_JOIN_EXAMPLES,
@@ -794,18 +983,19 @@ mod tests {
         ];
         for line in all.iter().flat_map(|text| text.lines().skip(1)) {
             let command = line
-                .split('>')
+                .split(['>', '#'])
                 .next()
                 .expect("split gives one part at least");
-            // A quoted argument is the last but none of ours has two.
-            let words: Vec<String> = match command.split_once('\'') {
-                Some((before, quoted)) => before
-                    .split_whitespace()
-                    .map(str::to_owned)
-                    .chain([quoted.trim().trim_end_matches('\'').to_owned()])
-                    .collect(),
-                None => command.split_whitespace().map(str::to_owned).collect(),
-            };
+            // What another program prints goes in.
+            let command = command.rsplit("| ").next().unwrap_or(command);
+            // Every second piece is quoted, and one word.
+            let pieces = command.split('\'').enumerate();
+            let words: Vec<String> = pieces
+                .flat_map(|(i, piece)| match i % 2 {
+                    0 => piece.split_whitespace().map(str::to_owned).collect(),
+                    _ => vec![piece.to_owned()],
+                })
+                .collect();
             Cli::try_parse_from(&words).unwrap_or_else(|e| panic!("{line}: {e}"));
         }
     }

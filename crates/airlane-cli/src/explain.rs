@@ -30,7 +30,7 @@ pub(crate) fn explain(args: &Explain) -> anyhow::Result<()> {
 ///
 /// # Errors
 /// If `value` is not a table.
-fn to_toml<T: Serialize>(value: &T) -> anyhow::Result<String> {
+pub(crate) fn to_toml<T: Serialize>(value: &T) -> anyhow::Result<String> {
     let table = Table::try_from(value)?;
     let mut text = String::new();
     write_table(&mut text, "", &table);

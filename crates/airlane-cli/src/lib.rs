@@ -8,6 +8,7 @@ mod capture;
 pub mod compare;
 pub mod comparison;
 mod doctor;
+mod events;
 mod explain;
 mod input;
 mod journal;
@@ -15,14 +16,17 @@ mod keys;
 mod live;
 mod metric;
 pub mod output;
+mod page;
 pub mod quantity;
 mod record;
+mod scenario;
 mod service;
 mod sim;
 mod status;
 mod study;
 pub mod svg;
 pub mod table;
+mod test;
 mod top;
 mod trace;
 
@@ -61,6 +65,8 @@ fn run(command: Command) -> anyhow::Result<()> {
         Command::Study(Study::Run(args)) => study::run(&args),
         Command::Study(Study::Merge(args)) => study::merge(&args),
         Command::Study(Study::Report(args)) => study::report(&args),
+        Command::Study(Study::Scenario(args)) => scenario::of_study(&args),
+        Command::Scenario(verb) => scenario::scenario(&verb),
         Command::Sim(Sim::Run(args)) => sim::run(&args),
         Command::Sim(Sim::Compare(args)) => sim::compare(&args),
         Command::Explain(args) => explain::explain(&args),
@@ -72,6 +78,7 @@ fn run(command: Command) -> anyhow::Result<()> {
         Command::Service(verb) => service::service(&verb),
         Command::Status(args) => live::status(&args),
         Command::Top(args) => live::socket(args.link.as_deref()).and_then(|s| top::top(&s)),
+        Command::Test(args) => test::test(&args),
         Command::Record(args) => record::record(&args),
         Command::Journal(Journal::Replay(args)) => journal::replay(&args),
         Command::Trace(Trace::Show(args)) => trace::show(&args),

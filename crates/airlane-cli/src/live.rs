@@ -9,7 +9,6 @@ use airlane_base::config::{Document, Problems};
 use airlane_live::air::{self, AirConfig};
 use airlane_live::config::{LiveConfig, default_socket};
 use airlane_live::control;
-use airlane_live::journal::JournalFile;
 use airlane_live::node::{Node, UpError};
 use airlane_live::signals::stop_on_signals;
 use airlane_live::status::Status as NodeStatus;
@@ -31,13 +30,9 @@ pub(crate) fn up(up: &Up) -> anyhow::Result<()> {
     let config: LiveConfig = document.read()?;
     log_to_stderr(running.log_format)?;
     let stop = stop_on_signals().context("cannot wait for signals")?;
-    let journal = up.journal.as_deref();
-    let journal = journal
-        .map(|path| JournalFile::create(path, up.journal_size.as_bytes()))
-        .transpose()?;
     let mut node = Node::start(&config).map_err(|error| refuse(&document, error))?;
-    if let Some(journal) = journal {
-        node.keep_journal(journal)?;
+    if let Some(path) = &up.journal {
+        node.keep_journals(path, up.journal_size.as_bytes())?;
     }
     let ended = node.run(stop.as_fd());
     // Whatever ended it, the counters are worth seeing.
@@ -54,6 +49,10 @@ pub(crate) fn up(up: &Up) -> anyhow::Result<()> {
 /// with its line.
 fn refuse(document: &Document, error: UpError) -> anyhow::Error {
     let mut problems = Problems::new();
+    let peers = match document.has("peers") {
+        true => "peers",
+        false => "link.underlay.peer",
+    };
     match error {
         UpError::Config { problems: found } => problems.within("link", |problems| {
             for problem in found {
@@ -62,14 +61,10 @@ fn refuse(document: &Document, error: UpError) -> anyhow::Error {
         }),
         UpError::PathTooNarrow { .. } => {
             let fixed = document.has("tun.mtu");
-            let at = if fixed {
-                "tun.mtu"
-            } else {
-                "link.underlay.peer"
-            };
+            let at = if fixed { "tun.mtu" } else { peers };
             problems.add(at, error.to_string(), "");
         }
-        UpError::Loop { .. } => problems.add("link.underlay.peer", error.to_string(), ""),
+        UpError::Loop { .. } => problems.add(peers, error.to_string(), ""),
         error => return error.into(),
     }
     document.locate(problems).into()
@@ -152,18 +147,7 @@ pub(crate) fn socket(link: Option<&str>) -> anyhow::Result<PathBuf> {
             default_socket(link)
         });
     }
-    let directory = default_socket("any")
-        .parent()
-        .map(Path::to_owned)
-        .unwrap_or_default();
-    let mut running: Vec<PathBuf> = match std::fs::read_dir(&directory) {
-        Ok(entries) => entries
-            .filter_map(|entry| Some(entry.ok()?.path()))
-            .filter(|path| path.extension().is_some_and(|e| e == "sock"))
-            .collect(),
-        Err(_) => Vec::new(),
-    };
-    running.sort();
+    let running = sockets();
     let names = || {
         running
             .iter()
@@ -172,13 +156,35 @@ pub(crate) fn socket(link: Option<&str>) -> anyhow::Result<PathBuf> {
     };
     match running.as_slice() {
         [only] => Ok(only.clone()),
-        [] => bail!("no link is running: {} has no sockets", directory.display()),
+        [] => bail!(
+            "no link is running: {} has no sockets",
+            directory().display()
+        ),
         _ => Err(BadInput(format!(
             "several links are running; name one of {}",
             names().join(", ")
         ))
         .into()),
     }
+}
+
+/// Where control sockets are, unless files say otherwise.
+fn directory() -> PathBuf {
+    let any = default_socket("any");
+    any.parent().map(Path::to_owned).unwrap_or_default()
+}
+
+/// The control sockets of all links of this machine.
+pub(crate) fn sockets() -> Vec<PathBuf> {
+    let mut running: Vec<PathBuf> = match std::fs::read_dir(directory()) {
+        Ok(entries) => entries
+            .filter_map(|entry| Some(entry.ok()?.path()))
+            .filter(|path| path.extension().is_some_and(|e| e == "sock"))
+            .collect(),
+        Err(_) => Vec::new(),
+    };
+    running.sort();
+    running
 }
 
 fn log_to_stderr(format: LogFormat) -> anyhow::Result<()> {

@@ -27,7 +27,7 @@ pub(crate) fn record(args: &Record) -> anyhow::Result<()> {
     let mut stop = stop_on_signals().context("cannot wait for signals")?;
     stop.set_nonblocking(true)
         .context("cannot wait for signals")?;
-    let mut recording = control::record(&socket)?;
+    let mut recording = control::record(&socket, args.peer.as_deref())?;
     // Not before there is something to keep: an old recording is worth more than an empty file.
     let mut out = Out::create(&args.file, args.max_size.as_bytes())?;
     let mut header = Vec::new();

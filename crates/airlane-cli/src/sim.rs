@@ -13,7 +13,7 @@ use crate::input::{self, BadInput};
 use crate::metric::metric;
 use crate::quantity::Estimate;
 use crate::table::{Align, Table};
-use crate::{capture, compare, output, svg, trace};
+use crate::{capture, compare, events, output, svg, trace};
 
 /// Version of the JSON that `sim` prints.
 const SCHEMA: u32 = 1;
@@ -35,15 +35,29 @@ pub(crate) fn run(args: &Run) -> anyhow::Result<()> {
     let scenario = input::scenario(&document, &args.file)?;
     let seed = args.repeat.seed.unwrap_or(scenario.seed);
     let runs = u64::from(args.runs.unwrap_or(1));
-    let results = if args.pcap.is_empty() {
+    let one_only = |option: &str| {
+        let wrong = format!("{option} is for one run; leave --runs out, and choose it by --seed");
+        if runs > 1 {
+            Err(BadInput(wrong))
+        } else {
+            Ok(())
+        }
+    };
+    let results = if let Some(file) = &args.events {
+        one_only("--events")?;
+        let wanted = events::Wanted {
+            file,
+            kinds: &args.event,
+            flows: &args.event_flow,
+            links: &args.event_link,
+        };
+        vec![events::run(&scenario, seed, &wanted)?]
+    } else if args.pcap.is_empty() {
         watched(runs, |progress| {
             repeat(&scenario, seed, runs, threads(&args.repeat), progress)
         })?
     } else {
-        if runs > 1 {
-            let wrong = "--pcap captures one run; leave --runs out, and choose the run by --seed";
-            return Err(BadInput(wrong.to_owned()).into());
-        }
+        one_only("--pcap")?;
         vec![capture::run(&scenario, seed, &args.pcap)?]
     };
     let summary = summary(&results).context("no repetition was run")?;

@@ -1,8 +1,6 @@
 //! The status of a live node, for people.
 
-use std::net::SocketAddr;
-
-use airlane_live::status::{ServiceReport, Status};
+use airlane_live::status::{PeerStatus, ServiceReport, Status, UnderlayReport};
 use anstyle::{AnsiColor, Style};
 
 use crate::quantity::{Estimate, Unit};
@@ -19,43 +17,52 @@ pub(crate) fn render(status: &Status, before: Option<&Status>) -> String {
     let since = before
         .filter(|before| before.uptime_ns < status.uptime_ns)
         .map(|before| (before, (status.uptime_ns - before.uptime_ns) as f64 / 1e9));
-    text.push_str(&format!(
-        "\n{STRONG}To the peer{STRONG:#}\n{}",
-        sent(status, since)
-    ));
-    text.push_str(&format!(
-        "\n{STRONG}From the peer{STRONG:#}\n{}",
-        received(status, since)
-    ));
-    if !status.drops.is_empty() {
+    for peer in &status.peers {
+        let since = since.and_then(|(before, seconds)| {
+            let before = before.peers.iter().find(|p| p.name == peer.name);
+            before.map(|before| (before, seconds))
+        });
+        let name = match status.peers.len() {
+            1 => "the peer",
+            _ => &peer.name,
+        };
         text.push_str(&format!(
-            "\n{STRONG}Dropped outside of the services{STRONG:#}\n"
+            "\n{}\n{STRONG}To {name}{STRONG:#}\n{}\n{STRONG}From {name}{STRONG:#}\n{}",
+            peer_head(peer),
+            sent(peer, since),
+            received(peer, since)
         ));
-        let mut table = Table::new([("", Align::Right), ("", Align::Left)]);
-        for (reason, count) in &status.drops {
-            table.row([count.to_string(), reason.clone()]);
-        }
-        text.push_str(&table.render());
     }
-    text
+    text + &dropped(status)
 }
 
 fn head(status: &Status) -> String {
-    let Status {
-        session,
-        tun,
-        underlay,
-        ..
-    } = status;
+    let Status { tun, underlay, .. } = status;
+    let key = underlay.secure.as_ref().map(|secure| &secure.key);
+    let key = key.map_or(String::new(), |key| format!(", key {key}"));
+    format!(
+        "{STRONG}{}{STRONG:#}: up for {}\n  {} (MTU {} B) over {}, {}, security {}{key}\n",
+        status.name,
+        seconds(status.uptime_ns),
+        tun.name,
+        tun.mtu_bytes,
+        here(underlay),
+        Estimate::single(underlay.rate_bps as f64).show(Unit::BitsPerSecond),
+        underlay.security,
+    )
+}
+
+fn peer_head(peer: &PeerStatus) -> String {
+    let session = &peer.session;
     let style = match session.state.as_str() {
         "confirmed" => GOOD,
         "refused" | "disconnected" => BAD,
         _ => WAIT,
     };
     let mut text = format!(
-        "{STRONG}{}{STRONG:#}: up for {}, session {style}{}{style:#}",
-        status.name,
-        seconds(status.uptime_ns),
+        "{STRONG}{}{STRONG:#} at {}: session {style}{}{style:#}",
+        peer.name,
+        peer_name(peer.address),
         session.state,
     );
     if let Some(age) = session.age_ns {
@@ -73,19 +80,16 @@ fn head(status: &Status) -> String {
         text.push_str(&format!(", round trip {}", seconds(rtt)));
     }
     text.push_str(&format!(
-        "\n  {} (MTU {} B) over {} -> {}, {}, security {}\n",
-        tun.name,
-        tun.mtu_bytes,
-        underlay.listen,
-        peer_name(underlay.peer),
-        Estimate::single(underlay.rate_bps as f64).show(Unit::BitsPerSecond),
-        underlay.security,
+        "\n  {}, weight {}, at most {}\n",
+        peer.prefixes.join(", "),
+        peer.weight,
+        rate(peer),
     ));
-    if let Some(secure) = &underlay.secure {
-        let age = secure.keys_age_ns.map_or("no keys yet".to_owned(), |age| {
+    if let Some(key) = &peer.key {
+        let age = peer.keys_age_ns.map_or("no keys yet".to_owned(), |age| {
             format!("keys of {} ago", seconds(age))
         });
-        text.push_str(&format!("  peer key {}, {age}\n", secure.peer_key));
+        text.push_str(&format!("  peer key {key}, {age}\n"));
     }
     if let Some(refused) = &session.refused {
         text.push_str(&format!(
@@ -99,20 +103,44 @@ fn head(status: &Status) -> String {
     text
 }
 
-type Since<'a> = Option<(&'a Status, f64)>;
+/// What was dropped, with whose it was where there are several.
+fn dropped(status: &Status) -> String {
+    let several = status.peers.len() > 1;
+    let nobody = status.drops.iter().map(|drop| (None, drop));
+    let peers = status.peers.iter().flat_map(|peer| {
+        let name = several.then_some(peer.name.as_str());
+        peer.drops.iter().map(move |drop| (name, drop))
+    });
+    let mut table = Table::new([("", Align::Right), ("", Align::Left), ("", Align::Left)]);
+    let mut any = false;
+    for (name, (reason, count)) in nobody.chain(peers) {
+        any = true;
+        let name = name.map_or(String::new(), |name| format!("of {name}"));
+        table.row([count.to_string(), reason.clone(), name]);
+    }
+    match any {
+        true => format!(
+            "\n{STRONG}Dropped outside of the services{STRONG:#}\n{}",
+            table.render()
+        ),
+        false => String::new(),
+    }
+}
 
-fn sent(status: &Status, since: Since<'_>) -> String {
+type Since<'a> = Option<(&'a PeerStatus, f64)>;
+
+fn sent(peer: &PeerStatus, since: Since<'_>) -> String {
     let mut table = columns(
         &[
             "share", "offered", "sent", "dropped", "waiting", "repairs", "control", "g", "e",
         ],
         since,
     );
-    for service in &status.services {
+    for service in &peer.services {
         let ledger = &service.ledger;
         let mut cells = names(service);
         cells.extend([
-            share(service, status),
+            share(service, peer),
             ledger.packets_offered.to_string(),
             ledger.packets_sent.to_string(),
             ledger.packets_dropped().to_string(),
@@ -128,7 +156,7 @@ fn sent(status: &Status, since: Since<'_>) -> String {
     table.render()
 }
 
-fn received(status: &Status, since: Since<'_>) -> String {
+fn received(peer: &PeerStatus, since: Since<'_>) -> String {
     let mut table = columns(
         &[
             "delivered",
@@ -141,7 +169,7 @@ fn received(status: &Status, since: Since<'_>) -> String {
         ],
         since,
     );
-    for service in &status.services {
+    for service in &peer.services {
         let ledger = &service.ledger;
         let mut cells = names(service);
         let lost = Cell::styled(
@@ -198,9 +226,9 @@ fn names(service: &ServiceReport) -> Vec<String> {
     ]
 }
 
-/// What the service may have of the link if all others want theirs.
-fn share(service: &ServiceReport, status: &Status) -> String {
-    let all: f64 = status.services.iter().map(|s| s.rate).sum();
+/// What the service may have of the peer's part of the link if all others want theirs.
+fn share(service: &ServiceReport, peer: &PeerStatus) -> String {
+    let all: f64 = peer.services.iter().map(|s| s.rate).sum();
     per_cent((all > 0.0).then(|| service.rate / all))
 }
 
@@ -243,8 +271,28 @@ fn indent(text: &str) -> String {
         .join("\n")
 }
 
+/// Where this end is.
+pub(crate) fn here(underlay: &UnderlayReport) -> String {
+    match &underlay.interface {
+        Some(interface) if !interface.up => format!("{} (down)", interface.name),
+        Some(interface) if !interface.carrier => format!("{} (no carrier)", interface.name),
+        Some(interface) => format!("{} {}", interface.name, underlay.listen),
+        None => underlay.listen.to_string(),
+    }
+}
+
+/// What a peer may be sent, and what its port sends at now if that is less.
+pub(crate) fn rate(peer: &PeerStatus) -> String {
+    let show = |bps: u64| Estimate::single(bps as f64).show(Unit::BitsPerSecond);
+    let rate = show(peer.rate_bps);
+    match peer.sending_rate_bps {
+        now if now >= peer.rate_bps => rate.to_string(),
+        now => format!("{rate}, {} now", show(now)),
+    }
+}
+
 /// Where the peer is.
-pub(crate) fn peer_name(peer: Option<SocketAddr>) -> String {
+pub(crate) fn peer_name(peer: Option<impl ToString>) -> String {
     peer.map_or_else(
         || "nobody who has called yet".to_owned(),
         |peer| peer.to_string(),

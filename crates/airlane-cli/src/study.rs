@@ -5,16 +5,17 @@ use std::path::Path;
 
 use airlane_study::{
     Manifest, ManifestWork, OfWork, Outcome, Plan, Report, Request, Shard, Store, Study,
-    StudyError, StudyOutcome, Unit, Verdict, Verdicts, Work,
+    StudyError, StudyOutcome, Unit, Verdict, Verdicts, Work, WorkResults,
 };
 use anstyle::{AnsiColor, Style};
 use anyhow::Context as _;
 use indicatif::{ProgressBar, ProgressDrawTarget, ProgressStyle};
 use serde::{Deserialize, Serialize};
 
-use crate::args::{StudyList, StudyOutput, StudyReport, StudyRun, StudyShow};
+use crate::args::{StudyList, StudyOutput, StudyPage, StudyReport, StudyRun, StudyShow};
 use crate::input::BadInput;
 use crate::output;
+use crate::page;
 use crate::table::{Align, Cell, Table};
 
 /// Committed verdicts, and what made them.
@@ -133,18 +134,24 @@ pub(crate) fn merge(args: &StudyReport) -> anyhow::Result<()> {
         ))
         .into());
     }
-    store.merge(&keys)?;
+    store.merge()?;
     finish(&plans, &mut store, &args.folder, &args.show)
 }
 
 /// Runs `study report`.
-pub(crate) fn report(args: &StudyReport) -> anyhow::Result<()> {
-    let (plans, store) = reopen(args)?;
-    present(&plans, &store, &args.show)
+pub(crate) fn report(args: &StudyPage) -> anyhow::Result<()> {
+    let StudyReport { folder, show, .. } = &args.report;
+    let (plans, store) = reopen(&args.report)?;
+    let outcomes = judge(&plans, &store, folder)?;
+    let shown = present(&plans, &outcomes, show);
+    if args.html.is_some() || !show.json {
+        page::write(folder, args.html.as_deref())?;
+    }
+    shown
 }
 
 /// The works and studies that `ids` name.
-fn select(works: Vec<Work>, ids: &[String]) -> Result<Vec<Asked>, StudyError> {
+pub(crate) fn select(works: Vec<Work>, ids: &[String]) -> Result<Vec<Asked>, StudyError> {
     let mut asked: BTreeMap<usize, Vec<String>> = BTreeMap::new();
     let mut whole = vec![];
     for id in ids {
@@ -292,21 +299,31 @@ fn finish(
     for plan in plans {
         plan.write_tables(store, folder)?;
     }
-    present(plans, store, show)
+    present(plans, &judge(plans, store, folder)?, show)
 }
 
-/// Shows complete results.
-fn present(plans: &[Plan], store: &Store, show: &StudyOutput) -> anyhow::Result<()> {
+/// Judges complete results and leaves what it found beside them.
+fn judge(plans: &[Plan], store: &Store, folder: &Path) -> anyhow::Result<Vec<Outcome>> {
     let mut outcomes: Vec<Outcome> = vec![];
     for plan in plans {
         outcomes.extend(plan.outcomes(store)?);
     }
-    let report = Report::new(&outcomes);
+    for plan in plans {
+        if let Some(results) = WorkResults::new(plan, &outcomes) {
+            results.write(folder)?;
+        }
+    }
+    Ok(outcomes)
+}
+
+/// Shows what was found.
+fn present(plans: &[Plan], outcomes: &[Outcome], show: &StudyOutput) -> anyhow::Result<()> {
+    let report = Report::new(outcomes);
     if let Some(path) = &show.markdown {
         let notes = plans.iter().map(|plan| &plan.work);
         write(
             path,
-            &airlane_study::markdown(&report, &outcomes, &notes.collect::<Vec<_>>()),
+            &airlane_study::markdown(&report, outcomes, &notes.collect::<Vec<_>>()),
         )?;
     }
     let first = &plans[0];
@@ -314,7 +331,7 @@ fn present(plans: &[Plan], store: &Store, show: &StudyOutput) -> anyhow::Result<
         let committed = Committed {
             runs: first.runs,
             seed: first.seed,
-            verdicts: verdicts(&outcomes),
+            verdicts: verdicts(outcomes),
         };
         write(path, &(serde_json::to_string_pretty(&committed)? + "\n"))?;
     }
@@ -324,7 +341,7 @@ fn present(plans: &[Plan], store: &Store, show: &StudyOutput) -> anyhow::Result<
         output::print(&report_text(&report))?;
     }
     match &show.check {
-        Some(path) => check(path, first, &outcomes),
+        Some(path) => check(path, first, outcomes),
         None => Ok(()),
     }
 }

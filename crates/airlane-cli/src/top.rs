@@ -1,4 +1,5 @@
-//! `airlane top`: a screen of what each service of a running link does, every second.
+//! `airlane top`: a screen of what each service of a running link does, every second. Of several peers
+//! each has a line, and one of them its services below.
 
 use std::collections::BTreeMap;
 use std::io::IsTerminal as _;
@@ -6,13 +7,13 @@ use std::path::Path;
 use std::time::{Duration, Instant};
 
 use airlane_live::control;
-use airlane_live::status::{ServiceReport, Status};
+use airlane_live::status::{PeerStatus, ServiceReport, Status};
 use ratatui::Frame;
 use ratatui::crossterm::event::{self, Event, KeyCode, KeyModifiers};
 use ratatui::layout::{Constraint, Layout};
 use ratatui::style::{Color, Modifier, Style};
 use ratatui::text::{Line, Span};
-use ratatui::widgets::{Block, Cell, Paragraph, Row, Sparkline, Table};
+use ratatui::widgets::{Block, Cell, Paragraph, Row, Sparkline, Table, TableState};
 
 use crate::input::BadInput;
 use crate::quantity::{Estimate, Unit};
@@ -26,8 +27,10 @@ const HISTORY: usize = 120;
 struct View {
     now: Option<Status>,
     before: Option<Status>,
-    /// Bits per second sent and delivered, by service, the newest last.
-    rates: BTreeMap<u8, [Vec<u64>; 2]>,
+    /// Bits per second sent and delivered, by peer and service, the newest last.
+    rates: BTreeMap<(String, u8), [Vec<u64>; 2]>,
+    /// Which peer's services are shown, by its place in the list.
+    chosen: usize,
     /// Why there is nothing newer.
     problem: Option<String>,
     /// Whether colours are wanted.
@@ -51,9 +54,10 @@ pub(crate) fn top(socket: &Path) -> anyhow::Result<()> {
         if let Err(error) = terminal.draw(|frame| view.draw(frame)) {
             break Err(error.into());
         }
-        match wait_for_end() {
-            Ok(true) => break Ok(()),
-            Ok(false) => view.take(control::status(socket).map_err(|error| error.to_string())),
+        match wait_for_key() {
+            Ok(Key::End) => break Ok(()),
+            Ok(Key::Choose(step)) => view.choose(step),
+            Ok(Key::None) => view.take(control::status(socket).map_err(|error| error.to_string())),
             Err(error) => break Err(error.into()),
         }
     };
@@ -61,23 +65,37 @@ pub(crate) fn top(socket: &Path) -> anyhow::Result<()> {
     ended
 }
 
-/// Waits for the next turn. Whether the user wants to end before.
-fn wait_for_end() -> std::io::Result<bool> {
+/// What the user wants.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+enum Key {
+    End,
+    /// The peer so many places further down.
+    Choose(isize),
+    /// Nothing: time for the next answer.
+    None,
+}
+
+/// Waits for a key, and for the next turn at most.
+fn wait_for_key() -> std::io::Result<Key> {
     let turn = Instant::now() + EVERY;
     loop {
         let left = turn.saturating_duration_since(Instant::now());
         if !event::poll(left)? {
-            return Ok(false);
+            return Ok(Key::None);
         }
         match event::read()? {
             Event::Key(key) => {
                 let control_c =
                     key.modifiers.contains(KeyModifiers::CONTROL) && key.code == KeyCode::Char('c');
-                if control_c || matches!(key.code, KeyCode::Char('q') | KeyCode::Esc) {
-                    return Ok(true);
+                match key.code {
+                    _ if control_c => return Ok(Key::End),
+                    KeyCode::Char('q') | KeyCode::Esc => return Ok(Key::End),
+                    KeyCode::Down | KeyCode::Right | KeyCode::Tab => return Ok(Key::Choose(1)),
+                    KeyCode::Up | KeyCode::Left | KeyCode::BackTab => return Ok(Key::Choose(-1)),
+                    _ => {}
                 }
             }
-            Event::Resize(..) => return Ok(false),
+            Event::Resize(..) => return Ok(Key::Choose(0)),
             _ => {}
         }
     }
@@ -97,21 +115,32 @@ impl View {
         let Some((now, before, seconds)) = self.turn() else {
             return;
         };
-        let new: Vec<(u8, [u64; 2])> = now
-            .services
-            .iter()
-            .map(|service| {
-                let rate = |of| rate(service, before, seconds, of) as u64;
-                (service.number, [rate(sent_bytes), rate(delivered_bytes)])
-            })
-            .collect();
-        for (number, rates) in new {
-            for (line, rate) in self.rates.entry(number).or_default().iter_mut().zip(rates) {
+        let mut new = Vec::new();
+        for peer in &now.peers {
+            let before = peer_of(before, peer);
+            for service in &peer.services {
+                let rate = |of| before.map_or(0.0, |b| rate(service, b, seconds, of)) as u64;
+                let at = (peer.name.clone(), service.number);
+                new.push((at, [rate(sent_bytes), rate(delivered_bytes)]));
+            }
+        }
+        // Those of peers and services that are gone.
+        self.rates
+            .retain(|at, _| new.iter().any(|(known, _)| known == at));
+        for (at, rates) in new {
+            for (line, rate) in self.rates.entry(at).or_default().iter_mut().zip(rates) {
                 line.push(rate);
                 let old = line.len().saturating_sub(HISTORY);
                 line.drain(..old);
             }
         }
+    }
+
+    fn choose(&mut self, step: isize) {
+        let peers = self.now.as_ref().map_or(0, |status| status.peers.len());
+        let chosen = self.chosen.min(peers.saturating_sub(1));
+        let wrapped = (chosen as isize + step).rem_euclid(peers.max(1) as isize);
+        self.chosen = wrapped as usize;
     }
 
     /// The last two answers of one run of the node, and the time between them.
@@ -132,60 +161,139 @@ impl View {
         let Some(status) = &self.now else {
             return;
         };
-        let rows = status.services.len() as u16 + 3;
-        let [head, to, from, lines, foot] = Layout::vertical([
+        let chosen = self.chosen.min(status.peers.len().saturating_sub(1));
+        let Some(peer) = status.peers.get(chosen) else {
+            return;
+        };
+        let several = status.peers.len() > 1;
+        let rows = peer.services.len() as u16 + 3;
+        let list = match several {
+            // Far more than a third of the screen would leave nothing for the services.
+            true => (status.peers.len() as u16 + 2).min(frame.area().height / 3),
+            false => 0,
+        };
+        let [head, peers, to, from, lines, foot] = Layout::vertical([
             Constraint::Length(3),
+            Constraint::Length(list),
             Constraint::Length(rows),
             Constraint::Length(rows),
             Constraint::Fill(1),
             Constraint::Length(1),
         ])
         .areas(frame.area());
-        frame.render_widget(self.head(status), head);
-        frame.render_widget(self.sent(status), to);
-        frame.render_widget(self.received(status), from);
-        self.draw_lines(status, frame, lines);
+        frame.render_widget(self.head(status, peer), head);
+        if several {
+            let mut state = TableState::new().with_selected(chosen);
+            frame.render_stateful_widget(self.peers(status), peers, &mut state);
+        }
+        frame.render_widget(self.sent(peer), to);
+        frame.render_widget(self.received(peer), from);
+        self.draw_lines(peer, frame, lines);
         let text = match &self.problem {
             Some(problem) => Line::styled(problem.clone(), self.style(Color::Red)),
+            None if several => Line::from("arrows choose a peer, q ends"),
             None => Line::from("q ends"),
         };
         frame.render_widget(text, foot);
     }
 
-    fn head(&self, status: &Status) -> Paragraph<'static> {
-        let (session, underlay) = (&status.session, &status.underlay);
-        let state = match session.state.as_str() {
+    fn state(&self, peer: &PeerStatus) -> Style {
+        match peer.session.state.as_str() {
             "confirmed" => self.style(Color::Green),
             "refused" | "disconnected" => self.style(Color::Red),
             _ => self.style(Color::Yellow),
-        };
+        }
+    }
+
+    fn head(&self, status: &Status, peer: &PeerStatus) -> Paragraph<'static> {
+        let (session, underlay) = (&peer.session, &status.underlay);
         let strong = Style::new().add_modifier(Modifier::BOLD);
-        let first = Line::from(vec![
+        let up = format!(", up for {}, ", seconds(status.uptime_ns));
+        let mut first = Line::from(vec![
             Span::styled(status.name.clone(), strong),
-            Span::raw(format!(", up for {}, session ", seconds(status.uptime_ns))),
-            Span::styled(session.state.clone(), state),
-            Span::raw(session.rtt_ns.map_or(String::new(), |rtt| {
-                format!(", round trip {}", seconds(rtt))
-            })),
+            Span::raw(up),
         ]);
+        let (to, rate) = match status.peers.len() {
+            1 => {
+                first.push_span(Span::raw("session "));
+                first.push_span(Span::styled(session.state.clone(), self.state(peer)));
+                first.push_span(Span::raw(session.rtt_ns.map_or(String::new(), |rtt| {
+                    format!(", round trip {}", seconds(rtt))
+                })));
+                let to = format!(" -> {}", crate::status::peer_name(peer.address));
+                (to, crate::status::rate(peer))
+            }
+            peers => {
+                let confirmed = status.peers.iter();
+                let confirmed = confirmed.filter(|p| p.session.state == "confirmed").count();
+                first.push_span(Span::raw(format!("{confirmed} of {peers} peers confirmed")));
+                let rate = show(underlay.rate_bps as f64, Unit::BitsPerSecond);
+                (String::new(), rate)
+            }
+        };
         let second = Line::from(format!(
-            "{} (MTU {} B) over {} -> {}, {}, security {}",
+            "{} (MTU {} B) over {}{to}, {rate}, security {}",
             status.tun.name,
             status.tun.mtu_bytes,
-            underlay.listen,
-            crate::status::peer_name(underlay.peer),
-            show(underlay.rate_bps as f64, Unit::BitsPerSecond),
+            crate::status::here(underlay),
             underlay.security
         ));
-        let dropped: u64 = status.drops.values().sum();
+        let drops = status.all_drops();
+        let dropped: u64 = drops.values().sum();
         let mut third = Line::from(format!("{dropped} dropped outside of the services"));
-        if let Some((reason, count)) = status.drops.iter().max_by_key(|(_, count)| **count) {
+        if let Some((reason, count)) = drops.iter().max_by_key(|(_, count)| **count) {
             third.push_span(Span::raw(format!(", most of them {reason} ({count})")));
         }
         Paragraph::new(vec![first, second, third])
     }
 
-    fn sent(&self, status: &Status) -> Table<'static> {
+    /// One line for each peer.
+    fn peers(&self, status: &Status) -> Table<'static> {
+        let heads = [
+            "peer",
+            "session",
+            "weight",
+            "to now",
+            "from now",
+            "waiting",
+            "repairs",
+            "lost",
+            "dropped",
+            "round trip",
+        ];
+        let rows = status.peers.iter().map(|peer| {
+            let sum = |of: fn(&ServiceReport) -> u64| peer.services.iter().map(of).sum::<u64>();
+            Row::new(vec![
+                Cell::from(peer.name.clone()),
+                Cell::from(peer.session.state.clone()).style(self.state(peer)),
+                Cell::from(peer.weight.to_string()),
+                Cell::from(self.all_now(peer, sent_bytes)),
+                Cell::from(self.all_now(peer, delivered_bytes)),
+                Cell::from(sum(|s| s.queue_packets as u64).to_string()),
+                Cell::from(sum(|s| s.ledger.repair_frames_sent).to_string()),
+                self.alarm(sum(|s| s.ledger.residual_lost), Color::Red),
+                self.alarm(peer.drops.values().sum(), Color::Yellow),
+                Cell::from(peer.session.rtt_ns.map_or("-".to_owned(), seconds)),
+            ])
+        });
+        let chosen = Style::new().add_modifier(Modifier::REVERSED);
+        table(&heads, rows.collect()).row_highlight_style(chosen)
+    }
+
+    /// What all services of a peer carry now.
+    fn all_now(&self, peer: &PeerStatus, of: fn(&ServiceReport) -> u64) -> String {
+        let then = self.turn().and_then(|(_, before, seconds)| {
+            let before = peer_of(before, peer)?;
+            Some((before, seconds))
+        });
+        then.map_or("-".to_owned(), |(before, seconds)| {
+            let services = peer.services.iter();
+            let all = services.map(|service| rate(service, before, seconds, of));
+            show(all.sum(), Unit::BitsPerSecond)
+        })
+    }
+
+    fn sent(&self, peer: &PeerStatus) -> Table<'static> {
         let heads = [
             "to the peer",
             "scheme",
@@ -198,7 +306,7 @@ impl View {
             "cost",
             "round trip",
         ];
-        let rows = status.services.iter().map(|service| {
+        let rows = peer.services.iter().map(|service| {
             let ledger = &service.ledger;
             let dropped = ledger.packets_dropped();
             let more = ledger.repair_frame_bytes + ledger.control_frame_bytes;
@@ -206,7 +314,7 @@ impl View {
             Row::new(vec![
                 Cell::from(format!("{} {}", service.number, service.name)),
                 Cell::from(service.scheme.clone()),
-                Cell::from(self.now(service, sent_bytes)),
+                Cell::from(self.now(peer, service, sent_bytes)),
                 Cell::from(ledger.packets_offered.to_string()),
                 Cell::from(ledger.packets_sent.to_string()),
                 self.alarm(dropped, Color::Yellow),
@@ -219,7 +327,7 @@ impl View {
         table(&heads, rows.collect())
     }
 
-    fn received(&self, status: &Status) -> Table<'static> {
+    fn received(&self, peer: &PeerStatus) -> Table<'static> {
         let heads = [
             "from the peer",
             "scheme",
@@ -232,13 +340,13 @@ impl View {
             "loss",
             "delay",
         ];
-        let rows = status.services.iter().map(|service| {
+        let rows = peer.services.iter().map(|service| {
             let ledger = &service.ledger;
             let delay = service.metrics.delay_s;
             Row::new(vec![
                 Cell::from(format!("{} {}", service.number, service.name)),
                 Cell::from(service.scheme.clone()),
-                Cell::from(self.now(service, delivered_bytes)),
+                Cell::from(self.now(peer, service, delivered_bytes)),
                 Cell::from(ledger.packets_delivered.to_string()),
                 Cell::from(ledger.packets_recovered.to_string()),
                 Cell::from(ledger.late.to_string()),
@@ -260,26 +368,30 @@ impl View {
         Cell::from(count.to_string()).style(style)
     }
 
-    fn now(&self, service: &ServiceReport, of: fn(&ServiceReport) -> u64) -> String {
-        match self.turn() {
-            Some((_, before, seconds)) => {
-                show(rate(service, before, seconds, of), Unit::BitsPerSecond)
-            }
-            None => "-".to_owned(),
-        }
+    fn now(
+        &self,
+        peer: &PeerStatus,
+        service: &ServiceReport,
+        of: fn(&ServiceReport) -> u64,
+    ) -> String {
+        let then = self.turn().and_then(|(_, before, seconds)| {
+            let before = peer_of(before, peer)?;
+            Some(rate(service, before, seconds, of))
+        });
+        then.map_or("-".to_owned(), |rate| show(rate, Unit::BitsPerSecond))
     }
 
     /// Each service's rate in both directions, the newest on the right.
-    fn draw_lines(&self, status: &Status, frame: &mut Frame<'_>, area: ratatui::layout::Rect) {
-        let each = status.services.iter().map(|_| Constraint::Fill(1));
+    fn draw_lines(&self, peer: &PeerStatus, frame: &mut Frame<'_>, area: ratatui::layout::Rect) {
+        let each = peer.services.iter().map(|_| Constraint::Fill(1));
         let places = Layout::vertical(each).split(area);
-        for (service, place) in status.services.iter().zip(places.iter()) {
+        for (service, place) in peer.services.iter().zip(places.iter()) {
             if place.height < 2 {
                 continue;
             }
             let halves =
                 Layout::horizontal([Constraint::Fill(1), Constraint::Fill(1)]).split(*place);
-            let rates = self.rates.get(&service.number);
+            let rates = self.rates.get(&(peer.name.clone(), service.number));
             for (way, (half, word)) in halves.iter().zip(["to", "from"]).enumerate() {
                 let all: &[u64] = rates.map_or(&[], |rates| &rates[way]);
                 let shown = &all[all.len().saturating_sub(usize::from(half.width))..];
@@ -313,10 +425,15 @@ fn delivered_bytes(service: &ServiceReport) -> u64 {
     service.ledger.delivered_bytes
 }
 
+/// The same peer in another answer.
+fn peer_of<'a>(status: &'a Status, peer: &PeerStatus) -> Option<&'a PeerStatus> {
+    status.peers.iter().find(|p| p.name == peer.name)
+}
+
 /// Bits per second since the status before.
 fn rate(
     service: &ServiceReport,
-    before: &Status,
+    before: &PeerStatus,
     seconds: f64,
     of: fn(&ServiceReport) -> u64,
 ) -> f64 {
@@ -339,7 +456,7 @@ fn ratio(ratio: Option<f64>) -> String {
 #[cfg(test)]
 mod tests {
     use super::*;
-    use airlane_live::status::{SessionReport, TunReport, UnderlayReport};
+    use airlane_live::status::{PeerStatus, SessionReport, TunReport, UnderlayReport};
     use ratatui::Terminal;
     use ratatui::backend::TestBackend;
 
@@ -366,11 +483,21 @@ mod tests {
             peer: None,
             effective_goodput: None,
         };
-        Status {
-            schema: 1,
-            version: "0".to_owned(),
-            name: "hill-top".to_owned(),
-            uptime_ns: at_s * 1_000_000_000,
+        let peer = PeerStatus {
+            name: "farm".to_owned(),
+            address: "192.0.2.7:7007".parse().ok(),
+            key: None,
+            keys_age_ns: None,
+            prefixes: Vec::new(),
+            weight: 2.0,
+            rate_bps: 20_000_000,
+            sending_rate_bps: 12_000_000,
+            path_mtu_bytes: 1500,
+            path_narrowed: 0,
+            datagrams_sent: 0,
+            sent_bytes: 0,
+            datagrams_received: 0,
+            received_bytes: 0,
             session: SessionReport {
                 state: "confirmed".to_owned(),
                 id: Some(1),
@@ -383,6 +510,14 @@ mod tests {
                 rtt_ns: None,
                 refused: None,
             },
+            services: vec![service],
+            drops: BTreeMap::from([("wrong-source".to_owned(), 1)]),
+        };
+        Status {
+            schema: 2,
+            version: "0".to_owned(),
+            name: "hill-top".to_owned(),
+            uptime_ns: at_s * 1_000_000_000,
             tun: TunReport {
                 name: "air0".to_owned(),
                 mtu_bytes: 1420,
@@ -394,21 +529,54 @@ mod tests {
             },
             underlay: UnderlayReport {
                 listen: "0.0.0.0:7007".parse().unwrap(),
-                peer: "192.0.2.7:7007".parse().ok(),
+                interface: None,
                 security: "noise-ik".to_owned(),
                 secure: None,
                 rate_bps: 20_000_000,
-                path_mtu_bytes: 1500,
                 frame_overhead_bytes: 42,
                 datagrams_sent: 0,
                 sent_bytes: 0,
                 datagrams_received: 0,
                 received_bytes: 0,
-                path_narrowed: 0,
             },
-            services: vec![service],
+            peers: vec![peer],
             drops: BTreeMap::from([("not-ip".to_owned(), 5)]),
         }
+    }
+
+    /// The same with a second peer that gets twice as much over a service of another name.
+    fn two_peers(at_s: u64, sent_bytes: u64) -> Status {
+        let mut both = status(at_s, sent_bytes);
+        let mut mill = status(at_s, 2 * sent_bytes).peers.remove(0);
+        (mill.name, mill.services[0].name) = ("mill".to_owned(), "pages".to_owned());
+        both.peers.push(mill);
+        both
+    }
+
+    #[test]
+    fn of_several_peers_each_has_a_line_and_one_its_services() {
+        let mut view = View::default();
+        view.take(Ok(two_peers(10, 0)));
+        view.take(Ok(two_peers(12, 500_000)));
+        let farm = screen(&view, 130, 40);
+        for part in [
+            "2 of 2 peers confirmed",
+            "farm",
+            "mill",
+            "4.00 Mbit/s",
+            "1 files",
+        ] {
+            assert!(farm.contains(part), "{part}:\n{farm}");
+        }
+        assert!(!farm.contains("1 pages"), "{farm}");
+        for (step, shown) in [(1, "1 pages"), (1, "1 files"), (-1, "1 pages")] {
+            view.choose(step);
+            let screen = screen(&view, 130, 40);
+            assert!(screen.contains(shown), "{shown}:\n{screen}");
+        }
+        // The chosen one is gone.
+        view.take(Ok(status(14, 500_000)));
+        assert!(screen(&view, 130, 40).contains("1 files"));
     }
 
     fn screen(view: &View, width: u16, height: u16) -> String {
@@ -425,8 +593,8 @@ mod tests {
         let screen = screen(&view, 130, 30);
         for part in [
             "hill-top, up for 12.0 s, session confirmed",
-            "security noise-ik",
-            "5 dropped outside of the services, most of them not-ip (5)",
+            "20.0 Mbit/s, 12.0 Mbit/s now, security noise-ik",
+            "6 dropped outside of the services, most of them not-ip (5)",
             "2.00 Mbit/s",
             "5.00 %",
             "52.0 ms",

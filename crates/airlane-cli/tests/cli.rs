@@ -2,8 +2,13 @@
 
 #![expect(clippy::unwrap_used, reason = "a test may fail this way")]
 
+use std::io::{BufRead as _, BufReader, Read as _};
+use std::net::TcpListener;
 use std::path::{Path, PathBuf};
-use std::process::{Command, Output};
+use std::process::{Command, Output, Stdio};
+use std::time::Duration;
+
+use airlane_testkit::netns::Process;
 
 fn airlane(arguments: &[&str]) -> Output {
     Command::new(env!("CARGO_BIN_EXE_airlane"))
@@ -159,7 +164,7 @@ fn a_link_that_cannot_work_is_refused_before_it_is_up() {
         (
             "scheme = { kind = \"rlp-oos\", retries = 3, copies = { after = \"10 ms\", share = 0.02 } }",
             "scheme = { kind = \"rlp-oos\", retries = 3, copies = { after = \"10 ms\", share = 0.02 } }\nqueue = { kind = \"none\" }",
-            "error: {}:49:9: a live service without a queue loses every packet",
+            "error: {}:51:9: a live service without a queue loses every packet",
             "drop-tail",
         ),
         (
@@ -171,7 +176,7 @@ fn a_link_that_cannot_work_is_refused_before_it_is_up() {
         (
             "{ kind = \"rlp-oos\", retries = 3, copies = { after = \"10 ms\", share = 0.02 } }",
             "{ kind = \"snoop\", base-station = \"second\" }",
-            "error: {}:48:43: from one end there is no first and second",
+            "error: {}:50:43: from one end there is no first and second",
             "\"here\"",
         ),
     ] {
@@ -296,6 +301,41 @@ fn daemon_files_are_refused_before_anything_is_started() {
             stderr(&output)
         );
     }
+}
+
+#[test]
+fn a_base_station_and_its_station_are_explained_and_a_peer_is_set_by_its_name() {
+    let demo = |name: &str| root().join("demo").join(name).display().to_string();
+    let base = airlane(&[
+        "explain",
+        &demo("base.toml"),
+        "--set",
+        "peers[farm].weight=3",
+    ]);
+    let text = stdout(&base);
+    for part in [
+        "[[peers]]",
+        "name = \"farm\"",
+        "weight = 3.0",
+        "rate = \"4 Mbit/s\"",
+    ] {
+        assert!(text.contains(part), "{part}:\n{text}");
+    }
+    let again = file(text);
+    assert_eq!(stdout(&airlane(&["explain", &again.path])), text);
+    let station = airlane(&["explain", &demo("station.toml")]);
+    assert!(
+        stdout(&station).contains("peer-key"),
+        "{}",
+        stderr(&station)
+    );
+    let output = airlane(&["up", &demo("base.toml"), "--set", "peers[mill].prefixes=[]"]);
+    assert_eq!(output.status.code(), Some(2));
+    assert!(
+        stderr(&output).contains("peers[1].prefixes"),
+        "{}",
+        stderr(&output)
+    );
 }
 
 #[test]
@@ -807,6 +847,106 @@ fn services_are_read_before_a_link_is_asked() {
             stderr(&output)
         );
         assert_eq!(output.status.code(), Some(code), "{all:?}");
+    }
+}
+
+#[test]
+fn a_path_without_a_link_can_be_tested() {
+    // Ports that are free now; nobody else on this machine is likely to want just these at once.
+    let free = [(); 4].map(|()| TcpListener::bind("127.0.0.1:0").unwrap());
+    let ports = free.map(|listener| listener.local_addr().unwrap().port().to_string());
+    let [control, file, pages, voice] = ports.each_ref().map(String::as_str);
+    let serve = [
+        ["test", "--serve", "127.0.0.1"],
+        ["--port", control, "--for=60s"],
+        ["--file-port", file, "--max-size=1GB"],
+        ["--pages-port", pages, "--voice-port"],
+    ];
+    let mut command = Command::new(env!("CARGO_BIN_EXE_airlane"));
+    command.args(serve.as_flattened()).arg(voice);
+    let mut serving = Process::start(command.stdout(Stdio::piped())).unwrap();
+    let mut heard = BufReader::new(serving.child().stdout.take().unwrap());
+    let mut line = String::new();
+    heard.read_line(&mut line).unwrap();
+    assert!(line.contains("whoever reaches 127.0.0.1"), "{line}");
+
+    let client = [
+        ["test", "127.0.0.1", "--before"],
+        ["--port", control, "--duration=500ms"],
+        ["--warmup=0s", "--only", "pages,file"],
+    ];
+    let client = client.as_flattened();
+    let table = airlane(client);
+    assert!(table.status.success(), "{}", stderr(&table));
+    let text = stdout(&table);
+    assert!(text.contains("throughput, with the others"), "{text}");
+    assert!(!text.contains("after") && !text.contains("voice"), "{text}");
+    let json = airlane(&[client, &["--json"]].concat());
+    let json: serde_json::Value = serde_json::from_slice(&json.stdout).unwrap();
+    let number = |path: &str| json.pointer(path).and_then(serde_json::Value::as_f64);
+    assert!(
+        number("/before/alone/file/file/goodput_bps") > Some(1e6),
+        "{json}"
+    );
+    assert!(
+        number("/before/together/pages/completed") > Some(1.0),
+        "{json}"
+    );
+    assert_eq!(json["after"], serde_json::Value::Null);
+
+    let ended = serving.stop(Duration::from_secs(5));
+    assert!(ended.is_some_and(|status| status.success()));
+    let mut rest = String::new();
+    heard.read_to_string(&mut rest).unwrap();
+    assert_eq!(rest.matches("127.0.0.1: done").count(), 6, "{rest}");
+
+    let other = TcpListener::bind("127.0.0.1:0").unwrap();
+    let taken = other.local_addr().unwrap().port().to_string();
+    let taken = taken.as_str();
+    for (arguments, code, said) in [
+        (
+            &["127.0.0.1"][..],
+            2,
+            "no running link of this machine leads to",
+        ),
+        (&["here", "--link", "there"], 2, "\"here\" is no address"),
+        (&["/nowhere/node.sock"], 1, "no node answers"),
+        (&["--serve", "/nowhere/node.sock"], 1, "no node answers"),
+        (
+            &[
+                "--serve",
+                "127.0.0.1",
+                "--for=1s",
+                "--voice-port",
+                voice,
+                "--file-port",
+                taken,
+            ],
+            1,
+            "treat alike: --file-port",
+        ),
+        (&["--before", "--after"], 2, "cannot be used with"),
+        (&["--serve", "--json"], 2, "cannot be used with"),
+        (&["--for", "1s"], 2, "--serve"),
+        (&["--only", "files"], 2, "possible values: file"),
+        (
+            &["--duration", "0s", "127.0.0.1", "--before"],
+            2,
+            "--duration",
+        ),
+        (
+            &["127.0.0.1", "--before", "--port", control],
+            1,
+            "serve 127.0.0.1` there",
+        ),
+    ] {
+        let output = airlane(&[&["test"], arguments].concat());
+        assert!(
+            stderr(&output).contains(said),
+            "{arguments:?}: {}",
+            stderr(&output)
+        );
+        assert_eq!(output.status.code(), Some(code), "{arguments:?}");
     }
 }
 

@@ -10,14 +10,16 @@
 //! Run by `make live`, in a release build, alone and one after the other: the first test looks at
 //! rates, and it is bounded by the emulated link.
 
+use std::io::{BufRead as _, BufReader, Read as _};
 use std::path::{Path, PathBuf};
+use std::process::Stdio;
 use std::time::Duration;
 
 use airlane_link::config::SchemeConfig;
 use airlane_live::security::new_key;
-use airlane_testkit::live::{Experiment, Link, Outcome, TUNNEL_SERVER, run};
-use airlane_testkit::netns;
-use airlane_testkit::traffic::{ClientConfig, TrafficReport};
+use airlane_probe::{ClientConfig, Times, TrafficReport};
+use airlane_testkit::live::{Experiment, GRACE, Link, Outcome, TUNNEL_SERVER, run};
+use airlane_testkit::netns::{self, Process};
 
 fn demo(file: &str) -> PathBuf {
     Path::new(env!("CARGO_MANIFEST_DIR"))
@@ -125,8 +127,11 @@ fn a_flood_changes_nothing_and_costs_the_file_little() {
     let mut link = Link::new(&experiment).unwrap();
     link.up([&files[0], &files[1]]).unwrap();
     let config = ClientConfig {
-        warmup: experiment.warmup,
-        measure: experiment.measure,
+        times: Times {
+            warmup: experiment.warmup,
+            measure: experiment.measure,
+            grace: GRACE,
+        },
         pages: false,
         ..ClientConfig::new(TUNNEL_SERVER)
     };
@@ -155,7 +160,11 @@ fn a_flood_changes_nothing_and_costs_the_file_little() {
     );
     assert!(flooded >= 0.8 * quiet, "{flooded:.2} of {quiet:.2} Mbit/s");
     assert!(grown < 1 << 18, "{grown} bytes more");
-    for what in ["/session/id", "/session/sessions", "/underlay/peer"] {
+    for what in [
+        "/peers/0/session/id",
+        "/peers/0/session/sessions",
+        "/peers/0/address",
+    ] {
         assert_eq!(after.pointer(what), before.pointer(what), "{what}");
     }
     let refused = |status: &serde_json::Value| {
@@ -171,6 +180,117 @@ fn a_flood_changes_nothing_and_costs_the_file_little() {
         "{}",
         after["drops"]
     );
+    link.finish().unwrap();
+}
+
+/// What an operator sees who types `airlane test` at one end, with `airlane test --serve` at the other.
+#[test]
+fn airlane_test_shows_what_a_link_gains() {
+    if !netns::can_run("airlane_test_shows_what_a_link_gains") {
+        return;
+    }
+    let (air, left, right) = (demo("air.toml"), demo("left.toml"), demo("right.toml"));
+    let airlane = Path::new(env!("CARGO_BIN_EXE_airlane"));
+    let mut link = Link::new(&Experiment {
+        airlane,
+        air: &air,
+        seed: 1,
+        ends: None,
+        warmup: Duration::ZERO,
+        measure: Duration::ZERO,
+        pages: false,
+    })
+    .unwrap();
+    link.up([&left, &right]).unwrap();
+    let sockets = [0, 1].map(|end| link.socket(end).display().to_string());
+    let [far, near] = link.shared_hosts();
+    let test = |arguments: &[&str]| {
+        let mut command = near.command(airlane);
+        command.arg("test").args(arguments).output().unwrap()
+    };
+    let said = |output: &std::process::Output| String::from_utf8_lossy(&output.stderr).into_owned();
+
+    let nobody = test(&[&sockets[1]]);
+    assert_eq!(nobody.status.code(), Some(1));
+    let words = said(&nobody);
+    assert!(words.contains("run `airlane test --serve` at"), "{words}");
+
+    let mut command = far.command(airlane);
+    command.args(["test", "--serve", &sockets[0]]);
+    let mut serving = Process::start(command.stdout(Stdio::piped())).unwrap();
+    let mut heard = BufReader::new(serving.child().stdout.take().unwrap());
+    let mut line = String::new();
+    heard.read_line(&mut line).unwrap();
+    assert!(line.contains("who is behind the link left"), "{line}");
+
+    let cubic = ["--congestion-control", "cubic"];
+    let all = test(&[&[&sockets[1], "--duration", "4s", "--json"], &cubic[..]].concat());
+    assert!(all.status.success(), "{}", said(&all));
+    let all: serde_json::Value = serde_json::from_slice(&all.stdout).unwrap();
+    println!("{all:#}");
+    let number = |path: &str| {
+        let value = all.pointer(path).and_then(serde_json::Value::as_f64);
+        value.unwrap_or_else(|| panic!("no number at {path} of {all:#}"))
+    };
+    let loss = |path: &str, run: &str| {
+        let of = |what| {
+            ["voice_down", "voice_up"]
+                .map(|way| number(&format!("/{path}/{run}/{way}/{what}")))
+                .iter()
+                .sum::<f64>()
+        };
+        of("lost") / of("sent")
+    };
+    for (alone, run) in [(true, "alone"), (false, "together")] {
+        let at = |app: &str| match alone {
+            true => format!("alone/{app}"),
+            false => run.to_owned(),
+        };
+        let (before, after) = (loss("before", &at("voice")), loss("after", &at("voice")));
+        assert!(
+            (0.01..0.12).contains(&before),
+            "{run}: {before} lost before"
+        );
+        assert!(after < before / 3.0, "{run}: {after} of {before} lost");
+        let file = |path: &str| number(&format!("/{path}/{}/file/goodput_bps", at("file")));
+        let (before, after) = (file("before"), file("after"));
+        assert!(after > 2.0 * before, "{run}: {after} against {before}");
+        let page = |path: &str| number(&format!("/{path}/{}/pages/mean_ns", at("pages")));
+        assert!(page("after") < page("before"), "{run}: pages");
+    }
+    // One machine has one clock, which the ends do not know.
+    for path in ["before", "after"] {
+        let clock = |what: &str| number(&format!("/{path}/alone/voice/clock/{what}"));
+        assert!(clock("server_ahead_ns").abs() <= clock("uncertainty_ns"));
+        let idle = number(&format!("/{path}/alone/file/idle/rtt_p50_ns")) / 1e6;
+        assert!((50.0..75.0).contains(&idle), "{path}: {idle} ms");
+        let fastest = number(&format!("/{path}/alone/voice/voice_down/delay_min_ns")) / 1e6;
+        assert!((20.0..35.0).contains(&fastest), "{path}: {fastest} ms");
+    }
+
+    let voice = ["--only", "voice", "--duration", "1s", "--link", &sockets[1]];
+    let voice = test(&[&["10.7.0.1", "--after"], &voice[..]].concat());
+    let table = String::from_utf8_lossy(&voice.stdout);
+    assert!(
+        table.contains("after") && table.contains("lost, alone"),
+        "{table}"
+    );
+    assert!(
+        !table.contains("before") && !table.contains("pages"),
+        "{table}"
+    );
+
+    // On the plain path the control port is shut, other than behind the link.
+    let stranger = test(&["192.0.2.1", "--before", "--only", "voice"]);
+    assert_eq!(stranger.status.code(), Some(1));
+    let words = said(&stranger);
+    assert!(words.contains("--serve 192.0.2.1` there"), "{words}");
+
+    let ended = serving.stop(Duration::from_secs(5));
+    assert!(ended.is_some_and(|status| status.success()));
+    let mut rest = String::new();
+    heard.read_to_string(&mut rest).unwrap();
+    assert_eq!(rest.matches("done").count(), 9, "{rest}");
     link.finish().unwrap();
 }
 
@@ -268,7 +388,9 @@ errors = { kind = "uniform", rate = 0.05 }
 /// A number of the service's ledger at one end: 0 is left, where file and server are.
 fn count(outcome: &Outcome, end: usize, service: &str, key: &str) -> u64 {
     let status = outcome.status.as_ref().expect("both ends answered");
-    let services = status[end]["services"].as_array().expect("a list");
+    let services = status[end]["peers"][0]["services"]
+        .as_array()
+        .expect("a list");
     let found = services.iter().find(|s| s["name"] == service);
     let value = &found.expect("the service is there")["ledger"][key];
     value
@@ -281,6 +403,24 @@ fn every_scheme_carries_real_traffic_over_a_lossy_link() {
     if !netns::can_run("every_scheme_carries_real_traffic_over_a_lossy_link") {
         return;
     }
+    // Rates are not looked at, so some of the links may be there at once.
+    let mut misses = Vec::new();
+    let pairs: Vec<_> = (1..).zip(PAIRS).collect();
+    for some in pairs.chunks(3) {
+        std::thread::scope(|scope| {
+            let links = some
+                .iter()
+                .map(|(seed, schemes)| scope.spawn(|| carry(*seed, *schemes)));
+            for link in links.collect::<Vec<_>>() {
+                misses.extend(link.join().expect("the experiment runs"));
+            }
+        });
+    }
+    assert!(misses.is_empty(), "{}", misses.join("; "));
+}
+
+/// Carries real traffic over a link with these schemes: what did not go as it should.
+fn carry(seed: u64, schemes: [&str; 2]) -> Vec<String> {
     let folder = tempfile::tempdir().expect("a temporary folder");
     let write = |name: &str, text: &str| {
         let path = folder.path().join(name);
@@ -289,56 +429,54 @@ fn every_scheme_carries_real_traffic_over_a_lossy_link() {
     };
     let air = write("air.toml", AIR);
     let mut misses = Vec::new();
-    for (seed, schemes) in (1..).zip(PAIRS) {
-        let ends = [0, 1].map(|end| write(&format!("{end}.toml"), &end_file(end, schemes)));
-        let outcome = run(&Experiment {
-            airlane: Path::new(env!("CARGO_BIN_EXE_airlane")),
-            air: &air,
-            seed,
-            ends: Some([&ends[0], &ends[1]]),
-            warmup: Duration::from_secs(1),
-            measure: Duration::from_secs(4),
-            pages: false,
-        })
-        .unwrap_or_else(|error| panic!("{schemes:?}: {error}"));
-        let [tcp, udp] = schemes;
-        println!("{tcp} and {udp}\n{}", outcome.traffic);
-        let mut demand = |holds: bool, what: String| {
-            if !holds {
-                misses.push(what);
-            }
-        };
-        // The file: all bytes that came are those that were sent, and losses were repaired below.
-        let file = outcome.traffic.file.as_ref().expect("a file was carried");
-        demand(file.error.is_none(), format!("{tcp}: {:?}", file.error));
-        let bytes = file.received_bytes;
-        demand(bytes > 100_000, format!("{tcp}: {bytes} bytes came"));
-        let repairs = count(&outcome, 0, "tcp", "repair_frames_sent");
-        demand(repairs > 0, format!("{tcp}: nothing was repaired"));
-        let lost = count(&outcome, 1, "tcp", "residual_lost");
-        let came = count(&outcome, 1, "tcp", "packets_delivered");
-        println!("{tcp}: {repairs} repairs, {came} delivered, {lost} lost for good");
-        let bound = if tcp.contains("rlp") { came / 100 } else { 0 };
-        demand(
-            tcp.contains("snoop") || lost <= bound,
-            format!("{tcp}: {lost} of {came} packets were lost for good"),
-        );
-        // Voice, both ways together: a link without repair loses 5 %.
-        let loss = outcome.traffic.voice_loss().expect("voice was sent");
-        let recovered: u64 = [0, 1]
-            .map(|end| count(&outcome, end, "udp", "packets_recovered"))
-            .iter()
-            .sum();
-        println!("{udp}: {recovered} recovered, {:.1} % lost", loss * 100.0);
-        demand(loss < 0.15, format!("{udp}: {:.1} % lost", loss * 100.0));
-        demand(
-            (recovered > 0) != udp.contains("default"),
-            format!("{udp}: {recovered} packets recovered"),
-        );
-        for voice in [&outcome.traffic.voice_down, &outcome.traffic.voice_up] {
-            let doubled = voice.as_ref().expect("voice was sent both ways").duplicates;
-            demand(doubled == 0, format!("{udp}: {doubled} packets came twice"));
+    let ends = [0, 1].map(|end| write(&format!("{end}.toml"), &end_file(end, schemes)));
+    let outcome = run(&Experiment {
+        airlane: Path::new(env!("CARGO_BIN_EXE_airlane")),
+        air: &air,
+        seed,
+        ends: Some([&ends[0], &ends[1]]),
+        warmup: Duration::from_secs(1),
+        measure: Duration::from_secs(4),
+        pages: false,
+    })
+    .unwrap_or_else(|error| panic!("{schemes:?}: {error}"));
+    let [tcp, udp] = schemes;
+    println!("{tcp} and {udp}\n{}", outcome.traffic);
+    let mut demand = |holds: bool, what: String| {
+        if !holds {
+            misses.push(what);
         }
+    };
+    // The file: all bytes that came are those that were sent, and losses were repaired below.
+    let file = outcome.traffic.file.as_ref().expect("a file was carried");
+    demand(file.error.is_none(), format!("{tcp}: {:?}", file.error));
+    let bytes = file.received_bytes;
+    demand(bytes > 100_000, format!("{tcp}: {bytes} bytes came"));
+    let repairs = count(&outcome, 0, "tcp", "repair_frames_sent");
+    demand(repairs > 0, format!("{tcp}: nothing was repaired"));
+    let lost = count(&outcome, 1, "tcp", "residual_lost");
+    let came = count(&outcome, 1, "tcp", "packets_delivered");
+    println!("{tcp}: {repairs} repairs, {came} delivered, {lost} lost for good");
+    let bound = if tcp.contains("rlp") { came / 100 } else { 0 };
+    demand(
+        tcp.contains("snoop") || lost <= bound,
+        format!("{tcp}: {lost} of {came} packets were lost for good"),
+    );
+    // Voice, both ways together: a link without repair loses 5 %.
+    let loss = outcome.traffic.voice_loss().expect("voice was sent");
+    let recovered: u64 = [0, 1]
+        .map(|end| count(&outcome, end, "udp", "packets_recovered"))
+        .iter()
+        .sum();
+    println!("{udp}: {recovered} recovered, {:.1} % lost", loss * 100.0);
+    demand(loss < 0.15, format!("{udp}: {:.1} % lost", loss * 100.0));
+    demand(
+        (recovered > 0) != udp.contains("default"),
+        format!("{udp}: {recovered} packets recovered"),
+    );
+    for voice in [&outcome.traffic.voice_down, &outcome.traffic.voice_up] {
+        let doubled = voice.as_ref().expect("voice was sent both ways").duplicates;
+        demand(doubled == 0, format!("{udp}: {doubled} packets came twice"));
     }
-    assert!(misses.is_empty(), "{}", misses.join("; "));
+    misses
 }

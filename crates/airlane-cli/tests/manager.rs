@@ -2,8 +2,9 @@
 
 #![allow(clippy::unwrap_used, reason = "a test may panic")]
 
-use std::io::ErrorKind;
+use std::io::{ErrorKind, Write};
 use std::os::unix::net::UnixDatagram;
+use std::process::{Command, Stdio};
 use std::time::{Duration, Instant};
 
 use airlane_testkit::netns::{Namespace, Process, can_run};
@@ -81,4 +82,98 @@ fn the_manager_hears_when_the_link_is_up_turns_and_ends() {
     assert_eq!(up["level"], "INFO");
     let why = &find("stopping").unwrap()["why"];
     assert_eq!(why, "it was told to");
+}
+
+const UNIT: &str = include_str!("../../../deploy/airlane@.service");
+
+/// What the unit says of `key`.
+fn unit(key: &str) -> &'static str {
+    let value = UNIT.lines().find_map(|line| line.strip_prefix(key));
+    value.unwrap().strip_prefix('=').unwrap()
+}
+
+/// systemd may be missing where Airlane is built.
+#[test]
+fn systemd_takes_the_unit_and_finds_little_exposed() {
+    let analyze = |arguments: &[&str]| Command::new("systemd-analyze").args(arguments).output();
+    if analyze(&["--version"]).is_err() {
+        let skipped =
+            "SKIPPED systemd_takes_the_unit_and_finds_little_exposed: no systemd-analyze\n";
+        let _ = std::io::stderr().write_all(skipped.as_bytes());
+        return;
+    }
+    let folder = tempfile::tempdir().unwrap();
+    let file = folder.path().join("airlane@hill-top.service");
+    let binary = env!("CARGO_BIN_EXE_airlane");
+    std::fs::write(&file, UNIT.replace("/usr/bin/airlane", binary)).unwrap();
+    let file = file.to_str().unwrap();
+    // Tenths; the network, packet sockets and a device alone make more than one of ten.
+    let secure = ["security", "--offline=true", "--threshold=30", file];
+    for arguments in [&["verify", file][..], &secure] {
+        let output = analyze(arguments).unwrap();
+        let said = String::from_utf8_lossy(&output.stderr);
+        assert!(output.status.success(), "{arguments:?}: {said}");
+    }
+}
+
+#[test]
+fn the_unit_grants_what_a_node_on_ethernet_needs_and_no_more() {
+    if !can_run("the_unit_grants_what_a_node_on_ethernet_needs_and_no_more") {
+        return;
+    }
+    let namespace = Namespace::new("granted").unwrap();
+    namespace.join("wire", &namespace, "other").unwrap();
+    let folder = tempfile::tempdir().unwrap();
+    let directory = folder.path().display();
+    let file = folder.path().join("up.toml");
+    std::fs::write(
+        &file,
+        format!(
+            "schema = 1\nname = \"granted\"\ncontrol = {{ socket = \"{directory}/up.sock\" }}\n\
+             [tun]\naddresses = [\"10.7.0.1/24\"]\n[link]\nrate = \"1 Mbit/s\"\nsecurity = \"none\"\n\
+             underlay = {{ kind = \"ethernet\", interface = \"wire\", peer = \"02:00:00:00:00:02\" }}\n"
+        ),
+    )
+    .unwrap();
+    let notify = folder.path().join("notify.sock");
+    let manager = UnixDatagram::bind(&notify).unwrap();
+    let patience = Some(Duration::from_millis(100));
+    manager.set_read_timeout(patience).unwrap();
+    let granted: Vec<_> = unit("CapabilityBoundingSet").split_whitespace().collect();
+    let families: Vec<_> = unit("RestrictAddressFamilies").split_whitespace().collect();
+    assert!(families.contains(&"AF_PACKET"), "{families:?}");
+    let start = |capabilities: &[&str]| {
+        let added = capabilities.iter().map(|capability| {
+            let name = capability.strip_prefix("CAP_").unwrap();
+            format!(",+{}", name.to_lowercase())
+        });
+        let bounds = format!("-all{}", added.collect::<String>());
+        let mut command = namespace.command("setpriv");
+        command.args(["--bounding-set", &bounds]);
+        command
+            .arg(env!("CARGO_BIN_EXE_airlane"))
+            .arg("up")
+            .arg(&file);
+        command.env("NOTIFY_SOCKET", &notify);
+        command.stdout(Stdio::null()).stderr(Stdio::piped());
+        Process::start(&mut command).unwrap()
+    };
+    let mut up = start(&granted);
+    assert_eq!(until(&manager, "READY=1"), ["READY=1"]);
+    assert!(up.stop(Duration::from_secs(5)).unwrap().success());
+    until(&manager, "STOPPING=1");
+    for missing in ["CAP_NET_RAW", "CAP_NET_ADMIN"] {
+        let others: Vec<_> = granted.iter().copied().filter(|c| *c != missing).collect();
+        let mut up = start(&others);
+        let status = up.wait(Duration::from_secs(5));
+        assert_eq!(
+            status.and_then(|status| status.code()),
+            Some(1),
+            "{missing}"
+        );
+        let mut said = String::new();
+        let stderr = up.child().stderr.as_mut().unwrap();
+        std::io::Read::read_to_string(stderr, &mut said).unwrap();
+        assert!(said.contains(missing), "{said}");
+    }
 }

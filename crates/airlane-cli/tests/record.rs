@@ -177,7 +177,11 @@ impl Link {
     }
 
     fn state(&self, end: usize) -> Option<String> {
-        Some(self.status(end)?["session"]["state"].as_str()?.to_owned())
+        Some(
+            self.status(end)?["peers"][0]["session"]["state"]
+                .as_str()?
+                .to_owned(),
+        )
     }
 
     fn record(&self, end: usize, arguments: &[&str]) -> Command {

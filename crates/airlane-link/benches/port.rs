@@ -63,6 +63,8 @@ fn port(scheme: &str) -> Port<Stand> {
         rate: Rate::from_bps(1_000_000_000).expect("not zero"),
         delay: Duration::from_micros(10),
         max_payload: 1400,
+        max_frame_payload: None,
+        alike: 0,
         frame_overhead: 42,
         burst: Duration::ZERO,
         handed_over: HandedOver::usual(HeaderProfile::Live),
@@ -117,7 +119,7 @@ fn header_round_trip(bencher: Bencher) {
     let header = Header::new(FrameKind::Data, 12_345);
     let mut buf = [0u8; 64];
     bencher.bench_local(move || {
-        let len = codec.encode(divan::black_box(&header), Layout::SeqAck, 7, 0, &mut buf);
+        let len = codec.encode(divan::black_box(&header), Layout::SeqAck, 7, &mut buf);
         codec.decode(&buf[..len.unwrap_or(0)], |_| Some(Layout::SeqAck))
     });
 }

@@ -3,6 +3,7 @@
 //! Fields that may be left out are options here; [`ServiceConfig::resolve`] fills each with the
 //! default of the header profile, and `airlane explain` prints the result.
 
+mod aggregate;
 mod check;
 mod copies;
 mod fec;
@@ -23,6 +24,7 @@ use crate::mechanism::symbols::Shape;
 use crate::queue::QueueConfig;
 use crate::wire::HeaderProfile;
 
+pub use aggregate::{AggregateConfig, AggregateOptions};
 pub use check::{ConfigError, check};
 pub use copies::CopiesConfig;
 pub use fec::{RseAdConfig, RseConfig, XorAdConfig, XorConfig};
@@ -56,6 +58,10 @@ pub struct ServiceConfig {
     /// Where packets wait that the service cannot take yet.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub queue: Option<QueueConfig>,
+    /// Whether small packets share frames. Default: those up to 256 B that wait anyway; never where the
+    /// scheme looks into packets. Live only.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub aggregate: Option<AggregateConfig>,
 }
 
 /// The link layer schemes.
@@ -193,9 +199,22 @@ impl SchemeConfig {
         }
     }
 
+    /// Packets that its de-jitter buffer holds at most, where it has one.
+    pub fn dejitter(&self) -> Option<u32> {
+        match self {
+            Self::Sr(c) | Self::SrM1(c) | Self::SrM2(c) => c.dejitter.then_some(c.window).flatten(),
+            _ => None,
+        }
+    }
+
     /// It puts damaged frames to use, so it needs a link that hands them up.
     pub const fn uses_damaged_frames(&self) -> bool {
         matches!(self, Self::Hybrid1(_) | Self::Hybrid2(_))
+    }
+
+    /// It needs frames with one whole packet each: it watches its TCP, or cuts it into symbols.
+    pub const fn looks_into_packets(&self) -> bool {
+        matches!(self, Self::Snoop(_)) || self.uses_damaged_frames()
     }
 
     /// How its frames are cut into symbols, if they are.
@@ -266,6 +285,10 @@ pub struct SrConfig {
     /// false: only the sender's timers find it. Live only.
     #[serde(default, skip_serializing_if = "std::ops::Not::not")]
     pub repeat_naks: bool,
+    /// Whether packets go up as late as one that had to be repaired, while frames are lost: for senders
+    /// that model the path's round trip, as BBR does. Default false. Live only.
+    #[serde(default, skip_serializing_if = "std::ops::Not::not")]
+    pub dejitter: bool,
     /// Copies of frames while a flow is thin. Default none. Live only.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub copies: Option<CopiesConfig>,
@@ -367,7 +390,7 @@ impl HandedOver {
         const TWO: NonZeroU32 = NonZeroU32::MIN.saturating_add(1);
         match header {
             HeaderProfile::Study => Self::Frames(TWO),
-            HeaderProfile::Live => Self::Frames(NonZeroU32::MIN),
+            HeaderProfile::Live | HeaderProfile::Sealed => Self::Frames(NonZeroU32::MIN),
         }
     }
 
@@ -418,6 +441,13 @@ pub struct PortConfig {
     pub delay: Duration,
     /// Largest packet, bytes.
     pub max_payload: usize,
+    /// Longest payload of a frame, bytes: longer packets travel in parts. Left out: none is longer.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub max_frame_payload: Option<usize>,
+    /// Bits of the traffic class that the packets of one frame have in common: those that its outer
+    /// header takes from them.
+    #[serde(default)]
+    pub alike: u8,
     /// Bytes that the layers below add to each frame.
     pub frame_overhead: usize,
     /// How much lost time the shaper may make up for after a late wake-up.
@@ -434,6 +464,14 @@ pub struct PortConfig {
     pub services: Vec<ServiceConfig>,
     /// First-match rules.
     pub classes: Vec<ClassConfig>,
+}
+
+impl PortConfig {
+    /// Longest payload of a frame, bytes.
+    pub fn frame_payload(&self) -> usize {
+        let most = self.max_frame_payload.unwrap_or(usize::MAX);
+        most.min(self.max_payload)
+    }
 }
 
 /// The largest live window: echoes shorten numbers to 16 bits.
@@ -458,6 +496,7 @@ pub fn resolve(header: HeaderProfile, services: &[ServiceConfig]) -> Vec<Service
             scheme: SchemeConfig::Default(DefaultConfig {}),
             budget: None,
             queue: None,
+            aggregate: None,
         };
         all.insert(0, implicit.resolve(header));
     }
@@ -468,7 +507,7 @@ impl ServiceConfig {
     /// The same with every default of the header profile filled in.
     #[must_use]
     pub fn resolve(&self, header: HeaderProfile) -> Self {
-        let live = header == HeaderProfile::Live;
+        let live = header.is_live();
         let timers = || {
             Some(TimersConfig::Profile(if live {
                 TimerProfile::Measured
@@ -495,6 +534,9 @@ impl ServiceConfig {
             }
         };
         all.queue = Some(all.queue.unwrap_or(usual).resolve(in_order));
+        if live && !self.scheme.looks_into_packets() {
+            all.aggregate = all.aggregate.or(Some(AggregateConfig::default()));
+        }
         match &mut all.scheme {
             SchemeConfig::Default(_) | SchemeConfig::Snoop(_) => {}
             SchemeConfig::Xor(c) => c.block = Some(c.block()),

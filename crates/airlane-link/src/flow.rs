@@ -87,6 +87,9 @@ const fn mix(word: u64) -> u64 {
 pub struct TcpView {
     /// Tells apart connections of one flow, which only a simulated world has; else 0.
     pub connection: u32,
+    /// Tells apart pairs of endpoints that are used again, connection after connection, which only a
+    /// simulated world has; else 0.
+    pub endpoints: u32,
     /// Number of the first byte.
     pub seq: u32,
     /// The number after the last byte; SYN and FIN count as one each. Equal to `seq` in a bare
@@ -106,6 +109,11 @@ pub struct TcpView {
 pub trait Packet: Payload {
     /// Who sends it to whom.
     fn flow(&self) -> FlowKey;
+
+    /// Its traffic class (or TOS) byte, where it has one.
+    fn traffic_class(&self) -> u8 {
+        0
+    }
 
     /// The TCP segment in it. None if it is none, or only a part of one.
     fn tcp(&self) -> Option<TcpView> {

@@ -40,6 +40,15 @@ pub struct ServiceLedger {
     pub epoch_lost: u64,
     /// Bytes of these.
     pub epoch_lost_bytes: u64,
+    /// Of the packets sent: how many left behind another one in its frame.
+    #[serde(default, skip_serializing_if = "is_zero")]
+    pub packets_joined: u64,
+    /// Of the packets sent: how many were cut, for several frames each.
+    #[serde(default, skip_serializing_if = "is_zero")]
+    pub packets_cut: u64,
+    /// Frames with a part of these, put together for the first time.
+    #[serde(default, skip_serializing_if = "is_zero")]
+    pub fragments_sent: u64,
     /// Frames that left, of all kinds.
     pub frames_sent: u64,
     /// Bytes of them with their headers.
@@ -79,6 +88,21 @@ pub struct ServiceLedger {
     pub packets_delivered: u64,
     /// Bytes of them.
     pub delivered_bytes: u64,
+    /// Packets among them that came behind another one in its frame.
+    #[serde(default, skip_serializing_if = "is_zero")]
+    pub joined_delivered: u64,
+    /// Packets among them that came in several frames.
+    #[serde(default, skip_serializing_if = "is_zero")]
+    pub packets_reassembled: u64,
+    /// What such frames brought, whatever became of it.
+    #[serde(default, skip_serializing_if = "is_zero")]
+    pub fragments_received: u64,
+    /// Packets of which a fragment came and another was waited for in vain.
+    #[serde(default, skip_serializing_if = "is_zero")]
+    pub packets_incomplete: u64,
+    /// What came in frames and was no packet, nor several, nor a part of one.
+    #[serde(default, skip_serializing_if = "is_zero")]
+    pub malformed: u64,
     /// Packets among them that a repair brought.
     pub packets_recovered: u64,
     /// Bytes of these.
@@ -104,7 +128,8 @@ pub struct ServiceLedger {
     /// Holes that were abandoned before the last attempt, as a repair would have come after the packet's budget.
     #[serde(default, skip_serializing_if = "is_zero")]
     pub given_up_too_old: u64,
-    /// Packets known to be lost for good: given up, or jumped over.
+    /// Packets known to be lost for good: given up, or jumped over. What was in a frame that was lost
+    /// nobody knows: each counts as one.
     pub residual_lost: u64,
     /// Estimate of their bytes, likewise.
     pub residual_lost_bytes_estimated: u64,
@@ -129,6 +154,19 @@ impl ServiceLedger {
             + self.dropped_disconnected
             + self.dropped_too_old
             + self.dropped_too_big
+    }
+
+    /// Frames with something new that were put together: as many as packets sent, but for those that
+    /// share one and those that take several.
+    pub const fn originals_sent(&self) -> u64 {
+        self.packets_sent - self.packets_joined - self.packets_cut + self.fragments_sent
+    }
+
+    /// Of how many of the peer's originals something came out. Between two ends: originals sent =
+    /// originals delivered + residual lost + in flight.
+    pub const fn originals_delivered(&self) -> u64 {
+        let whole = self.packets_delivered - self.joined_delivered - self.packets_reassembled;
+        whole + self.fragments_received
     }
 
     /// A frame with a packet of `len` bytes that was here before has come again.

@@ -16,7 +16,7 @@
 //!
 //! The port shapes to its rate: [`Port::poll_transmit`] gives nothing while the frame before is
 //! still being serialised. So the queue stands here, where the scheduler decides, in the simulator
-//! as on a real link.
+//! as on a real link. Several ports share one link through a [`Medium`].
 
 #![forbid(unsafe_code)]
 
@@ -27,6 +27,7 @@ pub mod flow;
 mod ledger;
 mod measure;
 mod mechanism;
+mod medium;
 pub mod mobility;
 pub mod path;
 mod port;
@@ -42,6 +43,8 @@ pub use drain::{Sink, drain};
 pub use flow::{FlowKey, Packet, TcpView};
 pub use ledger::ServiceLedger;
 pub use measure::{ServiceMetrics, effective_goodput};
+pub use medium::Medium;
 pub use port::{AdminError, Port, ServiceStatus};
 pub use queue::{DropReason, IngressQueue, QueueConfig};
+pub use service::SnoopCounts;
 pub use wire::{Bitmap, Codec, Frame, FrameError, FrameKind, Header, HeaderProfile, Layout};

@@ -83,7 +83,7 @@ impl Meter {
         let ratio = |part: f64, whole: f64| (whole > 0.0).then(|| part / whole);
 
         let sent = since(|l| l.frame_sent_bytes);
-        let delivered = since(|l| l.packets_delivered);
+        let delivered = since(ServiceLedger::originals_delivered);
         let lost = since(|l| l.residual_lost);
         let held_s = since(|l| l.hold_ns) / 1e9;
         smooth(

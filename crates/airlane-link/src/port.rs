@@ -2,6 +2,7 @@
 
 mod admin;
 mod agree;
+mod filler;
 mod limiter;
 mod pacer;
 mod shares;
@@ -16,9 +17,10 @@ use crate::config::{self, ConfigError, PortConfig, RateLimit, Rates, Viewpoint};
 use crate::flow::Packet;
 use crate::ledger::ServiceLedger;
 use crate::measure::INTERVAL;
-use crate::schedule::{Schedule, Scheduler};
+use crate::queue::DropReason;
+use crate::schedule::{Schedule, Scheduler, Turn};
 use crate::service::PortFacts;
-use crate::wire::{Codec, Decoded, Frame, FrameError, Header, Layout};
+use crate::wire::{Codec, Decoded, Frame, FrameError, FrameKind, Header, Layout};
 
 pub use admin::{AdminError, ServiceStatus};
 use agree::{Agreement, Peer};
@@ -63,12 +65,16 @@ pub struct Port<P> {
     interval_ends: Instant,
     /// Frames for services that do not exist here.
     unknown_service: u64,
+    /// Longest payload of a frame now; not more than at the start.
+    room: usize,
     /// What the other end has; none where nobody tells.
     peer: Option<Peer>,
     /// What this end has may have changed.
     offers_changed: bool,
     /// Ledgers of services that were removed.
     retired: Vec<(String, ServiceLedger)>,
+    /// Whether somebody wants the packets that are dropped.
+    keeps_dropped: bool,
 }
 
 /// The numbers that a set has, one bit each, in ascending order.
@@ -103,7 +109,7 @@ impl<P: Packet> Port<P> {
             codec,
             rate: config.rate,
             delay: config.delay,
-            max_payload: config.max_payload,
+            max_payload: config.frame_payload(),
             frame_overhead: config.frame_overhead,
         };
         let mut port = Self {
@@ -111,7 +117,7 @@ impl<P: Packet> Port<P> {
             classifier: Classifier::new(&[], |_| None, 0),
             pacer: config.pacing.map(|limit| Pacer::new(config.rate, limit)),
             limiter: (config.rate_limit == RateLimit::Estimated).then(|| {
-                let frame = config.max_payload + config.frame_overhead;
+                let frame = config.frame_payload() + config.frame_overhead;
                 Box::new(Limiter::new(config.rate, frame))
             }),
             shares: (config.rates == Rates::Measured).then(|| Box::new(Shares::new())),
@@ -125,9 +131,11 @@ impl<P: Packet> Port<P> {
             sent_bytes_before: 0,
             interval_ends: Instant::ORIGIN + INTERVAL,
             unknown_service: 0,
+            room: config.frame_payload(),
             peer: None,
             offers_changed: false,
             retired: Vec::new(),
+            keeps_dropped: false,
             config,
         };
         for service in config::resolve(port.config.header, &port.config.services) {
@@ -152,13 +160,13 @@ impl<P: Packet> Port<P> {
         };
         slot.offer(&packet);
         if packet.len() > max_payload {
-            slot.drop_too_big(&packet);
+            slot.discard(DropReason::TooBig, packet);
             return;
         }
         if let Some(pacer) = &mut self.pacer {
             if !pacer.is_open(now) {
                 if let Err(packet) = pacer.push(now, number, packet) {
-                    slot.drop_queue_full(&packet);
+                    slot.discard(DropReason::QueueFull, packet);
                 }
                 return;
             }
@@ -219,7 +227,9 @@ impl<P: Packet> Port<P> {
         let len = self.encode_header(frame, 0, &mut bytes)?;
         damage.apply(0, &mut bytes[..len]);
         let header = self.decode(&bytes).ok()?.header;
-        (header.service == service).then_some(header)
+        // Hellos have no check.
+        let whole = header.service == service && header.kind != FrameKind::Hello;
+        whole.then_some(header)
     }
 
     /// Acts on whatever has become due. An early call does nothing.
@@ -258,12 +268,13 @@ impl<P: Packet> Port<P> {
             return None;
         }
         self.hand_over_ready(now);
-        let (service, len, (frame, came)) = self.scheduler.dequeue()?;
+        let Turn { service, len, item } = self.scheduler.dequeue()?;
+        let (frame, came) = item;
         let start = self.free_at.max(now - self.config.burst);
         self.free_at = start + self.rate().transmission_time(len);
         self.sent_bytes += len as u64;
 
-        let number = usize::from(service) % SERVICES;
+        let number = service % SERVICES;
         if let Some(slot) = &mut self.slots[number] {
             if let Some(came) = came {
                 slot.meter.waited(start.saturating_since(came));
@@ -276,6 +287,19 @@ impl<P: Packet> Port<P> {
         Some(frame)
     }
 
+    /// How long the frame is, with all that is below it, that [`Port::poll_transmit`] would give now; none:
+    /// it would give none. Of several ports on one link a [`Medium`](crate::Medium) says whose frame goes.
+    pub fn next_frame_len(&self, now: Instant) -> Option<usize> {
+        debug_assert!(self.ready == 0, "every input hands over what it can");
+        let free = now >= self.free_at;
+        self.scheduler.peek().filter(|_| free).map(|(_, len)| len)
+    }
+
+    /// Whether [`Port::poll_deliver`] has something.
+    pub fn has_deliveries(&self) -> bool {
+        !self.up.is_empty()
+    }
+
     /// The next packet for IP.
     pub fn poll_deliver(&mut self) -> Option<P> {
         self.up.pop_front()
@@ -284,15 +308,19 @@ impl<P: Packet> Port<P> {
     /// Bytes of the packets that wait in the queues of all services.
     pub fn waiting_bytes(&self) -> usize {
         let slots = self.slots.iter().flatten();
-        slots.map(|slot| slot.queue.bytes()).sum()
+        slots.map(|slot| slot.waiting_bytes()).sum()
     }
 
     /// When to call [`Port::handle_timeout`] or [`Port::poll_transmit`] next.
     pub fn poll_timeout(&self) -> Option<Instant> {
         let link = (!self.scheduler.is_empty()).then_some(self.free_at);
+        self.next_timer().into_iter().chain(link).min()
+    }
+
+    /// When to call [`Port::handle_timeout`] next, whatever waits for the link.
+    pub fn next_timer(&self) -> Option<Instant> {
         numbers(self.installed)
             .filter_map(|number| self.slots[number].as_ref()?.poll_timeout())
-            .chain(link)
             .chain(self.pacer.as_ref().and_then(Pacer::poll_timeout))
             .min()
     }
@@ -302,6 +330,15 @@ impl<P: Packet> Port<P> {
     pub fn rate(&self) -> Rate {
         let limited = self.limiter.as_ref().and_then(|limiter| limiter.rate());
         limited.unwrap_or(self.config.rate)
+    }
+
+    /// Longer packets are cut from now on. No more than [`PortConfig::frame_payload`], by which services
+    /// have made their room.
+    pub fn set_frame_room(&mut self, room: usize) {
+        self.room = room.min(self.config.frame_payload());
+        for slot in self.slots.iter_mut().flatten() {
+            slot.set_room(self.room);
+        }
     }
 
     // ---- frames and bytes
@@ -328,9 +365,7 @@ impl<P: Packet> Port<P> {
     /// Writes a frame's header to `buf`, see [`Codec::encode`].
     pub fn encode_header(&self, frame: &Frame<P>, session: u32, buf: &mut [u8]) -> Option<usize> {
         let layout = self.layout_of(frame.header.service)?;
-        self.facts
-            .codec
-            .encode(&frame.header, layout, session, self.body_len(frame), buf)
+        self.facts.codec.encode(&frame.header, layout, session, buf)
     }
 
     /// Reads a frame's header, see [`Codec::decode`].
@@ -360,6 +395,10 @@ impl<P: Packet> Port<P> {
         let Some(slot) = &mut self.slots[number] else {
             return;
         };
+        if arriving.is_none() && !slot.has_frames() {
+            slot.note_polled(now);
+            return;
+        }
         let (codec, layout) = (self.facts.codec, slot.layout);
         let limit = self.config.handed_over.limit();
         let congested = self.limiter.as_ref().is_some_and(|l| l.rate().is_some());

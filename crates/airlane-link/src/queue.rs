@@ -43,6 +43,24 @@ pub enum DropReason {
     WindowFull,
     /// The link was taken away.
     Disconnected,
+    /// It had waited for longer than its budget.
+    TooOld,
+    /// It does not fit a frame.
+    TooBig,
+}
+
+impl DropReason {
+    /// The reason's name, as in results: `queue-full`.
+    pub const fn name(self) -> &'static str {
+        match self {
+            Self::QueueFull => "queue-full",
+            Self::CoDel => "codel",
+            Self::WindowFull => "window-full",
+            Self::Disconnected => "disconnected",
+            Self::TooOld => "too-old",
+            Self::TooBig => "too-big",
+        }
+    }
 }
 
 /// The waiting room of one service.

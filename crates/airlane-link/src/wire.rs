@@ -19,29 +19,44 @@
 //! The coded length of a parity frame is not in it (with symbols the frame's length says it): the dissertation does not count framing, and
 //! its packets are all equally long. The simulator passes it on beside the bytes.
 //!
-//! **`live`** travels inside datagrams, where an old frame can turn up at any time, so every frame
-//! names its session, and numbers are wide enough never to repeat within one:
+//! **`live`** travels inside datagrams, one frame each, where an old frame can turn up at any time and
+//! nobody vouches for it. So every frame names its session, and numbers have 32 bits. **`sealed`** is the
+//! same inside messages of a secure session, which are bound to the session that they were sealed in:
+//! frames of another cannot be opened, so they name none. Which of the two it is follows from whether a
+//! link has keys, on which both ends agree or never meet.
 //!
 //! ```text
-//! byte  0        version:4 layout:4
-//!       1        service:4 type:4
-//!       2..6     session
-//!       6..8     length of what follows the header
-//!       8..12    seq                        (Default numbers its frames too: loss can be measured)
-//!      12..16    ack                        (seq-ack only)
-//!      16..18    low 16 bits of the newest original frame received   (seq-ack only)
-//!      18..20    how long ago that was, in units of 16 us, 0xffff: never or too long ago
-//!      12..14    coded length              (coded, block and symbols)
-//!      14        index in the block        (block, where seq is the number of the block), or of the
-//!                                          first repair symbol (symbols)
-//!      15..17    CRC-16 of what is before  (symbols)
+//!            live      sealed
+//!            0         0         service:4 type:4
+//!            1..5      -         session
+//!            5..9      1..5      seq                (Default numbers its frames too: loss can be measured)
+//! then       2         2         coded length                        (coded, block and symbols)
+//!            1         1         index in the block (block, where seq is the number of the block), or
+//!                                of the first repair symbol (symbols)
+//!            2         2         CRC-16 of what is before            (symbols)
+//! or
+//!            5..9      1..4      seq                (seq-ack, bitmap)
+//! then       4         3         ack                                                (seq-ack only)
+//!            2         2         low 16 bits of the newest original frame received  (seq-ack only)
+//!            2         2         how long ago that was, in units of 16 us, 0xffff: never or too long
+//!                                ago                                                (seq-ack only)
 //! ```
 //! Frames with the bitmap layout end behind `seq`, but BITMAP frames have the fields of seq-ack; the
-//! bits follow the header, begin at the number `seq` and count into the length.
+//! bits follow the header and begin at the number `seq`. The layout is the service's, on which both ends
+//! have agreed, and the datagram says where the frame ends. A hello, type 9, is bare with all fields 0; its
+//! version is in its body.
+//!
+//! **Why 24 bits are enough** where frames are acknowledged and sealed: a sender is never further ahead of
+//! its oldest unacknowledged frame than its window, and the secure session opens nothing twice and nothing
+//! that some thousand others have overtaken. Half of the numbers must hold both: 8.4 million frames, where
+//! eight bandwidth-delay products of 10 Gbit/s x 100 ms in frames of 256 bytes are 3.9 million. Without
+//! acknowledgments a sender goes on through an outage, however long, and the receiver must still see that
+//! what comes then is new; without keys an old frame may be as old as it likes: 32 bits.
 //!
 //! All numbers are big-endian. Decoding never panics and never reads past the buffer.
 
 mod bitmap;
+pub mod contents;
 #[cfg(test)]
 mod tests;
 
@@ -52,8 +67,10 @@ use serde::{Deserialize, Serialize};
 pub use bitmap::Bitmap;
 
 /// What a frame is for. The codes are ours where the dissertation is silent (XYL-S-9).
+// As wide as its neighbours in the header: a narrow one makes `Option<Frame>` tell by a byte in its
+// midst whether there is a frame, and frames are then moved in pieces around that byte.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
-#[repr(u8)]
+#[repr(u32)]
 pub enum FrameKind {
     /// A packet, sent for the first time.
     Data = 0,
@@ -112,38 +129,24 @@ impl FrameKind {
 
 /// Which fields the frames of a service carry after the type.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
-#[repr(u8)]
 pub enum Layout {
     /// Nothing (in the live profile: a number that only measures loss).
-    Bare = 0,
+    Bare,
     /// A sequence number.
-    Seq = 1,
+    Seq,
     /// A sequence number and an acknowledgment.
-    SeqAck = 2,
+    SeqAck,
     /// A sequence number, and the coded length of the packets that a parity frame combines.
-    Coded = 3,
+    Coded,
     /// The number of a block, the place in it, and the coded length.
-    Block = 4,
+    Block,
     /// A sequence number; BITMAP frames an acknowledgment and a bitmap too.
-    Bitmap = 5,
+    Bitmap,
     /// A sequence number, an index or a number of symbols, and a check of the header.
-    Symbols = 6,
+    Symbols,
 }
 
 impl Layout {
-    const fn from_code(code: u8) -> Option<Self> {
-        Some(match code {
-            0 => Self::Bare,
-            1 => Self::Seq,
-            2 => Self::SeqAck,
-            3 => Self::Coded,
-            4 => Self::Block,
-            5 => Self::Bitmap,
-            6 => Self::Symbols,
-            _ => return None,
-        })
-    }
-
     /// Whether frames of this kind say what has been received.
     pub const fn acknowledges(self, kind: FrameKind) -> bool {
         match self {
@@ -240,8 +243,34 @@ pub enum HeaderProfile {
     /// The dissertation's 1 to 3 bytes, numbers modulo 256.
     #[default]
     Study,
-    /// Session, length and 32-bit numbers, for real links.
+    /// A session and 32-bit numbers, for real links.
     Live,
+    /// No session and shorter numbers, for real links whose frames a secure session binds to theirs.
+    Sealed,
+}
+
+impl HeaderProfile {
+    /// For real links, where frames may be late, and not for reproductions.
+    pub const fn is_live(self) -> bool {
+        !matches!(self, Self::Study)
+    }
+
+    /// Bytes of the session.
+    const fn session_len(self) -> usize {
+        match self {
+            Self::Live => 4,
+            Self::Study | Self::Sealed => 0,
+        }
+    }
+
+    /// Bytes of the numbers in frames of this layout.
+    const fn number_len(self, layout: Layout) -> usize {
+        match (self, layout) {
+            (Self::Study, _) => 1,
+            (Self::Sealed, Layout::SeqAck | Layout::Bitmap) => 3,
+            (Self::Live | Self::Sealed, _) => 4,
+        }
+    }
 }
 
 /// Why bytes were not a frame. Counted, never fatal.
@@ -256,21 +285,9 @@ pub enum FrameError {
         /// Bytes that there were.
         got: usize,
     },
-    /// Not our version.
-    #[error("frame of version {got}, this is version {LIVE_VERSION}")]
-    Version {
-        /// The version found.
-        got: u8,
-    },
     /// A type code without meaning.
     #[error("unknown frame type {code}")]
     UnknownType {
-        /// The code found.
-        code: u8,
-    },
-    /// A layout code without meaning.
-    #[error("unknown header layout {code}")]
-    UnknownLayout {
         /// The code found.
         code: u8,
     },
@@ -279,14 +296,6 @@ pub enum FrameError {
     UnknownService {
         /// The number found.
         service: u8,
-    },
-    /// The length field and the bytes disagree.
-    #[error("bad frame length: the header says {stated} B of payload, there are {got} B")]
-    Length {
-        /// What the header says.
-        stated: usize,
-        /// Bytes behind the header.
-        got: usize,
     },
     /// More bits than there are numbers, or none in the last byte.
     #[error(
@@ -326,12 +335,9 @@ fn bits_of(header: &Header, layout: Layout) -> Bitmap {
 
 /// Numbers of the study layout's blocks.
 pub(crate) const STUDY_BLOCKS: u32 = 8;
-/// Version of the live layout.
-pub const LIVE_VERSION: u8 = 1;
-/// The largest live header in front of a packet.
-pub const LIVE_HEADER_MAX: usize = 20;
-/// Room for everything of a live frame but its packet.
-pub const LIVE_HEADER_ROOM: usize = LIVE_HEADER_MAX + Bitmap::MAX_LEN;
+/// Room for everything of a live frame but its packet: of the longer profile, the longest fields and
+/// all bits.
+pub const LIVE_HEADER_ROOM: usize = 17 + Bitmap::MAX_LEN;
 
 const HEADER_CHECK: Crc<u16> = Crc::<u16>::new(&CRC_16_IBM_3740);
 const HEADER_CHECK_LEN: usize = 2;
@@ -343,43 +349,30 @@ const HELD_UNIT: Duration = Duration::from_micros(16);
 pub struct Decoded {
     /// The header.
     pub header: Header,
-    /// The session it belongs to; zero in the study profile.
+    /// The session it belongs to; zero where the profile has none.
     pub session: u32,
     /// Where the payload begins; it reaches to the end of the buffer.
     pub payload_at: usize,
 }
 
-/// Writes and reads headers of one profile with one sequence space.
+/// Writes and reads headers of one profile.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
 pub struct Codec {
     profile: HeaderProfile,
-    space: SeqSpace,
+    /// Numbers have no more bits than this, whatever they have room for.
+    bits: u32,
 }
 
 impl Codec {
-    /// The codec of a profile, with the profile's usual sequence space.
+    /// The codec of a profile.
     pub const fn new(profile: HeaderProfile) -> Self {
-        let bits = match profile {
-            HeaderProfile::Study => 8,
-            HeaderProfile::Live => 32,
-        };
-        Self {
-            profile,
-            space: SeqSpace::new(bits),
-        }
+        Self { profile, bits: 32 }
     }
 
-    /// The same with numbers of `bits` bits; the study layout has room for 8.
+    /// The same with numbers of `bits` bits at most.
     #[must_use]
     pub const fn with_bits(self, bits: u32) -> Self {
-        assert!(
-            bits <= 8 || matches!(self.profile, HeaderProfile::Live),
-            "the study header has 8-bit numbers"
-        );
-        Self {
-            profile: self.profile,
-            space: SeqSpace::new(bits),
-        }
+        Self { bits, ..self }
     }
 
     /// The profile.
@@ -387,33 +380,51 @@ impl Codec {
         self.profile
     }
 
-    /// The sequence space.
-    pub const fn space(self) -> SeqSpace {
-        self.space
+    /// The sequence space of services with this layout.
+    pub const fn space(self, layout: Layout) -> SeqSpace {
+        let room = self.profile.number_len(layout) as u32 * 8;
+        SeqSpace::new(if self.bits < room { self.bits } else { room })
     }
 
     /// Bytes of the header of a frame with a packet of a service with this layout.
     pub const fn header_len(self, layout: Layout) -> usize {
-        match (self.profile, layout) {
-            (HeaderProfile::Study, Layout::Bare) => 1,
-            (
-                HeaderProfile::Study,
-                Layout::Seq | Layout::Coded | Layout::Block | Layout::Bitmap,
-            ) => 2,
-            (HeaderProfile::Study, Layout::SeqAck) => 3,
-            (HeaderProfile::Study, Layout::Symbols) => 3 + HEADER_CHECK_LEN,
-            (HeaderProfile::Live, Layout::Bare | Layout::Seq | Layout::Bitmap) => 12,
-            (HeaderProfile::Live, Layout::Coded) => 14,
-            (HeaderProfile::Live, Layout::Block) => 15,
-            (HeaderProfile::Live, Layout::Symbols) => 15 + HEADER_CHECK_LEN,
-            (HeaderProfile::Live, Layout::SeqAck) => LIVE_HEADER_MAX,
+        if let HeaderProfile::Study = self.profile {
+            return match layout {
+                Layout::Bare => 1,
+                Layout::Seq | Layout::Coded | Layout::Block | Layout::Bitmap => 2,
+                Layout::SeqAck => 3,
+                Layout::Symbols => 3 + HEADER_CHECK_LEN,
+            };
         }
+        let behind_seq = match layout {
+            Layout::Bare | Layout::Seq | Layout::Bitmap => 0,
+            Layout::Coded => 2,
+            Layout::Block => 3,
+            Layout::Symbols => 3 + HEADER_CHECK_LEN,
+            Layout::SeqAck => self.profile.number_len(layout) + 4,
+        };
+        self.behind_seq(layout) + behind_seq
+    }
+
+    /// The longest header in front of a packet.
+    pub const fn header_max(self) -> usize {
+        match self.profile {
+            HeaderProfile::Study => self.header_len(Layout::Symbols),
+            HeaderProfile::Live | HeaderProfile::Sealed => self.header_len(Layout::SeqAck),
+        }
+    }
+
+    /// Where what follows the number begins, in the live profiles.
+    const fn behind_seq(self, layout: Layout) -> usize {
+        1 + self.profile.session_len() + self.profile.number_len(layout)
     }
 
     /// Bytes of the fields of a frame, in front of its bitmap or packet.
     const fn fields_len(self, kind: FrameKind, layout: Layout) -> usize {
-        match (self.profile, layout, kind) {
-            (HeaderProfile::Live, Layout::Bitmap, FrameKind::Bitmap) => LIVE_HEADER_MAX,
+        match (layout, kind) {
+            (Layout::Bitmap, FrameKind::Bitmap) if self.profile.is_live() => {
+                self.header_len(Layout::SeqAck)
+            }
             _ => self.header_len(layout),
         }
     }
@@ -423,57 +434,50 @@ impl Codec {
         self.fields_len(header.kind, layout) + bits_of(header, layout).wire_len()
     }
 
-    /// Writes the header of a frame with `payload_len` bytes of payload to the start of `buf` and
-    /// returns its length; the payload goes right behind it. None if `buf` is too short.
+    /// Writes the header of a frame to the start of `buf` and returns its length; the payload goes right
+    /// behind it. None if `buf` is too short.
     pub fn encode(
         self,
         header: &Header,
         layout: Layout,
         session: u32,
-        payload_len: usize,
         buf: &mut [u8],
     ) -> Option<usize> {
         let len = self.len_without_packet(header, layout);
         let fields_len = self.fields_len(header.kind, layout);
         let (buf, bits) = buf.get_mut(..len)?.split_at_mut(fields_len);
         bits_of(header, layout).write(bits);
-        let byte0 = header.service << 4 | header.kind as u8;
-        match self.profile {
-            HeaderProfile::Study => {
-                let fields = match layout {
-                    Layout::Block => {
-                        let block = (header.seq % STUDY_BLOCKS) as u8;
-                        let parity = u8::from(header.kind == FrameKind::Parity);
-                        [header.service << 4 | block << 1 | parity, header.index, 0]
-                    }
-                    Layout::Symbols => [byte0, header.seq as u8, header.index],
-                    _ => [byte0, header.seq as u8, header.ack as u8],
-                };
-                let len = fields_len.min(fields.len());
-                buf[..len].copy_from_slice(&fields[..len]);
+        buf[0] = header.service << 4 | header.kind as u8;
+        if self.profile == HeaderProfile::Study {
+            let fields = match layout {
+                Layout::Block => {
+                    let block = (header.seq % STUDY_BLOCKS) as u8;
+                    let parity = u8::from(header.kind == FrameKind::Parity);
+                    [header.service << 4 | block << 1 | parity, header.index, 0]
+                }
+                Layout::Symbols => [buf[0], header.seq as u8, header.index],
+                _ => [buf[0], header.seq as u8, header.ack as u8],
+            };
+            let len = fields_len.min(fields.len());
+            buf[..len].copy_from_slice(&fields[..len]);
+        } else {
+            let (session_len, at) = (self.profile.session_len(), self.behind_seq(layout));
+            buf[1..=session_len].copy_from_slice(&session.to_be_bytes()[..session_len]);
+            self.write_number(header.seq, layout, &mut buf[1 + session_len..]);
+            if matches!(layout, Layout::Coded | Layout::Block | Layout::Symbols) {
+                buf[at..at + 2].copy_from_slice(&header.coded_len.to_be_bytes());
             }
-            HeaderProfile::Live => {
-                buf[0] = LIVE_VERSION << 4 | layout as u8;
-                buf[1] = byte0;
-                buf[2..6].copy_from_slice(&session.to_be_bytes());
-                let behind = u16::try_from(payload_len + bits.len()).ok()?;
-                buf[6..8].copy_from_slice(&behind.to_be_bytes());
-                buf[8..12].copy_from_slice(&header.seq.to_be_bytes());
-                if matches!(layout, Layout::Coded | Layout::Block | Layout::Symbols) {
-                    buf[12..14].copy_from_slice(&header.coded_len.to_be_bytes());
-                }
-                if matches!(layout, Layout::Block | Layout::Symbols) {
-                    buf[14] = header.index;
-                }
-                if layout.acknowledges(header.kind) {
-                    let (low, held) = header.echo.map_or((0, u16::MAX), |echo| {
-                        let units = echo.held.as_nanos() / HELD_UNIT.as_nanos();
-                        (echo.seq_low, units.min(u64::from(u16::MAX)) as u16)
-                    });
-                    buf[12..16].copy_from_slice(&header.ack.to_be_bytes());
-                    buf[16..18].copy_from_slice(&low.to_be_bytes());
-                    buf[18..20].copy_from_slice(&held.to_be_bytes());
-                }
+            if matches!(layout, Layout::Block | Layout::Symbols) {
+                buf[at + 2] = header.index;
+            }
+            if layout.acknowledges(header.kind) {
+                let (low, held) = header.echo.map_or((0, u16::MAX), |echo| {
+                    let units = echo.held.as_nanos() / HELD_UNIT.as_nanos();
+                    (echo.seq_low, units.min(u64::from(u16::MAX)) as u16)
+                });
+                let echo = at + self.write_number(header.ack, layout, &mut buf[at..]);
+                buf[echo..echo + 2].copy_from_slice(&low.to_be_bytes());
+                buf[echo + 2..echo + 4].copy_from_slice(&held.to_be_bytes());
             }
         }
         if layout == Layout::Symbols {
@@ -481,6 +485,13 @@ impl Codec {
             check.copy_from_slice(&HEADER_CHECK.checksum(fields).to_be_bytes());
         }
         Some(len)
+    }
+
+    /// Writes a number to the start of `buf` and gives its length.
+    fn write_number(self, number: Seq, layout: Layout, buf: &mut [u8]) -> usize {
+        let len = self.profile.number_len(layout);
+        buf[..len].copy_from_slice(&number.to_be_bytes()[4 - len..]);
+        len
     }
 
     /// Reads a header. `layout_of` gives the layout of a service, none for an unknown one.
@@ -494,7 +505,7 @@ impl Codec {
     ) -> Result<Decoded, FrameError> {
         match self.profile {
             HeaderProfile::Study => self.decode_study(bytes, layout_of),
-            HeaderProfile::Live => self.decode_live(bytes, layout_of),
+            HeaderProfile::Live | HeaderProfile::Sealed => self.decode_live(bytes, layout_of),
         }
     }
 
@@ -518,7 +529,7 @@ impl Codec {
             let (_, kind) = split_byte0(byte0)?;
             Header {
                 index: fields[2],
-                ..Header::new(kind, self.number(field(1))?)
+                ..Header::new(kind, self.number(layout, field(1))?)
             }
         } else if layout == Layout::Block {
             let kind = match byte0 & 1 {
@@ -531,14 +542,14 @@ impl Codec {
             }
         } else {
             let (_, kind) = split_byte0(byte0)?;
-            let seq = self.number(field(1))?;
+            let seq = self.number(layout, field(1))?;
             // Section 8.1: the bitmap begins where everything before has arrived.
             let says_it_twice = layout == Layout::Bitmap && kind == FrameKind::Bitmap;
             Header {
                 ack: if says_it_twice {
                     seq
                 } else {
-                    self.number(field(2))?
+                    self.number(layout, field(2))?
                 },
                 ..Header::new(kind, seq)
             }
@@ -556,43 +567,35 @@ impl Codec {
             need,
             got: bytes.len(),
         };
-        let first = *bytes.first().ok_or(need(1))?;
-        if first >> 4 != LIVE_VERSION {
-            return Err(FrameError::Version { got: first >> 4 });
-        }
-        let code = first & 0xf;
-        let layout = Layout::from_code(code).ok_or(FrameError::UnknownLayout { code })?;
-        let (service, kind) = split_byte0(*bytes.get(1).ok_or(need(2))?)?;
+        let (service, kind) = split_byte0(*bytes.first().ok_or(need(1))?)?;
+        // Session control belongs to no service.
+        let layout = match kind {
+            FrameKind::Hello => Layout::Bare,
+            _ => layout_of(service).ok_or(FrameError::UnknownService { service })?,
+        };
         let len = self.fields_len(kind, layout);
         let fields = bytes.get(..len).ok_or(need(len))?;
-        // Session control has a layout of its own and belongs to no service.
-        if kind != FrameKind::Hello {
-            let known = layout_of(service).ok_or(FrameError::UnknownService { service })?;
-            if known != layout {
-                return Err(FrameError::UnknownLayout { code });
-            }
-        }
-        let u16_at = |at: usize| u16::from_be_bytes([fields[at], fields[at + 1]]);
-        let u32_at = |at: usize| {
-            u32::from_be_bytes([fields[at], fields[at + 1], fields[at + 2], fields[at + 3]])
-        };
-        let (stated, got) = (usize::from(u16_at(6)), bytes.len() - len);
-        if stated != got {
-            return Err(FrameError::Length { stated, got });
-        }
-        let (mut ack, mut echo, mut coded_len, mut index) = (0, None, 0, 0);
         if layout == Layout::Symbols {
             check_header(fields)?;
         }
+        let u16_at = |at: usize| u16::from_be_bytes([fields[at], fields[at + 1]]);
+        let (session_len, at) = (self.profile.session_len(), self.behind_seq(layout));
+        let session = fields[1..=session_len]
+            .try_into()
+            .map_or(0, u32::from_be_bytes);
+        let (mut ack, mut echo, mut coded_len, mut index) = (0, None, 0, 0);
         if matches!(layout, Layout::Coded | Layout::Block | Layout::Symbols) {
-            coded_len = u16_at(12);
-            index = fields.get(14).copied().unwrap_or(0);
+            coded_len = u16_at(at);
+        }
+        if matches!(layout, Layout::Block | Layout::Symbols) {
+            index = fields[at + 2];
         }
         if layout.acknowledges(kind) {
-            ack = self.number(u32_at(12))?;
-            let held = u16_at(18);
+            ack = self.read_number(layout, &fields[at..])?;
+            let at = at + self.profile.number_len(layout);
+            let held = u16_at(at + 2);
             echo = (held != u16::MAX).then(|| Echo {
-                seq_low: u16_at(16),
+                seq_low: u16_at(at),
                 held: HELD_UNIT * u64::from(held),
             });
         }
@@ -601,12 +604,21 @@ impl Codec {
             kind,
             index,
             coded_len,
-            seq: self.number(u32_at(8))?,
+            seq: self.read_number(layout, &fields[1 + session_len..])?,
             ack,
             echo,
             bits: Bitmap::EMPTY,
         };
-        Self::with_bits_behind(header, layout, u32_at(2), bytes, len)
+        Self::with_bits_behind(header, layout, session, bytes, len)
+    }
+
+    /// Reads the number at the start of `bytes`, which has room for one.
+    fn read_number(self, layout: Layout, bytes: &[u8]) -> Result<Seq, FrameError> {
+        let digits = &bytes[..self.profile.number_len(layout)];
+        self.number(
+            layout,
+            digits.iter().fold(0, |n, byte| n << 8 | Seq::from(*byte)),
+        )
     }
 
     /// Adds the bitmap of a BITMAP frame, which is all that follows the fields.
@@ -629,13 +641,14 @@ impl Codec {
         })
     }
 
-    fn number(self, seq: Seq) -> Result<Seq, FrameError> {
-        if self.space.contains(seq) {
+    fn number(self, layout: Layout, seq: Seq) -> Result<Seq, FrameError> {
+        let space = self.space(layout);
+        if space.contains(seq) {
             Ok(seq)
         } else {
             Err(FrameError::Number {
                 seq,
-                modulus: self.space.modulus(),
+                modulus: space.modulus(),
             })
         }
     }

@@ -24,8 +24,17 @@ fn file(
     scheme: &str,
     directory: &Path,
     keys: Option<&[String; 2]>,
+    ethernet: bool,
 ) -> String {
     let (last, other) = (end + 1, 2 - end);
+    let underlay = match ethernet {
+        false => format!(
+            "kind = \"udp\", listen = \"192.0.2.{last}:7007\", peer = \"192.0.2.{other}:7007\""
+        ),
+        true => {
+            format!("kind = \"ethernet\", interface = \"wire\", peer = \"02:00:00:00:00:0{other}\"")
+        }
+    };
     let security = match keys {
         Some(keys) => {
             let (key, peer) = (directory.join(format!("{end}.key")), &keys[1 - end]);
@@ -47,7 +56,7 @@ socket = "{}/end-{end}.sock"
 [link]
 rate = "{rate}"
 delay = "1 ms"
-underlay = {{ kind = "udp", listen = "192.0.2.{last}:7007", peer = "192.0.2.{other}:7007" }}
+underlay = {{ {underlay} }}
 security = {security}
 [[link.services]]
 number = 1
@@ -74,7 +83,7 @@ fn measure(what: &str, left: &Namespace, right: &Namespace, subnet: &str, bytes:
     let time = transfer(left, right, to(8080), bytes);
     let cpu = cpu_seconds() - cpu;
     println!(
-        "{what:<30} {:>7.0} Mbit/s   {:>5.2} CPU s for {} MB   median round trip {:>4} us",
+        "{what:<44} {:>7.0} Mbit/s   {:>5.2} CPU s for {} MB   median round trip {:>4} us",
         bytes as f64 * 8.0 / 1e6 / time.as_secs_f64(),
         cpu,
         bytes / 1_000_000,
@@ -96,6 +105,7 @@ fn main() {
     cable(&left, "wire", &right, "wire");
     for (end, last) in [(&left, 1), (&right, 2)] {
         end.ip(&format!("addr add 192.0.2.{last}/24 dev wire"));
+        end.ip(&format!("link set wire address 02:00:00:00:00:0{last}"));
     }
     measure("cable alone", &left, &right, "192.0.2", 1_000_000_000);
     let directory = tempfile::tempdir().unwrap();
@@ -104,22 +114,28 @@ fn main() {
         key.unwrap().to_string()
     });
     for (rate, bytes) in [("100 Mbit/s", 40_000_000), ("10 Gbit/s", 400_000_000)] {
-        for (scheme, keys) in [
-            ("default", None),
-            ("sr-m2", None),
-            ("rlp-oos", None),
-            ("default", Some(&keys)),
-            ("sr-m2", Some(&keys)),
+        for (scheme, keys, ethernet) in [
+            ("default", None, false),
+            ("sr-m2", None, false),
+            ("rlp-oos", None, false),
+            ("default", Some(&keys), false),
+            ("sr-m2", Some(&keys), false),
+            ("sr-m2", None, true),
+            ("sr-m2", Some(&keys), true),
         ] {
             let nodes = [(&left, 0), (&right, 1)].map(|(namespace, end)| {
-                let file = file(end, rate, scheme, directory.path(), keys);
+                let file = file(end, rate, scheme, directory.path(), keys, ethernet);
                 Running::start(namespace, &file).unwrap()
             });
             for node in &nodes {
-                node.wait_until("established", |s| s.session.state == "confirmed");
+                node.wait_until("established", |s| s.peers[0].session.state == "confirmed");
             }
             measure(
-                &format!("{scheme}{} at {rate}", keys.map_or("", |_| ", sealed")),
+                &format!(
+                    "{scheme}{}{} at {rate}",
+                    keys.map_or("", |_| ", sealed"),
+                    if ethernet { ", raw Ethernet" } else { "" }
+                ),
                 &left,
                 &right,
                 "10.7.0",
@@ -127,7 +143,10 @@ fn main() {
             );
             for node in nodes {
                 let status = node.stop();
-                let service = status.services.iter().find(|s| s.name == "service");
+                let service = status.peers[0]
+                    .services
+                    .iter()
+                    .find(|s| s.name == "service");
                 let ledger = service.unwrap().ledger;
                 println!(
                     "    sent {} frames, repaired {}, codel dropped {}, queue full {}, elsewhere {:?}",
@@ -135,7 +154,7 @@ fn main() {
                     ledger.repair_frames_sent,
                     ledger.dropped_codel,
                     ledger.dropped_queue_full,
-                    status.drops
+                    status.all_drops()
                 );
             }
         }

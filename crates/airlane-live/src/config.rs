@@ -10,6 +10,7 @@
 //! [link]
 //! rate = "20 Mbit/s"                  # of whole Ethernet frames; the port shapes to it
 //! underlay = { kind = "udp", listen = "0.0.0.0:7007", peer = "192.0.2.7:7007" }
+//! # or straight on a radio: { kind = "ethernet", interface = "wlan0", peer = "02:00:00:00:00:02" }
 //! security = { private-key = "/etc/airlane/hill-top.key", peer-key = "mYoY…2RM=" }
 //! [[link.services]]
 //! number = 1
@@ -21,7 +22,10 @@
 //! service = "files"
 //! ```
 //!
-//! Services, classes and schedulers are the types of the scenario files.
+//! Services, classes and schedulers are the types of the scenario files. A base station lists its peers
+//! under `[[peers]]` instead, see [`peers`].
+
+pub mod peers;
 
 use std::fmt;
 use std::net::{IpAddr, SocketAddr};
@@ -34,20 +38,24 @@ use airlane_link::config::{
     self, ConfigError, LiveFacts, RateLimit, Rates, SchedulerConfig, Viewpoint, check_live,
 };
 use airlane_link::{ClassesConfig, HeaderProfile, ServiceConfig};
+use airlane_secure::{Endpoint, EthernetAddress};
 use serde::{Deserialize, Deserializer, Serialize, Serializer, de};
 
 use crate::netlink::Cidr;
 use crate::packet::ecn::Outer;
 use crate::security::Security;
+use crate::underlay::{EtherType, Ethernet};
+pub use peers::PeerConfig;
 
 /// What can be written for `security`, and what it means.
 const NO_SECURITY: &str = "make a key with `airlane keygen FILE` and write security = \
-    { private-key = \"FILE\", peer-key = \"THE PEER'S PUBLIC KEY\" } under [link]; or security = \
+    { private-key = \"FILE\", peer-key = \"THE PEER'S PUBLIC KEY\" } under [link], of several peers the \
+    keys under [[peers]]; or security = \
     \"none\": frames then travel unencrypted and unauthenticated, and whoever is on the path can \
     read and forge them";
 
 /// A full packet where the path is not known yet: Ethernet's.
-const USUAL_PACKET: usize = 1500;
+pub(crate) const USUAL_PACKET: usize = 1500;
 /// What a Unix socket's address takes, without the zero at its end.
 const LONGEST_SOCKET: usize = 107;
 /// Where control sockets are, unless the file says otherwise.
@@ -69,6 +77,9 @@ pub struct LiveConfig {
     pub tun: TunConfig,
     /// The link below.
     pub link: LinkConfig,
+    /// Who is at the other end, where these are several.
+    #[serde(default, skip_serializing_if = "Vec::is_empty")]
+    pub peers: Vec<PeerConfig>,
     /// Where the running node's metrics can be scraped: a loopback address with its port. Nowhere,
     /// if it is not given.
     #[serde(default, skip_serializing_if = "Option::is_none")]
@@ -167,6 +178,10 @@ pub struct LinkConfig {
     pub delay: Duration,
     /// What frames travel in.
     pub underlay: UnderlayConfig,
+    /// Whether packets longer than a frame travel in parts, and how long a datagram may be then: what the
+    /// path takes, or less. Left out: no packet is longer.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub fragment: Option<FragmentConfig>,
     /// How frames are protected. There is no default.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub security: Option<Security>,
@@ -192,6 +207,69 @@ const fn default_delay() -> Duration {
     Duration::from_millis(50)
 }
 
+/// `fragment = "auto"`, or a size.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum FragmentConfig {
+    /// Datagrams are as long as the path takes.
+    Auto,
+    /// And no longer than this, with their IP header.
+    Datagram(Size),
+}
+
+/// The shortest datagrams worth cutting packets for: less than half of them is headers.
+const LEAST_DATAGRAM: u64 = 160;
+
+impl FragmentConfig {
+    /// How long a datagram may be on a path that takes `path_mtu` bytes.
+    pub fn datagram(self, path_mtu: usize) -> usize {
+        match self {
+            Self::Auto => path_mtu,
+            Self::Datagram(size) => path_mtu.min(size.as_bytes() as usize),
+        }
+    }
+}
+
+impl FromStr for FragmentConfig {
+    type Err = airlane_base::UnitError;
+    fn from_str(text: &str) -> Result<Self, Self::Err> {
+        if text == "auto" {
+            return Ok(Self::Auto);
+        }
+        text.parse().map(Self::Datagram)
+    }
+}
+
+impl fmt::Display for FragmentConfig {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        match self {
+            Self::Auto => f.write_str("auto"),
+            Self::Datagram(size) => write!(f, "{} B", size.as_bytes()),
+        }
+    }
+}
+
+impl<'de> Deserialize<'de> for FragmentConfig {
+    fn deserialize<D: Deserializer<'de>>(d: D) -> Result<Self, D::Error> {
+        struct Text;
+        impl de::Visitor<'_> for Text {
+            type Value = FragmentConfig;
+            fn expecting(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+                f.write_str("\"auto\" or the longest datagram, such as \"256 B\"")
+            }
+            fn visit_str<E: de::Error>(self, text: &str) -> Result<FragmentConfig, E> {
+                text.parse().map_err(E::custom)
+            }
+        }
+        d.deserialize_any(Text)
+    }
+}
+
+impl Serialize for FragmentConfig {
+    fn serialize<S: Serializer>(&self, s: S) -> Result<S::Ok, S::Error> {
+        s.collect_str(self)
+    }
+}
+
 /// What frames travel in.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(tag = "kind", rename_all = "kebab-case", deny_unknown_fields)]
@@ -205,6 +283,78 @@ pub enum UnderlayConfig {
         #[serde(default, skip_serializing_if = "Option::is_none")]
         peer: Option<SocketAddr>,
     },
+    /// Ethernet frames, straight on an interface.
+    Ethernet {
+        /// Name of the interface.
+        interface: String,
+        /// Address of the other end's interface. Left out, both ends call everybody on the segment,
+        /// and know each other by their keys.
+        #[serde(default, skip_serializing_if = "Option::is_none")]
+        peer: Option<EthernetAddress>,
+        /// Which frames are ours.
+        #[serde(default, rename = "ether-type")]
+        ether_type: EtherType,
+    },
+}
+
+impl UnderlayConfig {
+    /// Where the peer is, if the file says so.
+    pub fn peer(&self) -> Option<Endpoint> {
+        match self {
+            Self::Udp { peer, .. } => peer.map(Endpoint::Udp),
+            Self::Ethernet { peer, .. } => peer.map(Endpoint::Ethernet),
+        }
+    }
+
+    /// The same without a peer: what only a new start can change.
+    #[must_use]
+    pub fn without_peer(&self) -> Self {
+        let mut all = self.clone();
+        match &mut all {
+            Self::Udp { peer, .. } => *peer = None,
+            Self::Ethernet { peer, .. } => *peer = None,
+        }
+        all
+    }
+
+    fn check(&self, problems: &mut Problems) {
+        match self {
+            Self::Udp { listen, .. } => check_udp(listen, problems),
+            Self::Ethernet {
+                interface,
+                ether_type,
+                ..
+            } => Ethernet::check(interface, *ether_type, problems),
+        }
+    }
+
+    /// An address as peers have it here.
+    const fn such_as(&self) -> &'static str {
+        match self {
+            Self::Udp { .. } => "address and port of the other end, such as \"192.0.2.7:7007\"",
+            Self::Ethernet { .. } => "address of the other end, such as \"02:00:00:00:00:01\"",
+        }
+    }
+
+    /// What is wrong with a peer's address, which stands at `at`.
+    fn check_peer(&self, peer: &Endpoint, at: &str, problems: &mut Problems) {
+        match (self, peer) {
+            (Self::Udp { listen, .. }, Endpoint::Udp(peer)) => {
+                check_peer(listen, peer, at, problems);
+            }
+            (Self::Ethernet { .. }, Endpoint::Ethernet(peer)) if peer.is_unicast() => {}
+            (Self::Ethernet { .. }, Endpoint::Ethernet(peer)) => problems.add(
+                at,
+                format!("{peer} is no address of one interface"),
+                "give that of the other end, such as \"02:00:00:00:00:01\", or both ends keys and none",
+            ),
+            _ => problems.add(
+                at,
+                format!("frames cannot be sent to {peer} over this underlay"),
+                format!("give {}", self.such_as()),
+            ),
+        }
+    }
 }
 
 /// `[control]`
@@ -232,7 +382,7 @@ impl LiveConfig {
     #[must_use]
     pub fn resolve(&self) -> Self {
         let mut all = self.clone();
-        all.link.services = config::resolve(HeaderProfile::Live, &self.link.services);
+        all.link.services = config::resolve(self.link.header(), &self.link.services);
         all.link.rates = Some(self.link.rates());
         all.link.classes = ClassesConfig::Rules(self.link.classes.rules(&self.link.services));
         all.control.socket = Some(self.socket());
@@ -284,8 +434,7 @@ impl Validate for LiveConfig {
             let message = format!("this version reads schema 1, not {}", self.schema);
             problems.add("schema", message, "write schema = 1");
         }
-        let plain = |c: char| c.is_ascii_alphanumeric() || matches!(c, '.' | '_' | '-');
-        if self.name.is_empty() || self.name.starts_with('.') || !self.name.chars().all(plain) {
+        if !is_plain(&self.name) {
             problems.add(
                 "name",
                 format!("\"{}\" cannot name a node", self.name),
@@ -295,6 +444,7 @@ impl Validate for LiveConfig {
         problems.within("tun", |problems| self.tun.validate(problems));
         let (mtu, link) = (self.tun.mtu, &self.link);
         problems.within("link", |problems| link.check(mtu, problems));
+        self.check_peers(problems);
         self.check_metrics(problems);
         let socket = self.socket();
         if socket.as_os_str().len() > LONGEST_SOCKET {
@@ -335,15 +485,7 @@ impl LiveConfig {
 
 impl Validate for TunConfig {
     fn validate(&self, problems: &mut Problems) {
-        let legal = |c: char| c.is_ascii_graphic() && !matches!(c, '/' | ':' | '%');
-        let fits = (1..libc::IFNAMSIZ).contains(&self.name.len());
-        if !fits || !self.name.chars().all(legal) || matches!(&*self.name, "." | "..") {
-            problems.add(
-                "name",
-                format!("\"{}\" cannot name an interface", self.name),
-                "use 1 to 15 letters and digits, such as \"air0\"",
-            );
-        }
+        check_interface_name("name", &self.name, "air0", problems);
         for (i, address) in self.addresses.iter().enumerate() {
             let ip = address.address;
             if ip.is_unspecified() || ip.is_multicast() {
@@ -394,6 +536,14 @@ impl Validate for TunConfig {
 }
 
 impl LinkConfig {
+    /// The headers of its frames: with keys, the secure session says which session they belong to.
+    pub const fn header(&self) -> HeaderProfile {
+        match self.security {
+            Some(Security::Keys(_)) => HeaderProfile::Sealed,
+            Some(Security::Word(_)) | None => HeaderProfile::Live,
+        }
+    }
+
     /// Where the services' shares come from.
     pub fn rates(&self) -> Rates {
         self.rates.unwrap_or(self.classes.usual_rates())
@@ -410,7 +560,7 @@ impl LinkConfig {
             },
         };
         let classes = self.classes.rules(&self.services);
-        let mut found = config::check(HeaderProfile::Live, &self.services, &classes);
+        let mut found = config::check(self.header(), &self.services, &classes);
         found.extend(self.classes.check(&self.services));
         found.extend(config::check_ends(Viewpoint::End, &self.services));
         found.extend(check_live(&facts, &self.services, &classes));
@@ -421,42 +571,90 @@ impl LinkConfig {
         if self.security.is_none() {
             problems.add("security", "this link is not secured", NO_SECURITY);
         }
-        let UnderlayConfig::Udp { listen, peer } = &self.underlay;
-        if let Some(peer) = peer {
-            check_peer(listen, peer, problems);
-        } else if !matches!(self.security, Some(Security::Keys(_))) {
+        self.underlay.check(problems);
+        let ethernet = matches!(self.underlay, UnderlayConfig::Ethernet { .. });
+        if ethernet && self.outer != Outer::default() {
             problems.add(
-                "underlay.peer",
-                "only a peer with keys may call from anywhere: without them nobody knows who calls",
-                "give address and port of the other end, such as \"192.0.2.7:7007\", or both ends keys",
+                "outer",
+                "there is no outer IP header to mark on raw Ethernet",
+                "leave it out, or use a UDP underlay",
             );
         }
-        if listen.port() == 0 {
-            problems.add(
-                "underlay.listen",
-                "port 0 would be another one at each start, and the peer could not know it",
-                "choose a port, such as 7007",
-            );
-        }
-        if listen.ip().is_multicast() || matches!(listen.ip(), IpAddr::V4(ip) if ip.is_broadcast())
-        {
-            problems.add(
-                "underlay.listen",
-                format!("{listen} is no address of one machine"),
-                "an address of this machine, or \"0.0.0.0:PORT\" for all of them",
-            );
+        if let Some(fragment) = self.fragment {
+            self.check_fragment(fragment, problems);
         }
         for problem in self.table_problems(mtu) {
             problems.add(&problem.path, problem.problem, problem.help);
         }
     }
+
+    fn check_fragment(&self, fragment: FragmentConfig, problems: &mut Problems) {
+        if let FragmentConfig::Datagram(size) = fragment
+            && !(LEAST_DATAGRAM..=65_535).contains(&size.as_bytes())
+        {
+            problems.add(
+                "fragment",
+                format!("datagrams of {} B are impossible here", size.as_bytes()),
+                format!("from {LEAST_DATAGRAM} to 65535 B, such as \"256 B\", or \"auto\""),
+            );
+        }
+        let looks = |service: &&ServiceConfig| service.scheme.looks_into_packets();
+        if let Some(service) = self.services.iter().find(looks) {
+            problems.add(
+                "fragment",
+                format!(
+                    "\"{}\" is {}, which watches whole packets: of parts it would see none",
+                    service.name,
+                    service.scheme.kind()
+                ),
+                "leave it out, so that no packet is longer than a frame, or use another scheme",
+            );
+        }
+    }
 }
 
-/// What is wrong with a peer's address.
-fn check_peer(listen: &SocketAddr, peer: &SocketAddr, problems: &mut Problems) {
-    if listen.is_ipv4() != peer.is_ipv4() {
+/// What is wrong with where UDP datagrams come in.
+fn check_udp(listen: &SocketAddr, problems: &mut Problems) {
+    if listen.port() == 0 {
         problems.add(
             "underlay.listen",
+            "port 0 would be another one at each start, and the peer could not know it",
+            "choose a port, such as 7007",
+        );
+    }
+    if listen.ip().is_multicast() || matches!(listen.ip(), IpAddr::V4(ip) if ip.is_broadcast()) {
+        problems.add(
+            "underlay.listen",
+            format!("{listen} is no address of one machine"),
+            "an address of this machine, or \"0.0.0.0:PORT\" for all of them",
+        );
+    }
+}
+
+/// What is wrong with the name of an interface.
+pub(crate) fn check_interface_name(path: &str, name: &str, such_as: &str, problems: &mut Problems) {
+    let legal = |c: char| c.is_ascii_graphic() && !matches!(c, '/' | ':' | '%');
+    let fits = (1..libc::IFNAMSIZ).contains(&name.len());
+    if !fits || !name.chars().all(legal) || matches!(name, "." | "..") {
+        problems.add(
+            path,
+            format!("\"{name}\" cannot name an interface"),
+            format!("use 1 to 15 letters and digits, such as \"{such_as}\""),
+        );
+    }
+}
+
+/// Whether nodes and peers can be called so.
+fn is_plain(name: &str) -> bool {
+    let plain = |c: char| c.is_ascii_alphanumeric() || matches!(c, '.' | '_' | '-');
+    !name.is_empty() && !name.starts_with('.') && name.chars().all(plain)
+}
+
+/// What is wrong with a peer's address, which stands at `at`.
+fn check_peer(listen: &SocketAddr, peer: &SocketAddr, at: &str, problems: &mut Problems) {
+    if listen.is_ipv4() != peer.is_ipv4() {
+        problems.add(
+            at,
             format!("{listen} and the peer {peer} are not of the same IP version"),
             if peer.is_ipv4() {
                 "listen on \"0.0.0.0:PORT\" or on an IPv4 address of this machine"
@@ -469,14 +667,14 @@ fn check_peer(listen: &SocketAddr, peer: &SocketAddr, problems: &mut Problems) {
     let nobody = peer.ip().is_unspecified() || peer.ip().is_multicast() || broadcast;
     if nobody || peer.port() == 0 {
         problems.add(
-            "underlay.peer",
+            at,
             format!("frames cannot be sent to {peer}"),
             "give address and port of the other end, such as \"192.0.2.7:7007\"",
         );
     }
     if listen == peer {
         problems.add(
-            "underlay.peer",
+            at,
             format!("{peer} is this end itself: frames would come back"),
             "give address and port of the other end",
         );
@@ -586,6 +784,79 @@ service = "files"
             let error = load(&GOOD.replacen(good, bad, 1)).unwrap_err();
             assert!(error.contains(expected), "{bad}: {error}");
             assert!(error.starts_with("up.toml:"), "{error}");
+        }
+    }
+
+    const OVER_UDP: &str =
+        "{ kind = \"udp\", listen = \"0.0.0.0:7007\", peer = \"192.0.2.7:7007\" }";
+    const OVER_ETHERNET: &str =
+        "{ kind = \"ethernet\", interface = \"wlan0\", peer = \"02:00:00:00:00:01\" }";
+
+    #[test]
+    fn frames_may_travel_straight_on_an_interface() {
+        let text = GOOD.replace(OVER_UDP, OVER_ETHERNET);
+        let config = load(&text).unwrap();
+        let UnderlayConfig::Ethernet { ether_type, .. } = &config.link.underlay else {
+            panic!("{config:?}");
+        };
+        assert_eq!(*ether_type, EtherType(0x88b5));
+        // With keys nobody has to know the other's address.
+        let keys = format!(
+            "{{ private-key = \"a.key\", peer-key = \"{}\" }}",
+            airlane_secure::PrivateKey::generate([1; 32]).public()
+        );
+        let called = text
+            .replace(", peer = \"02:00:00:00:00:01\"", "")
+            .replace("security = \"none\"", &format!("security = {keys}"));
+        assert_eq!(load(&called).unwrap().link.underlay.peer(), None);
+        let explained = toml::to_string(&config.resolve()).unwrap();
+        assert!(explained.contains("ether-type = \"0x88b5\""), "{explained}");
+        assert_eq!(load(&explained).unwrap(), config.resolve());
+    }
+
+    #[test]
+    fn what_cannot_work_on_an_interface_is_refused() {
+        let peer = "peer = \"02:00:00:00:00:01\"";
+        let with_type = |value: &str| format!("{peer}, ether-type = {value}");
+        for (good, bad, line, expected) in [
+            ("\"wlan0\"", "\"wlan0/1\"", 9, "link.underlay.interface"),
+            ("\"wlan0\"", "\"\"", 9, "1 to 15"),
+            (peer, "peer = \"192.0.2.1:7007\"", 9, "02:00:00:00:00:01"),
+            (peer, "peer = \"ff:ff:ff:ff:ff:ff\"", 9, "no address of one"),
+            (peer, "peer = \"01:00:5e:00:00:01\"", 9, "no address of one"),
+            (
+                &format!(", {peer}"),
+                "",
+                9,
+                "only a peer with keys may call",
+            ),
+            (peer, &with_type("0x0800"), 9, "belongs to IPv4"),
+            (
+                peer,
+                &with_type("1500"),
+                9,
+                "values below 0x0600 are lengths",
+            ),
+            (peer, &with_type("0x188B5"), 9, "such as 0x88B5"),
+            (
+                peer,
+                &format!("{peer}, listen = \"0.0.0.0:7007\""),
+                9,
+                "listen",
+            ),
+            (
+                "rate = \"20",
+                "outer = { ecn = true }\nrate = \"20",
+                8,
+                "no outer IP header",
+            ),
+        ] {
+            let text = GOOD.replace(OVER_UDP, OVER_ETHERNET);
+            assert!(text.contains(good), "{good}");
+            let error = load(&text.replacen(good, bad, 1)).unwrap_err();
+            assert!(error.contains(expected), "{bad}: {error}");
+            let place = format!("up.toml:{line}:");
+            assert!(error.starts_with(&place), "{bad}: {error}");
         }
     }
 

@@ -2,11 +2,11 @@
 //!
 //! ```text
 //! -> {"command":"status"}
-//! <- {"schema":1,"name":"hill-top", ...}
+//! <- {"schema":2,"name":"hill-top", ...}
 //! -> {"command":"reload","file":{"schema":1,"name":"hill-top", ...}}
-//! <- {"changes":["link.underlay.peer is 192.0.2.9:7007"]}
-//! -> {"command":"record"}
-//! <- {"name":"hill-top","rate_bps":20000000,"overhead_bytes":42}
+//! <- {"changes":["peer \"farm\" is at 192.0.2.9:7007"]}
+//! -> {"command":"record","peer":"farm"}
+//! <- {"name":"hill-top/farm","rate_bps":20000000,"overhead_bytes":42}
 //! <- blocks of a trace, until the client ends its side of the stream
 //! -> {"command":"service","change":{"set":{"name":"voice","rate":0.3}}}
 //! <- {"changes":["service \"voice\" has rate 0.3, was 0.2"]}
@@ -57,7 +57,11 @@ pub enum Request {
         file: Box<LiveConfig>,
     },
     /// Asks for the blocks of a trace from now on.
-    Record {},
+    Record {
+        /// Of the link with this peer; may be left out where there is one.
+        #[serde(default, skip_serializing_if = "Option::is_none")]
+        peer: Option<String>,
+    },
     /// Asks to change the services.
     Service {
         /// How.
@@ -160,8 +164,8 @@ pub(crate) trait Served {
     fn status(&mut self) -> Status;
     /// Takes over what changed in the file: what that was, or why nothing was.
     fn reload(&mut self, file: &LiveConfig) -> Result<Vec<String>, String>;
-    /// Begins to record the link, or says why not.
-    fn record(&mut self) -> Result<Recorded, String>;
+    /// Begins to record the link with a peer, or says why not.
+    fn record(&mut self, peer: Option<&str>) -> Result<Recorded, String>;
     /// Appends the blocks that were recorded meanwhile.
     fn recorded(&mut self, out: &mut Vec<u8>);
     /// Ends the recording and appends its last blocks.
@@ -284,12 +288,14 @@ fn is_nothing_yet(error: &io::Error) -> bool {
     )
 }
 
-/// Asks the node to record its link until [`Recording::stop`], or until the recording is dropped.
+/// Asks the node to record the link with a peer, which may go unnamed where there is one, until
+/// [`Recording::stop`], or until the recording is dropped.
 ///
 /// # Errors
 /// If no node answers there, or it cannot.
-pub fn record(path: &Path) -> Result<Recording, ControlError> {
-    let (what, stream) = begin(path, &Request::Record {})?;
+pub fn record(path: &Path, peer: Option<&str>) -> Result<Recording, ControlError> {
+    let peer = peer.map(str::to_owned);
+    let (what, stream) = begin(path, &Request::Record { peer })?;
     Ok(Recording {
         what,
         stream,
@@ -566,7 +572,7 @@ fn answer(line: &[u8], node: &mut dyn Served, feed: &mut Option<Feed>) -> Vec<u8
             Ok(changes) => serde_json::to_vec(&Reloaded { changes }),
             Err(error) => refuse(error),
         },
-        Ok(Request::Record {}) => match node.record() {
+        Ok(Request::Record { peer }) => match node.record(peer.as_deref()) {
             Ok(recorded) => {
                 *feed = Some(Feed::default());
                 serde_json::to_vec(&recorded)
@@ -604,7 +610,7 @@ mod tests {
     use super::*;
     use std::collections::BTreeMap;
 
-    use crate::status::{SessionReport, TunReport, UnderlayReport};
+    use crate::status::{PeerStatus, SessionReport, TunReport, UnderlayReport};
 
     #[derive(Default)]
     struct Sample {
@@ -623,7 +629,7 @@ mod tests {
             }
         }
 
-        fn record(&mut self) -> Result<Recorded, String> {
+        fn record(&mut self, _peer: Option<&str>) -> Result<Recorded, String> {
             if self.recorded.is_some() {
                 return Err("it records already".to_owned());
             }
@@ -658,22 +664,10 @@ mod tests {
 
     fn sample() -> Status {
         Status {
-            schema: 1,
+            schema: 2,
             version: "0".to_owned(),
             name: "sample".to_owned(),
             uptime_ns: 7,
-            session: SessionReport {
-                state: "waiting".to_owned(),
-                id: None,
-                epoch: "00".to_owned(),
-                peer_epoch: None,
-                age_ns: None,
-                sessions: 0,
-                disconnections: 0,
-                disconnected_ns: None,
-                rtt_ns: None,
-                refused: None,
-            },
             tun: TunReport {
                 name: "air0".to_owned(),
                 mtu_bytes: 1452,
@@ -685,19 +679,46 @@ mod tests {
             },
             underlay: UnderlayReport {
                 listen: "0.0.0.0:7007".parse().unwrap(),
-                peer: "192.0.2.7:7007".parse().ok(),
+                interface: None,
                 security: "none".to_owned(),
                 secure: None,
                 rate_bps: 1,
-                path_mtu_bytes: 1500,
                 frame_overhead_bytes: 42,
                 datagrams_sent: 0,
                 sent_bytes: 0,
                 datagrams_received: 0,
                 received_bytes: 0,
-                path_narrowed: 0,
             },
-            services: Vec::new(),
+            peers: vec![PeerStatus {
+                name: "farm".to_owned(),
+                address: "192.0.2.7:7007".parse().ok(),
+                key: None,
+                keys_age_ns: None,
+                prefixes: vec!["10.7.0.2/32".to_owned()],
+                weight: 1.0,
+                rate_bps: 1,
+                sending_rate_bps: 1,
+                path_mtu_bytes: 1500,
+                path_narrowed: 0,
+                datagrams_sent: 0,
+                sent_bytes: 0,
+                datagrams_received: 0,
+                received_bytes: 0,
+                session: SessionReport {
+                    state: "waiting".to_owned(),
+                    id: None,
+                    epoch: "00".to_owned(),
+                    peer_epoch: None,
+                    age_ns: None,
+                    sessions: 0,
+                    disconnections: 0,
+                    disconnected_ns: None,
+                    rtt_ns: None,
+                    refused: None,
+                },
+                services: Vec::new(),
+                drops: BTreeMap::from([("wrong-source".to_owned(), 4)]),
+            }],
             drops: BTreeMap::from([("not-ip".to_owned(), 3)]),
         }
     }
@@ -772,9 +793,9 @@ mod tests {
         let reading = std::thread::spawn({
             let path = path.clone();
             move || {
-                let mut recording = record(&path).unwrap();
+                let mut recording = record(&path, None).unwrap();
                 assert_eq!(recording.what.overhead_bytes, 42);
-                let again = record(&path).unwrap_err().to_string();
+                let again = record(&path, None).unwrap_err().to_string();
                 assert!(again.contains("already"), "{again}");
                 let mut bytes = Vec::new();
                 while recording.next(PATIENCE, &mut bytes).unwrap() != Some(0) {
@@ -798,7 +819,7 @@ mod tests {
         assert!(server.clients.is_empty());
 
         // A reader that is killed ends its recording as well.
-        let dying = std::thread::spawn(move || drop(record(&path).unwrap()));
+        let dying = std::thread::spawn(move || drop(record(&path, None).unwrap()));
         serve_with(&mut node, &mut server, || dying.is_finished());
         dying.join().unwrap();
         for _ in 0..10 {

@@ -24,11 +24,6 @@ impl DeviceError {
             source: source.into(),
         }
     }
-
-    /// The last error of the operating system.
-    pub(crate) fn last(device: &str, call: &'static str) -> Self {
-        Self::new(device, call, io::Error::last_os_error())
-    }
 }
 
 fn hint(source: &io::Error) -> &'static str {

@@ -12,10 +12,7 @@
 
 #![deny(unsafe_code)]
 
-#[expect(
-    unsafe_code,
-    reason = "packet sockets and ethtool have no safe wrappers"
-)]
+mod af_packet;
 pub mod air;
 mod clock;
 pub mod config;

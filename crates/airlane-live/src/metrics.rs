@@ -1,7 +1,8 @@
 //! A node's status as OpenMetrics text (the specification 1.0), for Prometheus and its like.
 //!
-//! Every series has the label `link`, the node's name; those of services have `service`, their name in
-//! the file, and `direction`: `out` is from here to the peer, `in` from the peer to here. Units are base
+//! Every series has the label `link`, the node's name; those of one peer have `peer`, its name, and those
+//! of services `service`, their name in the file, and `direction`: `out` is from here to the peer, `in`
+//! from the peer to here. Units are base
 //! units and stand in the names. What was not measured yet is left out.
 //!
 //! [`exporter`] answers those who ask for it.
@@ -21,7 +22,7 @@ use prometheus_client::metrics::info::Info;
 use prometheus_client::registry::{Registry, Unit};
 
 use crate::node::drops::Reason;
-use crate::status::Status;
+use crate::status::{PeerStatus, Status};
 
 /// What an answer says of itself.
 pub const CONTENT_TYPE: &str = "application/openmetrics-text; version=1.0.0; charset=utf-8";
@@ -66,27 +67,26 @@ impl Collector for Snapshot {
             Some(Unit::Seconds),
             Some(seconds(status.uptime_ns)),
         )?;
-        session(&mut out, status)?;
+        sessions(&mut out, status)?;
         interface(&mut out, status)?;
         underlay(&mut out, status)?;
+        paths(&mut out, status)?;
         secure(&mut out, status)?;
-        service::encode(&mut out, &status.services)?;
-        let drops = Reason::ALL.iter().map(|reason| {
-            let count = status.drops.get(reason.name()).copied();
-            ([("reason", reason.name())], count.unwrap_or(0))
-        });
-        out.counters(
-            "dropped",
-            "Dropped outside of the services: datagrams, frames, hellos, packets",
-            None,
-            drops,
-        )
+        service::encode(&mut out, &status.peers)?;
+        out.dropped(status)
     }
 }
 
-fn session(out: &mut Families<'_>, status: &Status) -> fmt::Result {
-    let session = &status.session;
-    let states = STATES.map(|state| ([("state", state)], f64::from(session.state == state)));
+/// A number of each peer, where there is one.
+type OfPeer<T> = fn(&PeerStatus) -> T;
+
+fn sessions(out: &mut Families<'_>, status: &Status) -> fmt::Result {
+    let states = status.peers.iter().flat_map(|peer| {
+        STATES.map(|state| {
+            let labels = [("peer", peer.name.as_str()), ("state", state)];
+            (labels, f64::from(peer.session.state == state))
+        })
+    });
     out.gauges(
         "session_state",
         "1 for the state that the session with the peer is in",
@@ -94,29 +94,101 @@ fn session(out: &mut Families<'_>, status: &Status) -> fmt::Result {
         states,
     )?;
     let established = "Sessions since the start; more than one: the peer was restarted";
-    out.counter("sessions", established, None, session.sessions)?;
     let gone = "How often nothing was heard from the peer of a session for three keepalives";
-    out.counter("disconnections", gone, None, session.disconnections)?;
-    for (name, help, ns) in [
-        (
-            "session_age",
-            "How long the session has lasted",
-            session.age_ns,
-        ),
+    let counts: [(&str, &str, OfPeer<u64>); 2] = [
+        ("sessions", established, |p| p.session.sessions),
+        ("disconnections", gone, |p| p.session.disconnections),
+    ];
+    for (name, help, count) in counts {
+        let series = status.peers.iter().map(|p| (of(p), count(p)));
+        out.counters(name, help, None, series)?;
+    }
+    let times: [(&str, &str, OfPeer<Option<u64>>); 4] = [
+        ("session_age", "How long the session has lasted", |p| {
+            p.session.age_ns
+        }),
         (
             "session_silence",
             "For how long nothing has been heard, while disconnected",
-            session.disconnected_ns,
+            |p| p.session.disconnected_ns,
         ),
         (
             "session_rtt",
             "Smoothed round trip of hellos, waiting in the peer's loop included",
-            session.rtt_ns,
+            |p| p.session.rtt_ns,
         ),
-    ] {
-        out.gauge(name, help, Some(Unit::Seconds), ns.map(seconds))?;
+        ("secure_keys_age", "Age of the keys in use", |p| {
+            p.keys_age_ns
+        }),
+    ];
+    for (name, help, ns) in times {
+        let peers = status.peers.iter();
+        let series = peers.filter_map(|p| Some((of(p), seconds(ns(p)?))));
+        out.gauges(name, help, Some(Unit::Seconds), series)?;
     }
     Ok(())
+}
+
+/// What is sent to each peer, and how.
+fn paths(out: &mut Families<'_>, status: &Status) -> fmt::Result {
+    let rate = || Unit::Other("bytes_per_second".to_owned());
+    let gauges: [(&str, &str, Option<Unit>, OfPeer<f64>); 4] = [
+        (
+            "peer_rate",
+            "The most that the peer may be sent, over whole Ethernet frames",
+            Some(rate()),
+            |p| p.rate_bps as f64 / 8.0,
+        ),
+        (
+            "link_sending_rate",
+            "What its port sends at now: less where the link cannot do what it was told",
+            Some(rate()),
+            |p| p.sending_rate_bps as f64 / 8.0,
+        ),
+        (
+            "peer_weight",
+            "Configured share of the link, relative to the other peers",
+            None,
+            |p| p.weight,
+        ),
+        (
+            "path_mtu",
+            "MTU of the path to the peer when it was last asked for",
+            Some(Unit::Bytes),
+            |p| p.path_mtu_bytes as f64,
+        ),
+    ];
+    for (name, help, unit, value) in gauges {
+        let series = status.peers.iter().map(|p| (of(p), value(p)));
+        out.gauges(name, help, unit, series)?;
+    }
+    let datagrams = Unit::Other("datagrams".to_owned());
+    let ways: [(&str, Unit, OfPeer<[u64; 2]>); 2] = [
+        (
+            "Datagrams with frames sent to the peer, and received from it",
+            datagrams,
+            |p| [p.datagrams_sent, p.datagrams_received],
+        ),
+        (
+            "Bytes of these datagrams, without UDP, IP and Ethernet",
+            Unit::Bytes,
+            |p| [p.sent_bytes, p.received_bytes],
+        ),
+    ];
+    for (help, unit, both) in ways {
+        let series = status.peers.iter().flat_map(|p| {
+            let counts = ["out", "in"].into_iter().zip(both(p));
+            counts.map(|(way, count)| ([("peer", p.name.as_str()), ("direction", way)], count))
+        });
+        out.counters("peer", help, Some(unit), series)?;
+    }
+    let narrowed = "How often the path had become narrower than a frame";
+    let series = status.peers.iter().map(|p| (of(p), p.path_narrowed));
+    out.counters("path_narrowed", narrowed, None, series)
+}
+
+fn of(peer: &PeerStatus) -> [(&'static str, &str); 1] {
+    [("peer", &peer.name)]
 }
 
 fn interface(out: &mut Families<'_>, status: &Status) -> fmt::Result {
@@ -145,28 +217,20 @@ fn underlay(out: &mut Families<'_>, status: &Status) -> fmt::Result {
     let rate = Unit::Other("bytes_per_second".to_owned());
     out.gauge(
         "link_rate",
-        "What the port shapes to, over whole Ethernet frames",
+        "What is sent to all peers at most, over whole Ethernet frames",
         Some(rate),
         Some(underlay.rate_bps as f64 / 8.0),
     )?;
-    for (name, help, bytes) in [
-        (
-            "path_mtu",
-            "MTU of the path to the peer when it was last asked for",
-            underlay.path_mtu_bytes,
-        ),
-        (
-            "frame_overhead",
-            "What the layers below and sealing add to each frame",
-            underlay.frame_overhead_bytes,
-        ),
-    ] {
-        out.gauge(name, help, Some(Unit::Bytes), Some(bytes as f64))?;
-    }
+    out.gauge(
+        "frame_overhead",
+        "What the layers below and sealing add to each frame",
+        Some(Unit::Bytes),
+        Some(underlay.frame_overhead_bytes as f64),
+    )?;
     let ways = |out, r#in| [([("direction", "out")], out), ([("direction", "in")], r#in)];
     out.counters(
         "underlay",
-        "Datagrams sent to the peer, and received from anywhere",
+        "Datagrams sent to anybody, handshakes among them, and received from anywhere",
         Some(Unit::Other("datagrams".to_owned())),
         ways(underlay.datagrams_sent, underlay.datagrams_received),
     )?;
@@ -176,8 +240,32 @@ fn underlay(out: &mut Families<'_>, status: &Status) -> fmt::Result {
         Some(Unit::Bytes),
         ways(underlay.sent_bytes, underlay.received_bytes),
     )?;
-    let narrowed = "How often the path had become narrower than a frame";
-    out.counter("path_narrowed", narrowed, None, underlay.path_narrowed)
+    let Some(interface) = &underlay.interface else {
+        return Ok(());
+    };
+    for (name, help, is_so) in [
+        (
+            "interface_up",
+            "Whether the interface below exists and is switched on",
+            interface.up,
+        ),
+        (
+            "interface_carrier",
+            "Whether the interface below has somebody to send to",
+            interface.carrier,
+        ),
+    ] {
+        out.gauge(name, help, None, Some(f64::from(u8::from(is_so))))?;
+    }
+    let losses = "How often the interface below went down or away";
+    out.counter("interface_losses", losses, None, interface.losses)?;
+    let missed = "Frames that the kernel dropped, as they came faster than they were read";
+    out.counter(
+        "interface_missed",
+        missed,
+        Some(Unit::Other("frames".to_owned())),
+        interface.missed_frames,
+    )
 }
 
 /// Nothing of it where the link has no keys.
@@ -185,12 +273,6 @@ fn secure(out: &mut Families<'_>, status: &Status) -> fmt::Result {
     let Some(secure) = &status.underlay.secure else {
         return Ok(());
     };
-    out.gauge(
-        "secure_keys_age",
-        "Age of the keys in use",
-        Some(Unit::Seconds),
-        secure.keys_age_ns.map(seconds),
-    )?;
     out.counters(
         "secure_handshakes",
         "Handshakes begun here and answered here",
@@ -237,6 +319,29 @@ impl Families<'_> {
                 .encode_descriptor(name, help, unit.as_ref(), MetricType::Counter)?;
         for (labels, value) in series {
             ConstCounter::new(value).encode(family.encode_family(&labels)?)?;
+        }
+        Ok(())
+    }
+
+    /// What was dropped before anybody knew whose it was has no label `peer`; of peers the reasons that
+    /// occurred are there.
+    fn dropped(&mut self, status: &Status) -> fmt::Result {
+        let mut family = self.0.encode_descriptor(
+            "dropped",
+            "Dropped outside of the services: datagrams, frames, hellos, packets",
+            None,
+            MetricType::Counter,
+        )?;
+        for reason in Reason::ALL.iter().map(|reason| reason.name()) {
+            let count = status.drops.get(reason).copied().unwrap_or(0);
+            let labels = [("reason", reason)];
+            ConstCounter::new(count).encode(family.encode_family(&labels)?)?;
+        }
+        for peer in &status.peers {
+            for (reason, count) in &peer.drops {
+                let labels = [("peer", peer.name.as_str()), ("reason", reason)];
+                ConstCounter::new(*count).encode(family.encode_family(&labels)?)?;
+            }
         }
         Ok(())
     }

@@ -7,13 +7,14 @@ use std::io;
 use std::net::{IpAddr, Ipv4Addr, Ipv6Addr};
 use std::str::FromStr;
 
+use airlane_secure::EthernetAddress;
 use netlink_packet_core::{
     NLM_F_ACK, NLM_F_CREATE, NLM_F_EXCL, NLM_F_REQUEST, NetlinkHeader, NetlinkMessage,
     NetlinkPayload,
 };
 use netlink_packet_route::address::{AddressAttribute, AddressMessage};
 use netlink_packet_route::link::{
-    AfSpecInet6, AfSpecUnspec, In6AddrGenMode, LinkAttribute, LinkFlags, LinkMessage,
+    AfSpecInet6, AfSpecUnspec, In6AddrGenMode, LinkAttribute, LinkFlags, LinkLayerType, LinkMessage,
 };
 use netlink_packet_route::route::{
     RouteAddress, RouteAttribute, RouteHeader, RouteMessage, RouteProtocol, RouteScope, RouteType,
@@ -21,6 +22,8 @@ use netlink_packet_route::route::{
 use netlink_packet_route::{AddressFamily, RouteNetlinkMessage};
 use netlink_sys::{Socket, SocketAddr, protocols::NETLINK_ROUTE};
 use serde::{Deserialize, Deserializer, Serialize, Serializer, de};
+
+use crate::device::DeviceError;
 
 /// An address and the length of its prefix. In files: `"10.7.0.1/24"`, `"fd07::1/64"`.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -95,6 +98,82 @@ impl Serialize for Cidr {
     }
 }
 
+/// How an Ethernet interface stands.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(crate) struct Interface {
+    pub(crate) index: u32,
+    /// Whether it is switched on.
+    pub(crate) up: bool,
+    /// Whether there is somebody at the other end of the cable, or an access point.
+    pub(crate) carrier: bool,
+    /// Largest IP packet that it sends, bytes.
+    pub(crate) mtu: usize,
+    pub(crate) address: EthernetAddress,
+    /// Whether it is a port of a bridge or of a bond, which takes its frames.
+    pub(crate) is_port: bool,
+}
+
+impl Interface {
+    /// Asks the kernel.
+    ///
+    /// # Errors
+    /// If there is no such interface, or it is of another kind.
+    pub(crate) fn ask(name: &str) -> Result<Self, DeviceError> {
+        let failed = |e| DeviceError::new(name, "find the interface", e);
+        let link = Netlink::open().and_then(|mut netlink| netlink.link(name));
+        let link = link.map_err(failed)?;
+        let mut facts = Self {
+            index: link.header.index,
+            up: link.header.flags.contains(LinkFlags::Up),
+            carrier: link.header.flags.contains(LinkFlags::Running),
+            mtu: 0,
+            address: EthernetAddress([0; 6]),
+            is_port: false,
+        };
+        for attribute in &link.attributes {
+            match attribute {
+                LinkAttribute::Mtu(mtu) => facts.mtu = *mtu as usize,
+                LinkAttribute::Address(bytes) => {
+                    if let Ok(address) = bytes.as_slice().try_into() {
+                        facts.address = EthernetAddress(address);
+                    }
+                }
+                LinkAttribute::Controller(_) => facts.is_port = true,
+                _ => {}
+            }
+        }
+        if link.header.link_layer_type != LinkLayerType::Ether {
+            let why = "not an Ethernet interface, which it has to be";
+            let call = "check the interface";
+            return Err(DeviceError::new(name, call, io::Error::other(why)));
+        }
+        Ok(facts)
+    }
+
+    /// One that can send and receive now.
+    ///
+    /// # Errors
+    /// If there is none, or it is down.
+    pub(crate) fn usable(name: &str) -> Result<Self, DeviceError> {
+        let facts = Self::ask(name)?;
+        if facts.up {
+            return Ok(facts);
+        }
+        let why = format!("the interface is down; run `ip link set {name} up`");
+        let call = "check the interface";
+        Err(DeviceError::new(name, call, io::Error::other(why)))
+    }
+}
+
+/// Whether packets to `address` leave by the interface `name`.
+///
+/// # Errors
+/// If there is no such interface, or no way to the address.
+pub fn leads_to(name: &str, address: IpAddr) -> io::Result<bool> {
+    let mut netlink = Netlink::open()?;
+    Ok(netlink.link_index(name)? == netlink.way_to(address)?)
+}
+
 /// A socket to the kernel's routing tables, in the network namespace of the calling thread.
 pub(crate) struct Netlink {
     socket: Socket,
@@ -114,10 +193,14 @@ impl Netlink {
 
     /// The number of the interface `name`.
     pub(crate) fn link_index(&mut self, name: &str) -> io::Result<u32> {
+        Ok(self.link(name)?.header.index)
+    }
+
+    fn link(&mut self, name: &str) -> io::Result<LinkMessage> {
         let mut message = LinkMessage::default();
         message.attributes = vec![LinkAttribute::IfName(name.to_owned())];
         match self.ask(RouteNetlinkMessage::GetLink(message))? {
-            RouteNetlinkMessage::NewLink(link) => Ok(link.header.index),
+            RouteNetlinkMessage::NewLink(link) => Ok(link),
             _ => Err(unexpected()),
         }
     }
@@ -160,29 +243,12 @@ impl Netlink {
     }
 
     pub(crate) fn add_route(&mut self, index: u32, route: Cidr) -> io::Result<()> {
-        let mut message = RouteMessage::default();
-        message.header = RouteHeader {
-            address_family: family(route.address),
-            destination_prefix_length: route.prefix,
-            table: RouteHeader::RT_TABLE_MAIN,
-            protocol: RouteProtocol::Static,
-            scope: if route.address.is_ipv4() {
-                RouteScope::Link
-            } else {
-                RouteScope::Universe
-            },
-            kind: RouteType::Unicast,
-            ..RouteHeader::default()
-        };
-        message.attributes = vec![RouteAttribute::Oif(index)];
-        if route.prefix > 0 {
-            let network = RouteAddress::from(route.network());
-            message
-                .attributes
-                .push(RouteAttribute::Destination(network));
-        }
         let flags = NLM_F_CREATE | NLM_F_EXCL;
-        self.tell(RouteNetlinkMessage::NewRoute(message), flags)
+        self.tell(RouteNetlinkMessage::NewRoute(way(index, route)), flags)
+    }
+
+    pub(crate) fn remove_route(&mut self, index: u32, route: Cidr) -> io::Result<()> {
+        self.tell(RouteNetlinkMessage::DelRoute(way(index, route)), 0)
     }
 
     /// The number of the interface that packets to `address` leave by.
@@ -251,6 +317,32 @@ impl Netlink {
     }
 }
 
+/// A static route out of an interface.
+fn way(index: u32, route: Cidr) -> RouteMessage {
+    let mut message = RouteMessage::default();
+    message.header = RouteHeader {
+        address_family: family(route.address),
+        destination_prefix_length: route.prefix,
+        table: RouteHeader::RT_TABLE_MAIN,
+        protocol: RouteProtocol::Static,
+        scope: if route.address.is_ipv4() {
+            RouteScope::Link
+        } else {
+            RouteScope::Universe
+        },
+        kind: RouteType::Unicast,
+        ..RouteHeader::default()
+    };
+    message.attributes = vec![RouteAttribute::Oif(index)];
+    if route.prefix > 0 {
+        let network = RouteAddress::from(route.network());
+        message
+            .attributes
+            .push(RouteAttribute::Destination(network));
+    }
+    message
+}
+
 fn family(address: IpAddr) -> AddressFamily {
     match address {
         IpAddr::V4(_) => AddressFamily::Inet,
@@ -310,6 +402,7 @@ mod tests {
         let mut netlink = Netlink::open().unwrap();
         let loopback = netlink.link_index("lo").unwrap();
         assert_eq!(netlink.way_to([127, 0, 0, 1].into()).unwrap(), loopback);
+        assert!(leads_to("lo", [127, 0, 0, 1].into()).unwrap());
         let missing = netlink.link_index("no-such-link").unwrap_err();
         assert_eq!(missing.raw_os_error(), Some(libc::ENODEV));
     }

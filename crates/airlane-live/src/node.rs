@@ -1,34 +1,38 @@
-//! The live node: one thread that moves packets and frames between a TUN device, one
-//! [`Port`](airlane_link::Port) and a UDP underlay.
+//! The live node: one thread that moves packets and frames between a TUN device, a
+//! [`Port`](airlane_link::Port) for each peer and an underlay: UDP, or raw Ethernet.
 //!
 //! ```text
-//! kernel ── TUN ──► cut ──► clamp MSS ──► port.handle_packet     port.poll_transmit ──► seal ──► batch ──► UDP
-//! kernel ◄── TUN ◄── join ◄── clamp MSS ◄── port.poll_deliver    port.handle_frame ◄── session ◄── open ◄── UDP
+//! kernel ── TUN ─► cut ─► whose? ─► port.handle_packet     medium ─► port.poll_transmit ─► seal ─► batch ─► underlay
+//! kernel ◄─ TUN ◄─ join ◄─ from there? ◄─ port.poll_deliver    port.handle_frame ◄─ whose? ◄─ open ◄─ underlay
 //! ```
 //!
-//! Invariants: after every batch of inputs the port is drained; `now` never goes back; the TUN
-//! device and the socket are read whenever they have something, so nothing queues in the kernel but
-//! for the time of one batch; no error of a single packet or frame ends the loop.
+//! What there is once per peer is a link; the medium gives their ports turns. Invariants: after every
+//! batch of inputs the ports are drained; `now` never goes back; the TUN device and the socket are read
+//! whenever they have something, so nothing queues in the kernel but for the time of one batch; no error
+//! of a single packet or frame ends the loop; whoever is not known allocates and changes nothing.
 //!
-//! Left out: more than one thread per port.
+//! Left out: more than one thread. A port never has more than a part of one core; what several ports need
+//! beyond one is for several daemons.
 
+mod below;
 pub mod drops;
 mod guard;
+mod link;
+mod links;
 mod receive;
 mod recording;
 mod reload;
+mod report;
 mod services;
 mod start;
 mod supervisor;
 mod transmit;
 
-use std::net::SocketAddr;
 use std::os::fd::{AsFd, BorrowedFd};
 
 use airlane_base::{Duration, Instant};
-use airlane_link::session::{LossReport, Session, SessionEvent};
-use airlane_link::wire::{LIVE_HEADER_MAX, LIVE_HEADER_ROOM};
-use airlane_link::{Frame, FrameKind, Header, Layout};
+use airlane_link::Medium;
+use airlane_secure::Endpoint;
 use rustix::event::{PollFd, PollFlags};
 
 pub(crate) use guard::Guard;
@@ -40,20 +44,18 @@ use crate::clock;
 use crate::config::LiveConfig;
 use crate::control::{Served, Server, ServiceChange};
 use crate::device::DeviceError;
-use crate::journal::JournaledPort;
 use crate::metrics::exporter::Exporter;
 use crate::offload::join::Joiner;
-use crate::packet::ecn::Outer;
 use crate::packet::{LivePacket, Pool};
-use crate::record::{Recorded, Recorder};
-use crate::status::{
-    RefusedTables, ServiceReport, SessionReport, Status, TunReport, UnderlayReport,
-};
+use crate::record::Recorded;
+use crate::status::Status;
 use crate::tun::Tun;
-use crate::underlay::{Received, Underlay};
-use drops::{Drops, Reason};
+use crate::underlay::Received;
+use below::Below;
+use link::Sizes;
+use links::Links;
+use recording::Journals;
 use supervisor::Supervisor;
-use transmit::Transmit;
 
 /// Packets or frames read in a row before the other side gets its turn, and some more: as many as
 /// one call gives.
@@ -65,46 +67,38 @@ const QUANTUM: Duration = Duration::from_micros(250);
 /// How often the path MTU is asked for without a reason.
 const MTU_CHECK: Duration = Duration::from_secs(10);
 
-/// A running end of a link.
+/// A running end of a link, or of several.
 #[derive(Debug)]
 pub struct Node {
     name: String,
     /// The file, every default filled in.
     config: LiveConfig,
     tun: Tun,
-    underlay: Underlay,
-    listen: SocketAddr,
+    below: Below,
+    links: Links,
+    /// Gives the links' ports their turns.
+    medium: Medium,
+    listen: Endpoint,
     control: Option<Server>,
     /// Asks over the control socket, so it ends after that.
     exporter: Option<Exporter>,
-    port: JournaledPort,
-    /// None without security.
-    guard: Option<Guard>,
-    session: Session,
+    /// Where ports keep journals, if they do.
+    journals: Option<Journals>,
     pool: Pool,
-    transmit: Transmit,
-    received: Received,
+    /// Taken while its datagrams are at work.
+    received: Option<Box<Received>>,
     /// Where a packet or super-packet of the kernel is read.
     read: Box<[u8]>,
     joiner: Joiner<LivePacket>,
-    drops: Drops,
-    recorder: Recorder,
-    rate_bps: u64,
-    outer: Outer,
-
+    /// Of the widest path at the start.
+    sizes: Sizes,
     started: Instant,
-    session_since: Option<Instant>,
-    sessions: u64,
-    refused: Option<RefusedTables>,
-    disconnections: u64,
-    disconnected_since: Option<Instant>,
 
-    /// Whether the MTU follows the path.
+    /// Whether the MTU follows the paths.
     auto_mtu: bool,
     mtu: usize,
-    /// Neither lower, so that IPv6 goes on, nor higher, as the port's frames end there.
+    /// Neither lower, so that IPv6 goes on, nor higher, as the ports' frames end there.
     mtu_range: (usize, usize),
-    path_mtu: usize,
     next_mtu_check: Instant,
 
     packets_read: u64,
@@ -112,8 +106,6 @@ pub struct Node {
     packets_written: u64,
     written_bytes: u64,
     mss_clamped: u64,
-    datagrams_received: u64,
-    received_bytes: u64,
 }
 
 /// What woke the loop.
@@ -167,7 +159,7 @@ impl Node {
         stop: BorrowedFd<'_>,
     ) -> Result<Ready, DeviceError> {
         let mut underlay = PollFlags::IN;
-        if self.transmit.is_blocked() {
+        if self.below.transmit.is_blocked() {
             underlay |= PollFlags::OUT;
         }
         // Polled for nothing, a missing control socket stands for itself.
@@ -178,7 +170,7 @@ impl Node {
         let mut fds = [
             PollFd::from_borrowed_fd(stop, PollFlags::IN),
             PollFd::from_borrowed_fd(self.tun.as_fd(), PollFlags::IN),
-            PollFd::from_borrowed_fd(self.underlay.as_fd(), underlay),
+            PollFd::from_borrowed_fd(self.below.underlay.as_fd(), underlay),
             PollFd::from_borrowed_fd(control, control_flags),
         ];
         let deadline = self.deadline(turn).min(at_most).max(turn + QUANTUM);
@@ -198,242 +190,121 @@ impl Node {
 
     /// When the loop must run next without any input.
     fn deadline(&self, turn: Instant) -> Instant {
-        let guard = self.guard.as_ref().and_then(Guard::poll_timeout);
-        let mut own = self
-            .next_mtu_check
-            .min(self.recorder.poll_timeout())
-            .min(guard.unwrap_or(Instant::FAR_FUTURE));
-        // Without keys a hello has nowhere to go.
-        if self.is_guarded(turn) {
-            own = own.min(self.session.poll_timeout());
-        }
-        // Without a session or keys, or with a full socket, the port's frames have nowhere to go.
-        if self.session.id().is_none() || self.transmit.is_blocked() || !self.is_guarded(turn) {
-            return own;
-        }
-        own.min(self.port.poll_timeout().unwrap_or(Instant::FAR_FUTURE))
+        let Self {
+            below,
+            links,
+            medium,
+            ..
+        } = self;
+        let guard = below.guard.as_ref().and_then(Guard::poll_timeout);
+        // With a full socket a turn is of no use.
+        let medium_free = medium.poll_timeout();
+        let medium_free = medium_free.filter(|_| !below.transmit.is_blocked());
+        let links = links.iter();
+        links
+            .map(|link| link.poll_timeout(turn, below, medium))
+            .chain(guard)
+            .chain(medium_free)
+            .chain([below.underlay.poll_timeout()])
+            .fold(self.next_mtu_check, Instant::min)
+            .min(below.recorder.poll_timeout())
     }
 
     /// What is due at `now`.
     fn on_time(&mut self, now: Instant) {
-        if let Some(guard) = &mut self.guard
-            && guard.poll_timeout().is_some_and(|due| due <= now)
-        {
-            guard.handle_timeout(now);
-            self.send_session(now);
+        if self.below.underlay.handle_timeout(now) {
+            self.on_interface_back(now);
         }
-        self.session.handle_timeout(now);
-        self.take_events(now);
-        if self.session.poll_timeout() <= now {
-            self.say_hello(now);
+        self.below.handle_timeout(now, &self.links);
+        for link in self.links.iter_mut() {
+            link.on_time(now, &mut self.below);
         }
-        if self.session.id().is_some() {
-            if self.port.poll_timeout().is_some_and(|due| due <= now) {
-                self.port.handle_timeout(now);
-            }
-            self.drain(now);
-        }
-        if self.port.services_changed() {
-            self.offer_services(now);
-        }
+        self.drain(now);
         if now >= self.next_mtu_check {
             self.check_mtu(now);
         }
-        if self.recorder.is_due(now) {
+        if self.below.recorder.is_due(now) {
             self.serve();
         }
     }
 
-    /// Takes out of the port what it has to give, after every batch of inputs.
+    /// Takes out of the ports what they have to give, after every batch of inputs.
     fn drain(&mut self, now: Instant) {
-        if let Some(session) = self.session.id().filter(|_| self.is_guarded(now)) {
-            while !self.transmit.is_blocked() {
-                if self.transmit.is_full() {
-                    self.flush(now);
-                    continue;
-                }
-                let Some(frame) = self.port.poll_transmit(now) else {
-                    break;
-                };
-                self.stage(now, &frame, session);
+        let Self {
+            below,
+            links,
+            medium,
+            ..
+        } = self;
+        for link in links.iter() {
+            link.offer(now, below, medium);
+        }
+        while !below.transmit.is_blocked() {
+            if below.transmit.is_full() {
+                below.flush(now, links);
+                continue;
+            }
+            let Some(turn) = medium.next(now) else {
+                break;
+            };
+            match links.get_mut(turn) {
+                Some(link) => link.take_turn(now, below, medium),
+                None => medium.skip(),
             }
         }
         self.deliver(now);
-    }
-
-    /// Puts a frame's header before it and both into the batch.
-    fn stage(&mut self, now: Instant, frame: &Frame<LivePacket>, session: u32) {
-        let mut header = [0; LIVE_HEADER_ROOM];
-        let length = self.port.encode_header(frame, session, &mut header);
-        // Only a service that was removed in between has no header; its frames go with it.
-        if let Some(length) = length {
-            let payload = frame.payload.as_ref().map_or(&[][..], LivePacket::bytes);
-            let packet = frame.header.kind.is_packet().then_some(payload);
-            let mark = self.outer.traffic_class(packet);
-            self.push(now, mark, &[&header[..length], payload]);
-        }
-    }
-
-    /// Puts a frame into the batch, sealed if the link is secured.
-    fn push(&mut self, now: Instant, mark: u8, parts: &[&[u8]]) {
-        let Self {
-            guard,
-            transmit,
-            recorder,
-            port,
-            ..
-        } = self;
-        let pushed = transmit.push(mark, |room| match guard {
-            Some(guard) => {
-                let length = guard.seal(now, parts, room)?;
-                recorder.sent(now, &room[..length], || port.waiting_bytes());
-                Ok(length)
-            }
-            None => write_parts(parts, room).ok_or(Reason::TooBig),
-        });
-        if let Err(reason) = pushed {
-            self.drops.count(now, reason);
-        }
-    }
-
-    /// Whether frames can leave: there is no security, or there are keys.
-    fn is_guarded(&self, now: Instant) -> bool {
-        self.guard.as_ref().is_none_or(|guard| guard.is_ready(now))
-    }
-
-    /// Sends what the secure session has to say. It bypasses the batch, whose frames need its keys.
-    fn send_session(&mut self, now: Instant) {
-        while let Some(message) = self.guard.as_mut().and_then(Guard::poll_transmit) {
-            self.recorder
-                .sent(now, message.bytes(), || self.port.waiting_bytes());
-            match self.underlay.send_to(message.to, message.bytes()) {
-                Ok(()) => {
-                    self.transmit.datagrams_sent += 1;
-                    self.transmit.bytes_sent += message.bytes().len() as u64;
-                }
-                Err(_) => self.drops.count(now, Reason::NotSent),
-            }
-        }
-    }
-
-    fn flush(&mut self, now: Instant) {
-        self.transmit.flush(now, &self.underlay, &mut self.drops);
-        if self.transmit.path_became_narrow() {
-            tracing::info!("a frame no longer fits the path to the peer");
+        if self.below.transmit.path_became_narrow() {
             self.check_mtu(now);
         }
     }
 
-    /// Sends the hello that is due. It bypasses the scheduler: it must get through when the
-    /// services are stuck, and there is one a second.
-    fn say_hello(&mut self, now: Instant) {
-        if !self.is_guarded(now) {
-            return;
-        }
-        let reports = self.loss_reports();
-        let Some(hello) = self.session.poll_transmit(now, &reports) else {
-            return;
-        };
-        let mut body = Vec::new();
-        hello.encode(&mut body);
-        let mut header = [0; LIVE_HEADER_ROOM];
-        let fields = Header::new(FrameKind::Hello, 0);
-        let codec = self.port.codec();
-        if let Some(length) = codec.encode(&fields, Layout::Bare, 0, body.len(), &mut header) {
-            let mark = self.outer.traffic_class(None);
-            self.push(now, mark, &[&header[..length], &body]);
+    fn flush(&mut self, now: Instant) {
+        self.below.flush(now, &mut self.links);
+        if self.below.transmit.path_became_narrow() {
+            self.check_mtu(now);
         }
     }
 
-    fn loss_reports(&self) -> Vec<LossReport> {
-        let reports = self.port.services().map(|service| LossReport {
-            service: service.number,
-            received_packets: service.ledger.packets_delivered,
-            lost_packets: service.ledger.residual_lost,
-            loss_ppm: service.metrics.loss.map(|loss| (loss * 1e6) as u32),
-        });
-        reports.collect()
-    }
-
-    /// Acts on what happened to the session, and tells.
-    fn take_events(&mut self, now: Instant) {
-        let peer = start::peer_name(self.underlay.peer());
-        while let Some(event) = self.session.poll_event() {
-            match event {
-                SessionEvent::Established {
-                    session, replaced, ..
-                } => {
-                    self.port.reset(now);
-                    self.disconnected_since = None;
-                    self.session_since = Some(now);
-                    self.sessions += 1;
-                    self.refused = None;
-                    let why = if replaced {
-                        "the peer was restarted"
-                    } else {
-                        "the peer answered"
-                    };
-                    tracing::info!(%peer, session = format!("{session:08x}"), why, "session begins");
-                }
-                SessionEvent::Offered { offers, first } => {
-                    self.on_offers(now, &offers, first);
-                }
-                SessionEvent::Confirmed { .. } => {
-                    tracing::info!(%peer, why = "the peer is in it, too", "session confirmed");
-                }
-                SessionEvent::Refused { ours, theirs } => {
-                    self.session_since = None;
-                    self.disconnected_since = None;
-                    tracing::warn!(
-                        %peer,
-                        here = one_line(&ours),
-                        there = one_line(&theirs),
-                        why = "services of one number differ: make them equal in both files; only \
-                               base-station is \"here\" at one end and \"peer\" at the other",
-                        "session refused"
-                    );
-                    self.refused = Some(RefusedTables { ours, theirs });
-                }
-                SessionEvent::VersionMismatch { ours, theirs } => {
-                    tracing::warn!(%peer, ours, theirs, "the peer speaks another protocol version");
-                }
-                SessionEvent::PeerLost { silent_for } => {
-                    // Without a session there is nothing to be disconnected from.
-                    if self.session.id().is_some() {
-                        self.disconnections += 1;
-                        self.disconnected_since = Some(now - silent_for);
-                        tracing::warn!(%peer, %silent_for, why = "the peer is silent; trying on", "disconnected");
-                    } else {
-                        tracing::warn!(%peer, %silent_for, "nothing is heard from the peer; trying on");
-                    }
-                }
-                SessionEvent::PeerBack { silent_for } => {
-                    self.disconnected_since = None;
-                    tracing::info!(%peer, %silent_for, why = "the peer is heard again", "connected");
-                }
-                SessionEvent::EpochRenewed => {
-                    self.session_since = None;
-                    self.disconnected_since = None;
-                    tracing::info!(%peer, why = "the peer had left our session", "new epoch");
-                }
-                other => tracing::debug!(?other, "session event"),
+    /// The interface below was lost and is there again.
+    fn on_interface_back(&mut self, now: Instant) {
+        // While it was away peers may have got other addresses, and ours be another by now. Those whose
+        // place the file does not say are sought as at the start, and seek us.
+        let Self { below, links, .. } = self;
+        for link in links.iter_mut() {
+            if let (Some(guard), Some(session)) = (&mut below.guard, link.to.session)
+                && link.config.address.is_none()
+            {
+                guard.forget_endpoint(session);
+                link.to.address = None;
             }
         }
+        self.check_mtu(now);
     }
 
-    /// Follows the path MTU.
+    /// Follows the paths' MTU: the interface has one for all, so the narrowest decides.
     fn check_mtu(&mut self, now: Instant) {
         self.next_mtu_check = now + MTU_CHECK;
-        // No route for a moment is no reason to change anything.
-        let Ok(path_mtu) = self.underlay.path_mtu() else {
+        let Self { below, links, .. } = self;
+        for link in links.iter_mut() {
+            // No route for a moment is no reason to change anything.
+            let Ok(path_mtu) = below.underlay.path_mtu(link.to.address) else {
+                continue;
+            };
+            let was = std::mem::replace(&mut link.path_mtu, path_mtu);
+            if self.config.link.fragment.is_some() && path_mtu != was {
+                let (peer, why) = (link.who(), "the path MTU changed");
+                tracing::info!(%peer, path_mtu, was, why, "packets are cut accordingly");
+                let room = below.left(&self.config.link, path_mtu);
+                link.port.set_frame_room(now, room);
+            }
+        }
+        let follows = self.auto_mtu && self.config.link.fragment.is_none();
+        let narrowest = self.links.iter().min_by_key(|link| link.path_mtu);
+        let Some(narrowest) = narrowest.filter(|_| follows) else {
             return;
         };
-        self.path_mtu = path_mtu;
-        if !self.auto_mtu {
-            return;
-        }
-        let below = self.underlay.ip_overhead() + self.sealing();
-        let room = path_mtu.saturating_sub(below + LIVE_HEADER_MAX);
+        let (path_mtu, peer) = (narrowest.path_mtu, narrowest.who());
+        let room = self.below.left(&self.config.link, path_mtu);
         let mtu = room.clamp(self.mtu_range.0, self.mtu_range.1);
         if mtu == self.mtu {
             return;
@@ -441,6 +312,7 @@ impl Node {
         match self.tun.set_mtu(mtu) {
             Ok(()) => {
                 tracing::info!(
+                    %peer,
                     path_mtu,
                     was = self.mtu,
                     mtu,
@@ -453,105 +325,12 @@ impl Node {
         }
     }
 
-    /// What sealing adds to a frame.
-    fn sealing(&self) -> usize {
-        self.guard.as_ref().map_or(0, |_| Guard::OVERHEAD)
-    }
-
     fn serve(&mut self) {
         if let Some(mut control) = self.control.take() {
             control.serve(self);
             self.control = Some(control);
         }
     }
-
-    /// Where everything stands.
-    pub fn status(&self) -> Status {
-        let now = clock::now();
-        let since = |then: Instant| now.saturating_since(then).as_nanos();
-        let reports = self.session.peer_reports();
-        let services = self.port.services();
-        let state = serde_json::to_value(self.session.state());
-        let state = state.as_ref().ok().and_then(serde_json::Value::as_str);
-        Status {
-            schema: 1,
-            version: env!("CARGO_PKG_VERSION").to_owned(),
-            name: self.name.clone(),
-            uptime_ns: since(self.started),
-            session: SessionReport {
-                state: state.unwrap_or_default().to_owned(),
-                id: self.session.id(),
-                epoch: format!("{:016x}", self.session.epoch()),
-                peer_epoch: self.session.peer_epoch().map(|e| format!("{e:016x}")),
-                age_ns: self.session_since.map(since),
-                sessions: self.sessions,
-                disconnections: self.disconnections,
-                disconnected_ns: self.disconnected_since.map(since),
-                rtt_ns: self.session.srtt().map(Duration::as_nanos),
-                refused: self.refused.clone(),
-            },
-            tun: TunReport {
-                name: self.tun.name().to_owned(),
-                mtu_bytes: self.mtu,
-                packets_read: self.packets_read,
-                read_bytes: self.read_bytes,
-                packets_written: self.packets_written,
-                written_bytes: self.written_bytes,
-                mss_clamped: self.mss_clamped,
-            },
-            underlay: UnderlayReport {
-                listen: self.listen,
-                peer: self.underlay.peer(),
-                security: self
-                    .guard
-                    .as_ref()
-                    .map_or("none", |_| "noise-ik")
-                    .to_owned(),
-                secure: self.guard.as_ref().map(|guard| guard.report(now)),
-                rate_bps: self.rate_bps,
-                path_mtu_bytes: self.path_mtu,
-                frame_overhead_bytes: self.underlay.wire_overhead() + self.sealing(),
-                datagrams_sent: self.transmit.datagrams_sent,
-                sent_bytes: self.transmit.bytes_sent,
-                datagrams_received: self.datagrams_received,
-                received_bytes: self.received_bytes,
-                path_narrowed: self.transmit.narrowed,
-            },
-            services: services
-                .map(|service| ServiceReport::new(service, reports))
-                .collect(),
-            drops: self
-                .drops
-                .iter()
-                .map(|(reason, count)| (reason.name().to_owned(), count))
-                .chain(
-                    self.port
-                        .has_lost_journal()
-                        .then(|| ("journal-ended".to_owned(), 1)),
-                )
-                .collect(),
-        }
-    }
-
-    /// How many were dropped for this reason, outside of the services.
-    pub fn dropped(&self, reason: Reason) -> u64 {
-        self.drops.of(reason)
-    }
-}
-
-/// Writes `parts` one behind the other: their length together, if `room` is long enough.
-fn write_parts(parts: &[&[u8]], room: &mut [u8]) -> Option<usize> {
-    let mut at = 0;
-    for part in parts {
-        room.get_mut(at..at + part.len())?.copy_from_slice(part);
-        at += part.len();
-    }
-    Some(at)
-}
-
-/// A table of services as the log shows it.
-fn one_line(table: &str) -> String {
-    table.trim_end().replace('\n', ", ")
 }
 
 impl Served for Node {
@@ -566,8 +345,8 @@ impl Served for Node {
         changes
     }
 
-    fn record(&mut self) -> Result<Recorded, String> {
-        self.begin_recording(clock::now())
+    fn record(&mut self, peer: Option<&str>) -> Result<Recorded, String> {
+        self.begin_recording(clock::now(), peer)
     }
 
     fn recorded(&mut self, out: &mut Vec<u8>) {

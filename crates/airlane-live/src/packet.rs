@@ -7,14 +7,17 @@ mod mss;
 mod pool;
 mod tcp;
 
-use airlane_base::{Payload, unpadded};
+use airlane_base::{Contents, Fragment, Payload, unpadded};
+use airlane_link::wire::contents::{
+    self, AGGREGATE_HEAD, FRAGMENT_HEAD, fragment_head, len_together, write_aggregate,
+};
 use airlane_link::{FlowKey, Packet, TcpView};
 
-pub use headers::Headers;
+pub use headers::{Headers, addresses};
 pub use mss::{clamp_mss, needs_clamping};
 pub use pool::{Buffer, Lease, Pool};
 
-/// One IP packet, or what a frame carried of it. A clone shares the bytes.
+/// One IP packet, several, a part of one, or what a frame carried of it. A clone shares the bytes.
 #[derive(Clone, Debug)]
 pub struct LivePacket {
     buffer: Buffer,
@@ -53,14 +56,37 @@ impl LivePacket {
     /// A copy, changed by `change`.
     pub fn changed<T>(&self, change: impl FnOnce(&mut [u8]) -> T) -> Self {
         let bytes = self.bytes();
-        let mut lease = self.buffer.another(bytes.len());
-        let copy = &mut lease.bytes_mut()[..bytes.len()];
-        copy.copy_from_slice(bytes);
-        change(copy);
+        self.written(bytes.len(), |copy| {
+            copy.copy_from_slice(bytes);
+            change(copy);
+        })
+    }
+
+    /// The traffic class (or TOS) byte of the packet, or of the first of several. Of a fragment, whose
+    /// header went with another, the DS code point alone: those are not ECN-capable.
+    pub fn traffic_class(&self) -> Option<u8> {
+        let bytes = self.bytes();
+        match self.contents() {
+            Contents::Packet => ecn::traffic_class(bytes),
+            Contents::Aggregate => contents::packets(bytes)
+                .next()
+                .and_then(|first| ecn::traffic_class(&bytes[first])),
+            Contents::Fragment(which) if which.index == 0 => {
+                ecn::traffic_class(&bytes[FRAGMENT_HEAD..])
+            }
+            Contents::Fragment(_) => self.flow.map(|flow| flow.dscp << 2),
+            Contents::Malformed => None,
+        }
+    }
+
+    /// `len` bytes of a pool that `write` writes, of the same flow.
+    fn written(&self, len: usize, write: impl FnOnce(&mut [u8])) -> Self {
+        let mut lease = self.buffer.another(len);
+        write(&mut lease.bytes_mut()[..len]);
         Self {
             buffer: lease.share(),
             start: 0,
-            end: bytes.len() as u32,
+            end: len as u32,
             flow: self.flow,
         }
     }
@@ -97,8 +123,62 @@ impl Payload for LivePacket {
 
     fn recovered(&self, image: &[u8], len: usize) -> Option<Self> {
         let bytes = unpadded(image, len)?;
-        Headers::parse(bytes)?;
+        match contents::contents(bytes) {
+            Contents::Packet => _ = Headers::parse(bytes)?,
+            Contents::Aggregate | Contents::Fragment(_) => {}
+            Contents::Malformed => return None,
+        }
         Some(self.coded(bytes, len))
+    }
+
+    const DIVISIBLE: bool = true;
+
+    fn contents(&self) -> Contents {
+        contents::contents(self.bytes())
+    }
+
+    fn aggregated(packets: &[Self]) -> Option<Self> {
+        let first = packets.first()?;
+        let len = packets.iter().map(|packet| len_together(packet.len()));
+        let len = AGGREGATE_HEAD + len.sum::<usize>();
+        let mut written = None;
+        let payload = first.written(len, |room| {
+            written = write_aggregate(packets.iter().map(Self::bytes), room);
+        });
+        written.map(|_| payload)
+    }
+
+    fn packets(&self, each: &mut dyn FnMut(Self)) {
+        for range in contents::packets(self.bytes()) {
+            let at = |offset: usize| self.start as usize + offset;
+            let buffer = self.buffer.clone();
+            each(Self::from_link(buffer, at(range.start), at(range.end)));
+        }
+    }
+
+    fn fragment(&self, which: Fragment, from: usize, to: usize) -> Option<Self> {
+        let part = self.bytes().get(from..to)?;
+        Some(self.written(FRAGMENT_HEAD + part.len(), |room| {
+            let (head, rest) = room.split_at_mut(FRAGMENT_HEAD);
+            head.copy_from_slice(&fragment_head(which));
+            rest.copy_from_slice(part);
+        }))
+    }
+
+    fn reassembled(fragments: &[Option<Self>]) -> Option<Self> {
+        let parts = || {
+            let parts = fragments.iter().flatten();
+            parts.map(|fragment| fragment.bytes().get(FRAGMENT_HEAD..).unwrap_or_default())
+        };
+        let len = parts().map(<[u8]>::len).sum();
+        let whole = fragments.iter().flatten().next()?.written(len, |room| {
+            let mut at = 0;
+            for part in parts() {
+                room[at..at + part.len()].copy_from_slice(part);
+                at += part.len();
+            }
+        });
+        (whole.contents() == Contents::Packet).then_some(whole)
     }
 }
 
@@ -109,7 +189,105 @@ impl Packet for LivePacket {
             .unwrap_or_else(headers::no_flow)
     }
 
+    fn traffic_class(&self) -> u8 {
+        self.traffic_class().unwrap_or(0)
+    }
+
     fn tcp(&self) -> Option<TcpView> {
         tcp::view(self.bytes())
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::ecn::Ecn;
+    use super::*;
+    use etherparse::PacketBuilder;
+
+    /// EF, ECT(0).
+    const MARKED: u8 = 46 << 2 | 0b10;
+
+    fn packet(pool: &Pool, fill: u8, len: usize) -> LivePacket {
+        let mut bytes = Vec::new();
+        PacketBuilder::ipv6([1; 16], [2; 16], 64)
+            .udp(1, 2)
+            .write(&mut bytes, &vec![fill; len])
+            .unwrap();
+        bytes[0] = 0x60 | MARKED >> 4;
+        bytes[1] = MARKED << 4;
+        let mut lease = pool.lease();
+        lease.bytes_mut()[..bytes.len()].copy_from_slice(&bytes);
+        LivePacket::from_kernel(lease, bytes.len()).unwrap()
+    }
+
+    fn all(payload: &LivePacket) -> Vec<Vec<u8>> {
+        let mut packets = Vec::new();
+        payload.packets(&mut |packet| packets.push(packet.bytes().to_vec()));
+        packets
+    }
+
+    /// As it comes from the link, with the outer header's mark.
+    fn received(payload: &LivePacket, outer: Ecn) -> LivePacket {
+        let outer_of = ecn::Outer {
+            ecn: true,
+            ..ecn::Outer::default()
+        };
+        let changed = payload.changed(|bytes| outer_of.leave_all(bytes, outer.bits()).unwrap());
+        assert_eq!(changed.contents(), payload.contents());
+        changed
+    }
+
+    #[test]
+    fn several_packets_travel_as_one_and_come_out_as_they_were() {
+        let pool = Pool::new(2_048, 8);
+        let packets = [(1, 4), (2, 160), (3, 0)].map(|(fill, len)| packet(&pool, fill, len));
+        let together = LivePacket::aggregated(&packets).unwrap();
+        assert_eq!(together.contents(), Contents::Aggregate);
+        let each: Vec<_> = packets.iter().map(|p| p.bytes().to_vec()).collect();
+        assert_eq!(all(&together), each);
+        assert_eq!(together.traffic_class(), Some(MARKED));
+        assert_eq!(together.flow(), packets[0].flow());
+        // Redundancy gives it back like a packet.
+        let bytes = together.bytes().to_vec();
+        assert!(together.recovered(&bytes, bytes.len()).is_some());
+        assert!(together.recovered(&bytes, bytes.len() - 1).is_none());
+        // A mark on the datagram is each packet's.
+        let marked = received(&together, Ecn::Ce);
+        for (packet, before) in all(&marked).into_iter().zip(each) {
+            assert_eq!(ecn::traffic_class(&packet), Some(MARKED | 0b11));
+            assert_eq!(packet[2..], before[2..]);
+        }
+    }
+
+    #[test]
+    fn a_packet_travels_in_parts_and_is_put_together_again() {
+        let pool = Pool::new(2_048, 8);
+        let whole = packet(&pool, 7, 1_000);
+        let len = whole.len();
+        let parts = [(0, 0, 400), (1, 400, 800), (2, 800, len)];
+        let mut parts = parts.map(|(index, from, to)| {
+            let last = to == len;
+            let which = Fragment {
+                packet: 9,
+                index,
+                last,
+            };
+            let part = whole.fragment(which, from, to).unwrap();
+            assert_eq!(part.contents(), Contents::Fragment(which));
+            assert_eq!(part.len(), FRAGMENT_HEAD + to - from);
+            Some(part)
+        });
+        let classes = parts
+            .each_ref()
+            .map(|p| p.as_ref().unwrap().traffic_class());
+        assert_eq!(classes, [Some(MARKED), Some(46 << 2), Some(46 << 2)]);
+        let again = LivePacket::reassembled(&parts).unwrap();
+        assert_eq!(again.bytes(), whole.bytes());
+        parts[0] = parts[0].take().map(|first| received(&first, Ecn::Ce));
+        let again = LivePacket::reassembled(&parts).unwrap();
+        assert_eq!(again.traffic_class(), Some(MARKED | 0b11));
+        assert_eq!(again.bytes()[2..], whole.bytes()[2..]);
+        // Without its first part it is none.
+        assert!(LivePacket::reassembled(&parts[1..]).is_none());
     }
 }

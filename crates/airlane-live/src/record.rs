@@ -21,7 +21,7 @@ const INTERVAL: Duration = Duration::from_millis(50);
 /// What is recorded, for the header of the file.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
 pub struct Recorded {
-    /// Name of the node.
+    /// Name of the node; behind a slash that of the peer, where there are several.
     pub name: String,
     /// The rate that it shapes to.
     pub rate_bps: u64,
@@ -35,6 +35,8 @@ pub(crate) struct Recorder(Option<Box<Running>>);
 
 #[derive(Debug)]
 struct Running {
+    /// Which of the node's links is recorded; none if that is gone.
+    link: Option<u8>,
     start: Instant,
     encoder: Encoder,
     /// Finished blocks.
@@ -55,12 +57,10 @@ pub(crate) struct Ended {
 }
 
 impl Recorder {
-    pub(crate) const fn is_on(&self) -> bool {
-        self.0.is_some()
-    }
-
-    pub(crate) fn begin(&mut self, now: Instant) {
+    /// Begins with the link of this number.
+    pub(crate) fn begin(&mut self, now: Instant, link: u8) {
         self.0 = Some(Box::new(Running {
+            link: Some(link),
             start: now,
             encoder: Encoder::new(End::Near),
             blocks: Vec::with_capacity(ROOM / 4),
@@ -81,9 +81,34 @@ impl Recorder {
         self.poll_timeout() <= now
     }
 
-    /// A datagram leaves; so many bytes wait behind it. Handshakes have no number and are left out.
-    pub(crate) fn sent(&mut self, now: Instant, datagram: &[u8], queue: impl FnOnce() -> usize) {
-        let Some(running) = &mut self.0 else { return };
+    /// Which link is recorded, if any is.
+    pub(crate) fn link(&self) -> Option<u8> {
+        self.0.as_ref()?.link
+    }
+
+    /// There is no such link any more; another may get its number.
+    pub(crate) fn forget_link(&mut self, link: u8) {
+        if let Some(running) = &mut self.0 {
+            running.link.take_if(|recorded| *recorded == link);
+        }
+    }
+
+    pub(crate) const fn is_on(&self) -> bool {
+        self.0.is_some()
+    }
+
+    /// A datagram of a link leaves; so many bytes wait behind it. Handshakes have no number and are left
+    /// out.
+    pub(crate) fn sent(
+        &mut self,
+        now: Instant,
+        link: u8,
+        datagram: &[u8],
+        queue: impl FnOnce() -> usize,
+    ) {
+        let Some(running) = self.0.as_mut().filter(|r| r.link == Some(link)) else {
+            return;
+        };
         if let Some(frame) = frame_of(datagram) {
             running.mark_gap(now);
             let (start, len) = (running.start, datagram.len());
@@ -92,9 +117,11 @@ impl Recorder {
         }
     }
 
-    /// A datagram that has come, and is authentic.
-    pub(crate) fn received(&mut self, now: Instant, datagram: &[u8]) {
-        let Some(running) = &mut self.0 else { return };
+    /// A datagram that has come over a link, and is authentic.
+    pub(crate) fn received(&mut self, now: Instant, link: u8, datagram: &[u8]) {
+        let Some(running) = self.0.as_mut().filter(|r| r.link == Some(link)) else {
+            return;
+        };
         if let Some(frame) = frame_of(datagram) {
             running.mark_gap(now);
             let (start, len) = (running.start, datagram.len());
@@ -161,6 +188,7 @@ impl Running {
 
 fn frame_of(datagram: &[u8]) -> Option<FrameId> {
     let (key, number) = airlane_secure::data_number(datagram)?;
+    let number = number.into();
     Some(FrameId { key, number })
 }
 
@@ -169,8 +197,10 @@ mod tests {
     use super::*;
     use airlane_channel::trace::{Record, Trace, TraceHeader};
 
-    fn datagram(key: u8, number: u64) -> Vec<u8> {
-        let mut bytes = vec![4, 0, 0, 0, 0, 0, 0, key];
+    const LINK: u8 = 3;
+
+    fn datagram(key: u8, number: u32) -> Vec<u8> {
+        let mut bytes = vec![0xc0, 0, 0, key];
         bytes.extend_from_slice(&number.to_be_bytes());
         bytes.resize(100, 0);
         bytes
@@ -186,17 +216,18 @@ mod tests {
     #[test]
     fn what_is_not_taken_in_time_is_missed_and_marked() {
         let mut recorder = Recorder::default();
-        recorder.sent(Instant::ORIGIN, &datagram(1, 0), || {
+        recorder.sent(Instant::ORIGIN, LINK, &datagram(1, 0), || {
             panic!("nobody records")
         });
         let start = Instant::from_nanos(77);
-        recorder.begin(start);
+        recorder.begin(start, LINK);
+        recorder.received(start, LINK + 1, &datagram(9, 9));
         let mut now = start;
         let mut number = 0;
         let mut send = |recorder: &mut Recorder, now: &mut Instant, frames| {
             for _ in 0..frames {
                 *now += Duration::from_micros(10);
-                recorder.sent(*now, &datagram(1, number), || number as usize * 1_000);
+                recorder.sent(*now, LINK, &datagram(1, number), || number as usize * 1_000);
                 number += 1;
             }
         };
@@ -208,10 +239,10 @@ mod tests {
         recorder.take(now, &mut blocks);
         assert!(blocks.len() < ROOM + (1 << 15), "{} bytes", blocks.len());
         send(&mut recorder, &mut now, 1_000);
-        recorder.received(now, &datagram(2, 7));
+        recorder.received(now, LINK, &datagram(2, 7));
         // A handshake, and something short.
-        recorder.received(now, &[1; 144]);
-        recorder.received(now, &[4]);
+        recorder.received(now, LINK, &[1; 144]);
+        recorder.received(now, LINK, &[0xc0]);
         let ended = recorder.end(now, &mut blocks).unwrap();
         assert!(!recorder.is_on());
         assert_eq!(ended.records, 501_001);

@@ -60,8 +60,9 @@ impl<'de> Deserialize<'de> for Security {
 pub struct Keys {
     /// File with the private key of this end.
     pub private_key: PathBuf,
-    /// Public key of the other end.
-    pub peer_key: PublicKey,
+    /// Public key of the other end. Several have theirs under `[[peers]]`.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub peer_key: Option<PublicKey>,
 }
 
 /// The word for no protection.

@@ -1,16 +1,16 @@
 //! What a live node tells about itself: while it runs over the control socket, and at its end.
 
 use std::collections::BTreeMap;
-use std::net::SocketAddr;
 
 use airlane_link::session::LossReport;
 use airlane_link::{ServiceLedger, ServiceMetrics, ServiceStatus, effective_goodput};
+use airlane_secure::Endpoint;
 use serde::{Deserialize, Serialize};
 
 /// Everything about one node. Raw numbers carry their unit in the name.
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
 pub struct Status {
-    /// Version of this format: 1.
+    /// Version of this format: 2.
     pub schema: u32,
     /// Version of the program.
     pub version: String,
@@ -18,16 +18,65 @@ pub struct Status {
     pub name: String,
     /// Since when it runs.
     pub uptime_ns: u64,
-    /// The session with the peer.
-    pub session: SessionReport,
     /// The interface above.
     pub tun: TunReport,
     /// The datagrams below.
     pub underlay: UnderlayReport,
+    /// Everybody at the other ends.
+    pub peers: Vec<PeerStatus>,
+    /// What was dropped before it was known which peer it was of, by reason. Reasons that never occurred
+    /// are left out.
+    pub drops: BTreeMap<String, u64>,
+}
+
+impl Status {
+    /// What was dropped outside of the services, of every peer and of nobody known, by reason.
+    pub fn all_drops(&self) -> BTreeMap<String, u64> {
+        let mut all = self.drops.clone();
+        for (reason, count) in self.peers.iter().flat_map(|peer| &peer.drops) {
+            *all.entry(reason.clone()).or_default() += count;
+        }
+        all
+    }
+}
+
+/// The link with one peer.
+#[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
+pub struct PeerStatus {
+    /// Its name; `peer` where the file has no list.
+    pub name: String,
+    /// Where it is, as far as is known.
+    pub address: Option<Endpoint>,
+    /// Its public key, where the link is secured.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub key: Option<String>,
+    /// Age of the keys in use; none: there are none yet.
+    pub keys_age_ns: Option<u64>,
+    /// Networks behind it.
+    pub prefixes: Vec<String>,
+    /// Its share of the link, relative to the other peers'.
+    pub weight: f64,
+    /// The most that it may be sent, over whole Ethernet frames.
+    pub rate_bps: u64,
+    /// The most that its port sends now: less where `rate-limit = "estimated"` and the link cannot do more.
+    pub sending_rate_bps: u64,
+    /// Path MTU to it when it was last asked for.
+    pub path_mtu_bytes: usize,
+    /// How often the path had become narrower than a frame.
+    pub path_narrowed: u64,
+    /// Datagrams with frames sent to it.
+    pub datagrams_sent: u64,
+    /// Bytes of them, without UDP, IP and Ethernet.
+    pub sent_bytes: u64,
+    /// Datagrams received from it: authentic ones, where the link is secured.
+    pub datagrams_received: u64,
+    /// Bytes of them.
+    pub received_bytes: u64,
+    /// The session with it.
+    pub session: SessionReport,
     /// Each service, both directions.
     pub services: Vec<ServiceReport>,
-    /// What was dropped outside of the services, by reason. Reasons that never occurred are left
-    /// out.
+    /// What was dropped outside of the services, by reason.
     pub drops: BTreeMap<String, u64>,
 }
 
@@ -88,21 +137,20 @@ pub struct TunReport {
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
 pub struct UnderlayReport {
     /// Where this end listens.
-    pub listen: SocketAddr,
-    /// Where the other end is.
-    pub peer: Option<SocketAddr>,
+    pub listen: Endpoint,
+    /// The interface, where frames travel straight on one.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub interface: Option<InterfaceReport>,
     /// How frames are protected: `none` or `noise-ik`.
     pub security: String,
-    /// The session of `noise-ik`.
+    /// The sessions of `noise-ik`.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub secure: Option<SecureReport>,
-    /// The rate that the port shapes to, over whole Ethernet frames.
+    /// The rate that all peers share, over whole Ethernet frames.
     pub rate_bps: u64,
-    /// Path MTU to the peer when it was last asked for.
-    pub path_mtu_bytes: usize,
     /// Bytes that UDP, IP and Ethernet add to each frame.
     pub frame_overhead_bytes: usize,
-    /// Datagrams sent.
+    /// Datagrams sent to anybody, handshakes among them.
     pub datagrams_sent: u64,
     /// Bytes of them, without UDP, IP and Ethernet.
     pub sent_bytes: u64,
@@ -110,19 +158,30 @@ pub struct UnderlayReport {
     pub datagrams_received: u64,
     /// Bytes of them.
     pub received_bytes: u64,
-    /// How often the path had become narrower than a frame.
-    pub path_narrowed: u64,
 }
 
-/// The secure session.
+/// The interface below a raw Ethernet underlay.
+#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
+pub struct InterfaceReport {
+    /// Its name.
+    pub name: String,
+    /// Which of its frames are ours: `0x88b5`.
+    pub ether_type: String,
+    /// Whether it exists and is switched on.
+    pub up: bool,
+    /// Whether it has somebody to send to, as far as the driver knows.
+    pub carrier: bool,
+    /// How often it went down or away.
+    pub losses: u64,
+    /// Frames of ours that the kernel dropped, as they came faster than they were read.
+    pub missed_frames: u64,
+}
+
+/// The secure sessions of all peers.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
 pub struct SecureReport {
     /// Public key of this end.
     pub key: String,
-    /// Public key of the other end.
-    pub peer_key: String,
-    /// Age of the keys in use; none: there are none yet.
-    pub keys_age_ns: Option<u64>,
     /// Handshakes that this end began.
     pub handshakes_begun: u64,
     /// Handshakes that this end answered.

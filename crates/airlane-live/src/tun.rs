@@ -110,6 +110,28 @@ impl Tun {
         Ok(())
     }
 
+    /// Makes a route to the running interface, or removes it.
+    ///
+    /// # Errors
+    /// If the kernel refuses it.
+    pub fn set_route(&self, route: Cidr, there: bool) -> Result<(), DeviceError> {
+        let Some(index) = self.index else {
+            return Ok(());
+        };
+        let open = Netlink::open();
+        let (call, done) = match there {
+            true => (
+                "add the route",
+                open.and_then(|mut n| n.add_route(index, route)),
+            ),
+            false => (
+                "remove the route",
+                open.and_then(|mut n| n.remove_route(index, route)),
+            ),
+        };
+        done.map_err(|source| self.refused(call, route, source))
+    }
+
     /// Changes the MTU of a running interface.
     ///
     /// # Errors

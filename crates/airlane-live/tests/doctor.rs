@@ -67,7 +67,7 @@ fn what_is_wrong_is_found_and_nothing_is_left_behind() {
     assert!(!left.ip("link").contains("air0"));
     // The peer is none the worse for having been asked.
     let node = Running::start(&left, &here).unwrap();
-    node.wait_until("established", |s| s.session.state == "confirmed");
+    node.wait_until("established", |s| s.peers[0].session.state == "confirmed");
     let running = checks(&left, &here);
     assert_eq!(running.len(), 1);
     assert!(running[0].found.contains("up already"), "{running:?}");

@@ -52,8 +52,15 @@ fn an_outage_costs_its_own_time_and_little_more() {
     transferring.join().unwrap();
     for (node, before) in nodes.into_iter().zip(before) {
         let status = node.stop();
-        assert_eq!(status.session.id, before.session.id, "the session goes on");
-        let files = status.services.iter().find(|s| s.name == "files").unwrap();
+        assert_eq!(
+            status.peers[0].session.id, before.peers[0].session.id,
+            "the session goes on"
+        );
+        let files = status.peers[0]
+            .services
+            .iter()
+            .find(|s| s.name == "files")
+            .unwrap();
         assert_eq!(files.ledger.residual_lost, 0, "every frame was repaired");
     }
 }
@@ -72,7 +79,10 @@ fn a_new_cable_is_as_good_as_the_old() {
     let time = time_to_deliver(&nodes[1]);
     assert!(time < RESYNCHRONISED, "{time:?}");
     transferring.join().unwrap();
-    assert_eq!(nodes[1].status().session.id, before[1].session.id);
+    assert_eq!(
+        nodes[1].status().peers[0].session.id,
+        before[1].peers[0].session.id
+    );
 }
 
 #[test]
@@ -81,14 +91,16 @@ fn a_connection_outlives_the_node_that_carried_it() {
         return;
     };
     let [left, right] = [0, 1].map(|end| pair.start(end));
-    let before = established(&left).session.id;
+    let before = established(&left).peers[0].session.id;
     let transferring = begin_transfer(&pair, 30_000_000);
     drop(right);
     let right = pair.start(1);
     let start = Instant::now();
-    right.wait_until("in a session", |status| status.session.state == "confirmed");
+    right.wait_until("in a session", |status| {
+        status.peers[0].session.state == "confirmed"
+    });
     let time = start.elapsed();
     assert!(time < RESYNCHRONISED, "{time:?}");
     transferring.join().unwrap();
-    assert_ne!(left.status().session.id, before);
+    assert_ne!(left.status().peers[0].session.id, before);
 }

@@ -79,7 +79,7 @@ security = "none"
             Running::start(&self.ends[end], &file).unwrap()
         });
         for node in &nodes {
-            node.wait_until("established", |s| s.session.state == "confirmed");
+            node.wait_until("established", |s| s.peers[0].session.state == "confirmed");
         }
         nodes
     }
@@ -109,9 +109,13 @@ fn a_scraper_reads_what_status_says() {
     assert!(text.starts_with("HTTP/1.1 200 OK\r\n"), "{text}");
     assert!(text.ends_with("# EOF\n"), "{text}");
     let status = left.status();
-    let files = status.services.iter().find(|s| s.name == "files").unwrap();
+    let files = status.peers[0]
+        .services
+        .iter()
+        .find(|s| s.name == "files")
+        .unwrap();
     assert!(files.ledger.sent_bytes > 1_000_000);
-    let labels = "{link=\"end-0\",service=\"files\",direction=\"out\"}";
+    let labels = "{link=\"end-0\",peer=\"peer\",service=\"files\",direction=\"out\"}";
     for line in [
         format!(
             "airlane_service_sent_bytes_total{labels} {}",
@@ -121,7 +125,7 @@ fn a_scraper_reads_what_status_says() {
             "airlane_service_sent_packets_total{labels} {}",
             files.ledger.packets_sent
         ),
-        "airlane_session_state{link=\"end-0\",state=\"confirmed\"} 1.0".to_owned(),
+        "airlane_session_state{link=\"end-0\",peer=\"peer\",state=\"confirmed\"} 1.0".to_owned(),
     ] {
         assert!(text.lines().any(|l| l == line), "{line}:\n{text}");
     }
@@ -171,13 +175,13 @@ fn set(node: &Running, name: &str, rate: f64) -> Result<Vec<String>, ControlErro
 }
 
 fn service(node: &Running, name: &str) -> Option<ServiceReport> {
-    let mut services = node.status().services.into_iter();
+    let mut services = node.status().peers.remove(0).services.into_iter();
     services.find(|s| s.name == name)
 }
 
 fn open(node: &Running, name: &str) {
     node.wait_until("open", |status| {
-        let mut services = status.services.iter();
+        let mut services = status.peers[0].services.iter();
         services.any(|s| s.name == name && !s.waiting && !s.draining)
     });
 }
@@ -188,7 +192,7 @@ fn services_come_change_and_go_while_a_connection_stays() {
         return;
     };
     let nodes = pair.start(FILES);
-    let session = nodes[0].status().session.id;
+    let session = nodes[0].status().peers[0].session.id;
     let talk = |times| {
         let (mine, theirs) = (address("10.7.0.1:0"), address("10.7.0.2:5004"));
         let echoing = echo(&pair.ends[1], theirs, times);
@@ -220,7 +224,7 @@ fn services_come_change_and_go_while_a_connection_stays() {
         talk(20);
         remove(&nodes[1], "games");
         nodes[0].wait_until("draining", |status| {
-            status
+            status.peers[0]
                 .services
                 .iter()
                 .any(|s| s.name == "games" && s.draining)
@@ -236,10 +240,17 @@ fn services_come_change_and_go_while_a_connection_stays() {
     });
     for node in &nodes {
         let status = node.status();
-        assert_eq!((status.session.id, status.session.sessions), (session, 1));
-        let files = status.services.iter().find(|s| s.name == "files").unwrap();
+        assert_eq!(
+            (status.peers[0].session.id, status.peers[0].session.sessions),
+            (session, 1)
+        );
+        let files = status.peers[0]
+            .services
+            .iter()
+            .find(|s| s.name == "files")
+            .unwrap();
         assert_eq!(files.ledger.epoch_lost, 0);
-        assert!(status.drops.is_empty(), "{:?}", status.drops);
+        assert!(status.all_drops().is_empty(), "{:?}", status.all_drops());
     }
 }
 
@@ -292,7 +303,7 @@ fn a_reload_takes_over_services_and_what_is_wrong_changes_nothing() {
     right.stop();
     let right = Running::start(&pair.ends[1], &pair.file(1, FILES)).unwrap();
     left.wait_until("waiting", |status| {
-        status.session.sessions == 2 && status.services.iter().any(|s| s.waiting)
+        status.peers[0].session.sessions == 2 && status.peers[0].services.iter().any(|s| s.waiting)
     });
     transfer(&pair.ends[0], &pair.ends[1], address(SERVER), 100_000);
     right.reload(&pair.file(1, &more)).unwrap();

@@ -97,7 +97,9 @@ security = "none"
 }
 
 fn established(node: &Running) {
-    node.wait_until("established", |status| status.session.state == "confirmed");
+    node.wait_until("established", |status| {
+        status.peers[0].session.state == "confirmed"
+    });
 }
 
 #[test]
@@ -110,7 +112,7 @@ fn traffic_of_both_ip_versions_crosses_underlays_of_both() {
         nodes.iter().for_each(established);
         let mtu = nodes[0].status().tun.mtu_bytes;
         // 1500, less IP and UDP, less our largest header.
-        assert_eq!(mtu, if v6 { 1500 - 48 - 20 } else { 1500 - 28 - 20 });
+        assert_eq!(mtu, if v6 { 1500 - 48 - 17 } else { 1500 - 28 - 17 });
         for (mine, theirs) in [
             ("10.7.0.1:0", "10.7.0.2:5004"),
             ("[fd07::1]:0", "[fd07::2]:5004"),
@@ -131,14 +133,22 @@ fn traffic_of_both_ip_versions_crosses_underlays_of_both() {
         }
         let [left, right] = nodes;
         let status = left.status();
-        let files = status.services.iter().find(|s| s.name == "files").unwrap();
+        let files = status.peers[0]
+            .services
+            .iter()
+            .find(|s| s.name == "files")
+            .unwrap();
         assert!(files.ledger.sent_bytes > 20_000_000);
-        let voice = status.services.iter().find(|s| s.name == "voice").unwrap();
+        let voice = status.peers[0]
+            .services
+            .iter()
+            .find(|s| s.name == "voice")
+            .unwrap();
         assert_eq!(voice.ledger.packets_sent, 100);
         assert_eq!(voice.ledger.packets_delivered, 100);
         let socket = left.socket.clone();
         let last = left.stop();
-        assert!(last.drops.is_empty(), "{:?}", last.drops);
+        assert!(last.all_drops().is_empty(), "{:?}", last.all_drops());
         assert!(!socket.exists(), "the control socket goes");
         assert!(!pair.left.ip("link").contains("air0"), "the interface goes");
         right.stop();
@@ -204,7 +214,7 @@ fn marks_of_a_packet_stand_on_its_datagram() {
     assert_eq!(seen.join().unwrap(), sent.map(|class| class as u8));
     assert_eq!(received.join().unwrap(), [6; 4]);
     for node in nodes {
-        assert!(node.stop().drops.is_empty());
+        assert!(node.stop().all_drops().is_empty());
     }
 }
 
@@ -217,15 +227,15 @@ fn a_restarted_end_begins_a_new_session() {
     established(&left);
     let server = address("10.7.0.2:8080");
     transfer(&pair.left, &pair.right, server, 1_000_000);
-    let before = left.status().session.id;
+    let before = left.status().peers[0].session.id;
     right.stop();
     let right = Running::start(&pair.right, &pair.file(1, false, SERVICES)).unwrap();
     left.wait_until("in a new session", |status| {
-        status.session.id != before && status.session.state == "confirmed"
+        status.peers[0].session.id != before && status.peers[0].session.state == "confirmed"
     });
     established(&right);
     transfer(&pair.left, &pair.right, server, 1_000_000);
-    assert_eq!(left.status().session.sessions, 2);
+    assert_eq!(left.status().peers[0].session.sessions, 2);
 }
 
 #[test]
@@ -236,13 +246,15 @@ fn a_link_that_is_gone_for_a_while_is_disconnected_and_comes_back() {
     };
     let nodes = pair.start(false);
     nodes.iter().for_each(established);
-    let id = nodes[0].status().session.id;
+    let id = nodes[0].status().peers[0].session.id;
     pair.right.ip("link set wire down");
     for node in &nodes {
         // Three keepalives of a second each, and half of one.
-        let status = node.wait_until("disconnected", |s| s.session.state == "disconnected");
-        assert_eq!(status.session.disconnections, 1);
-        let silent = status.session.disconnected_ns.unwrap();
+        let status = node.wait_until("disconnected", |s| {
+            s.peers[0].session.state == "disconnected"
+        });
+        assert_eq!(status.peers[0].session.disconnections, 1);
+        let silent = status.peers[0].session.disconnected_ns.unwrap();
         assert!(
             (3_500_000_000..10_000_000_000).contains(&silent),
             "{silent}"
@@ -251,7 +263,7 @@ fn a_link_that_is_gone_for_a_while_is_disconnected_and_comes_back() {
     pair.right.ip("link set wire up");
     for node in &nodes {
         established(node);
-        let session = node.status().session;
+        let session = node.status().peers.remove(0).session;
         assert_eq!((session.disconnections, session.disconnected_ns), (1, None));
         assert_eq!(session.id, id, "the session goes on");
     }
@@ -267,16 +279,18 @@ fn different_services_exchange_nothing_and_say_so() {
     let left = Running::start(&pair.left, &pair.file(0, false, SERVICES)).unwrap();
     let right = Running::start(&pair.right, &pair.file(1, false, &other)).unwrap();
     for (node, ours, theirs) in [(&left, "sr-m2", "rlp"), (&right, "rlp", "sr-m2")] {
-        let status = node.wait_until("refused", |status| status.session.state == "refused");
-        let tables = status.session.refused.unwrap();
+        let status = node.wait_until("refused", |status| {
+            status.peers[0].session.state == "refused"
+        });
+        let tables = status.peers[0].session.refused.clone().unwrap();
         assert!(tables.ours.contains(ours) && tables.theirs.contains(theirs));
     }
     pair.left.run(|| {
         let socket = UdpSocket::bind("10.7.0.1:0").unwrap();
         socket.send_to(b"hello?", "10.7.0.2:5004").unwrap();
     });
-    let status = left.wait_until("dropping", |s| !s.drops.is_empty());
-    assert_eq!(status.drops.get("packet-without-session"), Some(&1));
+    let status = left.wait_until("dropping", |s| !s.all_drops().is_empty());
+    assert_eq!(status.all_drops().get("packet-without-session"), Some(&1));
     assert_eq!(right.status().tun.packets_written, 0);
     // The operator corrects one end; the other one goes on by itself.
     right.stop();
@@ -298,7 +312,7 @@ fn what_cannot_work_is_refused_before_anything_is_left_behind() {
     pair.left.ip("link set wire mtu 1300");
     let error = Running::start(&pair.left, &good).err().unwrap();
     assert!(matches!(error, UpError::PathTooNarrow { .. }), "{error}");
-    assert!(error.to_string().contains("1252 B"), "{error}");
+    assert!(error.to_string().contains("1255 B"), "{error}");
     pair.left.ip("link set wire mtu 1500");
     let first = Running::start(&pair.left, &good).unwrap();
     let error = Running::start(&pair.left, &good).err().unwrap();
@@ -322,7 +336,9 @@ fn an_interface_may_go_down_but_not_away() {
         let socket = UdpSocket::bind(mine).unwrap();
         socket.send_to(b"anybody?", theirs).unwrap();
     });
-    right.wait_until("dropping", |s| s.drops.get("not-delivered") == Some(&1));
+    right.wait_until("dropping", |s| {
+        s.all_drops().get("not-delivered") == Some(&1)
+    });
     pair.right.ip("link set air0 up");
     let echoing = echo(&pair.right, theirs, 5);
     round_trip(&pair.left, mine, theirs, 5);

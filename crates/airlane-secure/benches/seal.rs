@@ -1,10 +1,10 @@
 //! Cost of a frame through the secure session: sealed at one end, opened at the other. Nothing may be
 //! allocated for it: the allocation columns are those of the handshake.
 
-use std::net::SocketAddr;
-
 use airlane_base::{Duration, Instant};
-use airlane_secure::{Limits, OVERHEAD, PeerConfig, PeerId, PrivateKey, Received, Secure, Wall};
+use airlane_secure::{
+    Endpoint, Limits, OVERHEAD, PeerConfig, PeerId, PrivateKey, Received, Secure, Wall,
+};
 use divan::Bencher;
 use divan::counter::{BytesCount, ItemsCount};
 
@@ -22,14 +22,14 @@ fn main() {
 struct Pair {
     ends: [Secure; 2],
     peers: [PeerId; 2],
-    addresses: [SocketAddr; 2],
+    addresses: [Endpoint; 2],
 }
 
 impl Pair {
     fn new(fast_aes: bool) -> Self {
         let keys = [1, 2].map(|n| PrivateKey::generate([n; 32]));
         let public = keys.each_ref().map(PrivateKey::public);
-        let addresses = [1, 2].map(|host| SocketAddr::from(([192, 0, 2, host], 4_000)));
+        let addresses = [1, 2].map(|host| Endpoint::Udp(([192, 0, 2, host], 4_000).into()));
         let [first, second] = keys;
         // Only the first knows where the other is, so only it begins.
         let node = |key, seed, peer: PeerConfig| {

@@ -2,9 +2,8 @@
 //! of what was received (WireGuard, NDSS 2017, section 5.4.6).
 //!
 //! The counter is the nonce, so it is never used twice: it only grows, and keys are refused long
-//! before it could overflow. The header is not authenticated data, as in Noise's transport messages:
-//! a changed index finds other keys or none, a changed counter makes another nonce, and the other
-//! bytes are constants.
+//! before it could overflow. The header is authenticated, and so is what a bound message is bound to,
+//! which is not sent: whoever is bound to something else cannot open it.
 
 use std::fmt;
 
@@ -30,6 +29,28 @@ pub(crate) struct Keypair {
     receive: LessSafeKey,
     counter: u64,
     window: Window,
+}
+
+/// What is authenticated beside the payload.
+struct Associated {
+    bytes: [u8; DATA_HEADER_LEN + 8],
+    len: usize,
+}
+
+impl Associated {
+    fn new(header: &[u8; DATA_HEADER_LEN], binding: Option<u64>) -> Self {
+        let mut bytes = [0; DATA_HEADER_LEN + 8];
+        bytes[..DATA_HEADER_LEN].copy_from_slice(header);
+        if let Some(binding) = binding {
+            bytes[DATA_HEADER_LEN..].copy_from_slice(&binding.to_be_bytes());
+        }
+        let len = DATA_HEADER_LEN + if binding.is_some() { 8 } else { 0 };
+        Self { bytes, len }
+    }
+
+    fn aad(&self) -> Aad<&[u8]> {
+        Aad::from(&self.bytes[..self.len])
+    }
 }
 
 impl Keypair {
@@ -71,11 +92,13 @@ impl Keypair {
         self.counter >= limits.rekey_after_messages || now >= self.made + most
     }
 
-    /// Encrypts a payload, given in parts, into a data message. The room was checked, and that the
-    /// keys [can send](Keypair::can_send). Gives the length of the message.
-    pub(crate) fn seal(&mut self, parts: &[&[u8]], out: &mut [u8]) -> usize {
-        let (header, rest) = out.split_at_mut(DATA_HEADER_LEN);
-        data_header(header, self.remote, self.counter);
+    /// Encrypts a payload, given in parts, into a data message, bound or not. The room was checked, and
+    /// that the keys [can send](Keypair::can_send). Gives the length of the message.
+    pub(crate) fn seal(&mut self, binding: Option<u64>, parts: &[&[u8]], out: &mut [u8]) -> usize {
+        let header = data_header(self.remote, binding.is_some(), self.counter);
+        let associated = Associated::new(&header, binding);
+        let (room, rest) = out.split_at_mut(DATA_HEADER_LEN);
+        room.copy_from_slice(&header);
         let mut len = 0;
         for part in parts {
             rest[len..len + part.len()].copy_from_slice(part);
@@ -84,40 +107,46 @@ impl Keypair {
         let (payload, rest) = rest.split_at_mut(len);
         let tag = self
             .send
-            .seal_in_place_separate_tag(nonce(self.counter), Aad::empty(), payload)
+            .seal_in_place_separate_tag(nonce(self.counter), associated.aad(), payload)
             .expect("a datagram is shorter than what either cipher can encrypt");
         rest[..TAG_LEN].copy_from_slice(tag.as_ref());
         self.counter += 1;
         len + OVERHEAD
     }
 
-    /// Decrypts a data message. Gives the length of its payload, and whether it is newer than all
-    /// before it.
+    /// Decrypts a data message; a bound one only if it is bound to `binding`. Gives the length of its
+    /// payload, and whether it is newer than all before it.
     pub(crate) fn open(
         &mut self,
         now: Instant,
         limits: &Limits,
+        binding: Option<u64>,
         data: &Data<'_>,
         plain: &mut [u8],
     ) -> Result<(usize, bool), Refused> {
-        if now >= self.expiry(limits) || data.counter >= limits.reject_after_messages {
+        let counter = self.window.widen(data.counter);
+        if now >= self.expiry(limits) || counter >= limits.reject_after_messages {
             return Err(Refused::Expired);
         }
-        self.window
-            .check(data.counter)
-            .map_err(|stale| match stale {
-                Stale::Seen => Refused::Replayed,
-                Stale::Behind => Refused::BehindWindow,
-            })?;
+        self.window.check(counter).map_err(|stale| match stale {
+            Stale::Seen => Refused::Replayed,
+            Stale::Behind => Refused::BehindWindow,
+        })?;
+        let binding = match (data.bound, binding) {
+            (true, None) => return Err(Refused::Unbound),
+            (true, binding) => binding,
+            (false, _) => None,
+        };
+        let associated = Associated::new(data.header, binding);
         let len = data.encrypted.len();
         let plain = plain.get_mut(..len).ok_or(Refused::NoRoom)?;
         plain.copy_from_slice(data.encrypted);
         let tag = (*data.tag).into();
         self.receive
-            .open_in_place_separate_tag(nonce(data.counter), Aad::empty(), tag, plain, 0..)
+            .open_in_place_separate_tag(nonce(counter), associated.aad(), tag, plain, 0..)
             .map_err(|_| Refused::Forged)?;
-        let newest = self.window.is_newest(data.counter);
-        self.window.accept(data.counter);
+        let newest = self.window.is_newest(counter);
+        self.window.accept(counter);
         Ok((len, newest))
     }
 }

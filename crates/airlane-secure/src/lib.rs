@@ -26,6 +26,9 @@
 //!   its own. Four retired pairs of keys stay valid for reception, so that no frame in flight is lost.
 //! - The responder renews keys too if the initiator has not done so in time, for instance because
 //!   its clock was set back and its timestamps are refused.
+//! - The header of a data message has 8 bytes, half of WireGuard's: an index of 30 bits, and the low 32
+//!   bits of the counter. It is authenticated, and so is what a message is *bound* to, which is not sent
+//!   ([`Secure::bind`]): frames of a link session that has ended cannot be opened in the next.
 //! - Keys are renewed where they are used, and an initiation is never sent from within
 //!   [`Secure::seal`]: it asks for [`Secure::handle_timeout`] at once.
 //!
@@ -41,6 +44,7 @@
 #![forbid(unsafe_code)]
 
 mod cipher;
+mod endpoint;
 mod entropy;
 pub mod key;
 mod keypair;
@@ -56,6 +60,7 @@ mod secure;
 #[cfg(test)]
 mod tests;
 
+pub use endpoint::{Endpoint, EthernetAddress};
 pub use key::{KeyError, PrivateKey, PublicKey};
 pub use limits::{Limits, Wall};
 pub use message::{

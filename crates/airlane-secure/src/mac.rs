@@ -5,8 +5,6 @@
 //! gives only to whoever receives at the address it claims, and only under load. The cookie is a MAC
 //! of that address under a secret that changes every two minutes, so nothing is kept for it.
 
-use std::net::{IpAddr, SocketAddr};
-
 use airlane_base::{Duration, Instant};
 use blake2::digest::consts::U16;
 use blake2::digest::{Digest, KeyInit, Mac as _};
@@ -15,6 +13,7 @@ use chacha20poly1305::aead::AeadInOut;
 use chacha20poly1305::{Key, Tag, XChaCha20Poly1305, XNonce};
 use subtle::ConstantTimeEq;
 
+use crate::endpoint::Endpoint;
 use crate::entropy::Entropy;
 use crate::key::PublicKey;
 use crate::message::{COOKIE_NONCE_LEN, CookieReply, Handshake, MAC_LEN};
@@ -115,25 +114,14 @@ impl CookieSecret {
     }
 
     /// The cookie of this address for now.
-    pub(crate) fn cookie(&mut self, now: Instant, from: SocketAddr, entropy: &mut Entropy) -> Mac {
+    pub(crate) fn cookie(&mut self, now: Instant, from: Endpoint, entropy: &mut Entropy) -> Mac {
         let current = |at| now.saturating_since(at) < self.lifetime;
         if !self.drawn.is_some_and(current) {
             self.secret = entropy.draw();
             self.drawn = Some(now);
         }
-        let mut source = [0; 18];
-        let len = match from.ip() {
-            IpAddr::V4(ip) => {
-                source[..4].copy_from_slice(&ip.octets());
-                4
-            }
-            IpAddr::V6(ip) => {
-                source[..16].copy_from_slice(&ip.octets());
-                16
-            }
-        };
-        source[len..len + 2].copy_from_slice(&from.port().to_be_bytes());
-        mac(&self.secret, &source[..len + 2])
+        let (source, len) = from.bytes();
+        mac(&self.secret, &source[..len])
     }
 }
 

@@ -2,14 +2,13 @@
 //! big-endian as everywhere in Airlane, and the timestamp is shorter.
 //!
 //! ```text
-//! byte  initiation (145)        response (93)           cookie reply (64)      data (32 + length)
-//! 0     1                       2                       3                      4
-//! 1     zero (3)                zero (3)                zero (3)               zero (3)
-//! 4     sender's index (4)      sender's index (4)      receiver's index (4)   receiver's index (4)
-//! 8     ephemeral (32)          receiver's index (4)    nonce (24)             counter (8)
-//! 12                            ephemeral (32)
-//! 16                                                                           encrypted payload,
-//! 32                                                    encrypted cookie (32)    tag (16)
+//! byte  initiation (145)        response (93)           cookie reply (64)      data (24 + length)
+//! 0     1                       2                       3                      1:1 bound:1 index:30
+//! 1     zero (3)                zero (3)                zero (3)
+//! 4     sender's index (4)      sender's index (4)      receiver's index (4)   counter's low bits (4)
+//! 8     ephemeral (32)          receiver's index (4)    nonce (24)             encrypted payload,
+//! 12                            ephemeral (32)                                 tag (16)
+//! 32                                                    encrypted cookie (32)
 //! 40    encrypted static (48)
 //! 44                            encrypted choice (17)
 //! 61                            mac1 (16)
@@ -19,7 +18,12 @@
 //! 129   mac2 (16)
 //! ```
 //!
-//! An *index* is a random number by which its owner finds the handshake or the keys that a message
+//! Every data message pays for its header, so that one is short: its first bit is what no other type
+//! begins with, the index is the receiver's, and of the counter there are the bits that the receiver's
+//! window cannot know ([`Window::widen`](crate::replay::Window::widen)). *bound* says that the message can
+//! be opened only while both ends are bound to the same ([`Secure::bind`](crate::Secure::bind)).
+//!
+//! An *index* is a random number of 30 bits by which its owner finds the handshake or the keys that a message
 //! belongs to; it says nothing about the owner. The length follows from the type, and a message of
 //! another length is refused. Parsing looks at lengths and constants only, it never panics and
 //! believes nothing.
@@ -33,7 +37,7 @@ pub const RESPONSE_LEN: usize = 93;
 /// Bytes of a cookie reply.
 pub const COOKIE_REPLY_LEN: usize = 64;
 /// Bytes in front of the encrypted payload of a data message.
-pub const DATA_HEADER_LEN: usize = 16;
+pub const DATA_HEADER_LEN: usize = 8;
 /// Bytes of an authentication tag.
 pub const TAG_LEN: usize = 16;
 /// What a data message is longer than its payload.
@@ -47,7 +51,11 @@ pub(crate) const COOKIE_NONCE_LEN: usize = 24;
 const INITIATION: u8 = 1;
 const RESPONSE: u8 = 2;
 const COOKIE_REPLY: u8 = 3;
-const DATA: u8 = 4;
+/// What a data message begins with, as a number of 32 bits, and what is beside its index.
+const DATA: u32 = 1 << 31;
+const BOUND: u32 = 1 << 30;
+/// Indices are smaller than this.
+pub(crate) const INDICES: u32 = BOUND;
 
 /// Where the Noise message of an initiation is, and where that of a response.
 const INITIATION_NOISE: usize = 8;
@@ -80,7 +88,11 @@ pub(crate) struct CookieReply<'a> {
 #[derive(Clone, Copy, Debug)]
 pub(crate) struct Data<'a> {
     pub(crate) receiver: u32,
-    pub(crate) counter: u64,
+    pub(crate) bound: bool,
+    /// The low bits of the counter.
+    pub(crate) counter: u32,
+    /// All of the above, as it came.
+    pub(crate) header: &'a [u8; DATA_HEADER_LEN],
     pub(crate) encrypted: &'a [u8],
     pub(crate) tag: &'a [u8; TAG_LEN],
 }
@@ -101,28 +113,33 @@ impl<'a> Message<'a> {
     /// Reads a datagram.
     pub(crate) fn parse(datagram: &'a [u8]) -> Result<Self, Refused> {
         let (head, _) = datagram.split_first_chunk().ok_or(Refused::Length)?;
+        if u32::from_be_bytes(*head) & DATA != 0 {
+            return Self::parse_data(datagram);
+        }
         let [kind, reserved @ ..]: [u8; 4] = *head;
         let fixed = match kind {
-            INITIATION => Some(INITIATION_LEN),
-            RESPONSE => Some(RESPONSE_LEN),
-            COOKIE_REPLY => Some(COOKIE_REPLY_LEN),
-            DATA => None,
+            INITIATION => INITIATION_LEN,
+            RESPONSE => RESPONSE_LEN,
+            COOKIE_REPLY => COOKIE_REPLY_LEN,
             _ => return Err(Refused::Type),
         };
         if reserved != [0; 3] {
             return Err(Refused::Type);
         }
-        if fixed.map_or(datagram.len() < OVERHEAD, |len| datagram.len() != len) {
+        if datagram.len() != fixed {
             return Err(Refused::Length);
         }
         let index = u32_at(datagram, 4);
+        if index >= INDICES {
+            return Err(Refused::Type);
+        }
         Ok(match kind {
             INITIATION => Self::Initiation(Handshake::at(datagram, INITIATION_NOISE)),
             RESPONSE => Self::Response {
                 receiver: u32_at(datagram, 8),
                 handshake: Handshake::at(datagram, RESPONSE_NOISE),
             },
-            COOKIE_REPLY => {
+            _ => {
                 let (nonce, sealed) = datagram[8..].split_first_chunk().expect(CHECKED);
                 let (cookie, tag) = sealed.split_first_chunk().expect(CHECKED);
                 Self::CookieReply(CookieReply {
@@ -132,19 +149,21 @@ impl<'a> Message<'a> {
                     tag: tag.try_into().expect(CHECKED),
                 })
             }
-            _ => {
-                let (encrypted, tag) = datagram[DATA_HEADER_LEN..]
-                    .split_last_chunk()
-                    .expect(CHECKED);
-                let counter = datagram[8..DATA_HEADER_LEN].try_into();
-                Self::Data(Data {
-                    receiver: index,
-                    counter: u64::from_be_bytes(counter.expect("eight bytes")),
-                    encrypted,
-                    tag,
-                })
-            }
         })
+    }
+
+    fn parse_data(datagram: &'a [u8]) -> Result<Self, Refused> {
+        let (header, behind) = datagram.split_first_chunk().ok_or(Refused::Length)?;
+        let (encrypted, tag) = behind.split_last_chunk().ok_or(Refused::Length)?;
+        let first = u32_at(header, 0);
+        Ok(Self::Data(Data {
+            receiver: first & (INDICES - 1),
+            bound: first & BOUND != 0,
+            counter: u32_at(header, 4),
+            header,
+            encrypted,
+            tag,
+        }))
     }
 }
 
@@ -200,21 +219,24 @@ pub(crate) fn cookie_reply<'a>(
     &mut message[32..]
 }
 
-/// The receiver's index and the counter of a data message, which name it among all of a session; none
-/// for another message. They are as true as the message: believe those of one that was sealed or opened
-/// here.
-pub fn data_number(datagram: &[u8]) -> Option<(u32, u64)> {
+/// The receiver's index and the low bits of the counter of a data message, which name it among all of a
+/// session: keys are renewed long before as many were sent. None for another message. They are as true as
+/// the message: believe those of one that was sealed or opened here.
+pub fn data_number(datagram: &[u8]) -> Option<(u32, u32)> {
     match Message::parse(datagram) {
         Ok(Message::Data(data)) => Some((data.receiver, data.counter)),
         _ => None,
     }
 }
 
-/// Writes the header of a data message.
-pub(crate) fn data_header(header: &mut [u8], receiver: u32, counter: u64) {
-    header[..4].copy_from_slice(&[DATA, 0, 0, 0]);
-    header[4..8].copy_from_slice(&receiver.to_be_bytes());
-    header[8..DATA_HEADER_LEN].copy_from_slice(&counter.to_be_bytes());
+/// The header of a data message.
+pub(crate) fn data_header(receiver: u32, bound: bool, counter: u64) -> [u8; DATA_HEADER_LEN] {
+    debug_assert!(receiver < INDICES, "an index has 30 bits");
+    let first = DATA | if bound { BOUND } else { 0 } | receiver;
+    let mut header = [0; DATA_HEADER_LEN];
+    header[..4].copy_from_slice(&first.to_be_bytes());
+    header[4..].copy_from_slice(&(counter as u32).to_be_bytes());
+    header
 }
 
 #[cfg(test)]
@@ -245,7 +267,7 @@ mod tests {
         }
         for len in 4..300 {
             let mut bytes = vec![0; len];
-            bytes[0] = 4;
+            bytes[0] = 0x80;
             let expected = (len < OVERHEAD).then_some(Refused::Length);
             assert_eq!(refusal(&bytes), expected, "data, {len} bytes");
         }
@@ -253,7 +275,7 @@ mod tests {
 
     #[test]
     fn unknown_types_and_reserved_bytes_are_refused() {
-        for kind in (0..=255).filter(|kind| !(1..=4).contains(kind)) {
+        for kind in (0..0x80).filter(|kind| !(1..=3).contains(kind)) {
             let mut bytes = [0; INITIATION_LEN];
             bytes[0] = kind;
             assert_eq!(refusal(&bytes), Some(Refused::Type));
@@ -263,6 +285,15 @@ mod tests {
             bytes[0] = INITIATION;
             bytes[at] = 1;
             assert_eq!(refusal(&bytes), Some(Refused::Type));
+        }
+        for high in [0x40, 0x80] {
+            let mut bytes = [0; INITIATION_LEN];
+            (bytes[0], bytes[4]) = (INITIATION, high);
+            assert_eq!(
+                refusal(&bytes),
+                Some(Refused::Type),
+                "no index of a data message"
+            );
         }
         assert_eq!(refusal(&[]), Some(Refused::Length));
         assert_eq!(refusal(&[1, 0, 0]), Some(Refused::Length));
@@ -295,25 +326,26 @@ mod tests {
         let mut bytes = [0; COOKIE_REPLY_LEN];
         assert_eq!(cookie_reply(&mut bytes, 7, &[9; 24]).len(), 32);
         assert_eq!(bytes[..9], [3, 0, 0, 0, 0, 0, 0, 7, 9]);
-        let mut bytes = [0; 33];
-        data_header(&mut bytes, 7, 0x0102_0304_0506_0708);
-        assert_eq!(
-            bytes[..17],
-            [4, 0, 0, 0, 0, 0, 0, 7, 1, 2, 3, 4, 5, 6, 7, 8, 0]
-        );
-        let Ok(Message::Data(data)) = Message::parse(&bytes) else {
-            panic!("a data message")
-        };
-        assert_eq!((data.receiver, data.counter), (7, 0x0102_0304_0506_0708));
-        assert_eq!(data_number(&bytes), Some((7, 0x0102_0304_0506_0708)));
+        let counter = 0x0102_0304_0506_0708;
+        for (bound, first) in [(false, 0x80), (true, 0xc0)] {
+            let header = data_header(7, bound, counter);
+            assert_eq!(header, [first, 0, 0, 7, 5, 6, 7, 8]);
+            let mut bytes = [0; 25];
+            bytes[..8].copy_from_slice(&header);
+            let Ok(Message::Data(data)) = Message::parse(&bytes) else {
+                panic!("a data message")
+            };
+            assert_eq!((data.receiver, data.counter), (7, 0x0506_0708));
+            assert_eq!((data.bound, data.encrypted.len()), (bound, 1));
+            assert_eq!(data_number(&bytes), Some((7, 0x0506_0708)));
+        }
         assert_eq!(data_number(&[1; INITIATION_LEN]), None);
-        assert_eq!(data.encrypted.len(), 1);
     }
 
     proptest! {
         #[test]
         fn any_bytes_are_survived(
-            kind in 0u8..6,
+            kind in prop_oneof![0u8..4, 0x80u8..],
             mut bytes in prop::collection::vec(prop_oneof![3 => Just(0), 1 => any::<u8>()], 0..200),
         ) {
             if let Some(first) = bytes.first_mut() {

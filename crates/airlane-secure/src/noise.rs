@@ -31,7 +31,7 @@ use crate::refused::Refused;
 
 const PATTERN: &str = "Noise_IK_25519_ChaChaPoly_BLAKE2s";
 /// Both ends must mean the same protocol; another version of it has another prologue.
-const PROLOGUE: &[u8] = b"airlane-secure 2";
+const PROLOGUE: &[u8] = b"airlane-secure 3";
 const TIMESTAMP_LEN: usize = 8;
 /// Bytes of the initiation's payload, and of the response's.
 pub(crate) const OFFER_LEN: usize = TIMESTAMP_LEN + 1;

@@ -13,16 +13,17 @@
 //! sections 5.4.6 and 6.3); the initiator sends an empty message at once for that.
 
 use std::collections::BTreeMap;
-use std::net::SocketAddr;
 
 use airlane_base::{Duration, Instant};
 use serde::Serialize;
 
+use crate::endpoint::Endpoint;
 use crate::entropy::Entropy;
 use crate::key::PublicKey;
 use crate::keypair::Keypair;
 use crate::limits::Limits;
 use crate::mac::{Mac, MacKeys};
+use crate::message::INDICES;
 use crate::noise::Initiation;
 
 /// Pairs of keys that are kept for frames in flight. One would do if handshakes never crossed; with
@@ -39,7 +40,7 @@ pub struct PeerConfig {
     /// Its public key.
     pub key: PublicKey,
     /// Where it listens, if that is known. Otherwise it has to begin.
-    pub endpoint: Option<SocketAddr>,
+    pub endpoint: Option<Endpoint>,
 }
 
 /// How a peer stands, for people.
@@ -52,7 +53,7 @@ pub struct PeerStatus {
     /// Its public key.
     pub key: PublicKey,
     /// Where it was last heard, or is configured.
-    pub endpoint: Option<SocketAddr>,
+    pub endpoint: Option<Endpoint>,
     /// Age of the keys in use; none: there is no session.
     pub session_age: Option<Duration>,
     /// Whether a handshake is being tried.
@@ -75,7 +76,7 @@ impl Indices {
     /// A new one at random.
     pub(crate) fn take(&mut self, owner: PeerId, entropy: &mut Entropy) -> u32 {
         loop {
-            let index = u32::from_be_bytes(entropy.draw());
+            let index = u32::from_be_bytes(entropy.draw()) % INDICES;
             if let std::collections::btree_map::Entry::Vacant(free) = self.0.entry(index) {
                 free.insert(owner);
                 return index;
@@ -122,8 +123,8 @@ pub(crate) enum Slot {
 pub(crate) struct Peer {
     pub(crate) key: PublicKey,
     pub(crate) macs: MacKeys,
-    pub(crate) configured: Option<SocketAddr>,
-    pub(crate) endpoint: Option<SocketAddr>,
+    pub(crate) configured: Option<Endpoint>,
+    pub(crate) endpoint: Option<Endpoint>,
     pub(crate) pending: Option<Pending>,
     wish: Option<Wish>,
     last_initiation: Option<Instant>,
@@ -138,6 +139,8 @@ pub(crate) struct Peer {
     cookie: Option<(Mac, Instant)>,
     pub(crate) current: Option<Box<Keypair>>,
     pub(crate) next: Option<Box<Keypair>>,
+    /// What bound messages are bound to.
+    pub(crate) binding: Option<u64>,
     retired: Vec<Keypair>,
     /// Since when we have sent data and heard nothing.
     unanswered: Option<Instant>,
@@ -165,6 +168,7 @@ impl Peer {
             cookie: None,
             current: None,
             next: None,
+            binding: None,
             retired: Vec::with_capacity(RETIRED + 1),
             unanswered: None,
             reply_due: None,
@@ -456,6 +460,7 @@ impl std::fmt::Debug for Peer {
             .field("cookie", &self.cookie.map(|(_, at)| at))
             .field("current", &self.current)
             .field("next", &self.next)
+            .field("binding", &self.binding)
             .field("retired", &self.retired)
             .field("unanswered", &self.unanswered)
             .field("reply_due", &self.reply_due)

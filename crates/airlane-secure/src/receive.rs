@@ -1,9 +1,8 @@
 //! What comes in: each datagram is parsed, found whose it is, authenticated, and only then believed.
 
-use std::net::SocketAddr;
-
 use airlane_base::Instant;
 
+use crate::endpoint::Endpoint;
 use crate::keypair::Keypair;
 use crate::mac::shows;
 use crate::message::{
@@ -24,6 +23,8 @@ pub enum Received {
         peer: PeerId,
         /// Its length.
         len: usize,
+        /// Whether it was bound to what this end is bound to.
+        bound: bool,
         /// Whether the peer's endpoint is another from now on.
         endpoint_changed: bool,
     },
@@ -55,7 +56,7 @@ impl Secure {
     pub fn handle_datagram(
         &mut self,
         now: Instant,
-        from: SocketAddr,
+        from: Endpoint,
         datagram: &[u8],
         plain: &mut [u8],
     ) -> Result<Received, Refused> {
@@ -78,7 +79,7 @@ impl Secure {
     fn on_data(
         &mut self,
         now: Instant,
-        from: SocketAddr,
+        from: Endpoint,
         data: &Data<'_>,
         plain: &mut [u8],
     ) -> Result<Received, Refused> {
@@ -92,8 +93,9 @@ impl Secure {
         let id = indices.owner(data.receiver).ok_or(Refused::UnknownIndex)?;
         let peer = peers.get_mut(&id).ok_or(Refused::UnknownIndex)?;
         let slot = peer.slot(data.receiver).ok_or(Refused::UnknownIndex)?;
+        let binding = peer.binding;
         let keypair = peer.keypair(slot).ok_or(Refused::UnknownIndex)?;
-        let (len, newest) = keypair.open(now, limits, data, plain)?;
+        let (len, newest) = keypair.open(now, limits, binding, data, plain)?;
         // From here on it is authentic.
         if slot == Slot::Next {
             peer.on_confirmed(indices);
@@ -114,6 +116,7 @@ impl Secure {
         Ok(Received::Data {
             peer: id,
             len,
+            bound: data.bound,
             endpoint_changed,
         })
     }
@@ -121,7 +124,7 @@ impl Secure {
     fn on_initiation(
         &mut self,
         now: Instant,
-        from: SocketAddr,
+        from: Endpoint,
         handshake: &Handshake<'_>,
     ) -> Result<Received, Refused> {
         self.admit(now, from, handshake)?;
@@ -166,7 +169,7 @@ impl Secure {
     fn on_response(
         &mut self,
         now: Instant,
-        from: SocketAddr,
+        from: Endpoint,
         receiver: u32,
         handshake: &Handshake<'_>,
     ) -> Result<Received, Refused> {
@@ -203,7 +206,7 @@ impl Secure {
     fn admit(
         &mut self,
         now: Instant,
-        from: SocketAddr,
+        from: Endpoint,
         handshake: &Handshake<'_>,
     ) -> Result<(), Refused> {
         if !self.macs.verify(handshake) {

@@ -36,8 +36,10 @@ reasons! {
     Mac1 = "mac1", "the sender does not know our public key";
     /// A handshake message without a valid cookie while we are under load.
     Load = "load", "under load, and the sender has no valid cookie";
-    /// A message that fails authentication: forged, damaged, or for other keys.
+    /// A message that fails authentication: forged, damaged, for other keys, or bound to something else.
     Forged = "forged", "fails authentication";
+    /// A bound message while this end is bound to nothing.
+    Unbound = "unbound", "is bound, and this end is bound to nothing yet";
     /// An initiation of a key that is not configured.
     UnknownKey = "unknown-key", "the sender's key is not that of a configured peer";
     /// An initiation that is not newer than one that was accepted.

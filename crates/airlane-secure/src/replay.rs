@@ -3,6 +3,12 @@
 //!
 //! A counter is accepted once, and only while it is less than [`WINDOW`] below the highest accepted.
 //! So a frame may be overtaken by as many as the window is wide, whatever the link does to order.
+//!
+//! The window knows the high bits of a counter, too, of which messages carry the low 32 (RFC 4303,
+//! appendix A2; RFC 9000, appendix A.3): it is the one nearest to what is expected. That is the sender's as
+//! long as fewer than 2^31 messages in a row are lost. Keys live for 180 s, so that would be 12 million a
+//! second; even then nothing worse happens than messages that fail authentication, until a handshake,
+//! which has no counter, renews the keys.
 
 /// How far behind the highest counter one may be and still be accepted.
 pub const WINDOW: u64 = (WORDS as u64 - 1) * 64;
@@ -38,6 +44,15 @@ impl Window {
     /// Whether this counter is higher than all that were accepted.
     pub(crate) const fn is_newest(&self, counter: u64) -> bool {
         counter >= self.end
+    }
+
+    /// The counter with these low bits that is nearest to the one expected next. Changes nothing: who
+    /// forges the bits gets another nonce.
+    pub(crate) fn widen(&self, low: u32) -> u64 {
+        let ahead = low.wrapping_sub(self.end as u32) as i32;
+        let nearest = self.end.checked_add_signed(ahead.into());
+        // Below zero there is none: it is the one of the first lap.
+        nearest.unwrap_or(low.into())
     }
 
     /// Whether this counter would be accepted. Changes nothing: the message is not authenticated yet.
@@ -119,8 +134,64 @@ mod tests {
         assert_eq!(window.check(highest - WINDOW + 1), Err(Stale::Seen));
     }
 
+    #[test]
+    fn low_bits_stand_for_the_nearest_counter() {
+        let half = 1u64 << 31;
+        for end in [0, 1, half - 1, half, 2 * half, 3 * half + 7, 1 << 60] {
+            let mut window = Window::new();
+            if end > 0 {
+                window.accept(end - 1);
+            }
+            for counter in [end, end + 1, end + half - 1] {
+                assert_eq!(window.widen(counter as u32), counter, "{end}");
+            }
+            for behind in [1, WINDOW, half].into_iter().filter(|n| *n <= end) {
+                assert_eq!(window.widen((end - behind) as u32), end - behind, "{end}");
+            }
+        }
+        assert_eq!(Window::new().widen(u32::MAX), u64::from(u32::MAX));
+    }
+
     proptest! {
         #![proptest_config(ProptestConfig::with_cases(500))]
+
+        /// RFC 9000, appendix A.3, as it is written there.
+        #[test]
+        fn low_bits_are_widened_as_in_quic(end in prop_oneof![0..1u64 << 34, 0..1u64 << 62], low: u32) {
+            let mut window = Window::new();
+            if end > 0 {
+                window.accept(end - 1);
+            }
+            let (lap, half) = (1u64 << 32, 1u64 << 31);
+            let candidate = end & !(lap - 1) | u64::from(low);
+            let expected = if candidate + half <= end {
+                candidate + lap
+            } else if candidate > end + half - 1 && candidate >= lap {
+                candidate - lap
+            } else {
+                candidate
+            };
+            prop_assert_eq!(window.widen(low), expected);
+        }
+
+        /// However messages are lost and reordered, those that the window takes are read as they were sent.
+        #[test]
+        fn what_the_window_takes_is_read_as_it_was_sent(
+            start in prop_oneof![Just(0u64), (1u64 << 32) - 500..(1u64 << 32) + 500, 0..1u64 << 50],
+            steps in prop::collection::vec((0..1u64 << 30, 0..3 * WINDOW), 0..60),
+        ) {
+            let (mut window, mut highest) = (Window::new(), start);
+            window.accept(start);
+            for (ahead, behind) in steps {
+                let late = highest.saturating_sub(behind);
+                prop_assert_eq!(window.widen(late as u32), late);
+                highest += ahead;
+                prop_assert_eq!(window.widen(highest as u32), highest);
+                if window.check(highest).is_ok() {
+                    window.accept(highest);
+                }
+            }
+        }
 
         /// Small and large steps, back and forth, against the set of all that was accepted.
         #[test]

@@ -1,11 +1,11 @@
 //! One end of the secure sessions with all its peers: what the caller asks for, and what leaves.
 
 use std::collections::{BTreeMap, BTreeSet, VecDeque};
-use std::net::SocketAddr;
 
 use airlane_base::Instant;
 use thiserror::Error;
 
+use crate::endpoint::Endpoint;
 use crate::entropy::Entropy;
 use crate::key::{PrivateKey, PublicKey};
 use crate::limits::{Limits, Wall};
@@ -37,6 +37,9 @@ pub enum SealError {
     /// There is no such peer, or not any more.
     #[error("there is no such peer")]
     UnknownPeer,
+    /// It was to be bound, and there is nothing to bind it to.
+    #[error("nothing was said that messages to this peer are bound to")]
+    Unbound,
     /// There are no keys yet; a handshake is under way if the peer's endpoint is known.
     #[error("there is no session with this peer yet")]
     NoSession,
@@ -56,20 +59,20 @@ pub struct Sealed {
     /// Its length.
     pub len: usize,
     /// Where to send it.
-    pub to: SocketAddr,
+    pub to: Endpoint,
 }
 
 /// A message of the session itself, to be sent as it is.
 #[derive(Clone, Copy, Debug)]
 pub struct Transmit {
     /// Where to send it.
-    pub to: SocketAddr,
+    pub to: Endpoint,
     len: usize,
     message: [u8; INITIATION_LEN],
 }
 
 impl Transmit {
-    pub(crate) fn new(to: SocketAddr, bytes: &[u8]) -> Self {
+    pub(crate) fn new(to: Endpoint, bytes: &[u8]) -> Self {
         let mut message = [0; INITIATION_LEN];
         message[..bytes.len()].copy_from_slice(bytes);
         Self {
@@ -209,8 +212,16 @@ impl Secure {
     }
 
     /// Where to send to this peer.
-    pub fn endpoint(&self, peer: PeerId) -> Option<SocketAddr> {
+    pub fn endpoint(&self, peer: PeerId) -> Option<Endpoint> {
         self.peers.get(&peer)?.endpoint
+    }
+
+    /// Sends to the configured endpoint again, if there is one, until the peer is heard: it may have
+    /// another one by now, and not know ours.
+    pub fn forget_endpoint(&mut self, peer: PeerId) {
+        if let Some(peer) = self.peers.get_mut(&peer) {
+            peer.endpoint = peer.configured.or(peer.endpoint);
+        }
     }
 
     /// Whether a payload for this peer would be sealed now.
@@ -231,6 +242,17 @@ impl Secure {
         &self.counters
     }
 
+    /// Says what bound messages of and for this peer are bound to from now on; none: there can be none.
+    ///
+    /// Both ends must say the same. It is authenticated with each bound message and not sent, so a
+    /// message that was bound to something else, such as what this end was bound to before, cannot be
+    /// opened.
+    pub fn bind(&mut self, peer: PeerId, binding: Option<u64>) {
+        if let Some(peer) = self.peers.get_mut(&peer) {
+            peer.binding = binding;
+        }
+    }
+
     /// Encrypts a payload, given in parts, into one data message for this peer: [`OVERHEAD`] bytes
     /// longer than the parts together.
     ///
@@ -244,8 +266,37 @@ impl Secure {
         parts: &[&[u8]],
         out: &mut [u8],
     ) -> Result<Sealed, SealError> {
+        self.seal_as(now, peer, false, parts, out)
+    }
+
+    /// The same, for whoever is bound to the same ([`Secure::bind`]).
+    ///
+    /// # Errors
+    /// As [`Secure::seal`], and if there is nothing to bind it to.
+    pub fn seal_bound(
+        &mut self,
+        now: Instant,
+        peer: PeerId,
+        parts: &[&[u8]],
+        out: &mut [u8],
+    ) -> Result<Sealed, SealError> {
+        self.seal_as(now, peer, true, parts, out)
+    }
+
+    fn seal_as(
+        &mut self,
+        now: Instant,
+        peer: PeerId,
+        bound: bool,
+        parts: &[&[u8]],
+        out: &mut [u8],
+    ) -> Result<Sealed, SealError> {
         let Self { peers, limits, .. } = self;
         let peer = peers.get_mut(&peer).ok_or(SealError::UnknownPeer)?;
+        let binding = peer.binding.filter(|_| bound);
+        if bound && binding.is_none() {
+            return Err(SealError::Unbound);
+        }
         let payload = parts.iter().map(|part| part.len()).sum::<usize>();
         let (needed, room) = (payload + OVERHEAD, out.len());
         if needed > room {
@@ -259,7 +310,7 @@ impl Secure {
             }
             return Err(SealError::NoSession);
         };
-        let len = keypair.seal(parts, out);
+        let len = keypair.seal(binding, parts, out);
         peer.on_sent(now, limits, payload);
         match payload {
             0 => self.counters.keepalives_sent += 1,
@@ -365,7 +416,7 @@ impl Secure {
         }
     }
 
-    pub(crate) fn transmit(&mut self, to: SocketAddr, bytes: &[u8]) {
+    pub(crate) fn transmit(&mut self, to: Endpoint, bytes: &[u8]) {
         match self.queue.len() < QUEUE {
             true => self.queue.push_back(Transmit::new(to, bytes)),
             false => self.counters.queue_full += 1,

@@ -6,10 +6,11 @@
 
 pub(crate) mod bulk;
 pub(crate) mod conferencing;
+pub(crate) mod custom;
 pub(crate) mod exchange;
 pub(crate) mod mail;
 pub(crate) mod pages;
-mod tcp;
+pub(crate) mod tcp;
 pub(crate) mod telnet;
 pub(crate) mod web;
 
@@ -17,10 +18,14 @@ use airlane_base::Instant;
 use airlane_link::mobility::Hint;
 
 use crate::packet::{Header, Packet, Role};
+use crate::probe::DelayProbe;
 use bulk::Bulk;
 use conferencing::Conferencing;
+use custom::Custom;
+use exchange::Exchange;
 use mail::Mail;
 use pages::Pages;
+use tcp::Connection;
 use telnet::Telnet;
 use web::Web;
 
@@ -48,6 +53,7 @@ impl Place {
             len,
             flow: self.flow,
             connection: 0,
+            endpoints: 0,
             to: self.nodes[1],
             role,
             retransmission: false,
@@ -85,7 +91,7 @@ impl Place {
 }
 
 /// One application with its endpoints.
-#[derive(Clone, Debug)]
+#[derive(Debug)]
 pub(crate) enum Flow {
     Bulk(Bulk),
     Conferencing(Conferencing),
@@ -93,6 +99,7 @@ pub(crate) enum Flow {
     Web(Box<Web>),
     Telnet(Box<Telnet>),
     Mail(Box<Mail>),
+    Custom(Box<Custom>),
 }
 
 macro_rules! each {
@@ -104,6 +111,7 @@ macro_rules! each {
             Flow::Web($app) => $call,
             Flow::Telnet($app) => $call,
             Flow::Mail($app) => $call,
+            Flow::Custom($app) => $call,
         }
     };
 }
@@ -129,6 +137,7 @@ impl Flow {
             Flow::Web(app) => app.handle_hint(now, end, hint),
             Flow::Telnet(app) => app.exchange.handle_hint(now, end, hint),
             Flow::Mail(app) => app.exchange.handle_hint(now, end, hint),
+            Flow::Custom(app) => app.handle_hint(now, end, hint),
         }
     }
 
@@ -156,5 +165,34 @@ impl Flow {
 
     pub(crate) fn place(&self) -> &Place {
         each!(self, app => app.place())
+    }
+
+    /// Every TCP connection that it has, in an order that does not change.
+    pub(crate) fn each_connection(&self, mut visit: impl FnMut(&Connection)) {
+        let exchange = match self {
+            Flow::Bulk(app) => return visit(app.connection()),
+            Flow::Conferencing(_) => return,
+            Flow::Web(app) => {
+                let connections = app.exchanges.iter().flat_map(Exchange::connections);
+                return connections.for_each(visit);
+            }
+            Flow::Pages(app) => &app.exchange,
+            Flow::Telnet(app) => &app.exchange,
+            Flow::Mail(app) => &app.exchange,
+            Flow::Custom(app) => return app.connections().iter().for_each(visit),
+        };
+        exchange.connections().into_iter().for_each(&mut visit);
+    }
+
+    /// Times of the pages or responses that are complete, where it has such.
+    pub(crate) fn times(&self) -> Option<&DelayProbe> {
+        match self {
+            Flow::Bulk(_) | Flow::Conferencing(_) => None,
+            Flow::Pages(app) => Some(&app.times),
+            Flow::Web(app) => Some(&app.times),
+            Flow::Telnet(app) => Some(&app.times),
+            Flow::Mail(app) => Some(&app.times),
+            Flow::Custom(app) => Some(&app.times),
+        }
     }
 }

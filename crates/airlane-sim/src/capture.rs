@@ -26,7 +26,7 @@ use std::io::Write;
 use std::str::FromStr;
 
 use airlane_base::Instant;
-use airlane_link::wire::LIVE_HEADER_MAX;
+use airlane_link::wire::LIVE_HEADER_ROOM;
 use airlane_link::{Frame, FrameKind, Port};
 
 use crate::engine::observe::{Departure, Observer};
@@ -35,6 +35,7 @@ use crate::packet::Packet;
 use crate::result::RunResult;
 use crate::run::Prepared;
 use crate::scenario::{LinkConfig, Scenario};
+use crate::world::mean_rate;
 use file::{CaptureFile, Mark, Medium};
 use headers::{Headers, LARGEST_PACKET};
 
@@ -145,7 +146,7 @@ pub fn run_captured<W: Write>(
 ) -> Result<RunResult, ScenarioError> {
     let prepared = Prepared::new(scenario)?;
     let mut captures = Captures::new(prepared.scenario(), captures)?;
-    let result = prepared.run_watched(seed, run, &mut captures);
+    let result = prepared.run_observed(seed, run, &mut captures);
     captures.finish()?;
     Ok(result)
 }
@@ -180,14 +181,12 @@ const fn is_down(direction: usize) -> bool {
 }
 
 impl<W: Write> Observer for Captures<W> {
-    const WATCHES: bool = true;
-
     fn on_packet(&mut self, now: Instant, direction: usize, packet: &Packet, what: Departure) {
         let down = is_down(direction);
         for capture in self.of(direction) {
             match (capture.end, what) {
-                (None, Departure::Sent { start, lost }) => {
-                    capture.expect(now, start, down, packet, lost);
+                (None, Departure::Sent { start, lost, .. }) => {
+                    capture.expect(now, start, down, packet, lost.is_some());
                 }
                 (None, Departure::Dropped) => {}
                 (Some(end), _) if end == Capture::<W>::near(down) => {
@@ -202,7 +201,7 @@ impl<W: Write> Observer for Captures<W> {
         }
     }
 
-    fn on_port(&mut self, now: Instant, direction: usize, packet: &Packet) {
+    fn on_port(&mut self, now: Instant, direction: usize, _: &Port<Packet>, packet: &Packet) {
         let near = Capture::<W>::near(is_down(direction));
         for capture in self.of(direction).filter(|c| c.end == Some(near)) {
             capture.packet(now, true, packet, Mark::None);
@@ -211,16 +210,17 @@ impl<W: Write> Observer for Captures<W> {
 
     fn on_frame(
         &mut self,
+        _: Instant,
         direction: usize,
         port: &Port<Packet>,
         frame: &Frame<Packet>,
         what: Departure,
     ) {
-        let Departure::Sent { start, lost } = what else {
+        let Departure::Sent { start, lost, .. } = what else {
             return;
         };
         for capture in self.of(direction).filter(|c| c.end.is_none()) {
-            capture.frame(start, is_down(direction), port, frame, lost);
+            capture.frame(start, is_down(direction), port, frame, lost.is_some());
         }
     }
 
@@ -267,7 +267,7 @@ impl<W: Write> Capture<W> {
             link,
             end,
             headers: Headers::new(scenario),
-            file: CaptureFile::new(writer, medium, &point.to_string(), config.rate),
+            file: CaptureFile::new(writer, medium, &point.to_string(), mean_rate(config, true)),
             expected: [VecDeque::new(), VecDeque::new()],
             bytes: Vec::new(),
             point,
@@ -321,7 +321,7 @@ impl<W: Write> Capture<W> {
         frame: &Frame<Packet>,
         lost: bool,
     ) {
-        let mut header = [0; LIVE_HEADER_MAX];
+        let mut header = [0; LIVE_HEADER_ROOM];
         let len = port.encode_header(frame, 0, &mut header).unwrap_or(0);
         self.bytes.clear();
         self.bytes.extend_from_slice(&header[..len]);

@@ -3,7 +3,7 @@
 //! ```text
 //!            +--------- Deadlines: (time, slot) ----------+
 //!            v                   v                        v
-//!  slots:  link directions     ports of service links    flows, hints, moves
+//!  slots:  link directions     ports of service links    flows, hints, moves, weight policies
 //!            | arrival           | timer, link free        | timer, talk
 //!            v                   v                         v
 //!          node --route--> link direction, port, or flow at this node
@@ -22,18 +22,20 @@ pub(crate) mod observe;
 
 use std::collections::VecDeque;
 
-use airlane_base::{Instant, Payload as _};
+use airlane_base::{Duration, Instant, Payload as _};
 use airlane_channel::{Arrival, Channel, ChannelStats, Count};
 use airlane_link::{Frame, Port};
 
 use crate::app::Flow;
+use crate::custom::WeightPolicy;
+use crate::error::ScenarioError;
 use crate::hint::FlowHint;
 use crate::packet::Packet;
 use deadlines::Deadlines;
-use observe::{Departure, Observer};
+use observe::{Departure, Loss, Observer};
 
 /// What a direction of a link carries.
-#[derive(Clone, Debug)]
+#[derive(Debug)]
 pub(crate) enum Medium {
     /// A link without services.
     Packets(Channel<Packet>),
@@ -42,7 +44,7 @@ pub(crate) enum Medium {
 }
 
 /// One direction of a link.
-#[derive(Clone, Debug)]
+#[derive(Debug)]
 pub(crate) struct Direction {
     pub(crate) medium: Medium,
     /// The node at its far end.
@@ -56,6 +58,14 @@ impl Direction {
         match &self.medium {
             Medium::Packets(channel) => channel.stats(),
             Medium::Frames(channel) => channel.stats(),
+        }
+    }
+
+    /// Whether its error model is a custom piece.
+    pub(crate) fn has_custom_errors(&self) -> bool {
+        match &self.medium {
+            Medium::Packets(channel) => channel.errors().is_custom(),
+            Medium::Frames(channel) => channel.errors().is_custom(),
         }
     }
 }
@@ -90,8 +100,20 @@ pub(crate) struct Move {
     pub(crate) disconnected: Vec<usize>,
 }
 
+/// Somebody who sets the shares of a link's services from time to time.
+#[derive(Debug)]
+pub(crate) struct Policy {
+    /// When it is asked next.
+    pub(crate) next: Instant,
+    pub(crate) interval: Duration,
+    /// The ports at the link's first end and at its second.
+    pub(crate) ports: [usize; 2],
+    pub(crate) link: String,
+    pub(crate) policy: Box<dyn WeightPolicy>,
+}
+
 /// A built world, running.
-#[derive(Clone, Debug)]
+#[derive(Debug)]
 pub(crate) struct Engine {
     now: Instant,
     events: u64,
@@ -103,6 +125,9 @@ pub(crate) struct Engine {
     hints: VecDeque<FlowHint>,
     /// Likewise.
     moves: VecDeque<Move>,
+    policies: Vec<Policy>,
+    /// What a policy did that no port can follow.
+    refused: Option<ScenarioError>,
     /// Packets without a way to their destination.
     unroutable: Count,
     /// By `node * nodes + destination`.
@@ -120,10 +145,10 @@ impl Engine {
         flows: Vec<Flow>,
         hints: Vec<FlowHint>,
         moves: Vec<Move>,
+        policies: Vec<Policy>,
         next_hops: Vec<NextHop>,
-        nodes: usize,
     ) -> Self {
-        let components = directions.len() + ports.len() + flows.len() + 2;
+        let components = directions.len() + ports.len() + flows.len() + 3;
         let mut engine = Self {
             now: Instant::ORIGIN,
             events: 0,
@@ -133,9 +158,11 @@ impl Engine {
             flows,
             hints: hints.into(),
             moves: moves.into(),
+            policies,
+            refused: None,
             unroutable: Count::default(),
+            nodes: next_hops.len().isqrt(),
             next_hops,
-            nodes,
             delivered: VecDeque::new(),
         };
         for flow in 0..engine.flows.len() {
@@ -143,6 +170,7 @@ impl Engine {
         }
         engine.schedule_hint();
         engine.schedule_move();
+        engine.schedule_policies();
         engine
     }
 
@@ -153,6 +181,11 @@ impl Engine {
         until: Option<usize>,
         observer: &mut O,
     ) {
+        if O::WATCHES {
+            self.ports
+                .iter_mut()
+                .for_each(|end| end.port.keep_dropped());
+        }
         let first_port = self.directions.len();
         let first_flow = first_port + self.ports.len();
         let hints = first_flow + self.flows.len();
@@ -172,8 +205,13 @@ impl Engine {
                 self.on_flow_timer(slot - first_flow, observer);
             } else if slot == hints {
                 self.on_hint(observer);
-            } else {
+            } else if slot == hints + 1 {
                 self.on_move(observer);
+            } else {
+                self.on_policies(observer);
+                if self.refused.is_some() {
+                    return;
+                }
             }
             while let Some((node, packet)) = self.delivered.pop_front() {
                 self.arrive(node, packet, observer);
@@ -181,6 +219,9 @@ impl Engine {
             if let Some(flow) = until
                 && self.flows[flow].is_finished()
             {
+                return;
+            }
+            if O::WATCHES && observer.is_over() {
                 return;
             }
         }
@@ -220,6 +261,7 @@ impl Engine {
                 self.deadlines.set(index, channel.poll_timeout());
                 let node = direction.to;
                 if let Some(packet) = packet {
+                    observer.on_packet_arrival(self.now, index, &packet);
                     observer.on_arrival(self.now, index, &packet);
                     self.arrive(node, packet, observer);
                 }
@@ -227,15 +269,20 @@ impl Engine {
             Medium::Frames(channel) => {
                 let arrival = channel.poll_arrival(self.now);
                 self.deadlines.set(index, channel.poll_timeout());
-                if let (Some(arrival), Some(port)) = (arrival, direction.port) {
-                    let Arrival { item, damage } = arrival;
-                    let end = &mut self.ports[port as usize];
-                    match damage {
-                        None => end.port.handle_frame(self.now, item),
-                        Some(damage) => end.port.handle_damaged_frame(self.now, &item, &damage),
-                    }
-                    self.drain_port(port as usize, observer);
+                let Some(port) = direction.port else { return };
+                let end = &mut self.ports[port as usize];
+                if let Some(Arrival { item, damage }) = &arrival {
+                    observer.on_frame_arrival(self.now, index, &end.port, item, damage.is_some());
                 }
+                match arrival {
+                    None => return,
+                    Some(Arrival { item, damage: None }) => end.port.handle_frame(self.now, item),
+                    Some(Arrival {
+                        item,
+                        damage: Some(damage),
+                    }) => end.port.handle_damaged_frame(self.now, &item, &damage),
+                }
+                self.drain_port(port as usize, observer);
             }
         }
     }
@@ -247,12 +294,14 @@ impl Engine {
 
     fn on_flow_timer<O: Observer>(&mut self, flow: usize, observer: &mut O) {
         self.flows[flow].handle_timeout(self.now);
+        observer.on_flow(self.now, flow, &self.flows[flow]);
         self.drain_flow(flow, observer);
     }
 
     fn on_hint<O: Observer>(&mut self, observer: &mut O) {
         if let Some(hint) = self.hints.pop_front() {
             self.flows[hint.flow].handle_hint(self.now, hint.end, hint.hint);
+            observer.on_flow(self.now, hint.flow, &self.flows[hint.flow]);
             self.drain_flow(hint.flow, observer);
         }
         self.schedule_hint();
@@ -267,6 +316,51 @@ impl Engine {
             }
         }
         self.schedule_move();
+    }
+
+    fn on_policies<O: Observer>(&mut self, observer: &mut O) {
+        for index in 0..self.policies.len() {
+            let Policy {
+                next,
+                interval,
+                ports,
+                link,
+                policy,
+            } = &mut self.policies[index];
+            if *next > self.now {
+                continue;
+            }
+            *next = self.now + *interval;
+            let ports = *ports;
+            for (port, down) in ports.into_iter().zip([true, false]) {
+                let port = &mut self.ports[port].port;
+                let services: Vec<_> = port.services().collect();
+                for (number, weight) in policy.weights(self.now, down, &services) {
+                    if let Err(error) = port.set_rate(number, weight) {
+                        self.refused = Some(ScenarioError::Weights {
+                            link: link.clone(),
+                            reason: error.to_string(),
+                        });
+                        return;
+                    }
+                }
+            }
+            for port in ports {
+                self.drain_port(port, observer);
+            }
+        }
+        self.schedule_policies();
+    }
+
+    fn schedule_policies(&mut self) {
+        let slot = self.directions.len() + self.ports.len() + self.flows.len() + 2;
+        let due = self.policies.iter().map(|policy| policy.next).min();
+        self.deadlines.set(slot, due);
+    }
+
+    /// What a policy did that no port can follow: the run has ended there.
+    pub(crate) fn refused(&mut self) -> Option<ScenarioError> {
+        self.refused.take()
     }
 
     fn schedule_move(&mut self) {
@@ -289,14 +383,19 @@ impl Engine {
             NextHop::Port(index) => {
                 let index = index as usize;
                 let end = &mut self.ports[index];
-                observer.on_port(self.now, end.out as usize, &packet);
+                observer.on_port(self.now, end.out as usize, &end.port, &packet);
                 end.port.handle_packet(self.now, packet);
                 self.drain_port(index, observer);
             }
-            NextHop::Nowhere => self.unroutable.add(packet.len()),
+            NextHop::Nowhere => {
+                observer.on_unroutable(self.now, &packet);
+                self.unroutable.add(packet.len());
+            }
             NextHop::Here => {
                 let flow = packet.flow as usize;
+                observer.on_receive(self.now, &packet);
                 self.flows[flow].handle_packet(self.now, &packet);
+                observer.on_flow(self.now, flow, &self.flows[flow]);
                 self.drain_flow(flow, observer);
             }
         }
@@ -306,6 +405,7 @@ impl Engine {
     #[inline]
     fn drain_flow<O: Observer>(&mut self, flow: usize, observer: &mut O) {
         while let Some(packet) = self.flows[flow].poll_transmit(self.now) {
+            observer.on_transmit(self.now, &packet);
             let origin = self.flows[flow].place().origin(&packet);
             self.arrive(origin, packet, observer);
         }
@@ -332,10 +432,15 @@ impl Engine {
                     "a port gave a frame while the link was busy"
                 );
                 if let Some(frame) = watched {
-                    observer.on_frame(out, port, &frame, sent);
+                    observer.on_frame(self.now, out, port, &frame, sent);
                 }
             }
             self.deadlines.set(out, channel.poll_timeout());
+        }
+        if O::WATCHES {
+            for (service, reason, packet) in port.take_dropped() {
+                observer.on_drop(self.now, out, service, reason, &packet);
+            }
         }
         while let Some(packet) = port.poll_deliver() {
             // The two directions of a link are neighbours.
@@ -368,17 +473,30 @@ fn transmit<O: Observer, T>(
     len: usize,
     item: T,
 ) -> Departure {
-    let lost = |stats: &ChannelStats| stats.lost_air.frames + stats.damaged.frames;
-    let lost_before = lost(channel.stats());
+    let before = O::WATCHES.then(|| *channel.stats());
     match channel.send(now, len, item) {
-        Ok(departs) if O::WATCHES => Departure::Sent {
-            start: departs - channel.config().rate.transmission_time(len),
-            lost: lost(channel.stats()) > lost_before,
-        },
-        Ok(_) => Departure::Sent {
-            start: now,
-            lost: false,
+        Ok(departs) => Departure::Sent {
+            start: match before {
+                Some(_) => channel.last_start(),
+                None => now,
+            },
+            departs,
+            lost: before.and_then(|before| loss(&before, channel.stats())),
         },
         Err(_) => Departure::Dropped,
     }
+}
+
+/// What the frame between two counts met.
+fn loss(before: &ChannelStats, after: &ChannelStats) -> Option<Loss> {
+    if after.lost_air.frames == before.lost_air.frames {
+        return (after.damaged.frames > before.damaged.frames).then_some(Loss::Damaged);
+    }
+    Some(if after.lost_handoff.frames > before.lost_handoff.frames {
+        Loss::Handoff
+    } else if after.lost_outage.frames > before.lost_outage.frames {
+        Loss::Outage
+    } else {
+        Loss::Errors
+    })
 }

@@ -38,6 +38,32 @@ pub enum ScenarioError {
         /// What differs.
         reason: String,
     },
+    /// A name was given that nothing has.
+    #[error("there is no {what} \"{name}\"; write one of: {}", .known.join(", "))]
+    Unknown {
+        /// What was named: a link, a flow, an event.
+        what: &'static str,
+        /// The name.
+        name: String,
+        /// The names that there are.
+        known: Vec<String>,
+    },
+    /// A custom piece was given for a part of the scenario that cannot take it.
+    #[error("no custom piece can stand at \"{place}\": {reason}")]
+    NoPlace {
+        /// The link or flow.
+        place: String,
+        /// What is wrong, and what would be right.
+        reason: String,
+    },
+    /// A weight policy gave weights that no port can take.
+    #[error("the weight policy of link \"{link}\": {reason}")]
+    Weights {
+        /// The link.
+        link: String,
+        /// What is wrong with them.
+        reason: String,
+    },
     /// A capture was asked for where there is nothing to capture.
     #[error("cannot capture \"{point}\": {reason}")]
     NoCapture {
@@ -62,6 +88,23 @@ pub enum ScenarioError {
         /// What the operating system said.
         reason: String,
     },
+}
+
+/// The place of a name among those that there are.
+///
+/// # Errors
+/// If it is not among them.
+pub(crate) fn known<T: AsRef<str>>(
+    what: &'static str,
+    name: &str,
+    all: &[T],
+) -> Result<usize, ScenarioError> {
+    let place = all.iter().position(|known| known.as_ref() == name);
+    place.ok_or_else(|| ScenarioError::Unknown {
+        what,
+        name: name.to_owned(),
+        known: all.iter().map(|known| known.as_ref().to_owned()).collect(),
+    })
 }
 
 impl Scenario {

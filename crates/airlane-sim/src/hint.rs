@@ -32,31 +32,34 @@ pub(crate) fn outages(link: &LinkConfig) -> Vec<[Instant; 2]> {
 pub(crate) fn flow_hints(scenario: &Scenario, flow: usize, epochs: &[Epoch]) -> Vec<FlowHint> {
     let links: Vec<&LinkConfig> = scenario.links.values().collect();
     let config = &scenario.flows[flow];
-    let paths: Vec<Vec<usize>> = epochs
+    let paths: Vec<Vec<(usize, bool)>> = epochs
         .iter()
         .map(|epoch| {
             let path = scenario.path(config, &epoch.routes);
-            path.iter().map(|hop| hop.link).collect()
+            path.iter().map(|hop| (hop.link, hop.down)).collect()
         })
         .collect();
     let mut hints = vec![];
     for end in 0..2 {
         // From a link of a path to this end.
-        let away = |path: &[usize], link: usize| {
-            let at = path.iter().position(|l| *l == link).unwrap_or(0);
+        let away = |path: &[(usize, bool)], link: usize| {
+            let at = path.iter().position(|hop| hop.0 == link).unwrap_or(0);
             let between = if end == 0 {
                 &path[..at]
             } else {
                 &path[at + 1..]
             };
-            let delays = between.iter().map(|link| links[*link].delay);
+            // Towards the first end is against the path.
+            let delays = between
+                .iter()
+                .map(|(link, down)| *links[*link].delay.of(*down == (end == 1)));
             delays.fold(Duration::ZERO, |sum, delay| sum + delay)
         };
         let mut windows = vec![];
         for (i, path) in paths.iter().enumerate() {
             let begin = epochs[i].begin;
             let over = epochs.get(i + 1).map_or(Instant::FAR_FUTURE, |e| e.begin);
-            for link in path {
+            for (link, _) in path {
                 let away = away(path, *link);
                 for [down, up] in outages(links[*link]) {
                     let [down, up] = [down.max(begin), up.min(over)];
@@ -67,8 +70,8 @@ pub(crate) fn flow_hints(scenario: &Scenario, flow: usize, epochs: &[Epoch]) -> 
                 // What went is told along the old path, what came along the new one.
                 let told = |neighbour: Option<usize>| {
                     let path = neighbour.and_then(|at| paths.get(at))?;
-                    let changed = path.iter().find(|link| !epochs[i].present[**link])?;
-                    Some(away(path, *changed))
+                    let changed = path.iter().find(|hop| !epochs[i].present[hop.0])?;
+                    Some(away(path, changed.0))
                 };
                 let down = begin + told(i.checked_sub(1)).unwrap_or(Duration::ZERO);
                 let up = over + told(Some(i + 1)).unwrap_or(Duration::ZERO);

@@ -16,11 +16,14 @@
 mod app;
 mod capture;
 mod compare;
+pub mod custom;
 mod empirical;
 mod engine;
 mod error;
 mod estimate;
+pub mod event;
 mod hint;
+pub mod import;
 mod packet;
 mod paths;
 mod probe;

@@ -7,20 +7,28 @@ use airlane_base::{Instant, Payload};
 use airlane_link::{FlowKey, TcpView};
 
 /// What a packet is to the flow that sent it.
+// Wide for the same reason as `FrameKind` is.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-#[repr(u8)]
-pub(crate) enum Role {
-    /// A datagram of a one-way source.
+#[repr(u32)]
+pub enum Role {
+    /// A datagram, without a transport that repairs.
     Datagram,
-    /// A segment towards the end that receives the flow's main direction, or its acknowledgment.
+    /// A segment in the flow's main direction.
     Data,
+    /// An acknowledgment of these.
     Ack,
-    /// A segment of a request against the main direction, or its acknowledgment.
+    /// A segment against the main direction.
     Request,
+    /// An acknowledgment of these.
     RequestAck,
 }
 
 impl Role {
+    /// Whether such packets carry user bytes, and do not only acknowledge some.
+    pub const fn carries_data(self) -> bool {
+        matches!(self, Self::Datagram | Self::Data | Self::Request)
+    }
+
     const fn from_code(code: u8) -> Option<Self> {
         Some(match code {
             0 => Self::Datagram,
@@ -47,6 +55,8 @@ pub(crate) struct Packet {
     pub(crate) flow: u32,
     /// Which connection of the flow; packets of older ones are ignored.
     pub(crate) connection: u32,
+    /// Which pair of the flow's endpoints; an application with several uses them again.
+    pub(crate) endpoints: u8,
     /// Node that it goes to.
     pub(crate) to: u16,
     pub(crate) role: Role,
@@ -101,7 +111,7 @@ impl Packet {
         put(&self.flow.to_le_bytes());
         put(&self.connection.to_le_bytes());
         put(&self.to.to_le_bytes());
-        put(&(u16::from(self.tag()) ^ self.residue).to_le_bytes());
+        put(&(self.tag() ^ self.residue).to_le_bytes());
         put(&self.header.src.octets());
         put(&self.header.dst.octets());
         put(&self.header.src_port.to_le_bytes());
@@ -110,8 +120,8 @@ impl Packet {
         image
     }
 
-    const fn tag(&self) -> u8 {
-        (self.role as u8) << 1 | self.retransmission as u8
+    const fn tag(&self) -> u16 {
+        (self.endpoints as u16) << 8 | (self.role as u16) << 1 | self.retransmission as u16
     }
 
     /// Stands for the checksums of real headers: a hash of everything behind the segment number,
@@ -133,6 +143,7 @@ impl Packet {
             len,
             flow: u32::from_le_bytes(take(&mut rest)),
             connection: u32::from_le_bytes(take(&mut rest)),
+            endpoints: (tag >> 8) as u8,
             to: u16::from_le_bytes(take(&mut rest)),
             role,
             retransmission,
@@ -149,7 +160,7 @@ impl Packet {
                 }
             },
         };
-        packet.residue = u16::from(packet.tag()) ^ tag;
+        packet.residue = packet.tag() ^ tag;
         packet
     }
 }
@@ -217,6 +228,7 @@ impl airlane_link::Packet for Packet {
         };
         Some(TcpView {
             connection: self.connection,
+            endpoints: self.flow << 8 | u32::from(self.endpoints),
             seq,
             end,
             ack,
@@ -242,6 +254,7 @@ mod tests {
             len: (word >> 48) as u32,
             flow: word as u32,
             connection: rng.next_u64() as u32,
+            endpoints: rng.next_u64() as u8,
             to: word as u16,
             role: Role::from_code((word % 5) as u8).unwrap(),
             retransmission: word & 64 != 0,

@@ -4,11 +4,11 @@ use airlane_link::config::resolve;
 use airlane_link::effective_goodput;
 use airlane_link::path::{Offer, compose};
 
-use crate::engine::{Direction, Engine, PortEnd};
+use crate::engine::{Engine, PortEnd};
 use crate::result::PathResult;
 use crate::run::Path;
 use crate::scenario::{LinkConfig, Scenario};
-use crate::world::direction_index;
+use crate::world::{direction_index, mean_rate};
 
 /// One result for each pair of ends that some flow joins over a link with services.
 pub(crate) fn path_results(
@@ -31,7 +31,7 @@ pub(crate) fn path_results(
             .iter()
             .map(|(link, down)| {
                 let index = direction_index(*link, *down);
-                link_offers(links[*link].1, &engine.directions[index], index, engine)
+                link_offers(links[*link].1, *down, index, engine)
             })
             .collect();
         results.push(PathResult {
@@ -47,22 +47,20 @@ pub(crate) fn path_results(
 }
 
 /// What one direction of a link offers.
-fn link_offers(
-    link: &LinkConfig,
-    direction: &Direction,
-    index: usize,
-    engine: &Engine,
-) -> Vec<Offer> {
+fn link_offers(link: &LinkConfig, down: bool, index: usize, engine: &Engine) -> Vec<Offer> {
+    let rate_bps = mean_rate(link, down).as_bps() as f64;
     let near = engine.ports.iter().find(|end| end.out as usize == index);
-    let far = direction.port.map(|port| &engine.ports[port as usize]);
+    let far = engine.directions[index]
+        .port
+        .map(|port| &engine.ports[port as usize]);
     let Some((near, far)) = near.zip(far) else {
         // As fast as it is, and nothing is measured on the way.
         return vec![Offer {
             service: None,
             class: None,
-            throughput_bps: link.rate.as_bps() as f64,
+            throughput_bps: rate_bps,
             loss: 0.0,
-            delay_s: link.delay.as_secs_f64(),
+            delay_s: link.delay.of(down).as_secs_f64(),
         }];
     };
     let configs = resolve(link.header.unwrap_or_default(), &link.services);
@@ -77,7 +75,7 @@ fn link_offers(
             Some(Offer {
                 service: Some(near.number),
                 class: Some(config.scheme.class()),
-                throughput_bps: link.rate.as_bps() as f64 * near.rate / rates * e,
+                throughput_bps: rate_bps * near.rate / rates * e,
                 loss: far.metrics.loss.unwrap_or(0.0),
                 delay_s: far.metrics.delay_s? + near.metrics.queueing_s.unwrap_or(0.0),
             })

@@ -45,6 +45,11 @@ impl DelayProbe {
         self.count
     }
 
+    /// Sum of all delays, ns.
+    pub(crate) fn total_ns(&self) -> i128 {
+        i128::from(self.origin) * i128::from(self.count) + self.sum
+    }
+
     /// Mean, seconds.
     pub(crate) fn mean_s(&self) -> Option<f64> {
         let n = self.samples()?;

@@ -1,8 +1,8 @@
 //! What a run measured. Units stand in the names; docs/metrics.md defines each word once.
 
 use airlane_channel::{ChannelStats, Count};
-use airlane_link::ServiceLedger;
 use airlane_link::path::PathOffer;
+use airlane_link::{ServiceLedger, SnoopCounts};
 use serde::Serialize;
 
 use crate::scenario::HandoffKind;
@@ -215,6 +215,9 @@ pub struct ServiceResult {
     pub sender: ServiceLedger,
     /// The far end's ledger; its columns "from the link" are this direction's.
     pub receiver: ServiceLedger,
+    /// What a Snoop agent at the near end did, by application.
+    #[serde(skip_serializing_if = "Vec::is_empty")]
+    pub snoop: Vec<SnoopCounts>,
 }
 
 /// A metric of a flow as a number: name with unit, value.

@@ -5,10 +5,13 @@ use airlane_channel::{ChannelStats, ErrorModelConfig};
 use airlane_link::{ServiceStatus, effective_goodput};
 
 use crate::app::Flow;
+use crate::app::custom::Custom;
 use crate::app::exchange::Totals;
+use crate::custom::Pieces;
 use crate::engine::Engine;
 use crate::engine::observe::{Nobody, Observer};
-use crate::error::ScenarioError;
+use crate::error::{ScenarioError, known};
+use crate::event::{Names, Typed, Watcher};
 use crate::paths::path_results;
 use crate::probe::DelayProbe;
 use crate::result::{
@@ -72,23 +75,97 @@ impl Prepared {
     }
 
     /// The scenario with every default filled in.
-    pub(crate) fn scenario(&self) -> &Scenario {
+    pub fn scenario(&self) -> &Scenario {
         &self.scenario
     }
 
     /// Simulates repetition `run` under `seed`.
     pub fn run(&self, seed: u64, run: u64) -> RunResult {
-        self.run_watched(seed, run, &mut Nobody)
+        self.run_observed(seed, run, &mut Nobody)
     }
 
-    pub(crate) fn run_watched<O: Observer>(
+    /// The same under the eyes of somebody, who changes nothing: the result is that of
+    /// [`run`](Self::run).
+    ///
+    /// If the watcher ends the run before its time, the result is that of a run that stopped there.
+    pub fn run_watched(&self, seed: u64, run: u64, watcher: &mut impl Watcher) -> RunResult {
+        let mut typed = Typed::new(watcher, self.scenario.flows.len());
+        self.run_observed(seed, run, &mut typed)
+    }
+
+    /// The same with pieces that somebody else wrote in the place of those of the scenario. The hash
+    /// in the result says so: it ends with `+custom`.
+    ///
+    /// # Errors
+    /// If a piece stands for something that the scenario does not have, or a weight policy gives
+    /// weights that are none.
+    pub fn run_custom(
+        &self,
+        seed: u64,
+        run: u64,
+        pieces: Pieces,
+        watcher: &mut impl Watcher,
+    ) -> Result<RunResult, ScenarioError> {
+        self.check_pieces(&pieces)?;
+        let custom = !pieces.is_empty();
+        let mut typed = Typed::new(watcher, self.scenario.flows.len());
+        let mut result = self.simulate(seed, run, pieces, &mut typed)?;
+        if custom {
+            result.scenario_hash.push_str("+custom");
+        }
+        Ok(result)
+    }
+
+    fn check_pieces(&self, pieces: &Pieces) -> Result<(), ScenarioError> {
+        let names = self.names();
+        let errors = pieces.errors.keys().map(|(link, _)| link);
+        for link in errors.chain(pieces.weights.keys()) {
+            known("link", link, names.links())?;
+        }
+        for flow in pieces.applications.keys() {
+            known("flow", flow, names.flows())?;
+        }
+        for (link, policy) in &pieces.weights {
+            let refuse = |reason: &str| ScenarioError::NoPlace {
+                place: link.clone(),
+                reason: reason.to_owned(),
+            };
+            if self.scenario.links[link].services.is_empty() {
+                return Err(refuse("it has no services whose weights could be set"));
+            }
+            if policy.interval() == Duration::ZERO {
+                return Err(refuse(
+                    "its policy has an interval of 0; write how often it is asked",
+                ));
+            }
+        }
+        Ok(())
+    }
+
+    /// Names of what events know by number.
+    pub fn names(&self) -> Names {
+        Names::new(&self.scenario)
+    }
+
+    pub(crate) fn run_observed<O: Observer>(
         &self,
         seed: u64,
         run: u64,
         observer: &mut O,
     ) -> RunResult {
+        let result = self.simulate(seed, run, Pieces::default(), observer);
+        result.expect("only custom pieces are refused")
+    }
+
+    fn simulate<O: Observer>(
+        &self,
+        seed: u64,
+        run: u64,
+        pieces: Pieces,
+        observer: &mut O,
+    ) -> Result<RunResult, ScenarioError> {
         let scenario = &self.scenario;
-        let mut engine = build(scenario, seed, run);
+        let mut engine = build(scenario, seed, run, pieces);
         let until = scenario
             .until
             .as_ref()
@@ -100,7 +177,12 @@ impl Prepared {
         // Bytes that are on the air after the end belong to no metric of a ratio.
         let at_stop: Vec<ChannelStats> = engine.directions.iter().map(|d| *d.stats()).collect();
         engine.stop();
-        engine.run(stopped + scenario.drain, None, observer);
+        if !(O::WATCHES && observer.is_over()) {
+            engine.run(stopped + scenario.drain, None, observer);
+        }
+        if let Some(refused) = engine.refused() {
+            return Err(refused);
+        }
         let flows = (0..scenario.flows.len())
             .map(|index| self.flow_result(index, &engine, &at_stop, stopped))
             .collect();
@@ -114,7 +196,7 @@ impl Prepared {
                 up: direction_result(&engine, direction_index(link, false)),
             })
             .collect();
-        RunResult {
+        Ok(RunResult {
             scenario: scenario.name.clone(),
             scenario_hash: self.hash.clone(),
             seed,
@@ -128,7 +210,7 @@ impl Prepared {
             handoffs: self.handoff_results(),
             unroutable: engine.unroutable(),
             paths: path_results(scenario, self.paths_at(stopped), &engine),
-        }
+        })
     }
 
     fn flow_result(
@@ -154,7 +236,7 @@ impl Prepared {
                 FlowResult {
                     finished: Some(sender.is_finished()),
                     throughput_bps: time_s.map(|s| acked_bytes as f64 * 8.0 / s),
-                    goodput_ratio: self.goodput(index, acked_bytes, at_stop),
+                    goodput_ratio: self.goodput(index, acked_bytes, at_stop, engine),
                     delivered_bytes: receiver.stats().delivered_bytes,
                     packets_sent: stats.segments_sent,
                     packets_received: receiver.stats().segments_received,
@@ -166,24 +248,16 @@ impl Prepared {
                 }
             }
             Flow::Conferencing(app) => {
-                let (sent, delays) = (app.sent, &app.delays);
-                let received = delays.count();
+                let received = app.delays.count();
                 let bytes = received * u64::from(app.packet_len());
                 let on = stopped.saturating_since(Instant::ORIGIN + config.start);
-                let both = delays.mean_s().zip(delays.sd_s());
                 FlowResult {
                     throughput_bps: (on.as_nanos() > 0)
                         .then(|| bytes as f64 * 8.0 / on.as_secs_f64()),
                     delivered_bytes: bytes,
-                    packets_sent: sent,
+                    packets_sent: app.sent,
                     packets_received: received,
-                    loss_ratio: (sent > 0).then(|| 1.0 - received as f64 / sent as f64),
-                    delay_mean_s: delays.mean_s(),
-                    delay_sd_s: delays.sd_s(),
-                    delay_mean_plus_2sd_s: both.map(|(mean, sd)| mean + 2.0 * sd),
-                    delay_median_s: delays.quantile_s(0.5),
-                    delay_p99_s: delays.quantile_s(0.99),
-                    ..base
+                    ..datagram_result(base, app.sent, received, &app.delays)
                 }
             }
             Flow::Pages(app) => FlowResult {
@@ -202,19 +276,34 @@ impl Prepared {
                 finished: Some(engine.flows[index].is_finished()),
                 ..response_result(base, app.totals(), &app.times)
             },
+            Flow::Custom(app) => FlowResult {
+                finished: Some(engine.flows[index].is_finished()),
+                ..custom_result(base, app)
+            },
         }
     }
 
     /// User bytes over the mean of the bytes that entered each wireless link of the path.
-    fn goodput(&self, flow: usize, user_bytes: u64, at_stop: &[ChannelStats]) -> Option<f64> {
+    fn goodput(
+        &self,
+        flow: usize,
+        user_bytes: u64,
+        at_stop: &[ChannelStats],
+        engine: &Engine,
+    ) -> Option<f64> {
         let path = &self.paths_at(Instant::ORIGIN)[flow];
         if self.paths.iter().any(|(_, paths)| paths[flow] != *path) {
             return None;
         }
+        let custom = |link: usize| {
+            [true, false]
+                .map(|down| engine.directions[direction_index(link, down)].has_custom_errors())
+                != [false; 2]
+        };
         let wireless: Path = path
             .iter()
             .copied()
-            .filter(|(link, _)| self.link(*link).is_some_and(is_wireless))
+            .filter(|(link, _)| self.link(*link).is_some_and(is_wireless) || custom(*link))
             .collect();
         let links = |flow: usize| {
             let paths = self.paths.iter().flat_map(move |(_, paths)| &paths[flow]);
@@ -292,6 +381,39 @@ fn response_result(base: FlowResult, totals: Totals, times: &DelayProbe) -> Flow
     }
 }
 
+/// What custom applications report: over UDP losses and delays, over TCP its counters.
+fn custom_result(base: FlowResult, app: &Custom) -> FlowResult {
+    let base = FlowResult {
+        app: "custom",
+        throughput_bps: app.throughput_bps(),
+        ..response_result(base, app.totals(), &app.times)
+    };
+    if app.is_tcp() {
+        return base;
+    }
+    let totals = app.totals();
+    let (sent, received) = (totals.segments_sent, totals.segments_received);
+    FlowResult {
+        retransmissions: None,
+        timeouts: None,
+        ..datagram_result(base, sent, received, &app.delays)
+    }
+}
+
+/// What nobody repairs: how much of it is lost, and how late the rest comes.
+fn datagram_result(base: FlowResult, sent: u64, received: u64, delays: &DelayProbe) -> FlowResult {
+    let both = delays.mean_s().zip(delays.sd_s());
+    FlowResult {
+        loss_ratio: (sent > 0).then(|| 1.0 - received as f64 / sent as f64),
+        delay_mean_s: delays.mean_s(),
+        delay_sd_s: delays.sd_s(),
+        delay_mean_plus_2sd_s: both.map(|(mean, sd)| mean + 2.0 * sd),
+        delay_median_s: delays.quantile_s(0.5),
+        delay_p99_s: delays.quantile_s(0.99),
+        ..base
+    }
+}
+
 /// What all applications of requests and replies report.
 fn exchange_result(base: FlowResult, totals: Totals) -> FlowResult {
     FlowResult {
@@ -338,5 +460,6 @@ fn service_result(sender: ServiceStatus, receiver: ServiceStatus) -> ServiceResu
         scheme: sender.scheme,
         sender: sender.ledger,
         receiver: receiver.ledger,
+        snoop: sender.snoop,
     }
 }

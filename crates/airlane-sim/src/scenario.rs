@@ -17,8 +17,8 @@ use std::net::Ipv4Addr;
 
 use airlane_base::config::{ConfigError, Document};
 use airlane_base::random::fnv1a;
-use airlane_base::{Duration, QueueLimit, Rate, Size};
-use airlane_channel::ErrorsConfig;
+use airlane_base::{BothWays, Duration, QueueLimit, Size};
+use airlane_channel::{ErrorsConfig, LinkRates};
 use airlane_link::config::{HandedOver, Pacing, RateLimit, Rates, SchedulerConfig};
 use airlane_link::{ClassesConfig, HeaderProfile, ServiceConfig};
 use serde::{Deserialize, Serialize};
@@ -29,6 +29,7 @@ pub use flows::{
 pub(crate) use handoff::Epoch;
 pub use handoff::{HandoffConfig, HandoffKind};
 pub use interactive::{MailConfig, TelnetConfig};
+pub(crate) use validate::LONGEST_RUN;
 pub(crate) use web::WebTables;
 pub use web::{Completion, FilesPerPage, TABLE_FILES, WebConfig};
 
@@ -84,14 +85,17 @@ pub struct NodeConfig {
 pub struct LinkConfig {
     /// The two nodes that it joins.
     pub ends: [String; 2],
-    /// Serialisation rate, in each direction.
-    pub rate: Rate,
+    /// Serialisation rate, of both directions or of each; or the times at which the link may send.
+    ///
+    /// Ports in front of opportunities are told their mean rate, and what comes faster than
+    /// opportunities do waits in `queue` below them, unless `rate-limit = "estimated"` slows them down.
+    pub rate: LinkRates,
     /// Propagation delay, one way.
-    pub delay: Duration,
+    pub delay: BothWays<Duration>,
     /// How much may wait in front of the transmitter: the IP queue. With services: how much may
     /// wait in front of each that states no queue of its own.
     #[serde(default = "default_queue")]
-    pub queue: QueueLimit,
+    pub queue: BothWays<QueueLimit>,
     /// Which frames are lost on the air.
     #[serde(default)]
     pub errors: ErrorsConfig,
@@ -163,8 +167,8 @@ fn default_drain() -> Duration {
 }
 
 /// ns-2's default, and the specification's proposal (section 3).
-fn default_queue() -> QueueLimit {
-    QueueLimit::Packets(50)
+fn default_queue() -> BothWays<QueueLimit> {
+    BothWays::same(QueueLimit::Packets(50))
 }
 
 impl Scenario {

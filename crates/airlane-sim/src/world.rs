@@ -1,7 +1,9 @@
 //! From a resolved scenario to a built world.
 
-use airlane_base::{Duration, Instant, QueueLimit, Streams};
-use airlane_channel::{Channel, ChannelConfig, ErrorModel};
+use std::sync::Arc;
+
+use airlane_base::{Duration, Instant, QueueLimit, Rate, Streams};
+use airlane_channel::{Channel, ChannelConfig, ErrorModel, Opportunities};
 use airlane_link::config::{Pacing, at_end};
 use airlane_link::flow::{TCP, UDP};
 use airlane_link::{Port, PortConfig};
@@ -9,13 +11,15 @@ use airlane_transport::Transfer;
 
 use crate::app::bulk::Bulk;
 use crate::app::conferencing::Conferencing;
+use crate::app::custom::Custom;
 use crate::app::exchange::{Opener, draw_phase};
 use crate::app::mail::{Check, Mail};
 use crate::app::pages::{Page, Pages};
 use crate::app::telnet::{Telnet, Typing};
 use crate::app::web::{Browsing, Web};
 use crate::app::{DYNAMIC_PORTS, Flow, Place};
-use crate::engine::{Direction, Engine, Medium, Move, NextHop, PortEnd};
+use crate::custom::{AppFactory, ErrorsFactory, Pieces};
+use crate::engine::{Direction, Engine, Medium, Move, NextHop, Policy, PortEnd};
 use crate::hint::{flow_hints, outages};
 use crate::packet::{Header, Packet};
 use crate::route::Routes;
@@ -31,22 +35,34 @@ struct Randomness {
 }
 
 /// Builds the world of one repetition. The scenario must be resolved and valid.
-pub(crate) fn build(scenario: &Scenario, seed: u64, run: u64) -> Engine {
+pub(crate) fn build(scenario: &Scenario, seed: u64, run: u64, mut pieces: Pieces) -> Engine {
     let randomness = Randomness {
         run: Streams::new(seed, run),
         traffic: Streams::new(seed, 0),
     };
     let mut directions = vec![];
     let mut ports = vec![];
+    let mut policies = vec![];
     // Where each link's ports stand in `ports`, first end first.
     let mut first_port = vec![];
     for (index, (name, link)) in scenario.links.iter().enumerate() {
         let has_ports = !link.services.is_empty();
         first_port.push(has_ports.then_some(ports.len()));
         for down in [true, false] {
-            let mut direction = direction(scenario, name, link, down, randomness.run);
+            let custom = pieces.errors.remove(&(name.clone(), down));
+            let mut direction = direction(scenario, name, link, down, randomness.run, custom);
             direction.port = has_ports.then_some(ports.len() as u32 + u32::from(down));
             directions.push(direction);
+        }
+        if let Some(policy) = pieces.weights.remove(name) {
+            let interval = policy.interval();
+            policies.push(Policy {
+                next: Instant::ORIGIN + interval,
+                interval,
+                ports: [ports.len(), ports.len() + 1],
+                link: name.clone(),
+                policy,
+            });
         }
         if has_ports {
             for end in 0..2 {
@@ -62,7 +78,10 @@ pub(crate) fn build(scenario: &Scenario, seed: u64, run: u64) -> Engine {
         .flows
         .iter()
         .enumerate()
-        .map(|(index, config)| flow(scenario, index, config, randomness))
+        .map(|(index, config)| {
+            let custom = pieces.applications.remove(&config.name);
+            flow(scenario, index, config, randomness, custom)
+        })
         .collect();
     let epochs = scenario.epochs();
     let nodes = scenario.nodes.len();
@@ -90,7 +109,7 @@ pub(crate) fn build(scenario: &Scenario, seed: u64, run: u64) -> Engine {
         }
     }
     hints.sort_by_key(|hint| (hint.at, hint.flow, hint.end));
-    Engine::new(directions, ports, flows, hints, moves, first_hops, nodes)
+    Engine::new(directions, ports, flows, hints, moves, policies, first_hops)
 }
 
 /// By `from * nodes + to`.
@@ -123,6 +142,7 @@ fn direction(
     link: &LinkConfig,
     down: bool,
     streams: Streams,
+    custom: Option<ErrorsFactory>,
 ) -> Direction {
     let (model, stream, to) = if down {
         (
@@ -134,30 +154,32 @@ fn direction(
         (&link.errors.up, format!("link.{name}.up"), &link.ends[0])
     };
     let mut config = ChannelConfig {
-        rate: link.rate,
-        delay: link.delay,
-        queue: link.queue,
+        rate: mean_rate(link, down),
+        delay: *link.delay.of(down),
+        queue: *link.queue.of(down),
     };
     let shared = format!("link.{name}");
     let fades = if link.shared_fades { &shared } else { &stream };
-    let mut errors = ErrorModel::with_fades(model, link.rate, streams, &stream, fades);
+    let mut errors = match custom {
+        None => ErrorModel::with_fades(model, config.rate, streams, &stream, fades),
+        Some(factory) => {
+            let model = factory(streams.stream(&format!("{stream}.errors")));
+            ErrorModel::custom(model, streams, &stream)
+        }
+    };
     if link.deliver_corrupted {
         errors = errors.with_damage(streams, &stream);
     }
+    let opportunities = link.rate.of(down).opportunities();
     let medium = if link.services.is_empty() {
-        Medium::Packets(
-            Channel::new(config, errors)
-                .with_outages(outages(link))
-                .with_absences(scenario.absences(name)),
-        )
+        Medium::Packets(channel(scenario, name, config, errors, opportunities))
     } else {
-        // The port shapes to the link's rate: frames never wait in front of the transmitter.
-        config.queue = QueueLimit::Packets(1);
-        Medium::Frames(
-            Channel::new(config, errors)
-                .with_outages(outages(link))
-                .with_absences(scenario.absences(name)),
-        )
+        // The port shapes to the link's rate: frames never wait in front of the transmitter, unless
+        // that sends when it may.
+        if opportunities.is_none() {
+            config.queue = QueueLimit::Packets(1);
+        }
+        Medium::Frames(channel(scenario, name, config, errors, opportunities))
     };
     Direction {
         medium,
@@ -166,19 +188,44 @@ fn direction(
     }
 }
 
+fn channel<T>(
+    scenario: &Scenario,
+    name: &str,
+    config: ChannelConfig,
+    errors: ErrorModel,
+    opportunities: Option<&Arc<Opportunities>>,
+) -> Channel<T> {
+    let channel = Channel::new(config, errors)
+        .with_outages(outages(&scenario.links[name]))
+        .with_absences(scenario.absences(name));
+    match opportunities {
+        None => channel,
+        Some(opportunities) => channel.with_opportunities(Arc::clone(opportunities)),
+    }
+}
+
+/// What a direction sends in the long run.
+pub(crate) fn mean_rate(link: &LinkConfig, down: bool) -> Rate {
+    let mean = link.rate.of(down).mean();
+    mean.expect("checked: a trace is read before it is used")
+}
+
 fn port(link: &LinkConfig, first: bool) -> Port<Packet> {
     let frame = link.frame.expect("validated: services have a frame size");
     let config = PortConfig {
         header: link.header.unwrap_or_default(),
-        rate: link.rate,
-        delay: link.delay,
+        rate: mean_rate(link, first),
+        // Timers wait for round trips: half of one.
+        delay: (link.delay.down + link.delay.up) / 2,
         max_payload: frame.as_bytes() as usize,
+        max_frame_payload: None,
+        alike: 0,
         frame_overhead: 0,
         burst: Duration::ZERO,
         handed_over: link
             .handed_over
             .expect("resolved: services have a hand-over limit"),
-        pacing: (link.pacing == Some(Pacing::Nominal)).then_some(link.queue),
+        pacing: (link.pacing == Some(Pacing::Nominal)).then_some(link.queue.down),
         scheduler: link.scheduler.clone().unwrap_or_default(),
         rates: link.rates.unwrap_or_default(),
         rate_limit: link.rate_limit.unwrap_or_default(),
@@ -188,13 +235,28 @@ fn port(link: &LinkConfig, first: bool) -> Port<Packet> {
     Port::new(config).expect("validated: the service table works")
 }
 
-fn flow(scenario: &Scenario, index: usize, config: &FlowConfig, randomness: Randomness) -> Flow {
+fn flow(
+    scenario: &Scenario,
+    index: usize,
+    config: &FlowConfig,
+    randomness: Randomness,
+    custom: Option<AppFactory>,
+) -> Flow {
     let place = place(scenario, index, config);
     let start = Instant::ORIGIN + config.start;
     let packet = config.app.packet().expect("resolved: packets have a size");
     let segment = packet.as_bytes() as u32;
     let name = &config.name;
     let clock = || randomness.run.stream(&format!("flow.{name}.clock"));
+    if let Some(factory) = custom {
+        let app = factory(randomness.traffic.stream(&format!("flow.{name}.custom")));
+        let mut clock = clock();
+        let tcp = match &config.transport {
+            TransportConfig::Tcp(tcp) => Some((tcp, [0, 1].map(|_| draw_phase(&mut clock, tcp)))),
+            TransportConfig::Udp(_) => None,
+        };
+        return Flow::Custom(Box::new(Custom::new(place, start, segment, app, tcp)));
+    }
     match (&config.app, &config.transport) {
         (AppConfig::Bulk(app), TransportConfig::Tcp(tcp)) => {
             let transfer = Transfer {

@@ -4,6 +4,7 @@
 
 mod common;
 
+use airlane_base::BothWays;
 use airlane_sim::{FlowResult, Scenario, run};
 use common::{Air, Link, load, runs, talk};
 
@@ -101,7 +102,7 @@ fn packets_on_their_way_at_the_end_are_not_lost() {
         "transport = { kind = \"udp\" }\napp = { kind = \"conferencing\", rate = \"500 kbit/s\", \
          packet = \"160 B\", talk = \"1 s\", silence = \"0 s\" }\n",
     );
-    scenario.links.get_mut("wire").unwrap().delay = "5 s".parse().unwrap();
+    scenario.links.get_mut("wire").unwrap().delay = BothWays::same("5 s".parse().unwrap());
     let voice = flow(&scenario);
     assert_eq!(voice.loss_ratio, Some(0.0));
     // Unless nobody waits for them.

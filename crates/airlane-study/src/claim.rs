@@ -92,7 +92,7 @@ pub struct Judgement {
 
 /// One, or a list of them.
 #[derive(Clone, Debug)]
-struct OneOrMany<T>(Vec<T>);
+pub(crate) struct OneOrMany<T>(Vec<T>);
 
 impl<T> Default for OneOrMany<T> {
     fn default() -> Self {
@@ -103,6 +103,10 @@ impl<T> Default for OneOrMany<T> {
 impl<T> OneOrMany<T> {
     fn as_slice(&self) -> &[T] {
         &self.0
+    }
+
+    pub(crate) fn into_vec(self) -> Vec<T> {
+        self.0
     }
 }
 

@@ -55,6 +55,24 @@ pub enum StudyError {
         /// What is wrong.
         problem: String,
     },
+    /// A figure cannot be drawn.
+    #[error("{study}: figure: {problem}")]
+    Figure {
+        /// Id of the study.
+        study: String,
+        /// What is wrong.
+        problem: String,
+    },
+    /// No point of a study is meant, or more than one.
+    #[error("{study}: {problem}; its axes: {axes}")]
+    Point {
+        /// Id of the study.
+        study: String,
+        /// What is wrong.
+        problem: String,
+        /// Every axis with its values.
+        axes: String,
+    },
     /// A name that no study, work or alternative has.
     #[error("there is no {what} \"{name}\"; there are: {known}")]
     Unknown {

@@ -7,7 +7,7 @@ use airlane_base::random::fnv1a;
 use rayon::prelude::*;
 
 use crate::error::StudyError;
-use crate::metrics;
+use crate::metrics::metrics;
 use crate::plan::Plan;
 use crate::store::{Key, Store};
 
@@ -34,12 +34,14 @@ impl Shard {
         (1..=shard.count).contains(&shard.index).then_some(shard)
     }
 
-    fn has(self, key: &Key) -> bool {
+    /// Whether a run is done here.
+    pub fn has(self, key: &Key) -> bool {
         let text = format!("{} {} {}", key.0, key.1, key.2);
         fnv1a(text.as_bytes()) % u64::from(self.count) == u64::from(self.index - 1)
     }
 
-    fn suffix(self) -> String {
+    /// What the file of its results has in its name, as [`Store::add`] takes it.
+    pub fn suffix(self) -> String {
         match self {
             Self::ALL => String::new(),
             Self { index, count } => format!("-{index}-of-{count}"),
@@ -110,7 +112,7 @@ impl Plan {
             if failed.load(Ordering::Relaxed) {
                 return Ok(());
             }
-            let (names, values) = metrics::of(&self.worlds[world].run(key.1, key.2));
+            let (names, values) = metrics(&self.worlds[world].run(key.1, key.2));
             let mut store = store
                 .lock()
                 .unwrap_or_else(std::sync::PoisonError::into_inner);

@@ -5,7 +5,7 @@ use airlane_sim::{DirectionResult, FlowResult, RunResult};
 
 /// Names and values of one run, in a fixed order. A value that could not be measured is NaN, a
 /// throughput of which nothing was finished among them: it is nothing divided by no time.
-pub(crate) fn of(run: &RunResult) -> (Vec<String>, Vec<f64>) {
+pub fn metrics(run: &RunResult) -> (Vec<String>, Vec<f64>) {
     let mut names = vec![];
     let mut values = vec![];
     let mut push = |name: String, value: f64| {

@@ -8,6 +8,7 @@ use serde::Serialize;
 use crate::claim::{Class, Kind};
 use crate::data::Data;
 use crate::error::StudyError;
+use crate::figure::{self, FigureOutcome};
 use crate::plan::{Plan, PlannedStudy, Variant};
 use crate::store::{Record, Store, VERSION};
 use crate::study::Study;
@@ -76,6 +77,11 @@ pub struct ClaimOutcome {
     pub measured: String,
     /// The comparison; none if nothing is compared.
     pub verdict: Option<Verdict>,
+    /// Its checks, as they were written.
+    pub checks: Vec<String>,
+    /// Why it misses, as far as that is known.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub note: Option<String>,
 }
 
 /// What one study measured.
@@ -91,6 +97,8 @@ pub struct StudyOutcome {
     pub metrics: BTreeMap<String, String>,
     /// One for each scenario.
     pub points: Vec<PointOutcome>,
+    /// What its figure shows; none if it runs no scenario of its own.
+    pub figure: Option<FigureOutcome>,
 }
 
 /// What one scenario of a study measured.
@@ -157,7 +165,7 @@ impl Plan {
             }
             outcome
                 .studies
-                .push(self.study_outcome(&data, study, planned));
+                .push(self.study_outcome(&data, study, planned)?);
         }
         Ok(outcome)
     }
@@ -171,6 +179,7 @@ impl Plan {
             let data = self.data(None, variant)?;
             for planned in variant.studies.iter().filter(|planned| planned.asked) {
                 self.claims(&data, planned)?;
+                self.figure(&data, self.study(planned)?)?;
             }
         }
         Ok(())
@@ -243,12 +252,35 @@ impl Plan {
                     published: claim.published.clone(),
                     measured: judgement.measured,
                     verdict: judgement.verdict,
+                    checks: claim.checks(),
+                    note: self
+                        .work
+                        .notes
+                        .get(&claim.id)
+                        .map(|note| note.trim().to_owned()),
                 })
             })
             .collect()
     }
 
-    fn study_outcome(&self, data: &Data, study: &Study, planned: &PlannedStudy) -> StudyOutcome {
+    fn figure(&self, data: &Data, study: &Study) -> Result<Option<FigureOutcome>, StudyError> {
+        let Some(figure) = &study.figure else {
+            return Ok(None);
+        };
+        let slots = figure::slots(self.work.studies.iter().filter_map(|s| s.figure.as_ref()));
+        let outcome = figure.outcome(data, &study.id, &study.labels, &slots);
+        outcome.map(Some).map_err(|problem| StudyError::Figure {
+            study: study.id.clone(),
+            problem,
+        })
+    }
+
+    fn study_outcome(
+        &self,
+        data: &Data,
+        study: &Study,
+        planned: &PlannedStudy,
+    ) -> Result<StudyOutcome, StudyError> {
         let points = planned.worlds.iter().enumerate().map(|(point, world)| {
             let estimate = |metric: &str| {
                 let column = data.column(&study.id, metric, point)?;
@@ -264,7 +296,7 @@ impl Plan {
                     .collect(),
             }
         });
-        StudyOutcome {
+        Ok(StudyOutcome {
             id: study.id.clone(),
             title: study.title.clone(),
             axes: study
@@ -274,7 +306,8 @@ impl Plan {
                 .collect(),
             metrics: study.metrics.clone(),
             points: points.collect(),
-        }
+            figure: self.figure(data, study)?,
+        })
     }
 }
 

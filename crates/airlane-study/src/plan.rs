@@ -7,6 +7,7 @@ use serde::{Deserialize, Serialize};
 use toml::Table;
 
 use crate::error::StudyError;
+use crate::figure::Figure;
 use crate::pattern::Assignment;
 use crate::work::Work;
 
@@ -39,6 +40,8 @@ pub struct Plan {
     pub alternative_runs: u64,
     /// Seed of all random streams.
     pub seed: u64,
+    /// Assignments on top of every scenario.
+    pub set: Vec<String>,
     /// What is committed and the alternatives, in the order in which they were asked for.
     pub variants: Vec<Variant>,
     /// Every distinct world once.
@@ -82,6 +85,7 @@ impl Plan {
             runs,
             alternative_runs: request.alternative_runs.map_or(runs, |n| n.min(runs)),
             seed: request.seed.unwrap_or(work.seed),
+            set: request.set.clone(),
             variants: vec![],
             worlds: vec![],
             repetitions: vec![],
@@ -96,7 +100,7 @@ impl Plan {
         for alternative in all {
             let mut set = request.set.clone();
             if let Some(name) = alternative {
-                set.extend(plan.alternative(name)?.iter().cloned());
+                set.extend(plan.work.alternative(name)?.iter().cloned());
             }
             let set: Vec<Assignment> = set
                 .iter()
@@ -118,16 +122,6 @@ impl Plan {
             });
         }
         Ok(plan)
-    }
-
-    fn alternative(&self, name: &str) -> Result<&[String], StudyError> {
-        let alternatives = &self.work.alternatives;
-        let found = alternatives.get(name).ok_or_else(|| StudyError::Unknown {
-            what: "alternative",
-            name: name.to_owned(),
-            known: alternatives.keys().cloned().collect::<Vec<_>>().join(", "),
-        })?;
-        Ok(&found.set)
     }
 
     /// Indices of the studies to plan, with whether they were asked for; then those that they read.
@@ -158,6 +152,12 @@ impl Plan {
         order.dedup();
         let mut next = 0;
         while let Some((index, _)) = order.get(next).copied() {
+            for id in studies[index].figure.iter().flat_map(Figure::studies) {
+                let needed = find(id)?;
+                if !order.iter().any(|(known, _)| *known == needed) {
+                    order.push((needed, false));
+                }
+            }
             for claim in &studies[index].claims {
                 for id in claim.studies() {
                     let needed = find(id).map_err(|_| StudyError::Claim {

@@ -65,7 +65,7 @@ impl Known {
 }
 
 /// The `t` with `P(|T| <= t) = confidence` in Student's distribution.
-fn student_t(confidence: f64, degrees_of_freedom: usize) -> f64 {
+pub fn student_t(confidence: f64, degrees_of_freedom: usize) -> f64 {
     let (mut low, mut high) = (0.0, 1e9);
     // The distribution is monotone: sixty halvings exhaust the digits.
     for _ in 0..100 {

@@ -37,10 +37,10 @@ impl Record {
 /// Which run: hash of the scenario, seed, repetition.
 pub type Key = (String, u64, u64);
 
-/// The results in a folder.
-#[derive(Debug)]
+/// The results in a folder, or only in memory.
+#[derive(Debug, Default)]
 pub struct Store {
-    folder: PathBuf,
+    folder: Option<PathBuf>,
     file: Option<(PathBuf, File)>,
     /// Looked up by key only, never iterated.
     records: HashMap<Key, Record>,
@@ -66,33 +66,13 @@ impl Store {
     /// If a file cannot be read or is no store.
     pub fn open(folder: &Path) -> Result<Self, StudyError> {
         let mut store = Self {
-            folder: folder.to_owned(),
-            file: None,
-            records: HashMap::new(),
-            names: BTreeSet::new(),
-            foreign: 0,
+            folder: Some(folder.to_owned()),
+            ..Self::default()
         };
-        for path in store.files()? {
+        for path in files(folder)? {
             store.read(&path)?;
         }
         Ok(store)
-    }
-
-    /// `runs.jsonl` and `runs-1-of-2.jsonl`, sorted.
-    fn files(&self) -> Result<Vec<PathBuf>, StudyError> {
-        if !self.folder.is_dir() {
-            return Ok(vec![]);
-        }
-        let entries = std::fs::read_dir(&self.folder).map_err(StudyError::io(&self.folder))?;
-        let mut files: Vec<PathBuf> = entries
-            .filter_map(|entry| Some(entry.ok()?.path()))
-            .filter(|path| {
-                let name = path.file_name().map(|n| n.to_string_lossy().into_owned());
-                name.is_some_and(|n| n.starts_with("runs") && n.ends_with(".jsonl"))
-            })
-            .collect();
-        files.sort();
-        Ok(files)
     }
 
     fn read(&mut self, path: &Path) -> Result<(), StudyError> {
@@ -137,7 +117,7 @@ impl Store {
         self.records.get(key)
     }
 
-    /// Adds a run and writes it to `runs{suffix}.jsonl`.
+    /// Adds a run and, where there is a folder, writes it to `runs{suffix}.jsonl`.
     ///
     /// # Errors
     /// If the file cannot be written.
@@ -150,13 +130,27 @@ impl Store {
     ) -> Result<(), StudyError> {
         // Names in their order on disk, so that what was read and what was run are the same.
         let sorted: BTreeMap<String, f64> = names.into_iter().zip(values).collect();
+        if self.folder.is_some() {
+            self.write(&key, &sorted, suffix)?;
+        }
+        let (names, values) = sorted.into_iter().unzip();
+        self.keep(key, names, values);
+        Ok(())
+    }
+
+    fn write(
+        &mut self,
+        key: &Key,
+        values: &BTreeMap<String, f64>,
+        suffix: &str,
+    ) -> Result<(), StudyError> {
         let finite = |value: f64| value.is_finite().then_some(value);
         let line = Line {
             version: VERSION.to_owned(),
             scenario: key.0.clone(),
             seed: key.1,
             run: key.2,
-            values: sorted
+            values: values
                 .iter()
                 .map(|(name, value)| (name.clone(), finite(*value)))
                 .collect(),
@@ -166,17 +160,15 @@ impl Store {
         text.push('\n');
         let (path, file) = self.file(suffix)?;
         file.write_all(text.as_bytes())
-            .map_err(StudyError::io(path))?;
-        let (names, values) = sorted.into_iter().unzip();
-        self.keep(key, names, values);
-        Ok(())
+            .map_err(StudyError::io(path))
     }
 
     /// The file that new runs are appended to, without a broken line at its end.
     fn file(&mut self, suffix: &str) -> Result<(&Path, &mut File), StudyError> {
         if self.file.is_none() {
-            std::fs::create_dir_all(&self.folder).map_err(StudyError::io(&self.folder))?;
-            let path = self.folder.join(format!("runs{suffix}.jsonl"));
+            let folder = self.folder.as_deref().unwrap_or(Path::new(""));
+            std::fs::create_dir_all(folder).map_err(StudyError::io(folder))?;
+            let path = folder.join(format!("runs{suffix}.jsonl"));
             let mut options = OpenOptions::new();
             options.read(true).write(true).create(true).truncate(false);
             let mut file = options.open(&path).map_err(StudyError::io(&path))?;
@@ -203,17 +195,22 @@ impl Store {
         Ok((path, file))
     }
 
-    /// Puts the results with these keys into one sorted file and removes all others.
+    /// Lets another process write into the folder; the next [`add`](Self::add) takes it again.
+    pub fn close(&mut self) {
+        self.file = None;
+    }
+
+    /// Puts all results of this version into one sorted file.
     ///
     /// # Errors
     /// If a file cannot be written or removed.
-    pub fn merge(&mut self, keys: &[Key]) -> Result<(), StudyError> {
-        let old = self.files()?;
-        let path = self.folder.join("merged.tmp");
-        let mut sorted: Vec<&Key> = keys
-            .iter()
-            .filter(|key| self.records.contains_key(*key))
-            .collect();
+    pub fn merge(&mut self) -> Result<(), StudyError> {
+        let Some(folder) = &self.folder else {
+            return Ok(());
+        };
+        let old = files(folder)?;
+        let path = folder.join("merged.tmp");
+        let mut sorted: Vec<&Key> = self.records.keys().collect();
         sorted.sort();
         let mut text = String::new();
         for key in sorted {
@@ -236,14 +233,32 @@ impl Store {
             text.push('\n');
         }
         std::fs::write(&path, text).map_err(StudyError::io(&path))?;
-        for file in &old {
+        // In this order: whoever is killed here loses nothing.
+        let merged = folder.join("runs.jsonl");
+        std::fs::rename(&path, &merged).map_err(StudyError::io(&merged))?;
+        for file in old.iter().filter(|file| **file != merged) {
             std::fs::remove_file(file).map_err(StudyError::io(file))?;
         }
-        let merged = self.folder.join("runs.jsonl");
-        std::fs::rename(&path, &merged).map_err(StudyError::io(&merged))?;
         self.file = None;
         Ok(())
     }
+}
+
+/// `runs.jsonl` and `runs-1-of-2.jsonl`, sorted.
+fn files(folder: &Path) -> Result<Vec<PathBuf>, StudyError> {
+    if !folder.is_dir() {
+        return Ok(vec![]);
+    }
+    let entries = std::fs::read_dir(folder).map_err(StudyError::io(folder))?;
+    let mut files: Vec<PathBuf> = entries
+        .filter_map(|entry| Some(entry.ok()?.path()))
+        .filter(|path| {
+            let name = path.file_name().map(|n| n.to_string_lossy().into_owned());
+            name.is_some_and(|n| n.starts_with("runs") && n.ends_with(".jsonl"))
+        })
+        .collect();
+    files.sort();
+    Ok(files)
 }
 
 #[cfg(test)]
@@ -312,7 +327,7 @@ mod tests {
             add(&mut Store::open(folder.path()).unwrap(), run, suffix);
         }
         let mut store = Store::open(folder.path()).unwrap();
-        store.merge(&[key(0), key(1)]).unwrap();
+        store.merge().unwrap();
         let text = std::fs::read_to_string(folder.path().join("runs.jsonl")).unwrap();
         let runs: Vec<Line> = text
             .lines()

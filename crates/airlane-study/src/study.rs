@@ -13,6 +13,7 @@ use toml::{Table, Value};
 
 use crate::claim::Claim;
 use crate::error::StudyError;
+use crate::figure::{Figure, FigureFile, Labels};
 use crate::pattern::Assignment;
 
 /// A piece of a scenario.
@@ -28,6 +29,9 @@ pub struct Part {
     /// Axes that studies may use: axis, value, assignments.
     #[serde(default)]
     pub axes: BTreeMap<String, Table>,
+    /// Names for people.
+    #[serde(default)]
+    pub labels: BTreeMap<String, String>,
 }
 
 /// The file of a study.
@@ -48,6 +52,10 @@ pub struct StudyFile {
     metrics: BTreeMap<String, String>,
     #[serde(default)]
     claims: Vec<Claim>,
+    #[serde(default)]
+    labels: Labels,
+    #[serde(default)]
+    figure: FigureFile,
 }
 
 /// One figure or table.
@@ -63,6 +71,10 @@ pub struct Study {
     pub metrics: BTreeMap<String, String>,
     /// What was published about it.
     pub claims: Vec<Claim>,
+    /// How it is drawn; none if it runs nothing.
+    pub(crate) figure: Option<Figure>,
+    /// Names for people.
+    pub(crate) labels: Labels,
     scenario: Table,
     set: Vec<Assignment>,
 }
@@ -91,7 +103,9 @@ impl Study {
         id: &str,
         file: StudyFile,
         parts: &BTreeMap<String, Part>,
+        labels: &Labels,
     ) -> Result<Self, String> {
+        let mut labels = labels.clone();
         let mut scenario = Table::new();
         let mut set = vec![];
         let mut known: BTreeMap<&str, &Table> = BTreeMap::new();
@@ -105,6 +119,7 @@ impl Study {
             })?;
             merge(&mut scenario, &part.scenario);
             set.extend(part.set.iter().cloned());
+            labels.extend(part.labels.clone());
             known.extend(
                 part.axes
                     .iter()
@@ -122,12 +137,16 @@ impl Study {
         if let Some(twice) = names.windows(2).find(|pair| pair[0] == pair[1]) {
             return Err(format!("two axis values are called \"{}\"", twice[0]));
         }
+        labels.extend(file.labels);
+        let figure = Figure::new(file.figure, &axes, &file.metrics)?;
         Ok(Self {
             id: id.to_owned(),
             title: file.title,
             axes,
             metrics: file.metrics,
             claims: file.claims,
+            figure: figure.filter(|_| !scenario.is_empty()),
+            labels,
             scenario,
             set: assignments(&set)?,
         })
@@ -144,36 +163,49 @@ impl Study {
         extra: &[Assignment],
         reached: &mut BTreeMap<String, usize>,
     ) -> Result<Vec<Point>, StudyError> {
-        let mut points = vec![];
         if self.scenario.is_empty() {
-            return Ok(points);
+            return Ok(vec![]);
         }
         let count = self.axes.iter().map(|axis| axis.values.len()).product();
-        for index in 0..count {
-            let at = self.place(index);
-            let mut table = self.scenario.clone();
-            table.insert("name".into(), Value::String(work.to_owned()));
-            let chosen = self
-                .axes
-                .iter()
-                .zip(&at)
-                .flat_map(|(axis, value)| &axis.set[*value]);
-            for assignment in self.set.iter().chain(chosen).chain(extra) {
-                let count = assignment.apply(&mut table);
-                *reached.entry(assignment.text().to_owned()).or_default() += count;
-            }
-            let point = self.label(&at);
-            let refuse = |problem: String| StudyError::Scenario {
-                study: self.id.clone(),
-                point: point.clone(),
-                problem,
-            };
-            let text = toml::to_string(&table).map_err(|e| refuse(e.to_string()))?;
-            let file = format!("{} [{point}]", self.id);
-            let scenario = Scenario::from_toml(&text, &file)?;
-            points.push(Point { at, scenario });
+        (0..count)
+            .map(|index| self.compose(work, self.place(index), extra, reached))
+            .collect()
+    }
+
+    /// The scenario of the point with these values on the axes; else as [`points`](Self::points).
+    pub(crate) fn compose(
+        &self,
+        work: &str,
+        at: Vec<usize>,
+        extra: &[Assignment],
+        reached: &mut BTreeMap<String, usize>,
+    ) -> Result<Point, StudyError> {
+        let mut table = self.scenario.clone();
+        table.insert("name".into(), Value::String(work.to_owned()));
+        let chosen = self
+            .axes
+            .iter()
+            .zip(&at)
+            .flat_map(|(axis, value)| &axis.set[*value]);
+        for assignment in self.set.iter().chain(chosen).chain(extra) {
+            let count = assignment.apply(&mut table);
+            *reached.entry(assignment.text().to_owned()).or_default() += count;
         }
-        Ok(points)
+        let point = self.label(&at);
+        let refuse = |problem: String| StudyError::Scenario {
+            study: self.id.clone(),
+            point: point.clone(),
+            problem,
+        };
+        let text = toml::to_string(&table).map_err(|e| refuse(e.to_string()))?;
+        let file = format!("{} [{point}]", self.id);
+        let scenario = Scenario::from_toml(&text, &file)?;
+        Ok(Point { at, scenario })
+    }
+
+    /// Whether it runs something; others only read what their work's other studies ran.
+    pub(crate) fn runs_something(&self) -> bool {
+        !self.scenario.is_empty()
     }
 
     /// Values on the axes of point `index`.

@@ -58,6 +58,26 @@ impl Unit {
         }
     }
 
+    /// Of a number as it is kept, without a factor.
+    pub(crate) const fn base(self) -> &'static str {
+        match self {
+            Self::None => "",
+            Self::Percent => "ratio",
+            Self::BitRate => "bit/s",
+            Self::Seconds => "s",
+        }
+    }
+
+    /// The one of that name.
+    pub(crate) fn of_base(name: &str) -> Result<Self, String> {
+        let all = [Self::Percent, Self::BitRate, Self::Seconds];
+        let found = all.into_iter().find(|unit| unit.base() == name);
+        found.ok_or_else(|| {
+            let known = all.map(Self::base).join(", ");
+            format!("there is no unit \"{name}\"; there are: {known}")
+        })
+    }
+
     /// What a column of numbers is headed by, and the factor to it.
     pub const fn column(self) -> (&'static str, f64) {
         match self {

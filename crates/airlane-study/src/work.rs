@@ -2,7 +2,7 @@
 //!
 //! | file | holds |
 //! |---|---|
-//! | `work.toml` | title, repetitions, seed |
+//! | `work.toml` | title, repetitions, seed, names for people |
 //! | `ids.txt` | the id of every claim that some study must judge, one a line |
 //! | `parts/*.toml` | pieces of scenarios that studies put together |
 //! | `alternatives.toml` | other choices where the work is silent |
@@ -56,6 +56,8 @@ struct WorkFile {
     runs: u64,
     #[serde(default = "one")]
     seed: u64,
+    #[serde(default)]
+    labels: BTreeMap<String, String>,
 }
 
 fn one() -> u64 {
@@ -80,7 +82,7 @@ impl Work {
                 continue;
             }
             let study: StudyFile = read(&path)?;
-            let study = Study::new(&id, study, &parts);
+            let study = Study::new(&id, study, &parts, &file.labels);
             studies.push(study.map_err(|problem| StudyError::file(&path, problem))?);
         }
         studies.sort_by_key(|study| number(&study.id));

@@ -193,7 +193,7 @@ fn shards_that_are_merged_give_the_same_bytes() {
         std::fs::rename(out.join(index.to_string()).join(&name), out.join(&name)).unwrap();
     }
     let mut store = Store::open(&out).unwrap();
-    store.merge(&plan.keys()).unwrap();
+    store.merge().unwrap();
     let store = Store::open(&out).unwrap();
     assert_eq!(tables(&plan, &store, &out), whole);
 }

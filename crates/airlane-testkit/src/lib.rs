@@ -4,7 +4,7 @@
 //! * [`conformance`]: one suite for every scheme, one for every scheduler.
 //! * [`strategies`]: the traffic and the fates that property tests draw.
 //! * [`netns`]: network namespaces that clean up after themselves.
-//! * [`traffic`]: a file, web pages and voice over the kernel's own sockets, measured.
+//! * [`traffic`]: bulk TCP, pings and floods, besides what [`airlane_probe`] carries.
 //! * [`ns2`]: bulk transfers in ns-2 beside ours.
 //! * [`live`]: two hosts joined by an emulated lossy link, with and without Airlane.
 //! * [`soak`]: a link for a long time under everything that happens to links.

@@ -15,18 +15,22 @@
 //! joins `to-left` and `to-right`, the ends' files use the addresses of `wire`.
 
 use std::io;
-use std::net::{IpAddr, Ipv4Addr, SocketAddr};
+use std::net::{IpAddr, Ipv4Addr, Ipv6Addr, SocketAddr};
 use std::path::{Path, PathBuf};
 use std::process::{Command, Stdio};
 use std::sync::Arc;
 use std::sync::atomic::{AtomicBool, Ordering};
 use std::time::Duration;
 
+use airlane_probe::{
+    ClientConfig, Door, ProbeError, ServeError, ServerConfig, Times, TrafficReport, run_client,
+    serve,
+};
 use serde::Serialize;
 
 use crate::netns::{self, Namespace, NetnsError};
 use crate::program::Program;
-use crate::traffic::{ClientConfig, ServerConfig, TrafficReport, flood, run_client, serve};
+use crate::traffic::flood;
 
 /// The server's address on the wire.
 pub const WIRE_SERVER: IpAddr = IpAddr::V4(Ipv4Addr::new(192, 0, 2, 1));
@@ -51,6 +55,19 @@ pub struct Experiment<'a> {
     /// Whether pages are fetched, besides the file and voice.
     pub pages: bool,
 }
+
+impl Experiment<'_> {
+    fn times(&self) -> Times {
+        Times {
+            warmup: self.warmup,
+            measure: self.measure,
+            grace: GRACE,
+        }
+    }
+}
+
+/// Load behind the measuring, in which stragglers count.
+pub const GRACE: Duration = Duration::from_secs(1);
 
 /// What came out.
 #[derive(Clone, Debug, Serialize)]
@@ -83,6 +100,12 @@ pub enum LiveError {
     /// The traffic.
     #[error("traffic: {0}")]
     Traffic(io::Error),
+    /// The applications.
+    #[error(transparent)]
+    Probe(#[from] ProbeError),
+    /// Their server.
+    #[error(transparent)]
+    Serve(#[from] ServeError),
     /// A file.
     #[error("{path}: {source}", path = path.display())]
     File {
@@ -107,8 +130,7 @@ pub fn run(experiment: &Experiment<'_>) -> Result<Outcome, LiveError> {
         None => WIRE_SERVER,
     };
     let config = ClientConfig {
-        warmup: experiment.warmup,
-        measure: experiment.measure,
+        times: experiment.times(),
         pages: experiment.pages,
         ..ClientConfig::new(server)
     };
@@ -237,8 +259,9 @@ impl Link {
     /// If it ends, or has none in time.
     pub fn wait_for_session(&mut self, end: usize) -> Result<(), LiveError> {
         let ask = self.ask(end);
-        self.ends[end]
-            .wait_until(|| ask().is_ok_and(|status| status["session"]["state"] == "confirmed"))
+        self.ends[end].wait_until(|| {
+            ask().is_ok_and(|status| status["peers"][0]["session"]["state"] == "confirmed")
+        })
     }
 
     /// Asks a running end to end. Its last status.
@@ -303,16 +326,16 @@ impl Link {
     /// If the server cannot be reached or does not report, or a program has ended.
     pub fn traffic(&mut self, config: &ClientConfig) -> Result<TrafficReport, LiveError> {
         let stop = AtomicBool::new(false);
-        let server = ServerConfig::default();
+        let server = server();
         let [left, right] = &self.hosts;
         let report = std::thread::scope(|scope| {
-            let serving = scope.spawn(|| left.run(|| serve(&server, &stop, || ())));
+            let serving = scope.spawn(|| left.run(|| serve(&server, &stop, &|_| ())));
             let report = right.run(|| run_client(config));
             stop.store(true, Ordering::Relaxed);
             let served = serving.join();
             match served.unwrap_or_else(|panic| std::panic::resume_unwind(panic))? {
-                Ok(()) => report?.map_err(LiveError::Traffic),
-                Err(e) => Err(LiveError::Traffic(e)),
+                Ok(()) => report?.map_err(LiveError::Probe),
+                Err(e) => Err(LiveError::Serve(e)),
             }
         });
         self.check()?;
@@ -375,7 +398,8 @@ impl Link {
         self.air.finish()
     }
 
-    fn socket(&self, end: usize) -> PathBuf {
+    /// The control socket of one end.
+    pub fn socket(&self, end: usize) -> PathBuf {
         self.directory.path().join(format!("{}.sock", NAMES[end]))
     }
 
@@ -395,6 +419,18 @@ pub(crate) fn status(airlane: &Path, socket: &Path) -> Result<serde_json::Value,
         problem: format!("did not print a status: {error}"),
         said: String::from_utf8_lossy(&output).into_owned(),
     })
+}
+
+const DAY: Duration = Duration::from_secs(24 * 3600);
+
+/// A server for whoever is in the same namespaces, for as long as they want.
+pub fn server() -> ServerConfig {
+    ServerConfig {
+        lifetime: DAY,
+        longest: DAY,
+        most_bytes: u64::MAX,
+        ..ServerConfig::new(Door::Address(Ipv6Addr::UNSPECIFIED.into()))
+    }
 }
 
 /// Runs a command that answers at once: its words and what it printed.

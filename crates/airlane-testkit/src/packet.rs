@@ -4,8 +4,9 @@ use std::net::Ipv4Addr;
 use std::sync::Arc;
 use std::sync::atomic::{AtomicUsize, Ordering};
 
-use airlane_base::Payload;
 use airlane_base::random::fnv1a;
+use airlane_base::{Contents, Fragment, Payload};
+use airlane_link::wire::contents::{AGGREGATE_HEAD, FRAGMENT_HEAD, len_together};
 use airlane_link::{FlowKey, Packet};
 
 /// A numbered packet for one service: its DS code point is the number of the service, which is how
@@ -20,8 +21,25 @@ pub struct TestPacket {
     pub len: usize,
     /// What the image of coded bytes has beyond the check of its number; 0 in every packet.
     residue: u64,
+    /// What it is, if it is no packet.
+    other: Option<Arc<Other>>,
     copy: Copied,
 }
+
+/// What travels as a payload and is no packet.
+#[derive(Clone, Debug, PartialEq, Eq, Hash)]
+enum Other {
+    /// Several packets.
+    Together(Vec<TestPacket>),
+    /// Bytes of a packet, from one place to another.
+    Part(Fragment, TestPacket, (u16, u16)),
+    /// The image of coded bytes, of a length that no packet's image has.
+    Image(Vec<u8>),
+}
+
+/// Images of packets have this length. Others begin with so many bytes that say so.
+const IMAGE: usize = 14;
+const OTHERS: [u8; IMAGE] = [0xff; IMAGE];
 
 impl TestPacket {
     /// A packet for a service.
@@ -31,6 +49,7 @@ impl TestPacket {
             service,
             len,
             residue: 0,
+            other: None,
             copy: Copied::default(),
         }
     }
@@ -40,6 +59,63 @@ impl TestPacket {
         let mut bytes = [service; 9];
         bytes[..8].copy_from_slice(&id.to_le_bytes());
         fnv1a(&bytes) >> 24
+    }
+
+    /// What is no packet, of this length.
+    fn of(other: Other, len: usize) -> Self {
+        Self {
+            other: Some(Arc::new(other)),
+            ..Self::new(0xff, u64::MAX, len)
+        }
+    }
+
+    /// The packets that this payload has, or has a part of.
+    pub fn all(&self) -> Vec<Self> {
+        match self.other.as_deref() {
+            None => vec![self.clone()],
+            Some(Other::Together(packets)) => packets.clone(),
+            Some(Other::Part(_, packet, _)) => vec![packet.clone()],
+            Some(Other::Image(_)) => vec![],
+        }
+    }
+
+    fn write(&self, image: &mut Vec<u8>) {
+        let at = image.len();
+        image.resize(at + IMAGE, self.service);
+        image[at..at + 8].copy_from_slice(&self.id.to_le_bytes());
+        let check = Self::check(self.id, self.service) ^ self.residue;
+        image[at + 9..].copy_from_slice(&check.to_le_bytes()[..5]);
+        image.extend_from_slice(&(self.len as u16).to_le_bytes());
+    }
+
+    fn read(image: &[u8]) -> Option<Self> {
+        let (packet, len) = image.split_at_checked(IMAGE)?;
+        let len = u16::from_le_bytes(len.try_into().ok()?);
+        Self::new(0, 0, 0).recovered(packet, len.into())
+    }
+
+    fn read_other(image: &[u8], len: usize) -> Option<Self> {
+        const EACH: usize = IMAGE + 2;
+        let rest = image.strip_prefix(&OTHERS)?;
+        let (&[count, index, high, low, last, ..], rest) = (rest.first_chunk::<9>()?, &rest[9..]);
+        let which = Fragment {
+            packet: u16::from_be_bytes([high, low]),
+            index,
+            last: last != 0,
+        };
+        let place = image.get(IMAGE + 5..IMAGE + 9)?;
+        let place = (
+            u16::from_le_bytes([place[0], place[1]]),
+            u16::from_le_bytes([place[2], place[3]]),
+        );
+        let (packets, padding) = rest.split_at_checked(usize::from(count.max(1)) * EACH)?;
+        let packets: Option<Vec<_>> = packets.chunks(EACH).map(Self::read).collect();
+        let mut packets = packets?;
+        let other = match count {
+            0 => Self::of(Other::Part(which, packets.pop()?, place), len),
+            _ => Self::of(Other::Together(packets), len),
+        };
+        (padding.iter().all(|byte| *byte == 0)).then_some(other)
     }
 
     /// The same, and every copy of it counted while it exists.
@@ -59,15 +135,34 @@ impl Payload for TestPacket {
     }
 
     fn image(&self) -> impl AsRef<[u8]> {
-        let mut image = [self.service; 14];
-        image[..8].copy_from_slice(&self.id.to_le_bytes());
-        let check = Self::check(self.id, self.service) ^ self.residue;
-        image[9..].copy_from_slice(&check.to_le_bytes()[..5]);
+        let mut image = OTHERS.to_vec();
+        match self.other.as_deref() {
+            None => {
+                image.clear();
+                self.write(&mut image);
+                image.truncate(IMAGE);
+            }
+            Some(Other::Image(bytes)) => image.clone_from(bytes),
+            Some(Other::Together(packets)) => {
+                image.extend_from_slice(&[packets.len() as u8, 0, 0, 0, 0, 0, 0, 0, 0]);
+                packets.iter().for_each(|packet| packet.write(&mut image));
+            }
+            Some(Other::Part(which, packet, (from, to))) => {
+                let [high, low] = which.packet.to_be_bytes();
+                image.extend_from_slice(&[0, which.index, high, low, which.last.into()]);
+                image.extend_from_slice(&from.to_le_bytes());
+                image.extend_from_slice(&to.to_le_bytes());
+                packet.write(&mut image);
+            }
+        }
         image
     }
 
     fn coded(&self, image: &[u8], len: usize) -> Self {
-        let mut whole = [0; 14];
+        if image.iter().skip(IMAGE).any(|byte| *byte != 0) {
+            return Self::of(Other::Image(image.to_vec()), len);
+        }
+        let mut whole = [0; IMAGE];
         let known = image.len().min(whole.len());
         whole[..known].copy_from_slice(&image[..known]);
         let [a, b, c, d, e, f, g, h, service, v, w, x, y, z] = whole;
@@ -80,8 +175,54 @@ impl Payload for TestPacket {
     }
 
     fn recovered(&self, image: &[u8], len: usize) -> Option<Self> {
+        if image.starts_with(&OTHERS) {
+            return Self::read_other(image, len);
+        }
         let packet = self.coded(image, len);
-        (packet.residue == 0).then_some(packet)
+        (packet.residue == 0 && packet.other.is_none()).then_some(packet)
+    }
+
+    const DIVISIBLE: bool = true;
+
+    fn contents(&self) -> Contents {
+        match self.other.as_deref() {
+            None => Contents::Packet,
+            Some(Other::Together(_)) => Contents::Aggregate,
+            Some(Other::Part(which, ..)) => Contents::Fragment(*which),
+            Some(Other::Image(_)) => Contents::Malformed,
+        }
+    }
+
+    fn aggregated(packets: &[Self]) -> Option<Self> {
+        let lens = packets.iter().map(|packet| len_together(packet.len));
+        let len = AGGREGATE_HEAD + lens.sum::<usize>();
+        Some(Self::of(Other::Together(packets.to_vec()), len))
+    }
+
+    fn packets(&self, each: &mut dyn FnMut(Self)) {
+        self.all().into_iter().for_each(each);
+    }
+
+    fn fragment(&self, which: Fragment, from: usize, to: usize) -> Option<Self> {
+        let place = (from as u16, to as u16);
+        let part = Other::Part(which, self.clone(), place);
+        Some(Self::of(part, FRAGMENT_HEAD + to - from))
+    }
+
+    fn reassembled(fragments: &[Option<Self>]) -> Option<Self> {
+        let mut whole: Option<(Self, u16)> = None;
+        for fragment in fragments {
+            let Other::Part(_, packet, (from, to)) = fragment.as_ref()?.other.as_deref()? else {
+                return None;
+            };
+            let (first, at) = whole.get_or_insert((packet.clone(), 0));
+            if *first != *packet || *at != *from {
+                return None;
+            }
+            *at = *to;
+        }
+        let (packet, at) = whole?;
+        (packet.len == usize::from(at)).then_some(packet)
     }
 }
 

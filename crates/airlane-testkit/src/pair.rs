@@ -6,9 +6,7 @@
 use std::collections::BTreeMap;
 
 use airlane_base::{Damage, Duration, Instant, SeqSpace};
-use airlane_link::{
-    Frame, FrameKind, Header, HeaderProfile, Packet, Port, ServiceLedger, Sink, drain,
-};
+use airlane_link::{Frame, FrameKind, Header, Layout, Packet, Port, ServiceLedger, Sink, drain};
 
 use crate::{Adversary, Departure, Fate, Setup, TestPacket};
 
@@ -214,7 +212,7 @@ impl<A: Adversary> Pair<A> {
 
     /// Gives a frame to an end that its peer has not sent now: an old one, or a forged one.
     pub fn inject(&mut self, end: usize, frame: Frame<TestPacket>) {
-        if let Some(packet) = packet_of(&frame) {
+        for packet in packets_of(&frame) {
             let key = (packet.service, packet.id);
             self.ends[end].arrived.entry(key).or_insert(self.now);
         }
@@ -354,7 +352,9 @@ impl<A: Adversary> Pair<A> {
         end.departures += 1;
         let mut stamp = end.stamps[service];
         if acknowledges(&end.port, &frame) {
-            stamp = stamp.with_ack(&frame, end.port.codec().space());
+            let layout = end.port.layout_of(frame.header.service);
+            let space = end.port.codec().space(layout.unwrap_or(Layout::Bare));
+            stamp = stamp.with_ack(&frame, space);
         }
         let len = end.port.frame_len(&frame) + self.setup.config.frame_overhead;
         let damage = fate.damage(end.port.frame_len(&frame));
@@ -420,7 +420,7 @@ impl<A: Adversary> Pair<A> {
         }
         newest.sent = newest.sent.max(stamp.sent);
         newest.received_at_most = newest.received_at_most.max(stamp.received_at_most);
-        if let Some(packet) = packet_of(&frame) {
+        for packet in packets_of(&frame) {
             let key = (packet.service, packet.id);
             end.arrived.entry(key).or_insert(self.now);
         }
@@ -437,10 +437,11 @@ fn acknowledges<P: Packet>(port: &Port<P>, frame: &Frame<P>) -> bool {
     layout.is_some_and(|layout| layout.acknowledges(frame.header.kind))
 }
 
-/// The packet in a frame, if it is one and not a combination of several.
-fn packet_of(frame: &Frame<TestPacket>) -> Option<&TestPacket> {
+/// The packets in a frame, as far as they are not combined.
+fn packets_of(frame: &Frame<TestPacket>) -> Vec<TestPacket> {
     let whole = frame.header.kind != FrameKind::Parity;
-    frame.payload.as_ref().filter(|_| whole)
+    let payload = frame.payload.as_ref().filter(|_| whole);
+    payload.map_or(vec![], TestPacket::all)
 }
 
 /// The frame as the peer reads it from its bytes.
@@ -469,7 +470,7 @@ fn through_codec<P: Packet>(port: &Port<P>, frame: Frame<P>) -> Frame<P> {
             read.index
         )
     );
-    let live = port.codec().profile() == HeaderProfile::Live;
+    let live = port.codec().profile().is_live();
     assert!(!live || sent.coded_len == read.coded_len);
     Frame {
         header: Header {

@@ -26,6 +26,8 @@ impl Setup {
                 rate: Rate::from_bps(1_000_000).expect("a million is not zero"),
                 delay: Duration::from_millis(5),
                 max_payload: 1_000,
+                max_frame_payload: None,
+                alike: 0,
                 frame_overhead: 0,
                 burst: Duration::ZERO,
                 handed_over: HandedOver::usual(header),
@@ -73,6 +75,23 @@ impl Setup {
         self
     }
 
+    /// The same with packets that share frames, in all services: the inside of a TOML table.
+    #[must_use]
+    pub fn together(mut self, aggregate: &str) -> Self {
+        let aggregate = parse(&format!("{{ {aggregate} }}"));
+        for service in &mut self.config.services {
+            service.aggregate = Some(aggregate);
+        }
+        self
+    }
+
+    /// The same with frames that carry so many bytes at most: longer packets travel in parts.
+    #[must_use]
+    pub fn cut(mut self, payload: usize) -> Self {
+        self.config.max_frame_payload = Some(payload);
+        self
+    }
+
     /// A port.
     ///
     /// # Panics
@@ -82,11 +101,11 @@ impl Setup {
     }
 }
 
-/// A service with a number for a name.
+/// A service with a number for a name, each packet in a frame of its own.
 pub fn service(number: u8, rate: f64, scheme: &str, queue: &str) -> ServiceConfig {
     parse(&format!(
         "{{ number = {number}, name = \"s{number}\", rate = {rate:?}, scheme = {{ {scheme} }}, \
-         queue = {{ {queue} }} }}"
+         queue = {{ {queue} }}, aggregate = \"off\" }}"
     ))
 }
 

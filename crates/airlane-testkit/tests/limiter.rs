@@ -6,7 +6,7 @@ use airlane_link::config::RateLimit;
 use airlane_testkit::{Bottleneck, Pair, Setup, TestPacket};
 
 const QUEUE: &str = "kind = \"drop-tail\", limit = \"100 packets\"";
-const HEADER: usize = 20;
+const HEADER: usize = 17;
 
 fn rate(mbps: u64) -> Rate {
     Rate::from_bps(mbps * 1_000_000).expect("a link has a rate")

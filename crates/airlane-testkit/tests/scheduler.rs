@@ -19,7 +19,7 @@ fn fifo_serves_in_order_of_arrival() {
         fifo.enqueue(service, 100 * item, item as u64);
     }
     let served: Vec<_> = std::iter::from_fn(|| fifo.dequeue())
-        .map(|(s, ..)| s)
+        .map(|turn| turn.service)
         .collect();
     assert_eq!(served, [9, 3, 3, 5, 0]);
 }
@@ -27,7 +27,7 @@ fn fifo_serves_in_order_of_arrival() {
 /// XYL-R-3: what one service leaves goes to the others in proportion to their rates.
 #[test]
 fn scfq_shares_what_is_left_in_proportion() {
-    let mut scfq = Scfq::default();
+    let mut scfq: Scfq<u64> = Scfq::default();
     for (service, rate) in [(1, 0.5), (2, 0.3), (3, 0.2)] {
         scfq.set_rate(service, rate);
     }
@@ -35,9 +35,9 @@ fn scfq_shares_what_is_left_in_proportion() {
         scfq.enqueue(2, 100, item);
         scfq.enqueue(3, 100, item);
     }
-    let served: Vec<u8> = (0..500)
+    let served: Vec<usize> = (0..500)
         .filter_map(|_| scfq.dequeue())
-        .map(|(s, ..)| s)
+        .map(|turn| turn.service)
         .collect();
     let twos = served.iter().filter(|s| **s == 2).count();
     assert!((299..=301).contains(&twos), "{twos} of 500");

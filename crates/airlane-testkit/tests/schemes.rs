@@ -78,6 +78,13 @@ const RLP_OOS_COPIED: Contract = Contract {
     ..RLP_OOS
 };
 
+/// A window of packets may be held to be delivered evenly.
+const SR_M2_DEJITTERED: Contract = Contract {
+    scheme: "kind = \"sr-m2\", timers = \"tight\", repeat-naks = true, dejitter = true",
+    kept: 20,
+    ..SR_M2
+};
+
 /// Eight open blocks, the one being sent, and its parities.
 const RSE: Contract = Contract {
     scheme: "kind = \"rse\", block = 4, parity = 2",
@@ -166,6 +173,7 @@ scheme_conformance!(sr_live, SR);
 scheme_conformance!(sr_m1_live, SR_M1);
 scheme_conformance!(sr_m2_live, SR_M2);
 scheme_conformance!(sr_m2_live_copied, SR_M2_COPIED);
+scheme_conformance!(sr_m2_live_dejittered, SR_M2_DEJITTERED);
 scheme_conformance!(rlp_oos_live_copied, RLP_OOS_COPIED);
 scheme_conformance!(sr_bitmap_live, SR_BITMAP);
 scheme_conformance!(rlp_live, RLP);

@@ -224,6 +224,58 @@ fn a_page_does_not_wait_for_repairs() {
     }
 }
 
+/// Delays of packets that come each millisecond, shortest first.
+fn delays(scheme: &str, loss: f64, packets: u64) -> Vec<Duration> {
+    let mut pair = Pair::new(&setup(scheme), Random::losing(3, loss));
+    let mut came = Vec::new();
+    for id in 0..packets {
+        came.push(pair.now());
+        offer(&mut pair, id..id + 1, 1_000);
+        pair.run_for(MS(1));
+    }
+    pair.run_for(Duration::from_secs(5));
+    assert_eq!(pair.ids(1, 1), (0..packets).collect::<Vec<_>>());
+    let delay = |d: &airlane_testkit::Delivery| d.at.saturating_since(came[d.packet.id as usize]);
+    let mut delays: Vec<_> = pair.delivered(1).iter().map(delay).collect();
+    delays.sort_unstable();
+    delays
+}
+
+/// What a sender takes for the path's round trip, the least, is close to what most packets take.
+#[test]
+fn a_dejitter_buffer_evens_what_repairs_make_uneven() {
+    let scheme = "kind = \"sr-m2\", repeat-naks = true, dejitter = true";
+    let plain = "kind = \"sr-m2\", repeat-naks = true";
+    let packets = 5_000;
+    let part = |delays: &[Duration], percent: usize| delays[delays.len() * percent / 100];
+    // At 10 % half of the packets wait for a repair whose first try was lost, too.
+    for (loss, percent) in [(0.02, 80), (0.1, 40)] {
+        let (uneven, even) = (delays(plain, loss, packets), delays(scheme, loss, packets));
+        // Without it a few packets are through in no more than the link takes, most wait for a repair.
+        assert!(uneven[0] < MS(27), "{}", uneven[0]);
+        let spread = |delays: &[Duration]| part(delays, percent).saturating_sub(part(delays, 1));
+        let most = part(&uneven, percent).saturating_sub(uneven[0]);
+        assert!(most > MS(40), "{most}");
+        assert!(spread(&even) < MS(30), "at {loss}: {}", spread(&even));
+        // And nobody waits for much longer than repairs take anyway.
+        let (most, held) = (part(&uneven, percent), part(&even, percent));
+        assert!(held < most + MS(15), "at {loss}: {held}, without {most}");
+    }
+}
+
+#[test]
+fn a_clean_link_is_soon_left_alone() {
+    let scheme = "kind = \"sr-m2\", dejitter = true";
+    let delays = delays(scheme, 0.0, 2_000);
+    // The first packets are held, as the link is not known.
+    assert!(delays[delays.len() - 1] > MS(60));
+    assert!(
+        delays[delays.len() * 8 / 10] < MS(27),
+        "{}",
+        delays[delays.len() * 8 / 10]
+    );
+}
+
 /// A service with a budget. How old each packet was that came out, longest first.
 fn ages<A: Adversary>(pair: &mut Pair<A>, offers: &[(usize, Duration)]) -> Vec<Duration> {
     let mut came = BTreeMap::new();

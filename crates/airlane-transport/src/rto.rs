@@ -88,6 +88,12 @@ impl RtoEstimator {
         }
     }
 
+    /// Smoothed round trip time, if there is one.
+    pub fn srtt(&self) -> Option<Duration> {
+        (self.srtt > 0)
+            .then(|| Duration::from_nanos((self.tick.as_nanos() * self.srtt as u64) >> SRTT_BITS))
+    }
+
     /// The timeout to set now.
     pub fn rto(&self) -> Duration {
         // RFC 6298 2.4 and 2.5: bounded below before, and above after the backoff.

@@ -263,6 +263,17 @@ impl Sender {
         self.ssthresh
     }
 
+    /// Smoothed round trip time; none before the first sample, and after so many timeouts that the
+    /// estimate is distrusted.
+    pub fn srtt(&self) -> Option<Duration> {
+        self.rto.srtt()
+    }
+
+    /// The retransmission timeout that would be set now, with its backoff.
+    pub fn rto(&self) -> Duration {
+        self.rto.rto()
+    }
+
     /// Segments sent and not acknowledged.
     pub fn flight_size(&self) -> u64 {
         self.snd_max - self.snd_una

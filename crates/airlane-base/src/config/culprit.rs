@@ -51,16 +51,17 @@ pub(super) fn read<T: DeserializeOwned>(tree: &Spanned<DeTable<'_>>) -> Result<T
         });
         // Going on without the culprit shows the next one. Where the culprit is a hole, or an
         // element whose removal would renumber the others, there is no going on.
-        let key = culprit.path.last_key().map(str::to_owned);
+        let Some(key) = culprit.path.last_key().map(str::to_owned) else {
+            return Err(complaints);
+        };
         if complaints.len() == PROBLEMS_AT_ONCE
             || culprit.missing
-            || key.is_none()
             || !culprit.path.remove(&mut search.tree)
         {
             return Err(complaints);
         }
         error = match attempt::<T>(search.tree.clone()) {
-            Err(next) if message::missing_key(next.message()) != key.as_deref() => next,
+            Err(next) if !message::misses(next.message(), &key) => next,
             _ => return Err(complaints),
         };
     }

@@ -21,6 +21,12 @@ pub(super) fn missing_key(message: &str) -> Option<&str> {
     message.strip_prefix("missing field `")?.strip_suffix('`')
 }
 
+/// Whether the complaint is that `key` is missing, in serde's words or in those of a type that
+/// reads itself: errors of a kind "need `rate`".
+pub(super) fn misses(message: &str, key: &str) -> bool {
+    missing_key(message) == Some(key) || message.contains(&format!(" need `{key}`"))
+}
+
 /// The key that nobody knows, if that is the complaint.
 pub(super) fn unknown_key(message: &str) -> Option<&str> {
     let rest = message.strip_prefix("unknown field `")?;

@@ -7,9 +7,9 @@ use std::time::Duration;
 use airlane_cli::comparison::{Better, Comparison, Measure};
 use airlane_cli::output;
 use airlane_cli::quantity::{Estimate, Unit};
+use airlane_probe::TrafficReport;
 use airlane_testkit::live::{self, Experiment};
 use airlane_testkit::netns;
-use airlane_testkit::traffic::TrafficReport;
 use anyhow::{Context as _, ensure};
 
 use crate::WAYS;

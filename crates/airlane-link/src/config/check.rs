@@ -88,6 +88,10 @@ pub fn check(
         if let Some(budget) = service.budget {
             check_budget(budget, &service.scheme, at("budget"), &mut wrong);
         }
+        if let Some(aggregate) = service.aggregate {
+            let (scheme, budget) = (&service.scheme, service.budget);
+            aggregate.check(header, scheme, budget, &at("aggregate"), &mut wrong);
+        }
         check_scheme(header, &service.scheme, &at("scheme"), &mut wrong);
     }
     for (i, class) in classes.iter().enumerate() {
@@ -195,6 +199,7 @@ fn check_scheme(
                 c.repeat_naks,
                 "has no timers for its requests",
             ),
+            ("dejitter", c.dejitter, "has no de-jitter buffer"),
         ];
         for (name, _, what) in options.into_iter().filter(|option| option.1) {
             wrong(
@@ -206,7 +211,7 @@ fn check_scheme(
     }
     let largest = match header {
         HeaderProfile::Study => 127,
-        HeaderProfile::Live => MAX_LIVE_WINDOW,
+        HeaderProfile::Live | HeaderProfile::Sealed => MAX_LIVE_WINDOW,
     };
     if let Some(window) = scheme.window()
         && !(1..=largest).contains(&window)
@@ -256,7 +261,12 @@ mod tests {
 
     #[test]
     fn what_only_live_headers_can_say_is_refused_with_others() {
-        let options = ["copies = {}", "keepalives = 8", "repeat-naks = true"];
+        let options = [
+            "copies = {}",
+            "keepalives = 8",
+            "repeat-naks = true",
+            "dejitter = true",
+        ];
         for option in options {
             let scheme = format!("kind = \"sr-m2\", {option}");
             assert!(paths(HeaderProfile::Live, &scheme, "").is_empty());

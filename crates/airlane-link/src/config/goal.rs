@@ -7,7 +7,9 @@
 use airlane_base::{Duration, Probability, Size};
 use serde::{Deserialize, Serialize};
 
-use super::{CopiesConfig, Keepalives, RlpConfig, SchemeConfig, ServiceConfig, SrConfig};
+use super::{
+    AggregateConfig, CopiesConfig, Keepalives, RlpConfig, SchemeConfig, ServiceConfig, SrConfig,
+};
 use crate::queue::QueueConfig;
 
 /// What a service is for.
@@ -45,13 +47,11 @@ impl Goal {
                 ..RlpConfig::default()
             })
         };
-        let sr_m2 = |copies| {
-            SchemeConfig::SrM2(SrConfig {
-                keepalives: Some(Keepalives::Limit(8)),
-                repeat_naks: true,
-                copies: Some(copies),
-                ..SrConfig::default()
-            })
+        let sr_m2 = |copies| SrConfig {
+            keepalives: Some(Keepalives::Limit(8)),
+            repeat_naks: true,
+            copies: Some(copies),
+            ..SrConfig::default()
         };
         let twice = CopiesConfig {
             after: Duration::from_millis(10),
@@ -62,14 +62,17 @@ impl Goal {
             Self::Voice => rlp_oos(3, Some(twice)),
             Self::Interactive => rlp_oos(5, Some(twice)),
             Self::Video => rlp_oos(3, None),
-            Self::Web => sr_m2(CopiesConfig {
+            Self::Web => SchemeConfig::SrM2(sr_m2(CopiesConfig {
                 share: 0.02,
                 above: Probability::new(0.01),
                 ..CopiesConfig::default()
-            }),
-            Self::Bulk => sr_m2(CopiesConfig {
-                longest: Some(Size::from_bytes(200)),
-                ..CopiesConfig::default()
+            })),
+            Self::Bulk => SchemeConfig::SrM2(SrConfig {
+                dejitter: true,
+                ..sr_m2(CopiesConfig {
+                    longest: Some(Size::from_bytes(200)),
+                    ..CopiesConfig::default()
+                })
             }),
         }
     }
@@ -104,6 +107,7 @@ pub(super) struct Written {
     scheme: Option<SchemeConfig>,
     queue: Option<QueueConfig>,
     budget: Option<Duration>,
+    aggregate: Option<AggregateConfig>,
 }
 
 /// What a service must have and has neither by itself nor by its goal.
@@ -124,6 +128,7 @@ impl TryFrom<Written> for ServiceConfig {
             rate: rate.ok_or(Missing("rate"))?,
             scheme: scheme.ok_or(Missing("scheme"))?,
             queue: written.queue,
+            aggregate: written.aggregate,
             budget: written.budget.or(goal.and_then(Goal::budget)),
         })
     }

@@ -57,7 +57,7 @@ pub fn check_live(
         check_timers(facts, services, i, &mut wrong);
         if let SchemeConfig::Snoop(snoop) = &service.scheme {
             check_snoop(i, service, classes, &mut wrong);
-            if snoop.variant == SnoopVariant::Ns2 {
+            if snoop.variant != SnoopVariant::Standard {
                 wrong(
                     format!("services[{i}].scheme.variant"),
                     "ns-2's module withholds acknowledgments that other connections of the same \

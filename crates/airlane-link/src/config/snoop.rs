@@ -26,9 +26,30 @@ pub enum SnoopVariant {
     /// Balakrishnan, Seshan and Katz 1995, a state for each connection.
     #[default]
     Standard,
-    /// ns-2's module, which keeps one state for all connections of two hosts and miscounts
-    /// duplicates. Scenarios only.
+    /// ns-2's module, which miscounts duplicates; as it was in 1997, with one state for all connections
+    /// of two hosts, which nothing clears. Scenarios only.
     Ns2,
+    /// The same with a state for each pair of TCP endpoints, which stays from one connection to the
+    /// next on them. Scenarios only.
+    Ns2Agents,
+    /// The same with one state for two hosts, which the first segment of each connection clears.
+    /// Scenarios only.
+    Ns2Cleared,
+    /// The same with a state for each pair of TCP endpoints, which the first segment of each
+    /// connection clears. Scenarios only.
+    Ns2Connections,
+}
+
+impl SnoopVariant {
+    /// Whether connections on other endpoints of the same hosts have the same state.
+    pub(crate) const fn shares_hosts(self) -> bool {
+        matches!(self, Self::Ns2 | Self::Ns2Cleared)
+    }
+
+    /// Whether the first segment of a connection clears the state.
+    pub(crate) const fn clears(self) -> bool {
+        matches!(self, Self::Ns2Cleared | Self::Ns2Connections)
+    }
 }
 
 /// An end of a link.

@@ -211,6 +211,11 @@ impl<P: Payload> ReceiveWindow<P> {
         (place.packet.is_none() && !place.waits).then_some(place.asked)
     }
 
+    /// Whether requests wait.
+    pub(crate) fn has_naks(&self) -> bool {
+        !self.naks.is_empty()
+    }
+
     /// The next request to hand over.
     pub(crate) fn next_nak(&mut self) -> Option<Frame<P>> {
         while let Some(seq) = self.naks.pop_front() {

@@ -147,6 +147,11 @@ impl<P: Payload> SendWindow<P> {
         }
     }
 
+    /// Whether repairs wait.
+    pub(crate) fn has_repairs(&self) -> bool {
+        !self.repairs.is_empty()
+    }
+
     /// The next repair to hand over.
     pub(crate) fn next_repair(&mut self) -> Option<Frame<P>> {
         while let Some(seq) = self.repairs.pop_front() {

@@ -13,7 +13,10 @@ use crate::config::{
 use crate::flow::Packet;
 use crate::ledger::ServiceLedger;
 use crate::measure::ServiceMetrics;
+use crate::queue::DropReason;
 use crate::schedule::Schedule;
+use crate::service::SnoopCounts;
+use crate::wire::Layout;
 
 /// Removed services whose ledgers are kept.
 const RETIRED: usize = 64;
@@ -71,6 +74,8 @@ pub struct ServiceStatus {
     pub srtt_s: Option<f64>,
     /// What it did.
     pub ledger: ServiceLedger,
+    /// What a Snoop agent at this end did, by application.
+    pub snoop: Vec<SnoopCounts>,
     /// What it offers.
     pub metrics: ServiceMetrics,
 }
@@ -177,7 +182,7 @@ impl<P: Packet> Port<P> {
         let paced = self.pacer.as_mut().map(Pacer::take);
         for (number, packet, _) in paced.into_iter().flatten() {
             if let Some(slot) = &mut self.slots[number] {
-                slot.drop_disconnected(&packet);
+                slot.discard(DropReason::Disconnected, packet);
             }
         }
     }
@@ -191,10 +196,11 @@ impl<P: Packet> Port<P> {
             rate: slot.config.rate,
             draining: slot.draining,
             waiting: !slot.draining && !slot.agreement.open,
-            queue_packets: slot.queue.len(),
-            queue_bytes: slot.queue.bytes(),
+            queue_packets: slot.waiting_packets(),
+            queue_bytes: slot.waiting_bytes(),
             srtt_s: slot.service.srtt().map(|d| d.as_secs_f64()),
             ledger: slot.ledger,
+            snoop: slot.service.snoop().to_vec(),
             metrics: slot.meter.metrics(),
         })
     }
@@ -208,6 +214,31 @@ impl<P: Packet> Port<P> {
     /// Names and ledgers of the services that were removed last.
     pub fn retired(&self) -> &[(String, ServiceLedger)] {
         &self.retired
+    }
+
+    /// From now on keeps the packets that it drops; [`take_dropped`](Self::take_dropped) them after
+    /// each input, or they pile up.
+    pub fn keep_dropped(&mut self) {
+        self.keeps_dropped = true;
+        self.slots
+            .iter_mut()
+            .flatten()
+            .for_each(|slot| slot.keep_dropped());
+    }
+
+    /// Packets that were dropped since the last call, with the number of their service: by service,
+    /// oldest first. None before [`keep_dropped`](Self::keep_dropped).
+    pub fn take_dropped(&mut self) -> impl Iterator<Item = (u8, DropReason, P)> + '_ {
+        self.slots.iter_mut().flatten().flat_map(|slot| {
+            let number = slot.config.number;
+            slot.take_dropped()
+                .map(move |(reason, packet)| (number, reason, packet))
+        })
+    }
+
+    /// The service that a packet would be put on, as the classifier sees it now.
+    pub fn service_of(&self, packet: &P) -> u8 {
+        self.classifier.classify(&packet.flow())
     }
 
     /// Frames received for services that do not exist here.
@@ -232,7 +263,7 @@ impl<P: Packet> Port<P> {
             let (number, scheme) = (slot.config.number, view(&slot.config.scheme));
             table.push_str(&format!("{number} {}{}\n", scheme.kind(), scheme.terms()));
         }
-        let modulus = self.facts.space().modulus();
+        let modulus = self.facts.space(Layout::Bare).modulus();
         table.push_str(&format!("modulus {modulus}\n"));
         table
     }
@@ -243,7 +274,11 @@ impl<P: Packet> Port<P> {
         let number = usize::from(service.number) % SERVICES;
         self.scheduler.set_rate(number as u8, service.rate);
         let agreement = Agreement::new(self.peer.as_mut());
-        self.slots[number] = Some(Box::new(Slot::new(service, &self.facts, agreement)));
+        let mut slot = Slot::new(service, &self.facts, &self.config, self.room, agreement);
+        if self.keeps_dropped {
+            slot.keep_dropped();
+        }
+        self.slots[number] = Some(Box::new(slot));
         self.installed |= 1 << number;
         self.offers_changed = true;
     }

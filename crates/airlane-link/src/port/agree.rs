@@ -37,6 +37,7 @@ use crate::classify::ClassConfig;
 use crate::config::{self, ConfigError, IMPLICIT_NAME, SchemeConfig, ServiceConfig, Viewpoint};
 use crate::flow::Packet;
 use crate::schedule::Schedule;
+use crate::service::Service;
 use crate::session::{OwnService, ServiceOffer};
 
 /// The instance of every service at the beginning of a session.
@@ -228,7 +229,8 @@ impl<P: Packet> Port<P> {
     // ---- inside
 
     fn terms(&self, scheme: &SchemeConfig) -> u64 {
-        let modulus = self.facts.space().modulus();
+        let layout = Service::<P>::layout(scheme);
+        let modulus = self.facts.space(layout).modulus();
         let text = format!("{}{} modulus {modulus}", scheme.kind(), scheme.terms());
         fnv1a(text.as_bytes())
     }

@@ -5,13 +5,16 @@ use std::collections::VecDeque;
 use airlane_base::{Damage, Duration, Instant, Payload};
 
 use super::Agreement;
-use crate::config::{ServiceConfig, TimerOrigin};
+use super::filler::{Came, Filled, Filler};
+use crate::config::{AggregateConfig, PortConfig, ServiceConfig, TimerOrigin};
 use crate::flow::Packet;
 use crate::ledger::ServiceLedger;
 use crate::measure::Meter;
+use crate::mechanism::dejitter::Dejitter;
+use crate::mechanism::reassembly::Reassembly;
 use crate::mechanism::symbols::Shape;
 use crate::queue::{DropReason, IngressQueue, QueueConfig};
-use crate::service::{Context, PortFacts, Service};
+use crate::service::{Context, PortFacts, Service, earliest};
 use crate::wire::{Frame, FrameKind, Header, Layout};
 
 /// A removed service stays at least this long: its number is not needed at once, and the peer's
@@ -29,8 +32,13 @@ pub(super) struct Slot<P> {
     pub(super) service: Service<P>,
     /// What a budget leaves for the time before the link.
     waits_at_most: Option<Duration>,
-    pub(super) queue: IngressQueue<P>,
+    queue: IngressQueue<P>,
+    filler: Filler<P>,
+    dejitter: Option<Dejitter<P>>,
+    reassembly: Reassembly<P>,
     pub(super) ledger: ServiceLedger,
+    /// What was dropped since somebody asked, where somebody does.
+    dropped: Option<Vec<(DropReason, P)>>,
     pub(super) meter: Meter,
     /// No longer classified to; goes when everything in it has gone and the peer is quiet.
     pub(super) draining: bool,
@@ -50,7 +58,14 @@ pub(super) struct Slot<P> {
 }
 
 impl<P: Packet> Slot<P> {
-    pub(super) fn new(config: ServiceConfig, facts: &PortFacts, agreement: Agreement) -> Self {
+    /// `port` is the configuration of the port, `room` the longest payload of a frame now.
+    pub(super) fn new(
+        config: ServiceConfig,
+        facts: &PortFacts,
+        port: &PortConfig,
+        room: usize,
+        agreement: Agreement,
+    ) -> Self {
         let layout = Service::<P>::layout(&config.scheme);
         let queue = config.queue.unwrap_or(QueueConfig::None {});
         // Flows are spread over queues by a salted hash; a constant salt for each service keeps
@@ -60,13 +75,27 @@ impl<P: Packet> Slot<P> {
         let inside = shape.map_or(0, |shape| shape.overhead(facts.max_payload));
         let overhead = facts.codec.header_len(layout) + facts.frame_overhead + inside;
         let full_frame = facts.max_payload + overhead;
+        // What is copied alone is copied with others, too.
+        let copied = config.scheme.copies().and_then(|copies| copies.longest);
         Self {
             layout,
             shape,
             service: Service::new(&config.scheme, config.budget, facts),
             waits_at_most: config.budget.map(|all| all.saturating_sub(facts.delay)),
-            queue: IngressQueue::new(&queue, facts.max_payload, salt),
+            queue: IngressQueue::new(&queue, port.max_payload, salt),
+            filler: Filler::new(
+                room,
+                config.aggregate.as_ref().and_then(AggregateConfig::options),
+                copied.map(|longest| longest.as_bytes() as usize),
+                port.alike,
+            ),
+            dejitter: config
+                .scheme
+                .dejitter()
+                .map(|room| Dejitter::new(room, facts.on_its_way(layout) * 2)),
+            reassembly: Reassembly::new(config.scheme.is_reliable()),
             ledger: ServiceLedger::default(),
+            dropped: None,
             meter: Meter::new(facts.delay + facts.rate.transmission_time(full_frame)),
             draining: false,
             next: None,
@@ -89,13 +118,25 @@ impl<P: Packet> Slot<P> {
         self.ledger.offered_bytes += packet.len() as u64;
     }
 
-    pub(super) fn drop_too_big(&mut self, packet: &P) {
-        self.ledger.dropped_too_big += 1;
-        self.ledger.dropped_bytes += packet.len() as u64;
+    /// Counts a packet that goes no further.
+    pub(super) fn discard(&mut self, reason: DropReason, packet: P) {
+        count_drop(&mut self.ledger, &mut self.dropped, reason, packet);
     }
 
-    pub(super) fn drop_queue_full(&mut self, packet: &P) {
-        count_drop(&mut self.ledger, DropReason::QueueFull, packet);
+    /// Keeps the packets that are dropped from now on, for [`take_dropped`](Self::take_dropped).
+    pub(super) fn keep_dropped(&mut self) {
+        self.dropped.get_or_insert_default();
+    }
+
+    pub(super) fn take_dropped(&mut self) -> impl Iterator<Item = (DropReason, P)> + '_ {
+        self.dropped
+            .iter_mut()
+            .flat_map(|dropped| dropped.drain(..))
+    }
+
+    /// It was asked for a frame, or one has left.
+    pub(super) fn note_polled(&mut self, now: Instant) {
+        self.polled_at = self.polled_at.max(now);
     }
 
     /// Bytes on the air of what follows the header of a frame.
@@ -116,6 +157,7 @@ impl<P: Packet> Slot<P> {
         damage: &Damage,
     ) {
         let mut cx = Context::new(now, up, &mut self.ledger);
+        cx.reassembly = Some(&mut self.reassembly);
         let used = header
             .is_some_and(|header| self.service.handle_damaged(&mut cx, header, frame, damage));
         if used {
@@ -135,10 +177,15 @@ impl<P: Packet> Slot<P> {
 
     /// Queues a packet, or drops what does not fit.
     pub(super) fn wait(&mut self, now: Instant, packet: P) {
-        let ledger = &mut self.ledger;
+        let (ledger, dropped) = (&mut self.ledger, &mut self.dropped);
         self.queue.push(now, packet, &mut |reason, lost| {
-            count_drop(ledger, reason, &lost)
+            count_drop(ledger, dropped, reason, lost)
         });
+    }
+
+    /// Whether [`Slot::poll_frame`] may give one though nothing arrives.
+    pub(super) fn has_frames(&self) -> bool {
+        !self.queue.is_empty() || !self.filler.is_idle() || self.service.has_frames()
     }
 
     /// The next frame to hand over, from what waits and then `arriving`; of a packet that leaves for
@@ -150,50 +197,84 @@ impl<P: Packet> Slot<P> {
         arriving: &mut Option<P>,
         congested: bool,
     ) -> Option<(Frame<P>, Option<Instant>)> {
-        let (queue, budget) = (&mut self.queue, self.waits_at_most);
+        let (queue, filler, budget) = (&mut self.queue, &mut self.filler, self.waits_at_most);
         // The ledger is lent to the service meanwhile; what leaves a queue this way, CoDel dropped.
         let (mut codel, mut too_old, mut dropped_bytes) = (0, 0, 0);
-        let mut came = now;
-        let mut source = || {
+        let dropped = &mut self.dropped;
+        let waits = filler.waits(now, queue.bytes(), arriving.as_ref().map(Payload::len));
+        let mut pop = |held: &mut Option<Came<P>>| {
             loop {
-                let waited = queue.pop_since(now, &mut |reason, lost| {
-                    debug_assert_eq!(reason, DropReason::CoDel);
-                    codel += 1;
-                    dropped_bytes += lost.len() as u64;
+                let waited = held.take().or_else(|| {
+                    queue.pop_since(now, &mut |reason, lost| {
+                        debug_assert_eq!(reason, DropReason::CoDel);
+                        codel += 1;
+                        dropped_bytes += lost.len() as u64;
+                        keep(dropped, reason, lost);
+                    })
                 });
                 let Some((packet, since)) = waited else {
-                    return arriving.take();
+                    return arriving.take().map(|packet| (packet, now));
                 };
                 if budget.is_some_and(|budget| now.saturating_since(since) > budget) {
                     too_old += 1;
                     dropped_bytes += packet.len() as u64;
+                    keep(dropped, DropReason::TooOld, packet);
                     continue;
                 }
-                came = since;
-                return Some(packet);
+                return Some((packet, since));
             }
         };
+        let mut filled: Option<Filled> = None;
+        let mut source = || {
+            if waits {
+                return None;
+            }
+            let (payload, what) = filler.fill(&mut pop)?;
+            filled = Some(what);
+            Some(payload)
+        };
         let mut cx = Context::new(now, up, &mut self.ledger);
+        cx.reassembly = Some(&mut self.reassembly);
         cx.congested = congested;
+        let has_frames = self.service.has_frames();
         let frame = self.service.poll_frame(&mut cx, &mut source);
-        self.polled_at = self.polled_at.max(now);
+        debug_assert!(
+            has_frames || filled.is_some() || frame.is_none(),
+            "a service that had no frame of its own gave one"
+        );
+        self.note_polled(now);
         self.ledger.dropped_codel += codel;
         self.ledger.dropped_too_old += too_old;
         self.ledger.dropped_bytes += dropped_bytes;
         let frame = frame?;
         self.handed_over += 1;
-        let is_new = frame.header.kind == FrameKind::Data;
-        if is_new {
-            self.ledger.packets_sent += 1;
-            self.ledger.sent_bytes += frame.payload_len() as u64;
-            if budget.is_some() {
-                self.service.note_age(&frame.header, came);
-            }
+        let came = filled.and_then(|filled| self.count_filled(&frame, &filled));
+        if let (Some(came), true) = (came, budget.is_some()) {
+            self.service.note_age(&frame.header, came);
         }
         if self.timer_origin == TimerOrigin::HandOver {
             self.service.start_timers(&frame.header, now);
         }
-        Some((frame, is_new.then_some(came)))
+        Some((frame, came))
+    }
+
+    /// A frame was put together for the first time: when the packets in it came, if it is their first.
+    fn count_filled(&mut self, frame: &Frame<P>, filled: &Filled) -> Option<Instant> {
+        debug_assert_eq!(
+            frame.header.kind,
+            FrameKind::Data,
+            "what is new is sent at once"
+        );
+        let ledger = &mut self.ledger;
+        ledger.packets_sent += filled.packets;
+        ledger.sent_bytes += filled.bytes;
+        if filled.fragment {
+            ledger.fragments_sent += 1;
+            ledger.packets_cut += filled.packets;
+        } else {
+            ledger.packets_joined += filled.packets - 1;
+        }
+        filled.came
     }
 
     /// A frame of `len` bytes is on its way out until `left`.
@@ -205,7 +286,7 @@ impl<P: Packet> Slot<P> {
         if frame.header.kind == FrameKind::Data {
             self.progress_at = left;
         }
-        self.polled_at = self.polled_at.max(left);
+        self.note_polled(left);
         self.handed_over -= 1;
         let ledger = &mut self.ledger;
         ledger.frames_sent += 1;
@@ -241,32 +322,58 @@ impl<P: Packet> Slot<P> {
         self.ledger.frames_received += 1;
         self.ledger.frame_received_bytes += len as u64;
         let mut cx = Context::new(now, up, &mut self.ledger);
+        cx.dejitter = self.dejitter.as_mut();
+        cx.reassembly = Some(&mut self.reassembly);
         self.service.handle_frame(&mut cx, frame);
         cx.round_trip
     }
 
-    /// Whether anything was due.
+    /// Whether the service had something to do.
     pub(super) fn handle_timeout(&mut self, now: Instant, up: &mut VecDeque<P>) -> bool {
-        if self.service.poll_timeout().is_none_or(|due| due > now) {
-            return false;
-        }
+        self.reassembly.handle_timeout(now, &mut self.ledger);
+        let enough = self.filler.handle_timeout(now);
         let mut cx = Context::new(now, up, &mut self.ledger);
+        cx.dejitter = self.dejitter.as_mut();
+        cx.reassembly = Some(&mut self.reassembly);
+        cx.release();
+        if self.service.poll_timeout().is_none_or(|due| due > now) {
+            return enough;
+        }
         self.service.handle_timeout(&mut cx);
         true
     }
 
     pub(super) fn poll_timeout(&self) -> Option<Instant> {
-        let service = self.service.poll_timeout();
-        match (service, self.retires_at()) {
-            (Some(a), Some(b)) => Some(a.min(b)),
-            (a, b) => a.or(b),
-        }
+        let held = self.dejitter.as_ref().and_then(Dejitter::deadline);
+        let service = earliest(self.service.poll_timeout(), held);
+        let frames = earliest(self.filler.poll_timeout(), self.reassembly.poll_timeout());
+        earliest(earliest(service, self.retires_at()), frames)
+    }
+
+    /// Packets that wait.
+    pub(super) fn waiting_packets(&self) -> usize {
+        self.queue.len() + usize::from(self.filler.held().is_some())
+    }
+
+    /// Bytes of them.
+    pub(super) fn waiting_bytes(&self) -> usize {
+        self.queue.bytes() + self.filler.held().map_or(0, Payload::len)
+    }
+
+    /// Frames carry up to `room` bytes from now on.
+    pub(super) fn set_room(&mut self, room: usize) {
+        self.filler.set_room(room);
     }
 
     /// A new epoch: what was on its way is lost, what waits stays.
     pub(super) fn reset(&mut self, now: Instant, up: &mut VecDeque<P>) {
         let mut cx = Context::new(now, up, &mut self.ledger);
+        cx.dejitter = self.dejitter.as_mut();
+        cx.reassembly = Some(&mut self.reassembly);
+        cx.release_all();
         let (packets, bytes) = self.service.reset(&mut cx);
+        self.filler.reset();
+        self.reassembly.reset(&mut self.ledger);
         self.ledger.epoch_lost += packets;
         self.ledger.epoch_lost_bytes += bytes;
         self.handed_over = 0;
@@ -274,13 +381,16 @@ impl<P: Packet> Slot<P> {
 
     /// The link is taken away: what waits goes as well.
     pub(super) fn drop_waiting(&mut self) {
-        let ledger = &mut self.ledger;
-        self.queue
-            .drain(&mut |packet| count_drop(ledger, DropReason::Disconnected, &packet));
+        self.drop_all(DropReason::Disconnected);
     }
 
-    pub(super) fn drop_disconnected(&mut self, packet: &P) {
-        count_drop(&mut self.ledger, DropReason::Disconnected, packet);
+    fn drop_all(&mut self, reason: DropReason) {
+        if let Some(packet) = self.filler.take_held() {
+            self.discard(reason, packet);
+        }
+        let (ledger, dropped) = (&mut self.ledger, &mut self.dropped);
+        self.queue
+            .drain(&mut |packet| count_drop(ledger, dropped, reason, packet));
     }
 
     /// A frame was thrown out of the scheduler by a new epoch.
@@ -307,7 +417,8 @@ impl<P: Packet> Slot<P> {
             return None;
         }
         let linger = self.service.linger().max(LINGER_AT_LEAST);
-        let done = self.queue.is_empty() && self.service.is_idle();
+        let waits = !self.queue.is_empty() || !self.filler.is_empty();
+        let done = !waits && self.service.is_idle();
         let at = if done {
             self.active_at + linger
         } else {
@@ -321,19 +432,32 @@ impl<P: Packet> Slot<P> {
     /// Ends the service. What it could not send is counted as dropped or lost.
     pub(super) fn retire(mut self, now: Instant, up: &mut VecDeque<P>) -> (String, ServiceLedger) {
         self.reset(now, up);
-        let ledger = &mut self.ledger;
-        self.queue
-            .drain(&mut |packet| count_drop(ledger, DropReason::WindowFull, &packet));
+        self.drop_all(DropReason::WindowFull);
         (self.config.name, self.ledger)
     }
 }
 
-fn count_drop(ledger: &mut ServiceLedger, reason: DropReason, packet: &impl Payload) {
+fn count_drop<P: Payload>(
+    ledger: &mut ServiceLedger,
+    dropped: &mut Option<Vec<(DropReason, P)>>,
+    reason: DropReason,
+    packet: P,
+) {
     ledger.dropped_bytes += packet.len() as u64;
     match reason {
         DropReason::QueueFull => ledger.dropped_queue_full += 1,
         DropReason::CoDel => ledger.dropped_codel += 1,
         DropReason::WindowFull => ledger.dropped_window_full += 1,
         DropReason::Disconnected => ledger.dropped_disconnected += 1,
+        DropReason::TooOld => ledger.dropped_too_old += 1,
+        DropReason::TooBig => ledger.dropped_too_big += 1,
+    }
+    keep(dropped, reason, packet);
+}
+
+/// Somebody may want to know which packet it was.
+fn keep<P>(dropped: &mut Option<Vec<(DropReason, P)>>, reason: DropReason, packet: P) {
+    if let Some(dropped) = dropped {
+        dropped.push((reason, packet));
     }
 }

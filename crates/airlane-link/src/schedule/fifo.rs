@@ -3,12 +3,12 @@
 
 use std::collections::VecDeque;
 
-use super::Schedule;
+use super::{Schedule, Turn};
 
 /// One queue for all.
 #[derive(Clone, Debug)]
 pub struct Fifo<T> {
-    queue: VecDeque<(u8, usize, T)>,
+    queue: VecDeque<Turn<T>>,
 }
 
 impl<T> Default for Fifo<T> {
@@ -21,10 +21,18 @@ impl<T> Default for Fifo<T> {
 
 impl<T> Schedule<T> for Fifo<T> {
     fn enqueue(&mut self, service: u8, len: usize, item: T) {
-        self.queue.push_back((service, len, item));
+        self.queue.push_back(Turn {
+            service: usize::from(service),
+            len,
+            item,
+        });
     }
-    fn dequeue(&mut self) -> Option<(u8, usize, T)> {
+    fn dequeue(&mut self) -> Option<Turn<T>> {
         self.queue.pop_front()
+    }
+    fn peek(&self) -> Option<(u8, usize)> {
+        let turn = self.queue.front()?;
+        Some((turn.service as u8, turn.len))
     }
     fn is_empty(&self) -> bool {
         self.queue.is_empty()
@@ -32,8 +40,8 @@ impl<T> Schedule<T> for Fifo<T> {
     fn set_rate(&mut self, _service: u8, _rate: f64) {}
     fn link_idle(&mut self) {}
     fn clear(&mut self, removed: &mut dyn FnMut(u8, T)) {
-        for (service, _, item) in self.queue.drain(..) {
-            removed(service, item);
+        for turn in self.queue.drain(..) {
+            removed(turn.service as u8, turn.item);
         }
     }
 }

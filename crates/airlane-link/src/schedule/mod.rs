@@ -8,14 +8,28 @@ pub use scfq::Scfq;
 
 use crate::config::SchedulerConfig;
 
+/// Whose turn it was, and what left by it.
+// `service` is as wide as the rest: behind a byte the item would be moved in odd pieces.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct Turn<T> {
+    /// Number of the service.
+    pub service: usize,
+    /// Bytes of the item.
+    pub len: usize,
+    /// What was enqueued.
+    pub item: T,
+}
+
 /// A frame scheduler over up to 16 services.
 ///
 /// It never sees the link's rate: the port asks for a frame when the link is free.
 pub trait Schedule<T> {
     /// Adds an item of `len` bytes of a service.
     fn enqueue(&mut self, service: u8, len: usize, item: T);
-    /// The next item to send, with its service and length.
-    fn dequeue(&mut self) -> Option<(u8, usize, T)>;
+    /// The next item to send.
+    fn dequeue(&mut self) -> Option<Turn<T>>;
+    /// Service and length of the item that [`dequeue`](Self::dequeue) would give now.
+    fn peek(&self) -> Option<(u8, usize)>;
     /// Whether nothing waits.
     fn is_empty(&self) -> bool;
     /// Changes a service's share; holds for items that come later.
@@ -56,8 +70,11 @@ impl<T> Schedule<T> for Scheduler<T> {
     fn enqueue(&mut self, service: u8, len: usize, item: T) {
         each!(self, s => s.enqueue(service, len, item));
     }
-    fn dequeue(&mut self) -> Option<(u8, usize, T)> {
+    fn dequeue(&mut self) -> Option<Turn<T>> {
         each!(self, s => s.dequeue())
+    }
+    fn peek(&self) -> Option<(u8, usize)> {
+        each!(self, s => s.peek())
     }
     fn is_empty(&self) -> bool {
         each!(self, s => s.is_empty())

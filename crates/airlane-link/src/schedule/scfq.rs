@@ -9,52 +9,97 @@
 //! followed. While services i and j stay backlogged, the bytes served satisfy
 //! |S_i / r_i - S_j / r_j| <= L_i / r_i + L_j / r_j (XYL-R-2). A heap over the services with frames
 //! finds the least stamp; ties go to the lower service number (XYL-S-13).
+//!
+//! Whoever shares may be a service of a port or, in a [`Medium`](crate::Medium), a whole port.
 
 use std::collections::VecDeque;
 
-use super::Schedule;
-
-const SERVICES: usize = 16;
+use super::{Schedule, Turn};
 
 /// The queue of one service.
 #[derive(Clone, Debug)]
 struct Queue<T> {
     rate: f64,
-    /// Stamp given last.
+    /// Stamp given last, and in which busy period of the link: in another one it means nothing.
     last: f64,
+    period: u64,
     /// Stamp, length and item.
     items: VecDeque<(f64, usize, T)>,
 }
 
-/// Self-clocked fair queueing over at most 16 services.
+/// Self-clocked fair queueing over at most `SERVICES` services, which are up to 256.
 #[derive(Clone, Debug)]
-pub struct Scfq<T> {
+pub struct Scfq<T, const SERVICES: usize = 16> {
     queues: [Queue<T>; SERVICES],
     /// The first `active` entries are a heap of the services with items, by head stamp.
     heap: [u8; SERVICES],
     active: usize,
     virtual_time: f64,
-    /// Services with a stamp since the link was idle, one bit each.
-    stamped: u16,
+    /// Counts the times that the link fell idle.
+    period: u64,
 }
 
-impl<T> Default for Scfq<T> {
+impl<T, const SERVICES: usize> Default for Scfq<T, SERVICES> {
     fn default() -> Self {
         Self {
             queues: std::array::from_fn(|_| Queue {
                 rate: 1.0,
                 last: 0.0,
+                period: 0,
                 items: VecDeque::new(),
             }),
             heap: [0; SERVICES],
             active: 0,
             virtual_time: 0.0,
-            stamped: 0,
+            period: 0,
         }
     }
 }
 
-impl<T> Scfq<T> {
+impl<T, const SERVICES: usize> Scfq<T, SERVICES> {
+    /// Length of a service's first item, if it has any.
+    pub fn first_of(&self, service: u8) -> Option<usize> {
+        let queue = &self.queues[usize::from(service) % SERVICES];
+        queue.items.front().map(|item| item.1)
+    }
+
+    /// The first item of a service has `len` bytes by now: it, and what is behind it, is stamped as if
+    /// it had come with these. Nothing happens if there is none.
+    pub fn resize_first(&mut self, service: u8, len: usize) {
+        let queue = self.queue(service);
+        let Some(first) = queue.items.front_mut() else {
+            return;
+        };
+        let more = (len as f64 - first.1 as f64) / queue.rate;
+        first.1 = len;
+        queue.items.iter_mut().for_each(|item| item.0 += more);
+        queue.last += more;
+        let active = &self.heap[..self.active];
+        if let Some(place) = active.iter().position(|s| *s == service) {
+            self.sift_up(place);
+            self.sift_down(place);
+        }
+    }
+
+    /// Adds an item that follows the service's last one without a pause, so that it counts from that
+    /// one's stamp even if the link has gone on meanwhile: with [`Scfq::resize_first`] it may have.
+    pub fn follow(&mut self, service: u8, len: usize, item: T) {
+        let queue = self.queue(service);
+        let stamp = len as f64 / queue.rate + queue.last;
+        self.stamp(service, stamp, len, item);
+    }
+
+    fn stamp(&mut self, service: u8, stamp: f64, len: usize, item: T) {
+        let queue = self.queue(service);
+        queue.last = stamp;
+        queue.items.push_back((stamp, len, item));
+        if queue.items.len() == 1 {
+            self.heap[self.active] = service;
+            self.active += 1;
+            self.sift_up(self.active - 1);
+        }
+    }
+
     fn queue(&mut self, service: u8) -> &mut Queue<T> {
         &mut self.queues[usize::from(service) % SERVICES]
     }
@@ -98,22 +143,18 @@ impl<T> Scfq<T> {
     }
 }
 
-impl<T> Schedule<T> for Scfq<T> {
+impl<T, const SERVICES: usize> Schedule<T> for Scfq<T, SERVICES> {
     fn enqueue(&mut self, service: u8, len: usize, item: T) {
-        let virtual_time = self.virtual_time;
-        self.stamped |= 1 << (usize::from(service) % SERVICES);
+        let (virtual_time, period) = (self.virtual_time, self.period);
         let queue = self.queue(service);
-        let stamp = len as f64 / queue.rate + queue.last.max(virtual_time);
-        queue.last = stamp;
-        queue.items.push_back((stamp, len, item));
-        if queue.items.len() == 1 {
-            self.heap[self.active] = service;
-            self.active += 1;
-            self.sift_up(self.active - 1);
+        if queue.period != period {
+            (queue.last, queue.period) = (0.0, period);
         }
+        let stamp = len as f64 / queue.rate + queue.last.max(virtual_time);
+        self.stamp(service, stamp, len, item);
     }
 
-    fn dequeue(&mut self) -> Option<(u8, usize, T)> {
+    fn dequeue(&mut self) -> Option<Turn<T>> {
         if self.active == 0 {
             return None;
         }
@@ -121,13 +162,23 @@ impl<T> Schedule<T> for Scfq<T> {
         let queue = self.queue(service);
         let (stamp, len, item) = queue.items.pop_front()?;
         let empty = queue.items.is_empty();
-        self.virtual_time = stamp;
+        // An item that became shorter may have been stamped below it.
+        self.virtual_time = self.virtual_time.max(stamp);
         if empty {
             self.active -= 1;
             self.heap[0] = self.heap[self.active];
         }
         self.sift_down(0);
-        Some((service, len, item))
+        Some(Turn {
+            service: usize::from(service),
+            len,
+            item,
+        })
+    }
+
+    fn peek(&self) -> Option<(u8, usize)> {
+        let service = *self.heap[..self.active].first()?;
+        Some((service, self.first_of(service)?))
     }
 
     fn is_empty(&self) -> bool {
@@ -141,10 +192,7 @@ impl<T> Schedule<T> for Scfq<T> {
     fn link_idle(&mut self) {
         debug_assert!(self.active == 0, "an idle link has nothing to send");
         self.virtual_time = 0.0;
-        while self.stamped != 0 {
-            self.queues[self.stamped.trailing_zeros() as usize].last = 0.0;
-            self.stamped &= self.stamped - 1;
-        }
+        self.period += 1;
     }
 
     fn clear(&mut self, removed: &mut dyn FnMut(u8, T)) {
@@ -162,8 +210,8 @@ impl<T> Schedule<T> for Scfq<T> {
 mod tests {
     use super::*;
 
-    fn order(scfq: &mut Scfq<u32>) -> Vec<u8> {
-        std::iter::from_fn(|| scfq.dequeue().map(|(service, ..)| service)).collect()
+    fn order(scfq: &mut Scfq<u32>) -> Vec<usize> {
+        std::iter::from_fn(|| scfq.dequeue().map(|turn| turn.service)).collect()
     }
 
     #[test]
@@ -205,5 +253,26 @@ mod tests {
         }
         // From now on they alternate; service 2 does not catch up on what it did not ask for.
         assert_eq!(order(&mut scfq), [1, 2, 1, 2, 1, 2, 1, 2, 1, 2]);
+    }
+
+    #[test]
+    fn what_became_longer_is_charged_and_waits_for_it() {
+        let mut scfq = Scfq::default();
+        for service in [1, 2, 3] {
+            scfq.enqueue(service, 100, 0);
+        }
+        scfq.resize_first(1, 250);
+        scfq.resize_first(9, 250);
+        assert_eq!((scfq.first_of(1), scfq.first_of(9)), (Some(250), None));
+        scfq.enqueue(2, 100, 1);
+        scfq.enqueue(1, 100, 1);
+        assert_eq!(scfq.peek(), Some((2, 100)));
+        // Stamps: 250 and 350, 100 and 200, 100.
+        assert_eq!(order(&mut scfq), [2, 3, 2, 1, 1]);
+        for (service, len) in [(1, 900), (2, 500)] {
+            scfq.enqueue(service, len, 0);
+        }
+        scfq.resize_first(1, 10);
+        assert_eq!(order(&mut scfq), [1, 2], "what became shorter goes sooner");
     }
 }

@@ -22,7 +22,7 @@ pub(crate) struct DefaultService {
 impl DefaultService {
     pub(crate) fn new(facts: &PortFacts) -> Self {
         Self {
-            space: facts.space(),
+            space: facts.space(Layout::Bare),
             numbered: facts.is_live(),
             next: 0,
             expected: None,
@@ -80,6 +80,10 @@ impl<P: Payload> Scheme<P> for DefaultService {
         source: &mut dyn FnMut() -> Option<P>,
     ) -> Option<Frame<P>> {
         Some(self.frame(FrameKind::Data, source()?))
+    }
+
+    fn has_frames(&self) -> bool {
+        false
     }
 
     fn start_timers(&mut self, _header: &Header, _left: Instant) {}

@@ -26,7 +26,7 @@ use crate::mechanism::delayed_ack::DelayedAck;
 use crate::mechanism::oldest::OldestTimer;
 use crate::mechanism::send_window::SendWindow;
 use crate::mechanism::timers::{LinkTiming, TimerPolicy};
-use crate::wire::{Frame, FrameKind, Header};
+use crate::wire::{Frame, FrameKind, Header, Layout};
 
 /// Go back N.
 #[derive(Clone, Debug)]
@@ -46,7 +46,7 @@ pub(crate) struct GoBackN<P> {
 impl<P: Payload> GoBackN<P> {
     /// `config` must be resolved.
     pub(crate) fn new(config: &WindowConfig, facts: &PortFacts, timing: &LinkTiming) -> Self {
-        let space = facts.space();
+        let space = facts.space(Layout::SeqAck);
         // Half the numbers tell a frame that comes too early from one that comes again.
         let window = config.window.unwrap_or(127).min(space.half());
         Self {

@@ -124,7 +124,7 @@ impl Increments {
             symbols: Symbols::new(shape),
             most: shape.most.min(255) as u8,
             at: header_len(facts),
-            copies: Ring::for_window(window, facts.space()),
+            copies: Ring::for_window(window, facts.space(Layout::Symbols)),
         }
     }
 }

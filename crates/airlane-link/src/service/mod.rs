@@ -23,14 +23,16 @@ pub(crate) mod xor;
 
 use std::collections::VecDeque;
 
-use airlane_base::{Damage, Duration, Instant, Payload, SeqSpace};
+use airlane_base::{Contents, Damage, Duration, Instant, Payload, SeqSpace};
 
 use crate::config::{BaseStation, Hybrid, SchemeConfig};
 use crate::flow::Packet;
 use crate::ledger::ServiceLedger;
+use crate::mechanism::dejitter::Dejitter;
+use crate::mechanism::reassembly::Reassembly;
 use crate::mechanism::symbols::Shape;
 use crate::mechanism::timers::LinkTiming;
-use crate::wire::{Bitmap, Codec, Frame, Header, HeaderProfile, Layout};
+use crate::wire::{Bitmap, Codec, Frame, Header, Layout};
 
 pub(crate) use default::DefaultService;
 pub(crate) use gbn::GoBackN;
@@ -39,6 +41,7 @@ use rse::Rse;
 use rse_ad::RseAd;
 use selective::SelectiveRepeat;
 use snoop::Snoop;
+pub use snoop::SnoopCounts;
 use sr_bitmap::SrBitmap;
 pub(crate) use xor::Xor;
 
@@ -46,7 +49,7 @@ pub(crate) use xor::Xor;
 const LINGER_TIMEOUTS: u64 = 8;
 
 /// The earlier of two deadlines.
-fn earliest(a: Option<Instant>, b: Option<Instant>) -> Option<Instant> {
+pub(crate) fn earliest(a: Option<Instant>, b: Option<Instant>) -> Option<Instant> {
     match (a, b) {
         (Some(a), Some(b)) => Some(a.min(b)),
         (a, b) => a.or(b),
@@ -59,10 +62,14 @@ pub(crate) struct Context<'a, P> {
     /// Packets on their way up.
     pub(crate) up: &'a mut VecDeque<P>,
     pub(crate) ledger: &'a mut ServiceLedger,
+    /// Through which they go up, where the service has one.
+    pub(crate) dejitter: Option<&'a mut Dejitter<P>>,
     /// The queue of the link below grows: nothing goes that nobody has asked for.
     pub(crate) congested: bool,
     /// The round trip that a frame has just shown, the time in the peer left out.
     pub(crate) round_trip: Option<Duration>,
+    /// Where packets in parts are put together; without it they are dropped.
+    pub(crate) reassembly: Option<&'a mut Reassembly<P>>,
 }
 
 impl<'a, P: Payload> Context<'a, P> {
@@ -75,14 +82,72 @@ impl<'a, P: Payload> Context<'a, P> {
             now,
             up,
             ledger,
+            dejitter: None,
             congested: false,
             round_trip: None,
+            reassembly: None,
         }
     }
 
-    /// Gives a packet to the layer above. `since` is when its frame arrived, or when its loss was
-    /// noticed.
-    pub(crate) fn deliver(&mut self, packet: P, since: Instant, recovered: bool) {
+    /// Gives what a frame carried to the layer above. `since` is when the frame arrived, or when its loss
+    /// was noticed.
+    pub(crate) fn deliver(&mut self, payload: P, since: Instant, recovered: bool) {
+        match &mut self.dejitter {
+            Some(buffer) => {
+                buffer.push(self.now, payload, since, recovered);
+                self.release();
+            }
+            None => self.give(payload, since, recovered),
+        }
+    }
+
+    /// Gives up what the de-jitter buffer need not hold any longer.
+    pub(crate) fn release(&mut self) {
+        while let Some(held) = self
+            .dejitter
+            .as_mut()
+            .and_then(|buffer| buffer.pop(self.now))
+        {
+            self.give(held.packet, held.since, held.repaired);
+        }
+    }
+
+    /// Gives up what the de-jitter buffer holds, and needs it no more.
+    pub(crate) fn release_all(&mut self) {
+        if let Some(buffer) = self.dejitter.take() {
+            while let Some(held) = buffer.pop(Instant::FAR_FUTURE) {
+                self.give(held.packet, held.since, held.repaired);
+            }
+            buffer.forget();
+        }
+    }
+
+    /// Its packet, its packets, or the one that it completes.
+    fn give(&mut self, payload: P, since: Instant, recovered: bool) {
+        match payload.contents() {
+            Contents::Packet => self.deliver_packet(payload, since, recovered),
+            Contents::Aggregate => {
+                let before = self.ledger.packets_delivered;
+                payload.packets(&mut |packet| self.deliver_packet(packet, since, recovered));
+                let packets = self.ledger.packets_delivered - before;
+                self.ledger.joined_delivered += packets.saturating_sub(1);
+            }
+            Contents::Fragment(which) => {
+                self.ledger.fragments_received += 1;
+                let (now, ledger) = (self.now, &mut *self.ledger);
+                let whole = match &mut self.reassembly {
+                    Some(reassembly) => reassembly.take(now, which, payload, ledger),
+                    None => None,
+                };
+                if let Some(packet) = whole {
+                    self.deliver_packet(packet, since, recovered);
+                }
+            }
+            Contents::Malformed => self.ledger.malformed += 1,
+        }
+    }
+
+    fn deliver_packet(&mut self, packet: P, since: Instant, recovered: bool) {
         let len = packet.len() as u64;
         self.ledger.packets_delivered += 1;
         self.ledger.delivered_bytes += len;
@@ -119,6 +184,11 @@ pub(crate) trait Scheme<P: Payload> {
         cx: &mut Context<'_, P>,
         source: &mut dyn FnMut() -> Option<P>,
     ) -> Option<Frame<P>>;
+    /// Whether [`Scheme::poll_frame`] may give a frame when no packet waits. May be wrong by saying yes;
+    /// a scheme that is asked after every input and mostly has nothing spares the port the question.
+    fn has_frames(&self) -> bool {
+        true
+    }
     /// A frame has been handed over (`left` = now) or its last bit leaves at `left`, whichever
     /// event the timer origin of this service names.
     fn start_timers(&mut self, header: &Header, left: Instant);
@@ -155,12 +225,12 @@ pub(crate) struct PortFacts {
 }
 
 impl PortFacts {
-    pub(crate) fn space(&self) -> SeqSpace {
-        self.codec.space()
+    pub(crate) fn space(&self, layout: Layout) -> SeqSpace {
+        self.codec.space(layout)
     }
 
     pub(crate) fn is_live(&self) -> bool {
-        self.codec.profile() == HeaderProfile::Live
+        self.codec.profile().is_live()
     }
 
     /// How long a full frame of the peer may be on its way: through the frame before it, and its
@@ -328,6 +398,10 @@ impl<P: Packet> Service<P> {
         each!(self, s => s.poll_frame(cx, source))
     }
 
+    pub(crate) fn has_frames(&self) -> bool {
+        each!(self, s => Scheme::<P>::has_frames(s))
+    }
+
     pub(crate) fn start_timers(&mut self, header: &Header, left: Instant) {
         each!(self, s => Scheme::<P>::start_timers(s, header, left));
     }
@@ -354,6 +428,14 @@ impl<P: Packet> Service<P> {
 
     pub(crate) fn linger(&self) -> Duration {
         each!(self, s => Scheme::<P>::linger(s))
+    }
+
+    /// What a Snoop agent here did, by application.
+    pub(crate) fn snoop(&self) -> &[SnoopCounts] {
+        match self {
+            Self::Snoop(snoop) => snoop.counts(),
+            _ => &[],
+        }
     }
 
     pub(crate) fn srtt(&self) -> Option<Duration> {

@@ -86,7 +86,7 @@ impl<P: Payload, C: Combining<P>> Rlp<P, C> {
         facts: &PortFacts,
         timing: &LinkTiming,
     ) -> Self {
-        let space = facts.space();
+        let space = facts.space(Layout::Seq);
         let window = config.window.unwrap_or(127).min(space.half() - 1).max(1);
         let retries = config.retries.unwrap_or(3);
         let policy = TimerPolicy::new(config.timers.as_ref(), timing);

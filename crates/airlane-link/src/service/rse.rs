@@ -47,7 +47,7 @@ impl<P: Payload> Rse<P> {
     /// Blocks of `packets` packets and `parities` parity frames.
     pub(crate) fn new(packets: u32, parities: u32, facts: &PortFacts) -> Self {
         let frames = packets + parities;
-        let numbers = (facts.space().modulus() / u64::from(frames)).max(1) as u32;
+        let numbers = (facts.space(Layout::Coded).modulus() / u64::from(frames)).max(1) as u32;
         Self {
             packets,
             frames,

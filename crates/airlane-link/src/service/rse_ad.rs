@@ -32,7 +32,7 @@ use crate::config::{Keepalives, RseAdConfig};
 use crate::mechanism::keepalive::Keepalive;
 use crate::mechanism::reed_solomon::ReedSolomon;
 use crate::mechanism::timers::{LinkTiming, TimerPolicy};
-use crate::wire::{Frame, FrameKind, Header};
+use crate::wire::{Frame, FrameKind, Header, Layout};
 use receiver::Receiver;
 use sender::Sender;
 
@@ -61,7 +61,7 @@ impl<P: Payload> RseAd<P> {
     pub(crate) fn new(config: &RseAdConfig, facts: &PortFacts, timing: &LinkTiming) -> Self {
         let packets = config.block();
         let frames = packets + config.parity();
-        let numbers = facts.space().modulus() / u64::from(frames);
+        let numbers = facts.space(Layout::Coded).modulus() / u64::from(frames);
         let numbers = numbers.max(2) as u32;
         let shape = Shape {
             packets,

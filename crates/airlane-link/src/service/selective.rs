@@ -99,7 +99,7 @@ pub(crate) struct SelectiveRepeat<P, A> {
 impl<P: Payload, A: Asking> SelectiveRepeat<P, A> {
     /// `config` must be resolved.
     pub(crate) fn new(config: &SrConfig, facts: &PortFacts, timing: &LinkTiming) -> Self {
-        let space = facts.space();
+        let space = facts.space(Layout::SeqAck);
         // The window of a selective repeat scheme is at most half the sequence space.
         let window = config.window.unwrap_or(127).min(space.half());
         Self {
@@ -345,6 +345,11 @@ impl<P: Payload, A: Asking> Scheme<P> for SelectiveRepeat<P, A> {
         Some(frame)
     }
 
+    fn has_frames(&self) -> bool {
+        let own = self.received.has_naks() || self.sent.has_repairs() || self.ack.is_due();
+        own || self.copies.is_some() || self.keepalive.is_some()
+    }
+
     fn start_timers(&mut self, header: &Header, left: Instant) {
         if let Some(attempt) = self.sent.started(header, left) {
             self.timers.start(left, header.seq, attempt);
@@ -516,7 +521,7 @@ mod tests {
                 true => FrameKind::Data,
                 false => FrameKind::Retransmission,
             };
-            let seq = facts.space().add(s as u32, 0);
+            let seq = facts.space(Layout::SeqAck).add(s as u32, 0);
             receiver.handle_frame(
                 &mut cx,
                 Frame::with_packet(kind, seq, s.to_be_bytes().to_vec()),
@@ -526,7 +531,7 @@ mod tests {
             let expected = reference.on_data(rule, s, window.into());
             let expected: Vec<Seq> = expected
                 .into_iter()
-                .map(|m| facts.space().add(m as u32, 0))
+                .map(|m| facts.space(Layout::SeqAck).add(m as u32, 0))
                 .collect();
             prop_assert_eq!(naks, expected, "{:?}: {} arrives", rule, s);
             prop_assert_eq!(cx.up.len() as u64, reference.expected);

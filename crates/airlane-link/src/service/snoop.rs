@@ -14,12 +14,14 @@
 //!
 //! Invariants: what the agent knows is soft, and losing it never breaks a connection; at most
 //! [`CONNECTIONS`] connections of [`CACHE`](connection::CACHE) segments are kept, those silent for
-//! [`SILENCE`] are forgotten, as is the one silent for longest where a new one needs its place; an
+//! [`SILENCE`] are forgotten (by the standard rules), as is the one silent for longest where a new one
+//! needs its place; an
 //! acknowledgment is only withheld while the segment that it asks for is here.
 //!
 //! Left out: ELN marks, which Reno ignores; selective acknowledgments, which are not read.
 
 mod connection;
+mod counts;
 mod ns2;
 #[cfg(test)]
 mod tests;
@@ -32,7 +34,9 @@ use super::{Context, DefaultService, PortFacts, Scheme};
 use crate::config::SnoopVariant;
 use crate::flow::{FlowKey, Packet, TcpView};
 use crate::wire::{Frame, FrameKind, Header};
-use connection::{Connection, Verdict};
+use connection::{Connection, Kept, Verdict};
+use counts::Counts;
+pub use counts::SnoopCounts;
 use ns2::Ns2;
 
 /// Connections watched at a time.
@@ -58,12 +62,25 @@ struct Key {
 struct Agent<P> {
     variant: SnoopVariant,
     connections: Vec<Watched<P>>,
-    /// Segments to be sent again: serial number of the connection, number of the segment. At most
-    /// one entry for each segment kept, so it is as bounded as they are.
-    repairs: VecDeque<(u64, u32)>,
+    /// At most one entry for each segment kept, so it is as bounded as they are.
+    repairs: VecDeque<Repair>,
     serial: u64,
     /// No timer runs out before this.
     due: Option<Instant>,
+    /// An unexplained duplicate has gone on: ns-2's module has one count for all states.
+    duplicate_seen: bool,
+    counts: Counts,
+}
+
+/// A segment to be sent again.
+#[derive(Clone, Copy, Debug)]
+struct Repair {
+    /// Serial number of the connection.
+    serial: u64,
+    /// Number of the segment.
+    start: u32,
+    /// Asked for by the timer, not by duplicates.
+    by_timer: bool,
 }
 
 #[derive(Clone, Debug)]
@@ -82,18 +99,20 @@ enum Memory<P> {
 }
 
 impl Key {
-    fn new(variant: SnoopVariant, flow: FlowKey, connection: u32) -> Self {
+    fn new(variant: SnoopVariant, flow: FlowKey, segment: &TcpView) -> Self {
         let flow = FlowKey { dscp: 0, ..flow };
-        match variant {
-            SnoopVariant::Standard => Self { flow, connection },
-            SnoopVariant::Ns2 => Self {
-                flow: FlowKey {
-                    src_port: 0,
-                    dst_port: 0,
-                    ..flow
-                },
-                connection: 0,
+        if variant == SnoopVariant::Standard {
+            let connection = segment.connection;
+            return Self { flow, connection };
+        }
+        let shared = variant.shares_hosts();
+        Self {
+            flow: FlowKey {
+                src_port: 0,
+                dst_port: 0,
+                ..flow
             },
+            connection: if shared { 0 } else { segment.endpoints },
         }
     }
 
@@ -106,7 +125,7 @@ impl<P: Packet> Memory<P> {
     fn new(variant: SnoopVariant, now: Instant, next: u32) -> Self {
         match variant {
             SnoopVariant::Standard => Self::Standard(Connection::new(now, next)),
-            SnoopVariant::Ns2 => Self::Ns2(Ns2::new(now)),
+            _ => Self::Ns2(Ns2::new(now)),
         }
     }
 
@@ -131,17 +150,23 @@ impl<P: Packet> Memory<P> {
         }
     }
 
-    fn on_data(&mut self, now: Instant, segment: &TcpView, packet: &P) {
+    fn on_data(&mut self, now: Instant, segment: &TcpView, packet: &P) -> Kept {
         match self {
             Self::Standard(tcp) => tcp.on_data(now, segment, packet),
             Self::Ns2(tcp) => tcp.on_data(now, segment, packet),
         }
     }
 
-    fn on_ack(&mut self, now: Instant, segment: &TcpView, ack: u32) -> Verdict {
+    fn on_ack(
+        &mut self,
+        now: Instant,
+        segment: &TcpView,
+        ack: u32,
+        duplicate_seen: &mut bool,
+    ) -> Verdict {
         match self {
             Self::Standard(tcp) => tcp.on_ack(now, segment, ack),
-            Self::Ns2(tcp) => tcp.on_ack(now, ack),
+            Self::Ns2(tcp) => tcp.on_ack(now, ack, duplicate_seen),
         }
     }
 
@@ -168,18 +193,20 @@ impl<P: Packet> Agent<P> {
             repairs: VecDeque::new(),
             serial: 0,
             due: None,
+            duplicate_seen: false,
+            counts: Counts::default(),
         }
     }
 
-    fn find(&mut self, key: &Key) -> Option<&mut Watched<P>> {
+    fn find(&self, key: &Key) -> Option<usize> {
         let hash = key.hash();
-        let mut all = self.connections.iter_mut();
-        all.find(|c| c.hash == hash && c.key == *key)
+        let mut all = self.connections.iter();
+        all.position(|c| c.hash == hash && c.key == *key)
     }
 
     /// Begins to watch a connection, in the place of the one silent for longest if there is none
     /// free.
-    fn watch(&mut self, now: Instant, key: Key, next: u32) -> Option<&mut Watched<P>> {
+    fn watch(&mut self, now: Instant, key: Key, next: u32) -> usize {
         self.serial += 1;
         let (hash, serial) = (key.hash(), self.serial);
         if self.connections.len() < CONNECTIONS {
@@ -189,12 +216,18 @@ impl<P: Packet> Agent<P> {
                 serial,
                 tcp: Memory::new(self.variant, now, next),
             });
-            return self.connections.last_mut();
+            return self.connections.len() - 1;
         }
-        let oldest = self.connections.iter_mut().min_by_key(|c| c.tcp.active())?;
-        oldest.tcp = Memory::new(self.variant, now, next);
-        (oldest.hash, oldest.key, oldest.serial) = (hash, key, serial);
-        Some(oldest)
+        let all = self.connections.iter().enumerate();
+        let oldest = all.min_by_key(|(_, c)| c.tcp.active());
+        let at = oldest.expect("the table is full").0;
+        self.connections[at] = Watched {
+            hash,
+            key,
+            serial,
+            tcp: Memory::new(self.variant, now, next),
+        };
+        at
     }
 
     /// A packet leaves for the wireless host.
@@ -202,7 +235,8 @@ impl<P: Packet> Agent<P> {
         let Some(segment) = packet.tcp() else {
             return;
         };
-        let key = Key::new(self.variant, packet.flow(), segment.connection);
+        let flow = packet.flow();
+        let key = Key::new(self.variant, flow, &segment);
         if segment.rst {
             self.forget(&key);
             return;
@@ -210,16 +244,22 @@ impl<P: Packet> Agent<P> {
         if segment.seq == segment.end {
             return;
         }
-        let known = self.find(&key).is_some();
-        let watched = if known {
-            self.find(&key)
-        } else {
-            self.watch(now, key, segment.seq)
+        let at = match self.find(&key) {
+            Some(at) => at,
+            None => self.watch(now, key, segment.seq),
         };
-        let expires = watched.and_then(|c| {
-            c.tcp.on_data(now, &segment, packet);
-            c.tcp.expires()
-        });
+        let row = self.counts.row(&flow);
+        let watched = &mut self.connections[at];
+        if let Memory::Ns2(tcp) = &mut watched.tcp
+            && self.variant.clears()
+            && segment.seq == 0
+        {
+            tcp.clear(now);
+            self.counts.at(row).cleared += 1;
+        }
+        let kept = watched.tcp.on_data(now, &segment, packet);
+        self.counts.at(row).on_data(kept);
+        let expires = watched.tcp.expires();
         self.wake_at(expires);
     }
 
@@ -228,21 +268,30 @@ impl<P: Packet> Agent<P> {
         let Some(segment) = packet.tcp() else {
             return true;
         };
-        let key = Key::new(self.variant, packet.flow().reversed(), segment.connection);
+        let flow = packet.flow().reversed();
+        let key = Key::new(self.variant, flow, &segment);
         if segment.rst {
             self.forget(&key);
             return true;
         }
-        let Some((ack, watched)) = segment.ack.zip(self.find(&key)) else {
+        let Some((ack, at)) = segment.ack.zip(self.find(&key)) else {
             return true;
         };
-        let verdict = watched.tcp.on_ack(now, &segment, ack);
+        let watched = &mut self.connections[at];
+        let seen = &mut self.duplicate_seen;
+        let verdict = watched.tcp.on_ack(now, &segment, ack, seen);
         let (serial, expires) = (watched.serial, watched.tcp.expires());
+        let row = self.counts.row(&flow);
+        self.counts.at(row).on_ack(verdict);
         if let Verdict::Repair(start) = verdict {
-            self.repairs.push_back((serial, start));
+            self.repairs.push_back(Repair {
+                serial,
+                start,
+                by_timer: false,
+            });
         }
         self.wake_at(expires);
-        verdict == Verdict::Forward
+        !matches!(verdict, Verdict::Suppress | Verdict::Repair(_))
     }
 
     fn forget(&mut self, key: &Key) {
@@ -251,10 +300,12 @@ impl<P: Packet> Agent<P> {
     }
 
     fn next_repair(&mut self, now: Instant) -> Option<P> {
-        while let Some((serial, start)) = self.repairs.pop_front() {
+        while let Some(repair) = self.repairs.pop_front() {
             let mut all = self.connections.iter_mut();
-            let watched = all.find(|c| c.serial == serial);
-            if let Some(packet) = watched.and_then(|c| c.tcp.take_repair(now, start)) {
+            let watched = all.find(|c| c.serial == repair.serial);
+            if let Some(packet) = watched.and_then(|c| c.tcp.take_repair(now, repair.start)) {
+                let row = self.counts.row(&packet.flow());
+                self.counts.at(row).on_repair(repair.by_timer);
                 return Some(packet);
             }
         }
@@ -264,14 +315,20 @@ impl<P: Packet> Agent<P> {
     /// Timers of all connections. How many ran out.
     fn on_time(&mut self, now: Instant) -> u64 {
         let mut timeouts = 0;
-        self.connections.retain(|c| c.tcp.active() + SILENCE > now);
+        if self.variant == SnoopVariant::Standard {
+            self.connections.retain(|c| c.tcp.active() + SILENCE > now);
+        }
         for watched in &mut self.connections {
             if watched.tcp.expires().is_none_or(|at| at > now) {
                 continue;
             }
             if let Some(start) = watched.tcp.on_timer(now) {
                 timeouts += 1;
-                self.repairs.push_back((watched.serial, start));
+                self.repairs.push_back(Repair {
+                    serial: watched.serial,
+                    start,
+                    by_timer: true,
+                });
             }
         }
         self.due = self
@@ -301,6 +358,11 @@ impl<P: Packet> Snoop<P> {
             raw: DefaultService::new(facts),
             agent: base_station_is_here.then(|| Agent::new(variant)),
         }
+    }
+
+    /// What the agent did, by application; nothing at the other end.
+    pub(crate) fn counts(&self) -> &[SnoopCounts] {
+        self.agent.as_ref().map_or(&[], |agent| agent.counts.rows())
     }
 }
 
@@ -355,7 +417,10 @@ impl<P: Packet> Scheme<P> for Snoop<P> {
 
     fn reset(&mut self, cx: &mut Context<'_, P>) -> (u64, u64) {
         if let Some(agent) = &mut self.agent {
-            *agent = Agent::new(agent.variant);
+            *agent = Agent {
+                counts: std::mem::take(&mut agent.counts),
+                ..Agent::new(agent.variant)
+            };
         }
         Scheme::<P>::reset(&mut self.raw, cx)
     }

@@ -34,7 +34,7 @@ use crate::mechanism::receive_window::{Arrival, ReceiveWindow};
 use crate::mechanism::send_window::SendWindow;
 use crate::mechanism::timers::{LinkTiming, TimerPolicy};
 use crate::mechanism::transmissions::Transmissions;
-use crate::wire::{Bitmap, Frame, FrameKind, Header};
+use crate::wire::{Bitmap, Frame, FrameKind, Header, Layout};
 
 /// A bitmap goes with every so many frames that arrive: k of the specification.
 const REPORT_EVERY: u32 = 4;
@@ -63,7 +63,7 @@ pub(crate) struct SrBitmap<P> {
 impl<P: Payload> SrBitmap<P> {
     /// `config` must be resolved.
     pub(crate) fn new(config: &WindowConfig, facts: &PortFacts, timing: &LinkTiming) -> Self {
-        let space = facts.space();
+        let space = facts.space(Layout::Bitmap);
         // The window of a selective repeat scheme is at most half the sequence space.
         let window = config.window.unwrap_or(127).min(space.half());
         Self {

@@ -66,7 +66,7 @@ pub(crate) struct Xor<P> {
 impl<P: Payload> Xor<P> {
     /// Blocks of `full` packets.
     pub(crate) fn new(full: u32, facts: &PortFacts) -> Self {
-        let numbers = facts.space().modulus() / u64::from(full + 1);
+        let numbers = facts.space(Layout::Coded).modulus() / u64::from(full + 1);
         let numbers = numbers.max(1) as u32;
         Self {
             numbering: Numbering::Sequence,
@@ -87,7 +87,7 @@ impl<P: Payload> Xor<P> {
     /// Blocks that also end when nothing has been sent for `silence`.
     pub(crate) fn adaptive(full: u32, silence: Duration, facts: &PortFacts) -> Self {
         let numbers = if facts.is_live() {
-            (facts.space().modulus() - 1) as u32
+            (facts.space(Layout::Coded).modulus() - 1) as u32
         } else {
             STUDY_BLOCKS
         };

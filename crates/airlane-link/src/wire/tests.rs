@@ -20,11 +20,12 @@ const KINDS: [FrameKind; 7] = [
     FrameKind::Bitmap,
 ];
 
-fn codecs() -> [Codec; 3] {
+fn codecs() -> [Codec; 4] {
     [
         Codec::new(HeaderProfile::Study).with_bits(3),
         Codec::new(HeaderProfile::Study),
         Codec::new(HeaderProfile::Live),
+        Codec::new(HeaderProfile::Sealed),
     ]
 }
 
@@ -37,6 +38,54 @@ fn study_headers_have_the_published_lengths() {
     assert_eq!(lens, [1, 2, 3, 2, 2, 2, 5]);
 }
 
+/// What every frame of a live link pays for: docs/bench-live.md counts on it.
+#[test]
+fn live_headers_have_the_documented_lengths() {
+    let lens = |profile| LAYOUTS.map(|layout| Codec::new(profile).header_len(layout));
+    assert_eq!(lens(HeaderProfile::Live), [9, 9, 17, 11, 12, 9, 14]);
+    assert_eq!(lens(HeaderProfile::Sealed), [5, 5, 11, 7, 8, 4, 10]);
+    for profile in [
+        HeaderProfile::Study,
+        HeaderProfile::Live,
+        HeaderProfile::Sealed,
+    ] {
+        let longest = lens(profile).into_iter().max();
+        assert_eq!(longest, Some(Codec::new(profile).header_max()));
+        assert!(Codec::new(profile).header_max() + Bitmap::MAX_LEN <= LIVE_HEADER_ROOM);
+    }
+}
+
+#[test]
+fn live_fields_stand_where_the_table_says() {
+    let header = Header {
+        service: 5,
+        ack: 0x0304_0506,
+        echo: Some(Echo {
+            seq_low: 0x0708,
+            held: HELD_UNIT * 0x090a,
+        }),
+        ..Header::new(FrameKind::Ack, 0x0102_0304)
+    };
+    let mut buf = [0; 32];
+    let codec = Codec::new(HeaderProfile::Live);
+    let len = codec.encode(&header, Layout::SeqAck, 0x1112_1314, &mut buf);
+    let live = [
+        0x51, 0x11, 0x12, 0x13, 0x14, 1, 2, 3, 4, 3, 4, 5, 6, 7, 8, 9, 10,
+    ];
+    assert_eq!((len, &buf[..17]), (Some(17), &live[..]));
+    // A number of the sealed profile's space.
+    let (seq, ack) = (0x02_0304, 0x04_0506);
+    let header = Header { seq, ack, ..header };
+    let codec = Codec::new(HeaderProfile::Sealed);
+    let len = codec.encode(&header, Layout::SeqAck, 0x1112_1314, &mut buf);
+    let sealed = [0x51, 2, 3, 4, 4, 5, 6, 7, 8, 9, 10];
+    assert_eq!((len, &buf[..11]), (Some(11), &sealed[..]));
+    let hello = Header::new(FrameKind::Hello, 0);
+    assert_eq!(codec.encode(&hello, Layout::Bare, 0, &mut buf), Some(5));
+    let read = codec.decode(&buf[..5], |_| None).map(|read| read.header);
+    assert_eq!(read, Ok(hello), "it belongs to no service");
+}
+
 #[test]
 fn an_adaptive_block_stands_in_byte_0() {
     // Section 7.9 of the specification: 3 bits of block and the parity flag, then the index.
@@ -47,10 +96,7 @@ fn an_adaptive_block_stands_in_byte_0() {
         ..Header::new(FrameKind::Parity, 6)
     };
     let mut buf = [0; 4];
-    assert_eq!(
-        codec.encode(&header, Layout::Block, 0, 0, &mut buf),
-        Some(2)
-    );
+    assert_eq!(codec.encode(&header, Layout::Block, 0, &mut buf), Some(2));
     assert_eq!(buf[..2], [0x5d, 9]);
 }
 
@@ -62,7 +108,7 @@ fn the_service_number_stands_in_the_high_nibble() {
         ..Header::new(FrameKind::Nak, 200)
     };
     let mut buf = [0; 4];
-    assert_eq!(codec.encode(&header, Layout::Seq, 0, 0, &mut buf), Some(2));
+    assert_eq!(codec.encode(&header, Layout::Seq, 0, &mut buf), Some(2));
     assert_eq!(buf[..2], [0x52, 200]);
 }
 
@@ -77,7 +123,7 @@ fn a_bitmap_takes_a_byte_for_each_eight_numbers() {
             header.bits.set(span - 1);
         }
         let mut buf = [0; 32];
-        let written = codec.encode(&header, Layout::Bitmap, 0, 0, &mut buf);
+        let written = codec.encode(&header, Layout::Bitmap, 0, &mut buf);
         assert_eq!(written, Some(len), "{span}");
         assert_eq!(buf[..2], [0x08, 250]);
     }
@@ -90,13 +136,13 @@ fn a_bitmap_takes_a_byte_for_each_eight_numbers() {
 proptest! {
     #[test]
     fn decode_undoes_encode(
-        which in 0usize..3, layout in 0usize..7, kind in 0usize..7, service in 0u8..16,
+        which in 0usize..4, layout in 0usize..7, kind in 0usize..7, service in 0u8..16,
         ones: [bool; 128], seq: u32, ack: u32, session: u32, low: u16, units in 0u64..65535, payload in 0usize..100,
         index: u8, coded_len: u16,
     ) {
         let (codec, layout) = (codecs()[which], LAYOUTS[layout]);
-        let live = codec.profile() == HeaderProfile::Live;
-        let mut header = Header { service, ..Header::new(KINDS[kind], codec.space().add(seq, 0)) };
+        let (live, space) = (codec.profile().is_live(), codec.space(layout));
+        let mut header = Header { service, ..Header::new(KINDS[kind], space.add(seq, 0)) };
         let mut payload = payload;
         if layout == Layout::Bitmap && header.kind == FrameKind::Bitmap {
             (0..128).filter(|at| ones[*at as usize]).for_each(|at| header.bits.set(at));
@@ -104,7 +150,7 @@ proptest! {
         }
         if layout.acknowledges(header.kind) {
             let same = layout == Layout::Bitmap && !live;
-            header.ack = if same { header.seq } else { codec.space().add(ack, 0) };
+            header.ack = if same { header.seq } else { space.add(ack, 0) };
             header.echo = live.then(|| Echo { seq_low: low, held: HELD_UNIT * units });
         }
         if layout == Layout::Bare && !live {
@@ -124,20 +170,21 @@ proptest! {
             header.coded_len = coded_len;
         }
         let mut buf = [0u8; 128];
-        let len = codec.encode(&header, layout, session, payload, &mut buf).unwrap();
+        let len = codec.encode(&header, layout, session, &mut buf).unwrap();
         let back = codec.decode(&buf[..len + payload], |_| Some(layout)).unwrap();
         prop_assert_eq!(back.header, header);
         prop_assert_eq!(back.payload_at, len);
-        prop_assert_eq!(back.session, if live { session } else { 0 });
+        let named = codec.profile() == HeaderProfile::Live;
+        prop_assert_eq!(back.session, if named { session } else { 0 });
     }
 
     /// A CRC-16 finds any burst of two bytes.
     #[test]
-    fn a_damaged_header_is_no_header(live: bool, seq: u8, index: u8, at in 0usize..5, change in 1u16..) {
-        let codec = codecs()[1 + usize::from(live)];
+    fn a_damaged_header_is_no_header(which in 1usize..4, seq: u8, index: u8, at in 0usize..5, change in 1u16..) {
+        let codec = codecs()[which];
         let header = Header { service: 3, index, ..Header::new(FrameKind::Data, seq.into()) };
         let mut buf = [0u8; 32];
-        let len = codec.encode(&header, Layout::Symbols, 0, 0, &mut buf).unwrap();
+        let len = codec.encode(&header, Layout::Symbols, 0, &mut buf).unwrap();
         let [high, low] = change.to_be_bytes();
         buf[len - 1 - at] ^= low;
         if at < 4 {
@@ -150,11 +197,15 @@ proptest! {
     }
 
     #[test]
-    fn any_bytes_decode_or_are_refused(which in 0usize..3, bytes in prop::collection::vec(any::<u8>(), 0..64)) {
+    fn any_bytes_decode_or_are_refused(which in 0usize..4, bytes in prop::collection::vec(any::<u8>(), 0..64)) {
         let codec = codecs()[which];
         if let Ok(decoded) = codec.decode(&bytes, |s| (s < 8).then_some(Layout::SeqAck)) {
             prop_assert!(decoded.payload_at <= bytes.len());
-            prop_assert!(codec.space().contains(decoded.header.seq));
+            let layout = match decoded.header.kind {
+                FrameKind::Hello if codec.profile().is_live() => Layout::Bare,
+                _ => Layout::SeqAck,
+            };
+            prop_assert!(codec.space(layout).contains(decoded.header.seq));
         }
     }
 }

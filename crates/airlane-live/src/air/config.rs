@@ -13,16 +13,10 @@
 //! `rate`, `delay` and `queue` hold for both directions, or are written `rate.down` and `rate.up`;
 //! `errors` likewise, as in a scenario.
 
-use std::fmt;
-use std::marker::PhantomData;
-use std::str::FromStr;
-
 use airlane_base::config::{Problems, Validate};
-use airlane_base::{Duration, QueueLimit, Rate};
+use airlane_base::{BothWays, Duration, QueueLimit, Rate};
 use airlane_channel::{ChannelConfig, ErrorModelConfig, ErrorsConfig};
-use serde::de::{Error as _, MapAccess, Visitor};
-use serde::ser::SerializeMap;
-use serde::{Deserialize, Deserializer, Serialize, Serializer};
+use serde::{Deserialize, Serialize};
 
 /// A lossy link between two interfaces.
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
@@ -139,76 +133,6 @@ impl Validate for AirConfig {
                 }
             }
         }
-    }
-}
-
-/// A value for both directions, or one for each. In files: `x = "..."`, or `x.down` and `x.up`.
-#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
-pub struct BothWays<T> {
-    /// From the first end to the second.
-    pub down: T,
-    /// From the second end to the first.
-    pub up: T,
-}
-
-impl<T: Copy> BothWays<T> {
-    /// The same in both directions.
-    pub const fn same(value: T) -> Self {
-        Self {
-            down: value,
-            up: value,
-        }
-    }
-}
-
-impl<T: Serialize + PartialEq> Serialize for BothWays<T> {
-    fn serialize<S: Serializer>(&self, s: S) -> Result<S::Ok, S::Error> {
-        if self.down == self.up {
-            return self.down.serialize(s);
-        }
-        let mut map = s.serialize_map(Some(2))?;
-        map.serialize_entry("down", &self.down)?;
-        map.serialize_entry("up", &self.up)?;
-        map.end()
-    }
-}
-
-impl<'de, T> Deserialize<'de> for BothWays<T>
-where
-    T: Deserialize<'de> + FromStr<Err: fmt::Display> + Copy,
-{
-    fn deserialize<D: Deserializer<'de>>(d: D) -> Result<Self, D::Error> {
-        struct Either<T>(PhantomData<T>);
-        impl<'de, T> Visitor<'de> for Either<T>
-        where
-            T: Deserialize<'de> + FromStr<Err: fmt::Display> + Copy,
-        {
-            type Value = BothWays<T>;
-
-            fn expecting(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-                f.write_str("a text with its unit, or one for each of `down` and `up`")
-            }
-
-            fn visit_str<E: serde::de::Error>(self, text: &str) -> Result<Self::Value, E> {
-                text.parse().map(BothWays::same).map_err(E::custom)
-            }
-
-            fn visit_map<A: MapAccess<'de>>(self, mut map: A) -> Result<Self::Value, A::Error> {
-                let (mut down, mut up) = (None, None);
-                while let Some(key) = map.next_key::<String>()? {
-                    match key.as_str() {
-                        "down" => down = Some(map.next_value()?),
-                        "up" => up = Some(map.next_value()?),
-                        _ => return Err(A::Error::unknown_field(&key, &["down", "up"])),
-                    }
-                }
-                Ok(BothWays {
-                    down: down.ok_or_else(|| A::Error::missing_field("down"))?,
-                    up: up.ok_or_else(|| A::Error::missing_field("up"))?,
-                })
-            }
-        }
-        d.deserialize_any(Either(PhantomData))
     }
 }
 

@@ -26,7 +26,7 @@ use std::os::fd::{AsFd, BorrowedFd};
 use airlane_base::{Instant, Streams};
 use rustix::event::{PollFd, PollFlags, Timespec};
 
-pub use config::{AirConfig, BothWays};
+pub use config::AirConfig;
 pub use report::{AirReport, DirectionReport, Refused};
 
 use crate::clock;

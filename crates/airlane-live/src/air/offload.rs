@@ -6,12 +6,12 @@
 //! `ETHTOOL_SFEATURES`): the program `ethtool` is not needed. A virtual pair still passes on the
 //! super-packets of the machine at its other end; cutting those is the business of `segment`.
 
+#![expect(unsafe_code, reason = "ethtool has no safe wrapper")]
+
 use std::io;
 use std::os::fd::{AsRawFd, OwnedFd};
 
 use rustix::net::{AddressFamily, SocketFlags, SocketType};
-
-use super::packet_socket::ifreq;
 
 const SIOCETHTOOL: libc::Ioctl = 0x8946;
 const ETHTOOL_GSTRINGS: u32 = 0x1b;
@@ -146,4 +146,15 @@ impl Ethtool {
         );
         self.call(&mut request)
     }
+}
+
+/// A request about `interface`, a name of at most 15 bytes.
+fn ifreq(interface: &str) -> libc::ifreq {
+    // SAFETY: a C structure of integers, and a union with a pointer, for which all zeros are valid.
+    let mut request: libc::ifreq = unsafe { std::mem::zeroed() };
+    let room = request.ifr_name.len() - 1;
+    for (to, from) in request.ifr_name[..room].iter_mut().zip(interface.bytes()) {
+        *to = from as libc::c_char;
+    }
+    request
 }

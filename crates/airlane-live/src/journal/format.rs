@@ -8,7 +8,7 @@ use crc::{CRC_32_ISO_HDLC, CRC_64_XZ, Crc, Digest};
 use crate::packet::LivePacket;
 
 pub(super) const MAGIC: &[u8; 8] = b"airjrnal";
-pub(super) const VERSION: u8 = 1;
+pub(super) const VERSION: u8 = 2;
 /// Bytes in front of a block's records: length, checksum.
 pub(super) const BLOCK_HEAD: usize = 8;
 /// Longest head and longest block that are read.
@@ -41,6 +41,8 @@ pub(super) enum Input {
     Agreement = 8,
     /// What it offers later.
     Offers = 9,
+    /// How long the payload of a frame may be from now on: a number.
+    Room = 10,
 }
 
 impl Input {
@@ -56,6 +58,7 @@ impl Input {
             7 => Self::Services,
             8 => Self::Agreement,
             9 => Self::Offers,
+            10 => Self::Room,
             _ => return None,
         })
     }

@@ -11,7 +11,7 @@ use airlane_link::{AdminError, ClassConfig, Frame, Port, PortConfig, ServiceConf
 use serde::Serialize;
 
 use super::JournalFile;
-use super::format::{Input, header_of};
+use super::format::{Input, header_of, write_number};
 use super::write::Journal;
 use crate::packet::LivePacket;
 
@@ -109,6 +109,15 @@ impl JournaledPort {
         self.port.handle_offers(now, offers);
     }
 
+    /// See [`Port::set_frame_room`].
+    pub(crate) fn set_frame_room(&mut self, now: Instant, room: usize) {
+        if let Some(journal) = self.journal() {
+            let block = journal.input(now, Input::Room);
+            write_number(&mut block.records, room as u64);
+        }
+        self.port.set_frame_room(room);
+    }
+
     /// See [`Port::services_changed`], a question that changes nothing that comes out.
     pub(crate) fn services_changed(&mut self) -> bool {
         self.port.services_changed()
@@ -136,6 +145,10 @@ impl JournaledPort {
 
     /// The port needs no time for it; the journal does, for its order.
     pub(crate) fn poll_deliver(&mut self, now: Instant) -> Option<LivePacket> {
+        // Of many ports most have nothing, which is not worth a record.
+        if !self.port.has_deliveries() {
+            return None;
+        }
         if let Some(journal) = self.journal() {
             journal.input(now, Input::Deliver);
         }

@@ -227,6 +227,11 @@ impl Replay {
                     let offers: Vec<ServiceOffer> = read_json(&mut rest).ok_or(damaged(NO_JSON))?;
                     self.port.handle_offers(now, &offers);
                 }
+                Input::Room => {
+                    let room = read_number(&mut rest).ok_or(damaged(ENDS))?;
+                    self.port
+                        .set_frame_room(usize::try_from(room).unwrap_or(usize::MAX));
+                }
                 Input::Transmit => {
                     let frame = self.port.poll_transmit(now);
                     self.outputs.transmitted(&self.port, frame.as_ref());

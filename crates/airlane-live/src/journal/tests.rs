@@ -230,8 +230,8 @@ fn what_is_no_journal_is_refused() {
     let refusal = |bytes: &[u8]| replay(bytes).unwrap_err().to_string();
     assert!(refusal(b"airtrace").contains("no journal"));
     assert!(refusal(b"airjrnal\x09").contains("version 9"));
-    assert!(refusal(b"airjrnal\x01\0\0\0\x05").contains("cut off"));
-    let mut empty = b"airjrnal\x01\0\0\0\x02".to_vec();
+    assert!(refusal(b"airjrnal\x02\0\0\0\x05").contains("cut off"));
+    let mut empty = b"airjrnal\x02\0\0\0\x02".to_vec();
     empty.extend_from_slice(&BLOCK_CRC.checksum(b"{}").to_be_bytes());
     empty.extend_from_slice(b"{}");
     let said = refusal(&empty);

@@ -6,7 +6,7 @@ use airlane_link::ServiceLedger;
 use prometheus_client::registry::Unit;
 
 use super::Families;
-use crate::status::ServiceReport;
+use crate::status::{PeerStatus, ServiceReport};
 
 const OUT: &str = "out";
 const IN: &str = "in";
@@ -64,6 +64,24 @@ const COUNTERS: &[Family] = &[
         Of::Bytes,
         "Bytes of the packets sent",
         &[(OUT, |l| l.sent_bytes)],
+    ),
+    (
+        "service_joined",
+        Of::Packets,
+        "Packets that shared a frame with one before them, sent and delivered",
+        &[(OUT, |l| l.packets_joined), (IN, |l| l.joined_delivered)],
+    ),
+    (
+        "service_cut",
+        Of::Packets,
+        "Packets that took several frames, sent and delivered",
+        &[(OUT, |l| l.packets_cut), (IN, |l| l.packets_reassembled)],
+    ),
+    (
+        "service_fragment",
+        Of::Frames,
+        "Frames with a part of a packet, put together and delivered",
+        &[(OUT, |l| l.fragments_sent), (IN, |l| l.fragments_received)],
     ),
     (
         "service_dropped",
@@ -237,6 +255,18 @@ const COUNTERS: &[Family] = &[
         &[(IN, |l| l.residual_lost_bytes_estimated)],
     ),
     (
+        "service_incomplete",
+        Of::Packets,
+        "Packets of which a part came and another was waited for in vain",
+        &[(IN, |l| l.packets_incomplete)],
+    ),
+    (
+        "service_malformed",
+        Of::Frames,
+        "Frames received that carried neither packets nor a part of one",
+        &[(IN, |l| l.malformed)],
+    ),
+    (
         "service_resyncs",
         Of::Events,
         "Losses of step after which the receiver had to resynchronise",
@@ -245,11 +275,12 @@ const COUNTERS: &[Family] = &[
 ];
 
 /// Why packets were dropped before they were sent.
-const DROPS: [(&str, Count); 5] = [
+const DROPS: [(&str, Count); 6] = [
     ("queue-full", |l| l.dropped_queue_full),
     ("codel", |l| l.dropped_codel),
     ("window-full", |l| l.dropped_window_full),
     ("disconnected", |l| l.dropped_disconnected),
+    ("too-old", |l| l.dropped_too_old),
     ("too-big", |l| l.dropped_too_big),
 ];
 
@@ -357,16 +388,28 @@ const GAUGES: &[Gauge] = &[
     ),
 ];
 
-pub(super) fn encode(out: &mut Families<'_>, services: &[ServiceReport]) -> fmt::Result {
-    let numbers: Vec<_> = services.iter().map(|s| s.number.to_string()).collect();
-    let about = services.iter().zip(&numbers).map(|(service, number)| {
-        let labels = [
-            ("service", service.name.as_str()),
-            ("number", number),
-            ("scheme", &service.scheme),
-        ];
-        (labels, 1.0)
-    });
+/// A service of a peer.
+type OfPeer<'a> = (&'a str, &'a ServiceReport);
+
+pub(super) fn encode(out: &mut Families<'_>, peers: &[PeerStatus]) -> fmt::Result {
+    let services: Vec<OfPeer<'_>> = peers
+        .iter()
+        .flat_map(|peer| peer.services.iter().map(|s| (peer.name.as_str(), s)))
+        .collect();
+    let services = services.as_slice();
+    let numbers: Vec<_> = services.iter().map(|(_, s)| s.number.to_string()).collect();
+    let about = services
+        .iter()
+        .zip(&numbers)
+        .map(|((peer, service), number)| {
+            let labels = [
+                ("peer", *peer),
+                ("service", service.name.as_str()),
+                ("number", number),
+                ("scheme", &service.scheme),
+            ];
+            (labels, 1.0)
+        });
     // A gauge of 1: a family of kind info has its labels in one set.
     out.gauges(
         "service_scheme",
@@ -377,13 +420,14 @@ pub(super) fn encode(out: &mut Families<'_>, services: &[ServiceReport]) -> fmt:
     for (name, of, help, ways) in COUNTERS {
         let series = services.iter().flat_map(|service| {
             ways.iter()
-                .map(|(way, count)| (labels(service, way), count(&service.ledger)))
+                .map(|(way, count)| (labels(*service, way), count(&service.1.ledger)))
         });
         out.counters(name, help, of.unit(), series)?;
     }
-    let drops = services.iter().flat_map(|service| {
+    let drops = services.iter().flat_map(|(peer, service)| {
         DROPS.iter().map(|(reason, count)| {
             let labels = [
+                ("peer", *peer),
                 ("service", service.name.as_str()),
                 ("direction", OUT),
                 ("reason", *reason),
@@ -397,9 +441,12 @@ pub(super) fn encode(out: &mut Families<'_>, services: &[ServiceReport]) -> fmt:
         Of::Packets.unit(),
         drops,
     )?;
-    let hold = services
-        .iter()
-        .map(|service| (labels(service, IN), super::seconds(service.ledger.hold_ns)));
+    let hold = services.iter().map(|service| {
+        (
+            labels(*service, IN),
+            super::seconds(service.1.ledger.hold_ns),
+        )
+    });
     out.counters(
         "service_hold",
         "Time that packets delivered spent here after their frame, or the one that revealed their \
@@ -410,13 +457,13 @@ pub(super) fn encode(out: &mut Families<'_>, services: &[ServiceReport]) -> fmt:
     for (name, unit, way, help, measure) in GAUGES {
         let measured = services
             .iter()
-            .filter_map(|service| Some((labels(service, way), measure(service)?)));
+            .filter_map(|service| Some((labels(*service, way), measure(service.1)?)));
         out.gauges(name, help, unit.map(|unit| unit()), measured)?;
     }
     for (name, help, count) in PEER {
         let series = services
             .iter()
-            .filter_map(|service| Some((labels(service, OUT), count(service)?)));
+            .filter_map(|service| Some((labels(*service, OUT), count(service.1)?)));
         out.counters(name, help, Of::Packets.unit(), series)?;
     }
     Ok(())
@@ -438,6 +485,10 @@ const PEER: [(&str, &str, PeerCount); 2] = [
     ),
 ];
 
-fn labels<'a>(service: &'a ServiceReport, way: &'static str) -> [(&'static str, &'a str); 2] {
-    [("service", service.name.as_str()), ("direction", way)]
+fn labels<'a>((peer, service): OfPeer<'a>, way: &'static str) -> [(&'static str, &'a str); 3] {
+    [
+        ("peer", peer),
+        ("service", service.name.as_str()),
+        ("direction", way),
+    ]
 }

@@ -2,7 +2,8 @@ use std::collections::BTreeMap;
 
 use super::*;
 use crate::status::{
-    PeerReport, SecureReport, ServiceReport, SessionReport, TunReport, UnderlayReport,
+    InterfaceReport, PeerReport, PeerStatus, SecureReport, ServiceReport, SessionReport, TunReport,
+    UnderlayReport,
 };
 
 /// A status in which every number of the ledger is another one.
@@ -40,11 +41,21 @@ fn sample() -> Status {
         }),
         effective_goodput: Some(0.49),
     };
-    Status {
-        schema: 1,
-        version: "0.1.0".to_owned(),
-        name: "hill-top".to_owned(),
-        uptime_ns: 7_500_000_000,
+    let peer = PeerStatus {
+        name: "farm".to_owned(),
+        address: "192.0.2.7:7007".parse().ok(),
+        key: Some(String::new()),
+        keys_age_ns: Some(3_000_000_000),
+        prefixes: vec!["10.7.0.2/32".to_owned()],
+        weight: 2.0,
+        rate_bps: 10_000_000,
+        sending_rate_bps: 6_000_000,
+        path_mtu_bytes: 1500,
+        path_narrowed: 65,
+        datagrams_sent: 81,
+        sent_bytes: 82,
+        datagrams_received: 83,
+        received_bytes: 84,
         session: SessionReport {
             state: "confirmed".to_owned(),
             id: Some(1),
@@ -57,6 +68,14 @@ fn sample() -> Status {
             rtt_ns: Some(25_000_000),
             refused: None,
         },
+        services: vec![service],
+        drops: BTreeMap::from([("wrong-source".to_owned(), 72)]),
+    };
+    Status {
+        schema: 2,
+        version: "0.1.0".to_owned(),
+        name: "hill-top".to_owned(),
+        uptime_ns: 7_500_000_000,
         tun: TunReport {
             name: "air0".to_owned(),
             mtu_bytes: 1420,
@@ -68,29 +87,41 @@ fn sample() -> Status {
         },
         underlay: UnderlayReport {
             listen: "0.0.0.0:7007".parse().unwrap(),
-            peer: "192.0.2.7:7007".parse().ok(),
+            interface: Some(InterfaceReport {
+                name: "wlan0".to_owned(),
+                ether_type: "0x88b5".to_owned(),
+                up: true,
+                carrier: false,
+                losses: 73,
+                missed_frames: 74,
+            }),
             security: "noise-ik".to_owned(),
             secure: Some(SecureReport {
                 key: String::new(),
-                peer_key: String::new(),
-                keys_age_ns: Some(3_000_000_000),
                 handshakes_begun: 51,
                 handshakes_answered: 52,
                 cookies_sent: 53,
                 refused: 54,
             }),
             rate_bps: 20_000_000,
-            path_mtu_bytes: 1500,
             frame_overhead_bytes: 42,
             datagrams_sent: 61,
             sent_bytes: 62,
             datagrams_received: 63,
             received_bytes: 64,
-            path_narrowed: 65,
         },
-        services: vec![service],
+        peers: vec![peer],
         drops: BTreeMap::from([("not-ip".to_owned(), 71)]),
     }
+}
+
+/// The same with a second peer, whose services are called as those of the first.
+fn two_peers() -> Status {
+    let mut status = sample();
+    let mut second = status.peers[0].clone();
+    second.name = "mill".to_owned();
+    status.peers.push(second);
+    status
 }
 
 /// Counters that are left out where nothing happened are there, too.
@@ -107,7 +138,7 @@ fn all_of_the_ledger() -> airlane_link::ServiceLedger {
 fn everything_that_the_ledger_counts_is_there_once() {
     let status = sample();
     let text = exposition(&status);
-    let ledger = serde_json::to_value(status.services[0].ledger).unwrap();
+    let ledger = serde_json::to_value(status.peers[0].services[0].ledger).unwrap();
     for (name, value) in ledger.as_object().unwrap() {
         let count = value.as_u64().unwrap();
         let wanted = match name.as_str() {
@@ -118,7 +149,8 @@ fn everything_that_the_ledger_counts_is_there_once() {
         assert_eq!(found, 1, "{name} = {wanted}:\n{text}");
     }
     for value in [
-        31, 32, 41, 42, 43, 44, 45, 51, 52, 53, 54, 61, 62, 63, 64, 65, 71,
+        31, 32, 41, 42, 43, 44, 45, 51, 52, 53, 54, 61, 62, 63, 64, 65, 71, 72, 73, 74, 81, 82, 83,
+        84,
     ] {
         let wanted = format!(" {value}");
         let found = text.lines().filter(|line| line.ends_with(&wanted)).count();
@@ -129,7 +161,7 @@ fn everything_that_the_ledger_counts_is_there_once() {
 /// The rules of OpenMetrics 1.0 that a scraper refuses text for.
 #[test]
 fn the_text_is_open_metrics() {
-    let text = exposition(&sample());
+    let text = exposition(&two_peers());
     assert!(text.ends_with("# EOF\n"), "{text}");
     let (mut family, mut kind, mut seen) = (String::new(), "", Vec::new());
     let mut series = Vec::new();
@@ -171,11 +203,14 @@ fn the_text_is_open_metrics() {
     for line in [
         "airlane_uptime_seconds{link=\"hill-top\"} 7.5",
         "airlane_link_rate_bytes_per_second{link=\"hill-top\"} 2500000.0",
-        "airlane_session_state{link=\"hill-top\",state=\"confirmed\"} 1.0",
-        "airlane_session_state{link=\"hill-top\",state=\"refused\"} 0.0",
+        "airlane_link_sending_rate_bytes_per_second{link=\"hill-top\",peer=\"mill\"} 750000.0",
+        "airlane_session_state{link=\"hill-top\",peer=\"farm\",state=\"confirmed\"} 1.0",
+        "airlane_session_state{link=\"hill-top\",peer=\"mill\",state=\"refused\"} 0.0",
         "airlane_dropped_total{link=\"hill-top\",reason=\"truncated\"} 0",
-        "airlane_service_rtt_seconds{link=\"hill-top\",service=\"vo\\\"ice\",direction=\"out\"} 0.05",
-        "airlane_service_scheme{link=\"hill-top\",service=\"vo\\\"ice\",number=\"3\",scheme=\"rlp-oos\"} 1.0",
+        "airlane_dropped_total{link=\"hill-top\",peer=\"mill\",reason=\"wrong-source\"} 72",
+        "airlane_peer_bytes_total{link=\"hill-top\",peer=\"farm\",direction=\"in\"} 84",
+        "airlane_service_rtt_seconds{link=\"hill-top\",peer=\"mill\",service=\"vo\\\"ice\",direction=\"out\"} 0.05",
+        "airlane_service_scheme{link=\"hill-top\",peer=\"farm\",service=\"vo\\\"ice\",number=\"3\",scheme=\"rlp-oos\"} 1.0",
     ] {
         assert!(text.lines().any(|l| l == line), "{line}:\n{text}");
     }

@@ -1,10 +1,14 @@
 //! Everything that a live node drops outside of its port, counted by reason.
 
+use std::io;
+
 use airlane_base::{Duration, Instant};
 use airlane_link::FrameError;
 use airlane_link::session::HelloError;
 use airlane_secure::{Refused, SealError};
 use serde::ser::{Serialize, SerializeMap, Serializer};
+
+use crate::underlay::says_interface_is_away;
 
 macro_rules! reasons {
     ($($(#[doc = $doc:literal])+ $variant:ident = $name:literal,)+) => {
@@ -37,7 +41,8 @@ reasons! {
     SecureMac = "secure-mac",
     /// A handshake without a cookie while there are many.
     SecureLoad = "secure-load",
-    /// A message that fails authentication.
+    /// A message that fails authentication: forged, damaged, or a frame of another session, sent before
+    /// one of the ends was restarted.
     SecureForged = "secure-forged",
     /// A handshake of a key that is not the peer's.
     SecureUnknownKey = "secure-unknown-key",
@@ -59,17 +64,16 @@ reasons! {
     Truncated = "truncated",
     /// Longer than any frame of this link.
     Oversized = "oversized",
-    /// A frame of another version.
-    WrongVersion = "wrong-version",
-    /// A frame type or header layout without meaning here.
+    /// A frame type without meaning here.
     UnknownType = "unknown-type",
     /// A frame of a service that does not exist here.
     UnknownService = "unknown-service",
-    /// The header's length and the datagram's disagree.
+    /// A frame without the packet that its type has, or with one that it has not.
     BadLength = "bad-length",
     /// A number outside the sequence space.
     BadNumber = "bad-number",
-    /// A frame of another session: sent before one of the ends was restarted.
+    /// A frame of another session: sent before one of the ends was restarted. With keys it fails
+    /// authentication instead.
     StaleSession = "stale-session",
     /// A frame, but no session has been agreed on.
     FrameWithoutSession = "frame-without-session",
@@ -91,6 +95,10 @@ reasons! {
     NotIp = "not-ip",
     /// A super-packet from the kernel that could not be cut.
     NotSegmentable = "not-segmentable",
+    /// A packet from the kernel to where no peer is.
+    NoPeer = "no-peer",
+    /// A packet of a peer from where another is, or nobody.
+    WrongSource = "wrong-source",
     /// A packet from the kernel while there is no session.
     PacketWithoutSession = "packet-without-session",
     /// The network below marked congestion above a packet that takes no marks: RFC 6040 drops it.
@@ -101,6 +109,8 @@ reasons! {
     NoBuffer = "send-no-buffer",
     /// A datagram did not fit the path, not even in fragments.
     TooBig = "send-too-big",
+    /// The interface that frames leave by is down or gone.
+    InterfaceAway = "interface-away",
     /// The kernel did not send a datagram for another reason.
     NotSent = "send-failed",
     /// Receiving a datagram failed.
@@ -113,11 +123,21 @@ impl From<&FrameError> for Reason {
     fn from(error: &FrameError) -> Self {
         match error {
             FrameError::Truncated { .. } => Self::Truncated,
-            FrameError::Version { .. } => Self::WrongVersion,
             FrameError::UnknownService { .. } => Self::UnknownService,
-            FrameError::Length { .. } => Self::BadLength,
             FrameError::Number { .. } => Self::BadNumber,
             _ => Self::UnknownType,
+        }
+    }
+}
+
+/// What the kernel has against a datagram.
+impl From<&io::Error> for Reason {
+    fn from(error: &io::Error) -> Self {
+        match error.raw_os_error() {
+            Some(libc::EMSGSIZE) => Self::TooBig,
+            Some(libc::ENOBUFS | libc::ENOMEM) => Self::NoBuffer,
+            _ if says_interface_is_away(error) => Self::InterfaceAway,
+            _ => Self::NotSent,
         }
     }
 }
@@ -144,6 +164,7 @@ impl From<Refused> for Reason {
             Refused::Expired => Self::SecureExpired,
             Refused::Replayed => Self::SecureReplayed,
             Refused::BehindWindow => Self::SecureBehindWindow,
+            Refused::Unbound => Self::FrameWithoutSession,
             Refused::NoRoom => Self::Oversized,
             _ => Self::SecureType,
         }
@@ -169,21 +190,23 @@ const QUIET: Duration = Duration::from_secs(60);
 /// One counter for each reason.
 #[derive(Clone, Debug)]
 pub struct Drops {
+    /// Whose they are: a peer's, or nobody's known.
+    peer: Option<String>,
     counts: [u64; Reason::ALL.len()],
     /// When the log spoke of a reason, and what the counter was.
     warned: [Option<(Instant, u64)>; Reason::ALL.len()],
 }
 
-impl Default for Drops {
-    fn default() -> Self {
+impl Drops {
+    /// Nothing was dropped yet, of this peer or of nobody known.
+    pub(crate) const fn new(peer: Option<String>) -> Self {
         Self {
+            peer,
             counts: [0; Reason::ALL.len()],
             warned: [None; Reason::ALL.len()],
         }
     }
-}
 
-impl Drops {
     /// Counts one more, and says so in the log: the first of each reason, then once a minute.
     pub(crate) fn count(&mut self, now: Instant, reason: Reason) {
         let at = reason as usize;
@@ -196,7 +219,8 @@ impl Drops {
             self.warned[at] = Some((now, self.counts[at]));
             let new = self.counts[at] - before;
             let reason = reason.name();
-            tracing::warn!(reason, new, total = self.counts[at], "dropped");
+            let peer = self.peer.as_deref();
+            tracing::warn!(peer, reason, new, total = self.counts[at], "dropped");
         }
     }
 
@@ -237,7 +261,7 @@ mod tests {
         names.sort_unstable();
         names.dedup();
         assert_eq!(names.len(), Reason::ALL.len());
-        let mut drops = Drops::default();
+        let mut drops = Drops::new(None);
         for (i, reason) in Reason::ALL.iter().enumerate() {
             for _ in 0..=i {
                 drops.count(Instant::ORIGIN, *reason);

@@ -1,26 +1,25 @@
-//! The secure session of a node with its one peer.
-
-use std::net::SocketAddr;
+//! The secure sessions of a node with its peers.
 
 use airlane_base::{Duration, Instant};
 use airlane_secure::{
-    Limits, OVERHEAD, PeerConfig, PeerId, PeerStatus, PublicKey, Received, Refused, SealError,
-    Secure, Transmit,
+    Endpoint, Limits, OVERHEAD, PeerConfig as SecurePeer, PeerId, PeersError, PublicKey, Received,
+    Refused, SealError, Secure, Transmit,
 };
 
 use super::UpError;
 use crate::clock;
+use crate::config::PeerConfig;
 use crate::device::DeviceError;
 use crate::security::{Keys, random, read_key};
 use crate::status::SecureReport;
 
 /// What an authentic datagram brought.
-#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(crate) struct Opened {
-    /// Bytes of a frame, in the buffer for it.
-    pub(crate) frame: Option<usize>,
-    /// The peer is there from now on.
-    pub(crate) moved_to: Option<SocketAddr>,
+    /// Who sent it.
+    pub(crate) peer: PeerId,
+    /// Bytes of a frame, in the buffer for it, and whether it was bound to our session.
+    pub(crate) frame: Option<(usize, bool)>,
 }
 
 /// Whether this processor has instructions for AES and for GCM's multiplication.
@@ -35,17 +34,28 @@ fn has_fast_aes() -> bool {
     return false;
 }
 
-/// Seals frames and opens them.
+/// Seals frames and opens them. A datagram belongs to the peer whose session it names and whose keys open
+/// it, wherever it came from.
 pub(crate) struct Guard {
     secure: Secure,
-    peer: PeerId,
-    key: PublicKey,
 }
 
 impl std::fmt::Debug for Guard {
     fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
-        f.debug_struct("Guard").field("peer", &self.key).finish()
+        let key = self.secure.public_key();
+        f.debug_struct("Guard").field("key", key).finish()
     }
+}
+
+/// Those that have keys, and where to seek them: at `anyone` where nobody knows, if there is such a place.
+fn list(peers: &[PeerConfig], anyone: Option<Endpoint>) -> Vec<SecurePeer> {
+    let peers = peers.iter().filter_map(|peer| {
+        Some(SecurePeer {
+            key: peer.key?,
+            endpoint: peer.address.or(anyone),
+        })
+    });
+    peers.collect()
 }
 
 impl Guard {
@@ -55,52 +65,70 @@ impl Guard {
     pub(crate) fn new(
         now: Instant,
         keys: &Keys,
-        endpoint: Option<SocketAddr>,
+        peers: &[PeerConfig],
+        anyone: Option<Endpoint>,
     ) -> Result<Self, UpError> {
         let private = read_key(&keys.private_key)?;
         let seed =
             random().map_err(|error| DeviceError::new("random numbers", "draw a seed", error))?;
-        let peer = PeerConfig {
-            key: keys.peer_key,
-            endpoint,
-        };
-        let mut secure = Secure::new(now, private, &[peer], Limits::default(), seed)?;
+        let mut secure = Secure::new(now, private, &list(peers, anyone), Limits::default(), seed)?;
         secure.set_fast_aes(has_fast_aes());
-        let peer = secure.peer(&keys.peer_key).expect("the peer of the list");
-        Ok(Self {
-            secure,
-            peer,
-            key: keys.peer_key,
-        })
+        Ok(Self { secure })
     }
 
-    /// Our own public key, which the peer must have.
+    /// Our own public key, which the peers must have.
     pub(crate) fn public_key(&self) -> PublicKey {
         *self.secure.public_key()
     }
 
-    /// The peer's public key.
-    pub(crate) const fn peer_key(&self) -> PublicKey {
-        self.key
+    /// The session with whoever has this key.
+    pub(crate) fn peer(&self, key: &PublicKey) -> Option<PeerId> {
+        self.secure.peer(key)
     }
 
-    /// Whether both have the same keys.
-    pub(crate) fn has_keys_of(&self, other: &Self) -> bool {
-        (self.public_key(), self.key) == (other.public_key(), other.key)
+    /// Where a peer is, as far as is known.
+    pub(crate) fn endpoint(&self, peer: PeerId) -> Option<Endpoint> {
+        self.secure.endpoint(peer)
     }
 
-    /// Whether frames can be sealed.
-    pub(crate) fn is_ready(&self, now: Instant) -> bool {
-        self.secure.is_established(now, self.peer)
+    /// Replaces the list of peers; sessions of keys that stay go on.
+    pub(crate) fn set_peers(
+        &mut self,
+        now: Instant,
+        peers: &[PeerConfig],
+        anyone: Option<Endpoint>,
+    ) -> Result<(), PeersError> {
+        self.secure.set_peers(now, &list(peers, anyone))
+    }
+
+    /// The peer is sought where it was at the start.
+    pub(crate) fn forget_endpoint(&mut self, peer: PeerId) {
+        self.secure.forget_endpoint(peer);
+    }
+
+    /// Says which session frames of and for this peer belong to from now on: those of another cannot be
+    /// opened.
+    pub(crate) fn bind(&mut self, peer: PeerId, session: Option<u32>) {
+        self.secure.bind(peer, session.map(u64::from));
+    }
+
+    /// Whether frames for this peer can be sealed.
+    pub(crate) fn is_ready(&self, now: Instant, peer: PeerId) -> bool {
+        self.secure.is_established(now, peer)
     }
 
     pub(crate) fn seal(
         &mut self,
         now: Instant,
+        peer: PeerId,
+        bound: bool,
         parts: &[&[u8]],
         out: &mut [u8],
     ) -> Result<usize, SealError> {
-        let sealed = self.secure.seal(now, self.peer, parts, out)?;
+        let sealed = match bound {
+            true => self.secure.seal_bound(now, peer, parts, out)?,
+            false => self.secure.seal(now, peer, parts, out)?,
+        };
         Ok(sealed.len)
     }
 
@@ -108,20 +136,22 @@ impl Guard {
     pub(crate) fn open(
         &mut self,
         now: Instant,
-        from: SocketAddr,
+        from: Endpoint,
         datagram: &[u8],
         plain: &mut [u8],
-    ) -> Result<Opened, Refused> {
-        let before = self.secure.endpoint(self.peer);
-        let received = self.secure.handle_datagram(now, from, datagram, plain)?;
-        let after = self.secure.endpoint(self.peer);
-        Ok(Opened {
-            frame: match received {
-                Received::Data { len, .. } => Some(len),
+    ) -> Result<Option<Opened>, Refused> {
+        let opened = |peer, frame| Some(Opened { peer, frame });
+        Ok(
+            match self.secure.handle_datagram(now, from, datagram, plain)? {
+                Received::Data {
+                    peer, len, bound, ..
+                } => opened(peer, Some((len, bound))),
+                Received::Keepalive { peer, .. }
+                | Received::Handshake { peer }
+                | Received::Cookie { peer } => opened(peer, None),
                 _ => None,
             },
-            moved_to: after.filter(|_| after != before),
-        })
+        )
     }
 
     pub(crate) fn poll_transmit(&mut self) -> Option<Transmit> {
@@ -134,20 +164,25 @@ impl Guard {
 
     pub(crate) fn handle_timeout(&mut self, now: Instant) {
         self.secure.handle_timeout(now, clock::wall());
-        if !self.is_ready(now) {
-            // A link is always wanted.
-            self.secure.rekey(now, self.peer);
+        // A link is always wanted, with whoever can be asked.
+        let wanted = self.secure.status(now);
+        let wanted = wanted.filter(|s| s.session_age.is_none() && s.endpoint.is_some());
+        let wanted: Vec<PeerId> = wanted.map(|status| status.peer).collect();
+        for peer in wanted {
+            self.secure.rekey(now, peer);
         }
     }
 
-    pub(crate) fn report(&self, now: Instant) -> SecureReport {
+    /// Age of the keys that frames for this peer are sealed with.
+    pub(crate) fn keys_age(&self, now: Instant, peer: PeerId) -> Option<Duration> {
+        let status = self.secure.status(now).find(|s| s.peer == peer);
+        status.and_then(|status| status.session_age)
+    }
+
+    pub(crate) fn report(&self) -> SecureReport {
         let counters = self.secure.counters();
-        let status: Option<PeerStatus> = self.secure.status(now).find(|s| s.peer == self.peer);
-        let age = status.and_then(|status| status.session_age);
         SecureReport {
             key: self.public_key().to_string(),
-            peer_key: self.key.to_string(),
-            keys_age_ns: age.map(Duration::as_nanos),
             handshakes_begun: counters.initiations_sent,
             handshakes_answered: counters.responses_sent,
             cookies_sent: counters.cookies_sent,

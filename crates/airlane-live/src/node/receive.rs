@@ -1,12 +1,13 @@
 //! What comes in: datagrams from the underlay, packets from the kernel.
 
 use std::io;
-use std::net::SocketAddr;
 
 use airlane_base::{Instant, Payload};
-use airlane_link::{Frame, FrameKind};
+use airlane_link::FrameKind;
+use airlane_secure::Endpoint;
 
 use super::drops::Reason;
+use super::links::Nowhere;
 use super::{BATCH, Node};
 use crate::device::DeviceError;
 use crate::offload::checksum;
@@ -14,19 +15,23 @@ use crate::offload::join::Joined;
 use crate::offload::segment::SuperPacket;
 use crate::offload::vnet::{Cut, VnetHeader};
 use crate::packet::ecn::Ecn;
-use crate::packet::{LivePacket, clamp_mss, needs_clamping};
+use crate::packet::{Lease, LivePacket, clamp_mss, needs_clamping};
 
 impl Node {
     /// Reads a batch of datagrams.
     pub(super) fn receive_frames(&mut self, now: Instant) {
-        let mut received = std::mem::take(&mut self.received);
+        let mut received = self.received.take().unwrap_or_default();
         let mut taken = 0;
         while taken < BATCH {
-            match self.underlay.receive(&mut received) {
+            match self.below.underlay.receive(&mut received) {
                 Ok(()) => {
-                    for (datagram, source, mark) in received.datagrams() {
+                    received.for_each(|datagram, source, mark| {
                         self.on_datagram(now, datagram, source, mark);
                         taken += 1;
+                    });
+                    if !received.is_full() {
+                        // There was no more: asking again would only cost a call.
+                        break;
                     }
                 }
                 Err(error) => match error.kind() {
@@ -34,107 +39,102 @@ impl Node {
                     io::ErrorKind::Interrupted => {}
                     // An ICMP error for something that was sent, for instance.
                     _ => {
-                        self.drops.count(now, Reason::NotReceived);
+                        self.below.drops.count(now, Reason::NotReceived);
                         taken += 1;
                     }
                 },
             }
         }
-        self.received = received;
+        self.received = Some(received);
         self.drain(now);
     }
 
     /// One datagram. Whatever it is, it is taken or counted.
-    fn on_datagram(&mut self, now: Instant, datagram: &[u8], source: SocketAddr, mark: Ecn) {
-        self.datagrams_received += 1;
-        self.received_bytes += datagram.len() as u64;
-        if let Err(reason) = self.try_datagram(now, datagram, source, mark) {
-            self.drops.count(now, reason);
+    fn on_datagram(&mut self, now: Instant, datagram: &[u8], source: Endpoint, mark: Ecn) {
+        self.below.datagrams_received += 1;
+        self.below.received_bytes += datagram.len() as u64;
+        let mut lease = self.pool.lease();
+        let (number, length, bound) = match self.open(now, datagram, source, lease.bytes_mut()) {
+            Ok(Some(frame)) => frame,
+            Ok(None) => return,
+            Err(reason) => return self.below.drops.count(now, reason),
+        };
+        if let Err(reason) = self.on_frame(now, number, (lease, length, bound), mark)
+            && let Some(link) = self.links.get_mut(number)
+        {
+            link.drops.count(now, reason);
         }
     }
 
-    fn try_datagram(
+    /// One frame of a link, in the buffer up to a length, and whether it is bound to our session.
+    fn on_frame(
         &mut self,
         now: Instant,
-        datagram: &[u8],
-        source: SocketAddr,
+        number: u8,
+        (lease, length, bound): (Lease, usize, bool),
         mark: Ecn,
     ) -> Result<(), Reason> {
-        let mut lease = self.pool.lease();
-        let Some(length) = self.open(now, datagram, source, lease.bytes_mut())? else {
+        let Some(link) = self.links.get_mut(number) else {
             return Ok(());
         };
         let bytes = &lease.bytes()[..length];
-        let decoded = self
+        let decoded = link
             .port
             .decode(bytes)
             .map_err(|error| Reason::from(&error))?;
-        let (header, payload_at) = (decoded.header, decoded.payload_at);
-        if header.kind == FrameKind::Hello {
-            // A new session resets the port, with what came before in it.
-            self.drain(now);
-            let heard = self.session.handle_hello(now, &bytes[payload_at..]);
-            self.take_events(now);
-            if self.session.poll_timeout() <= now {
-                self.say_hello(now);
-            }
-            return heard.map_err(|error| Reason::from(&error));
+        if decoded.header.kind != FrameKind::Hello {
+            let outer = self.below.outer;
+            return link.handle_frame(now, &decoded, (lease, length, bound), (outer, mark));
         }
-        if self.session.id().is_none() {
-            return Err(Reason::FrameWithoutSession);
+        // A new session resets the port, with what came before in it.
+        self.drain(now);
+        match self.links.get_mut(number) {
+            Some(link) => link.handle_hello(now, &bytes[decoded.payload_at..], &mut self.below),
+            None => Ok(()),
         }
-        if !self.session.check(now, decoded.session) {
-            return Err(Reason::StaleSession);
-        }
-        if !self.port.is_agreed(header.service) {
-            return Err(Reason::ServiceNotAgreed);
-        }
-        if header.kind.carries_packet() != (length > payload_at) {
-            return Err(Reason::BadLength);
-        }
-        if header.kind.is_packet()
-            && let Some(packet) = lease.bytes_mut().get_mut(payload_at..length)
-        {
-            let left = self.outer.leave(packet, mark.bits());
-            left.map_err(|_unmarkable| Reason::Congested)?;
-        }
-        let payload =
-            (length > payload_at).then(|| LivePacket::from_link(lease.share(), payload_at, length));
-        self.port.handle_frame(now, Frame { header, payload });
-        Ok(())
     }
 
-    /// Writes the frame in a datagram to `plain`: its length, none if the datagram was for the
-    /// secure session alone.
+    /// Writes the frame in a datagram to `plain`: whose it is, its length, and whether it is bound to our
+    /// session; none if the datagram was for the secure session alone.
     fn open(
         &mut self,
         now: Instant,
         datagram: &[u8],
-        source: SocketAddr,
+        source: Endpoint,
         plain: &mut [u8],
-    ) -> Result<Option<usize>, Reason> {
-        let Some(guard) = &mut self.guard else {
-            if !self.underlay.is_peer(source) {
-                return Err(Reason::OtherAddress);
-            }
+    ) -> Result<Option<(u8, usize, bool)>, Reason> {
+        let Self { below, links, .. } = self;
+        let Some(guard) = &mut below.guard else {
+            let number = links.at(source).ok_or(Reason::OtherAddress)?;
             let room = plain.get_mut(..datagram.len()).ok_or(Reason::Oversized)?;
             room.copy_from_slice(datagram);
-            return Ok(Some(datagram.len()));
+            if let Some(link) = links.get_mut(number) {
+                link.count_received(datagram);
+            }
+            return Ok(Some((number, datagram.len(), false)));
         };
         let opened = guard.open(now, source, datagram, plain);
         // A handshake wants its answer, also where it was refused: a cookie.
-        self.send_session(now);
-        let opened = opened?;
-        self.recorder.received(now, datagram);
-        if let Some(peer) = opened.moved_to {
-            match self.underlay.peer() {
-                Some(was) => tracing::info!(%was, %peer, "the peer moved"),
-                None => tracing::info!(%peer, "the peer called"),
-            }
-            self.underlay.set_peer(peer);
+        below.send_session(now, links);
+        let Some(opened) = opened? else {
+            return Ok(None);
+        };
+        let guard = below.guard.as_ref();
+        let address = guard.and_then(|guard| guard.endpoint(opened.peer));
+        let number = links.of_session(opened.peer);
+        let Some(link) = number.and_then(|number| links.get_mut(number)) else {
+            return Ok(None);
+        };
+        let number = link.to.link;
+        link.count_received(datagram);
+        below.recorder.received(now, number, datagram);
+        // Whoever is sought everywhere is not everywhere.
+        let address = address.filter(|_| address != below.underlay.anyone());
+        if let Some(address) = address.filter(|address| link.to.address != Some(*address)) {
+            link.move_to(address);
             self.check_mtu(now);
         }
-        Ok(opened.frame)
+        Ok(opened.frame.map(|(length, bound)| (number, length, bound)))
     }
 
     /// Reads a batch of packets from the kernel.
@@ -168,13 +168,27 @@ impl Node {
     /// One packet or super-packet, with what the kernel left to do: how many packets it was.
     fn on_read(&mut self, now: Instant, left: VnetHeader, packet: &mut [u8]) -> usize {
         self.read_bytes += packet.len() as u64;
+        let link = match self.links.prefixes.toward(packet) {
+            Ok(link) => link,
+            Err(nowhere) => {
+                self.packets_read += 1;
+                self.below.drops.count(
+                    now,
+                    match nowhere {
+                        Nowhere::NotIp => Reason::NotIp,
+                        Nowhere::NoPeer => Reason::NoPeer,
+                    },
+                );
+                return 1;
+            }
+        };
         let transport = match left.cut() {
             Cut::Whole => {
                 let (start, offset) = (left.csum_start.into(), left.csum_offset.into());
                 if left.needs_checksum && !checksum::complete(packet, start, offset) {
-                    self.drops.count(now, Reason::NotIp);
+                    self.below.drops.count(now, Reason::NotIp);
                 } else {
-                    self.on_packet(now, |room| {
+                    self.on_packet(now, link, |room| {
                         room.get_mut(..packet.len())?.copy_from_slice(packet);
                         Some(packet.len())
                     });
@@ -183,50 +197,58 @@ impl Node {
             }
             Cut::Segments(transport) => transport,
             Cut::Unknown => {
-                self.drops.count(now, Reason::NotSegmentable);
+                self.below.drops.count(now, Reason::NotSegmentable);
                 return 1;
             }
         };
         let Ok(whole) = SuperPacket::parse(packet, 0, transport, left.gso_size.into()) else {
-            self.drops.count(now, Reason::NotSegmentable);
+            self.below.drops.count(now, Reason::NotSegmentable);
             return 1;
         };
         let segments = whole.segments();
         for i in 0..segments {
-            self.on_packet(now, |room| whole.write(i, room));
+            self.on_packet(now, link, |room| whole.write(i, room));
         }
         segments
     }
 
-    /// One packet of the kernel, which `write` writes and tells the length of.
-    fn on_packet(&mut self, now: Instant, write: impl FnOnce(&mut [u8]) -> Option<usize>) {
+    /// One packet of the kernel for a link, which `write` writes and tells the length of.
+    fn on_packet(
+        &mut self,
+        now: Instant,
+        link: u8,
+        write: impl FnOnce(&mut [u8]) -> Option<usize>,
+    ) {
         self.packets_read += 1;
-        if self.session.id().is_none() {
+        let Some(link) = self.links.get_mut(link) else {
+            return;
+        };
+        if link.session.id().is_none() {
             // Its sender will try again; a queue would only make the packets old.
-            self.drops.count(now, Reason::PacketWithoutSession);
+            link.drops.count(now, Reason::PacketWithoutSession);
             return;
         }
         let mut lease = self.pool.lease();
         let Some(length) = write(lease.bytes_mut()) else {
-            self.drops.count(now, Reason::Oversized);
+            link.drops.count(now, Reason::Oversized);
             return;
         };
         if clamp_mss(&mut lease.bytes_mut()[..length], self.mtu) {
             self.mss_clamped += 1;
         }
         match LivePacket::from_kernel(lease, length) {
-            Ok(packet) => self.port.handle_packet(now, packet),
-            Err(_no_packet) => self.drops.count(now, Reason::NotIp),
+            Ok(packet) => link.port.handle_packet(now, packet),
+            Err(_no_packet) => self.below.drops.count(now, Reason::NotIp),
         }
     }
 
-    /// Gives the kernel the packets that came over the link.
+    /// Gives the kernel the packets that came over the links, from where each peer may send.
     pub(super) fn deliver(&mut self, now: Instant) {
         let Self {
-            port,
+            links,
             joiner,
             tun,
-            drops,
+            below,
             ..
         } = self;
         let (mut packets, mut bytes) = (0, 0);
@@ -239,18 +261,25 @@ impl Node {
                 }
                 Err(_) => {
                     for _ in pieces {
-                        drops.count(now, Reason::NotDelivered);
+                        below.drops.count(now, Reason::NotDelivered);
                     }
                 }
             }
         };
-        while let Some(mut packet) = port.poll_deliver(now) {
-            if needs_clamping(packet.bytes(), self.mtu) {
-                // A SYN; the buffer may be shared, and they are rare enough to be copied.
-                packet = packet.changed(|bytes| clamp_mss(bytes, self.mtu));
-                self.mss_clamped += 1;
+        let prefixes = &links.prefixes;
+        for (number, link) in &mut links.all {
+            while let Some(mut packet) = link.port.poll_deliver(now) {
+                if !prefixes.admits(*number, packet.bytes()) {
+                    link.drops.count(now, Reason::WrongSource);
+                    continue;
+                }
+                if needs_clamping(packet.bytes(), self.mtu) {
+                    // A SYN; the buffer may be shared, and they are rare enough to be copied.
+                    packet = packet.changed(|bytes| clamp_mss(bytes, self.mtu));
+                    self.mss_clamped += 1;
+                }
+                joiner.push(packet, &mut write);
             }
-            joiner.push(packet, &mut write);
         }
         joiner.flush(&mut write);
         self.packets_written += packets;

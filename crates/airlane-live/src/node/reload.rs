@@ -1,15 +1,16 @@
-//! A changed file for a running node: keys, the peer's address, services and classes are taken over, and
-//! what only a new start can change is named. The link's session goes on; frames in flight under old keys are repaired
-//! as any that were lost.
+//! A changed file for a running node: keys, peers, their addresses, services and classes are taken over,
+//! and what only a new start can change is named. The sessions of links that stay go on; frames in flight
+//! under old keys are repaired as any that were lost.
 
 use airlane_base::Instant;
 use airlane_link::AdminError;
 
 use super::guard::Guard;
-use super::start::peer_name;
+use super::link::Link;
 use super::{Node, UpError};
-use crate::config::{LiveConfig, UnderlayConfig};
+use crate::config::{LiveConfig, PeerConfig};
 use crate::security::Security;
+use crate::underlay::ETHERNET_MTU;
 
 /// Why a changed file was not taken over. Nothing has changed then.
 #[derive(Debug, thiserror::Error)]
@@ -18,15 +19,15 @@ pub enum ReloadError {
     /// Something else changed than what a running node can change.
     #[error(
         "{} cannot change while the node runs; restart it, or leave that as it was (a reload takes over \
-         keys, link.underlay.peer, services and classes)", .places.join(", ")
+         keys, peers, link.underlay.peer, services and classes)", .places.join(", ")
     )]
     NeedsRestart {
         /// Where the two files differ.
         places: Vec<&'static str>,
     },
-    /// The keys are of no use.
+    /// The keys, or a new peer, are of no use.
     #[error(transparent)]
-    Keys(#[from] UpError),
+    Up(#[from] UpError),
     /// The services are of no use.
     #[error(transparent)]
     Services(#[from] AdminError),
@@ -44,36 +45,60 @@ impl Node {
         if !places.is_empty() {
             return Err(ReloadError::NeedsRestart { places });
         }
-        let UnderlayConfig::Udp { peer: old_peer, .. } = self.config.link.underlay;
-        let UnderlayConfig::Udp { peer, .. } = new.link.underlay;
-        let mut changes = Vec::new();
+        let peers = new.peers();
         // The file may name the same key file, which has another key by now.
         let guard = match &new.link.security {
-            Some(Security::Keys(keys)) => Some(Guard::new(now, keys, peer)?),
+            Some(Security::Keys(keys)) => {
+                let anyone = self.below.underlay.anyone();
+                Some(Guard::new(now, keys, &peers, anyone)?)
+            }
             _ => None,
         };
+        let mut begin = Vec::new();
+        for peer in &peers {
+            let there = self.links.named(&peer.name);
+            if there.is_none_or(|link| link.config.address != peer.address) {
+                self.refuse_loop(peer)?;
+            }
+            if !there.is_some_and(|link| goes_on(link, peer)) {
+                let path_mtu = self.below.underlay.path_mtu(peer.address);
+                let path_mtu = path_mtu.unwrap_or(ETHERNET_MTU);
+                begin.push(self.new_link(now, peer, path_mtu, &new)?);
+            }
+        }
         // The last that can fail.
         let services = self.set_services(now, &new)?;
-        if peer != old_peer {
-            changes.push(format!("link.underlay.peer is {}", peer_name(peer)));
+
+        let mut changes = self.set_keys(now, guard, &peers)?;
+        // What they have sent is still theirs.
+        self.flush(now);
+        changes.extend(self.remove_links(&peers));
+        for mut link in begin {
+            changes.push(format!("peer \"{}\" begins", link.config.name));
+            if let Some(journals) = &self.journals
+                && let Err(error) = journals.begin(&mut link)
+            {
+                tracing::warn!(%error, "a new peer has no journal");
+            }
+            self.add_link(link);
         }
-        if let (Some(old), Some(guard)) = (&self.guard, &guard)
-            && !old.has_keys_of(guard)
-        {
-            changes.push(format!(
-                "keys are new: this end is {}, the peer {}",
-                guard.public_key(),
-                guard.peer_key()
-            ));
+        for peer in &peers {
+            let session = self.session_of(peer);
+            let Self {
+                links,
+                below,
+                medium,
+                ..
+            } = self;
+            let mut links = links.iter_mut();
+            if let Some(link) = links.find(|link| link.config.name == peer.name) {
+                changes.extend(link.set_config(peer, session, below));
+                medium.set_weight(link.to.link, peer.weight);
+            }
         }
+        self.links.index();
+        self.set_routes(&new);
         if !changes.is_empty() {
-            if guard.is_some() {
-                self.guard = guard;
-            }
-            // Left out, it stays where it called from last.
-            if let Some(peer) = peer {
-                self.underlay.set_peer(peer);
-            }
             self.check_mtu(now);
         }
         changes.extend(services);
@@ -83,14 +108,67 @@ impl Node {
         }
         Ok(changes)
     }
+
+    /// Takes over our own key and the peers': sessions of those that stay go on.
+    fn set_keys(
+        &mut self,
+        now: Instant,
+        new: Option<Guard>,
+        peers: &[PeerConfig],
+    ) -> Result<Vec<String>, UpError> {
+        let anyone = self.below.underlay.anyone();
+        let Some((old, new)) = self.below.guard.as_mut().zip(new) else {
+            return Ok(Vec::new());
+        };
+        if old.public_key() == new.public_key() {
+            old.set_peers(now, peers, anyone)?;
+            return Ok(Vec::new());
+        }
+        let change = format!("keys are new: this end is {}", new.public_key());
+        *old = new;
+        Ok(vec![change])
+    }
+
+    /// Removes the links whose peers are not in the list, or begin anew there.
+    fn remove_links(&mut self, peers: &[PeerConfig]) -> Vec<String> {
+        let mut gone = Vec::new();
+        let Self { links, below, .. } = self;
+        links.all.retain(|number, link| {
+            let name = &link.config.name;
+            let stays = peers.iter().any(|p| p.name == *name && goes_on(link, p));
+            if !stays {
+                below.recorder.forget_link(*number);
+                let waiting = link.port.waiting_bytes();
+                tracing::info!(peer = %link.who(), waiting, "the link with the peer ends");
+                gone.push(format!("peer \"{name}\" ends"));
+            }
+            stays
+        });
+        gone
+    }
+
+    /// Makes the routes to what is behind the peers, and removes those that lead nowhere any more.
+    fn set_routes(&self, new: &LiveConfig) {
+        let (old, new) = (self.config.routes(), new.routes());
+        let gone = old.iter().filter(|route| !new.contains(route));
+        let begun = new.iter().filter(|route| !old.contains(route));
+        let all = gone.map(|r| (r, false)).chain(begun.map(|r| (r, true)));
+        for (route, there) in all {
+            if let Err(error) = self.tun.set_route(*route, there) {
+                tracing::warn!(%error, "a route stays as it was");
+            }
+        }
+    }
+}
+
+/// Whether the link goes on with a peer as the new file has it. Its rate is in its port's timers.
+fn goes_on(link: &Link, peer: &PeerConfig) -> bool {
+    link.config.rate == peer.rate
 }
 
 /// Where two files differ in what only a new start can change.
 fn fixed_differences(old: &LiveConfig, new: &LiveConfig) -> Vec<&'static str> {
-    let UnderlayConfig::Udp { listen, .. } = old.link.underlay;
-    let UnderlayConfig::Udp {
-        listen: new_listen, ..
-    } = new.link.underlay;
+    let [here, new_here] = [old, new].map(|file| file.link.underlay.without_peer());
     let secured = |file: &LiveConfig| matches!(file.link.security, Some(Security::Keys(_)));
     [
         ("name", old.name != new.name),
@@ -99,9 +177,10 @@ fn fixed_differences(old: &LiveConfig, new: &LiveConfig) -> Vec<&'static str> {
         ("metrics", old.metrics != new.metrics),
         ("link.rate", old.link.rate != new.link.rate),
         ("link.delay", old.link.delay != new.link.delay),
-        ("link.underlay", listen != new_listen),
+        ("link.underlay", here != new_here),
         ("link.security", secured(old) != secured(new)),
         ("link.outer", old.link.outer != new.link.outer),
+        ("link.fragment", old.link.fragment != new.link.fragment),
         ("link.scheduler", old.link.scheduler != new.link.scheduler),
         ("link.rates", old.link.rates != new.link.rates),
     ]

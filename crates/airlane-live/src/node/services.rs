@@ -4,11 +4,9 @@
 //! does what is needed; the peer learns it from the next hello, which leaves at once.
 
 use airlane_base::Instant;
-use airlane_link::session::ServiceOffer;
 use airlane_link::{AdminError, ClassesConfig};
 
 use super::Node;
-use super::start::peer_name;
 use crate::config::LiveConfig;
 use crate::control::ServiceChange;
 
@@ -50,61 +48,18 @@ impl Node {
         Ok(changes)
     }
 
-    /// Gives the port the services and classes of `file`, which is resolved.
+    /// Gives every port the services and classes of `file`, which is resolved. All have the same, so the
+    /// first refuses, or none.
     pub(super) fn set_services(
         &mut self,
         now: Instant,
         file: &LiveConfig,
     ) -> Result<Vec<String>, AdminError> {
-        let services = &file.link.services;
-        let classes = file.link.classes.rules(services);
-        let changes = self.port.set_services(now, services, &classes)?;
-        self.offer_services(now);
+        let mut changes = Vec::new();
+        for link in self.links.iter_mut() {
+            changes = link.set_services(now, file)?;
+        }
         Ok(changes)
-    }
-
-    /// Has the session tell the peer which services there are here.
-    pub(super) fn offer_services(&mut self, now: Instant) {
-        let (table, own) = (self.port.service_table(), self.port.own_services());
-        let peer_table = self.port.peer_service_table();
-        self.session.set_table(now, table, &peer_table, own);
-    }
-
-    /// The peer said which services it has.
-    pub(super) fn on_offers(&mut self, now: Instant, offers: &[ServiceOffer], first: bool) {
-        let before = self.waiting();
-        if first {
-            self.port.begin_agreement(now, offers);
-        } else {
-            self.port.handle_offers(now, offers);
-        }
-        let peer = peer_name(self.underlay.peer());
-        for (name, waits) in self.waiting() {
-            let waited = before.iter().any(|(n, w)| *n == name && *w);
-            match (waited && !first, waits) {
-                (false, true) => tracing::warn!(
-                    %peer,
-                    service = name,
-                    why = "the peer has no such service, or not yet",
-                    "service waits; its packets travel as those without a class"
-                ),
-                (true, false) => {
-                    tracing::info!(%peer, service = name, why = "the peer has it, too", "service opens");
-                }
-                _ => {}
-            }
-        }
-        if self.port.services_changed() {
-            self.offer_services(now);
-        }
-    }
-
-    /// The services with whether they wait for the peer.
-    fn waiting(&self) -> Vec<(String, bool)> {
-        let services = self.port.services();
-        services
-            .map(|s| (s.name, s.waiting || s.draining))
-            .collect()
     }
 }
 

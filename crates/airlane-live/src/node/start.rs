@@ -1,42 +1,34 @@
 //! From a file to a running node, and what can be in the way.
 
-use std::net::{IpAddr, SocketAddr};
+use std::net::IpAddr;
 
-use airlane_base::Duration;
-use airlane_link::config::{ConfigError, HandedOver};
-use airlane_link::session::{Session, SessionConfig};
-use airlane_link::wire::LIVE_HEADER_MAX;
-use airlane_link::{HeaderProfile, PortConfig};
+use airlane_base::{Duration, Instant};
+use airlane_link::config::ConfigError;
+use airlane_link::wire::contents::{FRAGMENT_HEAD, MOST_FRAGMENTS};
+use airlane_link::{Codec, Medium};
 use airlane_secure::PeersError;
 
 use super::Node;
-use super::drops::Drops;
+use super::below::Below;
 use super::guard::Guard;
+use super::link::{Link, Sizes, who};
+use super::links::Links;
 use super::transmit::Transmit;
 use crate::clock;
-use crate::config::{IPV4_MIN_MTU, IPV6_MIN_MTU, LiveConfig, Mtu, UnderlayConfig};
+use crate::config::{IPV4_MIN_MTU, IPV6_MIN_MTU, LiveConfig, Mtu, PeerConfig, USUAL_PACKET};
 use crate::control::Server;
 use crate::device::DeviceError;
-use crate::journal::JournaledPort;
 use crate::metrics::exporter::Exporter;
 use crate::netlink::Netlink;
 use crate::offload::join::Joiner;
 use crate::packet::Pool;
-use crate::record::Recorder;
 use crate::security::{KeyFileError, NoSecurity, Security};
 use crate::tun::{READ_MAX, Tun};
-use crate::underlay::{Received, Underlay};
+use crate::underlay::Underlay;
 
 /// How much lost time the shaper makes up for: a thread that wakes up late sends a few frames in a
 /// row instead of losing their turn.
-const BURST: Duration = Duration::from_millis(1);
-/// A hello a second, unless that is more than a hundredth of the link.
-const KEEPALIVE: Duration = Duration::from_secs(1);
-/// Keepalives in a row whose loss means that the link is disconnected (the specification, 10.5),
-/// if nothing else was heard either.
-const LOST_KEEPALIVES: u64 = 3;
-/// Bytes of a long hello with all that is below it.
-const HELLO: usize = 1000;
+pub(super) const BURST: Duration = Duration::from_millis(1);
 /// Smallest buffer: a hello with its table fits in any case.
 const BUFFER: usize = 2048;
 /// Free buffers kept, 8 MB of the usual size.
@@ -52,7 +44,7 @@ pub enum UpError {
     /// There is no private key to start with.
     #[error(transparent)]
     Key(#[from] KeyFileError),
-    /// The peer's key cannot be a peer's.
+    /// A peer's key cannot be a peer's.
     #[error(transparent)]
     Peer(#[from] PeersError),
     /// The service table does not work.
@@ -96,7 +88,6 @@ impl Node {
     /// If the operating system refuses something, or the path to the peer is of no use. Nothing is
     /// left behind then.
     pub fn start(config: &LiveConfig) -> Result<Self, UpError> {
-        let UnderlayConfig::Udp { listen, peer } = config.link.underlay;
         if !matches!(config.link.security, Some(Security::Keys(_))) {
             tracing::warn!(
                 "security = \"none\": frames are neither encrypted nor authenticated; use it on \
@@ -104,7 +95,7 @@ impl Node {
             );
         }
         let control = Server::bind(&config.socket())?;
-        let underlay = Underlay::bind(listen, peer)?;
+        let underlay = Underlay::open(&config.link.underlay)?;
         let tun = Tun::create(&config.tun.name)?;
         let mut node = Self::with_devices(config, tun, underlay)?;
         node.control = Some(control);
@@ -113,20 +104,22 @@ impl Node {
             None => None,
         };
         node.tun
-            .configure(node.mtu, &config.tun.addresses, &config.tun.routes)?;
-        if let Some(peer) = peer {
-            node.refuse_loop(peer.ip())?;
+            .configure(node.mtu, &config.tun.addresses, &config.routes())?;
+        for peer in config.peers() {
+            node.refuse_loop(&peer)?;
         }
         tracing::info!(
             node = node.name,
             tun = node.tun.name(),
             mtu = node.mtu,
-            path_mtu = node.path_mtu,
             rate = %config.link.rate,
-            %listen,
-            peer = peer_name(peer),
+            listen = %node.listen,
             "up"
         );
+        for link in node.links.iter() {
+            let (peer, path_mtu) = (link.who(), link.path_mtu);
+            tracing::info!(%peer, path_mtu, "peer is up");
+        }
         if let Some(exporter) = &node.exporter {
             tracing::info!(address = %exporter.address(), "metrics can be scraped");
         }
@@ -144,115 +137,125 @@ impl Node {
         underlay: Underlay,
     ) -> Result<Self, UpError> {
         let link = &config.link;
-        let path_mtu = underlay.path_mtu()?;
         let now = clock::now();
+        let peers = config.peers();
         let guard = match &link.security {
-            Some(Security::Keys(keys)) => Some(Guard::new(now, keys, underlay.peer())?),
+            Some(Security::Keys(keys)) => Some(Guard::new(now, keys, &peers, underlay.anyone())?),
             Some(Security::Word(NoSecurity::None)) | None => None,
         };
-        let sealing = guard.as_ref().map_or(0, |_| Guard::OVERHEAD);
-        let left = path_mtu.saturating_sub(underlay.ip_overhead() + LIVE_HEADER_MAX + sealing);
-        let v6 = config.tun.addresses.iter().chain(&config.tun.routes);
+        let paths: Vec<usize> = peers
+            .iter()
+            .map(|peer| underlay.path_mtu(peer.address))
+            .collect::<Result<_, _>>()?;
+        let listen = underlay.local()?;
+        let mut below = Below::new(underlay, guard, link.outer);
+        let routes = config.routes();
+        let v6 = config.tun.addresses.iter().chain(&routes);
         let v6 = v6.into_iter().any(|cidr| cidr.address.is_ipv6());
         let least = if v6 { IPV6_MIN_MTU } else { IPV4_MIN_MTU };
-        let mtu = match config.tun.mtu {
-            // An interface takes no more than this, whatever the loopback offers.
-            Mtu::Auto => left.min(65_000),
-            Mtu::Fixed(size) => size.as_bytes() as usize,
-        };
-        if mtu < least {
-            return Err(UpError::PathTooNarrow {
-                peer: peer_name(underlay.peer()),
-                path_mtu,
-                left,
-                need: least,
-            });
+        for (peer, path_mtu) in peers.iter().zip(&paths) {
+            let left = below.left(link, *path_mtu);
+            check_path(config, peer, (*path_mtu, left, least))?;
         }
-        if mtu > left {
+        // The interface has one MTU for all, so the narrowest path decides.
+        let lefts = || paths.iter().map(|path_mtu| below.left(link, *path_mtu));
+        let (left, most) = (lefts().min(), lefts().max());
+        let (left, most) = (left.unwrap_or_default(), most.unwrap_or_default());
+        let mtu = interface_mtu(config, left);
+        if mtu > left && link.fragment.is_none() {
             tracing::warn!(
                 mtu,
                 left,
                 "tun.mtu is more than the path takes: large frames travel in fragments"
             );
         }
-        let port = JournaledPort::new(PortConfig {
-            header: HeaderProfile::Live,
-            rate: link.rate,
-            delay: link.delay,
+        let header_max = Codec::new(link.header()).header_max();
+        let buffer = (mtu.max(most) + header_max + below.sealing()).max(BUFFER);
+        below.transmit = Transmit::new(buffer);
+        let sizes = Sizes {
             max_payload: mtu,
-            frame_overhead: underlay.wire_overhead() + sealing,
-            burst: BURST,
-            handed_over: HandedOver::usual(HeaderProfile::Live),
-            pacing: None,
-            rates: link.rates(),
-            rate_limit: link.rate_limit,
-            scheduler: link.scheduler.clone(),
-            services: link.services.clone(),
-            classes: link.classes.rules(&link.services),
-        })
-        .map_err(|problems| UpError::Config { problems })?;
-        let keepalive = (link.rate.transmission_time(HELLO) * 100).max(KEEPALIVE);
-        let mut session = Session::new(
-            now,
-            SessionConfig {
-                epoch: random_epoch()?,
-                table: port.service_table(),
-                peer_table: port.peer_service_table(),
-                keepalive,
-                // Half an interval for the last of them to be late.
-                silence: keepalive * LOST_KEEPALIVES + keepalive / 2,
-            },
-        );
-        session.set_table(
-            now,
-            port.service_table(),
-            &port.peer_service_table(),
-            port.own_services(),
-        );
-        let buffer = (mtu.max(left) + LIVE_HEADER_MAX + sealing).max(BUFFER);
-        Ok(Self {
+            left: most,
+            frame_overhead: below.underlay.wire_overhead() + below.sealing(),
+        };
+        let mut node = Self {
             name: config.name.clone(),
             config: config.resolve(),
-            listen: underlay.local()?,
+            listen,
             control: None,
             exporter: None,
-            guard,
-            session,
+            journals: None,
             pool: Pool::new(buffer, BUFFERS * BUFFER / buffer),
-            transmit: Transmit::new(buffer),
-            received: Received::new(),
+            received: Some(Box::new(below.underlay.room())),
+            below,
+            links: Links::default(),
+            medium: Medium::new(link.rate, BURST),
             read: vec![0; READ_MAX].into_boxed_slice(),
             joiner: Joiner::new(tun.offloads()),
-            drops: Drops::default(),
-            recorder: Recorder::default(),
-            rate_bps: link.rate.as_bps(),
-            outer: link.outer,
+            sizes,
             started: now,
-            session_since: None,
-            sessions: 0,
-            refused: None,
-            disconnections: 0,
-            disconnected_since: None,
             auto_mtu: config.tun.mtu == Mtu::Auto,
             mtu,
             mtu_range: (least, mtu),
-            path_mtu,
             next_mtu_check: now + super::MTU_CHECK,
             packets_read: 0,
             read_bytes: 0,
             packets_written: 0,
             written_bytes: 0,
             mss_clamped: 0,
-            datagrams_received: 0,
-            received_bytes: 0,
-            port,
             tun,
-            underlay,
-        })
+        };
+        for (peer, path_mtu) in peers.iter().zip(paths) {
+            let link = node.new_link(now, peer, path_mtu, config)?;
+            node.add_link(link);
+        }
+        node.links.index();
+        Ok(node)
     }
 
-    /// Makes sure that frames do not go into the tunnel that they carry.
-    fn refuse_loop(&self, peer: IpAddr) -> Result<(), UpError> {
+    /// A link with a peer to which the path takes so much.
+    ///
+    /// # Errors
+    /// If that is too little, or the service table does not work.
+    pub(super) fn new_link(
+        &self,
+        now: Instant,
+        peer: &PeerConfig,
+        path_mtu: usize,
+        file: &LiveConfig,
+    ) -> Result<Link, UpError> {
+        let left = self.below.left(&file.link, path_mtu);
+        check_path(file, peer, (path_mtu, left, self.mtu_range.0))?;
+        // Buffers are for the widest path of the start.
+        let sizes = Sizes {
+            left: left.min(self.sizes.left),
+            ..self.sizes
+        };
+        let mut link = Link::new(now, peer, file, sizes)?;
+        link.path_mtu = path_mtu;
+        Ok(link)
+    }
+
+    /// The secure session with a peer.
+    pub(super) fn session_of(&self, peer: &PeerConfig) -> Option<airlane_secure::PeerId> {
+        self.below.guard.as_ref()?.peer(peer.key.as_ref()?)
+    }
+
+    /// Takes a new link in, at a number that is free. The indices are the caller's business.
+    pub(super) fn add_link(&mut self, mut link: Link) {
+        link.to.link = self.links.free_number();
+        link.to.session = self.session_of(&link.config);
+        self.medium.set_weight(link.to.link, link.config.weight);
+        self.links.all.insert(link.to.link, link);
+    }
+
+    /// Makes sure that frames go to the peer, neither into the tunnel that they carry nor to ourselves.
+    pub(super) fn refuse_loop(&self, peer: &PeerConfig) -> Result<(), UpError> {
+        if let Some(address) = peer.address {
+            self.below.underlay.refuse_self(address)?;
+        }
+        let Some(peer) = peer.address.and_then(|address| address.ip()) else {
+            return Ok(());
+        };
         let way = Netlink::open()
             .and_then(|mut netlink| netlink.way_to(peer))
             .map_err(|source| {
@@ -268,13 +271,44 @@ impl Node {
     }
 }
 
-/// The peer for the log.
-pub(super) fn peer_name(peer: Option<SocketAddr>) -> String {
-    peer.map_or_else(|| "whoever has its key".to_owned(), |peer| peer.to_string())
+/// The interface's MTU where paths leave so much at least.
+fn interface_mtu(config: &LiveConfig, left: usize) -> usize {
+    match config.tun.mtu {
+        Mtu::Auto if config.link.fragment.is_some() => USUAL_PACKET,
+        // An interface takes no more than this, whatever the loopback offers.
+        Mtu::Auto => left.min(65_000),
+        Mtu::Fixed(size) => size.as_bytes() as usize,
+    }
 }
 
-/// What tells this run of the process from every other.
-fn random_epoch() -> Result<u64, DeviceError> {
+/// Makes sure that packets fit a path, which leaves so much, whole or in parts.
+fn check_path(
+    config: &LiveConfig,
+    peer: &PeerConfig,
+    (path_mtu, left, least): (usize, usize, usize),
+) -> Result<(), UpError> {
+    let mtu = interface_mtu(config, left);
+    let parts = mtu.div_ceil(left.saturating_sub(FRAGMENT_HEAD).max(1));
+    let (fits, need) = match config.link.fragment {
+        None => (mtu >= least, least),
+        Some(_) => (
+            left > FRAGMENT_HEAD && parts <= MOST_FRAGMENTS,
+            mtu.div_ceil(MOST_FRAGMENTS) + FRAGMENT_HEAD,
+        ),
+    };
+    match fits {
+        true => Ok(()),
+        false => Err(UpError::PathTooNarrow {
+            peer: who(&peer.name, peer.address),
+            path_mtu,
+            left,
+            need,
+        }),
+    }
+}
+
+/// What tells this run of a link from every other.
+pub(super) fn random_epoch() -> Result<u64, DeviceError> {
     let mut bytes = [0; 8];
     rustix::rand::getrandom(&mut bytes, rustix::rand::GetRandomFlags::empty())
         .map_err(|error| DeviceError::new("random numbers", "draw an epoch", error))?;

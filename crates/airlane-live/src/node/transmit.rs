@@ -1,11 +1,12 @@
 //! Frames on their way to the underlay, in batches: they are written, or sealed, one behind the
-//! other, and each run of one length leaves with one system call, in order.
+//! other, and each run of one length to one address leaves with one system call, in order.
 
 use std::io;
 
 use airlane_base::Instant;
+use airlane_secure::Endpoint;
 
-use super::drops::{Drops, Reason};
+use super::drops::Reason;
 use crate::underlay::{SEND_MAX, Underlay};
 
 /// Most datagrams that wait for the next system call.
@@ -15,10 +16,8 @@ const BATCH: usize = 256;
 #[derive(Debug)]
 pub(super) struct Transmit {
     bytes: Box<[u8]>,
-    /// Where each datagram ends, in order, without gaps.
-    ends: Vec<usize>,
-    /// Their traffic class bytes.
-    marks: Vec<u8>,
+    /// In order, without gaps.
+    waiting: Vec<Waiting>,
     /// Room that the next datagram may need.
     longest: usize,
     /// The underlay's buffer was full. Nothing more goes in until it has room.
@@ -27,9 +26,36 @@ pub(super) struct Transmit {
     fragments_until: Option<Instant>,
     /// A datagram did not fit the path.
     narrow: bool,
-    pub(super) datagrams_sent: u64,
-    pub(super) bytes_sent: u64,
-    pub(super) narrowed: u64,
+}
+
+/// A datagram of a batch.
+#[derive(Clone, Copy, Debug)]
+struct Waiting {
+    /// Where it ends.
+    end: usize,
+    /// Its traffic class byte.
+    mark: u8,
+    /// Whose it is, by the number of the link.
+    link: u8,
+    to: Endpoint,
+}
+
+impl Waiting {
+    /// Whether both can leave with one call.
+    fn joins(&self, other: &Self) -> bool {
+        (self.mark, self.to) == (other.mark, other.to)
+    }
+}
+
+/// What became of datagrams of a link.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(super) enum Fate {
+    /// They left.
+    Sent { datagrams: u64, bytes: u64 },
+    /// The path has become narrower than one of them.
+    Narrowed,
+    /// One will never leave.
+    Dropped(Reason),
 }
 
 /// How long datagrams of before may be on their way after the path became narrower.
@@ -40,15 +66,11 @@ impl Transmit {
     pub(super) fn new(longest: usize) -> Self {
         Self {
             bytes: vec![0; BATCH * longest.min(2048) + longest].into_boxed_slice(),
-            ends: Vec::with_capacity(BATCH),
-            marks: Vec::with_capacity(BATCH),
+            waiting: Vec::with_capacity(BATCH),
             longest,
             blocked: false,
             fragments_until: None,
             narrow: false,
-            datagrams_sent: 0,
-            bytes_sent: 0,
-            narrowed: 0,
         }
     }
 
@@ -58,7 +80,7 @@ impl Transmit {
 
     /// Whether the next datagram may find no room.
     pub(super) fn is_full(&self) -> bool {
-        self.ends.len() >= BATCH || self.bytes.len() - self.end() < self.longest
+        self.waiting.len() >= BATCH || self.bytes.len() - self.end() < self.longest
     }
 
     /// Whether a datagram did not fit the path since the last question.
@@ -66,39 +88,47 @@ impl Transmit {
         std::mem::take(&mut self.narrow)
     }
 
-    /// Adds a datagram with this traffic class, which `write` writes and tells the length of.
+    /// Adds a datagram of a link with this traffic class, which `write` writes and tells the length of.
     ///
     /// # Errors
     /// Those of `write`; nothing is added then.
     pub(super) fn push<E>(
         &mut self,
+        link: u8,
+        to: Endpoint,
         mark: u8,
         write: impl FnOnce(&mut [u8]) -> Result<usize, E>,
     ) -> Result<(), E> {
         let start = self.end();
         let length = write(&mut self.bytes[start..])?;
-        self.ends.push(start + length);
-        self.marks.push(mark);
+        let end = start + length;
+        self.waiting.push(Waiting {
+            end,
+            mark,
+            link,
+            to,
+        });
         Ok(())
     }
 
     /// Where the next datagram begins.
     fn end(&self) -> usize {
-        self.ends.last().copied().unwrap_or(0)
+        self.waiting.last().map_or(0, |last| last.end)
     }
 
     /// How many datagrams from the one at `first` on can leave together, and where they end: all of
-    /// one length and traffic class, the last may be shorter.
+    /// one length, address and traffic class, the last may be shorter.
     fn run(&self, first: usize, start: usize, most: usize) -> (usize, usize) {
-        let size = self.ends[first] - start;
-        let (mut count, mut end) = (1, self.ends[first]);
-        while let Some(&next) = self.ends.get(first + count) {
-            let length = next - end;
-            let other = length > size || self.marks[first + count] != self.marks[first];
-            if count >= most || other || length == 0 || next - start > SEND_MAX {
+        let head = self.waiting[first];
+        let size = head.end - start;
+        let (mut count, mut end) = (1, head.end);
+        while let Some(next) = self.waiting.get(first + count) {
+            let length = next.end - end;
+            let other = length > size || !next.joins(&head);
+            if count >= most || other || length == 0 || next.end - start > SEND_MAX {
                 break;
             }
-            (count, end) = (count + 1, next);
+            (count, end) = (count + 1, next.end);
             if length < size {
                 break;
             }
@@ -106,8 +136,13 @@ impl Transmit {
         (count, end)
     }
 
-    /// Gives the underlay what waits, in order. What it does not take and never will is counted.
-    pub(super) fn flush(&mut self, now: Instant, underlay: &Underlay, drops: &mut Drops) {
+    /// Gives the underlay what waits, in order, and tells what became of each link's.
+    pub(super) fn flush(
+        &mut self,
+        now: Instant,
+        underlay: &Underlay,
+        tell: &mut dyn FnMut(u8, Fate),
+    ) {
         if self.fragments_until.is_some_and(|until| now >= until) {
             self.fragments_until = None;
             let _best_effort = underlay.allow_fragments(false);
@@ -116,15 +151,18 @@ impl Transmit {
         let (mut done, mut start) = (0, 0);
         // Lowered for datagrams that the kernel refused together.
         let mut most = usize::MAX;
-        while done < self.ends.len() {
-            let together = most.min(underlay.run_max(self.marks[done]));
+        while let Some(&head) = self.waiting.get(done) {
+            let together = most.min(underlay.run_max(head.mark));
             let (count, end) = self.run(done, start, together);
-            let size = self.ends[done] - start;
-            let reason = match underlay.send(&self.bytes[start..end], size, self.marks[done]) {
-                Ok(()) => {
-                    self.datagrams_sent += count as u64;
-                    self.bytes_sent += (end - start) as u64;
-                    (done, start) = (done + count, end);
+            let size = head.end - start;
+            let sent = underlay.send(head.to, &self.bytes[start..end], size, head.mark);
+            let reason = match sent {
+                Ok(sent) => {
+                    // All of a run but its last have one length.
+                    let end = end.min(start + sent * size);
+                    let (datagrams, bytes) = (sent as u64, (end - start) as u64);
+                    tell(head.link, Fate::Sent { datagrams, bytes });
+                    (done, start) = (done + sent, end);
                     continue;
                 }
                 Err(error) if error.kind() == io::ErrorKind::WouldBlock => {
@@ -139,22 +177,21 @@ impl Transmit {
                 }
                 Err(error) => match error.raw_os_error() {
                     // The path has become narrower than the frame. A service that never gives up
-                    // would send it for ever, so it travels in fragments, this once.
+                    // would send it for ever, so it travels in fragments, this once. The socket is that
+                    // of all links: the others may send fragments as long.
                     Some(libc::EMSGSIZE) if self.fragments_until.is_none() => {
                         self.narrow = true;
-                        self.narrowed += 1;
+                        tell(head.link, Fate::Narrowed);
                         self.fragments_until = Some(now + FRAGMENTS_FOR);
                         if underlay.allow_fragments(true).is_ok() {
                             continue;
                         }
                         Reason::TooBig
                     }
-                    Some(libc::EMSGSIZE) => Reason::TooBig,
-                    Some(libc::ENOBUFS | libc::ENOMEM) => Reason::NoBuffer,
-                    _ => Reason::NotSent,
+                    _ => Reason::from(&error),
                 },
             };
-            drops.count(now, reason);
+            tell(head.link, Fate::Dropped(reason));
             (done, start) = (done + 1, end);
         }
         self.forget(done, start);
@@ -162,17 +199,15 @@ impl Transmit {
 
     /// The first `done` datagrams, which end at `start`, are gone.
     fn forget(&mut self, done: usize, start: usize) {
-        if done == self.ends.len() {
-            self.ends.clear();
-            self.marks.clear();
+        if done == self.waiting.len() {
+            self.waiting.clear();
             return;
         }
         let end = self.end();
         self.bytes.copy_within(start..end, 0);
-        self.ends.drain(..done);
-        self.marks.drain(..done);
-        for end in &mut self.ends {
-            *end -= start;
+        self.waiting.drain(..done);
+        for datagram in &mut self.waiting {
+            datagram.end -= start;
         }
     }
 }
@@ -181,8 +216,14 @@ impl Transmit {
 mod tests {
     use super::*;
 
+    const fn at(port: u16) -> Endpoint {
+        let ip = std::net::IpAddr::V4(std::net::Ipv4Addr::LOCALHOST);
+        Endpoint::Udp(std::net::SocketAddr::new(ip, port))
+    }
+    const FARM: Endpoint = at(1);
+
     fn push(transmit: &mut Transmit, length: usize) {
-        let written = transmit.push(0, |room| {
+        let written = transmit.push(0, FARM, 0, |room| {
             room[..length].fill(length as u8);
             Ok::<_, ()>(length)
         });
@@ -205,12 +246,25 @@ mod tests {
     fn a_run_ends_at_another_traffic_class() {
         let mut transmit = Transmit::new(1500);
         for mark in [0, 0, 46 << 2, 46 << 2, 46 << 2] {
-            transmit.push(mark, |_| Ok::<_, ()>(100)).unwrap();
+            let written = transmit.push(0, FARM, mark, |_| Ok::<_, ()>(100));
+            written.unwrap();
         }
         assert_eq!(transmit.run(0, 0, 64), (2, 200));
         assert_eq!(transmit.run(2, 200, 64), (3, 500));
         transmit.forget(2, 200);
         assert_eq!(transmit.run(0, 0, 64), (3, 300));
+    }
+
+    #[test]
+    fn a_run_ends_at_another_address() {
+        let mut transmit = Transmit::new(1500);
+        let mill = at(2);
+        for (link, to) in [(0, FARM), (0, FARM), (1, mill), (0, FARM)] {
+            let written = transmit.push(link, to, 0, |_| Ok::<_, ()>(100));
+            written.unwrap();
+        }
+        assert_eq!(transmit.run(0, 0, 64), (2, 200));
+        assert_eq!(transmit.run(2, 200, 64), (1, 300));
     }
 
     #[test]
@@ -230,11 +284,12 @@ mod tests {
             push(&mut transmit, length);
         }
         transmit.forget(1, 10);
-        assert_eq!(transmit.ends, [20, 50]);
+        let ends: Vec<_> = transmit.waiting.iter().map(|w| w.end).collect();
+        assert_eq!(ends, [20, 50]);
         assert_eq!(transmit.bytes[..20], [20; 20]);
         assert_eq!(transmit.bytes[20..50], [30; 30]);
         transmit.forget(2, 50);
-        assert!(transmit.ends.is_empty());
+        assert!(transmit.waiting.is_empty());
     }
 
     #[test]

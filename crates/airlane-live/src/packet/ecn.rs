@@ -14,11 +14,15 @@
 //!
 //! A router below that marks the outer header so tells the endpoints of the connection inside, who alone
 //! can slow down. A CE above a packet whose endpoints do not know ECN stands for a drop, so it is one.
-//! Frames without a packet, and those with redundancy of several, are Not-ECT.
+//! Frames without a packet, and those with redundancy of several, are Not-ECT. Packets that share a frame
+//! have the same mark, where it is copied, and all get what the datagram has. Of a packet in parts the one
+//! with its header is marked as it is, and the others are Not-ECT.
 //!
 //! Left out: reading and writing the outer header, which is the socket's.
 
+use airlane_base::Contents;
 use airlane_link::classify::Dscp;
+use airlane_link::wire::contents::{self, AGGREGATE_HEAD, FRAGMENT_HEAD};
 use serde::{Deserialize, Deserializer, Serialize, Serializer, de};
 
 /// The two bits of explicit congestion notification (RFC 3168).
@@ -100,9 +104,8 @@ pub struct Outer {
 }
 
 impl Outer {
-    /// The outer traffic class (or TOS) byte of a datagram with this packet, or without any.
-    pub fn traffic_class(self, packet: Option<&[u8]>) -> u8 {
-        let inner = packet.and_then(traffic_class);
+    /// The outer traffic class (or TOS) byte of a datagram with a packet of this one, or without any.
+    pub fn traffic_class(self, inner: Option<u8>) -> u8 {
         let dscp = match (self.dscp, inner) {
             (OuterDscp::Fixed(dscp), _) => dscp.value() << 2,
             (OuterDscp::Copy, Some(inner)) => inner & !0b11,
@@ -110,6 +113,41 @@ impl Outer {
         };
         let ecn = inner.filter(|_| self.ecn).map_or(0, |inner| inner & 0b11);
         dscp | ecn
+    }
+
+    /// The bits of the traffic class that the outer header takes from the packet inside.
+    pub const fn taken(self) -> u8 {
+        let dscp = match self.dscp {
+            OuterDscp::Copy => 0b1111_1100,
+            OuterDscp::None | OuterDscp::Fixed(_) => 0,
+        };
+        dscp | if self.ecn { 0b11 } else { 0 }
+    }
+
+    /// Gives what leaves the tunnel, whatever its frame carried, the mark that it has after its
+    /// datagram's.
+    ///
+    /// # Errors
+    /// If it is to be dropped.
+    pub fn leave_all(self, payload: &mut [u8], outer: u8) -> Result<(), Unmarkable> {
+        if !self.ecn {
+            return Ok(());
+        }
+        match contents::contents(payload) {
+            Contents::Packet => _ = self.leave(payload, outer)?,
+            Contents::Aggregate => {
+                let mut at = AGGREGATE_HEAD;
+                while let Some(range) = contents::packet_at(payload, at) {
+                    at = range.end;
+                    self.leave(&mut payload[range], outer)?;
+                }
+            }
+            Contents::Fragment(which) if which.index == 0 => {
+                self.leave(&mut payload[FRAGMENT_HEAD..], outer)?;
+            }
+            Contents::Fragment(_) | Contents::Malformed => {}
+        }
+        Ok(())
     }
 
     /// Gives a packet that leaves the tunnel the mark that it has after its datagram's. Whether it was
@@ -267,7 +305,11 @@ mod tests {
                 (outer(cs1, false), 8 << 2),
                 (outer(cs1, true), 8 << 2 | 0b10),
             ] {
-                assert_eq!(outer.traffic_class(Some(&packet)), expected, "{outer:?}");
+                assert_eq!(
+                    outer.traffic_class(traffic_class(&packet)),
+                    expected,
+                    "{outer:?}"
+                );
             }
         }
         assert_eq!(outer(cs1, true).traffic_class(None), 8 << 2);
@@ -326,7 +368,8 @@ mod tests {
 
         #[test]
         fn no_bytes_panic(mut bytes in prop::collection::vec(any::<u8>(), 0..60), outer: u8) {
-            let _any = ECN.traffic_class(Some(&bytes));
+            let _any = ECN.traffic_class(traffic_class(&bytes));
+            let _any = ECN.leave_all(&mut bytes, outer);
             let _any = ECN.leave(&mut bytes, outer);
         }
     }

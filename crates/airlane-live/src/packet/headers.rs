@@ -155,6 +155,18 @@ impl Headers {
     }
 }
 
+/// Source and destination of a packet, read from where they stand; none if it is no IP.
+pub fn addresses(packet: &[u8]) -> Option<(IpAddr, IpAddr)> {
+    fn at<const N: usize>(packet: &[u8], from: usize) -> Option<[u8; N]> {
+        packet.get(from..)?.first_chunk().copied()
+    }
+    match packet.first()? >> 4 {
+        4 => Some((at::<4>(packet, 12)?.into(), at::<4>(packet, 16)?.into())),
+        6 => Some((at::<16>(packet, 8)?.into(), at::<16>(packet, 24)?.into())),
+        _ => None,
+    }
+}
+
 /// Stands for bytes that are no IP packet.
 pub(super) fn no_flow() -> FlowKey {
     FlowKey {
@@ -262,8 +274,10 @@ mod tests {
             if let (Some(first), 4 | 6) = (packet.first_mut(), version * 2 + 2) {
                 *first = *first & 0x0f | (version * 2 + 2) << 4;
             }
+            let addresses = addresses(&packet);
             if let Some(headers) = Headers::parse(&packet) {
-                let _read = headers.flow();
+                let flow = headers.flow();
+                prop_assert_eq!(addresses, Some((flow.src, flow.dst)));
                 if let Some((at, end)) = headers.tcp() {
                     prop_assert!(at <= end && end <= packet.len());
                 }

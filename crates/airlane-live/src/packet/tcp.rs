@@ -22,6 +22,7 @@ pub(super) fn view(packet: &[u8]) -> Option<TcpView> {
     let numbers = data as u32 + u32::from(flag(SYN)) + u32::from(flag(FIN));
     Some(TcpView {
         connection: 0,
+        endpoints: 0,
         seq: u32_at(4),
         end: u32_at(4).wrapping_add(numbers),
         ack: flag(ACK).then(|| u32_at(8)),
@@ -62,6 +63,7 @@ mod tests {
             let numbers = len as u32 + u32::from(tcp.syn) + u32::from(tcp.fin);
             prop_assert_eq!(view(&bytes), Some(TcpView {
                 connection: 0,
+                endpoints: 0,
                 seq,
                 end: seq.wrapping_add(numbers),
                 ack: tcp.ack.then_some(ack),

@@ -7,6 +7,7 @@
 #![allow(clippy::unwrap_used, reason = "a test may panic")]
 
 pub mod pair;
+pub mod station;
 pub mod traffic;
 
 use std::os::fd::AsFd;

@@ -84,5 +84,7 @@ pub fn join(ends: &[Namespace; 2]) {
 
 /// Waits until the node has a session.
 pub fn established(node: &Running) -> Status {
-    node.wait_until("established", |status| status.session.state == "confirmed")
+    node.wait_until("established", |status| {
+        status.peers[0].session.state == "confirmed"
+    })
 }

@@ -1,15 +1,16 @@
 //! What an attacker may send. Each test compares everything that an end holds before and after, and
 //! then shows that the honest message still does its work.
 
-use std::net::SocketAddr;
-
 use airlane_base::Duration;
+use proptest::prelude::*;
 
-use super::world::{World, address, key};
+use super::world::{World, address, endpoint, key};
 use crate::mac::MacKeys;
 use crate::message::{INITIATION_LEN, initiation};
 use crate::noise::{Initiation, Offer};
-use crate::{COOKIE_REPLY_LEN, Limits, PrivateKey, RESPONSE_LEN, Received, Refused, Transmit};
+use crate::{
+    COOKIE_REPLY_LEN, Limits, PrivateKey, RESPONSE_LEN, Received, Refused, SealError, Transmit,
+};
 
 const SECOND: Duration = Duration::from_secs(1);
 
@@ -122,6 +123,73 @@ fn repeated_messages_of_every_type_change_nothing() {
     world.assert_works();
 }
 
+proptest! {
+    #![proptest_config(ProptestConfig::with_cases(64))]
+
+    /// Whatever stands where the low bits of the counter are, nothing moves, and far behind the newest
+    /// message all that was not opened yet still is, once.
+    #[test]
+    fn forged_low_bits_move_nothing(
+        late in 0..crate::WINDOW as usize - 1,
+        forged in prop::collection::vec(
+            prop_oneof![any::<u32>(), 0u32..20_000, (1u32 << 31) - 9..(1u32 << 31) + 9_000],
+            1..20,
+        ),
+    ) {
+        let mut world = World::established();
+        let messages: Vec<_> = (0..crate::WINDOW)
+            .map(|n| world.seal(0, &n.to_be_bytes()).unwrap())
+            .collect();
+        world.arrive(1, address(1), messages.last().unwrap().bytes()).unwrap();
+        let before = world.snapshot(1);
+        let genuine = messages[late].bytes();
+        for low in forged {
+            let mut changed = genuine.to_vec();
+            changed[4..8].copy_from_slice(&low.to_be_bytes());
+            if changed != genuine {
+                prop_assert!(world.arrive(1, address(13), &changed).is_err());
+            }
+        }
+        prop_assert_eq!(world.snapshot(1), before);
+        prop_assert!(world.arrive(1, address(1), genuine).is_ok());
+        prop_assert_eq!(world.arrive(1, address(1), genuine), Err(Refused::Replayed));
+        world.assert_works();
+    }
+}
+
+#[test]
+fn a_bound_message_opens_for_whoever_is_bound_to_the_same() {
+    let mut world = World::established();
+    assert_eq!(
+        world.seal_bound(0, b"early").err(),
+        Some(SealError::Unbound)
+    );
+    world.bind(0, Some(7));
+    let message = world.seal_bound(0, b"seven").unwrap();
+    let before = world.snapshot(1);
+    let refused = world.arrive(1, address(1), message.bytes());
+    assert_eq!(refused, Err(Refused::Unbound));
+    assert_eq!(world.snapshot(1), before);
+    world.bind(1, Some(8));
+    let before = world.snapshot(1);
+    let refused = world.arrive(1, address(1), message.bytes());
+    assert_eq!(refused, Err(Refused::Forged), "bound to something else");
+    // Nor by saying that it is not bound.
+    let mut unbound = message.bytes().to_vec();
+    unbound[0] ^= 0x40;
+    assert_eq!(world.arrive(1, address(1), &unbound), Err(Refused::Forged));
+    assert_eq!(world.snapshot(1), before);
+    world.bind(1, Some(7));
+    refuses_all_changes(&mut world, 1, &message, 0);
+    let received = world.arrive(1, address(1), message.bytes());
+    assert!(matches!(received, Ok(Received::Data { bound: true, .. })));
+    // What is not bound opens as ever, and says so.
+    let free = world.seal(0, b"free").unwrap();
+    let received = world.arrive(1, address(1), free.bytes());
+    assert!(matches!(received, Ok(Received::Data { bound: false, .. })));
+    world.assert_works();
+}
+
 /// An initiation recorded before a restart is answered, as nobody can know it is old. It must not
 /// lead us to the address that it came from, nor replace a session.
 #[test]
@@ -177,7 +245,7 @@ fn a_flood_costs_few_exchanges_and_the_session_goes_on() {
     let flood: Vec<_> = (1..20).map(stranger).collect();
     for n in 0..1_000 {
         world.now += Duration::from_micros(900);
-        let from = SocketAddr::from(([203, 0, 113, (n % 250) as u8], 7));
+        let from = endpoint([203, 0, 113, (n % 250) as u8], 7);
         assert!(world.arrive(1, from, &flood[n % flood.len()]).is_err());
         while let Some(answer) = world.ends[1].poll_transmit() {
             assert_eq!(answer.to, from);
@@ -234,7 +302,7 @@ fn under_load_a_cookie_must_be_shown() {
     world.now += SECOND * 6;
     world.timeout(0);
     let second = world.intercept(0);
-    for elsewhere in [address(13), SocketAddr::from(([192, 0, 2, 1], 4_001))] {
+    for elsewhere in [address(13), endpoint([192, 0, 2, 1], 4_001)] {
         assert_eq!(
             world.arrive(1, elsewhere, second.bytes()),
             Err(Refused::Load)
@@ -247,7 +315,7 @@ fn under_load_a_cookie_must_be_shown() {
         let refused = world.arrive(1, address(1), &changed).unwrap_err();
         assert!(matches!(
             refused,
-            Refused::Load | Refused::Mac1 | Refused::Type | Refused::Length
+            Refused::Load | Refused::Mac1 | Refused::Type | Refused::Length | Refused::UnknownIndex
         ));
         while world.ends[1].poll_transmit().is_some() {}
     }

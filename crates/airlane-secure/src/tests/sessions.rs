@@ -284,11 +284,33 @@ fn a_peer_may_roam() {
     let data = Received::Data {
         peer,
         len: 7,
+        bound: false,
         endpoint_changed: true,
     };
     assert_eq!(received, data);
     assert_eq!(world.ends[1].endpoint(peer), Some(address(9)));
     world.assert_works();
+}
+
+#[test]
+fn a_peer_that_moved_unseen_is_sought_where_it_is_configured() {
+    let mut world = World::established();
+    let peer = world.peer(0);
+    let message = world.seal(1, b"I moved").unwrap();
+    world.arrive(0, address(9), message.bytes()).unwrap();
+    assert_eq!(world.ends[0].endpoint(peer), Some(address(9)));
+    world.ends[0].forget_endpoint(peer);
+    assert_eq!(world.ends[0].endpoint(peer), Some(address(2)));
+    assert_eq!(world.seal(0, b"where are you").unwrap().to, address(2));
+    // Its next word says where it is.
+    let message = world.seal(1, b"here").unwrap();
+    world.arrive(0, address(9), message.bytes()).unwrap();
+    assert_eq!(world.ends[0].endpoint(peer), Some(address(9)));
+    // Without a configured one the last is the best guess.
+    let peer = world.peer(1);
+    let before = world.ends[1].endpoint(peer);
+    world.ends[1].forget_endpoint(peer);
+    assert_eq!(world.ends[1].endpoint(peer), before);
 }
 
 #[test]
@@ -414,10 +436,10 @@ fn bad_lists_of_peers_change_nothing() {
 fn short_buffers_are_said_and_change_nothing() {
     let mut world = World::established();
     let (peer, before) = (world.peer(0), world.snapshot(0));
-    let refused = world.ends[0].seal(world.now, peer, &[b"abc", b"de"], &mut [0; 36]);
+    let refused = world.ends[0].seal(world.now, peer, &[b"abc", b"de"], &mut [0; 28]);
     let needed = SealError::NoRoom {
-        needed: 37,
-        room: 36,
+        needed: 29,
+        room: 28,
     };
     assert_eq!(refused, Err(needed));
     assert_eq!(world.snapshot(0), before);

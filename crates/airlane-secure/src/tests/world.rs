@@ -2,13 +2,12 @@
 //! that it was sent to, if anybody has.
 
 use std::collections::{BTreeMap, VecDeque};
-use std::net::SocketAddr;
 
 use airlane_base::{Duration, Instant};
 
 use crate::{
-    Limits, OVERHEAD, PeerConfig, PeerId, PrivateKey, Received, Refused, SealError, Secure,
-    Transmit, Wall,
+    Endpoint, Limits, OVERHEAD, PeerConfig, PeerId, PrivateKey, Received, Refused, SealError,
+    Secure, Transmit, Wall,
 };
 
 /// Delay of a datagram that no fate says otherwise.
@@ -21,15 +20,15 @@ pub(super) struct Fate(pub(super) Vec<Duration>);
 
 #[derive(Debug)]
 struct Flying {
-    from: SocketAddr,
-    to: SocketAddr,
+    from: Endpoint,
+    to: Endpoint,
     bytes: Vec<u8>,
 }
 
 pub(super) struct World {
     pub(super) now: Instant,
     pub(super) ends: [Secure; 2],
-    pub(super) addresses: [SocketAddr; 2],
+    pub(super) addresses: [Endpoint; 2],
     /// What each end's clock says at the origin of time.
     pub(super) walls: [Duration; 2],
     /// Fates of the next datagrams; then all arrive.
@@ -46,15 +45,19 @@ pub(super) fn key(end: usize) -> PrivateKey {
     PrivateKey::generate([end as u8 + 1; 32])
 }
 
-pub(super) fn address(host: u8) -> SocketAddr {
-    SocketAddr::from(([192, 0, 2, host], 4_000))
+pub(super) fn endpoint(ip: [u8; 4], port: u16) -> Endpoint {
+    Endpoint::Udp((ip, port).into())
+}
+
+pub(super) fn address(host: u8) -> Endpoint {
+    endpoint([192, 0, 2, host], 4_000)
 }
 
 /// An end as it is after a start; `seed` differs from start to start.
 pub(super) fn node(
     now: Instant,
     end: usize,
-    endpoint: Option<SocketAddr>,
+    endpoint: Option<Endpoint>,
     limits: Limits,
     seed: u8,
 ) -> Secure {
@@ -130,6 +133,19 @@ impl World {
         Ok(Transmit::new(sealed.to, &out[..sealed.len]))
     }
 
+    /// The same, bound.
+    pub(super) fn seal_bound(&mut self, end: usize, payload: &[u8]) -> Result<Transmit, SealError> {
+        assert!(payload.len() + OVERHEAD <= crate::INITIATION_LEN);
+        let (peer, mut out) = (self.peer(end), [0; ROOM]);
+        let sealed = self.ends[end].seal_bound(self.now, peer, &[payload], &mut out)?;
+        Ok(Transmit::new(sealed.to, &out[..sealed.len]))
+    }
+
+    pub(super) fn bind(&mut self, end: usize, binding: Option<u64>) {
+        let peer = self.peer(end);
+        self.ends[end].bind(peer, binding);
+    }
+
     pub(super) fn send(&mut self, end: usize, payload: &[u8]) -> Result<(), SealError> {
         let message = self.seal(end, payload)?;
         self.launch(end, &message);
@@ -157,7 +173,7 @@ impl World {
     pub(super) fn arrive(
         &mut self,
         end: usize,
-        from: SocketAddr,
+        from: Endpoint,
         bytes: &[u8],
     ) -> Result<Received, Refused> {
         let mut plain = [0; ROOM];

@@ -85,9 +85,10 @@ pub(crate) struct Exchange {
 }
 
 impl Exchange {
-    /// An exchange with nothing on its way.
-    pub(crate) fn new(opener: &Opener) -> Self {
-        let closed = |forward| Connection::closed(&opener.config, opener.segment, forward);
+    /// An exchange with nothing on its way, on the given endpoints of the flow.
+    pub(crate) fn new(opener: &Opener, endpoints: u8) -> Self {
+        let closed =
+            |forward| Connection::closed(&opener.config, opener.segment, forward, endpoints);
         Self {
             request: closed(false),
             reply: closed(true),
@@ -206,6 +207,11 @@ impl Exchange {
         timers.into_iter().flatten().min()
     }
 
+    /// Both connections.
+    pub(crate) fn connections(&self) -> [&Connection; 2] {
+        [&self.request, &self.reply]
+    }
+
     /// Counters of all connections so far.
     pub(crate) fn totals(&self) -> Totals {
         let mut all = self.retired;
@@ -231,7 +237,7 @@ pub(crate) struct Totals {
 
 impl Totals {
     /// Adds what the connection's sender counted.
-    fn count(&mut self, connection: &Connection) {
+    pub(super) fn count(&mut self, connection: &Connection) {
         let stats = connection.sender.stats();
         self.segments_sent += stats.segments_sent;
         self.retransmissions += stats.retransmissions;

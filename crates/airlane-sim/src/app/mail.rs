@@ -67,7 +67,7 @@ impl Mail {
     ) -> Self {
         Self {
             place,
-            exchange: Exchange::new(&opener),
+            exchange: Exchange::new(&opener, 0),
             opener,
             check,
             sizes,

@@ -44,7 +44,7 @@ impl Pages {
     pub(crate) fn new(place: Place, start: Instant, opener: Opener, page: Page) -> Self {
         Self {
             place,
-            exchange: Exchange::new(&opener),
+            exchange: Exchange::new(&opener, 0),
             opener,
             page,
             next: Some(start),

@@ -18,7 +18,9 @@ pub(crate) struct Connection {
     /// Whether data goes from the flow's first end to its second.
     forward: bool,
     /// Packets of other connections of the flow are ignored.
-    number: u32,
+    pub(crate) number: u32,
+    /// Which endpoints of the flow it runs on, of those that it has.
+    endpoints: u8,
     /// The receiver answers every segment at once, so one place is enough.
     ack: Option<Ack>,
 }
@@ -37,17 +39,21 @@ impl Connection {
             ack_len: config.ack_size.as_bytes() as u32,
             forward,
             number,
+            endpoints: 0,
             ack: None,
         }
     }
 
     /// A connection that carries nothing yet: [`open`](Self::open) it.
-    pub(crate) fn closed(config: &TcpConfig, segment: u32, forward: bool) -> Self {
+    pub(crate) fn closed(config: &TcpConfig, segment: u32, forward: bool, endpoints: u8) -> Self {
         let nothing = Transfer {
             bytes: Some(0),
             segment,
         };
-        Self::new(config, nothing, Duration::ZERO, forward, 0)
+        Self {
+            endpoints,
+            ..Self::new(config, nothing, Duration::ZERO, forward, 0)
+        }
     }
 
     /// The next transfer over fresh state; counters of the receiver go on, memory is kept.
@@ -72,7 +78,8 @@ impl Connection {
         }
     }
 
-    const fn data_role(&self) -> Role {
+    /// What its segments are.
+    pub(crate) const fn data_role(&self) -> Role {
         if self.forward {
             Role::Data
         } else {
@@ -136,6 +143,7 @@ impl Connection {
     #[inline]
     fn sign(&self, place: &Place, packet: &mut Packet) {
         packet.connection = self.number;
+        packet.endpoints = self.endpoints;
         let port = place.client_port(self.number);
         if packet.to == place.nodes[1] {
             packet.header.dst_port = port;

@@ -84,7 +84,7 @@ impl Telnet {
     ) -> Self {
         Self {
             place,
-            exchange: Exchange::new(&opener),
+            exchange: Exchange::new(&opener, 0),
             opener,
             typing,
             random,

@@ -58,7 +58,7 @@ pub(crate) struct Web {
     opener: Opener,
     browsing: Browsing,
     sizes: Rng,
-    exchanges: Vec<Exchange>,
+    pub(super) exchanges: Vec<Exchange>,
     transaction: Option<Transaction>,
     /// When the next transaction begins.
     next: Option<Instant>,
@@ -81,7 +81,9 @@ impl Web {
     ) -> Self {
         Self {
             place,
-            exchanges: vec![Exchange::new(&opener); browsing.parallel],
+            exchanges: (0..browsing.parallel)
+                .map(|slot| Exchange::new(&opener, slot as u8))
+                .collect(),
             opener,
             browsing,
             sizes,

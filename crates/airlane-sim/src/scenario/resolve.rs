@@ -73,10 +73,12 @@ impl LinkConfig {
         for service in &mut self.services {
             // The dissertation's IP queue is drop-tail; a live port's is fair and kept short.
             if header == HeaderProfile::Study {
-                let limit = self.queue;
+                let limit = self.queue.down;
                 service.queue.get_or_insert(QueueConfig::DropTail { limit });
             }
             *service = service.resolve(header);
+            // Simulated packets stand for bytes and have none to share a frame with.
+            service.aggregate = None;
         }
     }
 }

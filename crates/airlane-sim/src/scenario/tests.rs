@@ -91,6 +91,13 @@ fn the_hash_is_that_of_the_world_and_not_of_the_seed() {
 }
 
 #[test]
+fn a_wrong_error_rate_is_one_problem() {
+    let error = Scenario::from_toml_with(WORLD, "w", &["links.radio.errors.rate=1.5"]).unwrap_err();
+    let paths: Vec<&str> = error.problems().iter().map(|p| p.path.as_str()).collect();
+    assert_eq!(paths, ["links.radio.errors.rate"]);
+}
+
+#[test]
 fn assignments_reach_into_tables_and_lists() {
     let s = Scenario::from_toml_with(
         WORLD,

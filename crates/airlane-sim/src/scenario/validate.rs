@@ -19,7 +19,7 @@ const MAX_INTEGER: u64 = i64::MAX as u64;
 /// Below this a talk period ends before time moves on.
 const SHORTEST_TALK: Duration = Duration::from_micros(1);
 /// 30 simulated years: far below where nanoseconds end.
-pub(super) const LONGEST_RUN: Duration = Duration::from_secs(1_000_000_000);
+pub(crate) const LONGEST_RUN: Duration = Duration::from_secs(1_000_000_000);
 
 impl Validate for Scenario {
     fn validate(&self, problems: &mut Problems) {
@@ -131,12 +131,29 @@ impl Scenario {
                 format!("\"1 B\" to \"{MAX_PACKET} B\""),
             );
         }
-        if link.delay > LONGEST_RUN {
+        if link.delay.down.max(link.delay.up) > LONGEST_RUN {
             problems.add(
                 "delay",
                 format!("a delay of {} is longer than any run", link.delay),
                 format!("at most \"{LONGEST_RUN}\""),
             );
+        }
+        for down in [true, false] {
+            let errors = if down {
+                &link.errors.down
+            } else {
+                &link.errors.up
+            };
+            let two_state = matches!(errors, ErrorModelConfig::TwoState { .. });
+            if two_state && link.rate.of(down).is_opportunities() {
+                problems.add(
+                    "errors",
+                    "errors of kind \"two-state\" count the bits of a constant rate, and a frame that \
+                     leaves at an opportunity takes no time",
+                    "kind = \"two-state-arrival\": the state at that time decides",
+                );
+                break;
+            }
         }
         let both = link.errors.down == link.errors.up;
         let two_state = matches!(link.errors.down, ErrorModelConfig::TwoState { .. });
@@ -185,6 +202,13 @@ impl Scenario {
             }
             return;
         }
+        if link.queue.down != link.queue.up {
+            problems.add(
+                "queue",
+                "services are the same at both ends, and so is the queue in front of them",
+                "one queue for both directions, or queue = { kind = ..., ... } at each service",
+            );
+        }
         if link.frame.is_none() {
             problems.add(
                 "services",
@@ -206,6 +230,16 @@ impl Scenario {
         }
         for wrong in wrong {
             problems.add(&wrong.path, wrong.problem, wrong.help);
+        }
+        for (i, service) in link.services.iter().enumerate() {
+            let shares = service.aggregate.is_some_and(|a| a.options().is_some());
+            if shares && header.is_live() {
+                problems.add(
+                    &format!("services[{i}].aggregate"),
+                    "simulated packets stand for bytes and cannot share a frame",
+                    "leave it out; live links do it",
+                );
+            }
         }
     }
 

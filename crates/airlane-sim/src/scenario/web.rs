@@ -5,6 +5,7 @@ use std::sync::{Arc, LazyLock};
 
 use airlane_base::config::{Problems, key};
 use airlane_base::{Duration, Size};
+use airlane_channel::LinkRate;
 use serde::{Deserialize, Serialize};
 
 use super::{AppConfig, Scenario};
@@ -182,7 +183,7 @@ impl Scenario {
         Ok(())
     }
 
-    /// Reads the recordings that links replay, if any. `read` gives the bytes of a file; paths are as
+    /// Reads the recordings that links replay and the times at which they may send, if any. `read` gives the bytes of a file; paths are as
     /// they stand in the scenario.
     ///
     /// # Errors
@@ -193,6 +194,7 @@ impl Scenario {
     ) -> Result<(), ScenarioError> {
         for link in self.links.values_mut() {
             link.errors.load_traces(|file| read(Path::new(file)))?;
+            link.rate.load(|file| read(Path::new(file)))?;
         }
         Ok(())
     }
@@ -204,6 +206,16 @@ impl Scenario {
                 problems.add(
                     &format!("links.{}.errors", key(name)),
                     "the recording has not been read",
+                    "call Scenario::load_traces before the scenario is run",
+                );
+            }
+            if [&link.rate.down, &link.rate.up]
+                .map(LinkRate::mean)
+                .contains(&None)
+            {
+                problems.add(
+                    &format!("links.{}.rate", key(name)),
+                    "the trace has not been read",
                     "call Scenario::load_traces before the scenario is run",
                 );
             }
@@ -226,6 +238,9 @@ impl Scenario {
     pub(super) fn table_digests(&self) -> String {
         let mut text = String::new();
         for trace in self.links.values().flat_map(|link| link.errors.traces()) {
+            text.push_str(&format!("{:016x}", trace.digest()));
+        }
+        for trace in self.links.values().flat_map(|link| link.rate.traces()) {
             text.push_str(&format!("{:016x}", trace.digest()));
         }
         for flow in &self.flows {

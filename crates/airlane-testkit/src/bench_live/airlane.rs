@@ -27,7 +27,7 @@ pub(super) fn start(site: &Site<'_>, secured: bool) -> Result<(Vec<Program>, Str
     for (end, program) in programs.iter_mut().enumerate() {
         program.wait_until(|| {
             live::status(&site.programs.airlane, &socket(end))
-                .is_ok_and(|status| status["session"]["state"] == "confirmed")
+                .is_ok_and(|status| status["peers"][0]["session"]["state"] == "confirmed")
         })?;
     }
     Ok((programs, INTERFACE.to_owned()))

@@ -3,8 +3,9 @@
 use std::path::PathBuf;
 use std::time::Duration;
 
-use crate::live::{Experiment, Link, LiveError};
-use crate::traffic::{ClientConfig, TrafficReport};
+use airlane_probe::{ClientConfig, Times, TrafficReport};
+
+use crate::live::{Experiment, GRACE, Link, LiveError};
 
 use super::ceiling::Ceiling;
 use super::channel::{Channel, Endpoints, RATE_BPS};
@@ -111,8 +112,8 @@ impl Bench<'_> {
             air: &air,
             seed: self.plan.seed,
             ends: None,
-            warmup: config.warmup,
-            measure: config.measure,
+            warmup: config.times.warmup,
+            measure: config.times.measure,
             pages: config.pages,
         })?;
         for host in link.hosts() {
@@ -141,16 +142,22 @@ impl Bench<'_> {
 
     fn config(&self) -> ClientConfig {
         ClientConfig {
-            warmup: self.plan.warmup,
-            measure: self.plan.measure,
+            times: Times {
+                warmup: self.plan.warmup,
+                measure: self.plan.measure,
+                grace: GRACE,
+            },
             ..ClientConfig::new(crate::live::WIRE_SERVER)
         }
     }
 
     fn idle_page(&self) -> Result<f64, LiveError> {
         let config = ClientConfig {
-            warmup: Duration::from_secs(1),
-            measure: self.plan.measure.min(Duration::from_secs(10)),
+            times: Times {
+                warmup: Duration::from_secs(1),
+                measure: self.plan.measure.min(Duration::from_secs(10)),
+                grace: GRACE,
+            },
             file: false,
             voice: false,
             ..self.config()
@@ -167,7 +174,7 @@ impl Bench<'_> {
         endpoints: Endpoints,
     ) -> Result<ImpairedFigures, LiveError> {
         let config = ClientConfig {
-            congestion_control: endpoints.name().to_owned(),
+            congestion_control: Some(endpoints.name().to_owned()),
             ..self.config()
         };
         let (report, mtu) = self.traffic(tool, channel, &config)?;

@@ -2,6 +2,7 @@
 
 use std::fmt;
 
+use airlane_link::{Codec, HeaderProfile};
 use clap::ValueEnum;
 
 /// A way from one host to the other.
@@ -26,6 +27,8 @@ pub enum Tool {
     Airlane,
 }
 
+/// Header and tag of Airlane's secure messages, B.
+const MESSAGE: u32 = 24;
 const ETHERNET: u32 = 14;
 const IPV4_UDP: u32 = 20 + 8;
 
@@ -75,15 +78,32 @@ impl Tool {
             // Opcode and peer, packet number; the tag.
             Self::OpenVpn => ETHERNET + IPV4_UDP + 8 + 16,
             // A frame's header with sequence number and acknowledgment.
-            Self::AirlaneNone => ETHERNET + IPV4_UDP + 20,
-            // The same inside a message as WireGuard's.
-            Self::Airlane => ETHERNET + IPV4_UDP + 20 + 32,
+            Self::AirlaneNone => ETHERNET + IPV4_UDP + header(HeaderProfile::Live),
+            // The same inside a message.
+            Self::Airlane => ETHERNET + IPV4_UDP + header(HeaderProfile::Sealed) + MESSAGE,
         }
     }
+}
+
+const fn header(profile: HeaderProfile) -> u32 {
+    Codec::new(profile).header_max() as u32
 }
 
 impl fmt::Display for Tool {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         f.pad(&self.name())
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    /// Which docs/bench-live.md has in its table.
+    #[test]
+    fn overheads_are_those_of_the_code() {
+        assert_eq!(MESSAGE as usize, airlane_secure::OVERHEAD);
+        assert_eq!(Tool::Airlane.overhead(), 14 + 63);
+        assert_eq!(Tool::AirlaneNone.overhead(), 14 + 45);
     }
 }

@@ -3,7 +3,7 @@
 
 use std::collections::VecDeque;
 
-use airlane_link::schedule::Schedule;
+use airlane_link::schedule::{Schedule, Turn};
 use proptest::prelude::*;
 
 use crate::strategies::cases;
@@ -69,6 +69,14 @@ impl Reference {
     }
 }
 
+/// The next item, which is the one that was told to be the next.
+fn announced<S: Schedule<u64>>(scheduler: &mut S) -> Option<Turn<u64>> {
+    let told = scheduler.peek();
+    let item = scheduler.dequeue();
+    assert_eq!(told, item.map(|turn| (turn.service as u8, turn.len)));
+    item
+}
+
 /// Each item leaves once, in the order of its service, with its length; the scheduler is empty only
 /// if nothing waits (XYL-R-3).
 pub fn conserves_items<S: Schedule<u64> + Default>() {
@@ -81,10 +89,10 @@ pub fn conserves_items<S: Schedule<u64> + Default>() {
                     scheduler.enqueue(service, len, item);
                     reference.queues[usize::from(service)].push_back((len, item));
                 }
-                Operation::Dequeue => match scheduler.dequeue() {
+                Operation::Dequeue => match announced(&mut scheduler) {
                     None => prop_assert!(reference.is_empty(), "idle while a frame waits"),
-                    Some((service, len, item)) => {
-                        let expected = reference.queues[usize::from(service)].pop_front();
+                    Some(Turn { service, len, item }) => {
+                        let expected = reference.queues[service].pop_front();
                         prop_assert_eq!(Some((len, item)), expected);
                     }
                 },
@@ -136,7 +144,8 @@ pub fn is_transparent_to_one_service<S: Schedule<u64> + Default>() {
             match operation {
                 Operation::Enqueue(_, len) => {
                     scheduler.enqueue(service, len, item as u64);
-                    queue.push_back((service, len, item as u64));
+                    let (service, item) = (usize::from(service), item as u64);
+                    queue.push_back(Turn { service, len, item });
                 }
                 Operation::Dequeue => prop_assert_eq!(scheduler.dequeue(), queue.pop_front()),
                 Operation::SetRate(_, rate) => scheduler.set_rate(service, rate),
@@ -174,10 +183,9 @@ pub fn stays_within_the_fairness_bound<S: Schedule<u64> + Default>() {
                 }
                 Operation::Dequeue => {
                     let before = backlog;
-                    let Some((service, len, _)) = scheduler.dequeue() else {
+                    let Some(Turn { service, len, .. }) = scheduler.dequeue() else {
                         continue;
                     };
-                    let service = usize::from(service);
                     backlog[service] -= 1;
                     let served = len as f64 / rates[service];
                     for other in (0..16).filter(|other| *other != service) {

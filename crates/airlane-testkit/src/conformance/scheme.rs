@@ -372,7 +372,8 @@ pub fn survives_any_header(contract: Contract) {
         forged in prop::collection::vec(forged, 60),
     )| {
         let mut pair = contract.pair(ROOMY, script);
-        let space = pair.port(0).codec().space();
+        let layout = pair.port(0).layout_of(SERVICE).expect("it has this service");
+        let space = pair.port(0).codec().space(layout);
         let mut received = [0; 2];
         for (id, (offer, (kind, seq, ack, ones, has_payload, end))) in offers.iter().zip(forged).enumerate() {
             pair.offer(offer.end, TestPacket::new(SERVICE, id as u64, offer.len));

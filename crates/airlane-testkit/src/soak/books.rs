@@ -4,6 +4,7 @@
 //! one end      offered = sent + dropped + queued                           in every status
 //! both ends    sent = delivered + residual lost + epoch lost + in flight   when nothing is on its way
 //! ```
+//! The second is of frames with something new: packets may share one, or take several (docs/metrics.md).
 //!
 //! In flight is then nothing, so of a round without restarts every packet is accounted for. What a new
 //! epoch lost the peer may still have received, so with restarts the second sum is bounded from both
@@ -24,8 +25,9 @@ struct Counts {
     offered: i64,
     dropped: i64,
     sent: i64,
+    originals_sent: i64,
     epoch_lost: i64,
-    delivered: i64,
+    originals_delivered: i64,
     residual: i64,
     queued: i64,
 }
@@ -72,9 +74,9 @@ pub struct Line {
     pub offered: i64,
     /// Dropped before they were sent.
     pub dropped: i64,
-    /// Sent.
+    /// Sent: frames with something new.
     pub sent: i64,
-    /// Delivered by the other end.
+    /// Of these, delivered by the other end.
     pub delivered: i64,
     /// Known to be lost for good by the other end.
     pub residual_lost: i64,
@@ -115,8 +117,10 @@ impl Books {
                 let then = life.ledgers.get(service).copied().unwrap_or_default();
                 let pace = life.pace.entry(service.clone()).or_default();
                 let per_second = |n: i64| n as f64 / passed;
-                pace[0] = pace[0].max(per_second(now.sent - then.sent));
-                pace[1] = pace[1].max(per_second(now.delivered - then.delivered));
+                pace[0] = pace[0].max(per_second(now.originals_sent - then.originals_sent));
+                pace[1] = pace[1].max(per_second(
+                    now.originals_delivered - then.originals_delivered,
+                ));
             }
             life.at = at;
             life.ledgers = ledgers;
@@ -147,7 +151,8 @@ impl Books {
         let before = read(before);
         for (service, l) in read(after) {
             let then = before.get(&service).copied().unwrap_or_default();
-            self.unknown[end].entry(service).or_default().missing += l.sent - then.sent;
+            self.unknown[end].entry(service).or_default().missing +=
+                l.originals_sent - then.originals_sent;
         }
     }
 
@@ -166,7 +171,7 @@ impl Books {
                 let peer = total[1 - end].get(service).copied().unwrap_or_default();
                 let unknown = self.unknown[end].get(service).copied().unwrap_or_default();
                 let missing = unknown.missing + own.epoch_lost;
-                let sum = own.sent - peer.delivered - peer.residual;
+                let sum = own.originals_sent - peer.originals_delivered - peer.residual;
                 let now = (sum, Unknown { missing, ..unknown });
                 let before = self.before.insert((end, service.clone()), now);
                 let (sum_before, unknown_before) = before.unwrap_or_default();
@@ -183,8 +188,8 @@ impl Books {
                     service: service.clone(),
                     offered: own.offered,
                     dropped: own.dropped,
-                    sent: own.sent,
-                    delivered: peer.delivered,
+                    sent: own.originals_sent,
+                    delivered: peer.originals_delivered,
                     residual_lost: peer.residual,
                     epoch_lost: own.epoch_lost,
                     unexplained,
@@ -203,8 +208,9 @@ impl Counts {
             offered: self.offered + other.offered,
             dropped: self.dropped + other.dropped,
             sent: self.sent + other.sent,
+            originals_sent: self.originals_sent + other.originals_sent,
             epoch_lost: self.epoch_lost + other.epoch_lost,
-            delivered: self.delivered + other.delivered,
+            originals_delivered: self.originals_delivered + other.originals_delivered,
             residual: self.residual + other.residual,
             queued: self.queued + other.queued,
         }
@@ -212,7 +218,10 @@ impl Counts {
 }
 
 fn services(status: &Value) -> impl Iterator<Item = &Value> {
-    status["services"].as_array().into_iter().flatten()
+    status["peers"][0]["services"]
+        .as_array()
+        .into_iter()
+        .flatten()
 }
 
 fn read(status: &Value) -> Ledgers {
@@ -225,14 +234,20 @@ fn read(status: &Value) -> Ledgers {
                 "dropped_codel",
                 "dropped_window_full",
                 "dropped_disconnected",
+                "dropped_too_old",
                 "dropped_too_big",
             ]
             .map(of)
             .iter()
             .sum(),
             sent: of("packets_sent"),
+            originals_sent: of("packets_sent") - of("packets_joined") - of("packets_cut")
+                + of("fragments_sent"),
             epoch_lost: of("epoch_lost"),
-            delivered: of("packets_delivered"),
+            originals_delivered: of("packets_delivered")
+                - of("joined_delivered")
+                - of("packets_reassembled")
+                + of("fragments_received"),
             residual: of("residual_lost"),
             queued: service["queue_packets"].as_i64().unwrap_or_default(),
         }
@@ -259,7 +274,8 @@ pub fn is_quiet(before: &Value, after: &Value) -> bool {
     let (before, after) = (read(before), read(after));
     after.iter().all(|(service, now)| {
         let then = before.get(service).copied().unwrap_or_default();
-        now.queued == 0 && (now.sent, now.delivered) == (then.sent, then.delivered)
+        let done = |counts: &Counts| (counts.sent, counts.originals_delivered);
+        now.queued == 0 && done(now) == done(&then)
     })
 }
 
@@ -269,10 +285,10 @@ mod tests {
     use serde_json::json;
 
     fn status(sent: i64, delivered: i64, epoch_lost: i64) -> Value {
-        json!({ "services": [{ "name": "files", "queue_packets": 0, "ledger": {
+        json!({ "peers": [{ "services": [{ "name": "files", "queue_packets": 0, "ledger": {
             "packets_offered": sent, "packets_sent": sent, "packets_delivered": delivered,
             "epoch_lost": epoch_lost, "residual_lost": 0, "dropped_codel": 0,
-        } }] })
+        } }] }] })
     }
 
     #[test]
@@ -301,7 +317,7 @@ mod tests {
     fn the_ledger_of_one_end_must_add_up_at_any_time() {
         let mut wrong = status(10, 0, 0);
         assert!(Books::default().observe(0, &wrong).is_empty());
-        wrong["services"][0]["queue_packets"] = json!(1);
+        wrong["peers"][0]["services"][0]["queue_packets"] = json!(1);
         assert_eq!(Books::default().observe(0, &wrong).len(), 1);
     }
 }

@@ -22,12 +22,17 @@ const EXPLAINED: [&str; 13] = [
     "receive-failed",
 ];
 
-/// How many packets an end has dropped outside of its services, by reason.
+/// How many packets an end has dropped outside of its services, by reason: of its peers, and of nobody
+/// known.
 pub fn drops(status: &Value) -> BTreeMap<String, u64> {
-    let drops = status["drops"].as_object().into_iter().flatten();
-    drops
-        .filter_map(|(reason, count)| Some((reason.clone(), count.as_u64()?)))
-        .collect()
+    let mut all = BTreeMap::new();
+    let peers = status["peers"].as_array().into_iter().flatten();
+    for owner in peers.chain([status]) {
+        for (reason, count) in owner["drops"].as_object().into_iter().flatten() {
+            *all.entry(reason.clone()).or_default() += count.as_u64().unwrap_or_default();
+        }
+    }
+    all
 }
 
 /// Those that must not occur.
@@ -42,8 +47,12 @@ mod tests {
 
     #[test]
     fn a_frame_that_cannot_be_read_is_never_explained() {
-        let status = serde_json::json!({ "drops": { "no-keys": 3, "bad-number": 1 } });
+        let status = serde_json::json!({
+            "drops": { "not-ip": 1 },
+            "peers": [{ "drops": { "no-keys": 3, "bad-number": 1 } }],
+        });
         let found: Vec<_> = unexplained(&status).collect();
-        assert_eq!(found, [("bad-number".to_owned(), 1)]);
+        let bad = ["bad-number", "not-ip"].map(|reason| (reason.to_owned(), 1));
+        assert_eq!(found, bad);
     }
 }

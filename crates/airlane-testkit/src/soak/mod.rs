@@ -19,12 +19,14 @@ use std::sync::atomic::{AtomicBool, Ordering};
 use std::thread::JoinHandle;
 use std::time::{Duration, Instant};
 
+use airlane_probe::{
+    ClientConfig, Progress, ServerConfig, Times, TrafficReport, run_client, serve,
+};
 use serde::Serialize;
 use serde_json::Value;
 
 use crate::bench_live::progress::Progress as Shown;
-use crate::live::{LiveError, TUNNEL_SERVER};
-use crate::traffic::{ClientConfig, Progress, ServerConfig, TrafficReport, run_client, serve};
+use crate::live::{LiveError, TUNNEL_SERVER, server};
 use books::{Books, ENDS, Line};
 use memory::{Memory, Sample};
 use recovery::{Recovered, Recovery};
@@ -395,19 +397,21 @@ impl Load {
         let server = ServerConfig {
             lifetime: length * 2 + Duration::from_secs(600),
             progress: progress.clone(),
-            ..ServerConfig::default()
+            ..server()
         };
         let client = ClientConfig {
-            warmup: Duration::from_secs(3),
-            measure: length,
-            grace: GRACE,
+            times: Times {
+                warmup: Duration::from_secs(3),
+                measure: length,
+                grace: GRACE,
+            },
             progress: progress.clone(),
             ..ClientConfig::new(TUNNEL_SERVER)
         };
         let server = std::thread::spawn({
             let stop = Arc::clone(&stop);
             move || {
-                let served = left.run(|| serve(&server, &stop, || ()));
+                let served = left.run(|| serve(&server, &stop, &|_| ()));
                 let served = served.map_err(|error| error.to_string())?;
                 served.map_err(|error| error.to_string())
             }

@@ -2,9 +2,8 @@
 
 use std::time::{Duration, Instant};
 
+use airlane_probe::Counts;
 use serde::Serialize;
-
-use crate::traffic::Counts;
 
 /// From the end of an event to the next bytes of each application, s; none: they did not come.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Serialize)]

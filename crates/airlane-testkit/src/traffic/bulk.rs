@@ -4,13 +4,13 @@
 //! under test the processor.
 
 use std::io::{self, Read, Write};
-use std::net::{IpAddr, SocketAddr, TcpStream};
+use std::net::{IpAddr, SocketAddr, TcpListener, TcpStream};
 use std::sync::atomic::{AtomicBool, AtomicU64, Ordering};
 
+use airlane_probe::is_timeout;
 use socket2::SockRef;
 
-use super::server::listen;
-use super::{GLANCE, is_timeout};
+use super::GLANCE;
 
 /// The bulk connection's port.
 pub const BULK_PORT: u16 = 5002;
@@ -24,8 +24,11 @@ const CHUNK: usize = 128 * 1024;
 /// If the port cannot be opened, the kernel lacks the congestion control, or sending fails before
 /// `stop` is set.
 pub fn bulk_send(address: IpAddr, congestion_control: &str, stop: &AtomicBool) -> io::Result<()> {
-    let listener = listen(address, BULK_PORT)?;
-    SockRef::from(&listener).set_tcp_congestion(congestion_control.as_bytes())?;
+    let listener = TcpListener::bind((address, BULK_PORT))?;
+    let socket = SockRef::from(&listener);
+    socket.set_tcp_congestion(congestion_control.as_bytes())?;
+    // An accept that runs into its timeout lets the loop look at its deadline.
+    socket.set_read_timeout(Some(GLANCE))?;
     let stopped = || stop.load(Ordering::Relaxed);
     let mut stream = loop {
         match listener.accept() {

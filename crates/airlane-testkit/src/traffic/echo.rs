@@ -8,9 +8,8 @@ use std::io::{self, Read};
 use std::net::{IpAddr, SocketAddr};
 use std::time::{Duration, Instant};
 
+use airlane_probe::{is_timeout, quantile};
 use socket2::{Domain, Protocol, Socket, Type};
-
-use super::{is_timeout, now_ns, quantile};
 
 const REQUEST: u8 = 8;
 const REPLY: u8 = 0;
@@ -46,10 +45,13 @@ pub fn echo(target: IpAddr, count: u16, pause: Duration, patience: Duration) -> 
         let mut request = [0; LENGTH];
         request[0] = REQUEST;
         request[6..8].copy_from_slice(&seq.to_be_bytes());
-        let sent_ns = now_ns();
+        let sent = Instant::now();
         socket.send(&request)?;
         match answer(&mut socket, seq, patience)? {
-            Some(received_ns) => echoes.times_ns.push(received_ns - sent_ns),
+            Some(received) => {
+                let time = received.saturating_duration_since(sent);
+                echoes.times_ns.push(time.as_nanos() as u64);
+            }
             None => echoes.lost += 1,
         }
         std::thread::sleep(pause);
@@ -59,12 +61,12 @@ pub fn echo(target: IpAddr, count: u16, pause: Duration, patience: Duration) -> 
 }
 
 /// When the answer to `seq` came; none if it did not within `patience`.
-fn answer(socket: &mut Socket, seq: u16, patience: Duration) -> io::Result<Option<u64>> {
+fn answer(socket: &mut Socket, seq: u16, patience: Duration) -> io::Result<Option<Instant>> {
     let deadline = Instant::now() + patience;
     let mut reply = [0; 2 * LENGTH];
     while Instant::now() < deadline {
         match socket.read(&mut reply) {
-            Ok(n) if answers(&reply[..n], seq) => return Ok(Some(now_ns())),
+            Ok(n) if answers(&reply[..n], seq) => return Ok(Some(Instant::now())),
             // A late answer to one that was given up.
             Ok(_) => {}
             Err(e) if is_timeout(&e) => {}

@@ -72,6 +72,8 @@ fn port(services: &[ServiceConfig]) -> Port<To> {
         rate: Rate::from_bps(10_000_000).unwrap(),
         delay: Duration::from_millis(5),
         max_payload: 1400,
+        max_frame_payload: None,
+        alike: 0,
         frame_overhead: 0,
         burst: Duration::from_millis(1),
         handed_over: HandedOver::usual(HeaderProfile::Live),

@@ -27,7 +27,7 @@ use crate::flow::{FlowKey, Packet};
 use crate::ledger::ServiceLedger;
 use crate::mechanism::receive_window::ReceiveWindow;
 use crate::mechanism::send_window::SendWindow;
-use crate::wire::{Codec, Frame, FrameKind};
+use crate::wire::{Codec, Frame, FrameKind, Layout};
 
 /// A packet that is only a number.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord)]
@@ -187,7 +187,7 @@ impl World {
             this.sent += u8::from(frame.header.kind == FrameKind::Data);
             if frame.header.kind == FrameKind::Nak {
                 // The newest packet with this number: the window has no two of them.
-                let space = self.codec.space();
+                let space = self.codec.space(Layout::Seq);
                 let behind = space.distance(sent_by_peer.into(), frame.header.seq);
                 if let Some(packet) = u32::from(sent_by_peer).checked_sub(behind) {
                     this.asked[packet as usize] += 1;

@@ -4,7 +4,7 @@ use std::collections::BTreeSet;
 
 use stateright::Property;
 
-use super::{FrameKind, SchemeConfig, State, World};
+use super::{FrameKind, Layout, SchemeConfig, State, World};
 
 type Properties = Vec<Property<World>>;
 
@@ -59,9 +59,9 @@ fn of_all(world: &World) -> Properties {
             books.late + books.duplicates > 0
         }),
     ];
-    if u64::from(world.packets) > world.codec.space().modulus() {
+    if u64::from(world.packets) > world.codec.space(Layout::Seq).modulus() {
         all.push(sometimes("numbers come round", |world, state| {
-            state.ends[1].delivered.len() as u64 > world.codec.space().modulus()
+            state.ends[1].delivered.len() as u64 > world.codec.space(Layout::Seq).modulus()
         }));
     }
     all

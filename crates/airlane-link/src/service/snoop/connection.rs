@@ -34,10 +34,24 @@ pub(super) struct Cached<P> {
     pub(super) waits: bool,
 }
 
+/// What became of a segment on its way.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(super) enum Kept {
+    Yes,
+    /// It, or one behind it, had been acknowledged.
+    Acknowledged,
+    Full,
+}
+
 /// What becomes of an acknowledgment.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(super) enum Verdict {
-    Forward,
+    /// It says something new, and goes on.
+    New,
+    /// It says less than one before, and goes on.
+    Below,
+    /// A duplicate that goes on.
+    Duplicate,
     /// The TCP sender need not know.
     Suppress,
     /// The same, and the segment with this number goes out again.
@@ -106,17 +120,18 @@ impl<P: Clone> Connection<P> {
     }
 
     /// A segment is on its way to the wireless host.
-    pub(super) fn on_data(&mut self, now: Instant, segment: &TcpView, packet: &P) {
+    pub(super) fn on_data(&mut self, now: Instant, segment: &TcpView, packet: &P) -> Kept {
         self.active = now;
         if segment.syn {
             self.restart(now, segment.end);
-            return;
+            return Kept::Yes;
         }
         let (start, end) = (segment.seq, segment.end);
         if start == end || !before(self.last_ack, end) {
             // Nothing in it, or nothing that is not acknowledged already.
-            return;
+            return Kept::Acknowledged;
         }
+        let mut kept = Kept::Yes;
         let at = self.cache.partition_point(|c| before(c.start, start));
         if let Some(cached) = self.cache.get_mut(at).filter(|c| c.start == start) {
             cached.packet = packet.clone();
@@ -136,6 +151,8 @@ impl<P: Clone> Connection<P> {
                 waits: false,
             };
             self.cache.insert(at, cached);
+        } else {
+            kept = Kept::Full;
         }
         if before(self.last_seen, end) {
             self.last_seen = end;
@@ -143,6 +160,7 @@ impl<P: Clone> Connection<P> {
         if self.expires.is_none() {
             self.start_timer(now);
         }
+        kept
     }
 
     /// An acknowledgment has come from the wireless host.
@@ -152,18 +170,21 @@ impl<P: Clone> Connection<P> {
         let opens_window = window.is_some_and(|before| before != segment.window);
         if before(self.last_ack, ack) {
             self.on_new_ack(now, ack);
-            return Verdict::Forward;
+            return Verdict::New;
         }
         let bare = segment.seq == segment.end && !segment.syn;
-        if ack != self.last_ack || opens_window || !bare {
-            return Verdict::Forward;
+        if opens_window || !bare {
+            return Verdict::New;
+        }
+        if ack != self.last_ack {
+            return Verdict::Below;
         }
         let Some(oldest) = self.cache.front() else {
-            return Verdict::Forward;
+            return Verdict::Duplicate;
         };
         if before(ack, oldest.start) {
             // Lost before it came here, by congestion: the sender must know.
-            return Verdict::Forward;
+            return Verdict::Duplicate;
         }
         if self.expected_dup > 0 {
             self.expected_dup -= 1;
@@ -171,7 +192,7 @@ impl<P: Clone> Connection<P> {
         }
         let first = !std::mem::replace(&mut self.duplicate_seen, true);
         if first || oldest.sender_rxmit || oldest.repairs >= MAX_REPAIRS {
-            return Verdict::Forward;
+            return Verdict::Duplicate;
         }
         // Each segment behind the hole causes one; two of them have come.
         let causes = self.cache.iter().skip(1);

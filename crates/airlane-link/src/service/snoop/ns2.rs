@@ -1,13 +1,16 @@
 //! Snoop's memory of TCP as ns-2's module has it (section 4.2 of the specification of TCP over
-//! wireless links, after ns-2 2.35), in the releases of before September 1999, which the reproduced
-//! works used. For reproductions: simulated connections, whose segments count from 0.
+//! wireless links, after ns-2 2.35). For reproductions: simulated connections, whose segments count
+//! from 0.
 //!
-//! One state serves all connections of two hosts, and nothing clears it: segments up to the highest
-//! number that any connection had acknowledged are not kept, so a connection is helped only beyond the
-//! longest before it. (Later releases clear it at the first segment of each.)
+//! One state serves all connections of two hosts, as in the module of 1997, or those that one pair of
+//! TCP endpoints has after each other, as from 1998 on, while a port was a part of an address; later
+//! ones have a state for two hosts again. Either is cleared by the first segment of each connection, as
+//! in releases from September 1999 on, or by nothing: then segments up to the highest number that any
+//! connection had acknowledged are not kept, so one is helped only beyond the longest before it.
 //! Where it departs from [`Connection`](super::connection::Connection):
 //! - every second duplicate that nothing explains asks for a repair; new acknowledgments do not begin
-//!   the count anew, and a segment is repaired at most once by it, later by the timer alone;
+//!   the count anew, all states of a base station have one, and a segment is repaired at most once by
+//!   it, later by the timer alone;
 //! - duplicates to come are counted in segments kept, less two, which may be less than none;
 //! - the timer is for the segment that the last acknowledgment asked for; where the oldest one kept is
 //!   another, it runs out and stays so until the next segment or acknowledgment;
@@ -20,13 +23,15 @@ use std::collections::VecDeque;
 
 use airlane_base::{Duration, Instant};
 
-use super::connection::{CACHE, Cached, FIRST_RTTVAR, FIRST_SRTT, MAX_REPAIRS, TICK, Verdict};
+use super::connection::{
+    CACHE, Cached, FIRST_RTTVAR, FIRST_SRTT, Kept, MAX_REPAIRS, TICK, Verdict,
+};
 use crate::flow::TcpView;
 
 /// Duplicates expected where the count has gone wrong: the next one asks for a repair.
 const MISCOUNTED: i32 = -1;
 
-/// One direction of the TCP connections of two hosts, towards the wireless one.
+/// One direction of TCP connections that share a state, towards the wireless host.
 #[derive(Clone, Debug)]
 pub(super) struct Ns2<P> {
     /// Ascending by number.
@@ -38,8 +43,6 @@ pub(super) struct Ns2<P> {
     expected_dup: i32,
     /// Whether the duplicates of the oldest segment have been counted.
     counted: bool,
-    /// An unexplained duplicate has been forwarded since the last repair.
-    duplicate_seen: bool,
     srtt: Duration,
     rttvar: Duration,
     pub(super) expires: Option<Instant>,
@@ -54,7 +57,6 @@ impl<P: Clone> Ns2<P> {
             last_ack: -1,
             expected_dup: 0,
             counted: false,
-            duplicate_seen: false,
             srtt: FIRST_SRTT,
             rttvar: FIRST_RTTVAR,
             expires: None,
@@ -66,20 +68,34 @@ impl<P: Clone> Ns2<P> {
         self.cache.is_empty()
     }
 
+    /// A new connection: of those before only the round trip stays.
+    pub(super) fn clear(&mut self, now: Instant) {
+        let mut cache = std::mem::take(&mut self.cache);
+        cache.clear();
+        *self = Self {
+            cache,
+            srtt: self.srtt,
+            rttvar: self.rttvar,
+            ..Self::new(now)
+        };
+    }
+
     /// A segment is on its way to the wireless host.
-    pub(super) fn on_data(&mut self, now: Instant, segment: &TcpView, packet: &P) {
+    pub(super) fn on_data(&mut self, now: Instant, segment: &TcpView, packet: &P) -> Kept {
         self.active = now;
         let seq = i64::from(segment.seq);
         if self.cache.len() >= CACHE {
             self.last_seen = self.last_seen.max(seq);
-            return;
+            return Kept::Full;
         }
-        if seq > self.last_ack && self.keep(now, segment, packet) {
+        let keeps = seq > self.last_ack;
+        if keeps && self.keep(now, segment, packet) {
             self.expires = None;
         }
         if self.expires.is_none() {
             self.start_timer(now);
         }
+        if keeps { Kept::Yes } else { Kept::Acknowledged }
     }
 
     /// Keeps a copy. Whether the segment is an old one, for which the timer starts again.
@@ -110,22 +126,23 @@ impl<P: Clone> Ns2<P> {
         old
     }
 
-    /// An acknowledgment has come from the wireless host.
-    pub(super) fn on_ack(&mut self, now: Instant, ack: u32) -> Verdict {
+    /// An acknowledgment has come from the wireless host. `duplicate_seen`: an unexplained duplicate has
+    /// been forwarded since the last one that was not.
+    pub(super) fn on_ack(&mut self, now: Instant, ack: u32, duplicate_seen: &mut bool) -> Verdict {
         self.active = now;
         let ack = i64::from(ack) - 1;
         if ack < self.last_ack {
-            return Verdict::Forward;
+            return Verdict::Below;
         }
         if ack > self.last_ack {
             self.on_new_ack(now, ack);
-            return Verdict::Forward;
+            return Verdict::New;
         }
         let Some(oldest) = self.cache.front() else {
-            return Verdict::Forward;
+            return Verdict::Duplicate;
         };
         if i64::from(oldest.start) > ack + 1 {
-            return Verdict::Forward;
+            return Verdict::Duplicate;
         }
         if self.expected_dup > 0 {
             self.expected_dup -= 1;
@@ -137,12 +154,12 @@ impl<P: Clone> Ns2<P> {
             return if again {
                 self.repair(now)
             } else {
-                Verdict::Forward
+                Verdict::Duplicate
             };
         }
-        self.duplicate_seen = !self.duplicate_seen;
-        if self.duplicate_seen || oldest.sender_rxmit {
-            return Verdict::Forward;
+        *duplicate_seen = !*duplicate_seen;
+        if *duplicate_seen || oldest.sender_rxmit {
+            return Verdict::Duplicate;
         }
         // Places of a ring: a full one looks empty.
         let kept = (self.cache.len() % CACHE) as i32 - i32::from(self.counted);
@@ -151,7 +168,7 @@ impl<P: Clone> Ns2<P> {
         if repairs == 0 {
             self.repair(now)
         } else {
-            Verdict::Forward
+            Verdict::Duplicate
         }
     }
 
@@ -176,21 +193,25 @@ impl<P: Clone> Ns2<P> {
             return None;
         }
         let verdict = self.repair(now);
-        if verdict != Verdict::Forward {
-            self.counted = true;
-        }
         match verdict {
-            Verdict::Repair(start) => Some(start),
-            Verdict::Suppress | Verdict::Forward => None,
+            Verdict::Repair(start) => {
+                self.counted = true;
+                Some(start)
+            }
+            Verdict::Suppress => {
+                self.counted = true;
+                None
+            }
+            Verdict::New | Verdict::Below | Verdict::Duplicate => None,
         }
     }
 
     fn repair(&mut self, now: Instant) -> Verdict {
         let Some(oldest) = self.cache.front_mut() else {
-            return Verdict::Forward;
+            return Verdict::Duplicate;
         };
         if oldest.repairs >= MAX_REPAIRS {
-            return Verdict::Forward;
+            return Verdict::Duplicate;
         }
         oldest.repairs += 1;
         oldest.sent = now;

@@ -93,6 +93,7 @@ impl Base {
             down: ack.is_none(),
             view: TcpView {
                 connection: 0,
+                endpoints: 0,
                 seq,
                 end,
                 ack,
@@ -339,6 +340,87 @@ fn ns2_waits_for_the_segment_asked_for() {
     base.ack(6);
     base.wait(Duration::from_secs(10));
     assert!(base.repairs().is_empty());
+}
+
+/// Segments 0 to 3 on the first pair of endpoints; then a second connection on the given pair loses its
+/// first segment, and duplicates ask for it. Whether it is repaired, and how often a state was cleared.
+fn second_connection(variant: SnoopVariant, endpoints: u32) -> (bool, u64) {
+    let mut base = Base::with(variant);
+    let on = |base: &Base, endpoints: u32, seq: u32, ack: Option<u32>| {
+        let mut segment = base.segment(1, seq, seq + u32::from(ack.is_none()), ack);
+        segment.view.endpoints = endpoints;
+        segment
+    };
+    for n in 0..4 {
+        base.send(on(&base, 0, n, None));
+        assert!(base.receive(on(&base, 0, 0, Some(n + 1))));
+    }
+    for n in 0..3 {
+        base.send(on(&base, endpoints, n, None));
+    }
+    base.receive(on(&base, endpoints, 0, Some(1)));
+    base.receive(on(&base, endpoints, 0, Some(1)));
+    base.receive(on(&base, endpoints, 0, Some(1)));
+    let repaired = !base.repairs().is_empty();
+    let cleared = base.snoop.counts().iter().map(|row| row.cleared).sum();
+    (repaired, cleared)
+}
+
+#[test]
+fn what_a_connection_leaves_behind_is_as_the_release_has_it() {
+    use SnoopVariant::{Ns2, Ns2Agents, Ns2Cleared, Ns2Connections};
+    for (variant, same, other) in [
+        (Ns2, (false, 0), (false, 0)),
+        (Ns2Agents, (false, 0), (true, 0)),
+        (Ns2Cleared, (true, 2), (true, 2)),
+        (Ns2Connections, (true, 2), (true, 2)),
+    ] {
+        assert_eq!(second_connection(variant, 0), same, "{variant:?}");
+        assert_eq!(second_connection(variant, 1), other, "{variant:?}");
+    }
+}
+
+#[test]
+fn counts_say_what_became_of_each_segment_and_acknowledgment() {
+    let mut base = simulated(8);
+    base.ack(1);
+    for _ in 0..4 {
+        base.ack(1);
+    }
+    assert_eq!(base.repairs(), [1]);
+    base.send(base.segment(1, 0, 1, None));
+    base.ack(0);
+    base.wait(Duration::from_secs(3));
+    assert_eq!(base.repairs(), [1], "the timer");
+    let [row] = base.snoop.counts() else {
+        panic!("two hosts and one port");
+    };
+    let expected = SnoopCounts {
+        hosts: row.hosts,
+        port: row.port,
+        segments: 9,
+        not_kept_acknowledged: 1,
+        acks_below: 1,
+        duplicates_passed: 1,
+        duplicates_suppressed: 3,
+        repairs_by_duplicates: 1,
+        repairs_by_timer: 1,
+        ..SnoopCounts::default()
+    };
+    assert_eq!(*row, expected);
+}
+
+/// Hosts have any number of applications; the rows end.
+#[test]
+fn counts_are_bounded_and_lose_nothing() {
+    let mut base = Base::new();
+    for port in 1..=100 {
+        base.send(base.segment(port, 0, LEN, None));
+    }
+    let rows = base.snoop.counts();
+    assert_eq!(rows.len(), 32);
+    assert_eq!(rows.iter().map(|row| row.segments).sum::<u64>(), 100);
+    assert!(rows[31].hosts.is_none() && rows[31].segments == 69);
 }
 
 #[test]

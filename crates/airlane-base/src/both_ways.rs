@@ -1,0 +1,96 @@
+//! A value of a duplex link, which may differ between its directions.
+
+use std::fmt;
+use std::marker::PhantomData;
+use std::str::FromStr;
+
+use serde::de::{Error as _, MapAccess, Visitor};
+use serde::ser::SerializeMap;
+use serde::{Deserialize, Deserializer, Serialize, Serializer};
+
+/// A value for both directions, or one for each. In files: `x = "..."`, or `x.down` and `x.up`.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+pub struct BothWays<T> {
+    /// From the first end to the second.
+    pub down: T,
+    /// From the second end to the first.
+    pub up: T,
+}
+
+impl<T: Copy> BothWays<T> {
+    /// The same in both directions.
+    pub const fn same(value: T) -> Self {
+        Self {
+            down: value,
+            up: value,
+        }
+    }
+}
+
+impl<T> BothWays<T> {
+    /// The value of one direction.
+    pub const fn of(&self, down: bool) -> &T {
+        if down { &self.down } else { &self.up }
+    }
+}
+
+/// As it stands in a file: once where the directions agree.
+impl<T: fmt::Display + PartialEq> fmt::Display for BothWays<T> {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        if self.down == self.up {
+            return self.down.fmt(f);
+        }
+        write!(f, "{} down, {} up", self.down, self.up)
+    }
+}
+
+impl<T: Serialize + PartialEq> Serialize for BothWays<T> {
+    fn serialize<S: Serializer>(&self, s: S) -> Result<S::Ok, S::Error> {
+        if self.down == self.up {
+            return self.down.serialize(s);
+        }
+        let mut map = s.serialize_map(Some(2))?;
+        map.serialize_entry("down", &self.down)?;
+        map.serialize_entry("up", &self.up)?;
+        map.end()
+    }
+}
+
+impl<'de, T> Deserialize<'de> for BothWays<T>
+where
+    T: Deserialize<'de> + FromStr<Err: fmt::Display> + Copy,
+{
+    fn deserialize<D: Deserializer<'de>>(d: D) -> Result<Self, D::Error> {
+        struct Either<T>(PhantomData<T>);
+        impl<'de, T> Visitor<'de> for Either<T>
+        where
+            T: Deserialize<'de> + FromStr<Err: fmt::Display> + Copy,
+        {
+            type Value = BothWays<T>;
+
+            fn expecting(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+                f.write_str("a text with its unit, or one for each of `down` and `up`")
+            }
+
+            fn visit_str<E: serde::de::Error>(self, text: &str) -> Result<Self::Value, E> {
+                text.parse().map(BothWays::same).map_err(E::custom)
+            }
+
+            fn visit_map<A: MapAccess<'de>>(self, mut map: A) -> Result<Self::Value, A::Error> {
+                let (mut down, mut up) = (None, None);
+                while let Some(key) = map.next_key::<String>()? {
+                    match key.as_str() {
+                        "down" => down = Some(map.next_value()?),
+                        "up" => up = Some(map.next_value()?),
+                        _ => return Err(A::Error::unknown_field(&key, &["down", "up"])),
+                    }
+                }
+                Ok(BothWays {
+                    down: down.ok_or_else(|| A::Error::missing_field("down"))?,
+                    up: up.ok_or_else(|| A::Error::missing_field("up"))?,
+                })
+            }
+        }
+        d.deserialize_any(Either(PhantomData))
+    }
+}

@@ -1,0 +1,378 @@
+//! How fast a link is, as it stands in a file.
+//!
+//! ```toml
+//! rate = "20 Mbit/s"                                            # the same both ways
+//! rate = { down = "20 Mbit/s", up = "2 Mbit/s" }                # or one for each direction
+//! rate = { kind = "opportunities", file = "LTE.trace", size = "1504 B" }
+//! rate.down = { kind = "opportunities", file = "LTE.down" }     # or one of each kind
+//! rate.up = "2 Mbit/s"
+//! ```
+
+use std::fmt;
+use std::sync::Arc;
+
+use airlane_base::random::fnv1a;
+use airlane_base::{Rate, Size};
+use serde::de::value::MapAccessDeserializer;
+use serde::de::{Error as _, MapAccess, Visitor};
+use serde::ser::SerializeMap;
+use serde::{Deserialize, Deserializer, Serialize, Serializer};
+
+use crate::opportunities::Opportunities;
+use crate::trace::TraceFileError;
+
+/// How fast one direction of a link is.
+#[derive(Clone, Debug, PartialEq)]
+pub enum LinkRate {
+    /// Always the same.
+    Constant(Rate),
+    /// It sends at given times only.
+    Opportunities(OpportunitiesConfig),
+}
+
+/// Times at which a link may send, in a file.
+#[derive(Clone, Debug)]
+pub struct OpportunitiesConfig {
+    /// One time a line, in milliseconds: what Mahimahi's `mm-link` reads.
+    pub file: String,
+    /// What may leave at each, packets with their headers. Left out: 1504 B, as in Mahimahi.
+    pub size: Size,
+    /// What the file says and a digest of it, once it was read.
+    loaded: Option<(Arc<Opportunities>, u64)>,
+}
+
+/// By what it was made of: a trace may have millions of lines.
+impl PartialEq for OpportunitiesConfig {
+    fn eq(&self, other: &Self) -> bool {
+        (&self.file, self.size, self.digest()) == (&other.file, other.size, other.digest())
+    }
+}
+
+/// A packet of 1500 B and the 4 B in front of it that Mahimahi counts.
+const USUAL_SIZE: Size = Size::from_bytes(1_504);
+
+impl OpportunitiesConfig {
+    /// A trace that has not been loaded yet: see [`LinkRates::load`].
+    pub const fn new(file: String, size: Option<Size>) -> Self {
+        Self {
+            file,
+            size: match size {
+                Some(size) => size,
+                None => USUAL_SIZE,
+            },
+            loaded: None,
+        }
+    }
+
+    /// Equal for equal files; zero if none was read.
+    pub fn digest(&self) -> u64 {
+        self.loaded.as_ref().map_or(0, |loaded| loaded.1)
+    }
+}
+
+impl LinkRate {
+    /// What it sends in the long run; none if its trace was not read.
+    pub fn mean(&self) -> Option<Rate> {
+        match self {
+            Self::Constant(rate) => Some(*rate),
+            Self::Opportunities(_) => Some(self.opportunities()?.mean_rate()),
+        }
+    }
+
+    /// When it may send; none if that is at any time, or if its trace was not read.
+    pub fn opportunities(&self) -> Option<&Arc<Opportunities>> {
+        match self {
+            Self::Constant(_) => None,
+            Self::Opportunities(config) => Some(&config.loaded.as_ref()?.0),
+        }
+    }
+
+    /// Whether it sends at given times only.
+    pub const fn is_opportunities(&self) -> bool {
+        matches!(self, Self::Opportunities(_))
+    }
+}
+
+/// As people say it.
+impl fmt::Display for LinkRate {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        match self {
+            Self::Constant(rate) => rate.fmt(f),
+            Self::Opportunities(config) => write!(f, "opportunities of {}", config.file),
+        }
+    }
+}
+
+impl Serialize for LinkRate {
+    fn serialize<S: Serializer>(&self, s: S) -> Result<S::Ok, S::Error> {
+        match self {
+            Self::Constant(rate) => rate.serialize(s),
+            Self::Opportunities(config) => {
+                let mut map = s.serialize_map(Some(3))?;
+                map.serialize_entry("kind", "opportunities")?;
+                map.serialize_entry("file", &config.file)?;
+                map.serialize_entry("size", &config.size)?;
+                map.end()
+            }
+        }
+    }
+}
+
+/// How fast the two directions of a link are.
+#[derive(Clone, Debug, PartialEq)]
+pub struct LinkRates {
+    /// From the first end to the second.
+    pub down: LinkRate,
+    /// From the second end to the first.
+    pub up: LinkRate,
+}
+
+impl LinkRates {
+    /// The same constant rate in both directions.
+    pub const fn same(rate: Rate) -> Self {
+        Self {
+            down: LinkRate::Constant(rate),
+            up: LinkRate::Constant(rate),
+        }
+    }
+
+    /// The rate of one direction.
+    pub const fn of(&self, down: bool) -> &LinkRate {
+        if down { &self.down } else { &self.up }
+    }
+
+    /// The traces that give opportunities.
+    pub fn traces(&self) -> impl Iterator<Item = &OpportunitiesConfig> {
+        [&self.down, &self.up]
+            .into_iter()
+            .filter_map(|rate| match rate {
+                LinkRate::Opportunities(config) => Some(config),
+                LinkRate::Constant(_) => None,
+            })
+    }
+
+    /// Reads the traces, if any. `read` gives the bytes of a file; paths are as they were written.
+    ///
+    /// # Errors
+    /// If a file cannot be read, or is no trace.
+    pub fn load(
+        &mut self,
+        mut read: impl FnMut(&str) -> Result<Vec<u8>, String>,
+    ) -> Result<(), TraceFileError> {
+        for rate in [&mut self.down, &mut self.up] {
+            let LinkRate::Opportunities(config) = rate else {
+                continue;
+            };
+            let wrong = |reason: String| TraceFileError {
+                file: config.file.clone(),
+                reason,
+            };
+            let bytes = read(&config.file).map_err(wrong)?;
+            let opportunities =
+                Opportunities::parse(&bytes, config.size).map_err(|e| wrong(e.to_string()))?;
+            config.loaded = Some((Arc::new(opportunities), fnv1a(&bytes)));
+        }
+        Ok(())
+    }
+}
+
+impl fmt::Display for LinkRates {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        if self.down == self.up {
+            return self.down.fmt(f);
+        }
+        write!(f, "{} down, {} up", self.down, self.up)
+    }
+}
+
+impl Serialize for LinkRates {
+    fn serialize<S: Serializer>(&self, s: S) -> Result<S::Ok, S::Error> {
+        if self.down == self.up {
+            return self.down.serialize(s);
+        }
+        let mut map = s.serialize_map(Some(2))?;
+        map.serialize_entry("down", &self.down)?;
+        map.serialize_entry("up", &self.up)?;
+        map.end()
+    }
+}
+
+#[derive(Deserialize)]
+enum Kind {
+    #[serde(rename = "opportunities")]
+    Opportunities,
+}
+
+/// All keys that a rate may have: of a kind, or of the two directions.
+#[derive(Deserialize)]
+#[serde(deny_unknown_fields)]
+struct Table {
+    kind: Option<Kind>,
+    file: Option<String>,
+    size: Option<Size>,
+    down: Option<LinkRate>,
+    up: Option<LinkRate>,
+}
+
+const EXPECTED: &str = "a rate with its unit, such as \"20 Mbit/s\", { kind = \"opportunities\", \
+     file = \"...\" }, or one of these for each of `down` and `up`";
+
+/// A text or a table.
+fn text_or_table<'de, D: Deserializer<'de>, T>(
+    d: D,
+    of_rate: fn(Rate) -> T,
+    of_table: fn(Table) -> Result<T, &'static str>,
+) -> Result<T, D::Error> {
+    struct Either<T>(fn(Rate) -> T, fn(Table) -> Result<T, &'static str>);
+    impl<'de, T> Visitor<'de> for Either<T> {
+        type Value = T;
+        fn expecting(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+            f.write_str(EXPECTED)
+        }
+        fn visit_str<E: serde::de::Error>(self, text: &str) -> Result<T, E> {
+            text.parse().map(self.0).map_err(E::custom)
+        }
+        fn visit_map<A: MapAccess<'de>>(self, map: A) -> Result<T, A::Error> {
+            let table = Table::deserialize(MapAccessDeserializer::new(map))?;
+            self.1(table).map_err(A::Error::custom)
+        }
+    }
+    d.deserialize_any(Either(of_rate, of_table))
+}
+
+impl Table {
+    fn rate(self) -> Result<LinkRate, &'static str> {
+        if self.down.is_some() || self.up.is_some() {
+            return Err("`down` and `up` stand alone; write rate = { down = ..., up = ... }");
+        }
+        let (Some(Kind::Opportunities), Some(file)) = (self.kind, self.file) else {
+            return Err(
+                "a table gives the times of a link; write { kind = \"opportunities\", file = \"...\" }",
+            );
+        };
+        if self.size == Some(Size::from_bytes(0)) {
+            return Err("`size` is 0 B; at least 1 B leaves at each opportunity");
+        }
+        Ok(LinkRate::Opportunities(OpportunitiesConfig::new(
+            file, self.size,
+        )))
+    }
+
+    fn rates(self) -> Result<LinkRates, &'static str> {
+        match self {
+            Self {
+                kind: None,
+                file: None,
+                size: None,
+                down: Some(down),
+                up: Some(up),
+            } => Ok(LinkRates { down, up }),
+            Self {
+                kind: None,
+                down: Some(_),
+                up: None,
+                ..
+            } => Err("`rate.down` needs `rate.up` beside it"),
+            Self {
+                kind: None,
+                down: None,
+                up: Some(_),
+                ..
+            } => Err("`rate.up` needs `rate.down` beside it"),
+            table => table.rate().map(|rate| LinkRates {
+                down: rate.clone(),
+                up: rate,
+            }),
+        }
+    }
+}
+
+impl<'de> Deserialize<'de> for LinkRate {
+    fn deserialize<D: Deserializer<'de>>(d: D) -> Result<Self, D::Error> {
+        text_or_table(d, Self::Constant, Table::rate)
+    }
+}
+
+impl<'de> Deserialize<'de> for LinkRates {
+    fn deserialize<D: Deserializer<'de>>(d: D) -> Result<Self, D::Error> {
+        text_or_table(d, Self::same, Table::rates)
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[derive(Debug, Deserialize, Serialize, PartialEq)]
+    struct File {
+        rate: LinkRates,
+    }
+
+    fn read(text: &str) -> Result<File, String> {
+        toml::from_str(text).map_err(|e| e.to_string())
+    }
+
+    #[test]
+    fn what_is_written_is_read_back() {
+        for text in [
+            "rate = \"20 Mbit/s\"\n",
+            "[rate]\ndown = \"20 Mbit/s\"\nup = \"2 Mbit/s\"\n",
+            "[rate]\nkind = \"opportunities\"\nfile = \"x\"\nsize = \"1.504 kB\"\n",
+        ] {
+            assert_eq!(toml::to_string(&read(text).unwrap()).unwrap(), text);
+        }
+        let each = read(
+            "rate.down = { kind = 'opportunities', file = 'd', size = '9 B' }\nrate.up = '1 bit/s'",
+        );
+        let each = each.unwrap();
+        assert!(each.rate.down.is_opportunities() && !each.rate.up.is_opportunities());
+        let again = toml::to_string(&each).unwrap();
+        assert_eq!(read(&again).unwrap(), each, "{again}");
+    }
+
+    #[test]
+    fn refusals_say_what_would_be_right() {
+        for (text, part) in [
+            ("rate = '0 bit/s'", "at least 1 bit/s"),
+            ("rate = 5", "with its unit"),
+            ("rate = { down = '1 bit/s' }", "needs `rate.up`"),
+            ("rate = { up = '1 bit/s' }", "needs `rate.down`"),
+            ("rate = { kind = 'opportunities' }", "file ="),
+            ("rate = { kind = 'sine', file = 'x' }", "opportunities"),
+            ("rate = { file = 'x' }", "kind ="),
+            (
+                "rate = { kind = 'opportunities', file = 'x', size = '0 B' }",
+                "1 B",
+            ),
+            (
+                "rate = { kind = 'opportunities', file = 'x', down = '1 bit/s' }",
+                "stand alone",
+            ),
+            ("rate = { colour = 1 }", "colour"),
+            (
+                "rate.down.down = '1 bit/s'\nrate.up = '1 bit/s'",
+                "stand alone",
+            ),
+        ] {
+            let said = read(text).unwrap_err();
+            assert!(said.contains(part), "{text}: {said}");
+        }
+    }
+
+    #[test]
+    fn a_trace_is_loaded_by_its_path() {
+        let mut file = read("rate = { kind = 'opportunities', file = 'x' }").unwrap();
+        assert_eq!(file.rate.down.mean(), None);
+        let said = file.rate.load(|_| Ok(b"1\n0\n".to_vec())).unwrap_err();
+        assert!(said.to_string().starts_with("x: line 2"), "{said}");
+        file.rate
+            .load(|path| {
+                assert_eq!(path, "x");
+                Ok(b"1\n2\n".to_vec())
+            })
+            .unwrap();
+        let mean = file.rate.down.mean().map(Rate::as_bps);
+        assert_eq!(mean, Some(12_032_000));
+        assert_ne!(file.rate.traces().next().unwrap().digest(), 0);
+    }
+}

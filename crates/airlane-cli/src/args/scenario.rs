@@ -1,0 +1,120 @@
+//! Arguments of what writes scenario files.
+
+use std::path::PathBuf;
+
+use clap::{Args, Subcommand, ValueEnum, ValueHint};
+
+use super::Studies;
+
+/// The verbs of scenario files.
+#[derive(Debug, Subcommand)]
+pub enum Scenario {
+    /// Translate what `tc qdisc` was told, netem and tbf, into a scenario
+    ///
+    /// The link gets rate, delay, queue and losses; a flow runs over it. What a link here does
+    /// otherwise, or not at all, is named on standard error and in the file's first lines.
+    #[command(after_help = FROM_NETEM_EXAMPLES)]
+    FromNetem(FromNetem),
+    /// Translate a row of Mahimahi's shells into a scenario
+    ///
+    /// mm-link with its traces, mm-delay, mm-loss and mm-onoff become one link; a flow runs over it,
+    /// downlink. What a link here does otherwise, or not at all, is named on standard error and in the
+    /// file's first lines.
+    #[command(after_help = FROM_MAHIMAHI_EXAMPLES)]
+    FromMahimahi(FromMahimahi),
+}
+
+/// Arguments of `scenario from-netem`.
+#[derive(Debug, Args)]
+pub struct FromNetem {
+    /// What `tc qdisc show` prints, a `tc qdisc add ... netem` command or what is behind `netem`; a file
+    /// with that; or - for standard input.
+    #[arg(value_name = "TEXT|FILE|-")]
+    pub input: String,
+    /// The other direction, in the same way [default: no delay, no loss]
+    #[arg(long, value_name = "TEXT|FILE")]
+    pub reverse: Option<String>,
+    /// Which interface, where the text has several
+    #[arg(long, value_name = "NAME")]
+    pub dev: Option<String>,
+    /// What is written.
+    #[command(flatten)]
+    pub written: Written,
+}
+
+/// Arguments of `scenario from-mahimahi`.
+#[derive(Debug, Args)]
+pub struct FromMahimahi {
+    /// The command, from its first mm- on; a file with it; or - for standard input.
+    #[arg(value_name = "TEXT|FILE|-")]
+    pub input: String,
+    /// What is written.
+    #[command(flatten)]
+    pub written: Written,
+}
+
+/// A scenario that is written.
+#[derive(Debug, Args)]
+pub struct Written {
+    /// What runs over the link
+    #[arg(
+        long,
+        value_name = "APPS",
+        value_enum,
+        value_delimiter = ',',
+        default_value = "file"
+    )]
+    pub app: Vec<ScenarioApp>,
+    /// Write to a file, which is replaced, instead of standard output
+    #[arg(long, value_name = "FILE", value_hint = ValueHint::FilePath)]
+    pub output: Option<PathBuf>,
+}
+
+/// Applications of a translated scenario.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, ValueEnum)]
+pub enum ScenarioApp {
+    /// A TCP transfer that does not end.
+    File,
+    /// Web pages.
+    Web,
+    /// Speech over UDP.
+    Voice,
+}
+
+/// Arguments of `study scenario`.
+#[derive(Debug, Args)]
+pub struct StudyScenario {
+    /// The study.
+    pub id: String,
+    /// The point: one value of each axis, as `airlane study show ID` lists them.
+    #[arg(value_name = "AXIS=VALUE")]
+    pub point: Vec<String>,
+    /// Changes of the scenario.
+    #[arg(long = "set", value_name = "PATH=VALUE", help = super::STUDY_SET_HELP)]
+    pub set: Vec<String>,
+    /// With another choice where the work is silent, instead of the committed one
+    #[arg(long, value_name = "NAME")]
+    pub alternative: Option<String>,
+    /// Write to a file, which is replaced, instead of standard output
+    #[arg(long, value_name = "FILE", value_hint = ValueHint::FilePath)]
+    pub output: Option<PathBuf>,
+    /// Where the works are.
+    #[command(flatten)]
+    pub studies: Studies,
+}
+
+pub(super) const FROM_NETEM_EXAMPLES: &str = "\
+Examples:
+  airlane scenario from-netem 'tc qdisc add dev eth0 root netem delay 25ms loss 5% rate 20mbit'
+  airlane scenario from-netem 'delay 25ms loss gemodel 1% 20%' --app file,web,voice --output bursts.toml
+  tc qdisc show | airlane scenario from-netem - --dev eth0 --output eth0.toml";
+
+pub(super) const FROM_MAHIMAHI_EXAMPLES: &str = "\
+Examples:
+  airlane scenario from-mahimahi 'mm-delay 25 mm-link LTE.up LTE.down' --output lte.toml
+  airlane scenario from-mahimahi 'mm-loss uplink 0.05 mm-onoff downlink 2 0.1' --app web";
+
+pub(super) const STUDY_SCENARIO_EXAMPLES: &str = "\
+Examples:
+  airlane study scenario F4.2 scheme=rlp level=L3
+  airlane study scenario xylomenos-1999/F4.2 scheme=sr-m2 level=L1 --output sr-m2.toml";

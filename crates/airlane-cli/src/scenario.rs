@@ -1,0 +1,130 @@
+//! `airlane scenario` and `airlane study scenario`: scenario files made of something else.
+
+use std::io::Read as _;
+use std::path::{Path, PathBuf};
+
+use airlane_sim::import::{App, Import, ImportError, from_mahimahi, from_netem};
+use airlane_study::Work;
+use anyhow::Context as _;
+
+use crate::args::{FromMahimahi, FromNetem, Scenario, ScenarioApp, StudyScenario, Written};
+use crate::input::BadInput;
+use crate::{explain, output, study};
+
+/// Runs the verb.
+pub(crate) fn scenario(verb: &Scenario) -> anyhow::Result<()> {
+    match verb {
+        Scenario::FromNetem(args) => netem(args),
+        Scenario::FromMahimahi(args) => mahimahi(args),
+    }
+}
+
+fn netem(args: &FromNetem) -> anyhow::Result<()> {
+    let (text, name) = input(&args.input)?;
+    let reverse = args.reverse.as_deref().map(input).transpose()?;
+    let reverse = reverse.as_ref().map(|(text, _)| text.as_str());
+    let import = from_netem(&text, reverse, args.dev.as_deref(), &apps(&args.written));
+    finish(import, &name, &args.written)
+}
+
+fn mahimahi(args: &FromMahimahi) -> anyhow::Result<()> {
+    let (text, name) = input(&args.input)?;
+    let read = |file: &str| std::fs::read(file).map_err(|error| error.to_string());
+    let output = args.written.output.as_deref();
+    let place = |file: &str| from(output, file).unwrap_or_else(|| file.to_owned());
+    let import = from_mahimahi(&text, read, place, &apps(&args.written));
+    finish(import, &name, &args.written)
+}
+
+/// The path to `file` from beside the scenario `output`; as it is for one that goes to standard output.
+fn from(output: Option<&Path>, file: &str) -> Option<String> {
+    let folder = output?.parent()?;
+    let folder = if folder.as_os_str().is_empty() {
+        Path::new(".")
+    } else {
+        folder
+    };
+    let (folder, file) = (
+        folder.canonicalize().ok()?,
+        Path::new(file).canonicalize().ok()?,
+    );
+    let near: PathBuf = file
+        .strip_prefix(&folder)
+        .map_or(file.clone(), Path::to_owned);
+    Some(near.to_str()?.to_owned())
+}
+
+/// A text, what is in a file, or what comes in; and what to call it.
+fn input(text: &str) -> anyhow::Result<(String, String)> {
+    let path = Path::new(text);
+    let (read, name) = match text {
+        "-" => {
+            let mut all = String::new();
+            let read = std::io::stdin().read_to_string(&mut all).map(|_| all);
+            (read, "standard input".to_owned())
+        }
+        _ if path.is_file() => (std::fs::read_to_string(path), text.to_owned()),
+        _ => return Ok((text.to_owned(), "the command".to_owned())),
+    };
+    let read = read.with_context(|| BadInput(format!("cannot read {name}")))?;
+    Ok((read, name))
+}
+
+fn apps(written: &Written) -> Vec<App> {
+    let app = |app: &ScenarioApp| match app {
+        ScenarioApp::File => App::File,
+        ScenarioApp::Web => App::Web,
+        ScenarioApp::Voice => App::Voice,
+    };
+    let mut apps: Vec<App> = vec![];
+    for app in written.app.iter().map(app) {
+        if !apps.contains(&app) {
+            apps.push(app);
+        }
+    }
+    apps
+}
+
+fn finish(
+    import: Result<Import, ImportError>,
+    name: &str,
+    written: &Written,
+) -> anyhow::Result<()> {
+    let import = import.map_err(|error| BadInput(format!("{name}: {error}")))?;
+    for note in &import.notes {
+        output::warn(note);
+    }
+    write(&import.text, written.output.as_deref())
+}
+
+/// Runs `study scenario`.
+pub(crate) fn of_study(args: &StudyScenario) -> anyhow::Result<()> {
+    let works = Work::load_all(&args.studies.studies)?;
+    let asked = study::select(works, std::slice::from_ref(&args.id))?;
+    let [(work, ids)] = asked.as_slice() else {
+        return Err(BadInput(format!("{} is no single study", args.id)).into());
+    };
+    let [id] = ids.as_slice() else {
+        let ids: Vec<&str> = work.studies.iter().map(|study| study.id.as_str()).collect();
+        let ids = ids.join(", ");
+        return Err(BadInput(format!(
+            "{} is a whole work; name a study of it: {ids}",
+            args.id
+        ))
+        .into());
+    };
+    let alternative = args.alternative.as_deref();
+    let scenario = work.scenario(id, &args.point, alternative, &args.set)?;
+    let of = format!("{}/{id} {}", work.id, args.point.join(" "));
+    let text = format!("# {}\n{}", of.trim(), explain::to_toml(&scenario)?);
+    write(&text, args.output.as_deref())
+}
+
+fn write(text: &str, path: Option<&Path>) -> anyhow::Result<()> {
+    match path {
+        None => output::print(text),
+        Some(path) => {
+            std::fs::write(path, text).with_context(|| format!("cannot write {}", path.display()))
+        }
+    }
+}

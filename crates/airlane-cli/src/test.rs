@@ -1,0 +1,394 @@
+//! `airlane test`: which paths there are to the peer, and the table of what came out.
+
+mod table;
+
+use std::io::Read as _;
+use std::net::{IpAddr, SocketAddr};
+use std::sync::Arc;
+use std::sync::atomic::{AtomicBool, Ordering};
+use std::time::Duration;
+
+use airlane_live::control;
+use airlane_live::netlink::{Cidr, leads_to};
+use airlane_live::signals::stop_on_signals;
+use airlane_live::status::{PeerStatus, Status};
+use airlane_probe::{
+    App, Door, Event, Path, Ports, ProbeError, ServeError, ServerConfig, Step, Survey,
+    SurveyReport, Times, find_server, serve,
+};
+use anyhow::{Context as _, anyhow, bail};
+use indicatif::{ProgressBar, ProgressDrawTarget, ProgressStyle};
+use serde::Serialize;
+
+use crate::args::{Test, TestApp};
+use crate::input::BadInput;
+use crate::{live, output};
+
+/// Load after the measured time, for stragglers.
+const GRACE: Duration = Duration::from_secs(1);
+/// How long the other end may take to answer at all.
+const PATIENCE: Duration = Duration::from_secs(5);
+
+/// What is printed as JSON.
+#[derive(Serialize)]
+struct Outcome<'a> {
+    /// Version of this format: 1.
+    schema: u32,
+    /// The link's name, if it was measured through one.
+    link: Option<&'a str>,
+    /// Of each run.
+    measured_ns: u64,
+    #[serde(flatten)]
+    report: &'a SurveyReport,
+}
+
+/// Runs the verb.
+pub(crate) fn test(args: &Test) -> anyhow::Result<()> {
+    if args.serve {
+        return answer(args);
+    }
+    let ways = Ways::find(args)?;
+    let mut apps: Vec<App> = args.only.iter().copied().map(app).collect();
+    apps.sort_unstable();
+    apps.dedup();
+    let std = |time: airlane_base::Duration| Duration::from_nanos(time.as_nanos());
+    let survey = Survey {
+        control: SocketAddr::from((ways.control, args.port)),
+        before: ways.before.filter(|_| !args.after),
+        after: ways.after.filter(|_| !args.before),
+        apps: if apps.is_empty() {
+            App::ALL.to_vec()
+        } else {
+            apps
+        },
+        times: Times {
+            warmup: std(args.warmup),
+            measure: std(args.duration),
+            grace: GRACE,
+        },
+        congestion_control: args.congestion_control.clone(),
+        patience: PATIENCE,
+    };
+    if survey.times.measure.is_zero() {
+        return Err(BadInput("--duration must be longer than nothing".to_owned()).into());
+    }
+    let bar = progress(survey.steps());
+    let report = survey.run(&mut |step| show(&bar, step));
+    bar.finish_and_clear();
+    let report = report.map_err(|error| explain(error, &ways, args))?;
+    let link = ways.link.as_deref();
+    if args.json {
+        let outcome = Outcome {
+            schema: 1,
+            link,
+            measured_ns: args.duration.as_nanos(),
+            report: &report,
+        };
+        return output::print(&(serde_json::to_string(&outcome)? + "\n"));
+    }
+    output::print(&table::render(&report, link, &survey.times))?;
+    table::complaints(&report)
+        .iter()
+        .for_each(|text| output::warn(text));
+    Ok(())
+}
+
+const fn app(app: TestApp) -> App {
+    match app {
+        TestApp::File => App::File,
+        TestApp::Pages => App::Pages,
+        TestApp::Voice => App::Voice,
+    }
+}
+
+/// How the peer can be reached.
+#[derive(Debug)]
+struct Ways {
+    /// Name of the link between.
+    link: Option<String>,
+    /// Where the server is told what to do: in the link, where there is one.
+    control: IpAddr,
+    /// Below the link.
+    before: Option<IpAddr>,
+    /// In the link.
+    after: Option<IpAddr>,
+}
+
+impl Ways {
+    fn find(args: &Test) -> anyhow::Result<Self> {
+        let peer = args.peer.as_deref();
+        let address: Option<IpAddr> = peer.and_then(|peer| peer.parse().ok());
+        let Some(address) = address else {
+            if let (Some(peer), Some(link)) = (peer, &args.link) {
+                let text =
+                    format!("\"{peer}\" is no address: with --link {link} give one, or nothing");
+                return Err(BadInput(text).into());
+            }
+            let link = link_named(peer.or(args.link.as_deref()))?;
+            let server = search(&link, args.port)?;
+            return Self::of(&link, server, args);
+        };
+        let link = match args.link.as_deref() {
+            Some(link) => Some(link_named(Some(link))?),
+            None => running().into_iter().find(|link| leads(link, address)),
+        };
+        match link {
+            Some(link) if link.peers.iter().any(|peer| plain(peer) == Some(address)) => {
+                let server = search(&link, args.port)?;
+                Self::of(&link, server, args)
+            }
+            Some(link) => Self::of(&link, address, args),
+            None if args.before => Ok(Self {
+                link: None,
+                control: address,
+                before: Some(address),
+                after: None,
+            }),
+            None => Err(BadInput(format!(
+                "no running link of this machine leads to {address}: give the other end's address in \
+                 a link, or the link's name; the plain path alone can be measured with --before and \
+                 `airlane test --serve {address}` there"
+            ))
+            .into()),
+        }
+    }
+
+    /// Over a link whose other end has this address in it.
+    fn of(link: &Status, server: IpAddr, args: &Test) -> anyhow::Result<Self> {
+        let name = &link.name;
+        let Some(peer) = toward(link, server) else {
+            return Err(BadInput(format!(
+                "{server} is behind no peer of the link {name}: see `airlane status {name}`"
+            ))
+            .into());
+        };
+        let state = &peer.session.state;
+        if state != "confirmed" {
+            bail!(
+                "the link {name} is not up, its session with {} is {state}: see `airlane status {name}`",
+                peer.name
+            );
+        }
+        let before = plain(peer);
+        if !args.after {
+            let Some(before) = before else {
+                bail!(
+                    "there is no plain path to measure: nobody has called the link {name} yet, or it runs \
+                     straight on Ethernet; --after measures the link alone"
+                );
+            };
+            if leads_to(&link.tun.name, before).unwrap_or(false) {
+                bail!(
+                    "the way to {before} leads through the link {name} itself: there is no plain path to \
+                     measure; --after measures the link alone"
+                );
+            }
+        }
+        Ok(Self {
+            link: Some(name.clone()),
+            control: server,
+            before,
+            after: Some(server),
+        })
+    }
+}
+
+/// The peer that an address in the link is behind: that with the longest prefix.
+fn toward(link: &Status, address: IpAddr) -> Option<&PeerStatus> {
+    let behind = |peer: &&PeerStatus| {
+        let prefixes = peer.prefixes.iter();
+        let prefixes = prefixes.filter_map(|prefix| prefix.parse::<Cidr>().ok());
+        let covering = prefixes.filter(|prefix| prefix.covers(address));
+        covering.map(|prefix| prefix.prefix).max()
+    };
+    let peers = link.peers.iter().filter(|peer| behind(peer).is_some());
+    peers.max_by_key(behind)
+}
+
+/// The peer's address below the link; none straight on Ethernet.
+fn plain(peer: &PeerStatus) -> Option<IpAddr> {
+    Some(peer.address?.ip()?.to_canonical())
+}
+
+/// Whether the link or what is below it leads to this address.
+fn leads(link: &Status, address: IpAddr) -> bool {
+    let mut peers = link.peers.iter();
+    peers.any(|peer| plain(peer) == Some(address))
+        || leads_to(&link.tun.name, address).unwrap_or(false)
+}
+
+fn link_named(name: Option<&str>) -> anyhow::Result<Status> {
+    Ok(control::status(&live::socket(name)?)?)
+}
+
+/// All links of this machine that answer.
+fn running() -> Vec<Status> {
+    let sockets = live::sockets();
+    sockets
+        .iter()
+        .filter_map(|socket| control::status(socket).ok())
+        .collect()
+}
+
+/// The other end's address in the link.
+fn search(link: &Status, port: u16) -> anyhow::Result<IpAddr> {
+    let Status { name, tun, .. } = link;
+    if link.peers.len() > 1 {
+        let text = format!(
+            "the link {name} has several peers: give the address of one of them in the link, such as \
+             10.7.0.2"
+        );
+        return Err(BadInput(text).into());
+    }
+    let found = find_server(&tun.name, port)
+        .with_context(|| format!("cannot look for the other end of the link {name}"))?;
+    found.ok_or_else(|| {
+        anyhow!(
+            "nobody answers on the link {name}: run `airlane test --serve` at its other end, or give that \
+             end's address in the link"
+        )
+    })
+}
+
+/// What to do about it.
+fn explain(error: ProbeError, ways: &Ways, args: &Test) -> anyhow::Error {
+    let help = match &error {
+        ProbeError::NoServer { at, .. } => match &ways.link {
+            Some(_) => "run `airlane test --serve` there".to_owned(),
+            None => format!("run `airlane test --serve {}` there", at.ip()),
+        },
+        ProbeError::NoPath { at } if Some(at.ip()) == ways.before => {
+            let file = args.file_port;
+            let other = match ways.after {
+                Some(_) => "; --after measures the link alone",
+                None => "",
+            };
+            format!(
+                "on the plain path firewalls must let TCP {file} and {}, UDP {file} and {} pass to that end \
+                 while it serves, unless it was given other ports{other}",
+                args.pages_port, args.voice_port
+            )
+        }
+        ProbeError::NoPath { .. } => "see `airlane status`".to_owned(),
+        ProbeError::Port { .. } => {
+            "stop what uses it, or let the other end serve with another --voice-port".to_owned()
+        }
+        _ => return error.into(),
+    };
+    anyhow!("{error}: {help}")
+}
+
+fn progress(steps: usize) -> ProgressBar {
+    let bar = ProgressBar::with_draw_target(Some(steps as u64), ProgressDrawTarget::hidden());
+    if output::is_watched() {
+        bar.set_draw_target(ProgressDrawTarget::stderr());
+        bar.enable_steady_tick(Duration::from_secs(1));
+    }
+    if let Ok(style) = ProgressStyle::with_template("{bar:20} {pos}/{len}, {eta} left: {msg}") {
+        bar.set_style(style);
+    }
+    bar
+}
+
+fn show(bar: &ProgressBar, step: Step<'_>) {
+    let path = match step.path {
+        Path::Before => "before",
+        Path::After => "after",
+    };
+    let apps: Vec<_> = step.apps.iter().map(|app| app.name()).collect();
+    // The first run has none behind it.
+    if !bar.message().is_empty() {
+        bar.inc(1);
+    }
+    bar.set_message(format!("{path}, {}", apps.join(" and ")));
+}
+
+/// Runs `airlane test --serve`.
+fn answer(args: &Test) -> anyhow::Result<()> {
+    let peer = args.peer.as_deref();
+    let (door, what) = match peer.and_then(|peer| peer.parse().ok()) {
+        Some(address) => {
+            let what = format!("whoever reaches {address}");
+            (Door::Address(address), what)
+        }
+        None => {
+            let link = link_named(peer.or(args.link.as_deref()))?;
+            if link.underlay.security == "none" {
+                output::warn(&format!(
+                    "the link {} has no keys: nobody knows who is behind it",
+                    link.name
+                ));
+            }
+            let what = format!("who is behind the link {}", link.name);
+            (Door::Interface(link.tun.name), what)
+        }
+    };
+    let config = ServerConfig {
+        ports: Ports {
+            control: args.port,
+            file: args.file_port,
+            pages: args.pages_port,
+            voice: args.voice_port,
+        },
+        lifetime: Duration::from_nanos(args.lifetime.as_nanos()),
+        most_bytes: args.max_size.as_bytes(),
+        ..ServerConfig::new(door)
+    };
+    let mut signal = stop_on_signals().context("cannot wait for signals")?;
+    let stop = Arc::new(AtomicBool::new(false));
+    std::thread::spawn({
+        let stop = Arc::clone(&stop);
+        move || {
+            // It ends with the process, too.
+            let _ = signal.read(&mut [0]);
+            stop.store(true, Ordering::Relaxed);
+        }
+    });
+    let tell = |event: Event<'_>| {
+        let line = match event {
+            Event::Ready(ports) => format!(
+                "answering tests for {what}: control TCP {}; TCP {file} and {}, UDP {file} and {}; \
+                 Ctrl-C ends",
+                ports.control,
+                ports.pages,
+                ports.voice,
+                file = ports.file
+            ),
+            Event::Begun { client, times } => {
+                format!("{client}: a test of {} s begins", times.total().as_secs())
+            }
+            Event::Ended {
+                client,
+                error: None,
+            } => format!("{client}: done"),
+            Event::Ended {
+                client,
+                error: Some(error),
+            } => format!("{client}: ended early: {error}"),
+            Event::Refused { client, why } => format!("{client}: refused: {why}"),
+        };
+        // Whether anybody reads it or not.
+        let _ = output::print(&(line + "\n"));
+    };
+    serve(&config, &stop, &tell).map_err(|error| port_help(error, args))
+}
+
+/// What to do about a port that cannot be opened.
+fn port_help(error: ServeError, args: &Test) -> anyhow::Error {
+    let option = match error.port {
+        port if port == args.pages_port => "--pages-port",
+        port if port == args.file_port => "--file-port",
+        port if port == args.voice_port => "--voice-port",
+        _ => "--port",
+    };
+    let help = match error.source.kind() {
+        std::io::ErrorKind::AddrInUse => format!(
+            "stop what uses it, or choose another port, one that the link's classes treat alike: {option}"
+        ),
+        std::io::ErrorKind::PermissionDenied => {
+            format!("run it as root, or choose a port above 1023: {option}")
+        }
+        _ => return error.into(),
+    };
+    anyhow!("{error}: {help}")
+}

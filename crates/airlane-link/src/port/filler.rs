@@ -1,0 +1,276 @@
+//! What a service puts into its frames: a packet each, several small ones together, or a large one in
+//! parts.
+//!
+//! The service below sees payloads alone: one number, one copy, one repair for each, whatever is in it. So
+//! every scheme takes all three, but those that look into packets.
+//!
+//! - **Together** go packets that wait in the queue when a frame is made, in the order in which the queue
+//!   gives them: no flow gains, and nothing is waited for unless the file says so. The first that does not
+//!   fit, or must not be in one frame with the others as the outer header would have to have two marks,
+//!   is first in the next frame.
+//! - **In parts** goes what is longer than a frame: one fragment after the other, nothing in between.
+//!
+//! Invariants: packets leave in the order in which they are given; at most one is held beyond the queue's
+//! limit; nothing is allocated once a frame has been filled.
+
+use airlane_base::{Duration, Fragment, Instant};
+
+use crate::config::AggregateOptions;
+use crate::flow::Packet;
+use crate::wire::contents::{AGGREGATE_HEAD, FRAGMENT_HEAD, MOST_FRAGMENTS, len_together};
+
+/// A packet, and when it came.
+pub(super) type Came<P> = (P, Instant);
+/// Gives the next packet: what is held, if it is still worth it, or from the queue.
+type Pop<'a, P> = dyn FnMut(&mut Option<Came<P>>) -> Option<Came<P>> + 'a;
+
+/// Fills frames from a queue.
+#[derive(Clone, Debug)]
+pub(super) struct Filler<P> {
+    /// Longest payload of a frame.
+    room: usize,
+    /// None: each packet has its own frame.
+    together: Option<Together>,
+    /// Taken from the queue, with when it came, and not sent yet.
+    held: Option<Came<P>>,
+    cutting: Option<Cutting<P>>,
+    gathered: Vec<P>,
+    /// Number of the next packet that is cut.
+    next: u16,
+    wait: Wait,
+}
+
+#[derive(Clone, Copy, Debug)]
+struct Together {
+    /// Longest packet that shares a frame.
+    largest: usize,
+    /// Longest payload with several packets.
+    most: usize,
+    /// How long packets wait for others.
+    wait: Duration,
+    /// Bits of the traffic class in which they must be alike.
+    alike: u8,
+}
+
+/// A packet of which fragments are still to be sent.
+#[derive(Clone, Debug)]
+struct Cutting<P> {
+    packet: P,
+    number: u16,
+    index: u8,
+    at: usize,
+}
+
+/// Whether packets that wait shall wait on for others.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+enum Wait {
+    /// Nothing waits.
+    Idle,
+    Until(Instant),
+    /// They have waited long enough, or are enough.
+    Over,
+}
+
+/// What was put into a frame.
+#[derive(Clone, Copy, Debug)]
+pub(super) struct Filled {
+    pub(super) packets: u64,
+    pub(super) bytes: u64,
+    /// Whether it is a fragment.
+    pub(super) fragment: bool,
+    /// When the youngest of the packets came; none for what follows a first fragment.
+    pub(super) came: Option<Instant>,
+}
+
+impl<P: Packet> Filler<P> {
+    /// Frames carry up to `room` bytes; of several packets, if they are copied, up to what is copied.
+    pub(super) fn new(
+        room: usize,
+        aggregate: Option<&AggregateOptions>,
+        copied: Option<usize>,
+        alike: u8,
+    ) -> Self {
+        let aggregate = aggregate.filter(|_| P::DIVISIBLE);
+        let together = aggregate.map(|options| Together {
+            largest: options.largest.as_bytes() as usize,
+            most: copied.unwrap_or(usize::MAX),
+            wait: options.wait,
+            alike,
+        });
+        Self {
+            room,
+            together,
+            held: None,
+            cutting: None,
+            gathered: Vec::new(),
+            next: 0,
+            wait: Wait::Idle,
+        }
+    }
+
+    /// The payload of the next frame, of packets that `pop` gives.
+    pub(super) fn fill(&mut self, pop: &mut Pop<'_, P>) -> Option<(P, Filled)> {
+        if self.cutting.is_some() {
+            return self.next_fragment(None);
+        }
+        let (first, came) = pop(&mut self.held)?;
+        if P::DIVISIBLE && first.len() > self.room {
+            self.cutting = Some(Cutting {
+                packet: first,
+                number: self.next,
+                index: 0,
+                at: 0,
+            });
+            self.next = self.next.wrapping_add(1);
+            return self.next_fragment(Some(came));
+        }
+        let mut filled = Filled {
+            packets: 1,
+            bytes: first.len() as u64,
+            fragment: false,
+            came: Some(came),
+        };
+        let Some(together) = self.together.filter(|t| first.len() <= t.largest) else {
+            return Some((first, filled));
+        };
+        let most = together.most.min(self.room);
+        let mut len = AGGREGATE_HEAD + len_together(first.len());
+        let class = first.traffic_class() & together.alike;
+        self.gathered.push(first);
+        // Another cannot be so short that it would not be worth a look.
+        while len < most {
+            let Some((packet, came)) = pop(&mut self.held) else {
+                break;
+            };
+            let with = len + len_together(packet.len());
+            let fits = packet.len() <= together.largest && with <= most;
+            if !fits || packet.traffic_class() & together.alike != class {
+                self.held = Some((packet, came));
+                break;
+            }
+            len = with;
+            filled.packets += 1;
+            filled.bytes += packet.len() as u64;
+            filled.came = filled.came.max(Some(came));
+            self.gathered.push(packet);
+        }
+        let payload = match self.gathered.len() {
+            1 => self.gathered.pop(),
+            _ => P::aggregated(&self.gathered),
+        };
+        self.gathered.clear();
+        debug_assert!(
+            payload.is_some(),
+            "packets that are divisible can be joined"
+        );
+        Some((payload?, filled))
+    }
+
+    /// The next fragment of the packet that is being cut, which came now if it is the first.
+    fn next_fragment(&mut self, came: Option<Instant>) -> Option<(P, Filled)> {
+        let Cutting {
+            packet,
+            number,
+            index,
+            at,
+        } = self.cutting.as_mut()?;
+        let len = packet.len();
+        let to = (*at + self.room.saturating_sub(FRAGMENT_HEAD).max(1)).min(len);
+        // Only a room that has become very small makes more: the rest goes as one, however long.
+        let to = if usize::from(*index) + 1 == MOST_FRAGMENTS {
+            len
+        } else {
+            to
+        };
+        let which = Fragment {
+            packet: *number,
+            index: *index,
+            last: to == len,
+        };
+        let payload = packet.fragment(which, *at, to)?;
+        let filled = Filled {
+            packets: u64::from(*index == 0),
+            bytes: (to - *at) as u64,
+            fragment: true,
+            came,
+        };
+        (*index, *at) = (index.saturating_add(1), to);
+        if which.last {
+            self.cutting = None;
+        }
+        Some((payload, filled))
+    }
+
+    /// Whether what waits shall wait on for others: `queued` bytes in the queue, and a packet of
+    /// `arriving` bytes that comes now.
+    pub(super) fn waits(&mut self, now: Instant, queued: usize, arriving: Option<usize>) -> bool {
+        let Some(together) = self.together.filter(|t| t.wait > Duration::ZERO) else {
+            return false;
+        };
+        if self.held.is_some() || self.cutting.is_some() {
+            return false;
+        }
+        let waiting = queued + arriving.unwrap_or(0);
+        if waiting == 0 {
+            self.wait = Wait::Idle;
+            return false;
+        }
+        let enough = waiting >= together.most.min(self.room)
+            || arriving.is_some_and(|len| len > together.largest);
+        self.wait = match self.wait {
+            _ if enough => Wait::Over,
+            // The first.
+            _ if queued == 0 => Wait::Until(now + together.wait),
+            Wait::Until(until) if now < until => Wait::Until(until),
+            _ => Wait::Over,
+        };
+        self.wait != Wait::Over
+    }
+
+    /// When packets have waited long enough for others.
+    pub(super) fn poll_timeout(&self) -> Option<Instant> {
+        match self.wait {
+            Wait::Until(until) => Some(until),
+            Wait::Idle | Wait::Over => None,
+        }
+    }
+
+    /// Whether they have, and did not before.
+    pub(super) fn handle_timeout(&mut self, now: Instant) -> bool {
+        let due = self.poll_timeout().is_some_and(|until| until <= now);
+        if due {
+            self.wait = Wait::Over;
+        }
+        due
+    }
+
+    /// The packet that waits here, if one does.
+    pub(super) fn held(&self) -> Option<&P> {
+        self.held.as_ref().map(|(packet, _)| packet)
+    }
+
+    /// Takes it away.
+    pub(super) fn take_held(&mut self) -> Option<P> {
+        self.held.take().map(|(packet, _)| packet)
+    }
+
+    /// A new epoch: what is left of a packet in parts would be of no use.
+    pub(super) fn reset(&mut self) {
+        self.cutting = None;
+    }
+
+    /// Whether there is nothing to send but what the queue has.
+    pub(super) fn is_empty(&self) -> bool {
+        self.held.is_none() && self.cutting.is_none()
+    }
+
+    /// Whether it is empty and waits for nothing.
+    pub(super) fn is_idle(&self) -> bool {
+        self.is_empty() && self.wait == Wait::Idle
+    }
+
+    /// Frames carry up to `room` bytes from now on.
+    pub(super) fn set_room(&mut self, room: usize) {
+        self.room = room;
+    }
+}

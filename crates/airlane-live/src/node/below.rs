@@ -1,0 +1,178 @@
+//! What the links of a node share below their ports: the socket, the secure sessions, the batch of
+//! datagrams on their way, a recording.
+
+use airlane_base::Instant;
+use airlane_link::Codec;
+use airlane_secure::{Endpoint, PeerId};
+
+use super::drops::{Drops, Reason};
+use super::guard::Guard;
+use super::links::Links;
+use super::transmit::{Fate, Transmit};
+use crate::config::LinkConfig;
+use crate::packet::ecn::Outer;
+use crate::record::Recorder;
+use crate::underlay::Underlay;
+
+/// Where a link's datagrams go.
+#[derive(Clone, Copy, Debug)]
+pub(super) struct To {
+    /// Number of the link.
+    pub(super) link: u8,
+    /// Its secure session; none without keys.
+    pub(super) session: Option<PeerId>,
+    /// None until the peer has called.
+    pub(super) address: Option<Endpoint>,
+}
+
+/// See the module.
+#[derive(Debug)]
+pub(super) struct Below {
+    pub(super) underlay: Underlay,
+    /// None without security.
+    pub(super) guard: Option<Guard>,
+    pub(super) transmit: Transmit,
+    pub(super) recorder: Recorder,
+    pub(super) outer: Outer,
+    /// Of datagrams and packets that are no peer's.
+    pub(super) drops: Drops,
+    pub(super) datagrams_sent: u64,
+    pub(super) bytes_sent: u64,
+    pub(super) datagrams_received: u64,
+    pub(super) received_bytes: u64,
+}
+
+impl Below {
+    pub(super) fn new(underlay: Underlay, guard: Option<Guard>, outer: Outer) -> Self {
+        Self {
+            underlay,
+            guard,
+            transmit: Transmit::new(0),
+            recorder: Recorder::default(),
+            outer,
+            drops: Drops::new(None),
+            datagrams_sent: 0,
+            bytes_sent: 0,
+            datagrams_received: 0,
+            received_bytes: 0,
+        }
+    }
+
+    /// Whether frames can leave: there is no security, or there are keys.
+    pub(super) fn is_open(&self, now: Instant, to: To) -> bool {
+        match (&self.guard, to.session) {
+            (Some(guard), Some(session)) => guard.is_ready(now, session),
+            (Some(_), None) => false,
+            (None, _) => true,
+        }
+    }
+
+    /// Puts a frame into the batch, sealed if the link is secured, and `bound` to the session if it
+    /// belongs to one. `waiting`: bytes of packets behind it.
+    pub(super) fn push(
+        &mut self,
+        now: Instant,
+        to: To,
+        (mark, bound): (u8, bool),
+        parts: &[&[u8]],
+        waiting: impl FnOnce() -> usize,
+    ) -> Result<(), Reason> {
+        let Self {
+            guard,
+            transmit,
+            recorder,
+            underlay,
+            ..
+        } = self;
+        let address = to.address.or(underlay.anyone()).ok_or(Reason::NoKeys)?;
+        transmit.push(to.link, address, mark, |room| match guard {
+            Some(guard) => {
+                let session = to.session.ok_or(Reason::NoKeys)?;
+                let length = guard.seal(now, session, bound, parts, room)?;
+                recorder.sent(now, to.link, &room[..length], waiting);
+                Ok(length)
+            }
+            None => write_parts(parts, room).ok_or(Reason::TooBig),
+        })
+    }
+
+    /// Says which session frames of a link belong to from now on.
+    pub(super) fn bind(&mut self, to: To, session: Option<u32>) {
+        if let (Some(guard), Some(peer)) = (&mut self.guard, to.session) {
+            guard.bind(peer, session);
+        }
+    }
+
+    /// What a path leaves of a datagram for what a frame carries.
+    pub(super) fn left(&self, link: &LinkConfig, path_mtu: usize) -> usize {
+        let datagram = link.fragment.map_or(path_mtu, |f| f.datagram(path_mtu));
+        let header = Codec::new(link.header()).header_max();
+        datagram.saturating_sub(self.underlay.overhead() + header + self.sealing())
+    }
+
+    /// What sealing adds to a frame.
+    pub(super) fn sealing(&self) -> usize {
+        self.guard.as_ref().map_or(0, |_| Guard::OVERHEAD)
+    }
+
+    /// Does what is due for the secure sessions.
+    pub(super) fn handle_timeout(&mut self, now: Instant, links: &Links) {
+        if let Some(guard) = &mut self.guard
+            && guard.poll_timeout().is_some_and(|due| due <= now)
+        {
+            guard.handle_timeout(now);
+            self.send_session(now, links);
+        }
+    }
+
+    /// Sends what the secure sessions have to say. It bypasses the batch, whose frames need its keys.
+    pub(super) fn send_session(&mut self, now: Instant, links: &Links) {
+        while let Some(message) = self.guard.as_mut().and_then(Guard::poll_transmit) {
+            // An empty message has a number, as those with frames have.
+            let recorded = self.recorder.link().and_then(|link| links.all.get(&link));
+            if let Some(link) = recorded.filter(|link| link.to.address == Some(message.to)) {
+                let waiting = || link.port.waiting_bytes();
+                self.recorder
+                    .sent(now, link.to.link, message.bytes(), waiting);
+            }
+            match self.underlay.send_to(message.to, message.bytes()) {
+                Ok(()) => {
+                    self.datagrams_sent += 1;
+                    self.bytes_sent += message.bytes().len() as u64;
+                }
+                Err(error) => self.drops.count(now, Reason::from(&error)),
+            }
+        }
+    }
+
+    /// Gives the socket what waits for it.
+    pub(super) fn flush(&mut self, now: Instant, links: &mut Links) {
+        let Self {
+            transmit,
+            underlay,
+            datagrams_sent,
+            bytes_sent,
+            ..
+        } = self;
+        transmit.flush(now, underlay, &mut |link, fate| {
+            if let Fate::Sent { datagrams, bytes } = fate {
+                *datagrams_sent += datagrams;
+                *bytes_sent += bytes;
+            }
+            // That of a peer that is gone by now is nobody's.
+            if let Some(link) = links.get_mut(link) {
+                link.on_fate(now, fate);
+            }
+        });
+    }
+}
+
+/// Writes `parts` one behind the other: their length together, if `room` is long enough.
+fn write_parts(parts: &[&[u8]], room: &mut [u8]) -> Option<usize> {
+    let mut at = 0;
+    for part in parts {
+        room.get_mut(at..at + part.len())?.copy_from_slice(part);
+        at += part.len();
+    }
+    Some(at)
+}

@@ -1,0 +1,532 @@
+//! The link with one peer: its port, its session, and what is counted of it. What all links share is the
+//! node's: [`Below`] the ports, the TUN device above them.
+
+use airlane_base::{Duration, Instant};
+use airlane_link::config::{ConfigError, HandedOver};
+use airlane_link::session::{LossReport, ServiceOffer, Session, SessionConfig, SessionEvent};
+use airlane_link::wire::{Decoded, LIVE_HEADER_ROOM};
+use airlane_link::{AdminError, Frame, FrameKind, Header, Layout, Medium, PortConfig};
+use airlane_secure::{Endpoint, PeerId};
+
+use super::UpError;
+use super::below::{Below, To};
+use super::drops::{Drops, Reason};
+use super::start::{BURST, random_epoch};
+use super::transmit::Fate;
+use crate::config::{LiveConfig, PeerConfig};
+use crate::journal::JournaledPort;
+use crate::packet::ecn::{Ecn, Outer};
+use crate::packet::{Lease, LivePacket};
+use crate::status::RefusedTables;
+
+/// A hello a second, unless that is more than a hundredth of the link.
+const KEEPALIVE: Duration = Duration::from_secs(1);
+/// Keepalives in a row whose loss means that the link is disconnected (the specification, 10.5),
+/// if nothing else was heard either.
+const LOST_KEEPALIVES: u64 = 3;
+/// Bytes of a long hello with all that is below it.
+const HELLO: usize = 1000;
+
+/// What must be known of the way to a peer.
+#[derive(Clone, Copy, Debug)]
+pub(super) struct Sizes {
+    /// Longest packet.
+    pub(super) max_payload: usize,
+    /// What the path leaves of a datagram.
+    pub(super) left: usize,
+    /// What is below a frame.
+    pub(super) frame_overhead: usize,
+}
+
+/// See the module.
+#[derive(Debug)]
+pub(super) struct Link {
+    pub(super) config: PeerConfig,
+    pub(super) to: To,
+    pub(super) port: JournaledPort,
+    pub(super) session: Session,
+    pub(super) drops: Drops,
+    pub(super) path_mtu: usize,
+
+    pub(super) session_since: Option<Instant>,
+    pub(super) sessions: u64,
+    pub(super) refused: Option<RefusedTables>,
+    pub(super) disconnections: u64,
+    pub(super) disconnected_since: Option<Instant>,
+
+    pub(super) datagrams_sent: u64,
+    pub(super) sent_bytes: u64,
+    pub(super) datagrams_received: u64,
+    pub(super) received_bytes: u64,
+    pub(super) narrowed: u64,
+}
+
+impl Link {
+    /// A link with this peer, as `file` says, that has sent nothing yet. Its number and secure session are
+    /// the node's to give.
+    pub(super) fn new(
+        now: Instant,
+        peer: &PeerConfig,
+        file: &LiveConfig,
+        sizes: Sizes,
+    ) -> Result<Self, UpError> {
+        let link = &file.link;
+        let rate = peer.rate.unwrap_or(link.rate);
+        let port = JournaledPort::new(PortConfig {
+            header: link.header(),
+            rate,
+            delay: link.delay,
+            max_payload: sizes.max_payload,
+            max_frame_payload: link.fragment.map(|_| sizes.left),
+            alike: link.outer.taken(),
+            frame_overhead: sizes.frame_overhead,
+            burst: BURST,
+            handed_over: HandedOver::usual(link.header()),
+            pacing: None,
+            rates: link.rates(),
+            rate_limit: link.rate_limit,
+            scheduler: link.scheduler.clone(),
+            services: link.services.clone(),
+            classes: link.classes.rules(&link.services),
+        })
+        .map_err(|problems: Vec<ConfigError>| UpError::Config { problems })?;
+        let keepalive = (rate.transmission_time(HELLO) * 100).max(KEEPALIVE);
+        let session = Session::new(
+            now,
+            SessionConfig {
+                epoch: random_epoch()?,
+                table: port.service_table(),
+                peer_table: port.peer_service_table(),
+                keepalive,
+                // Half an interval for the last of them to be late.
+                silence: keepalive * LOST_KEEPALIVES + keepalive / 2,
+            },
+        );
+        let mut link = Self {
+            config: peer.clone(),
+            to: To {
+                link: u8::MAX,
+                session: None,
+                address: peer.address,
+            },
+            port,
+            session,
+            drops: Drops::new(Some(peer.name.clone())),
+            path_mtu: 0,
+            session_since: None,
+            sessions: 0,
+            refused: None,
+            disconnections: 0,
+            disconnected_since: None,
+            datagrams_sent: 0,
+            sent_bytes: 0,
+            datagrams_received: 0,
+            received_bytes: 0,
+            narrowed: 0,
+        };
+        link.offer_services(now);
+        Ok(link)
+    }
+
+    /// The peer for the log.
+    pub(super) fn who(&self) -> String {
+        who(&self.config.name, self.to.address)
+    }
+
+    // ---- from below
+
+    /// A datagram of the peer has come.
+    pub(super) const fn count_received(&mut self, datagram: &[u8]) {
+        self.datagrams_received += 1;
+        self.received_bytes += datagram.len() as u64;
+    }
+
+    /// An authentic datagram has shown where the peer is.
+    pub(super) fn move_to(&mut self, address: Endpoint) {
+        let was = self.to.address.replace(address);
+        let peer = self.who();
+        match was {
+            Some(was) => tracing::info!(%peer, %was, "the peer moved"),
+            None => tracing::info!(%peer, "the peer called"),
+        }
+    }
+
+    /// A frame of the peer that is no hello, its bytes in the buffer up to a length; `bound` to our session
+    /// by the secure one, if that said so.
+    pub(super) fn handle_frame(
+        &mut self,
+        now: Instant,
+        decoded: &Decoded,
+        (mut lease, length, bound): (Lease, usize, bool),
+        (outer, mark): (Outer, Ecn),
+    ) -> Result<(), Reason> {
+        let (header, payload_at) = (decoded.header, decoded.payload_at);
+        let Some(ours) = self.session.id() else {
+            return Err(Reason::FrameWithoutSession);
+        };
+        // What was bound to another session could not be opened.
+        let session = if bound { ours } else { decoded.session };
+        if !self.session.check(now, session) {
+            return Err(Reason::StaleSession);
+        }
+        if !self.port.is_agreed(header.service) {
+            return Err(Reason::ServiceNotAgreed);
+        }
+        if header.kind.carries_packet() != (length > payload_at) {
+            return Err(Reason::BadLength);
+        }
+        if header.kind.is_packet()
+            && let Some(packet) = lease.bytes_mut().get_mut(payload_at..length)
+        {
+            let left = outer.leave_all(packet, mark.bits());
+            left.map_err(|_unmarkable| Reason::Congested)?;
+        }
+        let payload =
+            (length > payload_at).then(|| LivePacket::from_link(lease.share(), payload_at, length));
+        self.port.handle_frame(now, Frame { header, payload });
+        Ok(())
+    }
+
+    pub(super) fn handle_hello(
+        &mut self,
+        now: Instant,
+        body: &[u8],
+        below: &mut Below,
+    ) -> Result<(), Reason> {
+        let heard = self.session.handle_hello(now, body);
+        self.take_events(now, below);
+        if self.session.poll_timeout() <= now {
+            self.say_hello(now, below);
+        }
+        heard.map_err(|error| Reason::from(&error))
+    }
+
+    // ---- time
+
+    /// When there is something to do without any input. The turns of ports that wait for the medium are
+    /// its business.
+    pub(super) fn poll_timeout(&self, now: Instant, below: &Below, medium: &Medium) -> Instant {
+        // Without keys a hello has nowhere to go.
+        if !below.is_open(now, self.to) {
+            return Instant::FAR_FUTURE;
+        }
+        let hello = self.session.poll_timeout();
+        // Without a session, or with a full socket, the port's frames have nowhere to go.
+        if self.session.id().is_none() || below.transmit.is_blocked() {
+            return hello;
+        }
+        let port = match medium.offered(self.to.link) {
+            Some(_) => self.port.next_timer(),
+            None => self.port.poll_timeout(),
+        };
+        hello.min(port.unwrap_or(Instant::FAR_FUTURE))
+    }
+
+    /// What is due at `now`.
+    pub(super) fn on_time(&mut self, now: Instant, below: &mut Below) {
+        self.session.handle_timeout(now);
+        self.take_events(now, below);
+        if self.session.poll_timeout() <= now {
+            self.say_hello(now, below);
+        }
+        if self.session.id().is_some() && self.port.poll_timeout().is_some_and(|due| due <= now) {
+            self.port.handle_timeout(now);
+        }
+        if self.port.services_changed() {
+            self.offer_services(now);
+        }
+    }
+
+    // ---- to below
+
+    /// Has the port wait for its turn, if it has a frame that can leave and does not wait already.
+    pub(super) fn offer(&self, now: Instant, below: &Below, medium: &mut Medium) {
+        if medium.offered(self.to.link).is_none()
+            && let Some(len) = self.port.next_frame_len(now)
+            && self.is_open(now, below)
+        {
+            medium.offer(now, self.to.link, len);
+        }
+    }
+
+    /// Whether frames can leave.
+    fn is_open(&self, now: Instant, below: &Below) -> bool {
+        self.session.id().is_some() && below.is_open(now, self.to)
+    }
+
+    /// It is the port's turn: a frame goes into the batch, unless by now that is another one, whose turn
+    /// comes later.
+    pub(super) fn take_turn(&mut self, now: Instant, below: &mut Below, medium: &mut Medium) {
+        let next = self.port.next_frame_len(now);
+        match next.filter(|_| self.is_open(now, below)) {
+            None => medium.skip(),
+            Some(len) if medium.offered(self.to.link) != Some(len) => {
+                medium.offer(now, self.to.link, len);
+            }
+            Some(_) => {
+                if let Some(frame) = self.port.poll_transmit(now) {
+                    self.stage(now, &frame, below);
+                }
+                let free = medium.pass(now).max(now);
+                // A port that its own rate holds back for longer comes again when it may.
+                if let Some(next) = self.port.next_frame_len(free) {
+                    medium.follow(self.to.link, next);
+                }
+            }
+        }
+    }
+
+    /// Puts a frame's header before it and both into the batch.
+    fn stage(&mut self, now: Instant, frame: &Frame<LivePacket>, below: &mut Below) {
+        let Some(session) = self.session.id() else {
+            return;
+        };
+        let mut header = [0; LIVE_HEADER_ROOM];
+        let length = self.port.encode_header(frame, session, &mut header);
+        // Only a service that was removed in between has no header; its frames go with it.
+        if let Some(length) = length {
+            let payload = frame.payload.as_ref().map_or(&[][..], LivePacket::bytes);
+            let packet = frame
+                .payload
+                .as_ref()
+                .filter(|_| frame.header.kind.is_packet());
+            let class = packet.and_then(LivePacket::traffic_class);
+            let mark = below.outer.traffic_class(class);
+            self.push(now, (mark, true), &[&header[..length], payload], below);
+        }
+    }
+
+    /// Puts a frame with a mark into the batch, bound to the session if it belongs to one.
+    fn push(&mut self, now: Instant, how: (u8, bool), parts: &[&[u8]], below: &mut Below) {
+        let waiting = || self.port.waiting_bytes();
+        if let Err(reason) = below.push(now, self.to, how, parts, waiting) {
+            self.drops.count(now, reason);
+        }
+    }
+
+    /// Sends the hello that is due. It bypasses the schedulers: it must get through when the services
+    /// are stuck, and there is one a second.
+    fn say_hello(&mut self, now: Instant, below: &mut Below) {
+        if !below.is_open(now, self.to) {
+            return;
+        }
+        let reports = self.loss_reports();
+        let Some(hello) = self.session.poll_transmit(now, &reports) else {
+            return;
+        };
+        let mut body = Vec::new();
+        hello.encode(&mut body);
+        let mut header = [0; LIVE_HEADER_ROOM];
+        let fields = Header::new(FrameKind::Hello, 0);
+        let codec = self.port.codec();
+        if let Some(length) = codec.encode(&fields, Layout::Bare, 0, &mut header) {
+            let mark = below.outer.traffic_class(None);
+            self.push(now, (mark, false), &[&header[..length], &body], below);
+        }
+    }
+
+    fn loss_reports(&self) -> Vec<LossReport> {
+        let reports = self.port.services().map(|service| LossReport {
+            service: service.number,
+            received_packets: service.ledger.packets_delivered,
+            lost_packets: service.ledger.residual_lost,
+            loss_ppm: service.metrics.loss.map(|loss| (loss * 1e6) as u32),
+        });
+        reports.collect()
+    }
+
+    /// The socket has said what became of datagrams.
+    pub(super) fn on_fate(&mut self, now: Instant, fate: Fate) {
+        match fate {
+            Fate::Sent { datagrams, bytes } => {
+                self.datagrams_sent += datagrams;
+                self.sent_bytes += bytes;
+            }
+            Fate::Narrowed => {
+                self.narrowed += 1;
+                let peer = self.who();
+                tracing::info!(%peer, "a frame no longer fits the path to the peer");
+            }
+            Fate::Dropped(reason) => self.drops.count(now, reason),
+        }
+    }
+
+    // ---- session
+
+    /// Acts on what happened to the session, and tells.
+    fn take_events(&mut self, now: Instant, below: &mut Below) {
+        while let Some(event) = self.session.poll_event() {
+            let peer = self.who();
+            below.bind(self.to, self.session.id());
+            match event {
+                SessionEvent::Established {
+                    session, replaced, ..
+                } => {
+                    self.port.reset(now);
+                    self.disconnected_since = None;
+                    self.session_since = Some(now);
+                    self.sessions += 1;
+                    self.refused = None;
+                    let why = if replaced {
+                        "the peer was restarted"
+                    } else {
+                        "the peer answered"
+                    };
+                    tracing::info!(%peer, session = format!("{session:08x}"), why, "session begins");
+                }
+                SessionEvent::Offered { offers, first } => {
+                    self.on_offers(now, &offers, first);
+                }
+                SessionEvent::Confirmed { .. } => {
+                    tracing::info!(%peer, why = "the peer is in it, too", "session confirmed");
+                }
+                SessionEvent::Refused { ours, theirs } => {
+                    self.session_since = None;
+                    self.disconnected_since = None;
+                    tracing::warn!(
+                        %peer,
+                        here = one_line(&ours),
+                        there = one_line(&theirs),
+                        why = "services of one number differ: make them equal in both files; only \
+                               base-station is \"here\" at one end and \"peer\" at the other",
+                        "session refused"
+                    );
+                    self.refused = Some(RefusedTables { ours, theirs });
+                }
+                SessionEvent::VersionMismatch { ours, theirs } => {
+                    tracing::warn!(%peer, ours, theirs, "the peer speaks another protocol version");
+                }
+                SessionEvent::PeerLost { silent_for } => {
+                    // Without a session there is nothing to be disconnected from.
+                    if self.session.id().is_some() {
+                        self.disconnections += 1;
+                        self.disconnected_since = Some(now - silent_for);
+                        tracing::warn!(%peer, %silent_for, why = "the peer is silent; trying on", "disconnected");
+                    } else {
+                        tracing::warn!(%peer, %silent_for, "nothing is heard from the peer; trying on");
+                    }
+                }
+                SessionEvent::PeerBack { silent_for } => {
+                    self.disconnected_since = None;
+                    tracing::info!(%peer, %silent_for, why = "the peer is heard again", "connected");
+                }
+                SessionEvent::EpochRenewed => {
+                    self.session_since = None;
+                    self.disconnected_since = None;
+                    tracing::info!(%peer, why = "the peer had left our session", "new epoch");
+                }
+                other => tracing::debug!(?other, "session event"),
+            }
+        }
+    }
+
+    // ---- services
+
+    /// Gives the port the services and classes of `file`, which is resolved.
+    pub(super) fn set_services(
+        &mut self,
+        now: Instant,
+        file: &LiveConfig,
+    ) -> Result<Vec<String>, AdminError> {
+        let services = &file.link.services;
+        let classes = file.link.classes.rules(services);
+        let changes = self.port.set_services(now, services, &classes)?;
+        self.offer_services(now);
+        Ok(changes)
+    }
+
+    /// Has the session tell the peer which services there are here.
+    fn offer_services(&mut self, now: Instant) {
+        let (table, own) = (self.port.service_table(), self.port.own_services());
+        let peer_table = self.port.peer_service_table();
+        self.session.set_table(now, table, &peer_table, own);
+    }
+
+    /// The peer said which services it has.
+    fn on_offers(&mut self, now: Instant, offers: &[ServiceOffer], first: bool) {
+        let before = self.waiting_services();
+        if first {
+            self.port.begin_agreement(now, offers);
+        } else {
+            self.port.handle_offers(now, offers);
+        }
+        let peer = self.who();
+        for (name, waits) in self.waiting_services() {
+            let waited = before.iter().any(|(n, w)| *n == name && *w);
+            match (waited && !first, waits) {
+                (false, true) => tracing::warn!(
+                    %peer,
+                    service = name,
+                    why = "the peer has no such service, or not yet",
+                    "service waits; its packets travel as those without a class"
+                ),
+                (true, false) => {
+                    tracing::info!(%peer, service = name, why = "the peer has it, too", "service opens");
+                }
+                _ => {}
+            }
+        }
+        if self.port.services_changed() {
+            self.offer_services(now);
+        }
+    }
+
+    /// The services with whether they wait for the peer.
+    fn waiting_services(&self) -> Vec<(String, bool)> {
+        let services = self.port.services();
+        services
+            .map(|s| (s.name, s.waiting || s.draining))
+            .collect()
+    }
+
+    /// Takes over what changed of the peer, but for its rate: what that was.
+    pub(super) fn set_config(
+        &mut self,
+        new: &PeerConfig,
+        session: Option<PeerId>,
+        below: &mut Below,
+    ) -> Vec<String> {
+        let (old, name) = (std::mem::replace(&mut self.config, new.clone()), &new.name);
+        let mut changes = Vec::new();
+        if old.key != new.key
+            && let Some(key) = new.key
+        {
+            changes.push(format!("keys are new: peer \"{name}\" is {key}"));
+        }
+        if old.address != new.address {
+            changes.push(format!("peer \"{name}\" is {}", at(new.address)));
+            // Left out, it stays where it called from last.
+            self.to.address = new.address.or(self.to.address);
+        }
+        if old.prefixes != new.prefixes {
+            let prefixes = new.prefixes.iter().map(ToString::to_string);
+            let prefixes: Vec<_> = prefixes.collect();
+            changes.push(format!("peer \"{name}\" has {}", prefixes.join(", ")));
+        }
+        if old.weight != new.weight {
+            let (is, was) = (new.weight, old.weight);
+            changes.push(format!("peer \"{name}\" has weight {is}, was {was}"));
+        }
+        self.to.session = session;
+        // New keys know nothing of the session yet, which goes on.
+        below.bind(self.to, self.session.id());
+        changes
+    }
+}
+
+/// A peer for the log.
+pub(super) fn who(name: &str, address: Option<Endpoint>) -> String {
+    format!("{name} {}", at(address))
+}
+
+fn at(address: Option<Endpoint>) -> String {
+    address.map_or_else(
+        || "wherever it calls from".to_owned(),
+        |peer| format!("at {peer}"),
+    )
+}
+
+/// A table of services as the log shows it.
+fn one_line(table: &str) -> String {
+    table.trim_end().replace('\n', ", ")
+}

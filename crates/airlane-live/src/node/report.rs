@@ -1,0 +1,115 @@
+//! Where everything stands, for the control socket.
+
+use airlane_base::{Duration, Instant, Rate};
+
+use super::Node;
+use super::below::Below;
+use super::drops::{Drops, Reason};
+use super::link::Link;
+use crate::clock;
+use crate::status::{PeerStatus, ServiceReport, SessionReport, Status, TunReport, UnderlayReport};
+
+impl Node {
+    /// Where everything stands.
+    pub fn status(&self) -> Status {
+        let now = clock::now();
+        let below = &self.below;
+        Status {
+            schema: 2,
+            version: env!("CARGO_PKG_VERSION").to_owned(),
+            name: self.name.clone(),
+            uptime_ns: now.saturating_since(self.started).as_nanos(),
+            tun: TunReport {
+                name: self.tun.name().to_owned(),
+                mtu_bytes: self.mtu,
+                packets_read: self.packets_read,
+                read_bytes: self.read_bytes,
+                packets_written: self.packets_written,
+                written_bytes: self.written_bytes,
+                mss_clamped: self.mss_clamped,
+            },
+            underlay: UnderlayReport {
+                // An interface may be given another address while the node runs.
+                listen: below.underlay.local().unwrap_or(self.listen),
+                interface: below.underlay.report(),
+                security: match below.guard {
+                    Some(_) => "noise-ik".to_owned(),
+                    None => "none".to_owned(),
+                },
+                secure: below.guard.as_ref().map(|guard| guard.report()),
+                rate_bps: self.config.link.rate.as_bps(),
+                frame_overhead_bytes: below.underlay.wire_overhead() + below.sealing(),
+                datagrams_sent: below.datagrams_sent,
+                sent_bytes: below.bytes_sent,
+                datagrams_received: below.datagrams_received,
+                received_bytes: below.received_bytes,
+            },
+            peers: self
+                .links
+                .iter()
+                .map(|link| link.status(now, below, self.config.link.rate))
+                .collect(),
+            drops: named(&below.drops).collect(),
+        }
+    }
+
+    /// How many were dropped for this reason, outside of the services.
+    pub fn dropped(&self, reason: Reason) -> u64 {
+        let links = self.links.iter().map(|link| link.drops.of(reason));
+        self.below.drops.of(reason) + links.sum::<u64>()
+    }
+}
+
+impl Link {
+    fn status(&self, now: Instant, below: &Below, link: Rate) -> PeerStatus {
+        let since = |then: Instant| now.saturating_since(then).as_nanos();
+        let state = serde_json::to_value(self.session.state());
+        let state = state.as_ref().ok().and_then(serde_json::Value::as_str);
+        let keys = below.guard.as_ref().zip(self.to.session);
+        let config = &self.config;
+        let journal = self.port.has_lost_journal();
+        let journal = journal.then(|| ("journal-ended".to_owned(), 1));
+        PeerStatus {
+            name: config.name.clone(),
+            address: self.to.address,
+            key: config.key.map(|key| key.to_string()),
+            keys_age_ns: keys
+                .and_then(|(guard, session)| guard.keys_age(now, session))
+                .map(Duration::as_nanos),
+            prefixes: config.prefixes.iter().map(ToString::to_string).collect(),
+            weight: config.weight,
+            rate_bps: config.rate.unwrap_or(link).as_bps(),
+            sending_rate_bps: self.port.rate().as_bps(),
+            path_mtu_bytes: self.path_mtu,
+            path_narrowed: self.narrowed,
+            datagrams_sent: self.datagrams_sent,
+            sent_bytes: self.sent_bytes,
+            datagrams_received: self.datagrams_received,
+            received_bytes: self.received_bytes,
+            session: SessionReport {
+                state: state.unwrap_or_default().to_owned(),
+                id: self.session.id(),
+                epoch: format!("{:016x}", self.session.epoch()),
+                peer_epoch: self.session.peer_epoch().map(|e| format!("{e:016x}")),
+                age_ns: self.session_since.map(since),
+                sessions: self.sessions,
+                disconnections: self.disconnections,
+                disconnected_ns: self.disconnected_since.map(since),
+                rtt_ns: self.session.srtt().map(Duration::as_nanos),
+                refused: self.refused.clone(),
+            },
+            services: self
+                .port
+                .services()
+                .map(|service| ServiceReport::new(service, self.session.peer_reports()))
+                .collect(),
+            drops: named(&self.drops).chain(journal).collect(),
+        }
+    }
+}
+
+fn named(drops: &Drops) -> impl Iterator<Item = (String, u64)> + '_ {
+    drops
+        .iter()
+        .map(|(reason, count)| (reason.name().to_owned(), count))
+}

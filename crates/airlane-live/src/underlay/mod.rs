@@ -1,0 +1,256 @@
+//! What frames travel in: UDP datagrams, or Ethernet frames with an EtherType of their own. The node
+//! knows them as datagrams from and to an [`Endpoint`].
+//!
+//! A node's endpoints are of its underlay's kind; one of the other kind is nobody's.
+
+mod ether_type;
+mod ethernet;
+mod parts;
+mod udp;
+
+use std::io;
+use std::os::fd::{AsFd, BorrowedFd};
+
+use airlane_base::Instant;
+use airlane_secure::Endpoint;
+
+pub use ether_type::EtherType;
+pub use ethernet::Ethernet;
+pub(crate) use udp::ETHERNET_MTU;
+pub use udp::Udp;
+
+use crate::config::UnderlayConfig;
+use crate::device::DeviceError;
+use crate::packet::ecn::Ecn;
+use crate::status::InterfaceReport;
+
+/// Most bytes that leave with one call: UDP's limit, and room for IP options.
+pub(crate) const SEND_MAX: usize = 65_000;
+
+/// Whether an error says that the interface is down, or gone.
+pub(crate) fn says_interface_is_away(error: &io::Error) -> bool {
+    matches!(
+        error.raw_os_error(),
+        Some(libc::ENETDOWN | libc::ENXIO | libc::ENODEV)
+    )
+}
+
+/// The socket below the port.
+#[derive(Debug)]
+pub enum Underlay {
+    /// One UDP port.
+    Udp(Udp),
+    /// One EtherType of one interface.
+    Ethernet(Ethernet),
+}
+
+/// Datagrams as they were received with one call.
+#[derive(Debug, Default)]
+pub(crate) enum Received {
+    #[default]
+    None,
+    Udp(udp::Received),
+    Ethernet(ethernet::Received),
+}
+
+impl Received {
+    /// Whether there may be more than had room.
+    pub(crate) const fn is_full(&self) -> bool {
+        match self {
+            Self::None => false,
+            Self::Udp(received) => received.is_full(),
+            Self::Ethernet(received) => received.is_full(),
+        }
+    }
+
+    /// Gives `take` the datagrams, where they came from and how they are marked, in the order in
+    /// which they came. An empty one is one all the same.
+    pub(crate) fn for_each(&mut self, mut take: impl FnMut(&[u8], Endpoint, Ecn)) {
+        match self {
+            Self::None => {}
+            Self::Udp(received) => received.for_each(take),
+            Self::Ethernet(received) => {
+                received.for_each(|datagram, source| take(datagram, source, Ecn::NotEct));
+            }
+        }
+    }
+}
+
+impl Underlay {
+    /// Opens what the file says.
+    ///
+    /// # Errors
+    /// If the address is taken or not of this machine, or there is no such interface.
+    pub fn open(config: &UnderlayConfig) -> Result<Self, DeviceError> {
+        match config {
+            UnderlayConfig::Udp { listen, .. } => Udp::bind(*listen).map(Self::Udp),
+            UnderlayConfig::Ethernet {
+                interface,
+                ether_type,
+                ..
+            } => Ethernet::open(interface, *ether_type).map(Self::Ethernet),
+        }
+    }
+
+    /// Makes sure that a peer is not this end itself, where only the open socket knows.
+    ///
+    /// # Errors
+    /// If it is.
+    pub(crate) fn refuse_self(&self, peer: Endpoint) -> Result<(), DeviceError> {
+        match (self, peer) {
+            (Self::Ethernet(ethernet), Endpoint::Ethernet(peer)) => ethernet.refuse_self(peer),
+            _ => Ok(()),
+        }
+    }
+
+    /// Where a peer can be called while nobody knows where it is.
+    pub const fn anyone(&self) -> Option<Endpoint> {
+        match self {
+            Self::Udp(_) => None,
+            Self::Ethernet(_) => Some(Ethernet::ANYONE),
+        }
+    }
+
+    /// This end's own address.
+    ///
+    /// # Errors
+    /// If the kernel does not know.
+    pub fn local(&self) -> Result<Endpoint, DeviceError> {
+        match self {
+            Self::Udp(udp) => udp.local().map(Endpoint::Udp),
+            Self::Ethernet(ethernet) => Ok(Endpoint::Ethernet(ethernet.local())),
+        }
+    }
+
+    /// Room for what one call receives.
+    pub(crate) fn room(&self) -> Received {
+        match self {
+            Self::Udp(_) => Received::Udp(udp::Received::new()),
+            Self::Ethernet(_) => Received::Ethernet(ethernet::Received::new()),
+        }
+    }
+
+    /// Receives what there is, up to the room in `received`.
+    ///
+    /// # Errors
+    /// `WouldBlock` if there is nothing.
+    pub(crate) fn receive(&self, received: &mut Received) -> io::Result<()> {
+        match (self, received) {
+            (Self::Udp(udp), Received::Udp(received)) => udp.receive(received),
+            (Self::Ethernet(ethernet), Received::Ethernet(received)) => ethernet.receive(received),
+            _ => Err(io::ErrorKind::WouldBlock.into()),
+        }
+    }
+
+    /// Most datagrams of a traffic class that [`Underlay::send`] takes at once.
+    pub(crate) fn run_max(&self, class: u8) -> usize {
+        match self {
+            Self::Udp(udp) => udp.run_max(class),
+            Self::Ethernet(_) => Ethernet::RUN_MAX,
+        }
+    }
+
+    /// Sends `contents` as datagrams of `size` bytes each, the last may be shorter, with this traffic
+    /// class (or TOS), where there is one. How many of them, at least one.
+    ///
+    /// # Errors
+    /// What the kernel has against the first; then nothing was sent.
+    pub(crate) fn send(
+        &self,
+        to: Endpoint,
+        contents: &[u8],
+        size: usize,
+        class: u8,
+    ) -> io::Result<usize> {
+        match (self, to) {
+            (Self::Udp(udp), Endpoint::Udp(to)) => udp.send(to, contents, size, class),
+            (Self::Ethernet(ethernet), Endpoint::Ethernet(to)) => ethernet.send(to, contents, size),
+            _ => Err(io::ErrorKind::Unsupported.into()),
+        }
+    }
+
+    /// Sends one datagram to any address, without a traffic class.
+    ///
+    /// # Errors
+    /// What the kernel has against it.
+    pub fn send_to(&self, to: Endpoint, datagram: &[u8]) -> io::Result<()> {
+        match (self, to) {
+            (Self::Udp(udp), Endpoint::Udp(to)) => udp.send_to(to, datagram),
+            (Self::Ethernet(ethernet), Endpoint::Ethernet(to)) => ethernet.send_to(to, datagram),
+            _ => Err(io::ErrorKind::Unsupported.into()),
+        }
+    }
+
+    /// Whether datagrams that do not fit the path may be sent in fragments.
+    ///
+    /// # Errors
+    /// If the kernel refuses.
+    pub fn allow_fragments(&self, allow: bool) -> io::Result<()> {
+        match self {
+            Self::Udp(udp) => udp.allow_fragments(allow),
+            Self::Ethernet(ethernet) => {
+                ethernet.allow_parts(allow);
+                Ok(())
+            }
+        }
+    }
+
+    /// Bytes that the layers below add to each frame, the Ethernet header included.
+    pub const fn wire_overhead(&self) -> usize {
+        const ETHERNET: usize = 14;
+        ETHERNET + self.overhead()
+    }
+
+    /// Bytes of the path MTU that are not the frame's.
+    pub const fn overhead(&self) -> usize {
+        match self {
+            Self::Udp(udp) => udp.overhead(),
+            Self::Ethernet(_) => Ethernet::OVERHEAD,
+        }
+    }
+
+    /// The path MTU to a peer, or to wherever it may be, as the kernel knows it now.
+    ///
+    /// # Errors
+    /// If there is no path to the peer.
+    pub fn path_mtu(&self, peer: Option<Endpoint>) -> Result<usize, DeviceError> {
+        match (self, peer) {
+            (Self::Udp(udp), Some(Endpoint::Udp(peer))) => udp.path_mtu(Some(peer)),
+            (Self::Udp(udp), _) => udp.path_mtu(None),
+            (Self::Ethernet(ethernet), _) => ethernet.path_mtu(),
+        }
+    }
+
+    /// When [`Underlay::handle_timeout`] wants to be called.
+    pub(crate) fn poll_timeout(&self) -> Instant {
+        match self {
+            Self::Udp(_) => Instant::FAR_FUTURE,
+            Self::Ethernet(ethernet) => ethernet.poll_timeout(),
+        }
+    }
+
+    /// Looks for an interface that was lost. Whether it is back: its peer and its MTU may be others.
+    pub(crate) fn handle_timeout(&mut self, now: Instant) -> bool {
+        match self {
+            Self::Udp(_) => false,
+            Self::Ethernet(ethernet) => ethernet.handle_timeout(now),
+        }
+    }
+
+    /// The interface, where the underlay is one.
+    pub(crate) fn report(&self) -> Option<InterfaceReport> {
+        match self {
+            Self::Udp(_) => None,
+            Self::Ethernet(ethernet) => Some(ethernet.report()),
+        }
+    }
+}
+
+impl AsFd for Underlay {
+    fn as_fd(&self) -> BorrowedFd<'_> {
+        match self {
+            Self::Udp(udp) => udp.as_fd(),
+            Self::Ethernet(ethernet) => ethernet.as_fd(),
+        }
+    }
+}

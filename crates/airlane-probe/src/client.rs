@@ -1,0 +1,287 @@
+//! The near end: fetches the file and the pages, talks and listens, and reports.
+
+use std::io;
+use std::net::{IpAddr, Ipv4Addr, Ipv6Addr, SocketAddr, TcpStream, UdpSocket};
+use std::time::{Duration, Instant};
+
+use crate::clock::{Clocks, Watch};
+use crate::control::{Accepted, Control, Finish, Go, Order, Reply, ServerResult, Started, VERSION};
+use crate::echo::{Echoes, Round};
+use crate::plan::{Plan, Times};
+use crate::progress::{Counter, Progress};
+use crate::report::{ClockReport, FileReport, TrafficReport};
+use crate::voice::Arrivals;
+use crate::{CONTROL_PORT, file, pages, voice};
+
+/// What is carried, from where, for how long.
+#[derive(Clone, Debug)]
+pub struct ClientConfig {
+    /// Where the server is told what to do.
+    pub control: SocketAddr,
+    /// Address of the server on the path under test.
+    pub server: IpAddr,
+    /// How long the load lasts.
+    pub times: Times,
+    /// Congestion control of the server's TCP; none: its kernel's usual one.
+    pub congestion_control: Option<String>,
+    /// Carry the file.
+    pub file: bool,
+    /// Fetch pages.
+    pub pages: bool,
+    /// Send voice both ways.
+    pub voice: bool,
+    /// Ask for echoes, and learn from them how the clocks of the ends differ. Otherwise they must be one
+    /// clock, as between the namespaces of one machine.
+    pub echoes: bool,
+    /// Port for voice at this end; none: the same as the server's.
+    pub voice_port: Option<u16>,
+    /// How long a server that only just starts is waited for.
+    pub patience: Duration,
+    /// Where it tells how far it is.
+    pub progress: Progress,
+    /// Its clock.
+    pub watch: Watch,
+}
+
+impl ClientConfig {
+    /// Everything at once, a minute after five seconds of warm-up, both ends on one machine.
+    pub fn new(server: IpAddr) -> Self {
+        Self {
+            control: SocketAddr::from((server, CONTROL_PORT)),
+            server,
+            times: Times {
+                warmup: Duration::from_secs(5),
+                measure: Duration::from_secs(60),
+                grace: Duration::from_secs(1),
+            },
+            congestion_control: Some("cubic".to_owned()),
+            file: true,
+            pages: true,
+            voice: true,
+            echoes: false,
+            voice_port: None,
+            patience: Duration::from_secs(20),
+            progress: Progress::default(),
+            watch: Watch::default(),
+        }
+    }
+}
+
+/// Why a path could not be measured.
+#[derive(Debug, thiserror::Error)]
+#[non_exhaustive]
+pub enum ProbeError {
+    /// The control port does not answer.
+    #[error("no server answers at {at}: {source}")]
+    NoServer {
+        /// The control port.
+        at: SocketAddr,
+        /// What the operating system said.
+        source: io::Error,
+    },
+    /// The server has reasons.
+    #[error("the server at {at} refuses: {why}")]
+    Refused {
+        /// The control port.
+        at: SocketAddr,
+        /// In its words.
+        why: String,
+    },
+    /// The control connection broke.
+    #[error("lost the server at {at}: {source}")]
+    LostServer {
+        /// The control port.
+        at: SocketAddr,
+        /// What the operating system said.
+        source: io::Error,
+    },
+    /// The server is there, and not on this path.
+    #[error("nothing of use comes back from UDP port {} of {}", at.port(), at.ip())]
+    NoPath {
+        /// The port for echoes.
+        at: SocketAddr,
+    },
+    /// A port of this end.
+    #[error("cannot use UDP port {port} of this machine: {source}")]
+    Port {
+        /// Its number.
+        port: u16,
+        /// What the operating system said.
+        source: io::Error,
+    },
+    /// The operating system.
+    #[error(transparent)]
+    Io(#[from] io::Error),
+}
+
+/// How long the server may take to answer: many lost segments.
+const ANSWER: Duration = Duration::from_secs(20);
+
+/// Runs the applications and reports what they got.
+///
+/// # Errors
+/// If the server cannot be reached, refuses, or does not report.
+pub fn run_client(config: &ClientConfig) -> Result<TrafficReport, ProbeError> {
+    let watch = config.watch;
+    let server = config.control;
+    let lost = |source| ProbeError::LostServer { at: server, source };
+    let mut control = connect(config)?;
+    control
+        .say(&Order {
+            version: VERSION,
+            times: config.times,
+            congestion_control: config.congestion_control.clone(),
+            voice: config.voice,
+        })
+        .map_err(lost)?;
+    let reply: Reply = control.hear(ANSWER, || false).map_err(lost)?;
+    let accepted = reply.map_err(|why| ProbeError::Refused { at: server, why })?;
+    let load = Load::new(config, &accepted)?;
+    let at = SocketAddr::from((config.server, accepted.echo_port));
+    let echoes = || Echoes::new(at, accepted.token, watch);
+    let mut echoes = config.echoes.then(echoes).transpose()?;
+    let idle = echoes.as_mut().map(Echoes::idle).transpose()?;
+    let before = idle.as_ref().map(Round::exchanges);
+    let known = |exchanges: &Vec<_>| Clocks::new(exchanges, &[]).is_some();
+    if before.as_ref().is_some_and(|before| !known(before)) {
+        return Err(ProbeError::NoPath { at });
+    }
+
+    control.say(&Go).map_err(lost)?;
+    let _: Started = control.hear(ANSWER, || false).map_err(lost)?;
+    let plan = Plan::starting_now(watch, &config.times);
+    let carried = load.carry(&plan, echoes.as_mut())?;
+
+    let (mut clocks, mut clock) = (Clocks::default(), None);
+    if let (Some(before), Some(echoes)) = (before, &mut echoes) {
+        let behind = echoes.idle()?.exchanges();
+        clocks = Clocks::new(&before, &behind).expect("those before were of use");
+        clock = Some(ClockReport {
+            server_ahead_ns: clocks.ahead_ns(plan.start_ns),
+            uncertainty_ns: clocks.uncertainty_ns(),
+        });
+    }
+    control.say(&Finish { clocks }).map_err(lost)?;
+    let patience = ANSWER + config.times.grace;
+    let result: ServerResult = control.hear(patience, || false).map_err(lost)?;
+    let measure = config.times.measure;
+    let delay = |sent, received| clocks.down_ns(sent, received);
+    let voice_down = carried.heard.map(|heard| Arrivals::count(&heard, delay));
+    Ok(TrafficReport {
+        measured_ns: measure.as_nanos() as u64,
+        warmup_ns: config.times.warmup.as_nanos() as u64,
+        file: carried.file.map(|(received_bytes, error)| FileReport {
+            congestion_control: accepted.congestion_control,
+            received_bytes,
+            goodput_bps: received_bytes as f64 * 8.0 / measure.as_secs_f64(),
+            error: match result.bytes_used_up {
+                true => Some("the server has sent as many bytes as it may".to_owned()),
+                false => error,
+            },
+        }),
+        pages: carried.pages,
+        voice_down: voice_down.map(|arrivals| arrivals.report(result.voice_sent)),
+        voice_up: carried.said.map(|sent| result.voice_arrivals.report(sent)),
+        idle: idle.map(|round| round.report()),
+        loaded: carried.loaded.map(|round| round.report()),
+        clock,
+    })
+}
+
+/// The applications, ready to begin.
+struct Load<'a> {
+    config: &'a ClientConfig,
+    accepted: &'a Accepted,
+    voice: Option<UdpSocket>,
+}
+
+/// What came of them.
+struct Carried {
+    file: Option<(u64, Option<String>)>,
+    pages: Option<crate::PagesReport>,
+    said: Option<u64>,
+    heard: Option<Vec<voice::Arrival>>,
+    loaded: Option<Round>,
+}
+
+impl<'a> Load<'a> {
+    fn new(config: &'a ClientConfig, accepted: &'a Accepted) -> Result<Self, ProbeError> {
+        let any: IpAddr = match config.server {
+            IpAddr::V4(_) => Ipv4Addr::UNSPECIFIED.into(),
+            IpAddr::V6(_) => Ipv6Addr::UNSPECIFIED.into(),
+        };
+        let port = config.voice_port.unwrap_or(accepted.voice_port);
+        let open = || {
+            let socket = UdpSocket::bind((any, port))?;
+            voice::mark(&socket)?;
+            Ok(socket)
+        };
+        let voice = config.voice.then(open).transpose();
+        Ok(Self {
+            config,
+            accepted,
+            voice: voice.map_err(|source| ProbeError::Port { port, source })?,
+        })
+    }
+
+    fn carry(&self, plan: &Plan, echoes: Option<&mut Echoes>) -> io::Result<Carried> {
+        let Self {
+            config, accepted, ..
+        } = self;
+        let at = |port| SocketAddr::from((config.server, port));
+        let (token, progress) = (accepted.token, &config.progress);
+        let is_over = || plan.is_over();
+        std::thread::scope(|scope| {
+            let file = config.file.then(|| {
+                let from = at(accepted.file_port);
+                scope.spawn(move || file::receive(from, token, plan, progress))
+            });
+            let pages = config.pages.then(|| {
+                let from = at(accepted.pages_port);
+                scope.spawn(move || pages::fetch(from, token, plan, progress))
+            });
+            let voice = self.voice.as_ref();
+            let said = voice.map(|socket| {
+                let to = Some(at(accepted.voice_port));
+                scope.spawn(move || voice::send(socket, || to, token, plan, is_over))
+            });
+            let heard = voice.map(|socket| {
+                let bounds = (plan.watch, voice::most_arrivals(&config.times));
+                let arrived = |_| progress.add(Counter::VoiceDown, 1);
+                scope.spawn(move || voice::receive(socket, token, bounds, is_over, arrived))
+            });
+            let loaded = echoes.map(|echoes| scope.spawn(|| echoes.loaded(plan)));
+            let broken = |_| io::Error::other("a thread of the client panicked");
+            let file = file.map(|thread| thread.join()).transpose();
+            let pages = pages.map(|thread| thread.join()).transpose();
+            let said = said.map(|thread| thread.join()).transpose();
+            let heard = heard.map(|thread| thread.join()).transpose();
+            let loaded = loaded.map(|thread| thread.join()).transpose();
+            Ok(Carried {
+                file: file.map_err(broken)?,
+                pages: pages.map_err(broken)?,
+                said: said.map_err(broken)?,
+                heard: heard.map_err(broken)?.transpose()?,
+                loaded: loaded.map_err(broken)?.transpose()?,
+            })
+        })
+    }
+}
+
+/// Connects within the patience; a server that is only just starting refuses at first.
+fn connect(config: &ClientConfig) -> Result<Control, ProbeError> {
+    const PAUSE: Duration = Duration::from_millis(50);
+    let at = config.control;
+    let deadline = Instant::now() + config.patience;
+    loop {
+        let left = deadline.saturating_duration_since(Instant::now());
+        let outcome = TcpStream::connect_timeout(&at, left.max(PAUSE));
+        match outcome.and_then(Control::new) {
+            Ok(control) => return Ok(control),
+            Err(source) if Instant::now() >= deadline => {
+                return Err(ProbeError::NoServer { at, source });
+            }
+            Err(_) => std::thread::sleep(PAUSE),
+        }
+    }
+}

@@ -1,0 +1,168 @@
+//! What client and server say to each other: lines of JSON.
+
+use std::io::{self, BufRead, BufReader, Read, Write};
+use std::net::TcpStream;
+use std::time::{Duration, Instant};
+
+use serde::de::DeserializeOwned;
+use serde::{Deserialize, Serialize};
+
+use crate::clock::Clocks;
+use crate::plan::Times;
+use crate::token::Token;
+use crate::voice::Arrivals;
+use crate::{GLANCE, is_timeout};
+
+/// Version of what is said; both ends must have the same.
+pub(crate) const VERSION: u32 = 1;
+
+/// Longest line that is read, B.
+const LONGEST: u64 = 4096;
+
+/// From the client: what to do.
+#[derive(Debug, Serialize, Deserialize)]
+pub(crate) struct Order {
+    pub(crate) version: u32,
+    pub(crate) times: Times,
+    /// Congestion control of the server's TCP connections; none: the kernel's usual one.
+    pub(crate) congestion_control: Option<String>,
+    pub(crate) voice: bool,
+}
+
+/// From the server: what it will do, or why it will not.
+pub(crate) type Reply = Result<Accepted, String>;
+
+#[derive(Debug, Serialize, Deserialize)]
+pub(crate) struct Accepted {
+    pub(crate) token: Token,
+    /// What the server's sockets really use.
+    pub(crate) congestion_control: String,
+    pub(crate) echo_port: u16,
+    pub(crate) file_port: u16,
+    pub(crate) pages_port: u16,
+    pub(crate) voice_port: u16,
+}
+
+/// From the client: the load begins.
+#[derive(Debug, Serialize, Deserialize)]
+pub(crate) struct Go;
+
+/// From the server: it has begun.
+#[derive(Debug, Serialize, Deserialize)]
+pub(crate) struct Started;
+
+/// From the client: the load has ended.
+#[derive(Debug, Serialize, Deserialize)]
+pub(crate) struct Finish {
+    pub(crate) clocks: Clocks,
+}
+
+/// From the server: its half of what was measured.
+#[derive(Debug, Serialize, Deserialize)]
+pub(crate) struct ServerResult {
+    /// Voice packets sent to the client in the measuring period.
+    pub(crate) voice_sent: u64,
+    /// Voice packets of the client that arrived.
+    pub(crate) voice_arrivals: Arrivals,
+    /// The server had sent as many bytes as it may, and sent no more.
+    pub(crate) bytes_used_up: bool,
+}
+
+/// A control connection with lines of JSON.
+pub(crate) struct Control {
+    reader: BufReader<TcpStream>,
+    /// Of a line that has not come whole yet.
+    begun: Vec<u8>,
+}
+
+impl Control {
+    pub(crate) fn new(stream: TcpStream) -> io::Result<Self> {
+        stream.set_nodelay(true)?;
+        // A line fits into the socket's buffer: it waits only for a peer that does not listen.
+        stream.set_write_timeout(Some(10 * GLANCE))?;
+        stream.set_read_timeout(Some(GLANCE))?;
+        Ok(Self {
+            reader: BufReader::new(stream),
+            begun: Vec::new(),
+        })
+    }
+
+    pub(crate) fn say(&mut self, message: &impl Serialize) -> io::Result<()> {
+        let mut line = serde_json::to_string(message)?;
+        line.push('\n');
+        self.reader.get_mut().write_all(line.as_bytes())
+    }
+
+    /// Waits so long for the next line, or until it is over.
+    pub(crate) fn hear<T: DeserializeOwned>(
+        &mut self,
+        patience: Duration,
+        is_over: impl Fn() -> bool,
+    ) -> io::Result<T> {
+        let deadline = Instant::now() + patience;
+        loop {
+            let left = LONGEST - self.begun.len() as u64;
+            let mut part = self.reader.by_ref().take(left);
+            match part.read_until(b'\n', &mut self.begun) {
+                Ok(_) if self.begun.ends_with(b"\n") => {
+                    let message = serde_json::from_slice(&self.begun)?;
+                    self.begun.clear();
+                    return Ok(message);
+                }
+                // The end of the connection, or of what is read of one line.
+                Ok(_) => return Err(io::ErrorKind::UnexpectedEof.into()),
+                Err(e) if !is_timeout(&e) => return Err(e),
+                Err(_) if is_over() || Instant::now() >= deadline => {
+                    return Err(io::ErrorKind::TimedOut.into());
+                }
+                Err(_) => {}
+            }
+        }
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use std::net::{Ipv4Addr, TcpListener};
+
+    use super::*;
+
+    fn pair() -> (TcpStream, Control) {
+        let listener = TcpListener::bind((Ipv4Addr::LOCALHOST, 0)).unwrap();
+        let near = TcpStream::connect(listener.local_addr().unwrap()).unwrap();
+        let far = listener.accept().unwrap().0;
+        (near, Control::new(far).unwrap())
+    }
+
+    #[test]
+    fn a_line_that_comes_in_pieces_is_one_line() {
+        let (mut near, mut far) = pair();
+        let writer = std::thread::spawn(move || {
+            near.write_all(b"[1,").unwrap();
+            std::thread::sleep(2 * GLANCE);
+            near.write_all(b"2]\n3\n").unwrap();
+            near
+        });
+        let patience = Duration::from_secs(20);
+        assert_eq!(far.hear::<[u8; 2]>(patience, || false).unwrap(), [1, 2]);
+        assert_eq!(far.hear::<u8>(patience, || false).unwrap(), 3);
+        drop(writer.join().unwrap());
+        let ended = far.hear::<u8>(patience, || false).unwrap_err();
+        assert_eq!(ended.kind(), io::ErrorKind::UnexpectedEof);
+    }
+
+    #[test]
+    fn neither_silence_nor_endless_lines_are_waited_for() {
+        let (mut near, mut far) = pair();
+        let silent = far.hear::<u8>(GLANCE, || false).unwrap_err();
+        assert_eq!(silent.kind(), io::ErrorKind::TimedOut);
+        let stopped = far
+            .hear::<u8>(Duration::from_secs(3600), || true)
+            .unwrap_err();
+        assert_eq!(stopped.kind(), io::ErrorKind::TimedOut);
+        near.write_all(&[b' '; 2 * LONGEST as usize]).unwrap();
+        let patience = Duration::from_secs(20);
+        assert!(far.hear::<u8>(patience, || false).is_err());
+        assert_eq!(far.begun.len() as u64, LONGEST);
+    }
+}

@@ -1,0 +1,196 @@
+//! Where the server's threads see which test is on, and whether they may go on with it.
+
+use std::net::SocketAddr;
+use std::sync::atomic::{AtomicBool, AtomicU64, AtomicUsize, Ordering};
+use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
+
+use crate::clock::Watch;
+use crate::token::Token;
+
+/// What all threads of a server share.
+pub(crate) struct Desk<'a> {
+    pub(crate) watch: Watch,
+    /// When the server ends by itself.
+    end_ns: u64,
+    stop: &'a AtomicBool,
+    test: Mutex<Option<Arc<Test>>>,
+    /// Connections that carry a file or pages.
+    pub(crate) connections: Gate,
+    /// Control connections: one client that is served, and some that hear that it is.
+    pub(crate) clients: Gate,
+}
+
+/// A test that is on.
+pub(crate) struct Test {
+    pub(crate) token: Token,
+    /// When it is over at the latest.
+    end_ns: u64,
+    watch: Watch,
+    over: AtomicBool,
+    bytes_left: AtomicU64,
+    /// Where the client's voice comes from.
+    pub(crate) caller: Mutex<Option<SocketAddr>>,
+}
+
+/// Connections of a test at once: more than a client ever has.
+const MOST_CONNECTIONS: usize = 16;
+const MOST_CLIENTS: usize = 8;
+
+impl<'a> Desk<'a> {
+    pub(crate) fn new(watch: Watch, end_ns: u64, stop: &'a AtomicBool) -> Self {
+        Self {
+            watch,
+            end_ns,
+            stop,
+            test: Mutex::new(None),
+            connections: Gate::new(MOST_CONNECTIONS),
+            clients: Gate::new(MOST_CLIENTS),
+        }
+    }
+
+    /// Whether the server ends.
+    pub(crate) fn is_over(&self) -> bool {
+        self.stop.load(Ordering::Relaxed) || self.watch.now_ns() >= self.end_ns
+    }
+
+    /// Begins a test, if none is on.
+    pub(crate) fn begin(&self, token: Token, end_ns: u64, most_bytes: u64) -> Option<Arc<Test>> {
+        let mut on = lock(&self.test);
+        if on.is_some() {
+            return None;
+        }
+        let test = Arc::new(Test {
+            token,
+            end_ns,
+            watch: self.watch,
+            over: AtomicBool::new(false),
+            bytes_left: AtomicU64::new(most_bytes),
+            caller: Mutex::new(None),
+        });
+        *on = Some(Arc::clone(&test));
+        Some(test)
+    }
+
+    /// Ends the test that is on.
+    pub(crate) fn end(&self) {
+        if let Some(test) = lock(&self.test).take() {
+            test.over.store(true, Ordering::Relaxed);
+        }
+    }
+
+    /// The test that is on.
+    pub(crate) fn test(&self) -> Option<Arc<Test>> {
+        lock(&self.test).clone()
+    }
+
+    /// The test that is on, if the token is its own.
+    pub(crate) fn test_of(&self, token: &[u8]) -> Option<Arc<Test>> {
+        self.test().filter(|test| test.token.0 == token)
+    }
+}
+
+/// Lets so many in at once.
+pub(crate) struct Gate {
+    inside: AtomicUsize,
+    most: usize,
+}
+
+impl Gate {
+    const fn new(most: usize) -> Self {
+        Self {
+            inside: AtomicUsize::new(0),
+            most,
+        }
+    }
+
+    /// Lets one in, if there is room; it leaves when what it gets is dropped.
+    pub(crate) fn admit(&self) -> Option<Admitted<'_>> {
+        let before = self.inside.fetch_add(1, Ordering::Relaxed);
+        let admitted = Admitted(self);
+        (before < self.most).then_some(admitted)
+    }
+}
+
+pub(crate) struct Admitted<'a>(&'a Gate);
+
+impl Drop for Admitted<'_> {
+    fn drop(&mut self) {
+        self.0.inside.fetch_sub(1, Ordering::Relaxed);
+    }
+}
+
+impl Test {
+    pub(crate) fn is_over(&self) -> bool {
+        self.over.load(Ordering::Relaxed) || self.watch.now_ns() >= self.end_ns
+    }
+
+    /// Takes so many bytes from what may be sent; none if they are used up.
+    pub(crate) fn spend(&self, bytes: u64) -> bool {
+        let take = |left: u64| left.checked_sub(bytes);
+        let left = &self.bytes_left;
+        let taken = left.fetch_update(Ordering::Relaxed, Ordering::Relaxed, take);
+        if taken.is_err() {
+            left.store(0, Ordering::Relaxed);
+        }
+        taken.is_ok()
+    }
+
+    pub(crate) fn is_used_up(&self) -> bool {
+        self.bytes_left.load(Ordering::Relaxed) == 0
+    }
+}
+
+/// What is behind the locks is whole at any time, also after a panic elsewhere.
+pub(crate) fn lock<T>(mutex: &Mutex<T>) -> MutexGuard<'_, T> {
+    mutex.lock().unwrap_or_else(PoisonError::into_inner)
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn desk(stop: &AtomicBool) -> Desk<'_> {
+        Desk::new(Watch::default(), u64::MAX, stop)
+    }
+
+    #[test]
+    fn one_test_is_on_at_a_time_and_known_by_its_token() {
+        let stop = AtomicBool::new(false);
+        let desk = desk(&stop);
+        let tokens = [Token([1; 16]), Token([2; 16])];
+        let test = desk.begin(tokens[0], u64::MAX, 100).unwrap();
+        assert!(desk.begin(tokens[1], u64::MAX, 100).is_none());
+        assert!(desk.test_of(&tokens[0].0).is_some());
+        assert!(desk.test_of(&tokens[1].0).is_none());
+        assert!(desk.test_of(&[]).is_none());
+        assert!(!test.is_over());
+        desk.end();
+        assert!(test.is_over());
+        assert!(desk.test_of(&tokens[0].0).is_none());
+        assert!(desk.begin(tokens[1], u64::MAX, 100).is_some());
+    }
+
+    #[test]
+    fn a_test_ends_by_itself_and_sends_no_more_than_it_may() {
+        let stop = AtomicBool::new(false);
+        let desk = desk(&stop);
+        let test = desk.begin(Token([1; 16]), 0, 100).unwrap();
+        assert!(test.is_over());
+        assert!(test.spend(60) && test.spend(40) && test.is_used_up());
+        assert!(!test.spend(1));
+        desk.end();
+        let test = desk.begin(Token([1; 16]), 0, 100).unwrap();
+        // Bytes that are left but not enough are used up, too.
+        assert!(!test.spend(101) && test.is_used_up());
+    }
+
+    #[test]
+    fn nobody_gets_in_where_it_is_full() {
+        let gate = Gate::new(3);
+        let all: Vec<_> = (0..3).map(|_| gate.admit()).collect();
+        assert!(all.iter().all(Option::is_some));
+        assert!(gate.admit().is_none() && gate.admit().is_none());
+        drop(all);
+        assert!(gate.admit().is_some());
+    }
+}

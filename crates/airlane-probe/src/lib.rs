@@ -1,0 +1,116 @@
+//! What a file, web pages and voice get over a path between two machines: the generators behind
+//! `airlane test`, and behind the project's own live tests.
+//!
+//! | application | transport | port | what is measured |
+//! |---|---|---|---|
+//! | file | one TCP connection, server to client | 5001 | bytes that the client's application received |
+//! | pages | 20 kB, a fresh TCP connection each, 100 ms pauses | 80 | connect to last byte |
+//! | voice | UDP, 50 packets/s of 160 B, both ways, DSCP EF | 4000 | loss, one-way delay |
+//! | echoes | UDP, 10/s of 64 B | 5001 | round trips; how far one clock is ahead of the other |
+//!
+//! ```text
+//! client                                                    server: serves one test at a time
+//!    ├── order ───────────── control, TCP 4999 ────────────────►│
+//!    │◄───────────────────────────── a token, the ports, or why not
+//!    │◄── echoes on the idle path ──►│
+//!    ├── go ───────────────────────────────────────────────────►│  voice begins
+//!    │◄───────────────────────────────────────────────── started
+//!    │   warm-up ──► measuring period ──► grace      the load is the same throughout
+//!    │◄── echoes on the idle path ──►│
+//!    ├── finish, with the clocks ──────────────────────────────►│
+//!    │◄─────────────────────────── what the server sent and heard
+//! ```
+//!
+//! What was *sent* (voice) or *begun* (pages) in the measuring period counts, and has the grace to
+//! arrive. Each end measures with a clock of its own; [`clock`] brings them together.
+//!
+//! The control connection may take another path than the load: `airlane test` keeps it inside the
+//! tunnel while the plain path is measured. All else that a client sends carries the test's token, and
+//! gets no answer without it.
+//!
+//! Every socket operation has a timeout, every loop a deadline and every buffer a bound: client and
+//! server always end.
+//!
+//! Left out: files towards the server (run the test from its end), and more than one client at a time.
+
+#![forbid(unsafe_code)]
+
+mod client;
+pub mod clock;
+mod control;
+mod desk;
+mod echo;
+mod file;
+mod pages;
+mod plan;
+mod progress;
+mod report;
+mod server;
+mod survey;
+mod token;
+mod voice;
+
+use std::io::{self, Read};
+use std::net::TcpStream;
+use std::time::Duration;
+
+pub use client::{ClientConfig, ProbeError, run_client};
+pub use clock::Watch;
+pub use echo::find_server;
+pub use plan::Times;
+pub use progress::{Counts, Progress};
+pub use report::{ClockReport, EchoReport, FileReport, PagesReport, TrafficReport, VoiceReport};
+pub use server::{Door, Event, Ports, ServeError, ServerConfig, serve};
+pub use survey::{App, Path, PathReport, Step, Survey, SurveyReport};
+
+/// Where the client tells the server what to do, and looks for it.
+pub const CONTROL_PORT: u16 = 4999;
+/// The file's port; that of echoes, too.
+pub const FILE_PORT: u16 = 5001;
+/// The pages' port.
+pub const PAGES_PORT: u16 = 80;
+/// The voice stream's port.
+pub const VOICE_PORT: u16 = 4000;
+
+/// How long a blocking call may take before a loop looks at its deadline again.
+const GLANCE: Duration = Duration::from_millis(100);
+
+/// Whether a blocking call merely ran into its timeout.
+pub fn is_timeout(error: &io::Error) -> bool {
+    use io::ErrorKind::{Interrupted, TimedOut, WouldBlock};
+    matches!(error.kind(), WouldBlock | TimedOut | Interrupted)
+}
+
+/// The value below which the part `q` of the sorted values lies; zero of none.
+pub fn quantile(sorted: &[u64], q: f64) -> u64 {
+    let rank = (q * sorted.len() as f64).ceil() as usize;
+    sorted.get(rank.saturating_sub(1)).copied().unwrap_or(0)
+}
+
+/// Fills the buffer from a stream that has a short read timeout.
+fn fill(stream: &mut TcpStream, buffer: &mut [u8], is_over: impl Fn() -> bool) -> io::Result<()> {
+    let mut got = 0;
+    while got < buffer.len() {
+        match stream.read(&mut buffer[got..]) {
+            Ok(0) => return Err(io::ErrorKind::UnexpectedEof.into()),
+            Ok(n) => got += n,
+            Err(e) if is_timeout(&e) && !is_over() => {}
+            Err(e) => return Err(e),
+        }
+    }
+    Ok(())
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn quantiles_are_those_of_the_nearest_rank() {
+        let sorted: Vec<u64> = (1..=100).collect();
+        assert_eq!(quantile(&sorted, 0.5), 50);
+        assert_eq!(quantile(&sorted, 0.99), 99);
+        assert_eq!(quantile(&[7], 0.95), 7);
+        assert_eq!(quantile(&[], 0.5), 0);
+    }
+}

@@ -1,0 +1,70 @@
+//! When things happen at one end, by its own clock.
+
+use std::time::Duration;
+
+use serde::{Deserialize, Serialize};
+
+use crate::GLANCE;
+use crate::clock::Watch;
+
+/// How long a test's load lasts. Both ends know this; when it begins each knows by its own clock.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]
+pub struct Times {
+    /// Load before the measuring period.
+    pub warmup: Duration,
+    /// The measuring period.
+    pub measure: Duration,
+    /// Load after it, in which stragglers count.
+    pub grace: Duration,
+}
+
+impl Times {
+    /// All of it.
+    pub fn total(&self) -> Duration {
+        self.warmup
+            .saturating_add(self.measure)
+            .saturating_add(self.grace)
+    }
+}
+
+#[derive(Clone, Copy, Debug)]
+pub(crate) struct Plan {
+    pub(crate) watch: Watch,
+    /// The load starts.
+    pub(crate) start_ns: u64,
+    /// The measuring period.
+    pub(crate) from_ns: u64,
+    pub(crate) until_ns: u64,
+    /// The load ends.
+    pub(crate) end_ns: u64,
+}
+
+impl Plan {
+    /// The load starts now.
+    pub(crate) fn starting_now(watch: Watch, times: &Times) -> Self {
+        let start_ns = watch.now_ns();
+        let behind = |at: u64, time: Duration| at.saturating_add(time.as_nanos() as u64);
+        let from_ns = behind(start_ns, times.warmup);
+        let until_ns = behind(from_ns, times.measure);
+        Self {
+            watch,
+            start_ns,
+            from_ns,
+            until_ns,
+            end_ns: behind(until_ns, times.grace),
+        }
+    }
+
+    pub(crate) const fn measures(&self, at_ns: u64) -> bool {
+        self.from_ns <= at_ns && at_ns < self.until_ns
+    }
+
+    pub(crate) fn is_over(&self) -> bool {
+        self.watch.now_ns() >= self.end_ns
+    }
+
+    /// What is left until the end, at least a little.
+    pub(crate) fn patience(&self) -> Duration {
+        self.watch.until(self.end_ns).max(GLANCE)
+    }
+}

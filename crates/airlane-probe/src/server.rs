@@ -1,0 +1,502 @@
+//! The far end: serves whoever may reach its control port, one test at a time.
+//!
+//! What bounds it: its lifetime; the length and the bytes of a test; the number of connections, and how
+//! long each may take to show the test's token. Nothing answers without that, but the control port.
+
+use std::io;
+use std::net::{IpAddr, Ipv4Addr, Ipv6Addr, SocketAddr, TcpListener, TcpStream, UdpSocket};
+use std::sync::Arc;
+use std::sync::atomic::{AtomicBool, Ordering};
+use std::thread::Scope;
+use std::time::Duration;
+
+use socket2::{Domain, Protocol, SockRef, Socket, Type};
+
+use crate::clock::Watch;
+use crate::control::{Accepted, Control, Finish, Go, Order, Reply, ServerResult, Started, VERSION};
+use crate::desk::{Desk, Test, lock};
+use crate::plan::{Plan, Times};
+use crate::progress::{Counter, Progress};
+use crate::token::{TOKEN_LEN, Token};
+use crate::voice::Arrivals;
+use crate::{CONTROL_PORT, FILE_PORT, GLANCE, PAGES_PORT, VOICE_PORT};
+use crate::{echo, file, fill, is_timeout, pages, voice};
+
+/// How long a client may be silent where it is its turn.
+const PATIENCE: Duration = Duration::from_secs(30);
+/// How long a connection may take to show the token.
+const INTRODUCTION: Duration = Duration::from_secs(5);
+/// How long a connection may take to send its order.
+const ORDER: Duration = Duration::from_secs(10);
+
+/// Who may begin a test.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub enum Door {
+    /// Whoever reaches this address.
+    Address(IpAddr),
+    /// Whoever is behind this interface: on a link with keys, the peer.
+    Interface(String),
+}
+
+/// The server's ports; zero is any that is free.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct Ports {
+    /// Control, TCP; whoever looks for a server, UDP.
+    pub control: u16,
+    /// The file, TCP; echoes, UDP.
+    pub file: u16,
+    /// Pages.
+    pub pages: u16,
+    /// Voice.
+    pub voice: u16,
+}
+
+impl Default for Ports {
+    fn default() -> Self {
+        Self {
+            control: CONTROL_PORT,
+            file: FILE_PORT,
+            pages: PAGES_PORT,
+            voice: VOICE_PORT,
+        }
+    }
+}
+
+/// What the server needs to know.
+#[derive(Clone, Debug)]
+pub struct ServerConfig {
+    /// Who may begin a test.
+    pub door: Door,
+    /// Where it listens.
+    pub ports: Ports,
+    /// It ends by itself after this time.
+    pub lifetime: Duration,
+    /// The longest load that a client may ask for.
+    pub longest: Duration,
+    /// The most bytes of file and pages that it sends in one test.
+    pub most_bytes: u64,
+    /// Where it tells how far it is: the same as the client's, if anybody watches both.
+    pub progress: Progress,
+    /// Its clock.
+    pub watch: Watch,
+}
+
+impl ServerConfig {
+    /// An hour; tests of at most ten minutes and 10 GB.
+    pub fn new(door: Door) -> Self {
+        Self {
+            door,
+            ports: Ports::default(),
+            lifetime: Duration::from_secs(3600),
+            longest: Duration::from_secs(600),
+            most_bytes: 10_000_000_000,
+            progress: Progress::default(),
+            watch: Watch::default(),
+        }
+    }
+}
+
+/// What a server tells whoever started it.
+#[derive(Clone, Copy, Debug)]
+pub enum Event<'a> {
+    /// All ports are open.
+    Ready(Ports),
+    /// A client's test has begun.
+    Begun {
+        /// The client.
+        client: IpAddr,
+        /// How long it will load the path.
+        times: Times,
+    },
+    /// It has ended.
+    Ended {
+        /// The client.
+        client: IpAddr,
+        /// Why it ended early, if it did.
+        error: Option<&'a io::Error>,
+    },
+    /// A client was refused.
+    Refused {
+        /// The client.
+        client: IpAddr,
+        /// Why.
+        why: &'a str,
+    },
+}
+
+/// A port that cannot be opened.
+#[derive(Debug, thiserror::Error)]
+#[error("cannot listen on {transport} port {port} of {at}: {source}")]
+pub struct ServeError {
+    /// `TCP` or `UDP`.
+    pub transport: &'static str,
+    /// The port.
+    pub port: u16,
+    /// The address or interface.
+    pub at: String,
+    /// What the operating system said.
+    pub source: io::Error,
+}
+
+/// The open ports.
+struct Sockets {
+    control: TcpListener,
+    /// Answers whoever looks for a server; only behind an interface.
+    welcome: Option<UdpSocket>,
+    echo: UdpSocket,
+    file: TcpListener,
+    pages: TcpListener,
+    voice: UdpSocket,
+    /// What connections use if no client asks for anything else.
+    congestion_control: Vec<u8>,
+}
+
+impl Sockets {
+    fn open(config: &ServerConfig) -> Result<Self, ServeError> {
+        let (address, interface) = match &config.door {
+            Door::Address(address) => (*address, None),
+            Door::Interface(name) => (unspecified(), Some(name.as_str())),
+        };
+        let Ports {
+            control,
+            file,
+            pages,
+            voice,
+        } = config.ports;
+        // Of IPv4 alone: a socket for both families hears nothing that goes to all IPv4 hosts.
+        let all = Ipv4Addr::UNSPECIFIED.into();
+        let welcome = interface.map(|name| udp(all, Some(name), control));
+        let voice_socket = udp(address, None, voice)?;
+        let refused = |source| ServeError {
+            transport: "UDP",
+            port: voice,
+            at: address.to_string(),
+            source,
+        };
+        voice::mark(&voice_socket).map_err(refused)?;
+        let file = tcp(address, None, file)?;
+        let usual = SockRef::from(&file).tcp_congestion().map_err(refused)?;
+        Ok(Self {
+            control: tcp(address, interface, control)?,
+            welcome: welcome.transpose()?,
+            echo: udp(address, None, config.ports.file)?,
+            file,
+            pages: tcp(address, None, pages)?,
+            voice: voice_socket,
+            congestion_control: usual,
+        })
+    }
+
+    /// The ports, and that of echoes.
+    fn ports(&self) -> io::Result<(Ports, u16)> {
+        let ports = Ports {
+            control: self.control.local_addr()?.port(),
+            file: self.file.local_addr()?.port(),
+            pages: self.pages.local_addr()?.port(),
+            voice: self.voice.local_addr()?.port(),
+        };
+        Ok((ports, self.echo.local_addr()?.port()))
+    }
+
+    /// Sets the congestion control of connections to come, and reads back what it is.
+    fn set_congestion_control(&self, name: Option<&str>) -> Result<String, String> {
+        let name = name.map_or(self.congestion_control.as_slice(), str::as_bytes);
+        let shown = || String::from_utf8_lossy(name).replace('\0', "");
+        for listener in [&self.file, &self.pages] {
+            SockRef::from(listener)
+                .set_tcp_congestion(name)
+                .map_err(|e| format!("its kernel has no TCP {}: {e}", shown()))?;
+        }
+        Ok(shown())
+    }
+}
+
+/// All of this machine's addresses, of both families where it has both.
+fn unspecified() -> IpAddr {
+    let both = Socket::new(Domain::IPV6, Type::DGRAM, Some(Protocol::UDP));
+    match both {
+        Ok(_) => Ipv6Addr::UNSPECIFIED.into(),
+        Err(_) => Ipv4Addr::UNSPECIFIED.into(),
+    }
+}
+
+/// A socket that looks up from waiting for its deadline now and then.
+fn open(address: SocketAddr, interface: Option<&str>, kind: Type) -> io::Result<Socket> {
+    let socket = Socket::new(Domain::for_address(address), kind, None)?;
+    if kind == Type::STREAM {
+        socket.set_reuse_address(true)?;
+    }
+    if let Some(interface) = interface {
+        socket.bind_device(Some(interface.as_bytes()))?;
+    }
+    socket.bind(&address.into())?;
+    if kind == Type::STREAM {
+        socket.listen(64)?;
+    }
+    socket.set_read_timeout(Some(GLANCE))?;
+    Ok(socket)
+}
+
+fn tcp(address: IpAddr, interface: Option<&str>, port: u16) -> Result<TcpListener, ServeError> {
+    let opened = open((address, port).into(), interface, Type::STREAM);
+    let refused = refused("TCP", address, interface, port);
+    opened.map(Into::into).map_err(refused)
+}
+
+fn udp(address: IpAddr, interface: Option<&str>, port: u16) -> Result<UdpSocket, ServeError> {
+    let opened = open((address, port).into(), interface, Type::DGRAM);
+    let refused = refused("UDP", address, interface, port);
+    opened.map(Into::into).map_err(refused)
+}
+
+fn refused(
+    transport: &'static str,
+    address: IpAddr,
+    interface: Option<&str>,
+    port: u16,
+) -> impl FnOnce(io::Error) -> ServeError {
+    let at = interface.map_or_else(|| address.to_string(), str::to_owned);
+    move |source| ServeError {
+        transport,
+        port,
+        at,
+        source,
+    }
+}
+
+/// Serves until `stop` is set or the lifetime is over.
+///
+/// # Errors
+/// If a port cannot be opened.
+pub fn serve(
+    config: &ServerConfig,
+    stop: &AtomicBool,
+    tell: &(dyn Fn(Event<'_>) + Sync),
+) -> Result<(), ServeError> {
+    let sockets = Sockets::open(config)?;
+    let (ports, echo_port) = sockets.ports().map_err(|source| ServeError {
+        transport: "TCP",
+        port: config.ports.control,
+        at: format!("{:?}", config.door),
+        source,
+    })?;
+    let end_ns = behind(config.watch, config.lifetime);
+    let desk = Desk::new(config.watch, end_ns, stop);
+    let server = Server {
+        config,
+        ports,
+        echo_port,
+        sockets: &sockets,
+        desk: &desk,
+        tell,
+    };
+    tell(Event::Ready(ports));
+    std::thread::scope(|scope| server.run(scope));
+    Ok(())
+}
+
+/// So much later than now.
+fn behind(watch: Watch, time: Duration) -> u64 {
+    let ns = u64::try_from(time.as_nanos()).unwrap_or(u64::MAX);
+    watch.now_ns().saturating_add(ns)
+}
+
+#[derive(Clone, Copy)]
+struct Server<'a> {
+    config: &'a ServerConfig,
+    ports: Ports,
+    echo_port: u16,
+    sockets: &'a Sockets,
+    desk: &'a Desk<'a>,
+    tell: &'a (dyn Fn(Event<'_>) + Sync),
+}
+
+impl<'a> Server<'a> {
+    fn run<'s>(self, scope: &'s Scope<'s, 'a>) {
+        let Self { sockets, desk, .. } = self;
+        scope.spawn(move || {
+            accept(&sockets.file, desk, |stream| {
+                self.carry(
+                    scope,
+                    stream,
+                    TOKEN_LEN,
+                    |test| test.token.0.to_vec(),
+                    file::send,
+                );
+            });
+        });
+        scope.spawn(move || {
+            accept(&sockets.pages, desk, |stream| {
+                let request = |test: &Test| pages::request(test.token);
+                self.carry(scope, stream, pages::REQUEST_LEN, request, pages::answer);
+            });
+        });
+        scope.spawn(move || echo::answer(&sockets.echo, desk, false));
+        if let Some(welcome) = &sockets.welcome {
+            scope.spawn(move || echo::answer(welcome, desk, true));
+        }
+        accept(&sockets.control, desk, |stream| {
+            if let Some(admitted) = desk.clients.admit() {
+                scope.spawn(move || {
+                    let _counted = admitted;
+                    // Whoever leaves without an order is not worth a word.
+                    let _ = self.receive_client(stream);
+                });
+            }
+        });
+    }
+
+    /// Serves one connection of a test, once it has shown that it belongs to one.
+    fn carry<'s>(
+        self,
+        scope: &'s Scope<'s, 'a>,
+        mut stream: TcpStream,
+        length: usize,
+        expected: impl Fn(&Test) -> Vec<u8> + Send + 's,
+        serve: impl Fn(TcpStream, &Test) -> io::Result<()> + Send + 's,
+    ) {
+        let Some(admitted) = self.desk.connections.admit() else {
+            return;
+        };
+        scope.spawn(move || {
+            let _counted = admitted;
+            let patience_ns = behind(self.desk.watch, INTRODUCTION);
+            let impatient = || self.desk.watch.now_ns() >= patience_ns || self.desk.is_over();
+            let mut shown = vec![0; length];
+            if stream.set_read_timeout(Some(GLANCE)).is_err()
+                || fill(&mut stream, &mut shown, impatient).is_err()
+            {
+                return;
+            }
+            if let Some(test) = self.desk.test().filter(|test| expected(test) == shown) {
+                // The client sees an error on its side of the connection, and counts it.
+                let _ = serve(stream, &test);
+            }
+        });
+    }
+
+    fn receive_client(self, stream: TcpStream) -> io::Result<()> {
+        let client = stream.peer_addr()?.ip().to_canonical();
+        let mut control = Control::new(stream)?;
+        let order: Order = control.hear(ORDER, || self.desk.is_over())?;
+        let (test, accepted) = match self.accept_order(&order, Token::draw()?) {
+            Ok(begun) => begun,
+            Err(why) => {
+                (self.tell)(Event::Refused { client, why: &why });
+                return control.say(&Reply::Err(why));
+            }
+        };
+        let times = order.times;
+        (self.tell)(Event::Begun { client, times });
+        let outcome = control
+            .say(&Reply::Ok(accepted))
+            .and_then(|()| self.obey(&order, &test, &mut control));
+        // Before the client hears of it: its next test may come at once.
+        self.desk.end();
+        let error = outcome.as_ref().err();
+        (self.tell)(Event::Ended { client, error });
+        control.say(&outcome?)
+    }
+
+    /// Does what a client asks for.
+    fn obey(self, order: &Order, test: &Test, control: &mut Control) -> io::Result<ServerResult> {
+        let is_over = || self.desk.is_over() || test.is_over();
+        let _: Go = control.hear(PATIENCE, is_over)?;
+        let plan = Plan::starting_now(self.desk.watch, &order.times);
+        control.say(&Started)?;
+        let patience = order.times.total().saturating_add(PATIENCE);
+        let (voice_sent, voice_arrivals) = match order.voice {
+            true => self.talk(order, test, &plan, || control.hear(patience, is_over))?,
+            false => {
+                let _: Finish = control.hear(patience, is_over)?;
+                (0, Arrivals::default())
+            }
+        };
+        Ok(ServerResult {
+            voice_sent,
+            voice_arrivals,
+            bytes_used_up: test.is_used_up(),
+        })
+    }
+
+    fn accept_order(self, order: &Order, token: Token) -> Result<(Arc<Test>, Accepted), String> {
+        if order.version != VERSION {
+            return Err(format!(
+                "it speaks version {VERSION} of the test, and this end version {}: install the same \
+                 version of airlane at both",
+                order.version
+            ));
+        }
+        let (load, longest) = (order.times.total(), self.config.longest);
+        if load > longest {
+            return Err(format!(
+                "it allows tests of at most {longest:?}, and this one would take {load:?}"
+            ));
+        }
+        let end_ns = behind(self.desk.watch, load.saturating_add(2 * PATIENCE));
+        let test = self.desk.begin(token, end_ns, self.config.most_bytes);
+        let test = test.ok_or("another test is running; try again when it has ended")?;
+        let name = order.congestion_control.as_deref();
+        let congestion_control = match self.sockets.set_congestion_control(name) {
+            Ok(name) => name,
+            Err(why) => {
+                self.desk.end();
+                return Err(why);
+            }
+        };
+        let accepted = Accepted {
+            token,
+            congestion_control,
+            echo_port: self.echo_port,
+            file_port: self.ports.file,
+            pages_port: self.ports.pages,
+            voice_port: self.ports.voice,
+        };
+        Ok((test, accepted))
+    }
+
+    /// Sends and receives voice until the client has finished. What was sent, and what arrived.
+    fn talk(
+        self,
+        order: &Order,
+        test: &Test,
+        plan: &Plan,
+        finish: impl FnOnce() -> io::Result<Finish>,
+    ) -> io::Result<(u64, Arrivals)> {
+        let finished = AtomicBool::new(false);
+        let is_over = || finished.load(Ordering::Relaxed) || test.is_over();
+        let (socket, token) = (&self.sockets.voice, test.token);
+        std::thread::scope(|scope| {
+            // It goes where the client's voice comes from: whoever sent that has the token.
+            let to = || *lock(&test.caller);
+            let sender = scope.spawn(move || voice::send(socket, to, token, plan, is_over));
+            let receiver = scope.spawn(move || {
+                let arrived = |from| {
+                    *lock(&test.caller) = Some(from);
+                    self.config.progress.add(Counter::VoiceUp, 1);
+                };
+                let bounds = (self.desk.watch, voice::most_arrivals(&order.times));
+                voice::receive(socket, token, bounds, is_over, arrived)
+            });
+            let finish = finish();
+            finished.store(true, Ordering::Relaxed);
+            let broken = |_| io::Error::other("a thread of the server panicked");
+            let sent = sender.join().map_err(broken)?;
+            let arrivals = receiver.join().map_err(broken)??;
+            let clocks = finish?.clocks;
+            let delay = |sent, received| clocks.up_ns(sent, received);
+            Ok((sent, Arrivals::count(&arrivals, delay)))
+        })
+    }
+}
+
+fn accept(listener: &TcpListener, desk: &Desk<'_>, mut serve: impl FnMut(TcpStream)) {
+    while !desk.is_over() {
+        match listener.accept() {
+            Ok((stream, _)) => serve(stream),
+            Err(e) if is_timeout(&e) => {}
+            // Out of descriptors, or a connection that was reset before it was taken.
+            Err(_) => std::thread::sleep(GLANCE),
+        }
+    }
+}

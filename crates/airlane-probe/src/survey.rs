@@ -1,0 +1,204 @@
+//! What an operator wants to know of a link: each application on each path, alone and with all others.
+//!
+//! The paths take turns, so that whatever else changes meanwhile meets both of them.
+
+use std::collections::BTreeMap;
+use std::net::{IpAddr, SocketAddr};
+use std::time::Duration;
+
+use serde::{Deserialize, Serialize};
+
+use crate::client::{ClientConfig, ProbeError, run_client};
+use crate::clock::Watch;
+use crate::plan::Times;
+use crate::progress::Progress;
+use crate::report::TrafficReport;
+
+/// An application.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Serialize, Deserialize)]
+#[serde(rename_all = "kebab-case")]
+pub enum App {
+    /// One TCP connection.
+    File,
+    /// Short TCP connections.
+    Pages,
+    /// UDP, both ways.
+    Voice,
+}
+
+impl App {
+    /// All of them.
+    pub const ALL: [Self; 3] = [Self::File, Self::Pages, Self::Voice];
+
+    /// Its name.
+    pub const fn name(self) -> &'static str {
+        match self {
+            Self::File => "file",
+            Self::Pages => "pages",
+            Self::Voice => "voice",
+        }
+    }
+}
+
+/// A way to the other end.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Path {
+    /// The plain path below the link.
+    Before,
+    /// Through the link.
+    After,
+}
+
+/// What is measured.
+#[derive(Clone, Debug)]
+pub struct Survey {
+    /// The server's control port.
+    pub control: SocketAddr,
+    /// The server's address on the plain path, if that is measured.
+    pub before: Option<IpAddr>,
+    /// The server's address in the link, if that is measured.
+    pub after: Option<IpAddr>,
+    /// In this order, each once.
+    pub apps: Vec<App>,
+    /// Of each run.
+    pub times: Times,
+    /// Congestion control of the server's TCP; none: its kernel's usual one.
+    pub congestion_control: Option<String>,
+    /// How long the server may take to be there.
+    pub patience: Duration,
+}
+
+/// A run that begins.
+#[derive(Clone, Copy, Debug)]
+pub struct Step<'a> {
+    /// Where.
+    pub path: Path,
+    /// What.
+    pub apps: &'a [App],
+}
+
+/// What came out.
+#[derive(Clone, Debug, Default, Serialize, Deserialize)]
+pub struct SurveyReport {
+    /// The plain path.
+    pub before: Option<PathReport>,
+    /// Through the link.
+    pub after: Option<PathReport>,
+}
+
+/// What came out on one path.
+#[derive(Clone, Debug, Serialize, Deserialize)]
+pub struct PathReport {
+    /// The server's address.
+    pub address: IpAddr,
+    /// Each application while there is no other.
+    pub alone: BTreeMap<App, TrafficReport>,
+    /// All of them at once, if there are several.
+    pub together: Option<TrafficReport>,
+}
+
+impl Survey {
+    fn paths(&self) -> impl Iterator<Item = (Path, IpAddr)> {
+        let both = [(Path::Before, self.before), (Path::After, self.after)];
+        both.into_iter()
+            .filter_map(|(path, address)| Some((path, address?)))
+    }
+
+    /// Who runs together: each application alone, and all of them.
+    fn groups(&self) -> Vec<&[App]> {
+        let mut groups: Vec<&[App]> = self.apps.chunks(1).collect();
+        if self.apps.len() > 1 {
+            groups.push(&self.apps);
+        }
+        groups
+    }
+
+    /// How many runs that are.
+    pub fn steps(&self) -> usize {
+        self.paths().count() * self.groups().len()
+    }
+
+    /// Runs all of it. `tell` hears of each run as it begins.
+    ///
+    /// # Errors
+    /// At the first run that cannot be made.
+    pub fn run(&self, tell: &mut dyn FnMut(Step<'_>)) -> Result<SurveyReport, ProbeError> {
+        let empty = |address| PathReport {
+            address,
+            alone: BTreeMap::new(),
+            together: None,
+        };
+        let mut report = SurveyReport {
+            before: self.before.map(empty),
+            after: self.after.map(empty),
+        };
+        for apps in self.groups() {
+            for (path, address) in self.paths() {
+                tell(Step { path, apps });
+                let traffic = run_client(&self.client(address, apps))?;
+                let here = match path {
+                    Path::Before => &mut report.before,
+                    Path::After => &mut report.after,
+                };
+                if let Some(here) = here {
+                    here.note(apps, traffic);
+                }
+            }
+        }
+        Ok(report)
+    }
+
+    fn client(&self, server: IpAddr, apps: &[App]) -> ClientConfig {
+        ClientConfig {
+            control: self.control,
+            server,
+            times: self.times,
+            congestion_control: self.congestion_control.clone(),
+            file: apps.contains(&App::File),
+            pages: apps.contains(&App::Pages),
+            voice: apps.contains(&App::Voice),
+            echoes: true,
+            voice_port: None,
+            patience: self.patience,
+            progress: Progress::default(),
+            watch: Watch::default(),
+        }
+    }
+}
+
+impl PathReport {
+    fn note(&mut self, apps: &[App], traffic: TrafficReport) {
+        // One application is alone, whether others were asked for or not.
+        match apps {
+            [app] => drop(self.alone.insert(*app, traffic)),
+            _ => self.together = Some(traffic),
+        }
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn each_application_runs_alone_and_several_run_together() {
+        let mut survey = Survey {
+            control: ([10, 7, 0, 1], 4999).into(),
+            before: Some([192, 0, 2, 1].into()),
+            after: Some([10, 7, 0, 1].into()),
+            apps: App::ALL.to_vec(),
+            times: Times {
+                warmup: Duration::ZERO,
+                measure: Duration::ZERO,
+                grace: Duration::ZERO,
+            },
+            congestion_control: None,
+            patience: Duration::ZERO,
+        };
+        assert_eq!(survey.steps(), 8);
+        assert_eq!(survey.groups().last(), Some(&App::ALL.as_slice()));
+        survey.apps = vec![App::Voice];
+        survey.before = None;
+        assert_eq!(survey.steps(), 1);
+    }
+}

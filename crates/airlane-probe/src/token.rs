@@ -1,0 +1,32 @@
+//! What makes a packet or connection part of a test: 128 random bits that the server draws for it.
+//!
+//! It goes over the control connection once, and in clear over the path under test: it keeps strangers
+//! from using the server, and no secrets.
+
+use std::fmt;
+
+use rustix::rand::{GetRandomFlags, getrandom};
+use serde::{Deserialize, Serialize};
+
+/// Bytes of a token.
+pub(crate) const TOKEN_LEN: usize = 16;
+
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]
+pub(crate) struct Token(pub(crate) [u8; TOKEN_LEN]);
+
+impl Token {
+    /// A new one.
+    pub(crate) fn draw() -> std::io::Result<Self> {
+        let mut bytes = [0; TOKEN_LEN];
+        // So few bytes come whole.
+        getrandom(&mut bytes, GetRandomFlags::empty())?;
+        Ok(Self(bytes))
+    }
+}
+
+/// In hexadecimal digits.
+impl fmt::Display for Token {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        self.0.iter().try_for_each(|byte| write!(f, "{byte:02x}"))
+    }
+}

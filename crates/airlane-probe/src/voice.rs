@@ -1,0 +1,242 @@
+//! Voice: a packet of 160 B every 20 ms, as of a G.711 codec, marked EF, both ways.
+//!
+//! ```text
+//! 0        4        8                16         32       33                         160
+//! | "VOIC" | seq    | time sent, ns  | token    | counts | zeros                     |
+//! ```
+//!
+//! `counts` is 1 in packets that were sent in the sender's measuring period. The receiver needs to know
+//! nothing else of it: the ends have no clock in common.
+
+use std::net::{SocketAddr, UdpSocket};
+use std::time::Duration;
+
+use serde::{Deserialize, Serialize};
+use socket2::SockRef;
+
+use crate::clock::Watch;
+use crate::plan::{Plan, Times};
+use crate::report::VoiceReport;
+use crate::token::{TOKEN_LEN, Token};
+use crate::{GLANCE, is_timeout, quantile};
+
+/// DSCP EF (46) in the upper six bits of the traffic class.
+const EXPEDITED_FORWARDING: u32 = 46 << 2;
+
+const INTERVAL: Duration = Duration::from_millis(20);
+const PACKET_LEN: usize = 160;
+const MAGIC: [u8; 4] = *b"VOIC";
+
+/// A voice packet that arrived.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(crate) struct Arrival {
+    seq: u32,
+    /// By the sender's clock.
+    sent_ns: u64,
+    /// By the receiver's.
+    received_ns: u64,
+    counts: bool,
+}
+
+/// What a receiver knows in the end about packets sent in the measuring period.
+#[derive(Clone, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
+pub(crate) struct Arrivals {
+    received: u64,
+    duplicates: u64,
+    reordered: u64,
+    delay_min_ns: u64,
+    delay_p50_ns: u64,
+    delay_p99_ns: u64,
+    delay_max_ns: u64,
+}
+
+impl Arrivals {
+    /// Counts the packets of the measuring period, in the order of their arrival. `delay` makes one time
+    /// of two clocks: from when a packet was sent to when it was received.
+    pub(crate) fn count(arrivals: &[Arrival], delay: impl Fn(u64, u64) -> u64) -> Self {
+        let mut seen = std::collections::BTreeSet::new();
+        let mut delays = Vec::new();
+        let (mut duplicates, mut reordered, mut highest) = (0, 0, None);
+        for a in arrivals.iter().filter(|a| a.counts) {
+            if !seen.insert(a.seq) {
+                duplicates += 1;
+                continue;
+            }
+            delays.push(delay(a.sent_ns, a.received_ns));
+            reordered += u64::from(highest > Some(a.seq));
+            highest = highest.max(Some(a.seq));
+        }
+        delays.sort_unstable();
+        Self {
+            received: delays.len() as u64,
+            duplicates,
+            reordered,
+            delay_min_ns: quantile(&delays, 0.0),
+            delay_p50_ns: quantile(&delays, 0.5),
+            delay_p99_ns: quantile(&delays, 0.99),
+            delay_max_ns: quantile(&delays, 1.0),
+        }
+    }
+
+    /// Together with what the sender says it has sent.
+    pub(crate) fn report(&self, sent: u64) -> VoiceReport {
+        let lost = sent.saturating_sub(self.received);
+        VoiceReport {
+            sent,
+            received: self.received,
+            lost,
+            duplicates: self.duplicates,
+            reordered: self.reordered,
+            loss: lost as f64 / sent.max(1) as f64,
+            delay_min_ns: self.delay_min_ns,
+            delay_p50_ns: self.delay_p50_ns,
+            delay_p99_ns: self.delay_p99_ns,
+            delay_max_ns: self.delay_max_ns,
+        }
+    }
+}
+
+/// Marks what the socket sends as EF, over IPv4 or IPv6.
+pub(crate) fn mark(socket: &UdpSocket) -> std::io::Result<()> {
+    let socket = SockRef::from(socket);
+    // A socket for both families carries IPv4 too; a pure IPv4 one knows no traffic class.
+    let v6 = socket.set_tclass_v6(EXPEDITED_FORWARDING);
+    let v4 = socket.set_tos_v4(EXPEDITED_FORWARDING);
+    v4.or(v6)
+}
+
+/// Sends from the plan's start to its end, or until it is over, to whom `to` says; to nobody while it
+/// says so. Gives the number sent in the measuring period.
+pub(crate) fn send(
+    socket: &UdpSocket,
+    to: impl Fn() -> Option<SocketAddr>,
+    token: Token,
+    plan: &Plan,
+    is_over: impl Fn() -> bool,
+) -> u64 {
+    let mut packet = [0; PACKET_LEN];
+    packet[..4].copy_from_slice(&MAGIC);
+    packet[16..16 + TOKEN_LEN].copy_from_slice(&token.0);
+    let mut counted = 0;
+    for seq in 0u32.. {
+        let due = plan.start_ns + u64::from(seq) * INTERVAL.as_nanos() as u64;
+        if due >= plan.end_ns || is_over() {
+            break;
+        }
+        plan.watch.sleep_until(due);
+        let Some(to) = to() else { continue };
+        let sent_ns = plan.watch.now_ns();
+        let counts = plan.measures(sent_ns);
+        packet[4..8].copy_from_slice(&seq.to_be_bytes());
+        packet[8..16].copy_from_slice(&sent_ns.to_be_bytes());
+        packet[32] = u8::from(counts);
+        // A full device queue or an unreachable peer is a loss like any other.
+        let _ = socket.send_to(&packet, to);
+        counted += u64::from(counts);
+    }
+    counted
+}
+
+/// As many arrivals as are kept: each packet twice.
+pub(crate) fn most_arrivals(times: &Times) -> usize {
+    let packets = times.total().as_nanos() / INTERVAL.as_nanos();
+    2 * usize::try_from(packets + 1).unwrap_or(usize::MAX / 2)
+}
+
+/// Receives until it is over; `arrived` is called for each packet with where it came from.
+pub(crate) fn receive(
+    socket: &UdpSocket,
+    token: Token,
+    (watch, most): (Watch, usize),
+    is_over: impl Fn() -> bool,
+    arrived: impl Fn(SocketAddr),
+) -> std::io::Result<Vec<Arrival>> {
+    socket.set_read_timeout(Some(GLANCE))?;
+    let mut arrivals = Vec::new();
+    let mut buffer = [0; 2048];
+    while !is_over() {
+        match socket.recv_from(&mut buffer) {
+            Ok((len, from)) => {
+                if let Some(arrival) = parse(&buffer[..len], token, watch.now_ns())
+                    && arrivals.len() < most
+                {
+                    arrivals.push(arrival);
+                    arrived(from);
+                }
+            }
+            Err(e) if is_timeout(&e) => {}
+            // ICMP unreachable, while the other end starts: it may yet come.
+            Err(_) => std::thread::sleep(INTERVAL),
+        }
+    }
+    Ok(arrivals)
+}
+
+fn parse(packet: &[u8], token: Token, received_ns: u64) -> Option<Arrival> {
+    let packet: &[u8; PACKET_LEN] = packet.try_into().ok()?;
+    let (head, rest) = packet.split_first_chunk::<4>()?;
+    let (seq, rest) = rest.split_first_chunk::<4>()?;
+    let (sent, rest) = rest.split_first_chunk::<8>()?;
+    let (theirs, rest) = rest.split_first_chunk::<TOKEN_LEN>()?;
+    (*head == MAGIC && *theirs == token.0).then_some(Arrival {
+        seq: u32::from_be_bytes(*seq),
+        sent_ns: u64::from_be_bytes(*sent),
+        received_ns,
+        counts: rest[0] == 1,
+    })
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    const TOKEN: Token = Token([7; TOKEN_LEN]);
+
+    #[test]
+    fn what_was_sent_in_the_period_counts_once_however_late_it_comes() {
+        let arrival = |seq, sent_ns: u64, received_ns| Arrival {
+            seq,
+            sent_ns,
+            received_ns,
+            counts: (100..200).contains(&sent_ns),
+        };
+        let arrivals = [
+            arrival(1, 99, 120),
+            arrival(2, 100, 130),
+            arrival(4, 150, 190),
+            arrival(3, 120, 199),
+            arrival(4, 150, 210),
+            arrival(5, 199, 290),
+            arrival(6, 200, 210),
+        ];
+        let counted = Arrivals::count(&arrivals, |sent, received| received - sent);
+        let report = counted.report(5);
+        assert_eq!((report.received, report.lost), (4, 1));
+        assert_eq!((report.duplicates, report.reordered), (1, 1));
+        assert_eq!((report.delay_min_ns, report.delay_p50_ns), (30, 40));
+        assert_eq!(report.delay_max_ns, 91);
+    }
+
+    #[test]
+    fn what_is_sent_is_understood_and_nothing_else_is() {
+        let [near, far] = [(); 2].map(|()| UdpSocket::bind("127.0.0.1:0").unwrap());
+        let times = Times {
+            warmup: INTERVAL,
+            measure: 2 * INTERVAL,
+            grace: INTERVAL,
+        };
+        let plan = Plan::starting_now(Watch::default(), &times);
+        let to = far.local_addr().unwrap();
+        near.send_to(&[0; PACKET_LEN], to).unwrap();
+        near.send_to(b"VOIC", to).unwrap();
+        send(&near, || Some(to), Token([8; TOKEN_LEN]), &plan, || true);
+        let sent = send(&near, || Some(to), TOKEN, &plan, || false);
+        let over = plan.end_ns + 50_000_000;
+        let is_over = || plan.watch.now_ns() > over;
+        let most = most_arrivals(&times);
+        let arrivals = receive(&far, TOKEN, (plan.watch, most), is_over, |_| ()).unwrap();
+        assert_eq!(arrivals.len(), 4, "{arrivals:?}");
+        let counted = arrivals.iter().filter(|a| a.counts).count() as u64;
+        assert_eq!((counted, sent), (sent, 2));
+    }
+}

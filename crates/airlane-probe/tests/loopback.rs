@@ -1,0 +1,199 @@
+//! Client and server on one machine, with clocks that differ by hours.
+
+#![expect(clippy::unwrap_used, reason = "a test may fail this way")]
+
+use std::io::{Read, Write};
+use std::net::{IpAddr, Ipv4Addr, SocketAddr, TcpStream};
+use std::sync::atomic::{AtomicBool, Ordering};
+use std::sync::{Mutex, mpsc};
+use std::time::Duration;
+
+use airlane_probe::{
+    ClientConfig, Door, Event, Ports, ProbeError, ServerConfig, Times, TrafficReport, Watch,
+    run_client, serve,
+};
+
+const HERE: IpAddr = IpAddr::V4(Ipv4Addr::LOCALHOST);
+const HOURS: u64 = 5 * 3_600_000_000_000;
+const ANY: Ports = Ports {
+    control: 0,
+    file: 0,
+    pages: 0,
+    voice: 0,
+};
+
+fn server() -> ServerConfig {
+    ServerConfig {
+        ports: ANY,
+        watch: Watch { ahead_ns: HOURS },
+        ..ServerConfig::new(Door::Address(HERE))
+    }
+}
+
+fn client(ports: Ports) -> ClientConfig {
+    ClientConfig {
+        control: SocketAddr::from((HERE, ports.control)),
+        times: Times {
+            warmup: Duration::from_millis(200),
+            measure: Duration::from_secs(1),
+            grace: Duration::from_millis(500),
+        },
+        congestion_control: None,
+        echoes: true,
+        voice_port: Some(0),
+        patience: Duration::from_secs(1),
+        ..ClientConfig::new(HERE)
+    }
+}
+
+/// Runs `work` against a server; gives what it gave, and what the server told.
+fn with_server<T>(config: &ServerConfig, work: impl FnOnce(Ports) -> T) -> (T, Vec<String>) {
+    let stop = AtomicBool::new(false);
+    let (ready, is_ready) = mpsc::channel();
+    let (ready, told) = (Mutex::new(ready), Mutex::new(Vec::new()));
+    let tell = |event: Event<'_>| {
+        if let Event::Ready(ports) = event {
+            ready.lock().unwrap().send(ports).unwrap();
+        }
+        told.lock().unwrap().push(format!("{event:?}"));
+    };
+    let done = std::thread::scope(|scope| {
+        let serving = scope.spawn(|| serve(config, &stop, &tell));
+        let done = work(is_ready.recv().expect("the server is ready"));
+        stop.store(true, Ordering::Relaxed);
+        serving.join().unwrap().unwrap();
+        done
+    });
+    (done, told.into_inner().unwrap())
+}
+
+fn measure(config: &ClientConfig) -> TrafficReport {
+    run_client(config).unwrap_or_else(|error| panic!("{error}"))
+}
+
+#[test]
+fn everything_comes_and_the_clocks_of_the_ends_need_not_agree() {
+    let (report, told) = with_server(&server(), |ports| measure(&client(ports)));
+    let file = report.file.unwrap();
+    assert_eq!(file.error, None);
+    assert!(file.received_bytes > 1_000_000, "{file:?}");
+    let pages = report.pages.unwrap();
+    assert!(pages.completed >= 3 && pages.failed == 0, "{pages:?}");
+    for voice in [report.voice_down.unwrap(), report.voice_up.unwrap()] {
+        assert!(voice.sent >= 40 && voice.lost == 0, "{voice:?}");
+        assert!(voice.delay_max_ns < 500_000_000, "{voice:?}");
+    }
+    let clock = report.clock.unwrap();
+    let error = clock.server_ahead_ns.abs_diff(HOURS as i64);
+    assert!(error <= clock.uncertainty_ns + 1, "{clock:?}");
+    let (idle, loaded) = (report.idle.unwrap(), report.loaded.unwrap());
+    assert!(idle.sent == 20 && idle.lost == 0, "{idle:?}");
+    assert!(loaded.sent >= 8 && loaded.lost == 0, "{loaded:?}");
+    assert_eq!(told.len(), 3, "{told:?}");
+    assert!(told[2].contains("error: None"), "{told:?}");
+}
+
+#[test]
+fn only_what_is_asked_for_is_carried() {
+    let (report, _) = with_server(&server(), |ports| {
+        measure(&ClientConfig {
+            file: false,
+            voice: false,
+            ..client(ports)
+        })
+    });
+    assert!(report.file.is_none() && report.voice_up.is_none() && report.voice_down.is_none());
+    assert!(report.pages.unwrap().completed > 0);
+}
+
+#[test]
+fn strangers_and_second_clients_are_refused_and_the_first_is_served_on() {
+    let (refusals, told) = with_server(&server(), |ports| {
+        std::thread::scope(|scope| {
+            let first = scope.spawn(move || measure(&client(ports)));
+            std::thread::sleep(Duration::from_millis(700));
+            // Neither the token of this test, nor anything at all.
+            for (port, hello) in [(ports.file, vec![7; 16]), (ports.pages, vec![b'G'; 50])] {
+                let mut stream = TcpStream::connect((HERE, port)).unwrap();
+                stream.write_all(&hello).unwrap();
+                let mut got = Vec::new();
+                // A reset says the same.
+                let _ = stream.read_to_end(&mut got);
+                assert!(got.is_empty(), "{} B from {port}", got.len());
+            }
+            let second = run_client(&client(ports)).unwrap_err();
+            let report = first.join().unwrap();
+            assert_eq!(report.file.unwrap().error, None);
+            let long = ClientConfig {
+                times: Times {
+                    measure: Duration::from_secs(3600),
+                    ..client(ports).times
+                },
+                ..client(ports)
+            };
+            let strange = ClientConfig {
+                congestion_control: Some("no such".to_owned()),
+                ..client(ports)
+            };
+            let third = [&long, &strange].map(|config| run_client(config).unwrap_err());
+            let refusals = [second].into_iter().chain(third);
+            refusals.map(|e| e.to_string()).collect::<Vec<_>>()
+        })
+    });
+    for (refusal, words) in refusals
+        .iter()
+        .zip(["another test", "at most 600s", "no TCP no such"])
+    {
+        assert!(refusal.contains(words), "{refusal}");
+    }
+    assert_eq!(told.len(), 6, "{told:?}");
+}
+
+#[test]
+fn a_server_sends_no_more_than_it_may() {
+    let config = ServerConfig {
+        most_bytes: 300_000,
+        ..server()
+    };
+    let (report, _) = with_server(&config, |ports| measure(&client(ports)));
+    let error = report.file.unwrap().error.unwrap();
+    assert!(error.contains("as many bytes as it may"), "{error}");
+}
+
+#[test]
+fn a_server_that_is_not_there_is_named() {
+    let nobody = std::net::TcpListener::bind((HERE, 0)).unwrap();
+    let control = nobody.local_addr().unwrap().port();
+    drop(nobody);
+    let config = ClientConfig {
+        patience: Duration::ZERO,
+        ..client(Ports { control, ..ANY })
+    };
+    let error = run_client(&config).unwrap_err();
+    assert!(matches!(error, ProbeError::NoServer { .. }), "{error}");
+    assert!(error.to_string().contains(&control.to_string()), "{error}");
+}
+
+#[test]
+fn a_client_that_leaves_makes_room_for_the_next() {
+    let ((), told) = with_server(&server(), |ports| {
+        let mut stream = TcpStream::connect((HERE, ports.control)).unwrap();
+        stream
+            .write_all(
+                b"{\"version\":1,\"times\":{\"warmup\":{\"secs\":1,\"nanos\":0},\
+                  \"measure\":{\"secs\":9,\"nanos\":0},\"grace\":{\"secs\":1,\"nanos\":0}},\
+                  \"congestion_control\":null,\"voice\":true}\n\"go\"\n",
+            )
+            .unwrap();
+        stream.shutdown(std::net::Shutdown::Write).unwrap();
+        // Until the server has hung up.
+        let mut said = String::new();
+        let _ = stream.read_to_string(&mut said);
+        assert!(said.contains("token"), "{said}");
+        let other = TcpStream::connect((HERE, ports.control)).unwrap();
+        (&other).write_all(b"{\"version\":99}\n").unwrap();
+        drop(other);
+        measure(&client(ports));
+    });
+    assert!(told[2].contains("error: Some"), "{told:?}");
+}

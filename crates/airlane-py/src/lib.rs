@@ -1,0 +1,40 @@
+//! `airlane._native`: the simulator as Python sees it.
+//!
+//! Thin on purpose: what has a choice in it lives in the libraries below, what is Python's habit in
+//! `python/airlane`.
+
+mod custom;
+mod error;
+mod events;
+mod run;
+mod scenario;
+mod store;
+mod table;
+mod value;
+
+use pyo3::prelude::*;
+
+/// The native half of the package; `airlane` is what to import.
+#[pymodule]
+mod _native {
+    use super::*;
+
+    #[pymodule_export]
+    use super::custom::{Host, Random, run_custom};
+    #[pymodule_export]
+    use super::events::{event_kinds, events};
+    #[pymodule_export]
+    use super::run::{run, simulate};
+    #[pymodule_export]
+    use super::scenario::Scenario;
+    #[pymodule_export]
+    use super::store::{Store, student_t};
+    #[pymodule_export]
+    use super::table::Table;
+
+    #[pymodule_init]
+    fn init(module: &Bound<'_, PyModule>) -> PyResult<()> {
+        module.add("MODEL", airlane_study::VERSION)?;
+        module.add("__version__", env!("CARGO_PKG_VERSION"))
+    }
+}

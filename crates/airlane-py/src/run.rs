@@ -1,0 +1,64 @@
+//! Simulating, with the interpreter free for other threads.
+
+use std::panic::{AssertUnwindSafe, catch_unwind};
+
+use airlane_sim::{Prepared, RunResult};
+use airlane_study::metrics as metrics_of;
+use pyo3::exceptions::PyValueError;
+use pyo3::prelude::*;
+use pyo3::types::PyBytes;
+
+use crate::error::RunError;
+use crate::scenario::Scenario;
+
+/// One repetition. A defect of the simulator becomes an error that says which run met it.
+fn one(prepared: &Prepared, seed: u64, run: u64) -> PyResult<RunResult> {
+    catch_unwind(AssertUnwindSafe(|| prepared.run(seed, run))).map_err(|panic| {
+        let text = panic.downcast_ref::<String>().map(String::as_str);
+        let text = text.or_else(|| panic.downcast_ref::<&str>().copied());
+        let reason = text.unwrap_or("it panicked").to_owned();
+        RunError::new_err((reason, seed, run))
+    })
+}
+
+/// The JSON of a result, and its metrics by name (NaN: not measured).
+pub(crate) fn told(result: &RunResult) -> PyResult<(String, Vec<String>, Vec<f64>)> {
+    let json = serde_json::to_string(result).map_err(|e| PyValueError::new_err(e.to_string()))?;
+    let (names, values) = metrics_of(result);
+    Ok((json, names, values))
+}
+
+/// One repetition: the JSON of its result, and its metrics by name (NaN: not measured).
+#[pyfunction]
+pub(crate) fn run(
+    py: Python<'_>,
+    scenario: &Bound<'_, Scenario>,
+    seed: u64,
+    run: u64,
+) -> PyResult<(String, Vec<String>, Vec<f64>)> {
+    let prepared = &scenario.get().prepared;
+    let result = py.detach(|| one(prepared, seed, run))?;
+    told(&result)
+}
+
+/// Several repetitions: the names of their metrics, and for each run a row of their values as
+/// little-endian doubles (NaN: not measured).
+#[pyfunction]
+pub(crate) fn simulate<'py>(
+    py: Python<'py>,
+    scenario: &Bound<'py, Scenario>,
+    seed: u64,
+    runs: Vec<u64>,
+) -> PyResult<(Vec<String>, Bound<'py, PyBytes>)> {
+    let prepared = &scenario.get().prepared;
+    let (names, rows) = py.detach(|| -> PyResult<_> {
+        let (mut names, mut rows) = (vec![], vec![]);
+        for run in runs {
+            let values;
+            (names, values) = metrics_of(&one(prepared, seed, run)?);
+            rows.extend(values.iter().flat_map(|value| value.to_le_bytes()));
+        }
+        Ok((names, rows))
+    })?;
+    Ok((names, PyBytes::new(py, &rows)))
+}

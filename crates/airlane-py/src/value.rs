@@ -1,0 +1,55 @@
+//! Python values as TOML.
+
+use pyo3::exceptions::{PyTypeError, PyValueError};
+use pyo3::prelude::*;
+use pyo3::types::{PyBool, PyDelta, PyDict, PyList, PyString, PyTuple};
+use toml::{Table, Value};
+
+/// None in Python is no value in TOML; times are written in microseconds, which are exact.
+pub(crate) fn to_toml(value: &Bound<'_, PyAny>) -> PyResult<Value> {
+    if let Ok(text) = value.cast::<PyString>() {
+        return Ok(Value::String(text.to_str()?.to_owned()));
+    }
+    if let Ok(truth) = value.cast::<PyBool>() {
+        return Ok(Value::Boolean(truth.is_true()));
+    }
+    if let Ok(table) = value.cast::<PyDict>() {
+        return Ok(Value::Table(table_of(table)?));
+    }
+    if value.is_instance_of::<PyList>() || value.is_instance_of::<PyTuple>() {
+        let items = value.try_iter()?.map(|item| to_toml(&item?));
+        return Ok(Value::Array(items.collect::<PyResult<_>>()?));
+    }
+    if value.is_instance_of::<PyDelta>() {
+        let microsecond = value.get_type().call1((0, 0, 1))?;
+        let count: i128 = value
+            .call_method1("__floordiv__", (microsecond,))?
+            .extract()?;
+        return Ok(Value::String(format!("{count} us")));
+    }
+    // NumPy's numbers have these methods, too.
+    if value.hasattr("__index__")? {
+        let too_large = |_| PyValueError::new_err(format!("{value} does not fit into 64 bits"));
+        return Ok(Value::Integer(value.extract().map_err(too_large)?));
+    }
+    if value.hasattr("__float__")? {
+        return Ok(Value::Float(value.extract()?));
+    }
+    let kind = value.get_type();
+    let kind = kind.name()?;
+    Err(PyTypeError::new_err(format!(
+        "{kind} has no form in a scenario; use a number, text with a unit such as \"20 Mbit/s\", \
+         timedelta, bool, list or dict"
+    )))
+}
+
+/// A table of a scenario; keys are text.
+pub(crate) fn table_of(table: &Bound<'_, PyDict>) -> PyResult<Table> {
+    let mut all = Table::new();
+    for (key, value) in table {
+        if !value.is_none() {
+            all.insert(key.extract()?, to_toml(&value)?);
+        }
+    }
+    Ok(all)
+}

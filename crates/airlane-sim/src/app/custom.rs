@@ -1,0 +1,317 @@
+//! A flow whose application somebody else wrote ([`Application`]), over TCP or UDP.
+
+use std::collections::VecDeque;
+
+use airlane_base::{Duration, Instant};
+use airlane_link::mobility::Hint;
+use airlane_transport::{TcpConfig, Transfer};
+
+use super::Place;
+use super::exchange::Totals;
+use super::tcp::Connection;
+use crate::custom::Application;
+use crate::packet::{Packet, Role};
+use crate::probe::DelayProbe;
+
+/// What has arrived at one end of a flow.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct Delivery {
+    /// Where: 0 or 1, the flow's first or second end.
+    pub end: usize,
+    /// How much, user bytes.
+    pub len_bytes: u64,
+    /// How long the datagram took; none over TCP.
+    pub delay: Option<Duration>,
+}
+
+/// What an application may do. Everything is done when its method returns.
+#[derive(Clone, Debug, Default)]
+pub struct Host {
+    now: Instant,
+    sends: Vec<(usize, u64)>,
+    timer: Option<Instant>,
+    finished: bool,
+    responses: Vec<Duration>,
+}
+
+impl Host {
+    /// The time, since the run's origin.
+    pub fn now(&self) -> Instant {
+        self.now
+    }
+
+    /// Sends bytes from the flow's first end (0) or its second (1). They begin a segment or datagram.
+    pub fn send(&mut self, end: usize, len_bytes: u64) {
+        self.sends.push((end, len_bytes));
+    }
+
+    /// When [`Application::on_timer`] is called, instead of what was set before; not before now.
+    pub fn set_timer(&mut self, at: Option<Instant>) {
+        self.timer = at.map(|at| at.max(self.now));
+    }
+
+    /// The application has nothing more to do: the flow is finished when TCP has brought all of it.
+    pub fn finish(&mut self) {
+        self.finished = true;
+    }
+
+    /// A response has come that took this long.
+    pub fn record_response(&mut self, duration: Duration) {
+        self.responses.push(duration);
+    }
+}
+
+#[derive(Debug)]
+enum Transport {
+    /// Forward, backward.
+    Tcp(Box<[Connection; 2]>),
+    Udp {
+        waiting: VecDeque<Packet>,
+        /// Datagrams sent from each end.
+        seq: [u64; 2],
+    },
+}
+
+/// One application with its endpoints.
+#[derive(Debug)]
+pub(crate) struct Custom {
+    place: Place,
+    start: Instant,
+    started: bool,
+    stopped: bool,
+    packet_len: u32,
+    app: Box<dyn Application>,
+    host: Host,
+    transport: Transport,
+    first_sent: Option<Instant>,
+    last_delivered: Option<Instant>,
+    delivered_bytes: u64,
+    received: u64,
+    /// Of datagrams.
+    pub(crate) delays: DelayProbe,
+    /// Of responses, as the application says.
+    pub(crate) times: DelayProbe,
+}
+
+impl Custom {
+    /// Over TCP with the phases of two clocks, otherwise over UDP.
+    pub(crate) fn new(
+        place: Place,
+        start: Instant,
+        packet_len: u32,
+        app: Box<dyn Application>,
+        tcp: Option<(&TcpConfig, [Duration; 2])>,
+    ) -> Self {
+        let transport = match tcp {
+            None => Transport::Udp {
+                waiting: VecDeque::new(),
+                seq: [0; 2],
+            },
+            Some((config, phases)) => {
+                let nothing = Transfer {
+                    bytes: Some(0),
+                    segment: packet_len,
+                };
+                let connection =
+                    |end: usize| Connection::new(config, nothing, phases[end], end == 0, 0);
+                Transport::Tcp(Box::new([connection(0), connection(1)]))
+            }
+        };
+        Self {
+            place,
+            start,
+            started: false,
+            stopped: false,
+            packet_len,
+            app,
+            host: Host::default(),
+            transport,
+            first_sent: None,
+            last_delivered: None,
+            delivered_bytes: 0,
+            received: 0,
+            delays: DelayProbe::default(),
+            times: DelayProbe::default(),
+        }
+    }
+
+    pub(super) fn handle_packet(&mut self, now: Instant, packet: &Packet) {
+        if self.stopped && self.is_tcp() {
+            return;
+        }
+        let end = usize::from(packet.to == self.place.nodes[1]);
+        let delivery = match &mut self.transport {
+            Transport::Tcp(connections) => {
+                // Data that arrives at the second end is the forward connection's.
+                let carries = matches!(packet.role, Role::Data | Role::Request);
+                self.received += u64::from(carries);
+                connections
+                    .iter_mut()
+                    .for_each(|connection| connection.handle_packet(now, packet));
+                let receiver = &mut connections[1 - end].receiver;
+                receiver.poll_deliver().map(|len_bytes| Delivery {
+                    end,
+                    len_bytes,
+                    delay: None,
+                })
+            }
+            Transport::Udp { .. } => {
+                let delay = now.saturating_since(packet.created);
+                self.delays.record(delay);
+                self.received += 1;
+                Some(Delivery {
+                    end,
+                    len_bytes: u64::from(packet.len),
+                    delay: Some(delay),
+                })
+            }
+        };
+        if let Some(delivery) = delivery {
+            self.delivered_bytes += delivery.len_bytes;
+            self.last_delivered = Some(now);
+            if !self.stopped {
+                self.call(now, |app, host| app.on_delivered(host, delivery));
+            }
+        }
+    }
+
+    pub(super) fn handle_timeout(&mut self, now: Instant) {
+        if self.stopped {
+            return;
+        }
+        if !self.started {
+            if now < self.start {
+                return;
+            }
+            self.started = true;
+            self.call(now, |app, host| app.on_start(host));
+        }
+        if let Transport::Tcp(connections) = &mut self.transport {
+            for connection in connections.iter_mut() {
+                connection.sender.handle_timeout(now);
+            }
+        }
+        if self.host.timer.is_some_and(|at| at <= now) {
+            self.host.timer = None;
+            self.call(now, |app, host| app.on_timer(host));
+        }
+    }
+
+    /// Lets the application act, and does what it wants.
+    fn call(&mut self, now: Instant, act: impl FnOnce(&mut dyn Application, &mut Host)) {
+        self.host.now = now;
+        act(&mut *self.app, &mut self.host);
+        for duration in self.host.responses.drain(..) {
+            self.times.record(duration);
+        }
+        for (end, len_bytes) in self.host.sends.drain(..) {
+            if len_bytes == 0 {
+                continue;
+            }
+            self.first_sent.get_or_insert(now);
+            match &mut self.transport {
+                Transport::Tcp(connections) => connections[end.min(1)].sender.extend(len_bytes),
+                Transport::Udp { waiting, seq } => {
+                    let mut rest = len_bytes;
+                    while rest > 0 {
+                        let len = rest.min(u64::from(self.packet_len.max(1))) as u32;
+                        rest -= u64::from(len);
+                        let number = seq[end.min(1)];
+                        seq[end.min(1)] += 1;
+                        waiting.push_back(match end {
+                            0 => self.place.forward(now, Role::Datagram, number, len),
+                            _ => self.place.backward(now, Role::Datagram, number, len),
+                        });
+                    }
+                }
+            }
+        }
+    }
+
+    pub(super) fn handle_hint(&mut self, now: Instant, end: usize, hint: Hint<()>) {
+        if let Transport::Tcp(connections) = &mut self.transport {
+            // Each sender sits at the end where its data begins.
+            let sender = &mut connections[end].sender;
+            match hint {
+                Hint::Disconnected(()) => sender.freeze(now),
+                Hint::Connected(()) => sender.thaw(now),
+            }
+        }
+    }
+
+    pub(super) fn stop(&mut self, _now: Instant) {
+        self.stopped = true;
+    }
+
+    pub(super) fn poll_transmit(&mut self, now: Instant) -> Option<Packet> {
+        if self.stopped {
+            return None;
+        }
+        match &mut self.transport {
+            Transport::Udp { waiting, .. } => waiting.pop_front(),
+            Transport::Tcp(connections) => {
+                let place = &self.place;
+                let [forward, backward] = &mut **connections;
+                forward
+                    .poll_ack(place, now)
+                    .or_else(|| backward.poll_ack(place, now))
+                    .or_else(|| forward.poll_segment(place, now))
+                    .or_else(|| backward.poll_segment(place, now))
+            }
+        }
+    }
+
+    pub(super) fn poll_timeout(&self) -> Option<Instant> {
+        if self.stopped {
+            return None;
+        }
+        if !self.started {
+            return Some(self.start);
+        }
+        let timers = self.connections().iter().map(|c| c.sender.poll_timeout());
+        timers.flatten().chain(self.host.timer).min()
+    }
+
+    pub(super) fn is_finished(&self) -> bool {
+        let mut senders = self.connections().iter();
+        self.host.finished && senders.all(|connection| connection.sender.is_finished())
+    }
+
+    pub(super) fn place(&self) -> &Place {
+        &self.place
+    }
+
+    /// None over UDP.
+    pub(crate) fn connections(&self) -> &[Connection] {
+        match &self.transport {
+            Transport::Tcp(connections) => &**connections,
+            Transport::Udp { .. } => &[],
+        }
+    }
+
+    pub(crate) fn is_tcp(&self) -> bool {
+        matches!(self.transport, Transport::Tcp(_))
+    }
+
+    /// Delivered bits per second, from the first that was sent to the last that arrived.
+    pub(crate) fn throughput_bps(&self) -> Option<f64> {
+        let time = self.last_delivered?.saturating_since(self.first_sent?);
+        (time > Duration::ZERO).then(|| self.delivered_bytes as f64 * 8.0 / time.as_secs_f64())
+    }
+
+    /// Counters of both directions.
+    pub(crate) fn totals(&self) -> Totals {
+        let mut totals = Totals {
+            segments_received: self.received,
+            delivered_bytes: self.delivered_bytes,
+            ..Totals::default()
+        };
+        if let Transport::Udp { seq, .. } = &self.transport {
+            totals.segments_sent = seq.iter().sum();
+        }
+        for connection in self.connections() {
+            totals.count(connection);
+        }
+        totals
+    }
+}

@@ -1,0 +1,74 @@
+//! Pieces of a world that somebody else wrote: error models, applications, weight policies.
+//!
+//! [`Prepared::run_custom`](crate::Prepared::run_custom) puts them in the place of what the scenario
+//! says. Their random numbers come from streams of their own, so they are repeated with the seed and
+//! disturb nobody else's.
+
+use std::collections::BTreeMap;
+use std::fmt;
+
+use airlane_base::{Duration, Instant, Rng};
+use airlane_channel::CustomErrors;
+use airlane_link::ServiceStatus;
+
+pub use crate::app::custom::{Delivery, Host};
+
+/// Makes the error model of a direction of a link. Its random stream is the one that built-in models
+/// draw their errors from, as it stands at the beginning.
+pub type ErrorsFactory = Box<dyn FnOnce(Rng) -> Box<dyn CustomErrors> + Send>;
+
+/// Makes the application of a flow. Its random stream is the same in all repetitions, as those of
+/// built-in applications are.
+pub type AppFactory = Box<dyn FnOnce(Rng) -> Box<dyn Application> + Send>;
+
+/// What sends and receives at both ends of a flow.
+///
+/// The flow's ends, transport, packet size and start are those of the scenario. Over TCP there is
+/// one connection in each direction for the whole run; over UDP what is sent at once leaves in
+/// datagrams of at most the packet size.
+pub trait Application: fmt::Debug + Send {
+    /// The flow begins.
+    fn on_start(&mut self, host: &mut Host);
+    /// Bytes have arrived: over TCP in order and once, over UDP a datagram.
+    fn on_delivered(&mut self, host: &mut Host, delivery: Delivery);
+    /// The timer has run out that [`Host::set_timer`] set.
+    fn on_timer(&mut self, host: &mut Host);
+}
+
+/// Sets the shares of a link's services from time to time.
+pub trait WeightPolicy: fmt::Debug + Send {
+    /// How often it is asked, first when this time is over. Above zero.
+    fn interval(&self) -> Duration;
+    /// New weights by service number, for the port that sends `down` or up. `services` is what that
+    /// port has measured and counted; services without a new weight keep theirs. A weight is above
+    /// zero.
+    fn weights(&mut self, now: Instant, down: bool, services: &[ServiceStatus]) -> Vec<(u8, f64)>;
+}
+
+/// The custom pieces of one run.
+#[derive(Default)]
+pub struct Pieces {
+    /// By name of the link and whether downwards.
+    pub errors: BTreeMap<(String, bool), ErrorsFactory>,
+    /// By name of the flow.
+    pub applications: BTreeMap<String, AppFactory>,
+    /// By name of the link, which has services.
+    pub weights: BTreeMap<String, Box<dyn WeightPolicy>>,
+}
+
+impl Pieces {
+    /// Whether there are none.
+    pub fn is_empty(&self) -> bool {
+        self.errors.is_empty() && self.applications.is_empty() && self.weights.is_empty()
+    }
+}
+
+impl fmt::Debug for Pieces {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.debug_struct("Pieces")
+            .field("errors", &self.errors.keys())
+            .field("applications", &self.applications.keys())
+            .field("weights", &self.weights)
+            .finish()
+    }
+}

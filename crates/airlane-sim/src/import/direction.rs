@@ -1,0 +1,54 @@
+//! One direction of a link that is being put together.
+
+use airlane_base::{Duration, Probability, QueueLimit, Rate};
+use airlane_channel::{ErrorModelConfig, LinkRate};
+
+/// A link of its own, before anything is said about it.
+#[derive(Clone, Debug)]
+pub(super) struct Direction {
+    pub(super) rate: LinkRate,
+    pub(super) delay: Duration,
+    pub(super) queue: QueueLimit,
+    pub(super) errors: ErrorModelConfig,
+}
+
+/// Stands for no limit: above what one TCP connection here is likely to ask for.
+pub(super) const UNLIMITED: Rate = Rate::from_bps(1_000_000_000).expect("not zero");
+
+impl Direction {
+    /// No limit, no delay, no loss.
+    pub(super) const fn open(queue: QueueLimit) -> Self {
+        Self {
+            rate: LinkRate::Constant(UNLIMITED),
+            delay: Duration::ZERO,
+            queue,
+            errors: ErrorModelConfig::None,
+        }
+    }
+
+    /// Loses this part of what it has not lost yet. False if its errors cannot be put together with it.
+    pub(super) fn also_loses(&mut self, part: Probability) -> bool {
+        let also = |p: Probability| {
+            let all = 1.0 - (1.0 - p.value()) * (1.0 - part.value());
+            Probability::new(all).unwrap_or(p)
+        };
+        self.errors = match &self.errors {
+            _ if part == Probability::ZERO => return true,
+            ErrorModelConfig::None => ErrorModelConfig::Uniform { rate: part },
+            ErrorModelConfig::Uniform { rate } => ErrorModelConfig::Uniform { rate: also(*rate) },
+            ErrorModelConfig::GilbertElliott {
+                good_to_bad,
+                bad_to_good,
+                loss_good,
+                loss_bad,
+            } => ErrorModelConfig::GilbertElliott {
+                good_to_bad: *good_to_bad,
+                bad_to_good: *bad_to_good,
+                loss_good: also(*loss_good),
+                loss_bad: also(*loss_bad),
+            },
+            _ => return false,
+        };
+        true
+    }
+}

@@ -1,0 +1,374 @@
+//! Mahimahi's shells in a row: `mm-delay`, `mm-loss`, `mm-onoff`, `mm-link`.
+//!
+//! The application runs in the innermost shell, the last one written: a packet upwards meets that first.
+//! Up and down are the other way round than where senders stand here: a server sends down to a client.
+//!
+//! `mm-link` is [opportunities](airlane_channel::Opportunities), `mm-onoff` a two-state link whose state
+//! at a packet's time decides, `mm-loss` uniform losses, `mm-delay` the delay of both directions.
+
+use airlane_base::{Duration, Probability, QueueLimit};
+use airlane_channel::{ErrorModelConfig, LinkRate, LinkRates, OpportunitiesConfig};
+
+use super::direction::{Direction, UNLIMITED};
+use super::words::{ImportError, Word, Words, commands, nothing};
+use super::write::Draft;
+use super::{App, Import};
+use crate::scenario::LONGEST_RUN;
+
+const SHELLS: &str = "mm-delay, mm-loss, mm-onoff or mm-link";
+/// Mahimahi's usual queue takes any number. A file has to say one.
+const INFINITE: QueueLimit = QueueLimit::Packets(1_000_000);
+/// A full packet as Mahimahi counts it.
+const PACKET: (u64, &str) = (
+    1_504,
+    " # 1500 B of IP and the 4 B in front that Mahimahi counts",
+);
+
+/// Makes a scenario of a row of Mahimahi's shells.
+///
+/// `read` gives the bytes of a trace, or why it cannot be read; `place` says what the scenario calls
+/// it, which is the path from where the scenario will be.
+///
+/// # Errors
+/// Names the word that is not understood, or the trace that is none.
+///
+/// # Examples
+/// ```
+/// use airlane_sim::import::{App, from_mahimahi};
+///
+/// let command = "mm-delay 25 mm-link UP.trace DOWN.trace";
+/// let read = |_: &str| Ok(b"1\n2\n5\n".to_vec());
+/// let import = from_mahimahi(command, read, str::to_owned, &[App::File]).unwrap();
+/// assert!(import.text.contains("opportunities"));
+/// ```
+pub fn from_mahimahi(
+    text: &str,
+    mut read: impl FnMut(&str) -> Result<Vec<u8>, String>,
+    place: impl Fn(&str) -> String,
+    apps: &[App],
+) -> Result<Import, ImportError> {
+    let commands = commands(text)?;
+    let [command] = commands.as_slice() else {
+        return Err(match commands.get(1).and_then(|command| command.first()) {
+            None => nothing(SHELLS),
+            Some(word) => word.wrong(
+                "this is a second command",
+                "give one, from its first mm- to its last",
+            ),
+        });
+    };
+    let mut shells = Shells {
+        down: Direction::open(INFINITE),
+        up: Direction::open(INFINITE),
+        has_link: false,
+        rates: LinkRates::same(UNLIMITED),
+        notes: vec![],
+    };
+    let mut words = Words::new(command);
+    if !command[0].text.starts_with("mm-") {
+        return Err(command[0].unknown(SHELLS));
+    }
+    while let Some(word) = words.next() {
+        match word.text.as_str() {
+            "mm-delay" => shells.delay(&mut words)?,
+            "mm-loss" => shells.loss(&mut words)?,
+            "mm-onoff" => shells.onoff(&mut words)?,
+            "mm-link" => {
+                if shells.has_link {
+                    return Err(
+                        word.wrong("this is a second mm-link", "a scenario of one link has one")
+                    );
+                }
+                shells.link(&mut words, &mut read)?;
+            }
+            shell if shell.starts_with("mm-") => return Err(word.unknown(SHELLS)),
+            command => {
+                let command = if command == "--" {
+                    words.peek().map(|word| word.text.as_str())
+                } else {
+                    Some(command)
+                };
+                if let Some(command) = command {
+                    shells
+                        .notes
+                        .push(format!("{command}: is not run; the flows of the file are"));
+                }
+                break;
+            }
+        }
+    }
+    Ok(shells.finish(text.trim(), place, apps))
+}
+
+/// What the shells come to.
+struct Shells {
+    down: Direction,
+    up: Direction,
+    has_link: bool,
+    /// With their traces.
+    rates: LinkRates,
+    notes: Vec<String>,
+}
+
+impl Shells {
+    fn delay(&mut self, words: &mut Words<'_>) -> Result<(), ImportError> {
+        let expected = "milliseconds, such as 25";
+        let word = words.expect(expected)?;
+        let ms: u64 = word.text.parse().map_err(|_| word.unknown(expected))?;
+        let delay = Duration::from_millis(ms) + self.down.delay;
+        if delay > LONGEST_RUN {
+            return Err(word.wrong(
+                "this is longer than any run",
+                format!("at most {LONGEST_RUN}"),
+            ));
+        }
+        (self.down.delay, self.up.delay) = (delay, delay);
+        Ok(())
+    }
+
+    fn direction(&mut self, words: &mut Words<'_>) -> Result<(bool, &mut Direction), ImportError> {
+        let expected = "\"uplink\" or \"downlink\"";
+        let word = words.expect(expected)?;
+        match word.text.as_str() {
+            "uplink" => Ok((false, &mut self.up)),
+            "downlink" => Ok((true, &mut self.down)),
+            _ => Err(word.unknown(expected)),
+        }
+    }
+
+    fn loss(&mut self, words: &mut Words<'_>) -> Result<(), ImportError> {
+        let expected = "the part of the packets that is lost, 0 to 1";
+        let (down, direction) = self.direction(words)?;
+        let word = words.expect(expected)?;
+        let part = word.text.parse().ok().and_then(Probability::new);
+        let part = part.ok_or_else(|| word.unknown(expected))?;
+        if !direction.also_loses(part) {
+            return Err(both(word));
+        }
+        self.order("mm-loss", down);
+        Ok(())
+    }
+
+    fn onoff(&mut self, words: &mut Words<'_>) -> Result<(), ImportError> {
+        let expected = "seconds, such as 0.5";
+        let (down, direction) = self.direction(words)?;
+        let mut mean = || {
+            let word = words.expect(expected)?;
+            let seconds: Option<f64> = word.text.parse().ok();
+            let seconds = seconds.filter(|s| *s >= 0.0 && *s <= LONGEST_RUN.as_secs_f64());
+            let mean = seconds.map(Duration::from_secs_f64);
+            Ok((mean.ok_or_else(|| word.unknown(expected))?, word))
+        };
+        let ((on, first), (off, _)) = (mean()?, mean()?);
+        let certain = |p| Probability::new(p).expect("between 0 and 1");
+        let shortest = Duration::from_micros(1);
+        let model = match (on < shortest, off < shortest) {
+            (true, true) => {
+                return Err(first.wrong(
+                    "this link is neither on nor off",
+                    "one of the two is above 0",
+                ));
+            }
+            (true, false) => ErrorModelConfig::Uniform { rate: certain(1.0) },
+            (false, true) => return Ok(()),
+            (false, false) => ErrorModelConfig::TwoStateArrival {
+                good: on,
+                bad: off,
+                ber_good: certain(0.0),
+                ber_bad: certain(1.0),
+            },
+        };
+        if direction.errors != ErrorModelConfig::None {
+            return Err(both(first));
+        }
+        direction.errors = model;
+        self.order("mm-onoff", down);
+        Ok(())
+    }
+
+    /// Here a packet is lost once the link has sent it. A packet upwards meets what stands last first.
+    fn order(&mut self, shell: &str, down: bool) {
+        if self.has_link != down {
+            let direction = if down { "downlink" } else { "uplink" };
+            self.notes.push(format!(
+                "{shell} {direction}: there a packet is lost before mm-link, if there is one, here after it"
+            ));
+        }
+    }
+
+    fn link(
+        &mut self,
+        words: &mut Words<'_>,
+        read: &mut impl FnMut(&str) -> Result<Vec<u8>, String>,
+    ) -> Result<(), ImportError> {
+        let mut files = vec![];
+        // Of uplink and downlink: which queue, and its arguments.
+        let mut queues = [(None, None), (None, None)];
+        while let Some(word) = words.peek() {
+            let Some(option) = word.text.strip_prefix("--").filter(|name| !name.is_empty()) else {
+                if files.len() == 2 {
+                    break;
+                }
+                files.push(words.expect("a trace")?);
+                continue;
+            };
+            words.next();
+            let (name, value) = match option.split_once('=') {
+                Some((name, value)) => (name, Some(value)),
+                None => (option, None),
+            };
+            let mut value = || match value {
+                Some(value) => Ok((word, value)),
+                None => words
+                    .expect("its value")
+                    .map(|word| (word, word.text.as_str())),
+            };
+            match name {
+                "uplink-queue" => queues[0].0 = Some(value()?),
+                "downlink-queue" => queues[1].0 = Some(value()?),
+                "uplink-queue-args" => queues[0].1 = Some(value()?),
+                "downlink-queue-args" => queues[1].1 = Some(value()?),
+                "uplink-log" | "downlink-log" => {
+                    value()?;
+                    self.notes.push(format!(
+                        "--{name}: left out; `airlane sim run FILE --pcap link=link.pcapng` has every packet"
+                    ));
+                }
+                "once" => self
+                    .notes
+                    .push("--once: left out; traces begin again".to_owned()),
+                meter if meter.starts_with("meter-") => {
+                    self.notes.push(format!(
+                        "--{name}: left out; `airlane sim run` prints what came of it"
+                    ));
+                }
+                _ => {
+                    return Err(word.unknown(
+                        "an option of mm-link: --uplink-queue, --uplink-queue-args, --uplink-log, the same \
+                         with downlink, --once or --meter-all",
+                    ));
+                }
+            }
+        }
+        let [up, down] = files[..] else {
+            words.expect("the traces of uplink and downlink")?;
+            return Err(nothing("the traces of uplink and downlink"));
+        };
+        self.has_link = true;
+        for (rate, file) in [(&mut self.rates.up, up), (&mut self.rates.down, down)] {
+            let trace = OpportunitiesConfig::new(file.text.clone(), None);
+            let mut one = LinkRates::same(UNLIMITED);
+            one.down = LinkRate::Opportunities(trace);
+            one.load(&mut *read)
+                .map_err(|error| file.wrong(error, "one time in milliseconds a line"))?;
+            *rate = one.down;
+        }
+        for (down, (kind, arguments)) in [false, true].into_iter().zip(queues) {
+            let queue = self.queue(down, kind, arguments)?;
+            let direction = if down { &mut self.down } else { &mut self.up };
+            direction.queue = queue;
+        }
+        Ok(())
+    }
+
+    fn queue(
+        &mut self,
+        down: bool,
+        kind: Option<(&Word, &str)>,
+        arguments: Option<(&Word, &str)>,
+    ) -> Result<QueueLimit, ImportError> {
+        let name = if down {
+            "downlink-queue"
+        } else {
+            "uplink-queue"
+        };
+        let (packets, bytes) = match arguments {
+            Some((word, text)) => limits(word, text)?,
+            None => (None, None),
+        };
+        let limit = packets
+            .map(QueueLimit::Packets)
+            .or(bytes.map(QueueLimit::Bytes));
+        let note = match (kind, limit) {
+            (None | Some((_, "infinite")), _) => {
+                self.notes
+                    .push(format!("--{name}: infinite there, {INFINITE} here"));
+                return Ok(INFINITE);
+            }
+            (Some((word, "droptail" | "drophead")), None) => {
+                return Err(word.wrong(
+                    "how much does the queue hold?",
+                    format!("--{name}-args=packets=100, or bytes=150000"),
+                ));
+            }
+            (Some((_, "droptail")), _) if packets.is_some() && bytes.is_some() => {
+                Some("the limit of packets counts, that of bytes is left out".to_owned())
+            }
+            (Some((_, "droptail")), _) => None,
+            (Some((_, kind @ ("drophead" | "codel" | "pie"))), _) => Some(format!(
+                "{kind}: drop-tail here; queues of services know CoDel"
+            )),
+            (Some((word, _)), _) => {
+                return Err(word.unknown("infinite, droptail, drophead, codel or pie"));
+            }
+        };
+        self.notes
+            .extend(note.map(|note| format!("--{name}: {note}")));
+        Ok(limit.unwrap_or(INFINITE))
+    }
+
+    fn finish(mut self, source: &str, place: impl Fn(&str) -> String, apps: &[App]) -> Import {
+        if !self.has_link {
+            self.notes.push(format!(
+                "mm-link: none was given; {UNLIMITED} stands for no limit"
+            ));
+        }
+        (self.down.rate, self.up.rate) = (self.rates.down, self.rates.up);
+        for rate in [&mut self.down.rate, &mut self.up.rate] {
+            if let LinkRate::Opportunities(config) = rate {
+                config.file = place(&config.file);
+            }
+        }
+        let draft = Draft {
+            name: "mahimahi",
+            source,
+            seed: 1,
+            ends: ["server", "client"],
+            down: self.down,
+            up: self.up,
+            packet: PACKET,
+            notes: self.notes,
+        };
+        draft.finish(apps)
+    }
+}
+
+fn both(word: &Word) -> ImportError {
+    word.wrong(
+        "mm-onoff stands in one direction with mm-loss or another mm-onoff",
+        "a link here has one kind of loss for each direction; keep one",
+    )
+}
+
+/// `packets=100, bytes=3000`; what else a queue can be told is passed over.
+fn limits(word: &Word, text: &str) -> Result<(Option<u64>, Option<u64>), ImportError> {
+    let expected = "NAME=NUMBER, such as packets=100";
+    let (mut packets, mut bytes) = (None, None);
+    for argument in text.split(',') {
+        let (name, value) = argument
+            .split_once('=')
+            .ok_or_else(|| word.unknown(expected))?;
+        let value: u64 = value.trim().parse().map_err(|_| word.unknown(expected))?;
+        match name.trim() {
+            "packets" => packets = Some(value),
+            "bytes" => bytes = Some(value),
+            "target" | "interval" | "qdelay_ref" | "max_burst" => {}
+            _ => {
+                return Err(
+                    word.unknown("packets, bytes, target, interval, qdelay_ref or max_burst")
+                );
+            }
+        }
+    }
+    Ok((packets, bytes))
+}

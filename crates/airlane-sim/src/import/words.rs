@@ -1,0 +1,216 @@
+//! The words of a command line, with their places.
+
+use std::fmt;
+
+/// Why a command of another tool cannot be translated.
+#[derive(Clone, Debug, PartialEq, Eq, thiserror::Error)]
+#[error("line {line}, column {column}: {problem}; {help}")]
+pub struct ImportError {
+    /// Of the text, from 1.
+    pub line: usize,
+    /// In characters, from 1.
+    pub column: usize,
+    /// What is wrong.
+    pub problem: String,
+    /// What would be right.
+    pub help: String,
+}
+
+/// A word, without the quotes of a shell.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub(super) struct Word {
+    pub(super) text: String,
+    pub(super) line: usize,
+    pub(super) column: usize,
+}
+
+impl Word {
+    pub(super) fn wrong(&self, problem: impl fmt::Display, help: impl Into<String>) -> ImportError {
+        ImportError {
+            line: self.line,
+            column: self.column,
+            problem: problem.to_string(),
+            help: help.into(),
+        }
+    }
+
+    /// A word that stands where something else should.
+    pub(super) fn unknown(&self, expected: &str) -> ImportError {
+        self.wrong(
+            format!("\"{}\" is not known here", self.text),
+            format!("expected {expected}"),
+        )
+    }
+
+    /// Whether it begins as numbers do.
+    pub(super) fn is_number(&self) -> bool {
+        self.text
+            .starts_with(|c: char| c.is_ascii_digit() || matches!(c, '.' | '+' | '-'))
+    }
+}
+
+/// Words that are read from the first to the last.
+#[derive(Clone, Debug)]
+pub(super) struct Words<'a> {
+    left: &'a [Word],
+    /// The last that was read.
+    last: Option<&'a Word>,
+}
+
+impl<'a> Words<'a> {
+    pub(super) const fn new(words: &'a [Word]) -> Self {
+        let last = None;
+        Self { left: words, last }
+    }
+
+    pub(super) fn peek(&self) -> Option<&'a Word> {
+        self.left.first()
+    }
+
+    pub(super) fn next(&mut self) -> Option<&'a Word> {
+        let (word, left) = self.left.split_first()?;
+        (self.left, self.last) = (left, Some(word));
+        Some(word)
+    }
+
+    /// The next word if it is a number.
+    pub(super) fn next_number(&mut self) -> Option<&'a Word> {
+        self.peek().filter(|word| word.is_number())?;
+        self.next()
+    }
+
+    /// Takes the next word if it is `text`.
+    pub(super) fn skip(&mut self, text: &str) -> bool {
+        let is = self.peek().is_some_and(|word| word.text == text);
+        if is {
+            self.next();
+        }
+        is
+    }
+
+    /// The next word, which must be there.
+    pub(super) fn expect(&mut self, expected: &str) -> Result<&'a Word, ImportError> {
+        let last = self.last;
+        self.next().ok_or_else(|| match last {
+            Some(word) => word.wrong(
+                format!("nothing comes after \"{}\"", word.text),
+                format!("expected {expected}"),
+            ),
+            None => nothing(expected),
+        })
+    }
+}
+
+/// There is no word at all.
+pub(super) fn nothing(expected: &str) -> ImportError {
+    ImportError {
+        line: 1,
+        column: 1,
+        problem: "there is nothing to translate".to_owned(),
+        help: format!("expected {expected}"),
+    }
+}
+
+/// Commands one after the other: lines, and what `;`, `&&` or `|` separates on them. A backslash joins
+/// a line to the next, `#` begins a comment, quotes hold words together.
+pub(super) fn commands(text: &str) -> Result<Vec<Vec<Word>>, ImportError> {
+    let mut commands = vec![];
+    let mut command: Vec<Word> = vec![];
+    let mut word: Option<Word> = None;
+    let mut quote: Option<(char, Word)> = None;
+    let (mut line, mut column) = (1, 0);
+    let mut chars = text.chars().peekable();
+    while let Some(c) = chars.next() {
+        column += 1;
+        let empty = Word {
+            text: String::new(),
+            line,
+            column,
+        };
+        if c == '\n' {
+            (line, column) = (line + 1, 0);
+        }
+        match (c, &quote) {
+            (c, Some((end, _))) if c == *end => quote = None,
+            (c, Some(_)) => word.get_or_insert(empty).text.push(shown(c)),
+            ('\'' | '"', None) => {
+                quote = Some((c, empty.clone()));
+                word.get_or_insert(empty);
+            }
+            ('\\', None) if matches!(chars.peek(), Some('\n' | '\r')) => {
+                command.extend(word.take());
+                while let Some(end) = chars.next_if(|c| matches!(c, '\n' | '\r')) {
+                    if end == '\n' {
+                        (line, column) = (line + 1, 0);
+                        break;
+                    }
+                }
+            }
+            ('#', None) if word.is_none() => while chars.next_if(|c| *c != '\n').is_some() {},
+            ('\n' | ';' | '&' | '|', None) => {
+                command.extend(word.take());
+                commands.push(std::mem::take(&mut command));
+            }
+            (c, None) if c.is_whitespace() => command.extend(word.take()),
+            (c, None) => word.get_or_insert(empty).text.push(shown(c)),
+        }
+    }
+    if let Some((c, at)) = quote {
+        return Err(at.wrong(
+            format!("this {c} is never closed"),
+            "close it, or leave it out",
+        ));
+    }
+    command.extend(word);
+    commands.push(command);
+    commands.retain(|command| !command.is_empty());
+    Ok(commands)
+}
+
+/// Words are shown on terminals and stand in comments, where control characters do harm.
+fn shown(c: char) -> char {
+    if c.is_control() {
+        char::REPLACEMENT_CHARACTER
+    } else {
+        c
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn texts(text: &str) -> Vec<Vec<String>> {
+        let texts = |command: Vec<Word>| command.into_iter().map(|word| word.text).collect();
+        commands(text).unwrap().into_iter().map(texts).collect()
+    }
+
+    #[test]
+    fn words_are_those_of_a_shell() {
+        assert_eq!(
+            texts("a 'b  c' --d=\"e f\"g # h\n\n i && j\\\n k; ''"),
+            [
+                vec!["a", "b  c", "--d=e fg"],
+                vec!["i"],
+                vec!["j", "k"],
+                vec![""]
+            ]
+        );
+        let said = commands("a\n b 'c").unwrap_err().to_string();
+        assert!(
+            said.starts_with("line 2, column 4: this ' is never"),
+            "{said}"
+        );
+    }
+
+    #[test]
+    fn places_are_counted_in_characters() {
+        let commands = commands("ä b\\\nc\n  d").unwrap();
+        let places: Vec<_> = commands
+            .iter()
+            .flatten()
+            .map(|word| (word.line, word.column))
+            .collect();
+        assert_eq!(places, [(1, 1), (1, 3), (2, 1), (3, 3)]);
+    }
+}

@@ -1,0 +1,153 @@
+//! The scenario file of a link that was put together.
+
+use std::fmt::Write as _;
+
+use airlane_base::{BothWays, Duration, QueueLimit};
+use airlane_channel::{ErrorsConfig, LinkRates};
+use serde::Serialize;
+use toml::Value;
+
+use super::direction::Direction;
+use super::{App, Import};
+
+/// A link and what is said about it.
+pub(super) struct Draft<'a> {
+    /// Of the scenario.
+    pub(super) name: &'a str,
+    /// What it was made of.
+    pub(super) source: &'a str,
+    pub(super) seed: u64,
+    /// Senders are at the first.
+    pub(super) ends: [&'a str; 2],
+    pub(super) down: Direction,
+    pub(super) up: Direction,
+    /// A full packet as the link there counts it, bytes, and why.
+    pub(super) packet: (u64, &'a str),
+    pub(super) notes: Vec<String>,
+}
+
+impl Draft<'_> {
+    pub(super) fn finish(self, apps: &[App]) -> Import {
+        let mut text = String::from("# Translated from:\n");
+        comment(&mut text, "    ", self.source);
+        if !self.notes.is_empty() {
+            text.push_str("# Not as it was there:\n");
+        }
+        for note in &self.notes {
+            comment(&mut text, "- ", note);
+        }
+        let (packet, why) = self.packet;
+        let [near, far] = self.ends;
+        let rates = LinkRates {
+            down: self.down.rate.clone(),
+            up: self.up.rate.clone(),
+        };
+        let delay = BothWays {
+            down: self.down.delay,
+            up: self.up.delay,
+        };
+        let queue = BothWays {
+            down: self.down.queue,
+            up: self.up.queue,
+        };
+        let errors = ErrorsConfig {
+            down: self.down.errors.clone(),
+            up: self.up.errors.clone(),
+        };
+        let (name, seed) = (self.name, self.seed);
+        let (rates, delays) = (inline(&rates), inline(&delay));
+        let (queues, errors) = (inline(&queue), inline(&errors));
+        write!(
+            text,
+            "schema = 1
+name = \"{name}\"
+seed = {seed}
+duration = \"60 s\"
+
+[nodes.{near}]
+[nodes.{far}]
+
+# \"down\" is from the first end to the second.
+[links.link]
+ends = [\"{near}\", \"{far}\"]
+rate = {rates}
+delay = {delays}
+queue = {queues}
+errors = {errors}
+# A link that repairs its losses (one queue for both directions, then):
+# frame = \"{packet} B\"
+# services = [{{ number = 1, name = \"all\", rate = 1, scheme = {{ kind = \"sr-m2\" }} }}]
+"
+        )
+        .expect("writing to a string cannot fail");
+        let window = self.window();
+        // As hosts have them today, where the default is a host of 1999.
+        let tcp = format!(
+            "{{ kind = \"tcp\", window = {window}, initial-window = 10, tick = \"10 ms\", \
+             initial-rto = \"1 s\", min-rto = \"200 ms\" }}"
+        );
+        for app in apps {
+            let (flow, transport, app) = match app {
+                App::File => ("file", tcp.as_str(), "kind = \"bulk\"".to_owned()),
+                App::Web => ("web", tcp.as_str(), "kind = \"web\"".to_owned()),
+                App::Voice => (
+                    "voice",
+                    "{ kind = \"udp\" }",
+                    "kind = \"conferencing\", rate = \"64 kbit/s\", talk = \"1 s\", \
+                     silence = \"1.35 s\""
+                        .to_owned(),
+                ),
+            };
+            let len = if flow == "voice" { 200 } else { packet };
+            let why = if flow == "voice" { "" } else { why };
+            write!(
+                text,
+                "
+[[flows]]
+name = \"{flow}\"
+ends = [\"{near}\", \"{far}\"]
+transport = {transport}
+app = {{ {app}, packet = \"{len} B\" }}{why}
+"
+            )
+            .expect("writing to a string cannot fail");
+        }
+        Import {
+            text,
+            notes: self.notes,
+        }
+    }
+
+    /// What fills the pipe and, once more at most, the queue, segments.
+    fn window(&self) -> u64 {
+        let (packet, _) = self.packet;
+        let round_trip: Duration = self.down.delay + self.up.delay;
+        let rate = self.down.rate.mean();
+        let pipe = rate.map_or(0, |rate| rate.bytes_within(round_trip) as u64);
+        let queue = match self.down.queue {
+            QueueLimit::Packets(packets) => packets.saturating_mul(packet),
+            QueueLimit::Bytes(bytes) => bytes,
+        };
+        (pipe.saturating_add(queue.min(pipe)) / packet).clamp(20, 1 << 20)
+    }
+}
+
+/// Comment lines, the first behind `mark`.
+fn comment(text: &mut String, mark: &str, content: &str) {
+    for (i, line) in content.lines().enumerate() {
+        let mark = if i == 0 { mark } else { "    " };
+        // TOML allows no other control characters in comments.
+        let line: String = line
+            .chars()
+            .map(|c| if c.is_control() { ' ' } else { c })
+            .collect();
+        text.push_str(format!("# {mark}{line}").trim_end());
+        text.push('\n');
+    }
+}
+
+/// A value on one line.
+fn inline<T: Serialize>(value: &T) -> String {
+    let value = Value::try_from(value).expect("values of links have a TOML form");
+    value.to_string()
+}

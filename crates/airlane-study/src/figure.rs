@@ -1,0 +1,521 @@
+//! How a study is drawn, and the numbers that the drawing shows.
+//!
+//! A study needs no `figure` table: the last axis is `x`, the first one gives the lines, and each
+//! metric with a unit has a panel of its own at each value of the axes that are left. Nothing here
+//! knows colours, fonts or file formats; whoever draws gets names, numbers and units.
+
+use std::collections::{BTreeMap, BTreeSet};
+
+use serde::{Deserialize, Serialize};
+use toml::{Table, Value};
+
+use crate::claim::OneOrMany;
+use crate::data::{Data, Place};
+use crate::expression::Operand;
+use crate::statistics::Known;
+use crate::study::Axis;
+use crate::unit::Unit;
+
+/// The `figure` table of a study.
+#[derive(Clone, Debug, Default, Deserialize)]
+#[serde(deny_unknown_fields, default)]
+pub(crate) struct FigureFile {
+    /// Left out: lines if `x` has three values or more.
+    kind: Option<FigureKind>,
+    /// Left out: two columns of the page if panels stand side by side.
+    width: Option<FigureWidth>,
+    /// An axis; left out: the last one.
+    x: Option<String>,
+    /// An axis; left out: the first one that is left.
+    lines: Option<String>,
+    /// Expressions, with panels for each; left out: every metric with a unit.
+    y: OneOrMany<Operand>,
+    /// What `y` is in: `s`, `bit/s` or `ratio`; left out: as its metrics.
+    unit: Option<String>,
+    /// Values of axes that are not drawn.
+    at: Vec<String>,
+    /// Whether `y` is logarithmic.
+    log: bool,
+    /// Instead of `x`, `lines`, `y` and `at`: an expression for each line and value of `x`.
+    points: Table,
+}
+
+/// What stands for a number.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(rename_all = "kebab-case")]
+pub enum FigureKind {
+    /// A mark on a line.
+    Lines,
+    /// A bar.
+    Bars,
+}
+
+/// How much of a page.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(rename_all = "kebab-case")]
+pub enum FigureWidth {
+    /// One column.
+    Single,
+    /// Both columns.
+    Double,
+}
+
+/// What a study draws.
+#[derive(Clone, Debug)]
+pub(crate) struct Figure {
+    kind: FigureKind,
+    width: FigureWidth,
+    log: bool,
+    unit: Option<Unit>,
+    /// Name and values.
+    x: (String, Vec<String>),
+    lines: (String, Vec<String>),
+    columns: usize,
+    panels: Vec<Panel>,
+}
+
+#[derive(Clone, Debug)]
+struct Panel {
+    /// Values of the axes that neither `x` nor the lines show.
+    at: Place,
+    /// What is drawn, as written.
+    y: String,
+    /// By line, then by `x`.
+    cells: Vec<Vec<(Operand, Place)>>,
+}
+
+/// The numbers of a figure.
+#[derive(Clone, Debug, Serialize)]
+pub struct FigureOutcome {
+    /// What stands for a number.
+    pub kind: FigureKind,
+    /// How much of a page it wants.
+    pub width: FigureWidth,
+    /// Whether the y axis is logarithmic.
+    pub log: bool,
+    /// What the x axis shows.
+    pub x_label: String,
+    /// Its places, in order.
+    pub x: Vec<String>,
+    /// What the lines are.
+    pub lines_label: String,
+    /// The lines, or groups of bars.
+    pub lines: Vec<LineOutcome>,
+    /// How many panels stand side by side.
+    pub columns: usize,
+    /// Row by row.
+    pub panels: Vec<PanelOutcome>,
+}
+
+/// A line of a figure.
+#[derive(Clone, Debug, Serialize)]
+pub struct LineOutcome {
+    /// As in the study.
+    pub id: String,
+    /// As it is shown.
+    pub label: String,
+    /// Equal for equal ids in all figures of a work, different within a figure.
+    pub slot: usize,
+}
+
+/// One drawing area.
+#[derive(Clone, Debug, Serialize)]
+pub struct PanelOutcome {
+    /// Which part of the study it shows; empty if all of it.
+    pub title: String,
+    /// What it shows.
+    pub y_label: String,
+    /// Of the values: `bit/s`, `s`, `ratio`, or nothing for counts and quotients.
+    pub unit: &'static str,
+    /// By line, then by place on the x axis; none if it could not be measured.
+    pub values: Vec<Vec<Option<ValueOutcome>>>,
+}
+
+/// A measured value.
+#[derive(Clone, Copy, Debug, Serialize)]
+pub struct ValueOutcome {
+    /// Of the mean over the repetitions.
+    pub value: f64,
+    /// Half the width of its 95 % confidence interval (jackknife); none for a single repetition.
+    pub ci95_half_width: Option<f64>,
+}
+
+/// Names for people, by axis, axis value, metric or expression; what has none shows its own name.
+pub(crate) type Labels = BTreeMap<String, String>;
+
+impl Figure {
+    /// What a study draws; none if it runs nothing.
+    pub(crate) fn new(
+        file: FigureFile,
+        axes: &[Axis],
+        metrics: &BTreeMap<String, String>,
+    ) -> Result<Option<Self>, String> {
+        let figure = if file.points.is_empty() {
+            let y = file.y.into_vec();
+            let y = if y.is_empty() { measured(metrics)? } else { y };
+            if y.is_empty() {
+                return Ok(None);
+            }
+            Self::of_axes(axes, file.x, file.lines, &file.at, &y)?
+        } else {
+            let own = file.x.is_none() && file.lines.is_none() && file.at.is_empty();
+            if !own || !file.y.into_vec().is_empty() {
+                return Err("figure.points stands alone, without x, lines, y and at".to_owned());
+            }
+            Self::of_points(&file.points)?
+        };
+        let several = figure.x.1.len() > 2;
+        let kind = if several {
+            FigureKind::Lines
+        } else {
+            FigureKind::Bars
+        };
+        let width = if figure.columns > 1 {
+            FigureWidth::Double
+        } else {
+            FigureWidth::Single
+        };
+        Ok(Some(Self {
+            kind: file.kind.unwrap_or(kind),
+            width: file.width.unwrap_or(width),
+            log: file.log,
+            unit: file.unit.map(|unit| Unit::of_base(&unit)).transpose()?,
+            ..figure
+        }))
+    }
+
+    fn of_axes(
+        axes: &[Axis],
+        x: Option<String>,
+        lines: Option<String>,
+        at: &[String],
+        y: &[Operand],
+    ) -> Result<Self, String> {
+        let has = |value: &String| axes.iter().any(|axis| axis.values.contains(value));
+        if let Some(value) = at.iter().find(|value| !has(value)) {
+            return Err(format!("figure.at: no axis has the value \"{value}\""));
+        }
+        let mut open: Vec<&Axis> = axes.iter().collect();
+        open.retain(|axis| !axis.values.iter().any(|value| at.contains(value)));
+        if open.len() + at.len() != axes.len() {
+            return Err("figure.at: at most one value of an axis".to_owned());
+        }
+        let last = open.len().checked_sub(1);
+        let mut take = |role: &str, name: Option<String>, default: Option<usize>| {
+            let place = match &name {
+                None => default.filter(|place| *place < open.len()),
+                Some(name) => Some(open.iter().position(|axis| axis.name == *name).ok_or_else(
+                    || {
+                        let known: Vec<&str> = open.iter().map(|axis| axis.name.as_str()).collect();
+                        let known = known.join(", ");
+                        format!("figure.{role}: no axis \"{name}\" is left; there are: {known}")
+                    },
+                )?),
+            };
+            let axis = place.map(|place| open.remove(place));
+            Ok::<_, String>(axis.map_or_else(
+                || (String::new(), vec![String::new()]),
+                |axis| (axis.name.clone(), axis.values.clone()),
+            ))
+        };
+        // A named axis for the lines is not taken for x.
+        let (x, lines) = if lines.is_some() {
+            let lines = take("lines", lines, None)?;
+            let last = last.and_then(|last| last.checked_sub(1));
+            (take("x", x, last)?, lines)
+        } else {
+            let x = take("x", x, last)?;
+            (x, take("lines", None, Some(0))?)
+        };
+        let mut columns: Vec<Place> = vec![vec![]];
+        for axis in open {
+            columns = columns
+                .iter()
+                .flat_map(|place| {
+                    let with =
+                        |value: &String| [place.as_slice(), std::slice::from_ref(value)].concat();
+                    axis.values.iter().map(with)
+                })
+                .collect();
+        }
+        let mut panels = vec![];
+        for y in y {
+            for column in &columns {
+                let cell = |line: &String, x: &String| {
+                    let place = [at, column.as_slice(), &[line.clone(), x.clone()]].concat();
+                    (y.clone(), place)
+                };
+                let row = |line: &String| x.1.iter().map(|x| cell(line, x)).collect();
+                panels.push(Panel {
+                    at: column.clone(),
+                    y: y.text.clone(),
+                    cells: lines.1.iter().map(row).collect(),
+                });
+            }
+        }
+        Ok(Self {
+            kind: FigureKind::Lines,
+            width: FigureWidth::Single,
+            log: false,
+            unit: None,
+            x,
+            lines,
+            columns: columns.len(),
+            panels,
+        })
+    }
+
+    fn of_points(points: &Table) -> Result<Self, String> {
+        let wrong =
+            |line: &str| format!("figure.points.{line}: a table such as {{ a = \"loss[a]\" }}");
+        let mut x: Vec<String> = vec![];
+        let mut cells = vec![];
+        for (line, values) in points {
+            let values = values.as_table().ok_or_else(|| wrong(line))?;
+            let names: Vec<String> = values.keys().cloned().collect();
+            if x.is_empty() {
+                x = names;
+            } else if x != names {
+                let x = x.join(", ");
+                return Err(format!("figure.points.{line}: other lines have {x}"));
+            }
+            let read = |value: &Value| {
+                let text = value.as_str().ok_or_else(|| wrong(line))?;
+                let operand = Operand::parse(text).map_err(|e| e.to_string())?;
+                Ok::<_, String>((operand, vec![]))
+            };
+            cells.push(values.values().map(read).collect::<Result<_, _>>()?);
+        }
+        Ok(Self {
+            kind: FigureKind::Bars,
+            width: FigureWidth::Single,
+            log: false,
+            unit: None,
+            x: ("x".to_owned(), x),
+            lines: ("lines".to_owned(), points.keys().cloned().collect()),
+            columns: 1,
+            panels: vec![Panel {
+                at: vec![],
+                y: "y".to_owned(),
+                cells,
+            }],
+        })
+    }
+
+    /// Studies that it reads, other than its own.
+    pub(crate) fn studies(&self) -> BTreeSet<&str> {
+        let cells = self
+            .panels
+            .iter()
+            .flat_map(|panel| panel.cells.iter().flatten());
+        let quantities = cells.flat_map(|(operand, _)| operand.expression.quantities());
+        quantities
+            .filter_map(|(quantity, _)| quantity.study.as_deref())
+            .collect()
+    }
+
+    /// Its numbers.
+    pub(crate) fn outcome(
+        &self,
+        data: &Data,
+        study: &str,
+        labels: &Labels,
+        slots: &BTreeMap<String, usize>,
+    ) -> Result<FigureOutcome, String> {
+        let label = |name: &String| labels.get(name).unwrap_or(name).clone();
+        let panel = |panel: &Panel| {
+            let first = panel.cells.iter().flatten().next();
+            let read = first.map_or(Unit::None, |(of, _)| {
+                Unit::of(&of.expression, &|quantity| {
+                    data.metric_name(study, quantity).map(str::to_owned)
+                })
+            });
+            let unit = self.unit.unwrap_or(read);
+            let value = |(of, place): &(Operand, Place)| {
+                let known = Known::of(data.runs, |sample| {
+                    data.value(study, &of.expression, place, sample)
+                })?;
+                let half = (data.runs > 1).then(|| known.half_width(0.95));
+                Ok(known.value.is_finite().then(|| ValueOutcome {
+                    value: known.value,
+                    ci95_half_width: half.filter(|half| half.is_finite()),
+                }))
+            };
+            let row = |row: &Vec<_>| row.iter().map(value).collect::<Result<_, String>>();
+            let title: Vec<String> = panel.at.iter().map(label).collect();
+            Ok(PanelOutcome {
+                title: title.join(", "),
+                y_label: label(&panel.y),
+                unit: unit.base(),
+                values: panel.cells.iter().map(row).collect::<Result<_, String>>()?,
+            })
+        };
+        let lines = self.lines.1.iter().map(|line| LineOutcome {
+            id: line.clone(),
+            label: label(line),
+            slot: slots.get(line).copied().unwrap_or(0),
+        });
+        Ok(FigureOutcome {
+            kind: self.kind,
+            width: self.width,
+            log: self.log,
+            x_label: label(&self.x.0),
+            x: self.x.1.iter().map(label).collect(),
+            lines_label: label(&self.lines.0),
+            lines: lines.collect(),
+            columns: self.columns,
+            panels: self
+                .panels
+                .iter()
+                .map(panel)
+                .collect::<Result<_, String>>()?,
+        })
+    }
+}
+
+/// Metrics with a unit, or all if none has one.
+fn measured(metrics: &BTreeMap<String, String>) -> Result<Vec<Operand>, String> {
+    let with_unit = |name: &&String| Unit::of_metric(&metrics[*name]) != Unit::None;
+    let mut names: Vec<&String> = metrics.keys().filter(with_unit).collect();
+    if names.is_empty() {
+        names = metrics.keys().collect();
+    }
+    let parsed = names.into_iter().map(|name| Operand::parse(name));
+    parsed.collect::<Result<_, _>>().map_err(|e| e.to_string())
+}
+
+/// A small number for each line of some figures: equal names have equal ones everywhere, names that
+/// meet in a figure different ones, as few as that takes.
+pub(crate) fn slots<'f>(figures: impl Iterator<Item = &'f Figure>) -> BTreeMap<String, usize> {
+    let figures: Vec<&Figure> = figures.collect();
+    let mut slots: BTreeMap<String, usize> = BTreeMap::new();
+    for line in figures.iter().flat_map(|figure| &figure.lines.1) {
+        if slots.contains_key(line) {
+            continue;
+        }
+        let beside = figures
+            .iter()
+            .filter(|figure| figure.lines.1.contains(line));
+        let beside = beside.flat_map(|figure| &figure.lines.1);
+        let taken: BTreeSet<usize> = beside
+            .filter_map(|other| slots.get(other).copied())
+            .collect();
+        let free = (0..).find(|slot| !taken.contains(slot)).unwrap_or(0);
+        slots.insert(line.clone(), free);
+    }
+    slots
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::study::{Study, StudyFile};
+
+    fn study(text: &str) -> Result<Study, String> {
+        let axes = "title = \"T\"\nscenario.schema = 1\nmetrics.n = \"a.sent\"\n\
+                    metrics.loss = \"a.loss_ratio\"\nmetrics.delay = \"a.delay_mean_s\"\n\
+                    axes.scheme = { rlp = [], raw = [] }\naxes.link = { lan = [], wan = [] }\n\
+                    axes.level = { L1 = [], L2 = [], L3 = [] }\n";
+        let file: StudyFile =
+            toml::from_str(&format!("{axes}{text}")).map_err(|e| e.to_string())?;
+        Study::new("F1", file, &BTreeMap::new(), &Labels::new())
+    }
+
+    fn figure(text: &str) -> Figure {
+        study(text).unwrap().figure.unwrap()
+    }
+
+    #[test]
+    fn a_study_without_a_table_is_drawn_by_its_axes_and_metrics() {
+        let figure = figure("");
+        assert_eq!(figure.x.0, "level");
+        assert_eq!(figure.lines.1, ["rlp", "raw"]);
+        // Two metrics with a unit, on each of two links; counts are for claims.
+        let panels: Vec<_> = figure
+            .panels
+            .iter()
+            .map(|p| (p.y.as_str(), &p.at[0][..]))
+            .collect();
+        let expected = [
+            ("delay", "lan"),
+            ("delay", "wan"),
+            ("loss", "lan"),
+            ("loss", "wan"),
+        ];
+        assert_eq!(panels, expected);
+        assert_eq!((figure.columns, figure.width), (2, FigureWidth::Double));
+        assert_eq!(figure.kind, FigureKind::Lines);
+        assert_eq!(figure.panels[1].cells[0][2].1, ["wan", "rlp", "L3"]);
+    }
+
+    #[test]
+    fn a_table_says_otherwise() {
+        let figure = figure(
+            "[figure]\nlines = \"level\"\nat = [\"wan\"]\nlog = true\nunit = \"ratio\"\n\
+             y = \"loss / loss[raw]\"",
+        );
+        assert_eq!((&*figure.x.0, &*figure.lines.0), ("scheme", "level"));
+        assert_eq!((figure.kind, figure.columns), (FigureKind::Bars, 1));
+        assert_eq!((figure.log, figure.unit), (true, Some(Unit::Percent)));
+        assert_eq!(figure.panels[0].cells[2][0].1, ["wan", "L3", "rlp"]);
+        assert_eq!(slots([&figure].into_iter()).len(), 3);
+    }
+
+    #[test]
+    fn points_stand_alone() {
+        let points = "[figure.points.one]\na = \"loss[rlp, lan, L1]\"\nb = \"F2.loss[raw]\"\n";
+        let figure = figure(points);
+        assert_eq!((figure.x.1.len(), figure.lines.1.len()), (2, 1));
+        assert_eq!(figure.studies(), BTreeSet::from(["F2"]));
+        let other = study(&format!("{points}[figure.points.two]\nb = \"1\"")).unwrap_err();
+        assert_eq!(other, "figure.points.two: other lines have a, b");
+        let x = study(&format!("figure.x = \"level\"\n{points}")).unwrap_err();
+        assert!(x.contains("stands alone"), "{x}");
+    }
+
+    #[test]
+    fn wrong_tables_are_refused_by_name() {
+        for (text, problem) in [
+            (
+                "figure.x = \"levels\"",
+                "figure.x: no axis \"levels\" is left; there are: scheme, link, level",
+            ),
+            (
+                "figure.at = [\"L9\"]",
+                "figure.at: no axis has the value \"L9\"",
+            ),
+            (
+                "figure.at = [\"L1\", \"L2\"]",
+                "figure.at: at most one value of an axis",
+            ),
+            (
+                "figure.unit = \"ms\"",
+                "there is no unit \"ms\"; there are: ratio, bit/s, s",
+            ),
+            (
+                "figure.kind = \"pie\"",
+                "unknown variant `pie`, expected `lines` or `bars`",
+            ),
+            ("figure.colour = \"red\"", "unknown field `colour`"),
+            ("figure.y = \"loss[\"", "loss["),
+        ] {
+            let found = study(text).unwrap_err();
+            assert!(found.contains(problem), "{text}: {found}");
+        }
+    }
+
+    #[test]
+    fn lines_that_meet_differ_and_equal_names_are_equal() {
+        let of = |names: &[&str]| {
+            let mut figure = figure("");
+            figure.lines.1 = names.iter().map(|name| (*name).to_owned()).collect();
+            figure
+        };
+        let figures = [of(&["a", "b"]), of(&["c"]), of(&["c", "a"])];
+        let slots = slots(figures.iter());
+        assert_eq!(
+            slots,
+            BTreeMap::from([("a", 0), ("b", 1), ("c", 1)].map(|(n, s)| (n.to_owned(), s)))
+        );
+    }
+}

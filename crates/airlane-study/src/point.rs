@@ -1,0 +1,113 @@
+//! One point of a study, as a scenario to run, look at and change by itself.
+
+use std::collections::BTreeMap;
+
+use airlane_sim::Scenario;
+
+use crate::error::StudyError;
+use crate::pattern::Assignment;
+use crate::study::Study;
+use crate::work::Work;
+
+impl Work {
+    /// The scenario of the point of a study that `values` (`scheme=rlp`, one for each axis) name, with
+    /// the work's seed, so that repetition k of it is repetition k of the study. `alternative` and `set`
+    /// are as in a [`Request`](crate::Request).
+    ///
+    /// # Errors
+    /// If a name is unknown, an axis has no value or two, or an assignment leads nowhere.
+    pub fn scenario(
+        &self,
+        study: &str,
+        values: &[String],
+        alternative: Option<&str>,
+        set: &[String],
+    ) -> Result<Scenario, StudyError> {
+        let found = self.study(study).ok_or_else(|| StudyError::Unknown {
+            what: "study",
+            name: format!("{}/{study}", self.id),
+            known: join(self.studies.iter().map(|study| study.id.as_str())),
+        })?;
+        if !found.runs_something() {
+            let problem = format!("{study} runs nothing; it reads what other studies ran");
+            return Err(StudyError::Results(problem));
+        }
+        let at = found.at(values)?;
+        let mut texts = set.to_vec();
+        if let Some(name) = alternative {
+            texts.extend(self.alternative(name)?.iter().cloned());
+        }
+        let extra: Vec<Assignment> = texts
+            .iter()
+            .map(|text| Assignment::parse(text))
+            .collect::<Result<_, _>>()?;
+        let mut reached = BTreeMap::new();
+        let mut scenario = found.compose(&self.id, at, &extra, &mut reached)?.scenario;
+        // An alternative is about the whole work and need not be about every point of it.
+        if let Some(text) = set.iter().find(|text| reached.get(*text) == Some(&0)) {
+            return Err(StudyError::Assignment {
+                text: text.clone(),
+                problem: "it reaches no place in this scenario".to_owned(),
+            });
+        }
+        scenario.seed = self.seed;
+        Ok(scenario)
+    }
+
+    /// The assignments of an alternative.
+    pub(crate) fn alternative(&self, name: &str) -> Result<&[String], StudyError> {
+        let found = self.alternatives.get(name);
+        let found = found.ok_or_else(|| StudyError::Unknown {
+            what: "alternative",
+            name: name.to_owned(),
+            known: join(self.alternatives.keys().map(String::as_str)),
+        })?;
+        Ok(&found.set)
+    }
+}
+
+impl Study {
+    /// Values on the axes, from `axis=value` for each axis in any order.
+    fn at(&self, values: &[String]) -> Result<Vec<usize>, StudyError> {
+        let refuse = |problem: String| StudyError::Point {
+            study: self.id.clone(),
+            problem,
+            axes: join(
+                self.axes
+                    .iter()
+                    .map(|axis| format!("{}={}", axis.name, axis.values.join("|"))),
+            ),
+        };
+        let mut at = vec![None; self.axes.len()];
+        for text in values {
+            let (name, value) = text
+                .split_once('=')
+                .ok_or_else(|| refuse(format!("\"{text}\" is no AXIS=VALUE")))?;
+            let axis = self.axes.iter().position(|axis| axis.name == name);
+            let axis = axis.ok_or_else(|| refuse(format!("it has no axis \"{name}\"")))?;
+            let index = self.axes[axis]
+                .values
+                .iter()
+                .position(|known| known == value);
+            let index = index.ok_or_else(|| refuse(format!("{name} is never \"{value}\"")))?;
+            if at[axis].replace(index).is_some() {
+                return Err(refuse(format!("{name} is given twice")));
+            }
+        }
+        let missing = self.axes.iter().zip(&at).filter(|(_, at)| at.is_none());
+        let missing = join(missing.map(|(axis, _)| axis.name.as_str()));
+        if !missing.is_empty() {
+            return Err(refuse(format!("a point needs a value of {missing}")));
+        }
+        Ok(at.into_iter().flatten().collect())
+    }
+}
+
+fn join<S: AsRef<str>>(names: impl Iterator<Item = S>) -> String {
+    let names: Vec<S> = names.collect();
+    names
+        .iter()
+        .map(AsRef::as_ref)
+        .collect::<Vec<&str>>()
+        .join(", ")
+}

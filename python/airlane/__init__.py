@@ -1,0 +1,45 @@
+"""Simulate multi service link layers: scenarios, sweeps, and figures worth publishing."""
+
+from airlane import custom, plots
+from airlane._native import __version__
+from airlane.errors import AirlaneError, RunError, ScenarioError
+from airlane.events import Probe, events
+from airlane.executors import AnyExecutor
+from airlane.result import (
+    Count,
+    DirectionResult,
+    FlowResult,
+    LinkResult,
+    RunResult,
+    ServiceResult,
+    run,
+)
+from airlane.scenario import Scenario, Value
+from airlane.summary import Precision, difference, summary
+from airlane.sweep import merge, sweep
+
+__all__ = [
+    "AirlaneError",
+    "AnyExecutor",
+    "Count",
+    "DirectionResult",
+    "FlowResult",
+    "LinkResult",
+    "Precision",
+    "Probe",
+    "RunError",
+    "RunResult",
+    "Scenario",
+    "ScenarioError",
+    "ServiceResult",
+    "Value",
+    "__version__",
+    "custom",
+    "difference",
+    "events",
+    "merge",
+    "plots",
+    "run",
+    "summary",
+    "sweep",
+]

@@ -1,0 +1,118 @@
+"""What happens in a run, event by event, as a data frame.
+
+docs/events.md says what each event and each column is.
+"""
+
+from __future__ import annotations
+
+import os
+from collections.abc import Iterable
+from typing import TYPE_CHECKING, Any, Final, TypeAlias
+
+from airlane import _native
+from airlane.scenario import Scenario
+
+if TYPE_CHECKING:
+    import polars as pl
+
+__all__ = ["KINDS", "Probe", "ScenarioSource", "events"]
+
+KINDS: Final = tuple(_native.event_kinds())
+"""The names of all kinds of events."""
+
+ScenarioSource: TypeAlias = Scenario | str | os.PathLike[str]
+"""A scenario, or the path of its file."""
+
+
+def read(scenario: ScenarioSource) -> Scenario:
+    """The scenario itself."""
+    return scenario if isinstance(scenario, Scenario) else Scenario.load(scenario)
+
+
+def events(
+    scenario: ScenarioSource,
+    *,
+    seed: int | None = None,
+    run: int = 0,
+    kinds: Iterable[str] = (),
+    flows: Iterable[str] = (),
+    links: Iterable[str] = (),
+    limit: int | None = None,
+) -> pl.DataFrame:
+    """Simulates one repetition and gives what happened, a row each, in the order of time.
+
+    Other threads of Python go on meanwhile. A watched run is the run that nobody watches.
+
+    Args:
+        scenario: What to simulate.
+        seed: Seed of all random streams; the scenario's own if None.
+        run: Repetition, from 0.
+        kinds: Only events of these `KINDS`; all if empty.
+        flows: Only events of these flows; frames without a packet belong to none. All if empty.
+        links: Only events on these links. All if empty.
+        limit: The run ends when there are so many rows; None for all. A row takes about 150 bytes.
+
+    Returns:
+        A frame with the columns of docs/events.md, times in ns, lengths in bytes. A column that an
+        event does not have is null.
+
+    Raises:
+        ScenarioError: If the file describes no world.
+        OSError: If it cannot be read.
+        ValueError: If a name is unknown.
+
+    """
+    import polars as pl
+
+    wanted = list(kinds), list(flows), list(links)
+    table = _native.events(read(scenario)._core, seed, run, *wanted, limit)
+    return pl.DataFrame(table)
+
+
+class Probe:
+    """What a run calls, event by event, while it goes on: write the methods that you need.
+
+    Each gets the event as a dictionary: `time_ns`, `event` and the fields of docs/events.md that it
+    has. Only kinds whose method is written are shown. This is slow, some microseconds an event:
+    where the events themselves are enough, use `airlane.events`. A probe cannot change the run; an
+    exception ends it and reaches the caller.
+    """
+
+    def on_packet_entered(self, event: dict[str, Any]) -> None:
+        """IP hands a packet to a link."""
+
+    def on_packet_left(self, event: dict[str, Any]) -> None:
+        """IP at the other end of a link gets a packet."""
+
+    def on_packet_dropped(self, event: dict[str, Any]) -> None:
+        """A packet is dropped in front of a link."""
+
+    def on_frame_sent(self, event: dict[str, Any]) -> None:
+        """A frame is given to the transmitter."""
+
+    def on_frame_lost(self, event: dict[str, Any]) -> None:
+        """A frame will not arrive."""
+
+    def on_frame_received(self, event: dict[str, Any]) -> None:
+        """A frame arrives."""
+
+    def on_packet_sent(self, event: dict[str, Any]) -> None:
+        """A host sends a packet."""
+
+    def on_packet_received(self, event: dict[str, Any]) -> None:
+        """The host at the other end gets it."""
+
+    def on_tcp_state(self, event: dict[str, Any]) -> None:
+        """A TCP sender has another window, threshold, round trip time or timeout."""
+
+    def on_timeout(self, event: dict[str, Any]) -> None:
+        """A retransmission timer has run out."""
+
+    def on_fast_retransmit(self, event: dict[str, Any]) -> None:
+        """Duplicate acknowledgments start a retransmission."""
+
+    def on_response_done(self, event: dict[str, Any]) -> None:
+        """An application has one page or response more."""
+
+    def on_flow_finished(self, event: dict[str, Any]) -> None:
+        """An application has done all that it was to do."""

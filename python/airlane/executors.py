@@ -1,0 +1,137 @@
+"""Where batches run: threads here, any executor of the standard library, or Dask."""
+
+from __future__ import annotations
+
+import os
+from collections import deque
+from collections.abc import Callable, Iterator
+from concurrent.futures import FIRST_COMPLETED, Executor, Future, ThreadPoolExecutor, wait
+from contextlib import contextmanager
+from dataclasses import dataclass
+from typing import TYPE_CHECKING, TypeAlias, cast
+
+from airlane import _batch
+from airlane._batch import Batch, Done
+from airlane.errors import AirlaneError
+from airlane.scenario import Scenario
+
+if TYPE_CHECKING:
+    from distributed import Client
+
+__all__ = ["AnyExecutor"]
+
+AnyExecutor: TypeAlias = "int | str | Executor | Client | None"
+"""None for a thread on each core, a number of threads, an executor of `concurrent.futures`, a
+client of Dask, `"dask://host:port"` for its scheduler, or `"dask"` for a cluster on this machine.
+"""
+
+# A batch on another process is worth its way there if it works for seconds. Threads cost next to
+# nothing, and stop at Ctrl-C when their batches end.
+_REMOTE_BATCH_S = 4.0
+_THREAD_BATCH_S = 0.2
+
+
+@dataclass(frozen=True, slots=True)
+class Pool:
+    """An executor and what has to be known about it."""
+
+    executor: Executor
+    workers: Callable[[], int]
+    """How many batches it works on at once, now."""
+    batch_s: float
+    """How long a batch should take."""
+
+
+@contextmanager
+def opened(executor: AnyExecutor) -> Iterator[Pool]:
+    """The pool that an `executor` argument stands for; closes what it has opened itself."""
+    if executor is None or isinstance(executor, int):
+        threads = executor or os.cpu_count() or 1
+        if threads < 1:
+            raise ValueError(f"executor={threads}: 1 thread or more; None for one on each core")
+        own = ThreadPoolExecutor(threads, thread_name_prefix="airlane")
+        try:
+            yield Pool(own, lambda: threads, _THREAD_BATCH_S)
+        finally:
+            own.shutdown(cancel_futures=True)
+    elif isinstance(executor, Executor):
+        width = int(getattr(executor, "_max_workers", None) or os.cpu_count() or 1)
+        yield Pool(executor, lambda: width, _REMOTE_BATCH_S)
+    elif isinstance(executor, str):
+        with _client(executor) as client:
+            yield _dask(client)
+    elif hasattr(executor, "get_executor"):
+        yield _dask(executor)
+    else:
+        raise TypeError(
+            f"executor={executor!r}: use None, a number of threads, an executor of "
+            'concurrent.futures, a client of Dask, "dask" or "dask://host:port"'
+        )
+
+
+@contextmanager
+def _client(address: str) -> Iterator[Client]:
+    scheme, _, place = address.partition("://")
+    if scheme != "dask":
+        raise ValueError(f'executor={address!r}: write "dask" or "dask://host:port"')
+    try:
+        from distributed import Client, LocalCluster
+    except ImportError as error:
+        raise AirlaneError('Dask is not installed: pip install "airlane[dask]"') from error
+    if place:
+        with Client(f"tcp://{place}") as client:  # type: ignore[no-untyped-call]
+            yield client
+    else:
+        cluster = LocalCluster(threads_per_worker=1, dashboard_address=None)  # type: ignore[no-untyped-call]
+        with cluster, Client(cluster) as client:  # type: ignore[no-untyped-call]
+            yield client
+
+
+def _dask(client: Client) -> Pool:
+    # A batch is pure, so one that was lost with its worker is simply run again elsewhere.
+    executor = client.get_executor(pure=False, retries=3)  # type: ignore[no-untyped-call]
+
+    def workers() -> int:
+        return sum(client.nthreads().values()) or 1  # type: ignore[no-untyped-call]
+
+    return Pool(cast(Executor, executor), workers, _REMOTE_BATCH_S)
+
+
+def run_batches(
+    pool: Pool, seed: int, jobs: deque[tuple[Scenario, int]], deliver: Callable[[Done], None]
+) -> None:
+    """Runs all jobs (scenario, run) and delivers their results as they come.
+
+    The first batches are single runs; what they cost sizes those that follow, and towards the end
+    batches shrink so that all workers stop together.
+    """
+    pending: set[Future[Done]] = set()
+    runs, took_s = 0, 0.0
+    try:
+        while jobs or pending:
+            workers = pool.workers()
+            while jobs and len(pending) < 2 * workers:
+                size = 1
+                if runs:
+                    size = int(pool.batch_s * runs / max(took_s, 1e-6))
+                    size = max(1, min(size, len(jobs) // (2 * workers)))
+                batch = Batch(seed, _grouped(jobs, size))
+                pending.add(pool.executor.submit(_batch.simulate, batch))
+            ready, pending = wait(pending, return_when=FIRST_COMPLETED)
+            for future in ready:
+                done = future.result()
+                runs += sum(len(part.runs) for part in done.results)
+                took_s += done.took_s
+                deliver(done)
+    finally:
+        for future in pending:
+            future.cancel()
+
+
+def _grouped(jobs: deque[tuple[Scenario, int]], size: int) -> list[tuple[Scenario, list[int]]]:
+    """Takes `size` jobs, each scenario once with all of its runs."""
+    work: dict[int, tuple[Scenario, list[int]]] = {}
+    for _ in range(min(size, len(jobs))):
+        scenario, run = jobs.popleft()
+        work.setdefault(id(scenario), (scenario, []))[1].append(run)
+    return list(work.values())

@@ -1,0 +1,182 @@
+"""Numbers of a study into a Matplotlib figure. No study and no work has a rule of its own here."""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Iterator
+from contextlib import contextmanager
+from typing import cast
+
+import matplotlib.style
+from matplotlib.artist import Artist
+from matplotlib.axes import Axes
+from matplotlib.container import BarContainer, ErrorbarContainer
+from matplotlib.figure import Figure
+from matplotlib.ticker import LogFormatter, MaxNLocator, NullFormatter
+
+from airlane import _style
+from airlane.figures._outcome import Drawing, Panel
+
+Handle = BarContainer | ErrorbarContainer
+
+# Neighbouring lines stand this far apart, in places of the x axis, so that intervals of equals
+# stay visible.
+_DODGE = 0.035
+# Inches: the panel with its labels, and a row of the legend.
+_PANEL_IN = 2.0
+_LEGEND_ROW_IN = 0.15
+# Rough width of a character of a legend, and of a handle with its space, in inches.
+_CHARACTER_IN = 0.055
+_HANDLE_IN = 0.52
+
+
+@contextmanager
+def house_style() -> Iterator[None]:
+    """Matplotlib's own defaults with ours on top, whatever the reader's configuration says."""
+    with matplotlib.style.context(["default", _style.RC]):
+        yield
+
+
+def render(drawing: Drawing, width: str | None = None) -> Figure:
+    """Draw the numbers of a study.
+
+    Args:
+        drawing: Names, numbers and units.
+        width: `single` or `double` column; None for what the study wants.
+
+    Returns:
+        A figure of print size that no window knows.
+    """
+    inches = _style.WIDTHS_IN[width or drawing.width]
+    # Panels that would get too narrow stand below each other.
+    columns = min(drawing.columns, max(1, int(inches / 1.75)))
+    rows = math.ceil(len(drawing.panels) / columns)
+    named = len(drawing.lines) > 1
+    entries = [line.label for line in drawing.lines] if named else []
+    per_row = _legend_columns(entries, inches)
+    legend_rows = math.ceil(len(entries) / per_row)
+    with house_style():
+        figure = Figure(figsize=(inches, rows * _PANEL_IN + legend_rows * _LEGEND_ROW_IN))
+        axes = figure.subplots(rows, columns, squeeze=False)
+        handles: list[Handle] = []
+        for index, axis in enumerate(axes.flat):
+            if index >= len(drawing.panels):
+                axis.set_axis_off()
+                continue
+            handles = _panel(axis, drawing, drawing.panels[index])
+        _align(axes.flat, drawing)
+        if named:
+            order = _by_rows(len(entries), per_row)
+            figure.legend(
+                # Containers are legend handles, though no artists to the type checker.
+                cast("list[Artist]", [handles[i] for i in order]),
+                [entries[i] for i in order],
+                loc="outside upper center",
+                ncols=per_row,
+            )
+    return figure
+
+
+def _panel(axis: Axes, drawing: Drawing, panel: Panel) -> list[Handle]:
+    cells = [cell for row in panel.values for cell in row if cell is not None]
+    unit, factor = _style.shown_unit(panel.unit, (cell.value for cell in cells))
+    handles: list[Handle] = []
+    for index, (line, row) in enumerate(zip(drawing.lines, panel.values, strict=True)):
+        known = [(at, cell) for at, cell in enumerate(row) if cell is not None]
+        x = [at for at, _ in known]
+        y = [cell.value * factor for _, cell in known]
+        half = [(cell.half_width or 0.0) * factor for _, cell in known]
+        offset = index - (len(drawing.lines) - 1) / 2
+        if drawing.kind == "bars":
+            handles.append(_bars(axis, x, y, half, line.slot, offset, len(drawing.lines)))
+        else:
+            handles.append(_line(axis, x, y, half, line.slot, offset))
+    label = panel.y_label[:1].upper() + panel.y_label[1:]
+    axis.set_ylabel(f"{label}, {unit}" if unit else label)
+    axis.set_xlabel(drawing.x_label)
+    if panel.title:
+        axis.set_title(panel.title)
+    axis.set_xticks(range(len(drawing.x)), drawing.x)
+    axis.set_xlim(-0.5, len(drawing.x) - 0.5)
+    values = [cell.value * factor for cell in cells]
+    if drawing.log and all(value > 0 for value in values):
+        axis.set_yscale("log")
+        axis.yaxis.set_major_formatter(LogFormatter(labelOnlyBase=False))
+        axis.yaxis.set_minor_formatter(NullFormatter())
+    else:
+        axis.yaxis.set_major_locator(MaxNLocator(6, steps=[1, 2, 2.5, 5, 10]))
+        # What hardly varies would be a flat line far above nothing.
+        near = drawing.kind == "lines" and values and min(values) > 0.75 * max(values)
+        if not near and all(value >= 0 for value in values):
+            axis.set_ylim(bottom=0)
+    return handles
+
+
+def _line(
+    axis: Axes, x: list[int], y: list[float], half: list[float], slot: int, offset: float
+) -> ErrorbarContainer:
+    colour = _style.COLOURS[slot % len(_style.COLOURS)]
+    return axis.errorbar(
+        [at + offset * _DODGE for at in x],
+        y,
+        yerr=half,
+        color=colour,
+        marker=_style.MARKERS[slot % len(_style.MARKERS)],
+        markerfacecolor="white" if slot % 2 else colour,
+        markeredgewidth=0.8,
+        linestyle=_style.DASHES[slot % len(_style.DASHES)],
+        elinewidth=0.7,
+        capsize=1.6,
+        capthick=0.7,
+    )
+
+
+def _bars(
+    axis: Axes,
+    x: list[int],
+    y: list[float],
+    half: list[float],
+    slot: int,
+    offset: float,
+    lines: int,
+) -> BarContainer:
+    width = 0.8 / lines
+    return axis.bar(
+        [at + offset * width for at in x],
+        y,
+        width=width * 0.92,
+        yerr=half,
+        color=_style.COLOURS[slot % len(_style.COLOURS)] if slot else "#606060",
+        edgecolor="white",
+        linewidth=0.3,
+        hatch=_style.HATCHES[slot % len(_style.HATCHES)],
+        error_kw={"elinewidth": 0.7, "capsize": 1.6, "capthick": 0.7, "ecolor": "black"},
+    )
+
+
+def _align(axes: Iterator[Axes], drawing: Drawing) -> None:
+    """Panels that show the same have the same y axis, so that they can be compared."""
+    shown: dict[str, list[Axes]] = {}
+    for axis, panel in zip(axes, drawing.panels, strict=False):
+        shown.setdefault(panel.y_label, []).append(axis)
+    for same in shown.values():
+        # Units are chosen by panel; only those that chose the same one are alike.
+        if len({axis.get_ylabel() for axis in same}) == 1:
+            low = min(axis.get_ylim()[0] for axis in same)
+            high = max(axis.get_ylim()[1] for axis in same)
+            for axis in same:
+                axis.set_ylim(low, high)
+
+
+def _legend_columns(entries: list[str], inches: float) -> int:
+    widest = max((len(entry) for entry in entries), default=1)
+    room = int((inches - 0.2) / (_HANDLE_IN + widest * _CHARACTER_IN))
+    columns = max(1, min(room, len(entries)))
+    # As even as the number of rows allows: 4 and 3 rather than 5 and 2.
+    rows = math.ceil(len(entries) / columns) or 1
+    return math.ceil(len(entries) / rows) or 1
+
+
+def _by_rows(count: int, columns: int) -> list[int]:
+    """Matplotlib fills a legend column by column; people read it row by row."""
+    return [index for column in range(columns) for index in range(column, count, columns)]

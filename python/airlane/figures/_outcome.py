@@ -1,0 +1,279 @@
+"""What `airlane study run` leaves about a work: `WORK/outcome.json`, read into plain records."""
+
+from __future__ import annotations
+
+import json
+from collections.abc import Mapping
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Any
+
+SCHEMA = 1
+
+
+class ResultsError(ValueError):
+    """A folder of results, or an id in it, is not what was asked for."""
+
+
+@dataclass(frozen=True, slots=True)
+class Value:
+    """A mean over repetitions, in the unit of its panel.
+
+    Attributes:
+        value: The mean.
+        half_width: Half its 95 % confidence interval; None for a single repetition.
+    """
+
+    value: float
+    half_width: float | None
+
+
+@dataclass(frozen=True, slots=True)
+class Line:
+    """A line of a figure; `slot` is the same for the same `id` in all figures of a work."""
+
+    id: str
+    label: str
+    slot: int
+
+
+@dataclass(frozen=True, slots=True)
+class Panel:
+    """One drawing area.
+
+    Attributes:
+        title: Which part of the study it shows; empty if all of it.
+        y_label: What is drawn.
+        unit: Of the values: `bit/s`, `s`, `ratio`, or nothing.
+        values: By line, then by place on the x axis; None where nothing could be measured.
+    """
+
+    title: str
+    y_label: str
+    unit: str
+    values: tuple[tuple[Value | None, ...], ...]
+
+
+@dataclass(frozen=True, slots=True)
+class Drawing:
+    """The numbers of a figure and their names; `columns` panels stand side by side."""
+
+    kind: str
+    width: str
+    log: bool
+    x_label: str
+    x: tuple[str, ...]
+    lines_label: str
+    lines: tuple[Line, ...]
+    columns: int
+    panels: tuple[Panel, ...]
+
+
+@dataclass(frozen=True, slots=True)
+class Study:
+    """A figure or table of a work; `drawing` is None if it runs no scenario of its own."""
+
+    work: str
+    id: str
+    title: str
+    scenarios: int
+    drawing: Drawing | None
+
+
+@dataclass(frozen=True, slots=True)
+class Claim:
+    """A published statement and how it fared.
+
+    Attributes:
+        id: Its name.
+        study: The study that judges it.
+        kind: `quantitative` or `qualitative`.
+        published: What was published.
+        measured: What was measured, in words.
+        verdict: `holds`, `near`, `misses`, or None if nothing is compared.
+        apart: Why it is not counted, as `class: reason`; None if it counts.
+        note: Why it misses, as far as that is known.
+        checks: As they are written in the study.
+    """
+
+    id: str
+    study: str
+    kind: str
+    published: str
+    measured: str
+    verdict: str | None
+    apart: str | None
+    note: str | None
+    checks: tuple[str, ...]
+
+
+@dataclass(frozen=True, slots=True)
+class Alternative:
+    """Another choice where the work is silent: counts, and the verdicts that it moves."""
+
+    name: str
+    counts: Mapping[str, int]
+    moved: tuple[Claim, ...]
+
+
+@dataclass(frozen=True, slots=True)
+class Outcome:
+    """All that was found about a work.
+
+    Attributes:
+        work: Its id.
+        title: The publication.
+        version: Of the code that simulated.
+        runs: Repetitions of every scenario.
+        seed: Of all random streams.
+        options: What `airlane study run` has to be told to find the same again.
+        counts: `holds`, `near` and `misses` of the claims that count.
+        claims: Those that count, then those counted apart.
+        studies: In the order of their numbers.
+        alternatives: Other choices that ran, too.
+    """
+
+    work: str
+    title: str
+    version: str
+    runs: int
+    seed: int
+    options: tuple[str, ...]
+    counts: Mapping[str, int]
+    claims: tuple[Claim, ...]
+    studies: tuple[Study, ...]
+    alternatives: tuple[Alternative, ...]
+
+
+def read(folder: str | Path) -> list[Outcome]:
+    """Read what a folder of results has about each of its works.
+
+    Args:
+        folder: What `airlane study run --out` was given.
+
+    Returns:
+        One outcome for each work, by name.
+
+    Raises:
+        ResultsError: If the folder has no results, or of another version.
+    """
+    folder = Path(folder)
+    paths = sorted(folder.glob("*/outcome.json"))
+    if not paths:
+        if (folder / "manifest.json").is_file():
+            raise ResultsError(
+                f"{folder}: no WORK/outcome.json yet; `airlane study report {folder}` writes it"
+                " when all shards are there"
+            )
+        raise ResultsError(
+            f"{folder}: no results of studies here; `airlane study run ID --out {folder}`"
+            " makes some"
+        )
+    return [_outcome(path) for path in paths]
+
+
+def find(folder: str | Path, figure: str) -> tuple[Outcome, Study]:
+    """Find a study by `ID`, or by `WORK/ID` where two works share one.
+
+    Raises:
+        ResultsError: If there is none of that name, or more than one.
+    """
+    outcomes = read(folder)
+    work, _, name = figure.rpartition("/")
+    found = [
+        (outcome, study)
+        for outcome in outcomes
+        if work in ("", outcome.work)
+        for study in outcome.studies
+        if study.id == name
+    ]
+    if len(found) == 1:
+        return found[0]
+    if found:
+        names = " or ".join(f"{study.work}/{study.id}" for _, study in found)
+        raise ResultsError(f'{folder}: "{figure}" may be {names}')
+    known = ", ".join(f"{o.work}/{s.id}" for o in outcomes for s in o.studies)
+    raise ResultsError(f'{folder}: no study "{figure}"; there are: {known}')
+
+
+def _outcome(path: Path) -> Outcome:
+    try:
+        data = json.loads(path.read_text(encoding="utf-8"))
+        if data["schema"] != SCHEMA:
+            raise ResultsError(
+                f"{path}: of schema {data['schema']}, where this package reads {SCHEMA};"
+                " use the package and the program of one version"
+            )
+        work = data["work"]
+        return Outcome(
+            work=work,
+            title=data["title"],
+            version=data["version"],
+            runs=data["runs"],
+            seed=data["seed"],
+            options=tuple(data["options"]),
+            counts=data["counts"],
+            claims=tuple(_claim(claim) for claim in data["claims"] + data["apart"]),
+            studies=tuple(
+                Study(
+                    work,
+                    study["id"],
+                    study["title"],
+                    len(study["points"]),
+                    None if study["figure"] is None else _drawing(study["figure"]),
+                )
+                for study in data["studies"]
+            ),
+            alternatives=tuple(
+                Alternative(a["name"], a["counts"], tuple(_claim(c) for c in a["moved"]))
+                for a in data["alternatives"]
+            ),
+        )
+    except (KeyError, TypeError, json.JSONDecodeError) as error:
+        raise ResultsError(
+            f"{path}: not what `airlane study run` writes ({type(error).__name__}: {error});"
+            " run it again"
+        ) from error
+
+
+def _claim(data: Mapping[str, Any]) -> Claim:
+    kind = data.get("class")
+    apart = None if kind is None else kind.replace("-", " ")
+    if apart is not None and data.get("reason"):
+        apart = f"{apart}: {data['reason']}"
+    return Claim(
+        id=data["id"],
+        study=data["study"],
+        kind=data["kind"],
+        published=data["published"],
+        measured=data["measured"],
+        verdict=data["verdict"],
+        apart=apart,
+        note=data.get("note"),
+        checks=tuple(data["checks"]),
+    )
+
+
+def _drawing(data: Mapping[str, Any]) -> Drawing:
+    def value(cell: Mapping[str, Any] | None) -> Value | None:
+        return None if cell is None else Value(cell["value"], cell["ci95_half_width"])
+
+    return Drawing(
+        kind=data["kind"],
+        width=data["width"],
+        log=data["log"],
+        x_label=data["x_label"],
+        x=tuple(data["x"]),
+        lines_label=data["lines_label"],
+        lines=tuple(Line(line["id"], line["label"], line["slot"]) for line in data["lines"]),
+        columns=data["columns"],
+        panels=tuple(
+            Panel(
+                panel["title"],
+                panel["y_label"],
+                panel["unit"],
+                tuple(tuple(value(cell) for cell in row) for row in panel["values"]),
+            )
+            for panel in data["panels"]
+        ),
+    )

@@ -1,0 +1,146 @@
+"""How delays are distributed, and what a repair costs against what it leaves."""
+
+from __future__ import annotations
+
+import statistics
+from typing import TYPE_CHECKING
+
+from airlane._style import COLOURS, DASHES, MARKERS
+from airlane.plots.style import new_figure, styled
+
+if TYPE_CHECKING:
+    import polars as pl
+    from matplotlib.figure import Figure
+
+__all__ = ["cost_against_loss", "cost_of", "delay_cdf"]
+
+
+@styled
+def delay_cdf(frame: pl.DataFrame, *, by: str = "flow") -> Figure:
+    """The share of packets that took no longer, by one-way delay; a curve a group.
+
+    Args:
+        frame: Events of `airlane.events` of the kind `packet-received`, of which data and datagrams
+            count; or any frame with a column `delay_s` and the column `by`.
+        by: What each curve is for.
+
+    Raises:
+        ValueError: If there are no delays.
+
+    """
+    import polars as pl
+
+    if "delay_s" not in frame.columns:
+        carried = pl.col("packet").cast(pl.String).is_in(["datagram", "data", "request"])
+        received = (pl.col("event").cast(pl.String) == "packet-received") & carried
+        delay = (pl.col("time_ns") - pl.col("created_ns")) / 1e9
+        frame = frame.filter(received).with_columns(delay_s=delay)
+    groups = frame.with_columns(pl.col(by).cast(pl.String)).partition_by(
+        by, as_dict=True, maintain_order=True
+    )
+    if not groups:
+        raise ValueError("no delays: there are no packet-received events of data or datagrams")
+    figure, axes = new_figure()
+    for index, ((name,), group) in enumerate(groups.items()):
+        delays = group["delay_s"].drop_nulls().sort()
+        share = pl.int_range(1, delays.len() + 1, eager=True) / delays.len()
+        color, line = COLOURS[index % len(COLOURS)], DASHES[index % len(DASHES)]
+        axes.step(delays, share, where="post", color=color, ls=line, label=str(name))
+    axes.set(xlabel="one-way delay (s)", ylabel="share of packets", ylim=(0, 1))
+    axes.set_xlim(left=0)
+    axes.legend(loc="lower right")
+    return figure
+
+
+def cost_of(events: pl.DataFrame) -> pl.DataFrame:
+    """What each direction of each service cost, and what it left.
+
+    Args:
+        events: Events of `airlane.events` of the kinds `packet-entered`, `packet-left` and
+            `frame-sent`.
+
+    Returns:
+        A frame with `link`, `direction`, `service`, `cost_ratio` (bytes of all frames over bytes of
+        the packets that came out) and `loss_ratio` (share of packets that went in and did not come
+        out, dropped ones included). Packets that are still on their way at the end count as lost.
+        Frames of acknowledgments count in their own direction.
+
+    """
+    import polars as pl
+
+    names = [
+        pl.col(name).cast(pl.String) for name in ("event", "link", "direction", "service", "flow")
+    ]
+    rows = events.with_columns(names)
+    place = ["link", "direction"]
+
+    def only(kind: str) -> pl.DataFrame:
+        return rows.filter(pl.col("event") == kind)
+
+    # Packets leave without the name of their service: it is the one that they went in by.
+    identity = [*place, "flow", "connection", "packet", "seq", "created_ns"]
+    entered = only("packet-entered").unique(identity, keep="first", maintain_order=True)
+    left = only("packet-left").unique(identity, keep="first", maintain_order=True)
+    both = entered.join(left.select(identity), on=identity, how="semi", nulls_equal=True)
+    key = [*place, "service"]
+    frames = only("frame-sent").group_by(key).agg(frame=pl.col("frame_len_bytes").sum())
+    packets = entered.group_by(key).agg(entered=pl.len())
+    out = both.group_by(key).agg(left=pl.len(), left_bytes=pl.col("len_bytes").sum())
+    table = packets.join(out, on=key, how="left", nulls_equal=True)
+    table = table.join(frames, on=key, how="left", nulls_equal=True)
+    return table.select(
+        *key,
+        cost_ratio=pl.col("frame") / pl.col("left_bytes"),
+        loss_ratio=1 - pl.col("left").fill_null(0) / pl.col("entered"),
+    ).sort(key)
+
+
+@styled
+def cost_against_loss(
+    frame: pl.DataFrame,
+    *,
+    by: str = "scheme",
+    cost: str = "cost_ratio",
+    loss: str = "loss_ratio",
+) -> Figure:
+    """What a repair costs against the loss that it leaves: below and left is better.
+
+    Args:
+        frame: A row a run: group, cost and residual loss; `cost_of` gives the last two.
+        by: What each mark is for; rows of one group are averaged, bars are standard deviations.
+        cost: Column of the cost, such as bytes sent over bytes delivered.
+        loss: Column of the residual loss, 0 to 1.
+
+    Raises:
+        ValueError: If there are no rows.
+
+    """
+    import polars as pl
+
+    frame = frame.drop_nulls([cost, loss])
+    groups = frame.with_columns(pl.col(by).cast(pl.String)).partition_by(
+        by, as_dict=True, maintain_order=True
+    )
+    if not groups:
+        raise ValueError(f'no rows with "{cost}" and "{loss}"')
+    figure, axes = new_figure()
+    for index, ((name,), group) in enumerate(groups.items()):
+        values = [(100 * group[loss]).to_list(), group[cost].to_list()]
+        (x, y) = (statistics.fmean(numbers) for numbers in values)
+        bars = [statistics.stdev(numbers) if len(numbers) > 1 else None for numbers in values]
+        axes.errorbar(
+            [x],
+            [y],
+            xerr=bars[0],
+            yerr=bars[1],
+            fmt=MARKERS[index % len(MARKERS)],
+            color=COLOURS[index % len(COLOURS)],
+            ms=4,
+            elinewidth=0.8,
+            capsize=2,
+            label=str(name),
+        )
+    axes.set(xlabel="residual loss (%)", ylabel="bytes sent per byte delivered")
+    axes.set_xlim(left=min(0.0, axes.get_xlim()[0]))
+    axes.legend(loc="lower center", bbox_to_anchor=(0.5, 1.0), ncols=3)
+    return figure

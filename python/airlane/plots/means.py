@@ -1,0 +1,65 @@
+"""Means of a sweep with their confidence intervals."""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING, Final
+
+from airlane._style import COLOURS, DASHES, MARKERS, shown_unit
+from airlane.plots.style import new_figure, styled
+from airlane.summary import summary
+
+if TYPE_CHECKING:
+    import polars as pl
+    from matplotlib.figure import Figure
+
+__all__ = ["means"]
+
+_UNITS: Final = {"bps": "bit/s", "s": "s", "ratio": "ratio"}
+"""What the ends of names say."""
+
+
+@styled
+def means(
+    frame: pl.DataFrame, metric: str, *, x: str, by: str | None = None, confidence: float = 0.95
+) -> Figure:
+    """A metric over an axis of a sweep, a line for each value of another.
+
+    Args:
+        frame: What `sweep` or `difference` gave.
+        metric: Which column; the unit at the end of its name is shown with a fitting prefix.
+        x: The axis to the right. Numbers stand where they are, names side by side.
+        by: What each line is for; one line if None. Other axes are averaged over.
+        confidence: Probability that an error bar holds the true mean (Student's t).
+
+    Raises:
+        ValueError: If the frame has no such columns, or no values.
+
+    """
+    wanted = [name for name in (x, by, metric) if name is not None]
+    if missing := [name for name in wanted if name not in frame.columns]:
+        raise ValueError(f"no column {missing[0]!r}; there are: {', '.join(frame.columns)}")
+    rows = summary(frame, wanted[:-1], metrics=metric, confidence=confidence).drop_nulls("mean")
+    if rows.is_empty():
+        raise ValueError(f"nothing was measured of {metric!r}")
+    name, _, ending = metric.rpartition("_")
+    unit, factor = shown_unit(_UNITS.get(ending, ""), rows["mean"])
+    figure, axes = new_figure()
+    lines = rows.partition_by(by, as_dict=True, maintain_order=True) if by else {("",): rows}
+    for index, ((value,), line) in enumerate(lines.items()):
+        axes.errorbar(
+            line[x] if line[x].dtype.is_numeric() else line[x].cast(str),
+            line["mean"] * factor,
+            yerr=line["half_width"].fill_null(0.0) * factor,
+            color=COLOURS[index % len(COLOURS)],
+            marker=MARKERS[index % len(MARKERS)],
+            linestyle=DASHES[index % len(DASHES)],
+            elinewidth=0.8,
+            capsize=2,
+            label=str(value),
+        )
+    words = (name if _UNITS.get(ending) else metric).replace(".", ": ", 1).replace("_", " ")
+    axes.set(xlabel=x, ylabel=f"{words} ({unit})" if unit else words)
+    axes.set_ylim(bottom=min(0.0, axes.get_ylim()[0]))
+    if by:
+        axes.legend(loc="lower center", bbox_to_anchor=(0.5, 1.0), ncols=4)
+    return figure

@@ -1,0 +1,37 @@
+"""How a plot gets the look of all that is drawn here, in the width of a column."""
+
+from __future__ import annotations
+
+import functools
+from collections.abc import Callable
+from typing import TYPE_CHECKING, ParamSpec, TypeVar
+
+from airlane._style import RC, WIDTHS_IN
+
+if TYPE_CHECKING:
+    from matplotlib.axes import Axes
+    from matplotlib.figure import Figure
+
+P = ParamSpec("P")
+R = TypeVar("R")
+
+
+def styled(plot: Callable[P, R]) -> Callable[P, R]:
+    """Draws a plot in our style, and leaves that of others alone."""
+
+    @functools.wraps(plot)
+    def draw(*args: P.args, **kwargs: P.kwargs) -> R:
+        import matplotlib as mpl
+
+        with mpl.rc_context(RC):
+            return plot(*args, **kwargs)
+
+    return draw
+
+
+def new_figure(height_in: float = 2.3) -> tuple[Figure, Axes]:
+    """A figure of column width with one pair of axes."""
+    from matplotlib.figure import Figure
+
+    figure = Figure(figsize=(WIDTHS_IN["single"], height_in), layout="constrained")
+    return figure, figure.add_subplot()

@@ -1,0 +1,87 @@
+"""A figure inside a page: small, without ids that meet those of others, in the page's colours."""
+
+from __future__ import annotations
+
+import io
+import re
+
+import matplotlib.style
+
+from airlane._style import shown_unit
+from airlane.figures._draw import house_style, render
+from airlane.figures._outcome import Drawing
+
+
+def inline(drawing: Drawing, prefix: str) -> str:
+    """Draw for one column, as an `svg` element.
+
+    Args:
+        drawing: Names, numbers and units.
+        prefix: Of every id in it; unique on the page.
+
+    Returns:
+        The element. Text stays text; black and white are the page's own.
+    """
+    buffer = io.StringIO()
+    with house_style(), matplotlib.style.context({"svg.fonttype": "none"}):
+        render(drawing, "single").savefig(
+            buffer, format="svg", transparent=True, metadata={"Date": None}
+        )
+    text = buffer.getvalue()
+    text = text[text.index("<svg") :]
+    text = re.sub(r"<metadata>.*?</metadata>", "", text, flags=re.DOTALL)
+    text = re.sub(r"<!--.*?-->", "", text, flags=re.DOTALL)
+    # The page has it once; here it would reach all of the page.
+    text = re.sub(r"<defs>\s*<style.*?</style>\s*</defs>", "", text, flags=re.DOTALL)
+    text = _ids(text, prefix)
+    text = re.sub(r"-?\d+\.\d{3,}", _rounded, text)
+    for colour, ours in (("#000000", "currentColor"), ("#ffffff", "var(--paper)")):
+        text = text.replace(colour, ours)
+    # The page says which font: one that is as wide, and lies on every machine.
+    text = re.sub(r"font: ([\d.]+px) [^;\"]*", r"font-size: \1", text)
+    text = re.sub(r"\s*\n\s*", " ", text)
+    text = re.sub(r">\s+<", "><", text)
+    width = re.search(r'<svg[^>]*?viewBox="([^"]*)"[^>]*>', text)
+    if width is None:
+        raise ValueError("Matplotlib wrote no viewBox")
+    alt = description(drawing)
+    head = f'<svg viewBox="{width[1]}" role="img" aria-label="{_escaped(alt)}">'
+    return head + text[width.end() :].strip()
+
+
+def description(drawing: Drawing) -> str:
+    """Say what the figure shows, in a sentence for who cannot see it."""
+    shown = []
+    for panel in drawing.panels:
+        cells = (cell for row in panel.values for cell in row if cell is not None)
+        unit, _ = shown_unit(panel.unit, (cell.value for cell in cells))
+        part = panel.y_label + (f" in {unit}" if unit else "")
+        shown.append(part + (f" ({panel.title})" if panel.title else ""))
+    kind = "Bars" if drawing.kind == "bars" else "Lines"
+    names = ", ".join(line.label for line in drawing.lines if line.label)
+    places = ", ".join(place.replace("\n", " ") for place in drawing.x)
+    return (
+        f"{kind}: {'; '.join(shown)}, by {drawing.x_label} ({places})"
+        + (f", for {names}" if names else "")
+        + ". The table below has the numbers."
+    )
+
+
+def _ids(text: str, prefix: str) -> str:
+    used = set(re.findall(r'(?:url\(#|href="#)([^")]+)', text))
+
+    def named(match: re.Match[str]) -> str:
+        return f' id="{prefix}-{match[1]}"' if match[1] in used else ""
+
+    text = re.sub(r' id="([^"]*)"', named, text)
+    return re.sub(r'(url\(#|href="#)', rf"\g<1>{prefix}-", text)
+
+
+def _rounded(match: re.Match[str]) -> str:
+    return f"{float(match[0]):.2f}".rstrip("0").rstrip(".")
+
+
+def _escaped(text: str) -> str:
+    for plain, entity in (("&", "&amp;"), ('"', "&quot;"), ("<", "&lt;"), (">", "&gt;")):
+        text = text.replace(plain, entity)
+    return text

@@ -1,0 +1,294 @@
+"""One run and what it measured."""
+
+from __future__ import annotations
+
+import json
+import math
+from collections.abc import Mapping
+from dataclasses import dataclass, fields
+from typing import TYPE_CHECKING, Any
+
+from airlane import _native
+from airlane.scenario import Scenario
+
+if TYPE_CHECKING:
+    import polars as pl
+
+__all__ = [
+    "Count",
+    "DirectionResult",
+    "FlowResult",
+    "LinkResult",
+    "RunResult",
+    "ServiceResult",
+    "run",
+]
+
+
+@dataclass(frozen=True, slots=True)
+class FlowResult:
+    """What one flow achieved; docs/metrics.md defines each number.
+
+    A metric that its application does not have, or that could not be measured, is None.
+    """
+
+    name: str
+    """The flow's name."""
+    app: str
+    """Kind of its application."""
+    delivered_bytes: int
+    """User bytes that the receiving application got."""
+    packets_sent: int
+    """Packets, or segments, given to the network; retransmissions included."""
+    packets_received: int
+    """Packets, or segments, that arrived."""
+    finished: bool | None = None
+    """Whether it did all it was to do."""
+    throughput_bps: float | None = None
+    """User bits per second."""
+    goodput_ratio: float | None = None
+    """Bulk: user bytes over all bytes that entered the wireless links."""
+    loss_ratio: float | None = None
+    """Conferencing: share of packets that never arrived."""
+    delay_mean_s: float | None = None
+    """Conferencing: mean one-way delay of delivered packets."""
+    delay_sd_s: float | None = None
+    """Its standard deviation."""
+    delay_mean_plus_2sd_s: float | None = None
+    """Mean + 2 standard deviations: a playback point that suits most packets."""
+    delay_median_s: float | None = None
+    """Median, at most 1/32 too large."""
+    delay_p99_s: float | None = None
+    """The delay that 99 % do not exceed, at most 1/32 too large."""
+    pages: int | None = None
+    """Pages and web: complete ones."""
+    page_time_mean_s: float | None = None
+    """Mean time from sending a request to having the whole reply."""
+    page_time_sd_s: float | None = None
+    """Its standard deviation."""
+    page_time_median_s: float | None = None
+    """Median, at most 1/32 too large."""
+    page_time_max_s: float | None = None
+    """The longest."""
+    responses: int | None = None
+    """Telnet: keystrokes whose echo is there. Mail: complete checks."""
+    response_time_mean_s: float | None = None
+    """Mean time from a keystroke to its echo, or of a check."""
+    response_time_sd_s: float | None = None
+    """Its standard deviation."""
+    response_time_median_s: float | None = None
+    """Median, at most 1/32 too large."""
+    response_time_p95_s: float | None = None
+    """The time that 95 % do not exceed, at most 1/32 too large."""
+    response_time_max_s: float | None = None
+    """The longest."""
+    retransmissions: int | None = None
+    """TCP: segments sent again."""
+    timeouts: int | None = None
+    """TCP: expirations of the retransmission timer."""
+    window_cuts: int | None = None
+    """Bulk: times that the congestion window was cut."""
+    duplicates: int | None = None
+    """Bulk: segments that arrived although they were there already."""
+
+
+@dataclass(frozen=True, slots=True)
+class Count:
+    """Frames and their bytes."""
+
+    frames: int = 0
+    """Frames."""
+    bytes: int = 0
+    """Bytes of these frames."""
+
+
+@dataclass(frozen=True, slots=True)
+class ServiceResult:
+    """What one service did for one direction of a link.
+
+    The ratios and times are those of Xylomenos 1999, table 8.1; None if nothing could be measured.
+    """
+
+    number: int
+    """Service number."""
+    name: str
+    """Its name in the file."""
+    scheme: str
+    """The scheme's name, as in the file: `sr-m2`."""
+    sender: Mapping[str, int]
+    """Counters of the near end, by name with unit."""
+    receiver: Mapping[str, int]
+    """Counters of the far end."""
+    goodput_ratio: float | None = None
+    """g: higher layer bytes sent for the first time / link bytes sent."""
+    loss_ratio: float | None = None
+    """l: packets lost for good / packets lost or received."""
+    delay_s: float | None = None
+    """d: one-way delivery delay."""
+    queueing_s: float | None = None
+    """q: the wait in the near end's port, not part of d."""
+    effective_goodput_ratio: float | None = None
+    """e = g (1 - l)."""
+    snoop: tuple[Mapping[str, Any], ...] = ()
+    """What a Snoop agent at the near end did, by application."""
+
+
+@dataclass(frozen=True, slots=True)
+class DirectionResult:
+    """What happened in one direction of a link."""
+
+    channel: Mapping[str, Count]
+    """`offered`, `dropped_queue`, `lost_air`, `delivered`; where there were any, `lost_outage`,
+    `lost_handoff` and `damaged`."""
+    services: Mapping[str, ServiceResult]
+    """The services of this direction by name; empty on a link without services."""
+
+
+@dataclass(frozen=True, slots=True)
+class LinkResult:
+    """What happened on a link."""
+
+    name: str
+    """The link's name."""
+    down: DirectionResult
+    """From its first end to its second."""
+    up: DirectionResult
+    """From its second end to its first."""
+
+
+class RunResult:
+    """One repetition of a scenario, as `airlane sim run --json` prints it under `runs`."""
+
+    __slots__ = ("_json", "flows", "links", "metrics")
+    _json: str
+
+    flows: Mapping[str, FlowResult]
+    """By name, in the order of the file."""
+    links: Mapping[str, LinkResult]
+    """By name, sorted."""
+    metrics: Mapping[str, float]
+    """All numbers that a sweep keeps, by the same names: `file.throughput_bps`,
+    `radio.down.lost_frames`. NaN where nothing could be measured."""
+
+    def __init__(self, text: str, metrics: Mapping[str, float]) -> None:
+        self._json = text
+        tree = json.loads(text)
+        self.flows = {flow["name"]: FlowResult(**flow) for flow in tree["flows"]}
+        self.links = {link["name"]: _link(link) for link in tree["links"]}
+        self.metrics = metrics
+
+    def to_dict(self) -> dict[str, Any]:
+        """The whole result as nested dictionaries and lists; every name carries its unit."""
+        tree: dict[str, Any] = json.loads(self._json)
+        return tree
+
+    def to_json(self) -> str:
+        """The same as JSON text; numbers are exact."""
+        return self._json
+
+    def frame(self) -> pl.DataFrame:
+        """One row with the columns that `sweep` gives: hash, seed, run, metrics."""
+        import polars as pl
+
+        tree = self.to_dict()
+        row = {
+            "scenario_hash": tree["scenario_hash"],
+            "seed": tree["seed"],
+            "run": tree["run"],
+            **{
+                name: value if math.isfinite(value) else None
+                for name, value in self.metrics.items()
+            },
+        }
+        numbers = dict.fromkeys(self.metrics, pl.Float64)
+        return pl.DataFrame([row], schema_overrides={"seed": pl.UInt64, **numbers})
+
+    @property
+    def scenario(self) -> str:
+        """The scenario's name."""
+        return str(self.to_dict()["scenario"])
+
+    @property
+    def scenario_hash(self) -> str:
+        """`Scenario.hash`."""
+        return str(self.to_dict()["scenario_hash"])
+
+    @property
+    def seed(self) -> int:
+        """Seed of all random streams."""
+        return int(self.to_dict()["seed"])
+
+    @property
+    def run(self) -> int:
+        """Repetition."""
+        return int(self.to_dict()["run"])
+
+    @property
+    def stopped_s(self) -> float:
+        """When the applications stopped, simulated seconds."""
+        return float(self.metrics["stopped_s"])
+
+    @property
+    def finished(self) -> bool:
+        """Whether the flow named by `until` had finished by then; True without `until`."""
+        return bool(self.metrics["finished"])
+
+    @property
+    def events(self) -> int:
+        """Simulated events."""
+        return int(self.metrics["events"])
+
+    def __eq__(self, other: object) -> bool:
+        if not isinstance(other, RunResult):
+            return NotImplemented
+        return self._json == other._json
+
+    def __hash__(self) -> int:
+        return hash(self._json)
+
+    def __repr__(self) -> str:
+        lines = [f"{self.scenario}: run {self.run}, seed {self.seed}"]
+        for flow in self.flows.values():
+            shown = [
+                f"{field.name}={value:.6g}"
+                for field in fields(flow)
+                if isinstance(value := getattr(flow, field.name), float)
+            ]
+            lines.append(f"  {flow.name}: " + ", ".join(shown))
+        return "\n".join(lines)
+
+    def __reduce__(self) -> tuple[Any, ...]:
+        return RunResult, (self._json, self.metrics)
+
+
+def _link(link: dict[str, Any]) -> LinkResult:
+    return LinkResult(link["name"], _direction(link["down"]), _direction(link["up"]))
+
+
+def _direction(direction: dict[str, Any]) -> DirectionResult:
+    services = (
+        ServiceResult(**{**service, "snoop": tuple(service.get("snoop", ()))})
+        for service in direction.get("services", ())
+    )
+    return DirectionResult(
+        channel={name: Count(**count) for name, count in direction["channel"].items()},
+        services={service.name: service for service in services},
+    )
+
+
+def run(scenario: Scenario, *, seed: int | None = None, run: int = 0) -> RunResult:
+    """Simulates one repetition. Other threads of Python go on meanwhile.
+
+    The same scenario, seed and run give the same result, to the last bit, on every machine.
+
+    Args:
+        scenario: What to simulate.
+        seed: Seed of all random streams; the scenario's own if None.
+        run: Repetition, from 0. Errors change with it, the traffic's own draws do not.
+
+    Raises:
+        RunError: If the simulator fails.
+    """
+    seed = scenario.seed if seed is None else seed
+    text, names, values = _native.run(scenario._core, seed, run)
+    return RunResult(text, dict(zip(names, values, strict=True)))

@@ -1,0 +1,164 @@
+"""Worlds to simulate."""
+
+from __future__ import annotations
+
+import datetime
+import os
+import tomllib
+from collections.abc import Mapping, Sequence
+from pathlib import Path
+from typing import Any, TypeAlias
+
+from airlane import _native
+
+__all__ = ["Scenario", "Value"]
+
+Value: TypeAlias = (
+    bool | int | float | str | datetime.timedelta | Sequence["Value"] | Mapping[str, "Value"]
+)
+"""What stands in a scenario: times, rates and sizes as text with a unit (`"20 Mbit/s"`), times also
+as `timedelta`; probabilities and counts as numbers."""
+
+
+class Scenario:
+    """A world and what happens in it: nodes, links, flows. Immutable.
+
+    It carries the tables and recordings that its file names, so it can be pickled and sent to
+    machines that do not have them.
+
+    Args:
+        table: The scenario as nested dictionaries, as the TOML file would give them.
+        folder: Where the files that it names are looked for.
+
+    Raises:
+        ScenarioError: If it describes no world.
+        OSError: If a file that it names cannot be read.
+    """
+
+    __slots__ = ("_core",)
+    _core: _native.Scenario
+
+    def __init__(self, table: Mapping[str, Any], *, folder: str | os.PathLike[str] = ".") -> None:
+        self._core = _native.Scenario.from_dict(_plain(table), folder)
+
+    @classmethod
+    def from_toml(cls, text: str, *, folder: str | os.PathLike[str] = ".") -> Scenario:
+        """Reads TOML text; files that it names are looked for in `folder`."""
+        return cls._of(_native.Scenario(text, "", folder, [], {}))
+
+    @classmethod
+    def load(cls, file: str | os.PathLike[str]) -> Scenario:
+        """Reads a file; files that it names are looked for beside it."""
+        path = Path(file)
+        try:
+            text = path.read_text(encoding="utf-8")
+        except UnicodeDecodeError as error:
+            from airlane.errors import ScenarioError
+
+            raise ScenarioError(f"{path}: this is not UTF-8 text") from error
+        return cls._of(_native.Scenario(text, str(path), path.parent, [], {}))
+
+    @classmethod
+    def _of(cls, native: _native.Scenario) -> Scenario:
+        scenario = object.__new__(cls)
+        scenario._core = native
+        return scenario
+
+    @property
+    def name(self) -> str:
+        """What a person calls it."""
+        return self._core.name
+
+    @property
+    def seed(self) -> int:
+        """Seed of all random streams where none is asked for."""
+        return self._core.seed
+
+    @property
+    def hash(self) -> str:
+        """16 hexadecimal digits, equal for equal worlds, whatever their seed."""
+        return self._core.hash
+
+    def set(self, path: str, value: Value) -> Scenario:
+        """The same scenario with another value at a dotted path.
+
+        Args:
+            path: Keys joined by dots; elements of a list by index or by their `name`, as in
+                `links.radio.services[voice].rate`.
+            value: The value, as a TOML file would have it.
+
+        Raises:
+            ScenarioError: If the path leads nowhere or the value is wrong.
+        """
+        return self.with_({path: value})
+
+    def with_(self, values: Mapping[str, Value] | None = None, /, **top: Value) -> Scenario:
+        """The same scenario with other values, all of them set before anything is checked.
+
+        Args:
+            values: Values by dotted path, as in `set`.
+            top: Values of keys at the top: `with_(duration="10 s")`.
+
+        Raises:
+            ScenarioError: If a path leads nowhere or a value is wrong.
+        """
+        return self._of(self._core.with_values(_plain({**(values or {}), **top})))
+
+    def resolved(self) -> Scenario:
+        """The same world with every default written out."""
+        _, _, folder, _, files = self._core.recipe
+        text = self._core.to_toml(resolved=True)
+        return self._of(_native.Scenario(text, "", folder, [], files))
+
+    def to_toml(self) -> str:
+        """Canonical TOML text, without comments."""
+        return self._core.to_toml(resolved=False)
+
+    def to_dict(self) -> dict[str, Any]:
+        """Nested dictionaries, as the TOML file would give them."""
+        return tomllib.loads(self.to_toml())
+
+    def save(self, file: str | os.PathLike[str]) -> None:
+        """Writes the scenario, and the files that it names beside it."""
+        path = Path(file)
+        path.write_text(self.to_toml(), encoding="utf-8")
+        for name, data in self._core.recipe[4].items():
+            beside = path.parent / name
+            beside.parent.mkdir(parents=True, exist_ok=True)
+            beside.write_bytes(data)
+
+    def __eq__(self, other: object) -> bool:
+        if not isinstance(other, Scenario):
+            return NotImplemented
+        return self._key() == other._key()
+
+    def __hash__(self) -> int:
+        return hash(self._key())
+
+    def _key(self) -> tuple[str, str]:
+        return self.hash, self.to_toml()
+
+    def __repr__(self) -> str:
+        return f"<airlane.Scenario {self.name!r} {self.hash}>"
+
+    def __reduce__(self) -> tuple[Any, ...]:
+        return _restore, self._core.recipe
+
+
+def _restore(
+    text: str, file: str, folder: str, assignments: list[str], files: dict[str, bytes]
+) -> Scenario:
+    return Scenario._of(_native.Scenario(text, file, folder, assignments, files))
+
+
+def _plain(value: Mapping[str, Any]) -> dict[str, Any]:
+    """Mappings as dictionaries, all the way down."""
+
+    def plain(value: Any) -> Any:  # noqa: ANN401 (values of a scenario are of many types)
+        if isinstance(value, Mapping):
+            return {key: plain(item) for key, item in value.items()}
+        if isinstance(value, list | tuple):
+            return [plain(item) for item in value]
+        return value
+
+    return {key: plain(item) for key, item in value.items()}

@@ -1,0 +1,161 @@
+"""How well repetitions know a mean."""
+
+from __future__ import annotations
+
+import math
+import statistics
+from collections.abc import Sequence
+from dataclasses import dataclass
+from typing import TYPE_CHECKING
+
+from airlane import _native
+
+if TYPE_CHECKING:
+    import polars as pl
+
+__all__ = ["Precision", "difference", "summary"]
+
+
+@dataclass(frozen=True)
+class Precision:
+    """When a point of a sweep has been repeated often enough.
+
+    It is asked after `least` runs and then each time that there are half as many again, so the
+    number of runs is the same whatever the executor.
+
+    Raises:
+        ValueError: If a number is out of its range.
+    """
+
+    metric: str
+    """Name of the metric that decides, such as `file.throughput_bps`."""
+    relative: float = 0.05
+    """Largest half width of the confidence interval, as a share of the mean."""
+    absolute: float = 0.0
+    """The same in the metric's own unit, for means near 0; the wider of both holds."""
+    confidence: float = 0.95
+    """Probability that the interval holds the true mean."""
+    least: int = 5
+    """Runs before the first look."""
+    most: int = 300
+    """Runs after which the point is left as it is."""
+
+    def __post_init__(self) -> None:
+        if not 0 < self.confidence < 1:
+            raise ValueError(f"confidence={self.confidence}: between 0 and 1, such as 0.95")
+        if min(self.relative, self.absolute) < 0 or max(self.relative, self.absolute) == 0:
+            raise ValueError("relative and absolute: 0 or more, and one of them above 0")
+        if not 2 <= self.least <= self.most:
+            raise ValueError(f"least={self.least}, most={self.most}: 2 <= least <= most")
+
+    def runs(self, values: Sequence[float]) -> int:
+        """How many runs a point needs of which runs 0, 1, .. gave these values.
+
+        More than there are values: they have to be run before it can be said. NaN is a run that
+        measured nothing.
+        """
+        count = self.least
+        while count < self.most and count <= len(values) and not self._met(values[:count]):
+            count = min(self.most, math.ceil(1.5 * count))
+        return count
+
+    def _met(self, values: Sequence[float]) -> bool:
+        known = [value for value in values if math.isfinite(value)]
+        if len(known) < 2:
+            return False
+        half = half_width(len(known), statistics.stdev(known), self.confidence)
+        return half <= max(self.absolute, self.relative * abs(statistics.fmean(known)))
+
+
+def half_width(n: int, sd: float, confidence: float) -> float:
+    """Half the confidence interval of a mean of `n` values by Student's t, in the unit of `sd`."""
+    return _native.student_t(confidence, n - 1) * sd / math.sqrt(n)
+
+
+def summary(
+    frame: pl.DataFrame,
+    by: str | Sequence[str] | None = None,
+    *,
+    metrics: str | Sequence[str] | None = None,
+    confidence: float = 0.95,
+) -> pl.DataFrame:
+    """Means over runs and how well they are known.
+
+    Args:
+        frame: What `sweep` or `difference` gave.
+        by: Columns that tell points apart; all axes of the sweep if None.
+        metrics: Columns to sum up; all metrics if None.
+        confidence: Probability that an interval holds the true mean.
+
+    Returns:
+        A row for each point and metric, in the order of the frame: the columns of `by`, `metric`,
+        `n` (runs that measured it), `mean`, `sd` and `half_width` of the confidence interval
+        (Student's t), these three in the metric's unit; null where there are too few runs.
+    """
+    import polars as pl
+
+    axes, numbers = _columns(frame)
+    keys = axes if by is None else [by] if isinstance(by, str) else list(by)
+    wanted = (
+        numbers if metrics is None else [metrics] if isinstance(metrics, str) else list(metrics)
+    )
+    value = pl.col("value").drop_nans().drop_nulls()
+    tidy = frame.select(*keys, *(pl.col(name).cast(pl.Float64) for name in wanted)).unpivot(
+        index=keys, on=wanted, variable_name="metric", value_name="value"
+    )
+    means = tidy.group_by([*keys, "metric"], maintain_order=True).agg(
+        value.len().cast(pl.Int64).alias("n"), value.mean().alias("mean"), value.std().alias("sd")
+    )
+    widths = [
+        half_width(n, sd, confidence) if n > 1 else None
+        for n, sd in zip(means["n"], means["sd"], strict=True)
+    ]
+    means = means.with_columns(pl.Series("half_width", widths, dtype=pl.Float64))
+    # A point's metrics together, points in the order of the frame.
+    order = frame.select(keys).unique(maintain_order=True).with_row_index("point") if keys else None
+    if order is None:
+        return means
+    joined = means.join(order, on=keys, how="left", nulls_equal=True, maintain_order="left")
+    return joined.sort("point", maintain_order=True).drop("point")
+
+
+def difference(frame: pl.DataFrame, axis: str, baseline: object) -> pl.DataFrame:
+    """Run by run, by how much each value of an axis differs from one of them.
+
+    The runs of a pair met the same errors and the same talk, so these differences are known better
+    than the means that they are of.
+
+    Args:
+        frame: What `sweep` gave.
+        axis: Column of the axis.
+        baseline: The value of it that is subtracted.
+
+    Returns:
+        The rows of the other values, with differences in place of the metrics: `summary` of it
+        gives mean differences with their confidence intervals.
+
+    Raises:
+        ValueError: If the axis has no such value.
+    """
+    import polars as pl
+
+    axes, numbers = _columns(frame)
+    if axis not in axes or baseline not in (known := frame[axis].unique(maintain_order=True)):
+        have = ", ".join(map(repr, known)) if axis in axes else ", ".join(axes)
+        raise ValueError(
+            f"axis={axis!r}, baseline={baseline!r}: there is no such; there are: {have}"
+        )
+    pair = [*(name for name in axes if name != axis), "seed", "run"]
+    base = frame.filter(pl.col(axis) == baseline).select(*pair, *numbers)
+    others = frame.filter(pl.col(axis) != baseline)
+    joined = others.join(base, on=pair, suffix=" of baseline", maintain_order="left")
+    less = [(pl.col(name) - pl.col(f"{name} of baseline")).alias(name) for name in numbers]
+    return joined.with_columns(less).select(frame.columns)
+
+
+def _columns(frame: pl.DataFrame) -> tuple[list[str], list[str]]:
+    """The axes and the metrics of a sweep's frame."""
+    names = frame.columns
+    if "scenario_hash" not in names or "run" not in names:
+        raise ValueError("frame: a frame that `sweep` gave, with scenario_hash, seed and run")
+    return names[: names.index("scenario_hash")], names[names.index("run") + 1 :]

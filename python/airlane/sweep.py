@@ -1,0 +1,317 @@
+"""Many runs: what is varied, how often, where the results go."""
+
+from __future__ import annotations
+
+import datetime
+import fnmatch
+import itertools
+import json
+import math
+import os
+import shlex
+import sys
+import tempfile
+from collections import deque
+from collections.abc import Iterator, Mapping, Sequence
+from dataclasses import asdict, dataclass
+from pathlib import Path
+from typing import TYPE_CHECKING
+
+from airlane import _native
+from airlane._batch import Done, Failure
+from airlane._progress import Progress
+from airlane.errors import AirlaneError, RunError
+from airlane.executors import AnyExecutor, opened, run_batches
+from airlane.scenario import Scenario, Value
+from airlane.summary import Precision
+
+if TYPE_CHECKING:
+    import polars as pl
+
+__all__ = ["merge", "sweep"]
+
+_MANIFEST = "sweep.json"
+_SCHEMA = 1
+_RESERVED = ("scenario_hash", "seed", "run")
+
+
+def sweep(
+    base: Scenario,
+    *,
+    vary: Mapping[str, Sequence[Value] | Mapping[str, Mapping[str, Value]]] | None = None,
+    runs: int = 30,
+    metrics: str | Sequence[str] | None = None,
+    seed: int | None = None,
+    until: Precision | None = None,
+    executor: AnyExecutor = None,
+    progress: bool | None = None,
+    out: str | os.PathLike[str] | None = None,
+    shard: str | None = None,
+) -> pl.DataFrame:
+    """Simulates every combination of values, `runs` times each.
+
+    Run `k` has the same random streams at every point, so points differ only by what is varied and
+    can be compared run by run. The frame does not depend on the executor, on threads, or on whether
+    the sweep was interrupted.
+
+    Args:
+        base: The scenario that all points start from.
+        vary: For each dotted path its values (`{"links.radio.errors.rate": [0.01, 0.05]}`); or for
+            each name of an axis its choices, each with the values that it sets
+            (`{"scheme": {"none": {}, "sr": {"links.radio.services[0].scheme.kind": "sr-m2"}}}`).
+        runs: Runs of each point; with `until` it is not used.
+        metrics: Names of the metrics to keep, such as `file.throughput_bps`; `*` stands for any
+            text. All if None.
+        seed: Seed of all random streams; the scenario's own if None.
+        until: Run each point until a metric is known as precisely as this says.
+        executor: Where the runs take place: see `airlane.AnyExecutor`.
+        progress: Whether to show a bar on standard error; where that is a terminal if None.
+        out: A folder that results are kept in. What is there already is not run again.
+        shard: `"i/n"`: run only the i-th of n parts, counted from 1. All parts write into the same
+            `out`, then `merge` gives the frame.
+
+    Returns:
+        A row for each point and run, the last axis fastest. Columns: one for each axis,
+        `scenario_hash`, `seed`, `run`, then the metrics with their unit at the end of their name;
+        null where nothing could be measured. With `shard`, the rows that are known so far.
+
+    Raises:
+        ScenarioError: If a value does not fit.
+        RunError: If a run fails; its message has the command that repeats it.
+        OSError: If `out` cannot be read or written.
+    """
+    if runs < 1:
+        raise ValueError(f"runs={runs}: 1 or more")
+    if shard is not None and out is None:
+        raise ValueError("shard= needs out=, the folder that the parts are put together in")
+    if shard is not None and until is not None:
+        raise ValueError("until= decides by all runs of a point; leave shard= out")
+    axes = [_Axis.of(name, values) for name, values in (vary or {}).items()]
+    scenarios = list(_points(base, axes))
+    plan = _Plan(
+        seed=base.seed if seed is None else seed,
+        runs=runs,
+        until=until,
+        metrics=[metrics] if isinstance(metrics, str) else None if metrics is None else [*metrics],
+        axes={axis.name: axis.labels for axis in axes},
+        scenarios=[scenario.hash for scenario in scenarios],
+    )
+    store = _native.Store(out, shard)
+    if out is not None:
+        plan.write(Path(out))
+    by_hash = {scenario.hash: scenario for scenario in scenarios}
+    bar = Progress(progress)
+    asked: set[tuple[str, int]] = set()
+    unchecked = plan.metrics is not None
+
+    def deliver(done: Done) -> None:
+        nonlocal unchecked
+        if done.model != _native.MODEL:
+            raise AirlaneError(
+                f"a worker runs version {done.model}, not {_native.MODEL} as here; install the "
+                "same version everywhere"
+            )
+        for part in done.results:
+            store.add(part.scenario_hash, plan.seed, part.runs, part.names, part.rows)
+        bar.advance(sum(len(part.runs) for part in done.results))
+        if done.failure is not None:
+            raise _failed(done.failure, by_hash[done.failure.scenario_hash], plan.seed, out)
+        # A misspelt metric is found when each point has been run once, not at the end.
+        if unchecked and all(store.has(scenario, plan.seed, 0) for scenario in by_hash):
+            unchecked = False
+            plan.chosen(store)
+
+    try:
+        with opened(executor) as pool:
+            while True:
+                # Run by run, so that what is left takes as long as what is done; a world that
+                # several points share is simulated once.
+                missing = [job for job in plan.missing(store) if job not in asked]
+                jobs = [job for job in missing if store.is_mine(job[0], plan.seed, job[1])]
+                if not jobs:
+                    break
+                asked.update(missing)
+                bar.expect(len(jobs))
+                queue = deque((by_hash[hash_], run) for hash_, run in jobs)
+                run_batches(pool, plan.seed, queue, deliver)
+    finally:
+        # An error's traceback may keep the store alive, and must not keep the folder.
+        store.close()
+        bar.close()
+    return plan.frame(store)
+
+
+def merge(folder: str | os.PathLike[str]) -> pl.DataFrame:
+    """Puts the results of all shards of a sweep into one file, sorted, and gives its frame.
+
+    Args:
+        folder: What `sweep` was given as `out`.
+
+    Raises:
+        AirlaneError: If results are missing, or come from another version.
+        OSError: If the folder cannot be read or written.
+    """
+    plan = _Plan.read(Path(folder))
+    store = _native.Store(folder, None)
+    missing = plan.missing(store)
+    if missing:
+        scenario, run = missing[0]
+        raise AirlaneError(
+            f"{os.fspath(folder)}: {len(missing)} runs are missing, such as run {run} of scenario "
+            f"{scenario}; are all shards in this folder?"
+        )
+    store.merge()
+    return plan.frame(store)
+
+
+@dataclass(frozen=True)
+class _Axis:
+    """Something that differs between points."""
+
+    name: str
+    labels: list[bool | int | float | str]
+    """What the frame shows."""
+    values: list[dict[str, Value]]
+    """What each label sets, by dotted path."""
+
+    @classmethod
+    def of(cls, name: str, values: Sequence[Value] | Mapping[str, Mapping[str, Value]]) -> _Axis:
+        if name in _RESERVED:
+            raise ValueError(f"vary: an axis cannot be called {name!r}; the frame has this column")
+        if isinstance(values, str) or not len(values):
+            raise ValueError(f"vary[{name!r}]: a list of one value or more, not {values!r}")
+        if isinstance(values, Mapping):
+            return cls(name, list(values), [dict(chosen) for chosen in values.values()])
+        return cls(name, [_label(value) for value in values], [{name: value} for value in values])
+
+
+def _label(value: Value) -> bool | int | float | str:
+    if isinstance(value, bool | int | float | str):
+        return value
+    if isinstance(value, datetime.timedelta):
+        return f"{value.total_seconds():g} s"
+    # NumPy's numbers are Python's after this; tables and lists are shown as text.
+    item = getattr(value, "item", None)
+    return item() if item is not None else json.dumps(value)
+
+
+def _points(base: Scenario, axes: list[_Axis]) -> Iterator[Scenario]:
+    for choice in itertools.product(*(axis.values for axis in axes)):
+        values: dict[str, Value] = {}
+        for chosen in choice:
+            values |= chosen
+        yield base.with_(values)
+
+
+@dataclass(frozen=True)
+class _Plan:
+    """What a sweep asks for, written beside its results."""
+
+    seed: int
+    runs: int
+    until: Precision | None
+    metrics: list[str] | None
+    axes: dict[str, list[bool | int | float | str]]
+    scenarios: list[str]
+    """Hash of each point's scenario, the last axis fastest."""
+
+    def write(self, folder: Path) -> None:
+        folder.mkdir(parents=True, exist_ok=True)
+        text = json.dumps({"schema": _SCHEMA, "version": _native.MODEL, **asdict(self)}, indent=2)
+        # In one piece: the shards of an array write the same file at the same time.
+        part = folder / f"{_MANIFEST}.{os.getpid()}.{os.urandom(4).hex()}"
+        part.write_text(text + "\n", encoding="utf-8")
+        part.replace(folder / _MANIFEST)
+
+    @classmethod
+    def read(cls, folder: Path) -> _Plan:
+        path = folder / _MANIFEST
+        try:
+            tree = json.loads(path.read_text(encoding="utf-8"))
+            schema, version, until = tree.pop("schema"), tree.pop("version"), tree.pop("until")
+            plan = cls(until=until and Precision(**until), **tree)
+        except (KeyError, TypeError, AttributeError, ValueError) as error:
+            raise AirlaneError(f"{path}: this is no sweep; `sweep(..., out=)` writes it") from error
+        if (schema, version) != (_SCHEMA, _native.MODEL):
+            raise AirlaneError(f"{path}: results of version {version}, but this is {_native.MODEL}")
+        return plan
+
+    def counts(self, store: _native.Store) -> list[int]:
+        """How many runs each point needs, as far as the results tell."""
+        if self.until is None:
+            return [self.runs] * len(self.scenarios)
+        return [self.until.runs(self._values(store, scenario)) for scenario in self.scenarios]
+
+    def _values(self, store: _native.Store, scenario: str) -> list[float]:
+        """The metric that decides, of all runs from 0 on that are known."""
+        assert self.until is not None
+        known = itertools.takewhile(
+            lambda run: store.has(scenario, self.seed, run), range(self.until.most)
+        )
+        runs = list(known)
+        if runs and self.until.metric not in (names := store.names([scenario], self.seed)):
+            raise ValueError(_unknown(self.until.metric, names))
+        return store.values(scenario, self.seed, runs, self.until.metric)
+
+    def missing(self, store: _native.Store) -> list[tuple[str, int]]:
+        """Runs (hash, run) that are not in the store, run by run, each once."""
+        counts = self.counts(store)
+        jobs = {
+            (scenario, run): None
+            for run in range(max(counts))
+            for scenario, count in zip(self.scenarios, counts, strict=True)
+            if run < count and not store.has(scenario, self.seed, run)
+        }
+        return list(jobs)
+
+    def rows(self, store: _native.Store) -> list[tuple[int, int]]:
+        """The point and run of each row."""
+        counts = enumerate(self.counts(store))
+        return [(point, run) for point, count in counts for run in range(count)]
+
+    def chosen(self, store: _native.Store) -> list[str]:
+        """The metrics to show, patterns in the order in which they were asked for."""
+        names = store.names(self.scenarios, self.seed)
+        if self.metrics is None:
+            return names
+        chosen: dict[str, None] = {}
+        for pattern in self.metrics:
+            found = [name for name in names if fnmatch.fnmatchcase(name, pattern)]
+            if names and not found:
+                raise ValueError(_unknown(pattern, names))
+            chosen.update(dict.fromkeys(found))
+        return list(chosen)
+
+    def frame(self, store: _native.Store) -> pl.DataFrame:
+        """What is known of all points."""
+        import polars as pl
+
+        table = store.table(self.scenarios, self.seed, self.rows(store), self.chosen(store))
+        frame = pl.DataFrame(table)
+        point = frame.drop_in_place("point")
+        columns: list[pl.Series] = []
+        for index, (name, labels) in enumerate(self.axes.items()):
+            after = math.prod(len(values) for values in list(self.axes.values())[index + 1 :])
+            at = (point // after) % len(labels)
+            columns.append(pl.Series(name, labels, strict=False).gather(at).alias(name))
+        return frame.select(*columns, pl.all())
+
+
+def _unknown(metric: str, names: list[str]) -> str:
+    return f"there is no metric {metric!r}; there are: {', '.join(names)}"
+
+
+def _failed(
+    failure: Failure, scenario: Scenario, seed: int, out: str | os.PathLike[str] | None
+) -> RunError:
+    """The error that says how the run is repeated alone; leaves the scenario for it."""
+    folder = Path(tempfile.gettempdir() if out is None else out).absolute()
+    file = folder / f"failed-{failure.scenario_hash}.toml"
+    scenario.save(file)
+    code = (
+        f"import airlane; print(airlane.run(airlane.Scenario.load({str(file)!r}), "
+        f"seed={seed}, run={failure.run}))"
+    )
+    command = shlex.join([sys.executable, "-c", code])
+    message = f"run {failure.run} of {scenario!r}: {failure.reason}\nalone again:\n{command}"
+    return RunError(message, seed, failure.run)

@@ -1,0 +1,90 @@
+"""What Python adds to the simulator, and what a second Dask worker gives.
+
+`python python/benches/overhead.py [AIRLANE]`, on a machine that does nothing else; AIRLANE is the
+command line to compare with. Each time is the smallest of three, in turns, so that a busy moment
+hits neither side alone. Time of the processors is less disturbed by others than that on the wall.
+"""
+
+from __future__ import annotations
+
+import os
+import subprocess
+import sys
+import time
+from collections.abc import Callable
+from pathlib import Path
+
+import airlane
+
+FILE = Path(__file__).parents[2] / "scenarios/three-applications.toml"
+DURATION = "300 s"
+RUNS = 1000
+TURNS = 3
+
+
+def took_s(work: Callable[[], object]) -> tuple[float, float]:
+    """Time on the wall and of the processors, processes that it waited for included."""
+    before = os.times()
+    start_s = time.perf_counter()
+    work()
+    wall_s = time.perf_counter() - start_s
+    return wall_s, sum(os.times()[:4]) - sum(before[:4])
+
+
+def best(*works: Callable[[], object]) -> list[tuple[float, float]]:
+    """The smallest times of each, taken in turns."""
+    turns = [[took_s(work) for work in works] for _ in range(TURNS)]
+    return [
+        (min(wall_s for wall_s, _ in times), min(cpu_s for _, cpu_s in times))
+        for times in zip(*turns, strict=True)
+    ]
+
+
+def overhead(command: str) -> None:
+    """Compares a sweep with the same runs by the command line."""
+    sim = [command, "sim", "run", str(FILE), "--set", f"duration={DURATION}", "--runs", str(RUNS)]
+    base = airlane.Scenario.load(FILE).with_(duration=DURATION)
+    script = (
+        f"import airlane; airlane.sweep(airlane.Scenario.load({str(FILE)!r})"
+        f".with_(duration={DURATION!r}), runs={RUNS})"
+    )
+    rust, sweep, whole = best(
+        lambda: subprocess.run(sim, check=True, stdout=subprocess.DEVNULL),
+        lambda: airlane.sweep(base, runs=RUNS),
+        lambda: subprocess.run([sys.executable, "-c", script], check=True),
+    )
+    print(f"{RUNS} runs: wall, processors")
+    for what, (wall_s, cpu_s) in (
+        ("airlane sim run", rust),
+        ("airlane.sweep", sweep),
+        ("as a script, with Python's start", whole),
+    ):
+        ratios = f"{wall_s / rust[0]:.2f} x, {cpu_s / rust[1]:.2f} x"
+        print(f"  {what}: {wall_s:.2f} s, {cpu_s:.2f} s; {ratios}")
+
+
+def scaling() -> None:
+    """Compares two workers with one."""
+    from distributed import Client, LocalCluster
+
+    base = airlane.Scenario.load(FILE).with_(duration=DURATION)
+
+    def on_dask(workers: int) -> float:
+        with (
+            LocalCluster(  # type: ignore[no-untyped-call]
+                n_workers=workers, threads_per_worker=1, dashboard_address=None
+            ) as cluster,
+            Client(cluster) as client,  # type: ignore[no-untyped-call]
+        ):
+            airlane.sweep(base, runs=2 * workers, executor=client)
+            return took_s(lambda: airlane.sweep(base, runs=RUNS, executor=client))[0]
+
+    turns = [(on_dask(1), on_dask(2)) for _ in range(TURNS)]
+    one_s, two_s = (min(times) for times in zip(*turns, strict=True))
+    print(f"{RUNS} runs on Dask: {one_s:.2f} s on 1 worker, {two_s:.2f} s on 2 workers,")
+    print(f"{one_s / two_s:.2f} times as fast")
+
+
+if __name__ == "__main__":
+    overhead(sys.argv[1] if len(sys.argv) > 1 else "airlane")
+    scaling()

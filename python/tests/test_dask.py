@@ -1,0 +1,68 @@
+import json
+import os
+import signal
+import sys
+import threading
+import time
+from collections.abc import Iterator
+from pathlib import Path
+from typing import Any
+
+import pytest
+from conftest import RATE
+from distributed import Client, LocalCluster
+
+import airlane
+from airlane import AirlaneError, Scenario
+
+
+@pytest.fixture(scope="module")
+def cluster() -> Iterator[LocalCluster]:
+    with LocalCluster(  # type: ignore[no-untyped-call]
+        n_workers=2, threads_per_worker=1, dashboard_address=None
+    ) as cluster:
+        yield cluster
+
+
+def test_a_killed_worker_changes_nothing(
+    base: Scenario, cluster: LocalCluster, tmp_path: Path
+) -> None:
+    sweep: dict[str, Any] = {"vary": {RATE: [0.02, 0.05, 0.1]}, "runs": 40}
+    longer = base.with_(duration="300 s")
+    expected = airlane.sweep(longer, **sweep)
+    victim = cluster.workers[0].pid
+    killed_s: list[float] = []
+
+    def kill() -> None:
+        results = tmp_path / "runs.jsonl"
+        while not results.exists() or results.stat().st_size == 0:
+            time.sleep(0.005)
+        os.kill(victim, signal.SIGKILL)
+        killed_s.append(time.monotonic())
+
+    killer = threading.Thread(target=kill)
+    with Client(cluster) as client:  # type: ignore[no-untyped-call]
+        killer.start()
+        frame = airlane.sweep(longer, executor=client, out=tmp_path, **sweep)
+        done_s = time.monotonic()
+        killer.join()
+    assert killed_s
+    assert killed_s[0] < done_s
+    assert frame.equals(expected)
+    # Nothing was run twice into the results.
+    lines = [json.loads(line) for line in (tmp_path / "runs.jsonl").read_text().splitlines()]
+    assert len({(line["scenario"], line["run"]) for line in lines}) == len(lines) == 120
+
+
+def test_a_scheduler_by_its_address(base: Scenario, cluster: LocalCluster) -> None:
+    address = cluster.scheduler_address.replace("tcp://", "dask://")
+    expected = airlane.sweep(base, runs=5)
+    assert airlane.sweep(base, runs=5, executor=address).equals(expected)
+
+
+def test_without_dask_the_error_says_what_to_install(
+    base: Scenario, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setitem(sys.modules, "distributed", None)
+    with pytest.raises(AirlaneError, match=r'pip install "airlane\[dask\]"'):
+        airlane.sweep(base, executor="dask")

@@ -1,0 +1,87 @@
+import threading
+from pathlib import Path
+
+import polars as pl
+import pytest
+from lossy_world import world
+
+import airlane
+from airlane.events import KINDS
+
+
+def test_events_add_up_to_the_result(tmp_path: Path) -> None:
+    scenario = world(tmp_path)
+    events = airlane.events(scenario, seed=3)
+    result = airlane.custom.run(scenario, seed=3).to_dict()
+    assert events["time_ns"].is_sorted()
+    assert set(events["event"].cast(pl.String).unique()) <= set(KINDS)
+    by_kind = dict(events.group_by(pl.col("event").cast(pl.String)).len().iter_rows())
+    channels = [link[way]["channel"] for link in result["links"] for way in ("down", "up")]
+    assert by_kind["frame-lost"] == sum(c["lost_air"]["frames"] for c in channels) > 10
+    assert by_kind["frame-received"] == sum(c["delivered"]["frames"] for c in channels)
+    timeouts = sum(flow.get("timeouts", 0) for flow in result["flows"])
+    assert by_kind.get("timeout", 0) == timeouts
+
+
+def test_filters(tmp_path: Path) -> None:
+    scenario = world(tmp_path)
+    some = airlane.events(scenario, kinds=["frame-lost"], links=["radio"], flows=["voice"])
+    assert some.height > 0
+    for column, value in [("event", "frame-lost"), ("link", "radio"), ("flow", "voice")]:
+        assert some[column].cast(pl.String).unique().to_list() == [value]
+    everything = airlane.events(scenario)
+    same = everything.filter(
+        (pl.col("event") == "frame-lost")
+        & (pl.col("link") == "radio")
+        & (pl.col("flow") == "voice")
+    )
+    assert some["time_ns"].to_list() == same["time_ns"].to_list()
+    first = airlane.events(scenario, limit=50)
+    assert first["time_ns"].to_list() == everything["time_ns"].head(50).to_list()
+
+
+@pytest.mark.parametrize(
+    ("wanted", "message"),
+    [
+        ({"kinds": ["frame-gone"]}, 'no event "frame-gone".*frame-lost'),
+        ({"flows": ["fax"]}, 'no flow "fax".*file, voice'),
+        ({"links": ["cable"]}, 'no link "cable".*radio, wired'),
+    ],
+)
+def test_unknown_names_say_what_there_is(
+    tmp_path: Path, wanted: dict[str, list[str]], message: str
+) -> None:
+    with pytest.raises(ValueError, match=message):
+        airlane.events(world(tmp_path), **wanted)
+
+
+def test_runs_and_seeds_differ_and_threads_do_not_matter(tmp_path: Path) -> None:
+    scenario = world(tmp_path)
+    alone = airlane.events(scenario, seed=5, run=1)
+    assert not alone.equals(airlane.events(scenario, seed=5, run=2))
+    found: list[pl.DataFrame] = []
+    threads = [
+        threading.Thread(target=lambda: found.append(airlane.events(scenario, seed=5, run=1)))
+        for _ in range(2)
+    ]
+    for thread in threads:
+        thread.start()
+    for thread in threads:
+        thread.join()
+    assert all(alone.equals(other) for other in found)
+
+
+def test_a_probe_sees_the_events_of_its_methods(tmp_path: Path) -> None:
+    class Losses(airlane.Probe):
+        def __init__(self) -> None:
+            self.seen: list[int] = []
+
+        def on_frame_lost(self, event: dict[str, object]) -> None:
+            assert event["event"] == "frame-lost"
+            self.seen.append(event["time_ns"])
+
+    scenario = world(tmp_path)
+    probe = Losses()
+    watched = airlane.custom.run(scenario, probe=probe)
+    assert watched == airlane.custom.run(scenario)
+    assert probe.seen == airlane.events(scenario, kinds=["frame-lost"])["time_ns"].to_list()

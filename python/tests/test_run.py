@@ -1,0 +1,83 @@
+import json
+import pickle
+import threading
+import time
+from dataclasses import asdict
+from pathlib import Path
+
+import pytest
+from conftest import SCENARIOS
+
+import airlane
+from airlane import Scenario
+
+# `airlane sim run scenarios/conferencing-cellular-lan1.toml --set 'duration=20 s' --seed 7 --json`
+GOLDEN = Path(__file__).parent / "data/conferencing.json"
+
+
+def test_the_result_is_that_of_the_command_line() -> None:
+    scenario = Scenario.load(SCENARIOS / "conferencing-cellular-lan1.toml")
+    result = airlane.run(scenario.with_(duration="20 s"), seed=7)
+    assert result.to_dict() == json.loads(GOLDEN.read_text())["runs"][0]
+
+
+@pytest.mark.parametrize("file", sorted(SCENARIOS.glob("*.toml")), ids=lambda file: file.stem)
+def test_the_typed_result_has_all_that_the_tree_has(file: Path) -> None:
+    result = airlane.run(Scenario.load(file).with_(duration="2 s"), run=1)
+    tree = result.to_dict()
+    assert (result.scenario_hash, result.seed, result.run) == (tree["scenario_hash"], 1, 1)
+    for flow in tree["flows"]:
+        typed = asdict(result.flows[flow["name"]])
+        assert {name: value for name, value in typed.items() if value is not None} == flow
+    for link in tree["links"]:
+        for way in ("down", "up"):
+            direction = getattr(result.links[link["name"]], way)
+            counts = {name: asdict(count) for name, count in direction.channel.items()}
+            assert counts == link[way]["channel"]
+            for service in link[way].get("services", []):
+                typed = asdict(direction.services[service["name"]])
+                typed["snoop"] = list(typed["snoop"])
+                assert {k: v for k, v in typed.items() if v not in (None, [])} == service
+    assert result.metrics["events"] == tree["events"] == result.events
+    assert pickle.loads(pickle.dumps(result)) == result
+
+
+def test_seed_and_run_decide(base: Scenario) -> None:
+    assert airlane.run(base, run=3) == airlane.run(base, seed=base.seed, run=3)
+    results = [airlane.run(base, seed=seed, run=run) for seed in (1, 2) for run in (0, 1)]
+    assert len({result.to_json() for result in results}) == 4
+    with pytest.raises(OverflowError):
+        airlane.run(base, run=-1)
+
+
+def test_metrics_have_a_frame(base: Scenario) -> None:
+    result = airlane.run(base)
+    row = result.frame().row(0, named=True)
+    assert row["file.throughput_bps"] == result.flows["file"].throughput_bps
+    lost = result.links["radio"].down.channel["lost_air"].frames
+    assert row["radio.down.lost_frames"] == result.metrics["radio.down.lost_frames"] == lost > 0
+    assert "file: throughput_bps=" in repr(result)
+
+
+def test_other_threads_go_on_meanwhile(base: Scenario) -> None:
+    long = base.with_(duration="3000 s")
+    ticks, stop = 0, threading.Event()
+
+    def tick() -> None:
+        nonlocal ticks
+        while not stop.is_set():
+            time.sleep(0.001)
+            ticks += 1
+
+    thread = threading.Thread(target=tick)
+    thread.start()
+    try:
+        start_s, before = time.perf_counter(), ticks
+        airlane.run(long)
+        took_s, meanwhile = time.perf_counter() - start_s, ticks - before
+    finally:
+        stop.set()
+        thread.join()
+    # One tick could fall beside the call; holding the interpreter allows no others.
+    assert took_s > 0.02
+    assert meanwhile > 3

@@ -1,0 +1,69 @@
+import math
+
+import polars as pl
+import pytest
+from conftest import RATE
+from hypothesis import given
+from hypothesis import strategies as st
+
+import airlane
+from airlane import Precision, Scenario
+from airlane._native import student_t
+
+
+def frame(values: dict[str, list[float | None]], metric: str = "f.delay_s") -> pl.DataFrame:
+    """A sweep's frame with one axis, run after run."""
+    rows = [
+        {"way": way, "scenario_hash": way * 16, "seed": 1, "run": run, metric: value}
+        for way, column in values.items()
+        for run, value in enumerate(column)
+    ]
+    return pl.DataFrame(rows)
+
+
+def test_means_and_their_intervals() -> None:
+    rows = airlane.summary(frame({"b": [1.0, 2.0, 3.0], "a": [5.0, None, math.nan]})).rows()
+    # t(2) = 4.302653, sd / sqrt(3) = 0.577350.
+    assert rows[0][:5] == ("b", "f.delay_s", 3, 2.0, 1.0)
+    assert rows[0][5] == pytest.approx(2.484138, abs=1e-5)
+    assert rows[1] == ("a", "f.delay_s", 1, 5.0, None, None)
+
+
+def test_the_differences_of_pairs_are_known_better() -> None:
+    both = frame({"raw": [10.0, 20.0, 60.0], "sr": [12.0, 22.5, 63.0]})
+    rows = airlane.summary(airlane.difference(both, "way", "raw"), confidence=0.9).rows()
+    assert rows[0][:4] == ("sr", "f.delay_s", 3, 2.5)
+    assert rows[0][5] == pytest.approx(2.919986 * 0.5 / math.sqrt(3), abs=1e-5)
+    with pytest.raises(ValueError, match="'raw', 'sr'"):
+        airlane.difference(both, "way", "rlp")
+
+
+def test_a_sweep_is_summed_up_by_point(base: Scenario) -> None:
+    swept = airlane.sweep(base, vary={RATE: [0.1, 0.0]}, runs=3)
+    assert airlane.summary(swept, metrics="events")[RATE].to_list() == [0.1, 0.0]
+    assert airlane.summary(swept, by=[], metrics="events")["n"].to_list() == [6]
+
+
+values = st.lists(st.floats(-1e6, 1e6) | st.just(math.nan), max_size=60)
+
+
+@given(values, st.integers(2, 10), st.integers(0, 40), st.floats(0.001, 1))
+def test_the_number_of_runs_depends_on_what_was_looked_at_alone(
+    seen: list[float], least: int, more: int, relative: float
+) -> None:
+    precision = Precision("m", relative=relative, least=least, most=least + more)
+    needed = precision.runs(seen)
+    assert least <= needed <= least + more
+    if needed <= len(seen):
+        assert precision.runs([*seen, 1e9]) == needed
+        assert precision.runs(seen[:needed]) == needed
+    else:
+        assert precision.runs(seen + [0.0] * 9) >= min(needed, least + more)
+
+
+def test_a_precision_that_cannot_be_is_refused() -> None:
+    for wrong in ({"relative": -1.0}, {"relative": 0.0}, {"confidence": 1.0}, {"least": 1}):
+        with pytest.raises(ValueError, match=next(iter(wrong))):
+            Precision("m", **wrong)  # type: ignore[arg-type]
+    with pytest.raises(ValueError, match="confidence"):
+        student_t(1.0, 3)

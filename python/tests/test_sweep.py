@@ -1,0 +1,273 @@
+import datetime
+import io
+import json
+import multiprocessing
+import shlex
+import signal
+import subprocess
+import sys
+import time
+from collections.abc import Callable
+from concurrent.futures import Executor, Future, ProcessPoolExecutor, ThreadPoolExecutor
+from pathlib import Path
+from typing import Any
+
+import polars as pl
+import pytest
+from conftest import RATE, SCENARIOS
+
+import airlane
+from airlane import AirlaneError, Precision, RunError, Scenario, ScenarioError, _native
+from airlane._batch import simulate
+from airlane._progress import Progress
+
+VARY: dict[str, Any] = {RATE: [0.05, 0.0], "links.radio.delay": ["50 ms", "100 ms", "150 ms"]}
+
+
+def as_bytes(frame: pl.DataFrame) -> bytes:
+    buffer = io.BytesIO()
+    frame.write_ipc(buffer)
+    return buffer.getvalue()
+
+
+@pytest.fixture(scope="module")
+def whole(base: Scenario) -> pl.DataFrame:
+    return airlane.sweep(base, vary=VARY, runs=4, executor=1)
+
+
+def test_a_row_for_each_point_and_run(base: Scenario, whole: pl.DataFrame) -> None:
+    assert whole.columns[:5] == [*VARY, "scenario_hash", "seed", "run"]
+    rows = whole.select([*whole.columns[:2], "run"]).rows()
+    delays = VARY["links.radio.delay"]
+    assert rows == [(rate, d, run) for rate in (0.05, 0.0) for d in delays for run in range(4)]
+    for row in whole.iter_rows(named=True):
+        point = base.with_({path: row[path] for path in VARY})
+        alone = airlane.run(point, run=row["run"]).frame().row(0, named=True)
+        assert {name: row[name] for name in alone} == alone
+
+
+def test_the_executor_does_not_matter(base: Scenario, whole: pl.DataFrame) -> None:
+    spawn = multiprocessing.get_context("spawn")
+    with ThreadPoolExecutor(3) as threads, ProcessPoolExecutor(1, mp_context=spawn) as process:
+        for executor in (None, 2, threads, process):
+            again = airlane.sweep(base, vary=VARY, runs=4, executor=executor)
+            assert as_bytes(again) == as_bytes(whole)
+
+
+class Dies(Executor):
+    """Gives up after some batches, as a machine that is switched off."""
+
+    def __init__(self, batches: int) -> None:
+        self.left = batches
+
+    def submit(self, fn: Callable[..., Any], /, *args: Any, **kwargs: Any) -> Future[Any]:  # noqa: ANN401
+        self.left -= 1
+        future: Future[Any] = Future()
+        if self.left < 0:
+            future.set_exception(KeyboardInterrupt())
+        else:
+            future.set_result(fn(*args, **kwargs))
+        return future
+
+
+def test_a_sweep_goes_on_where_it_was_interrupted(
+    base: Scenario, whole: pl.DataFrame, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    with pytest.raises(KeyboardInterrupt):
+        airlane.sweep(base, vary=VARY, runs=4, executor=Dies(7), out=tmp_path)
+    before = (tmp_path / "runs.jsonl").read_text().count("\n")
+    assert 0 < before < 24
+    with (tmp_path / "runs.jsonl").open("a") as file:
+        file.write('{"version":"0.')  # a line that was being written
+    resumed = airlane.sweep(base, vary=VARY, runs=4, out=tmp_path)
+    assert as_bytes(resumed) == as_bytes(whole)
+    assert (tmp_path / "runs.jsonl").read_text().count("\n") == 24
+    # What is known is not run again.
+    monkeypatch.setattr(_native, "simulate", None)
+    assert as_bytes(airlane.sweep(base, vary=VARY, runs=4, out=tmp_path)) == as_bytes(whole)
+
+
+def test_ctrl_c_stops_a_sweep(tmp_path: Path) -> None:
+    code = (
+        "import airlane, sys; scenario = airlane.Scenario.load(sys.argv[1]); "
+        "airlane.sweep(scenario, runs=10**5, out=sys.argv[2], progress=True)"
+    )
+    command = [sys.executable, "-c", code, str(SCENARIOS / "three-applications.toml")]
+    with subprocess.Popen([*command, str(tmp_path)], stderr=subprocess.PIPE, text=True) as sweep:
+        results = tmp_path / "runs.jsonl"
+        while not results.exists() and sweep.poll() is None:
+            time.sleep(0.01)
+        sweep.send_signal(signal.SIGINT)
+        _, shown = sweep.communicate(timeout=20)
+    assert sweep.returncode == -signal.SIGINT
+    assert "/100000 runs" in shown
+    assert "KeyboardInterrupt" in shown
+
+
+def test_shards_make_the_whole(base: Scenario, whole: pl.DataFrame, tmp_path: Path) -> None:
+    parts, alone = tmp_path / "parts", tmp_path / "alone"
+    for shard in ("3/3", "1/3"):
+        part = airlane.sweep(base, vary=VARY, runs=4, out=parts, shard=shard)
+        assert len(part) < 24
+    with pytest.raises(AirlaneError, match="are all shards in this folder"):
+        airlane.merge(parts)
+    airlane.sweep(base, vary=VARY, runs=4, out=parts, shard="2/3")
+    assert len(list(parts.glob("runs-*-of-3.jsonl"))) == 3
+    assert as_bytes(airlane.merge(parts)) == as_bytes(whole)
+    airlane.sweep(base, vary=VARY, runs=4, out=alone)
+    assert as_bytes(airlane.merge(alone)) == as_bytes(whole)
+    for file in ("runs.jsonl", "sweep.json"):
+        assert (parts / file).read_bytes() == (alone / file).read_bytes()
+    assert sorted(file.name for file in parts.iterdir()) == ["runs.jsonl", "sweep.json"]
+
+
+def test_a_folder_of_another_version_is_refused(base: Scenario, tmp_path: Path) -> None:
+    airlane.sweep(base, runs=1, out=tmp_path)
+    manifest = tmp_path / "sweep.json"
+    manifest.write_text(json.dumps(json.loads(manifest.read_text()) | {"version": "0.0.0+other"}))
+    with pytest.raises(AirlaneError, match=r"version 0\.0\.0"):
+        airlane.merge(tmp_path)
+    manifest.write_text("[]")
+    with pytest.raises(AirlaneError, match="no sweep"):
+        airlane.merge(tmp_path)
+    with pytest.raises(FileNotFoundError):
+        airlane.merge(tmp_path / "none")
+
+
+def test_axes_by_name_and_metrics_by_pattern(base: Scenario) -> None:
+    schemes = {
+        "raw": {"links.radio.services[voice].scheme": {"kind": "default"}},
+        "twice": {"links.radio.services[voice].scheme": {"kind": "rlp-oos", "retries": 2}},
+    }
+    delays = [datetime.timedelta(milliseconds=100)]
+    frame = airlane.sweep(
+        base,
+        vary={"scheme": schemes, "links.radio.delay": delays},
+        runs=2,
+        metrics=["voice.loss_ratio", "*.throughput_bps"],
+    )
+    assert frame["scheme"].to_list() == ["raw", "raw", "twice", "twice"]
+    assert frame["links.radio.delay"].unique().to_list() == ["0.1 s"]
+    names = ["voice.loss_ratio", "file.throughput_bps", "pages.throughput_bps"]
+    assert frame.columns[5:] == [*names, "voice.throughput_bps"]
+    assert frame["scheme"].n_unique() == frame["scenario_hash"].n_unique()
+    with pytest.raises(ValueError, match=r"no metric 'file.speed'; there are: .*file.throughput"):
+        airlane.sweep(base, runs=10**5, metrics=["file.speed"])
+
+
+def test_points_that_are_one_world_are_run_once(base: Scenario, tmp_path: Path) -> None:
+    frame = airlane.sweep(base, vary={"name": ["a", "a"]}, runs=3, out=tmp_path)
+    assert len(frame) == 6
+    assert (tmp_path / "runs.jsonl").read_text().count("\n") == 3
+
+
+@pytest.mark.parametrize("executor", [1, 2])
+def test_each_point_runs_until_it_is_known(base: Scenario, executor: int, tmp_path: Path) -> None:
+    until = Precision("file.throughput_bps", relative=0.12, least=3, most=40)
+    frame = airlane.sweep(base, vary=VARY, until=until, executor=executor, out=tmp_path)
+    counts = frame.group_by(list(VARY), maintain_order=True).len()["len"].to_list()
+    assert len(set(counts)) > 1
+    for (_, point), count in zip(
+        frame.group_by(list(VARY), maintain_order=True), counts, strict=True
+    ):
+        more = airlane.sweep(
+            base.with_({path: point[path][0] for path in VARY}), runs=40, metrics=until.metric
+        )
+        assert until.runs(more[until.metric].to_list()) == count
+        half = airlane.summary(point, metrics=until.metric).row(0, named=True)
+        assert count == 40 or half["half_width"] <= 0.12 * half["mean"]
+    assert airlane.merge(tmp_path).equals(frame)
+    with pytest.raises(ValueError, match="no metric 'nothing'"):
+        airlane.sweep(base, until=Precision("nothing"))
+
+
+def test_a_run_that_fails_says_how_to_repeat_it(
+    base: Scenario, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    real = _native.simulate
+
+    def fails(scenario: _native.Scenario, seed: int, runs: list[int]) -> tuple[list[str], bytes]:
+        if 2 in runs:
+            raise RunError("a wheel came off", seed, 2)
+        return real(scenario, seed, runs)
+
+    monkeypatch.setattr(_native, "simulate", fails)
+    with pytest.raises(RunError, match="a wheel came off") as caught:
+        airlane.sweep(base, vary={RATE: [0.03]}, runs=5, seed=8, out=tmp_path)
+    assert (caught.value.seed, caught.value.run) == (8, 2)
+    command = shlex.split(str(caught.value).splitlines()[-1])
+    shown = subprocess.run(command, check=True, capture_output=True, text=True).stdout
+    expected = airlane.run(base.set(RATE, 0.03), seed=8, run=2)
+    assert shown.strip() == repr(expected)
+
+
+def test_a_worker_of_another_version_is_refused(
+    base: Scenario, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    class Elsewhere(Dies):
+        def submit(self, fn: Callable[..., Any], /, *args: Any, **kwargs: Any) -> Future[Any]:  # noqa: ANN401
+            with monkeypatch.context() as there:
+                there.setattr(_native, "MODEL", "0.0.1+other")
+                return super().submit(simulate, *args)
+
+    with pytest.raises(AirlaneError, match=r"runs version 0\.0\.1"):
+        airlane.sweep(base, runs=1, executor=Elsewhere(1))
+
+
+def test_what_makes_no_sweep_is_refused(base: Scenario, tmp_path: Path) -> None:
+    with pytest.raises(ScenarioError) as caught:
+        airlane.sweep(base, vary={RATE: [0.1, 1.1]})
+    assert (caught.value.path, caught.value.value) == (RATE, 1.1)
+    wrong: list[tuple[dict[str, Any], str]] = [
+        ({"runs": 0}, "runs=0"),
+        ({"vary": {RATE: []}}, "one value or more"),
+        ({"vary": {RATE: "0.1"}}, "a list"),
+        ({"vary": {"run": [1]}}, "'run'"),
+        ({"shard": "1/2"}, "needs out="),
+        ({"shard": "3/2", "out": tmp_path}, 'such as "1/4"'),
+        ({"shard": "1/2", "out": tmp_path, "until": Precision("events")}, "until="),
+        ({"executor": -1}, "1 thread or more"),
+        ({"executor": "mpi"}, 'write "dask"'),
+    ]
+    for arguments, message in wrong:
+        with pytest.raises(ValueError, match=message):
+            airlane.sweep(base, **arguments)
+    with pytest.raises(TypeError, match=r"concurrent\.futures"):
+        airlane.sweep(base, executor=1.5)  # type: ignore[arg-type]
+    file = tmp_path / "file"
+    file.touch()
+    with pytest.raises(OSError, match="file"):
+        airlane.sweep(base, runs=1, out=file)
+
+
+def test_frames_are_pandas_too(whole: pl.DataFrame) -> None:
+    pandas = whole.to_pandas()
+    assert pandas["run"].tolist() == whole["run"].to_list()
+    assert pandas["file.throughput_bps"].tolist() == whole["file.throughput_bps"].to_list()
+
+
+def test_progress_is_shown_where_it_is_asked_for() -> None:
+    class Terminal(io.StringIO):
+        def isatty(self) -> bool:
+            return True
+
+    for stream, shown, lines in (
+        (Terminal(), None, True),
+        (io.StringIO(), None, False),
+        (io.StringIO(), True, True),
+        (Terminal(), False, False),
+    ):
+        bar = Progress(shown, stream)
+        bar.expect(4)
+        bar.advance(1)
+        bar.advance(3)
+        bar.close()
+        assert ("4/4 runs" in stream.getvalue()) == lines
+        assert "\x1b[3" not in stream.getvalue()
+
+
+def test_importing_is_cheap() -> None:
+    heavy = ("polars", "pandas", "pyarrow", "distributed", "dask", "matplotlib", "numpy")
+    code = f"import airlane, sys; print([m for m in {heavy!r} if m in sys.modules])"
+    done = subprocess.run([sys.executable, "-c", code], check=True, capture_output=True, text=True)
+    assert done.stdout.strip() == "[]"
