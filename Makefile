@@ -87,7 +87,7 @@ VENV = .venv/bin
 	touch $@
 
 python-env: .venv/done ## Build the Python package into .venv
-	VIRTUAL_ENV=$(CURDIR)/.venv $(VENV)/maturin develop --quiet --release --locked
+	PIP_QUIET=1 VIRTUAL_ENV=$(CURDIR)/.venv $(VENV)/maturin develop --quiet --release --locked
 
 python: python-env ## Check and test the Python package
 	$(call apt,chromium,chromium,no page of results is looked at)

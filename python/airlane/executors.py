@@ -8,7 +8,7 @@ from collections.abc import Callable, Iterator
 from concurrent.futures import FIRST_COMPLETED, Executor, Future, ThreadPoolExecutor, wait
 from contextlib import contextmanager
 from dataclasses import dataclass
-from typing import TYPE_CHECKING, TypeAlias, cast
+from typing import TYPE_CHECKING, Protocol, TypeAlias
 
 from airlane import _batch
 from airlane._batch import Batch, Done
@@ -20,7 +20,18 @@ if TYPE_CHECKING:
 
 __all__ = ["AnyExecutor"]
 
-AnyExecutor: TypeAlias = "int | str | Executor | Client | None"
+
+class DaskClient(Protocol):
+    """What is used of a `distributed.Client`, so that Dask need not be installed."""
+
+    def get_executor(self, *, pure: bool, retries: int) -> Executor:
+        """An executor whose batches run on the cluster."""
+
+    def nthreads(self) -> dict[str, int]:
+        """Threads of each worker."""
+
+
+AnyExecutor: TypeAlias = int | str | Executor | DaskClient | None
 """None for a thread on each core, a number of threads, an executor of `concurrent.futures`, a
 client of Dask, `"dask://host:port"` for its scheduler, or `"dask"` for a cluster on this machine.
 """
@@ -87,14 +98,14 @@ def _client(address: str) -> Iterator[Client]:
             yield client
 
 
-def _dask(client: Client) -> Pool:
+def _dask(client: DaskClient) -> Pool:
     # A batch is pure, so one that was lost with its worker is simply run again elsewhere.
-    executor = client.get_executor(pure=False, retries=3)  # type: ignore[no-untyped-call]
+    executor: Executor = client.get_executor(pure=False, retries=3)
 
     def workers() -> int:
-        return sum(client.nthreads().values()) or 1  # type: ignore[no-untyped-call]
+        return sum(client.nthreads().values()) or 1
 
-    return Pool(cast(Executor, executor), workers, _REMOTE_BATCH_S)
+    return Pool(executor, workers, _REMOTE_BATCH_S)
 
 
 def run_batches(

@@ -19,7 +19,7 @@ use std::collections::VecDeque;
 use std::sync::Arc;
 
 use airlane_base::{Damage, Duration, Instant, QueueLimit, Rate};
-use serde::Serialize;
+use serde::{Deserialize, Serialize};
 
 use crate::opportunities::{Cursor, Opportunities};
 use crate::{ErrorModel, Fate};
@@ -36,7 +36,7 @@ pub struct ChannelConfig {
 }
 
 /// A number of frames and their bytes.
-#[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Serialize)]
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
 pub struct Count {
     /// Frames.
     pub frames: u64,

@@ -1,7 +1,7 @@
 //! Real traffic of the Linux kernel over an emulated lossy link: what Airlane promises.
 //!
 //! The topology is drawn in `airlane_testkit::live`; the files are the demo's, which users read and
-//! copy. A file over kernel TCP (cubic), pages and two-way voice, all at once, 60 s after 5 s of
+//! copy. A file over kernel TCP (cubic), pages and two-way voice, all at once, 20 s after 5 s of
 //! warm-up, over 20 Mbit/s, 25 ms, 125 kB of queue and 5 % loss per Ethernet frame each way.
 //!
 //! Then every scheme for a few seconds: kernel TCP over each that repairs what was lost by asking,
@@ -16,6 +16,7 @@ use std::process::Stdio;
 use std::time::Duration;
 
 use airlane_link::config::SchemeConfig;
+use airlane_live::air::{AirReport, DirectionReport};
 use airlane_live::security::new_key;
 use airlane_probe::{ClientConfig, Times, TrafficReport};
 use airlane_testkit::live::{Experiment, GRACE, Link, Outcome, TUNNEL_SERVER, run};
@@ -27,61 +28,87 @@ fn demo(file: &str) -> PathBuf {
         .join(file)
 }
 
+/// Runs of one seed, at most. Only one on a machine that did not keep time is followed by another.
+const ATTEMPTS: usize = 3;
+
+/// Whether the machine ran the emulator when it wanted to run, with frames of 0.6 ms. The ends, which
+/// have no priority, have waited longer where it did not: such a run says little about them.
+fn kept_time(air: &AirReport) -> bool {
+    let on_time =
+        |way: &DirectionReport| way.late_mean_ns < 100_000 && way.late_max_ns < 15_000_000;
+    on_time(&air.down) && on_time(&air.up)
+}
+
+/// What the three applications should have got and did not.
+fn misses(traffic: &TrafficReport) -> Vec<String> {
+    let mut misses = Vec::new();
+    let mut demand = |holds: bool, what: String| {
+        if !holds {
+            misses.push(what);
+        }
+    };
+    let file = traffic.file.as_ref().expect("a file was carried");
+    let pages = traffic.pages.as_ref().expect("pages were fetched");
+    let voice_loss = traffic.voice_loss().expect("voice was sent");
+    let mbps = file.goodput_bps / 1e6;
+    demand(mbps >= 15.0, format!("the file got {mbps:.2} of 15 Mbit/s"));
+    demand(
+        file.error.is_none(),
+        format!("the file ended: {:?}", file.error),
+    );
+    let ms = pages.mean_ns / 1e6;
+    demand(ms <= 215.0, format!("pages took {ms:.0}, not 215 ms"));
+    demand(
+        pages.failed == 0 && pages.completed >= 50,
+        format!("{} pages, {} failed", pages.completed, pages.failed),
+    );
+    let percent = voice_loss * 100.0;
+    demand(percent < 0.3, format!("voice lost {percent:.2}, not 0.3 %"));
+    for (way, voice) in [("down", &traffic.voice_down), ("up", &traffic.voice_up)] {
+        let voice = voice.as_ref().expect("voice was sent both ways");
+        let ms = voice.delay_p50_ns as f64 / 1e6;
+        demand(ms < 40.0, format!("voice {way} took {ms:.1}, not 40 ms"));
+        // Copies, and not repairs: these would take 95 ms and more.
+        let ms = voice.delay_p99_ns as f64 / 1e6;
+        demand(
+            ms < 70.0,
+            format!("99 % of voice {way} took {ms:.1}, not 70 ms"),
+        );
+    }
+    misses
+}
+
 #[test]
 fn three_applications_get_what_they_need_over_a_lossy_link() {
     if !netns::can_run("three_applications_get_what_they_need_over_a_lossy_link") {
         return;
     }
-    let (air, left, right) = (demo("air.toml"), demo("left.toml"), demo("right.toml"));
-    let mut misses = Vec::new();
+    let (radio, left, right) = (demo("air.toml"), demo("left.toml"), demo("right.toml"));
+    let mut missed = Vec::new();
     for seed in 1..=3 {
-        let outcome = run(&Experiment {
-            airlane: Path::new(env!("CARGO_BIN_EXE_airlane")),
-            air: &air,
-            seed,
-            ends: Some([&left, &right]),
-            warmup: Duration::from_secs(5),
-            measure: Duration::from_secs(30),
-            pages: true,
-        })
-        .expect("the experiment runs");
-        let traffic = &outcome.traffic;
-        println!("seed {seed}\n{traffic}\n{}", outcome.air);
-        let file = traffic.file.as_ref().expect("a file was carried");
-        let pages = traffic.pages.as_ref().expect("pages were fetched");
-        let voice_loss = traffic.voice_loss().expect("voice was sent");
-        let mut demand = |holds: bool, what: String| {
-            if !holds {
-                misses.push(format!("seed {seed}: {what}"));
+        for attempt in 1..=ATTEMPTS {
+            let outcome = run(&Experiment {
+                airlane: Path::new(env!("CARGO_BIN_EXE_airlane")),
+                air: &radio,
+                seed,
+                ends: Some([&left, &right]),
+                warmup: Duration::from_secs(5),
+                measure: Duration::from_secs(20),
+                pages: true,
+            })
+            .expect("the experiment runs");
+            let air: AirReport = serde_json::from_value(outcome.air).expect("a report");
+            println!("seed {seed}\n{}\n{air}", outcome.traffic);
+            let misses = misses(&outcome.traffic);
+            let again = !misses.is_empty() && attempt < ATTEMPTS && !kept_time(&air);
+            if !again {
+                missed.extend(misses.iter().map(|what| format!("seed {seed}: {what}")));
+                break;
             }
-        };
-        let mbps = file.goodput_bps / 1e6;
-        demand(mbps >= 15.0, format!("the file got {mbps:.2} of 15 Mbit/s"));
-        demand(
-            file.error.is_none(),
-            format!("the file ended: {:?}", file.error),
-        );
-        let ms = pages.mean_ns / 1e6;
-        demand(ms <= 215.0, format!("pages took {ms:.0}, not 215 ms"));
-        demand(
-            pages.failed == 0 && pages.completed >= 50,
-            format!("{} pages, {} failed", pages.completed, pages.failed),
-        );
-        let percent = voice_loss * 100.0;
-        demand(percent < 0.3, format!("voice lost {percent:.2}, not 0.3 %"));
-        for (way, voice) in [("down", &traffic.voice_down), ("up", &traffic.voice_up)] {
-            let voice = voice.as_ref().expect("voice was sent both ways");
-            let ms = voice.delay_p50_ns as f64 / 1e6;
-            demand(ms < 40.0, format!("voice {way} took {ms:.1}, not 40 ms"));
-            // Copies, and not repairs: these would take 95 ms and more.
-            let ms = voice.delay_p99_ns as f64 / 1e6;
-            demand(
-                ms < 70.0,
-                format!("99 % of voice {way} took {ms:.1}, not 70 ms"),
-            );
+            println!("once more, the machine did not keep time: {misses:?}");
         }
     }
-    assert!(misses.is_empty(), "{}", misses.join("; "));
+    assert!(missed.is_empty(), "{}", missed.join("; "));
 }
 
 /// The demo's file of one end, with keys.

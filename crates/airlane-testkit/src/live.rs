@@ -76,8 +76,8 @@ pub struct Outcome {
     pub traffic: TrafficReport,
     /// Status of the left and the right end after the traffic.
     pub status: Option<[serde_json::Value; 2]>,
-    /// What the emulator said in the end, asked and delivered.
-    pub air: String,
+    /// The emulator's report, asked and delivered: `airlane_live::air::AirReport`.
+    pub air: serde_json::Value,
 }
 
 /// Why an experiment could not be made.
@@ -391,11 +391,13 @@ impl Link {
     ///
     /// # Errors
     /// If one of them does not end well.
-    pub fn finish(mut self) -> Result<String, LiveError> {
+    pub fn finish(mut self) -> Result<serde_json::Value, LiveError> {
         for mut end in std::mem::take(&mut self.ends) {
             end.finish()?;
         }
-        self.air.finish()
+        let said = self.air.finish()?;
+        serde_json::from_str(&said)
+            .map_err(|error| self.air.failed(format!("gave no report: {error}")))
     }
 
     /// The control socket of one end.
@@ -461,7 +463,7 @@ fn start_air(
     name: &str,
 ) -> Result<Program, LiveError> {
     let mut command = between.command(airlane);
-    command.arg("air").arg(file);
+    command.args(["air", "--json"]).arg(file);
     command.args(["--set", &format!("seed={seed}")]);
     let mut program = Program::start(command, folder, name)?;
     // It hears frames for everybody from the moment on that it can carry them.

@@ -3,10 +3,10 @@
 use std::fmt;
 
 use airlane_channel::Count;
-use serde::Serialize;
+use serde::{Deserialize, Serialize};
 
 /// One run of the emulator.
-#[derive(Clone, Debug, PartialEq, Serialize)]
+#[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
 pub struct AirReport {
     /// Name of the link.
     pub name: String,
@@ -23,7 +23,7 @@ pub struct AirReport {
 }
 
 /// One direction of the emulated link. Bytes are those of whole Ethernet frames.
-#[derive(Clone, Debug, Default, PartialEq, Serialize)]
+#[derive(Clone, Debug, Default, PartialEq, Serialize, Deserialize)]
 pub struct DirectionReport {
     /// Interface where frames come in.
     pub from: String,
@@ -64,7 +64,7 @@ pub struct DirectionReport {
 }
 
 /// Frames that never entered the link, by reason.
-#[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Serialize)]
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
 pub struct Refused {
     /// Longer than the interface at the other end sends.
     pub too_long: u64,

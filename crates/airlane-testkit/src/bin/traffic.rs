@@ -58,7 +58,7 @@ fn run(args: &Args) -> Result<(), Box<dyn Error>> {
     if args.json {
         writeln!(out, "{}", serde_json::to_string(&outcome)?)?;
     } else {
-        write!(out, "{}\n{}", outcome.traffic, outcome.air)?;
+        writeln!(out, "{}\n{:#}", outcome.traffic, outcome.air)?;
     }
     Ok(())
 }
