@@ -4,8 +4,6 @@ use std::path::PathBuf;
 
 use clap::{Args, Subcommand, ValueEnum, ValueHint};
 
-use super::Studies;
-
 /// The verbs of scenario files.
 #[derive(Debug, Subcommand)]
 pub enum Scenario {
@@ -81,40 +79,13 @@ pub enum ScenarioApp {
     Voice,
 }
 
-/// Arguments of `study scenario`.
-#[derive(Debug, Args)]
-pub struct StudyScenario {
-    /// The study.
-    pub id: String,
-    /// The point: one value of each axis, as `airlane study show ID` lists them.
-    #[arg(value_name = "AXIS=VALUE")]
-    pub point: Vec<String>,
-    /// Changes of the scenario.
-    #[arg(long = "set", value_name = "PATH=VALUE", help = super::STUDY_SET_HELP)]
-    pub set: Vec<String>,
-    /// With another choice where the work is silent, instead of the committed one
-    #[arg(long, value_name = "NAME")]
-    pub alternative: Option<String>,
-    /// Write to a file, which is replaced, instead of standard output
-    #[arg(long, value_name = "FILE", value_hint = ValueHint::FilePath)]
-    pub output: Option<PathBuf>,
-    /// Where the works are.
-    #[command(flatten)]
-    pub studies: Studies,
-}
-
-pub(super) const FROM_NETEM_EXAMPLES: &str = "\
+const FROM_NETEM_EXAMPLES: &str = "\
 Examples:
   airlane scenario from-netem 'tc qdisc add dev eth0 root netem delay 25ms loss 5% rate 20mbit'
   airlane scenario from-netem 'delay 25ms loss gemodel 1% 20%' --app file,web,voice --output bursts.toml
   tc qdisc show | airlane scenario from-netem - --dev eth0 --output eth0.toml";
 
-pub(super) const FROM_MAHIMAHI_EXAMPLES: &str = "\
+const FROM_MAHIMAHI_EXAMPLES: &str = "\
 Examples:
   airlane scenario from-mahimahi 'mm-delay 25 mm-link LTE.up LTE.down' --output lte.toml
   airlane scenario from-mahimahi 'mm-loss uplink 0.05 mm-onoff downlink 2 0.1' --app web";
-
-pub(super) const STUDY_SCENARIO_EXAMPLES: &str = "\
-Examples:
-  airlane study scenario F4.2 scheme=rlp level=L3
-  airlane study scenario xylomenos-1999/F4.2 scheme=sr-m2 level=L1 --output sr-m2.toml";

@@ -1,0 +1,140 @@
+//! Arguments of what runs for long, and of what asks about it.
+
+use std::path::PathBuf;
+
+use airlane_base::Size;
+use clap::{Args, ValueEnum, ValueHint};
+
+use super::Set;
+
+/// Arguments of the verbs that read the file of a link.
+#[derive(Debug, Args)]
+pub struct Daemon {
+    /// The file.
+    #[arg(value_hint = ValueHint::FilePath)]
+    pub file: PathBuf,
+    /// Print what is printed as JSON; every name carries its unit
+    #[arg(long)]
+    pub json: bool,
+    /// Changes of the file.
+    #[command(flatten)]
+    pub set: Set,
+}
+
+/// Arguments of the verbs that run until they are stopped.
+#[derive(Debug, Args)]
+pub struct Running {
+    /// The file, and how results are printed.
+    #[command(flatten)]
+    pub daemon: Daemon,
+    /// How the log on standard error is written, one line for each change of state with its reason
+    ///
+    /// The environment variable AIRLANE_LOG chooses its lines: error, warn, info (default), debug.
+    #[arg(long, value_name = "FORMAT", value_enum, default_value_t)]
+    pub log_format: LogFormat,
+}
+
+/// How log lines are written.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq, ValueEnum)]
+pub enum LogFormat {
+    /// For people.
+    #[default]
+    Human,
+    /// One JSON object a line, for programs.
+    Json,
+}
+
+/// Arguments of `top`.
+#[derive(Debug, Args)]
+pub struct Top {
+    /// Name of the link in its file, or path of its control socket [default: the only one running]
+    #[arg(value_name = "NAME|SOCKET")]
+    pub link: Option<String>,
+}
+
+/// Arguments of `up`.
+#[derive(Debug, Args)]
+pub struct Up {
+    /// The file, and how the log is written.
+    #[command(flatten)]
+    pub running: Running,
+    /// Keep a journal of everything that goes into the port, packets with what is in them
+    ///
+    /// Of several peers each port has its own, with the peer's name before the extension.
+    #[arg(long, value_name = "PATH", value_hint = ValueHint::FilePath)]
+    pub journal: Option<PathBuf>,
+    /// End a journal, and not the link, before it is longer
+    #[arg(
+        long,
+        value_name = "SIZE",
+        default_value = "1 GB",
+        requires = "journal"
+    )]
+    pub journal_size: Size,
+}
+
+/// Arguments of `keygen`.
+#[derive(Debug, Args)]
+pub struct Keygen {
+    /// File for the private key; one that exists stays as it is.
+    #[arg(value_hint = ValueHint::FilePath)]
+    pub file: PathBuf,
+    /// Print the public key of the private key in FILE, and make none
+    #[arg(long)]
+    pub public: bool,
+}
+
+/// Arguments of `status`.
+#[derive(Debug, Args)]
+pub struct Status {
+    /// Name of the link in its file, or path of its control socket [default: the only one running]
+    #[arg(value_name = "NAME|SOCKET")]
+    pub link: Option<String>,
+    /// Print JSON; every name carries its unit
+    #[arg(long)]
+    pub json: bool,
+    /// Repeat every second until Ctrl-C
+    #[arg(long)]
+    pub watch: bool,
+}
+
+pub(super) const UP_EXAMPLES: &str = "\
+Examples:
+  airlane up hill-top.toml
+  airlane up hill-top.toml --log-format json
+  airlane up hill-top.toml --set 'link.rate=50 Mbit/s'
+  airlane up hill-top.toml --journal /var/tmp/hill-top.journal --journal-size 200MB";
+
+pub(super) const TOP_EXAMPLES: &str = "\
+Examples:
+  airlane top
+  airlane top hill-top";
+
+pub(super) const DOCTOR_EXAMPLES: &str = "\
+Examples:
+  airlane doctor hill-top.toml
+  airlane doctor hill-top.toml --json
+
+Exit codes: 0 the link can come up, 1 it cannot, 2 the file or the command line is wrong.";
+
+pub(super) const RELOAD_EXAMPLES: &str = "\
+Examples:
+  airlane reload hill-top.toml
+  airlane reload hill-top.toml --set link.underlay.peer=192.0.2.9:7007
+  airlane reload base.toml --set peers[farm].weight=3";
+
+pub(super) const KEYGEN_EXAMPLES: &str = "\
+Examples:
+  airlane keygen /etc/airlane/hill-top.key
+  airlane keygen --public /etc/airlane/hill-top.key";
+
+pub(super) const AIR_EXAMPLES: &str = "\
+Examples:
+  airlane air radio.toml
+  airlane air radio.toml --set errors.rate=0.1 --set seed=2";
+
+pub(super) const STATUS_EXAMPLES: &str = "\
+Examples:
+  airlane status
+  airlane status hill-top --watch
+  airlane status /run/airlane/hill-top.sock --json";

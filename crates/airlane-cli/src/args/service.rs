@@ -1,0 +1,86 @@
+//! Arguments of what changes services of a running link.
+
+use clap::{Args, Subcommand, ValueHint};
+
+/// The verbs of services.
+#[derive(Debug, Subcommand)]
+pub enum Service {
+    /// Add services
+    ///
+    /// SERVICE is a file with `services` and `classes` as under `link` in a live file, or one service
+    /// as an inline table. What is added is matched before what there is.
+    #[command(after_help = SERVICE_ADD_EXAMPLES)]
+    Add(ServiceAdd),
+    /// Remove a service, once what waits in it has left
+    #[command(after_help = SERVICE_REMOVE_EXAMPLES)]
+    Remove(ServiceRemove),
+    /// Change the share of a service
+    ///
+    /// Anything else of a service changes by `airlane reload`: it then drains and begins anew.
+    #[command(after_help = SERVICE_SET_EXAMPLES)]
+    Set(ServiceSet),
+}
+
+/// Arguments of `service add`.
+#[derive(Debug, Args)]
+pub struct ServiceAdd {
+    /// The file, or `{ number = .., name = .., rate = .., scheme = { kind = .. } }`.
+    #[arg(value_name = "SERVICE", value_hint = ValueHint::FilePath)]
+    pub service: String,
+    /// What leads packets to an inline service, such as '{ protocol = "udp", port = 5004 }'
+    ///
+    /// Can be given several times.
+    #[arg(long = "match", value_name = "TOML")]
+    pub matches: Vec<String>,
+    /// Which link.
+    #[command(flatten)]
+    pub link: Link,
+}
+
+/// Arguments of `service remove`.
+#[derive(Debug, Args)]
+pub struct ServiceRemove {
+    /// Its name.
+    pub name: String,
+    /// Which link.
+    #[command(flatten)]
+    pub link: Link,
+}
+
+/// Arguments of `service set`.
+#[derive(Debug, Args)]
+pub struct ServiceSet {
+    /// Its name.
+    pub name: String,
+    /// Its share of the link, relative to the others'.
+    #[arg(value_name = "rate=SHARE")]
+    pub value: String,
+    /// Which link.
+    #[command(flatten)]
+    pub link: Link,
+}
+
+/// Which running link is meant.
+#[derive(Debug, Args)]
+pub struct Link {
+    /// Name of the link in its file, or path of its control socket [default: the only one running]
+    #[arg(long, value_name = "NAME|SOCKET")]
+    pub link: Option<String>,
+    /// Print JSON
+    #[arg(long)]
+    pub json: bool,
+}
+
+const SERVICE_ADD_EXAMPLES: &str = "\
+Examples:
+  airlane service add games.toml
+  airlane service add '{ number = 4, name = \"games\", rate = 0.1, scheme = { kind = \"rlp-oos\" } }'";
+
+const SERVICE_REMOVE_EXAMPLES: &str = "\
+Examples:
+  airlane service remove games
+  airlane service remove games --link hill-top";
+
+const SERVICE_SET_EXAMPLES: &str = "\
+Examples:
+  airlane service set voice rate=0.2";
