@@ -5,7 +5,7 @@ use std::path::{Path, PathBuf};
 
 use airlane_base::config::Document;
 use airlane_sim::{Prepared, ScenarioError as SimError};
-use pyo3::exceptions::PyValueError;
+use pyo3::exceptions::{PyTypeError, PyValueError};
 use pyo3::prelude::*;
 use pyo3::types::{PyBytes, PyDict};
 
@@ -123,9 +123,12 @@ impl Scenario {
         for (path, value) in values {
             let path: String = path.extract()?;
             let value = value::to_toml(&value).map_err(|error| {
+                let message = format!("{path}: {}", error.value(values.py()));
                 if error.is_instance_of::<PyValueError>(values.py()) {
-                    let message = format!("{path}: {}", error.value(values.py()));
                     return ScenarioError::new_err((message, path.clone(), value.to_string()));
+                }
+                if error.is_instance_of::<PyTypeError>(values.py()) {
+                    return PyTypeError::new_err(message);
                 }
                 error
             })?;

@@ -39,6 +39,7 @@ fn flow_metrics(flow: &FlowResult) -> Vec<(&'static str, f64)> {
             "delay_mean_s",
             "delay_sd_s",
             "delay_mean_plus_2sd_s",
+            "delay_median_s",
             "delay_p99_s",
         ],
         "bulk" => &[
@@ -46,9 +47,27 @@ fn flow_metrics(flow: &FlowResult) -> Vec<(&'static str, f64)> {
             "goodput_ratio",
             "retransmissions",
             "timeouts",
+            "window_cuts",
             "duplicates",
         ],
-        _ => &["throughput_bps", "pages", "retransmissions", "timeouts"],
+        "telnet" | "mail" => &[
+            "responses",
+            "response_time_mean_s",
+            "response_time_median_s",
+            "response_time_p95_s",
+            "response_time_max_s",
+            "retransmissions",
+            "timeouts",
+        ],
+        _ => &[
+            "throughput_bps",
+            "pages",
+            "page_time_mean_s",
+            "page_time_median_s",
+            "page_time_max_s",
+            "retransmissions",
+            "timeouts",
+        ],
     };
     let measured = flow.scalars();
     let value = |name: &&'static str| {
