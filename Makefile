@@ -97,7 +97,7 @@ python: python-env ## Check and test the Python package
 	$(VENV)/mypy
 	$(VENV)/stubtest airlane._native
 	$(VENV)/pytest
-	$(VENV)/pdoc --docformat google --output-directory target/python-docs airlane
+	$(VENV)/pdoc --docformat google --output-directory target/python-docs airlane airlane.figures airlane.report
 
 # Of other results: make figures RESULTS=results
 RESULTS ?= target/validation

@@ -14,7 +14,7 @@ from airlane.result import (
     ServiceResult,
     run,
 )
-from airlane.scenario import Scenario, Value
+from airlane.scenario import Scenario, ScenarioSource, Value
 from airlane.summary import Precision, difference, summary
 from airlane.sweep import merge, sweep
 
@@ -31,6 +31,7 @@ __all__ = [
     "RunResult",
     "Scenario",
     "ScenarioError",
+    "ScenarioSource",
     "ServiceResult",
     "Value",
     "__version__",

@@ -10,9 +10,11 @@ from collections.abc import Callable, Mapping
 from typing import Any, Protocol
 
 from airlane import _native
+from airlane._check import natural
 from airlane._native import Host, Random
-from airlane.events import KINDS, Probe, ScenarioSource, read
+from airlane.events import KINDS, Probe
 from airlane.result import RunResult
+from airlane.scenario import ScenarioSource, read
 
 __all__ = ["Application", "ErrorModel", "Host", "Random", "WeightPolicy", "run"]
 
@@ -109,10 +111,11 @@ def run(
             if way in models:
                 raise ValueError(f'error_models: "{place}" has two models in one direction')
             models[way] = factory
+    source = read(scenario)
     text, names, values = _native.run_custom(
-        read(scenario)._core,
-        seed,
-        run,
+        source._core,
+        natural("seed", source.seed if seed is None else seed),
+        natural("run", run),
         [(link, down, factory) for (link, down), factory in models.items()],
         list((applications or {}).items()),
         [(_link(place), policy, policy.interval_s) for place, policy in (weights or {}).items()],

@@ -5,28 +5,20 @@ docs/events.md says what each event and each column is.
 
 from __future__ import annotations
 
-import os
 from collections.abc import Iterable
-from typing import TYPE_CHECKING, Any, Final, TypeAlias
+from typing import TYPE_CHECKING, Any, Final
 
 from airlane import _native
-from airlane.scenario import Scenario
+from airlane._check import natural
+from airlane.scenario import ScenarioSource, read
 
 if TYPE_CHECKING:
     import polars as pl
 
-__all__ = ["KINDS", "Probe", "ScenarioSource", "events"]
+__all__ = ["KINDS", "Probe", "events"]
 
 KINDS: Final = tuple(_native.event_kinds())
 """The names of all kinds of events."""
-
-ScenarioSource: TypeAlias = Scenario | str | os.PathLike[str]
-"""A scenario, or the path of its file."""
-
-
-def read(scenario: ScenarioSource) -> Scenario:
-    """The scenario itself."""
-    return scenario if isinstance(scenario, Scenario) else Scenario.load(scenario)
 
 
 def events(
@@ -59,13 +51,16 @@ def events(
     Raises:
         ScenarioError: If the file describes no world.
         OSError: If it cannot be read.
-        ValueError: If a name is unknown.
+        ValueError: If a name is unknown, or a number out of range.
 
     """
     import polars as pl
 
+    source = read(scenario)
+    seed = natural("seed", source.seed if seed is None else seed)
+    limit = None if limit is None else natural("limit", limit)
     wanted = list(kinds), list(flows), list(links)
-    table = _native.events(read(scenario)._core, seed, run, *wanted, limit)
+    table = _native.events(source._core, seed, natural("run", run), *wanted, limit)
     return pl.DataFrame(table)
 
 

@@ -10,8 +10,8 @@ from contextlib import contextmanager
 from dataclasses import dataclass
 from typing import TYPE_CHECKING, Protocol, TypeAlias
 
-from airlane import _batch
-from airlane._batch import Batch, Done
+from airlane import _batch, _native
+from airlane._batch import Batch, Done, Failure
 from airlane.errors import AirlaneError
 from airlane.scenario import Scenario
 
@@ -117,6 +117,7 @@ def run_batches(
     batches shrink so that all workers stop together.
     """
     pending: set[Future[Done]] = set()
+    batches: dict[Future[Done], Batch] = {}
     runs, took_s = 0, 0.0
     try:
         while jobs or pending:
@@ -127,16 +128,29 @@ def run_batches(
                     size = int(pool.batch_s * runs / max(took_s, 1e-6))
                     size = max(1, min(size, len(jobs) // (2 * workers)))
                 batch = Batch(seed, _grouped(jobs, size))
-                pending.add(pool.executor.submit(_batch.simulate, batch))
+                future = pool.executor.submit(_batch.simulate, batch)
+                batches[future] = batch
+                pending.add(future)
             ready, pending = wait(pending, return_when=FIRST_COMPLETED)
             for future in ready:
-                done = future.result()
+                done = _done(future, batches.pop(future))
                 runs += sum(len(part.runs) for part in done.results)
                 took_s += done.took_s
                 deliver(done)
     finally:
         for future in pending:
             future.cancel()
+
+
+def _done(future: Future[Done], batch: Batch) -> Done:
+    """What became of a batch, also where nothing came back of it."""
+    try:
+        return future.result()
+    except Exception as error:
+        scenario, runs = batch.work[0]
+        count = sum(len(runs) for _, runs in batch.work)
+        reason = f"nothing came back of it and {count - 1} more runs: {error!r}"
+        return Done(_native.MODEL, 0.0, [], Failure(scenario.hash, runs[0], reason))
 
 
 def _grouped(jobs: deque[tuple[Scenario, int]], size: int) -> list[tuple[Scenario, list[int]]]:

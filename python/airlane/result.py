@@ -9,7 +9,10 @@ from dataclasses import dataclass, fields
 from typing import TYPE_CHECKING, Any
 
 from airlane import _native
-from airlane.scenario import Scenario
+from airlane._again import failed
+from airlane._check import natural
+from airlane.errors import RunError
+from airlane.scenario import ScenarioSource, read
 
 if TYPE_CHECKING:
     import polars as pl
@@ -276,19 +279,29 @@ def _direction(direction: dict[str, Any]) -> DirectionResult:
     )
 
 
-def run(scenario: Scenario, *, seed: int | None = None, run: int = 0) -> RunResult:
+def run(scenario: ScenarioSource, *, seed: int | None = None, run: int = 0) -> RunResult:
     """Simulates one repetition. Other threads of Python go on meanwhile.
 
     The same scenario, seed and run give the same result, to the last bit, on every machine.
 
     Args:
-        scenario: What to simulate.
+        scenario: What to simulate, or the path of its file.
         seed: Seed of all random streams; the scenario's own if None.
         run: Repetition, from 0. Errors change with it, the traffic's own draws do not.
 
+    Returns:
+        What every flow and link got.
+
     Raises:
-        RunError: If the simulator fails.
+        ScenarioError: If the file describes no world.
+        OSError: If it cannot be read.
+        ValueError: If `seed` or `run` is out of range.
+        RunError: If the simulator fails; its message has the command that repeats the run.
     """
-    seed = scenario.seed if seed is None else seed
-    text, names, values = _native.run(scenario._core, seed, run)
+    source = read(scenario)
+    seed = natural("seed", source.seed if seed is None else seed)
+    try:
+        text, names, values = _native.run(source._core, seed, natural("run", run))
+    except RunError as error:
+        raise failed(str(error), source, seed, run) from None
     return RunResult(text, dict(zip(names, values, strict=True)))

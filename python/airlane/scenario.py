@@ -11,7 +11,7 @@ from typing import Any, TypeAlias
 
 from airlane import _native
 
-__all__ = ["Scenario", "Value"]
+__all__ = ["Scenario", "ScenarioSource", "Value"]
 
 Value: TypeAlias = (
     bool | int | float | str | datetime.timedelta | Sequence["Value"] | Mapping[str, "Value"]
@@ -43,12 +43,35 @@ class Scenario:
 
     @classmethod
     def from_toml(cls, text: str, *, folder: str | os.PathLike[str] = ".") -> Scenario:
-        """Reads TOML text; files that it names are looked for in `folder`."""
+        """A scenario from TOML text.
+
+        Args:
+            text: What would stand in the file.
+            folder: Where the files that it names are looked for.
+
+        Returns:
+            The scenario.
+
+        Raises:
+            ScenarioError: If it describes no world.
+            OSError: If a file that it names cannot be read.
+        """
         return cls._of(_native.Scenario(text, "", folder, [], {}))
 
     @classmethod
     def load(cls, file: str | os.PathLike[str]) -> Scenario:
-        """Reads a file; files that it names are looked for beside it."""
+        """A scenario from a file.
+
+        Args:
+            file: Its path; files that it names are looked for beside it.
+
+        Returns:
+            The scenario.
+
+        Raises:
+            ScenarioError: If it describes no world, or is no UTF-8 text.
+            OSError: If it, or a file that it names, cannot be read.
+        """
         path = Path(file)
         try:
             text = path.read_text(encoding="utf-8")
@@ -87,8 +110,12 @@ class Scenario:
                 `links.radio.services[voice].rate`.
             value: The value, as a TOML file would have it.
 
+        Returns:
+            Another scenario; this one stays as it is.
+
         Raises:
             ScenarioError: If the path leads nowhere or the value is wrong.
+            TypeError: If the value is of a type that TOML does not have.
         """
         return self.with_({path: value})
 
@@ -99,8 +126,12 @@ class Scenario:
             values: Values by dotted path, as in `set`.
             top: Values of keys at the top: `with_(duration="10 s")`.
 
+        Returns:
+            Another scenario; this one stays as it is.
+
         Raises:
             ScenarioError: If a path leads nowhere or a value is wrong.
+            TypeError: If a value is of a type that TOML does not have.
         """
         return self._of(self._core.with_values(_plain({**(values or {}), **top})))
 
@@ -115,11 +146,18 @@ class Scenario:
         return self._core.to_toml(resolved=False)
 
     def to_dict(self) -> dict[str, Any]:
-        """Nested dictionaries, as the TOML file would give them."""
+        """Nested dictionaries, as the TOML file would give them: quantities as text with a unit."""
         return tomllib.loads(self.to_toml())
 
     def save(self, file: str | os.PathLike[str]) -> None:
-        """Writes the scenario, and the files that it names beside it."""
+        """Writes the scenario, and the files that it names beside it.
+
+        Args:
+            file: Path of the scenario. What it names by a path is written under the same folder.
+
+        Raises:
+            OSError: If a file cannot be written.
+        """
         path = Path(file)
         path.write_text(self.to_toml(), encoding="utf-8")
         for name, data in self._core.recipe[4].items():
@@ -143,6 +181,15 @@ class Scenario:
 
     def __reduce__(self) -> tuple[Any, ...]:
         return _restore, self._core.recipe
+
+
+ScenarioSource: TypeAlias = Scenario | str | os.PathLike[str]
+"""A scenario, or the path of its file."""
+
+
+def read(scenario: ScenarioSource) -> Scenario:
+    """The scenario itself."""
+    return scenario if isinstance(scenario, Scenario) else Scenario.load(scenario)
 
 
 def _restore(

@@ -9,6 +9,7 @@ from dataclasses import dataclass
 from typing import TYPE_CHECKING
 
 from airlane import _native
+from airlane._check import probability
 
 if TYPE_CHECKING:
     import polars as pl
@@ -21,7 +22,10 @@ class Precision:
     """When a point of a sweep has been repeated often enough.
 
     It is asked after `least` runs and then each time that there are half as many again, so the
-    number of runs is the same whatever the executor.
+    number of runs is the same whatever the executor. Equal values are known well, also where a rare
+    event has not been seen yet: `least` says how many runs should have had the chance. A point that
+    `most` runs were not enough for has a wider interval in `summary`. As it is looked at more than
+    once, intervals hold the true mean somewhat less often than `confidence`.
 
     Raises:
         ValueError: If a number is out of its range.
@@ -41,10 +45,11 @@ class Precision:
     """Runs after which the point is left as it is."""
 
     def __post_init__(self) -> None:
-        if not 0 < self.confidence < 1:
-            raise ValueError(f"confidence={self.confidence}: between 0 and 1, such as 0.95")
+        probability("confidence", self.confidence)
         if min(self.relative, self.absolute) < 0 or max(self.relative, self.absolute) == 0:
-            raise ValueError("relative and absolute: 0 or more, and one of them above 0")
+            raise ValueError(
+                f"relative={self.relative}, absolute={self.absolute}: 0 or more, one above 0"
+            )
         if not 2 <= self.least <= self.most:
             raise ValueError(f"least={self.least}, most={self.most}: 2 <= least <= most")
 
@@ -91,7 +96,11 @@ def summary(
         A row for each point and metric, in the order of the frame: the columns of `by`, `metric`,
         `n` (runs that measured it), `mean`, `sd` and `half_width` of the confidence interval
         (Student's t), these three in the metric's unit; null where there are too few runs.
+
+    Raises:
+        ValueError: If `confidence` is no probability, or the frame none that `sweep` gave.
     """
+    probability("confidence", confidence)
     import polars as pl
 
     axes, numbers = _columns(frame)

@@ -8,9 +8,6 @@ import itertools
 import json
 import math
 import os
-import shlex
-import sys
-import tempfile
 from collections import deque
 from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import asdict, dataclass
@@ -18,9 +15,11 @@ from pathlib import Path
 from typing import TYPE_CHECKING
 
 from airlane import _native
-from airlane._batch import Done, Failure
+from airlane._again import failed
+from airlane._batch import Done
+from airlane._check import natural
 from airlane._progress import Progress
-from airlane.errors import AirlaneError, RunError
+from airlane.errors import AirlaneError
 from airlane.executors import AnyExecutor, opened, run_batches
 from airlane.scenario import Scenario, Value
 from airlane.summary import Precision
@@ -77,7 +76,9 @@ def sweep(
 
     Raises:
         ScenarioError: If a value does not fit.
-        RunError: If a run fails; its message has the command that repeats it.
+        ValueError: If another argument is out of range, or there is no such metric.
+        RunError: If a run fails or its worker is lost; its message has the command that repeats it.
+        AirlaneError: If a worker runs another version, or results in `out` cannot be understood.
         OSError: If `out` cannot be read or written.
     """
     if runs < 1:
@@ -89,7 +90,7 @@ def sweep(
     axes = [_Axis.of(name, values) for name, values in (vary or {}).items()]
     scenarios = list(_points(base, axes))
     plan = _Plan(
-        seed=base.seed if seed is None else seed,
+        seed=natural("seed", base.seed if seed is None else seed),
         runs=runs,
         until=until,
         metrics=[metrics] if isinstance(metrics, str) else None if metrics is None else [*metrics],
@@ -115,7 +116,10 @@ def sweep(
             store.add(part.scenario_hash, plan.seed, part.runs, part.names, part.rows)
         bar.advance(sum(len(part.runs) for part in done.results))
         if done.failure is not None:
-            raise _failed(done.failure, by_hash[done.failure.scenario_hash], plan.seed, out)
+            failure = done.failure
+            scenario = by_hash[failure.scenario_hash]
+            folder = None if out is None else Path(out)
+            raise failed(failure.reason, scenario, plan.seed, failure.run, folder)
         # A misspelt metric is found when each point has been run once, not at the end.
         if unchecked and all(store.has(scenario, plan.seed, 0) for scenario in by_hash):
             unchecked = False
@@ -146,6 +150,9 @@ def merge(folder: str | os.PathLike[str]) -> pl.DataFrame:
 
     Args:
         folder: What `sweep` was given as `out`.
+
+    Returns:
+        As `sweep`.
 
     Raises:
         AirlaneError: If results are missing, or come from another version.
@@ -178,7 +185,7 @@ class _Axis:
     def of(cls, name: str, values: Sequence[Value] | Mapping[str, Mapping[str, Value]]) -> _Axis:
         if name in _RESERVED:
             raise ValueError(f"vary: an axis cannot be called {name!r}; the frame has this column")
-        if isinstance(values, str) or not len(values):
+        if isinstance(values, str) or not hasattr(values, "__len__") or not len(values):
             raise ValueError(f"vary[{name!r}]: a list of one value or more, not {values!r}")
         if isinstance(values, Mapping):
             return cls(name, list(values), [dict(chosen) for chosen in values.values()])
@@ -299,19 +306,3 @@ class _Plan:
 
 def _unknown(metric: str, names: list[str]) -> str:
     return f"there is no metric {metric!r}; there are: {', '.join(names)}"
-
-
-def _failed(
-    failure: Failure, scenario: Scenario, seed: int, out: str | os.PathLike[str] | None
-) -> RunError:
-    """The error that says how the run is repeated alone; leaves the scenario for it."""
-    folder = Path(tempfile.gettempdir() if out is None else out).absolute()
-    file = folder / f"failed-{failure.scenario_hash}.toml"
-    scenario.save(file)
-    code = (
-        f"import airlane; print(airlane.run(airlane.Scenario.load({str(file)!r}), "
-        f"seed={seed}, run={failure.run}))"
-    )
-    command = shlex.join([sys.executable, "-c", code])
-    message = f"run {failure.run} of {scenario!r}: {failure.reason}\nalone again:\n{command}"
-    return RunError(message, seed, failure.run)

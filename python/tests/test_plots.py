@@ -27,7 +27,8 @@ def texts(figure: Figure) -> str:
     """All words of the figure's SVG."""
     svg = io.BytesIO()
     with matplotlib.rc_context({"svg.fonttype": "none"}):
-        figure.savefig(svg, format="svg")
+        # Not as a file of its own is saved, in which letters are outlines.
+        Figure.savefig(figure, svg, format="svg")
     words = ElementTree.fromstring(svg.getvalue()).itertext()
     return "\n".join(word.strip() for word in words if word.strip())
 
@@ -35,6 +36,32 @@ def texts(figure: Figure) -> str:
 def test_importing_airlane_does_not_import_matplotlib() -> None:
     code = "import airlane, sys; sys.exit('matplotlib' in sys.modules)"
     assert subprocess.run([sys.executable, "-c", code], check=False).returncode == 0
+
+
+def test_means_of_lines_with_long_names_fit_and_embed_their_fonts() -> None:
+    names = [f"selective repeat, mode {n}, of many" for n in range(5)]
+    rows = [(n, x, "", 1, run, 0.01 * x) for n in names for x in (1, 2) for run in range(3)]
+    columns = ["scheme", "x", "scenario_hash", "seed", "run", "voice.loss_ratio"]
+    frame = pl.DataFrame(rows, schema=columns, orient="row")
+    figure = plots.means(frame, "voice.loss_ratio", x="x", by="scheme", x_label="Load")
+    words = texts(figure)
+    assert all(name in words for name in names)
+    assert "Load" in words
+    assert "voice: loss (%)" in words
+    # Over the panel, and none of it outside of the paper.
+    figure.canvas.draw()
+    (legend,) = figure.legends
+    box = legend.get_window_extent()
+    assert box.x0 >= 0
+    assert box.x1 <= figure.bbox.x1
+    assert box.y0 >= figure.axes[0].get_window_extent().y1
+    twice = [io.BytesIO(), io.BytesIO()]
+    for pdf in twice:
+        figure.savefig(pdf, format="pdf")
+    text = twice[0].getvalue()
+    assert text == twice[1].getvalue()
+    assert b"/FontFile2" in text
+    assert b"/Type3" not in text
 
 
 def test_congestion_window(raw: pl.DataFrame) -> None:
@@ -80,7 +107,7 @@ def test_cost_against_loss(events: pl.DataFrame, raw: pl.DataFrame) -> None:
     assert cost["services", "tcp"]["loss_ratio"] < cost["raw", None]["loss_ratio"]
     assert 1.0 < cost["raw", None]["cost_ratio"] < 1.15
     assert cost["services", "tcp"]["cost_ratio"] > cost["raw", None]["cost_ratio"]
-    words = texts(plots.cost_against_loss(down))
+    words = texts(plots.cost_against_loss(down, by="scheme"))
     assert "residual loss (%)" in words
     assert "services" in words
 

@@ -1,5 +1,7 @@
 import json
 import pickle
+import shlex
+import subprocess
 import threading
 import time
 from dataclasses import asdict
@@ -9,10 +11,39 @@ import pytest
 from conftest import SCENARIOS
 
 import airlane
-from airlane import Scenario
+from airlane import Scenario, _native
 
 # `airlane sim run scenarios/conferencing-cellular-lan1.toml --set 'duration=20 s' --seed 7 --json`
 GOLDEN = Path(__file__).parent / "data/conferencing.json"
+
+
+def test_a_file_is_as_good_as_its_scenario() -> None:
+    file = SCENARIOS / "conferencing-cellular-lan1.toml"
+    assert airlane.run(file, seed=7) == airlane.run(Scenario.load(file), seed=7)
+
+
+@pytest.mark.parametrize("wrong", [{"seed": -1}, {"seed": 2**64}, {"run": -1}])
+def test_a_number_out_of_range_is_named(wrong: dict[str, int]) -> None:
+    scenario = Scenario.load(SCENARIOS / "conferencing-cellular-lan1.toml")
+    ((name, value),) = wrong.items()
+    for simulate in (airlane.run, airlane.events, airlane.custom.run):
+        with pytest.raises(ValueError, match=f"{name}={value}: 0 to"):
+            simulate(scenario, **wrong)
+
+
+def test_a_run_that_fails_says_how_to_repeat_it(monkeypatch: pytest.MonkeyPatch) -> None:
+    scenario = Scenario.load(SCENARIOS / "conferencing-cellular-lan1.toml").set("duration", "20 s")
+    expected = airlane.run(scenario, seed=3, run=2)
+
+    def fails(scenario: object, seed: int, run: int) -> None:
+        raise airlane.RunError("a wheel came off", seed, run)
+
+    monkeypatch.setattr(_native, "run", fails)
+    with pytest.raises(airlane.RunError, match="a wheel came off") as caught:
+        airlane.run(scenario, seed=3, run=2)
+    command = shlex.split(str(caught.value).splitlines()[-1])
+    shown = subprocess.run(command, check=True, capture_output=True, text=True).stdout
+    assert shown.strip() == repr(expected)
 
 
 def test_the_result_is_that_of_the_command_line() -> None:
@@ -46,8 +77,6 @@ def test_seed_and_run_decide(base: Scenario) -> None:
     assert airlane.run(base, run=3) == airlane.run(base, seed=base.seed, run=3)
     results = [airlane.run(base, seed=seed, run=run) for seed in (1, 2) for run in (0, 1)]
     assert len({result.to_json() for result in results}) == 4
-    with pytest.raises(OverflowError):
-        airlane.run(base, run=-1)
 
 
 def test_metrics_have_a_frame(base: Scenario) -> None:

@@ -148,3 +148,8 @@ def test_a_scenario_carries_the_files_that_it_names(tmp_path: Path) -> None:
     assert airlane.run(there) == airlane.run(scenario)
     there.save(tmp_path / "again.toml")
     assert Scenario.load(tmp_path / "again.toml").hash == scenario.hash
+
+
+def test_a_value_that_no_file_could_have_is_named_by_its_path(base: Scenario) -> None:
+    with pytest.raises(TypeError, match=r"^links\.radio\.rate: "):
+        base.set("links.radio.rate", object())  # type: ignore[arg-type]

@@ -8,7 +8,13 @@ import subprocess
 import sys
 import time
 from collections.abc import Callable
-from concurrent.futures import Executor, Future, ProcessPoolExecutor, ThreadPoolExecutor
+from concurrent.futures import (
+    BrokenExecutor,
+    Executor,
+    Future,
+    ProcessPoolExecutor,
+    ThreadPoolExecutor,
+)
 from pathlib import Path
 from typing import Any
 
@@ -201,6 +207,22 @@ def test_a_run_that_fails_says_how_to_repeat_it(
     assert shown.strip() == repr(expected)
 
 
+def test_a_worker_that_is_lost_for_good_says_so_and_how_to_go_on(
+    base: Scenario, tmp_path: Path
+) -> None:
+    class Loses(Dies):
+        def submit(self, fn: Callable[..., Any], /, *args: Any, **kwargs: Any) -> Future[Any]:  # noqa: ANN401
+            future: Future[Any] = Future()
+            future.set_exception(BrokenExecutor("it ran out of memory"))
+            return future
+
+    with pytest.raises(RunError, match="it ran out of memory") as caught:
+        airlane.sweep(base, runs=3, seed=8, executor=Loses(0), out=tmp_path)
+    command = shlex.split(str(caught.value).splitlines()[-1])
+    shown = subprocess.run(command, check=True, capture_output=True, text=True).stdout
+    assert shown.strip() == repr(airlane.run(base, seed=8, run=caught.value.run))
+
+
 def test_a_worker_of_another_version_is_refused(
     base: Scenario, monkeypatch: pytest.MonkeyPatch
 ) -> None:
@@ -222,6 +244,8 @@ def test_what_makes_no_sweep_is_refused(base: Scenario, tmp_path: Path) -> None:
         ({"runs": 0}, "runs=0"),
         ({"vary": {RATE: []}}, "one value or more"),
         ({"vary": {RATE: "0.1"}}, "a list"),
+        ({"vary": {RATE: 0.1}}, "a list"),
+        ({"seed": -1}, "seed=-1"),
         ({"vary": {"run": [1]}}, "'run'"),
         ({"shard": "1/2"}, "needs out="),
         ({"shard": "3/2", "out": tmp_path}, 'such as "1/4"'),

@@ -11,7 +11,7 @@ from pathlib import Path
 from matplotlib.figure import Figure
 
 from airlane._style import WIDTHS_IN
-from airlane.figures._draw import house_style, render
+from airlane.figures._draw import render
 from airlane.figures._outcome import ResultsError, Study, find, read
 
 __all__ = ["FORMATS", "WIDTHS_IN", "ResultsError", "draw", "save", "save_all"]
@@ -19,14 +19,8 @@ __all__ = ["FORMATS", "WIDTHS_IN", "ResultsError", "draw", "save", "save_all"]
 FORMATS = ("pdf", "svg", "png")
 """Files that can be written: PDF and SVG to print, PNG of 300 dots an inch to look at."""
 
+
 # What a file says about itself: never when or by which version it was made.
-_METADATA: dict[str, dict[str, str | None]] = {
-    "pdf": {"CreationDate": None, "ModDate": None, "Creator": "airlane", "Producer": None},
-    "svg": {"Date": None, "Creator": "airlane"},
-    "png": {"Software": None},
-}
-
-
 def draw(folder: str | Path, figure: str, *, width: str | None = None) -> Figure:
     """Draw a published figure from a folder of results.
 
@@ -65,8 +59,7 @@ def save(figure: Figure, path: str | Path) -> Path:
     if kind not in FORMATS:
         raise ResultsError(f"{path}: figures are written as {', '.join(FORMATS)}")
     path.parent.mkdir(parents=True, exist_ok=True)
-    with house_style():
-        figure.savefig(path, format=kind, metadata=_METADATA[kind])
+    figure.savefig(path, format=kind)
     return path
 
 

@@ -4,17 +4,14 @@ from __future__ import annotations
 
 import math
 from collections.abc import Iterator
-from contextlib import contextmanager
-from typing import cast
 
-import matplotlib.style
-from matplotlib.artist import Artist
 from matplotlib.axes import Axes
 from matplotlib.container import BarContainer, ErrorbarContainer
 from matplotlib.figure import Figure
 from matplotlib.ticker import LogFormatter, MaxNLocator, NullFormatter
 
 from airlane import _style
+from airlane._figure import HouseFigure, house_style, legend_above
 from airlane.figures._outcome import Drawing, Panel
 
 Handle = BarContainer | ErrorbarContainer
@@ -22,19 +19,8 @@ Handle = BarContainer | ErrorbarContainer
 # Neighbouring lines stand this far apart, in places of the x axis, so that intervals of equals
 # stay visible.
 _DODGE = 0.035
-# Inches: the panel with its labels, and a row of the legend.
+# Inches: a panel with its labels.
 _PANEL_IN = 2.0
-_LEGEND_ROW_IN = 0.15
-# Rough width of a character of a legend, and of a handle with its space, in inches.
-_CHARACTER_IN = 0.055
-_HANDLE_IN = 0.52
-
-
-@contextmanager
-def house_style() -> Iterator[None]:
-    """Matplotlib's own defaults with ours on top, whatever the reader's configuration says."""
-    with matplotlib.style.context(["default", _style.RC]):
-        yield
 
 
 def render(drawing: Drawing, width: str | None = None) -> Figure:
@@ -53,10 +39,8 @@ def render(drawing: Drawing, width: str | None = None) -> Figure:
     rows = math.ceil(len(drawing.panels) / columns)
     named = len(drawing.lines) > 1
     entries = [line.label for line in drawing.lines] if named else []
-    per_row = _legend_columns(entries, inches)
-    legend_rows = math.ceil(len(entries) / per_row)
     with house_style():
-        figure = Figure(figsize=(inches, rows * _PANEL_IN + legend_rows * _LEGEND_ROW_IN))
+        figure = HouseFigure(figsize=(inches, rows * _PANEL_IN))
         axes = figure.subplots(rows, columns, squeeze=False)
         handles: list[Handle] = []
         for index, axis in enumerate(axes.flat):
@@ -66,14 +50,7 @@ def render(drawing: Drawing, width: str | None = None) -> Figure:
             handles = _panel(axis, drawing, drawing.panels[index])
         _align(axes.flat, drawing)
         if named:
-            order = _by_rows(len(entries), per_row)
-            figure.legend(
-                # Containers are legend handles, though no artists to the type checker.
-                cast("list[Artist]", [handles[i] for i in order]),
-                [entries[i] for i in order],
-                loc="outside upper center",
-                ncols=per_row,
-            )
+            legend_above(figure, handles, entries)
     return figure
 
 
@@ -166,17 +143,3 @@ def _align(axes: Iterator[Axes], drawing: Drawing) -> None:
             high = max(axis.get_ylim()[1] for axis in same)
             for axis in same:
                 axis.set_ylim(low, high)
-
-
-def _legend_columns(entries: list[str], inches: float) -> int:
-    widest = max((len(entry) for entry in entries), default=1)
-    room = int((inches - 0.2) / (_HANDLE_IN + widest * _CHARACTER_IN))
-    columns = max(1, min(room, len(entries)))
-    # As even as the number of rows allows: 4 and 3 rather than 5 and 2.
-    rows = math.ceil(len(entries) / columns) or 1
-    return math.ceil(len(entries) / rows) or 1
-
-
-def _by_rows(count: int, columns: int) -> list[int]:
-    """Matplotlib fills a legend column by column; people read it row by row."""
-    return [index for column in range(columns) for index in range(column, count, columns)]

@@ -6,7 +6,7 @@ import statistics
 from typing import TYPE_CHECKING
 
 from airlane._style import COLOURS, DASHES, MARKERS
-from airlane.plots.style import new_figure, styled
+from airlane.plots.style import name_lines, new_figure, styled
 
 if TYPE_CHECKING:
     import polars as pl
@@ -99,7 +99,7 @@ def cost_of(events: pl.DataFrame) -> pl.DataFrame:
 def cost_against_loss(
     frame: pl.DataFrame,
     *,
-    by: str = "scheme",
+    by: str = "service",
     cost: str = "cost_ratio",
     loss: str = "loss_ratio",
 ) -> Figure:
@@ -118,7 +118,7 @@ def cost_against_loss(
     import polars as pl
 
     frame = frame.drop_nulls([cost, loss])
-    groups = frame.with_columns(pl.col(by).cast(pl.String)).partition_by(
+    groups = frame.with_columns(pl.col(by).cast(pl.String).fill_null("none")).partition_by(
         by, as_dict=True, maintain_order=True
     )
     if not groups:
@@ -142,5 +142,5 @@ def cost_against_loss(
         )
     axes.set(xlabel="residual loss (%)", ylabel="bytes sent per byte delivered")
     axes.set_xlim(left=min(0.0, axes.get_xlim()[0]))
-    axes.legend(loc="lower center", bbox_to_anchor=(0.5, 1.0), ncols=3)
+    name_lines(figure, axes)
     return figure

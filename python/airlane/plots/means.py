@@ -2,10 +2,11 @@
 
 from __future__ import annotations
 
+import math
 from typing import TYPE_CHECKING, Final
 
 from airlane._style import COLOURS, DASHES, MARKERS, shown_unit
-from airlane.plots.style import new_figure, styled
+from airlane.plots.style import name_lines, new_figure, styled
 from airlane.summary import summary
 
 if TYPE_CHECKING:
@@ -20,7 +21,14 @@ _UNITS: Final = {"bps": "bit/s", "s": "s", "ratio": "ratio"}
 
 @styled
 def means(
-    frame: pl.DataFrame, metric: str, *, x: str, by: str | None = None, confidence: float = 0.95
+    frame: pl.DataFrame,
+    metric: str,
+    *,
+    x: str,
+    by: str | None = None,
+    x_label: str | None = None,
+    y_label: str | None = None,
+    confidence: float = 0.95,
 ) -> Figure:
     """A metric over an axis of a sweep, a line for each value of another.
 
@@ -29,7 +37,13 @@ def means(
         metric: Which column; the unit at the end of its name is shown with a fitting prefix.
         x: The axis to the right. Numbers stand where they are, names side by side.
         by: What each line is for; one line if None. Other axes are averaged over.
-        confidence: Probability that an error bar holds the true mean (Student's t).
+        x_label: What stands below; the name of the axis if left out.
+        y_label: What stands at the side, before the unit; the name of the metric if left out.
+        confidence: Probability that an error bar holds the true mean (Student's t). Where nothing
+            measured is below 0, neither is a bar.
+
+    Returns:
+        A figure of column width; its `savefig` embeds the fonts.
 
     Raises:
         ValueError: If the frame has no such columns, or no values.
@@ -44,12 +58,17 @@ def means(
     name, _, ending = metric.rpartition("_")
     unit, factor = shown_unit(_UNITS.get(ending, ""), rows["mean"])
     figure, axes = new_figure()
+    # A share or a time cannot be less than nothing, whatever a t distribution thinks of few runs.
+    positive = not (frame[metric] < 0).any()
     lines = rows.partition_by(by, as_dict=True, maintain_order=True) if by else {("",): rows}
     for index, ((value,), line) in enumerate(lines.items()):
+        mean = line["mean"] * factor
+        half = line["half_width"].fill_null(0.0) * factor
+        least = 0.0 if positive else -math.inf
         axes.errorbar(
             line[x] if line[x].dtype.is_numeric() else line[x].cast(str),
-            line["mean"] * factor,
-            yerr=line["half_width"].fill_null(0.0) * factor,
+            mean,
+            yerr=[[min(h, m - least) for h, m in zip(half, mean, strict=True)], half.to_list()],
             color=COLOURS[index % len(COLOURS)],
             marker=MARKERS[index % len(MARKERS)],
             linestyle=DASHES[index % len(DASHES)],
@@ -58,8 +77,11 @@ def means(
             label=str(value),
         )
     words = (name if _UNITS.get(ending) else metric).replace(".", ": ", 1).replace("_", " ")
-    axes.set(xlabel=x, ylabel=f"{words} ({unit})" if unit else words)
+    words = words if y_label is None else y_label
+    axes.set(
+        xlabel=x if x_label is None else x_label, ylabel=f"{words} ({unit})" if unit else words
+    )
     axes.set_ylim(bottom=min(0.0, axes.get_ylim()[0]))
     if by:
-        axes.legend(loc="lower center", bbox_to_anchor=(0.5, 1.0), ncols=4)
+        name_lines(figure, axes)
     return figure

@@ -6,7 +6,7 @@ import functools
 from collections.abc import Callable
 from typing import TYPE_CHECKING, ParamSpec, TypeVar
 
-from airlane._style import RC, WIDTHS_IN
+from airlane._style import WIDTHS_IN
 
 if TYPE_CHECKING:
     from matplotlib.axes import Axes
@@ -21,9 +21,9 @@ def styled(plot: Callable[P, R]) -> Callable[P, R]:
 
     @functools.wraps(plot)
     def draw(*args: P.args, **kwargs: P.kwargs) -> R:
-        import matplotlib as mpl
+        from airlane._figure import house_style
 
-        with mpl.rc_context(RC):
+        with house_style():
             return plot(*args, **kwargs)
 
     return draw
@@ -31,7 +31,15 @@ def styled(plot: Callable[P, R]) -> Callable[P, R]:
 
 def new_figure(height_in: float = 2.3) -> tuple[Figure, Axes]:
     """A figure of column width with one pair of axes."""
-    from matplotlib.figure import Figure
+    from airlane._figure import HouseFigure
 
-    figure = Figure(figsize=(WIDTHS_IN["single"], height_in), layout="constrained")
+    figure = HouseFigure(figsize=(WIDTHS_IN["single"], height_in), layout="constrained")
     return figure, figure.add_subplot()
+
+
+def name_lines(figure: Figure, axes: Axes) -> None:
+    """Says over the panel what its lines are."""
+    from airlane._figure import legend_above
+
+    handles, names = axes.get_legend_handles_labels()
+    legend_above(figure, handles, names)

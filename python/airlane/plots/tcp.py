@@ -5,7 +5,7 @@ from __future__ import annotations
 from typing import TYPE_CHECKING, Any
 
 from airlane._style import BLACK, BLUE, GREEN, GREY, VERMILION
-from airlane.plots.style import new_figure, styled
+from airlane.plots.style import name_lines, new_figure, styled
 
 if TYPE_CHECKING:
     import polars as pl
@@ -50,7 +50,7 @@ def congestion_window(
             axes.plot(joined["time_ns"], height, marker, ms=4, color=color, label=label)
     axes.set(xlabel="time (s)", ylabel="segments")
     axes.set_ylim(bottom=0)
-    axes.legend(loc="lower center", bbox_to_anchor=(0.5, 1.0), ncols=2)
+    name_lines(figure, axes)
     return figure
 
 
@@ -89,7 +89,7 @@ def sequence(
         times = again["time_ns"] / 1e9
         axes.plot(times, again["seq"], marker="x", color=VERMILION, label="sent again", **style)
     axes.set(xlabel="time (s)", ylabel="segment number")
-    axes.legend(loc="lower center", bbox_to_anchor=(0.5, 1.0), ncols=3)
+    name_lines(figure, axes)
     return figure
 
 

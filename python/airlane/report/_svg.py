@@ -6,9 +6,11 @@ import io
 import re
 
 import matplotlib.style
+from matplotlib.figure import Figure
 
+from airlane._figure import house_style
 from airlane._style import shown_unit
-from airlane.figures._draw import house_style, render
+from airlane.figures._draw import render
 from airlane.figures._outcome import Drawing
 
 
@@ -24,8 +26,13 @@ def inline(drawing: Drawing, prefix: str) -> str:
     """
     buffer = io.StringIO()
     with house_style(), matplotlib.style.context({"svg.fonttype": "none"}):
-        render(drawing, "single").savefig(
-            buffer, format="svg", transparent=True, metadata={"Date": None}
+        # Not as for a file of its own, in which letters are outlines.
+        Figure.savefig(
+            render(drawing, "single"),
+            buffer,
+            format="svg",
+            transparent=True,
+            metadata={"Date": None},
         )
     text = buffer.getvalue()
     text = text[text.index("<svg") :]

@@ -1,0 +1,80 @@
+"""Figures that are saved as they were drawn, and legends that fit over them."""
+
+from __future__ import annotations
+
+import math
+import os
+from collections.abc import Iterator, Sequence
+from contextlib import contextmanager
+from pathlib import Path
+from typing import IO, Any, Final, cast
+
+import matplotlib.style
+from matplotlib.artist import Artist
+from matplotlib.figure import Figure
+
+from airlane import _style
+
+_METADATA: Final[dict[str, dict[str, str | None]]] = {
+    "pdf": {"CreationDate": None, "ModDate": None, "Creator": "airlane", "Producer": None},
+    "svg": {"Date": None, "Creator": "airlane"},
+    "png": {"Software": None},
+}
+"""What stands in files beside the picture: no date, so that equal pictures are equal files."""
+
+# Inches: a row of a legend; roughly, a character of one, and a handle with its space.
+_ROW_IN = 0.15
+_CHARACTER_IN = 0.055
+_HANDLE_IN = 0.52
+
+
+@contextmanager
+def house_style() -> Iterator[None]:
+    """Matplotlib's own defaults with ours on top, whatever the reader's configuration says."""
+    with matplotlib.style.context(["default", _style.RC]):
+        yield
+
+
+class HouseFigure(Figure):
+    """A figure that whoever saves it saves in our style: fonts are embedded by what holds then."""
+
+    def savefig(
+        self,
+        fname: str | os.PathLike[str] | IO[Any],
+        *,
+        transparent: bool | None = None,
+        **kwargs: Any,  # noqa: ANN401 (Matplotlib's own)
+    ) -> None:
+        """Saves it, as Matplotlib does; without a date where the format would have one."""
+        named = Path(fname).suffix if isinstance(fname, str | os.PathLike) else ""
+        metadata = _METADATA.get(kwargs.get("format") or named.removeprefix("."))
+        if metadata is not None:
+            kwargs.setdefault("metadata", metadata)
+        with house_style():
+            super().savefig(fname, transparent=transparent, **kwargs)
+
+
+def legend_above(figure: Figure, handles: Sequence[object], entries: list[str]) -> None:
+    """Puts a legend over the panels in as many rows as it needs; the figure grows by them."""
+    columns = _columns(entries, figure.get_figwidth())
+    rows = math.ceil(len(entries) / columns)
+    figure.set_figheight(figure.get_figheight() + rows * _ROW_IN)
+    # Matplotlib fills a legend column by column; people read it row by row.
+    count = len(entries)
+    order = [index for column in range(columns) for index in range(column, count, columns)]
+    figure.legend(
+        # Containers are legend handles, though no artists to the type checker.
+        cast("list[Artist]", [handles[i] for i in order]),
+        [entries[i] for i in order],
+        loc="outside upper center",
+        ncols=columns,
+    )
+
+
+def _columns(entries: list[str], inches: float) -> int:
+    widest = max((len(entry) for entry in entries), default=1)
+    room = int((inches - 0.2) / (_HANDLE_IN + widest * _CHARACTER_IN))
+    columns = max(1, min(room, len(entries)))
+    # As even as the number of rows allows: 4 and 3 rather than 5 and 2.
+    rows = math.ceil(len(entries) / columns) or 1
+    return math.ceil(len(entries) / rows) or 1
