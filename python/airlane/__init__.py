@@ -3,7 +3,7 @@
 from airlane import custom, plots
 from airlane._native import __version__
 from airlane.errors import AirlaneError, RunError, ScenarioError
-from airlane.events import Probe, events
+from airlane.events import Event, Probe, events
 from airlane.executors import AnyExecutor
 from airlane.result import (
     Count,
@@ -23,6 +23,7 @@ __all__ = [
     "AnyExecutor",
     "Count",
     "DirectionResult",
+    "Event",
     "FlowResult",
     "LinkResult",
     "Precision",

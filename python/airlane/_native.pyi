@@ -135,6 +135,6 @@ def run_custom(
     errors: list[tuple[str, bool, Any]],
     applications: list[tuple[str, Any]],
     weights: list[tuple[str, Any, float]],
-    probe: list[tuple[str, Callable[[dict[str, Any]], None]]],
+    probe: list[tuple[str, Callable[[Any], None]]],
 ) -> tuple[str, list[str], list[float]]:
     """Simulates one repetition with custom pieces: as `run`."""

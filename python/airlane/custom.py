@@ -12,7 +12,7 @@ from typing import Any, Protocol
 from airlane import _native
 from airlane._check import natural
 from airlane._native import Host, Random
-from airlane.events import KINDS, Probe
+from airlane.events import KINDS, Event, Probe
 from airlane.result import RunResult
 from airlane.scenario import ScenarioSource, read
 
@@ -140,7 +140,7 @@ def _ways(place: str) -> list[tuple[str, bool]]:
     return [(name, True), (name, False)]
 
 
-def _methods(probe: Probe | None) -> list[tuple[str, Callable[[dict[str, Any]], None]]]:
+def _methods(probe: Probe | None) -> list[tuple[str, Callable[[Event], None]]]:
     """Those methods of a probe that somebody has written."""
     methods = []
     for kind in KINDS:

@@ -6,7 +6,7 @@ docs/events.md says what each event and each column is.
 from __future__ import annotations
 
 from collections.abc import Iterable
-from typing import TYPE_CHECKING, Any, Final
+from typing import TYPE_CHECKING, Final, Required, TypedDict
 
 from airlane import _native
 from airlane._check import natural
@@ -15,7 +15,7 @@ from airlane.scenario import ScenarioSource, read
 if TYPE_CHECKING:
     import polars as pl
 
-__all__ = ["KINDS", "Probe", "events"]
+__all__ = ["KINDS", "Event", "Probe", "events"]
 
 KINDS: Final = tuple(_native.event_kinds())
 """The names of all kinds of events."""
@@ -64,6 +64,38 @@ def events(
     return pl.DataFrame(table)
 
 
+class Event(TypedDict, total=False):
+    """What a probe is shown: the fields of docs/events.md, each where an event has it."""
+
+    time_ns: Required[int]
+    event: Required[str]
+    link: str
+    direction: str
+    from_node: str
+    to_node: str
+    service: str
+    frame: str
+    frame_seq: int
+    frame_ack: int
+    frame_len_bytes: int
+    departs_ns: int
+    damaged: bool
+    reason: str
+    flow: str
+    connection: int
+    packet: str
+    seq: int
+    len_bytes: int
+    retransmission: bool
+    created_ns: int
+    cwnd_segments: float
+    ssthresh_segments: int
+    srtt_ns: int
+    rto_ns: int
+    number: int
+    duration_ns: int
+
+
 class Probe:
     """What a run calls, event by event, while it goes on: write the methods that you need.
 
@@ -73,41 +105,41 @@ class Probe:
     exception ends it and reaches the caller.
     """
 
-    def on_packet_entered(self, event: dict[str, Any]) -> None:
+    def on_packet_entered(self, event: Event) -> None:
         """IP hands a packet to a link."""
 
-    def on_packet_left(self, event: dict[str, Any]) -> None:
+    def on_packet_left(self, event: Event) -> None:
         """IP at the other end of a link gets a packet."""
 
-    def on_packet_dropped(self, event: dict[str, Any]) -> None:
+    def on_packet_dropped(self, event: Event) -> None:
         """A packet is dropped in front of a link."""
 
-    def on_frame_sent(self, event: dict[str, Any]) -> None:
+    def on_frame_sent(self, event: Event) -> None:
         """A frame is given to the transmitter."""
 
-    def on_frame_lost(self, event: dict[str, Any]) -> None:
+    def on_frame_lost(self, event: Event) -> None:
         """A frame will not arrive."""
 
-    def on_frame_received(self, event: dict[str, Any]) -> None:
+    def on_frame_received(self, event: Event) -> None:
         """A frame arrives."""
 
-    def on_packet_sent(self, event: dict[str, Any]) -> None:
+    def on_packet_sent(self, event: Event) -> None:
         """A host sends a packet."""
 
-    def on_packet_received(self, event: dict[str, Any]) -> None:
+    def on_packet_received(self, event: Event) -> None:
         """The host at the other end gets it."""
 
-    def on_tcp_state(self, event: dict[str, Any]) -> None:
+    def on_tcp_state(self, event: Event) -> None:
         """A TCP sender has another window, threshold, round trip time or timeout."""
 
-    def on_timeout(self, event: dict[str, Any]) -> None:
+    def on_timeout(self, event: Event) -> None:
         """A retransmission timer has run out."""
 
-    def on_fast_retransmit(self, event: dict[str, Any]) -> None:
+    def on_fast_retransmit(self, event: Event) -> None:
         """Duplicate acknowledgments start a retransmission."""
 
-    def on_response_done(self, event: dict[str, Any]) -> None:
+    def on_response_done(self, event: Event) -> None:
         """An application has one page or response more."""
 
-    def on_flow_finished(self, event: dict[str, Any]) -> None:
+    def on_flow_finished(self, event: Event) -> None:
         """An application has done all that it was to do."""

@@ -76,7 +76,7 @@ def test_a_probe_sees_the_events_of_its_methods(tmp_path: Path) -> None:
         def __init__(self) -> None:
             self.seen: list[int] = []
 
-        def on_frame_lost(self, event: dict[str, object]) -> None:
+        def on_frame_lost(self, event: airlane.Event) -> None:
             assert event["event"] == "frame-lost"
             self.seen.append(event["time_ns"])
 
@@ -85,3 +85,19 @@ def test_a_probe_sees_the_events_of_its_methods(tmp_path: Path) -> None:
     watched = airlane.custom.run(scenario, probe=probe)
     assert watched == airlane.custom.run(scenario)
     assert probe.seen == airlane.events(scenario, kinds=["frame-lost"])["time_ns"].to_list()
+
+
+def test_an_event_has_a_type_with_all_columns(tmp_path: Path) -> None:
+    columns = airlane.events(world(tmp_path), limit=1).columns
+    assert list(airlane.Event.__annotations__) == columns
+    shown: set[str] = set()
+
+    class All(airlane.Probe):
+        def on_frame_sent(self, event: airlane.Event) -> None:
+            shown.update(event)
+
+        def on_tcp_state(self, event: airlane.Event) -> None:
+            shown.update(event)
+
+    airlane.custom.run(world(tmp_path), probe=All())
+    assert {"departs_ns", "cwnd_segments"} < shown <= set(columns)
