@@ -116,8 +116,7 @@ def run_batches(
     The first batches are single runs; what they cost sizes those that follow, and towards the end
     batches shrink so that all workers stop together.
     """
-    pending: set[Future[Done]] = set()
-    batches: dict[Future[Done], Batch] = {}
+    pending: dict[Future[Done], Batch] = {}
     runs, took_s = 0, 0.0
     try:
         while jobs or pending:
@@ -128,12 +127,10 @@ def run_batches(
                     size = int(pool.batch_s * runs / max(took_s, 1e-6))
                     size = max(1, min(size, len(jobs) // (2 * workers)))
                 batch = Batch(seed, _grouped(jobs, size))
-                future = pool.executor.submit(_batch.simulate, batch)
-                batches[future] = batch
-                pending.add(future)
-            ready, pending = wait(pending, return_when=FIRST_COMPLETED)
+                pending[pool.executor.submit(_batch.simulate, batch)] = batch
+            ready, _ = wait(pending, return_when=FIRST_COMPLETED)
             for future in ready:
-                done = _done(future, batches.pop(future))
+                done = _done(future, pending.pop(future))
                 runs += sum(len(part.runs) for part in done.results)
                 took_s += done.took_s
                 deliver(done)

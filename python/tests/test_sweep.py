@@ -223,6 +223,16 @@ def test_a_worker_that_is_lost_for_good_says_so_and_how_to_go_on(
     assert shown.strip() == repr(airlane.run(base, seed=8, run=caught.value.run))
 
 
+def test_a_sweep_knows_what_a_run_knows_of_pages_and_calls() -> None:
+    scenario = Scenario.load(SCENARIOS / "three-applications.toml").set("duration", "20 s")
+    metrics = ["pages.page_time_mean_s", "voice.delay_median_s", "file.window_cuts"]
+    row = airlane.sweep(scenario, runs=1, metrics=metrics).row(0, named=True)
+    flows = airlane.run(scenario).flows
+    known = [getattr(flows[name], metric) for name, metric in (m.split(".") for m in metrics)]
+    assert [row[metric] for metric in metrics] == known
+    assert None not in known
+
+
 def test_a_worker_of_another_version_is_refused(
     base: Scenario, monkeypatch: pytest.MonkeyPatch
 ) -> None:

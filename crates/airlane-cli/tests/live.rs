@@ -8,7 +8,8 @@
 //! UDP over each that must not wait. The file's bytes are checked one by one; no rates.
 //!
 //! Run by `make live`, in a release build, alone and one after the other: the first test looks at
-//! rates, and it is bounded by the emulated link.
+//! rates, and it is bounded by the emulated link. A run of it that misses is repeated only if the
+//! emulator itself was late.
 
 use std::io::{BufRead as _, BufReader, Read as _};
 use std::path::{Path, PathBuf};
@@ -16,7 +17,7 @@ use std::process::Stdio;
 use std::time::Duration;
 
 use airlane_link::config::SchemeConfig;
-use airlane_live::air::{AirReport, DirectionReport};
+use airlane_live::air::AirReport;
 use airlane_live::security::new_key;
 use airlane_probe::{ClientConfig, Times, TrafficReport};
 use airlane_testkit::live::{Experiment, GRACE, Link, Outcome, TUNNEL_SERVER, run};
@@ -31,12 +32,11 @@ fn demo(file: &str) -> PathBuf {
 /// Runs of one seed, at most. Only one on a machine that did not keep time is followed by another.
 const ATTEMPTS: usize = 3;
 
-/// Whether the machine ran the emulator when it wanted to run, with frames of 0.6 ms. The ends, which
-/// have no priority, have waited longer where it did not: such a run says little about them.
+/// Whether the machine ran the emulator when it wanted to run, to a sixth of a frame's 0.6 ms at the
+/// mean. The ends, which have no priority, have waited longer where it did not: such a run says
+/// little about them.
 fn kept_time(air: &AirReport) -> bool {
-    let on_time =
-        |way: &DirectionReport| way.late_mean_ns < 100_000 && way.late_max_ns < 15_000_000;
-    on_time(&air.down) && on_time(&air.up)
+    air.down.late_mean_ns.max(air.up.late_mean_ns) < 100_000
 }
 
 /// What the three applications should have got and did not.

@@ -4,6 +4,7 @@
 
 use std::io::{ErrorKind, Write};
 use std::os::unix::net::UnixDatagram;
+use std::path::PathBuf;
 use std::process::{Command, Stdio};
 use std::time::{Duration, Instant};
 
@@ -25,51 +26,72 @@ fn until(socket: &UnixDatagram, word: &str) -> Vec<String> {
     panic!("no {word} among {heard:?}");
 }
 
+/// A namespace, the file of a node for it, and a manager that listens.
+struct Managed {
+    namespace: Namespace,
+    folder: tempfile::TempDir,
+    file: PathBuf,
+    notify: PathBuf,
+    manager: UnixDatagram,
+}
+
+impl Managed {
+    fn new(name: &str, underlay: &str) -> Self {
+        let folder = tempfile::tempdir().unwrap();
+        let directory = folder.path().display();
+        let file = folder.path().join("up.toml");
+        let text = format!(
+            "schema = 1\nname = \"{name}\"\ncontrol = {{ socket = \"{directory}/up.sock\" }}\n\
+             [tun]\naddresses = [\"10.7.0.1/24\"]\n[link]\nrate = \"1 Mbit/s\"\nsecurity = \"none\"\n\
+             underlay = {{ {underlay} }}\n"
+        );
+        std::fs::write(&file, text).unwrap();
+        let notify = folder.path().join("notify.sock");
+        let manager = UnixDatagram::bind(&notify).unwrap();
+        let patience = Some(Duration::from_millis(100));
+        manager.set_read_timeout(patience).unwrap();
+        Self {
+            namespace: Namespace::new(name).unwrap(),
+            folder,
+            file,
+            notify,
+            manager,
+        }
+    }
+}
+
 #[test]
 fn the_manager_hears_when_the_link_is_up_turns_and_ends() {
     if !can_run("the_manager_hears_when_the_link_is_up_turns_and_ends") {
         return;
     }
-    let namespace = Namespace::new("managed").unwrap();
-    namespace.ip(&["link", "set", "lo", "up"]).unwrap();
-    let folder = tempfile::tempdir().unwrap();
-    let directory = folder.path().display();
-    let file = folder.path().join("up.toml");
-    std::fs::write(
-        &file,
-        format!(
-            "schema = 1\nname = \"managed\"\ncontrol = {{ socket = \"{directory}/up.sock\" }}\n\
-             [tun]\naddresses = [\"10.7.0.1/24\"]\n[link]\nrate = \"1 Mbit/s\"\nsecurity = \"none\"\n\
-             underlay = {{ kind = \"udp\", listen = \"127.0.0.1:7007\", peer = \"127.0.0.1:7008\" }}\n"
-        ),
-    )
-    .unwrap();
-    let notify = folder.path().join("notify.sock");
-    let manager = UnixDatagram::bind(&notify).unwrap();
-    let patience = Some(Duration::from_millis(100));
-    manager.set_read_timeout(patience).unwrap();
+    let site = Managed::new(
+        "managed",
+        "kind = \"udp\", listen = \"127.0.0.1:7007\", peer = \"127.0.0.1:7008\"",
+    );
+    site.namespace.ip(&["link", "set", "lo", "up"]).unwrap();
     // The manager names the process that the watchdog is for.
-    let mut command = namespace.command("sh");
+    let mut command = site.namespace.command("sh");
     command.args([
         "-c",
         "WATCHDOG_PID=$$ exec \"$0\" up \"$1\" --log-format json",
     ]);
-    command.arg(env!("CARGO_BIN_EXE_airlane")).arg(&file);
-    command.env("NOTIFY_SOCKET", &notify);
+    command.arg(env!("CARGO_BIN_EXE_airlane")).arg(&site.file);
+    command.env("NOTIFY_SOCKET", &site.notify);
     command.env("WATCHDOG_USEC", "400000");
-    let log = folder.path().join("log");
+    let log = site.folder.path().join("log");
     command.stderr(std::fs::File::create(&log).unwrap());
     let mut up = Process::start(&mut command).unwrap();
-    assert_eq!(until(&manager, "READY=1"), ["READY=1"]);
+    assert_eq!(until(&site.manager, "READY=1"), ["READY=1"]);
     let begun = Instant::now();
     for _ in 0..5 {
-        let heard = until(&manager, "WATCHDOG=1");
+        let heard = until(&site.manager, "WATCHDOG=1");
         assert_eq!(heard, ["WATCHDOG=1"]);
     }
     // Four intervals of half the time that it was given.
     assert!(begun.elapsed() >= Duration::from_millis(700), "{begun:?}");
     assert!(up.stop(Duration::from_secs(5)).unwrap().success());
-    until(&manager, "STOPPING=1");
+    until(&site.manager, "STOPPING=1");
     // A line each, for programs.
     let log = std::fs::read_to_string(log).unwrap();
     let lines: Vec<serde_json::Value> = log
@@ -121,24 +143,12 @@ fn the_unit_grants_what_a_node_on_ethernet_needs_and_no_more() {
     if !can_run("the_unit_grants_what_a_node_on_ethernet_needs_and_no_more") {
         return;
     }
-    let namespace = Namespace::new("granted").unwrap();
-    namespace.join("wire", &namespace, "other").unwrap();
-    let folder = tempfile::tempdir().unwrap();
-    let directory = folder.path().display();
-    let file = folder.path().join("up.toml");
-    std::fs::write(
-        &file,
-        format!(
-            "schema = 1\nname = \"granted\"\ncontrol = {{ socket = \"{directory}/up.sock\" }}\n\
-             [tun]\naddresses = [\"10.7.0.1/24\"]\n[link]\nrate = \"1 Mbit/s\"\nsecurity = \"none\"\n\
-             underlay = {{ kind = \"ethernet\", interface = \"wire\", peer = \"02:00:00:00:00:02\" }}\n"
-        ),
-    )
-    .unwrap();
-    let notify = folder.path().join("notify.sock");
-    let manager = UnixDatagram::bind(&notify).unwrap();
-    let patience = Some(Duration::from_millis(100));
-    manager.set_read_timeout(patience).unwrap();
+    let site = Managed::new(
+        "granted",
+        "kind = \"ethernet\", interface = \"wire\", peer = \"02:00:00:00:00:02\"",
+    );
+    let namespace = &site.namespace;
+    namespace.join("wire", namespace, "other").unwrap();
     let granted: Vec<_> = unit("CapabilityBoundingSet").split_whitespace().collect();
     let families: Vec<_> = unit("RestrictAddressFamilies").split_whitespace().collect();
     assert!(families.contains(&"AF_PACKET"), "{families:?}");
@@ -153,15 +163,15 @@ fn the_unit_grants_what_a_node_on_ethernet_needs_and_no_more() {
         command
             .arg(env!("CARGO_BIN_EXE_airlane"))
             .arg("up")
-            .arg(&file);
-        command.env("NOTIFY_SOCKET", &notify);
+            .arg(&site.file);
+        command.env("NOTIFY_SOCKET", &site.notify);
         command.stdout(Stdio::null()).stderr(Stdio::piped());
         Process::start(&mut command).unwrap()
     };
     let mut up = start(&granted);
-    assert_eq!(until(&manager, "READY=1"), ["READY=1"]);
+    assert_eq!(until(&site.manager, "READY=1"), ["READY=1"]);
     assert!(up.stop(Duration::from_secs(5)).unwrap().success());
-    until(&manager, "STOPPING=1");
+    until(&site.manager, "STOPPING=1");
     for missing in ["CAP_NET_RAW", "CAP_NET_ADMIN"] {
         let others: Vec<_> = granted.iter().copied().filter(|c| *c != missing).collect();
         let mut up = start(&others);

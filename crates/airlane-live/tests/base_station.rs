@@ -19,13 +19,12 @@ mod common;
 
 use std::io::{Read as _, Write as _};
 use std::net::{SocketAddr, TcpListener, TcpStream, UdpSocket};
-use std::os::fd::{AsFd as _, OwnedFd};
-use std::os::unix::net::{UnixDatagram, UnixStream};
+use std::os::fd::OwnedFd;
+use std::os::unix::net::UnixDatagram;
 use std::sync::Arc;
 use std::sync::atomic::{AtomicBool, AtomicU64, Ordering};
 use std::time::{Duration, Instant};
 
-use airlane_live::air::{self, AirConfig, AirReport};
 use airlane_live::config::LiveConfig;
 use airlane_live::control;
 use airlane_live::doctor::{Verdict, examine};
@@ -35,9 +34,10 @@ use airlane_live::status::PeerStatus;
 use airlane_live::tun::Tun;
 use airlane_live::underlay::{Udp, Underlay};
 use airlane_secure::Endpoint;
+use common::air::Air;
 use common::station::{Entry, NAMES, Site, all_confirmed};
 use common::traffic::{address, echo, round_trip, transfer};
-use common::{Namespace, Running, cable, can_run};
+use common::{Namespace, Running, cable, can_run, service};
 
 /// A switch with these ends on it.
 fn switch(ends: &[(&Namespace, &str)]) -> Namespace {
@@ -67,38 +67,6 @@ fn plain_site(test: &str) -> Option<Site> {
         (pier, "wire"),
     ]);
     Some(Site::new(base, stations, switch))
-}
-
-/// An emulator between two interfaces of a namespace, until it is dropped.
-struct Air {
-    stop: Option<UnixStream>,
-    thread: Option<std::thread::JoinHandle<AirReport>>,
-}
-
-impl Air {
-    fn start(namespace: &Namespace, text: &str) -> Self {
-        let config: AirConfig = airlane_base::config::load(text, "air.toml").unwrap();
-        let (stop, stopped) = UnixStream::pair().unwrap();
-        let thread = namespace.thread(move || air::run(&config, stopped.as_fd()).unwrap());
-        Self {
-            stop: Some(stop),
-            thread: Some(thread),
-        }
-    }
-
-    fn stop(mut self) -> AirReport {
-        drop(self.stop.take());
-        self.thread.take().unwrap().join().unwrap()
-    }
-}
-
-impl Drop for Air {
-    fn drop(&mut self) {
-        drop(self.stop.take());
-        if let Some(thread) = self.thread.take() {
-            let _report = thread.join();
-        }
-    }
 }
 
 fn endpoint(text: &str) -> Endpoint {
@@ -134,7 +102,7 @@ fn each_station_is_reached_by_its_prefix_and_found_by_its_key() {
             peer.address,
             Some(endpoint(&format!("192.0.2.{last}:7007")))
         );
-        let talk = peer.services.iter().find(|s| s.name == "talk").unwrap();
+        let talk = service(&peer, "talk");
         assert_eq!(
             (talk.ledger.packets_sent, talk.ledger.packets_delivered),
             (5, 5)
@@ -427,7 +395,7 @@ impl SharedAir {
     }
 }
 
-/// All of the link is used, to a tenth; and their rates are to each other as the weights, to a tenth.
+/// The link is used, as far as the machine lets it; their rates are to each other as the weights, to a tenth.
 fn share(got: &[f64], weights: [f64; 2]) {
     assert!(got.iter().sum::<f64>() > 17.5 * BUSY, "{got:.2?} Mbit/s");
     let ratio = got[0] / got[1] * weights[1] / weights[0];
@@ -532,7 +500,7 @@ fn stations_share_by_weight_and_who_loses_much_pays_alone() {
     for station in [0, 1] {
         let peer = peer(&base, station);
         assert_eq!((peer.session.sessions, peer.session.disconnections), (1, 0));
-        let files = peer.services.iter().find(|s| s.name == "files").unwrap();
+        let files = service(&peer, "files");
         assert_eq!(files.ledger.epoch_lost, 0);
     }
     drop((farm, mill));

@@ -13,21 +13,20 @@
 
 mod common;
 
-use std::os::fd::AsFd;
-use std::os::unix::net::UnixStream;
 use std::time::{Duration, Instant};
 
 use airlane_base::Streams;
-use airlane_live::air::{self, AirConfig};
+use airlane_live::air::Refused;
 use airlane_live::config::LiveConfig;
 use airlane_live::doctor::{Check, Verdict, examine};
 use airlane_live::security::new_key;
 use airlane_live::status::Status;
 use airlane_live::underlay::{EtherType, Ethernet, Underlay};
 use airlane_secure::{Endpoint, EthernetAddress};
+use common::air::Air;
 use common::pair::{SERVER, established};
 use common::traffic::{address, transfer};
-use common::{Namespace, Running, cable, can_run};
+use common::{Namespace, Running, cable, can_run, files_and_voice};
 use socket2::{Domain, Protocol, Socket, Type};
 
 /// The address of an end's wire.
@@ -113,24 +112,9 @@ rate = "19.5 Mbit/s"
 delay = "10 ms"
 underlay = {{ kind = "ethernet", interface = "wire"{peer} }}
 security = {security}
-[[link.services]]
-number = 1
-name = "files"
-rate = 0.7
-scheme = {{ kind = "sr-m2" }}
-[[link.services]]
-number = 2
-name = "voice"
-rate = 0.2
-scheme = {{ kind = "rlp-oos", retries = 3 }}
-[[link.classes]]
-match = {{ protocol = "tcp" }}
-service = "files"
-[[link.classes]]
-match = {{ protocol = "icmp" }}
-service = "voice"
-"#,
-            end + 1
+{}"#,
+            end + 1,
+            files_and_voice(3, "icmp")
         )
     }
 
@@ -171,15 +155,12 @@ fn ping(from: &Namespace, count: u16, patience: Duration) -> Vec<Duration> {
     })
 }
 
-fn air(middle: &Namespace, loss: f64) -> (UnixStream, std::thread::JoinHandle<air::AirReport>) {
+fn lossy(middle: &Namespace, loss: f64) -> Air {
     let text = format!(
         "schema = 1\ninterfaces = [\"one\", \"two\"]\nrate = \"20 Mbit/s\"\ndelay = \"10 ms\"\n\
          queue = \"125 kB\"\nerrors = {{ kind = \"uniform\", rate = {loss} }}\n"
     );
-    let config: AirConfig = airlane_base::config::load(&text, "air.toml").unwrap();
-    let (stop, stopped) = UnixStream::pair().unwrap();
-    let thread = middle.thread(move || air::run(&config, stopped.as_fd()).unwrap());
-    (stop, thread)
+    Air::start(middle, &text)
 }
 
 #[test]
@@ -187,7 +168,7 @@ fn a_file_and_pings_cross_a_lossy_segment_with_keys_and_without() {
     let test = "a_file_and_pings_cross_a_lossy_segment_with_keys_and_without";
     let Some(site) = Site::new(test) else { return };
     for keys in [false, true] {
-        let (stop, air) = air(&site.middle, 0.05);
+        let air = lossy(&site.middle, 0.05);
         let nodes = site.start(keys);
         let status = nodes.each_ref().map(established);
         // 1500, less the length, our largest header, and what sealing adds.
@@ -223,10 +204,9 @@ fn a_file_and_pings_cross_a_lossy_segment_with_keys_and_without() {
             let interface = status.underlay.interface.unwrap();
             assert_eq!((interface.losses, interface.missed_frames), (0, 0));
         }
-        drop(stop);
-        let report = air.join().unwrap();
+        let report = air.stop();
         assert!(report.down.lost_air.frames > 100, "{report:?}");
-        assert_eq!(report.down.refused, air::Refused::default());
+        assert_eq!(report.down.refused, Refused::default());
     }
 }
 

@@ -8,9 +8,9 @@ mod common;
 use std::thread::JoinHandle;
 use std::time::{Duration, Instant};
 
-use common::Running;
 use common::pair::{Pair, SERVER, established, join};
 use common::traffic::{address, transfer};
+use common::{Running, service};
 
 /// Two round trips over a cable take microseconds.
 const RESYNCHRONISED: Duration = Duration::from_secs(1);
@@ -56,11 +56,7 @@ fn an_outage_costs_its_own_time_and_little_more() {
             status.peers[0].session.id, before.peers[0].session.id,
             "the session goes on"
         );
-        let files = status.peers[0]
-            .services
-            .iter()
-            .find(|s| s.name == "files")
-            .unwrap();
+        let files = service(&status.peers[0], "files");
         assert_eq!(files.ledger.residual_lost, 0, "every frame was repaired");
     }
 }

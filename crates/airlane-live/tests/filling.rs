@@ -14,14 +14,11 @@
 mod common;
 
 use std::net::UdpSocket;
-use std::os::fd::AsFd;
-use std::os::unix::net::UnixStream;
 use std::time::Duration;
 
-use airlane_live::air::{self, AirConfig};
-use airlane_live::status::{ServiceReport, Status};
+use common::air::Air;
 use common::traffic::{address, transfer};
-use common::{Namespace, Running, cable, can_run};
+use common::{Namespace, Running, cable, can_run, files_and_voice, service};
 
 const AIR: &str = r#"
 schema = 1
@@ -48,33 +45,10 @@ delay = "10 ms"
 fragment = "auto"
 underlay = {{ kind = "udp", listen = "192.0.2.{last}:7007", peer = "192.0.2.{other}:7007" }}
 security = "none"
-[[link.services]]
-number = 1
-name = "files"
-rate = 0.7
-scheme = {{ kind = "sr-m2" }}
-[[link.services]]
-number = 2
-name = "voice"
-rate = 0.2
-scheme = {{ kind = "rlp-oos", retries = 4 }}
-[[link.classes]]
-match = {{ protocol = "udp" }}
-service = "voice"
-[[link.classes]]
-match = {{ protocol = "tcp" }}
-service = "files"
-"#,
-        directory.display()
+{}"#,
+        directory.display(),
+        files_and_voice(4, "udp")
     )
-}
-
-fn service(status: &Status, name: &str) -> ServiceReport {
-    let mut services = status.peers[0].services.iter();
-    services
-        .find(|service| service.name == name)
-        .unwrap()
-        .clone()
 }
 
 /// Sends `count` datagrams of `len` bytes, `gap` apart, and counts those that arrive.
@@ -137,11 +111,7 @@ fn large_packets_cross_a_narrow_path_in_parts_and_small_ones_together() {
         end.ip(&format!("addr add 192.0.2.{last}/24 dev wire"));
         end.ip("link set wire mtu 576");
     }
-    let (stop, stopped) = UnixStream::pair().unwrap();
-    let emulator = middle.thread(move || {
-        let config: AirConfig = airlane_base::config::load(AIR, "air.toml").unwrap();
-        air::run(&config, stopped.as_fd()).unwrap()
-    });
+    let emulator = Air::start(&middle, AIR);
     let directory = tempfile::tempdir().unwrap();
     let nodes = [
         Running::start(&left, &node(0, directory.path())).unwrap(),
@@ -162,9 +132,9 @@ fn large_packets_cross_a_narrow_path_in_parts_and_small_ones_together() {
     assert!(arrived >= 98, "{arrived} of 100");
 
     // A burst of small ones, which cannot all leave at once.
-    let before = service(&nodes[0].status(), "voice").ledger;
+    let before = service(&nodes[0].status().peers[0], "voice").ledger;
     let arrived = datagrams(&left, &right, 7003, 400, 60, Duration::ZERO);
-    let after = service(&nodes[0].status(), "voice").ledger;
+    let after = service(&nodes[0].status().peers[0], "voice").ledger;
     let packets = after.packets_sent - before.packets_sent;
     let frames = after.originals_sent() - before.originals_sent();
     println!("{packets} small packets in {frames} frames, {arrived} arrived");
@@ -176,8 +146,8 @@ fn large_packets_cross_a_narrow_path_in_parts_and_small_ones_together() {
 
     let [left, right] = nodes.map(Running::stop);
     let (sent, got) = (
-        service(&left, "files").ledger,
-        service(&right, "files").ledger,
+        &service(&left.peers[0], "files").ledger,
+        &service(&right.peers[0], "files").ledger,
     );
     assert!(sent.packets_cut > 1_000, "{sent:?}");
     assert_eq!(got.packets_incomplete + got.malformed, 0, "{got:?}");
@@ -190,6 +160,5 @@ fn large_packets_cross_a_narrow_path_in_parts_and_small_ones_together() {
         assert_eq!(status.peers[0].path_narrowed, 0, "a datagram was too long");
         assert_eq!(status.all_drops().get("send-too-big"), None);
     }
-    drop(stop);
-    emulator.join().unwrap();
+    emulator.stop();
 }

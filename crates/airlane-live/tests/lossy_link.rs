@@ -12,13 +12,11 @@
 
 mod common;
 
-use std::os::fd::AsFd;
-use std::os::unix::net::UnixStream;
 use std::time::Duration;
 
-use airlane_live::air::{self, AirConfig, AirReport};
+use common::air::Air;
 use common::traffic::{address, echo, round_trip, transfer};
-use common::{Namespace, Running, cable, can_run};
+use common::{Namespace, Running, cable, can_run, files_and_voice, service};
 
 const AIR: &str = r#"
 schema = 1
@@ -44,33 +42,10 @@ rate = "19.5 Mbit/s"
 delay = "25 ms"
 underlay = {{ kind = "udp", listen = "192.0.2.{last}:7007", peer = "192.0.2.{other}:7007" }}
 security = "none"
-[[link.services]]
-number = 1
-name = "files"
-rate = 0.7
-scheme = {{ kind = "sr-m2" }}
-[[link.services]]
-number = 2
-name = "voice"
-rate = 0.2
-scheme = {{ kind = "rlp-oos", retries = 2 }}
-[[link.classes]]
-match = {{ protocol = "udp" }}
-service = "voice"
-[[link.classes]]
-match = {{ protocol = "tcp" }}
-service = "files"
-"#,
-        directory.display()
+{}"#,
+        directory.display(),
+        files_and_voice(2, "udp")
     )
-}
-
-/// The emulator in its own namespace; stopped by dropping the stream.
-fn emulate(middle: &Namespace) -> (UnixStream, std::thread::JoinHandle<AirReport>) {
-    let config: AirConfig = airlane_base::config::load(AIR, "air.toml").unwrap();
-    let (stop, stopped) = UnixStream::pair().unwrap();
-    let thread = middle.thread(move || air::run(&config, stopped.as_fd()).unwrap());
-    (stop, thread)
 }
 
 #[test]
@@ -88,7 +63,7 @@ fn a_file_and_datagrams_cross_a_link_that_loses_a_frame_in_twenty() {
     for (end, last) in [(&left, 1), (&right, 2)] {
         end.ip(&format!("addr add 192.0.2.{last}/24 dev wire"));
     }
-    let (stop, air) = emulate(&middle);
+    let air = Air::start(&middle, AIR);
     let directory = tempfile::tempdir().unwrap();
     let nodes = [
         Running::start(&left, &node(0, directory.path())).unwrap(),
@@ -110,23 +85,14 @@ fn a_file_and_datagrams_cross_a_link_that_loses_a_frame_in_twenty() {
     println!("file {mbps:.2} Mbit/s");
     for node in nodes {
         let status = node.stop();
-        let voice = status.peers[0]
-            .services
-            .iter()
-            .find(|s| s.name == "voice")
-            .unwrap();
+        let voice = service(&status.peers[0], "voice");
         assert_eq!(voice.ledger.residual_lost, 0);
         assert!(voice.ledger.packets_recovered > 0);
-        let files = status.peers[0]
-            .services
-            .iter()
-            .find(|s| s.name == "files")
-            .unwrap();
+        let files = service(&status.peers[0], "files");
         assert_eq!(files.ledger.residual_lost, 0);
         assert!(status.all_drops().is_empty(), "{:?}", status.all_drops());
     }
-    drop(stop);
-    let report = air.join().unwrap();
+    let report = air.stop();
     assert!(report.down.lost_air.frames > 300 && report.up.lost_air.frames > 50);
     assert!(
         report.down.super_packets > 0,

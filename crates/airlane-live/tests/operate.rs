@@ -109,11 +109,7 @@ fn a_scraper_reads_what_status_says() {
     assert!(text.starts_with("HTTP/1.1 200 OK\r\n"), "{text}");
     assert!(text.ends_with("# EOF\n"), "{text}");
     let status = left.status();
-    let files = status.peers[0]
-        .services
-        .iter()
-        .find(|s| s.name == "files")
-        .unwrap();
+    let files = common::service(&status.peers[0], "files");
     assert!(files.ledger.sent_bytes > 1_000_000);
     let labels = "{link=\"end-0\",peer=\"peer\",service=\"files\",direction=\"out\"}";
     for line in [
@@ -244,11 +240,7 @@ fn services_come_change_and_go_while_a_connection_stays() {
             (status.peers[0].session.id, status.peers[0].session.sessions),
             (session, 1)
         );
-        let files = status.peers[0]
-            .services
-            .iter()
-            .find(|s| s.name == "files")
-            .unwrap();
+        let files = common::service(&status.peers[0], "files");
         assert_eq!(files.ledger.epoch_lost, 0);
         assert!(status.all_drops().is_empty(), "{:?}", status.all_drops());
     }

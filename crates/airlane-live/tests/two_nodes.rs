@@ -20,7 +20,7 @@ use std::time::Duration;
 
 use airlane_live::node::UpError;
 use common::traffic::{address, echo, round_trip, transfer};
-use common::{Namespace, Running, cable, can_run};
+use common::{Namespace, Running, cable, can_run, service};
 
 struct Pair {
     left: Namespace,
@@ -133,17 +133,9 @@ fn traffic_of_both_ip_versions_crosses_underlays_of_both() {
         }
         let [left, right] = nodes;
         let status = left.status();
-        let files = status.peers[0]
-            .services
-            .iter()
-            .find(|s| s.name == "files")
-            .unwrap();
+        let files = service(&status.peers[0], "files");
         assert!(files.ledger.sent_bytes > 20_000_000);
-        let voice = status.peers[0]
-            .services
-            .iter()
-            .find(|s| s.name == "voice")
-            .unwrap();
+        let voice = service(&status.peers[0], "voice");
         assert_eq!(voice.ledger.packets_sent, 100);
         assert_eq!(voice.ledger.packets_delivered, 100);
         let socket = left.socket.clone();

@@ -36,6 +36,17 @@ fn noted(notes: &[String], part: &str) -> bool {
     notes.iter().any(|note| note.contains(part))
 }
 
+/// Each text is refused at its place, with words that help.
+fn refused_at(refusal: impl Fn(&str) -> String, cases: &[(&str, &str, &str)]) {
+    for (text, place, part) in cases {
+        let said = refusal(text);
+        assert!(
+            said.starts_with(place) && said.contains(part),
+            "{text:?}: {said}"
+        );
+    }
+}
+
 #[test]
 fn what_netem_says_exactly_is_said_exactly() {
     let (scenario, notes) =
@@ -157,48 +168,45 @@ fn what_tc_prints_is_read_and_what_differs_is_said() {
 
 #[test]
 fn refusals_name_the_place_and_what_could_stand_there() {
-    for (text, place, part) in [
-        ("", "line 1, column 1:", "tc qdisc show"),
-        (
-            "netem delay",
-            "line 1, column 7:",
-            "nothing comes after \"delay\"",
-        ),
-        (
-            "netem delay 25 ms",
-            "line 1, column 16:",
-            "\"ms\" is not known here",
-        ),
-        ("netem delay 25mm", "line 1, column 13:", "a time"),
-        ("netem loss 101%", "line 1, column 12:", "0% to 100%"),
-        ("netem loss NaN", "line 1, column 12:", "gemodel"),
-        ("netem rate 5mph", "line 1, column 12:", "20mbit"),
-        (
-            "netem\nqdisc foo 1: root",
-            "line 2, column 7:",
-            "a qdisc that tc knows",
-        ),
-        ("tc qdisc show dev x", "line 1, column 10:", "from-netem -"),
-        ("netem loss state 1% 1% 1% 0%", "line 1, column 18:", "p23"),
-        ("tbf burst 5", "line 1, column 5:", "no rate"),
-        (
-            "netem delay 99999999999s",
-            "line 1, column 13:",
-            "longer than any run",
-        ),
-        ("wifi loss 3%", "line 1, column 1:", "\"wifi\""),
-        (
-            "qdisc noqueue 0: root",
-            "line 1, column 1:",
-            "nothing here is shaped",
-        ),
-    ] {
-        let said = refusal(text);
-        assert!(
-            said.starts_with(place) && said.contains(part),
-            "{text:?}: {said}"
-        );
-    }
+    refused_at(
+        refusal,
+        &[
+            ("", "line 1, column 1:", "tc qdisc show"),
+            (
+                "netem delay",
+                "line 1, column 7:",
+                "nothing comes after \"delay\"",
+            ),
+            (
+                "netem delay 25 ms",
+                "line 1, column 16:",
+                "\"ms\" is not known here",
+            ),
+            ("netem delay 25mm", "line 1, column 13:", "a time"),
+            ("netem loss 101%", "line 1, column 12:", "0% to 100%"),
+            ("netem loss NaN", "line 1, column 12:", "gemodel"),
+            ("netem rate 5mph", "line 1, column 12:", "20mbit"),
+            (
+                "netem\nqdisc foo 1: root",
+                "line 2, column 7:",
+                "a qdisc that tc knows",
+            ),
+            ("tc qdisc show dev x", "line 1, column 10:", "from-netem -"),
+            ("netem loss state 1% 1% 1% 0%", "line 1, column 18:", "p23"),
+            ("tbf burst 5", "line 1, column 5:", "no rate"),
+            (
+                "netem delay 99999999999s",
+                "line 1, column 13:",
+                "longer than any run",
+            ),
+            ("wifi loss 3%", "line 1, column 1:", "\"wifi\""),
+            (
+                "qdisc noqueue 0: root",
+                "line 1, column 1:",
+                "nothing here is shaped",
+            ),
+        ],
+    );
 }
 
 #[test]
@@ -251,48 +259,45 @@ fn shells_that_make_no_link_are_refused() {
             .unwrap_err()
             .to_string()
     };
-    for (text, place, part) in [
-        ("", "line 1, column 1:", "mm-delay"),
-        ("delay 25", "line 1, column 1:", "mm-link"),
-        ("mm-delay 2.5", "line 1, column 10:", "milliseconds"),
-        ("mm-delay", "line 1, column 1:", "nothing comes after"),
-        ("mm-loss both 0.1", "line 1, column 9:", "\"uplink\""),
-        ("mm-loss uplink 5%", "line 1, column 16:", "0 to 1"),
-        ("mm-link a", "line 1, column 9:", "traces"),
-        (
-            "mm-link a bad",
-            "line 1, column 11:",
-            "line 2: 4 ms comes after 5 ms",
-        ),
-        ("mm-link none b", "line 1, column 9:", "no such file"),
-        (
-            "mm-link a b --colour",
-            "line 1, column 13:",
-            "--uplink-queue",
-        ),
-        (
-            "mm-link a b --uplink-queue=droptail",
-            "line 1, column 13:",
-            "-queue-args",
-        ),
-        (
-            "mm-link a b mm-link c d",
-            "line 1, column 13:",
-            "second mm-link",
-        ),
-        ("mm-delay 5 mm-meter", "line 1, column 12:", "\"mm-meter\""),
-        (
-            "mm-loss uplink 0.1 mm-onoff uplink 1 1",
-            "line 1, column 36:",
-            "one kind of loss",
-        ),
-    ] {
-        let said = refusal(text);
-        assert!(
-            said.starts_with(place) && said.contains(part),
-            "{text:?}: {said}"
-        );
-    }
+    refused_at(
+        refusal,
+        &[
+            ("", "line 1, column 1:", "mm-delay"),
+            ("delay 25", "line 1, column 1:", "mm-link"),
+            ("mm-delay 2.5", "line 1, column 10:", "milliseconds"),
+            ("mm-delay", "line 1, column 1:", "nothing comes after"),
+            ("mm-loss both 0.1", "line 1, column 9:", "\"uplink\""),
+            ("mm-loss uplink 5%", "line 1, column 16:", "0 to 1"),
+            ("mm-link a", "line 1, column 9:", "traces"),
+            (
+                "mm-link a bad",
+                "line 1, column 11:",
+                "line 2: 4 ms comes after 5 ms",
+            ),
+            ("mm-link none b", "line 1, column 9:", "no such file"),
+            (
+                "mm-link a b --colour",
+                "line 1, column 13:",
+                "--uplink-queue",
+            ),
+            (
+                "mm-link a b --uplink-queue=droptail",
+                "line 1, column 13:",
+                "-queue-args",
+            ),
+            (
+                "mm-link a b mm-link c d",
+                "line 1, column 13:",
+                "second mm-link",
+            ),
+            ("mm-delay 5 mm-meter", "line 1, column 12:", "\"mm-meter\""),
+            (
+                "mm-loss uplink 0.1 mm-onoff uplink 1 1",
+                "line 1, column 36:",
+                "one kind of loss",
+            ),
+        ],
+    );
 }
 
 /// A link with opportunities carries what they have room for, with and without services.

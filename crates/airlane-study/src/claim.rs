@@ -1,5 +1,8 @@
 //! Published statements, and how what was measured compares with them.
 
+use std::str::FromStr;
+
+use airlane_base::{Duration, Rate, Size};
 use serde::de::DeserializeOwned;
 use serde::{Deserialize, Serialize};
 use toml::{Table, Value};
@@ -499,7 +502,7 @@ impl Setting {
         if values.is_empty() {
             return Err(format!("no scenario has a value at `{}`", self.path));
         }
-        let same = values.iter().all(|value| **value == self.is);
+        let same = values.iter().all(|value| alike(value, &self.is));
         let verdict = if same {
             Verdict::Holds
         } else {
@@ -509,6 +512,22 @@ impl Setting {
         texts.sort();
         texts.dedup();
         Ok((verdict, format!("{} = {}", self.path, texts.join(", "))))
+    }
+}
+
+/// Whether two values are the same, however their quantity is written: "1000 B" is "1 kB".
+fn alike(one: &Value, other: &Value) -> bool {
+    fn parsed<T: FromStr + PartialEq>(one: &str, other: &str) -> bool {
+        matches!((one.parse::<T>(), other.parse::<T>()), (Ok(one), Ok(other)) if one == other)
+    }
+    match (one, other) {
+        (Value::String(one), Value::String(other)) => {
+            one == other
+                || parsed::<Size>(one, other)
+                || parsed::<Duration>(one, other)
+                || parsed::<Rate>(one, other)
+        }
+        _ => one == other,
     }
 }
 
@@ -560,5 +579,26 @@ fn labelled(text: &str, place: &[String], verdict: Verdict) -> String {
         text.to_owned()
     } else {
         format!("{text} ({})", words.join(", "))
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn a_setting_is_the_same_however_it_is_written() {
+        let text = |text: &str| Value::String(text.to_owned());
+        for (one, other, same) in [
+            ("1000 B", "1 kB", true),
+            ("0.1 s", "100 ms", true),
+            ("14.4 kbit/s", "14400 bit/s", true),
+            ("1000 B", "1001 B", false),
+            ("1 s", "1 kB", false),
+            ("sr-m2", "sr-m1", false),
+        ] {
+            assert_eq!(alike(&text(one), &text(other)), same, "{one}, {other}");
+        }
+        assert!(!alike(&text("3"), &Value::Integer(3)));
     }
 }

@@ -26,7 +26,6 @@ use airlane_probe::{
     ClientConfig, Door, ProbeError, ServeError, ServerConfig, Times, TrafficReport, run_client,
     serve,
 };
-use serde::Serialize;
 
 use crate::netns::{self, Namespace, NetnsError};
 use crate::program::Program;
@@ -70,7 +69,7 @@ impl Experiment<'_> {
 pub const GRACE: Duration = Duration::from_secs(1);
 
 /// What came out.
-#[derive(Clone, Debug, Serialize)]
+#[derive(Clone, Debug)]
 pub struct Outcome {
     /// What the applications got.
     pub traffic: TrafficReport,

@@ -59,12 +59,11 @@ def means(
     unit, factor = shown_unit(_UNITS.get(ending, ""), rows["mean"])
     figure, axes = new_figure()
     # A share or a time cannot be less than nothing, whatever a t distribution thinks of few runs.
-    positive = not (frame[metric] < 0).any()
+    least = -math.inf if (frame[metric] < 0).any() else 0.0
     lines = rows.partition_by(by, as_dict=True, maintain_order=True) if by else {("",): rows}
     for index, ((value,), line) in enumerate(lines.items()):
         mean = line["mean"] * factor
         half = line["half_width"].fill_null(0.0) * factor
-        least = 0.0 if positive else -math.inf
         axes.errorbar(
             line[x] if line[x].dtype.is_numeric() else line[x].cast(str),
             mean,

@@ -6,6 +6,7 @@
 )]
 #![allow(clippy::unwrap_used, reason = "a test may panic")]
 
+pub mod air;
 pub mod pair;
 pub mod station;
 pub mod traffic;
@@ -20,7 +21,7 @@ use std::time::{Duration, Instant};
 use airlane_live::config::LiveConfig;
 use airlane_live::control::{self, ControlError};
 use airlane_live::node::{Node, UpError};
-use airlane_live::status::Status;
+use airlane_live::status::{PeerStatus, ServiceReport, Status};
 use airlane_testkit::netns;
 
 pub use airlane_testkit::netns::can_run;
@@ -62,6 +63,36 @@ impl Namespace {
 /// Joins two namespaces by a virtual cable.
 pub fn cable(left: &Namespace, left_end: &str, right: &Namespace, right_end: &str) {
     left.0.join(left_end, &right.0, right_end).unwrap();
+}
+
+/// Services of a link: `files`, where everything is repaired, for TCP, and `voice` for `protocol`.
+pub fn files_and_voice(retries: u8, protocol: &str) -> String {
+    format!(
+        r#"
+[[link.services]]
+number = 1
+name = "files"
+rate = 0.7
+scheme = {{ kind = "sr-m2" }}
+[[link.services]]
+number = 2
+name = "voice"
+rate = 0.2
+scheme = {{ kind = "rlp-oos", retries = {retries} }}
+[[link.classes]]
+match = {{ protocol = "{protocol}" }}
+service = "voice"
+[[link.classes]]
+match = {{ protocol = "tcp" }}
+service = "files"
+"#
+    )
+}
+
+/// What a peer's service of this name did.
+pub fn service<'a>(peer: &'a PeerStatus, name: &str) -> &'a ServiceReport {
+    let mut services = peer.services.iter();
+    services.find(|service| service.name == name).unwrap()
 }
 
 /// A node in a thread of its own, stopped when dropped.

@@ -1,0 +1,273 @@
+use super::*;
+use std::collections::BTreeMap;
+
+use crate::status::{PeerStatus, SessionReport, TunReport, UnderlayReport};
+
+#[derive(Default)]
+struct Sample {
+    recorded: Option<u32>,
+}
+
+impl Served for Sample {
+    fn status(&mut self) -> Status {
+        sample()
+    }
+
+    fn reload(&mut self, file: &LiveConfig) -> Result<Vec<String>, String> {
+        match file.name.as_str() {
+            "sample" => Ok(vec!["everything".to_owned()]),
+            other => Err(format!("{other} is somebody else")),
+        }
+    }
+
+    fn record(&mut self, _peer: Option<&str>) -> Result<Recorded, String> {
+        if self.recorded.is_some() {
+            return Err("it records already".to_owned());
+        }
+        self.recorded = Some(0);
+        Ok(Recorded {
+            name: "sample".to_owned(),
+            rate_bps: 1,
+            overhead_bytes: 42,
+        })
+    }
+
+    fn recorded(&mut self, out: &mut Vec<u8>) {
+        if let Some(number) = &mut self.recorded {
+            // More at once than the socket takes.
+            for _ in 0..100_000 {
+                out.extend_from_slice(&number.to_be_bytes());
+                *number += 1;
+            }
+        }
+    }
+
+    fn end_record(&mut self, out: &mut Vec<u8>) {
+        if let Some(number) = self.recorded.take() {
+            out.extend_from_slice(&number.to_be_bytes());
+        }
+    }
+
+    fn change_services(&mut self, change: &ServiceChange) -> Result<Vec<String>, String> {
+        Ok(vec![format!("{change:?}")])
+    }
+}
+
+fn sample() -> Status {
+    Status {
+        schema: 2,
+        version: "0".to_owned(),
+        name: "sample".to_owned(),
+        uptime_ns: 7,
+        tun: TunReport {
+            name: "air0".to_owned(),
+            mtu_bytes: 1452,
+            packets_read: 0,
+            read_bytes: 0,
+            packets_written: 0,
+            written_bytes: 0,
+            mss_clamped: 0,
+        },
+        underlay: UnderlayReport {
+            listen: "0.0.0.0:7007".parse().unwrap(),
+            interface: None,
+            security: "none".to_owned(),
+            secure: None,
+            rate_bps: 1,
+            frame_overhead_bytes: 42,
+            datagrams_sent: 0,
+            sent_bytes: 0,
+            datagrams_received: 0,
+            received_bytes: 0,
+        },
+        peers: vec![PeerStatus {
+            name: "farm".to_owned(),
+            address: "192.0.2.7:7007".parse().ok(),
+            key: None,
+            keys_age_ns: None,
+            prefixes: vec!["10.7.0.2/32".to_owned()],
+            weight: 1.0,
+            rate_bps: 1,
+            sending_rate_bps: 1,
+            path_mtu_bytes: 1500,
+            path_narrowed: 0,
+            datagrams_sent: 0,
+            sent_bytes: 0,
+            datagrams_received: 0,
+            received_bytes: 0,
+            session: SessionReport {
+                state: "waiting".to_owned(),
+                id: None,
+                epoch: "00".to_owned(),
+                peer_epoch: None,
+                age_ns: None,
+                sessions: 0,
+                disconnections: 0,
+                disconnected_ns: None,
+                rtt_ns: None,
+                refused: None,
+            },
+            services: Vec::new(),
+            drops: BTreeMap::from([("wrong-source".to_owned(), 4)]),
+        }],
+        drops: BTreeMap::from([("not-ip".to_owned(), 3)]),
+    }
+}
+
+/// Serves in turns until `done`.
+fn serve_until(server: &mut Server, done: impl Fn() -> bool) {
+    serve_with(&mut Sample::default(), server, done);
+}
+
+fn serve_with(node: &mut Sample, server: &mut Server, done: impl Fn() -> bool) {
+    for _ in 0..2000 {
+        server.serve(node);
+        if done() {
+            return;
+        }
+        std::thread::sleep(Duration::from_millis(1));
+    }
+    panic!("not served");
+}
+
+#[test]
+fn a_client_gets_the_status_and_the_file_goes_with_the_server() {
+    let directory = tempfile::tempdir().unwrap();
+    let path = directory.path().join("run/sample.sock");
+    let mut server = Server::bind(&path).unwrap();
+    let mode = |path: &Path| fs::metadata(path).unwrap().permissions().mode() & 0o777;
+    assert_eq!(mode(&path), 0o600);
+    assert_eq!(mode(path.parent().unwrap()), 0o700);
+    let asking = std::thread::spawn({
+        let path = path.clone();
+        move || status(&path)
+    });
+    serve_until(&mut server, || asking.is_finished());
+    assert_eq!(asking.join().unwrap().unwrap(), sample());
+    drop(server);
+    assert!(!path.exists());
+    let error = status(&path).unwrap_err().to_string();
+    assert!(error.contains("no node answers"), "{error}");
+}
+
+#[test]
+fn a_file_goes_to_the_node_and_its_answer_comes_back() {
+    let directory = tempfile::tempdir().unwrap();
+    let path = directory.path().join("sample.sock");
+    let mut server = Server::bind(&path).unwrap();
+    let text = "schema = 1\nname = \"sample\"\n[tun]\n[link]\nrate = \"20 Mbit/s\"\n\
+                security = \"none\"\nunderlay = { kind = \"udp\", listen = \"0.0.0.0:7007\", \
+                peer = \"192.0.2.7:7007\" }\n";
+    let good: LiveConfig = airlane_base::config::load(text, "sample.toml").unwrap();
+    let other = LiveConfig {
+        name: "other".to_owned(),
+        ..good.clone()
+    };
+    let bad = LiveConfig {
+        schema: 2,
+        ..good.clone()
+    };
+    let asking = std::thread::spawn(move || [good, other, bad].map(|f| reload(&path, &f)));
+    serve_until(&mut server, || asking.is_finished());
+    let [good, other, bad] = asking.join().unwrap();
+    assert_eq!(good.unwrap(), ["everything"]);
+    assert!(other.unwrap_err().to_string().contains("somebody else"));
+    assert!(bad.unwrap_err().to_string().contains("airlane explain"));
+}
+
+#[test]
+fn a_recording_comes_whole_and_ends_with_its_reader() {
+    let directory = tempfile::tempdir().unwrap();
+    let path = directory.path().join("sample.sock");
+    let mut server = Server::bind(&path).unwrap();
+    let mut node = Sample::default();
+    let reading = std::thread::spawn({
+        let path = path.clone();
+        move || {
+            let mut recording = record(&path, None).unwrap();
+            assert_eq!(recording.what.overhead_bytes, 42);
+            let again = record(&path, None).unwrap_err().to_string();
+            assert!(again.contains("already"), "{again}");
+            let mut bytes = Vec::new();
+            while recording.next(PATIENCE, &mut bytes).unwrap() != Some(0) {
+                if bytes.len() > 1_000_000 {
+                    recording.stop();
+                }
+            }
+            bytes
+        }
+    });
+    serve_with(&mut node, &mut server, || reading.is_finished());
+    let bytes = reading.join().unwrap();
+    let numbers: Vec<u32> = bytes
+        .chunks(4)
+        .map(|four| u32::from_be_bytes(four.try_into().unwrap()))
+        .collect();
+    // Nothing is missing, the last word included.
+    assert!(numbers.iter().zip(0..).all(|(a, b)| *a == b));
+    assert!(numbers.len() > 250_000 && numbers.len() % 100_000 == 1);
+    assert!(node.recorded.is_none());
+    assert!(server.clients.is_empty());
+
+    // A reader that is killed ends its recording as well.
+    let dying = std::thread::spawn(move || drop(record(&path, None).unwrap()));
+    serve_with(&mut node, &mut server, || dying.is_finished());
+    dying.join().unwrap();
+    for _ in 0..10 {
+        server.serve(&mut node);
+    }
+    assert!(node.recorded.is_none());
+    assert!(server.clients.is_empty());
+}
+
+#[test]
+fn a_socket_left_behind_is_replaced_and_a_living_one_is_not() {
+    let directory = tempfile::tempdir().unwrap();
+    let path = directory.path().join("sample.sock");
+    // The file of a listener that is gone.
+    drop(UnixListener::bind(&path).unwrap());
+    assert!(path.exists());
+    let _living = Server::bind(&path).unwrap();
+    let error = Server::bind(&path).unwrap_err();
+    assert!(error.source.to_string().contains("another node"), "{error}");
+    assert!(path.exists(), "the living one keeps its socket");
+    let file = directory.path().join("precious.sock");
+    fs::write(&file, "text").unwrap();
+    let error = Server::bind(&file).unwrap_err();
+    assert!(error.source.to_string().contains("no socket"), "{error}");
+    assert_eq!(fs::read_to_string(&file).unwrap(), "text");
+}
+
+#[test]
+fn nonsense_is_refused_and_endless_requests_are_cut() {
+    let directory = tempfile::tempdir().unwrap();
+    let path = directory.path().join("sample.sock");
+    let mut server = Server::bind(&path).unwrap();
+    let asking = std::thread::spawn({
+        let path = path.clone();
+        move || {
+            let mut stream = UnixStream::connect(&path).unwrap();
+            stream.write_all(b"{\"command\":\"fly\"}\n").unwrap();
+            let mut answer = String::new();
+            BufReader::new(stream).read_line(&mut answer).unwrap();
+            let mut endless = UnixStream::connect(&path).unwrap();
+            endless.write_all(&[b'x'; 2 * MAX_REQUEST]).unwrap();
+            let cut = matches!(endless.read(&mut [0; 8]), Ok(0) | Err(_));
+            (answer, cut)
+        }
+    });
+    serve_until(&mut server, || asking.is_finished());
+    let (answer, cut) = asking.join().unwrap();
+    assert!(answer.contains("not a request") && answer.contains("status"));
+    assert!(cut);
+    // More clients than there is room for: the latest is served.
+    let idle: Vec<_> = (0..2 * MAX_CLIENTS)
+        .map(|_| UnixStream::connect(&path).unwrap())
+        .collect();
+    let asking = std::thread::spawn(move || status(&path));
+    serve_until(&mut server, || asking.is_finished());
+    asking.join().unwrap().unwrap();
+    assert!(server.clients.len() <= MAX_CLIENTS);
+    drop(idle);
+    serve_until(&mut server, || true);
+}
