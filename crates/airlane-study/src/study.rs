@@ -264,7 +264,7 @@ fn axis(name: &str, choice: &Value, known: Option<&Table>) -> Result<Axis, Strin
         other => {
             let kind = other.type_str();
             return Err(format!(
-                "axes.{name} is a {kind}; write a list of values or a table"
+                "axes.{name}: its type is {kind}; write a list of values or a table"
             ));
         }
     };

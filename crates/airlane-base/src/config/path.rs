@@ -199,9 +199,17 @@ impl Path {
             let inner = slot.get_mut();
             slot = match (step, inner) {
                 (Step::Key(name), DeValue::Table(table)) => entry(table, name, &left),
+                (Step::Key(name), DeValue::Array(_)) => {
+                    return Err(format!(
+                        "`{so_far}` is a list and has no key `{name}`; an entry is `{so_far}[0]`, \
+                         or `{so_far}[NAME]` where entries have names"
+                    ));
+                }
                 (Step::Key(name), other) => {
                     let kind = other.type_str();
-                    return Err(format!("`{so_far}` is a {kind} and has no key `{name}`"));
+                    return Err(format!(
+                        "`{so_far}` has no key `{name}`: its type is {kind}"
+                    ));
                 }
                 (choice, DeValue::Array(items)) => {
                     let count = items.len();
@@ -217,7 +225,10 @@ impl Path {
                     }
                 }
                 (_, other) => {
-                    return Err(format!("`{so_far}` is a {} and no list", other.type_str()));
+                    return Err(format!(
+                        "`{so_far}` is no list: its type is {}",
+                        other.type_str()
+                    ));
                 }
             };
             so_far.0.push(step.clone());
