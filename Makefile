@@ -42,6 +42,7 @@ lint: ## Check format and lints
 	$(CARGO) clippy --workspace --all-targets --locked -- -D warnings
 
 units: ## Run unit, property and integration tests
+	$(call apt,tshark,tshark,it does not read the captures)
 	$(CARGO) test --workspace --locked
 
 determinism: ## Check that debug and release, 1 and 2 threads give the same bytes
@@ -54,17 +55,20 @@ determinism: ## Check that debug and release, 1 and 2 threads give the same byte
 RELEASE = $(CARGO) test --release --locked -p airlane-cli --test live
 STUDIES = $(or $(CARGO_TARGET_DIR),target)/release/airlane study run
 
-claims: ## Check that no claim of the published works fares worse than committed (90 s)
+WORKS = xylomenos-1999 xylomenos-polyzos
+VERDICTS = studies/verdicts.json
+
+claims: ## Check that no claim of the published works fares worse than committed (2 min)
 	$(RELEASE) --no-run
-	$(STUDIES) xylomenos-1999 --runs 3 --out target/claims --check studies/xylomenos-1999/verdicts.json > target/claims.txt
+	$(STUDIES) $(WORKS) --runs 3 --out target/claims --check $(VERDICTS) > target/claims.txt
 
 verdicts: ## Commit to the verdicts that `make claims` checks
 	$(RELEASE) --no-run
-	$(STUDIES) xylomenos-1999 --runs 3 --out target/claims --save studies/xylomenos-1999/verdicts.json > target/claims.txt
+	$(STUDIES) $(WORKS) --runs 3 --out target/claims --save $(VERDICTS) > target/claims.txt
 
 validation: ## Simulate the published figures, with other choices too, and rewrite docs/validation.md (45 min)
 	$(RELEASE) --no-run
-	$(STUDIES) xylomenos-1999 xylomenos-polyzos --alternatives --alternative-runs 3 --out target/validation --markdown docs/validation.md > target/validation.txt
+	$(STUDIES) $(WORKS) --alternatives --alternative-runs 3 --out target/validation --markdown docs/validation.md > target/validation.txt
 
 validate-ns2: ## Run ns-2 beside the simulator, print setting by setting how far they are apart (5 min)
 	$(call apt,ns,ns2,its figures from the table stand in)

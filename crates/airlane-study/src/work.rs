@@ -2,7 +2,7 @@
 //!
 //! | file | holds |
 //! |---|---|
-//! | `work.toml` | title, repetitions, seed, names for people |
+//! | `work.toml` | title, repetitions, seed, names for people, the work whose parts it has |
 //! | `ids.txt` | the id of every claim that some study must judge, one a line |
 //! | `parts/*.toml` | pieces of scenarios that studies put together |
 //! | `alternatives.toml` | other choices where the work is silent |
@@ -50,7 +50,7 @@ pub struct Alternative {
 }
 
 #[derive(Deserialize)]
-#[serde(deny_unknown_fields)]
+#[serde(deny_unknown_fields, rename_all = "kebab-case")]
 struct WorkFile {
     title: String,
     runs: u64,
@@ -58,6 +58,8 @@ struct WorkFile {
     seed: u64,
     #[serde(default)]
     labels: BTreeMap<String, String>,
+    /// A work beside this one, whose parts and labels this one has, too.
+    parts_of: Option<String>,
 }
 
 fn one() -> u64 {
@@ -70,11 +72,7 @@ impl Work {
     /// # Errors
     /// If a file is missing or wrong.
     pub fn load(folder: &Path) -> Result<Self, StudyError> {
-        let file: WorkFile = read(&folder.join("work.toml"))?;
-        let mut parts = BTreeMap::new();
-        for path in toml_files(&folder.join("parts"))? {
-            parts.insert(stem(&path), read::<Part>(&path)?);
-        }
+        let (file, parts) = shared(folder)?;
         let mut studies = vec![];
         for path in toml_files(folder)? {
             let id = stem(&path);
@@ -161,6 +159,35 @@ impl Work {
     }
 }
 
+/// What the studies of a work share, with what it has from another work; its own goes first.
+fn shared(folder: &Path) -> Result<(WorkFile, BTreeMap<String, Part>), StudyError> {
+    let path = folder.join("work.toml");
+    let mut file: WorkFile = read(&path)?;
+    let mut parts = BTreeMap::new();
+    if let Some(other) = &file.parts_of {
+        let beside = folder.with_file_name(other);
+        if !beside.join("work.toml").is_file() {
+            let problem = format!("parts-of = \"{other}\": there is no such work beside this one");
+            return Err(StudyError::file(&path, problem));
+        }
+        let theirs: WorkFile = read(&beside.join("work.toml"))?;
+        parts = read_parts(&beside)?;
+        let own = std::mem::replace(&mut file.labels, theirs.labels);
+        file.labels.extend(own);
+    }
+    parts.extend(read_parts(folder)?);
+    Ok((file, parts))
+}
+
+fn read_parts(folder: &Path) -> Result<BTreeMap<String, Part>, StudyError> {
+    let folder = folder.join("parts");
+    if !folder.is_dir() {
+        return Ok(BTreeMap::new());
+    }
+    let paths = toml_files(&folder)?.into_iter();
+    paths.map(|path| Ok((stem(&path), read(&path)?))).collect()
+}
+
 fn read<T: DeserializeOwned>(path: &Path) -> Result<T, StudyError> {
     let text = std::fs::read_to_string(path).map_err(StudyError::io(path))?;
     toml::from_str(&text).map_err(|error| StudyError::file(path, error))
@@ -229,5 +256,25 @@ mod tests {
         let mut ids = ["F4.10", "F4.9", "C4-one", "F4.9-WAN1", "F12.1"];
         ids.sort_by_key(|id| number(id));
         assert_eq!(ids, ["C4-one", "F4.9", "F4.9-WAN1", "F4.10", "F12.1"]);
+    }
+
+    #[test]
+    fn a_work_has_the_parts_of_the_one_that_it_names() {
+        let shipped = Path::new(env!("CARGO_MANIFEST_DIR")).join("../../studies");
+        let (_, parts) = shared(&shipped.join("xylomenos-1999")).unwrap();
+        let (file, borrowed) = shared(&shipped.join("xylomenos-1999-beyond")).unwrap();
+        assert!(borrowed.keys().eq(parts.keys()));
+        assert_eq!(file.labels["sr-m2"], "SR/M2");
+
+        let folder = std::env::temp_dir().join(format!("airlane-parts-of-{}", std::process::id()));
+        std::fs::create_dir_all(&folder).unwrap();
+        let text = "title = \"t\"\nruns = 1\nparts-of = \"nobody\"\n";
+        std::fs::write(folder.join("work.toml"), text).unwrap();
+        let error = Work::load(&folder).unwrap_err().to_string();
+        std::fs::remove_dir_all(&folder).unwrap();
+        assert!(
+            error.contains("parts-of = \"nobody\": there is no such work"),
+            "{error}"
+        );
     }
 }

@@ -13,7 +13,9 @@ fn works() -> Vec<Work> {
 #[test]
 fn every_claim_is_judged() {
     for work in works() {
-        assert!(!work.ids.is_empty(), "{} has a list of claims", work.id);
+        let claims = work.studies.iter().map(|study| study.claims.len()).sum();
+        assert!(work.ids.len() <= claims, "{}: {claims} claims", work.id);
+        assert_eq!(work.ids.is_empty(), claims == 0, "{}", work.id);
         let distinct: BTreeSet<&String> = work.ids.iter().collect();
         assert_eq!(
             distinct.len(),
@@ -43,6 +45,10 @@ fn every_scenario_and_claim_can_be_planned_under_every_alternative() {
             plan.worlds.len(),
             "no world is simulated twice"
         );
+        // A published work shows the same worlds in several figures: throughput in one, goodput in another.
+        if plan.work.ids.is_empty() {
+            continue;
+        }
         let shown: Vec<usize> = plan.variants[0]
             .studies
             .iter()

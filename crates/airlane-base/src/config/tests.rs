@@ -220,7 +220,12 @@ fn a_bad_assignment_is_shown_as_it_was_written() {
         "{error}"
     );
     let error = refusal("links.radio.rate.x=1");
-    assert!(error.contains("`links.radio.rate` is a string"), "{error}");
+    assert!(error.contains("no key `x`: its type is string"), "{error}");
+    let error = refusal("links.radio.services.web=1");
+    assert!(
+        error.contains("an entry is `links.radio.services[0]`"),
+        "{error}"
+    );
     let error = refusal("links.radio.services[web].number=1");
     assert!(
         error.contains("has 2 elements and none is `[web]`"),

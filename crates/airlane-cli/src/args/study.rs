@@ -182,7 +182,7 @@ Examples:
   airlane study run xylomenos-1999 --runs 3 --json > claims.json
   airlane study run xylomenos-1999 --shard 1/2 --out results
   airlane study run F5.4 --set 'links.*.services[*].scheme(kind=rlp|rlp-oos).timers=tight'
-  airlane study run xylomenos-1999 --check studies/xylomenos-1999/verdicts.json
+  airlane study run xylomenos-1999 --runs 3 --check studies/verdicts.json
 
 Exit codes: 0 whatever the verdicts are, 1 the run failed or --check found one that got worse, 2 the
 input or the command line is wrong.";

@@ -2,6 +2,11 @@
 //!
 //! Sends each packet at once and repairs nothing. Live frames carry a number all the same, so that
 //! the receiver can tell how many were lost; the study profile has no room for one.
+//!
+//! ```text
+//! frames   DATA (packet)
+//!          study   | service:4 type:4 |    live   see `wire`, bare
+//! ```
 
 use airlane_base::{Duration, Instant, Payload, Seq, SeqSpace};
 

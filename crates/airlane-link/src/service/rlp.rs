@@ -11,6 +11,7 @@
 //! receiver   base .. high            missing (RLP: or held behind a hole), the rest is done with
 //! frames     DATA, RETRANSMISSION (seq, packet)   NAK (seq)   KEEPALIVE (highest seq sent)
 //!            COPY (seq, packet), live with `copies` (see `mechanism::copies`): 12 bytes, as all others
+//!            study   | service:4 type:4 | seq:8 |    live   see `wire`, seq
 //! ```
 //!
 //! Invariants: at most one delivery of a packet; a packet is never held longer than N times T_nak

@@ -7,6 +7,7 @@
 //! ```text
 //! frames DATA, PARITY (seq, packet)    seq counts all frames modulo a multiple of n + h;
 //!                                      block = seq div (n + h), the parities have the last places
+//!        study   | service:4 type:4 | seq:8 |    live   see `wire`, coded
 //! ```
 //!
 //! Invariants: at most one delivery of a packet; packets are recovered exactly when n frames of

@@ -9,6 +9,7 @@
 //!
 //! ```text
 //! frames   DATA (packet)   RETRANSMISSION (packet)
+//!          study   | service:4 type:4 |    live   see `wire`, bare
 //! agent    connection -> copies of its segments, last acknowledgment, duplicates expected, timer
 //! ```
 //!
