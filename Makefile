@@ -96,8 +96,8 @@ python-env: .venv/done ## Build the Python package into .venv
 python: python-env ## Check and test the Python package
 	$(call apt,chromium,chromium,no page of results is looked at)
 	$(call apt,chromedriver,chromium-driver,no page of results is looked at)
-	$(VENV)/ruff format --check python demo
-	$(VENV)/ruff check python demo
+	$(VENV)/ruff format --check python demo notebooks
+	$(VENV)/ruff check python demo notebooks
 	$(VENV)/mypy
 	$(VENV)/stubtest airlane._native
 	$(VENV)/pytest

@@ -62,8 +62,7 @@ class WeightPolicy(Protocol):
     ) -> Mapping[str, float]:
         """New weights by name of the service, for the port that sends `down` or `up`.
 
-        `services` is what that port knows of each: `name`, `rate` (its weight now), `metrics`,
-        `queue_packets`, `queue_bytes` and `ledger` (docs/metrics.md). Weights are above 0; services
+        `services` is what that port knows of each (docs/custom.md). Weights are above 0; services
         that are not named keep theirs.
         """
         ...
@@ -103,6 +102,7 @@ def run(
         ScenarioError: If the file describes no world.
         OSError: If it cannot be read.
         ValueError: If the scenario has no place for a piece.
+        RunError: If the simulator fails.
 
     """
     models: dict[tuple[str, bool], Callable[[Random], ErrorModel]] = {}

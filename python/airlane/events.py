@@ -9,7 +9,9 @@ from collections.abc import Iterable
 from typing import TYPE_CHECKING, Final, Required, TypedDict
 
 from airlane import _native
+from airlane._again import failed
 from airlane._check import natural
+from airlane.errors import RunError
 from airlane.scenario import ScenarioSource, read
 
 if TYPE_CHECKING:
@@ -52,6 +54,7 @@ def events(
         ScenarioError: If the file describes no world.
         OSError: If it cannot be read.
         ValueError: If a name is unknown, or a number out of range.
+        RunError: If the simulator fails; its message has the command that repeats the run.
 
     """
     import polars as pl
@@ -60,7 +63,11 @@ def events(
     seed = natural("seed", source.seed if seed is None else seed)
     limit = None if limit is None else natural("limit", limit)
     wanted = list(kinds), list(flows), list(links)
-    table = _native.events(source._core, seed, natural("run", run), *wanted, limit)
+    run = natural("run", run)
+    try:
+        table = _native.events(source._core, seed, run, *wanted, limit)
+    except RunError as error:
+        raise failed(str(error), source, seed, run) from error
     return pl.DataFrame(table)
 
 

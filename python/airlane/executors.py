@@ -93,7 +93,7 @@ def _client(address: str) -> Iterator[Client]:
         with Client(f"tcp://{place}") as client:  # type: ignore[no-untyped-call]
             yield client
     else:
-        cluster = LocalCluster(threads_per_worker=1, dashboard_address=None)  # type: ignore[no-untyped-call]
+        cluster = LocalCluster(threads_per_worker=1, dashboard_address="127.0.0.1:0")  # type: ignore[no-untyped-call]
         with cluster, Client(cluster) as client:  # type: ignore[no-untyped-call]
             yield client
 

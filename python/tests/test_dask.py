@@ -19,7 +19,7 @@ from airlane import AirlaneError, Scenario
 @pytest.fixture(scope="module")
 def cluster() -> Iterator[LocalCluster]:
     with LocalCluster(  # type: ignore[no-untyped-call]
-        n_workers=2, threads_per_worker=1, dashboard_address=None
+        n_workers=2, threads_per_worker=1, dashboard_address="127.0.0.1:0"
     ) as cluster:
         yield cluster
 
@@ -58,6 +58,48 @@ def test_a_scheduler_by_its_address(base: Scenario, cluster: LocalCluster) -> No
     address = cluster.scheduler_address.replace("tcp://", "dask://")
     expected = airlane.sweep(base, runs=5)
     assert airlane.sweep(base, runs=5, executor=address).equals(expected)
+
+
+def test_a_cluster_of_its_own(base: Scenario) -> None:
+    assert airlane.sweep(base, runs=3, executor="dask").equals(airlane.sweep(base, runs=3))
+
+
+def test_it_stops_where_one_process_stops(base: Scenario, cluster: LocalCluster) -> None:
+    sweep: dict[str, Any] = {
+        "vary": {RATE: [0.05, 0.1]},
+        "until": airlane.Precision("file.throughput_bps", relative=0.1, least=3, most=60),
+    }
+    expected = airlane.sweep(base, **sweep)
+    assert 6 < len(expected) < 120
+    with Client(cluster) as client:  # type: ignore[no-untyped-call]
+        assert airlane.sweep(base, executor=client, **sweep).equals(expected)
+
+
+def test_a_run_that_fails_on_a_worker_says_how_it_is_repeated(
+    base: Scenario, cluster: LocalCluster
+) -> None:
+    def break_down() -> None:
+        from airlane import _native
+
+        def simulate(_core: object, seed: int, runs: list[int]) -> None:
+            raise airlane.RunError("a wheel came off", seed, runs[-1])
+
+        _native.kept, _native.simulate = _native.simulate, simulate  # type: ignore[attr-defined]
+
+    def mend() -> None:
+        from airlane import _native
+
+        _native.simulate = _native.kept  # type: ignore[attr-defined]
+
+    with Client(cluster) as client:  # type: ignore[no-untyped-call]
+        client.run(break_down)
+        try:
+            with pytest.raises(airlane.RunError, match="a wheel came off") as caught:
+                airlane.sweep(base, runs=1, seed=8, executor=client)
+        finally:
+            client.run(mend)
+    assert (caught.value.seed, caught.value.run) == (8, 0)
+    assert "airlane.run(" in str(caught.value).splitlines()[-1]
 
 
 def test_without_dask_the_error_says_what_to_install(

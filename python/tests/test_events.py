@@ -6,6 +6,7 @@ import pytest
 from lossy_world import world
 
 import airlane
+from airlane import RunError, _native
 from airlane.events import KINDS
 
 
@@ -101,3 +102,15 @@ def test_an_event_has_a_type_with_all_columns(tmp_path: Path) -> None:
 
     airlane.custom.run(world(tmp_path), probe=All())
     assert {"departs_ns", "cwnd_segments"} < shown <= set(columns)
+
+
+def test_a_watched_run_that_fails_says_how_it_is_repeated(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    def fails(_core: object, seed: int, run: int, *_filter: object) -> None:
+        raise RunError("a wheel came off", seed, run)
+
+    monkeypatch.setattr(_native, "events", fails)
+    with pytest.raises(RunError, match="a wheel came off") as caught:
+        airlane.events(world(tmp_path), seed=3, run=2)
+    assert "seed=3, run=2" in str(caught.value).splitlines()[-1]

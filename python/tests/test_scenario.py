@@ -55,6 +55,14 @@ def test_values_that_only_fit_together_are_set_together() -> None:
     assert both.to_dict()["links"]["radio"]["frame"] == "100 B"
 
 
+def test_a_number_too_large_is_named_wherever_it_stands() -> None:
+    with pytest.raises(ScenarioError, match=r"^seed: \d+ does not fit") as caught:
+        Scenario({"seed": 2**70})
+    assert (caught.value.path, caught.value.value) == ("seed", 2**70)
+    with pytest.raises(TypeError, match=r"links\.radio\.ends\[1\]: set has no form"):
+        Scenario({"links": {"radio": {"ends": ["a", {1}]}}})
+
+
 @pytest.mark.parametrize(
     ("path", "value", "culprit", "found", "help_"),
     [

@@ -233,6 +233,17 @@ def test_a_sweep_knows_what_a_run_knows_of_pages_and_calls() -> None:
     assert None not in known
 
 
+def test_a_sweep_knows_each_service(base: Scenario) -> None:
+    name = "radio.down.voice."
+    row = airlane.sweep(base, runs=1, metrics=[name + "*"]).row(0, named=True)
+    link = airlane.run(base).links["radio"].down
+    voice = link.services["voice"]
+    assert row[name + "delay_s"] == voice.delay_s
+    assert row[name + "given_up_packets"] == voice.receiver["given_up"]
+    assert row[name + "repair_frames"] == voice.sender["repair_frames_sent"] > 0
+    assert row[name + "packets"] == voice.sender["packets_offered"]
+
+
 def test_a_worker_of_another_version_is_refused(
     base: Scenario, monkeypatch: pytest.MonkeyPatch
 ) -> None:

@@ -16,7 +16,7 @@ use pyo3::exceptions::{PyRuntimeError, PyValueError};
 use pyo3::prelude::*;
 use pyo3::types::{PyDict, PyString};
 
-use crate::run::told;
+use crate::run::{caught, told};
 use crate::scenario::Scenario;
 
 /// The first exception that a piece raised.
@@ -367,10 +367,11 @@ pub(crate) fn run_custom(
         failure: failure.clone(),
     };
     let seed = seed.unwrap_or(prepared.scenario().seed);
-    let result = py.detach(|| prepared.run_custom(seed, run, pieces, &mut watcher));
+    let simulate = || prepared.run_custom(seed, run, pieces, &mut watcher);
+    let result = py.detach(|| caught(seed, run, simulate));
     if let Some(error) = failure.lock().take() {
         return Err(error);
     }
-    let result = result.map_err(|error| PyValueError::new_err(error.to_string()))?;
+    let result = result?.map_err(|error| PyValueError::new_err(error.to_string()))?;
     told(&result)
 }

@@ -12,6 +12,7 @@ use arrow_array::{ArrayRef, RecordBatch};
 use pyo3::exceptions::PyValueError;
 use pyo3::prelude::*;
 
+use crate::run::caught;
 use crate::scenario::Scenario;
 use crate::table::Table;
 
@@ -121,12 +122,12 @@ pub(crate) fn events(
             columns: Columns::default(),
             left: limit.unwrap_or(u64::MAX),
         };
-        prepared.run_watched(seed, run, &mut recorder);
+        caught(seed, run, || prepared.run_watched(seed, run, &mut recorder))?;
         let columns = recorder.columns.finish();
         RecordBatch::try_from_iter_with_nullable(columns)
+            .map(Table::new)
+            .map_err(|error| PyValueError::new_err(error.to_string()))
     })
-    .map(Table::new)
-    .map_err(|error| PyValueError::new_err(error.to_string()))
 }
 
 /// The names of all kinds of events.

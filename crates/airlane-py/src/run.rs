@@ -11,14 +11,18 @@ use pyo3::types::PyBytes;
 use crate::error::RunError;
 use crate::scenario::Scenario;
 
-/// One repetition. A defect of the simulator becomes an error that says which run met it.
-fn one(prepared: &Prepared, seed: u64, run: u64) -> PyResult<RunResult> {
-    catch_unwind(AssertUnwindSafe(|| prepared.run(seed, run))).map_err(|panic| {
+/// A defect of the simulator becomes an error that says which run met it.
+pub(crate) fn caught<T>(seed: u64, run: u64, simulate: impl FnOnce() -> T) -> PyResult<T> {
+    catch_unwind(AssertUnwindSafe(simulate)).map_err(|panic| {
         let text = panic.downcast_ref::<String>().map(String::as_str);
         let text = text.or_else(|| panic.downcast_ref::<&str>().copied());
         let reason = text.unwrap_or("it panicked").to_owned();
         RunError::new_err((reason, seed, run))
     })
+}
+
+fn one(prepared: &Prepared, seed: u64, run: u64) -> PyResult<RunResult> {
+    caught(seed, run, || prepared.run(seed, run))
 }
 
 /// The JSON of a result, and its metrics by name (NaN: not measured).

@@ -5,7 +5,6 @@ use std::path::{Path, PathBuf};
 
 use airlane_base::config::Document;
 use airlane_sim::{Prepared, ScenarioError as SimError};
-use pyo3::exceptions::{PyTypeError, PyValueError};
 use pyo3::prelude::*;
 use pyo3::types::{PyBytes, PyDict};
 
@@ -113,7 +112,7 @@ impl Scenario {
     /// From nested dictionaries.
     #[staticmethod]
     fn from_dict(table: &Bound<'_, PyDict>, folder: PathBuf) -> PyResult<Self> {
-        let text = value::table_of(table)?.to_string();
+        let text = value::table_of(table, "")?.to_string();
         Self::build(text, String::new(), folder, vec![], Files::new())
     }
 
@@ -122,16 +121,7 @@ impl Scenario {
         let mut set = self.set.clone();
         for (path, value) in values {
             let path: String = path.extract()?;
-            let value = value::to_toml(&value).map_err(|error| {
-                let message = format!("{path}: {}", error.value(values.py()));
-                if error.is_instance_of::<PyValueError>(values.py()) {
-                    return ScenarioError::new_err((message, path.clone(), value.to_string()));
-                }
-                if error.is_instance_of::<PyTypeError>(values.py()) {
-                    return PyTypeError::new_err(message);
-                }
-                error
-            })?;
+            let value = value::to_toml(&value, &path)?;
             set.push(format!("{path}={value}"));
         }
         let (text, file) = (self.text.clone(), self.file.clone());

@@ -1,12 +1,16 @@
 //! Python values as TOML.
 
-use pyo3::exceptions::{PyTypeError, PyValueError};
+use airlane_base::config;
+use pyo3::exceptions::PyTypeError;
 use pyo3::prelude::*;
 use pyo3::types::{PyBool, PyDelta, PyDict, PyList, PyString, PyTuple};
 use toml::{Table, Value};
 
-/// None in Python is no value in TOML; times are written in microseconds, which are exact.
-pub(crate) fn to_toml(value: &Bound<'_, PyAny>) -> PyResult<Value> {
+use crate::error::ScenarioError;
+
+/// None in Python is no value in TOML; times are written in microseconds, which are exact. Errors
+/// name the place, which begins with `path`.
+pub(crate) fn to_toml(value: &Bound<'_, PyAny>, path: &str) -> PyResult<Value> {
     if let Ok(text) = value.cast::<PyString>() {
         return Ok(Value::String(text.to_str()?.to_owned()));
     }
@@ -14,10 +18,11 @@ pub(crate) fn to_toml(value: &Bound<'_, PyAny>) -> PyResult<Value> {
         return Ok(Value::Boolean(truth.is_true()));
     }
     if let Ok(table) = value.cast::<PyDict>() {
-        return Ok(Value::Table(table_of(table)?));
+        return Ok(Value::Table(table_of(table, path)?));
     }
     if value.is_instance_of::<PyList>() || value.is_instance_of::<PyTuple>() {
-        let items = value.try_iter()?.map(|item| to_toml(&item?));
+        let items = value.try_iter()?.enumerate();
+        let items = items.map(|(i, item)| to_toml(&item?, &format!("{path}[{i}]")));
         return Ok(Value::Array(items.collect::<PyResult<_>>()?));
     }
     if value.is_instance_of::<PyDelta>() {
@@ -29,7 +34,10 @@ pub(crate) fn to_toml(value: &Bound<'_, PyAny>) -> PyResult<Value> {
     }
     // NumPy's numbers have these methods, too.
     if value.hasattr("__index__")? {
-        let too_large = |_| PyValueError::new_err(format!("{value} does not fit into 64 bits"));
+        let too_large = |_| {
+            let message = format!("{path}: {value} does not fit into 64 bits");
+            ScenarioError::new_err((message, path.to_owned(), value.to_string()))
+        };
         return Ok(Value::Integer(value.extract().map_err(too_large)?));
     }
     if value.hasattr("__float__")? {
@@ -38,17 +46,20 @@ pub(crate) fn to_toml(value: &Bound<'_, PyAny>) -> PyResult<Value> {
     let kind = value.get_type();
     let kind = kind.name()?;
     Err(PyTypeError::new_err(format!(
-        "{kind} has no form in a scenario; use a number, text with a unit such as \"20 Mbit/s\", \
-         timedelta, bool, list or dict"
+        "{path}: {kind} has no form in a scenario; use a number, text with a unit such as \
+         \"20 Mbit/s\", timedelta, bool, list or dict"
     )))
 }
 
 /// A table of a scenario; keys are text.
-pub(crate) fn table_of(table: &Bound<'_, PyDict>) -> PyResult<Table> {
+pub(crate) fn table_of(table: &Bound<'_, PyDict>, path: &str) -> PyResult<Table> {
     let mut all = Table::new();
-    for (key, value) in table {
+    for (name, value) in table {
+        let name: String = name.extract()?;
         if !value.is_none() {
-            all.insert(key.extract()?, to_toml(&value)?);
+            let dot = if path.is_empty() { "" } else { "." };
+            let value = to_toml(&value, &format!("{path}{dot}{}", config::key(&name)))?;
+            all.insert(name, value);
         }
     }
     Ok(all)

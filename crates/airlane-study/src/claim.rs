@@ -39,7 +39,8 @@ pub struct Claim {
     above: OneOrMany<Bound>,
     #[serde(default)]
     closed: OneOrMany<Closed>,
-    setting: Option<Setting>,
+    #[serde(default)]
+    setting: OneOrMany<Setting>,
 }
 
 /// Numbers, or orderings.
@@ -243,10 +244,8 @@ impl Claim {
         let above = above.map(|b| format!("{} at least {}{}", b.of.text, b.is, at(&b.at)));
         let closed = self.closed.as_slice().iter();
         let closed = closed.map(|c| format!("{} is {:?}", c.of.text, c.is));
-        let settings = self
-            .setting
-            .iter()
-            .map(|s| format!("{} = {}", s.path, s.is));
+        let settings = self.setting.as_slice().iter();
+        let settings = settings.map(|s| format!("{} = {}", s.path, s.is));
         let all = conditions
             .chain(gains)
             .chain(values)
@@ -267,8 +266,8 @@ impl Claim {
     }
 
     /// Whether it has a check that reads the scenarios.
-    pub(crate) const fn reads_scenarios(&self) -> bool {
-        self.setting.is_some()
+    pub(crate) fn reads_scenarios(&self) -> bool {
+        !self.setting.as_slice().is_empty()
     }
 
     /// Compares it with the results. `scenarios` are those of its study.
@@ -302,7 +301,7 @@ impl Claim {
         for closed in self.closed.as_slice() {
             found.push(judge.closed(closed)?);
         }
-        if let Some(setting) = &self.setting {
+        for setting in self.setting.as_slice() {
             found.push(setting.judge(scenarios)?);
         }
         if found.is_empty() && !matches!(self.class, Some(Class::Background | Class::NotTestable)) {

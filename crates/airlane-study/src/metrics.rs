@@ -1,7 +1,8 @@
-//! What a study keeps of a run: numbers by name, `flow.metric_unit` or `link.direction.count`.
+//! What a study keeps of a run: numbers by name, `flow.metric_unit`, `link.direction.count` or
+//! `link.direction.service.metric_unit`.
 
 use airlane_base::config;
-use airlane_sim::{DirectionResult, FlowResult, RunResult};
+use airlane_sim::{DirectionResult, FlowResult, RunResult, ServiceResult};
 
 /// Names and values of one run, in a fixed order. A value that could not be measured is NaN, a
 /// throughput of which nothing was finished among them: it is nothing divided by no time.
@@ -22,8 +23,17 @@ pub fn metrics(run: &RunResult) -> (Vec<String>, Vec<f64>) {
     }
     for link in &run.links {
         for (direction, result) in [("down", &link.down), ("up", &link.up)] {
+            let place = format!("{}.{direction}", config::key(&link.name));
             for (metric, value) in direction_metrics(result) {
-                push(format!("{}.{direction}.{metric}", link.name), value);
+                push(format!("{place}.{metric}"), value);
+            }
+            for service in &result.services {
+                for (metric, value) in service_metrics(service) {
+                    push(
+                        format!("{place}.{}.{metric}", config::key(&service.name)),
+                        value,
+                    );
+                }
             }
         }
     }
@@ -89,20 +99,40 @@ fn direction_metrics(direction: &DirectionResult) -> Vec<(&'static str, f64)> {
         ("frame_bytes", channel.offered.bytes as f64),
         ("lost_frames", channel.lost_air.frames as f64),
     ];
-    let services = &direction.services;
-    if !services.is_empty() {
-        let sum = |of: &dyn Fn(&airlane_sim::ServiceResult) -> u64| {
-            services.iter().map(of).sum::<u64>() as f64
-        };
-        all.extend([
-            ("repair_frames", sum(&|s| s.sender.repair_frames_sent)),
-            ("control_frames", sum(&|s| s.sender.control_frames_sent)),
-            ("dropped_packets", sum(&|s| s.sender.packets_dropped())),
-            ("recovered_packets", sum(&|s| s.receiver.packets_recovered)),
-            ("given_up_packets", sum(&|s| s.receiver.given_up)),
-            ("resyncs", sum(&|s| s.receiver.resyncs)),
-            ("hold_s", sum(&|s| s.receiver.hold_ns) / 1e9),
-        ]);
+    if !direction.services.is_empty() {
+        all.extend(repairs(&direction.services));
     }
     all
+}
+
+/// Of one service: what it measures of itself, then its counts.
+fn service_metrics(service: &ServiceResult) -> Vec<(&'static str, f64)> {
+    let measured = [
+        ("goodput_ratio", service.goodput_ratio),
+        ("loss_ratio", service.loss_ratio),
+        ("delay_s", service.delay_s),
+        ("queueing_s", service.queueing_s),
+    ];
+    let measured = measured.map(|(metric, value)| (metric, value.unwrap_or(f64::NAN)));
+    let sender = &service.sender;
+    let sent = [
+        ("packets", sender.packets_offered as f64),
+        ("frame_bytes", sender.frame_sent_bytes as f64),
+    ];
+    let repairs = repairs(std::slice::from_ref(service));
+    measured.into_iter().chain(sent).chain(repairs).collect()
+}
+
+/// What services did together against losses.
+fn repairs(services: &[ServiceResult]) -> [(&'static str, f64); 7] {
+    let sum = |of: fn(&ServiceResult) -> u64| services.iter().map(of).sum::<u64>() as f64;
+    [
+        ("repair_frames", sum(|s| s.sender.repair_frames_sent)),
+        ("control_frames", sum(|s| s.sender.control_frames_sent)),
+        ("dropped_packets", sum(|s| s.sender.packets_dropped())),
+        ("recovered_packets", sum(|s| s.receiver.packets_recovered)),
+        ("given_up_packets", sum(|s| s.receiver.given_up)),
+        ("resyncs", sum(|s| s.receiver.resyncs)),
+        ("hold_s", sum(|s| s.receiver.hold_ns) / 1e9),
+    ]
 }

@@ -8,10 +8,12 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
 
+from airlane.errors import AirlaneError
+
 SCHEMA = 1
 
 
-class ResultsError(ValueError):
+class ResultsError(AirlaneError, ValueError):
     """A folder of results, or an id in it, is not what was asked for."""
 
 
