@@ -100,6 +100,10 @@ pub(crate) fn run(args: &StudyRun) -> anyhow::Result<()> {
         committed: args.alternative.is_none(),
     };
     let plans = plan(&asked, &request, args.alternatives)?;
+    if let Some(path) = &args.show.check {
+        // What cannot be compared is said before hours of simulation, not after.
+        committed(path, &plans[0])?;
+    }
     let works = plans
         .iter()
         .zip(&asked)
@@ -357,7 +361,8 @@ fn verdicts(outcomes: &[Outcome]) -> Verdicts {
     all
 }
 
-fn check(path: &Path, plan: &Plan, outcomes: &[Outcome]) -> anyhow::Result<()> {
+/// The verdicts in a file that runs of this plan can be compared with.
+fn committed(path: &Path, plan: &Plan) -> anyhow::Result<Committed> {
     let name = path.display();
     let text =
         std::fs::read_to_string(path).with_context(|| BadInput(format!("cannot read {name}")))?;
@@ -368,6 +373,12 @@ fn check(path: &Path, plan: &Plan, outcomes: &[Outcome]) -> anyhow::Result<()> {
         let problem = format!("{name} was made with --runs {runs} --seed {seed}; use the same");
         return Err(BadInput(problem).into());
     }
+    Ok(committed)
+}
+
+fn check(path: &Path, plan: &Plan, outcomes: &[Outcome]) -> anyhow::Result<()> {
+    let name = path.display();
+    let committed = committed(path, plan)?;
     let mut worse = vec![];
     for outcome in outcomes
         .iter()
@@ -383,13 +394,16 @@ fn check(path: &Path, plan: &Plan, outcomes: &[Outcome]) -> anyhow::Result<()> {
                 claim.measured
             ));
         }
+        let known = outcome.verdicts().into_iter();
+        let new = known.filter(|(id, _)| !committed.verdicts.contains_key(id));
+        worse.extend(new.map(|(id, _)| format!("{id}: not in it; --save writes it")));
     }
     if worse.is_empty() {
         return Ok(());
     }
     let count = worse.len();
     Err(anyhow::anyhow!(
-        "{count} verdicts are worse than in {name}:\n{}",
+        "{count} verdicts are not as good as in {name}:\n{}",
         worse.join("\n")
     ))
 }
