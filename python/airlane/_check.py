@@ -1,17 +1,29 @@
-"""Arguments that are wrong say so themselves, before native code finds them odd."""
+"""Arguments that are wrong say so themselves, before native code or Polars finds them odd."""
 
 from __future__ import annotations
+
+import operator
+from collections.abc import Iterable
+from typing import TYPE_CHECKING
+
+if TYPE_CHECKING:
+    import polars as pl
 
 
 def natural(name: str, value: int) -> int:
     """The value of an argument that counts or seeds.
 
     Raises:
+        TypeError: If it is no whole number.
         ValueError: If it is below 0 or has more than 64 bits.
     """
-    if not 0 <= value < 2**64:
-        raise ValueError(f"{name}={value}: 0 to 2^64 - 1")
-    return value
+    try:
+        number = operator.index(value)
+    except TypeError:
+        raise TypeError(f"{name}={value!r}: a whole number") from None
+    if not 0 <= number < 2**64:
+        raise ValueError(f"{name}={number}: 0 to 2^64 - 1")
+    return number
 
 
 def probability(name: str, value: float) -> float:
@@ -23,3 +35,28 @@ def probability(name: str, value: float) -> float:
     if not 0 < value < 1:
         raise ValueError(f"{name}={value}: between 0 and 1, such as 0.95")
     return value
+
+
+def names(name: str, value: str | Iterable[str]) -> list[str]:
+    """The value of an argument that is one name or several.
+
+    Raises:
+        TypeError: If it is something else.
+    """
+    if isinstance(value, str):
+        return [value]
+    several = list(value) if isinstance(value, Iterable) else [value]
+    if not all(isinstance(one, str) for one in several):
+        raise TypeError(f"{name}={value!r}: a name, or a list of names")
+    return several
+
+
+def columns(frame: pl.DataFrame, wanted: Iterable[str]) -> None:
+    """Sees to it that a frame has these columns.
+
+    Raises:
+        ValueError: If one is missing.
+    """
+    for name in wanted:
+        if name not in frame.columns:
+            raise ValueError(f"no column {name!r}; there are: {', '.join(frame.columns)}")

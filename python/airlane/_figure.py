@@ -54,10 +54,12 @@ class HouseFigure(Figure):
             super().savefig(fname, transparent=transparent, **kwargs)
 
 
-def legend_above(figure: Figure, handles: Sequence[object], entries: list[str]) -> None:
+def legend_above(
+    figure: Figure, handles: Sequence[object], entries: list[str], title: str | None = None
+) -> None:
     """Puts a legend over the panels in as many rows as it needs; the figure grows by them."""
     columns = _columns(entries, figure.get_figwidth())
-    rows = math.ceil(len(entries) / columns)
+    rows = math.ceil(len(entries) / columns) + (title is not None)
     figure.set_figheight(figure.get_figheight() + rows * _ROW_IN)
     # Matplotlib fills a legend column by column; people read it row by row.
     count = len(entries)
@@ -68,6 +70,7 @@ def legend_above(figure: Figure, handles: Sequence[object], entries: list[str]) 
         [entries[i] for i in order],
         loc="outside upper center",
         ncols=columns,
+        title=title,
     )
 
 

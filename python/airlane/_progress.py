@@ -27,7 +27,8 @@ class Progress:
         """Says that runs are done."""
         self._done += runs
         now_s = time.monotonic()
-        if self._shown and (now_s - self._drawn_s > 0.1 or self._done == self._total):
+        due = now_s - self._drawn_s > 0.1 or self._done == self._total
+        if self._shown and self._done and due:
             self._drawn_s = now_s
             left_s = (now_s - self._start_s) * (self._total - self._done) / self._done
             bar = "#" * (36 * self._done // self._total)

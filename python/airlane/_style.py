@@ -39,6 +39,7 @@ RC: Final[Any] = {
     "axes.labelsize": 7.5,
     "axes.titlesize": 7.5,
     "legend.fontsize": 7,
+    "legend.title_fontsize": 7,
     "xtick.labelsize": 7,
     "ytick.labelsize": 7,
     "axes.linewidth": 0.6,

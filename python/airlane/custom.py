@@ -7,6 +7,7 @@ with built-in pieces. docs/custom.md has an example of each.
 from __future__ import annotations
 
 from collections.abc import Callable, Mapping
+from types import SimpleNamespace
 from typing import Any, Protocol
 
 from airlane import _native
@@ -23,9 +24,16 @@ class ErrorModel(Protocol):
     """Which frames are lost in one direction of a link."""
 
     def loses(self, start_s: float, end_s: float, len_bytes: int, /) -> bool:
-        """Whether a frame of `len_bytes` that is on the air from `start_s` to `end_s` is lost.
+        """Whether a frame is lost.
 
-        Frames come in the order of their start and do not overlap.
+        Args:
+            start_s: When its first bit is on the air, simulated seconds. Frames come in this order
+                and do not overlap.
+            end_s: When its last bit has left.
+            len_bytes: Its length, bytes.
+
+        Returns:
+            True if it is lost.
         """
         ...
 
@@ -38,9 +46,12 @@ class Application(Protocol):
         ...
 
     def on_delivered(self, end: int, len_bytes: int, delay_s: float | None, /) -> None:
-        """Bytes have arrived at end 0 or 1: over TCP in order, over UDP a datagram.
+        """Bytes have arrived: over TCP in order, over UDP a datagram.
 
-        `delay_s` is the time that a datagram took, None over TCP.
+        Args:
+            end: Where: the flow's first end (0) or its second (1).
+            len_bytes: How many, bytes.
+            delay_s: The time that a datagram took, seconds; None over TCP.
         """
         ...
 
@@ -60,10 +71,15 @@ class WeightPolicy(Protocol):
     def weights(
         self, now_s: float, direction: str, services: list[dict[str, Any]], /
     ) -> Mapping[str, float]:
-        """New weights by name of the service, for the port that sends `down` or `up`.
+        """New weights for the services of one port.
 
-        `services` is what that port knows of each (docs/custom.md). Weights are above 0; services
-        that are not named keep theirs.
+        Args:
+            now_s: The simulated time, seconds.
+            direction: Which port: the one that sends `down`, or `up`.
+            services: What that port knows of each service (docs/custom.md).
+
+        Returns:
+            Weights above 0 by name of the service; services that are not named keep theirs.
         """
         ...
 
@@ -101,7 +117,8 @@ def run(
     Raises:
         ScenarioError: If the file describes no world.
         OSError: If it cannot be read.
-        ValueError: If the scenario has no place for a piece.
+        TypeError: If a probe has no method for an event, or a piece returns what it must not.
+        ValueError: If the scenario has no place for a piece, or a number is out of range.
         RunError: If the simulator fails.
 
     """
@@ -116,9 +133,12 @@ def run(
         source._core,
         natural("seed", source.seed if seed is None else seed),
         natural("run", run),
-        [(link, down, factory) for (link, down), factory in models.items()],
+        [(*place, _strict_model(place, factory)) for place, factory in models.items()],
         list((applications or {}).items()),
-        [(_link(place), policy, policy.interval_s) for place, policy in (weights or {}).items()],
+        [
+            (_link(place), _strict_policy(place, policy), policy.interval_s)
+            for place, policy in (weights or {}).items()
+        ],
         _methods(probe),
     )
     return RunResult(text, dict(zip(names, values, strict=True)))
@@ -140,13 +160,57 @@ def _ways(place: str) -> list[tuple[str, bool]]:
     return [(name, True), (name, False)]
 
 
+def _strict_model(
+    place: tuple[str, bool], factory: Callable[[Random], ErrorModel]
+) -> Callable[[Random], object]:
+    """Makes models whose answers are checked: a forgotten `return` would be a link without loss."""
+
+    def make(rng: Random) -> object:
+        model = factory(rng)
+
+        def loses(start_s: float, end_s: float, len_bytes: int) -> bool:
+            lost = model.loses(start_s, end_s, len_bytes)
+            if type(lost).__name__ not in ("bool", "bool_"):  # NumPy's are called so, too.
+                way = "down" if place[1] else "up"
+                raise TypeError(
+                    f"links.{place[0]}.{way}: loses returned {lost!r}, which is no bool"
+                )
+            return lost
+
+        return SimpleNamespace(loses=loses)
+
+    return make
+
+
+def _strict_policy(place: str, policy: WeightPolicy) -> object:
+    """The policy with its answers as dictionaries, which native code asks for."""
+
+    def weights(now_s: float, direction: str, services: list[dict[str, Any]]) -> dict[str, float]:
+        given = policy.weights(now_s, direction, services)
+        if not isinstance(given, Mapping):
+            raise TypeError(f"{place}: weights returned {given!r}, not weights by name of service")
+        return dict(given)
+
+    return SimpleNamespace(weights=weights)
+
+
 def _methods(probe: Probe | None) -> list[tuple[str, Callable[[Event], None]]]:
-    """Those methods of a probe that somebody has written."""
+    """Those methods of a probe that somebody has written, by kind of event."""
+    if probe is None:
+        return []
+    if isinstance(probe, type):
+        raise TypeError(f"probe={probe.__name__}: an object; write {probe.__name__}()")
+    known = {"on_" + kind.replace("-", "_"): kind for kind in KINDS}
     methods = []
-    for kind in KINDS:
-        name = "on_" + kind.replace("-", "_")
-        if getattr(type(probe), name, None) is not getattr(Probe, name):
-            method = getattr(probe, name, None)
-            if method is not None:
-                methods.append((kind, method))
+    for name in dir(probe):
+        method = getattr(probe, name) if name.startswith("on_") else None
+        inherited = getattr(method, "__func__", method) is getattr(Probe, name, None)
+        if callable(method) and not inherited:
+            if name not in known:
+                raise TypeError(
+                    f"probe: there is no event for {name}; there are {', '.join(known)}"
+                )
+            methods.append((known[name], method))
+    if not methods:
+        raise TypeError(f"probe={probe!r} has no method for an event, such as {', '.join(known)}")
     return methods

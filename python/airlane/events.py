@@ -10,7 +10,7 @@ from typing import TYPE_CHECKING, Final, Required, TypedDict
 
 from airlane import _native
 from airlane._again import failed
-from airlane._check import natural
+from airlane._check import names, natural
 from airlane.errors import RunError
 from airlane.scenario import ScenarioSource, read
 
@@ -28,9 +28,9 @@ def events(
     *,
     seed: int | None = None,
     run: int = 0,
-    kinds: Iterable[str] = (),
-    flows: Iterable[str] = (),
-    links: Iterable[str] = (),
+    kinds: str | Iterable[str] = (),
+    flows: str | Iterable[str] = (),
+    links: str | Iterable[str] = (),
     limit: int | None = None,
 ) -> pl.DataFrame:
     """Simulates one repetition and gives what happened, a row each, in the order of time.
@@ -41,9 +41,9 @@ def events(
         scenario: What to simulate.
         seed: Seed of all random streams; the scenario's own if None.
         run: Repetition, from 0.
-        kinds: Only events of these `KINDS`; all if empty.
-        flows: Only events of these flows; frames without a packet belong to none. All if empty.
-        links: Only events on these links. All if empty.
+        kinds: Only events of this kind or these (`KINDS`); all if empty, as with the next two.
+        flows: Only events of this flow or these; frames without a packet belong to none.
+        links: Only events on this link or these.
         limit: The run ends when there are so many rows; None for all. A row takes about 150 bytes.
 
     Returns:
@@ -53,6 +53,7 @@ def events(
     Raises:
         ScenarioError: If the file describes no world.
         OSError: If it cannot be read.
+        TypeError: If an argument is of the wrong type.
         ValueError: If a name is unknown, or a number out of range.
         RunError: If the simulator fails; its message has the command that repeats the run.
 
@@ -62,7 +63,7 @@ def events(
     source = read(scenario)
     seed = natural("seed", source.seed if seed is None else seed)
     limit = None if limit is None else natural("limit", limit)
-    wanted = list(kinds), list(flows), list(links)
+    wanted = names("kinds", kinds), names("flows", flows), names("links", links)
     run = natural("run", run)
     try:
         table = _native.events(source._core, seed, run, *wanted, limit)

@@ -56,8 +56,10 @@ class Pool:
 @contextmanager
 def opened(executor: AnyExecutor) -> Iterator[Pool]:
     """The pool that an `executor` argument stands for; closes what it has opened itself."""
+    if isinstance(executor, bool):
+        raise TypeError(f"executor={executor}: a number of threads, or None for one on each core")
     if executor is None or isinstance(executor, int):
-        threads = executor or os.cpu_count() or 1
+        threads = (os.cpu_count() or 1) if executor is None else executor
         if threads < 1:
             raise ValueError(f"executor={threads}: 1 thread or more; None for one on each core")
         own = ThreadPoolExecutor(threads, thread_name_prefix="airlane")
@@ -82,8 +84,8 @@ def opened(executor: AnyExecutor) -> Iterator[Pool]:
 
 @contextmanager
 def _client(address: str) -> Iterator[Client]:
-    scheme, _, place = address.partition("://")
-    if scheme != "dask":
+    scheme, given, place = address.partition("://")
+    if scheme != "dask" or bool(given) != bool(place):
         raise ValueError(f'executor={address!r}: write "dask" or "dask://host:port"')
     try:
         from distributed import Client, LocalCluster

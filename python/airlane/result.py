@@ -295,13 +295,15 @@ def run(scenario: ScenarioSource, *, seed: int | None = None, run: int = 0) -> R
     Raises:
         ScenarioError: If the file describes no world.
         OSError: If it cannot be read.
-        ValueError: If `seed` or `run` is out of range.
+        TypeError: If `seed` or `run` is no whole number.
+        ValueError: If one of them is out of range.
         RunError: If the simulator fails; its message has the command that repeats the run.
     """
     source = read(scenario)
     seed = natural("seed", source.seed if seed is None else seed)
+    run = natural("run", run)
     try:
-        text, names, values = _native.run(source._core, seed, natural("run", run))
+        text, names, values = _native.run(source._core, seed, run)
     except RunError as error:
         raise failed(str(error), source, seed, run) from None
     return RunResult(text, dict(zip(names, values, strict=True)))

@@ -32,6 +32,7 @@ class Scenario:
 
     Raises:
         ScenarioError: If it describes no world.
+        TypeError: If it is no dictionary, or holds a type that TOML does not have.
         OSError: If a file that it names cannot be read.
     """
 
@@ -39,6 +40,8 @@ class Scenario:
     _core: _native.Scenario
 
     def __init__(self, table: Mapping[str, Any], *, folder: str | os.PathLike[str] = ".") -> None:
+        if not isinstance(table, Mapping):
+            raise TypeError(f"table={table!r}: a dictionary; Scenario.load(path) reads a file")
         self._core = _native.Scenario.from_dict(_plain(table), folder)
 
     @classmethod

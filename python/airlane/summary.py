@@ -9,7 +9,7 @@ from dataclasses import dataclass
 from typing import TYPE_CHECKING
 
 from airlane import _native
-from airlane._check import probability
+from airlane._check import columns, names, probability
 
 if TYPE_CHECKING:
     import polars as pl
@@ -98,16 +98,16 @@ def summary(
         (Student's t), these three in the metric's unit; null where there are too few runs.
 
     Raises:
-        ValueError: If `confidence` is no probability, or the frame none that `sweep` gave.
+        ValueError: If `confidence` is no probability, the frame none that `sweep` gave, or there is
+            no such column.
     """
     probability("confidence", confidence)
     import polars as pl
 
     axes, numbers = _columns(frame)
-    keys = axes if by is None else [by] if isinstance(by, str) else list(by)
-    wanted = (
-        numbers if metrics is None else [metrics] if isinstance(metrics, str) else list(metrics)
-    )
+    keys = axes if by is None else names("by", by)
+    wanted = numbers if metrics is None else names("metrics", metrics)
+    columns(frame, [*keys, *wanted])
     value = pl.col("value").drop_nans().drop_nulls()
     tidy = frame.select(*keys, *(pl.col(name).cast(pl.Float64) for name in wanted)).unpivot(
         index=keys, on=wanted, variable_name="metric", value_name="value"
@@ -141,10 +141,11 @@ def difference(frame: pl.DataFrame, axis: str, baseline: object) -> pl.DataFrame
 
     Returns:
         The rows of the other values, with differences in place of the metrics: `summary` of it
-        gives mean differences with their confidence intervals.
+        gives mean differences with their confidence intervals. The column `difference_from`,
+        behind `scenario_hash`, has the baseline.
 
     Raises:
-        ValueError: If the axis has no such value.
+        ValueError: If the axis has no such value, or the frame is none that `sweep` gave.
     """
     import polars as pl
 
@@ -159,12 +160,13 @@ def difference(frame: pl.DataFrame, axis: str, baseline: object) -> pl.DataFrame
     others = frame.filter(pl.col(axis) != baseline)
     joined = others.join(base, on=pair, suffix=" of baseline", maintain_order="left")
     less = [(pl.col(name) - pl.col(f"{name} of baseline")).alias(name) for name in numbers]
-    return joined.with_columns(less).select(frame.columns)
+    from_ = pl.lit(str(baseline)).alias("difference_from")
+    return joined.with_columns(less).select(*axes, "scenario_hash", from_, "seed", "run", *numbers)
 
 
 def _columns(frame: pl.DataFrame) -> tuple[list[str], list[str]]:
     """The axes and the metrics of a sweep's frame."""
-    names = frame.columns
-    if "scenario_hash" not in names or "run" not in names:
+    known = frame.columns
+    if "scenario_hash" not in known or "run" not in known:
         raise ValueError("frame: a frame that `sweep` gave, with scenario_hash, seed and run")
-    return names[: names.index("scenario_hash")], names[names.index("run") + 1 :]
+    return known[: known.index("scenario_hash")], known[known.index("run") + 1 :]

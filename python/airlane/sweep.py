@@ -2,26 +2,26 @@
 
 from __future__ import annotations
 
-import datetime
 import fnmatch
 import itertools
 import json
 import math
 import os
 from collections import deque
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Sequence
 from dataclasses import asdict, dataclass
 from pathlib import Path
 from typing import TYPE_CHECKING
 
 from airlane import _native
 from airlane._again import failed
+from airlane._axes import Axis, Label, Vary, points
 from airlane._batch import Done
-from airlane._check import natural
+from airlane._check import names, natural
 from airlane._progress import Progress
 from airlane.errors import AirlaneError
 from airlane.executors import AnyExecutor, opened, run_batches
-from airlane.scenario import Scenario, Value
+from airlane.scenario import ScenarioSource, read
 from airlane.summary import Precision
 
 if TYPE_CHECKING:
@@ -31,13 +31,12 @@ __all__ = ["merge", "sweep"]
 
 _MANIFEST = "sweep.json"
 _SCHEMA = 1
-_RESERVED = ("scenario_hash", "seed", "run")
 
 
 def sweep(
-    base: Scenario,
+    base: ScenarioSource,
     *,
-    vary: Mapping[str, Sequence[Value] | Mapping[str, Mapping[str, Value]]] | None = None,
+    vary: Vary | None = None,
     runs: int = 30,
     metrics: str | Sequence[str] | None = None,
     seed: int | None = None,
@@ -54,10 +53,11 @@ def sweep(
     the sweep was interrupted.
 
     Args:
-        base: The scenario that all points start from.
+        base: The scenario that all points start from, or the path of its file.
         vary: For each dotted path its values (`{"links.radio.errors.rate": [0.01, 0.05]}`); or for
             each name of an axis its choices, each with the values that it sets
             (`{"scheme": {"none": {}, "sr": {"links.radio.services[0].scheme.kind": "sr-m2"}}}`).
+            Two axes never set the same place.
         runs: Runs of each point; with `until` it is not used.
         metrics: Names of the metrics to keep, such as `file.throughput_bps`; `*` stands for any
             text. All if None.
@@ -76,24 +76,31 @@ def sweep(
 
     Raises:
         ScenarioError: If a value does not fit.
-        ValueError: If another argument is out of range, or there is no such metric.
+        TypeError: If an argument is of the wrong type.
+        ValueError: If another argument is out of range, an axis overwrites what another sets or has
+            a value twice, or there is no such metric.
         RunError: If a run fails or its worker is lost; its message has the command that repeats it.
         AirlaneError: If a worker runs another version, or results in `out` cannot be understood.
         OSError: If `out` cannot be read or written.
     """
-    if runs < 1:
+    if natural("runs", runs) < 1:
         raise ValueError(f"runs={runs}: 1 or more")
+    if until is not None and not isinstance(until, Precision):
+        raise TypeError(f"until={until!r}: an airlane.Precision")
+    if shard is not None and not isinstance(shard, str):
+        raise TypeError(f'shard={shard!r}: text such as "1/4"')
     if shard is not None and out is None:
         raise ValueError("shard= needs out=, the folder that the parts are put together in")
     if shard is not None and until is not None:
         raise ValueError("until= decides by all runs of a point; leave shard= out")
-    axes = [_Axis.of(name, values) for name, values in (vary or {}).items()]
-    scenarios = list(_points(base, axes))
+    base = read(base)
+    axes = [Axis.of(name, values) for name, values in (vary or {}).items()]
+    scenarios = list(points(base, axes))
     plan = _Plan(
         seed=natural("seed", base.seed if seed is None else seed),
         runs=runs,
         until=until,
-        metrics=[metrics] if isinstance(metrics, str) else None if metrics is None else [*metrics],
+        metrics=None if metrics is None else names("metrics", metrics),
         axes={axis.name: axis.labels for axis in axes},
         scenarios=[scenario.hash for scenario in scenarios],
     )
@@ -172,45 +179,6 @@ def merge(folder: str | os.PathLike[str]) -> pl.DataFrame:
 
 
 @dataclass(frozen=True)
-class _Axis:
-    """Something that differs between points."""
-
-    name: str
-    labels: list[bool | int | float | str]
-    """What the frame shows."""
-    values: list[dict[str, Value]]
-    """What each label sets, by dotted path."""
-
-    @classmethod
-    def of(cls, name: str, values: Sequence[Value] | Mapping[str, Mapping[str, Value]]) -> _Axis:
-        if name in _RESERVED:
-            raise ValueError(f"vary: an axis cannot be called {name!r}; the frame has this column")
-        if isinstance(values, str) or not hasattr(values, "__len__") or not len(values):
-            raise ValueError(f"vary[{name!r}]: a list of one value or more, not {values!r}")
-        if isinstance(values, Mapping):
-            return cls(name, list(values), [dict(chosen) for chosen in values.values()])
-        return cls(name, [_label(value) for value in values], [{name: value} for value in values])
-
-
-def _label(value: Value) -> bool | int | float | str:
-    if isinstance(value, bool | int | float | str):
-        return value
-    if isinstance(value, datetime.timedelta):
-        return f"{value.total_seconds():g} s"
-    # NumPy's numbers are Python's after this; tables and lists are shown as text.
-    item = getattr(value, "item", None)
-    return item() if item is not None else json.dumps(value)
-
-
-def _points(base: Scenario, axes: list[_Axis]) -> Iterator[Scenario]:
-    for choice in itertools.product(*(axis.values for axis in axes)):
-        values: dict[str, Value] = {}
-        for chosen in choice:
-            values |= chosen
-        yield base.with_(values)
-
-
-@dataclass(frozen=True)
 class _Plan:
     """What a sweep asks for, written beside its results."""
 
@@ -218,7 +186,7 @@ class _Plan:
     runs: int
     until: Precision | None
     metrics: list[str] | None
-    axes: dict[str, list[bool | int | float | str]]
+    axes: dict[str, list[Label]]
     scenarios: list[str]
     """Hash of each point's scenario, the last axis fastest."""
 

@@ -1,6 +1,8 @@
 from pathlib import Path
+from types import MappingProxyType
 from typing import Any
 
+import numpy as np
 import pytest
 from lossy_world import world
 
@@ -118,6 +120,72 @@ def test_a_weight_policy(tmp_path: Path) -> None:
         airlane.custom.run(world(tmp_path), weights={"links.radio": Favour({"fax": 1.0})})
     with pytest.raises(ValueError, match="-1 gives the service nothing"):
         airlane.custom.run(world(tmp_path), weights={"links.radio": Favour({"tcp": -1.0})})
+
+
+def test_weights_in_any_mapping(tmp_path: Path) -> None:
+    given = MappingProxyType({"tcp": 0.9, "voice": 0.1})
+    policy = Favour(given)  # type: ignore[arg-type]
+    airlane.custom.run(world(tmp_path), weights={"links.radio": policy})
+    assert any(s["name"] == "tcp" and s["rate"] == 0.9 for s in policy.seen)
+    with pytest.raises(TypeError, match=r"links\.radio: weights returned None"):
+        airlane.custom.run(world(tmp_path), weights={"links.radio": Favour(None)})  # type: ignore[arg-type]
+
+
+@pytest.mark.parametrize("answer", [None, "yes", 1])
+def test_an_error_model_answers_with_a_bool(tmp_path: Path, answer: Any) -> None:  # noqa: ANN401
+    class Odd(Uniform):
+        def loses(self, start_s: float, end_s: float, len_bytes: int) -> bool:
+            return answer
+
+    with pytest.raises(TypeError, match=r"links\.radio\.up: loses returned"):
+        airlane.custom.run(world(tmp_path), error_models={"links.radio.up": Odd})
+
+
+def test_an_error_model_may_answer_with_numpy(tmp_path: Path) -> None:
+    class Drawn(Uniform):
+        def loses(self, start_s: float, end_s: float, len_bytes: int) -> bool:
+            return np.float64(self.rng.random()) < 0.05  # type: ignore[return-value]
+
+    lossless = world(tmp_path, rate=0.0)
+    ours, numpys = (
+        airlane.custom.run(lossless, error_models={"links.radio": model})
+        for model in (Uniform, Drawn)
+    )
+    assert numpys == ours
+
+
+class Misspelt(airlane.Probe):
+    def on_frame_lots(self, event: airlane.Event) -> None: ...
+
+
+class Good(airlane.Probe):
+    def on_frame_lost(self, event: airlane.Event) -> None: ...
+
+
+@pytest.mark.parametrize(
+    ("probe", "message"),
+    [
+        (object(), "no method for an event, such as .*on_frame_lost"),
+        (airlane.Probe(), "no method for an event"),
+        (Misspelt(), "no event for on_frame_lots; there are .*on_frame_lost"),
+        (Good, r"write Good\(\)"),
+    ],
+)
+def test_a_probe_that_would_see_nothing_is_refused(
+    tmp_path: Path,
+    probe: Any,  # noqa: ANN401
+    message: str,
+) -> None:
+    with pytest.raises(TypeError, match=message):
+        airlane.custom.run(world(tmp_path), probe=probe)
+
+
+def test_a_method_may_be_given_to_a_probe(tmp_path: Path) -> None:
+    seen: list[airlane.Event] = []
+    probe = Good()
+    probe.on_frame_lost = seen.append  # type: ignore[method-assign]
+    airlane.custom.run(world(tmp_path), probe=probe)
+    assert seen
 
 
 class MyError(Exception):

@@ -37,6 +37,9 @@ def test_filters(tmp_path: Path) -> None:
         & (pl.col("flow") == "voice")
     )
     assert some["time_ns"].to_list() == same["time_ns"].to_list()
+    assert airlane.events(scenario, kinds="frame-lost", links="radio", flows="voice").equals(some)
+    with pytest.raises(TypeError, match=r"^flows=5: a name"):
+        airlane.events(scenario, flows=5)  # type: ignore[arg-type]
     first = airlane.events(scenario, limit=50)
     assert first["time_ns"].to_list() == everything["time_ns"].head(50).to_list()
 

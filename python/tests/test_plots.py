@@ -1,6 +1,8 @@
 import io
 import subprocess
 import sys
+from collections.abc import Callable
+from functools import partial
 from xml.etree import ElementTree
 
 import matplotlib
@@ -8,6 +10,7 @@ import polars as pl
 import pytest
 from lossy_world import world
 from matplotlib.figure import Figure
+from matplotlib.text import Text
 
 import airlane
 from airlane import plots
@@ -47,6 +50,7 @@ def test_means_of_lines_with_long_names_fit_and_embed_their_fonts() -> None:
     words = texts(figure)
     assert all(name in words for name in names)
     assert "Load" in words
+    assert "scheme" in words
     assert "voice: loss (%)" in words
     # Over the panel, and none of it outside of the paper.
     figure.canvas.draw()
@@ -62,6 +66,47 @@ def test_means_of_lines_with_long_names_fit_and_embed_their_fonts() -> None:
     assert text == twice[1].getvalue()
     assert b"/FontFile2" in text
     assert b"/Type3" not in text
+
+
+@pytest.mark.parametrize(
+    ("metric", "label"), [("f.delivered_bytes", "f: delivered (B)"), ("events", "events")]
+)
+def test_a_difference_says_so_and_bytes_have_a_unit(metric: str, label: str) -> None:
+    rows = [(way, x, "", 1, run, x + run) for way in "ab" for x in (1, 2) for run in range(3)]
+    columns = ["way", "x", "scenario_hash", "seed", "run", metric]
+    frame = pl.DataFrame(rows, schema=columns, orient="row")
+    assert plots.means(frame, metric, x="x", by="way").axes[0].get_ylabel() == label
+    less = airlane.difference(frame, "way", "a")
+    figure = plots.means(less, metric, x="x")
+    assert figure.axes[0].get_ylabel() == f"{label},\ndifference from a"
+
+
+@pytest.mark.parametrize(
+    ("plot", "column"),
+    [
+        (plots.delay_cdf, "flow"),
+        (partial(plots.delay_cdf, by="x"), "delay_s"),
+        (plots.cost_of, "event"),
+        (plots.cost_against_loss, "service"),
+        (plots.congestion_window, "time_ns"),
+        (plots.sequence, "time_ns"),
+        (plots.ladder, "event"),
+    ],
+)
+def test_a_wrong_frame_says_what_is_missing(
+    plot: Callable[[pl.DataFrame], object], column: str
+) -> None:
+    with pytest.raises(ValueError, match=f"^no column '{column}'; there are: x, y"):
+        plot(pl.DataFrame({"x": [1], "y": [2]}))
+
+
+@pytest.mark.parametrize("kind", ["frame-lost", "tcp-state"])
+def test_plots_without_their_events_say_so(events: pl.DataFrame, kind: str) -> None:
+    other = events.filter(pl.col("event").cast(pl.String) == kind)
+    window = plots.sequence if kind == "tcp-state" else plots.congestion_window
+    for plot in (window, plots.ladder):
+        with pytest.raises(ValueError, match=r"^no .*(events|packet|frames)"):
+            plot(other)
 
 
 def test_congestion_window(raw: pl.DataFrame) -> None:
@@ -109,7 +154,24 @@ def test_cost_against_loss(events: pl.DataFrame, raw: pl.DataFrame) -> None:
     assert cost["services", "tcp"]["cost_ratio"] > cost["raw", None]["cost_ratio"]
     words = texts(plots.cost_against_loss(down, by="scheme"))
     assert "residual loss (%)" in words
-    assert "services" in words
+    assert {"raw", "services, tcp", "services, voice"} <= set(words.splitlines())
+
+
+def test_unlike_costs_are_not_averaged() -> None:
+    places = [("radio", "down"), ("radio", "up"), ("wired", "down")]
+    rows = [
+        (*place, "tcp", 1.0 + i + run, 0.1 * run)
+        for i, place in enumerate(places)
+        for run in (0, 1)
+    ]
+    columns = ["link", "direction", "service", "cost_ratio", "loss_ratio"]
+    figure = plots.cost_against_loss(pl.DataFrame(rows, schema=columns, orient="row"))
+    (axes,) = figure.axes
+    assert axes.get_legend_handles_labels()[1] == [", ".join((*place, "tcp")) for place in places]
+    assert [bar.lines[0].get_ydata()[0] for bar in axes.containers] == [1.5, 2.5, 3.5]
+    assert axes.get_xlim()[0] == 0
+    # A standard deviation of 7 % around 5 % ends at 0.
+    assert min(point[0] for point in axes.collections[0].get_segments()[0]) == 0
 
 
 def test_ladder_of_a_repaired_packet(events: pl.DataFrame) -> None:
@@ -122,6 +184,12 @@ def test_ladder_of_a_packet_that_tcp_repairs(raw: pl.DataFrame) -> None:
     words = texts(plots.ladder(raw, flow="file"))
     assert "(TCP, again)" in words
     assert "timeout" in words or "fast retransmit" in words
+
+
+def test_a_ladder_can_be_read_in_print(raw: pl.DataFrame) -> None:
+    assert (
+        min(text.get_fontsize() for text in plots.ladder(raw).findobj(Text) if text.get_text()) >= 7
+    )
 
 
 def test_ladder_of_a_datagram(events: pl.DataFrame) -> None:

@@ -131,6 +131,12 @@ def test_what_has_no_form_in_toml_is_refused() -> None:
         BASE.set(RATE, object())  # type: ignore[arg-type]
 
 
+@pytest.mark.parametrize("table", [[1], "wlan.toml", None])
+def test_a_scenario_is_made_of_a_dictionary(table: object) -> None:
+    with pytest.raises(TypeError, match=r"^table=.*a dictionary; Scenario\.load"):
+        Scenario(table)  # type: ignore[arg-type]
+
+
 def test_files_that_are_not_there_are_os_errors(tmp_path: Path) -> None:
     with pytest.raises(FileNotFoundError):
         Scenario.load(tmp_path / "none.toml")

@@ -44,6 +44,12 @@ def test_a_sweep_is_summed_up_by_point(base: Scenario) -> None:
     assert airlane.summary(swept, by=[], metrics="events")["n"].to_list() == [6]
 
 
+def test_columns_that_are_not_there_are_named() -> None:
+    for wrong in ({"metrics": ["zz"]}, {"by": "zz"}):
+        with pytest.raises(ValueError, match=r"no column 'zz'; there are: way, .*f\.delay_s"):
+            airlane.summary(frame({"a": [1.0]}), **wrong)  # type: ignore[arg-type]
+
+
 values = st.lists(st.floats(-1e6, 1e6) | st.just(math.nan), max_size=60)
 
 

@@ -24,6 +24,7 @@ from conftest import RATE, SCENARIOS
 
 import airlane
 from airlane import AirlaneError, Precision, RunError, Scenario, ScenarioError, _native
+from airlane._axes import Axis
 from airlane._batch import simulate
 from airlane._progress import Progress
 
@@ -162,7 +163,8 @@ def test_axes_by_name_and_metrics_by_pattern(base: Scenario) -> None:
 
 
 def test_points_that_are_one_world_are_run_once(base: Scenario, tmp_path: Path) -> None:
-    frame = airlane.sweep(base, vary={"name": ["a", "a"]}, runs=3, out=tmp_path)
+    twice = {"once": {"name": "a"}, "again": {"name": "a"}}
+    frame = airlane.sweep(base, vary={"which": twice}, runs=3, out=tmp_path)
     assert len(frame) == 6
     assert (tmp_path / "runs.jsonl").read_text().count("\n") == 3
 
@@ -272,17 +274,92 @@ def test_what_makes_no_sweep_is_refused(base: Scenario, tmp_path: Path) -> None:
         ({"shard": "3/2", "out": tmp_path}, 'such as "1/4"'),
         ({"shard": "1/2", "out": tmp_path, "until": Precision("events")}, "until="),
         ({"executor": -1}, "1 thread or more"),
+        ({"executor": 0}, "1 thread or more"),
         ({"executor": "mpi"}, 'write "dask"'),
+        ({"executor": "dask://"}, 'write "dask"'),
+        ({"vary": {"links.radio.errors": {"kind": "uniform"}}}, "'kind' sets values by path"),
+        ({"vary": {RATE: [0.1, 0.1]}}, "0.1 stands there twice"),
+        ({"vary": {"name": ["1", 1]}}, "'1' stands there twice"),
     ]
     for arguments, message in wrong:
         with pytest.raises(ValueError, match=message):
             airlane.sweep(base, **arguments)
-    with pytest.raises(TypeError, match=r"concurrent\.futures"):
-        airlane.sweep(base, executor=1.5)  # type: ignore[arg-type]
     file = tmp_path / "file"
     file.touch()
     with pytest.raises(OSError, match="file"):
         airlane.sweep(base, runs=1, out=file)
+
+
+@pytest.mark.parametrize(
+    "wrong",
+    [
+        {"executor": 1.5},
+        {"executor": True},
+        {"runs": 2.5},
+        {"runs": "3"},
+        {"seed": "x"},
+        {"until": "voice.loss_ratio"},
+        {"metrics": 5},
+        {"shard": (1, 2), "out": "x"},
+    ],
+    ids=str,
+)
+def test_an_argument_of_the_wrong_type_is_named(base: Scenario, wrong: dict[str, Any]) -> None:
+    with pytest.raises(TypeError, match=f"^{next(iter(wrong))}="):
+        airlane.sweep(base, **wrong)
+
+
+VOICE = "links.radio.services[voice]"
+
+
+@pytest.mark.parametrize(
+    ("one", "other"),
+    [
+        ("links.radio.errors", RATE),
+        (RATE, 'links."radio".errors.rate'),
+        (f"{VOICE}.rate", "links.radio.services[VOICE].rate"),
+        (f"{VOICE}.scheme", "links.radio.services[VOICE].scheme.retries"),
+        ("links.radio.services", f"{VOICE}.rate"),
+    ],
+)
+def test_axes_that_overwrite_each_other_are_refused(base: Scenario, one: str, other: str) -> None:
+    services = [service["name"] for service in base.to_dict()["links"]["radio"]["services"]]
+    other = other.replace("VOICE", str(services.index("voice")))
+    for vary in ({one: [0.1], "mine": {"a": {other: 0.2}}}, {other: [0.1], one: [0.2]}):
+        with pytest.raises(ValueError, match=r"^vary: axis .* sets .* overwrites") as caught:
+            airlane.sweep(base, vary=vary)
+        assert all(text in str(caught.value) for text in (one, other, *vary))
+
+
+def test_axes_beside_each_other_are_not_refused(base: Scenario) -> None:
+    vary: dict[str, Any] = {f"{VOICE}.rate": [0.2], "links.radio.services[0].rate": [0.3]}
+    assert len(airlane.sweep(base, vary=vary, runs=1)) == 1
+
+
+def test_labels_are_exact_and_can_be_of_times_in_tables(base: Scenario) -> None:
+    second, tick = datetime.timedelta(seconds=1), datetime.timedelta(microseconds=1)
+    delays = airlane.sweep(base, vary={"links.radio.delay": [second, second + tick]}, runs=1)
+    assert delays["links.radio.delay"].to_list() == ["1 s", "1.000001 s"]
+    errors = {"kind": "outage", "good": 10 * second, "bad": tick}
+    assert Axis.of("links.radio.errors", [errors]).labels == [
+        '{"kind": "outage", "good": "10 s", "bad": "0.000001 s"}'
+    ]
+
+
+def test_a_sweep_of_a_file(base: Scenario, tmp_path: Path) -> None:
+    base.save(tmp_path / "base.toml")
+    assert airlane.sweep(tmp_path / "base.toml", runs=2).equals(airlane.sweep(base, runs=2))
+
+
+def test_a_first_run_that_fails_is_not_hidden_by_the_bar(
+    base: Scenario, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    def fails(_scenario: object, seed: int, runs: list[int]) -> None:
+        raise RunError("a wheel came off", seed, runs[0])
+
+    monkeypatch.setattr(_native, "simulate", fails)
+    with pytest.raises(RunError, match="a wheel came off"):
+        airlane.sweep(base, runs=1, progress=True, out=tmp_path)
 
 
 def test_frames_are_pandas_too(whole: pl.DataFrame) -> None:

@@ -5,6 +5,7 @@ from __future__ import annotations
 import statistics
 from typing import TYPE_CHECKING
 
+from airlane._check import columns
 from airlane._style import COLOURS, DASHES, MARKERS
 from airlane.plots.style import name_lines, new_figure, styled
 
@@ -24,13 +25,18 @@ def delay_cdf(frame: pl.DataFrame, *, by: str = "flow") -> Figure:
             count; or any frame with a column `delay_s` and the column `by`.
         by: What each curve is for.
 
+    Returns:
+        A figure of column width; its `savefig` embeds the fonts.
+
     Raises:
-        ValueError: If there are no delays.
+        ValueError: If there are no delays, or no such columns.
 
     """
     import polars as pl
 
-    if "delay_s" not in frame.columns:
+    measured = "delay_s" in frame.columns or "event" not in frame.columns
+    columns(frame, [by, "delay_s"] if measured else [by, "packet", "time_ns", "created_ns"])
+    if not measured:
         carried = pl.col("packet").cast(pl.String).is_in(["datagram", "data", "request"])
         received = (pl.col("event").cast(pl.String) == "packet-received") & carried
         delay = (pl.col("time_ns") - pl.col("created_ns")) / 1e9
@@ -65,14 +71,17 @@ def cost_of(events: pl.DataFrame) -> pl.DataFrame:
         out, dropped ones included). Packets that are still on their way at the end count as lost.
         Frames of acknowledgments count in their own direction.
 
+    Raises:
+        ValueError: If the frame has not the columns of events.
+
     """
     import polars as pl
 
-    names = [
-        pl.col(name).cast(pl.String) for name in ("event", "link", "direction", "service", "flow")
-    ]
-    rows = events.with_columns(names)
     place = ["link", "direction"]
+    names = ["event", *place, "service", "flow"]
+    numbers = ["connection", "packet", "seq", "created_ns", "len_bytes", "frame_len_bytes"]
+    columns(events, [*names, *numbers])
+    rows = events.with_columns(pl.col(name).cast(pl.String) for name in names)
 
     def only(kind: str) -> pl.DataFrame:
         return rows.filter(pl.col("event") == kind)
@@ -108,39 +117,55 @@ def cost_against_loss(
     Args:
         frame: A row a run: group, cost and residual loss; `cost_of` gives the last two.
         by: What each mark is for; rows of one group are averaged, bars are standard deviations.
+            Links, directions and services are never averaged: if the frame has several, each has a
+            mark of its own.
         cost: Column of the cost, such as bytes sent over bytes delivered.
         loss: Column of the residual loss, 0 to 1.
 
+    Returns:
+        A figure of column width; its `savefig` embeds the fonts.
+
     Raises:
-        ValueError: If there are no rows.
+        ValueError: If there are no rows, or no such columns.
 
     """
-    import polars as pl
-
+    columns(frame, [by, cost, loss])
     frame = frame.drop_nulls([cost, loss])
-    groups = frame.with_columns(pl.col(by).cast(pl.String).fill_null("none")).partition_by(
-        by, as_dict=True, maintain_order=True
-    )
+    places = [name for name in ("link", "direction", "service") if name in frame.columns]
+    several = [name for name in places if name == by or frame[name].n_unique() > 1]
+    keys = several if by in several else [by, *several]
+    groups = frame.partition_by(keys, as_dict=True, maintain_order=True)
     if not groups:
         raise ValueError(f'no rows with "{cost}" and "{loss}"')
     figure, axes = new_figure()
-    for index, ((name,), group) in enumerate(groups.items()):
-        values = [(100 * group[loss]).to_list(), group[cost].to_list()]
-        (x, y) = (statistics.fmean(numbers) for numbers in values)
-        bars = [statistics.stdev(numbers) if len(numbers) > 1 else None for numbers in values]
+    for index, (key, group) in enumerate(groups.items()):
+        x, x_bar = _mean_and_bar((100 * group[loss]).to_list())
+        y, y_bar = _mean_and_bar(group[cost].to_list())
         axes.errorbar(
             [x],
             [y],
-            xerr=bars[0],
-            yerr=bars[1],
+            xerr=x_bar,
+            yerr=y_bar,
             fmt=MARKERS[index % len(MARKERS)],
             color=COLOURS[index % len(COLOURS)],
             ms=4,
             elinewidth=0.8,
             capsize=2,
-            label=str(name),
+            # Where nothing is lost, a mark is seen whole.
+            clip_on=False,
+            label=", ".join(str(value) for value in key if value is not None) or "none",
         )
     axes.set(xlabel="residual loss (%)", ylabel="bytes sent per byte delivered")
-    axes.set_xlim(left=min(0.0, axes.get_xlim()[0]))
+    axes.set_xlim(left=0)
+    axes.spines["left"].set_position(("outward", 6))
     name_lines(figure, axes)
     return figure
+
+
+def _mean_and_bar(values: list[float]) -> tuple[float, list[list[float]] | None]:
+    """The mean, and a standard deviation below and above it; not below 0, where nothing can be."""
+    mean = statistics.fmean(values)
+    if len(values) < 2:
+        return mean, None
+    sd = statistics.stdev(values)
+    return mean, [[min(sd, mean)], [sd]]

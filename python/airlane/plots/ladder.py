@@ -7,6 +7,7 @@ from collections.abc import Iterable, Iterator, Mapping
 from dataclasses import dataclass, replace
 from typing import TYPE_CHECKING, Any
 
+from airlane._check import columns
 from airlane._style import BLACK, BLUE, GREEN, GREY, ORANGE, PURPLE, VERMILION
 from airlane.plots.style import new_figure, styled
 
@@ -63,8 +64,11 @@ def ladder(
             often, the first of these.
         connection: Which of the flow's connections; if left out, the first that has the number.
 
+    Returns:
+        A figure of column width; its `savefig` embeds the fonts.
+
     Raises:
-        ValueError: If there is no such packet.
+        ValueError: If there is no such packet, or the frame has not these events.
     """
     rows = _plain(events)
     life = list(_life(rows, _choose(rows, flow, packet, connection)))
@@ -84,10 +88,12 @@ def ladder(
     for mark in marks:
         _note(axes, mark, nodes, lines)
     axes.set_ylim(max(lines.values()) + 1, -2.5)
-    axes.set_xlim(-0.6 if marks else -0.15, len(nodes) - 0.85)
+    right = len(nodes) - 0.85
+    # What stands at a mark is left of the first node: over a quarter of the panel.
+    axes.set_xlim(-0.39 * right if marks else -0.15, right)
     begin = min(lines)
     axes.set_yticks(list(lines.values()), [f"{(at - begin) / 1e6:.1f}" for at in lines])
-    axes.tick_params(axis="y", labelsize=6, length=2)
+    axes.tick_params(axis="y", labelsize=7, length=2)
     axes.set_ylabel(f"ms since {begin / 1e9:.6f} s, not to scale")
     axes.set_xticks([])
     axes.grid(visible=False)
@@ -135,6 +141,8 @@ def _plain(events: pl.DataFrame) -> pl.DataFrame:
         "flow",
         "packet",
     )
+    numbers = ("time_ns", "departs_ns", "created_ns", "connection", "seq", "retransmission")
+    columns(events, [*names, *numbers, "frame_seq", "frame_ack"])
     return events.with_columns(pl.col(name).cast(pl.String) for name in names)
 
 
@@ -144,7 +152,7 @@ def _choose(
     """Flow, connection, role and number of the packet."""
     import polars as pl
 
-    wanted = pl.col("packet").is_in(["data", "request", "datagram"])
+    wanted = pl.col("packet").is_in(["data", "request", "datagram"]) & pl.col("seq").is_not_null()
     for name, value in (("flow", flow), ("seq", packet), ("connection", connection)):
         if value is not None:
             wanted = wanted & (pl.col(name) == value)
@@ -155,7 +163,10 @@ def _choose(
         count = lost.group_by(identity, maintain_order=True).len()
         return count.sort("len", descending=True, maintain_order=True).row(0, named=True)
     if not mine.height:
-        raise ValueError(f"no packet with flow {flow}, number {packet}, connection {connection}")
+        asked = {"flow": flow, "number": packet, "connection": connection}
+        named = [f"{name} {value}" for name, value in asked.items() if value is not None]
+        what = f" with {', '.join(named)}" if named else "; the events must have frame-sent"
+        raise ValueError(f"no packet{what}")
     return mine.select(identity).row(0, named=True)
 
 
@@ -190,7 +201,7 @@ def _life(rows: pl.DataFrame, whole: Row) -> Iterator[_Arrow | _Mark]:
     for row in _of_sender(window, whole):
         items.append(_Mark(row["time_ns"], str(sender), row["event"].replace("-", " ")))
     for row in mine.filter(pl.col("event") == "packet-dropped").iter_rows(named=True):
-        label = f"dropped: {row['reason']}"
+        label = f"dropped:\n{row['reason']}"
         items.append(_Mark(row["time_ns"], row["from_node"] or str(sender), label))
     yield from sorted(items, key=lambda i: i.begin_ns if isinstance(i, _Arrow) else i.at_ns)
 
@@ -324,7 +335,7 @@ def _draw(axes: Axes, arrow: _Arrow, nodes: list[str], lines: Mapping[int, float
         arrow.label,
         ha="center",
         va="bottom",
-        fontsize=6,
+        fontsize=7,
         color=arrow.color,
         rotation=math.degrees(math.atan2(right[1] - left[1], right[0] - left[0])),
         rotation_mode="anchor",
@@ -336,4 +347,4 @@ def _note(axes: Axes, mark: _Mark, nodes: list[str], lines: Mapping[int, float])
     x = nodes.index(mark.node) if mark.node in nodes else 0
     y = lines[mark.at_ns]
     axes.plot([x], [y], "D", color=BLACK, ms=3, zorder=3)
-    axes.text(x - 0.05, y, mark.label, ha="right", va="center", fontsize=6)
+    axes.text(x - 0.05, y, mark.label, ha="right", va="center", fontsize=7)

@@ -5,6 +5,7 @@ from __future__ import annotations
 import math
 from typing import TYPE_CHECKING, Final
 
+from airlane._check import columns
 from airlane._style import COLOURS, DASHES, MARKERS, shown_unit
 from airlane.plots.style import name_lines, new_figure, styled
 from airlane.summary import summary
@@ -15,7 +16,7 @@ if TYPE_CHECKING:
 
 __all__ = ["means"]
 
-_UNITS: Final = {"bps": "bit/s", "s": "s", "ratio": "ratio"}
+_UNITS: Final = {"bps": "bit/s", "s": "s", "ratio": "ratio", "bytes": "B"}
 """What the ends of names say."""
 
 
@@ -38,7 +39,8 @@ def means(
         x: The axis to the right. Numbers stand where they are, names side by side.
         by: What each line is for; one line if None. Other axes are averaged over.
         x_label: What stands below; the name of the axis if left out.
-        y_label: What stands at the side, before the unit; the name of the metric if left out.
+        y_label: What stands at the side, before the unit; if left out, the name of the metric and,
+            of a `difference`, from what.
         confidence: Probability that an error bar holds the true mean (Student's t). Where nothing
             measured is below 0, neither is a bar.
 
@@ -50,8 +52,7 @@ def means(
 
     """
     wanted = [name for name in (x, by, metric) if name is not None]
-    if missing := [name for name in wanted if name not in frame.columns]:
-        raise ValueError(f"no column {missing[0]!r}; there are: {', '.join(frame.columns)}")
+    columns(frame, wanted)
     rows = summary(frame, wanted[:-1], metrics=metric, confidence=confidence).drop_nulls("mean")
     if rows.is_empty():
         raise ValueError(f"nothing was measured of {metric!r}")
@@ -59,7 +60,8 @@ def means(
     unit, factor = shown_unit(_UNITS.get(ending, ""), rows["mean"])
     figure, axes = new_figure()
     # A share or a time cannot be less than nothing, whatever a t distribution thinks of few runs.
-    least = -math.inf if (frame[metric] < 0).any() else 0.0
+    from_ = frame["difference_from"].unique() if "difference_from" in frame.columns else None
+    least = -math.inf if from_ is not None or (frame[metric] < 0).any() else 0.0
     lines = rows.partition_by(by, as_dict=True, maintain_order=True) if by else {("",): rows}
     for index, ((value,), line) in enumerate(lines.items()):
         mean = line["mean"] * factor
@@ -76,11 +78,12 @@ def means(
             label=str(value),
         )
     words = (name if _UNITS.get(ending) else metric).replace(".", ": ", 1).replace("_", " ")
-    words = words if y_label is None else y_label
-    axes.set(
-        xlabel=x if x_label is None else x_label, ylabel=f"{words} ({unit})" if unit else words
-    )
+    side = words if y_label is None else y_label
+    side += f" ({unit})" if unit else ""
+    if from_ is not None and y_label is None:
+        side += f",\ndifference from {', '.join(from_)}"
+    axes.set(xlabel=x if x_label is None else x_label, ylabel=side)
     axes.set_ylim(bottom=min(0.0, axes.get_ylim()[0]))
     if by:
-        name_lines(figure, axes)
+        name_lines(figure, axes, by)
     return figure

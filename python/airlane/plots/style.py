@@ -37,9 +37,9 @@ def new_figure(height_in: float = 2.3) -> tuple[Figure, Axes]:
     return figure, figure.add_subplot()
 
 
-def name_lines(figure: Figure, axes: Axes) -> None:
-    """Says over the panel what its lines are."""
+def name_lines(figure: Figure, axes: Axes, title: str | None = None) -> None:
+    """Says over the panel what its lines are, under a title if there is one."""
     from airlane._figure import legend_above
 
     handles, names = axes.get_legend_handles_labels()
-    legend_above(figure, handles, names)
+    legend_above(figure, handles, names, title)

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING, Any
 
+from airlane._check import columns
 from airlane._style import BLACK, BLUE, GREEN, GREY, VERMILION
 from airlane.plots.style import name_lines, new_figure, styled
 
@@ -12,6 +13,8 @@ if TYPE_CHECKING:
     from matplotlib.figure import Figure
 
 __all__ = ["congestion_window", "sequence"]
+
+_NEEDED = ("time_ns", "event", "flow", "connection", "packet")
 
 
 @styled
@@ -25,12 +28,16 @@ def congestion_window(
         flow: Whose; may be left out if there is one flow.
         connection: Which of its connections; the first if left out.
 
+    Returns:
+        A figure of column width; its `savefig` embeds the fonts.
+
     Raises:
-        ValueError: If there is no such flow or connection.
+        ValueError: If there is no such flow or connection, or the frame has not these events.
 
     """
     import polars as pl
 
+    columns(events, [*_NEEDED, "cwnd_segments", "ssthresh_segments"])
     rows = _one_connection(events, flow, connection, ["tcp-state"], ["data", "request"])
     figure, axes = new_figure()
     times = rows["time_ns"] / 1e9
@@ -65,12 +72,16 @@ def sequence(
         flow: Whose; may be left out if there is one flow with TCP.
         connection: Which of its connections; the first if left out.
 
+    Returns:
+        A figure of column width; its `savefig` embeds the fonts.
+
     Raises:
-        ValueError: If there is no such flow or connection.
+        ValueError: If there is no such flow or connection, or the frame has not these events.
 
     """
     import polars as pl
 
+    columns(events, [*_NEEDED, "seq", "retransmission"])
     sent = _one_connection(events, flow, connection, ["packet-sent"], ["data", "request"])
     whose = sent["flow"][0], sent["connection"][0]
     ack = "ack" if sent["packet"][0] == "data" else "request-ack"
@@ -113,7 +124,8 @@ def _one_connection(
         if len(flows) > 1:
             raise ValueError(f"events of several flows: write flow= with one of {', '.join(flows)}")
         flow = flows[0] if flows else None
-    rows = rows.filter(pl.col("flow") == flow)
+    if flow is not None:
+        rows = rows.filter(pl.col("flow") == flow)
     if rows.height and connection is None:
         # An exchange has a connection for requests and one for replies: the one that carries more.
         connection = rows["connection"].mode().min()  # type: ignore[assignment]
@@ -124,9 +136,9 @@ def _one_connection(
         rows = rows.filter(pl.col("packet") == way)
     if must and not rows.height:
         what = f'flow "{flow}"' if flow is not None else "TCP"
+        what += "" if connection is None else f", connection {connection}"
         raise ValueError(
-            f"no {kinds[0]} events of {what}, connection {connection}; the flows are: "
-            f"{', '.join(flows) or 'none'}"
+            f"no {kinds[0]} events of {what}; the flows are: {', '.join(flows) or 'none'}"
         )
     return rows
 

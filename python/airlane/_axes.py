@@ -1,0 +1,133 @@
+"""What a sweep varies: axes, what the frame calls their values, and the points that they make."""
+
+from __future__ import annotations
+
+import datetime
+import itertools
+import json
+import re
+from collections.abc import Iterator, Mapping, Sequence
+from dataclasses import dataclass
+from decimal import Decimal
+from typing import Any, TypeAlias
+
+from airlane.scenario import Scenario, Value
+
+Label: TypeAlias = bool | int | float | str
+Vary: TypeAlias = Mapping[str, Sequence[Value] | Mapping[str, Mapping[str, Value]]]
+
+_RESERVED = ("scenario_hash", "seed", "run")
+# A step of a path: into a list, by a quoted key, or by a plain one.
+_STEP = re.compile(r'\[([^\]]*)\]|"((?:[^"\\]|\\.)*)"|([^.\[]+)')
+
+
+@dataclass(frozen=True)
+class Axis:
+    """Something that differs between points."""
+
+    name: str
+    labels: list[Label]
+    """What the frame shows, each once."""
+    values: list[dict[str, Value]]
+    """What each label sets, by dotted path."""
+
+    @classmethod
+    def of(cls, name: str, values: Sequence[Value] | Mapping[str, Mapping[str, Value]]) -> Axis:
+        """One entry of `vary`.
+
+        Raises:
+            ValueError: If it is no axis, or the frame could not tell its points apart.
+        """
+        import polars as pl
+
+        if name in _RESERVED:
+            raise ValueError(f"vary: an axis cannot be called {name!r}; the frame has this column")
+        if isinstance(values, str) or not hasattr(values, "__len__") or not len(values):
+            raise ValueError(f"vary[{name!r}]: a list of one value or more, not {values!r}")
+        if isinstance(values, Mapping):
+            for label, chosen in values.items():
+                if not isinstance(chosen, Mapping):
+                    raise ValueError(
+                        f"vary[{name!r}]: {label!r} sets values by path, not {chosen!r}"
+                    )
+            axis = cls(name, list(values), [dict(chosen) for chosen in values.values()])
+        else:
+            labels = [_label(value) for value in values]
+            axis = cls(name, labels, [{name: value} for value in values])
+        # Compared as the column has them: beside text, 1 is "1".
+        twice = pl.Series(axis.labels, strict=False).is_duplicated().arg_true()
+        if len(twice):
+            raise ValueError(
+                f"vary[{name!r}]: {axis.labels[twice[0]]!r} stands there twice; "
+                "its runs would count double"
+            )
+        return axis
+
+
+def _label(value: Value) -> Label:
+    if isinstance(value, bool | int | float | str):
+        return value
+    if isinstance(value, datetime.timedelta):
+        # As a decimal number, because times that differ must not look alike.
+        return f"{Decimal(value // datetime.timedelta(microseconds=1)) / 1_000_000:f} s"
+    # NumPy's numbers are Python's after this; tables and lists are shown as text.
+    item = getattr(value, "item", None)
+    return _label(item()) if item is not None else json.dumps(value, default=_inside)
+
+
+def _inside(value: Any) -> Any:  # noqa: ANN401 (whatever JSON does not know)
+    if isinstance(value, Mapping):
+        return dict(value)
+    known = isinstance(value, datetime.timedelta) or hasattr(value, "item")
+    # What has no form in a scenario is refused there, with its path.
+    return _label(value) if known else repr(value)
+
+
+def points(base: Scenario, axes: list[Axis]) -> Iterator[Scenario]:
+    """The scenario of each combination, the last axis fastest.
+
+    Raises:
+        ScenarioError: If a value does not fit.
+        ValueError: If one axis overwrites what another sets.
+    """
+    _apart(base, axes)
+    for choice in itertools.product(*(axis.values for axis in axes)):
+        values: dict[str, Value] = {}
+        for chosen in choice:
+            values |= chosen
+        yield base.with_(values)
+
+
+def _apart(base: Scenario, axes: list[Axis]) -> None:
+    """Refuses two axes that set the same place: the frame would show values that nobody ran."""
+    table = base.to_dict() if len(axes) > 1 else {}
+    places = [
+        (axis.name, path, _place(table, path))
+        for axis in axes
+        for path in dict.fromkeys(itertools.chain.from_iterable(axis.values))
+    ]
+    for (one, path, place), (other, its, there) in itertools.combinations(places, 2):
+        if one != other and all(a == b for a, b in zip(place, there, strict=False)):
+            raise ValueError(
+                f"vary: axis {one!r} sets {path} and axis {other!r} sets {its}: one overwrites the "
+                "other; let one axis set both"
+            )
+
+
+def _place(table: dict[str, Any], path: str) -> list[str | int]:
+    """The steps of a path; an entry of a list by its index, whichever way it is written."""
+    at: Any = table
+    steps: list[str | int] = []
+    for listed, quoted, plain in _STEP.findall(path):
+        step: str | int = re.sub(r"\\(.)", r"\1", quoted) or plain.strip()
+        if listed:
+            entries = at if isinstance(at, list) else []
+            named = [entry.get("name") if isinstance(entry, dict) else None for entry in entries]
+            known = named.index(listed) if listed in named else listed
+            step = int(listed) if listed.isdecimal() else known
+        steps.append(step)
+        try:
+            at = at[step]
+        except (KeyError, IndexError, TypeError):
+            at = None
+    return steps
