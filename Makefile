@@ -7,7 +7,7 @@ CARGO    ?= cargo
 CASES    ?= 20000
 
 .DEFAULT_GOAL := help
-.PHONY: help setup demo test fmt lint units determinism claims verdicts live python python-env figures validation validate-ns2 bench bench-live soak fuzz docs static deb clean
+.PHONY: help setup demo test fmt lint units determinism claims verdicts live python python-env figures validation validate-ns2 bench bench-python bench-live soak fuzz docs static deb clean
 
 # $(call apt,program,package,what happens without it)
 apt = @if command -v $(1) > /dev/null; then :; \
@@ -105,6 +105,10 @@ python: python-env ## Check and test the Python package
 
 # Of other results: make figures RESULTS=results
 RESULTS ?= target/validation
+
+bench-python: python-env ## Compare Python with the program, and two workers of Dask with one (3 min)
+	$(CARGO) build --release --locked --quiet -p airlane-cli --bin airlane
+	$(VENV)/python python/benches/overhead.py $(or $(CARGO_TARGET_DIR),target)/release/airlane
 
 figures: python-env ## Draw the published figures of `make validation`, for print and as a page
 	$(VENV)/python -m airlane.figures $(RESULTS) --out target/figures --format pdf,svg,png

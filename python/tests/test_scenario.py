@@ -74,6 +74,7 @@ def test_a_number_too_large_is_named_wherever_it_stands() -> None:
         ("links.radio.nonsense", 1, "links.radio.nonsense", 1, "unknown key"),
         ("duration", [1], "duration", [1], "100 ms"),
         ("links.radio.services[9].rate", 1, "links.radio.services[9].rate", 1, "9"),
+        ("links.radoi.rate", "1 bit/s", "links.radoi.rate", "1 bit/s", "there are: radio, wired"),
         ("until", "nobody", "until", "nobody", "flow"),
         ("", 1, "", 1, "path of keys"),
     ],
@@ -90,6 +91,12 @@ def test_an_error_names_path_and_value(
     assert isinstance(error, ValueError)
     again = pickle.loads(pickle.dumps(error))
     assert (again.path, again.value, str(again)) == (culprit, found, str(error))
+
+
+def test_a_link_can_be_made_by_its_values() -> None:
+    spare = {"rate": "1 Mbit/s", "delay": "1 ms", "ends": ["base", "mobile"]}
+    made = BASE.with_({f"links.spare.{key}": value for key, value in spare.items()})
+    assert made.to_dict()["links"]["spare"]["rate"] == "1 Mbit/s"
 
 
 def test_an_error_in_a_file_names_its_line(tmp_path: Path) -> None:

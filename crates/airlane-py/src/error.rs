@@ -18,6 +18,8 @@ pub(crate) fn refused(error: &ConfigError, document: Option<&Document>) -> PyErr
     let all: Vec<String> = error.problems().iter().map(words).collect();
     let path = error.problems().first().map_or("", |p| &p.path).to_owned();
     let value = document.and_then(|document| document.text(&path));
+    // A table that only dotted keys make stands nowhere as a whole: what is found is such a key.
+    let value = value.filter(|text| path.is_empty() || !text.starts_with(&path));
     ScenarioError::new_err((all.join("\n\n"), path, value.map(str::to_owned)))
 }
 
