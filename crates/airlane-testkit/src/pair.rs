@@ -45,11 +45,13 @@ struct Flight {
 /// delivered in order, which is what an acknowledgment says.
 ///
 /// A frame's acknowledgment is as old as its hand-over to the scheduler. Where a service hands over
-/// one frame at a time that is between its last two departures.
+/// two frames at a time, one of which is leaving, that is after the departure before its last one.
 #[derive(Clone, Copy, Debug, Default)]
 struct Stamp {
     sent: u64,
     received_at_least: u64,
+    /// `received_at_most` at the last departure.
+    received_before: u64,
     received_at_most: u64,
 }
 
@@ -393,7 +395,8 @@ impl<A: Adversary> Pair<A> {
             self.serial += 1;
         }
         let stamp = &mut self.ends[from].stamps[service];
-        stamp.received_at_least = stamp.received_at_most;
+        stamp.received_at_least = stamp.received_before;
+        stamp.received_before = stamp.received_at_most;
     }
 
     fn arrive(&mut self, flight: Flight) {
