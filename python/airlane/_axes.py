@@ -14,7 +14,6 @@ from typing import Any, TypeAlias
 from airlane.scenario import Scenario, Value
 
 Label: TypeAlias = bool | int | float | str
-Vary: TypeAlias = Mapping[str, Sequence[Value] | Mapping[str, Mapping[str, Value]]]
 
 _RESERVED = ("scenario_hash", "seed", "run")
 # A step of a path: into a list, by a quoted key, or by a plain one.

@@ -8,20 +8,20 @@ import json
 import math
 import os
 from collections import deque
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from dataclasses import asdict, dataclass
 from pathlib import Path
 from typing import TYPE_CHECKING
 
 from airlane import _native
 from airlane._again import failed
-from airlane._axes import Axis, Label, Vary, points
+from airlane._axes import Axis, Label, points
 from airlane._batch import Done
 from airlane._check import names, natural
 from airlane._progress import Progress
 from airlane.errors import AirlaneError
 from airlane.executors import AnyExecutor, opened, run_batches
-from airlane.scenario import ScenarioSource, read
+from airlane.scenario import ScenarioSource, Value, read
 from airlane.summary import Precision
 
 if TYPE_CHECKING:
@@ -36,7 +36,7 @@ _SCHEMA = 1
 def sweep(
     base: ScenarioSource,
     *,
-    vary: Vary | None = None,
+    vary: Mapping[str, Sequence[Value] | Mapping[str, Mapping[str, Value]]] | None = None,
     runs: int = 30,
     metrics: str | Sequence[str] | None = None,
     seed: int | None = None,
