@@ -7,6 +7,7 @@
 
 use std::io::{self, IoSlice};
 use std::mem;
+use std::num::NonZeroU64;
 use std::os::fd::{AsFd, AsRawFd, BorrowedFd, OwnedFd};
 
 use airlane_secure::EthernetAddress;
@@ -25,11 +26,13 @@ const BUFFER: usize = VNET_HEADER_LEN + FRAME_MAX;
 /// What is known of a received message beside its bytes.
 #[derive(Clone, Copy, Debug)]
 pub(crate) struct Slot {
-    len: usize,
+    len: u32,
     /// The interface that sent it.
     pub(crate) source: EthernetAddress,
     /// Tag protocol and tag control information that belong behind the addresses.
     pub(crate) vlan: Option<[u8; 4]>,
+    /// When it came to the interface, where the socket was asked to say so: ns since 1970.
+    pub(crate) arrived: Option<NonZeroU64>,
     /// It was longer than any that can be received.
     pub(crate) truncated: bool,
 }
@@ -39,6 +42,7 @@ impl Slot {
         len: 0,
         source: EthernetAddress([0; 6]),
         vlan: None,
+        arrived: None,
         truncated: false,
     };
 }
@@ -69,7 +73,9 @@ impl Batch {
     pub(crate) fn messages(&self) -> impl Iterator<Item = (&[u8], &Slot)> {
         let slots = self.slots.iter().take(self.len);
         let buffers = self.buffers.chunks_exact(BUFFER);
-        buffers.zip(slots).map(|(b, slot)| (&b[..slot.len], slot))
+        buffers
+            .zip(slots)
+            .map(|(b, slot)| (&b[..slot.len as usize], slot))
     }
 
     /// The same, to be changed in place.
@@ -78,7 +84,7 @@ impl Batch {
         let buffers = self.buffers.chunks_exact_mut(BUFFER);
         buffers
             .zip(slots)
-            .map(|(b, slot)| (&mut b[..slot.len], slot))
+            .map(|(b, slot)| (&mut b[..slot.len as usize], slot))
     }
 }
 
@@ -117,6 +123,11 @@ impl PacketSocket {
     /// A VLAN tag that the kernel took off comes beside its message.
     pub(crate) fn with_vlan_tags(&self) -> io::Result<()> {
         self.set(libc::SOL_PACKET, libc::PACKET_AUXDATA, &ON)
+    }
+
+    /// Each message comes with the time at which it came to the interface: this thread may be late.
+    pub(crate) fn with_arrival_times(&self) -> io::Result<()> {
+        self.set(libc::SOL_SOCKET, libc::SO_TIMESTAMPNS, &ON)
     }
 
     /// Frames that this machine sends are not heard.
@@ -173,13 +184,13 @@ impl PacketSocket {
 
     /// Reads up to a batch of messages; an error if there are none.
     pub(crate) fn receive(&self, batch: &mut Batch) -> io::Result<()> {
-        /// Room for one `tpacket_auxdata`, aligned as control messages must be.
+        /// Room for a `tpacket_auxdata` and a `timespec`, aligned as control messages must be.
         #[derive(Clone, Copy)]
         #[repr(C, align(8))]
-        struct Control([u8; 64]);
+        struct Control([u8; 128]);
 
         batch.len = 0;
-        let mut controls = [Control([0; 64]); BATCH];
+        let mut controls = [Control([0; 128]); BATCH];
         // SAFETY: all are C structures of integers and pointers, for which all zeros are valid.
         let (mut sources, mut iovecs, mut messages) = unsafe {
             (
@@ -219,10 +230,12 @@ impl PacketSocket {
         let heard = messages.iter().zip(&sources).take(batch.len);
         for (slot, (message, source)) in batch.slots.iter_mut().zip(heard) {
             let [a, b, c, d, e, f, ..] = source.sll_addr;
+            let (vlan, arrived) = beside(&message.msg_hdr);
             *slot = Slot {
-                len: message.msg_len as usize,
+                len: message.msg_len,
                 source: EthernetAddress([a, b, c, d, e, f]),
-                vlan: vlan_tag(&message.msg_hdr),
+                vlan,
+                arrived,
                 truncated: message.msg_hdr.msg_flags & libc::MSG_TRUNC != 0,
             };
         }
@@ -319,27 +332,61 @@ fn link_address(to: Destination) -> libc::sockaddr_ll {
     address
 }
 
-/// The tag that the kernel took off a frame, from the auxiliary data of its message.
-fn vlan_tag(message: &libc::msghdr) -> Option<[u8; 4]> {
+/// What came beside a message: the tag that the kernel took off it, and when it arrived.
+fn beside(message: &libc::msghdr) -> (Option<[u8; 4]>, Option<NonZeroU64>) {
+    let (mut vlan, mut arrived) = (None, None);
     // SAFETY: the header was filled by recvmmsg; its control buffer is still alive, and the macros
     // stay within the length that the kernel wrote.
-    let first = unsafe { libc::CMSG_FIRSTHDR(message) };
-    if first.is_null() {
-        return None;
+    let mut next = unsafe { libc::CMSG_FIRSTHDR(message) };
+    while !next.is_null() {
+        // SAFETY: not null, so it points to a whole control message header.
+        let header = unsafe { *next };
+        match (header.cmsg_level, header.cmsg_type) {
+            (libc::SOL_PACKET, libc::PACKET_AUXDATA) => {
+                // SAFETY: this type of message carries this structure, of integers alone.
+                vlan = unsafe { data_of::<libc::tpacket_auxdata>(next) }.and_then(vlan_tag);
+            }
+            (libc::SOL_SOCKET, libc::SCM_TIMESTAMPNS) => {
+                // SAFETY: likewise.
+                arrived = unsafe { data_of::<libc::timespec>(next) }.and_then(since_1970);
+            }
+            _ => {}
+        }
+        // SAFETY: as for the first.
+        next = unsafe { libc::CMSG_NXTHDR(message, next) };
     }
-    // SAFETY: not null, so it points to a whole control message header.
-    let header = unsafe { *first };
-    let room = header.cmsg_len as usize >= size_of::<libc::tpacket_auxdata>();
-    if header.cmsg_level != libc::SOL_PACKET || header.cmsg_type != libc::PACKET_AUXDATA || !room {
-        return None;
+    (vlan, arrived)
+}
+
+/// What a control message carries; none if it is too short for that.
+///
+/// # Safety
+/// `header` points to a whole control message, and any bytes are a valid `T`.
+unsafe fn data_of<T>(header: *const libc::cmsghdr) -> Option<T> {
+    // SAFETY: the caller's, and the length is checked before the data are read.
+    unsafe {
+        // Lengths are of another type with each C library.
+        let needs = u64::from(libc::CMSG_LEN(size_of::<T>() as _));
+        let fits = (*header).cmsg_len as u64 >= needs;
+        fits.then(|| std::ptr::read_unaligned(libc::CMSG_DATA(header).cast()))
     }
-    // SAFETY: this type of message carries a `tpacket_auxdata`, whose length was checked.
-    let data: libc::tpacket_auxdata =
-        unsafe { std::ptr::read_unaligned(libc::CMSG_DATA(first).cast()) };
+}
+
+fn vlan_tag(data: libc::tpacket_auxdata) -> Option<[u8; 4]> {
     if data.tp_status & libc::TP_STATUS_VLAN_VALID == 0 {
         return None;
     }
     let [a, b] = data.tp_vlan_tpid.to_be_bytes();
     let [c, d] = data.tp_vlan_tci.to_be_bytes();
     Some([a, b, c, d])
+}
+
+fn since_1970(time: libc::timespec) -> Option<NonZeroU64> {
+    let seconds = u64::try_from(time.tv_sec).ok()?;
+    let nanoseconds = u64::try_from(time.tv_nsec).ok()?;
+    NonZeroU64::new(
+        seconds
+            .checked_mul(1_000_000_000)?
+            .checked_add(nanoseconds)?,
+    )
 }

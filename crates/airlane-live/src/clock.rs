@@ -13,11 +13,17 @@ pub(crate) fn now() -> Instant {
     Instant::from_nanos(now.tv_sec as u64 * 1_000_000_000 + now.tv_nsec as u64)
 }
 
-/// What the clock on the wall says, for handshakes alone.
+/// What the clock on the wall says, for handshakes, which compare machines, and for what the kernel says
+/// in this time.
 pub(crate) fn wall() -> Wall {
+    Wall::from_unix(Duration::from_nanos(since_1970()))
+}
+
+/// The same, ns.
+pub(crate) fn since_1970() -> u64 {
     let now = clock_gettime(ClockId::Realtime);
     let ns = (now.tv_sec as u64).saturating_mul(1_000_000_000);
-    Wall::from_unix(Duration::from_nanos(ns.saturating_add(now.tv_nsec as u64)))
+    ns.saturating_add(now.tv_nsec as u64)
 }
 
 /// Wishes to be woken to the nanosecond instead of 50 us late, a tenth of a frame at 20 Mbit/s, and

@@ -66,6 +66,8 @@ pub(super) struct Direction {
     checksums_completed: u64,
     sent_on_air: u64,
     losses_asked: f64,
+    /// When the last frame came.
+    last_came: Instant,
     delivered: Count,
     late_total: Duration,
     late_max: Duration,
@@ -91,6 +93,7 @@ impl Direction {
             checksums_completed: 0,
             sent_on_air: 0,
             losses_asked: 0.0,
+            last_came: Instant::ORIGIN,
             delivered: Count::default(),
             late_total: Duration::ZERO,
             late_max: Duration::ZERO,
@@ -100,11 +103,11 @@ impl Direction {
         }
     }
 
-    /// Takes a received frame, as one frame or cut into several. An error is the first refusal of
-    /// its kind.
+    /// Takes a frame that came at `came`, as one frame or cut into several. An error is the first
+    /// refusal of its kind.
     pub(super) fn handle_frame(
         &mut self,
-        now: Instant,
+        came: Instant,
         received: Received<'_>,
         pool: &mut Pool,
         scratch: &mut Vec<u8>,
@@ -114,7 +117,10 @@ impl Direction {
             frame,
             vlan,
             truncated,
+            ..
         } = received;
+        // Wall clocks, by which the kernel tells when, may be set back.
+        self.last_came = self.last_came.max(came);
         if truncated {
             return self.refuse(Refusal::TooLong {
                 len: frame.len(),
@@ -133,7 +139,7 @@ impl Direction {
                     }
                     self.checksums_completed += 1;
                 }
-                return self.offer(now, frame, vlan, pool);
+                return self.offer(frame, vlan, pool);
             }
             Cut::Segments(transport) => transport,
             Cut::Unknown => return self.refuse(Refusal::NotSegmentable),
@@ -149,7 +155,7 @@ impl Direction {
             let Some(len) = whole.write(i, scratch) else {
                 break;
             };
-            let offered = self.offer(now, &scratch[..len], vlan, pool);
+            let offered = self.offer(&scratch[..len], vlan, pool);
             if first.is_ok() {
                 first = offered;
             }
@@ -183,7 +189,6 @@ impl Direction {
 
     fn offer(
         &mut self,
-        now: Instant,
         frame: &[u8],
         vlan: Option<[u8; 4]>,
         pool: &mut Pool,
@@ -199,7 +204,10 @@ impl Direction {
         if len > max {
             return self.refuse(Refusal::TooLong { len, max });
         }
-        match self.channel.send(now, len, pool.take(frame, vlan)) {
+        match self
+            .channel
+            .send(self.last_came, len, pool.take(frame, vlan))
+        {
             Ok(_) => {
                 let rate = self.channel.config().rate;
                 self.sent_on_air += 1;
@@ -310,6 +318,7 @@ mod tests {
             header,
             frame: &mut frame,
             vlan,
+            arrived: None,
             truncated: false,
         };
         direction.handle_frame(

@@ -21,9 +21,10 @@ mod packet_socket;
 mod report;
 
 use std::io;
+use std::num::NonZeroU64;
 use std::os::fd::{AsFd, BorrowedFd};
 
-use airlane_base::{Instant, Streams};
+use airlane_base::{Duration, Instant, Streams};
 use rustix::event::{PollFd, PollFlags, Timespec};
 
 pub use config::AirConfig;
@@ -161,12 +162,13 @@ impl Emulator {
                     _ => return Err(error),
                 },
             }
-            let now = self.now();
+            let (wall, now) = (clock::since_1970(), self.now());
             let mut refusal = Ok(());
             let direction = &mut self.directions[end];
             for received in self.batch.frames() {
+                let arrived = now - waited(received.arrived, wall);
                 let taken =
-                    direction.handle_frame(now, received, &mut self.pool, &mut self.scratch);
+                    direction.handle_frame(arrived, received, &mut self.pool, &mut self.scratch);
                 refusal = refusal.and(taken);
             }
             self.explain(end, refusal);
@@ -222,6 +224,14 @@ impl Emulator {
             lost_interface,
         }
     }
+}
+
+/// How long a frame has waited for this thread. Wall clocks may be set: longer than this is none.
+fn waited(arrived_ns: Option<NonZeroU64>, wall_ns: u64) -> Duration {
+    const AT_MOST: Duration = Duration::from_millis(200);
+    let age = arrived_ns.map_or(0, |at| wall_ns.saturating_sub(at.get()));
+    let age = Duration::from_nanos(age);
+    if age > AT_MOST { Duration::ZERO } else { age }
 }
 
 struct Ready {

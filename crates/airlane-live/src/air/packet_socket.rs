@@ -3,9 +3,11 @@
 //! With `PACKET_VNET_HDR` each frame comes behind a [`VnetHeader`], which tells what its sender left
 //! to offloads: an unfinished checksum, a super-packet. A VLAN tag that the kernel has taken off comes
 //! as auxiliary data. Frames that this machine itself sends out of the interface are ignored
-//! (`PACKET_IGNORE_OUTGOING`), or the emulator would hear itself.
+//! (`PACKET_IGNORE_OUTGOING`), or the emulator would hear itself. When a frame came the kernel says: the
+//! emulator may be late, and a queue must not fill by that.
 
 use std::io;
+use std::num::NonZeroU64;
 use std::os::fd::{AsFd, BorrowedFd};
 
 use rustix::net::SocketType;
@@ -26,6 +28,8 @@ pub(super) struct Received<'a> {
     pub(super) frame: &'a mut [u8],
     /// Tag protocol and tag control information that belong behind the addresses.
     pub(super) vlan: Option<[u8; 4]>,
+    /// When it came to the interface, ns since 1970.
+    pub(super) arrived: Option<NonZeroU64>,
     /// The frame was longer than any that can be received.
     pub(super) truncated: bool,
 }
@@ -47,6 +51,7 @@ impl Batch {
                 header: VnetHeader::read(header)?,
                 frame,
                 vlan: slot.vlan,
+                arrived: slot.arrived,
                 truncated: slot.truncated,
             })
         })
@@ -80,6 +85,9 @@ impl PacketSocket {
         socket
             .with_vlan_tags()
             .map_err(failed("ask for VLAN tags"))?;
+        socket
+            .with_arrival_times()
+            .map_err(failed("ask for arrival times"))?;
         socket
             .without_outgoing()
             .map_err(failed("ignore outgoing frames (Linux 4.20 or later)"))?;
