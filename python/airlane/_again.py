@@ -14,11 +14,17 @@ from airlane.scenario import Scenario
 def failed(
     reason: str, scenario: Scenario, seed: int, run: int, folder: Path | None = None
 ) -> RunError:
-    """The error that ends with the command; leaves the scenario for it in a folder."""
-    folder = Path(tempfile.gettempdir()) if folder is None else folder.absolute()
-    file = folder / f"failed-{scenario.hash}.toml"
-    scenario.save(file)
+    """The error that ends with the command; leaves the scenario for it in a folder, or a new one.
+
+    A scenario that cannot be saved takes away the command, not the reason.
+    """
+    message = f"run {run} of {scenario!r}: {reason}\n"
+    try:
+        place = Path(folder or tempfile.mkdtemp(prefix="airlane-failed-")).absolute()
+        file = place / f"failed-{scenario.hash}.toml"
+        scenario.save(file)
+    except (OSError, ValueError) as error:
+        return RunError(f"{message}the scenario could not be kept: {error}", seed, run)
     code = f"import airlane; print(airlane.run({str(file)!r}, seed={seed}, run={run}))"
     command = shlex.join([sys.executable, "-c", code])
-    message = f"run {run} of {scenario!r}: {reason}\nalone again:\n{command}"
-    return RunError(message, seed, run)
+    return RunError(f"{message}alone again:\n{command}", seed, run)

@@ -15,7 +15,11 @@ from airlane.scenario import Scenario, Value
 
 Label: TypeAlias = bool | int | float | str
 
-_RESERVED = ("scenario_hash", "seed", "run")
+# Columns of a sweep, of a difference and of a summary.
+_RESERVED = (
+    *("scenario_hash", "seed", "run", "difference_from"),
+    *("metric", "value", "n", "mean", "sd", "half_width", "point"),
+)
 # A step of a path: into a list, by a quoted key, or by a plain one.
 _STEP = re.compile(r'\[([^\]]*)\]|"((?:[^"\\]|\\.)*)"|([^.\[]+)')
 
@@ -40,8 +44,14 @@ class Axis:
         import polars as pl
 
         if name in _RESERVED:
-            raise ValueError(f"vary: an axis cannot be called {name!r}; the frame has this column")
-        if isinstance(values, str) or not hasattr(values, "__len__") or not len(values):
+            raise ValueError(
+                f"vary: an axis cannot be called {name!r}; frames have a column of this name"
+            )
+        try:
+            several = not isinstance(values, str) and len(values) > 0
+        except TypeError:
+            several = False
+        if not several:
             raise ValueError(f"vary[{name!r}]: a list of one value or more, not {values!r}")
         if isinstance(values, Mapping):
             for label, chosen in values.items():
@@ -69,17 +79,19 @@ def _label(value: Value) -> Label:
     if isinstance(value, datetime.timedelta):
         # As a decimal number, because times that differ must not look alike.
         return f"{Decimal(value // datetime.timedelta(microseconds=1)) / 1_000_000:f} s"
-    # NumPy's numbers are Python's after this; tables and lists are shown as text.
-    item = getattr(value, "item", None)
-    return _label(item()) if item is not None else json.dumps(value, default=_inside)
+    # NumPy's numbers and arrays are Python's after this; tables and lists are shown as text.
+    if hasattr(value, "tolist"):
+        return _label(value.tolist())
+    return json.dumps(value, default=_inside)
 
 
 def _inside(value: Any) -> Any:  # noqa: ANN401 (whatever JSON does not know)
     if isinstance(value, Mapping):
         return dict(value)
-    known = isinstance(value, datetime.timedelta) or hasattr(value, "item")
+    if isinstance(value, datetime.timedelta):
+        return _label(value)
     # What has no form in a scenario is refused there, with its path.
-    return _label(value) if known else repr(value)
+    return value.tolist() if hasattr(value, "tolist") else repr(value)
 
 
 def points(base: Scenario, axes: list[Axis]) -> Iterator[Scenario]:
@@ -98,19 +110,35 @@ def points(base: Scenario, axes: list[Axis]) -> Iterator[Scenario]:
 
 
 def _apart(base: Scenario, axes: list[Axis]) -> None:
-    """Refuses two axes that set the same place: the frame would show values that nobody ran."""
+    """Refuses two axes that set the same place: the frame would show values that nobody ran.
+
+    A table may leave a key out that a later axis sets.
+    """
     table = base.to_dict() if len(axes) > 1 else {}
     places = [
-        (axis.name, path, _place(table, path))
+        (axis, path, _place(table, path))
         for axis in axes
         for path in dict.fromkeys(itertools.chain.from_iterable(axis.values))
     ]
     for (one, path, place), (other, its, there) in itertools.combinations(places, 2):
-        if one != other and all(a == b for a, b in zip(place, there, strict=False)):
+        if one is other or any(a != b for a, b in zip(place, there, strict=False)):
+            continue
+        inside = there[len(place) :]
+        given = [chosen[path] for chosen in one.values if path in chosen]
+        if not inside or any(_holds(value, inside) for value in given):
             raise ValueError(
-                f"vary: axis {one!r} sets {path} and axis {other!r} sets {its}: one overwrites the "
-                "other; let one axis set both"
+                f"vary: axis {one.name!r} sets {path} and axis {other.name!r} sets {its}: one "
+                "overwrites the other; let one axis set both"
             )
+
+
+def _holds(value: Value, steps: list[str | int]) -> bool:
+    """Whether something stands at these steps; what is no table is taken to be in the way."""
+    at: Any = value
+    for step in steps:
+        if isinstance(at, Mapping):
+            at = at.get(step)
+    return at is not None
 
 
 def _place(table: dict[str, Any], path: str) -> list[str | int]:

@@ -15,7 +15,7 @@ from matplotlib.figure import Figure
 
 from airlane import _style
 
-_METADATA: Final[dict[str, dict[str, str | None]]] = {
+METADATA: Final[dict[str, dict[str, str | None]]] = {
     "pdf": {"CreationDate": None, "ModDate": None, "Creator": "airlane", "Producer": None},
     "svg": {"Date": None, "Creator": "airlane"},
     "png": {"Software": None},
@@ -47,7 +47,7 @@ class HouseFigure(Figure):
     ) -> None:
         """Saves it, as Matplotlib does; without a date where the format would have one."""
         named = Path(fname).suffix if isinstance(fname, str | os.PathLike) else ""
-        metadata = _METADATA.get(kwargs.get("format") or named.removeprefix("."))
+        metadata = METADATA.get((kwargs.get("format") or named.removeprefix(".")).lower())
         if metadata is not None:
             kwargs.setdefault("metadata", metadata)
         with house_style():

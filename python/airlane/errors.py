@@ -40,7 +40,10 @@ class ScenarioError(AirlaneError, ValueError):
 
 
 class RunError(AirlaneError):
-    """A single run failed; the message ends with the command that repeats it alone.
+    """A single run failed.
+
+    The message ends with the command that repeats it alone, or says why the scenario could not be
+    kept for that; except of `custom.run`, whose pieces no command has.
 
     Attributes:
         seed: Seed of the run.

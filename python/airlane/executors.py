@@ -5,7 +5,14 @@ from __future__ import annotations
 import os
 from collections import deque
 from collections.abc import Callable, Iterator
-from concurrent.futures import FIRST_COMPLETED, Executor, Future, ThreadPoolExecutor, wait
+from concurrent.futures import (
+    FIRST_COMPLETED,
+    BrokenExecutor,
+    Executor,
+    Future,
+    ThreadPoolExecutor,
+    wait,
+)
 from contextlib import contextmanager
 from dataclasses import dataclass
 from typing import TYPE_CHECKING, Protocol, TypeAlias
@@ -129,7 +136,7 @@ def run_batches(
                     size = int(pool.batch_s * runs / max(took_s, 1e-6))
                     size = max(1, min(size, len(jobs) // (2 * workers)))
                 batch = Batch(seed, _grouped(jobs, size))
-                pending[pool.executor.submit(_batch.simulate, batch)] = batch
+                pending[_submitted(pool.executor, batch)] = batch
             ready, _ = wait(pending, return_when=FIRST_COMPLETED)
             for future in ready:
                 done = _done(future, pending.pop(future))
@@ -139,6 +146,16 @@ def run_batches(
     finally:
         for future in pending:
             future.cancel()
+
+
+def _submitted(executor: Executor, batch: Batch) -> Future[Done]:
+    """The future of a batch; one that has failed where the executor has lost its workers."""
+    try:
+        return executor.submit(_batch.simulate, batch)
+    except BrokenExecutor as error:
+        future: Future[Done] = Future()
+        future.set_exception(error)
+        return future
 
 
 def _done(future: Future[Done], batch: Batch) -> Done:

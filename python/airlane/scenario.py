@@ -5,7 +5,7 @@ from __future__ import annotations
 import datetime
 import os
 import tomllib
-from collections.abc import Mapping, Sequence
+from collections.abc import Iterator, Mapping, Sequence
 from pathlib import Path
 from typing import Any, TypeAlias
 
@@ -156,14 +156,30 @@ class Scenario:
         """Writes the scenario, and the files that it names beside it.
 
         Args:
-            file: Path of the scenario. What it names by a path is written under the same folder.
+            file: Path of the scenario. What it names is written under the same folder; what it
+                names by an absolute path stays where it is.
 
         Raises:
+            ValueError: If it names a file by a path with `..`, which may lead out of the folder.
             OSError: If a file cannot be written.
         """
         path = Path(file)
+        # It still carries what it named before values were set.
+        named = set(_texts(self.to_dict()))
+        carried = {Path(name): data for name, data in self._core.recipe[4].items()}
+        files = {
+            name: data
+            for name, data in carried.items()
+            if not name.is_absolute() and not named.isdisjoint((name, *name.parents))
+        }
+        for name in files:
+            if ".." in name.parts:
+                raise ValueError(
+                    f"{path}: the scenario names {str(name)!r}, which leads out of the folder; "
+                    "name it by its absolute path, or by one without '..'"
+                )
         path.write_text(self.to_toml(), encoding="utf-8")
-        for name, data in self._core.recipe[4].items():
+        for name, data in files.items():
             beside = path.parent / name
             beside.parent.mkdir(parents=True, exist_ok=True)
             beside.write_bytes(data)
@@ -201,14 +217,23 @@ def _restore(
     return Scenario._of(_native.Scenario(text, file, folder, assignments, files))
 
 
+def _texts(value: object) -> Iterator[Path]:
+    """All text in a table as paths, those of files among them."""
+    if isinstance(value, str):
+        yield Path(value)
+    elif isinstance(value, dict | list):
+        for item in value.values() if isinstance(value, dict) else value:
+            yield from _texts(item)
+
+
 def _plain(value: Mapping[str, Any]) -> dict[str, Any]:
-    """Mappings as dictionaries, all the way down."""
+    """Mappings as dictionaries and arrays as lists, all the way down."""
 
     def plain(value: Any) -> Any:  # noqa: ANN401 (values of a scenario are of many types)
         if isinstance(value, Mapping):
             return {key: plain(item) for key, item in value.items()}
         if isinstance(value, list | tuple):
             return [plain(item) for item in value]
-        return value
+        return value.tolist() if hasattr(value, "tolist") else value
 
     return {key: plain(item) for key, item in value.items()}

@@ -57,7 +57,7 @@ def sweep(
         vary: For each dotted path its values (`{"links.radio.errors.rate": [0.01, 0.05]}`); or for
             each name of an axis its choices, each with the values that it sets
             (`{"scheme": {"none": {}, "sr": {"links.radio.services[0].scheme.kind": "sr-m2"}}}`).
-            Two axes never set the same place.
+            Two axes never set the same place; what tables leave out, an axis after them may set.
         runs: Runs of each point; with `until` it is not used.
         metrics: Names of the metrics to keep, such as `file.throughput_bps`; `*` stands for any
             text. All if None.
@@ -77,8 +77,8 @@ def sweep(
     Raises:
         ScenarioError: If a value does not fit.
         TypeError: If an argument is of the wrong type.
-        ValueError: If another argument is out of range, an axis overwrites what another sets or has
-            a value twice, or there is no such metric.
+        ValueError: If another argument is out of range, an axis overwrites what another sets, has a
+            value twice or is called as another column, or there is no such metric.
         RunError: If a run fails or its worker is lost; its message has the command that repeats it.
         AirlaneError: If a worker runs another version, or results in `out` cannot be understood.
         OSError: If `out` cannot be read or written.
@@ -121,6 +121,7 @@ def sweep(
             )
         for part in done.results:
             store.add(part.scenario_hash, plan.seed, part.runs, part.names, part.rows)
+            plan.check_axes(part.names)
         bar.advance(sum(len(part.runs) for part in done.results))
         if done.failure is not None:
             failure = done.failure
@@ -244,9 +245,19 @@ class _Plan:
         counts = enumerate(self.counts(store))
         return [(point, run) for point, count in counts for run in range(count)]
 
+    def check_axes(self, names: list[str]) -> None:
+        """Refuses an axis that is called as one of these metrics, if that is shown."""
+        patterns = ["*"] if self.metrics is None else self.metrics
+        for name in self.axes:
+            if name in names and any(fnmatch.fnmatchcase(name, pattern) for pattern in patterns):
+                raise ValueError(
+                    f"vary: an axis cannot be called {name!r}; there is a metric of this name"
+                )
+
     def chosen(self, store: _native.Store) -> list[str]:
         """The metrics to show, patterns in the order in which they were asked for."""
         names = store.names(self.scenarios, self.seed)
+        self.check_axes(names)
         if self.metrics is None:
             return names
         chosen: dict[str, None] = {}

@@ -76,7 +76,7 @@ def test_it_stops_where_one_process_stops(base: Scenario, cluster: LocalCluster)
 
 
 def test_a_run_that_fails_on_a_worker_says_how_it_is_repeated(
-    base: Scenario, cluster: LocalCluster
+    base: Scenario, cluster: LocalCluster, tmp_path: Path
 ) -> None:
     def break_down() -> None:
         from airlane import _native
@@ -95,7 +95,7 @@ def test_a_run_that_fails_on_a_worker_says_how_it_is_repeated(
         client.run(break_down)
         try:
             with pytest.raises(airlane.RunError, match="a wheel came off") as caught:
-                airlane.sweep(base, runs=1, seed=8, executor=client)
+                airlane.sweep(base, runs=1, seed=8, executor=client, out=tmp_path)
         finally:
             client.run(mend)
     assert (caught.value.seed, caught.value.run) == (8, 0)

@@ -1,3 +1,4 @@
+import tempfile
 import threading
 from pathlib import Path
 
@@ -107,6 +108,11 @@ def test_an_event_has_a_type_with_all_columns(tmp_path: Path) -> None:
     assert {"departs_ns", "cwnd_segments"} < shown <= set(columns)
 
 
+def test_a_probe_has_a_method_for_each_kind() -> None:
+    methods = {name for name in dir(airlane.Probe) if name.startswith("on_")}
+    assert methods == {"on_" + kind.replace("-", "_") for kind in KINDS}
+
+
 def test_a_watched_run_that_fails_says_how_it_is_repeated(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
@@ -114,6 +120,7 @@ def test_a_watched_run_that_fails_says_how_it_is_repeated(
         raise RunError("a wheel came off", seed, run)
 
     monkeypatch.setattr(_native, "events", fails)
+    monkeypatch.setattr(tempfile, "tempdir", str(tmp_path))
     with pytest.raises(RunError, match="a wheel came off") as caught:
         airlane.events(world(tmp_path), seed=3, run=2)
     assert "seed=3, run=2" in str(caught.value).splitlines()[-1]

@@ -13,6 +13,7 @@ from matplotlib.figure import Figure
 from matplotlib.text import Text
 
 from airlane import figures
+from airlane._figure import HouseFigure
 from airlane.figures._outcome import read
 
 # A work that nobody has heard of: three files, none of which says how to draw.
@@ -123,6 +124,17 @@ def test_the_same_results_give_the_same_bytes(few: Path, tmp_path: Path) -> None
     # 3.5 inches of 72 points.
     assert b"/MediaBox [ 0 0 252 " in pdf
     assert re.search(rb"<dc:date>|<text", svg) is None
+
+
+def test_any_figure_is_saved_without_a_date(tmp_path: Path) -> None:
+    plain, house = Figure(), HouseFigure()
+    for figure in (plain, house):
+        figure.add_subplot()
+    house.savefig(tmp_path / "house.PDF")
+    for path in (figures.save(plain, tmp_path / "plain.PDF"), tmp_path / "house.PDF"):
+        pdf = path.read_bytes()
+        assert b"/FontFile2" in pdf
+        assert b"CreationDate" not in pdf
 
 
 def test_a_figure_shows_what_was_measured(few: Path) -> None:

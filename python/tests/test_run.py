@@ -2,6 +2,7 @@ import json
 import pickle
 import shlex
 import subprocess
+import tempfile
 import threading
 import time
 from dataclasses import asdict
@@ -12,6 +13,7 @@ from conftest import SCENARIOS
 
 import airlane
 from airlane import Scenario, _native
+from airlane._again import failed
 
 # `airlane sim run scenarios/conferencing-cellular-lan1.toml --set 'duration=20 s' --seed 7 --json`
 GOLDEN = Path(__file__).parent / "data/conferencing.json"
@@ -31,7 +33,9 @@ def test_a_number_out_of_range_is_named(wrong: dict[str, int]) -> None:
             simulate(scenario, **wrong)
 
 
-def test_a_run_that_fails_says_how_to_repeat_it(monkeypatch: pytest.MonkeyPatch) -> None:
+def test_a_run_that_fails_says_how_to_repeat_it(
+    monkeypatch: pytest.MonkeyPatch, tmp_path: Path
+) -> None:
     scenario = Scenario.load(SCENARIOS / "conferencing-cellular-lan1.toml").set("duration", "20 s")
     expected = airlane.run(scenario, seed=3, run=2)
 
@@ -39,11 +43,24 @@ def test_a_run_that_fails_says_how_to_repeat_it(monkeypatch: pytest.MonkeyPatch)
         raise airlane.RunError("a wheel came off", seed, run)
 
     monkeypatch.setattr(_native, "run", fails)
+    monkeypatch.setattr(tempfile, "tempdir", str(tmp_path))
     with pytest.raises(airlane.RunError, match="a wheel came off") as caught:
         airlane.run(scenario, seed=3, run=2)
     command = shlex.split(str(caught.value).splitlines()[-1])
     shown = subprocess.run(command, check=True, capture_output=True, text=True).stdout
     assert shown.strip() == repr(expected)
+    (folder,) = tmp_path.iterdir()
+    assert folder.name.startswith("airlane-failed-")
+
+
+def test_a_scenario_that_cannot_be_kept_does_not_hide_why_the_run_failed(
+    base: Scenario, tmp_path: Path
+) -> None:
+    error = failed("a wheel came off", base, 3, 2, tmp_path / "none")
+    assert (error.seed, error.run) == (3, 2)
+    assert "a wheel came off\nthe scenario could not be kept: " in str(error)
+    assert str(tmp_path / "none") in str(error)
+    assert "airlane.run(" not in str(error)
 
 
 def test_the_result_is_that_of_the_command_line() -> None:

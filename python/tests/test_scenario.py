@@ -9,7 +9,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 import airlane
-from airlane import AirlaneError, Scenario, ScenarioError
+from airlane import AirlaneError, Scenario, ScenarioError, Value
 
 ALL = sorted(SCENARIOS.glob("*.toml"))
 BASE = Scenario.load(SCENARIOS / "three-applications.toml")
@@ -169,6 +169,46 @@ def test_a_scenario_carries_the_files_that_it_names(tmp_path: Path) -> None:
     assert airlane.run(there) == airlane.run(scenario)
     there.save(tmp_path / "again.toml")
     assert Scenario.load(tmp_path / "again.toml").hash == scenario.hash
+
+
+@pytest.fixture
+def sends(tmp_path: Path) -> Path:
+    """Times at which a link may send."""
+    file = tmp_path / "a" / "link.trace"
+    file.parent.mkdir()
+    file.write_text("1\n2\n")
+    return file
+
+
+def sent_by(name: str) -> dict[str, Value]:
+    return {"links.radio.rate": {"kind": "opportunities", "file": name}}
+
+
+def test_a_file_with_an_absolute_name_is_not_written(sends: Path, tmp_path: Path) -> None:
+    scenario = BASE.with_(sent_by(str(sends)))
+    sends.write_text("1\n9\n")
+    scenario.save(tmp_path / "mine.toml")
+    assert sends.read_text() == "1\n9\n"
+    assert f'"{sends}"' in (tmp_path / "mine.toml").read_text()
+
+
+def test_no_file_is_written_outside_of_the_folder(sends: Path, tmp_path: Path) -> None:
+    mine = tmp_path / "a" / "b" / "mine.toml"
+    mine.parent.mkdir()
+    scenario = Scenario(BASE.to_dict(), folder=mine.parent).with_(sent_by("../link.trace"))
+    sends.unlink()
+    with pytest.raises(ValueError, match=r"mine\.toml: .* '\.\./link\.trace', .*absolute path"):
+        scenario.save(mine)
+    assert [file.name for file in sends.parent.iterdir()] == ["b"]
+    assert not any(mine.parent.iterdir())
+    # What it does not name any more is in nobody's way.
+    scenario.set("links.radio.rate", "1 Mbit/s").save(mine)
+    assert [file.name for file in mine.parent.iterdir()] == ["mine.toml"]
+
+
+def test_arrays_are_lists() -> None:
+    scenario = BASE.set("links.radio.ends", np.array(["base", "mobile"]))  # type: ignore[arg-type]
+    assert scenario == BASE.set("links.radio.ends", ["base", "mobile"])
 
 
 def test_a_value_that_no_file_could_have_is_named_by_its_path(base: Scenario) -> None:

@@ -18,6 +18,7 @@ from concurrent.futures import (
 from pathlib import Path
 from typing import Any
 
+import numpy as np
 import polars as pl
 import pytest
 from conftest import RATE, SCENARIOS
@@ -225,6 +226,18 @@ def test_a_worker_that_is_lost_for_good_says_so_and_how_to_go_on(
     assert shown.strip() == repr(airlane.run(base, seed=8, run=caught.value.run))
 
 
+def test_a_pool_that_is_broken_says_how_to_go_on(base: Scenario, tmp_path: Path) -> None:
+    class Broken(Dies):
+        def submit(self, fn: Callable[..., Any], /, *args: Any, **kwargs: Any) -> Future[Any]:  # noqa: ANN401
+            if self.left == 0:
+                raise BrokenExecutor("it is gone")
+            return super().submit(fn, *args, **kwargs)
+
+    with pytest.raises(RunError, match="it is gone") as caught:
+        airlane.sweep(base, runs=9, executor=Broken(3), out=tmp_path)
+    assert "airlane.run(" in str(caught.value).splitlines()[-1]
+
+
 def test_a_sweep_knows_what_a_run_knows_of_pages_and_calls() -> None:
     scenario = Scenario.load(SCENARIOS / "three-applications.toml").set("duration", "20 s")
     metrics = ["pages.page_time_mean_s", "voice.delay_median_s", "file.window_cuts"]
@@ -270,6 +283,9 @@ def test_what_makes_no_sweep_is_refused(base: Scenario, tmp_path: Path) -> None:
         ({"vary": {RATE: 0.1}}, "a list"),
         ({"seed": -1}, "seed=-1"),
         ({"vary": {"run": [1]}}, "'run'"),
+        ({"vary": {"half_width": {"a": {}}}}, "cannot be called 'half_width'"),
+        ({"vary": {"events": {"a": {}}}, "runs": 10**5}, "'events'; there is a metric"),
+        ({"vary": {RATE: np.array(0.1)}}, "a list of one value or more, not array"),
         ({"shard": "1/2"}, "needs out="),
         ({"shard": "3/2", "out": tmp_path}, 'such as "1/4"'),
         ({"shard": "1/2", "out": tmp_path, "until": Precision("events")}, "until="),
@@ -334,6 +350,30 @@ def test_axes_that_overwrite_each_other_are_refused(base: Scenario, one: str, ot
 def test_axes_beside_each_other_are_not_refused(base: Scenario) -> None:
     vary: dict[str, Any] = {f"{VOICE}.rate": [0.2], "links.radio.services[0].rate": [0.3]}
     assert len(airlane.sweep(base, vary=vary, runs=1)) == 1
+
+
+def test_an_axis_may_set_what_the_tables_of_one_before_leave_out(base: Scenario) -> None:
+    tables = {"u": {"links.radio.errors": {"kind": "uniform"}}, "as it is": {}}
+    vary: dict[str, Any] = {"model": tables, RATE: [0.1, 0.2]}
+    frame = airlane.sweep(base, vary=vary, runs=1)
+    assert (
+        frame["scenario_hash"].to_list() == [base.set(RATE, rate).hash for rate in vary[RATE]] * 2
+    )
+    held = {"u": {"links.radio.errors": {"kind": "uniform", "rate": 0.1}}}
+    for wrong in ({RATE: [0.1], "model": tables}, {"model": held, RATE: [0.1]}):
+        with pytest.raises(ValueError, match="one overwrites the other"):
+            airlane.sweep(base, vary=wrong)
+
+
+def test_an_axis_called_as_a_metric_that_is_left_out(base: Scenario) -> None:
+    frame = airlane.sweep(base, vary={"events": {"a": {}}}, runs=1, metrics="file.*")
+    assert frame["events"].to_list() == ["a"]
+
+
+def test_labels_of_arrays() -> None:
+    assert Axis.of("x", np.array([0.1, 0.2])).labels == [0.1, 0.2]
+    assert Axis.of("x", [np.array([1, 2]), np.array([3])]).labels == ["[1, 2]", "[3]"]
+    assert Axis.of("x", [{"y": np.array([1, 2])}]).labels == ['{"y": [1, 2]}']
 
 
 def test_labels_are_exact_and_can_be_of_times_in_tables(base: Scenario) -> None:

@@ -10,6 +10,7 @@ from pathlib import Path
 
 from matplotlib.figure import Figure
 
+from airlane._figure import METADATA, house_style
 from airlane._style import WIDTHS_IN
 from airlane.figures._draw import render
 from airlane.figures._outcome import ResultsError, Study, find, read
@@ -20,7 +21,6 @@ FORMATS = ("pdf", "svg", "png")
 """Files that can be written: PDF and SVG to print, PNG of 300 dots an inch to look at."""
 
 
-# What a file says about itself: never when or by which version it was made.
 def draw(folder: str | Path, figure: str, *, width: str | None = None) -> Figure:
     """Draw a published figure from a folder of results.
 
@@ -45,7 +45,7 @@ def save(figure: Figure, path: str | Path) -> Path:
     """Write a figure as PDF, SVG or PNG, by the name's ending; fonts are embedded.
 
     Args:
-        figure: From `draw`.
+        figure: From `draw`, or any other of Matplotlib's.
         path: Of the file; its folder is made.
 
     Returns:
@@ -55,11 +55,12 @@ def save(figure: Figure, path: str | Path) -> Path:
         ResultsError: If the ending is none of these.
     """
     path = Path(path)
-    kind = path.suffix.removeprefix(".")
+    kind = path.suffix.removeprefix(".").lower()
     if kind not in FORMATS:
         raise ResultsError(f"{path}: figures are written as {', '.join(FORMATS)}")
     path.parent.mkdir(parents=True, exist_ok=True)
-    figure.savefig(path, format=kind)
+    with house_style():
+        figure.savefig(path, format=kind, metadata=METADATA[kind])
     return path
 
 
