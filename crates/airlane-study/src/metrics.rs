@@ -69,7 +69,7 @@ fn flow_metrics(flow: &FlowResult) -> Vec<(&'static str, f64)> {
             "retransmissions",
             "timeouts",
         ],
-        _ => &[
+        "pages" | "web" => &[
             "throughput_bps",
             "pages",
             "page_time_mean_s",
@@ -78,6 +78,24 @@ fn flow_metrics(flow: &FlowResult) -> Vec<(&'static str, f64)> {
             "retransmissions",
             "timeouts",
         ],
+        // Over UDP losses and delays, over TCP its counters: the names are the same for both.
+        "custom" => &[
+            "throughput_bps",
+            "loss_ratio",
+            "delay_mean_s",
+            "delay_sd_s",
+            "delay_mean_plus_2sd_s",
+            "delay_median_s",
+            "delay_p99_s",
+            "responses",
+            "response_time_mean_s",
+            "response_time_median_s",
+            "response_time_p95_s",
+            "response_time_max_s",
+            "retransmissions",
+            "timeouts",
+        ],
+        other => unreachable!("no metrics are listed for the application \"{other}\""),
     };
     let measured = flow.scalars();
     let value = |name: &&'static str| {
@@ -135,4 +153,30 @@ fn repairs(services: &[ServiceResult]) -> [(&'static str, f64); 7] {
         ("resyncs", sum(|s| s.receiver.resyncs)),
         ("hold_s", sum(|s| s.receiver.hold_ns) / 1e9),
     ]
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn custom_applications_have_all_that_they_measure() {
+        let flow = FlowResult {
+            app: "custom",
+            throughput_bps: Some(8000.0),
+            loss_ratio: Some(0.25),
+            delay_mean_s: Some(0.1),
+            responses: Some(20),
+            response_time_mean_s: Some(0.2),
+            timeouts: Some(3),
+            ..FlowResult::default()
+        };
+        let metrics = flow_metrics(&flow);
+        for measured in flow.scalars() {
+            assert!(metrics.contains(&measured), "{measured:?}");
+        }
+        let unmeasured = |name| metrics.iter().any(|(n, v)| *n == name && v.is_nan());
+        assert!(unmeasured("retransmissions"));
+        assert!(metrics.iter().all(|(name, _)| !name.starts_with("page")));
+    }
 }
