@@ -37,6 +37,8 @@ pub struct Work {
     pub notes: BTreeMap<String, String>,
     /// The id of every claim that some study must judge.
     pub ids: Vec<String>,
+    /// A work beside this one, whose parts and labels this one has, too.
+    pub parts_of: Option<String>,
 }
 
 /// Another choice where a work is silent.
@@ -95,6 +97,7 @@ impl Work {
             alternatives: optional(&folder.join("alternatives.toml"))?,
             notes: optional(&folder.join("notes.toml"))?,
             ids: list(&folder.join("ids.txt"))?,
+            parts_of: file.parts_of,
         };
         work.check_ids(folder)?;
         Ok(work)
@@ -171,6 +174,13 @@ fn shared(folder: &Path) -> Result<(WorkFile, BTreeMap<String, Part>), StudyErro
             return Err(StudyError::file(&path, problem));
         }
         let theirs: WorkFile = read(&beside.join("work.toml"))?;
+        if theirs.parts_of.is_some() {
+            let problem = format!(
+                "parts-of = \"{other}\": that work has the parts of another one itself; name one that \
+                 has no parts-of"
+            );
+            return Err(StudyError::file(&path, problem));
+        }
         parts = read_parts(&beside)?;
         let own = std::mem::replace(&mut file.labels, theirs.labels);
         file.labels.extend(own);
@@ -266,14 +276,22 @@ mod tests {
         assert!(borrowed.keys().eq(parts.keys()));
         assert_eq!(file.labels["sr-m2"], "SR/M2");
 
-        let folder = std::env::temp_dir().join(format!("airlane-parts-of-{}", std::process::id()));
-        std::fs::create_dir_all(&folder).unwrap();
-        let text = "title = \"t\"\nruns = 1\nparts-of = \"nobody\"\n";
-        std::fs::write(folder.join("work.toml"), text).unwrap();
-        let error = Work::load(&folder).unwrap_err().to_string();
-        std::fs::remove_dir_all(&folder).unwrap();
+        let folder = tempfile::tempdir().unwrap();
+        let refusal = |name: &str, parts_of: &str| {
+            let folder = folder.path().join(name);
+            std::fs::create_dir_all(&folder).unwrap();
+            let text = format!("title = \"t\"\nruns = 1\nparts-of = \"{parts_of}\"\n");
+            std::fs::write(folder.join("work.toml"), text).unwrap();
+            Work::load(&folder).unwrap_err().to_string()
+        };
+        let error = refusal("one", "nobody");
         assert!(
             error.contains("parts-of = \"nobody\": there is no such work"),
+            "{error}"
+        );
+        let error = refusal("two", "one");
+        assert!(
+            error.contains("parts-of = \"one\": that work has the parts of another one"),
             "{error}"
         );
     }
