@@ -105,7 +105,7 @@ pub struct StudyOutput {
     /// Print JSON; every name carries its unit
     #[arg(long)]
     pub json: bool,
-    /// Compare with the verdicts in FILE; exit with 1 if one got worse
+    /// Compare with the verdicts in FILE; exit with 1 if one got worse or is not in it
     #[arg(long, value_name = "FILE", value_hint = ValueHint::FilePath)]
     pub check: Option<PathBuf>,
     /// Write the verdicts to FILE, for --check
@@ -184,8 +184,8 @@ Examples:
   airlane study run F5.4 --set 'links.*.services[*].scheme(kind=rlp|rlp-oos).timers=tight'
   airlane study run xylomenos-1999 --runs 3 --check studies/verdicts.json
 
-Exit codes: 0 whatever the verdicts are, 1 the run failed or --check found one that got worse, 2 the
-input or the command line is wrong.";
+Exit codes: 0 whatever the verdicts are, 1 the run failed or --check found one that got worse or is not
+in its file, 2 the input or the command line is wrong.";
 
 const STUDY_MERGE_EXAMPLES: &str = "\
 Examples:
