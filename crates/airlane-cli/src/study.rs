@@ -100,10 +100,8 @@ pub(crate) fn run(args: &StudyRun) -> anyhow::Result<()> {
         committed: args.alternative.is_none(),
     };
     let plans = plan(&asked, &request, args.alternatives)?;
-    if let Some(path) = &args.show.check {
-        // What cannot be compared is said before hours of simulation, not after.
-        committed(path, &plans[0])?;
-    }
+    // What cannot be compared is said before hours of simulation, not after.
+    let before = committed(&plans, &args.show)?;
     let works = plans
         .iter()
         .zip(&asked)
@@ -123,12 +121,13 @@ pub(crate) fn run(args: &StudyRun) -> anyhow::Result<()> {
         ));
         return Ok(());
     }
-    finish(&plans, &mut store, &args.out, &args.show)
+    finish(&plans, &mut store, &args.out, &args.show, before)
 }
 
 /// Runs `study merge`.
 pub(crate) fn merge(args: &StudyReport) -> anyhow::Result<()> {
     let (plans, mut store) = reopen(args)?;
+    let before = committed(&plans, &args.show)?;
     let keys: Vec<_> = plans.iter().flat_map(Plan::keys).collect();
     if let Some(missing) = keys.iter().find(|key| store.get(key).is_none()) {
         let missing = format!("repetition {} of scenario {}", missing.2, missing.0);
@@ -139,15 +138,16 @@ pub(crate) fn merge(args: &StudyReport) -> anyhow::Result<()> {
         .into());
     }
     store.merge()?;
-    finish(&plans, &mut store, &args.folder, &args.show)
+    finish(&plans, &mut store, &args.folder, &args.show, before)
 }
 
 /// Runs `study report`.
 pub(crate) fn report(args: &StudyPage) -> anyhow::Result<()> {
     let StudyReport { folder, show, .. } = &args.report;
     let (plans, store) = reopen(&args.report)?;
+    let before = committed(&plans, show)?;
     let outcomes = judge(&plans, &store, folder)?;
-    let shown = present(&plans, &outcomes, show);
+    let shown = present(&plans, &outcomes, show, before);
     if args.html.is_some() || !show.json {
         page::write(folder, args.html.as_deref())?;
     }
@@ -299,11 +299,12 @@ fn finish(
     store: &mut Store,
     folder: &Path,
     show: &StudyOutput,
+    before: Option<Committed>,
 ) -> anyhow::Result<()> {
     for plan in plans {
         plan.write_tables(store, folder)?;
     }
-    present(plans, &judge(plans, store, folder)?, show)
+    present(plans, &judge(plans, store, folder)?, show, before)
 }
 
 /// Judges complete results and leaves what it found beside them.
@@ -320,8 +321,13 @@ fn judge(plans: &[Plan], store: &Store, folder: &Path) -> anyhow::Result<Vec<Out
     Ok(outcomes)
 }
 
-/// Shows what was found.
-fn present(plans: &[Plan], outcomes: &[Outcome], show: &StudyOutput) -> anyhow::Result<()> {
+/// Shows what was found, and what got worse than it was `before`.
+fn present(
+    plans: &[Plan],
+    outcomes: &[Outcome],
+    show: &StudyOutput,
+    before: Option<Committed>,
+) -> anyhow::Result<()> {
     let report = Report::new(outcomes);
     if let Some(path) = &show.markdown {
         let notes = plans.iter().map(|plan| &plan.work);
@@ -330,12 +336,13 @@ fn present(plans: &[Plan], outcomes: &[Outcome], show: &StudyOutput) -> anyhow::
             &airlane_study::markdown(&report, outcomes, &notes.collect::<Vec<_>>()),
         )?;
     }
-    let first = &plans[0];
     if let Some(path) = &show.save {
+        let (runs, seed) = made_with(&plans[0]);
+        let verdicts = in_full(outcomes).flat_map(Outcome::verdicts).collect();
         let committed = Committed {
-            runs: first.runs,
-            seed: first.seed,
-            verdicts: verdicts(outcomes),
+            runs,
+            seed,
+            verdicts,
         };
         write(path, &(serde_json::to_string_pretty(&committed)? + "\n"))?;
     }
@@ -344,58 +351,71 @@ fn present(plans: &[Plan], outcomes: &[Outcome], show: &StudyOutput) -> anyhow::
     } else {
         output::print(&report_text(&report))?;
     }
-    match &show.check {
-        Some(path) => check(path, first, outcomes),
+    match show.check.as_ref().zip(before) {
+        Some((path, before)) => check(path, &before, outcomes),
         None => Ok(()),
     }
 }
 
-/// The verdicts of what is reported in full.
-fn verdicts(outcomes: &[Outcome]) -> Verdicts {
-    let mut all = Verdicts::new();
-    for outcome in outcomes {
-        for (id, verdict) in outcome.verdicts() {
-            all.entry(id).or_insert(verdict);
-        }
-    }
-    all
+/// What is reported in full: of each work the first outcome.
+fn in_full(outcomes: &[Outcome]) -> impl Iterator<Item = &Outcome> {
+    let works = outcomes.chunk_by(|a, b| a.work == b.work);
+    works.filter_map(<[Outcome]>::first)
 }
 
-/// The verdicts in a file that runs of this plan can be compared with.
-fn committed(path: &Path, plan: &Plan) -> anyhow::Result<Committed> {
+/// Repetitions and seed of what is reported in full.
+fn made_with(plan: &Plan) -> (u64, u64) {
+    (plan.variants[0].runs, plan.seed)
+}
+
+/// The verdicts to compare with, read before --save may replace them. Refuses works that cannot be
+/// compared with them, or that no one file can hold.
+fn committed(plans: &[Plan], show: &StudyOutput) -> anyhow::Result<Option<Committed>> {
+    let flags = |(runs, seed): (u64, u64)| format!("--runs {runs} --seed {seed}");
+    let odd = |made: (u64, u64)| plans.iter().find(|plan| made_with(plan) != made);
+    if let Some(path) = &show.save {
+        let first = &plans[0];
+        if let Some(odd) = odd(made_with(first)) {
+            return Err(BadInput(format!(
+                "--save {}: a file holds the verdicts of one --runs and one --seed, but {} has {} and \
+                 {} has {}; give both, or save each work by itself",
+                path.display(),
+                first.work.id,
+                flags(made_with(first)),
+                odd.work.id,
+                flags(made_with(odd)),
+            ))
+            .into());
+        }
+    }
+    let Some(path) = &show.check else {
+        return Ok(None);
+    };
     let name = path.display();
     let text =
         std::fs::read_to_string(path).with_context(|| BadInput(format!("cannot read {name}")))?;
     let committed: Committed = serde_json::from_str(&text)
         .with_context(|| BadInput(format!("{name} has no verdicts; --save writes them")))?;
-    if (committed.runs, committed.seed) != (plan.runs, plan.seed) {
-        let (runs, seed) = (committed.runs, committed.seed);
-        let problem = format!("{name} was made with --runs {runs} --seed {seed}; use the same");
+    let made = (committed.runs, committed.seed);
+    if let Some(odd) = odd(made) {
+        let (made, work, has) = (flags(made), &odd.work.id, flags(made_with(odd)));
+        let problem = format!("{name} was made with {made}; use the same for {work}, not {has}");
         return Err(BadInput(problem).into());
     }
-    Ok(committed)
+    Ok(Some(committed))
 }
 
-fn check(path: &Path, plan: &Plan, outcomes: &[Outcome]) -> anyhow::Result<()> {
+fn check(path: &Path, before: &Committed, outcomes: &[Outcome]) -> anyhow::Result<()> {
     let name = path.display();
-    let committed = committed(path, plan)?;
     let mut worse = vec![];
-    for outcome in outcomes
-        .iter()
-        .filter(|o| o.runs == plan.runs && (o.alternative.is_none() || outcomes.len() == 1))
-    {
-        for (claim, before) in outcome.worse_than(&committed.verdicts) {
-            let now = claim.verdict.map_or("nothing", Verdict::word);
-            worse.push(format!(
-                "{}: {}, was {}: {}",
-                claim.id,
-                now,
-                before.word(),
-                claim.measured
-            ));
+    for outcome in in_full(outcomes) {
+        for (claim, was) in outcome.worse_than(&before.verdicts) {
+            let (id, now) = (&claim.id, claim.verdict.map_or("nothing", Verdict::word));
+            let was = was.word();
+            worse.push(format!("{id}: {now}, was {was}: {}", claim.measured));
         }
         let known = outcome.verdicts().into_iter();
-        let new = known.filter(|(id, _)| !committed.verdicts.contains_key(id));
+        let new = known.filter(|(id, _)| !before.verdicts.contains_key(id));
         worse.extend(new.map(|(id, _)| format!("{id}: not in it; --save writes it")));
     }
     if worse.is_empty() {
