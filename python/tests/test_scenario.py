@@ -13,6 +13,7 @@ from airlane import AirlaneError, Scenario, ScenarioError, Value
 
 ALL = sorted(SCENARIOS.glob("*.toml"))
 BASE = Scenario.load(SCENARIOS / "three-applications.toml")
+VOICE = "links.radoi.services[voice].rate"
 
 
 @pytest.mark.parametrize("file", ALL, ids=lambda file: file.stem)
@@ -75,6 +76,7 @@ def test_a_number_too_large_is_named_wherever_it_stands() -> None:
         ("duration", [1], "duration", [1], "100 ms"),
         ("links.radio.services[9].rate", 1, "links.radio.services[9].rate", 1, "9"),
         ("links.radoi.rate", "1 bit/s", "links.radoi.rate", "1 bit/s", "there are: radio, wired"),
+        (VOICE, 1, VOICE, 1, "there are: radio, wired"),
         ("until", "nobody", "until", "nobody", "flow"),
         ("", 1, "", 1, "path of keys"),
     ],

@@ -69,6 +69,13 @@ pub trait Validate {
         let _ = path;
         None
     }
+
+    /// A table whose entries have names that people choose, and a key that every entry has:
+    /// `("links", "ends")`. An assignment into an entry that nothing makes has misspelt its name;
+    /// that is said, and not what such an entry would lack.
+    fn entries() -> Option<(&'static str, &'static str)> {
+        None
+    }
 }
 
 /// What [`Validate`] found, by TOML path.
@@ -250,6 +257,10 @@ impl Document {
             Ok(tree) => tree,
             Err(reason) => return Err(self.refuse("", reason, "")),
         };
+        let misspelt = self.misspelt::<T>(&tree);
+        if !misspelt.is_empty() {
+            return Err(self.refusal(misspelt));
+        }
         match culprit::read::<T>(&tree) {
             Ok(value) => {
                 let mut problems = Problems::new();
@@ -275,6 +286,34 @@ impl Document {
                     .collect(),
             )),
         }
+    }
+
+    /// Assignments into an entry that neither the file nor another assignment makes.
+    fn misspelt<T: Validate>(&self, tree: &Spanned<DeTable<'_>>) -> Vec<Problem> {
+        let Some((table, needed)) = T::entries() else {
+            return vec![];
+        };
+        let Some(DeValue::Table(entries)) = tree.get_ref().get(table).map(Spanned::get_ref) else {
+            return vec![];
+        };
+        let file_end = self.sources[0].end();
+        let made = entries.iter().filter(|(name, entry)| {
+            name.span().start < file_end || entry.get_ref().get(needed).is_some()
+        });
+        let made: Vec<&str> = made.map(|(name, _)| &**name.get_ref()).collect();
+        let problem = |assignment: &Assignment| {
+            let name = assignment.path.entry_of(table)?;
+            if made.contains(&name) {
+                return None;
+            }
+            let entry = Path::default().with_key(table).with_key(name);
+            let message = path::missing(&entry, &made)?;
+            let help = format!("correct the name; a new entry has `{needed}`, too");
+            let span = self.sources[assignment.source].offset..assignment.offset - 1;
+            let text = message::Text::new(&message, &help);
+            Some(self.problem(span, &assignment.path.to_string(), text))
+        };
+        self.assignments.iter().filter_map(problem).collect()
     }
 
     /// The error for problems that showed only later, such as by building what the file describes.

@@ -89,25 +89,6 @@ impl Scenario {
     }
 }
 
-impl Scenario {
-    /// The link that a path leads into, if there is none and these values do not make it: it would
-    /// be a link without ends, which is not what a misspelt name is about.
-    fn unknown_link<'a>(
-        &self,
-        path: &'a str,
-        values: &Bound<'_, PyDict>,
-    ) -> PyResult<Option<&'a str>> {
-        let inside = path.strip_prefix("links.").and_then(|p| p.split_once('.'));
-        let Some((name, _)) = inside.filter(|(name, _)| !name.starts_with('"')) else {
-            return Ok(None);
-        };
-        let made = values.contains(format!("links.{name}"))?
-            || values.contains(format!("links.{name}.ends"))?
-            || self.scenario.links.contains_key(name);
-        Ok((!made).then_some(name))
-    }
-}
-
 /// An error that no place in the scenario is to blame for.
 fn plain(error: &SimError) -> PyErr {
     ScenarioError::new_err((error.to_string(), "", None::<String>))
@@ -141,12 +122,6 @@ impl Scenario {
         for (path, value) in values {
             let path: String = path.extract()?;
             let value = value::to_toml(&value, &path)?;
-            if let Some(name) = self.unknown_link(&path, values)? {
-                let known: Vec<&str> = self.scenario.links.keys().map(String::as_str).collect();
-                let known = known.join(", ");
-                let message = format!("{path}: there is no link `{name}`; there are: {known}");
-                return Err(ScenarioError::new_err((message, path, value.to_string())));
-            }
             set.push(format!("{path}={value}"));
         }
         let (text, file) = (self.text.clone(), self.file.clone());

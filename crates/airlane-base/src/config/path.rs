@@ -109,6 +109,14 @@ impl Path {
         }
     }
 
+    /// The entry of `table`, which stands at the root, that the path leads into.
+    pub(super) fn entry_of(&self, table: &str) -> Option<&str> {
+        match self.0.as_slice() {
+            [Step::Key(first), Step::Key(name), _, ..] if first == table => Some(name),
+            _ => None,
+        }
+    }
+
     /// The value here, or the deepest one on the way.
     pub(super) fn find(&self, root: &Spanned<DeTable<'_>>) -> Found {
         // "The whole file" is no place to point at.
@@ -193,12 +201,18 @@ impl Path {
         let Some((Step::Key(first), rest)) = self.0.split_first() else {
             return Err("a path starts with a key".to_owned());
         };
+        let mut so_far = Self::default();
+        // A list cannot be made on the way: the first key that is not there is the one at fault.
+        let mut absent = so_far.absent(root.get_ref(), first);
         let mut slot = entry(root.get_mut(), first, &left);
-        let mut so_far = Self(vec![Step::Key(first.clone())]);
+        so_far.0.push(Step::Key(first.clone()));
         for step in rest {
             let inner = slot.get_mut();
             slot = match (step, inner) {
-                (Step::Key(name), DeValue::Table(table)) => entry(table, name, &left),
+                (Step::Key(name), DeValue::Table(table)) => {
+                    absent = absent.or_else(|| so_far.absent(table, name));
+                    entry(table, name, &left)
+                }
                 (Step::Key(name), DeValue::Array(_)) => {
                     return Err(format!(
                         "`{so_far}` is a list and has no key `{name}`; an entry is `{so_far}[0]`, \
@@ -225,16 +239,24 @@ impl Path {
                     }
                 }
                 (_, other) => {
-                    return Err(format!(
-                        "`{so_far}` is no list: its type is {}",
-                        other.type_str()
-                    ));
+                    let kind = other.type_str();
+                    let no_list = || format!("`{so_far}` is no list: its type is {kind}");
+                    return Err(absent.unwrap_or_else(no_list));
                 }
             };
             so_far.0.push(step.clone());
         }
         *slot = value;
         Ok(())
+    }
+
+    /// What to say if the `table` here has no `name`.
+    fn absent(&self, table: &DeTable<'_>, name: &str) -> Option<String> {
+        if table.contains_key(name) {
+            return None;
+        }
+        let known: Vec<&str> = table.keys().map(|key| &**key.get_ref()).collect();
+        missing(&self.with_key(name), &known)
     }
 }
 
@@ -250,6 +272,13 @@ impl std::fmt::Display for Path {
         }
         Ok(())
     }
+}
+
+/// What to say where `path` leads to nothing and others stand beside it.
+pub(super) fn missing(path: &Path, known: &[&str]) -> Option<String> {
+    let mut known: Vec<_> = known.iter().map(|name| key(name)).collect();
+    known.sort();
+    (!known.is_empty()).then(|| format!("there is no `{path}`; there are: {}", known.join(", ")))
 }
 
 /// A key at the start of `text`, bare or quoted, and what follows.

@@ -61,6 +61,10 @@ impl Validate for World {
             });
         }
     }
+
+    fn entries() -> Option<(&'static str, &'static str)> {
+        Some(("links", "rate"))
+    }
 }
 
 const WORLD: &str = r#"schema = 1
@@ -236,6 +240,38 @@ fn a_bad_assignment_is_shown_as_it_was_written() {
         error.starts_with("--set:1:32: service number 16"),
         "{error}"
     );
+}
+
+#[test]
+fn an_entry_that_nothing_makes_is_misspelt() {
+    let read = |assignments: &[&str]| {
+        let mut document = Document::parse(WORLD, "w.toml").unwrap();
+        for assignment in assignments {
+            document.set(assignment)?;
+        }
+        document.read::<World>()
+    };
+    let absent = "there is no `links.radoi`; there are: radio";
+    for misspelt in [
+        "links.radoi.delay=1 ms",
+        "links.radoi.nonsense=1",
+        "links.radoi.services[voice].scheme.retries=1",
+    ] {
+        let error = read(&[misspelt]).unwrap_err();
+        let problem = &error.problems()[0];
+        let place = (problem.file.as_str(), problem.line, problem.column);
+        assert_eq!(place, ("--set", 1, 1), "{error}");
+        assert!(problem.message.starts_with(absent), "{error}");
+    }
+    let error = read(&["links.radoi.delay=1 ms"]).unwrap_err().to_string();
+    assert!(error.contains("at links.radoi.delay\n"), "{error}");
+    assert!(error.contains("a new entry has `rate`, too"), "{error}");
+    // In any order, and beside others.
+    let made = ["links.b.delay=1 ms", "links.b.rate=1 bit/s"];
+    assert_eq!(read(&made).unwrap().links.len(), 2);
+    let error = read(&[&made[..], &["links.c.delay=1 ms"]].concat()).unwrap_err();
+    assert_eq!(error.problems().len(), 1, "{error}");
+    assert!(error.to_string().contains("there are: b, radio"), "{error}");
 }
 
 #[test]

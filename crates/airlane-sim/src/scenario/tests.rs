@@ -151,6 +151,13 @@ fn what_is_no_world_is_refused_with_path_value_and_what_is_allowed() {
             &["errors that run in real time", "two-state"],
         ),
         ("links.radio.qeue=3", &["qeue"]),
+        (
+            "links.radoi.errors.rate=0.1",
+            &[
+                "there is no `links.radoi`; there are: radio, wired",
+                "has `ends`",
+            ],
+        ),
         ("flows[0].name=talk", &["two flows are called \"talk\""]),
         (
             "flows[0].ends=[\"server\", \"moon\"]",

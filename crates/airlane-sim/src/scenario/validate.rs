@@ -71,6 +71,10 @@ impl Validate for Scenario {
         }
         self.check_until(problems);
     }
+
+    fn entries() -> Option<(&'static str, &'static str)> {
+        Some(("links", "ends"))
+    }
 }
 
 impl Scenario {
