@@ -114,7 +114,7 @@ underlay = {{ kind = "ethernet", interface = "wire"{peer} }}
 security = {security}
 {}"#,
             end + 1,
-            files_and_voice(3, "icmp")
+            files_and_voice(3, "{ protocol = \"icmp\" }")
         )
     }
 

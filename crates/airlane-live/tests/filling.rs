@@ -47,7 +47,7 @@ underlay = {{ kind = "udp", listen = "192.0.2.{last}:7007", peer = "192.0.2.{oth
 security = "none"
 {}"#,
         directory.display(),
-        files_and_voice(4, "udp")
+        files_and_voice(4, "{ protocol = \"udp\" }")
     )
 }
 

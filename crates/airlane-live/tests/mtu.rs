@@ -13,7 +13,7 @@ use std::net::{TcpListener, TcpStream, UdpSocket};
 use std::time::Duration;
 
 use common::traffic::{address, transfer};
-use common::{Namespace, Running, cable, can_run};
+use common::{FILES, Namespace, Running, cable, can_run};
 
 fn file(end: usize, directory: &std::path::Path) -> String {
     let (last, other) = (end + 1, 2 - end);
@@ -32,15 +32,7 @@ rate = "50 Mbit/s"
 delay = "1 ms"
 underlay = {{ kind = "udp", listen = "192.0.2.{last}:7007", peer = "192.0.2.{other}:7007" }}
 security = "none"
-[[link.services]]
-number = 1
-name = "files"
-rate = 1
-scheme = {{ kind = "sr-m2" }}
-[[link.classes]]
-match = {{ protocol = "tcp" }}
-service = "files"
-"#,
+{FILES}"#,
         directory.display()
     )
 }

@@ -20,7 +20,7 @@ use std::time::Duration;
 
 use airlane_live::node::UpError;
 use common::traffic::{address, echo, round_trip, transfer};
-use common::{Namespace, Running, cable, can_run, service};
+use common::{Namespace, Running, cable, can_run, files_and_voice, service};
 
 struct Pair {
     left: Namespace,
@@ -30,24 +30,11 @@ struct Pair {
 
 const LEFT: [&str; 2] = ["192.0.2.1:7007", "[2001:db8::1]:7007"];
 const RIGHT: [&str; 2] = ["192.0.2.2:7007", "[2001:db8::2]:7007"];
-const SERVICES: &str = r#"
-[[link.services]]
-number = 1
-name = "files"
-rate = 0.7
-scheme = { kind = "sr-m2" }
-[[link.services]]
-number = 2
-name = "voice"
-rate = 0.2
-scheme = { kind = "rlp-oos", retries = 2 }
-[[link.classes]]
-match = { protocol = "udp", port = 5004 }
-service = "voice"
-[[link.classes]]
-match = { protocol = "tcp" }
-service = "files"
-"#;
+
+/// Nothing but what the tests send to this port is voice: they count it.
+fn services() -> String {
+    files_and_voice(2, "{ protocol = \"udp\", port = 5004 }")
+}
 
 impl Pair {
     fn new(test: &str) -> Option<Self> {
@@ -91,7 +78,7 @@ security = "none"
 
     fn start(&self, v6: bool) -> [Running; 2] {
         [(&self.left, 0), (&self.right, 1)].map(|(namespace, end)| {
-            Running::start(namespace, &self.file(end, v6, SERVICES)).unwrap()
+            Running::start(namespace, &self.file(end, v6, &services())).unwrap()
         })
     }
 }
@@ -182,7 +169,7 @@ fn marks_of_a_packet_stand_on_its_datagram() {
     };
     let outer = "security = \"none\"\nouter = { dscp = \"copy\", ecn = true }";
     let nodes = [(&pair.left, 0), (&pair.right, 1)].map(|(namespace, end)| {
-        let file = pair.file(end, false, SERVICES);
+        let file = pair.file(end, false, &services());
         let file = file.replace("security = \"none\"", outer);
         Running::start(namespace, &file).unwrap()
     });
@@ -221,7 +208,7 @@ fn a_restarted_end_begins_a_new_session() {
     transfer(&pair.left, &pair.right, server, 1_000_000);
     let before = left.status().peers[0].session.id;
     right.stop();
-    let right = Running::start(&pair.right, &pair.file(1, false, SERVICES)).unwrap();
+    let right = Running::start(&pair.right, &pair.file(1, false, &services())).unwrap();
     left.wait_until("in a new session", |status| {
         status.peers[0].session.id != before && status.peers[0].session.state == "confirmed"
     });
@@ -267,8 +254,8 @@ fn different_services_exchange_nothing_and_say_so() {
     let Some(pair) = Pair::new("different_services_exchange_nothing_and_say_so") else {
         return;
     };
-    let other = SERVICES.replace("sr-m2", "rlp");
-    let left = Running::start(&pair.left, &pair.file(0, false, SERVICES)).unwrap();
+    let other = services().replace("sr-m2", "rlp");
+    let left = Running::start(&pair.left, &pair.file(0, false, &services())).unwrap();
     let right = Running::start(&pair.right, &pair.file(1, false, &other)).unwrap();
     for (node, ours, theirs) in [(&left, "sr-m2", "rlp"), (&right, "rlp", "sr-m2")] {
         let status = node.wait_until("refused", |status| {
@@ -286,7 +273,7 @@ fn different_services_exchange_nothing_and_say_so() {
     assert_eq!(right.status().tun.packets_written, 0);
     // The operator corrects one end; the other one goes on by itself.
     right.stop();
-    let _right = Running::start(&pair.right, &pair.file(1, false, SERVICES)).unwrap();
+    let _right = Running::start(&pair.right, &pair.file(1, false, &services())).unwrap();
     established(&left);
 }
 
@@ -295,7 +282,7 @@ fn what_cannot_work_is_refused_before_anything_is_left_behind() {
     let Some(pair) = Pair::new("what_cannot_work_is_refused_before_anything_is_left_behind") else {
         return;
     };
-    let good = pair.file(0, false, SERVICES);
+    let good = pair.file(0, false, &services());
     // A route that swallows the way to the peer.
     let looping = good.replace("[control]", "routes = [\"192.0.2.2/32\"]\n[control]");
     let error = Running::start(&pair.left, &looping).err().unwrap();

@@ -65,8 +65,20 @@ pub fn cable(left: &Namespace, left_end: &str, right: &Namespace, right_end: &st
     left.0.join(left_end, &right.0, right_end).unwrap();
 }
 
-/// Services of a link: `files`, where everything is repaired, for TCP, and `voice` for `protocol`.
-pub fn files_and_voice(retries: u8, protocol: &str) -> String {
+/// The one service of a link: `files`, where everything is repaired, for TCP.
+pub const FILES: &str = r#"
+[[link.services]]
+number = 1
+name = "files"
+rate = 1
+scheme = { kind = "sr-m2" }
+[[link.classes]]
+match = { protocol = "tcp" }
+service = "files"
+"#;
+
+/// Services of a link: `files`, where everything is repaired, for TCP, and `voice` for what `matches`.
+pub fn files_and_voice(retries: u8, matches: &str) -> String {
     format!(
         r#"
 [[link.services]]
@@ -80,7 +92,7 @@ name = "voice"
 rate = 0.2
 scheme = {{ kind = "rlp-oos", retries = {retries} }}
 [[link.classes]]
-match = {{ protocol = "{protocol}" }}
+match = {matches}
 service = "voice"
 [[link.classes]]
 match = {{ protocol = "tcp" }}

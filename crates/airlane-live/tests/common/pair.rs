@@ -6,7 +6,7 @@ use airlane_live::security::new_key;
 use airlane_live::status::Status;
 
 use super::traffic::{address, transfer};
-use super::{Namespace, Running, cable, can_run};
+use super::{FILES, Namespace, Running, cable, can_run};
 
 /// Two namespaces on a cable, and keys for a node in each.
 pub struct Pair {
@@ -53,15 +53,7 @@ socket = "{directory}/end-{end}.sock"
 rate = "200 Mbit/s"
 underlay = {{ kind = "udp", listen = "0.0.0.0:7007", peer = "192.0.2.{theirs}:7007" }}
 security = {{ private-key = "{directory}/{end}.key", peer-key = "{peer_key}" }}
-[[link.services]]
-number = 1
-name = "files"
-rate = 1
-scheme = {{ kind = "sr-m2" }}
-[[link.classes]]
-match = {{ protocol = "tcp" }}
-service = "files"
-"#
+{FILES}"#
         )
     }
 
