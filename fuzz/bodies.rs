@@ -6,6 +6,7 @@ use airlane_base::{Contents, Damage, Duration, Instant, Size, Streams};
 use airlane_channel::trace::{End, Outcome, Replay, Trace, TraceHeader, Way, write_block};
 use airlane_channel::{Channel, ChannelConfig, ErrorModel, ErrorModelConfig, Opportunities};
 use airlane_link::session::Hello;
+use airlane_link::wire::short::{self, LONGEST_SHORT};
 use airlane_link::wire::{LIVE_HEADER_ROOM, contents};
 use airlane_link::{Codec, Frame, FrameKind, Header, HeaderProfile, Layout};
 use airlane_live::air::AirConfig;
@@ -85,7 +86,33 @@ fn contents_of(data: &[u8]) {
                 data[..contents::FRAGMENT_HEAD]
             );
         }
+        Contents::Short => short_headers(data),
         Contents::Packet | Contents::Malformed => {}
+    }
+}
+
+/// Headers that open a context, or differ from those of a packet before: what comes out could have been
+/// sent, and would be sent alike.
+fn short_headers(data: &[u8]) {
+    /// 40 B of TCP/IPv4 with timestamps and no data, in context 0.
+    const OPENING: [u8; 52] = [
+        0x55, 0, 0, 0, 0, 7, 0x40, 0, 64, 6, 0x26, 0xad, 10, 7, 0, 1, 10, 7, 0, 2, 0x9c, 0x40, 1,
+        0xbb, 0, 0, 3, 0xe8, 0, 0, 0, 5, 0x80, 0x10, 1, 0xf4, 0xab, 0xcd, 0, 0, 1, 1, 8, 10, 0, 0,
+        0, 100, 0, 0, 0, 200,
+    ];
+    let (_, before) = short::Headers::opened(&OPENING).expect("it opens a context");
+    let expanded = before.expanded(data);
+    let (now, cut) = match (short::Headers::opened(data), expanded) {
+        (Some((_, now)), _) => (now, now.bytes().len()),
+        (None, Some(expanded)) => expanded,
+        (None, None) => return,
+    };
+    let packet = [now.bytes(), &data[cut..]].concat();
+    assert_eq!(short::Headers::of(&packet), Some(now));
+    let mut again = [0; LONGEST_SHORT];
+    if let (Some(_), Some(len)) = (expanded, before.shortened(&now, 0, &mut again)) {
+        let again = [&again[..len], &data[cut..]].concat();
+        assert_eq!(before.expanded(&again), Some((now, len)));
     }
 }
 

@@ -5,6 +5,8 @@
 pub enum Contents {
     /// One packet.
     Packet,
+    /// One packet whose headers are not as they were.
+    Short,
     /// Several packets.
     Aggregate,
     /// A part of one.
@@ -50,6 +52,17 @@ pub trait Payload: Clone {
     /// The packet of `len` bytes with this image, computed out of others. None if no packet has
     /// it: as far as packets have checks of their own, what was computed wrongly ends here.
     fn recovered(&self, image: &[u8], len: usize) -> Option<Self>;
+
+    /// Its bytes, where there are any.
+    fn visible(&self) -> Option<&[u8]> {
+        None
+    }
+
+    /// The same with `head` in place of its first `cut` bytes. None unless its bytes are visible.
+    #[must_use]
+    fn with_head(&self, _cut: usize, _head: &[u8]) -> Option<Self> {
+        None
+    }
 
     /// Whether several can travel as one, and one as several.
     const DIVISIBLE: bool = false;

@@ -62,6 +62,10 @@ pub struct ServiceConfig {
     /// scheme looks into packets. Live only.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub aggregate: Option<AggregateConfig>,
+    /// Whether TCP/IP headers travel as what has changed since the packet before. Default false. Live
+    /// only, of schemes that give up every packet in order.
+    #[serde(default, skip_serializing_if = "std::ops::Not::not")]
+    pub compact_headers: bool,
 }
 
 /// The link layer schemes.
@@ -497,6 +501,7 @@ pub fn resolve(header: HeaderProfile, services: &[ServiceConfig]) -> Vec<Service
             budget: None,
             queue: None,
             aggregate: None,
+            compact_headers: false,
         };
         all.insert(0, implicit.resolve(header));
     }

@@ -17,6 +17,9 @@ pub struct ServiceLedger {
     pub packets_sent: u64,
     /// Bytes of them.
     pub sent_bytes: u64,
+    /// Bytes of their headers that did not have to travel.
+    #[serde(default, skip_serializing_if = "is_zero")]
+    pub spared_bytes: u64,
     /// Packets dropped because the queue was full.
     pub dropped_queue_full: u64,
     /// Packets dropped by CoDel.
@@ -100,6 +103,9 @@ pub struct ServiceLedger {
     /// Packets of which a fragment came and another was waited for in vain.
     #[serde(default, skip_serializing_if = "is_zero")]
     pub packets_incomplete: u64,
+    /// Packets with short headers that nobody here can make long: what they differ from was lost.
+    #[serde(default, skip_serializing_if = "is_zero")]
+    pub headers_unknown: u64,
     /// What came in frames and was no packet, nor several, nor a part of one.
     #[serde(default, skip_serializing_if = "is_zero")]
     pub malformed: u64,

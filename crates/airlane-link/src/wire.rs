@@ -57,6 +57,7 @@
 
 mod bitmap;
 pub mod contents;
+pub mod short;
 #[cfg(test)]
 mod tests;
 

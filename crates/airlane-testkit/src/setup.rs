@@ -85,6 +85,15 @@ impl Setup {
         self
     }
 
+    /// The same with short headers, in all services.
+    #[must_use]
+    pub fn compact(mut self) -> Self {
+        for service in &mut self.config.services {
+            service.compact_headers = true;
+        }
+        self
+    }
+
     /// The same with frames that carry so many bytes at most: longer packets travel in parts.
     #[must_use]
     pub fn cut(mut self, payload: usize) -> Self {

@@ -92,6 +92,9 @@ pub fn check(
             let (scheme, budget) = (&service.scheme, service.budget);
             aggregate.check(header, scheme, budget, &at("aggregate"), &mut wrong);
         }
+        if service.compact_headers {
+            check_compact_headers(header, &service.scheme, at("compact-headers"), &mut wrong);
+        }
         check_scheme(header, &service.scheme, &at("scheme"), &mut wrong);
     }
     for (i, class) in classes.iter().enumerate() {
@@ -108,6 +111,26 @@ pub fn check(
         }
     }
     found
+}
+
+/// What has changed since the packet before says nothing without it.
+fn check_compact_headers(
+    header: HeaderProfile,
+    scheme: &SchemeConfig,
+    at: String,
+    wrong: &mut impl FnMut(String, String, &str),
+) {
+    if !header.is_live() {
+        let problem = "the works send headers as they are".to_owned();
+        wrong(at, problem, "leave it out, or header = \"live\"");
+    } else if !scheme.is_reliable() {
+        let kind = scheme.kind();
+        wrong(
+            at,
+            format!("{kind} may lose a packet, and those behind it differ from that one"),
+            "leave it out, or a scheme that gives up all in order, such as sr-m2",
+        );
+    }
 }
 
 fn check_budget(

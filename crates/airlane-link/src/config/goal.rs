@@ -85,6 +85,11 @@ impl Goal {
         }
     }
 
+    /// Whether TCP/IP headers are shortened, where the scheme allows it.
+    pub const fn compact_headers(self) -> bool {
+        matches!(self, Self::Web | Self::Bulk)
+    }
+
     /// The share of the link, relative to services for other goals.
     pub const fn rate(self) -> f64 {
         match self {
@@ -108,6 +113,7 @@ pub(super) struct Written {
     queue: Option<QueueConfig>,
     budget: Option<Duration>,
     aggregate: Option<AggregateConfig>,
+    compact_headers: Option<bool>,
 }
 
 /// What a service must have and has neither by itself nor by its goal.
@@ -122,13 +128,16 @@ impl TryFrom<Written> for ServiceConfig {
         let goal = written.goal;
         let rate = written.rate.or(goal.map(Goal::rate));
         let scheme = written.scheme.or(goal.map(Goal::scheme));
+        let scheme = scheme.ok_or(Missing("scheme"))?;
+        let compact = goal.is_some_and(Goal::compact_headers) && scheme.is_reliable();
         Ok(Self {
             number: written.number,
             name: written.name,
             rate: rate.ok_or(Missing("rate"))?,
-            scheme: scheme.ok_or(Missing("scheme"))?,
+            scheme,
             queue: written.queue,
             aggregate: written.aggregate,
+            compact_headers: written.compact_headers.unwrap_or(compact),
             budget: written.budget.or(goal.and_then(Goal::budget)),
         })
     }

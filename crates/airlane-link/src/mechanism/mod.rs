@@ -6,6 +6,7 @@
 
 pub(crate) mod blocks;
 pub(crate) mod bucket;
+pub(crate) mod compaction;
 pub(crate) mod copies;
 pub(crate) mod dejitter;
 pub(crate) mod delayed_ack;

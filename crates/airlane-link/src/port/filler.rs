@@ -9,6 +9,8 @@
 //!   fit, or must not be in one frame with the others as the outer header would have to have two marks,
 //!   is first in the next frame.
 //! - **In parts** goes what is longer than a frame: one fragment after the other, nothing in between.
+//! - **Shorter** goes what has headers that the other end can tell, where the service keeps all packets in
+//!   their order. It is the last thing that happens to a packet: none is dropped or overtaken behind it.
 //!
 //! Invariants: packets leave in the order in which they are given; at most one is held beyond the queue's
 //! limit; nothing is allocated once a frame has been filled.
@@ -17,6 +19,7 @@ use airlane_base::{Duration, Fragment, Instant};
 
 use crate::config::AggregateOptions;
 use crate::flow::Packet;
+use crate::mechanism::compaction::Shortener;
 use crate::wire::contents::{AGGREGATE_HEAD, FRAGMENT_HEAD, MOST_FRAGMENTS, len_together};
 
 /// A packet, and when it came.
@@ -31,6 +34,8 @@ pub(super) struct Filler<P> {
     room: usize,
     /// None: each packet has its own frame.
     together: Option<Together>,
+    /// None: headers travel as they are.
+    shortener: Option<Shortener>,
     /// Taken from the queue, with when it came, and not sent yet.
     held: Option<Came<P>>,
     cutting: Option<Cutting<P>>,
@@ -56,6 +61,8 @@ struct Together {
 #[derive(Clone, Debug)]
 struct Cutting<P> {
     packet: P,
+    /// Bytes of its headers that do not travel.
+    spared: u64,
     number: u16,
     index: u8,
     at: usize,
@@ -76,6 +83,8 @@ enum Wait {
 pub(super) struct Filled {
     pub(super) packets: u64,
     pub(super) bytes: u64,
+    /// Bytes of headers among them that need not travel.
+    pub(super) spared: u64,
     /// Whether it is a fragment.
     pub(super) fragment: bool,
     /// When the youngest of the packets came; none for what follows a first fragment.
@@ -87,6 +96,7 @@ impl<P: Packet> Filler<P> {
     pub(super) fn new(
         room: usize,
         aggregate: Option<&AggregateOptions>,
+        compact_headers: bool,
         copied: Option<usize>,
         alike: u8,
     ) -> Self {
@@ -100,6 +110,7 @@ impl<P: Packet> Filler<P> {
         Self {
             room,
             together,
+            shortener: compact_headers.then(Shortener::default),
             held: None,
             cutting: None,
             gathered: Vec::new(),
@@ -114,9 +125,14 @@ impl<P: Packet> Filler<P> {
             return self.next_fragment(None);
         }
         let (first, came) = pop(&mut self.held)?;
+        let whole = first.len();
+        let class = first.traffic_class();
+        let first = self.shortened(first);
+        let spared = (whole - first.len()) as u64;
         if P::DIVISIBLE && first.len() > self.room {
             self.cutting = Some(Cutting {
                 packet: first,
+                spared,
                 number: self.next,
                 index: 0,
                 at: 0,
@@ -126,32 +142,37 @@ impl<P: Packet> Filler<P> {
         }
         let mut filled = Filled {
             packets: 1,
-            bytes: first.len() as u64,
+            bytes: whole as u64,
+            spared,
             fragment: false,
             came: Some(came),
         };
-        let Some(together) = self.together.filter(|t| first.len() <= t.largest) else {
+        let Some(together) = self.together.filter(|t| whole <= t.largest) else {
             return Some((first, filled));
         };
         let most = together.most.min(self.room);
         let mut len = AGGREGATE_HEAD + len_together(first.len());
-        let class = first.traffic_class() & together.alike;
+        let class = class & together.alike;
         self.gathered.push(first);
         // Another cannot be so short that it would not be worth a look.
         while len < most {
             let Some((packet, came)) = pop(&mut self.held) else {
                 break;
             };
+            // As it is: what is shortened can no longer be left for the next frame.
             let with = len + len_together(packet.len());
             let fits = packet.len() <= together.largest && with <= most;
             if !fits || packet.traffic_class() & together.alike != class {
                 self.held = Some((packet, came));
                 break;
             }
-            len = with;
             filled.packets += 1;
             filled.bytes += packet.len() as u64;
+            filled.spared += packet.len() as u64;
             filled.came = filled.came.max(Some(came));
+            let packet = self.shortened(packet);
+            filled.spared -= packet.len() as u64;
+            len += len_together(packet.len());
             self.gathered.push(packet);
         }
         let payload = match self.gathered.len() {
@@ -166,10 +187,18 @@ impl<P: Packet> Filler<P> {
         Some((payload?, filled))
     }
 
+    fn shortened(&mut self, packet: P) -> P {
+        match &mut self.shortener {
+            Some(shortener) => shortener.shorten(packet),
+            None => packet,
+        }
+    }
+
     /// The next fragment of the packet that is being cut, which came now if it is the first.
     fn next_fragment(&mut self, came: Option<Instant>) -> Option<(P, Filled)> {
         let Cutting {
             packet,
+            spared,
             number,
             index,
             at,
@@ -188,9 +217,11 @@ impl<P: Packet> Filler<P> {
             last: to == len,
         };
         let payload = packet.fragment(which, *at, to)?;
+        let spared = if *index == 0 { *spared } else { 0 };
         let filled = Filled {
             packets: u64::from(*index == 0),
-            bytes: (to - *at) as u64,
+            bytes: (to - *at) as u64 + spared,
+            spared,
             fragment: true,
             came,
         };
@@ -254,9 +285,12 @@ impl<P: Packet> Filler<P> {
         self.held.take().map(|(packet, _)| packet)
     }
 
-    /// A new epoch: what is left of a packet in parts would be of no use.
+    /// A new epoch: what is left of a packet in parts would be of no use, nor what the peer knew.
     pub(super) fn reset(&mut self) {
         self.cutting = None;
+        if let Some(shortener) = &mut self.shortener {
+            shortener.reset();
+        }
     }
 
     /// Whether there is nothing to send but what the queue has.

@@ -10,6 +10,7 @@ use crate::config::{AggregateConfig, PortConfig, ServiceConfig, TimerOrigin};
 use crate::flow::Packet;
 use crate::ledger::ServiceLedger;
 use crate::measure::Meter;
+use crate::mechanism::compaction::Expander;
 use crate::mechanism::dejitter::Dejitter;
 use crate::mechanism::reassembly::Reassembly;
 use crate::mechanism::symbols::Shape;
@@ -36,6 +37,7 @@ pub(super) struct Slot<P> {
     filler: Filler<P>,
     dejitter: Option<Dejitter<P>>,
     reassembly: Reassembly<P>,
+    expander: Expander,
     pub(super) ledger: ServiceLedger,
     /// What was dropped since somebody asked, where somebody does.
     dropped: Option<Vec<(DropReason, P)>>,
@@ -86,6 +88,7 @@ impl<P: Packet> Slot<P> {
             filler: Filler::new(
                 room,
                 config.aggregate.as_ref().and_then(AggregateConfig::options),
+                config.compact_headers,
                 copied.map(|longest| longest.as_bytes() as usize),
                 port.alike,
             ),
@@ -94,6 +97,7 @@ impl<P: Packet> Slot<P> {
                 .dejitter()
                 .map(|room| Dejitter::new(room, facts.on_its_way(layout) * 2)),
             reassembly: Reassembly::new(config.scheme.is_reliable()),
+            expander: Expander::default(),
             ledger: ServiceLedger::default(),
             dropped: None,
             meter: Meter::new(facts.delay + facts.rate.transmission_time(full_frame)),
@@ -158,6 +162,7 @@ impl<P: Packet> Slot<P> {
     ) {
         let mut cx = Context::new(now, up, &mut self.ledger);
         cx.reassembly = Some(&mut self.reassembly);
+        cx.expander = Some(&mut self.expander);
         let used = header
             .is_some_and(|header| self.service.handle_damaged(&mut cx, header, frame, damage));
         if used {
@@ -235,6 +240,7 @@ impl<P: Packet> Slot<P> {
         };
         let mut cx = Context::new(now, up, &mut self.ledger);
         cx.reassembly = Some(&mut self.reassembly);
+        cx.expander = Some(&mut self.expander);
         cx.congested = congested;
         let has_frames = self.service.has_frames();
         let frame = self.service.poll_frame(&mut cx, &mut source);
@@ -268,6 +274,7 @@ impl<P: Packet> Slot<P> {
         let ledger = &mut self.ledger;
         ledger.packets_sent += filled.packets;
         ledger.sent_bytes += filled.bytes;
+        ledger.spared_bytes += filled.spared;
         if filled.fragment {
             ledger.fragments_sent += 1;
             ledger.packets_cut += filled.packets;
@@ -324,6 +331,7 @@ impl<P: Packet> Slot<P> {
         let mut cx = Context::new(now, up, &mut self.ledger);
         cx.dejitter = self.dejitter.as_mut();
         cx.reassembly = Some(&mut self.reassembly);
+        cx.expander = Some(&mut self.expander);
         self.service.handle_frame(&mut cx, frame);
         cx.round_trip
     }
@@ -335,6 +343,7 @@ impl<P: Packet> Slot<P> {
         let mut cx = Context::new(now, up, &mut self.ledger);
         cx.dejitter = self.dejitter.as_mut();
         cx.reassembly = Some(&mut self.reassembly);
+        cx.expander = Some(&mut self.expander);
         cx.release();
         if self.service.poll_timeout().is_none_or(|due| due > now) {
             return enough;
@@ -370,10 +379,14 @@ impl<P: Packet> Slot<P> {
         let mut cx = Context::new(now, up, &mut self.ledger);
         cx.dejitter = self.dejitter.as_mut();
         cx.reassembly = Some(&mut self.reassembly);
+        cx.expander = Some(&mut self.expander);
         cx.release_all();
+        // What stood behind a hole differs from what was in it.
+        cx.expander = None;
         let (packets, bytes) = self.service.reset(&mut cx);
         self.filler.reset();
         self.reassembly.reset(&mut self.ledger);
+        self.expander.reset();
         self.ledger.epoch_lost += packets;
         self.ledger.epoch_lost_bytes += bytes;
         self.handed_over = 0;

@@ -28,6 +28,7 @@ use airlane_base::{Contents, Damage, Duration, Instant, Payload, SeqSpace};
 use crate::config::{BaseStation, Hybrid, SchemeConfig};
 use crate::flow::Packet;
 use crate::ledger::ServiceLedger;
+use crate::mechanism::compaction::Expander;
 use crate::mechanism::dejitter::Dejitter;
 use crate::mechanism::reassembly::Reassembly;
 use crate::mechanism::symbols::Shape;
@@ -70,6 +71,8 @@ pub(crate) struct Context<'a, P> {
     pub(crate) round_trip: Option<Duration>,
     /// Where packets in parts are put together; without it they are dropped.
     pub(crate) reassembly: Option<&'a mut Reassembly<P>>,
+    /// Where short headers become long again; without it such packets are dropped.
+    pub(crate) expander: Option<&'a mut Expander>,
 }
 
 impl<'a, P: Payload> Context<'a, P> {
@@ -86,6 +89,7 @@ impl<'a, P: Payload> Context<'a, P> {
             congested: false,
             round_trip: None,
             reassembly: None,
+            expander: None,
         }
     }
 
@@ -125,7 +129,7 @@ impl<'a, P: Payload> Context<'a, P> {
     /// Its packet, its packets, or the one that it completes.
     fn give(&mut self, payload: P, since: Instant, recovered: bool) {
         match payload.contents() {
-            Contents::Packet => self.deliver_packet(payload, since, recovered),
+            Contents::Packet | Contents::Short => self.deliver_packet(payload, since, recovered),
             Contents::Aggregate => {
                 let before = self.ledger.packets_delivered;
                 payload.packets(&mut |packet| self.deliver_packet(packet, since, recovered));
@@ -148,6 +152,10 @@ impl<'a, P: Payload> Context<'a, P> {
     }
 
     fn deliver_packet(&mut self, packet: P, since: Instant, recovered: bool) {
+        let Some(packet) = self.expanded(packet) else {
+            self.ledger.headers_unknown += 1;
+            return;
+        };
         let len = packet.len() as u64;
         self.ledger.packets_delivered += 1;
         self.ledger.delivered_bytes += len;
@@ -157,6 +165,13 @@ impl<'a, P: Payload> Context<'a, P> {
         }
         self.ledger.hold_ns += self.now.saturating_since(since).as_nanos();
         self.up.push_back(packet);
+    }
+
+    fn expanded(&mut self, packet: P) -> Option<P> {
+        match packet.contents() {
+            Contents::Short => self.expander.as_mut()?.expand(packet),
+            _ => Some(packet),
+        }
     }
 }
 

@@ -2,6 +2,7 @@
 //!
 //! ```text
 //! packet     | 4 or 6 ...                  an IP packet, as it is
+//! short      | 3, 5 or 7 ...               one with other headers (wire/short.rs)
 //! aggregate  | 0x10 | length | packet | length | packet ...      two packets or more
 //! fragment   | 0x20 + last:1 | index:8 | packet:16 | bytes       of one, all but the last equally long
 //! ```
@@ -14,6 +15,8 @@
 use std::ops::Range;
 
 use airlane_base::{Contents, Fragment};
+
+use super::short::{self, Form};
 
 /// Bytes of an aggregate before its first packet.
 pub const AGGREGATE_HEAD: usize = 1;
@@ -36,11 +39,14 @@ pub const fn len_together(len: usize) -> usize {
 /// What these bytes are.
 pub fn contents(bytes: &[u8]) -> Contents {
     match bytes {
-        [first, ..] if matches!(first >> 4, 4 | 6) => Contents::Packet,
+        _ if let Some(form) = short::form(bytes) => match form {
+            Form::Whole => Contents::Packet,
+            Form::Opening | Form::Short => Contents::Short,
+        },
         [AGGREGATE, ..] => {
             let (mut count, mut at) = (0, AGGREGATE_HEAD);
             while let Some(range) = packet_at(bytes, at) {
-                if !matches!(bytes[range.start] >> 4, 4 | 6) {
+                if short::form(&bytes[range.clone()]).is_none() {
                     break;
                 }
                 (count, at) = (count + 1, range.end);

@@ -66,6 +66,12 @@ const COUNTERS: &[Family] = &[
         &[(OUT, |l| l.sent_bytes)],
     ),
     (
+        "service_spared",
+        Of::Bytes,
+        "Bytes of the packets sent that did not travel, as their headers could be told",
+        &[(OUT, |l| l.spared_bytes)],
+    ),
+    (
         "service_joined",
         Of::Packets,
         "Packets that shared a frame with one before them, sent and delivered",
@@ -259,6 +265,12 @@ const COUNTERS: &[Family] = &[
         Of::Packets,
         "Packets of which a part came and another was waited for in vain",
         &[(IN, |l| l.packets_incomplete)],
+    ),
+    (
+        "service_unknown_headers",
+        Of::Packets,
+        "Packets dropped because what their short headers differ from is not known",
+        &[(IN, |l| l.headers_unknown)],
     ),
     (
         "service_malformed",

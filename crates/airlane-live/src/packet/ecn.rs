@@ -23,6 +23,7 @@
 use airlane_base::Contents;
 use airlane_link::classify::Dscp;
 use airlane_link::wire::contents::{self, AGGREGATE_HEAD, FRAGMENT_HEAD};
+use airlane_link::wire::short::{self, CLASS_AT, Form};
 use serde::{Deserialize, Deserializer, Serialize, Serializer, de};
 
 /// The two bits of explicit congestion notification (RFC 3168).
@@ -134,7 +135,7 @@ impl Outer {
             return Ok(());
         }
         match contents::contents(payload) {
-            Contents::Packet => _ = self.leave(payload, outer)?,
+            Contents::Packet | Contents::Short => _ = self.leave(payload, outer)?,
             Contents::Aggregate => {
                 let mut at = AGGREGATE_HEAD;
                 while let Some(range) = contents::packet_at(payload, at) {
@@ -168,19 +169,25 @@ impl Outer {
     }
 }
 
-/// The traffic class (or TOS) byte of an IP packet; none if the bytes are too few for a header.
+/// The traffic class (or TOS) byte of an IP packet, also of one with a short header; none if the bytes are
+/// too few for a header.
 pub fn traffic_class(packet: &[u8]) -> Option<u8> {
     match packet.first()? >> 4 {
-        4 if packet.len() >= 20 => Some(packet[1]),
-        6 if packet.len() >= 40 => Some(packet[0] << 4 | packet[1] >> 4),
+        _ if short::form(packet) == Some(Form::Short) => Some(packet[CLASS_AT]),
+        4 | 5 if packet.len() >= 20 => Some(packet[1]),
+        6 | 7 if packet.len() >= 40 => Some(packet[0] << 4 | packet[1] >> 4),
         _ => None,
     }
 }
 
 /// Writes the byte that [`traffic_class`] has read; the checksum of IPv4 follows (RFC 1624).
 fn set_traffic_class(packet: &mut [u8], class: u8) {
-    if packet[0] >> 4 == 6 {
-        packet[0] = 0x60 | class >> 4;
+    if short::form(packet) == Some(Form::Short) {
+        packet[CLASS_AT] = class;
+        return;
+    }
+    if matches!(packet[0] >> 4, 6 | 7) {
+        packet[0] = packet[0] & 0xf0 | class >> 4;
         packet[1] = class << 4 | packet[1] & 0x0f;
         return;
     }

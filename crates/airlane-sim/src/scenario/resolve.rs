@@ -77,8 +77,9 @@ impl LinkConfig {
                 service.queue.get_or_insert(QueueConfig::DropTail { limit });
             }
             *service = service.resolve(header);
-            // Simulated packets stand for bytes and have none to share a frame with.
+            // Simulated packets stand for bytes: they have none to share a frame with, and no headers.
             service.aggregate = None;
+            service.compact_headers = false;
         }
     }
 }

@@ -1,0 +1,455 @@
+//! Headers that shrink: what a service keeps of the connections whose packets pass through it, to send
+//! what has changed and to put it back.
+//!
+//! Invariants: what a [`Shortener`] gives, once, in order and completely to an [`Expander`] that began
+//! with it, comes out as it was, to the bit. Neither keeps more than [`CONTEXTS`] headers. What the expander
+//! has no context for it refuses, and the next packet that opens one helps.
+//!
+//! Left out: agreeing on it. Every end can expand; which services shorten is their sender's affair.
+
+use airlane_base::Payload;
+
+use crate::wire::short::{self, CONTEXTS, Form, Headers, LONGEST_SHORT, OPENING_HEAD};
+
+/// A context is opened again behind so many packets: what may have gone wrong ends there, for 0.1 B each.
+const OPENED_AGAIN_BEHIND: u16 = 512;
+
+/// The sending end.
+#[derive(Clone, Debug, Default)]
+pub(crate) struct Shortener {
+    contexts: Vec<Sent>,
+    /// Where the last packet's is.
+    last: usize,
+    clock: u64,
+}
+
+/// What the other end knows of a connection.
+#[derive(Clone, Debug)]
+struct Sent {
+    headers: Headers,
+    since_opened: u16,
+    used_at: u64,
+}
+
+impl Shortener {
+    /// What is sent in place of a packet: nothing longer.
+    pub(crate) fn shorten<P: Payload>(&mut self, packet: P) -> P {
+        let Some(now) = packet.visible().and_then(Headers::of) else {
+            return packet;
+        };
+        self.clock += 1;
+        let mut short = [0; LONGEST_SHORT];
+        let known = self.find(&now);
+        let changed = known.and_then(|at| {
+            let sent = &self.contexts[at];
+            let fresh = sent.since_opened < OPENED_AGAIN_BEHIND;
+            let len = sent.headers.shortened(&now, at, &mut short)?;
+            (fresh && len < now.bytes().len()).then_some((at, len))
+        });
+        let (at, sent) = match changed {
+            Some((at, len)) => (at, packet.with_head(now.bytes().len(), &short[..len])),
+            None => {
+                let at = known.unwrap_or_else(|| self.vacant(now));
+                (at, packet.with_head(OPENING_HEAD, &now.opening(at)))
+            }
+        };
+        let Some(sent) = sent else {
+            return packet;
+        };
+        let context = &mut self.contexts[at];
+        context.since_opened = changed.map_or(0, |_| context.since_opened + 1);
+        (context.headers, context.used_at, self.last) = (now, self.clock, at);
+        sent
+    }
+
+    fn find(&self, now: &Headers) -> Option<usize> {
+        let is = |at: &usize| {
+            let sent = self.contexts.get(*at);
+            sent.is_some_and(|sent| sent.headers.same_connection(now))
+        };
+        Some(self.last)
+            .filter(is)
+            .or_else(|| (0..self.contexts.len()).find(is))
+    }
+
+    /// A context for a new connection: a free one, or the one that was used the longest ago.
+    fn vacant(&mut self, now: Headers) -> usize {
+        if self.contexts.len() < CONTEXTS {
+            self.contexts.push(Sent {
+                headers: now,
+                since_opened: 0,
+                used_at: 0,
+            });
+            return self.contexts.len() - 1;
+        }
+        let ages = self.contexts.iter().enumerate();
+        ages.min_by_key(|(_, sent)| sent.used_at)
+            .map_or(0, |(at, _)| at)
+    }
+
+    /// The other end begins anew.
+    pub(crate) fn reset(&mut self) {
+        *self = Self::default();
+    }
+}
+
+/// The receiving end.
+#[derive(Clone, Debug, Default)]
+pub(crate) struct Expander {
+    contexts: Vec<Option<Headers>>,
+}
+
+impl Expander {
+    /// The packet that was sent. None if it cannot be known.
+    pub(crate) fn expand<P: Payload>(&mut self, payload: P) -> Option<P> {
+        let bytes = payload.visible()?;
+        match short::form(bytes)? {
+            Form::Whole => Some(payload),
+            Form::Opening => {
+                let (context, headers) = Headers::opened(bytes)?;
+                if self.contexts.len() <= context {
+                    self.contexts.resize(context + 1, None);
+                }
+                self.contexts[context] = Some(headers);
+                payload.with_head(OPENING_HEAD, &headers.bytes()[..OPENING_HEAD])
+            }
+            Form::Short => {
+                let context = Headers::context_of(bytes)?;
+                let before = self.contexts.get_mut(context)?;
+                // What nobody would have written spoils what is written behind it.
+                let expanded = before.take().and_then(|headers| headers.expanded(bytes));
+                let (headers, cut) = expanded?;
+                *before = Some(headers);
+                payload.with_head(cut, headers.bytes())
+            }
+        }
+    }
+
+    /// The other end begins anew.
+    pub(crate) fn reset(&mut self) {
+        self.contexts.clear();
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::wire::contents::contents;
+    use airlane_base::Contents;
+    use proptest::prelude::*;
+
+    #[derive(Clone, Debug, PartialEq)]
+    struct Bytes(Vec<u8>);
+
+    impl Payload for Bytes {
+        fn len(&self) -> usize {
+            self.0.len()
+        }
+        fn image(&self) -> impl AsRef<[u8]> {
+            &self.0
+        }
+        fn coded(&self, image: &[u8], _: usize) -> Self {
+            Self(image.to_vec())
+        }
+        fn recovered(&self, _: &[u8], _: usize) -> Option<Self> {
+            None
+        }
+        fn visible(&self) -> Option<&[u8]> {
+            Some(&self.0)
+        }
+        fn with_head(&self, cut: usize, head: &[u8]) -> Option<Self> {
+            let rest = self.0.get(cut..)?;
+            Some(Self([head, rest].concat()))
+        }
+    }
+
+    /// A TCP segment as a host would send it.
+    #[derive(Clone, Debug)]
+    struct Segment {
+        v6: bool,
+        port: u16,
+        class: u8,
+        number: u16,
+        seq: u32,
+        ack: u32,
+        flags: u8,
+        window: u16,
+        checksum: u16,
+        options: Vec<u8>,
+        data: usize,
+    }
+
+    impl Segment {
+        fn new(port: u16) -> Self {
+            Self {
+                v6: false,
+                port,
+                class: 0,
+                number: 7,
+                seq: 1_000,
+                ack: 5,
+                flags: 0x10,
+                window: 500,
+                checksum: 0xabcd,
+                options: stamps(100, 200),
+                data: 1_000,
+            }
+        }
+
+        fn packet(&self) -> Bytes {
+            let tcp = 20 + self.options.len();
+            let mut bytes = if self.v6 {
+                let mut ip = vec![0x60 | self.class >> 4, self.class << 4 | 0xa, 1, 2];
+                ip.extend_from_slice(&((tcp + self.data) as u16).to_be_bytes());
+                ip.extend_from_slice(&[6, 64]);
+                ip.extend_from_slice(&[7; 32]);
+                ip
+            } else {
+                let mut ip = vec![0x45, self.class];
+                ip.extend_from_slice(&((20 + tcp + self.data) as u16).to_be_bytes());
+                ip.extend_from_slice(&self.number.to_be_bytes());
+                ip.extend_from_slice(&[0x40, 0, 64, 6, 0, 0, 10, 7, 0, 1, 10, 7, 0, 2]);
+                let words = ip.chunks(2).map(|w| u32::from(w[0]) << 8 | u32::from(w[1]));
+                let sum: u32 = words.sum();
+                let folded = (sum & 0xffff) + (sum >> 16);
+                let folded = (folded & 0xffff) + (folded >> 16);
+                ip[10..12].copy_from_slice(&(!(folded as u16)).to_be_bytes());
+                ip
+            };
+            for word in [self.port, 443] {
+                bytes.extend_from_slice(&word.to_be_bytes());
+            }
+            for word in [self.seq, self.ack] {
+                bytes.extend_from_slice(&word.to_be_bytes());
+            }
+            bytes.extend_from_slice(&[((tcp / 4) << 4) as u8, self.flags]);
+            for word in [self.window, self.checksum, 0] {
+                bytes.extend_from_slice(&word.to_be_bytes());
+            }
+            bytes.extend_from_slice(&self.options);
+            bytes.resize(bytes.len() + self.data, 0x55);
+            Bytes(bytes)
+        }
+    }
+
+    fn stamps(value: u32, echo: u32) -> Vec<u8> {
+        let words = [value.to_be_bytes(), echo.to_be_bytes()].concat();
+        [&[1, 1, 8, 10][..], &words].concat()
+    }
+
+    #[derive(Default)]
+    struct Link {
+        shortener: Shortener,
+        expander: Expander,
+    }
+
+    impl Link {
+        /// The bytes that travel in place of a packet, which must come out as it was.
+        fn pass(&mut self, packet: &Bytes) -> usize {
+            let sent = self.shortener.shorten(packet.clone());
+            let expected = if sent == *packet {
+                Contents::Packet
+            } else {
+                Contents::Short
+            };
+            assert_eq!(contents(&sent.0), expected);
+            assert!(sent.len() <= packet.len());
+            let len = sent.len();
+            assert_eq!(self.expander.expand(sent).as_ref(), Some(packet));
+            len
+        }
+    }
+
+    #[test]
+    fn a_file_pays_seven_bytes_a_segment() {
+        for v6 in [false, true] {
+            let mut link = Link::default();
+            let mut segment = Segment {
+                v6,
+                ..Segment::new(1)
+            };
+            let whole = segment.packet().len();
+            assert_eq!(link.pass(&segment.packet()), whole, "opens");
+            segment.seq += 1_000;
+            segment.number += 1;
+            segment.options = stamps(104, 200);
+            segment.checksum = 0x1234;
+            let short = link.pass(&segment.packet());
+            assert_eq!(short, 1_000 + 7, "the head, and how much later it is");
+        }
+    }
+
+    #[test]
+    fn an_acknowledgment_pays_ten() {
+        let mut link = Link::default();
+        let mut ack = Segment {
+            data: 0,
+            ..Segment::new(1)
+        };
+        link.pass(&ack.packet());
+        (ack.ack, ack.number, ack.options) = (2_905, 8, stamps(150, 250));
+        assert_eq!(link.pass(&ack.packet()), 6 + 2 + 1 + 1);
+    }
+
+    #[test]
+    fn what_is_sent_again_opens_anew() {
+        let mut link = Link::default();
+        let first = Segment::new(1);
+        link.pass(&first.packet());
+        let whole = first.packet().len();
+        assert_eq!(link.pass(&first.packet()), whole);
+        let reset = Segment {
+            flags: 0x14,
+            seq: 2_000,
+            ..first.clone()
+        };
+        assert_eq!(link.pass(&reset.packet()), reset.packet().len());
+        // A segment is expected where a FIN ends.
+        let last = Segment {
+            flags: 0x11,
+            data: 0,
+            seq: 2_000,
+            ..first
+        };
+        link.pass(&last.packet());
+        let next = Segment {
+            flags: 0x10,
+            seq: 2_001,
+            ..last
+        };
+        assert!(link.pass(&next.packet()) < 20);
+    }
+
+    #[test]
+    fn other_packets_are_left_whole() {
+        let mut link = Link::default();
+        let tcp = Segment::new(1).packet();
+        let changed = |at: usize, to: u8| {
+            let mut bytes = tcp.0.clone();
+            bytes[at] = to;
+            Bytes(bytes)
+        };
+        let truncated = Bytes(tcp.0[..tcp.len() - 1].to_vec());
+        // UDP, options of IP, a fragment, a wrong checksum, urgent data, no IP.
+        let odd = [(9, 17), (0, 0x46), (6, 0x20), (10, 0), (33, 0x30), (0, 0)]
+            .map(|(at, to)| changed(at, to));
+        for packet in odd.into_iter().chain([truncated, Bytes(vec![])]) {
+            let sent = link.shortener.shorten(packet.clone());
+            assert_eq!(sent, packet);
+        }
+    }
+
+    #[test]
+    fn more_connections_than_contexts_take_turns() {
+        let mut link = Link::default();
+        for round in 0..3u32 {
+            for port in 0..CONTEXTS as u16 + 1 {
+                let seq = 1_000 * (round + 1);
+                let packet = Segment {
+                    seq,
+                    ..Segment::new(port)
+                }
+                .packet();
+                assert_eq!(link.pass(&packet), packet.len());
+            }
+        }
+        assert_eq!(link.expander.contexts.len(), CONTEXTS);
+    }
+
+    #[test]
+    fn what_is_missed_spoils_nothing_for_long() {
+        let mut link = Link::default();
+        let mut segment = Segment::new(1);
+        link.pass(&segment.packet());
+        segment.seq += 1_000;
+        _ = link.shortener.shorten(segment.packet());
+        link.expander.reset();
+        let mut refused = 0;
+        for _ in 0..2 * OPENED_AGAIN_BEHIND {
+            segment.seq += 1_000;
+            let sent = link.shortener.shorten(segment.packet());
+            match link.expander.expand(sent) {
+                Some(packet) => assert_eq!(packet, segment.packet()),
+                None => refused += 1,
+            }
+        }
+        assert!(refused < OPENED_AGAIN_BEHIND);
+    }
+
+    fn flow() -> impl Strategy<Value = Segment> {
+        let options = prop_oneof![
+            4 => (any::<u32>(), any::<u32>()).prop_map(|(value, echo)| stamps(value, echo)),
+            1 => (0usize..=10).prop_map(|words| vec![1; words * 4]),
+            1 => Just([&[1, 1, 5, 10][..], &[9; 8], &stamps(1, 2)].concat()),
+        ];
+        let flags = prop_oneof![6 => Just(0x10u8), 2 => Just(0x18), 1 => any::<u8>()];
+        let class = prop_oneof![Just(0u8), any::<u8>()];
+        (
+            any::<bool>(),
+            0u16..3,
+            class,
+            flags,
+            0u32..4,
+            options,
+            0usize..60,
+            any::<[u16; 3]>(),
+        )
+            .prop_map(
+                |(v6, port, class, flags, ack, options, data, [number, window, checksum])| {
+                    Segment {
+                        v6,
+                        port,
+                        class,
+                        flags,
+                        ack,
+                        options,
+                        data,
+                        number,
+                        window,
+                        checksum,
+                        seq: 0,
+                    }
+                },
+            )
+    }
+
+    proptest! {
+        /// Whatever hosts send: what follows on, what jumps, what is cut off.
+        #[test]
+        fn everything_comes_out_as_it_went_in(
+            flows in prop::collection::vec((flow(), 0u8..8, any::<u32>()), 1..80), marks in any::<bool>(),
+        ) {
+            let mut link = Link::default();
+            let mut next = std::collections::BTreeMap::new();
+            for (mut segment, jump, seq) in flows {
+                let expected = next.entry((segment.v6, segment.port)).or_insert(seq);
+                segment.seq = if jump == 0 { seq } else { *expected };
+                segment.ack = segment.ack.wrapping_mul(seq);
+                if marks {
+                    segment.number = (segment.seq / 7) as u16;
+                }
+                let ends = u32::from(segment.flags & 1 != 0) + u32::from(segment.flags & 2 != 0);
+                *expected = segment.seq.wrapping_add(segment.data as u32).wrapping_add(ends);
+                link.pass(&segment.packet());
+            }
+        }
+
+        #[test]
+        fn any_bytes_are_survived(
+            opening in flow(),
+            bytes in prop::collection::vec(prop_oneof![2 => 0u8..5, 1 => Just(0x30), 1 => any::<u8>()], 0..60),
+        ) {
+            let mut link = Link::default();
+            link.pass(&opening.packet());
+            for first in [0x30, 0x55, 0x65, 0x75] {
+                let mut bytes = bytes.clone();
+                if let Some(byte) = bytes.first_mut() {
+                    *byte = first;
+                }
+                if let Some(packet) = link.expander.expand(Bytes(bytes)) {
+                    prop_assert!(matches!(packet.0[0] >> 4, 4 | 6));
+                }
+            }
+        }
+    }
+}

@@ -1,0 +1,431 @@
+//! TCP/IP headers in a few bytes: what has changed since the packet before of the same connection
+//! (after Jacobson, RFC 1144, with the timestamps of RFC 7323).
+//!
+//! Both ends of a service keep the last header of each connection, in a numbered *context*. That works only
+//! where every packet arrives, once and in order, which the reliable services promise; so nobody has to ask
+//! for a context again, and a difference is one to the packet before.
+//!
+//! ```text
+//! opening  | the packet, but: version 5 for 4 and 7 for 6, and the context in place of the length
+//! short    | 0x30 | context:8 | traffic class:8 | changes:8 | TCP checksum:16 | fields | data
+//!
+//! changes, and their fields in this order:
+//!   0x01 ack          how much further, n           0x10 options        a length, the bytes
+//!   0x02 window       the field                     0x20 IPv4 number    the field; else one more
+//!   0x04 timestamp    how much further, n           0x40 PSH            (no field) the flag is set
+//!   0x08 its echo     how much further, n
+//! ```
+//! `n` is a 32-bit number, seven bits a byte, the lowest first, the highest bit set but in the last. The
+//! length is the frame's, the sequence number what the packet before left off with, the checksum of IPv4 is
+//! computed. TCP's checksum travels, so what was put together wrongly ends at the receiving host.
+//!
+//! An opening packet is no longer than it was: versions 5 and 7 are nobody's (IANA), the length says
+//! itself. The traffic class stands in every packet, where marks of the link can be added.
+//!
+//! Opened anew is whatever differs elsewhere: SYN, FIN and RST, segments sent again, marks of ECN in TCP.
+//! Left whole: everything but TCP, options of IPv4, extensions of IPv6, urgent data, and fragments.
+
+/// Contexts that a service may have.
+pub const CONTEXTS: usize = 64;
+/// The longest header that is understood: IPv6 with all of TCP's options.
+pub const LONGEST: usize = V6 + 20 + MOST_OPTIONS;
+/// What may stand before the data of a short packet: everything has changed.
+pub const LONGEST_SHORT: usize = FIELDS_AT + 5 + 2 + 1 + MOST_OPTIONS + 2;
+/// Where a short packet has its traffic class.
+pub const CLASS_AT: usize = 2;
+/// Bytes of an opening packet that differ from the packet's.
+pub const OPENING_HEAD: usize = 6;
+
+const SHORT: u8 = 0x30;
+/// The bit that makes version 5 of 4, and 7 of 6.
+const OPENS: u8 = 0x10;
+const FIELDS_AT: usize = 6;
+
+const V4: usize = 20;
+const V6: usize = 40;
+const TCP: u8 = 6;
+
+const CHANGED_ACK: u8 = 0x01;
+const CHANGED_WINDOW: u8 = 0x02;
+const CHANGED_STAMP: u8 = 0x04;
+const CHANGED_ECHO: u8 = 0x08;
+const CHANGED_OPTIONS: u8 = 0x10;
+const CHANGED_NUMBER: u8 = 0x20;
+const PUSHED: u8 = 0x40;
+const UNUSED: u8 = 0x80;
+
+/// Flags of TCP.
+const FIN: u8 = 0x01;
+const SYN: u8 = 0x02;
+const PSH: u8 = 0x08;
+const ACK: u8 = 0x10;
+const URG: u8 = 0x20;
+
+/// NOP, NOP, timestamps: how everybody writes them, and how long they are.
+const STAMPS: [u8; 4] = [1, 1, 8, 10];
+const STAMPS_LEN: usize = 12;
+/// Bytes of TCP options.
+const MOST_OPTIONS: usize = 40;
+
+/// What bytes of a frame are, as far as headers go.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Form {
+    /// Headers as they are.
+    Whole,
+    /// Opens a context.
+    Opening,
+    /// Differs from the packet before.
+    Short,
+}
+
+/// Which form a packet has; none if it is none.
+pub fn form(bytes: &[u8]) -> Option<Form> {
+    match bytes.first()? >> 4 {
+        4 | 6 => Some(Form::Whole),
+        5 if bytes.len() >= V4 => Some(Form::Opening),
+        7 if bytes.len() >= V6 => Some(Form::Opening),
+        3 if bytes[0] == SHORT && bytes.len() >= FIELDS_AT => Some(Form::Short),
+        _ => None,
+    }
+}
+
+/// Makes an opening packet's version that of IP, or back.
+pub fn toggle_opening(bytes: &mut [u8]) {
+    if let Some(first) = bytes.first_mut() {
+        *first ^= OPENS;
+    }
+}
+
+/// The IP and TCP headers of a packet, and where the next one of its connection goes on.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct Headers {
+    bytes: [u8; LONGEST],
+    len: usize,
+    /// Length of IP's.
+    ip: usize,
+    /// Number of the byte behind the data.
+    next: u32,
+}
+
+impl Headers {
+    /// The headers of a packet, if they are of a kind that can be short.
+    pub fn of(packet: &[u8]) -> Option<Self> {
+        Self::read(packet, packet.len())
+    }
+
+    /// The context that a packet opens, and the headers that it had. None if no packet had them.
+    pub fn opened(packet: &[u8]) -> Option<(usize, Self)> {
+        let at = match form(packet)? {
+            Form::Opening => length_at(packet[0] & !OPENS),
+            Form::Whole | Form::Short => return None,
+        };
+        let context = usize::from(u16_at(packet, at));
+        let mut bytes = [0; LONGEST];
+        let known = packet.len().min(LONGEST);
+        bytes[..known].copy_from_slice(&packet[..known]);
+        toggle_opening(&mut bytes);
+        let stated = packet.len() - uncounted(bytes[0]);
+        bytes[at..at + 2].copy_from_slice(&u16::try_from(stated).ok()?.to_be_bytes());
+        let headers = Self::read(&bytes[..known], packet.len())?;
+        (context < CONTEXTS).then_some((context, headers))
+    }
+
+    /// The headers of a packet of `len` bytes that begins so.
+    fn read(bytes: &[u8], len: usize) -> Option<Self> {
+        let first = *bytes.first()?;
+        let ip = match first >> 4 {
+            4 if first == 0x45 => V4,
+            6 => V6,
+            _ => return None,
+        };
+        let tcp = bytes.get(ip..)?.first_chunk::<20>()?;
+        let all = ip + usize::from(tcp[12] >> 4) * 4;
+        if all < ip + 20 || bytes.len() < all {
+            return None;
+        }
+        let mut headers = Self {
+            bytes: [0; LONGEST],
+            len: all,
+            ip,
+            next: 0,
+        };
+        headers.bytes[..all].copy_from_slice(&bytes[..all]);
+        let ends = u32::from(tcp[13] & FIN != 0) + u32::from(tcp[13] & SYN != 0);
+        let data = u32::try_from(len - all).ok()?;
+        headers.next = headers.seq().wrapping_add(data).wrapping_add(ends);
+
+        let tcp_alone = match ip {
+            // "Don't fragment" is no fragment.
+            V4 => {
+                let fragment = u16_at(bytes, 6) & 0xbfff != 0;
+                bytes[9] == TCP && !fragment && headers.ip_checksum() == u16_at(bytes, 10)
+            }
+            _ => bytes[6] == TCP,
+        };
+        let stated = usize::from(u16_at(bytes, length_at(first)));
+        let plain = tcp[12] & 0x0f == 0 && tcp[13] & URG == 0 && u16_at(tcp, 18) == 0;
+        (tcp_alone && plain && stated + uncounted(first) == len).then_some(headers)
+    }
+
+    /// Their bytes.
+    pub fn bytes(&self) -> &[u8] {
+        &self.bytes[..self.len]
+    }
+
+    /// Whether both are of one connection, in one direction.
+    pub fn same_connection(&self, other: &Self) -> bool {
+        let addresses = if self.ip == V4 { 12..V4 } else { 8..V6 };
+        let ports = self.ip..self.ip + 4;
+        self.ip == other.ip
+            && self.bytes[ports.clone()] == other.bytes[ports]
+            && self.bytes[addresses.clone()] == other.bytes[addresses]
+    }
+
+    /// What an opening packet with these headers begins with, in place of as many bytes.
+    pub fn opening(&self, context: usize) -> [u8; OPENING_HEAD] {
+        let mut head = [0; OPENING_HEAD];
+        head.copy_from_slice(&self.bytes[..OPENING_HEAD]);
+        let at = length_at(head[0]);
+        head[at..at + 2].copy_from_slice(&(context as u16).to_be_bytes());
+        toggle_opening(&mut head);
+        head
+    }
+
+    /// Writes what stands for the headers `now`, behind these of the packet before, and gives its length.
+    /// None if the context has to be opened anew.
+    pub fn shortened(
+        &self,
+        now: &Self,
+        context: usize,
+        short: &mut [u8; LONGEST_SHORT],
+    ) -> Option<usize> {
+        let (old, new) = (self.tcp(), now.tcp());
+        let follows = now.seq() == self.next && new[13] & !PSH == ACK;
+        if self.ip != now.ip || !follows || self.lasting() != now.lasting() {
+            return None;
+        }
+        let mut changes = 0;
+        let mut at = FIELDS_AT;
+        let mut put = |bytes: &[u8]| {
+            short[at..at + bytes.len()].copy_from_slice(bytes);
+            at += bytes.len();
+        };
+        let further = |from: &[u8], to: &[u8], at| u32_at(to, at).wrapping_sub(u32_at(from, at));
+        let ack = further(old, new, 8);
+        if ack != 0 {
+            changes |= CHANGED_ACK;
+            write_number(ack, &mut put);
+        }
+        if old[14..16] != new[14..16] {
+            changes |= CHANGED_WINDOW;
+            put(&new[14..16]);
+        }
+        let (before, options) = (self.options(), now.options());
+        if before != options {
+            if has_stamps(before) && has_stamps(options) {
+                for (change, at) in [(CHANGED_STAMP, 4), (CHANGED_ECHO, 8)] {
+                    let n = further(before, options, at);
+                    if n != 0 {
+                        changes |= change;
+                        write_number(n, &mut put);
+                    }
+                }
+            } else {
+                changes |= CHANGED_OPTIONS;
+                put(&[options.len() as u8]);
+                put(options);
+            }
+        }
+        if self.ip == V4 && u16_at(&now.bytes, 4) != u16_at(&self.bytes, 4).wrapping_add(1) {
+            changes |= CHANGED_NUMBER;
+            put(&now.bytes[4..6]);
+        }
+        if new[13] & PSH != 0 {
+            changes |= PUSHED;
+        }
+        let [high, low] = [new[16], new[17]];
+        short[..FIELDS_AT].copy_from_slice(&[
+            SHORT,
+            context as u8,
+            now.class(),
+            changes,
+            high,
+            low,
+        ]);
+        Some(at)
+    }
+
+    /// The context that a short packet differs from.
+    pub fn context_of(short: &[u8]) -> Option<usize> {
+        (form(short)? == Form::Short).then(|| usize::from(short[1]))
+    }
+
+    /// The headers of a short packet behind these of the packet before, and how many of its bytes stood
+    /// for them. None if nobody would have written it.
+    pub fn expanded(&self, short: &[u8]) -> Option<(Self, usize)> {
+        let (head, fields) = short.split_first_chunk::<FIELDS_AT>()?;
+        let [_, _, class, changes, high, low] = *head;
+        let mut fields = Fields(fields);
+        let (mut now, ip) = (*self, self.ip);
+        now.set(ip + 4, self.next);
+        if changes & CHANGED_ACK != 0 {
+            now.advance(ip + 8, fields.number()?);
+        }
+        if changes & CHANGED_WINDOW != 0 {
+            now.bytes[ip + 14..ip + 16].copy_from_slice(fields.take(2)?);
+        }
+        let stamps = [(CHANGED_STAMP, ip + 24), (CHANGED_ECHO, ip + 28)];
+        let stamps = stamps
+            .into_iter()
+            .filter(|(change, _)| changes & change != 0);
+        for (_, at) in stamps {
+            if !has_stamps(self.options()) {
+                return None;
+            }
+            now.advance(at, fields.number()?);
+        }
+        if changes & CHANGED_OPTIONS != 0 {
+            let len = usize::from(*fields.take(1)?.first()?);
+            let options = fields.take(len)?;
+            if len % 4 != 0 || len > MOST_OPTIONS {
+                return None;
+            }
+            now.len = ip + 20 + len;
+            now.bytes[ip + 20..].fill(0);
+            now.bytes[ip + 20..now.len].copy_from_slice(options);
+            now.bytes[ip + 12] = (((20 + len) / 4) << 4) as u8;
+        }
+        now.bytes[ip + 13] = if changes & PUSHED == 0 {
+            ACK
+        } else {
+            ACK | PSH
+        };
+        now.bytes[ip + 16..ip + 18].copy_from_slice(&[high, low]);
+
+        if ip == V4 {
+            let number = match changes & CHANGED_NUMBER {
+                0 => u16_at(&self.bytes, 4).wrapping_add(1),
+                _ => u16_at(fields.take(2)?, 0),
+            };
+            now.bytes[4..6].copy_from_slice(&number.to_be_bytes());
+        }
+        let (first, data) = (self.bytes[0], fields.0.len());
+        let stated = u16::try_from(now.len + data - uncounted(first)).ok()?;
+        let at = length_at(first);
+        now.bytes[at..at + 2].copy_from_slice(&stated.to_be_bytes());
+        now.set_class(class);
+        now.next = self.next.wrapping_add(data as u32);
+        (changes & UNUSED == 0).then_some((now, short.len() - data))
+    }
+
+    fn tcp(&self) -> &[u8] {
+        &self.bytes[self.ip..self.len]
+    }
+
+    fn options(&self) -> &[u8] {
+        &self.tcp()[20..]
+    }
+
+    fn seq(&self) -> u32 {
+        u32_at(self.tcp(), 4)
+    }
+
+    /// What no packet of a connection changes: flags and fragments, time to live, protocol; the flow label
+    /// of IPv6.
+    fn lasting(&self) -> [u8; 5] {
+        let [_, class, label, more, ..] = self.bytes;
+        let of = |at: usize| self.bytes[at];
+        match self.ip {
+            V4 => [of(6), of(7), of(8), of(9), 0],
+            _ => [class & 0x0f, label, more, of(6), of(7)],
+        }
+    }
+
+    fn class(&self) -> u8 {
+        match self.ip {
+            V4 => self.bytes[1],
+            _ => self.bytes[0] << 4 | self.bytes[1] >> 4,
+        }
+    }
+
+    /// The last of what changes: the checksum of IPv4 is over all of it.
+    fn set_class(&mut self, class: u8) {
+        if self.ip == V4 {
+            self.bytes[1] = class;
+            let checksum = self.ip_checksum();
+            self.bytes[10..12].copy_from_slice(&checksum.to_be_bytes());
+        } else {
+            self.bytes[0] = 0x60 | class >> 4;
+            self.bytes[1] = class << 4 | self.bytes[1] & 0x0f;
+        }
+    }
+
+    /// Of IPv4 (RFC 1071).
+    fn ip_checksum(&self) -> u16 {
+        let words = (0..V4).step_by(2).filter(|at| *at != 10);
+        let sum: u32 = words.map(|at| u32::from(u16_at(&self.bytes, at))).sum();
+        let folded = (sum & 0xffff) + (sum >> 16);
+        !((folded & 0xffff) + (folded >> 16)) as u16
+    }
+
+    fn set(&mut self, at: usize, to: u32) {
+        self.bytes[at..at + 4].copy_from_slice(&to.to_be_bytes());
+    }
+
+    fn advance(&mut self, at: usize, by: u32) {
+        self.set(at, u32_at(&self.bytes, at).wrapping_add(by));
+    }
+}
+
+/// Where a header that begins so has the length.
+const fn length_at(first: u8) -> usize {
+    if first >> 4 == 4 { 2 } else { 4 }
+}
+
+/// Bytes that the length leaves out.
+const fn uncounted(first: u8) -> usize {
+    if first >> 4 == 4 { 0 } else { V6 }
+}
+
+fn has_stamps(options: &[u8]) -> bool {
+    options.len() == STAMPS_LEN && options.starts_with(&STAMPS)
+}
+
+fn u16_at(bytes: &[u8], at: usize) -> u16 {
+    u16::from_be_bytes([bytes[at], bytes[at + 1]])
+}
+
+fn u32_at(bytes: &[u8], at: usize) -> u32 {
+    u32::from(u16_at(bytes, at)) << 16 | u32::from(u16_at(bytes, at + 2))
+}
+
+/// What follows the head of a short packet, from front to back.
+struct Fields<'a>(&'a [u8]);
+
+impl<'a> Fields<'a> {
+    fn take(&mut self, n: usize) -> Option<&'a [u8]> {
+        let (taken, rest) = self.0.split_at_checked(n)?;
+        self.0 = rest;
+        Some(taken)
+    }
+
+    fn number(&mut self) -> Option<u32> {
+        let mut number = 0;
+        for shift in [0, 7, 14, 21, 28] {
+            let byte = *self.take(1)?.first()?;
+            number |= u64::from(byte & 0x7f) << shift;
+            if byte < 0x80 {
+                return u32::try_from(number).ok();
+            }
+        }
+        None
+    }
+}
+
+fn write_number(mut number: u32, put: &mut impl FnMut(&[u8])) {
+    while number >= 0x80 {
+        put(&[number as u8 | 0x80]);
+        number >>= 7;
+    }
+    put(&[number as u8]);
+}
