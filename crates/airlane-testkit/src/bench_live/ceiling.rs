@@ -3,7 +3,8 @@
 //!
 //! ```text
 //! file = (rate x survival - pages - voice) x payload share
-//! payload share = (MTU - headers of IP and TCP) / (MTU + what is around a packet on the wire)
+//! payload share = payload / (payload + headers of IP and TCP as they travel + what is around a packet)
+//! payload       = MTU - headers of IP and TCP
 //! pages         = pages per second that were fetched, with the frames of each
 //! voice         = 50 packets per second, with what is around each
 //! ```
@@ -14,6 +15,8 @@
 
 /// Headers of IPv4 and of TCP with timestamps, B.
 const TCP_HEADERS: f64 = 20.0 + 32.0;
+/// The same of a file's segment where only what has changed travels: head and timestamp (docs/thin-flows.md).
+const COMPACT_HEADERS: f64 = 7.0;
 /// IPv4 and TCP with the options of a SYN, B.
 const SYN_HEADERS: f64 = 20.0 + 40.0;
 const PAGE: f64 = 20_000.0;
@@ -32,6 +35,8 @@ pub struct Ceiling {
     pub mtu: u32,
     /// What is around an IP packet on the wire, B.
     pub overhead: u32,
+    /// Whether of TCP/IP headers only what has changed travels.
+    pub compact_headers: bool,
     /// Pages that were fetched in a second.
     pub pages_per_s: f64,
 }
@@ -39,15 +44,24 @@ pub struct Ceiling {
 impl Ceiling {
     /// Payload of a full segment, as a part of its frame.
     fn payload_share(&self) -> f64 {
-        let mtu = f64::from(self.mtu);
-        (mtu - TCP_HEADERS) / (mtu + f64::from(self.overhead))
+        let payload = f64::from(self.mtu) - TCP_HEADERS;
+        payload / (payload + self.headers() + f64::from(self.overhead))
+    }
+
+    /// Bytes of a segment's headers on the wire.
+    const fn headers(&self) -> f64 {
+        if self.compact_headers {
+            COMPACT_HEADERS
+        } else {
+            TCP_HEADERS
+        }
     }
 
     /// Bits on the wire of one page from server to client: SYN-ACK, segments, FIN.
     fn page_bits(&self) -> f64 {
         let overhead = f64::from(self.overhead);
         let segments = (PAGE / (f64::from(self.mtu) - TCP_HEADERS)).ceil();
-        let packets = PAGE + segments * TCP_HEADERS + SYN_HEADERS + TCP_HEADERS;
+        let packets = PAGE + segments * self.headers() + SYN_HEADERS + TCP_HEADERS;
         (packets + (segments + 2.0) * overhead) * 8.0
     }
 
@@ -69,6 +83,7 @@ mod tests {
         survival: 1.0,
         mtu: 1500,
         overhead: 14,
+        compact_headers: false,
         pages_per_s: 0.0,
     };
 
@@ -77,6 +92,16 @@ mod tests {
         // 1448 of 1514 B; voice takes 50 x 202 B.
         let expected = (20e6 - 80_800.0) * 1448.0 / 1514.0;
         assert!((RAW.file_bps() - expected).abs() < 1.0);
+    }
+
+    #[test]
+    fn short_headers_leave_more() {
+        let compact = Ceiling {
+            compact_headers: true,
+            ..RAW
+        };
+        assert!((compact.payload_share() - 1448.0 / (1448.0 + 7.0 + 14.0)).abs() < 1e-9);
+        assert!(compact.page_bits() < RAW.page_bits());
     }
 
     #[test]

@@ -3,6 +3,7 @@
 use std::path::PathBuf;
 use std::time::Duration;
 
+use airlane_link::ServiceConfig;
 use airlane_probe::{ClientConfig, Times, TrafficReport};
 
 use crate::live::{Experiment, GRACE, Link, LiveError};
@@ -151,6 +152,24 @@ impl Bench<'_> {
         }
     }
 
+    /// Whether the end that sends has a service with short headers.
+    fn compact_headers(&self) -> Result<bool, LiveError> {
+        let [_, path] = &self.plan.ends;
+        let failed = |source| LiveError::File {
+            path: path.clone(),
+            source,
+        };
+        let text = std::fs::read_to_string(path).map_err(failed)?;
+        let end: End = toml::from_str(&text)
+            .map_err(std::io::Error::other)
+            .map_err(failed)?;
+        Ok(end
+            .link
+            .services
+            .iter()
+            .any(|service| service.compact_headers))
+    }
+
     fn idle_page(&self) -> Result<f64, LiveError> {
         let config = ClientConfig {
             times: Times {
@@ -194,6 +213,7 @@ impl Bench<'_> {
             survival: 1.0 - channel.loss(),
             mtu,
             overhead: tool.overhead(),
+            compact_headers: tool.is_airlane() && self.compact_headers()?,
             pages_per_s: pages.completed as f64 / self.plan.measure.as_secs_f64(),
         };
         Ok(ImpairedFigures {
@@ -208,6 +228,17 @@ impl Bench<'_> {
             voice_p99_ms: p99_ns.max().unwrap_or(0) as f64 / 1e6,
         })
     }
+}
+
+/// What of an end's file counts here.
+#[derive(serde::Deserialize)]
+struct End {
+    link: Services,
+}
+
+#[derive(serde::Deserialize)]
+struct Services {
+    services: Vec<ServiceConfig>,
 }
 
 fn missing(what: &str) -> LiveError {
