@@ -63,8 +63,8 @@ impl Goal {
             Self::Interactive => rlp_oos(5, Some(twice)),
             Self::Video => rlp_oos(3, None),
             Self::Web => SchemeConfig::SrM2(sr_m2(CopiesConfig {
-                share: 0.02,
-                above: Probability::new(0.01),
+                share: 0.01,
+                above: Probability::new(0.03),
                 ..CopiesConfig::default()
             })),
             Self::Bulk => SchemeConfig::SrM2(SrConfig {
