@@ -191,8 +191,8 @@ impl Headers {
         head
     }
 
-    /// Writes what stands for the headers `now`, behind these of the packet before, and gives its length.
-    /// None if the context has to be opened anew.
+    /// Writes what stands for the headers `now` of a packet of the same connection, behind these of the one
+    /// before, and gives its length. None if the context has to be opened anew.
     pub fn shortened(
         &self,
         now: &Self,
@@ -263,6 +263,9 @@ impl Headers {
     /// The headers of a short packet behind these of the packet before, and how many of its bytes stood
     /// for them. None if nobody would have written it.
     pub fn expanded(&self, short: &[u8]) -> Option<(Self, usize)> {
+        if form(short)? != Form::Short {
+            return None;
+        }
         let (head, fields) = short.split_first_chunk::<FIELDS_AT>()?;
         let [_, _, class, changes, high, low] = *head;
         let mut fields = Fields(fields);
