@@ -205,6 +205,38 @@ fn each_station_is_reached_by_its_prefix_and_found_by_its_key() {
     drop(nodes);
 }
 
+/// A station that gets another address is known by its key, and no other notices.
+#[test]
+fn stations_on_ethernet_are_found_by_their_keys() {
+    let Some(site) = plain_site("stations_on_ethernet_are_found_by_their_keys") else {
+        return;
+    };
+    let site = site.on_ethernet();
+    for (end, last) in std::iter::once(&site.base).chain(&site.stations).zip(1..) {
+        end.ip(&format!("link set wire address 02:00:00:00:00:0{last}"));
+    }
+    let entries = [0, 1, 2].map(|station| Entry::of(station, 1));
+    let base = site.start_base("100 Mbit/s", &entries);
+    let _nodes = [0, 1, 2].map(|station| site.start_station(station, "100 Mbit/s"));
+    all_confirmed(&base, &[0, 1, 2]);
+    (0..3).for_each(|station| ping(&site, station));
+    for (station, last) in (0..3).zip(2..) {
+        let peer = peer(&base, station);
+        let own = format!("02:00:00:00:00:0{last}");
+        assert_eq!(peer.address, Some(endpoint(&own)));
+        assert_eq!(service(&peer, "talk").ledger.packets_delivered, 5);
+        assert!(peer.drops.is_empty(), "{:?}", peer.drops);
+    }
+    let sessions = || [0, 1, 2].map(|station| peer(&base, station).session.id);
+    let before = sessions();
+    site.stations[1].ip("link set wire address 02:00:00:00:00:09");
+    base.wait_until("following", |status| {
+        status.peers[1].address == Some(endpoint("02:00:00:00:00:09"))
+    });
+    (0..3).for_each(|station| ping(&site, station));
+    assert_eq!(sessions(), before);
+}
+
 #[test]
 fn each_peer_has_a_journal_of_its_own() {
     let text = r#"

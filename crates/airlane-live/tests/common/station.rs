@@ -19,6 +19,8 @@ pub struct Site {
     _switch: Namespace,
     /// Public keys: the base's first.
     keys: [String; 4],
+    /// Where the base listens, and where stations call.
+    underlays: [&'static str; 2],
 }
 
 /// An entry of the base's list.
@@ -78,7 +80,20 @@ impl Site {
             directory,
             _switch: switch,
             keys,
+            underlays: [
+                r#"kind = "udp", listen = "0.0.0.0:7007""#,
+                r#"kind = "udp", listen = "0.0.0.0:7007", peer = "192.0.2.1:7007""#,
+            ],
         }
+    }
+
+    /// The same without IP below: nobody says who is where.
+    pub fn on_ethernet(mut self) -> Self {
+        for end in std::iter::once(&self.base).chain(&self.stations) {
+            end.ip("addr flush dev wire");
+        }
+        self.underlays = [r#"kind = "ethernet", interface = "wire""#; 2];
+        self
     }
 
     fn path(&self) -> std::path::Display<'_> {
@@ -94,7 +109,7 @@ impl Site {
 
     /// The base's file. Where stations are is not in it: they call.
     pub fn base_file(&self, rate: &str, entries: &[Entry]) -> String {
-        let directory = self.path();
+        let (directory, underlay) = (self.path(), self.underlays[0]);
         let mut text = format!(
             r#"
 schema = 1
@@ -106,7 +121,7 @@ socket = "{directory}/base.sock"
 [link]
 rate = "{rate}"
 delay = "10 ms"
-underlay = {{ kind = "udp", listen = "0.0.0.0:7007" }}
+underlay = {{ {underlay} }}
 security = {{ private-key = "{directory}/0.key" }}
 {SERVICES}"#
         );
@@ -136,10 +151,11 @@ socket = "{directory}/{name}.sock"
 [link]
 rate = "{rate}"
 delay = "10 ms"
-underlay = {{ kind = "udp", listen = "0.0.0.0:7007", peer = "192.0.2.1:7007" }}
+underlay = {{ {underlay} }}
 security = {{ private-key = "{directory}/{end}.key", peer-key = "{key}" }}
 {SERVICES}"#,
-            name = NAMES[station]
+            name = NAMES[station],
+            underlay = self.underlays[1],
         )
     }
 
