@@ -164,7 +164,7 @@ fn a_link_that_cannot_work_is_refused_before_it_is_up() {
         (
             "scheme = { kind = \"rlp-oos\", retries = 3, copies = { after = \"10 ms\", share = 0.02 } }",
             "scheme = { kind = \"rlp-oos\", retries = 3, copies = { after = \"10 ms\", share = 0.02 } }\nqueue = { kind = \"none\" }",
-            "error: {}:51:9: a live service without a queue loses every packet",
+            "error: {}:53:9: a live service without a queue loses every packet",
             "drop-tail",
         ),
         (
@@ -176,7 +176,7 @@ fn a_link_that_cannot_work_is_refused_before_it_is_up() {
         (
             "{ kind = \"rlp-oos\", retries = 3, copies = { after = \"10 ms\", share = 0.02 } }",
             "{ kind = \"snoop\", base-station = \"second\" }",
-            "error: {}:50:43: from one end there is no first and second",
+            "error: {}:52:43: from one end there is no first and second",
             "\"here\"",
         ),
     ] {
