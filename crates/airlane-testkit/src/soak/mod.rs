@@ -114,13 +114,16 @@ const GRACE: Duration = Duration::from_secs(5);
 #[derive(Debug)]
 pub(crate) struct Process {
     started: Instant,
+    /// Another process was this end before it.
+    restarted: bool,
     samples: Vec<Sample>,
 }
 
 impl Process {
-    fn new() -> Self {
+    fn new(restarted: bool) -> Self {
         Self {
             started: Instant::now(),
+            restarted,
             samples: Vec::new(),
         }
     }
@@ -147,7 +150,7 @@ pub fn run(plan: &Plan) -> Result<Outcome, LiveError> {
     let site = Site::new(plan)?;
     let mut soak = Soak {
         start: Instant::now(),
-        processes: [Process::new(), Process::new()],
+        processes: [Process::new(false), Process::new(false)],
         books: Books::default(),
         outcome: Outcome {
             seed: plan.seed,
@@ -294,7 +297,7 @@ impl Soak {
         let other = self.site.link.status(1 - end)?;
         self.end_of_life(end, last);
         self.site.start(end)?;
-        self.processes[end] = Process::new();
+        self.processes[end] = Process::new(true);
         for end in [0, 1] {
             self.site.link.wait_for_session(end)?;
         }
@@ -315,7 +318,7 @@ impl Soak {
             let problem = format!("{who}: memory grows: {memory:?}");
             self.outcome.failures.push(problem);
         }
-        for (reason, count) in drops::unexplained(&last) {
+        for (reason, count) in drops::unexplained(&last, process.restarted) {
             let problem = format!("{who}: {count} dropped for {reason}, which nothing explains");
             self.outcome.failures.push(problem);
         }
