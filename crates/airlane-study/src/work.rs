@@ -273,7 +273,7 @@ mod tests {
         let shipped = Path::new(env!("CARGO_MANIFEST_DIR")).join("../../studies");
         let (_, parts) = shared(&shipped.join("xylomenos-1999")).unwrap();
         let (file, borrowed) = shared(&shipped.join("xylomenos-1999-beyond")).unwrap();
-        assert!(borrowed.keys().eq(parts.keys()));
+        assert!(parts.keys().all(|part| borrowed.contains_key(part)));
         assert_eq!(file.labels["sr-m2"], "SR/M2");
 
         let folder = tempfile::tempdir().unwrap();
