@@ -90,7 +90,7 @@ pub fn form(bytes: &[u8]) -> Option<Form> {
 }
 
 /// Makes an opening packet's version that of IP, or back.
-pub fn toggle_opening(bytes: &mut [u8]) {
+fn toggle_opening(bytes: &mut [u8]) {
     if let Some(first) = bytes.first_mut() {
         *first ^= OPENS;
     }
