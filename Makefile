@@ -106,7 +106,7 @@ python: python-env ## Check and test the Python package
 # Of other results: make figures RESULTS=results
 RESULTS ?= target/validation
 
-bench-python: python-env ## Compare Python with the program, and two workers of Dask with one (3 min)
+bench-python: python-env ## Compare Python with the program, and two workers of Dask with one (4 min)
 	$(CARGO) build --release --locked --quiet -p airlane-cli --bin airlane
 	$(VENV)/python python/benches/overhead.py $(or $(CARGO_TARGET_DIR),target)/release/airlane
 

@@ -47,6 +47,8 @@ client of Dask, `"dask://host:port"` for its scheduler, or `"dask"` for a cluste
 # nothing, and stop at Ctrl-C when their batches end.
 _REMOTE_BATCH_S = 4.0
 _THREAD_BATCH_S = 0.2
+# Towards the end batches shrink to this part: the way of the last ones is to be small beside them.
+_SMALLEST_PART = 1 / 40
 
 
 @dataclass(frozen=True, slots=True)
@@ -99,7 +101,11 @@ def _client(address: str) -> Iterator[Client]:
     except ImportError as error:
         raise AirlaneError('Dask is not installed: pip install "airlane[dask]"') from error
     if place:
-        with Client(f"tcp://{place}") as client:  # type: ignore[no-untyped-call]
+        try:
+            client = Client(f"tcp://{place}")  # type: ignore[no-untyped-call]
+        except OSError as error:
+            raise AirlaneError(f"executor={address!r}: no scheduler answers: {error}") from error
+        with client:
             yield client
     else:
         cluster = LocalCluster(threads_per_worker=1, dashboard_address="127.0.0.1:0")  # type: ignore[no-untyped-call]
@@ -133,12 +139,14 @@ def run_batches(
             while jobs and len(pending) < 2 * workers:
                 size = 1
                 if runs:
-                    size = int(pool.batch_s * runs / max(took_s, 1e-6))
-                    size = max(1, min(size, len(jobs) // (2 * workers)))
+                    most = pool.batch_s * runs / max(took_s, 1e-6)
+                    fair = max(len(jobs) / (2 * workers), most * _SMALLEST_PART)
+                    size = max(1, int(min(most, fair)))
                 batch = Batch(seed, _grouped(jobs, size))
                 pending[_submitted(pool.executor, batch)] = batch
             ready, _ = wait(pending, return_when=FIRST_COMPLETED)
-            for future in ready:
+            # What failed comes last: the other results of this moment are kept.
+            for future in sorted(ready, key=_failed):
                 done = _done(future, pending.pop(future))
                 runs += sum(len(part.runs) for part in done.results)
                 took_s += done.took_s
@@ -156,6 +164,13 @@ def _submitted(executor: Executor, batch: Batch) -> Future[Done]:
         future: Future[Done] = Future()
         future.set_exception(error)
         return future
+
+
+def _failed(future: Future[Done]) -> bool:
+    """Whether a batch that has ended ends the sweep."""
+    if future.cancelled() or future.exception() is not None:
+        return True
+    return future.result().failure is not None
 
 
 def _done(future: Future[Done], batch: Batch) -> Done:

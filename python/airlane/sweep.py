@@ -80,7 +80,8 @@ def sweep(
         ValueError: If another argument is out of range, an axis overwrites what another sets, has a
             value twice or is called as another column, or there is no such metric.
         RunError: If a run fails or its worker is lost; its message has the command that repeats it.
-        AirlaneError: If a worker runs another version, or results in `out` cannot be understood.
+        AirlaneError: If no scheduler answers, a worker runs another version, or results in `out`
+            cannot be understood.
         OSError: If `out` cannot be read or written.
     """
     if natural("runs", runs) < 1:

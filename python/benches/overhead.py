@@ -19,6 +19,8 @@ import airlane
 FILE = Path(__file__).parents[2] / "scenarios/three-applications.toml"
 DURATION = "300 s"
 RUNS = 1000
+# What is worth a cluster: with batches of 4 s, 1000 runs would be two.
+CLUSTER_RUNS = 3000
 TURNS = 3
 
 
@@ -63,28 +65,51 @@ def overhead(command: str) -> None:
         print(f"  {what}: {wall_s:.2f} s, {cpu_s:.2f} s; {ratios}")
 
 
-def scaling() -> None:
-    """Compares two workers with one."""
+def scaling(command: str) -> None:
+    """Compares two workers with one, and what two processes get of this machine beside it.
+
+    Where the cores are shared with others, two processes are not twice as fast as one, and no
+    cluster on this machine can be.
+    """
     from distributed import Client, LocalCluster
 
     base = airlane.Scenario.load(FILE).with_(duration=DURATION)
+    half = [command, "sim", "run", str(FILE), "--set", f"duration={DURATION}", "--threads", "1"]
+    half += ["--runs", str(RUNS // 2)]
 
     def on_dask(workers: int) -> float:
+        # One cluster at a time: what an idle one does would be counted too.
         with (
             LocalCluster(  # type: ignore[no-untyped-call]
-                n_workers=workers, threads_per_worker=1, dashboard_address=None
+                n_workers=workers, threads_per_worker=1, dashboard_address="127.0.0.1:0"
             ) as cluster,
             Client(cluster) as client,  # type: ignore[no-untyped-call]
         ):
             airlane.sweep(base, runs=2 * workers, executor=client)
-            return took_s(lambda: airlane.sweep(base, runs=RUNS, executor=client))[0]
+            return took_s(lambda: airlane.sweep(base, runs=CLUSTER_RUNS, executor=client))[0]
 
-    turns = [(on_dask(1), on_dask(2)) for _ in range(TURNS)]
-    one_s, two_s = (min(times) for times in zip(*turns, strict=True))
-    print(f"{RUNS} runs on Dask: {one_s:.2f} s on 1 worker, {two_s:.2f} s on 2 workers,")
-    print(f"{one_s / two_s:.2f} times as fast")
+    def processes(count: int) -> None:
+        started = [subprocess.Popen(half, stdout=subprocess.DEVNULL) for _ in range(count)]
+        codes = [process.wait() for process in started]
+        if any(codes):
+            raise SystemExit(f"{command} failed")
+
+    turns = [
+        (
+            on_dask(1),
+            on_dask(2),
+            took_s(lambda: processes(1))[0],
+            took_s(lambda: processes(2))[0],
+        )
+        for _ in range(TURNS)
+    ]
+    one_s, two_s, alone_s, both_s = (min(times) for times in zip(*turns, strict=True))
+    print(f"{CLUSTER_RUNS} runs on Dask: {one_s:.2f} s on 1 worker, {two_s:.2f} s on 2 workers")
+    print(f"  {one_s / two_s:.2f} times as fast")
+    print(f"  two programs side by side: {2 * alone_s / both_s:.2f} times as fast as one")
 
 
 if __name__ == "__main__":
-    overhead(sys.argv[1] if len(sys.argv) > 1 else "airlane")
-    scaling()
+    program = sys.argv[1] if len(sys.argv) > 1 else "airlane"
+    overhead(program)
+    scaling(program)

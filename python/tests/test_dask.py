@@ -8,6 +8,7 @@ from collections.abc import Iterator
 from pathlib import Path
 from typing import Any
 
+import dask
 import pytest
 from conftest import RATE
 from distributed import Client, LocalCluster
@@ -58,6 +59,14 @@ def test_a_scheduler_by_its_address(base: Scenario, cluster: LocalCluster) -> No
     address = cluster.scheduler_address.replace("tcp://", "dask://")
     expected = airlane.sweep(base, runs=5)
     assert airlane.sweep(base, runs=5, executor=address).equals(expected)
+
+
+def test_an_address_without_a_scheduler(base: Scenario) -> None:
+    with (
+        dask.config.set({"distributed.comm.timeouts.connect": "0.2s"}),
+        pytest.raises(AirlaneError, match=r"127\.0\.0\.1:1': no scheduler answers"),
+    ):
+        airlane.sweep(base, runs=5, executor="dask://127.0.0.1:1")
 
 
 def test_a_cluster_of_its_own(base: Scenario) -> None:

@@ -82,9 +82,9 @@ def test_a_sweep_goes_on_where_it_was_interrupted(
     base: Scenario, whole: pl.DataFrame, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     with pytest.raises(KeyboardInterrupt):
-        airlane.sweep(base, vary=VARY, runs=4, executor=Dies(7), out=tmp_path)
-    before = (tmp_path / "runs.jsonl").read_text().count("\n")
-    assert 0 < before < 24
+        airlane.sweep(base, vary=VARY, runs=4, executor=Dies(2), out=tmp_path)
+    # The first batches are single runs; those that ended well are there.
+    assert (tmp_path / "runs.jsonl").read_text().count("\n") == 2
     with (tmp_path / "runs.jsonl").open("a") as file:
         file.write('{"version":"0.')  # a line that was being written
     resumed = airlane.sweep(base, vary=VARY, runs=4, out=tmp_path)
