@@ -40,61 +40,44 @@ pub fn metrics(run: &RunResult) -> (Vec<String>, Vec<f64>) {
     (names, values)
 }
 
+const THROUGHPUT: &[&str] = &["throughput_bps"];
+const TCP: &[&str] = &["retransmissions", "timeouts"];
+const DATAGRAMS: &[&str] = &[
+    "loss_ratio",
+    "delay_mean_s",
+    "delay_sd_s",
+    "delay_mean_plus_2sd_s",
+    "delay_median_s",
+    "delay_p99_s",
+];
+const RESPONSES: &[&str] = &[
+    "responses",
+    "response_time_mean_s",
+    "response_time_median_s",
+    "response_time_p95_s",
+    "response_time_max_s",
+];
+const PAGES: &[&str] = &[
+    "pages",
+    "page_time_mean_s",
+    "page_time_median_s",
+    "page_time_max_s",
+];
+
 /// The same names for every run of a scenario, whatever happened in it.
 fn flow_metrics(flow: &FlowResult) -> Vec<(&'static str, f64)> {
-    let always: &[&'static str] = match flow.app {
-        "conferencing" => &[
-            "throughput_bps",
-            "loss_ratio",
-            "delay_mean_s",
-            "delay_sd_s",
-            "delay_mean_plus_2sd_s",
-            "delay_median_s",
-            "delay_p99_s",
-        ],
+    let always: &[&[&'static str]] = match flow.app {
+        "conferencing" => &[THROUGHPUT, DATAGRAMS],
         "bulk" => &[
-            "throughput_bps",
-            "goodput_ratio",
-            "retransmissions",
-            "timeouts",
-            "window_cuts",
-            "duplicates",
+            THROUGHPUT,
+            &["goodput_ratio"],
+            TCP,
+            &["window_cuts", "duplicates"],
         ],
-        "telnet" | "mail" => &[
-            "responses",
-            "response_time_mean_s",
-            "response_time_median_s",
-            "response_time_p95_s",
-            "response_time_max_s",
-            "retransmissions",
-            "timeouts",
-        ],
-        "pages" | "web" => &[
-            "throughput_bps",
-            "pages",
-            "page_time_mean_s",
-            "page_time_median_s",
-            "page_time_max_s",
-            "retransmissions",
-            "timeouts",
-        ],
+        "telnet" | "mail" => &[RESPONSES, TCP],
+        "pages" | "web" => &[THROUGHPUT, PAGES, TCP],
         // Over UDP losses and delays, over TCP its counters: the names are the same for both.
-        "custom" => &[
-            "throughput_bps",
-            "loss_ratio",
-            "delay_mean_s",
-            "delay_sd_s",
-            "delay_mean_plus_2sd_s",
-            "delay_median_s",
-            "delay_p99_s",
-            "responses",
-            "response_time_mean_s",
-            "response_time_median_s",
-            "response_time_p95_s",
-            "response_time_max_s",
-            "retransmissions",
-            "timeouts",
-        ],
+        "custom" => &[THROUGHPUT, DATAGRAMS, RESPONSES, TCP],
         other => unreachable!("no metrics are listed for the application \"{other}\""),
     };
     let measured = flow.scalars();
@@ -107,7 +90,8 @@ fn flow_metrics(flow: &FlowResult) -> Vec<(&'static str, f64)> {
         ("packets_received", flow.packets_received as f64),
         ("delivered_bytes", flow.delivered_bytes as f64),
     ];
-    always.iter().map(value).chain(counts).collect()
+    let always = always.iter().copied().flatten();
+    always.map(value).chain(counts).collect()
 }
 
 fn direction_metrics(direction: &DirectionResult) -> Vec<(&'static str, f64)> {

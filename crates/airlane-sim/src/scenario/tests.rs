@@ -217,6 +217,12 @@ fn two_nodes_cannot_share_an_address() {
 }
 
 #[test]
+fn a_node_without_a_link_is_a_mistake() {
+    let e = Scenario::from_toml_with(WORLD, "w", &["nodes.bsae.address=10.0.0.9"]).unwrap_err();
+    assert!(e.to_string().contains("no link ends at \"bsae\""), "{e}");
+}
+
+#[test]
 fn a_scenario_that_was_never_a_file_is_checked_too() {
     let mut scenario = world();
     scenario.flows[0].ends[1] = "moon".to_owned();

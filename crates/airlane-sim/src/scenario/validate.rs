@@ -1,5 +1,7 @@
 //! Checks that need more than one key: names that must exist, values that no world can have.
 
+use std::collections::{BTreeMap, BTreeSet};
+
 use airlane_base::config::{Problems, Validate, key};
 use airlane_base::{Duration, Size};
 use airlane_channel::ErrorModelConfig;
@@ -86,7 +88,15 @@ impl Scenario {
                 format!("2 to {MAX_NODES}, each as a table: [nodes.server]"),
             );
         }
-        let mut seen = std::collections::BTreeMap::new();
+        let linked: BTreeSet<&String> = self.links.values().flat_map(|link| &link.ends).collect();
+        for name in self.nodes.keys().filter(|name| !linked.contains(name)) {
+            problems.add(
+                &format!("nodes.{}", key(name)),
+                format!("no link ends at \"{name}\""),
+                "leave the node out, or give it a link: [links.<name>], ends = [..]",
+            );
+        }
+        let mut seen = BTreeMap::new();
         for (name, node) in &self.nodes {
             let Some(address) = node.address else {
                 continue;
