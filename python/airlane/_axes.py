@@ -5,7 +5,6 @@ from __future__ import annotations
 import datetime
 import itertools
 import json
-import re
 from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from decimal import Decimal
@@ -20,8 +19,6 @@ _RESERVED = (
     *("scenario_hash", "seed", "run", "difference_from"),
     *("metric", "value", "n", "mean", "sd", "half_width", "point"),
 )
-# A step of a path: into a list, by a quoted key, or by a plain one.
-_STEP = re.compile(r'\[([^\]]*)\]|"((?:[^"\\]|\\.)*)"|([^.\[]+)')
 
 
 @dataclass(frozen=True)
@@ -114,9 +111,11 @@ def _apart(base: Scenario, axes: list[Axis]) -> None:
 
     A table may leave a key out that a later axis sets.
     """
-    table = base.to_dict() if len(axes) > 1 else {}
+    if len(axes) < 2:
+        return
+    # What is no path is refused when it is set.
     places = [
-        (axis, path, _place(table, path))
+        (axis, path, base._core.steps(path) or [path])
         for axis in axes
         for path in dict.fromkeys(itertools.chain.from_iterable(axis.values))
     ]
@@ -139,22 +138,3 @@ def _holds(value: Value, steps: list[str | int]) -> bool:
         if isinstance(at, Mapping):
             at = at.get(step)
     return at is not None
-
-
-def _place(table: dict[str, Any], path: str) -> list[str | int]:
-    """The steps of a path; an entry of a list by its index, whichever way it is written."""
-    at: Any = table
-    steps: list[str | int] = []
-    for listed, quoted, plain in _STEP.findall(path):
-        step: str | int = re.sub(r"\\(.)", r"\1", quoted) or plain.strip()
-        if listed:
-            entries = at if isinstance(at, list) else []
-            named = [entry.get("name") if isinstance(entry, dict) else None for entry in entries]
-            known = named.index(listed) if listed in named else listed
-            step = int(listed) if listed.isdecimal() else known
-        steps.append(step)
-        try:
-            at = at[step]
-        except (KeyError, IndexError, TypeError):
-            at = None
-    return steps

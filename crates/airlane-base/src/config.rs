@@ -20,7 +20,7 @@ use serde::de::DeserializeOwned;
 use toml::Spanned;
 use toml::de::{DeTable, DeValue};
 
-pub use path::key;
+pub use path::{Step, key};
 pub use problem::{ConfigError, Problem};
 
 use path::Path;
@@ -246,6 +246,12 @@ impl Document {
         let source = sources.find(|source| source.offset <= found.span.start)?;
         let within = found.span.start - source.offset..found.span.end - source.offset;
         source.text.get(within).filter(|_| found.complete)
+    }
+
+    /// The steps of a path, an entry of a list by its index where there is such an entry, whichever
+    /// way it is written. None if it is no path.
+    pub fn steps(&self, path: &str) -> Option<Vec<Step>> {
+        Some(Path::parse(path)?.steps(&self.tree().ok()?))
     }
 
     /// Reads the whole document into a `T` and lets it check itself.

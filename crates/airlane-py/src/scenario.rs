@@ -3,7 +3,7 @@
 use std::collections::BTreeMap;
 use std::path::{Path, PathBuf};
 
-use airlane_base::config::Document;
+use airlane_base::config::{Document, Step};
 use airlane_sim::{Prepared, ScenarioError as SimError};
 use pyo3::prelude::*;
 use pyo3::types::{PyBytes, PyDict};
@@ -16,6 +16,22 @@ type Files = BTreeMap<PathBuf, Vec<u8>>;
 
 /// Arguments of [`Scenario::new`].
 type Recipe<'a, 'py> = (&'a str, &'a str, String, &'a [String], Bound<'py, PyDict>);
+
+/// A step of a path as Python has it.
+#[derive(IntoPyObject)]
+enum PathStep {
+    Name(String),
+    Index(usize),
+}
+
+impl From<Step> for PathStep {
+    fn from(step: Step) -> Self {
+        match step {
+            Step::Key(name) | Step::Named(name) => Self::Name(name),
+            Step::Index(index) => Self::Index(index),
+        }
+    }
+}
 
 /// A scenario that has been read and checked. Cheap to send to another machine: it carries the
 /// files that it names.
@@ -126,6 +142,15 @@ impl Scenario {
         }
         let (text, file) = (self.text.clone(), self.file.clone());
         Self::build(text, file, self.folder.clone(), set, self.files.clone())
+    }
+
+    /// The steps of a dotted path, an entry of a list by its index whichever way it is written; None
+    /// if it is no path.
+    fn steps(&self, path: &str) -> PyResult<Option<Vec<PathStep>>> {
+        let document = Document::parse(&self.scenario.to_toml(), "");
+        let document = document.map_err(|error| error::refused(&error, None))?;
+        let steps = document.steps(path);
+        Ok(steps.map(|steps| steps.into_iter().map(PathStep::from).collect()))
     }
 
     /// Canonical TOML; `resolved` with every default filled in.

@@ -11,7 +11,7 @@ const DEEPEST: usize = 64;
 
 /// One step of a path.
 #[derive(Clone, Debug, PartialEq, Eq)]
-pub(super) enum Step {
+pub enum Step {
     /// Into a table.
     Key(String),
     /// Into a list, by position from 0.
@@ -136,6 +136,21 @@ impl Path {
             span,
             complete: true,
         }
+    }
+
+    /// Its steps, entries of lists by their index where there are such entries.
+    pub(super) fn steps(&self, root: &Spanned<DeTable<'_>>) -> Vec<Step> {
+        let mut at = Node::Table(root.get_ref());
+        let resolved = self.0.iter().map(|step| {
+            let resolved = match &at {
+                Node::Array(items) => position(items, step).map(Step::Index),
+                Node::Table(_) | Node::Leaf => None,
+            };
+            let value = at.step(step);
+            at = value.map_or(Node::Leaf, |value| Node::of(value.get_ref()));
+            resolved.unwrap_or_else(|| step.clone())
+        });
+        resolved.collect()
     }
 
     /// The value here, to be changed.
@@ -380,6 +395,19 @@ mod tests {
             Path::parse("\"say \\\"hi\\\"\"").unwrap().last_key(),
             Some("say \"hi\"")
         );
+    }
+
+    #[test]
+    fn entries_have_one_place_whichever_way_they_are_written() {
+        let table =
+            DeTable::parse("s = [{ name = \"tcp\" }, { name = \"voice\", x = 1 }]").unwrap();
+        let steps = |text: &str| Path::parse(text).unwrap().steps(&table);
+        assert_eq!(steps("s[voice].x"), steps("s[1].x"));
+        assert_eq!(
+            steps("s[none].y[0]"),
+            Path::parse("s[none].y[0]").unwrap().0
+        );
+        assert_eq!(steps("t.u"), Path::parse("t.u").unwrap().0);
     }
 
     #[test]
