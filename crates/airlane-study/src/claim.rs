@@ -170,6 +170,9 @@ struct Closed {
 struct Setting {
     path: String,
     is: Value,
+    /// Studies whose scenarios have it; the claim's own if there are none.
+    #[serde(default)]
+    studies: Vec<String>,
 }
 
 impl<'de> Deserialize<'de> for Condition {
@@ -245,7 +248,10 @@ impl Claim {
         let closed = self.closed.as_slice().iter();
         let closed = closed.map(|c| format!("{} is {:?}", c.of.text, c.is));
         let settings = self.setting.as_slice().iter();
-        let settings = settings.map(|s| format!("{} = {}", s.path, s.is));
+        let settings = settings.map(|s| match s.studies.as_slice() {
+            [] => format!("{} = {}", s.path, s.is),
+            studies => format!("{} = {} in {}", s.path, s.is, studies.join(" ")),
+        });
         let all = conditions
             .chain(gains)
             .chain(values)
@@ -260,22 +266,25 @@ impl Claim {
         let quantities = operands
             .iter()
             .flat_map(|operand| operand.expression.quantities());
+        let settings = self.setting.as_slice().iter();
         quantities
             .filter_map(|(quantity, _)| quantity.study.as_deref())
+            .chain(settings.flat_map(|setting| setting.studies.iter().map(String::as_str)))
             .collect()
     }
 
-    /// Whether it has a check that reads the scenarios.
-    pub(crate) fn reads_scenarios(&self) -> bool {
-        !self.setting.as_slice().is_empty()
+    /// Studies whose scenarios its checks read; `own` is the one that it belongs to.
+    pub(crate) fn read_scenarios<'c>(&'c self, own: &'c str) -> impl Iterator<Item = &'c str> {
+        let settings = self.setting.as_slice().iter();
+        settings.flat_map(move |setting| setting.studies(own))
     }
 
-    /// Compares it with the results. `scenarios` are those of its study.
-    pub(crate) fn judge(
+    /// Compares it with the results. `scenarios` gives those of a study that it reads.
+    pub(crate) fn judge<'s>(
         &self,
         data: &Data,
         study: &str,
-        scenarios: &[Table],
+        scenarios: &dyn Fn(&str) -> &'s [Table],
     ) -> Result<Judgement, String> {
         if self.class.is_some() != self.reason.is_some() && self.class != Some(Class::Setting) {
             return Err("a class needs a reason, and a reason a class".to_owned());
@@ -302,7 +311,7 @@ impl Claim {
             found.push(judge.closed(closed)?);
         }
         for setting in self.setting.as_slice() {
-            found.push(setting.judge(scenarios)?);
+            found.push(setting.judge(study, scenarios)?);
         }
         if found.is_empty() && !matches!(self.class, Some(Class::Background | Class::NotTestable)) {
             return Err("there is no check".to_owned());
@@ -494,12 +503,27 @@ impl Judge<'_> {
 }
 
 impl Setting {
-    fn judge(&self, scenarios: &[Table]) -> Result<(Verdict, String), String> {
+    fn studies<'s>(&'s self, own: &'s str) -> impl Iterator<Item = &'s str> {
+        let own = self.studies.is_empty().then_some(own);
+        own.into_iter()
+            .chain(self.studies.iter().map(String::as_str))
+    }
+
+    fn judge<'s>(
+        &self,
+        own: &str,
+        scenarios: &dyn Fn(&str) -> &'s [Table],
+    ) -> Result<(Verdict, String), String> {
         let wrong = || format!("`{}` is no path", self.path);
         let pattern = Pattern::parse(&self.path).ok_or_else(wrong)?;
-        let values: Vec<&Value> = scenarios.iter().flat_map(|s| pattern.find(s)).collect();
-        if values.is_empty() {
-            return Err(format!("no scenario has a value at `{}`", self.path));
+        let mut values: Vec<&Value> = vec![];
+        for study in self.studies(own) {
+            let before = values.len();
+            values.extend(scenarios(study).iter().flat_map(|s| pattern.find(s)));
+            if values.len() == before {
+                let path = &self.path;
+                return Err(format!("no scenario of {study} has a value at `{path}`"));
+            }
         }
         let same = values.iter().all(|value| alike(value, &self.is));
         let verdict = if same {

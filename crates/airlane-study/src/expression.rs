@@ -4,6 +4,7 @@
 //! condition  = chain [ "at" VALUE.. ]  |  ( "rises" | "falls" ) "(" sum ")" [ "at" VALUE.. ]
 //! chain      = sum COMPARATOR sum { COMPARATOR sum }
 //! COMPARATOR = ">" "<" ">=" "<=" "~" "==" ">>" "<<" "slightly>" "slightly<"
+//!              "slightly>=" "slightly<="
 //! sum        = product { ("+" | "-") product }        product = factor { ("*" | "/") factor }
 //! factor     = NUMBER ["%"] | QUANTITY | FUNCTION "(" sum ")" | "(" sum ")" | "-" factor
 //! QUANTITY   = [STUDY "."] METRIC [ "[" VALUE { "," VALUE } "]" ]
@@ -122,6 +123,10 @@ pub enum Comparator {
     SlightlyGreater,
     /// `slightly<`
     SlightlyLess,
+    /// `slightly>=`
+    SlightlyAtLeast,
+    /// `slightly<=`
+    SlightlyAtMost,
     /// `>>`
     FarGreater,
     /// `<<`

@@ -155,7 +155,7 @@ impl Plan {
         };
         for planned in variant.studies.iter().filter(|planned| planned.asked) {
             let study = self.study(planned)?;
-            for claim in self.claims(&data, planned)? {
+            for claim in self.claims(&data, variant, planned)? {
                 if claim.class.is_some() {
                     outcome.apart.push(claim);
                     continue;
@@ -178,7 +178,7 @@ impl Plan {
         for variant in self.variants.iter().take(1) {
             let data = self.data(None, variant)?;
             for planned in variant.studies.iter().filter(|planned| planned.asked) {
-                self.claims(&data, planned)?;
+                self.claims(&data, variant, planned)?;
                 self.figure(&data, self.study(planned)?)?;
             }
         }
@@ -231,13 +231,22 @@ impl Plan {
             .collect()
     }
 
-    fn claims(&self, data: &Data, planned: &PlannedStudy) -> Result<Vec<ClaimOutcome>, StudyError> {
+    fn claims(
+        &self,
+        data: &Data,
+        variant: &Variant,
+        planned: &PlannedStudy,
+    ) -> Result<Vec<ClaimOutcome>, StudyError> {
         let study = self.study(planned)?;
+        let scenarios = |id: &str| {
+            let planned = variant.studies.iter().find(|planned| planned.id == id);
+            planned.map_or(&[][..], |planned| &planned.scenarios)
+        };
         study
             .claims
             .iter()
             .map(|claim| {
-                let judgement = claim.judge(data, &study.id, &planned.scenarios);
+                let judgement = claim.judge(data, &study.id, &scenarios);
                 let judgement = judgement.map_err(|problem| StudyError::Claim {
                     study: study.id.clone(),
                     claim: claim.id.clone(),

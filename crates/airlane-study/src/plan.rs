@@ -1,6 +1,6 @@
 //! What has to be simulated for the studies that were asked for: every distinct world once.
 
-use std::collections::BTreeMap;
+use std::collections::{BTreeMap, BTreeSet};
 
 use airlane_sim::Prepared;
 use serde::{Deserialize, Serialize};
@@ -183,14 +183,16 @@ impl Plan {
     ) -> Result<Vec<PlannedStudy>, StudyError> {
         let mut reached = BTreeMap::new();
         let mut planned = vec![];
+        let ordered = order.iter().map(|(index, _)| &self.work.studies[*index]);
+        let read: BTreeSet<&str> = ordered
+            .flat_map(|study| study.claims.iter().map(move |claim| (claim, study)))
+            .flat_map(|(claim, study)| claim.read_scenarios(&study.id))
+            .collect();
         for (index, asked) in order {
             let study = &self.work.studies[*index];
             let mut worlds = vec![];
             let mut scenarios = vec![];
-            let settings = study
-                .claims
-                .iter()
-                .any(crate::claim::Claim::reads_scenarios);
+            let settings = read.contains(study.id.as_str());
             for point in study.points(&self.work.id, set, &mut reached)? {
                 let refuse = |problem: String| StudyError::Scenario {
                     study: study.id.clone(),

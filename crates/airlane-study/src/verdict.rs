@@ -8,6 +8,7 @@
 //! | `>` | greater, beyond the interval of the difference | a tie within the interval |
 //! | `>=` | greater, or a tie | less by at most 5 % |
 //! | `slightly>` | greater beyond the interval, by at most 15 % | a tie, or by at most 25 % |
+//! | `slightly>=` | greater, or less by at most 15 % | less by at most 25 % |
 //! | `>>` | at least twice as much, beyond the interval | a factor 1.25 (a factor 1.6 short) |
 //! | `~` | at most 5 % apart | 15 % |
 //! | `==` | a tie | at most 5 % apart |
@@ -69,6 +70,10 @@ pub(crate) fn compare(comparator: Comparator, left: f64, right: f64, half: f64) 
         Comparator::SlightlyGreater => {
             Verdict::of(beyond && within(0.15), tie || beyond && within(0.25))
         }
+        Comparator::SlightlyAtLeast => {
+            let most = |share: f64| right <= left * (1.0 + share);
+            Verdict::of(tie || most(0.15), most(0.25))
+        }
         Comparator::FarGreater => {
             let least = |factor: f64| beyond && left >= right * factor;
             Verdict::of(least(2.0), least(2.0 / 1.6))
@@ -78,6 +83,7 @@ pub(crate) fn compare(comparator: Comparator, left: f64, right: f64, half: f64) 
         Comparator::Less => flipped(Comparator::Greater),
         Comparator::AtMost => flipped(Comparator::AtLeast),
         Comparator::SlightlyLess => flipped(Comparator::SlightlyGreater),
+        Comparator::SlightlyAtMost => flipped(Comparator::SlightlyAtLeast),
         Comparator::FarLess => flipped(Comparator::FarGreater),
     }
 }
@@ -140,6 +146,11 @@ mod tests {
             (SlightlyGreater, 1.2, 1.0, 0.01, Near),
             (SlightlyGreater, 1.3, 1.0, 0.01, Misses),
             (SlightlyGreater, 0.9, 1.0, 0.01, Misses),
+            (SlightlyAtLeast, 2.0, 1.0, 0.01, Holds),
+            (SlightlyAtLeast, 1.0, 1.15, 0.01, Holds),
+            (SlightlyAtLeast, 1.0, 1.2, 0.3, Holds),
+            (SlightlyAtLeast, 1.0, 1.2, 0.01, Near),
+            (SlightlyAtMost, 1.3, 1.0, 0.01, Misses),
             (FarGreater, 2.0, 1.0, 0.1, Holds),
             (FarGreater, 1.5, 1.0, 0.1, Near),
             (FarGreater, 1.2, 1.0, 0.1, Misses),

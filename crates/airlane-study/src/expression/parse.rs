@@ -17,7 +17,9 @@ pub struct ParseError {
 }
 
 /// The longest spelling comes first.
-const COMPARATORS: [(&str, Comparator); 10] = [
+const COMPARATORS: [(&str, Comparator); 12] = [
+    ("slightly>=", Comparator::SlightlyAtLeast),
+    ("slightly<=", Comparator::SlightlyAtMost),
     ("slightly>", Comparator::SlightlyGreater),
     ("slightly<", Comparator::SlightlyLess),
     (">>", Comparator::FarGreater),
