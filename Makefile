@@ -66,7 +66,7 @@ verdicts: ## Commit to the verdicts that `make claims` checks
 	$(RELEASE) --no-run
 	$(STUDIES) $(WORKS) --runs 3 --out target/claims --save $(VERDICTS) > target/claims.txt
 
-validation: ## Simulate the published figures, with other choices too, and rewrite docs/validation.md (45 min)
+validation: ## Simulate the published figures, with other choices too, and rewrite docs/validation.md (30 min)
 	$(RELEASE) --no-run
 	$(STUDIES) $(WORKS) --alternatives --alternative-runs 3 --out target/validation --markdown docs/validation.md > target/validation.txt
 
