@@ -251,7 +251,8 @@ fn airlane_test_shows_what_a_link_gains() {
     assert!(line.contains("who is behind the link left"), "{line}");
 
     let cubic = ["--congestion-control", "cubic"];
-    let all = test(&[&[&sockets[1], "--duration", "4s", "--json"], &cubic[..]].concat());
+    // A raw link may lose nothing of the 15 pages of 4 s, and did once.
+    let all = test(&[&[&sockets[1], "--duration", "8s", "--json"], &cubic[..]].concat());
     assert!(all.status.success(), "{}", said(&all));
     let all: serde_json::Value = serde_json::from_slice(&all.stdout).unwrap();
     println!("{all:#}");
@@ -282,22 +283,9 @@ fn airlane_test_shows_what_a_link_gains() {
         let file = |path: &str| number(&format!("/{path}/{}/file/goodput_bps", at("file")));
         let (before, after) = (file("before"), file("after"));
         assert!(after > 2.0 * before, "{run}: {after} against {before}");
+        let page = |path: &str| number(&format!("/{path}/{}/pages/mean_ns", at("pages")));
+        assert!(page("after") < page("before"), "{run}: pages");
     }
-    // Of both runs together: without repairs one of 4 s may be lucky, at 15 pages that lose nothing.
-    let page = |path: &str| {
-        let of = |what| {
-            ["alone/pages", "together"].map(|run| number(&format!("/{path}/{run}/pages/{what}")))
-        };
-        let (pages, means) = (of("completed"), of("mean_ns"));
-        let taken: f64 = pages
-            .iter()
-            .zip(means)
-            .map(|(pages, mean)| pages * mean)
-            .sum();
-        taken / pages.iter().sum::<f64>()
-    };
-    let (before, after) = (page("before"), page("after"));
-    assert!(after < before, "{after} ns a page in place of {before}");
     // One machine has one clock, which the ends do not know.
     for path in ["before", "after"] {
         let clock = |what: &str| number(&format!("/{path}/alone/voice/clock/{what}"));
