@@ -237,16 +237,14 @@ impl Claim {
         all.chain(closed).chain(settings).collect()
     }
 
-    /// Studies that its checks read, other than its own.
+    /// Studies whose results its checks read, other than its own.
     pub fn studies(&self) -> Vec<&str> {
         let operands = self.operands();
         let quantities = operands
             .iter()
             .flat_map(|operand| operand.expression.quantities());
-        let settings = self.setting.as_slice().iter();
         quantities
             .filter_map(|(quantity, _)| quantity.study.as_deref())
-            .chain(settings.flat_map(Setting::others))
             .collect()
     }
 

@@ -238,10 +238,7 @@ impl Plan {
         planned: &PlannedStudy,
     ) -> Result<Vec<ClaimOutcome>, StudyError> {
         let study = self.study(planned)?;
-        let scenarios = |id: &str| {
-            let planned = variant.studies.iter().find(|planned| planned.id == id);
-            planned.map_or(&[][..], |planned| &planned.scenarios)
-        };
+        let scenarios = |id: &str| variant.scenarios.get(id).map_or(&[][..], Vec::as_slice);
         study
             .claims
             .iter()

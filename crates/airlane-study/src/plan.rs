@@ -1,6 +1,6 @@
 //! What has to be simulated for the studies that were asked for: every distinct world once.
 
-use std::collections::{BTreeMap, BTreeSet};
+use std::collections::BTreeMap;
 
 use airlane_sim::Prepared;
 use serde::{Deserialize, Serialize};
@@ -59,6 +59,8 @@ pub struct Variant {
     pub runs: u64,
     /// Those that were asked for, then those that their claims read.
     pub studies: Vec<PlannedStudy>,
+    /// By study the composed scenarios with every default filled in, where a claim reads them.
+    pub(crate) scenarios: BTreeMap<String, Vec<Table>>,
 }
 
 /// A study and its worlds.
@@ -70,8 +72,6 @@ pub struct PlannedStudy {
     pub asked: bool,
     /// Index of the world of each point.
     pub worlds: Vec<usize>,
-    /// The composed scenarios with every default filled in, if a claim reads them.
-    pub(crate) scenarios: Vec<Table>,
 }
 
 impl Plan {
@@ -107,6 +107,7 @@ impl Plan {
                 .map(|text| Assignment::parse(text))
                 .collect::<Result<_, _>>()?;
             let studies = plan.studies(&order, &set, &mut known)?;
+            let scenarios = plan.scenarios(&order, &set)?;
             let runs = match alternative {
                 None => plan.runs,
                 Some(_) => plan.alternative_runs,
@@ -119,6 +120,7 @@ impl Plan {
                 alternative: alternative.cloned(),
                 runs,
                 studies,
+                scenarios,
             });
         }
         Ok(plan)
@@ -175,6 +177,42 @@ impl Plan {
         Ok(order)
     }
 
+    /// What the claims of these studies read of scenarios, which need not be simulated for it.
+    fn scenarios(
+        &self,
+        order: &[(usize, bool)],
+        set: &[Assignment],
+    ) -> Result<BTreeMap<String, Vec<Table>>, StudyError> {
+        let mut read = BTreeMap::new();
+        for (index, _) in order {
+            let study = &self.work.studies[*index];
+            let claims = study.claims.iter();
+            let reads = claims.flat_map(|claim| {
+                let ids = claim.read_scenarios(&study.id);
+                ids.map(move |id| (claim, id))
+            });
+            for (claim, id) in reads {
+                let wrong = |problem: String| StudyError::Claim {
+                    study: study.id.clone(),
+                    claim: claim.id.clone(),
+                    problem,
+                };
+                let other = self.work.study(id);
+                let other = other.ok_or_else(|| wrong(format!("there is no study \"{id}\"")))?;
+                if read.contains_key(id) {
+                    continue;
+                }
+                let points = other.points(&self.work.id, set, &mut BTreeMap::new())?;
+                let tables = points.iter().map(|point| {
+                    let table = Table::try_from(point.scenario.resolved());
+                    table.map_err(|error| wrong(error.to_string()))
+                });
+                read.insert(id.to_owned(), tables.collect::<Result<_, _>>()?);
+            }
+        }
+        Ok(read)
+    }
+
     fn studies(
         &mut self,
         order: &[(usize, bool)],
@@ -183,26 +221,15 @@ impl Plan {
     ) -> Result<Vec<PlannedStudy>, StudyError> {
         let mut reached = BTreeMap::new();
         let mut planned = vec![];
-        let ordered = order.iter().map(|(index, _)| &self.work.studies[*index]);
-        let read: BTreeSet<&str> = ordered
-            .flat_map(|study| study.claims.iter().map(move |claim| (claim, study)))
-            .flat_map(|(claim, study)| claim.read_scenarios(&study.id))
-            .collect();
         for (index, asked) in order {
             let study = &self.work.studies[*index];
             let mut worlds = vec![];
-            let mut scenarios = vec![];
-            let settings = read.contains(study.id.as_str());
             for point in study.points(&self.work.id, set, &mut reached)? {
                 let refuse = |problem: String| StudyError::Scenario {
                     study: study.id.clone(),
                     point: study.label(&point.at),
                     problem,
                 };
-                if settings {
-                    let table = Table::try_from(point.scenario.resolved());
-                    scenarios.push(table.map_err(|e| refuse(e.to_string()))?);
-                }
                 let prepared = Prepared::new(&point.scenario).map_err(|e| refuse(e.to_string()))?;
                 let next = self.worlds.len();
                 let world = *known.entry(prepared.hash().to_owned()).or_insert(next);
@@ -215,7 +242,6 @@ impl Plan {
                 id: study.id.clone(),
                 asked: *asked,
                 worlds,
-                scenarios,
             });
         }
         // An assignment of a part need not fit every study, but must fit one of them.

@@ -21,15 +21,11 @@ pub(super) struct Setting {
 }
 
 impl Setting {
-    /// Studies that it names.
-    pub(super) fn others(&self) -> impl Iterator<Item = &str> {
-        self.studies.iter().map(String::as_str)
-    }
-
     /// Studies whose scenarios it reads; `own` is that of its claim.
     pub(super) fn studies<'s>(&'s self, own: &'s str) -> impl Iterator<Item = &'s str> {
         let own = self.studies.is_empty().then_some(own);
-        own.into_iter().chain(self.others())
+        own.into_iter()
+            .chain(self.studies.iter().map(String::as_str))
     }
 
     pub(super) fn judge<'s>(
