@@ -39,6 +39,9 @@ fmt: ## Format the code
 
 lint: ## Check format and lints
 	$(CARGO) fmt --all --check
+	@for file in crates/*/tests/it/*.rs; do name=$$(basename $$file .rs); \
+	  [ $$name = main ] || grep -q "^mod $$name;" $${file%/*}/main.rs || \
+	  { echo "$@: $$file is no module of main.rs beside it, so that nothing runs it" >&2; exit 1; }; done
 	$(CARGO) clippy --workspace --all-targets --locked -- -D warnings
 
 units: ## Run unit, property and integration tests

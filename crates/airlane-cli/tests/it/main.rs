@@ -1,0 +1,10 @@
+//! The program as users and service managers meet it.
+//! All files are modules of one program: each program is linked on its own, which takes seconds.
+
+#![allow(clippy::unwrap_used, reason = "a test may panic")]
+
+mod cli;
+mod manager;
+mod record;
+mod scenario;
+mod study;

@@ -1,0 +1,226 @@
+//! Scenarios made of what other tools were told, and of points of studies, as their users meet them.
+
+use std::io::Write as _;
+use std::path::{Path, PathBuf};
+use std::process::{Command, Output, Stdio};
+
+use airlane_sim::Scenario;
+use airlane_study::{Plan, Request, Work};
+
+fn airlane(folder: &Path, arguments: &[&str], input: &str) -> Output {
+    let mut child = Command::new(env!("CARGO_BIN_EXE_airlane"))
+        .args(arguments)
+        .current_dir(folder)
+        .env_remove("CLICOLOR_FORCE")
+        .stdin(Stdio::piped())
+        .stdout(Stdio::piped())
+        .stderr(Stdio::piped())
+        .spawn()
+        .expect("the program was built for this test");
+    // A program that does not read has closed its end.
+    _ = child.stdin.take().unwrap().write_all(input.as_bytes());
+    child.wait_with_output().unwrap()
+}
+
+fn text(bytes: &[u8]) -> &str {
+    std::str::from_utf8(bytes).unwrap()
+}
+
+/// Throughput of the first flow, bit/s.
+fn throughput_bps(folder: &Path, file: &str, changes: &[&str]) -> f64 {
+    let mut arguments = vec!["sim", "run", file, "--json"];
+    arguments.extend(changes.iter().flat_map(|change| ["--set", change]));
+    let output = airlane(folder, &arguments, "");
+    assert!(output.status.success(), "{}", text(&output.stderr));
+    let result: serde_json::Value = serde_json::from_slice(&output.stdout).unwrap();
+    result["runs"][0]["flows"][0]["throughput_bps"]
+        .as_f64()
+        .unwrap()
+}
+
+#[test]
+fn what_tc_shows_runs_at_once() {
+    let folder = tempfile::tempdir().unwrap();
+    let shown = "qdisc netem 8001: dev eth0 root refcnt 2 limit 1000 delay 5ms  1ms rate 2Mbit\n";
+    let arguments = ["scenario", "from-netem", "-", "--output", "eth0.toml"];
+    let output = airlane(folder.path(), &arguments, shown);
+    assert!(output.status.success(), "{}", text(&output.stderr));
+    assert!(text(&output.stderr).contains("the jitter of 1 ms is left out"));
+    let bps = throughput_bps(folder.path(), "eth0.toml", &["duration=20 s"]);
+    assert!((1.9e6..=2e6).contains(&bps), "{bps}");
+
+    // The same from a file and from the command line, to standard output.
+    std::fs::write(folder.path().join("shown.txt"), shown).unwrap();
+    for input in ["shown.txt", shown] {
+        let output = airlane(folder.path(), &["scenario", "from-netem", input], "");
+        let file = std::fs::read(folder.path().join("eth0.toml")).unwrap();
+        assert_eq!(text(&output.stdout), text(&file));
+    }
+}
+
+#[test]
+fn what_is_not_understood_is_refused_with_its_place() {
+    let folder = tempfile::tempdir().unwrap();
+    let wrong = ["scenario", "from-netem", "netem delay 5ms lass 3%"];
+    let output = airlane(folder.path(), &wrong, "");
+    assert_eq!(output.status.code(), Some(2));
+    let said = text(&output.stderr);
+    assert!(
+        said.contains("the command: line 1, column 17: \"lass\" is not known"),
+        "{said}"
+    );
+
+    let wrong = ["scenario", "from-mahimahi", "mm-link UP DOWN"];
+    let output = airlane(folder.path(), &wrong, "");
+    assert_eq!(output.status.code(), Some(2));
+    let said = text(&output.stderr);
+    assert!(said.contains("column 9: UP: No such file"), "{said}");
+}
+
+/// The traces are found from beside the scenario, wherever that is.
+#[test]
+fn shells_and_their_traces_run_from_another_folder() {
+    let folder = tempfile::tempdir().unwrap();
+    let out = folder.path().join("out");
+    std::fs::create_dir(&out).unwrap();
+    // 12.032 Mbit/s and a tenth of it.
+    std::fs::write(folder.path().join("DOWN.trace"), "1\n").unwrap();
+    std::fs::write(folder.path().join("UP.trace"), "10\n").unwrap();
+    let queues = "--uplink-queue=droptail --uplink-queue-args=packets=100 \
+                  --downlink-queue=droptail --downlink-queue-args=packets=100";
+    let command = format!("mm-delay 10 mm-link UP.trace DOWN.trace {queues}");
+    let arguments = [
+        "scenario",
+        "from-mahimahi",
+        &command,
+        "--output",
+        "out/link.toml",
+    ];
+    let output = airlane(folder.path(), &arguments, "");
+    assert!(output.status.success(), "{}", text(&output.stderr));
+    assert_eq!(text(&output.stderr), "");
+    let bps = throughput_bps(&out, "link.toml", &["duration=20 s"]);
+    assert!((11.5e6..=12.032e6).contains(&bps), "{bps}");
+    let bps = throughput_bps(
+        folder.path(),
+        "out/link.toml",
+        &["duration=20 s", "flows[0].ends=[\"client\", \"server\"]"],
+    );
+    assert!((1.1e6..=1.2032e6).contains(&bps), "{bps}");
+}
+
+fn studies() -> PathBuf {
+    Path::new(env!("CARGO_MANIFEST_DIR")).join("../../studies")
+}
+
+/// A point of a study is the study's world, and runs as it runs there.
+#[test]
+fn a_point_of_a_study_has_the_results_of_the_study() {
+    let folder = tempfile::tempdir().unwrap();
+    let studies = studies();
+    let studies = studies.to_str().unwrap();
+    let of = [
+        "study",
+        "scenario",
+        "xylomenos-1999/F4.2",
+        "level=L3",
+        "scheme=rlp",
+    ];
+    let to = ["--studies", studies, "--output", "point.toml"];
+    let set = ["--set", "links.*.services[*].scheme(kind=rlp).retries=2"];
+    for extra in [&[][..], &set, &["--alternative", "tight"]] {
+        let work = Work::load(&Path::new(studies).join("xylomenos-1999")).unwrap();
+        let request = Request {
+            runs: Some(1),
+            set: extra
+                .iter()
+                .filter(|text| text.starts_with("links"))
+                .map(|t| t.to_string())
+                .collect(),
+            alternatives: extra
+                .iter()
+                .filter(|text| text.starts_with("tight"))
+                .map(|t| t.to_string())
+                .collect(),
+            committed: !extra.contains(&"--alternative"),
+            ..Request::default()
+        };
+        if request
+            .alternatives
+            .iter()
+            .any(|name| !work.alternatives.contains_key(name))
+        {
+            panic!("choose another alternative: {:?}", work.alternatives.keys());
+        }
+        let study = work.study("F4.2").unwrap();
+        let place = (0..)
+            .find(|index| {
+                study.values(*index) == ["L3", "rlp"] || study.values(*index) == ["rlp", "L3"]
+            })
+            .unwrap();
+        let plan = Plan::new(work, &["F4.2".to_owned()], &request).unwrap();
+        let planned = &plan.variants[0].studies[0];
+        let world = &plan.worlds[planned.worlds[place]];
+
+        let arguments = [&of[..], &to, extra].concat();
+        let output = airlane(folder.path(), &arguments, "");
+        assert!(output.status.success(), "{}", text(&output.stderr));
+        let file = std::fs::read_to_string(folder.path().join("point.toml")).unwrap();
+        assert!(
+            file.starts_with("# xylomenos-1999/F4.2 level=L3 scheme=rlp\n"),
+            "{file}"
+        );
+        let scenario = Scenario::from_toml(&file, "point.toml").unwrap();
+        assert_eq!(scenario.hash(), world.hash());
+
+        let output = airlane(folder.path(), &["sim", "run", "point.toml", "--json"], "");
+        let result: serde_json::Value = serde_json::from_slice(&output.stdout).unwrap();
+        let expected = serde_json::to_value(world.run(plan.seed, 0)).unwrap();
+        assert_eq!(result["runs"][0], expected);
+    }
+}
+
+#[test]
+fn a_point_that_is_none_is_refused_with_the_values_that_there_are() {
+    let studies = studies();
+    let refusal = |arguments: &[&str]| {
+        let arguments = [
+            &["study", "scenario"],
+            arguments,
+            &["--studies", studies.to_str().unwrap()],
+        ]
+        .concat();
+        let output = airlane(Path::new("."), &arguments, "");
+        assert_eq!(output.status.code(), Some(2), "{arguments:?}");
+        text(&output.stderr).to_owned()
+    };
+    for (arguments, part) in [
+        (
+            &["F4.2", "scheme=rlp"][..],
+            "a point needs a value of level; its axes: scheme=default|",
+        ),
+        (&["F4.2", "scheme=rlp", "level=L9"], "level is never \"L9\""),
+        (&["F4.2", "scheme=rlp", "scheme=sr"], "given twice"),
+        (&["F4.2", "colour=red"], "no axis \"colour\""),
+        (&["F4.2", "L3"], "no AXIS=VALUE"),
+        (&["F4.99"], "there is no work or study \"F4.99\""),
+        (&["xylomenos-1999"], "is a whole work"),
+        (
+            &["F4.2", "scheme=rlp", "level=L1", "--alternative", "x"],
+            "there is no alternative \"x\"",
+        ),
+        (
+            &[
+                "F4.2",
+                "scheme=rlp",
+                "level=L1",
+                "--set",
+                "links.moon.rate=1 bit/s",
+            ],
+            "reaches no place",
+        ),
+    ] {
+        let said = refusal(arguments);
+        assert!(said.contains(part), "{arguments:?}: {said}");
+    }
+}

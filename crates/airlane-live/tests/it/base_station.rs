@@ -1,0 +1,572 @@
+//! One daemon with three peers on a link that they share: who gets how much of it, what one loses, what a
+//! reload changes, and what a peer may not do to another.
+//!
+//! ```text
+//!  base                    middle                                       stations
+//!  air0 10.7.0.1                                                    ┌── farm 192.0.2.2, 10.7.0.2
+//!    │ up                                                           ├── mill 192.0.2.3, 10.7.0.3
+//!  wire 192.0.2.1 ═══ one [ air: 20 Mbit/s, 10 ms, 3 % loss ] two ══ switch
+//!                                                                   └── [ air: 25 % loss ] ══ pier 192.0.2.4
+//! ```
+
+use std::io::{Read as _, Write as _};
+use std::net::{SocketAddr, TcpListener, TcpStream, UdpSocket};
+use std::os::fd::OwnedFd;
+use std::os::unix::net::UnixDatagram;
+use std::sync::Arc;
+use std::sync::atomic::{AtomicBool, AtomicU64, Ordering};
+use std::time::{Duration, Instant};
+
+use crate::common::air::Air;
+use crate::common::station::{Entry, NAMES, Site, all_confirmed};
+use crate::common::traffic::{address, echo, round_trip, transfer};
+use crate::common::{Namespace, Running, cable, can_run, service};
+use airlane_live::config::LiveConfig;
+use airlane_live::control;
+use airlane_live::doctor::{Verdict, examine};
+use airlane_live::journal::replay;
+use airlane_live::node::Node;
+use airlane_live::status::PeerStatus;
+use airlane_live::tun::Tun;
+use airlane_live::underlay::{Udp, Underlay};
+use airlane_secure::Endpoint;
+
+/// A switch with these ends on it.
+fn switch(ends: &[(&Namespace, &str)]) -> Namespace {
+    let switch = Namespace::new("switch");
+    switch.ip("link add bridge type bridge");
+    switch.ip("link set bridge up");
+    for ((end, name), port) in ends.iter().zip(0..) {
+        let port = format!("port{port}");
+        cable(end, name, &switch, &port);
+        switch.ip(&format!("link set {port} master bridge"));
+    }
+    switch
+}
+
+/// All on one switch.
+fn plain_site(test: &str) -> Option<Site> {
+    if !can_run(test) {
+        return None;
+    }
+    let base = Namespace::new("base");
+    let stations = NAMES.map(Namespace::new);
+    let [farm, mill, pier] = &stations;
+    let switch = switch(&[
+        (&base, "wire"),
+        (farm, "wire"),
+        (mill, "wire"),
+        (pier, "wire"),
+    ]);
+    Some(Site::new(base, stations, switch))
+}
+
+fn endpoint(text: &str) -> Endpoint {
+    text.parse().unwrap()
+}
+
+fn peer(base: &Running, station: usize) -> PeerStatus {
+    let mut peers = base.status().peers.into_iter();
+    peers.find(|peer| peer.name == NAMES[station]).unwrap()
+}
+
+fn ping(site: &Site, station: usize) {
+    let to = address(&format!("10.7.0.{}:5004", station + 2));
+    let echoing = echo(&site.stations[station], to, 5);
+    round_trip(&site.base, address("10.7.0.1:0"), to, 5);
+    echoing.join().unwrap();
+}
+
+#[test]
+fn each_station_is_reached_by_its_prefix_and_found_by_its_key() {
+    let test = "each_station_is_reached_by_its_prefix_and_found_by_its_key";
+    let Some(site) = plain_site(test) else {
+        return;
+    };
+    let entries = [0, 1, 2].map(|station| Entry::of(station, 1));
+    let base = site.start_base("100 Mbit/s", &entries);
+    let nodes = [0, 1, 2].map(|station| site.start_station(station, "100 Mbit/s"));
+    all_confirmed(&base, &[0, 1, 2]);
+    (0..3).for_each(|station| ping(&site, station));
+    for (station, last) in (0..3).zip(2..) {
+        let peer = peer(&base, station);
+        assert_eq!(
+            peer.address,
+            Some(endpoint(&format!("192.0.2.{last}:7007")))
+        );
+        let talk = service(&peer, "talk");
+        assert_eq!(
+            (talk.ledger.packets_sent, talk.ledger.packets_delivered),
+            (5, 5)
+        );
+        assert!(peer.drops.is_empty(), "{:?}", peer.drops);
+    }
+    // A packet to nobody's prefix.
+    site.base.run(|| {
+        let socket = UdpSocket::bind("10.7.0.1:0").unwrap();
+        socket.send_to(&[7; 100], "10.7.0.99:5004").unwrap();
+    });
+    base.wait_until("dropping", |s| s.drops.get("no-peer") == Some(&1));
+
+    // A station moves, and takes its session along; the others do not notice.
+    let ids = || {
+        base.status()
+            .peers
+            .iter()
+            .map(|p| p.session.id)
+            .collect::<Vec<_>>()
+    };
+    let before = ids();
+    site.stations[0].ip("addr add 192.0.2.9/24 dev wire");
+    site.stations[0].ip("addr del 192.0.2.2/24 dev wire");
+    site.stations[0].ip("addr add 192.0.2.9/24 dev wire");
+    base.wait_until("following", |status| {
+        status.peers[0].address == Some(endpoint("192.0.2.9:7007"))
+    });
+    (0..3).for_each(|station| ping(&site, station));
+    assert_eq!(ids(), before);
+
+    // Who comes from a station's address without its keys is nobody.
+    let quiet = base.status();
+    site.stations[0].run(|| {
+        let stranger = UdpSocket::bind("192.0.2.9:7008").unwrap();
+        for kind in [1, 2, 3, 4] {
+            let mut datagram = [0; 148];
+            datagram[0] = kind;
+            stranger.send_to(&datagram, "192.0.2.1:7007").unwrap();
+        }
+    });
+    let dropped = |s: &airlane_live::status::Status| s.drops.values().sum::<u64>();
+    let after = base.wait_until("dropping", |s| dropped(s) == dropped(&quiet) + 4);
+    for (now, then) in after.peers.iter().zip(&quiet.peers) {
+        assert_eq!(
+            (now.address, now.session.id),
+            (then.address, then.session.id)
+        );
+        assert_eq!(now.drops, then.drops);
+    }
+
+    // A recording is of one of them, which is named.
+    let error = control::record(&base.socket, None).unwrap_err().to_string();
+    assert!(error.contains("name one of farm, mill, pier"), "{error}");
+    let error = control::record(&base.socket, Some("barn"))
+        .unwrap_err()
+        .to_string();
+    assert!(error.contains("there is no peer \"barn\""), "{error}");
+    let mut recording = control::record(&base.socket, Some("mill")).unwrap();
+    assert_eq!(recording.what.name, "base/mill");
+    ping(&site, 0);
+    ping(&site, 1);
+    recording.stop();
+    let mut blocks = Vec::new();
+    while recording.next(Duration::from_secs(5), &mut blocks).unwrap() != Some(0) {}
+    let mut file = Vec::new();
+    airlane_channel::trace::TraceHeader::default().encode(&mut file);
+    file.extend_from_slice(&blocks);
+    let trace = airlane_channel::trace::Trace::read(&file).unwrap();
+    // Five packets each way and the acknowledgments and hellos of so short a time, not twice that.
+    let records = trace.near.len();
+    assert!((10..20).contains(&records), "{records}");
+
+    // `doctor` asks all of them that have an address at the same time.
+    let text = site.base_file("100 Mbit/s", &entries);
+    let mut text = text.replace("/base.sock", "/doctor.sock");
+    for (name, last) in NAMES.iter().zip([9, 3, 88]) {
+        let named = format!("name = \"{name}\"");
+        text = text.replace(
+            &named,
+            &format!("{named}\naddress = \"192.0.2.{last}:7007\""),
+        );
+    }
+    base.stop();
+    let config: LiveConfig = airlane_base::config::load(&text, "base.toml").unwrap();
+    let found = site.base.run(move || {
+        let mut found = Vec::new();
+        examine(&config, &mut |check| found.push(check));
+        found
+    });
+    let says = |verdict: Verdict, part: &str| {
+        let mut checks = found
+            .iter()
+            .filter(|c| c.what == "peer" && c.verdict == verdict);
+        assert!(checks.any(|c| c.found.contains(part)), "{part}: {found:#?}");
+    };
+    says(Verdict::Good, "farm at 192.0.2.9:7007 answered");
+    says(Verdict::Good, "mill at 192.0.2.3:7007 answered");
+    says(Verdict::Warning, "no answer from pier at 192.0.2.88:7007");
+    drop(nodes);
+}
+
+/// A station that gets another address is known by its key, and no other notices.
+#[test]
+fn stations_on_ethernet_are_found_by_their_keys() {
+    let Some(site) = plain_site("stations_on_ethernet_are_found_by_their_keys") else {
+        return;
+    };
+    let site = site.on_ethernet();
+    for (end, last) in std::iter::once(&site.base).chain(&site.stations).zip(1..) {
+        end.ip(&format!("link set wire address 02:00:00:00:00:0{last}"));
+    }
+    let entries = [0, 1, 2].map(|station| Entry::of(station, 1));
+    let base = site.start_base("100 Mbit/s", &entries);
+    let _nodes = [0, 1, 2].map(|station| site.start_station(station, "100 Mbit/s"));
+    all_confirmed(&base, &[0, 1, 2]);
+    (0..3).for_each(|station| ping(&site, station));
+    for (station, last) in (0..3).zip(2..) {
+        let peer = peer(&base, station);
+        let own = format!("02:00:00:00:00:0{last}");
+        assert_eq!(peer.address, Some(endpoint(&own)));
+        assert_eq!(service(&peer, "talk").ledger.packets_delivered, 5);
+        assert!(peer.drops.is_empty(), "{:?}", peer.drops);
+    }
+    let sessions = || [0, 1, 2].map(|station| peer(&base, station).session.id);
+    let before = sessions();
+    site.stations[1].ip("link set wire address 02:00:00:00:00:09");
+    base.wait_until("following", |status| {
+        status.peers[1].address == Some(endpoint("02:00:00:00:00:09"))
+    });
+    (0..3).for_each(|station| ping(&site, station));
+    assert_eq!(sessions(), before);
+}
+
+#[test]
+fn each_peer_has_a_journal_of_its_own() {
+    let text = r#"
+schema = 1
+name = "base"
+[tun]
+mtu = "1400 B"
+[link]
+rate = "20 Mbit/s"
+underlay = { kind = "udp", listen = "127.0.0.1:1" }
+security = "none"
+[[peers]]
+name = "farm"
+address = "127.0.0.1:2"
+prefixes = ["10.7.0.2/32"]
+[[peers]]
+name = "mill"
+address = "127.0.0.1:3"
+prefixes = ["10.7.0.3/32"]
+"#;
+    let config: LiveConfig = airlane_base::config::load(text, "base.toml").unwrap();
+    let (_kernel, device) = UnixDatagram::pair().unwrap();
+    let tun = Tun::from_fd(OwnedFd::from(device), "pair");
+    let udp = Udp::bind(address("127.0.0.1:0")).unwrap();
+    let mut node = Node::with_devices(&config, tun, Underlay::Udp(udp)).unwrap();
+    let directory = tempfile::tempdir().unwrap();
+    let path = |name: &str| directory.path().join(name);
+    node.keep_journals(&path("base.journal"), 1 << 20).unwrap();
+    // Its last words are written when it goes.
+    drop(node);
+    assert!(!path("base.journal").exists());
+    for name in ["base.farm.journal", "base.mill.journal"] {
+        let journal = std::fs::read(path(name)).unwrap();
+        assert_eq!(replay(&journal).unwrap().cut_at_byte, None);
+    }
+}
+
+#[test]
+fn a_station_may_not_speak_for_another() {
+    let Some(site) = plain_site("a_station_may_not_speak_for_another") else {
+        return;
+    };
+    let entries = [0, 1, 2].map(|station| Entry::of(station, 1));
+    let base = site.start_base("100 Mbit/s", &entries);
+    let _nodes = [0, 1, 2].map(|station| site.start_station(station, "100 Mbit/s"));
+    all_confirmed(&base, &[0, 1, 2]);
+    ping(&site, 1);
+    let before = base.status();
+    // The farm takes the mill's address in the tunnel, and one of nobody.
+    for spoofed in ["10.7.0.3", "172.16.0.1"] {
+        site.stations[0].ip(&format!("addr add {spoofed}/32 dev lo"));
+        site.stations[0].run(|| {
+            let socket = UdpSocket::bind(format!("{spoofed}:5004")).unwrap();
+            for _ in 0..10 {
+                socket.send_to(&[7; 100], "10.7.0.1:5005").unwrap();
+            }
+        });
+    }
+    let after = base.wait_until("dropping", |status| {
+        status.peers[0].drops.get("wrong-source") == Some(&20)
+    });
+    assert_eq!(after.tun.packets_written, before.tun.packets_written);
+    assert!(after.peers[1].drops.is_empty() && after.drops == before.drops);
+    // What is its own still passes.
+    ping(&site, 0);
+    ping(&site, 1);
+}
+
+/// Carries a file from the base to a station until it is told to stop, and counts the bytes that came.
+struct Flow {
+    received: Arc<AtomicU64>,
+    stop: Arc<AtomicBool>,
+    threads: Vec<std::thread::JoinHandle<()>>,
+}
+
+impl Flow {
+    fn start(site: &Site, station: usize) -> Self {
+        let to: SocketAddr = address(&format!("10.7.0.{}:8080", station + 2));
+        let (received, stop) = (
+            Arc::new(AtomicU64::new(0)),
+            Arc::new(AtomicBool::new(false)),
+        );
+        let (ready, is_ready) = std::sync::mpsc::channel();
+        let receiver = site.stations[station].thread({
+            let received = Arc::clone(&received);
+            move || {
+                let listener = TcpListener::bind(to).unwrap();
+                ready.send(()).unwrap();
+                let (mut stream, _) = listener.accept().unwrap();
+                let mut buffer = vec![0; 1 << 16];
+                // A reset is how a flow ends that is not waited for.
+                while let Ok(n @ 1..) = stream.read(&mut buffer) {
+                    received.fetch_add(n as u64, Ordering::Relaxed);
+                }
+            }
+        });
+        is_ready.recv().unwrap();
+        let sender = site.base.thread({
+            let stop = Arc::clone(&stop);
+            move || {
+                let mut stream = TcpStream::connect(to).unwrap();
+                let patience = Some(Duration::from_millis(200));
+                stream.set_write_timeout(patience).unwrap();
+                while !stop.load(Ordering::Relaxed) {
+                    let _timeout = stream.write(&[7; 1 << 14]);
+                }
+                // Without what still waits: nobody needs it.
+                let socket = socket2::SockRef::from(&stream);
+                socket.set_linger(Some(Duration::ZERO)).unwrap();
+            }
+        });
+        Self {
+            received,
+            stop,
+            threads: vec![receiver, sender],
+        }
+    }
+
+    fn bytes(&self) -> u64 {
+        self.received.load(Ordering::Relaxed)
+    }
+}
+
+impl Drop for Flow {
+    fn drop(&mut self) {
+        self.stop.store(true, Ordering::Relaxed);
+        for thread in self.threads.drain(..) {
+            let _ended = thread.join();
+        }
+    }
+}
+
+/// Mbit/s of each flow over a time.
+fn rates(flows: &[&Flow], time: Duration) -> Vec<f64> {
+    let begun = Instant::now();
+    let before: Vec<_> = flows.iter().map(|flow| flow.bytes()).collect();
+    std::thread::sleep(time);
+    let seconds = begun.elapsed().as_secs_f64();
+    let new = flows
+        .iter()
+        .zip(before)
+        .map(|(flow, then)| flow.bytes() - then);
+    new.map(|bytes| bytes as f64 * 8.0 / 1e6 / seconds)
+        .collect()
+}
+
+/// What all stations hang on: base, emulator, switch; the last station behind another emulator.
+struct SharedAir {
+    site: Site,
+    _namespaces: [Namespace; 2],
+    shared: Air,
+    _far: Air,
+}
+
+impl SharedAir {
+    fn new(test: &str) -> Option<Self> {
+        if !can_run(test) {
+            return None;
+        }
+        let base = Namespace::new("base");
+        let stations = NAMES.map(Namespace::new);
+        let (middle, far) = (Namespace::new("middle"), Namespace::new("far"));
+        let [farm, mill, pier] = &stations;
+        cable(&base, "wire", &middle, "one");
+        let switch = switch(&[
+            (&middle, "two"),
+            (farm, "wire"),
+            (mill, "wire"),
+            (&far, "one"),
+        ]);
+        cable(pier, "wire", &far, "two");
+        let shared = Air::start(
+            &middle,
+            "schema = 1\nname = \"shared\"\ninterfaces = [\"one\", \"two\"]\nrate = \"20 Mbit/s\"\n\
+             delay = \"10 ms\"\nqueue = \"60 kB\"\nerrors = { kind = \"uniform\", rate = 0.03 }\n",
+        );
+        let distant = Air::start(
+            &far,
+            "schema = 1\nname = \"far\"\ninterfaces = [\"one\", \"two\"]\nrate = \"20 Mbit/s\"\n\
+             errors = { kind = \"uniform\", rate = 0.25 }\n",
+        );
+        Some(Self {
+            site: Site::new(base, stations, switch),
+            _namespaces: [middle, far],
+            shared,
+            _far: distant,
+        })
+    }
+}
+
+/// The link is used, as far as the machine lets it; their rates are to each other as the weights, to a tenth.
+fn share(got: &[f64], weights: [f64; 2]) {
+    assert!(got.iter().sum::<f64>() > 17.5 * BUSY, "{got:.2?} Mbit/s");
+    let ratio = got[0] / got[1] * weights[1] / weights[0];
+    assert!((0.9..1.1).contains(&ratio), "{got:.2?} Mbit/s");
+}
+
+/// TCP's start is over by then.
+const SETTLE: Duration = Duration::from_secs(4);
+const MEASURE: Duration = Duration::from_secs(8);
+const RATE: &str = "19.5 Mbit/s";
+/// What a busy machine, which wakes all of them late, leaves of a rate.
+const BUSY: f64 = 0.6;
+
+#[test]
+fn stations_share_by_weight_and_who_loses_much_pays_alone() {
+    let test = "stations_share_by_weight_and_who_loses_much_pays_alone";
+    let Some(mut air) = SharedAir::new(test) else {
+        return;
+    };
+    // 2 : 1 : 1, and the last loses 27 % of its frames.
+    let entries = [Entry::of(0, 2), Entry::of(1, 1), Entry::of(2, 1)];
+    let base = air.site.start_base(RATE, &entries);
+    let nodes = [0, 1, 2].map(|station| air.site.start_station(station, RATE));
+    all_confirmed(&base, &[0, 1, 2]);
+    let flows = [0, 1, 2].map(|station| Flow::start(&air.site, station));
+    std::thread::sleep(SETTLE);
+    let link_bytes = || [0, 1, 2].map(|station| peer(&base, station).sent_bytes);
+    let before = link_bytes();
+    let got = rates(&flows.each_ref(), MEASURE);
+    let sent = link_bytes();
+    let sent: Vec<_> = sent
+        .iter()
+        .zip(before)
+        .map(|(now, then)| now - then)
+        .collect();
+    let all: u64 = sent.iter().sum();
+    let mbps = |bytes: u64| bytes as f64 * 8.0 / 1e6 / MEASURE.as_secs_f64();
+    println!(
+        "sent {sent:?} B, {:.2} Mbit/s, received {got:.2?} Mbit/s",
+        mbps(all)
+    );
+    assert!(mbps(all) > 19.5 * BUSY, "{:.2} Mbit/s", mbps(all));
+    // Each has its share of the link to a twentieth: frames, acknowledgments and hellos all count. Who
+    // loses a quarter of it may have less, as TCP waits for its repairs, and what that leaves the others
+    // share by their weights; nobody has less for it.
+    let part = |station: usize| sent[station] as f64 / all as f64;
+    for (station, share) in [(0, 0.5), (1, 0.25)] {
+        assert!(
+            part(station) > 0.95 * share,
+            "{:.3} of {share}",
+            part(station)
+        );
+    }
+    let (ratio, pier) = (part(0) / part(1), part(2) / 0.25);
+    assert!((1.9..2.1).contains(&ratio), "{ratio:.3} instead of 2");
+    assert!((0.7..1.05).contains(&pier), "{pier:.3} of its share");
+    // What that carries: all but what each loses itself, headers and hellos.
+    for ((got, sent), loss) in got.iter().zip(sent).zip([0.03, 0.03, 0.2725]) {
+        let most = mbps(sent) * (1.0 - loss);
+        assert!(
+            *got > 0.85 * most && *got < most,
+            "{got:.2} of {most:.2} Mbit/s"
+        );
+    }
+
+    // While the others' files go on one station leaves, and comes back under another key.
+    let ids = || [0, 1].map(|station| peer(&base, station).session.id);
+    let before = ids();
+    let [farm, mill, pier] = flows;
+    drop(pier);
+    let two = air.site.base_file(RATE, &entries[..2]);
+    assert_eq!(base.reload(&two).unwrap(), ["peer \"pier\" ends"]);
+    assert_eq!(base.status().peers.len(), 2);
+    std::thread::sleep(Duration::from_secs(1));
+    let got = rates(&[&farm, &mill], MEASURE / 2);
+    println!("without the pier: {got:.2?} Mbit/s");
+    share(&got, [2.0, 1.0]);
+    let [_, _, old] = nodes;
+    drop(old);
+    air.site.new_key(2);
+    let three = air
+        .site
+        .base_file(RATE, &[entries[0], Entry::of(1, 2), entries[2]]);
+    let changes = base.reload(&three).unwrap();
+    assert_eq!(
+        changes,
+        ["peer \"pier\" begins", "peer \"mill\" has weight 2, was 1"]
+    );
+    let _pier = air.site.start_station(2, RATE);
+    all_confirmed(&base, &[2]);
+    let time = transfer(
+        &air.site.base,
+        &air.site.stations[2],
+        address("10.7.0.4:8081"),
+        100_000,
+    );
+    println!("100 kB to the pier again: {time:?}");
+    let got = rates(&[&farm, &mill], MEASURE / 2);
+    println!("with equal weights: {got:.2?} Mbit/s");
+    share(&got, [1.0, 1.0]);
+    assert_eq!(ids(), before, "their sessions went on");
+    for station in [0, 1] {
+        let peer = peer(&base, station);
+        assert_eq!((peer.session.sessions, peer.session.disconnections), (1, 0));
+        let files = service(&peer, "files");
+        assert_eq!(files.ledger.epoch_lost, 0);
+    }
+    drop((farm, mill));
+    let report = air.shared.stop();
+    assert!(report.down.lost_air.frames > 500, "{report}");
+    // Nothing stood in a queue below: the base paces all ports to the link's rate.
+    assert_eq!(report.down.dropped_queue.frames, 0, "{report}");
+}
+
+#[test]
+fn a_peer_has_its_own_limit_and_leaves_the_rest() {
+    let Some(site) = plain_site("a_peer_has_its_own_limit_and_leaves_the_rest") else {
+        return;
+    };
+    let slow = Entry {
+        more: "rate = \"4 Mbit/s\"",
+        ..Entry::of(1, 1)
+    };
+    let base = site.start_base("20 Mbit/s", &[Entry::of(0, 1), slow]);
+    let _nodes = [0, 1].map(|station| site.start_station(station, "20 Mbit/s"));
+    all_confirmed(&base, &[0, 1]);
+    let flows = [0, 1].map(|station| Flow::start(&site, station));
+    std::thread::sleep(Duration::from_secs(2));
+    let got = rates(&flows.each_ref(), Duration::from_secs(4));
+    println!("{got:.2?} Mbit/s");
+    assert!((4.0 * BUSY..4.0).contains(&got[1]), "{got:.2?}");
+    assert!((14.0 * BUSY..16.0).contains(&got[0]), "{got:.2?}");
+    drop(flows);
+    // Another limit is another port: the link with that peer begins anew, the other's goes on.
+    let id = peer(&base, 0).session.id;
+    let changes = base.reload(&site.base_file("20 Mbit/s", &[Entry::of(0, 1), Entry::of(1, 1)]));
+    assert_eq!(
+        changes.unwrap(),
+        ["peer \"mill\" ends", "peer \"mill\" begins"]
+    );
+    all_confirmed(&base, &[0, 1]);
+    let time = transfer(
+        &site.base,
+        &site.stations[1],
+        address("10.7.0.3:8081"),
+        2_000_000,
+    );
+    assert!(time < Duration::from_secs(2), "{time:?}");
+    assert_eq!(peer(&base, 0).session.id, id);
+}

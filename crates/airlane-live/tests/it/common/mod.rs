@@ -1,0 +1,192 @@
+//! Nodes that run in network namespaces.
+#![allow(
+    dead_code,
+    unreachable_pub,
+    reason = "each test file is a crate of its own and uses a part of this"
+)]
+
+pub mod air;
+pub mod pair;
+pub mod station;
+pub mod traffic;
+
+use std::os::fd::AsFd;
+use std::os::unix::net::UnixStream;
+use std::path::PathBuf;
+use std::sync::{Arc, mpsc};
+use std::thread::JoinHandle;
+use std::time::{Duration, Instant};
+
+use airlane_live::config::LiveConfig;
+use airlane_live::control::{self, ControlError};
+use airlane_live::node::{Node, UpError};
+use airlane_live::status::{PeerStatus, ServiceReport, Status};
+use airlane_testkit::netns;
+
+pub use airlane_testkit::netns::can_run;
+
+/// A namespace that threads share; gone with the last of them.
+#[derive(Clone)]
+pub struct Namespace(Arc<netns::Namespace>);
+
+impl Namespace {
+    pub fn new(label: &str) -> Self {
+        Self(Arc::new(netns::Namespace::new(label).unwrap()))
+    }
+
+    /// `ip` in this namespace.
+    pub fn ip(&self, arguments: &str) -> String {
+        let arguments: Vec<_> = arguments.split_whitespace().collect();
+        self.0.ip(&arguments).unwrap()
+    }
+
+    pub fn sysctl(&self, key: &str, value: &str) {
+        self.0.sysctl(key, value).unwrap();
+    }
+
+    /// Runs `work` in a thread inside the namespace.
+    pub fn thread<T: Send + 'static>(
+        &self,
+        work: impl FnOnce() -> T + Send + 'static,
+    ) -> JoinHandle<T> {
+        let namespace = self.clone();
+        std::thread::spawn(move || namespace.run(work))
+    }
+
+    /// Runs `work` inside the namespace and waits for it.
+    pub fn run<T: Send>(&self, work: impl FnOnce() -> T + Send) -> T {
+        self.0.run(work).unwrap()
+    }
+}
+
+/// Joins two namespaces by a virtual cable.
+pub fn cable(left: &Namespace, left_end: &str, right: &Namespace, right_end: &str) {
+    left.0.join(left_end, &right.0, right_end).unwrap();
+}
+
+/// The one service of a link: `files`, where everything is repaired, for TCP.
+pub const FILES: &str = r#"
+[[link.services]]
+number = 1
+name = "files"
+rate = 1
+scheme = { kind = "sr-m2" }
+[[link.classes]]
+match = { protocol = "tcp" }
+service = "files"
+"#;
+
+/// Services of a link: `files`, where everything is repaired, for TCP, and `voice` for what `matches`.
+pub fn files_and_voice(retries: u8, matches: &str) -> String {
+    format!(
+        r#"
+[[link.services]]
+number = 1
+name = "files"
+rate = 0.7
+scheme = {{ kind = "sr-m2" }}
+[[link.services]]
+number = 2
+name = "voice"
+rate = 0.2
+scheme = {{ kind = "rlp-oos", retries = {retries} }}
+[[link.classes]]
+match = {matches}
+service = "voice"
+[[link.classes]]
+match = {{ protocol = "tcp" }}
+service = "files"
+"#
+    )
+}
+
+/// What a peer's service of this name did.
+pub fn service<'a>(peer: &'a PeerStatus, name: &str) -> &'a ServiceReport {
+    let mut services = peer.services.iter();
+    services.find(|service| service.name == name).unwrap()
+}
+
+/// A node in a thread of its own, stopped when dropped.
+pub struct Running {
+    stop: Option<UnixStream>,
+    thread: Option<JoinHandle<Result<Status, UpError>>>,
+    pub socket: PathBuf,
+}
+
+impl Running {
+    /// Starts a node from the text of its file.
+    ///
+    /// # Errors
+    /// What kept it from starting.
+    pub fn start(namespace: &Namespace, file: &str) -> Result<Self, UpError> {
+        let config: LiveConfig = airlane_base::config::load(file, "up.toml").unwrap();
+        let socket = config.socket();
+        let (stop, stopped) = UnixStream::pair().unwrap();
+        let (started, has_started) = mpsc::channel();
+        let thread = namespace.thread(move || {
+            let mut node = match Node::start(&config) {
+                Ok(node) => node,
+                Err(error) => {
+                    started.send(false).unwrap();
+                    return Err(error);
+                }
+            };
+            started.send(true).unwrap();
+            node.run(stopped.as_fd())?;
+            Ok(node.status())
+        });
+        if !has_started.recv().unwrap() {
+            return Err(thread.join().unwrap().unwrap_err());
+        }
+        Ok(Self {
+            stop: Some(stop),
+            thread: Some(thread),
+            socket,
+        })
+    }
+
+    /// Asks over the control socket.
+    pub fn status(&self) -> Status {
+        control::status(&self.socket).unwrap()
+    }
+
+    /// Sends a changed file over the control socket.
+    #[allow(dead_code, reason = "not every test does")]
+    pub fn reload(&self, file: &str) -> Result<Vec<String>, ControlError> {
+        let config: LiveConfig = airlane_base::config::load(file, "up.toml").unwrap();
+        control::reload(&self.socket, &config)
+    }
+
+    /// Waits until the node says what is wanted.
+    pub fn wait_until(&self, what: &str, wanted: impl Fn(&Status) -> bool) -> Status {
+        let deadline = Instant::now() + Duration::from_secs(10);
+        loop {
+            let status = self.status();
+            if wanted(&status) {
+                return status;
+            }
+            assert!(Instant::now() < deadline, "not {what}: {status:#?}");
+            std::thread::sleep(Duration::from_millis(5));
+        }
+    }
+
+    /// Stops the node and gives its last words.
+    pub fn stop(mut self) -> Status {
+        drop(self.stop.take());
+        self.ended().unwrap()
+    }
+
+    /// How the node ended; waits until it does.
+    pub fn ended(&mut self) -> Result<Status, UpError> {
+        self.thread.take().unwrap().join().unwrap()
+    }
+}
+
+impl Drop for Running {
+    fn drop(&mut self) {
+        drop(self.stop.take());
+        if let Some(thread) = self.thread.take() {
+            let _result = thread.join();
+        }
+    }
+}

@@ -1,0 +1,90 @@
+//! `airlane doctor` beside a peer that runs, is another or is not there.
+
+use crate::common::{Namespace, Running, cable, can_run};
+use airlane_live::config::LiveConfig;
+use airlane_live::doctor::{Check, Verdict, examine};
+use airlane_live::security::new_key;
+
+fn file(end: usize, directory: &str, peer_key: &str, more: &str) -> String {
+    let (mine, theirs) = (end + 1, 2 - end);
+    format!(
+        r#"
+schema = 1
+name = "end-{end}"
+[control]
+socket = "{directory}/end-{end}.sock"
+[link]
+rate = "20 Mbit/s"
+underlay = {{ kind = "udp", listen = "192.0.2.{mine}:7007", peer = "192.0.2.{theirs}:7007" }}
+security = {{ private-key = "{directory}/{end}.key", peer-key = "{peer_key}" }}
+[tun]
+addresses = ["10.7.0.{mine}/24"]
+{more}
+"#
+    )
+}
+
+fn checks(namespace: &Namespace, text: &str) -> Vec<Check> {
+    let config: LiveConfig = airlane_base::config::load(text, "up.toml").unwrap();
+    namespace.run(move || {
+        let mut found = Vec::new();
+        examine(&config, &mut |check| found.push(check));
+        found
+    })
+}
+
+fn find<'a>(checks: &'a [Check], what: &str) -> &'a Check {
+    let found = checks.iter().find(|check| check.what == what);
+    found.unwrap_or_else(|| panic!("{what}: {checks:#?}"))
+}
+
+#[test]
+fn what_is_wrong_is_found_and_nothing_is_left_behind() {
+    if !can_run("what_is_wrong_is_found_and_nothing_is_left_behind") {
+        return;
+    }
+    let (left, right) = (Namespace::new("left"), Namespace::new("right"));
+    cable(&left, "wire", &right, "wire");
+    left.ip("addr add 192.0.2.1/24 dev wire");
+    right.ip("addr add 192.0.2.2/24 dev wire");
+    let folder = tempfile::tempdir().unwrap();
+    let directory = folder.path().to_str().unwrap();
+    let key = |end: usize| {
+        let made = new_key(&folder.path().join(format!("{end}.key")));
+        made.unwrap().to_string()
+    };
+    let keys = [key(0), key(1)];
+    let here = file(0, directory, &keys[1], "");
+    let right_node = Running::start(&right, &file(1, directory, &keys[0], "")).unwrap();
+
+    let good = checks(&left, &here);
+    assert!(good.iter().all(|c| c.verdict == Verdict::Good), "{good:#?}");
+    assert!(find(&good, "peer").found.contains("with the right key"));
+    assert!(!left.ip("link").contains("air0"));
+    // The peer is none the worse for having been asked.
+    let node = Running::start(&left, &here).unwrap();
+    node.wait_until("established", |s| s.peers[0].session.state == "confirmed");
+    let running = checks(&left, &here);
+    assert_eq!(running.len(), 1);
+    assert!(running[0].found.contains("up already"), "{running:?}");
+    node.stop();
+
+    let loops = checks(
+        &left,
+        &file(0, directory, &keys[1], "routes = [\"192.0.2.0/24\"]"),
+    );
+    assert_eq!(find(&loops, "route").verdict, Verdict::Warning);
+    let own = checks(&left, &file(0, directory, &keys[0], ""));
+    assert_eq!(find(&own, "security").verdict, Verdict::Bad);
+    left.ip("link set wire mtu 1300");
+    let narrow = here.replace("10.7.0.1/24", "fd07::1/64");
+    let narrow = checks(&left, &narrow);
+    assert_eq!(find(&narrow, "mtu").verdict, Verdict::Bad);
+    left.ip("link set wire mtu 1500");
+
+    right_node.stop();
+    let silent = checks(&left, &here);
+    let peer = find(&silent, "peer");
+    assert_eq!(peer.verdict, Verdict::Warning, "{silent:#?}");
+    assert!(peer.found.contains("no answer"), "{peer:?}");
+}

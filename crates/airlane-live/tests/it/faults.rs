@@ -1,0 +1,98 @@
+//! What a link and the connections through it survive: a time of total loss, a cable that is replaced, a peer that is started anew. The link comes back within a second and two round trips,
+//! and the ledger says what was lost.
+
+use std::thread::JoinHandle;
+use std::time::{Duration, Instant};
+
+use crate::common::pair::{Pair, SERVER, established, join};
+use crate::common::traffic::{address, transfer};
+use crate::common::{Running, service};
+
+/// Two round trips over a cable take microseconds.
+const RESYNCHRONISED: Duration = Duration::from_secs(1);
+
+fn begin_transfer(pair: &Pair, bytes: usize) -> JoinHandle<Duration> {
+    let [left, right] = pair.ends.clone();
+    let transferring = std::thread::spawn(move || transfer(&left, &right, address(SERVER), bytes));
+    std::thread::sleep(Duration::from_millis(300));
+    transferring
+}
+
+/// How long it takes from now until packets come out of the link again.
+fn time_to_deliver(node: &Running) -> Duration {
+    let before = node.status().tun.packets_written;
+    let start = Instant::now();
+    node.wait_until("delivering again", |status| {
+        status.tun.packets_written > before
+    });
+    start.elapsed()
+}
+
+#[test]
+fn an_outage_costs_its_own_time_and_little_more() {
+    let Some(pair) = Pair::new("an_outage_costs_its_own_time_and_little_more") else {
+        return;
+    };
+    let nodes = [0, 1].map(|end| pair.start(end));
+    let before = nodes.each_ref().map(established);
+    let transferring = begin_transfer(&pair, 30_000_000);
+    // Frames to a wrong address reach nobody, and nobody says so.
+    let wrong = "lladdr 02:00:00:00:00:99 dev wire nud permanent";
+    pair.ends[0].ip(&format!("neigh replace 192.0.2.2 {wrong}"));
+    pair.ends[1].ip(&format!("neigh replace 192.0.2.1 {wrong}"));
+    std::thread::sleep(Duration::from_secs(5));
+    pair.ends[0].ip("neigh del 192.0.2.2 dev wire");
+    pair.ends[1].ip("neigh del 192.0.2.1 dev wire");
+    let time = time_to_deliver(&nodes[1]);
+    assert!(time < RESYNCHRONISED, "{time:?}");
+    transferring.join().unwrap();
+    for (node, before) in nodes.into_iter().zip(before) {
+        let status = node.stop();
+        assert_eq!(
+            status.peers[0].session.id, before.peers[0].session.id,
+            "the session goes on"
+        );
+        let files = service(&status.peers[0], "files");
+        assert_eq!(files.ledger.residual_lost, 0, "every frame was repaired");
+    }
+}
+
+#[test]
+fn a_new_cable_is_as_good_as_the_old() {
+    let Some(pair) = Pair::new("a_new_cable_is_as_good_as_the_old") else {
+        return;
+    };
+    let nodes = [0, 1].map(|end| pair.start(end));
+    let before = nodes.each_ref().map(established);
+    let transferring = begin_transfer(&pair, 30_000_000);
+    pair.ends[0].ip("link del wire");
+    std::thread::sleep(Duration::from_millis(500));
+    join(&pair.ends);
+    let time = time_to_deliver(&nodes[1]);
+    assert!(time < RESYNCHRONISED, "{time:?}");
+    transferring.join().unwrap();
+    assert_eq!(
+        nodes[1].status().peers[0].session.id,
+        before[1].peers[0].session.id
+    );
+}
+
+#[test]
+fn a_connection_outlives_the_node_that_carried_it() {
+    let Some(pair) = Pair::new("a_connection_outlives_the_node_that_carried_it") else {
+        return;
+    };
+    let [left, right] = [0, 1].map(|end| pair.start(end));
+    let before = established(&left).peers[0].session.id;
+    let transferring = begin_transfer(&pair, 30_000_000);
+    drop(right);
+    let right = pair.start(1);
+    let start = Instant::now();
+    right.wait_until("in a session", |status| {
+        status.peers[0].session.state == "confirmed"
+    });
+    let time = start.elapsed();
+    assert!(time < RESYNCHRONISED, "{time:?}");
+    transferring.join().unwrap();
+    assert_ne!(left.status().peers[0].session.id, before);
+}

@@ -1,0 +1,217 @@
+//! What strangers and a confused peer can send to a running node: everything is taken or counted,
+//! nothing ends it. Needs no privileges: a socket pair stands for the interface, the underlay is
+//! the loopback.
+
+use std::net::{SocketAddr, UdpSocket};
+use std::os::fd::{AsFd, OwnedFd};
+use std::os::unix::net::{UnixDatagram, UnixStream};
+use std::sync::mpsc;
+use std::thread::JoinHandle;
+use std::time::Duration;
+
+use airlane_base::Streams;
+use airlane_live::config::LiveConfig;
+use airlane_live::node::Node;
+use airlane_live::status::Status;
+use airlane_live::tun::Tun;
+use airlane_live::underlay::{Udp, Underlay};
+
+const FILE: &str = r#"
+schema = 1
+name = "hostile"
+[tun]
+mtu = "1400 B"
+[link]
+rate = "100 Mbit/s"
+underlay = { kind = "udp", listen = "127.0.0.1:1", peer = "127.0.0.1:2" }
+security = "none"
+[[link.services]]
+number = 1
+name = "files"
+rate = 1
+scheme = { kind = "sr-m2" }
+"#;
+
+/// A node, the other end of its interface, and its address.
+struct Live {
+    kernel: UnixDatagram,
+    address: SocketAddr,
+    stop: UnixStream,
+    thread: JoinHandle<Status>,
+}
+
+/// A socket that no node knows.
+fn stranger() -> UdpSocket {
+    UdpSocket::bind("127.0.0.1:0").unwrap()
+}
+
+impl Live {
+    /// A node that listens anywhere and has `peer` for its peer.
+    fn start(peer: SocketAddr, listen: SocketAddr) -> Self {
+        let (kernel, device) = UnixDatagram::pair().unwrap();
+        kernel
+            .set_read_timeout(Some(Duration::from_secs(5)))
+            .unwrap();
+        device.set_nonblocking(true).unwrap();
+        let (stop, stopped) = UnixStream::pair().unwrap();
+        let (ready, is_ready) = mpsc::channel();
+        let thread = std::thread::spawn(move || {
+            let file = FILE.replace("127.0.0.1:2", &peer.to_string());
+            let config: LiveConfig = airlane_base::config::load(&file, "hostile.toml").unwrap();
+            let udp = Udp::bind(listen).unwrap();
+            ready.send(udp.local().unwrap()).unwrap();
+            let tun = Tun::from_fd(OwnedFd::from(device), "pair");
+            let mut node = Node::with_devices(&config, tun, Underlay::Udp(udp)).unwrap();
+            node.run(stopped.as_fd()).unwrap();
+            node.status()
+        });
+        Self {
+            kernel,
+            address: is_ready.recv().unwrap(),
+            stop,
+            thread,
+        }
+    }
+
+    fn stop(self) -> Status {
+        // What was sent before is read before: the loop ends at the next turn.
+        std::thread::sleep(Duration::from_millis(100));
+        drop(self.stop);
+        self.thread.join().unwrap()
+    }
+}
+
+/// Two addresses of the loopback that are free now.
+fn two_addresses() -> [SocketAddr; 2] {
+    let (a, b) = (stranger(), stranger());
+    [a.local_addr().unwrap(), b.local_addr().unwrap()]
+}
+
+fn udp_packet(fill: u8) -> Vec<u8> {
+    let mut packet = Vec::new();
+    etherparse::PacketBuilder::ipv4([10, 7, 0, 1], [10, 7, 0, 2], 64)
+        .udp(5004, 5005)
+        .write(&mut packet, &[fill; 500])
+        .unwrap();
+    packet
+}
+
+fn dropped(status: &Status, reason: &str) -> u64 {
+    status.all_drops().get(reason).copied().unwrap_or(0)
+}
+
+#[test]
+fn random_datagrams_of_the_peer_are_counted_one_by_one() {
+    let peer = stranger();
+    let listen = two_addresses()[0];
+    let live = Live::start(peer.local_addr().unwrap(), listen);
+    let mut rng = Streams::new(1, 0).stream("hostile");
+    let (total, mut empty) = (2000u64, 0);
+    for i in 0..total {
+        let length = match i % 10 {
+            0 => rng.next_u64() % 20,
+            1 => 4000,
+            _ => rng.next_u64() % 1400,
+        };
+        empty += u64::from(length == 0);
+        let mut bytes: Vec<u8> = (0..length).map(|_| rng.next_u64() as u8).collect();
+        // Half of them look like frames of ours: a type that exists, a quarter a service that does.
+        if i % 2 == 0
+            && let Some(first) = bytes.first_mut()
+        {
+            let service = if i % 4 == 0 { 0 } else { *first & 0xf0 };
+            *first = service | [0, 1, 2, 3, 7, 9][usize::from(*first % 6)];
+        }
+        peer.send_to(&bytes, live.address).unwrap();
+        if i % 50 == 0 {
+            // The receiver's buffer is finite.
+            std::thread::sleep(Duration::from_millis(2));
+        }
+    }
+    let status = live.stop();
+    assert_eq!(status.underlay.datagrams_received, total);
+    let counted: u64 = status.all_drops().values().sum();
+    assert_eq!(counted, total, "{:?}", status.all_drops());
+    assert!(dropped(&status, "truncated") >= empty.max(1));
+    for reason in [
+        "unknown-type",
+        "unknown-service",
+        "frame-without-session",
+        "hello-wrong-version",
+    ] {
+        assert!(
+            dropped(&status, reason) > 0,
+            "{reason}: {:?}",
+            status.all_drops()
+        );
+    }
+    assert_eq!(status.peers[0].session.state, "waiting");
+    assert_eq!(status.tun.packets_written, 0);
+}
+
+#[test]
+fn datagrams_from_elsewhere_are_counted_and_a_link_between_two_goes_on() {
+    let [a, b] = two_addresses();
+    let (left, right) = (Live::start(b, a), Live::start(a, b));
+    let stranger = stranger();
+    for _ in 0..100 {
+        stranger.send_to(&[0x10; 60], left.address).unwrap();
+    }
+    // Sent until the session stands, as a host would.
+    let mut buffer = [0; 2000];
+    right
+        .kernel
+        .set_read_timeout(Some(Duration::from_millis(50)))
+        .unwrap();
+    let arrived = (0..100).any(|_| {
+        left.kernel.send(&udp_packet(1)).unwrap();
+        matches!(right.kernel.recv(&mut buffer), Ok(528))
+    });
+    assert!(arrived);
+    assert_eq!(buffer[..528], udp_packet(1));
+    // Not IP, cut short, empty: the kernel would not send these, but the node does not rely on it.
+    left.kernel.send(&[0xff; 100]).unwrap();
+    left.kernel.send(&udp_packet(2)[..100]).unwrap();
+    left.kernel.send(&[]).unwrap();
+    let (left, right) = (left.stop(), right.stop());
+    assert_eq!(dropped(&left, "other-address"), 100);
+    assert_eq!(dropped(&left, "not-ip"), 3);
+    assert_eq!(left.peers[0].session.state, "confirmed");
+    assert_eq!(left.peers[0].session.id, right.peers[0].session.id);
+    assert!(right.all_drops().is_empty(), "{:?}", right.all_drops());
+}
+
+#[test]
+fn frames_of_an_earlier_session_are_stale() {
+    // Frames are taken from one link and played to its successor.
+    let [a, b] = two_addresses();
+    let peer = UdpSocket::bind(b).unwrap();
+    peer.set_read_timeout(Some(Duration::from_secs(2))).unwrap();
+    let live = Live::start(b, a);
+    // A frame of some session, in the layout of service 0: header, then a packet.
+    let packet = udp_packet(3);
+    let mut frame = vec![0x00, 1, 2, 3, 4, 0, 0, 0, 0];
+    frame.extend_from_slice(&packet);
+    peer.send_to(&frame, live.address).unwrap();
+    drop(peer);
+    // The port is free: a real node takes the peer's place.
+    let right = Live::start(a, b);
+    let mut buffer = [0; 2000];
+    let arrived = (0..100).any(|_| {
+        right.kernel.send(&udp_packet(4)).unwrap();
+        live.kernel
+            .set_read_timeout(Some(Duration::from_millis(50)))
+            .unwrap();
+        matches!(live.kernel.recv(&mut buffer), Ok(528))
+    });
+    assert!(arrived);
+    right.stop();
+    let peer = UdpSocket::bind(b).unwrap();
+    for _ in 0..10 {
+        peer.send_to(&frame, live.address).unwrap();
+    }
+    let status = live.stop();
+    assert_eq!(dropped(&status, "frame-without-session"), 1);
+    assert_eq!(dropped(&status, "stale-session"), 10);
+    assert_ne!(buffer[..528], packet);
+}

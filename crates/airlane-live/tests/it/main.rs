@@ -1,0 +1,21 @@
+//! Nodes in network namespaces, and what reaches them from outside.
+//! All files are modules of one program: each program is linked on its own, which takes seconds.
+
+#![allow(clippy::unwrap_used, reason = "a test may panic")]
+#![allow(
+    clippy::print_stdout,
+    reason = "figures, for whoever asks for the output"
+)]
+
+mod base_station;
+mod common;
+mod doctor;
+mod ethernet;
+mod faults;
+mod filling;
+mod hostile;
+mod lossy_link;
+mod mtu;
+mod operate;
+mod secured;
+mod two_nodes;

@@ -1,0 +1,138 @@
+//! MTU and MSS look after themselves: for a path that changes, and for hosts behind the routers.
+//!
+//! ```text
+//!  host ═ 1500 ═ left: air0 ─ up ─ wire ══ 1500, later 1400 ══ wire ─ up ─ air0 :right
+//!  198.51.100.2   198.51.100.1                                             10.7.0.2
+//! ```
+
+use std::net::{TcpListener, TcpStream, UdpSocket};
+use std::time::Duration;
+
+use crate::common::traffic::{address, transfer};
+use crate::common::{FILES, Namespace, Running, cable, can_run};
+
+fn file(end: usize, directory: &std::path::Path) -> String {
+    let (last, other) = (end + 1, 2 - end);
+    let routes = ["[]", "[\"198.51.100.0/24\"]"][end];
+    format!(
+        r#"
+schema = 1
+name = "end-{end}"
+[tun]
+addresses = ["10.7.0.{last}/24"]
+routes = {routes}
+[control]
+socket = "{}/end-{end}.sock"
+[link]
+rate = "50 Mbit/s"
+delay = "1 ms"
+underlay = {{ kind = "udp", listen = "192.0.2.{last}:7007", peer = "192.0.2.{other}:7007" }}
+security = "none"
+{FILES}"#,
+        directory.display()
+    )
+}
+
+fn router_pair() -> (Namespace, Namespace) {
+    let (left, right) = (Namespace::new("left"), Namespace::new("right"));
+    cable(&left, "wire", &right, "wire");
+    for (end, last) in [(&left, 1), (&right, 2)] {
+        end.ip(&format!("addr add 192.0.2.{last}/24 dev wire"));
+    }
+    (left, right)
+}
+
+fn start(left: &Namespace, right: &Namespace, directory: &std::path::Path) -> [Running; 2] {
+    let nodes = [
+        Running::start(left, &file(0, directory)).unwrap(),
+        Running::start(right, &file(1, directory)).unwrap(),
+    ];
+    for node in &nodes {
+        node.wait_until("established", |s| s.peers[0].session.state == "confirmed");
+    }
+    nodes
+}
+
+#[test]
+fn a_path_that_becomes_narrower_costs_nothing_but_its_width() {
+    if !can_run("a_path_that_becomes_narrower_costs_nothing_but_its_width") {
+        return;
+    }
+    let (left, right) = router_pair();
+    let directory = tempfile::tempdir().unwrap();
+    let nodes = start(&left, &right, directory.path());
+    let server = address("10.7.0.2:8080");
+    assert_eq!(nodes[0].status().tun.mtu_bytes, 1455);
+    // A transfer is under way when the path becomes narrower: frames made for the old path are in
+    // the window, and the service never gives them up.
+    let transferring = {
+        let (from, to) = (left.clone(), right.clone());
+        std::thread::spawn(move || transfer(&from, &to, server, 8_000_000))
+    };
+    std::thread::sleep(Duration::from_millis(500));
+    for end in [&left, &right] {
+        end.ip("link set wire mtu 1400");
+    }
+    let time = transferring.join().unwrap();
+    assert!(time < Duration::from_secs(8), "{time:?}");
+    let status = nodes[0].wait_until("narrower", |s| s.tun.mtu_bytes == 1355);
+    assert!(status.peers[0].path_narrowed >= 1);
+    assert!(left.ip("link show air0").contains("mtu 1355"));
+    assert!(status.all_drops().is_empty(), "{:?}", status.all_drops());
+    transfer(&left, &right, server, 1_000_000);
+}
+
+#[test]
+fn hosts_behind_the_routers_learn_the_segment_size_from_the_syn() {
+    if !can_run("hosts_behind_the_routers_learn_the_segment_size_from_the_syn") {
+        return;
+    }
+    let (left, right) = router_pair();
+    let host = Namespace::new("host");
+    cable(&host, "lan", &left, "lan");
+    host.ip("addr add 198.51.100.2/24 dev lan");
+    left.ip("addr add 198.51.100.1/24 dev lan");
+    host.ip("route add default via 198.51.100.1");
+    left.sysctl("net/ipv4/ip_forward", "1");
+    let directory = tempfile::tempdir().unwrap();
+    let nodes = start(&left, &right, directory.path());
+
+    // The far end sees what the SYN offers, the host what the SYN-ACK does.
+    let (ready, is_ready) = std::sync::mpsc::channel();
+    let accepting = right.thread(move || {
+        let listener = TcpListener::bind("10.7.0.2:8080").unwrap();
+        ready.send(()).unwrap();
+        let (stream, _) = listener.accept().unwrap();
+        segment_size(&stream)
+    });
+    is_ready.recv().unwrap();
+    let at_host = host.run(|| segment_size(&TcpStream::connect("10.7.0.2:8080").unwrap()));
+    let at_right = accepting.join().unwrap();
+    // 1455 less IP and TCP, less the timestamps that the kernel counts into each segment.
+    assert_eq!((at_host, at_right), (1455 - 40 - 12, 1455 - 40 - 12));
+    // The host's SYN said 1460; the answer, made at the interface's own MTU, needed no change.
+    let clamped: u64 = nodes.iter().map(|node| node.status().tun.mss_clamped).sum();
+    assert_eq!(clamped, 1);
+    transfer(&host, &right, address("10.7.0.2:8081"), 2_000_000);
+}
+
+/// The segment size that the connection uses.
+fn segment_size(stream: &TcpStream) -> u32 {
+    socket2::SockRef::from(stream).tcp_mss().unwrap()
+}
+
+#[test]
+fn a_datagram_that_no_frame_fills_is_oversized() {
+    if !can_run("a_datagram_that_no_frame_fills_is_oversized") {
+        return;
+    }
+    let (left, right) = router_pair();
+    let directory = tempfile::tempdir().unwrap();
+    let node = Running::start(&left, &file(0, directory.path())).unwrap();
+    right.run(|| {
+        let peer = UdpSocket::bind("192.0.2.2:7007").unwrap();
+        // In fragments of IP.
+        peer.send_to(&[0x10; 4000], "192.0.2.1:7007").unwrap();
+    });
+    node.wait_until("oversized", |s| s.all_drops().get("oversized") == Some(&1));
+}

@@ -1,0 +1,322 @@
+//! Two nodes and the kernel's own traffic between them.
+//!
+//! ```text
+//!  namespace left                                     namespace right
+//!  air0 10.7.0.1 fd07::1                              air0 10.7.0.2 fd07::2
+//!    │ up                                               │ up
+//!  wire 192.0.2.1 2001:db8::1 ════════ veth ════════ wire 192.0.2.2 2001:db8::2
+//! ```
+
+use std::net::UdpSocket;
+use std::time::Duration;
+
+use crate::common::traffic::{address, echo, round_trip, transfer};
+use crate::common::{Namespace, Running, cable, can_run, files_and_voice, service};
+use airlane_live::node::UpError;
+
+struct Pair {
+    left: Namespace,
+    right: Namespace,
+    directory: tempfile::TempDir,
+}
+
+const LEFT: [&str; 2] = ["192.0.2.1:7007", "[2001:db8::1]:7007"];
+const RIGHT: [&str; 2] = ["192.0.2.2:7007", "[2001:db8::2]:7007"];
+
+/// Nothing but what the tests send to this port is voice: they count it.
+fn services() -> String {
+    files_and_voice(2, "{ protocol = \"udp\", port = 5004 }")
+}
+
+impl Pair {
+    fn new(test: &str) -> Option<Self> {
+        if !can_run(test) {
+            return None;
+        }
+        let (left, right) = (Namespace::new("left"), Namespace::new("right"));
+        cable(&left, "wire", &right, "wire");
+        for (end, last) in [(&left, 1), (&right, 2)] {
+            end.ip(&format!("addr add 192.0.2.{last}/24 dev wire"));
+            end.ip(&format!("addr add 2001:db8::{last}/64 dev wire nodad"));
+        }
+        let directory = tempfile::tempdir().unwrap();
+        Some(Self {
+            left,
+            right,
+            directory,
+        })
+    }
+
+    fn file(&self, end: usize, v6: bool, services: &str) -> String {
+        let mine = [LEFT, RIGHT][end][usize::from(v6)];
+        let peer = [RIGHT, LEFT][end][usize::from(v6)];
+        let last = end + 1;
+        let directory = self.directory.path().display();
+        format!(
+            r#"
+schema = 1
+name = "end-{end}"
+[tun]
+addresses = ["10.7.0.{last}/24", "fd07::{last}/64"]
+[control]
+socket = "{directory}/end-{end}.sock"
+[link]
+rate = "200 Mbit/s"
+underlay = {{ kind = "udp", listen = "{mine}", peer = "{peer}" }}
+security = "none"
+{services}"#
+        )
+    }
+
+    fn start(&self, v6: bool) -> [Running; 2] {
+        [(&self.left, 0), (&self.right, 1)].map(|(namespace, end)| {
+            Running::start(namespace, &self.file(end, v6, &services())).unwrap()
+        })
+    }
+}
+
+fn established(node: &Running) {
+    node.wait_until("established", |status| {
+        status.peers[0].session.state == "confirmed"
+    });
+}
+
+#[test]
+fn traffic_of_both_ip_versions_crosses_underlays_of_both() {
+    let Some(pair) = Pair::new("traffic_of_both_ip_versions_crosses_underlays_of_both") else {
+        return;
+    };
+    for v6 in [false, true] {
+        let nodes = pair.start(v6);
+        nodes.iter().for_each(established);
+        let mtu = nodes[0].status().tun.mtu_bytes;
+        // 1500, less IP and UDP, less our largest header.
+        assert_eq!(mtu, if v6 { 1500 - 48 - 17 } else { 1500 - 28 - 17 });
+        for (mine, theirs) in [
+            ("10.7.0.1:0", "10.7.0.2:5004"),
+            ("[fd07::1]:0", "[fd07::2]:5004"),
+        ] {
+            let echoing = echo(&pair.right, address(theirs), 50);
+            let rtt = round_trip(&pair.left, address(mine), address(theirs), 50);
+            echoing.join().unwrap();
+            assert!(rtt < Duration::from_millis(20), "{rtt:?}");
+            println!("underlay v6 {v6}, to {theirs}: round trip {rtt:?}");
+        }
+        for server in ["10.7.0.2:8080", "[fd07::2]:8080"] {
+            let bytes = 10_000_000;
+            let time = transfer(&pair.left, &pair.right, address(server), bytes);
+            let mbps = bytes as f64 * 8.0 / 1e6 / time.as_secs_f64();
+            println!("underlay v6 {v6}, to {server}: {mbps:.0} Mbit/s");
+            // 10 MB at 200 Mbit/s take 0.4 s.
+            assert!(time < Duration::from_secs(5), "{time:?}");
+        }
+        let [left, right] = nodes;
+        let status = left.status();
+        let files = service(&status.peers[0], "files");
+        assert!(files.ledger.sent_bytes > 20_000_000);
+        let voice = service(&status.peers[0], "voice");
+        assert_eq!(voice.ledger.packets_sent, 100);
+        assert_eq!(voice.ledger.packets_delivered, 100);
+        let socket = left.socket.clone();
+        let last = left.stop();
+        assert!(last.all_drops().is_empty(), "{:?}", last.all_drops());
+        assert!(!socket.exists(), "the control socket goes");
+        assert!(!pair.left.ip("link").contains("air0"), "the interface goes");
+        right.stop();
+    }
+}
+
+/// The traffic classes of the datagrams that arrive at this end's cable, until `count` of them had one.
+fn classes_on_the_wire(namespace: &Namespace, count: usize) -> std::thread::JoinHandle<Vec<u8>> {
+    let (ready, is_ready) = std::sync::mpsc::channel();
+    let thread = namespace.thread(move || {
+        // ETH_P_IP: behind the frame's addresses and type, IPv4 begins.
+        let protocol = socket2::Protocol::from(i32::from(0x0800_u16.to_be()));
+        let socket =
+            socket2::Socket::new(socket2::Domain::PACKET, socket2::Type::RAW, Some(protocol));
+        let socket = socket.unwrap();
+        let patience = Some(Duration::from_secs(5));
+        socket.set_read_timeout(patience).unwrap();
+        ready.send(()).unwrap();
+        let mut classes = Vec::new();
+        let mut frame = [0; 2048];
+        while classes.len() < count {
+            let length = std::io::Read::read(&mut &socket, &mut frame).unwrap();
+            // UDP from the peer's address.
+            let from_peer = frame[23] == 17 && frame[26..30] == [192, 0, 2, 1];
+            if length > 34 && from_peer && frame[15] != 0 {
+                classes.push(frame[15]);
+            }
+        }
+        classes
+    });
+    is_ready.recv().unwrap();
+    thread
+}
+
+#[test]
+fn marks_of_a_packet_stand_on_its_datagram() {
+    let Some(pair) = Pair::new("marks_of_a_packet_stand_on_its_datagram") else {
+        return;
+    };
+    let outer = "security = \"none\"\nouter = { dscp = \"copy\", ecn = true }";
+    let nodes = [(&pair.left, 0), (&pair.right, 1)].map(|(namespace, end)| {
+        let file = pair.file(end, false, &services());
+        let file = file.replace("security = \"none\"", outer);
+        Running::start(namespace, &file).unwrap()
+    });
+    nodes.iter().for_each(established);
+    let sent = [46 << 2, 46 << 2 | 2, 2, 3];
+    let seen = classes_on_the_wire(&pair.right, sent.len());
+    let received = pair.right.thread(move || {
+        let socket = UdpSocket::bind("10.7.0.2:5004").unwrap();
+        let mut packet = [0; 100];
+        sent.map(|_| socket.recv(&mut packet).unwrap())
+    });
+    std::thread::sleep(Duration::from_millis(100));
+    pair.left.run(|| {
+        let socket = UdpSocket::bind("10.7.0.1:0").unwrap();
+        for class in sent {
+            socket2::SockRef::from(&socket).set_tos_v4(class).unwrap();
+            socket.send_to(b"marked", "10.7.0.2:5004").unwrap();
+            std::thread::sleep(Duration::from_millis(20));
+        }
+    });
+    assert_eq!(seen.join().unwrap(), sent.map(|class| class as u8));
+    assert_eq!(received.join().unwrap(), [6; 4]);
+    for node in nodes {
+        assert!(node.stop().all_drops().is_empty());
+    }
+}
+
+#[test]
+fn a_restarted_end_begins_a_new_session() {
+    let Some(pair) = Pair::new("a_restarted_end_begins_a_new_session") else {
+        return;
+    };
+    let [left, right] = pair.start(false);
+    established(&left);
+    let server = address("10.7.0.2:8080");
+    transfer(&pair.left, &pair.right, server, 1_000_000);
+    let before = left.status().peers[0].session.id;
+    right.stop();
+    let right = Running::start(&pair.right, &pair.file(1, false, &services())).unwrap();
+    left.wait_until("in a new session", |status| {
+        status.peers[0].session.id != before && status.peers[0].session.state == "confirmed"
+    });
+    established(&right);
+    transfer(&pair.left, &pair.right, server, 1_000_000);
+    assert_eq!(left.status().peers[0].session.sessions, 2);
+}
+
+#[test]
+fn a_link_that_is_gone_for_a_while_is_disconnected_and_comes_back() {
+    let Some(pair) = Pair::new("a_link_that_is_gone_for_a_while_is_disconnected_and_comes_back")
+    else {
+        return;
+    };
+    let nodes = pair.start(false);
+    nodes.iter().for_each(established);
+    let id = nodes[0].status().peers[0].session.id;
+    pair.right.ip("link set wire down");
+    for node in &nodes {
+        // Three keepalives of a second each, and half of one.
+        let status = node.wait_until("disconnected", |s| {
+            s.peers[0].session.state == "disconnected"
+        });
+        assert_eq!(status.peers[0].session.disconnections, 1);
+        let silent = status.peers[0].session.disconnected_ns.unwrap();
+        assert!(
+            (3_500_000_000..10_000_000_000).contains(&silent),
+            "{silent}"
+        );
+    }
+    pair.right.ip("link set wire up");
+    for node in &nodes {
+        established(node);
+        let session = node.status().peers.remove(0).session;
+        assert_eq!((session.disconnections, session.disconnected_ns), (1, None));
+        assert_eq!(session.id, id, "the session goes on");
+    }
+    transfer(&pair.left, &pair.right, address("10.7.0.2:8080"), 100_000);
+}
+
+#[test]
+fn different_services_exchange_nothing_and_say_so() {
+    let Some(pair) = Pair::new("different_services_exchange_nothing_and_say_so") else {
+        return;
+    };
+    let other = services().replace("sr-m2", "rlp");
+    let left = Running::start(&pair.left, &pair.file(0, false, &services())).unwrap();
+    let right = Running::start(&pair.right, &pair.file(1, false, &other)).unwrap();
+    for (node, ours, theirs) in [(&left, "sr-m2", "rlp"), (&right, "rlp", "sr-m2")] {
+        let status = node.wait_until("refused", |status| {
+            status.peers[0].session.state == "refused"
+        });
+        let tables = status.peers[0].session.refused.clone().unwrap();
+        assert!(tables.ours.contains(ours) && tables.theirs.contains(theirs));
+    }
+    pair.left.run(|| {
+        let socket = UdpSocket::bind("10.7.0.1:0").unwrap();
+        socket.send_to(b"hello?", "10.7.0.2:5004").unwrap();
+    });
+    let status = left.wait_until("dropping", |s| !s.all_drops().is_empty());
+    assert_eq!(status.all_drops().get("packet-without-session"), Some(&1));
+    assert_eq!(right.status().tun.packets_written, 0);
+    // The operator corrects one end; the other one goes on by itself.
+    right.stop();
+    let _right = Running::start(&pair.right, &pair.file(1, false, &services())).unwrap();
+    established(&left);
+}
+
+#[test]
+fn what_cannot_work_is_refused_before_anything_is_left_behind() {
+    let Some(pair) = Pair::new("what_cannot_work_is_refused_before_anything_is_left_behind") else {
+        return;
+    };
+    let good = pair.file(0, false, &services());
+    // A route that swallows the way to the peer.
+    let looping = good.replace("[control]", "routes = [\"192.0.2.2/32\"]\n[control]");
+    let error = Running::start(&pair.left, &looping).err().unwrap();
+    assert!(matches!(error, UpError::Loop { .. }), "{error}");
+    // A path too narrow for IPv6.
+    pair.left.ip("link set wire mtu 1300");
+    let error = Running::start(&pair.left, &good).err().unwrap();
+    assert!(matches!(error, UpError::PathTooNarrow { .. }), "{error}");
+    assert!(error.to_string().contains("1255 B"), "{error}");
+    pair.left.ip("link set wire mtu 1500");
+    let first = Running::start(&pair.left, &good).unwrap();
+    let error = Running::start(&pair.left, &good).err().unwrap();
+    assert!(error.to_string().contains("another node"), "{error}");
+    first.stop();
+    // Everything that failed has cleaned up.
+    Running::start(&pair.left, &good).unwrap().stop();
+    assert!(!pair.left.ip("link").contains("air0"));
+}
+
+#[test]
+fn an_interface_may_go_down_but_not_away() {
+    let Some(pair) = Pair::new("an_interface_may_go_down_but_not_away") else {
+        return;
+    };
+    let [left, mut right] = pair.start(false);
+    established(&left);
+    let (mine, theirs) = (address("10.7.0.1:0"), address("10.7.0.2:5004"));
+    pair.right.ip("link set air0 down");
+    pair.left.run(|| {
+        let socket = UdpSocket::bind(mine).unwrap();
+        socket.send_to(b"anybody?", theirs).unwrap();
+    });
+    right.wait_until("dropping", |s| {
+        s.all_drops().get("not-delivered") == Some(&1)
+    });
+    pair.right.ip("link set air0 up");
+    let echoing = echo(&pair.right, theirs, 5);
+    round_trip(&pair.left, mine, theirs, 5);
+    echoing.join().unwrap();
+
+    pair.right.ip("link del air0");
+    let error = right.ended().unwrap_err().to_string();
+    assert!(error.starts_with("air0: read a packet"), "{error}");
+    assert!(!right.socket.exists());
+}

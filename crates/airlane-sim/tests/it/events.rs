@@ -1,0 +1,216 @@
+//! Events against what the run's own books say, and runs that are watched against those that are not.
+
+use std::collections::BTreeMap;
+
+use crate::common::load;
+use airlane_base::Instant;
+use airlane_sim::event::{Event, EventFilter, EventKind, Record, Watcher};
+use airlane_sim::{Prepared, RunResult, Scenario, ScenarioError};
+
+#[derive(Default)]
+struct Keeper {
+    events: Vec<(Instant, Event)>,
+    most: Option<usize>,
+}
+
+impl Watcher for Keeper {
+    fn on_event(&mut self, now: Instant, event: &Event) {
+        self.events.push((now, *event));
+    }
+
+    fn is_over(&self) -> bool {
+        self.most.is_some_and(|most| self.events.len() >= most)
+    }
+}
+
+impl Keeper {
+    fn count(&self, wanted: impl Fn(&Event) -> bool) -> u64 {
+        self.events
+            .iter()
+            .filter(|(_, event)| wanted(event))
+            .count() as u64
+    }
+
+    fn of(&self, kind: EventKind) -> u64 {
+        self.count(|event| event.kind() == kind)
+    }
+}
+
+fn watched(scenario: &Scenario) -> (RunResult, Keeper) {
+    let mut keeper = Keeper::default();
+    let result = Prepared::new(scenario)
+        .unwrap()
+        .run_watched(7, 1, &mut keeper);
+    (result, keeper)
+}
+
+/// Worlds with every kind of event.
+fn worlds() -> [Scenario; 4] {
+    let small = "flows[file].app.size=20 kB";
+    [
+        load("three-applications", &["duration=60 s", small]),
+        load("three-applications-raw", &["duration=60 s", small]),
+        load("handoff-wlan-cellular", &["duration=60 s"]),
+        load("interactive-cellular-lan1", &["duration=60 s"]),
+    ]
+}
+
+#[test]
+fn a_watched_run_is_the_run_that_nobody_watches() {
+    for world in worlds() {
+        let (result, keeper) = watched(&world);
+        assert_eq!(result, Prepared::new(&world).unwrap().run(7, 1));
+        assert!(keeper.events.len() > 1_000, "{}", keeper.events.len());
+        assert!(
+            keeper.events.is_sorted_by_key(|(at, _)| *at),
+            "{}",
+            world.name
+        );
+    }
+}
+
+#[test]
+fn events_add_up_to_the_books_of_links() {
+    for world in worlds() {
+        let (result, keeper) = watched(&world);
+        for (index, link) in result.links.iter().enumerate() {
+            for (down, way) in [(true, &link.down), (false, &link.up)] {
+                let here = |event: &Event| {
+                    let way = event.way();
+                    way.is_some_and(|way| usize::from(way.link) == index && way.down == down)
+                };
+                let count = |kind| keeper.count(|event| here(event) && event.kind() == kind);
+                let channel = &way.channel;
+                let sent = channel.offered.frames - channel.dropped_queue.frames;
+                assert_eq!(count(EventKind::FrameSent), sent);
+                assert_eq!(count(EventKind::FrameLost), channel.lost_air.frames);
+                assert_eq!(count(EventKind::FrameReceived), channel.delivered.frames);
+                let (mut dropped, mut delivered) = (channel.dropped_queue.frames, 0);
+                for service in &way.services {
+                    let sender = &service.sender;
+                    dropped += sender.dropped_queue_full
+                        + sender.dropped_codel
+                        + sender.dropped_window_full
+                        + sender.dropped_disconnected
+                        + sender.dropped_too_old
+                        + sender.dropped_too_big;
+                    delivered += service.receiver.packets_delivered;
+                }
+                assert_eq!(count(EventKind::PacketDropped), dropped);
+                if way.services.is_empty() {
+                    delivered = channel.delivered.frames;
+                }
+                assert_eq!(count(EventKind::PacketLeft), delivered);
+            }
+        }
+    }
+}
+
+#[test]
+fn events_add_up_to_the_books_of_flows() {
+    for world in worlds() {
+        let (result, keeper) = watched(&world);
+        for (index, flow) in result.flows.iter().enumerate() {
+            let count = |kind| {
+                let here = |event: &Event| event.flow() == Some(index as u32);
+                keeper.count(|event| here(event) && event.kind() == kind)
+            };
+            let carries = |event: &Event| match event {
+                Event::PacketSent(packet) => {
+                    packet.flow == index as u32 && packet.role.carries_data()
+                }
+                _ => false,
+            };
+            assert_eq!(keeper.count(carries), flow.packets_sent, "{}", flow.name);
+            let again = |event: &Event| match event {
+                Event::PacketSent(packet) => carries(event) && packet.retransmission,
+                _ => false,
+            };
+            assert_eq!(keeper.count(again), flow.retransmissions.unwrap_or(0));
+            assert_eq!(count(EventKind::Timeout), flow.timeouts.unwrap_or(0));
+            let done = flow.pages.or(flow.responses).unwrap_or(0);
+            let last = keeper
+                .events
+                .iter()
+                .rev()
+                .find_map(|(_, event)| match event {
+                    Event::ResponseDone { flow, number, .. } if *flow == index as u32 => {
+                        Some(*number)
+                    }
+                    _ => None,
+                });
+            assert_eq!(last.unwrap_or(0), done, "{}", flow.name);
+            assert_eq!(
+                count(EventKind::FlowFinished),
+                u64::from(flow.finished == Some(true)),
+                "{}",
+                flow.name
+            );
+        }
+        assert!(keeper.of(EventKind::PacketEntered) > 0);
+    }
+}
+
+#[test]
+fn response_times_have_the_mean_of_the_result() {
+    let (result, keeper) = watched(&worlds()[0]);
+    let pages = result
+        .flows
+        .iter()
+        .position(|flow| flow.pages.is_some())
+        .unwrap();
+    let times: Vec<f64> = keeper
+        .events
+        .iter()
+        .filter_map(|(_, event)| match event {
+            Event::ResponseDone { flow, duration, .. } if *flow == pages as u32 => {
+                Some(duration.as_secs_f64())
+            }
+            _ => None,
+        })
+        .collect();
+    let mean = times.iter().sum::<f64>() / times.len() as f64;
+    assert!((mean - result.flows[pages].page_time_mean_s.unwrap()).abs() < 1e-9);
+}
+
+#[test]
+fn a_watcher_may_end_the_run() {
+    let mut keeper = Keeper {
+        most: Some(100),
+        ..Keeper::default()
+    };
+    let prepared = Prepared::new(&worlds()[0]).unwrap();
+    let result = prepared.run_watched(7, 1, &mut keeper);
+    // It is asked after each event of the engine, which may be several of ours.
+    assert!((100..200).contains(&keeper.events.len()));
+    assert!(result.stopped_s < 5.0, "{}", result.stopped_s);
+}
+
+#[test]
+fn filters_admit_by_name_and_refuse_names_that_there_are_not() {
+    let world = &worlds()[0];
+    let names = Prepared::new(world).unwrap().names();
+    let (_, keeper) = watched(world);
+    let filter = EventFilter::new(&names, &["frame-lost"], &["voice"], &["radio"]).unwrap();
+    let mut seen: BTreeMap<&str, u64> = BTreeMap::new();
+    for (at, event) in keeper
+        .events
+        .iter()
+        .filter(|(_, event)| filter.admits(event))
+    {
+        let record = Record::new(&names, *at, event);
+        assert_eq!(record.event, "frame-lost");
+        assert_eq!((record.flow, record.link), (Some("voice"), Some("radio")));
+        *seen.entry(record.service.unwrap()).or_default() += 1;
+    }
+    assert_eq!(seen.keys().collect::<Vec<_>>(), [&"voice"]);
+    let refused = EventFilter::new(&names, &[], &["file", "fax"], &[]).unwrap_err();
+    assert!(
+        matches!(refused, ScenarioError::Unknown { what: "flow", .. }),
+        "{refused}"
+    );
+    assert!(
+        refused.to_string().contains("file, pages, voice"),
+        "{refused}"
+    );
+}

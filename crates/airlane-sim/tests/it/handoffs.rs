@@ -1,0 +1,126 @@
+//! Nodes that leave a link and join another: routes, losses with their reasons, and hints.
+
+use crate::common::load;
+use airlane_sim::scenario::HandoffKind;
+use airlane_sim::{LinkResult, RunResult, Scenario, run};
+
+const NAME: &str = "handoff-wlan-cellular";
+
+fn walk(assignments: &[&str]) -> RunResult {
+    run(&load(NAME, assignments), 1, 0).unwrap()
+}
+
+fn link<'a>(result: &'a RunResult, name: &str) -> &'a LinkResult {
+    result.links.iter().find(|l| l.name == name).unwrap()
+}
+
+#[test]
+fn routes_follow_and_what_was_on_the_old_link_is_lost_with_a_reason() {
+    let result = walk(&[]);
+    let kinds: Vec<HandoffKind> = result.handoffs.iter().map(|h| h.kind).collect();
+    assert_eq!(kinds, [HandoffKind::Horizontal, HandoffKind::Vertical]);
+    // 20 s at 2 Mbit/s each; then the cellular link has 78 s.
+    for (name, least) in [("office-wlan", 3_000), ("hall-wlan", 2_500), ("cell", 300)] {
+        let air = link(&result, name);
+        assert!(air.down.channel.delivered.frames > least, "{name}: {air:?}");
+        for way in [&air.down, &air.up] {
+            let c = &way.channel;
+            let known = c.dropped_queue.frames + c.lost_air.frames + c.delivered.frames;
+            assert!(
+                c.offered.frames - known <= 1,
+                "{name}: every frame has a fate: {c:?}"
+            );
+            for service in &way.services {
+                let (sent, got) = (&service.sender, &service.receiver);
+                assert!(sent.packets_offered >= sent.packets_sent + sent.packets_dropped());
+                assert!(got.packets_delivered <= sent.packets_sent);
+            }
+        }
+    }
+    for name in ["office-wlan", "hall-wlan"] {
+        let down = &link(&result, name).down;
+        let air = down.channel.lost_handoff.frames;
+        let sent = &down.services[1].sender;
+        let behind = sent.epoch_lost + sent.dropped_disconnected;
+        // At most a window of 20 segments was there, and a frame and its neighbour in the air.
+        assert!((1..=2).contains(&air), "{name}: {air}");
+        assert!((1..=20).contains(&behind), "{name}: {behind}");
+    }
+    let cell = &link(&result, "cell").down.channel;
+    assert!(
+        cell.lost_handoff.is_zero(),
+        "nothing was sent there too early"
+    );
+    assert!(result.flows[0].delivered_bytes > 6_000_000, "{result:?}");
+    // What the file's path offers now: wire and cellular link.
+    assert_eq!(result.paths.len(), 1);
+    assert_eq!(result.paths[0].links, ["wired-tower", "cell"]);
+    // Bytes on three different links make no goodput.
+    assert_eq!(result.flows[0].goodput_ratio, None);
+}
+
+#[test]
+fn packets_without_a_link_have_no_way_and_tcp_that_is_told_sends_none() {
+    // Without a gap nobody is told: the first handoff costs both the same. It would not with a gap
+    // below a timeout, which a frozen timer only adds.
+    let long = [
+        "handoffs[0].gap=0 s",
+        "handoffs[1].gap=20 s",
+        "duration=75 s",
+    ];
+    let told = walk(&long);
+    let freeze = "flows[file].transport.freeze=false";
+    let untold = walk(&[&long[..], &[freeze]].concat());
+    // The server hears 1 ms after the base station; what it had sent by then may be on the wire.
+    assert!(told.unroutable.frames <= 20, "{:?}", told.unroutable);
+    // Timeouts ask again and again.
+    assert!(untold.unroutable.frames > told.unroutable.frames);
+    assert!(told.flows[0].timeouts < untold.flows[0].timeouts);
+    assert!(told.flows[0].delivered_bytes > untold.flows[0].delivered_bytes);
+}
+
+#[test]
+fn a_node_may_come_back() {
+    let back = "handoffs=[\
+        { at = \"10 s\", node = \"phone\", from = \"office-wlan\", to = \"hall-wlan\" }, \
+        { at = \"20 s\", node = \"phone\", from = \"hall-wlan\", to = \"office-wlan\" }]";
+    // The third link stays where it is: the phone has two ways then, of equal length.
+    let lone = "links.cell.ends=[\"tower\", \"hall\"]";
+    let result = walk(&[back, lone, "duration=30 s"]);
+    let frames = |name| link(&result, name).down.channel.delivered.frames;
+    assert!(frames("office-wlan") > 2 * frames("hall-wlan") * 8 / 10);
+    assert!(frames("hall-wlan") > 1_500, "{}", frames("hall-wlan"));
+    assert!(result.unroutable.is_zero());
+}
+
+/// Every packet is the same on every thread, and in a repeated run.
+#[test]
+fn handoffs_are_repeatable() {
+    assert_eq!(walk(&[]), walk(&[]));
+}
+
+#[test]
+fn what_cannot_be_is_refused() {
+    let text = load(NAME, &[]).to_toml();
+    for (assignment, expected) in [
+        ("handoffs[0].node=phon", "there is no node \"phon\""),
+        (
+            "handoffs[0].node=tower",
+            "no end of the link \"office-wlan\"",
+        ),
+        ("handoffs[0].from=wlan", "there is no link \"wlan\""),
+        ("handoffs[0].to=office-wlan", "has had an outage"),
+        ("handoffs[0].at=0 s", "nothing is handed over at 0 s"),
+        ("handoffs[0].gap=21 s", "not over yet"),
+        ("handoffs[1].from=office-wlan", "has been left already"),
+        ("handoffs[0].to=cell", "is there already"),
+        ("links.cell.frame=500 B", "does not fit the link \"cell\""),
+    ] {
+        let packet = "flows[file].app.packet=1000 B";
+        let error = Scenario::from_toml_with(&text, "w", &[packet, assignment]).unwrap_err();
+        assert!(
+            error.to_string().contains(expected),
+            "{assignment}: {error}"
+        );
+    }
+}

@@ -1,0 +1,26 @@
+//! Whole worlds, run from scenario files.
+//! All files are modules of one program: each program is linked on its own, which takes seconds.
+
+#![allow(clippy::unwrap_used, reason = "a test may panic")]
+
+mod applications;
+mod capture;
+mod closed_forms;
+mod common;
+mod comparison;
+mod custom;
+mod damage;
+mod delays;
+mod determinism;
+mod events;
+mod handoffs;
+mod imports;
+mod interactive;
+mod ns2_reference;
+mod outages;
+mod random_worlds;
+mod redundancy;
+mod shipped;
+mod snoop;
+mod storm;
+mod web;

@@ -1,0 +1,285 @@
+//! A small work of two figures: claims of every form, and the same bytes however it was run.
+
+use std::collections::BTreeMap;
+use std::path::Path;
+
+use airlane_study::{Plan, Report, Request, Shard, Store, Verdict, Work, markdown};
+
+const PART: &str = r#"
+scenario.schema = 1
+scenario.duration = "20 s"
+[scenario.nodes.a]
+[scenario.nodes.b]
+[scenario.links.radio]
+ends = ["a", "b"]
+rate = "14.4 kbit/s"
+delay = "100 ms"
+frame = "50 B"
+errors = { kind = "uniform", rate = 0.1 }
+services = [{ number = 0, name = "all", rate = 1, scheme = { kind = "default" } }]
+[[scenario.flows]]
+name = "conf"
+ends = ["a", "b"]
+transport = { kind = "udp" }
+app = { kind = "conferencing", rate = "9.6 kbit/s", talk = "1 s", silence = "0 s" }
+[axes.scheme]
+default = ["links.radio.services[all].scheme={ kind = \"default\" }"]
+rlp = ["links.radio.services[all].scheme={ kind = \"rlp\", retries = 3 }"]
+[axes.level]
+L1 = ["links.radio.errors.rate=0.05"]
+L2 = ["links.radio.errors.rate=0.2"]
+"#;
+
+const F1: &str = r#"
+title = "loss"
+parts = ["world"]
+axes.scheme = ["default", "rlp"]
+axes.level = ["L1", "L2"]
+metrics.loss = "conf.loss_ratio"
+[[claims]]
+id = "order"
+published = "RLP loses far less"
+check = ["loss[rlp] << loss[default]", "rises(loss[default])"]
+[[claims]]
+id = "wrong-order"
+published = "RLP loses more"
+check = "loss[rlp] > loss[default] at L2"
+[[claims]]
+id = "gain"
+published = "Default loses 4 times as much at the higher level"
+gain = { of = "loss[default, L2] / loss[default, L1]", range = [4, 4] }
+[[claims]]
+id = "value"
+published = "20 % at L2"
+value = { of = "loss[default, L2]", is = 0.2 }
+[[claims]]
+id = "bound"
+published = "RLP loses less than 0.001 %"
+below = { of = "loss[rlp]", is = 0.00001, at = ["L2"] }
+[[claims]]
+id = "set"
+published = "three times"
+class = "setting"
+reason = "set"
+setting = { path = "links.*.services[*].scheme(kind=rlp).retries", is = 3 }
+[[claims]]
+id = "quoted"
+published = "elsewhere"
+class = "background"
+reason = "quoted"
+"#;
+
+const F2: &str = r#"
+title = "delay"
+parts = ["world"]
+axes.scheme = ["default", "rlp"]
+axes.level = ["L1", "L2"]
+metrics.delay = "conf.delay_mean_s"
+[[claims]]
+id = "other"
+published = "where more is lost, repairs take longer"
+check = "delay[rlp, L2] / delay[rlp, L1] > F1.loss[default, L1] / F1.loss[default, L2]"
+"#;
+
+fn work(folder: &Path) -> Work {
+    let folder = folder.join("small");
+    std::fs::create_dir_all(folder.join("parts")).unwrap();
+    for (name, text) in [
+        ("work.toml", "title = \"a small work\"\nruns = 4\n"),
+        ("parts/world.toml", PART),
+        ("F1.toml", F1),
+        ("F2.toml", F2),
+    ] {
+        std::fs::write(folder.join(name), text).unwrap();
+    }
+    Work::load(&folder).unwrap()
+}
+
+fn plan(folder: &Path, set: &[&str]) -> Plan {
+    let request = Request {
+        committed: true,
+        set: set.iter().map(|s| (*s).to_owned()).collect(),
+        ..Request::default()
+    };
+    let plan = Plan::new(work(folder), &[], &request).unwrap_or_else(|e| panic!("{e}"));
+    plan.check().unwrap_or_else(|e| panic!("{e}"));
+    plan
+}
+
+/// Runs what is missing and reads all tables.
+fn complete(plan: &Plan, out: &Path) -> BTreeMap<String, Vec<u8>> {
+    let mut store = Store::open(out).unwrap();
+    plan.execute(&mut store, Shard::ALL, 2, |_, _| {}).unwrap();
+    tables(plan, &store, out)
+}
+
+fn tables(plan: &Plan, store: &Store, out: &Path) -> BTreeMap<String, Vec<u8>> {
+    plan.write_tables(store, out).unwrap();
+    let files = std::fs::read_dir(out.join("small")).unwrap();
+    let files = files.map(|file| file.unwrap());
+    files
+        .map(|file| {
+            let name = file.file_name().to_string_lossy().into_owned();
+            (name, std::fs::read(file.path()).unwrap())
+        })
+        .collect()
+}
+
+#[test]
+fn claims_are_judged_and_worlds_are_shared() {
+    let folder = tempfile::tempdir().unwrap();
+    let plan = plan(folder.path(), &[]);
+    assert_eq!(plan.jobs(), 16, "two figures of four worlds share them");
+    let mut store = Store::open(&folder.path().join("out")).unwrap();
+    plan.execute(&mut store, Shard::ALL, 0, |_, _| {}).unwrap();
+    let outcome = plan.outcome(&store, &plan.variants[0]).unwrap();
+    let verdicts = outcome.verdicts();
+    for (id, verdict) in [
+        ("order", Verdict::Holds),
+        ("wrong-order", Verdict::Misses),
+        ("gain", Verdict::Holds),
+        ("value", Verdict::Holds),
+        ("bound", Verdict::Misses),
+        ("other", Verdict::Holds),
+        ("set", Verdict::Holds),
+    ] {
+        assert_eq!(verdicts.get(id), Some(&verdict), "{id}: {outcome:#?}");
+    }
+    assert!(!verdicts.contains_key("quoted"));
+    assert_eq!(
+        outcome.counts.total(),
+        6,
+        "settings and quotations are counted apart"
+    );
+    let report = Report::new(&[outcome]);
+    assert_eq!((report.claims.len(), report.apart.len()), (6, 2));
+}
+
+#[test]
+fn interrupted_and_resumed_gives_the_same_bytes() {
+    let folder = tempfile::tempdir().unwrap();
+    let plan = plan(folder.path(), &[]);
+    let whole = complete(&plan, &folder.path().join("whole"));
+    assert_eq!(whole.len(), 2);
+
+    // As if the power had gone in the middle of a line.
+    let out = folder.path().join("part");
+    std::fs::create_dir_all(&out).unwrap();
+    let lines = std::fs::read(folder.path().join("whole/runs.jsonl")).unwrap();
+    std::fs::write(out.join("runs.jsonl"), &lines[..lines.len() * 2 / 3]).unwrap();
+    let mut store = Store::open(&out).unwrap();
+    let done = plan.execute(&mut store, Shard::ALL, 1, |_, _| {}).unwrap();
+    assert!(
+        done.known > 0 && done.run > 0 && done.known + done.run == 16,
+        "{done:?}"
+    );
+    assert_eq!(tables(&plan, &store, &out), whole);
+}
+
+#[test]
+fn shards_that_are_merged_give_the_same_bytes() {
+    let folder = tempfile::tempdir().unwrap();
+    let plan = plan(folder.path(), &[]);
+    let whole = complete(&plan, &folder.path().join("whole"));
+    let out = folder.path().join("shards");
+    for index in 1..=3 {
+        // Each shard on a machine of its own.
+        let mut store = Store::open(&out.join(index.to_string())).unwrap();
+        let shard = Shard { index, count: 3 };
+        plan.execute(&mut store, shard, 1, |_, _| {}).unwrap();
+        let name = format!("runs-{index}-of-3.jsonl");
+        std::fs::rename(out.join(index.to_string()).join(&name), out.join(&name)).unwrap();
+    }
+    let mut store = Store::open(&out).unwrap();
+    store.merge().unwrap();
+    let store = Store::open(&out).unwrap();
+    assert_eq!(tables(&plan, &store, &out), whole);
+}
+
+#[test]
+fn assignments_change_every_world_they_reach() {
+    let folder = tempfile::tempdir().unwrap();
+    let committed = plan(folder.path(), &[]);
+    let changed = plan(
+        folder.path(),
+        &["links.*.services[*].scheme(kind=rlp).retries=1"],
+    );
+    let same = |i: usize| committed.worlds[i].hash() == changed.worlds[i].hash();
+    assert_eq!(
+        [same(0), same(1), same(2), same(3)],
+        [true, true, false, false]
+    );
+
+    let request = Request {
+        set: vec!["links.*.services[*].scheme(kind=rpl).retries=1".to_owned()],
+        committed: true,
+        ..Request::default()
+    };
+    let error = Plan::new(work(folder.path()), &[], &request)
+        .unwrap_err()
+        .to_string();
+    assert!(error.contains("reaches no place"), "{error}");
+}
+
+#[test]
+fn claims_that_cannot_be_judged_are_found_before_anything_runs() {
+    for (check, problem) in [
+        ("los[rlp] > 0", "no metric \"los\"; it has: loss"),
+        ("loss[rpl] > 0", "no axis has the value \"rpl\""),
+        ("F3.loss[rlp] > 0", "no study \"F3\""),
+        ("loss > 0 at L9", "no open axis has the value \"L9\""),
+    ] {
+        let folder = tempfile::tempdir().unwrap();
+        work(folder.path());
+        let text = format!(
+            "title = \"t\"\nparts = [\"world\"]\naxes.scheme = [\"rlp\", \"default\"]\n\
+             axes.level = [\"L1\"]\nmetrics.loss = \"conf.loss_ratio\"\n\
+             [[claims]]\nid = \"c\"\npublished = \"p\"\ncheck = {check:?}\n"
+        );
+        std::fs::write(folder.path().join("small/F4.toml"), text).unwrap();
+        let work = Work::load(&folder.path().join("small")).unwrap();
+        let request = Request {
+            committed: true,
+            ..Request::default()
+        };
+        let found = Plan::new(work, &["F4".to_owned()], &request).and_then(|plan| plan.check());
+        let error = found.unwrap_err().to_string();
+        assert!(error.contains(problem), "{check}: {error}");
+    }
+}
+
+#[test]
+fn alternatives_can_have_fewer_repetitions_and_are_held_against_as_few() {
+    let folder = tempfile::tempdir().unwrap();
+    let text = "[halved]\ntitle = \"half the time\"\nset = ['duration=\"10 s\"']\n";
+    work(folder.path());
+    std::fs::write(folder.path().join("small/alternatives.toml"), text).unwrap();
+    let work = Work::load(&folder.path().join("small")).unwrap();
+    let request = Request {
+        committed: true,
+        alternatives: vec!["halved".to_owned()],
+        alternative_runs: Some(2),
+        ..Request::default()
+    };
+    let plan = Plan::new(work, &[], &request).unwrap_or_else(|e| panic!("{e}"));
+    // Four worlds, four times; four others, twice.
+    assert_eq!(plan.jobs(), 24);
+    assert_eq!(plan.keys().len(), 24);
+    let mut store = Store::open(&folder.path().join("out")).unwrap();
+    plan.execute(&mut store, Shard::ALL, 2, |_, _| {}).unwrap();
+    let outcomes = plan.outcomes(&store).unwrap();
+    let runs: Vec<_> = outcomes
+        .iter()
+        .map(|o| (o.runs, o.alternative.as_deref()))
+        .collect();
+    assert_eq!(runs, [(4, None), (2, None), (2, Some("halved"))]);
+    let report = Report::new(&outcomes);
+    assert_eq!(
+        report.counts, outcomes[0].counts,
+        "what is committed counts once"
+    );
+    let moved = outcomes[2].moved(&outcomes[1].verdicts());
+    assert_eq!(report.alternatives[0].moved.len(), moved.len());
+    let page = markdown(&report, &outcomes, &[&plan.work]);
+    assert!(page.contains("2 repetitions of each"), "{page}");
+}

@@ -1,0 +1,21 @@
+//! The link's ports and schemes over adversarial channels.
+//! All files are modules of one program: each program is linked on its own, which takes seconds.
+
+#![allow(clippy::unwrap_used, reason = "a test may panic")]
+
+mod corpus;
+mod emulator;
+mod filling;
+mod hybrid;
+mod limiter;
+mod port;
+mod reliable;
+mod rlp;
+mod rse;
+mod rse_ad;
+mod scheduler;
+mod schemes;
+mod shares;
+mod thin;
+mod waiting;
+mod xor;
