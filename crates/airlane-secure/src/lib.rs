@@ -32,17 +32,18 @@
 //! - Keys are renewed where they are used, and an initiation is never sent from within
 //!   [`Secure::seal`]: it asks for [`Secure::handle_timeout`] at once.
 //!
-//! Left out: the pre-shared key, padding, queueing of payloads until keys are there (the port above
-//! has queues), and rate limits per address (5.3) once its owner has shown a cookie.
+//! Left out: the pre-shared key, padding, and queueing of payloads until keys are there (the port above
+//! has queues).
 //!
 //! # The contract
 //! One input, drain [`Secure::poll_transmit`], ask [`Secure::poll_timeout`], then the next input;
 //! `now` never goes back. After [`Secure::handle_timeout`] at `t` the next deadline is later than
 //! `t`. Nothing is allocated for a data message. What is not authenticated changes nothing but
-//! [`Counters`] and the estimate of the load.
+//! [`Counters`], the estimate of the load, and what the address it came from may send under load.
 
 #![forbid(unsafe_code)]
 
+mod addresses;
 mod cipher;
 mod endpoint;
 mod entropy;

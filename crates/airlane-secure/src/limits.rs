@@ -29,6 +29,9 @@ pub struct Limits {
     pub cookie_lifetime: Duration,
     /// More handshake messages a second than this are load: senders must show a cookie.
     pub handshakes_per_second: u32,
+    /// Under load an address that shows a cookie may send so many handshake messages a second, and as many
+    /// at once.
+    pub handshakes_per_address: u32,
 }
 
 impl Default for Limits {
@@ -45,6 +48,7 @@ impl Default for Limits {
             keepalive: Duration::from_secs(10),
             cookie_lifetime: Duration::from_secs(120),
             handshakes_per_second: 50,
+            handshakes_per_address: 10,
         }
     }
 }

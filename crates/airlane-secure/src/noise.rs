@@ -10,7 +10,12 @@
 //!
 //! X25519 is `x25519-dalek`'s, whose secrets are wiped; ChaCha20-Poly1305 is ring's, as for data
 //! messages; BLAKE2s is RustCrypto's. A shared secret of zero is refused (RFC 7748, section 6.1):
-//! the peer's point was of small order.
+//! the peer's point was of small order. Whose static key is nobody's (`Known`) is refused once it is read,
+//! before `ss`: a stranger's initiation costs one exchange.
+
+use std::collections::BTreeMap;
+use std::sync::Arc;
+use std::sync::atomic::{AtomicBool, Ordering};
 
 use blake2::{Blake2s256, Digest};
 use rand_chacha::ChaCha20Rng;
@@ -27,6 +32,7 @@ use zeroize::{Zeroize, Zeroizing};
 use crate::cipher::DataCipher;
 use crate::key::{KEY_LEN, PrivateKey, PublicKey};
 use crate::message::TAG_LEN;
+use crate::peer::PeerId;
 use crate::refused::Refused;
 
 const PATTERN: &str = "Noise_IK_25519_ChaChaPoly_BLAKE2s";
@@ -36,6 +42,9 @@ const TIMESTAMP_LEN: usize = 8;
 /// Bytes of the initiation's payload, and of the response's.
 pub(crate) const OFFER_LEN: usize = TIMESTAMP_LEN + 1;
 pub(crate) const CHOICE_LEN: usize = 1;
+
+/// The static keys that a responder answers.
+pub(crate) type Known = Arc<BTreeMap<PublicKey, PeerId>>;
 
 /// What both ends have after the handshake.
 pub(crate) struct Split {
@@ -92,8 +101,8 @@ impl Split {
     }
 }
 
-fn builder(private: &PrivateKey, seed: [u8; 32]) -> Builder<'_> {
-    let primitives = Box::new(Primitives { seed });
+fn builder(private: &PrivateKey, seed: [u8; 32], known: Option<Known>) -> Builder<'_> {
+    let primitives = Box::new(Primitives { seed, known });
     let params = PATTERN.parse().expect("a name of the specification");
     Builder::with_resolver(params, primitives)
         .local_private_key(private.as_bytes())
@@ -117,7 +126,7 @@ impl Initiation {
         offer: Offer,
         noise: &mut [u8],
     ) -> Result<Self, Error> {
-        let mut state = builder(private, seed)
+        let mut state = builder(private, seed, None)
             .remote_public_key(peer.as_bytes())?
             .build_initiator()?;
         let len = state.write_message(&offer.bytes(), noise)?;
@@ -153,29 +162,30 @@ pub(crate) struct Response {
 }
 
 impl Response {
-    /// Reads Noise's part of an initiation.
+    /// Reads Noise's part of an initiation, if its sender is known.
     pub(crate) fn read(
         private: &PrivateKey,
         seed: [u8; 32],
+        known: &Known,
         noise: &[u8],
     ) -> Result<Self, Refused> {
-        let mut state = builder(private, seed)
+        let mut state = builder(private, seed, Some(Arc::clone(known)))
             .build_responder()
             .expect("a responder needs its own key only");
         let mut payload = [0; OFFER_LEN + TAG_LEN];
-        let len = state
-            .read_message(noise, &mut payload)
-            .map_err(|_| Refused::Forged)?;
-        let offer = Offer::read(&payload[..len]).ok_or(Refused::Forged)?;
+        let read = state.read_message(noise, &mut payload);
+        // There as soon as it is decrypted, also if the rest was refused.
         let key = state
             .get_remote_static()
-            .and_then(|key| key.try_into().ok());
-        Ok(Self {
-            // Not of small order: its exchange with our key would have failed.
-            key: PublicKey(key.ok_or(Refused::Forged)?),
-            state,
-            offer,
-        })
+            .and_then(|key| key.try_into().ok())
+            .map(PublicKey)
+            .ok_or(Refused::Forged)?;
+        if !known.contains_key(&key) {
+            return Err(Refused::UnknownKey);
+        }
+        let len = read.map_err(|_| Refused::Forged)?;
+        let offer = Offer::read(&payload[..len]).ok_or(Refused::Forged)?;
+        Ok(Self { state, key, offer })
     }
 
     /// Fills Noise's part of the response.
@@ -189,9 +199,10 @@ impl Response {
     }
 }
 
-/// Primitives for one handshake, and the seed of its ephemeral key.
+/// Primitives for one handshake, the seed of its ephemeral key, and whom a responder answers.
 struct Primitives {
     seed: [u8; 32],
+    known: Option<Known>,
 }
 
 impl CryptoResolver for Primitives {
@@ -200,7 +211,8 @@ impl CryptoResolver for Primitives {
     }
 
     fn resolve_dh(&self, choice: &DHChoice) -> Option<Box<dyn Dh>> {
-        matches!(choice, DHChoice::Curve25519).then(|| Box::<X25519>::default() as Box<dyn Dh>)
+        let known = self.known.clone();
+        matches!(choice, DHChoice::Curve25519).then(|| Box::new(X25519::new(known)) as Box<dyn Dh>)
     }
 
     fn resolve_hash(&self, choice: &HashChoice) -> Option<Box<dyn Hash>> {
@@ -232,13 +244,19 @@ impl Random for Seeded {
 struct X25519 {
     secret: StaticSecret,
     public: [u8; KEY_LEN],
+    known: Option<Known>,
+    /// The first exchange of a responder's static key is `es`, with a key that nobody knows yet; the
+    /// second is `ss`.
+    es_is_done: AtomicBool,
 }
 
-impl Default for X25519 {
-    fn default() -> Self {
+impl X25519 {
+    fn new(known: Option<Known>) -> Self {
         Self {
             secret: StaticSecret::from([0; KEY_LEN]),
             public: [0; KEY_LEN],
+            known,
+            es_is_done: AtomicBool::new(false),
         }
     }
 }
@@ -280,6 +298,12 @@ impl Dh for X25519 {
     fn dh(&self, public: &[u8], out: &mut [u8]) -> Result<(), Error> {
         let public = public.get(..KEY_LEN).ok_or(Error::Input)?;
         let public: [u8; KEY_LEN] = public.try_into().map_err(|_| Error::Input)?;
+        if let Some(known) = &self.known
+            && self.es_is_done.swap(true, Ordering::Relaxed)
+            && !known.contains_key(&PublicKey(public))
+        {
+            return Err(Error::Input);
+        }
         let shared = self.secret.diffie_hellman(&public.into());
         if shared.as_bytes().ct_eq(&[0; KEY_LEN]).into() {
             return Err(Error::Dh);

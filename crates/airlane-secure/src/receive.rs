@@ -129,7 +129,8 @@ impl Secure {
     ) -> Result<Received, Refused> {
         self.admit(now, from, handshake)?;
         self.counters.exchanges += 1;
-        let initiation = Response::read(&self.private, self.entropy.draw(), handshake.noise)?;
+        let (seed, known) = (self.entropy.draw(), &self.by_key);
+        let initiation = Response::read(&self.private, seed, known, handshake.noise)?;
         let Self {
             peers,
             indices,
@@ -217,7 +218,11 @@ impl Secure {
         }
         let cookie = self.cookies.cookie(now, from, &mut self.entropy);
         if shows(handshake, &cookie) {
-            return Ok(());
+            // Only now is the address known to be the sender's.
+            return match self.addresses.admit(now, from) {
+                true => Ok(()),
+                false => Err(Refused::Rate),
+            };
         }
         let nonce = self.entropy.draw();
         let (_, mac1) = handshake.mac1();

@@ -36,6 +36,8 @@ reasons! {
     Mac1 = "mac1", "the sender does not know our public key";
     /// A handshake message without a valid cookie while we are under load.
     Load = "load", "under load, and the sender has no valid cookie";
+    /// A handshake message of an address that sends too many while we are under load.
+    Rate = "rate", "under load, and the sender's address sends too many handshake messages";
     /// A message that fails authentication: forged, damaged, for other keys, or bound to something else.
     Forged = "forged", "fails authentication";
     /// A bound message while this end is bound to nothing.

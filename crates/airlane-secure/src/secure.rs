@@ -1,10 +1,12 @@
 //! One end of the secure sessions with all its peers: what the caller asks for, and what leaves.
 
 use std::collections::{BTreeMap, BTreeSet, VecDeque};
+use std::sync::Arc;
 
 use airlane_base::Instant;
 use thiserror::Error;
 
+use crate::addresses::Addresses;
 use crate::endpoint::Endpoint;
 use crate::entropy::Entropy;
 use crate::key::{PrivateKey, PublicKey};
@@ -97,11 +99,13 @@ pub struct Secure {
     pub(crate) fast_aes: bool,
     pub(crate) entropy: Entropy,
     pub(crate) peers: BTreeMap<PeerId, Peer>,
-    pub(crate) by_key: BTreeMap<PublicKey, PeerId>,
+    /// Handshakes under way look into it, too.
+    pub(crate) by_key: Arc<BTreeMap<PublicKey, PeerId>>,
     pub(crate) indices: Indices,
     next_id: u32,
     pub(crate) cookies: CookieSecret,
     pub(crate) load: Load,
+    pub(crate) addresses: Addresses,
     queue: VecDeque<Transmit>,
     pub(crate) counters: Counters,
 }
@@ -129,11 +133,12 @@ impl Secure {
             fast_aes: false,
             entropy: Entropy::new(seed),
             peers: BTreeMap::new(),
-            by_key: BTreeMap::new(),
+            by_key: Arc::default(),
             indices: Indices::default(),
             next_id: 0,
             cookies: CookieSecret::new(limits.cookie_lifetime),
             load: Load::new(now, limits.handshakes_per_second),
+            addresses: Addresses::new(now, limits.handshakes_per_address),
             queue: VecDeque::with_capacity(QUEUE),
             counters: Counters::default(),
         };
@@ -171,7 +176,7 @@ impl Secure {
             }
             stays
         });
-        self.by_key.retain(|key, _| wanted.contains(key));
+        Arc::make_mut(&mut self.by_key).retain(|key, _| wanted.contains(key));
         for config in list {
             match self.by_key.get(&config.key).copied() {
                 Some(id) => self.configure(id, config),
@@ -198,7 +203,7 @@ impl Secure {
             peer.wish(now, &self.limits);
         }
         self.peers.insert(id, peer);
-        self.by_key.insert(config.key, id);
+        Arc::make_mut(&mut self.by_key).insert(config.key, id);
     }
 
     /// Our own public key.

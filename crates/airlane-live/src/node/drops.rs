@@ -41,6 +41,8 @@ reasons! {
     SecureMac = "secure-mac",
     /// A handshake without a cookie while there are many.
     SecureLoad = "secure-load",
+    /// A handshake of an address that sends too many, while there are many.
+    SecureRate = "secure-rate",
     /// A message that fails authentication: forged, damaged, or a frame of another session, sent before
     /// one of the ends was restarted.
     SecureForged = "secure-forged",
@@ -157,6 +159,7 @@ impl From<Refused> for Reason {
             Refused::Length => Self::SecureLength,
             Refused::Mac1 => Self::SecureMac,
             Refused::Load => Self::SecureLoad,
+            Refused::Rate => Self::SecureRate,
             Refused::Forged => Self::SecureForged,
             Refused::UnknownKey => Self::SecureUnknownKey,
             Refused::OldInitiation => Self::SecureOldHandshake,

@@ -9,7 +9,8 @@ use crate::mac::MacKeys;
 use crate::message::{INITIATION_LEN, initiation};
 use crate::noise::{Initiation, Offer};
 use crate::{
-    COOKIE_REPLY_LEN, Limits, PrivateKey, RESPONSE_LEN, Received, Refused, SealError, Transmit,
+    COOKIE_REPLY_LEN, Endpoint, Limits, PrivateKey, RESPONSE_LEN, Received, Refused, SealError,
+    Secure, Transmit,
 };
 
 const SECOND: Duration = Duration::from_secs(1);
@@ -354,4 +355,82 @@ fn a_cookie_of_an_earlier_secret_is_refused() {
         world.arrive(1, address(1), second.bytes()),
         Err(Refused::Load)
     );
+}
+
+/// So that whoever is unknown costs one exchange, not two.
+#[test]
+fn the_key_is_looked_up_before_the_second_exchange() {
+    let mut world = World::established();
+    let mut message = stranger(1);
+    // The offer, which opens only after the second.
+    message[100] ^= 1;
+    MacKeys::of(&key(1).public()).sign(&mut message, None);
+    let before = world.snapshot(1);
+    let received = world.arrive(1, address(13), &message);
+    assert_eq!(received, Err(Refused::UnknownKey));
+    assert_eq!(world.snapshot(1), before);
+    // Of a known key it is a forgery.
+    world.ends[0].rekey(world.now, world.peer(0));
+    world.now += SECOND * 6;
+    world.timeout(0);
+    let mut message = world.intercept(0).bytes().to_vec();
+    message[100] ^= 1;
+    MacKeys::of(&key(1).public()).sign(&mut message, None);
+    let received = world.arrive(1, address(1), &message);
+    assert_eq!(received, Err(Refused::Forged));
+}
+
+/// Sends a stranger's initiations with valid cookies, one a millisecond, each from another endpoint in
+/// turn: how many were worth an exchange.
+fn flood_with_cookies(world: &mut World, from: &[Endpoint], messages: usize) -> u64 {
+    let before = world.ends[1].counters().exchanges;
+    for n in 0..messages {
+        world.now += Duration::from_millis(1);
+        let from = from[n % from.len()];
+        let Secure {
+            cookies, entropy, ..
+        } = &mut world.ends[1];
+        let cookie = cookies.cookie(world.now, from, entropy);
+        let mut message = stranger(7);
+        MacKeys::of(&key(1).public()).sign(&mut message, Some(&cookie));
+        let refused = world.arrive(1, from, &message).unwrap_err();
+        assert!(matches!(refused, Refused::UnknownKey | Refused::Rate));
+        assert!(world.ends[1].poll_transmit().is_none());
+    }
+    world.ends[1].counters().exchanges - before
+}
+
+#[test]
+fn an_address_that_shows_cookies_is_worth_few_exchanges() {
+    let mut world = loaded();
+    world.run_for(SECOND * 6);
+    assert!(world.is_established());
+    let most = 3 * u64::from(Limits::default().handshakes_per_address);
+    // Two seconds: what it may save up, and twice what it may have in one.
+    let ports: Vec<_> = (1..=50)
+        .map(|port| endpoint([203, 0, 113, 7], port))
+        .collect();
+    let exchanges = flood_with_cookies(&mut world, &ports, 2_000);
+    assert!(
+        (most - 1..=most).contains(&exchanges),
+        "{exchanges} of {most}"
+    );
+    // One network of 64 bits is one address.
+    let hosts: Vec<Endpoint> = (1..=50)
+        .map(|host| format!("[2001:db8:0:7::{host}]:{host}").parse().unwrap())
+        .collect();
+    let exchanges = flood_with_cookies(&mut world, &hosts, 2_000);
+    assert!(
+        (most - 1..=most).contains(&exchanges),
+        "{exchanges} of {most}"
+    );
+    assert!(world.refused(1, Refused::Rate) >= 3_800);
+    // The peer, which is elsewhere, renews its keys meanwhile.
+    let established = world.ends[1].counters().established;
+    for _ in 0..140 {
+        flood_with_cookies(&mut world, &ports, 100);
+        world.run_for(SECOND);
+        world.assert_works();
+    }
+    assert!(world.ends[1].counters().established > established);
 }

@@ -1,0 +1,154 @@
+//! How many handshake messages each address may send while there are many: a bucket of tokens for each
+//! network that one owner has, /32 of IPv4 and /64 of IPv6, or for an Ethernet address.
+//!
+//! After WireGuard (NDSS 2017, section 5.3), which does so once the sender has shown a cookie: before, its
+//! address may be anybody's. A bucket is kept as the time at which it is full again (the virtual scheduling of
+//! ITU-T I.371), and one that is full is not kept at all. Invariant: there are [`MOST`] of them at most; where
+//! all are in use, an address that has none is refused until one is full.
+
+use std::collections::BTreeMap;
+use std::net::IpAddr;
+
+use airlane_base::{Duration, Instant};
+
+use crate::endpoint::{Endpoint, EthernetAddress};
+
+/// Networks that are watched at a time, 32 kB of them.
+const MOST: usize = 1024;
+/// Full buckets are looked for at most so often.
+const SWEEP: Duration = Duration::from_millis(100);
+const SECOND: Duration = Duration::from_secs(1);
+
+/// What one owner of addresses has, at least.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord)]
+enum Network {
+    V4([u8; 4]),
+    V6([u8; 8]),
+    Ethernet([u8; 6]),
+}
+
+impl Network {
+    fn of(endpoint: Endpoint) -> Self {
+        match endpoint {
+            // A socket for both versions shows those of IPv4 as ::ffff:0:0/96.
+            Endpoint::Udp(address) => match address.ip().to_canonical() {
+                IpAddr::V4(ip) => Self::V4(ip.octets()),
+                IpAddr::V6(ip) => {
+                    let [a, b, c, d, e, f, g, h, ..] = ip.octets();
+                    Self::V6([a, b, c, d, e, f, g, h])
+                }
+            },
+            Endpoint::Ethernet(EthernetAddress(octets)) => Self::Ethernet(octets),
+        }
+    }
+}
+
+/// See the module.
+#[derive(Debug)]
+pub(crate) struct Addresses {
+    /// Time in which a token comes.
+    interval: Duration,
+    /// When the bucket of each is full again.
+    full_at: BTreeMap<Network, Instant>,
+    next_sweep: Instant,
+}
+
+impl Addresses {
+    /// Each may send so many a second, and save up as many.
+    pub(crate) fn new(now: Instant, per_second: u32) -> Self {
+        Self {
+            interval: SECOND / u64::from(per_second.max(1)),
+            full_at: BTreeMap::new(),
+            next_sweep: now,
+        }
+    }
+
+    /// Takes a token of an address, if it has one left.
+    pub(crate) fn admit(&mut self, now: Instant, from: Endpoint) -> bool {
+        let network = Network::of(from);
+        if let Some(full_at) = self.full_at.get_mut(&network) {
+            let then = (*full_at).max(now) + self.interval;
+            let has = then <= now + SECOND;
+            if has {
+                *full_at = then;
+            }
+            return has;
+        }
+        if self.full_at.len() >= MOST && now >= self.next_sweep {
+            self.next_sweep = now + SWEEP;
+            self.full_at.retain(|_, full_at| *full_at > now);
+        }
+        let room = self.full_at.len() < MOST;
+        if room {
+            self.full_at.insert(network, now + self.interval);
+        }
+        room
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use proptest::prelude::*;
+
+    fn at(ms: u64) -> Instant {
+        Instant::ORIGIN + Duration::from_millis(ms)
+    }
+
+    fn from(text: &str) -> Endpoint {
+        text.parse().unwrap()
+    }
+
+    #[test]
+    fn a_network_is_what_one_owner_has() {
+        let same = |a: &str, b: &str| Network::of(from(a)) == Network::of(from(b));
+        assert!(same("192.0.2.1:1", "192.0.2.1:2"));
+        assert!(!same("192.0.2.1:1", "192.0.2.2:1"));
+        assert!(same("[2001:db8::1]:1", "[2001:db8::ffff:0:0:2]:2"));
+        assert!(!same("[2001:db8::1]:1", "[2001:db8:0:1::1]:1"));
+        // As a socket for both versions shows them.
+        assert!(same("[::ffff:192.0.2.1]:1", "192.0.2.1:1"));
+        assert!(!same("[::ffff:192.0.2.1]:1", "[::ffff:192.0.2.2]:1"));
+        assert!(!same("02:00:00:00:00:01", "02:00:00:00:00:02"));
+    }
+
+    #[test]
+    fn there_is_room_for_so_many_and_it_comes_back() {
+        let mut addresses = Addresses::new(at(0), 10);
+        let host = |n: u32| Endpoint::Udp((n.to_be_bytes(), 1).into());
+        let taken = (0..5_000).filter(|n| addresses.admit(at(0), host(*n)));
+        assert_eq!(taken.count(), MOST);
+        assert!(addresses.admit(at(0), host(3)), "it has its bucket");
+        // One token later those that sent one message have full buckets again.
+        assert!(!addresses.admit(at(50), host(9_000)));
+        assert!(addresses.admit(at(100), host(9_000)));
+        assert_eq!(addresses.full_at.len(), 2);
+    }
+
+    proptest! {
+        /// In any time t nobody has more than t and a second's worth, and who asks for less has it all.
+        #[test]
+        fn no_one_has_more_than_the_rate_and_a_second(
+            gaps in prop::collection::vec(0..300u64, 1..300),
+            per_second in 1..40u32,
+        ) {
+            let mut addresses = Addresses::new(at(0), per_second);
+            let (mut now, mut admitted, mut patient) = (0, Vec::new(), 0);
+            for gap in gaps {
+                now += gap;
+                if addresses.admit(at(now), from("192.0.2.1:1")) {
+                    admitted.push(now);
+                }
+                patient += 1000 / u64::from(per_second) + 1;
+                prop_assert!(addresses.admit(at(patient.max(now)), from("192.0.2.2:1")));
+                patient = patient.max(now);
+            }
+            for (i, &first) in admitted.iter().enumerate() {
+                for (j, &last) in admitted.iter().enumerate().skip(i) {
+                    let most = u64::from(per_second) * (last - first + 1000) / 1000 + 1;
+                    prop_assert!((j - i + 1) as u64 <= most);
+                }
+            }
+        }
+    }
+}
