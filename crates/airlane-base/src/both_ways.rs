@@ -1,12 +1,16 @@
 //! A value of a duplex link, which may differ between its directions.
 
+use std::borrow::Cow;
 use std::fmt;
 use std::marker::PhantomData;
 use std::str::FromStr;
 
+use schemars::{JsonSchema, Schema, SchemaGenerator};
 use serde::de::{Error as _, MapAccess, Visitor};
 use serde::ser::SerializeMap;
 use serde::{Deserialize, Deserializer, Serialize, Serializer};
+
+use crate::schema::both_ways;
 
 /// A value for both directions, or one for each. In files: `x = "..."`, or `x.down` and `x.up`.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
@@ -53,6 +57,16 @@ impl<T: Serialize + PartialEq> Serialize for BothWays<T> {
         map.serialize_entry("down", &self.down)?;
         map.serialize_entry("up", &self.up)?;
         map.end()
+    }
+}
+
+impl<T: JsonSchema> JsonSchema for BothWays<T> {
+    fn schema_name() -> Cow<'static, str> {
+        format!("BothWays_{}", T::schema_name()).into()
+    }
+
+    fn json_schema(generator: &mut SchemaGenerator) -> Schema {
+        both_ways(&generator.subschema_for::<T>())
     }
 }
 

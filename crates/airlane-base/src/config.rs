@@ -16,6 +16,7 @@ mod message;
 mod path;
 mod problem;
 
+use schemars::JsonSchema;
 use serde::de::DeserializeOwned;
 use toml::Spanned;
 use toml::de::{DeTable, DeValue};
@@ -39,7 +40,7 @@ const PROBLEMS_AT_ONCE: usize = 10;
 /// use airlane_base::Rate;
 /// use airlane_base::config::{self, Problems, Validate};
 ///
-/// #[derive(Debug, serde::Deserialize)]
+/// #[derive(Debug, serde::Deserialize, schemars::JsonSchema)]
 /// #[serde(deny_unknown_fields)]
 /// struct Link { rate: Rate, window: u32 }
 ///
@@ -59,7 +60,7 @@ pub fn load<T: DeserializeOwned + Validate>(text: &str, file: &str) -> Result<T,
 }
 
 /// Checks that need more than one key, made after all keys have been read.
-pub trait Validate {
+pub trait Validate: JsonSchema {
     /// Adds what is wrong to `problems`; adds nothing if all is well.
     fn validate(&self, problems: &mut Problems);
 

@@ -6,6 +6,7 @@ pub mod config;
 mod damage;
 pub mod payload;
 pub mod random;
+pub mod schema;
 pub mod seq;
 pub mod time;
 pub mod units;

@@ -192,6 +192,14 @@ impl std::str::FromStr for Duration {
     }
 }
 
+crate::schema_of!(Duration, "Duration", {
+    "type": "string",
+    "description": "A time with its unit.",
+    "pattern": r"^\s*[+]?[0-9._]+\s*(ns|us|ms|s|min)\s*$",
+    "examples": ["100 ms", "1.35 s"],
+    "x-unit": "ns, us, ms, s, min",
+});
+
 impl<'de> Deserialize<'de> for Duration {
     fn deserialize<D: Deserializer<'de>>(d: D) -> Result<Self, D::Error> {
         crate::units::deserialize_quantity(d, "a duration with its unit, such as \"100 ms\"")

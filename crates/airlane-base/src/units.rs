@@ -328,6 +328,36 @@ impl Probability {
     }
 }
 
+crate::schema_of!(Rate, "Rate", {
+    "type": "string",
+    "description": "A rate with its unit, above 0.",
+    "pattern": r"^\s*[+]?[0-9._]+\s*(bit/s|kbit/s|Mbit/s|Gbit/s)\s*$",
+    "examples": ["20 Mbit/s", "14.4 kbit/s"],
+    "x-unit": "bit/s, kbit/s, Mbit/s, Gbit/s",
+});
+crate::schema_of!(Size, "Size", {
+    "type": "string",
+    "description": "A number of bytes with its unit; 1 kB is 1000 B.",
+    "pattern": r"^\s*[+]?[0-9._]+\s*(B|kB|MB|GB)\s*$",
+    "examples": ["1000 B", "2 MB"],
+    "x-unit": "B, kB, MB, GB",
+});
+crate::schema_of!(QueueLimit, "QueueLimit", {
+    "type": "string",
+    "description": "How much may wait, in packets or in bytes.",
+    "pattern": r"^\s*[+]?[0-9._]+\s*(packets?|B|kB|MB|GB)\s*$",
+    "examples": ["50 packets", "125 kB"],
+    "x-unit": "packets, B, kB, MB, GB",
+});
+crate::schema_of!(Probability, "Probability", {
+    "type": "number",
+    "description": "A probability.",
+    "minimum": 0,
+    "maximum": 1,
+    "examples": [0.05],
+    "x-unit": "0 to 1",
+});
+
 impl<'de> Deserialize<'de> for Probability {
     fn deserialize<D: Deserializer<'de>>(d: D) -> Result<Self, D::Error> {
         let p = f64::deserialize(d)?;

@@ -12,7 +12,11 @@
 //! The tables are read key by key and not through serde's tagged enums: those buffer their input,
 //! which loses the line of a wrong value, and they accept any key beside `kind = "none"`.
 
+use std::borrow::Cow;
+
+use airlane_base::schema::both_ways;
 use airlane_base::{Duration, Probability, Rate, Size};
+use schemars::{JsonSchema, Schema, SchemaGenerator};
 use serde::de::Error as _;
 use serde::ser::SerializeMap;
 use serde::{Deserialize, Deserializer, Serialize, Serializer};
@@ -20,8 +24,9 @@ use serde::{Deserialize, Deserializer, Serialize, Serializer};
 use crate::trace::{TraceConfig, TraceFileError, TraceStart, Way};
 
 /// How frames are lost on the air, in one direction.
-#[derive(Clone, Debug, Default, PartialEq, Serialize)]
+#[derive(Clone, Debug, Default, PartialEq, Serialize, JsonSchema)]
 #[serde(tag = "kind", rename_all = "kebab-case")]
+#[schemars(deny_unknown_fields, example = Self::uniform())]
 pub enum ErrorModelConfig {
     /// No frame is lost.
     #[default]
@@ -135,6 +140,12 @@ const KINDS: &str = "\"none\", \"uniform\", \"uniform-ber\", \"two-state\", \"tw
 const SHORTEST_STATE: Duration = Duration::from_micros(1);
 
 impl ErrorModelConfig {
+    /// What an example of a file has.
+    fn uniform() -> Self {
+        let rate = Probability::new(0.05).expect("0.05 is a probability");
+        Self::Uniform { rate }
+    }
+
     /// Checks what the types of the fields cannot.
     ///
     /// # Errors
@@ -314,6 +325,24 @@ impl ErrorsConfig {
     pub fn validate(&self) -> Result<(), ModelError> {
         self.down.validate()?;
         self.up.validate()
+    }
+}
+
+impl JsonSchema for ErrorsConfig {
+    fn schema_name() -> Cow<'static, str> {
+        "Errors".into()
+    }
+
+    fn json_schema(generator: &mut SchemaGenerator) -> Schema {
+        let model = generator.subschema_for::<ErrorModelConfig>();
+        let mut schema = both_ways(&model);
+        // A direction that is not named has no errors.
+        if let Some(directions) = schema.pointer_mut("/anyOf/1") {
+            directions
+                .as_object_mut()
+                .and_then(|each| each.remove("required"));
+        }
+        schema
     }
 }
 

@@ -8,11 +8,14 @@
 //! rate.up = "2 Mbit/s"
 //! ```
 
+use std::borrow::Cow;
 use std::fmt;
 use std::sync::Arc;
 
 use airlane_base::random::fnv1a;
+use airlane_base::schema::both_ways;
 use airlane_base::{Rate, Size};
+use schemars::{JsonSchema, Schema, SchemaGenerator, json_schema};
 use serde::de::value::MapAccessDeserializer;
 use serde::de::{Error as _, MapAccess, Visitor};
 use serde::ser::SerializeMap;
@@ -194,6 +197,48 @@ impl Serialize for LinkRates {
         map.serialize_entry("down", &self.down)?;
         map.serialize_entry("up", &self.up)?;
         map.end()
+    }
+}
+
+impl JsonSchema for LinkRate {
+    fn schema_name() -> Cow<'static, str> {
+        "LinkRate".into()
+    }
+
+    fn json_schema(generator: &mut SchemaGenerator) -> Schema {
+        json_schema!({
+            "anyOf": [generator.subschema_for::<Rate>(), {
+                "type": "object",
+                "description": "The link may send at given times only.",
+                "properties": {
+                    "kind": { "const": "opportunities" },
+                    "file": {
+                        "description": "The file with one time a line, in milliseconds. \
+                            Source: Mahimahi, mm-link.",
+                        "type": "string",
+                        "examples": ["LTE.down"],
+                    },
+                    "size": {
+                        "description": "What may leave at each time, packets with their headers. \
+                            Source: Mahimahi.",
+                        "default": USUAL_SIZE,
+                        "allOf": [generator.subschema_for::<Size>()],
+                    },
+                },
+                "required": ["kind", "file"],
+                "additionalProperties": false,
+            }],
+        })
+    }
+}
+
+impl JsonSchema for LinkRates {
+    fn schema_name() -> Cow<'static, str> {
+        "LinkRates".into()
+    }
+
+    fn json_schema(generator: &mut SchemaGenerator) -> Schema {
+        both_ways(&generator.subschema_for::<LinkRate>())
     }
 }
 

@@ -12,6 +12,7 @@
 mod fields;
 mod profile;
 
+use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 
 pub use fields::{Dscp, FieldError, Ports, Prefix, Protocol};
@@ -20,7 +21,7 @@ pub use profile::{ClassProfile, ClassesConfig};
 use crate::flow::FlowKey;
 
 /// `[[...classes]]`: packets that match go to the service of this name.
-#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
+#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
 #[serde(deny_unknown_fields)]
 pub struct ClassConfig {
     /// What a packet must look like.
@@ -30,8 +31,9 @@ pub struct ClassConfig {
 }
 
 /// Conditions that must all hold. At least one is given.
-#[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
 #[serde(try_from = "Conditions", into = "Conditions")]
+#[schemars(!try_from, !into, rename_all = "kebab-case", deny_unknown_fields)]
 pub struct MatchConfig {
     /// DS code point.
     pub dscp: Option<Dscp>,

@@ -17,6 +17,7 @@ mod timers;
 use std::num::NonZeroU32;
 
 use airlane_base::{Duration, QueueLimit, Rate};
+use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 
 use crate::classify::ClassConfig;
@@ -40,7 +41,7 @@ pub use timers::{
 };
 
 /// One service on a link. Files may give a [`Goal`] instead of scheme and rate.
-#[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
+#[derive(Clone, Debug, PartialEq, Serialize, Deserialize, JsonSchema)]
 #[serde(try_from = "goal::Written", rename_all = "kebab-case")]
 pub struct ServiceConfig {
     /// Service number, 0 to 15; 0 is where unrecognised traffic goes.
@@ -69,8 +70,9 @@ pub struct ServiceConfig {
 }
 
 /// The link layer schemes.
-#[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
+#[derive(Clone, Debug, PartialEq, Serialize, Deserialize, JsonSchema)]
 #[serde(tag = "kind", rename_all = "kebab-case")]
+#[schemars(extend("examples" = [{ "kind": "sr-m2" }]))]
 pub enum SchemeConfig {
     /// No recovery (Xylomenos 1999, section 3.3: the raw link).
     Default(DefaultConfig),
@@ -240,12 +242,12 @@ impl SchemeConfig {
 }
 
 /// Nothing to choose.
-#[derive(Clone, Debug, Default, PartialEq, Serialize, Deserialize)]
+#[derive(Clone, Debug, Default, PartialEq, Serialize, Deserialize, JsonSchema)]
 #[serde(deny_unknown_fields)]
 pub struct DefaultConfig {}
 
 /// Options of schemes with a window and one timer.
-#[derive(Clone, Debug, Default, PartialEq, Serialize, Deserialize)]
+#[derive(Clone, Debug, Default, PartialEq, Serialize, Deserialize, JsonSchema)]
 #[serde(deny_unknown_fields, rename_all = "kebab-case")]
 pub struct WindowConfig {
     /// Frames that may be unacknowledged. Default 127, of `sr-bitmap` 4096 (live).
@@ -263,7 +265,7 @@ pub struct WindowConfig {
 }
 
 /// Options of the selective repeat schemes.
-#[derive(Clone, Debug, Default, PartialEq, Serialize, Deserialize)]
+#[derive(Clone, Debug, Default, PartialEq, Serialize, Deserialize, JsonSchema)]
 #[serde(deny_unknown_fields, rename_all = "kebab-case")]
 pub struct SrConfig {
     /// Frames that may be unacknowledged. Default 127 (study), 4096 (live).
@@ -299,7 +301,7 @@ pub struct SrConfig {
 }
 
 /// Options of RLP and RLP/OOS.
-#[derive(Clone, Debug, Default, PartialEq, Serialize, Deserialize)]
+#[derive(Clone, Debug, Default, PartialEq, Serialize, Deserialize, JsonSchema)]
 #[serde(deny_unknown_fields, rename_all = "kebab-case")]
 pub struct RlpConfig {
     /// How often the receiver asks for a frame before it gives up: N. Default 3.
@@ -326,7 +328,7 @@ pub struct RlpConfig {
 }
 
 /// How many keepalives follow the last new frame (XYL-S-14).
-#[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
 #[serde(untagged, expecting = "keepalives is a number or \"unlimited\"")]
 pub enum Keepalives {
     /// This many.
@@ -336,7 +338,7 @@ pub enum Keepalives {
 }
 
 /// The word `"unlimited"`.
-#[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
 #[serde(rename_all = "kebab-case")]
 pub enum UnlimitedWord {
     /// No limit.
@@ -354,7 +356,7 @@ impl Keepalives {
 }
 
 /// What a timeout may resend in selective repeat (section 7.11, "SR under a hole").
-#[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
 #[serde(rename_all = "kebab-case")]
 pub enum TimeoutResends {
     /// Only the oldest outstanding frame; the others may have arrived behind a hole.
@@ -364,7 +366,7 @@ pub enum TimeoutResends {
 }
 
 /// The frame scheduler.
-#[derive(Clone, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
+#[derive(Clone, Debug, Default, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
 #[serde(tag = "kind", rename_all = "kebab-case", deny_unknown_fields)]
 pub enum SchedulerConfig {
     /// Self-clocked fair queueing over the services' rates.
@@ -375,7 +377,7 @@ pub enum SchedulerConfig {
 }
 
 /// How many stamped frames each service may have waiting in the scheduler.
-#[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
 #[serde(
     untagged,
     expecting = "handed-over is a number of frames above 0 or \"unlimited\""
@@ -408,7 +410,7 @@ impl HandedOver {
 }
 
 /// Where the services' shares come from (Xylomenos 1999, section 6.2.1).
-#[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
 #[serde(rename_all = "kebab-case")]
 pub enum Rates {
     /// From the `rate` of each service.
@@ -420,7 +422,7 @@ pub enum Rates {
 }
 
 /// Whether IP is held back to the nominal rate of the link (Xylomenos 1999, section 6.2.1).
-#[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
 #[serde(rename_all = "kebab-case")]
 pub enum Pacing {
     /// Packets go to their services at once; queues stand there.

@@ -63,6 +63,7 @@ mod tests;
 
 use airlane_base::{Duration, Payload, Seq, SeqSpace};
 use crc::{CRC_16_IBM_3740, Crc};
+use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 
 pub use bitmap::Bitmap;
@@ -238,7 +239,7 @@ impl<P: Payload> Frame<P> {
 }
 
 /// The two header profiles.
-#[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Hash, Serialize, Deserialize)]
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Hash, Serialize, Deserialize, JsonSchema)]
 #[serde(rename_all = "kebab-case")]
 pub enum HeaderProfile {
     /// The dissertation's 1 to 3 bytes, numbers modulo 256.

@@ -39,6 +39,7 @@ use airlane_link::config::{
 };
 use airlane_link::{ClassesConfig, HeaderProfile, ServiceConfig};
 use airlane_secure::{Endpoint, EthernetAddress};
+use schemars::JsonSchema;
 use serde::{Deserialize, Deserializer, Serialize, Serializer, de};
 
 use crate::netlink::Cidr;
@@ -66,7 +67,7 @@ pub const IPV6_MIN_MTU: usize = 1280;
 pub const IPV4_MIN_MTU: usize = 68;
 
 /// One end of a live link.
-#[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
+#[derive(Clone, Debug, PartialEq, Serialize, Deserialize, JsonSchema)]
 #[serde(deny_unknown_fields)]
 pub struct LiveConfig {
     /// Version of the file format: 1.
@@ -90,7 +91,7 @@ pub struct LiveConfig {
 }
 
 /// `[tun]`
-#[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
+#[derive(Clone, Debug, PartialEq, Serialize, Deserialize, JsonSchema)]
 #[serde(deny_unknown_fields)]
 pub struct TunConfig {
     /// Name of the interface, 1 to 15 bytes.
@@ -140,6 +141,13 @@ impl fmt::Display for Mtu {
     }
 }
 
+airlane_base::schema_of!(Mtu, "Mtu", {
+    "type": "string",
+    "pattern": r"^(auto|\s*[+]?[0-9._]+\s*(B|kB|MB|GB)\s*)$",
+    "examples": ["auto", "1400 B"],
+    "x-unit": "B, kB, or \"auto\"",
+});
+
 impl<'de> Deserialize<'de> for Mtu {
     fn deserialize<D: Deserializer<'de>>(d: D) -> Result<Self, D::Error> {
         struct Text;
@@ -163,7 +171,7 @@ impl Serialize for Mtu {
 }
 
 /// `[link]`
-#[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
+#[derive(Clone, Debug, PartialEq, Serialize, Deserialize, JsonSchema)]
 #[serde(deny_unknown_fields)]
 pub struct LinkConfig {
     /// Rate of the link, counted over whole Ethernet frames. The port shapes to it, so state a
@@ -248,6 +256,13 @@ impl fmt::Display for FragmentConfig {
     }
 }
 
+airlane_base::schema_of!(FragmentConfig, "Fragment", {
+    "type": "string",
+    "pattern": r"^(auto|\s*[+]?[0-9._]+\s*(B|kB|MB|GB)\s*)$",
+    "examples": ["auto", "256 B"],
+    "x-unit": "B, kB, or \"auto\"",
+});
+
 impl<'de> Deserialize<'de> for FragmentConfig {
     fn deserialize<D: Deserializer<'de>>(d: D) -> Result<Self, D::Error> {
         struct Text;
@@ -271,7 +286,7 @@ impl Serialize for FragmentConfig {
 }
 
 /// What frames travel in.
-#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
+#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
 #[serde(tag = "kind", rename_all = "kebab-case", deny_unknown_fields)]
 pub enum UnderlayConfig {
     /// UDP datagrams, one frame each.
@@ -358,7 +373,7 @@ impl UnderlayConfig {
 }
 
 /// `[control]`
-#[derive(Clone, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
+#[derive(Clone, Debug, Default, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
 #[serde(deny_unknown_fields)]
 pub struct ControlConfig {
     /// Path of the Unix socket; `/run/airlane/NAME.sock` if it is not given.

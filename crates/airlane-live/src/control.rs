@@ -29,6 +29,7 @@ use std::time::Duration;
 use airlane_base::config::{Problems, Validate};
 use airlane_link::{ClassConfig, ServiceConfig};
 use rustix::event::epoll;
+use schemars::JsonSchema;
 use serde::de::DeserializeOwned;
 use serde::{Deserialize, Serialize};
 
@@ -70,7 +71,7 @@ pub enum Request {
 }
 
 /// New services, as they would stand under `[link]`.
-#[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
+#[derive(Clone, Debug, PartialEq, Serialize, Deserialize, JsonSchema)]
 #[serde(deny_unknown_fields)]
 pub struct AddServices {
     /// Each with a number and a name of its own.

@@ -86,6 +86,13 @@ impl fmt::Display for Cidr {
     }
 }
 
+airlane_base::schema_of!(Cidr, "AddressWithPrefix", {
+    "type": "string",
+    "description": "An address with the length of its prefix.",
+    "pattern": "^[0-9A-Fa-f.:]+/[0-9]+$",
+    "examples": ["10.7.0.1/24", "fd07::1/64"],
+});
+
 impl<'de> Deserialize<'de> for Cidr {
     fn deserialize<D: Deserializer<'de>>(d: D) -> Result<Self, D::Error> {
         String::deserialize(d)?.parse().map_err(de::Error::custom)

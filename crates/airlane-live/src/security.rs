@@ -15,12 +15,13 @@ use std::os::unix::fs::{MetadataExt as _, OpenOptionsExt as _};
 use std::path::{Path, PathBuf};
 
 use airlane_secure::{KeyError, PrivateKey, PublicKey};
+use schemars::JsonSchema;
 use serde::de::value::MapAccessDeserializer;
 use serde::{Deserialize, Deserializer, Serialize, de};
 use zeroize::Zeroizing;
 
 /// How frames are protected.
-#[derive(Clone, Debug, PartialEq, Eq, Serialize)]
+#[derive(Clone, Debug, PartialEq, Eq, Serialize, JsonSchema)]
 #[serde(untagged)]
 pub enum Security {
     /// Encrypted and authenticated, by static keys.
@@ -55,7 +56,7 @@ impl<'de> Deserialize<'de> for Security {
 }
 
 /// The keys of this end.
-#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
+#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
 #[serde(deny_unknown_fields, rename_all = "kebab-case")]
 pub struct Keys {
     /// File with the private key of this end.
@@ -66,7 +67,7 @@ pub struct Keys {
 }
 
 /// The word for no protection.
-#[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize)]
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, JsonSchema)]
 #[serde(rename_all = "kebab-case")]
 pub enum NoSecurity {
     /// Not at all.

@@ -140,6 +140,18 @@ macro_rules! as_text {
 as_text!(EthernetAddress);
 as_text!(Endpoint);
 
+airlane_base::schema_of!(EthernetAddress, "EthernetAddress", {
+    "type": "string",
+    "description": "The address of an Ethernet interface.",
+    "pattern": "^[0-9A-Fa-f]{2}(:[0-9A-Fa-f]{2}){5}$",
+    "examples": ["02:00:00:00:00:02"],
+});
+airlane_base::schema_of!(Endpoint, "Endpoint", {
+    "type": "string",
+    "description": "Address and port over UDP, or the address of an Ethernet interface.",
+    "examples": ["192.0.2.7:7007", "02:00:00:00:00:02"],
+});
+
 #[cfg(test)]
 mod tests {
     use super::*;

@@ -83,6 +83,13 @@ impl Serialize for PublicKey {
     }
 }
 
+airlane_base::schema_of!(PublicKey, "PublicKey", {
+    "type": "string",
+    "description": "A public key, 44 characters of base64, as `airlane keygen` prints it.",
+    "pattern": "^[A-Za-z0-9+/]{43}=$",
+    "examples": ["TjgqYkZ2rXp0wKc5nB1hLmQ8sVdE3uJfGyA7iWoR9CM="],
+});
+
 impl<'de> Deserialize<'de> for PublicKey {
     fn deserialize<D: Deserializer<'de>>(deserializer: D) -> Result<Self, D::Error> {
         struct Text;

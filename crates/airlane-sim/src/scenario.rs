@@ -21,6 +21,7 @@ use airlane_base::{BothWays, Duration, QueueLimit, Size};
 use airlane_channel::{ErrorsConfig, LinkRates};
 use airlane_link::config::{HandedOver, Pacing, RateLimit, Rates, SchedulerConfig};
 use airlane_link::{ClassesConfig, HeaderProfile, ServiceConfig};
+use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 
 pub use flows::{
@@ -37,7 +38,7 @@ pub use web::{Completion, FilesPerPage, TABLE_FILES, WebConfig};
 pub const SCHEMA: u32 = 1;
 
 /// A world and what happens in it.
-#[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
+#[derive(Clone, Debug, PartialEq, Serialize, Deserialize, JsonSchema)]
 #[serde(deny_unknown_fields)]
 pub struct Scenario {
     /// Version of the file format: [`SCHEMA`].
@@ -68,7 +69,7 @@ pub struct Scenario {
 }
 
 /// A host or a router; every node is both.
-#[derive(Clone, Debug, Default, PartialEq, Serialize, Deserialize)]
+#[derive(Clone, Debug, Default, PartialEq, Serialize, Deserialize, JsonSchema)]
 #[serde(deny_unknown_fields)]
 pub struct NodeConfig {
     /// Its address, for classes that match addresses. Left out: 10.0.0.1 and so on, by name.
@@ -80,7 +81,7 @@ pub struct NodeConfig {
 ///
 /// Without services, packets go onto the link as they are. With services there is a port at each
 /// end, both with the same table.
-#[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
+#[derive(Clone, Debug, PartialEq, Serialize, Deserialize, JsonSchema)]
 #[serde(deny_unknown_fields, rename_all = "kebab-case")]
 pub struct LinkConfig {
     /// The two nodes that it joins.
@@ -149,7 +150,7 @@ pub struct LinkConfig {
 }
 
 /// A time without the link: a tunnel, or the gap of a handoff.
-#[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
 #[serde(deny_unknown_fields)]
 pub struct OutageConfig {
     /// When it begins.

@@ -3,6 +3,9 @@
 mod judge;
 mod setting;
 
+use std::borrow::Cow;
+
+use schemars::{JsonSchema, Schema, SchemaGenerator, json_schema};
 use serde::de::DeserializeOwned;
 use serde::{Deserialize, Serialize};
 use toml::Value;
@@ -12,36 +15,45 @@ use crate::expression::{Condition, Operand};
 use crate::verdict::Verdict;
 
 /// A published statement. Exactly one form of check, unless its class has none.
-#[derive(Clone, Debug, Deserialize)]
+#[derive(Clone, Debug, Deserialize, JsonSchema)]
 #[serde(deny_unknown_fields)]
 pub struct Claim {
-    /// Id in the specification.
+    /// Its id in the specification.
+    #[schemars(example = &"C4-01")]
     pub id: String,
     /// What was published, in few words.
+    #[schemars(example = &"RLP is better than the raw link")]
     pub published: String,
-    /// Left out: `quantitative` for numbers, `qualitative` for conditions.
+    /// What it says: numbers or orderings. Left out: `qualitative` with `check`, else `quantitative`.
     kind: Option<Kind>,
-    /// Left out: it counts.
+    /// Why it is counted apart. Left out: it counts.
     pub class: Option<Class>,
     /// Why it has this class.
     pub reason: Option<String>,
+    /// Orderings that must be true at each of the places.
     #[serde(default)]
     check: OneOrMany<Condition>,
+    /// Ratios whose least and greatest value over the levels were printed.
     gain: Option<Gain>,
+    /// Printed values that must come out.
     #[serde(default)]
     value: OneOrMany<Printed>,
+    /// Printed bounds from above.
     #[serde(default)]
     below: OneOrMany<Bound>,
+    /// Printed bounds from below.
     #[serde(default)]
     above: OneOrMany<Bound>,
+    /// Values that follow from the setup by arithmetic.
     #[serde(default)]
     closed: OneOrMany<Closed>,
+    /// Values that the scenarios must have.
     #[serde(default)]
     setting: OneOrMany<Setting>,
 }
 
 /// Numbers, or orderings.
-#[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
 #[serde(rename_all = "kebab-case")]
 pub enum Kind {
     /// A printed number or range.
@@ -51,7 +63,9 @@ pub enum Kind {
 }
 
 /// Why a claim is counted apart.
-#[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Serialize, Deserialize)]
+#[derive(
+    Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Serialize, Deserialize, JsonSchema,
+)]
 #[serde(rename_all = "kebab-case")]
 pub enum Class {
     /// True by construction: a value that was set.
@@ -111,6 +125,17 @@ impl<T> OneOrMany<T> {
     }
 }
 
+impl<T: JsonSchema> JsonSchema for OneOrMany<T> {
+    fn schema_name() -> Cow<'static, str> {
+        format!("OneOrMany_{}", T::schema_name()).into()
+    }
+
+    fn json_schema(generator: &mut SchemaGenerator) -> Schema {
+        let one = generator.subschema_for::<T>();
+        json_schema!({ "anyOf": [one, { "type": "array", "items": one }] })
+    }
+}
+
 impl<'de, T: DeserializeOwned> Deserialize<'de> for OneOrMany<T> {
     fn deserialize<D: serde::Deserializer<'de>>(deserializer: D) -> Result<Self, D::Error> {
         let items = match Value::deserialize(deserializer)? {
@@ -126,40 +151,64 @@ impl<'de, T: DeserializeOwned> Deserialize<'de> for OneOrMany<T> {
 }
 
 /// Ratios whose least and greatest value over the levels were printed.
-#[derive(Clone, Debug, Deserialize)]
+#[derive(Clone, Debug, Deserialize, JsonSchema)]
 #[serde(deny_unknown_fields)]
 struct Gain {
+    /// The ratios.
     of: OneOrMany<Operand>,
+    /// The printed least and greatest value.
+    #[schemars(example = [1.12, 4.05])]
     range: [f64; 2],
 }
 
 /// A printed value, at every place or at some.
-#[derive(Clone, Debug, Deserialize)]
+#[derive(Clone, Debug, Deserialize, JsonSchema)]
 #[serde(deny_unknown_fields)]
 struct Printed {
+    /// What was measured.
     of: Operand,
+    /// The printed value.
     is: f64,
+    /// The values of axes at which it was printed. Left out: everywhere.
     #[serde(default)]
     at: Vec<String>,
+    /// What one step of the last printed digit is worth: 0.01 of 0.35.
     digit: Option<f64>,
 }
 
-#[derive(Clone, Debug, Deserialize)]
+/// A printed bound, at every place or at some.
+#[derive(Clone, Debug, Deserialize, JsonSchema)]
 #[serde(deny_unknown_fields)]
 struct Bound {
+    /// What is bounded.
     of: Operand,
+    /// The printed bound.
     is: f64,
+    /// The values of axes at which it holds. Left out: everywhere.
     #[serde(default)]
     at: Vec<String>,
 }
 
 /// Values along the open axis that follow from the setup.
-#[derive(Clone, Debug, Deserialize)]
+#[derive(Clone, Debug, Deserialize, JsonSchema)]
 #[serde(deny_unknown_fields)]
 struct Closed {
+    /// What was measured.
     of: Operand,
+    /// What follows, along the open axis.
     is: Vec<f64>,
 }
+
+airlane_base::schema_of!(Condition, "Condition", {
+    "type": "string",
+    "description": "An ordering between two expressions, at some values of the axes or at all.",
+    "examples": ["throughput[rlp] slightly> throughput[sr-m2] at L1 L2"],
+});
+airlane_base::schema_of!(Operand, "Expression", {
+    "type": "string",
+    "description": "An expression of metrics.",
+    "examples": ["throughput[rlp] / throughput[default]"],
+});
 
 impl<'de> Deserialize<'de> for Condition {
     fn deserialize<D: serde::Deserializer<'de>>(deserializer: D) -> Result<Self, D::Error> {

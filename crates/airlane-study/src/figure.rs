@@ -6,6 +6,7 @@
 
 use std::collections::{BTreeMap, BTreeSet};
 
+use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 use toml::{Table, Value};
 
@@ -17,31 +18,32 @@ use crate::study::Axis;
 use crate::unit::Unit;
 
 /// The `figure` table of a study.
-#[derive(Clone, Debug, Default, Deserialize)]
+#[derive(Clone, Debug, Default, Deserialize, JsonSchema)]
 #[serde(deny_unknown_fields, default)]
 pub(crate) struct FigureFile {
-    /// Left out: lines if `x` has three values or more.
+    /// What stands for a number. Left out: `lines` if `x` has three values or more, else `bars`.
     kind: Option<FigureKind>,
-    /// Left out: two columns of the page if panels stand side by side.
+    /// How much of a page it takes. Left out: `double` if panels stand side by side, else `single`.
     width: Option<FigureWidth>,
-    /// An axis; left out: the last one.
+    /// The axis from left to right. Left out: the last one.
     x: Option<String>,
-    /// An axis; left out: the first one that is left.
+    /// The axis that gives the lines. Left out: the first one that is left.
     lines: Option<String>,
-    /// Expressions, with panels for each; left out: every metric with a unit.
+    /// The expressions that are drawn, with panels for each. Left out: every metric with a unit.
     y: OneOrMany<Operand>,
-    /// What `y` is in: `s`, `bit/s` or `ratio`; left out: as its metrics.
+    /// What `y` is in: `s`, `bit/s` or `ratio`. Left out: as its metrics.
     unit: Option<String>,
-    /// Values of axes that are not drawn.
+    /// The values of axes that are not drawn; all others of these axes are left out.
     at: Vec<String>,
-    /// Whether `y` is logarithmic.
+    /// Whether the axis of `y` is logarithmic.
     log: bool,
     /// Instead of `x`, `lines`, `y` and `at`: an expression for each line and value of `x`.
+    #[schemars(with = "BTreeMap<String, BTreeMap<String, String>>")]
     points: Table,
 }
 
 /// What stands for a number.
-#[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
 #[serde(rename_all = "kebab-case")]
 pub enum FigureKind {
     /// A mark on a line.
@@ -51,7 +53,7 @@ pub enum FigureKind {
 }
 
 /// How much of a page.
-#[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
 #[serde(rename_all = "kebab-case")]
 pub enum FigureWidth {
     /// One column.

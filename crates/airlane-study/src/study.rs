@@ -8,6 +8,7 @@
 use std::collections::BTreeMap;
 
 use airlane_sim::Scenario;
+use schemars::{JsonSchema, Schema, SchemaGenerator, json_schema};
 use serde::Deserialize;
 use toml::{Table, Value};
 
@@ -17,45 +18,66 @@ use crate::figure::{Figure, FigureFile, Labels};
 use crate::pattern::Assignment;
 
 /// A piece of a scenario.
-#[derive(Clone, Debug, Default, Deserialize)]
+#[derive(Clone, Debug, Default, Deserialize, JsonSchema)]
 #[serde(deny_unknown_fields)]
 pub struct Part {
-    /// Merged into the scenario.
+    /// A piece of a scenario, which is merged into that of the study.
     #[serde(default)]
+    #[schemars(with = "serde_json::Map<String, serde_json::Value>")]
     pub scenario: Table,
-    /// Assignments after all merging.
+    /// Assignments that are made after all merging.
     #[serde(default)]
     pub set: Vec<String>,
-    /// Axes that studies may use: axis, value, assignments.
+    /// Axes that studies may use: for each axis its values, for each value its assignments.
     #[serde(default)]
+    #[schemars(with = "BTreeMap<String, BTreeMap<String, Vec<String>>>")]
     pub axes: BTreeMap<String, Table>,
-    /// Names for people.
+    /// What people call axes, values and metrics.
     #[serde(default)]
     pub labels: BTreeMap<String, String>,
 }
 
 /// The file of a study.
-#[derive(Clone, Debug, Deserialize)]
+#[derive(Clone, Debug, Deserialize, JsonSchema)]
 #[serde(deny_unknown_fields)]
 pub struct StudyFile {
+    /// What the figure or table shows.
+    #[schemars(example = &"Throughput over the link")]
     title: String,
+    /// The parts of the work that its scenario is put together from, by the names of their files.
     #[serde(default)]
     parts: Vec<String>,
+    /// A piece of a scenario, which is merged over the parts. Left out with all parts: nothing runs, and
+    /// claims read other studies.
     #[serde(default)]
+    #[schemars(with = "serde_json::Map<String, serde_json::Value>")]
     scenario: Table,
+    /// Assignments that are made after all merging, such as `links.radio*.frame=50 B`.
     #[serde(default)]
     set: Vec<String>,
-    /// Either the values to use of an axis that a part defines, or an axis of its own.
+    /// What differs between its scenarios: a list of values of an axis that a part defines, or an axis
+    /// of its own with assignments for each value.
     #[serde(default)]
+    #[schemars(schema_with = "axes_schema")]
     axes: Table,
+    /// The metrics that claims and figures read: their names here, and those in results.
     #[serde(default)]
     metrics: BTreeMap<String, String>,
+    /// What was published, and how it is judged.
     #[serde(default)]
     claims: Vec<Claim>,
+    /// What people call axes, values and metrics.
     #[serde(default)]
     labels: Labels,
+    /// How it is drawn.
     #[serde(default)]
     figure: FigureFile,
+}
+
+fn axes_schema(generator: &mut SchemaGenerator) -> Schema {
+    let values = generator.subschema_for::<Vec<String>>();
+    let own = generator.subschema_for::<BTreeMap<String, Vec<String>>>();
+    json_schema!({ "type": "object", "additionalProperties": { "anyOf": [values, own] } })
 }
 
 /// One figure or table.

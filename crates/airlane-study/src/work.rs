@@ -12,6 +12,7 @@
 use std::collections::{BTreeMap, BTreeSet};
 use std::path::{Path, PathBuf};
 
+use schemars::JsonSchema;
 use serde::Deserialize;
 use serde::de::DeserializeOwned;
 
@@ -42,7 +43,7 @@ pub struct Work {
 }
 
 /// Another choice where a work is silent.
-#[derive(Clone, Debug, Deserialize)]
+#[derive(Clone, Debug, Deserialize, JsonSchema)]
 #[serde(deny_unknown_fields)]
 pub struct Alternative {
     /// What is different.
@@ -51,13 +52,19 @@ pub struct Alternative {
     pub set: Vec<String>,
 }
 
-#[derive(Deserialize)]
+#[derive(Deserialize, JsonSchema)]
 #[serde(deny_unknown_fields, rename_all = "kebab-case")]
 struct WorkFile {
+    /// The publication.
+    #[schemars(example = &"G. Xylomenos, Multi Service Link Layers, 1999")]
     title: String,
+    /// How often each scenario is repeated.
+    #[schemars(example = 30)]
     runs: u64,
+    /// The seed of all random streams.
     #[serde(default = "one")]
     seed: u64,
+    /// What people call axes, values and metrics, in all of its studies.
     #[serde(default)]
     labels: BTreeMap<String, String>,
     /// A work beside this one, whose parts and labels this one has, too.

@@ -4,10 +4,11 @@
 //! filled in while the file is read, so that what is printed is what runs.
 
 use airlane_base::{Duration, Size};
+use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 
 /// A complete set of TCP settings, by the name of what it reproduces.
-#[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
 #[serde(rename_all = "kebab-case")]
 pub enum Profile {
     /// ns-2 as it stood in 1999 (the specification, section 4): no connection set-up, initial
@@ -19,7 +20,7 @@ pub enum Profile {
 }
 
 /// How the congestion window reacts.
-#[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
 #[serde(rename_all = "kebab-case")]
 pub enum Variant {
     /// Fast retransmit and fast recovery (RFC 2001, later RFC 5681 section 3.2).
@@ -28,8 +29,9 @@ pub enum Variant {
 }
 
 /// A TCP endpoint's settings.
-#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
+#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
 #[serde(try_from = "Overrides", rename_all = "kebab-case")]
+#[schemars(!try_from, default, deny_unknown_fields)]
 pub struct TcpConfig {
     /// Where the values below come from unless they are stated.
     pub profile: Profile,

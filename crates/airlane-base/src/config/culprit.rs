@@ -7,6 +7,7 @@
 
 use std::ops::Range;
 
+use schemars::JsonSchema;
 use serde::de::DeserializeOwned;
 use toml::Spanned;
 use toml::de::{DeTable, DeValue};
@@ -14,6 +15,7 @@ use toml::de::{DeTable, DeValue};
 use super::PROBLEMS_AT_ONCE;
 use super::message::{self, Text};
 use super::path::Path;
+use crate::schema::FileSchema;
 
 /// Readings of the whole document that a search may cost; a hostile file gets a coarser answer.
 const TRIALS: usize = 400;
@@ -29,13 +31,17 @@ pub(super) struct Complaint {
 }
 
 /// Reads `tree` into a `T`, or tells everything that can be told at once.
-pub(super) fn read<T: DeserializeOwned>(tree: &Spanned<DeTable<'_>>) -> Result<T, Vec<Complaint>> {
+pub(super) fn read<T: DeserializeOwned + JsonSchema>(
+    tree: &Spanned<DeTable<'_>>,
+) -> Result<T, Vec<Complaint>> {
     let mut error = match attempt::<T>(tree.clone()) {
         Ok(value) => return Ok(value),
         Err(error) => error,
     };
+    let schema = FileSchema::of::<T>();
     let mut search = Search {
         tree: tree.clone(),
+        filled: vec![],
         trials: TRIALS,
     };
     let mut complaints = Vec::new();
@@ -44,24 +50,48 @@ pub(super) fn read<T: DeserializeOwned>(tree: &Spanned<DeTable<'_>>) -> Result<T
         if culprit.missing && is_echo(error.message(), &culprit.path, &complaints) {
             return Err(complaints);
         }
+        let steps = culprit.path.as_steps();
+        if let Some(missed) = message::missing_key(error.message()).filter(|_| culprit.missing) {
+            let missing = schema.missing(&search.tree, steps, missed);
+            let text = message::of_missing(missed, &missing);
+            let here = missing.iter().map(|(key, example)| {
+                let written = message::written(example);
+                (culprit.path.clone(), key.clone(), written)
+            });
+            search.filled.extend(here);
+            complaints.push(Complaint {
+                span: culprit.span,
+                path: culprit.path,
+                text,
+            });
+            // What else is wrong shows once nothing is missing here.
+            error = match search.attempt::<T>(search.tree.clone()) {
+                Err(next) if !missing.is_empty() && complaints.len() < PROBLEMS_AT_ONCE => next,
+                _ => return Err(complaints),
+            };
+            continue;
+        }
+        let mut text = message::of_serde(error.message(), culprit.path.last_key());
+        if text.help == message::WRITE_TABLE
+            && let Some((example, names)) = schema.table_at(tree, steps)
+        {
+            text.help = message::table_help(&example, &names);
+        }
         complaints.push(Complaint {
             span: culprit.span,
-            text: message::of_serde(error.message(), culprit.path.last_key()),
+            text,
             path: culprit.path.clone(),
         });
-        // Going on without the culprit shows the next one. Where the culprit is a hole, or an
-        // element whose removal would renumber the others, there is no going on.
+        // Going on without the culprit shows the next one. Where the culprit is an element whose removal
+        // would renumber the others, there is no going on.
         let Some(key) = culprit.path.last_key().map(str::to_owned) else {
             return Err(complaints);
         };
-        if complaints.len() == PROBLEMS_AT_ONCE
-            || culprit.missing
-            || !culprit.path.remove(&mut search.tree)
-        {
+        if complaints.len() == PROBLEMS_AT_ONCE || !culprit.path.remove(&mut search.tree) {
             return Err(complaints);
         }
-        error = match attempt::<T>(search.tree.clone()) {
-            Err(next) if !message::misses(next.message(), &key) => next,
+        error = match search.attempt::<T>(search.tree.clone()) {
+            Err(next) if message::missing_key(next.message()) != Some(&*key) => next,
             _ => return Err(complaints),
         };
     }
@@ -90,10 +120,30 @@ struct Culprit {
 
 struct Search<'i> {
     tree: Spanned<DeTable<'i>>,
+    /// What could stand where something is missing: table, key and value.
+    filled: Vec<(Path, String, String)>,
     trials: usize,
 }
 
 impl Search<'_> {
+    /// Reads `tree` with what was missing filled in.
+    fn attempt<'f, T: DeserializeOwned>(
+        &'f self,
+        mut tree: Spanned<DeTable<'f>>,
+    ) -> Result<T, toml::de::Error> {
+        self.fill(&mut tree);
+        attempt(tree)
+    }
+
+    fn fill<'f>(&'f self, tree: &mut Spanned<DeTable<'f>>) {
+        for (path, key, written) in &self.filled {
+            if let (Some(table), Ok(value)) = (path.table_mut(tree), DeValue::parse(written)) {
+                let key = Spanned::new(0..0, key.as_str().into());
+                table.insert(key, Spanned::new(0..0, value.into_inner()));
+            }
+        }
+    }
+
     fn culprit<T: DeserializeOwned>(&mut self, error: &toml::de::Error) -> Culprit {
         let message = error.message();
         let span = error.span().unwrap_or(0..0);
@@ -184,7 +234,7 @@ impl Search<'_> {
         self.trials = left;
         let mut tree = self.tree.clone();
         edit(&mut tree);
-        match attempt::<T>(tree) {
+        match self.attempt::<T>(tree) {
             Ok(_) => true,
             Err(error) => error.message() != message && !refused(error.message()),
         }

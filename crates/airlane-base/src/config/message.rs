@@ -1,5 +1,7 @@
 //! Turning the messages of `toml` and `serde` into what is wrong and what would be right.
 
+use serde_json::Value;
+
 /// What is wrong, and what would be right.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub(super) struct Text {
@@ -16,15 +18,74 @@ impl Text {
     }
 }
 
-/// The key that is missing, if that is the complaint.
+/// The key that is missing, if that is the complaint, in serde's words or in those of a type that
+/// reads itself: errors of a kind "need `rate`".
 pub(super) fn missing_key(message: &str) -> Option<&str> {
-    message.strip_prefix("missing field `")?.strip_suffix('`')
+    if let Some(rest) = message.strip_prefix("missing field `") {
+        return rest.strip_suffix('`');
+    }
+    let (_, rest) = message.split_once(" need `")?;
+    Some(rest.split_once('`')?.0)
 }
 
-/// Whether the complaint is that `key` is missing, in serde's words or in those of a type that
-/// reads itself: errors of a kind "need `rate`".
-pub(super) fn misses(message: &str, key: &str) -> bool {
-    missing_key(message) == Some(key) || message.contains(&format!(" need `{key}`"))
+/// That keys are missing, with what could be written for each; only `missed` if nothing is known.
+pub(super) fn of_missing(missed: &str, missing: &[(String, Value)]) -> Text {
+    if missing.is_empty() {
+        return Text::new(
+            &format!("`{missed}` is missing"),
+            &format!("add `{missed} = ...` here"),
+        );
+    }
+    let names: Vec<String> = missing.iter().map(|(key, _)| format!("`{key}`")).collect();
+    let verb = if names.len() == 1 { "is" } else { "are" };
+    let lines = missing
+        .iter()
+        .map(|(key, example)| format!("`{key} = {}`", written(example)));
+    Text {
+        message: format!("{} {verb} missing", listed(&names)),
+        help: format!(
+            "add {} here, for example",
+            listed(&lines.collect::<Vec<_>>())
+        ),
+    }
+}
+
+/// `a`, `b` and `c`.
+fn listed(items: &[String]) -> String {
+    match items {
+        [all @ .., before, last] => {
+            let first: String = all.iter().map(|item| format!("{item}, ")).collect();
+            format!("{first}{before} and {last}")
+        }
+        items => items.concat(),
+    }
+}
+
+/// As it stands in a file.
+pub(super) fn written(value: &Value) -> String {
+    match value {
+        Value::Object(table) => {
+            let entries = table.iter().map(|(key, value)| {
+                let key = super::key(key);
+                format!("{key} = {}", written(value))
+            });
+            format!("{{ {} }}", entries.collect::<Vec<_>>().join(", "))
+        }
+        Value::Array(items) => {
+            let items: Vec<String> = items.iter().map(written).collect();
+            format!("[{}]", items.join(", "))
+        }
+        // Text, numbers and truth are written alike in JSON and TOML.
+        plain => plain.to_string(),
+    }
+}
+
+/// The help where a table should stand, before it is known which.
+pub(super) const WRITE_TABLE: &str = "write a table";
+
+/// The same with a table that could stand here, and the names of what it may have.
+pub(super) fn table_help(example: &Value, names: &str) -> String {
+    format!("{WRITE_TABLE} such as {}; {names}", written(example))
 }
 
 /// The key that nobody knows, if that is the complaint.
@@ -39,12 +100,6 @@ pub(super) const UNKNOWN_KEY: &str = "unknown key `";
 /// A message of `serde` about the value of `key`.
 pub(super) fn of_serde(message: &str, key: Option<&str>) -> Text {
     let key = key.unwrap_or("this");
-    if let Some(name) = missing_key(message) {
-        return Text::new(
-            &format!("`{name}` is missing"),
-            &format!("add `{name} = ...` here"),
-        );
-    }
     if let Some(name) = unknown_key(message) {
         let known = alternatives(message);
         let help = if known.is_empty() {

@@ -77,6 +77,10 @@ impl Path {
         Some(Self(steps))
     }
 
+    pub(super) fn as_steps(&self) -> &[Step] {
+        &self.0
+    }
+
     pub(super) fn is_empty(&self) -> bool {
         self.0.is_empty()
     }

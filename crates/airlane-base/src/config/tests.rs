@@ -1,10 +1,11 @@
 use proptest::prelude::*;
+use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 
 use super::*;
 use crate::{Duration, Rate};
 
-#[derive(Debug, PartialEq, Serialize, Deserialize)]
+#[derive(Debug, PartialEq, Serialize, Deserialize, JsonSchema)]
 #[serde(deny_unknown_fields)]
 struct World {
     schema: u32,
@@ -12,7 +13,7 @@ struct World {
     links: std::collections::BTreeMap<String, Link>,
 }
 
-#[derive(Debug, PartialEq, Serialize, Deserialize)]
+#[derive(Debug, PartialEq, Serialize, Deserialize, JsonSchema)]
 #[serde(deny_unknown_fields)]
 struct Link {
     rate: Rate,
@@ -22,7 +23,7 @@ struct Link {
     services: Vec<Service>,
 }
 
-#[derive(Debug, PartialEq, Serialize, Deserialize)]
+#[derive(Debug, PartialEq, Serialize, Deserialize, JsonSchema)]
 #[serde(deny_unknown_fields)]
 struct Service {
     number: u8,
@@ -30,7 +31,7 @@ struct Service {
     scheme: Scheme,
 }
 
-#[derive(Debug, PartialEq, Serialize, Deserialize)]
+#[derive(Debug, PartialEq, Serialize, Deserialize, JsonSchema)]
 #[serde(tag = "kind", rename_all = "kebab-case", deny_unknown_fields)]
 enum Scheme {
     Default,
@@ -38,7 +39,7 @@ enum Scheme {
     RlpOos { retries: u8 },
 }
 
-#[derive(Debug, PartialEq, Serialize, Deserialize)]
+#[derive(Debug, PartialEq, Serialize, Deserialize, JsonSchema)]
 #[serde(tag = "kind", rename_all = "kebab-case", deny_unknown_fields)]
 enum Timers {
     Fixed { ack: Duration, nak: Duration },
@@ -121,22 +122,22 @@ fn every_refusal_names_the_culprit() {
         ("\"20 Mbit/s\"", "20", "3:8: `rate` cannot be 20", "with its unit, such as \"20 Mbit/s\""),
         ("\"20 Mbit/s\"", "20 Mbit/s", "3:8: string values must be quoted", "quotes: \"20 Mbit/s\""),
         ("\"20 Mbit/s\"", "\"0 bit/s\"", "3:8: \"0 bit/s\" is out of range", "at least 1 bit/s"),
-        ("rate = \"20 Mbit/s\"", "", "2:1: `rate` is missing", "add `rate = ...`"),
+        ("rate = \"20 Mbit/s\"", "", "2:1: `rate` is missing", "add `rate = \"20 Mbit/s\"` here"),
         ("number = 1", "number = 300", "6:10: `number` cannot be 300", "from 0 to 255"),
         ("number = 1", "number = 16", "6:10: service number 16 is too large", "write 0 to 15"),
-        ("number = 2", "", "9:1: `number` is missing", "add `number = ...`"),
+        ("number = 2", "", "9:1: `number` is missing", "add `number = 0` here"),
         (window, "window = \"x\"", "8:37: `window` cannot be the text \"x\"", "a whole number"),
         (window, "window = 9, widow = 3", "8:40: unknown key `widow`", "did you mean `window`?"),
-        (", window = 1024", "", "8:10: `window` is missing", "add `window = ...`"),
+        (", window = 1024", "", "8:10: `window` is missing", "add `window = 0`"),
         ("sr-m2", "sr-m3", "8:19: `kind` cannot be \"sr-m3\"", "`sr-m2`? choices: default, sr-m2"),
         (window, &fixed("ack = \"3 ms\""), "8:49: `nak` is missing", "add `nak"),
         (window, &fixed("ack = \"3 ms\", nak = 3"), "8:87: `nak` cannot be 3", "\"100 ms\""),
         (window, &fixed("ack = \"3 ms\", nak = \"3\""), "8:87: \"3\" needs a unit", "\"100 ms\""),
-        (window, "window = 9, timers = 9", "8:49: `timers` cannot be 9", "a table"),
+        (window, "window = 9, timers = 9", "8:49: `timers` cannot be 9", "write a table such as { kind = \"fixed\", ack = \"100 ms\", nak = \"100 ms\" }; its kinds: fixed, measured"),
         (window, "window = 9, timers = { kind = \"x\" }", "8:58: `kind` cannot be \"x\"", "fixed, measured"),
-        ("kind = \"rlp-oos\"", "", "12:1: `kind` is missing", "add `kind = ...`"),
+        ("kind = \"rlp-oos\"", "", "12:1: `kind` is missing", "add `kind = \"rlp-oos\"`"),
         ("retries = 2", "retries = -2", "14:11: `retries` cannot be -2", "from 0 to 255"),
-        ("schema = 1", "", "1:1: `schema` is missing", "add `schema = ...`"),
+        ("schema = 1", "", "1:1: `schema` is missing", "add `schema = 0`"),
         ("[links.radio]", "[links.radio", "2:13: unclosed table", ""),
         ("schema = 1", "schema = 1\nschema = 2", "2:1: duplicate key", ""),
     ];
@@ -154,6 +155,23 @@ fn every_refusal_names_the_culprit() {
             1,
             "one problem each: {error}"
         );
+    }
+}
+
+#[test]
+fn all_missing_keys_of_a_table_are_reported_at_once_with_examples() {
+    let text = "[links.radio]\ndelay = \"25 ms\"\nservices = [{ number = 1 }]\nwindow = 3\n";
+    let error = load::<World>(text, "w.toml").unwrap_err().to_string();
+    let expected = [
+        "w.toml:1:1: `schema` is missing",
+        "help: add `schema = 0` here, for example",
+        "w.toml:1:1: `rate` is missing",
+        "w.toml:3:13: `name` and `scheme` are missing",
+        "help: add `name = \"...\"` and `scheme = { kind = \"default\" }` here, for example",
+        "w.toml:4:1: unknown key `window`",
+    ];
+    for part in expected {
+        assert_eq!(error.matches(part).count(), 1, "{part}\n{error}");
     }
 }
 

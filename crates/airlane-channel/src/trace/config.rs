@@ -6,12 +6,13 @@ use std::sync::Arc;
 
 use airlane_base::random::fnv1a;
 use airlane_base::{Duration, Streams, UnitError};
+use schemars::JsonSchema;
 use serde::{Deserialize, Deserializer, Serialize, Serializer};
 
 use super::{Replay, Trace, Way};
 
 /// Losses and delays of a recorded link.
-#[derive(Clone, Debug, PartialEq, Serialize)]
+#[derive(Clone, Debug, PartialEq, Serialize, JsonSchema)]
 #[serde(rename_all = "kebab-case")]
 pub struct TraceConfig {
     /// The recording.
@@ -21,8 +22,10 @@ pub struct TraceConfig {
     #[serde(skip_serializing_if = "Option::is_none")]
     pub direction: Option<Way>,
     /// Where the recording is when the run begins.
+    #[schemars(default)]
     pub start: TraceStart,
     /// Whether frames are as late as the recorded ones were.
+    #[schemars(default = "late")]
     pub delays: bool,
     #[serde(skip)]
     loaded: Option<Loaded>,
@@ -35,6 +38,18 @@ pub enum TraceStart {
     At(Duration),
     /// Anywhere, drawn for each run; all directions that replay one file begin at one place.
     Random,
+}
+
+/// At the beginning of the recording.
+impl Default for TraceStart {
+    fn default() -> Self {
+        Self::At(Duration::ZERO)
+    }
+}
+
+/// A recorded link delays as it did.
+const fn late() -> bool {
+    true
 }
 
 /// What a file says, once it was read.
@@ -76,8 +91,8 @@ impl TraceConfig {
         Self {
             file,
             direction,
-            start: start.unwrap_or(TraceStart::At(Duration::ZERO)),
-            delays: delays.unwrap_or(true),
+            start: start.unwrap_or_default(),
+            delays: delays.unwrap_or(late()),
             loaded: None,
         }
     }
@@ -185,6 +200,13 @@ impl Serialize for TraceStart {
         s.collect_str(self)
     }
 }
+
+airlane_base::schema_of!(TraceStart, "TraceStart", {
+    "type": "string",
+    "pattern": r"^(random|\s*[+]?[0-9._]+\s*(ns|us|ms|s|min)\s*)$",
+    "examples": ["10 s", "random"],
+    "x-unit": "ns, us, ms, s, min, or \"random\"",
+});
 
 impl<'de> Deserialize<'de> for TraceStart {
     fn deserialize<D: Deserializer<'de>>(d: D) -> Result<Self, D::Error> {

@@ -1,13 +1,14 @@
 //! What became of the frames of one direction: the views of its two ends laid beside each other.
 
 use airlane_base::Duration;
+use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 
 use super::lateness::Baseline;
 use super::{FrameId, Record, Trace};
 
 /// A direction, as the near end sees it.
-#[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
 #[serde(rename_all = "kebab-case")]
 pub enum Way {
     /// To the near end.

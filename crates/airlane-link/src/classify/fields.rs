@@ -333,6 +333,33 @@ field_serde!(Protocol, "a protocol such as \"udp\" or 17");
 field_serde!(Prefix, Prefix::EXPECTED);
 field_serde!(Ports, Ports::EXPECTED);
 
+airlane_base::schema_of!(Dscp, "Dscp", {
+    "type": ["string", "integer"],
+    "description": "A DS code point, 0 to 63, or its name. Source: RFC 2474.",
+    "minimum": 0,
+    "maximum": 63,
+    "examples": ["EF", "AF41", 46],
+});
+airlane_base::schema_of!(Protocol, "Protocol", {
+    "type": ["string", "integer"],
+    "description": "The protocol behind IP: its name, or its number, 0 to 255. Source: RFC 5237.",
+    "minimum": 0,
+    "maximum": 255,
+    "examples": ["tcp", "udp", 17],
+});
+airlane_base::schema_of!(Prefix, "Prefix", {
+    "type": "string",
+    "description": "An address, or a network with the length of its prefix.",
+    "examples": ["10.1.0.0/16", "2001:db8::1"],
+});
+airlane_base::schema_of!(Ports, "Ports", {
+    "type": ["string", "integer"],
+    "description": "A port, or the first and the last of several.",
+    "minimum": 0,
+    "maximum": 65535,
+    "examples": [443, "5000-5100"],
+});
+
 #[cfg(test)]
 mod tests {
     use super::*;

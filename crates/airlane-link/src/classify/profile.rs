@@ -15,6 +15,9 @@
 //! a code point but no ports; subclasses by additional bits of the DS field, since code points for
 //! local use are for whoever manages the network: they are a rule each.
 
+use std::borrow::Cow;
+
+use schemars::{JsonSchema, Schema, SchemaGenerator, json_schema};
 use serde::de::{self, SeqAccess, Visitor};
 use serde::{Deserialize, Deserializer, Serialize, Serializer};
 
@@ -241,6 +244,23 @@ impl Need {
 impl Serialize for ClassProfile {
     fn serialize<S: Serializer>(&self, s: S) -> Result<S::Ok, S::Error> {
         s.serialize_str(self.name())
+    }
+}
+
+impl JsonSchema for ClassesConfig {
+    fn schema_name() -> Cow<'static, str> {
+        "Classes".into()
+    }
+
+    fn json_schema(generator: &mut SchemaGenerator) -> Schema {
+        let [heuristic, dscp] = PROFILES.map(|(name, _)| name);
+        json_schema!({
+            "anyOf": [
+                { "const": heuristic, "description": "By protocol, ports and code points." },
+                { "const": dscp, "description": "By code points alone." },
+                { "type": "array", "items": generator.subschema_for::<ClassConfig>() },
+            ],
+        })
     }
 }
 

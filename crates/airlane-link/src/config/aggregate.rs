@@ -1,6 +1,7 @@
 //! Small packets that share frames (docs/choices.md).
 
 use airlane_base::{Duration, Size};
+use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 
 use super::SchemeConfig;
@@ -11,7 +12,7 @@ use crate::wire::contents::LONGEST_TOGETHER;
 const LONGEST_WAIT: Duration = Duration::from_millis(100);
 
 /// `aggregate = { largest = "256 B", wait = "0 s" }`, or `"off"`.
-#[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
 #[serde(
     untagged,
     expecting = "aggregate is \"off\" or a table such as { largest = \"256 B\", wait = \"0 s\" }"
@@ -24,7 +25,7 @@ pub enum AggregateConfig {
 }
 
 /// Which packets share frames.
-#[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
 #[serde(deny_unknown_fields, rename_all = "kebab-case")]
 pub struct AggregateOptions {
     /// Longer packets have frames of their own.
@@ -36,7 +37,7 @@ pub struct AggregateOptions {
 }
 
 /// The word `"off"`.
-#[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
 #[serde(rename_all = "kebab-case")]
 pub enum Off {
     /// Not at all.

@@ -1,12 +1,13 @@
 //! Options of copies, which thin flows send of their frames.
 
 use airlane_base::{Duration, Probability, Size};
+use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 
 use crate::wire::HeaderProfile;
 
 /// Copies of each frame, as long as a part of the link's rate pays for them.
-#[derive(Clone, Copy, Debug, PartialEq, Serialize, Deserialize)]
+#[derive(Clone, Copy, Debug, PartialEq, Serialize, Deserialize, JsonSchema)]
 #[serde(deny_unknown_fields, rename_all = "kebab-case")]
 pub struct CopiesConfig {
     /// Copies of each frame. Default 1.

@@ -1,6 +1,7 @@
 //! Options of the erasure codes.
 
 use airlane_base::Duration;
+use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 
 use super::{Keepalives, Multiplier, TimerOrigin, TimersConfig};
@@ -9,7 +10,7 @@ use crate::mechanism::reed_solomon::ReedSolomon;
 use crate::service::xor::MAX_BLOCK;
 
 /// Options of the XOR code.
-#[derive(Clone, Debug, Default, PartialEq, Serialize, Deserialize)]
+#[derive(Clone, Debug, Default, PartialEq, Serialize, Deserialize, JsonSchema)]
 #[serde(deny_unknown_fields)]
 pub struct XorConfig {
     /// Packets of a block: n. Default 8.
@@ -18,7 +19,7 @@ pub struct XorConfig {
 }
 
 /// Options of the adaptive XOR code.
-#[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
+#[derive(Clone, Debug, PartialEq, Serialize, Deserialize, JsonSchema)]
 #[serde(deny_unknown_fields)]
 pub struct XorAdConfig {
     /// Packets of a block, at most: n. Default 8.
@@ -30,7 +31,7 @@ pub struct XorAdConfig {
 }
 
 /// Options of the Reed-Solomon code.
-#[derive(Clone, Debug, Default, PartialEq, Serialize, Deserialize)]
+#[derive(Clone, Debug, Default, PartialEq, Serialize, Deserialize, JsonSchema)]
 #[serde(deny_unknown_fields)]
 pub struct RseConfig {
     /// Packets of a block: n. Default 8.
@@ -42,7 +43,7 @@ pub struct RseConfig {
 }
 
 /// Options of the Reed-Solomon code with parities on request.
-#[derive(Clone, Debug, Default, PartialEq, Serialize, Deserialize)]
+#[derive(Clone, Debug, Default, PartialEq, Serialize, Deserialize, JsonSchema)]
 #[serde(deny_unknown_fields, rename_all = "kebab-case")]
 pub struct RseAdConfig {
     /// Packets of a block: n. Default 8.

@@ -5,6 +5,7 @@
 //! reasons for each choice.
 
 use airlane_base::{Duration, Probability, Size};
+use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 
 use super::{
@@ -13,7 +14,7 @@ use super::{
 use crate::queue::QueueConfig;
 
 /// What a service is for.
-#[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
 #[serde(rename_all = "kebab-case")]
 pub enum Goal {
     /// Calls: small packets at regular times, of no use when they are late.
@@ -102,17 +103,36 @@ impl Goal {
 }
 
 /// A service as it stands in a file.
-#[derive(Deserialize)]
+#[derive(Deserialize, JsonSchema)]
 #[serde(deny_unknown_fields, rename_all = "kebab-case")]
+#[schemars(extend("anyOf" = [{ "required": ["scheme", "rate"] }, { "required": ["goal"] }]))]
 pub(super) struct Written {
+    /// The number in the frames of the service, 0 to 15; 0 is where unrecognised traffic goes.
+    #[schemars(range(max = 15), example = 1)]
     number: u8,
+    /// The name that classes and reports use.
+    #[schemars(example = &"voice")]
     name: String,
+    /// What the service is for: it stands for a scheme, a rate and whatever suits them. What is written
+    /// beside it counts.
     goal: Option<Goal>,
+    /// The share of the link, relative to the other services. Left out: that of the goal.
+    #[schemars(example = 0.5, extend("x-unit" = "relative"))]
     rate: Option<f64>,
+    /// How losses are repaired. Left out: that of the goal.
     scheme: Option<SchemeConfig>,
+    /// Where packets wait that the service cannot take yet. Left out: `fq-codel` (live), `drop-tail` of
+    /// the link's `queue` (study).
     queue: Option<QueueConfig>,
+    /// How old a packet may become on its way. What waits longer is dropped, and what was lost is
+    /// neither asked for nor sent again when it would be too late. Left out: no limit, or that of the
+    /// goal.
     budget: Option<Duration>,
+    /// Whether small packets share frames. Live only. Left out: those up to 256 B that wait anyway;
+    /// never where the scheme looks into packets.
     aggregate: Option<AggregateConfig>,
+    /// Whether TCP/IP headers travel as what has changed since the packet before. Live only, of schemes
+    /// that give up every packet in order. Left out: false, or that of the goal.
     compact_headers: Option<bool>,
 }
 

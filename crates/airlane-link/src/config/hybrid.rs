@@ -1,6 +1,7 @@
 //! Options of hybrid ARQ.
 
 use airlane_base::Size;
+use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 
 use super::{
@@ -19,7 +20,7 @@ pub(crate) enum Hybrid {
 }
 
 /// Options of hybrid ARQ, type I and type II.
-#[derive(Clone, Debug, Default, PartialEq, Serialize, Deserialize)]
+#[derive(Clone, Debug, Default, PartialEq, Serialize, Deserialize, JsonSchema)]
 #[serde(deny_unknown_fields, rename_all = "kebab-case")]
 pub struct HybridConfig {
     /// Bytes of a symbol, each of which has its own check: s. Default 16 B.

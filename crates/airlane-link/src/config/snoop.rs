@@ -4,12 +4,13 @@
 //! from one end and says whether that is the one. Services are the same at both ends of a scenario's
 //! link, so [`at_end`] turns the first kind of answer into the second.
 
+use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 
 use super::{ConfigError, SchemeConfig, ServiceConfig};
 
 /// Options of Snoop.
-#[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
 #[serde(deny_unknown_fields, rename_all = "kebab-case")]
 pub struct SnoopConfig {
     /// Which end is the base station, where the agent watches TCP towards the other end.
@@ -20,7 +21,7 @@ pub struct SnoopConfig {
 }
 
 /// Whose rules the agent of Snoop follows.
-#[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
 #[serde(rename_all = "kebab-case")]
 pub enum SnoopVariant {
     /// Balakrishnan, Seshan and Katz 1995, a state for each connection.
@@ -53,7 +54,7 @@ impl SnoopVariant {
 }
 
 /// An end of a link.
-#[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
 #[serde(rename_all = "kebab-case")]
 pub enum BaseStation {
     /// The first of the link's `ends`. Scenarios only.

@@ -3,10 +3,11 @@
 use std::fmt;
 
 use airlane_base::Duration;
+use schemars::JsonSchema;
 use serde::{Deserialize, Deserializer, Serialize, Serializer};
 
 /// Timer values (section 7.11 of the specification).
-#[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
+#[derive(Clone, Debug, PartialEq, Serialize, Deserialize, JsonSchema)]
 #[serde(
     untagged,
     expecting = "timers is \"tight\", \"relaxed\", \"buffer\", \"measured\" or \
@@ -21,7 +22,7 @@ pub enum TimersConfig {
 }
 
 /// The named timer profiles.
-#[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
 #[serde(rename_all = "kebab-case")]
 pub enum TimerProfile {
     /// 1.5 busy round trips of the link.
@@ -35,7 +36,7 @@ pub enum TimerProfile {
 }
 
 /// Timer values by hand.
-#[derive(Clone, Copy, Debug, PartialEq, Serialize, Deserialize)]
+#[derive(Clone, Copy, Debug, PartialEq, Serialize, Deserialize, JsonSchema)]
 #[serde(deny_unknown_fields, rename_all = "kebab-case")]
 pub struct FixedTimers {
     /// Delayed acknowledgment.
@@ -72,6 +73,19 @@ impl Serialize for TimerValue {
     }
 }
 
+airlane_base::schema_of!(TimerValue, "TimerValue", {
+    "description": "A time with its unit, or a number of busy round trips of the link.",
+    "anyOf": [
+        {
+            "type": "string",
+            "pattern": r"^\s*[+]?[0-9._]+\s*(ns|us|ms|s|min)\s*$",
+        },
+        { "type": "number" },
+    ],
+    "examples": ["57 ms", 1.5],
+    "x-unit": "ns, us, ms, s, min, or busy round trips",
+});
+
 impl<'de> Deserialize<'de> for TimerValue {
     fn deserialize<D: Deserializer<'de>>(d: D) -> Result<Self, D::Error> {
         struct Form;
@@ -100,7 +114,7 @@ impl<'de> Deserialize<'de> for TimerValue {
 }
 
 /// By how much sharing stretches fixed timers (Xylomenos 1999, section 6.2.2).
-#[derive(Clone, Copy, Debug, PartialEq, Serialize, Deserialize)]
+#[derive(Clone, Copy, Debug, PartialEq, Serialize, Deserialize, JsonSchema)]
 #[serde(
     untagged,
     expecting = "multiplier is \"services\", \"share\" or a number above 0"
@@ -119,7 +133,7 @@ impl Default for Multiplier {
 }
 
 /// The two timer heuristics.
-#[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
 #[serde(rename_all = "kebab-case")]
 pub enum MultiplierHeuristic {
     /// H1: the number of services.
@@ -129,7 +143,7 @@ pub enum MultiplierHeuristic {
 }
 
 /// Where timers start.
-#[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
 #[serde(rename_all = "kebab-case")]
 pub enum TimerOrigin {
     /// When the frame has left: a frame that still waits cannot time out.

@@ -3,11 +3,12 @@
 use std::num::NonZeroU32;
 
 use airlane_base::{Duration, QueueLimit};
+use schemars::JsonSchema;
 use serde::{Deserialize, Deserializer, Serialize, de};
 
 /// Which waiting room a service has.
 // Braces on `None`: serde lets unknown keys pass beside the tag of a bare unit variant.
-#[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
 #[serde(tag = "kind", rename_all = "kebab-case", deny_unknown_fields)]
 pub enum QueueConfig {
     /// What the service cannot take at once is dropped.

@@ -16,10 +16,11 @@
 use airlane_base::config::{Problems, Validate};
 use airlane_base::{BothWays, Duration, QueueLimit, Rate};
 use airlane_channel::{ChannelConfig, ErrorModelConfig, ErrorsConfig};
+use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 
 /// A lossy link between two interfaces.
-#[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
+#[derive(Clone, Debug, PartialEq, Serialize, Deserialize, JsonSchema)]
 #[serde(deny_unknown_fields)]
 pub struct AirConfig {
     /// Version of the file format: 1.

@@ -20,6 +20,7 @@ use airlane_base::Rate;
 use airlane_base::config::Problems;
 use airlane_link::Medium;
 use airlane_secure::{Endpoint, EthernetAddress, PublicKey};
+use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 
 use super::{LinkConfig, LiveConfig, is_plain};
@@ -35,7 +36,7 @@ const NOBODY: &str =
 pub const MOST_PEERS: usize = Medium::PORTS;
 
 /// One entry of `[[peers]]`.
-#[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
+#[derive(Clone, Debug, PartialEq, Serialize, Deserialize, JsonSchema)]
 #[serde(deny_unknown_fields)]
 pub struct PeerConfig {
     /// Its name here; letters, digits, `.`, `_` and `-`.

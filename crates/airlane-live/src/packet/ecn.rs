@@ -24,6 +24,7 @@ use airlane_base::Contents;
 use airlane_link::classify::Dscp;
 use airlane_link::wire::contents::{self, AGGREGATE_HEAD, FRAGMENT_HEAD};
 use airlane_link::wire::short::{self, CLASS_AT, Form};
+use schemars::JsonSchema;
 use serde::{Deserialize, Deserializer, Serialize, Serializer, de};
 
 /// The two bits of explicit congestion notification (RFC 3168).
@@ -93,7 +94,7 @@ pub enum OuterDscp {
 }
 
 /// `outer = { dscp = "copy", ecn = true }`
-#[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
 #[serde(deny_unknown_fields)]
 pub struct Outer {
     /// Where the DS code point comes from: `"none"`, `"copy"`, or one such as `"EF"`.
@@ -200,6 +201,14 @@ fn set_traffic_class(packet: &mut [u8], class: u8) {
     let folded = (folded & 0xffff) + (folded >> 16);
     packet[10..12].copy_from_slice(&(!(folded as u16)).to_be_bytes());
 }
+
+airlane_base::schema_of!(OuterDscp, "OuterDscp", {
+    "type": ["string", "integer"],
+    "description": "`none`, `copy`, or a DS code point, 0 to 63 or its name.",
+    "minimum": 0,
+    "maximum": 63,
+    "examples": ["copy", "EF"],
+});
 
 impl<'de> Deserialize<'de> for OuterDscp {
     fn deserialize<D: Deserializer<'de>>(d: D) -> Result<Self, D::Error> {

@@ -111,6 +111,15 @@ impl FromStr for EtherType {
     }
 }
 
+airlane_base::schema_of!(EtherType, "EtherType", {
+    "type": ["string", "integer"],
+    "description": "An EtherType, in hexadecimal digits.",
+    "minimum": LEAST,
+    "maximum": 65535,
+    "pattern": "^0[xX][0-9A-Fa-f]{1,4}$",
+    "examples": ["0x88b5"],
+});
+
 impl<'de> Deserialize<'de> for EtherType {
     fn deserialize<D: Deserializer<'de>>(d: D) -> Result<Self, D::Error> {
         struct Number;

@@ -3,12 +3,13 @@
 use airlane_base::{Duration, Rate, Size};
 use airlane_link::classify::Dscp;
 use airlane_transport::TcpConfig;
+use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 
 use super::{MailConfig, TelnetConfig, WebConfig};
 
 /// One application between two nodes.
-#[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
+#[derive(Clone, Debug, PartialEq, Serialize, Deserialize, JsonSchema)]
 #[serde(deny_unknown_fields)]
 pub struct FlowConfig {
     /// Its name in results; unique.
@@ -36,7 +37,7 @@ fn best_effort() -> Dscp {
 }
 
 /// A transport protocol.
-#[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
+#[derive(Clone, Debug, PartialEq, Serialize, Deserialize, JsonSchema)]
 #[serde(tag = "kind", rename_all = "kebab-case")]
 pub enum TransportConfig {
     /// TCP, one fresh connection for each transfer.
@@ -46,12 +47,12 @@ pub enum TransportConfig {
 }
 
 /// UDP has nothing to set.
-#[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
 #[serde(deny_unknown_fields)]
 pub struct UdpConfig {}
 
 /// An application.
-#[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
+#[derive(Clone, Debug, PartialEq, Serialize, Deserialize, JsonSchema)]
 #[serde(tag = "kind", rename_all = "kebab-case")]
 pub enum AppConfig {
     /// A file transfer (the specification, 5.1): data is always ready until the size is reached.
@@ -69,7 +70,7 @@ pub enum AppConfig {
 }
 
 /// A file transfer.
-#[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
+#[derive(Clone, Debug, PartialEq, Serialize, Deserialize, JsonSchema)]
 #[serde(deny_unknown_fields)]
 pub struct BulkConfig {
     /// Size of the file; a transfer without one never ends.
@@ -81,7 +82,7 @@ pub struct BulkConfig {
 }
 
 /// Talk and silence, exponentially distributed; packets at fixed intervals while talking.
-#[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
+#[derive(Clone, Debug, PartialEq, Serialize, Deserialize, JsonSchema)]
 #[serde(deny_unknown_fields)]
 pub struct ConferencingConfig {
     /// Rate while talking.
@@ -96,7 +97,7 @@ pub struct ConferencingConfig {
 }
 
 /// A client at the second end fetches pages from a server at the first, one at a time.
-#[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
+#[derive(Clone, Debug, PartialEq, Serialize, Deserialize, JsonSchema)]
 #[serde(deny_unknown_fields)]
 pub struct PagesConfig {
     /// Size of a request; sent in packets of its own length if it fits into one.

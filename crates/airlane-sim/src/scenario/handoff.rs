@@ -8,6 +8,7 @@
 use airlane_base::config::{Problems, key};
 use airlane_base::{Duration, Instant};
 use airlane_link::mobility::{Attachment, Change, Hint, Mobility};
+use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 
 use super::validate::LONGEST_RUN;
@@ -15,7 +16,7 @@ use super::{LinkConfig, Scenario};
 use crate::route::Routes;
 
 /// A node leaves one link and joins another.
-#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
+#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
 #[serde(deny_unknown_fields)]
 pub struct HandoffConfig {
     /// When it leaves. Handoffs stand in the order of time.

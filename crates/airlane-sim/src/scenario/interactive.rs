@@ -2,10 +2,11 @@
 
 use airlane_base::config::Problems;
 use airlane_base::{Duration, Size};
+use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 
 /// A terminal session: a client at the second end types, a server at the first echoes.
-#[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
+#[derive(Clone, Debug, PartialEq, Serialize, Deserialize, JsonSchema)]
 #[serde(deny_unknown_fields, rename_all = "kebab-case")]
 pub struct TelnetConfig {
     /// Mean time between keystrokes, exponentially distributed.
@@ -34,7 +35,7 @@ fn default_keystroke() -> Size {
 }
 
 /// Mail checks: a client at the second end fetches messages from a server at the first.
-#[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
+#[derive(Clone, Debug, PartialEq, Serialize, Deserialize, JsonSchema)]
 #[serde(deny_unknown_fields, rename_all = "kebab-case")]
 pub struct MailConfig {
     /// Short turns of a check: one command and one response each. The last follows the messages.

@@ -6,6 +6,7 @@ use std::sync::{Arc, LazyLock};
 use airlane_base::config::{Problems, key};
 use airlane_base::{Duration, Size};
 use airlane_channel::LinkRate;
+use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 
 use super::{AppConfig, Scenario};
@@ -14,7 +15,7 @@ use crate::error::ScenarioError;
 
 /// Web transactions after Mah's empirical model (the specification, 5.2): a client at the second
 /// end fetches pages with embedded objects from a server at the first, one page at a time.
-#[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
+#[derive(Clone, Debug, PartialEq, Serialize, Deserialize, JsonSchema)]
 #[serde(deny_unknown_fields, rename_all = "kebab-case")]
 pub struct WebConfig {
     /// Connections that may carry objects at the same time.
@@ -56,7 +57,7 @@ fn default_parallel() -> u32 {
 const MAX_PARALLEL: u32 = 64;
 
 /// What the table of files per page counts.
-#[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
 #[serde(rename_all = "kebab-case")]
 pub enum FilesPerPage {
     /// The objects that come in addition to the page, as ns-2's module reads it.
@@ -67,7 +68,7 @@ pub enum FilesPerPage {
 }
 
 /// When a transfer is over, so that the other side may act.
-#[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
 #[serde(rename_all = "kebab-case")]
 pub enum Completion {
     /// When its sender has heard the last acknowledgment, as with the one-way agents of ns-2.

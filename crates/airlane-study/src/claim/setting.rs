@@ -3,6 +3,7 @@
 use std::str::FromStr;
 
 use airlane_base::{Duration, Rate, Size};
+use schemars::JsonSchema;
 use serde::Deserialize;
 use toml::{Table, Value};
 
@@ -10,12 +11,16 @@ use crate::pattern::Pattern;
 use crate::verdict::Verdict;
 
 /// A value of the scenarios.
-#[derive(Clone, Debug, Deserialize)]
+#[derive(Clone, Debug, Deserialize, JsonSchema)]
 #[serde(deny_unknown_fields)]
 pub(super) struct Setting {
+    /// The path of keys in the scenarios, with `*` for any.
+    #[schemars(example = &"links.radio.frame")]
     path: String,
+    /// The value that every scenario must have there.
+    #[schemars(with = "serde_json::Value", example = &"50 B")]
     is: Value,
-    /// Studies whose scenarios have it; the claim's own if there are none.
+    /// The studies whose scenarios are read. Left out: the claim's own.
     #[serde(default)]
     studies: Vec<String>,
 }

@@ -1,0 +1,141 @@
+//! JSON Schemas of the files that people write, made from the types that read them.
+//!
+//! Draft 7, which editors know for TOML. What JSON Schema has no word for stands beside it: `x-unit`
+//! says what a number or a text counts. Doc comments become descriptions, so those of keys are whole
+//! sentences; one that begins "Left out:" gives the default where code and not a value decides it, one
+//! that begins "Source:" says where a choice comes from.
+//!
+//! Left out: rules across keys are checked by [`Validate`](crate::config::Validate) alone.
+
+mod lookup;
+
+use schemars::generate::SchemaSettings;
+use schemars::{JsonSchema, Schema, json_schema};
+use serde_json::{Map, Value};
+
+/// The schema of a file.
+#[derive(Clone, Debug)]
+pub struct FileSchema {
+    root: Value,
+}
+
+impl FileSchema {
+    /// That of the files that are read into a `T`.
+    pub fn of<T: JsonSchema>() -> Self {
+        let schema = SchemaSettings::draft07().into_generator();
+        let mut root = schema.into_root_schema_for::<T>().to_value();
+        tidy(&mut root);
+        Self { root }
+    }
+
+    /// As JSON.
+    pub const fn json(&self) -> &Value {
+        &self.root
+    }
+
+    /// What `schema` refers to, if it only refers.
+    pub fn resolve<'s>(&'s self, schema: &'s Value) -> &'s Value {
+        let mut at = schema;
+        loop {
+            let alone = at.get("allOf").and_then(Value::as_array);
+            let next = if let Some(pointer) = at.get("$ref").and_then(Value::as_str) {
+                self.root.pointer(pointer.trim_start_matches('#'))
+            } else {
+                alone.filter(|all| all.len() == 1).map(|all| &all[0])
+            };
+            match next {
+                Some(next) => at = next,
+                None => return at,
+            }
+        }
+    }
+
+    /// The forms that a value may have: those of a choice, or the schema itself.
+    pub fn forms<'s>(&'s self, schema: &'s Value) -> Vec<&'s Value> {
+        let schema = self.resolve(schema);
+        let choice = ["oneOf", "anyOf"]
+            .iter()
+            .find_map(|word| schema.get(word)?.as_array())
+            .filter(|_| schema.get("properties").is_none());
+        match choice {
+            Some(forms) => forms.iter().flat_map(|form| self.forms(form)).collect(),
+            None => vec![schema],
+        }
+    }
+}
+
+/// TOML has no null: what may be null in JSON may be left out.
+fn tidy(schema: &mut Value) {
+    match schema {
+        Value::Array(items) => items.iter_mut().for_each(tidy),
+        Value::Object(object) => {
+            object.values_mut().for_each(tidy);
+            without_null(object);
+            // The widths of Rust's numbers, which minimum and maximum say already.
+            object.remove("format");
+        }
+        _ => {}
+    }
+}
+
+fn without_null(object: &mut Map<String, Value>) {
+    if object.get("default") == Some(&Value::Null) {
+        object.remove("default");
+    }
+    if let Some(Value::Array(types)) = object.get_mut("type") {
+        types.retain(|name| name != "null");
+        if let [only] = types.as_slice() {
+            let only = only.clone();
+            object.insert("type".to_owned(), only);
+        }
+    }
+    if let Some(Value::Array(values)) = object.get_mut("enum") {
+        values.retain(|value| !value.is_null());
+    }
+    let is_null = |form: &Value| form.get("type").is_some_and(|name| name == "null");
+    if let Some(Value::Array(forms)) = object.get_mut("anyOf") {
+        forms.retain(|form| !is_null(form));
+        if let [only] = forms.as_slice() {
+            let only = only.clone();
+            object.remove("anyOf");
+            object.insert("allOf".to_owned(), Value::Array(vec![only]));
+        }
+    }
+}
+
+/// What may be the same in both directions of a link, or another thing in each.
+pub fn both_ways(one: &Schema) -> Schema {
+    json_schema!({
+        "anyOf": [one, {
+            "type": "object",
+            "description": "One for each direction.",
+            "properties": {
+                "down": { "description": "From the first end to the second.", "allOf": [one] },
+                "up": { "description": "From the second end to the first.", "allOf": [one] },
+            },
+            "required": ["down", "up"],
+            "additionalProperties": false,
+        }],
+    })
+}
+
+/// A [`JsonSchema`] of a type that stands in files as text, or as more than one kind of value: its name
+/// and the schema as `json_schema!` takes it.
+#[macro_export]
+macro_rules! schema_of {
+    ($type:ty, $name:literal, $($schema:tt)+) => {
+        impl $crate::schema::schemars::JsonSchema for $type {
+            fn schema_name() -> std::borrow::Cow<'static, str> {
+                $name.into()
+            }
+            fn json_schema(
+                _: &mut $crate::schema::schemars::SchemaGenerator,
+            ) -> $crate::schema::schemars::Schema {
+                $crate::schema::schemars::json_schema!($($schema)+)
+            }
+        }
+    };
+}
+
+#[doc(hidden)]
+pub use schemars;

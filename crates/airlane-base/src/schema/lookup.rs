@@ -1,0 +1,191 @@
+//! What a schema says about one place of one file: which keys are missing there, and what could be written.
+
+use serde_json::Value;
+use toml::Spanned;
+use toml::de::{DeTable, DeValue};
+
+use super::FileSchema;
+use crate::config::Step;
+
+/// The key that says which form a table has, by convention of all our files.
+const TAG: &str = "kind";
+/// As deep as an example goes: deeper tables would be longer than what they explain.
+const DEEPEST_EXAMPLE: usize = 3;
+
+impl FileSchema {
+    /// The keys that the table at `steps` lacks, in the order of the reference, each with what could be
+    /// written; `missed` is one of them.
+    pub(crate) fn missing(
+        &self,
+        tree: &Spanned<DeTable<'_>>,
+        steps: &[Step],
+        missed: &str,
+    ) -> Vec<(String, Value)> {
+        let Some((schema, At::Table(table))) = self.walk(tree, steps) else {
+            return vec![];
+        };
+        let Some(form) = self.form_of(schema, table) else {
+            return vec![];
+        };
+        let mut needed = keys(form.get("required"));
+        // One of several sets of keys: the one that the complaint is about.
+        let sets = ["anyOf", "oneOf"]
+            .iter()
+            .find_map(|word| form.get(word)?.as_array());
+        let sets = sets
+            .into_iter()
+            .flatten()
+            .map(|set| keys(set.get("required")));
+        if let Some(set) = sets.into_iter().find(|set| set.contains(&missed)) {
+            needed.extend(set);
+        }
+        let property = |key: &str| form.get("properties")?.get(key);
+        needed
+            .into_iter()
+            .filter(|key| !table.contains_key(*key))
+            .filter_map(|key| Some((key.to_owned(), self.example(property(key)?)?)))
+            .collect()
+    }
+
+    /// A table that could stand at `steps`, where something stands that is none, and the names that its
+    /// `kind` may have or else its keys.
+    pub(crate) fn table_at(
+        &self,
+        tree: &Spanned<DeTable<'_>>,
+        steps: &[Step],
+    ) -> Option<(Value, String)> {
+        let (schema, _) = self.walk(tree, steps)?;
+        let forms = self.forms(schema);
+        let tables: Vec<&Value> = forms
+            .into_iter()
+            .filter(|form| form.get("properties").is_some())
+            .collect();
+        let kinds: Vec<&str> = tables.iter().filter_map(|form| kind(form)).collect();
+        let names = if kinds.is_empty() {
+            let first = tables.first()?.get("properties")?.as_object()?;
+            let names: Vec<&str> = first.keys().map(String::as_str).collect();
+            format!("its keys: {}", names.join(", "))
+        } else {
+            format!("its kinds: {}", kinds.join(", "))
+        };
+        let example = self.example(schema).filter(Value::is_object);
+        Some((example.or_else(|| self.example(tables[0]))?, names))
+    }
+
+    /// Where `steps` lead, in the schema and in the file.
+    fn walk<'s, 't, 'i>(
+        &'s self,
+        tree: &'t Spanned<DeTable<'i>>,
+        steps: &[Step],
+    ) -> Option<(&'s Value, At<'t, 'i>)> {
+        let mut at = At::Table(tree.get_ref());
+        let mut schema = self.json();
+        for step in steps {
+            (schema, at) = match (step, at) {
+                (Step::Key(key), At::Table(table)) => {
+                    let form = self.form_of(schema, table)?;
+                    let named = form.get("properties").and_then(|all| all.get(key));
+                    let next = named.or_else(|| form.get("additionalProperties"))?;
+                    (next, At::of(table.get(key.as_str())?.get_ref()))
+                }
+                (Step::Index(index), At::List(items)) => {
+                    let forms = self.forms(schema);
+                    let next = forms.into_iter().find_map(|form| form.get("items"))?;
+                    (next, At::of(items.get(*index)?.get_ref()))
+                }
+                _ => return None,
+            };
+        }
+        Some((schema, at))
+    }
+
+    /// The form of a table: the one of its `kind`; without one, that which knows most of its keys.
+    fn form_of<'s>(&'s self, schema: &'s Value, table: &DeTable<'_>) -> Option<&'s Value> {
+        let written = table.get(TAG).and_then(|value| value.get_ref().as_str());
+        let forms = self.forms(schema).into_iter();
+        let fitting = forms.filter(|form| {
+            let is_table = form.get("type").is_some_and(|name| name == "object");
+            is_table && (written.is_none() || kind(form).is_none_or(|kind| Some(kind) == written))
+        });
+        let known = |form: &&Value| {
+            let properties = form.get("properties").and_then(Value::as_object);
+            let knows = |key: &str| properties.is_some_and(|all| all.contains_key(key));
+            table.keys().filter(|key| knows(key.get_ref())).count()
+        };
+        // The first of the best.
+        fitting.rev().max_by_key(known)
+    }
+
+    /// What could be written: the schema's example, a default, or the least that its type allows.
+    pub fn example(&self, schema: &Value) -> Option<Value> {
+        self.example_within(schema, DEEPEST_EXAMPLE)
+    }
+
+    fn example_within(&self, schema: &Value, depth: usize) -> Option<Value> {
+        let depth = depth.checked_sub(1)?;
+        let own = |schema: &Value| {
+            let first = |word: &str| schema.get(word)?.as_array()?.first().cloned();
+            first("examples")
+                .or_else(|| schema.get("const").cloned())
+                .or_else(|| schema.get("default").cloned())
+                .or_else(|| first("enum"))
+        };
+        let resolved = self.resolve(schema);
+        if let Some(value) = own(schema).or_else(|| own(resolved)) {
+            return Some(value);
+        }
+        let form = *self.forms(resolved).first()?;
+        if let Some(value) = own(form) {
+            return Some(value);
+        }
+        match form.get("type").and_then(Value::as_str)? {
+            "object" => {
+                let properties = form.get("properties")?;
+                let entry = |key: &str| {
+                    let value = self.example_within(properties.get(key)?, depth)?;
+                    Some((key.to_owned(), value))
+                };
+                let needed = keys(form.get("required"));
+                let table: Option<serde_json::Map<_, _>> = needed.into_iter().map(entry).collect();
+                table.map(Value::Object)
+            }
+            "array" => {
+                let least = form.get("minItems").and_then(Value::as_u64).unwrap_or(0);
+                let item = self.example_within(form.get("items")?, depth)?;
+                Some(Value::Array(vec![item; (least as usize).clamp(1, 4)]))
+            }
+            "string" => Some("...".into()),
+            "integer" => Some(form.get("minimum").cloned().unwrap_or_else(|| 1.into())),
+            "number" => Some(1.0.into()),
+            "boolean" => Some(true.into()),
+            _ => None,
+        }
+    }
+}
+
+/// The name of a form that a table has by its `kind`.
+fn kind(form: &Value) -> Option<&str> {
+    form.get("properties")?.get(TAG)?.get("const")?.as_str()
+}
+
+fn keys(list: Option<&Value>) -> Vec<&str> {
+    let list = list.and_then(Value::as_array).into_iter().flatten();
+    list.filter_map(Value::as_str).collect()
+}
+
+/// What stands at a place of a file.
+enum At<'t, 'i> {
+    Table(&'t DeTable<'i>),
+    List(&'t [Spanned<DeValue<'i>>]),
+    Leaf,
+}
+
+impl<'t, 'i> At<'t, 'i> {
+    fn of(value: &'t DeValue<'i>) -> Self {
+        match value {
+            DeValue::Table(table) => At::Table(table),
+            DeValue::Array(items) => At::List(items),
+            _ => At::Leaf,
+        }
+    }
+}
