@@ -20,7 +20,9 @@ use airlane_base::{Duration, Fragment, Instant};
 use crate::config::AggregateOptions;
 use crate::flow::Packet;
 use crate::mechanism::compaction::Shortener;
-use crate::wire::contents::{AGGREGATE_HEAD, FRAGMENT_HEAD, MOST_FRAGMENTS, len_together};
+use crate::wire::contents::{
+    AGGREGATE_HEAD, FRAGMENT_HEAD, MOST_FRAGMENTS, MOST_TOGETHER, len_together,
+};
 
 /// A packet, and when it came.
 pub(super) type Came<P> = (P, Instant);
@@ -155,7 +157,7 @@ impl<P: Packet> Filler<P> {
         let class = class & together.alike;
         self.gathered.push(first);
         // Another cannot be so short that it would not be worth a look.
-        while len < most {
+        while len < most && self.gathered.len() < MOST_TOGETHER {
             let Some((packet, came)) = pop(&mut self.held) else {
                 break;
             };

@@ -24,6 +24,9 @@ pub const AGGREGATE_HEAD: usize = 1;
 pub const FRAGMENT_HEAD: usize = 4;
 /// The longest packet in an aggregate.
 pub const LONGEST_TOGETHER: usize = 0x7fff;
+/// Packets that an aggregate may have: as many as a usual frame has room for, with whole headers. So what a
+/// frame grows to is bounded, whatever its sender does.
+pub const MOST_TOGETHER: usize = 64;
 /// Parts that a packet may have.
 pub const MOST_FRAGMENTS: usize = 255;
 
@@ -45,13 +48,13 @@ pub fn contents(bytes: &[u8]) -> Contents {
         },
         [AGGREGATE, ..] => {
             let (mut count, mut at) = (0, AGGREGATE_HEAD);
-            while let Some(range) = packet_at(bytes, at) {
+            while let Some(range) = packet_at(bytes, at).filter(|_| count <= MOST_TOGETHER) {
                 if short::form(&bytes[range.clone()]).is_none() {
                     break;
                 }
                 (count, at) = (count + 1, range.end);
             }
-            match count >= 2 && at == bytes.len() {
+            match (2..=MOST_TOGETHER).contains(&count) && at == bytes.len() {
                 true => Contents::Aggregate,
                 false => Contents::Malformed,
             }
@@ -92,7 +95,7 @@ pub fn packet_at(bytes: &[u8], at: usize) -> Option<Range<usize>> {
 }
 
 /// Writes an aggregate to the start of `buf` and gives its length. None if there is too little room, or
-/// a packet is too long.
+/// a packet is too long. More than [`MOST_TOGETHER`] are none to their receiver.
 pub fn write_aggregate<'a>(
     packets: impl IntoIterator<Item = &'a [u8]>,
     buf: &mut [u8],
@@ -147,14 +150,33 @@ mod tests {
 
     #[test]
     fn what_is_none_is_malformed() {
-        let nested = [0x10, 2, 0x45, 1, 2, 0x10, 0];
-        let lone = [0x10, 2, 0x45, 1];
+        let packet = [0x45; 20];
+        let aggregate = |packets: &[&[u8]]| {
+            let mut buf = [0; 3_000];
+            let len = write_aggregate(packets.iter().copied(), &mut buf).unwrap();
+            buf[..len].to_vec()
+        };
+        assert_eq!(contents(&aggregate(&[&packet[..]; 2])), Contents::Aggregate);
+        let nested = aggregate(&[&packet, &[0x10, 0]]);
+        let lone = aggregate(&[&packet]);
+        // No packet is shorter than its header, nor are there more of them than a frame has room for.
+        let stubs = aggregate(&[&[0x45; 19][..]; 2]);
+        let stubs_v6 = aggregate(&[&[0x60; 39][..]; 2]);
+        let many = aggregate(&[&[0x30, 0, 0, 0, 0, 0, 0][..]; MOST_TOGETHER + 1]);
+        assert_eq!(
+            contents(&aggregate(&[&[0x30, 0, 0, 0, 0, 0, 0][..]; MOST_TOGETHER])),
+            Contents::Aggregate
+        );
         for bytes in [
             &[][..],
             &[0],
             &[0x10],
             &nested,
             &lone,
+            &stubs,
+            &stubs_v6,
+            &many,
+            &[0x45; 19],
             &[0x20, 0, 0, 0],
             &[0x55, 1],
         ] {
@@ -165,7 +187,7 @@ mod tests {
     proptest! {
         #[test]
         fn what_is_written_is_read(
-            lens in prop::collection::vec(1usize..400, 2..12), which: (u16, u8, bool),
+            lens in prop::collection::vec(20usize..400, 2..12), which: (u16, u8, bool),
         ) {
             let packets_in: Vec<_> = lens.iter().map(|len| vec![0x45u8; *len]).collect();
             let mut buf = vec![0; 6_000];
@@ -188,7 +210,8 @@ mod tests {
         )) {
             if contents(&bytes) == Contents::Aggregate {
                 let held: usize = packets(&bytes).map(|range| len_together(range.len())).sum();
-                prop_assert!(held < bytes.len() && packets(&bytes).count() >= 2);
+                prop_assert!(held < bytes.len());
+                prop_assert!((2..=MOST_TOGETHER).contains(&packets(&bytes).count()));
             }
         }
     }

@@ -81,7 +81,8 @@ pub enum Form {
 /// Which form a packet has; none if it is none.
 pub fn form(bytes: &[u8]) -> Option<Form> {
     match bytes.first()? >> 4 {
-        4 | 6 => Some(Form::Whole),
+        4 if bytes.len() >= V4 => Some(Form::Whole),
+        6 if bytes.len() >= V6 => Some(Form::Whole),
         5 if bytes.len() >= V4 => Some(Form::Opening),
         7 if bytes.len() >= V6 => Some(Form::Opening),
         3 if bytes[0] == SHORT && bytes.len() >= FIELDS_AT => Some(Form::Short),
