@@ -97,7 +97,7 @@ fn peer_head(peer: &PeerStatus) -> String {
              (only base-station is \"here\" at one end and \"peer\" at the other).\n\
              This end:\n{}\nThe other end:\n{}\n",
             indent(&refused.ours),
-            indent(&refused.theirs)
+            indent(&plain(&refused.theirs))
         ));
     }
     text
@@ -264,6 +264,18 @@ fn seconds(ns: u64) -> String {
         .to_string()
 }
 
+/// What somebody else says, for a terminal: no character does anything but stand there, or end a line.
+fn plain(text: &str) -> String {
+    let mut plain = String::with_capacity(text.len());
+    for character in text.chars() {
+        match character {
+            '\n' | '"' | '\'' => plain.push(character),
+            _ => plain.extend(character.escape_debug()),
+        }
+    }
+    plain
+}
+
 fn indent(text: &str) -> String {
     text.lines()
         .map(|line| format!("  {line}"))
@@ -297,4 +309,19 @@ pub(crate) fn peer_name(peer: Option<impl ToString>) -> String {
         || "nobody who has called yet".to_owned(),
         |peer| peer.to_string(),
     )
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn what_the_peer_says_does_nothing_to_the_terminal() {
+        let theirs = "1 \"web\" sr\n2 \u{1b}]0;owned\u{7}\u{1b}[2J\r\u{9b}31m\u{202e}gp\u{e9}j";
+        let shown = plain(theirs);
+        assert!(shown.starts_with("1 \"web\" sr\n2 \\u{1b}]0;owned"));
+        assert!(shown.ends_with("gp\u{e9}j"));
+        let harmless = |c: char| c == '\n' || !(c.is_control() || c == '\u{202e}');
+        assert!(shown.chars().all(harmless), "{shown:?}");
+    }
 }
