@@ -295,9 +295,9 @@ impl<P: Packet> Port<P> {
         self.scheduler.peek().filter(|_| free).map(|(_, len)| len)
     }
 
-    /// Whether [`Port::poll_deliver`] has something.
-    pub fn has_deliveries(&self) -> bool {
-        !self.up.is_empty()
+    /// How many packets [`Port::poll_deliver`] has.
+    pub fn deliveries(&self) -> usize {
+        self.up.len()
     }
 
     /// The next packet for IP.

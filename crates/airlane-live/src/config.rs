@@ -603,6 +603,11 @@ impl LinkConfig {
         }
     }
 
+    /// Whether packets may travel in parts: no service watches whole ones.
+    pub(crate) fn cuts(&self) -> bool {
+        !self.services.iter().any(|s| s.scheme.looks_into_packets())
+    }
+
     fn check_fragment(&self, fragment: FragmentConfig, problems: &mut Problems) {
         if let FragmentConfig::Datagram(size) = fragment
             && !(LEAST_DATAGRAM..=65_535).contains(&size.as_bytes())

@@ -19,6 +19,7 @@ pub mod drops;
 mod guard;
 mod link;
 mod links;
+mod path;
 mod receive;
 mod recording;
 mod reload;
@@ -64,8 +65,6 @@ const BATCH: usize = 256;
 /// frames then share one turn and one system call; within it the port's shaper makes up for the
 /// wait. A frame of 1500 B takes longer than this below 48 Mbit/s.
 const QUANTUM: Duration = Duration::from_micros(250);
-/// How often the path MTU is asked for without a reason.
-const MTU_CHECK: Duration = Duration::from_secs(10);
 
 /// A running end of a link, or of several.
 #[derive(Debug)]
@@ -99,7 +98,6 @@ pub struct Node {
     mtu: usize,
     /// Neither lower, so that IPv6 goes on, nor higher, as the ports' frames end there.
     mtu_range: (usize, usize),
-    next_mtu_check: Instant,
 
     packets_read: u64,
     read_bytes: u64,
@@ -206,7 +204,8 @@ impl Node {
             .chain(guard)
             .chain(medium_free)
             .chain([below.underlay.poll_timeout()])
-            .fold(self.next_mtu_check, Instant::min)
+            .chain(self.links.iter().map(|link| link.path.poll_timeout()))
+            .fold(Instant::FAR_FUTURE, Instant::min)
             .min(below.recorder.poll_timeout())
     }
 
@@ -220,9 +219,7 @@ impl Node {
             link.on_time(now, &mut self.below);
         }
         self.drain(now);
-        if now >= self.next_mtu_check {
-            self.check_mtu(now);
-        }
+        self.check_paths(now);
         if self.below.recorder.is_due(now) {
             self.serve();
         }
@@ -253,16 +250,10 @@ impl Node {
             }
         }
         self.deliver(now);
-        if self.below.transmit.path_became_narrow() {
-            self.check_mtu(now);
-        }
     }
 
     fn flush(&mut self, now: Instant) {
         self.below.flush(now, &mut self.links);
-        if self.below.transmit.path_became_narrow() {
-            self.check_mtu(now);
-        }
     }
 
     /// The interface below was lost and is there again.
@@ -277,51 +268,49 @@ impl Node {
                 guard.forget_endpoint(session);
                 link.to.address = None;
             }
+            link.path.ask(now);
         }
-        self.check_mtu(now);
     }
 
-    /// Follows the paths' MTU: the interface has one for all, so the narrowest decides.
-    fn check_mtu(&mut self, now: Instant) {
-        self.next_mtu_check = now + MTU_CHECK;
+    /// Looks at the paths whose turn it is. Those of others are not asked for, however often one peer
+    /// moves.
+    fn check_paths(&mut self, now: Instant) {
         let Self { below, links, .. } = self;
+        let mut any = false;
         for link in links.iter_mut() {
-            // No route for a moment is no reason to change anything.
-            let Ok(path_mtu) = below.underlay.path_mtu(link.to.address) else {
-                continue;
-            };
-            let was = std::mem::replace(&mut link.path_mtu, path_mtu);
-            if self.config.link.fragment.is_some() && path_mtu != was {
-                let (peer, why) = (link.who(), "the path MTU changed");
-                tracing::info!(%peer, path_mtu, was, why, "packets are cut accordingly");
-                let room = below.left(&self.config.link, path_mtu);
-                link.port.set_frame_room(now, room);
+            any |= link.check_path(now, below);
+        }
+        if any {
+            self.follow_paths(now);
+        }
+    }
+
+    /// Has the interface follow the widest path, as it has one MTU for all, and the links of narrower ones
+    /// cut what is too long for them.
+    fn follow_paths(&mut self, now: Instant) {
+        let Self { below, links, .. } = self;
+        let file = &self.config.link;
+        let left = |path_mtu| below.left(file, path_mtu);
+        if self.auto_mtu && file.fragment.is_none() {
+            let widest = links.iter().map(|link| left(link.path.mtu())).max();
+            let widest = widest.unwrap_or(self.mtu);
+            let mtu = widest.clamp(self.mtu_range.0, self.mtu_range.1);
+            if mtu != self.mtu {
+                let (was, why) = (self.mtu, "the path MTU changed");
+                match self.tun.set_mtu(mtu) {
+                    Ok(()) => {
+                        tracing::info!(was, mtu, why, "MTU changed");
+                        self.mtu = mtu;
+                    }
+                    Err(error) => tracing::warn!(%error, mtu, "could not follow the path MTU"),
+                }
             }
         }
-        let follows = self.auto_mtu && self.config.link.fragment.is_none();
-        let narrowest = self.links.iter().min_by_key(|link| link.path_mtu);
-        let Some(narrowest) = narrowest.filter(|_| follows) else {
-            return;
-        };
-        let (path_mtu, peer) = (narrowest.path_mtu, narrowest.who());
-        let room = self.below.left(&self.config.link, path_mtu);
-        let mtu = room.clamp(self.mtu_range.0, self.mtu_range.1);
-        if mtu == self.mtu {
-            return;
-        }
-        match self.tun.set_mtu(mtu) {
-            Ok(()) => {
-                tracing::info!(
-                    %peer,
-                    path_mtu,
-                    was = self.mtu,
-                    mtu,
-                    why = "the path MTU changed",
-                    "MTU changed"
-                );
-                self.mtu = mtu;
-            }
-            Err(error) => tracing::warn!(%error, mtu, "could not follow the path MTU"),
+        for link in links.iter_mut() {
+            let room = left(link.path.mtu());
+            let narrow = self.auto_mtu && file.fragment.is_none() && room < self.mtu;
+            let cuts = file.fragment.is_some() || narrow && file.cuts();
+            link.set_room(now, cuts.then_some(room), narrow.then_some(room));
         }
     }
 

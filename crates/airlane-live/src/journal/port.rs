@@ -146,7 +146,7 @@ impl JournaledPort {
     /// The port needs no time for it; the journal does, for its order.
     pub(crate) fn poll_deliver(&mut self, now: Instant) -> Option<LivePacket> {
         // Of many ports most have nothing, which is not worth a record.
-        if !self.port.has_deliveries() {
+        if self.port.deliveries() == 0 {
             return None;
         }
         if let Some(journal) = self.journal() {

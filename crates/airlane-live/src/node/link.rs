@@ -11,6 +11,7 @@ use airlane_secure::{Endpoint, PeerId};
 use super::UpError;
 use super::below::{Below, To};
 use super::drops::{Drops, Reason};
+use super::path::Path;
 use super::start::{BURST, random_epoch};
 use super::transmit::Fate;
 use crate::config::{LiveConfig, PeerConfig};
@@ -46,7 +47,13 @@ pub(super) struct Link {
     pub(super) port: JournaledPort,
     pub(super) session: Session,
     pub(super) drops: Drops,
-    pub(super) path_mtu: usize,
+    pub(super) path: Path,
+    /// Longest payload of a frame, where longer packets are cut.
+    room: Option<usize>,
+    /// What the path leaves for a packet, where the interface has more for the sake of others.
+    narrow: Option<usize>,
+    /// Where the peer was when the log last said so, and how often it has moved since.
+    moved: Option<(Option<Endpoint>, u64)>,
 
     pub(super) session_since: Option<Instant>,
     pub(super) sessions: u64,
@@ -69,6 +76,7 @@ impl Link {
         peer: &PeerConfig,
         file: &LiveConfig,
         sizes: Sizes,
+        path: Path,
     ) -> Result<Self, UpError> {
         let link = &file.link;
         let rate = peer.rate.unwrap_or(link.rate);
@@ -112,7 +120,10 @@ impl Link {
             port,
             session,
             drops: Drops::new(Some(peer.name.clone())),
-            path_mtu: 0,
+            path,
+            room: link.fragment.map(|_| sizes.left),
+            narrow: None,
+            moved: None,
             session_since: None,
             sessions: 0,
             refused: None,
@@ -141,14 +152,47 @@ impl Link {
         self.received_bytes += datagram.len() as u64;
     }
 
-    /// An authentic datagram has shown where the peer is.
-    pub(super) fn move_to(&mut self, address: Endpoint) {
+    /// An authentic datagram has shown where the peer is. The log and the path follow, but not as fast as
+    /// it may move.
+    pub(super) fn move_to(&mut self, now: Instant, address: Endpoint) {
         let was = self.to.address.replace(address);
-        let peer = self.who();
-        match was {
-            Some(was) => tracing::info!(%peer, %was, "the peer moved"),
-            None => tracing::info!(%peer, "the peer called"),
+        self.moved.get_or_insert((was, 0)).1 += 1;
+        self.path.ask(now);
+    }
+
+    /// Asks for the path if it is time to: whether it did.
+    pub(super) fn check_path(&mut self, now: Instant, below: &Below) -> bool {
+        if !self.path.is_due(now) {
+            return false;
         }
+        let peer = self.who();
+        match self.moved.take() {
+            Some((Some(was), times)) => tracing::info!(%peer, %was, times, "the peer moved"),
+            Some((None, _)) => tracing::info!(%peer, "the peer called"),
+            None => {}
+        }
+        // No route for a moment is no reason to change anything.
+        if let Ok(said) = below.underlay.path_mtu(self.to.address)
+            && let Some(was) = self.path.follow(said)
+        {
+            let (path_mtu, why) = (self.path.mtu(), "the path to the peer changed");
+            tracing::info!(%peer, path_mtu, was, why, "path MTU changed");
+        }
+        true
+    }
+
+    /// Cuts packets that are longer than `room` from now on, and has new connections keep within `narrow`,
+    /// so that theirs need not be cut.
+    pub(super) fn set_room(&mut self, now: Instant, room: Option<usize>, narrow: Option<usize>) {
+        self.narrow = narrow;
+        if std::mem::replace(&mut self.room, room) != room {
+            self.port.set_frame_room(now, room.unwrap_or(usize::MAX));
+        }
+    }
+
+    /// Longest packet of a connection, where the interface has this MTU.
+    pub(super) fn longest_segment(&self, mtu: usize) -> usize {
+        self.narrow.map_or(mtu, |narrow| narrow.min(mtu))
     }
 
     /// A frame of the peer that is no hello, its bytes in the buffer up to a length; `bound` to our session
@@ -344,6 +388,7 @@ impl Link {
             }
             Fate::Narrowed => {
                 self.narrowed += 1;
+                self.path.ask(now);
                 let peer = self.who();
                 tracing::info!(%peer, "a frame no longer fits the path to the peer");
             }

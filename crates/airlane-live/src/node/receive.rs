@@ -59,10 +59,17 @@ impl Node {
             Ok(None) => return,
             Err(reason) => return self.below.drops.count(now, reason),
         };
-        if let Err(reason) = self.on_frame(now, number, (lease, length, bound), mark)
-            && let Some(link) = self.links.get_mut(number)
-        {
+        let taken = self.on_frame(now, number, (lease, length, bound), mark);
+        let Some(link) = self.links.get_mut(number) else {
+            return;
+        };
+        if let Err(reason) = taken {
             link.drops.count(now, reason);
+        }
+        // Each frame may be many packets, and each of them has a buffer: they do not wait for the last frame
+        // of the batch.
+        if link.port.deliveries() >= BATCH {
+            self.deliver(now);
         }
     }
 
@@ -131,8 +138,7 @@ impl Node {
         // Whoever is sought everywhere is not everywhere.
         let address = address.filter(|_| address != below.underlay.anyone());
         if let Some(address) = address.filter(|address| link.to.address != Some(*address)) {
-            link.move_to(address);
-            self.check_mtu(now);
+            link.move_to(now, address);
         }
         Ok(opened.frame.map(|(length, bound)| (number, length, bound)))
     }
@@ -233,7 +239,8 @@ impl Node {
             link.drops.count(now, Reason::Oversized);
             return;
         };
-        if clamp_mss(&mut lease.bytes_mut()[..length], self.mtu) {
+        let within = link.longest_segment(self.mtu);
+        if clamp_mss(&mut lease.bytes_mut()[..length], within) {
             self.mss_clamped += 1;
         }
         match LivePacket::from_kernel(lease, length) {
@@ -268,14 +275,15 @@ impl Node {
         };
         let prefixes = &links.prefixes;
         for (number, link) in &mut links.all {
+            let within = link.longest_segment(self.mtu);
             while let Some(mut packet) = link.port.poll_deliver(now) {
                 if !prefixes.admits(*number, packet.bytes()) {
                     link.drops.count(now, Reason::WrongSource);
                     continue;
                 }
-                if needs_clamping(packet.bytes(), self.mtu) {
+                if needs_clamping(packet.bytes(), within) {
                     // A SYN; the buffer may be shared, and they are rare enough to be copied.
-                    packet = packet.changed(|bytes| clamp_mss(bytes, self.mtu));
+                    packet = packet.changed(|bytes| clamp_mss(bytes, within));
                     self.mss_clamped += 1;
                 }
                 joiner.push(packet, &mut write);

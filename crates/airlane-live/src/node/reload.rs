@@ -99,10 +99,11 @@ impl Node {
         self.links.index();
         self.set_routes(&new);
         if !changes.is_empty() {
-            self.check_mtu(now);
+            self.links.iter_mut().for_each(|link| link.path.ask(now));
         }
         changes.extend(services);
         self.config = new;
+        self.follow_paths(now);
         for change in &changes {
             tracing::info!(change, "reloaded");
         }

@@ -80,7 +80,7 @@ impl Link {
             weight: config.weight,
             rate_bps: config.rate.unwrap_or(link).as_bps(),
             sending_rate_bps: self.port.rate().as_bps(),
-            path_mtu_bytes: self.path_mtu,
+            path_mtu_bytes: self.path.mtu(),
             path_narrowed: self.narrowed,
             datagrams_sent: self.datagrams_sent,
             sent_bytes: self.sent_bytes,

@@ -13,6 +13,7 @@ use super::below::Below;
 use super::guard::Guard;
 use super::link::{Link, Sizes, who};
 use super::links::Links;
+use super::path::Path;
 use super::transmit::Transmit;
 use crate::clock;
 use crate::config::{IPV4_MIN_MTU, IPV6_MIN_MTU, LiveConfig, Mtu, PeerConfig, USUAL_PACKET};
@@ -117,7 +118,7 @@ impl Node {
             "up"
         );
         for link in node.links.iter() {
-            let (peer, path_mtu) = (link.who(), link.path_mtu);
+            let (peer, path_mtu) = (link.who(), link.path.mtu());
             tracing::info!(%peer, path_mtu, "peer is up");
         }
         if let Some(exporter) = &node.exporter {
@@ -157,12 +158,13 @@ impl Node {
             let left = below.left(link, *path_mtu);
             check_path(config, peer, (*path_mtu, left, least))?;
         }
-        // The interface has one MTU for all, so the narrowest path decides.
+        // The interface has one MTU for all, so the widest path decides; on others packets are cut.
         let lefts = || paths.iter().map(|path_mtu| below.left(link, *path_mtu));
         let (left, most) = (lefts().min(), lefts().max());
         let (left, most) = (left.unwrap_or_default(), most.unwrap_or_default());
-        let mtu = interface_mtu(config, left);
-        if mtu > left && link.fragment.is_none() {
+        let mtu = interface_mtu(config, most);
+        let auto_mtu = config.tun.mtu == Mtu::Auto;
+        if mtu > left && link.fragment.is_none() && !auto_mtu {
             tracing::warn!(
                 mtu,
                 left,
@@ -193,10 +195,9 @@ impl Node {
             joiner: Joiner::new(tun.offloads()),
             sizes,
             started: now,
-            auto_mtu: config.tun.mtu == Mtu::Auto,
+            auto_mtu,
             mtu,
             mtu_range: (least, mtu),
-            next_mtu_check: now + super::MTU_CHECK,
             packets_read: 0,
             read_bytes: 0,
             packets_written: 0,
@@ -209,6 +210,7 @@ impl Node {
             node.add_link(link);
         }
         node.links.index();
+        node.follow_paths(now);
         Ok(node)
     }
 
@@ -230,9 +232,8 @@ impl Node {
             left: left.min(self.sizes.left),
             ..self.sizes
         };
-        let mut link = Link::new(now, peer, file, sizes)?;
-        link.path_mtu = path_mtu;
-        Ok(link)
+        let path = Path::new(now, path_mtu, self.below.underlay.path_is_hearsay());
+        Link::new(now, peer, file, sizes, path)
     }
 
     /// The secure session with a peer.

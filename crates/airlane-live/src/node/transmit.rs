@@ -24,8 +24,6 @@ pub(super) struct Transmit {
     blocked: bool,
     /// Datagrams may be fragmented until then: some were made before the path became narrower.
     fragments_until: Option<Instant>,
-    /// A datagram did not fit the path.
-    narrow: bool,
 }
 
 /// A datagram of a batch.
@@ -70,7 +68,6 @@ impl Transmit {
             longest,
             blocked: false,
             fragments_until: None,
-            narrow: false,
         }
     }
 
@@ -81,11 +78,6 @@ impl Transmit {
     /// Whether the next datagram may find no room.
     pub(super) fn is_full(&self) -> bool {
         self.waiting.len() >= BATCH || self.bytes.len() - self.end() < self.longest
-    }
-
-    /// Whether a datagram did not fit the path since the last question.
-    pub(super) fn path_became_narrow(&mut self) -> bool {
-        std::mem::take(&mut self.narrow)
     }
 
     /// Adds a datagram of a link with this traffic class, which `write` writes and tells the length of.
@@ -180,7 +172,6 @@ impl Transmit {
                     // would send it for ever, so it travels in fragments, this once. The socket is that
                     // of all links: the others may send fragments as long.
                     Some(libc::EMSGSIZE) if self.fragments_until.is_none() => {
-                        self.narrow = true;
                         tell(head.link, Fate::Narrowed);
                         self.fragments_until = Some(now + FRAGMENTS_FOR);
                         if underlay.allow_fragments(true).is_ok() {

@@ -221,6 +221,11 @@ impl Underlay {
         }
     }
 
+    /// Whether routers may have said what the path MTU is, or whoever pretends to be one.
+    pub(crate) const fn path_is_hearsay(&self) -> bool {
+        matches!(self, Self::Udp(_))
+    }
+
     /// When [`Underlay::handle_timeout`] wants to be called.
     pub(crate) fn poll_timeout(&self) -> Instant {
         match self {

@@ -197,6 +197,75 @@ fn each_station_is_reached_by_its_prefix_and_found_by_its_key() {
     drop(nodes);
 }
 
+/// What the kernel was told of one path, by whomever, is that peer's affair alone, and it is not believed below
+/// what every path takes.
+#[test]
+fn a_narrow_path_is_one_peers_affair() {
+    let Some(site) = plain_site("a_narrow_path_is_one_peers_affair") else {
+        return;
+    };
+    let entries = [0, 1, 2].map(|station| Entry::of(station, 1));
+    let base = site.start_base("100 Mbit/s", &entries);
+    let _nodes = [0, 1, 2].map(|station| site.start_station(station, "100 Mbit/s"));
+    all_confirmed(&base, &[0, 1, 2]);
+    (0..3).for_each(|station| ping(&site, station));
+    let before = base.status();
+    let mtu = before.tun.mtu_bytes;
+    // Packets as long as the interface has them.
+    let send = |station: usize| {
+        let to = address(&format!("10.7.0.{}:5006", station + 2));
+        let (ready, is_ready) = std::sync::mpsc::channel();
+        let receiving = site.stations[station].thread(move || {
+            let socket = UdpSocket::bind(to).unwrap();
+            let patience = Duration::from_secs(20);
+            socket.set_read_timeout(Some(patience)).unwrap();
+            ready.send(()).unwrap();
+            let mut buffer = [0; 2000];
+            (0..5).all(|_| socket.recv(&mut buffer).unwrap() == mtu - 28)
+        });
+        is_ready.recv().unwrap();
+        site.base.run(|| {
+            let socket = UdpSocket::bind("10.7.0.1:0").unwrap();
+            for _ in 0..5 {
+                socket.send_to(&vec![7; mtu - 28], to).unwrap();
+            }
+        });
+        assert!(receiving.join().unwrap());
+    };
+    for (said, believed) in [(1400, 1400), (600, 1280)] {
+        let route = format!("route replace 192.0.2.2/32 dev wire mtu {said}");
+        site.base.ip(&route);
+        send(0);
+        // Without a datagram that does not fit it is asked for every ten seconds.
+        let deadline = Instant::now() + Duration::from_secs(20);
+        while peer(&base, 0).path_mtu_bytes != believed {
+            assert!(Instant::now() < deadline, "{:?}", peer(&base, 0));
+            std::thread::sleep(Duration::from_millis(100));
+        }
+        let status = base.status();
+        assert_eq!(status.tun.mtu_bytes, mtu, "{said}");
+        for other in &status.peers[1..] {
+            assert_eq!(other.path_mtu_bytes, 1500, "{said}");
+        }
+        (0..3).for_each(send);
+    }
+    let fragments = |station: usize| {
+        let peer = peer(&base, station);
+        peer.services
+            .iter()
+            .map(|s| s.ledger.fragments_sent)
+            .sum::<u64>()
+    };
+    assert!(fragments(0) >= 20, "{}", fragments(0));
+    assert_eq!((fragments(1), fragments(2)), (0, 0));
+    transfer(
+        &site.base,
+        &site.stations[0],
+        address("10.7.0.2:8080"),
+        500_000,
+    );
+}
+
 /// A station that gets another address is known by its key, and no other notices.
 #[test]
 fn stations_on_ethernet_are_found_by_their_keys() {
