@@ -25,6 +25,7 @@ mod recording;
 mod reload;
 mod report;
 mod services;
+mod share;
 mod start;
 mod supervisor;
 mod transmit;
@@ -56,6 +57,7 @@ use below::Below;
 use link::Sizes;
 use links::Links;
 use recording::Journals;
+use share::Pressure;
 use supervisor::Supervisor;
 
 /// Packets or frames read in a row before the other side gets its turn, and some more: as many as
@@ -86,6 +88,7 @@ pub struct Node {
     pool: Pool,
     /// Taken while its datagrams are at work.
     received: Option<Box<Received>>,
+    pressure: Pressure,
     /// Where a packet or super-packet of the kernel is read.
     read: Box<[u8]>,
     joiner: Joiner<LivePacket>,

@@ -101,6 +101,8 @@ reasons! {
     NoPeer = "no-peer",
     /// A packet of a peer from where another is, or nobody.
     WrongSource = "wrong-source",
+    /// A frame of a peer that has had its share of the time, while more comes than can be taken.
+    OverShare = "over-share",
     /// A packet from the kernel while there is no session.
     PacketWithoutSession = "packet-without-session",
     /// The network below marked congestion above a packet that takes no marks: RFC 6040 drops it.

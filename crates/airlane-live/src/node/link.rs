@@ -12,6 +12,7 @@ use super::UpError;
 use super::below::{Below, To};
 use super::drops::{Drops, Reason};
 use super::path::Path;
+use super::share::Spent;
 use super::start::{BURST, random_epoch};
 use super::transmit::Fate;
 use crate::config::{LiveConfig, PeerConfig};
@@ -48,6 +49,8 @@ pub(super) struct Link {
     pub(super) session: Session,
     pub(super) drops: Drops,
     pub(super) path: Path,
+    /// Of the present turn.
+    pub(super) spent: Spent,
     /// Longest payload of a frame, where longer packets are cut.
     room: Option<usize>,
     /// What the path leaves for a packet, where the interface has more for the sake of others.
@@ -121,6 +124,7 @@ impl Link {
             session,
             drops: Drops::new(Some(peer.name.clone())),
             path,
+            spent: Spent::default(),
             room: link.fragment.map(|_| sizes.left),
             narrow: None,
             moved: None,

@@ -8,6 +8,7 @@ use airlane_secure::Endpoint;
 
 use super::drops::Reason;
 use super::links::Nowhere;
+use super::share::Pressure;
 use super::{BATCH, Node};
 use crate::device::DeviceError;
 use crate::offload::checksum;
@@ -22,6 +23,7 @@ impl Node {
     pub(super) fn receive_frames(&mut self, now: Instant) {
         let mut received = self.received.take().unwrap_or_default();
         let mut taken = 0;
+        self.links.iter_mut().for_each(|link| link.spent.begin());
         while taken < BATCH {
             match self.below.underlay.receive(&mut received) {
                 Ok(()) => {
@@ -46,6 +48,7 @@ impl Node {
             }
         }
         self.received = Some(received);
+        self.pressure = Pressure::behind(taken, self.links.all.len());
         self.drain(now);
     }
 
@@ -89,7 +92,11 @@ impl Node {
             .port
             .decode(bytes)
             .map_err(|error| Reason::from(&error))?;
+        link.spent.add(1);
         if decoded.header.kind != FrameKind::Hello {
+            if link.spent.is_all(self.pressure, link.port.deliveries()) {
+                return Err(Reason::OverShare);
+            }
             let outer = self.below.outer;
             return link.handle_frame(now, &decoded, (lease, length, bound), (outer, mark));
         }
@@ -276,6 +283,7 @@ impl Node {
         let prefixes = &links.prefixes;
         for (number, link) in &mut links.all {
             let within = link.longest_segment(self.mtu);
+            link.spent.add(link.port.deliveries());
             while let Some(mut packet) = link.port.poll_deliver(now) {
                 if !prefixes.admits(*number, packet.bytes()) {
                     link.drops.count(now, Reason::WrongSource);

@@ -14,6 +14,7 @@ use super::guard::Guard;
 use super::link::{Link, Sizes, who};
 use super::links::Links;
 use super::path::Path;
+use super::share::Pressure;
 use super::transmit::Transmit;
 use crate::clock;
 use crate::config::{IPV4_MIN_MTU, IPV6_MIN_MTU, LiveConfig, Mtu, PeerConfig, USUAL_PACKET};
@@ -188,6 +189,7 @@ impl Node {
             journals: None,
             pool: Pool::new(buffer, BUFFERS * BUFFER / buffer),
             received: Some(Box::new(below.underlay.room())),
+            pressure: Pressure::default(),
             below,
             links: Links::default(),
             medium: Medium::new(link.rate, BURST),
