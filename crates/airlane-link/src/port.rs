@@ -165,8 +165,10 @@ impl<P: Packet> Port<P> {
         }
         if let Some(pacer) = &mut self.pacer {
             if !pacer.is_open(now) {
-                if let Err(packet) = pacer.push(now, number, packet) {
-                    slot.discard(DropReason::QueueFull, packet);
+                let len = packet.len();
+                match pacer.push(now, number, packet) {
+                    Ok(()) => slot.waits_at_ip(len),
+                    Err(packet) => slot.discard(DropReason::QueueFull, packet),
                 }
                 return;
             }
@@ -252,6 +254,7 @@ impl<P: Packet> Port<P> {
         }
         while let Some((number, packet, since)) = self.pacer.as_mut().and_then(|p| p.pop(now)) {
             if let Some(slot) = &mut self.slots[number] {
+                slot.leaves_ip(now, packet.len());
                 slot.meter.waited_at_ip(now.saturating_since(since));
             }
             self.hand_over(now, number, Some(packet));

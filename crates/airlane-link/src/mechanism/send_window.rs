@@ -10,6 +10,7 @@ use std::collections::VecDeque;
 
 use airlane_base::{Duration, Instant, Payload, Seq, SeqSpace};
 
+use crate::ledger::EpochLoss;
 use crate::mechanism::ring::Ring;
 use crate::wire::{Echo, Frame, FrameKind, Header};
 
@@ -214,19 +215,16 @@ impl<P: Payload> SendWindow<P> {
         })
     }
 
-    /// Forgets everything; returns the packets and bytes that were outstanding.
-    pub(crate) fn reset(&mut self) -> (u64, u64) {
-        let (mut packets, mut bytes) = (0, 0);
+    /// Forgets everything; what was outstanding is lost.
+    pub(crate) fn reset(&mut self, lost: &mut EpochLoss) {
         while self.base != self.next {
             if let Some(frame) = self.frames.remove(self.base) {
-                packets += 1;
-                bytes += frame.packet.len() as u64;
+                lost.add(&frame.packet);
             }
             self.base = self.space.next(self.base);
         }
         self.repairs.clear();
         (self.base, self.next, self.bytes, self.repairs_under_way) = (0, 0, 0, 0);
-        (packets, bytes)
     }
 }
 

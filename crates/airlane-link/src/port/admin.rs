@@ -66,7 +66,7 @@ pub struct ServiceStatus {
     pub draining: bool,
     /// Not used: the peer has no such service, or another one of its number.
     pub waiting: bool,
-    /// Packets that wait in its queue.
+    /// Packets that wait in its queue, or for it at IP.
     pub queue_packets: usize,
     /// Bytes of them.
     pub queue_bytes: usize,
@@ -182,6 +182,7 @@ impl<P: Packet> Port<P> {
         let paced = self.pacer.as_mut().map(Pacer::take);
         for (number, packet, _) in paced.into_iter().flatten() {
             if let Some(slot) = &mut self.slots[number] {
+                slot.leaves_ip(now, packet.len());
                 slot.discard(DropReason::Disconnected, packet);
             }
         }

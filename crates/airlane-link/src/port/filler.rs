@@ -19,6 +19,7 @@ use airlane_base::{Duration, Fragment, Instant};
 
 use crate::config::AggregateOptions;
 use crate::flow::Packet;
+use crate::ledger::EpochLoss;
 use crate::mechanism::compaction::Shortener;
 use crate::wire::contents::{
     AGGREGATE_HEAD, FRAGMENT_HEAD, MOST_FRAGMENTS, MOST_TOGETHER, len_together,
@@ -288,8 +289,10 @@ impl<P: Packet> Filler<P> {
     }
 
     /// A new epoch: what is left of a packet in parts would be of no use, nor what the peer knew.
-    pub(super) fn reset(&mut self) {
-        self.cutting = None;
+    pub(super) fn reset(&mut self, lost: &mut EpochLoss) {
+        if let Some(cutting) = self.cutting.take() {
+            lost.add_part(cutting.number, cutting.packet.len() - cutting.at);
+        }
         if let Some(shortener) = &mut self.shortener {
             shortener.reset();
         }

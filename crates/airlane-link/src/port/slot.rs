@@ -8,7 +8,7 @@ use super::Agreement;
 use super::filler::{Came, Filled, Filler};
 use crate::config::{AggregateConfig, PortConfig, ServiceConfig, TimerOrigin};
 use crate::flow::Packet;
-use crate::ledger::ServiceLedger;
+use crate::ledger::{EpochLoss, ServiceLedger};
 use crate::measure::Meter;
 use crate::mechanism::compaction::Expander;
 use crate::mechanism::dejitter::Dejitter;
@@ -54,6 +54,10 @@ pub(super) struct Slot<P> {
     progress_at: Instant,
     /// When it was last asked for a frame, or one has left.
     polled_at: Instant,
+    /// What a new epoch has thrown out of the scheduler.
+    forgotten: EpochLoss,
+    /// Packets and bytes that wait for it at IP, where IP is held back.
+    at_ip: (usize, usize),
     /// Frames of this service in the scheduler.
     handed_over: u32,
     timer_origin: TimerOrigin,
@@ -107,6 +111,8 @@ impl<P: Packet> Slot<P> {
             active_at: Instant::ORIGIN,
             progress_at: Instant::ORIGIN,
             polled_at: Instant::ORIGIN,
+            forgotten: EpochLoss::default(),
+            at_ip: (0, 0),
             handed_over: 0,
             timer_origin: config.scheme.timer_origin(),
             config,
@@ -120,6 +126,17 @@ impl<P: Packet> Slot<P> {
     pub(super) fn offer(&mut self, packet: &P) {
         self.ledger.packets_offered += 1;
         self.ledger.offered_bytes += packet.len() as u64;
+    }
+
+    /// A packet of `len` bytes waits for it at IP.
+    pub(super) fn waits_at_ip(&mut self, len: usize) {
+        self.at_ip = (self.at_ip.0 + 1, self.at_ip.1 + len);
+    }
+
+    /// That packet comes, or will not.
+    pub(super) fn leaves_ip(&mut self, now: Instant, len: usize) {
+        self.at_ip = (self.at_ip.0 - 1, self.at_ip.1 - len);
+        self.progress_at = self.progress_at.max(now);
     }
 
     /// Counts a packet that goes no further.
@@ -361,12 +378,12 @@ impl<P: Packet> Slot<P> {
 
     /// Packets that wait.
     pub(super) fn waiting_packets(&self) -> usize {
-        self.queue.len() + usize::from(self.filler.held().is_some())
+        self.at_ip.0 + self.queue.len() + usize::from(self.filler.held().is_some())
     }
 
     /// Bytes of them.
     pub(super) fn waiting_bytes(&self) -> usize {
-        self.queue.bytes() + self.filler.held().map_or(0, Payload::len)
+        self.at_ip.1 + self.queue.bytes() + self.filler.held().map_or(0, Payload::len)
     }
 
     /// Frames carry up to `room` bytes from now on.
@@ -383,12 +400,12 @@ impl<P: Packet> Slot<P> {
         cx.release_all();
         // What stood behind a hole differs from what was in it.
         cx.expander = None;
-        let (packets, bytes) = self.service.reset(&mut cx);
-        self.filler.reset();
+        let mut lost = std::mem::take(&mut self.forgotten);
+        self.service.reset(&mut cx, &mut lost);
+        self.filler.reset(&mut lost);
+        self.ledger.lose_epoch(&lost);
         self.reassembly.reset(&mut self.ledger);
         self.expander.reset();
-        self.ledger.epoch_lost += packets;
-        self.ledger.epoch_lost_bytes += bytes;
         self.handed_over = 0;
     }
 
@@ -409,9 +426,11 @@ impl<P: Packet> Slot<P> {
     /// A frame was thrown out of the scheduler by a new epoch.
     pub(super) fn forget(&mut self, frame: &Frame<P>) {
         // A reliable scheme still holds its packets, and has counted them.
-        if frame.header.kind == FrameKind::Data && !self.config.scheme.is_reliable() {
-            self.ledger.epoch_lost += 1;
-            self.ledger.epoch_lost_bytes += frame.payload_len() as u64;
+        if frame.header.kind == FrameKind::Data
+            && !self.config.scheme.is_reliable()
+            && let Some(payload) = &frame.payload
+        {
+            self.forgotten.add(payload);
         }
     }
 
@@ -426,7 +445,8 @@ impl<P: Packet> Slot<P> {
     /// had time to ask for what it missed; or the peer has been silent for so long that it has no
     /// such service any more, and what is left here cannot go.
     pub(super) fn retires_at(&self) -> Option<Instant> {
-        if !self.draining || self.handed_over != 0 {
+        // What waits at IP comes in its time, whatever the peer does.
+        if !self.draining || self.handed_over != 0 || self.at_ip.0 != 0 {
             return None;
         }
         let linger = self.service.linger().max(LINGER_AT_LEAST);

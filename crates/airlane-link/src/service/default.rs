@@ -11,6 +11,7 @@
 use airlane_base::{Duration, Instant, Payload, Seq, SeqSpace};
 
 use super::{Context, PortFacts, Scheme};
+use crate::ledger::EpochLoss;
 use crate::wire::{Frame, FrameKind, Header, Layout};
 
 /// The raw service.
@@ -99,9 +100,8 @@ impl<P: Payload> Scheme<P> for DefaultService {
 
     fn set_timer_factor(&mut self, _factor: f64) {}
 
-    fn reset(&mut self, _cx: &mut Context<'_, P>) -> (u64, u64) {
+    fn reset(&mut self, _cx: &mut Context<'_, P>, _lost: &mut EpochLoss) {
         (self.next, self.expected) = (0, None);
-        (0, 0)
     }
 
     fn is_idle(&self) -> bool {

@@ -22,6 +22,7 @@ use airlane_base::{Duration, Instant, Payload, Seq, SeqSpace};
 
 use super::{Context, LINGER_TIMEOUTS, PortFacts, Scheme, earliest};
 use crate::config::WindowConfig;
+use crate::ledger::EpochLoss;
 use crate::mechanism::delayed_ack::DelayedAck;
 use crate::mechanism::oldest::OldestTimer;
 use crate::mechanism::send_window::SendWindow;
@@ -144,12 +145,12 @@ impl<P: Payload> Scheme<P> for GoBackN<P> {
         self.policy.set_factor(factor);
     }
 
-    fn reset(&mut self, _cx: &mut Context<'_, P>) -> (u64, u64) {
+    fn reset(&mut self, _cx: &mut Context<'_, P>, lost: &mut EpochLoss) {
         self.expected = 0;
         self.ack = DelayedAck::default();
         self.timer = OldestTimer::new();
         self.policy.on_progress();
-        self.sent.reset()
+        self.sent.reset(lost);
     }
 
     fn is_idle(&self) -> bool {

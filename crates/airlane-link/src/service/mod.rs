@@ -27,7 +27,7 @@ use airlane_base::{Contents, Damage, Duration, Instant, Payload, SeqSpace};
 
 use crate::config::{BaseStation, Hybrid, SchemeConfig};
 use crate::flow::Packet;
-use crate::ledger::ServiceLedger;
+use crate::ledger::{EpochLoss, ServiceLedger};
 use crate::mechanism::compaction::Expander;
 use crate::mechanism::dejitter::Dejitter;
 use crate::mechanism::reassembly::Reassembly;
@@ -144,7 +144,9 @@ impl<'a, P: Payload> Context<'a, P> {
                     None => None,
                 };
                 if let Some(packet) = whole {
+                    let before = self.ledger.packets_delivered;
                     self.deliver_packet(packet, since, recovered);
+                    self.ledger.packets_reassembled += self.ledger.packets_delivered - before;
                 }
             }
             Contents::Malformed => self.ledger.malformed += 1,
@@ -214,9 +216,9 @@ pub(crate) trait Scheme<P: Payload> {
     fn poll_timeout(&self) -> Option<Instant>;
     /// Inflates fixed timers for sharing.
     fn set_timer_factor(&mut self, factor: f64);
-    /// Forgets all numbers and frames: a new epoch. What is held behind a hole goes up; returns the
-    /// packets and bytes that were unacknowledged.
-    fn reset(&mut self, cx: &mut Context<'_, P>) -> (u64, u64);
+    /// Forgets all numbers and frames: a new epoch. What is held behind a hole goes up; what was
+    /// unacknowledged is lost.
+    fn reset(&mut self, cx: &mut Context<'_, P>, lost: &mut EpochLoss);
     /// Nothing outstanding, nothing missing, nothing to send.
     fn is_idle(&self) -> bool;
     /// How long the peer may still need answers after this end has become idle.
@@ -433,8 +435,8 @@ impl<P: Packet> Service<P> {
         each!(self, s => Scheme::<P>::set_timer_factor(s, factor));
     }
 
-    pub(crate) fn reset(&mut self, cx: &mut Context<'_, P>) -> (u64, u64) {
-        each!(self, s => s.reset(cx))
+    pub(crate) fn reset(&mut self, cx: &mut Context<'_, P>, lost: &mut EpochLoss) {
+        each!(self, s => s.reset(cx, lost));
     }
 
     pub(crate) fn is_idle(&self) -> bool {
@@ -455,5 +457,60 @@ impl<P: Packet> Service<P> {
 
     pub(crate) fn srtt(&self) -> Option<Duration> {
         each!(self, s => Scheme::<P>::srtt(s))
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use airlane_base::Fragment;
+
+    use super::*;
+
+    /// A fragment of a packet whose headers are short.
+    #[derive(Clone, Debug)]
+    struct Part(Contents);
+
+    impl Payload for Part {
+        fn len(&self) -> usize {
+            100
+        }
+        fn image(&self) -> impl AsRef<[u8]> {
+            []
+        }
+        fn coded(&self, _: &[u8], _: usize) -> Self {
+            self.clone()
+        }
+        fn recovered(&self, _: &[u8], _: usize) -> Option<Self> {
+            None
+        }
+        fn contents(&self) -> Contents {
+            self.0
+        }
+        fn reassembled(_: &[Option<Self>]) -> Option<Self> {
+            Some(Self(Contents::Short))
+        }
+    }
+
+    /// A peer may send in parts what opens no context: two frames came, and no packet.
+    #[test]
+    fn a_packet_that_nobody_can_expand_is_not_delivered_in_parts_either() {
+        let (mut up, mut ledger) = (VecDeque::new(), ServiceLedger::default());
+        let mut reassembly = Reassembly::new(true);
+        let mut expander = Expander::default();
+        let mut cx = Context::new(Instant::ORIGIN, &mut up, &mut ledger);
+        (cx.reassembly, cx.expander) = (Some(&mut reassembly), Some(&mut expander));
+        for (index, last) in [(0, false), (1, true)] {
+            let packet = 7;
+            let which = Fragment {
+                packet,
+                index,
+                last,
+            };
+            cx.deliver(Part(Contents::Fragment(which)), Instant::ORIGIN, false);
+        }
+        assert!(up.is_empty());
+        assert_eq!(ledger.headers_unknown, 1);
+        assert_eq!(ledger.packets_reassembled, 0);
+        assert_eq!(ledger.originals_delivered(), 2);
     }
 }

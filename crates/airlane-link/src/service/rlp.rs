@@ -38,6 +38,7 @@ use airlane_base::{Damage, Duration, Instant, Payload};
 use super::hybrid::{Combining, Plain};
 use super::{Context, PortFacts, Scheme, earliest};
 use crate::config::{Keepalives, RlpConfig};
+use crate::ledger::EpochLoss;
 use crate::mechanism::copies::Copies;
 use crate::mechanism::keepalive::Keepalive;
 use crate::mechanism::timers::{LinkTiming, TimerPolicy};
@@ -232,7 +233,7 @@ impl<P: Payload, C: Combining<P>> Scheme<P> for Rlp<P, C> {
         self.receiver.policy.set_factor(factor);
     }
 
-    fn reset(&mut self, cx: &mut Context<'_, P>) -> (u64, u64) {
+    fn reset(&mut self, cx: &mut Context<'_, P>, _lost: &mut EpochLoss) {
         // Nothing is owed to the peer: what was sent was sent, once.
         self.receiver.reset(cx);
         self.sender.reset();
@@ -240,7 +241,6 @@ impl<P: Payload, C: Combining<P>> Scheme<P> for Rlp<P, C> {
         if let Some(copies) = &mut self.copies {
             copies.reset();
         }
-        (0, 0)
     }
 
     fn is_idle(&self) -> bool {

@@ -20,6 +20,7 @@ use std::collections::VecDeque;
 use airlane_base::{Duration, Instant, Payload};
 
 use super::{Context, PortFacts, Scheme};
+use crate::ledger::EpochLoss;
 use crate::mechanism::blocks::Blocks;
 use crate::mechanism::kept::{self, Kept};
 use crate::mechanism::reed_solomon::ReedSolomon;
@@ -137,13 +138,12 @@ impl<P: Payload> Scheme<P> for Rse<P> {
 
     fn set_timer_factor(&mut self, _factor: f64) {}
 
-    fn reset(&mut self, cx: &mut Context<'_, P>) -> (u64, u64) {
+    fn reset(&mut self, cx: &mut Context<'_, P>, _lost: &mut EpochLoss) {
         let lost = self.received.restart();
         cx.ledger.lose(lost, false);
         self.number = 0;
         self.block.clear();
         self.parities.clear();
-        (0, 0)
     }
 
     fn is_idle(&self) -> bool {

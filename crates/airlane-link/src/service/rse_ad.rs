@@ -29,6 +29,7 @@ use airlane_base::{Duration, Instant, Payload};
 
 use super::{Context, PortFacts, Scheme, earliest};
 use crate::config::{Keepalives, RseAdConfig};
+use crate::ledger::EpochLoss;
 use crate::mechanism::keepalive::Keepalive;
 use crate::mechanism::reed_solomon::ReedSolomon;
 use crate::mechanism::timers::{LinkTiming, TimerPolicy};
@@ -149,11 +150,10 @@ impl<P: Payload> Scheme<P> for RseAd<P> {
         self.receiver.policy.set_factor(factor);
     }
 
-    fn reset(&mut self, cx: &mut Context<'_, P>) -> (u64, u64) {
+    fn reset(&mut self, cx: &mut Context<'_, P>, _lost: &mut EpochLoss) {
         self.receiver.reset(cx);
         self.sender.reset();
         self.keepalive.reset();
-        (0, 0)
     }
 
     fn is_idle(&self) -> bool {

@@ -46,6 +46,7 @@ use airlane_base::{Duration, Instant, Payload, Rate, Seq};
 
 use super::{Context, LINGER_TIMEOUTS, PortFacts, Scheme, earliest};
 use crate::config::{Keepalives, SrConfig, TimeoutResends};
+use crate::ledger::EpochLoss;
 use crate::mechanism::copies::Copies;
 use crate::mechanism::delayed_ack::DelayedAck;
 use crate::mechanism::keepalive::Keepalive;
@@ -388,7 +389,7 @@ impl<P: Payload, A: Asking> Scheme<P> for SelectiveRepeat<P, A> {
         self.policy.set_factor(factor);
     }
 
-    fn reset(&mut self, cx: &mut Context<'_, P>) -> (u64, u64) {
+    fn reset(&mut self, cx: &mut Context<'_, P>, lost: &mut EpochLoss) {
         self.received.reset(cx);
         self.asking = A::default();
         self.ack = DelayedAck::default();
@@ -403,7 +404,7 @@ impl<P: Payload, A: Asking> Scheme<P> for SelectiveRepeat<P, A> {
             timers.clear();
         }
         self.policy.on_progress();
-        self.sent.reset()
+        self.sent.reset(lost);
     }
 
     fn is_idle(&self) -> bool {

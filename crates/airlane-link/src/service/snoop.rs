@@ -34,6 +34,7 @@ use airlane_base::{Duration, Instant};
 use super::{Context, DefaultService, PortFacts, Scheme};
 use crate::config::SnoopVariant;
 use crate::flow::{FlowKey, Packet, TcpView};
+use crate::ledger::EpochLoss;
 use crate::wire::{Frame, FrameKind, Header};
 use connection::{Connection, Kept, Verdict};
 use counts::Counts;
@@ -416,14 +417,14 @@ impl<P: Packet> Scheme<P> for Snoop<P> {
     /// The agent measures for itself.
     fn set_timer_factor(&mut self, _factor: f64) {}
 
-    fn reset(&mut self, cx: &mut Context<'_, P>) -> (u64, u64) {
+    fn reset(&mut self, cx: &mut Context<'_, P>, lost: &mut EpochLoss) {
         if let Some(agent) = &mut self.agent {
             *agent = Agent {
                 counts: std::mem::take(&mut agent.counts),
                 ..Agent::new(agent.variant)
             };
         }
-        Scheme::<P>::reset(&mut self.raw, cx)
+        Scheme::<P>::reset(&mut self.raw, cx, lost);
     }
 
     fn is_idle(&self) -> bool {

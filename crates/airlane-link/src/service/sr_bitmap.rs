@@ -28,6 +28,7 @@ use airlane_base::{Duration, Instant, Payload, SeqSpace};
 
 use super::{Context, LINGER_TIMEOUTS, PortFacts, Scheme, earliest};
 use crate::config::WindowConfig;
+use crate::ledger::EpochLoss;
 use crate::mechanism::delayed_ack::DelayedAck;
 use crate::mechanism::oldest::OldestTimer;
 use crate::mechanism::receive_window::{Arrival, ReceiveWindow};
@@ -208,14 +209,14 @@ impl<P: Payload> Scheme<P> for SrBitmap<P> {
         self.policy.set_factor(factor);
     }
 
-    fn reset(&mut self, cx: &mut Context<'_, P>) -> (u64, u64) {
+    fn reset(&mut self, cx: &mut Context<'_, P>, lost: &mut EpochLoss) {
         self.received.reset(cx);
         self.report = DelayedAck::default();
         (self.unreported, self.report_due, self.report_newest) = (0, false, false);
         self.timer = OldestTimer::new();
         self.transmissions.clear();
         self.policy.on_progress();
-        self.sent.reset()
+        self.sent.reset(lost);
     }
 
     fn is_idle(&self) -> bool {

@@ -25,6 +25,7 @@
 use airlane_base::{Duration, Instant, Payload};
 
 use super::{Context, PortFacts, Scheme};
+use crate::ledger::EpochLoss;
 use crate::mechanism::blocks::{Blocks, PLACES, Store};
 use crate::mechanism::sum::{Sum, coded_len};
 use crate::wire::{Frame, FrameKind, Header, Layout, STUDY_BLOCKS};
@@ -276,12 +277,11 @@ impl<P: Payload> Scheme<P> for Xor<P> {
     /// The silence is the source's, whoever else is on the link.
     fn set_timer_factor(&mut self, _factor: f64) {}
 
-    fn reset(&mut self, cx: &mut Context<'_, P>) -> (u64, u64) {
+    fn reset(&mut self, cx: &mut Context<'_, P>, _lost: &mut EpochLoss) {
         let lost = self.received.restart();
         cx.ledger.lose(lost, false);
         self.number = 0;
         self.begin();
-        (0, 0)
     }
 
     /// XOR's open block has no end that one could wait for.

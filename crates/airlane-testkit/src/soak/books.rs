@@ -80,7 +80,7 @@ pub struct Line {
     pub delivered: i64,
     /// Known to be lost for good by the other end.
     pub residual_lost: i64,
-    /// Unacknowledged when a new epoch began.
+    /// Packets unacknowledged when a new epoch began: no fewer than their frames where nothing is cut.
     pub epoch_lost: i64,
     /// Sent - delivered - residual lost, since the last audit.
     pub unexplained: i64,

@@ -341,3 +341,38 @@ fn a_packet_without_all_its_parts_is_dropped_and_counted() {
     assert_eq!((peer.fragments_received, peer.packets_reassembled), (11, 2));
     assert_eq!((peer.packets_incomplete, peer.residual_lost), (1, 1));
 }
+
+/// Of what a new epoch throws away the sender's books count packets, however many frames have them.
+#[test]
+fn an_epoch_loses_packets_and_not_frames() {
+    let nothing = |_: airlane_testkit::Departure<'_>| airlane_testkit::Fate::Lose;
+    for (scheme, filling, packets, len) in [
+        ("kind = \"sr-m2\"", FILLINGS[0], 41, 50),
+        ("kind = \"sr-m2\"", FILLINGS[2], 3, 900),
+        // Of these one packet has left in part.
+        ("kind = \"sr-m2\", window = 3", FILLINGS[2], 3, 900),
+        ("kind = \"rlp\"", FILLINGS[2], 1, 900),
+        ("kind = \"default\"", FILLINGS[2], 1, 900),
+    ] {
+        let mut pair = Pair::new(&filling.setup(scheme, false), nothing);
+        for id in 0..packets {
+            pair.offer(0, TestPacket::new(SERVICE, id, len));
+        }
+        let unreliable = !scheme.contains("sr-m2");
+        let time = if unreliable { 2 } else { 100 };
+        pair.run_for(Duration::from_millis(time));
+        // What waits is sent in the new epoch.
+        let sent = pair.ledger(0, SERVICE).packets_sent;
+        pair.reset();
+        let books = pair.ledger(0, SERVICE);
+        assert_eq!(sent < packets, scheme.contains("window = 3"), "{books:?}");
+        assert_eq!(books.epoch_lost, sent, "{scheme} {books:?}");
+        let bytes = books.epoch_lost_bytes;
+        // Of a packet in parts what has not been acknowledged, or has not left.
+        let most = sent * len as u64;
+        assert!(
+            bytes == most || unreliable && (1..most).contains(&bytes),
+            "{scheme} {books:?}"
+        );
+    }
+}

@@ -62,3 +62,43 @@ fn what_waits_survives_a_new_epoch() {
     assert!(pair.run_until_quiet(Instant::from_nanos(10_000_000_000)));
     assert_eq!(pair.ids(1, 0), (5 - waiting..5).collect::<Vec<_>>());
 }
+
+/// What waits at IP waits, and goes the way of its service: it is seen, and sent or counted.
+#[test]
+fn what_waits_at_ip_is_in_the_books_of_its_service() {
+    let queue = "kind = \"drop-tail\", limit = \"50 packets\"";
+    let mut setup = Setup::new(Study)
+        .service(0, 1.0, "kind = \"default\"", queue)
+        .service(1, 1.0, "kind = \"sr-m2\"", queue);
+    setup.config.pacing = "5000 packets".parse().ok();
+    let mut pair = Pair::new(&setup, Random::losing(1, 0.0));
+    // 40 s of packets, of which those of service 1 come last.
+    for id in 0..4_000 {
+        pair.offer(0, TestPacket::new(0, id, 1_000));
+    }
+    for id in 0..1_000 {
+        pair.offer(0, TestPacket::new(1, id, 1_000));
+    }
+    let status = |pair: &Pair<Random>, number| {
+        let mut services = pair.port(0).services();
+        services
+            .find(|service| service.number == number)
+            .map(|service| (service.queue_packets, service.queue_bytes))
+    };
+    let (packets, bytes) = status(&pair, 0).expect("it is there");
+    assert_eq!(packets as u64, 4_000 - pair.ledger(0, 0).packets_sent);
+    assert_eq!(bytes, packets * 1_000);
+    assert_eq!(status(&pair, 1), Some((1_000, 1_000_000)));
+    pair.admin(0, |port, now| port.remove_service(now, 1))
+        .expect("it is there");
+    pair.run_for(Duration::from_secs(60));
+    assert_eq!(pair.port(0).layout_of(1), None);
+    let (_, books) = &pair.port(0).retired()[0];
+    assert_eq!(books.packets_offered, 1_000);
+    assert_eq!(
+        books.packets_sent + books.packets_dropped(),
+        1_000,
+        "{books:?}"
+    );
+    assert_eq!(books.sent_bytes + books.dropped_bytes, books.offered_bytes);
+}
