@@ -20,7 +20,7 @@
 //! Measured values follow RFC 6298, with two differences that a link allows: no lower bound of a
 //! second, because the peer is one hop away, and no tick.
 
-use airlane_base::{Duration, Rate};
+use airlane_base::{Duration, Instant, Rate};
 
 use crate::config::{FixedTimers, TimerProfile, TimerValue, TimersConfig};
 
@@ -117,6 +117,8 @@ pub(crate) struct TimerPolicy {
     rtt: Option<RttEstimator>,
     /// Timeouts since the last progress; measured timers back off by it.
     timeouts_in_a_row: u32,
+    /// When the last of them was.
+    backed_off: Instant,
 }
 
 impl TimerPolicy {
@@ -136,6 +138,7 @@ impl TimerPolicy {
             factor: 1.0,
             rtt,
             timeouts_in_a_row: 0,
+            backed_off: Instant::ORIGIN,
         }
     }
 
@@ -198,14 +201,18 @@ impl TimerPolicy {
         }
     }
 
-    /// A retransmission timer has run out.
-    pub(crate) fn on_timeout(&mut self) {
-        self.timeouts_in_a_row += 1;
+    /// A retransmission timer has run out that was started at `since`. What was on its way when another
+    /// one ran out was lost with that: a burst is one timeout.
+    pub(crate) fn on_timeout(&mut self, since: Instant, now: Instant) {
+        if since >= self.backed_off {
+            self.timeouts_in_a_row += 1;
+            self.backed_off = now;
+        }
     }
 
     /// The peer has acknowledged something new, or all is forgotten.
     pub(crate) fn on_progress(&mut self) {
-        self.timeouts_in_a_row = 0;
+        (self.timeouts_in_a_row, self.backed_off) = (0, Instant::ORIGIN);
     }
 
     /// Live, a keepalive half a round trip after the last frame finds a lost tail early, and costs

@@ -106,7 +106,7 @@ impl<P: Payload> Scheme<P> for GoBackN<P> {
         self.ack.handle_timeout(cx.now);
         if self.timer.expire(cx.now, self.policy.rto_now()) {
             cx.ledger.timeouts += 1;
-            self.policy.on_timeout();
+            self.policy.on_timeout(cx.now, cx.now);
             self.sent.repeat_all();
         }
     }

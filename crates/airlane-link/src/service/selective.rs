@@ -310,7 +310,7 @@ impl<P: Payload, A: Asking> Scheme<P> for SelectiveRepeat<P, A> {
                 self.timers.start(cx.now, timer.seq, timer.attempt);
             } else {
                 cx.ledger.timeouts += 1;
-                self.policy.on_timeout();
+                self.policy.on_timeout(timer.at, cx.now);
                 self.sent.repeat(timer.seq);
             }
         }

@@ -168,7 +168,7 @@ impl<P: Payload> Scheme<P> for SrBitmap<P> {
         self.report.handle_timeout(cx.now);
         if self.timer.expire(cx.now, self.policy.rto_now()) {
             cx.ledger.timeouts += 1;
-            self.policy.on_timeout();
+            self.policy.on_timeout(cx.now, cx.now);
             self.sent.repeat(self.sent.base());
         }
     }

@@ -4,7 +4,7 @@
 use airlane_base::{Duration, Instant};
 use airlane_link::HeaderProfile::{Live, Study};
 use airlane_testkit::strategies::{Offer, cases, fates, losses, play, traffic};
-use airlane_testkit::{Fate, Pair, Random, Reordering, Scripted, Setup};
+use airlane_testkit::{Departure, Fate, Pair, Random, Reordering, Scripted, Setup, TestPacket};
 use proptest::prelude::*;
 
 const QUEUE: &str = "kind = \"drop-tail\", limit = \"100000 packets\"";
@@ -232,4 +232,43 @@ fn measured_timers_recover_too() {
             );
         }
     }
+}
+
+/// A measured timer backs off once for a burst that is lost, not once for each of its frames.
+#[test]
+fn a_lost_burst_is_one_timeout() {
+    let scheme = "kind = \"sr-m2\", timers = \"measured\", timeout-resends = \"each\"";
+    let setup = Setup::new(Live)
+        .rate("20 Mbit/s")
+        .service(1, 1.0, scheme, QUEUE);
+    let dead = std::rc::Rc::new(std::cell::Cell::new(false));
+    let dies = dead.clone();
+    let mut pair = Pair::new(&setup, move |_: Departure<'_>| match dies.get() {
+        true => Fate::Lose,
+        false => Fate::ARRIVE,
+    });
+    for id in 0..200 {
+        pair.offer(0, TestPacket::new(1, id, 1_000));
+        pair.run_for(Duration::from_millis(2));
+    }
+    pair.run_for(Duration::from_millis(200));
+    assert_eq!(pair.delivered(1).len(), 200);
+    dead.set(true);
+    pair.keeps_journal = true;
+    for id in 200..230 {
+        pair.offer(0, TestPacket::new(1, id, 1_000));
+    }
+    pair.run_for(Duration::from_secs(2));
+    let left = |frame: &&(usize, Instant, airlane_link::Frame<TestPacket>)| {
+        frame.0 == 0 && frame.2.payload.as_ref().is_some_and(|p| p.id == 200)
+    };
+    let times: Vec<_> = pair.journal.iter().filter(left).map(|f| f.1).collect();
+    let gaps: Vec<_> = times
+        .windows(2)
+        .map(|t| t[1].saturating_since(t[0]))
+        .collect();
+    // The first repetition is quick, and so is the second; then each takes twice as long.
+    let first = gaps[0];
+    assert!(gaps[1] < first * 3, "{gaps:?}");
+    assert!(gaps[2] < first * 4 && gaps[3] > first * 3, "{gaps:?}");
 }
