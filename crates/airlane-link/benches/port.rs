@@ -65,6 +65,7 @@ fn port(scheme: &str) -> Port<Stand> {
         max_payload: 1400,
         max_frame_payload: None,
         alike: 0,
+        flow_salt: 0,
         frame_overhead: 42,
         burst: Duration::ZERO,
         handed_over: HandedOver::usual(HeaderProfile::Live),

@@ -470,6 +470,10 @@ pub struct PortConfig {
     pub services: Vec<ServiceConfig>,
     /// First-match rules.
     pub classes: Vec<ClassConfig>,
+    /// Decides which flows share a queue. Where senders may mean harm, a number that nobody can guess; 0
+    /// where runs must repeat.
+    #[serde(default)]
+    pub flow_salt: u64,
 }
 
 impl PortConfig {

@@ -220,6 +220,7 @@ fn port(link: &LinkConfig, first: bool) -> Port<Packet> {
         max_payload: frame.as_bytes() as usize,
         max_frame_payload: None,
         alike: 0,
+        flow_salt: 0,
         frame_overhead: 0,
         burst: Duration::ZERO,
         handed_over: link

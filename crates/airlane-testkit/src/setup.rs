@@ -37,6 +37,7 @@ impl Setup {
                 scheduler: SchedulerConfig::Scfq,
                 services: Vec::new(),
                 classes: Vec::new(),
+                flow_salt: 0,
             },
         }
     }

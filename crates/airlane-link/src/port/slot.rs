@@ -74,9 +74,8 @@ impl<P: Packet> Slot<P> {
     ) -> Self {
         let layout = Service::<P>::layout(&config.scheme);
         let queue = config.queue.unwrap_or(QueueConfig::None {});
-        // Flows are spread over queues by a salted hash; a constant salt for each service keeps
-        // runs repeatable.
-        let salt = airlane_base::random::fnv1a(config.name.as_bytes());
+        // The same flows share queues in one service and not in another.
+        let salt = airlane_base::random::fnv1a(config.name.as_bytes()) ^ port.flow_salt;
         let shape = config.scheme.shape();
         let inside = shape.map_or(0, |shape| shape.overhead(facts.max_payload));
         let overhead = facts.codec.header_len(layout) + facts.frame_overhead + inside;

@@ -35,6 +35,12 @@ impl JournaledPort {
         })
     }
 
+    /// What it was made from, as the journal's head has it.
+    #[cfg(test)]
+    pub(crate) const fn config(&self) -> &PortConfig {
+        &self.config
+    }
+
     /// Keeps a journal from now on. Nothing has gone into the port yet.
     pub(crate) fn keep_journal(&mut self, file: JournalFile) -> io::Result<()> {
         self.journal = Some(Box::new(Journal::begin(file, &self.config)?));

@@ -15,12 +15,16 @@ const MS: Duration = Duration::from_millis(1);
 
 fn config() -> PortConfig {
     const ROOM: &str = "kind = \"fq-codel\", limit = \"60 packets\", flows = 8";
-    Setup::new(HeaderProfile::Live)
+    let setup = Setup::new(HeaderProfile::Live)
         .rate("5 Mbit/s")
         .service(1, 0.4, "kind = \"sr-m2\", window = 64", ROOM)
         .service(2, 0.3, "kind = \"rlp-oos\", window = 32, retries = 2", ROOM)
-        .service(3, 0.3, "kind = \"rse\", block = 4, parity = 2", ROOM)
-        .config
+        .service(3, 0.3, "kind = \"rse\", block = 4, parity = 2", ROOM);
+    PortConfig {
+        // As a node draws one: beyond what a float can say.
+        flow_salt: 0xfedc_ba98_7654_3211,
+        ..setup.config
+    }
 }
 
 fn packet(pool: &Pool, number: u64) -> LivePacket {

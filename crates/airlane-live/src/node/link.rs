@@ -13,7 +13,7 @@ use super::below::{Below, To};
 use super::drops::{Drops, Reason};
 use super::path::Path;
 use super::share::Spent;
-use super::start::{BURST, random_epoch};
+use super::start::{BURST, random_number};
 use super::transmit::Fate;
 use crate::config::{LiveConfig, PeerConfig};
 use crate::journal::JournaledPort;
@@ -99,13 +99,14 @@ impl Link {
             scheduler: link.scheduler.clone(),
             services: link.services.clone(),
             classes: link.classes.rules(&link.services),
+            flow_salt: random_number()?,
         })
         .map_err(|problems: Vec<ConfigError>| UpError::Config { problems })?;
         let keepalive = (rate.transmission_time(HELLO) * 100).max(KEEPALIVE);
         let session = Session::new(
             now,
             SessionConfig {
-                epoch: random_epoch()?,
+                epoch: random_number()?,
                 table: port.service_table(),
                 peer_table: port.peer_service_table(),
                 keepalive,
@@ -578,4 +579,40 @@ fn at(address: Option<Endpoint>) -> String {
 /// A table of services as the log shows it.
 fn one_line(table: &str) -> String {
     table.trim_end().replace('\n', ", ")
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    const FILE: &str = r#"
+schema = 1
+name = "hill"
+[tun]
+addresses = ["10.7.0.1/24"]
+[link]
+rate = "20 Mbit/s"
+underlay = { kind = "udp", listen = "0.0.0.0:7007", peer = "192.0.2.7:7007" }
+security = "none"
+services = [{ number = 1, name = "files", rate = 1, scheme = { kind = "sr-m2" } }]
+"#;
+
+    /// Senders inside know the services' names, and must not choose whose queue they share.
+    #[test]
+    fn nobody_can_guess_which_flows_share_a_queue() {
+        let file: LiveConfig = airlane_base::config::load(FILE, "up.toml").unwrap();
+        let file = file.resolve();
+        let sizes = Sizes {
+            max_payload: 1_400,
+            left: 1_400,
+            frame_overhead: 28,
+        };
+        let salts = [0, 1].map(|_| {
+            let now = Instant::ORIGIN;
+            let path = Path::new(now, 1_500, false);
+            let link = Link::new(now, &file.peers()[0], &file, sizes, path).unwrap();
+            link.port.config().flow_salt
+        });
+        assert_ne!(salts[0], salts[1]);
+    }
 }

@@ -310,10 +310,10 @@ fn check_path(
     }
 }
 
-/// What tells this run of a link from every other.
-pub(super) fn random_epoch() -> Result<u64, DeviceError> {
+/// A number that nobody can guess: what tells this run of a link from every other.
+pub(super) fn random_number() -> Result<u64, DeviceError> {
     let mut bytes = [0; 8];
     rustix::rand::getrandom(&mut bytes, rustix::rand::GetRandomFlags::empty())
-        .map_err(|error| DeviceError::new("random numbers", "draw an epoch", error))?;
+        .map_err(|error| DeviceError::new("random numbers", "draw one", error))?;
     Ok(u64::from_ne_bytes(bytes))
 }

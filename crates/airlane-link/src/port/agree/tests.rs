@@ -74,6 +74,7 @@ fn port(services: &[ServiceConfig]) -> Port<To> {
         max_payload: 1400,
         max_frame_payload: None,
         alike: 0,
+        flow_salt: 0,
         frame_overhead: 0,
         burst: Duration::from_millis(1),
         handed_over: HandedOver::usual(HeaderProfile::Live),
