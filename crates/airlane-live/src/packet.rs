@@ -13,6 +13,7 @@ use airlane_link::wire::contents::{
 };
 use airlane_link::{FlowKey, Packet, TcpView};
 
+use ecn::{Ecn, Outer, Unmarkable};
 pub use headers::{Headers, addresses};
 pub use mss::{clamp_mss, needs_clamping};
 pub use pool::{Buffer, Lease, Pool};
@@ -25,6 +26,9 @@ pub struct LivePacket {
     end: u32,
     /// None for what came from the link: it is delivered, not classified.
     flow: Option<FlowKey>,
+    /// What the datagram was marked with that brought it. Its bytes stay as they were sent, for services
+    /// that compute others out of them, until it leaves the tunnel.
+    mark: Ecn,
 }
 
 impl LivePacket {
@@ -37,6 +41,7 @@ impl LivePacket {
                 buffer: lease.share(),
                 start: 0,
                 end: len as u32,
+                mark: Ecn::NotEct,
             }),
             None => Err(lease),
         }
@@ -50,6 +55,25 @@ impl LivePacket {
             start: start as u32,
             end: end as u32,
             flow: None,
+            mark: Ecn::NotEct,
+        }
+    }
+
+    /// The same out of a datagram with this mark.
+    #[must_use]
+    pub fn under(self, mark: Ecn) -> Self {
+        Self { mark, ..self }
+    }
+
+    /// What leaves the tunnel: the packet with the mark that it has after its datagram's.
+    ///
+    /// # Errors
+    /// If it is to be dropped.
+    pub fn leaving(self, outer: Outer) -> Result<Self, Unmarkable> {
+        match outer.left_with(self.bytes(), self.mark)? {
+            // The buffer may be shared, and few packets get another mark.
+            Some(class) => Ok(self.changed(|bytes| ecn::set_traffic_class(bytes, class))),
+            None => Ok(self),
         }
     }
 
@@ -88,6 +112,7 @@ impl LivePacket {
             start: 0,
             end: len as u32,
             flow: self.flow,
+            mark: self.mark,
         }
     }
 
@@ -165,7 +190,7 @@ impl Payload for LivePacket {
         for range in contents::packets(self.bytes()) {
             let at = |offset: usize| self.start as usize + offset;
             let buffer = self.buffer.clone();
-            each(Self::from_link(buffer, at(range.start), at(range.end)));
+            each(Self::from_link(buffer, at(range.start), at(range.end)).under(self.mark));
         }
     }
 
@@ -213,7 +238,6 @@ impl Packet for LivePacket {
 
 #[cfg(test)]
 mod tests {
-    use super::ecn::Ecn;
     use super::*;
     use airlane_base::{Duration, Instant};
     use airlane_link::{Frame, HeaderProfile, Port};
@@ -243,16 +267,10 @@ mod tests {
         packets
     }
 
-    /// As it comes from the link, with the outer header's mark.
-    fn received(payload: &LivePacket, outer: Ecn) -> LivePacket {
-        let outer_of = ecn::Outer {
-            ecn: true,
-            ..ecn::Outer::default()
-        };
-        let changed = payload.changed(|bytes| outer_of.leave_all(bytes, outer.bits()).unwrap());
-        assert_eq!(changed.contents(), payload.contents());
-        changed
-    }
+    const ECN: Outer = Outer {
+        dscp: ecn::OuterDscp::None,
+        ecn: true,
+    };
 
     #[test]
     fn several_packets_travel_as_one_and_come_out_as_they_were() {
@@ -269,10 +287,13 @@ mod tests {
         assert!(together.recovered(&bytes, bytes.len()).is_some());
         assert!(together.recovered(&bytes, bytes.len() - 1).is_none());
         // A mark on the datagram is each packet's.
-        let marked = received(&together, Ecn::Ce);
-        for (packet, before) in all(&marked).into_iter().zip(each) {
-            assert_eq!(ecn::traffic_class(&packet), Some(MARKED | 0b11));
-            assert_eq!(packet[2..], before[2..]);
+        let mut marked = Vec::new();
+        together.under(Ecn::Ce).packets(&mut |p| marked.push(p));
+        for (packet, before) in marked.into_iter().zip(each) {
+            assert_eq!(packet.bytes(), before);
+            let left = packet.leaving(ECN).unwrap();
+            assert_eq!(left.traffic_class(), Some(MARKED | 0b11));
+            assert_eq!(left.bytes()[2..], before[2..]);
         }
     }
 
@@ -300,8 +321,10 @@ mod tests {
         assert_eq!(classes, [Some(MARKED), Some(46 << 2), Some(46 << 2)]);
         let again = LivePacket::reassembled(&parts).unwrap();
         assert_eq!(again.bytes(), whole.bytes());
-        parts[0] = parts[0].take().map(|first| received(&first, Ecn::Ce));
+        parts[0] = parts[0].take().map(|first| first.under(Ecn::Ce));
         let again = LivePacket::reassembled(&parts).unwrap();
+        assert_eq!(again.bytes(), whole.bytes());
+        let again = again.leaving(ECN).unwrap();
         assert_eq!(again.traffic_class(), Some(MARKED | 0b11));
         assert_eq!(again.bytes()[2..], whole.bytes()[2..]);
         // Without its first part it is none.
@@ -360,12 +383,13 @@ mod tests {
                             frames += 1;
                             // One in five, never in step with what is sent again.
                             if frames % 5 != frames / 37 % 5 {
-                                let payload = frame.payload.map(|p| received(&p, Ecn::Ce));
+                                let payload = frame.payload.map(|p| p.under(Ecn::Ce));
                                 ends[1 - from].handle_frame(now, Frame { payload, ..frame });
                             }
                         }
                     }
                     while let Some(packet) = ends[1].poll_deliver() {
+                        let packet = packet.leaving(ECN).unwrap();
                         assert_eq!(
                             Some(packet.bytes()),
                             expected.pop_front().as_deref(),
@@ -386,5 +410,58 @@ mod tests {
             assert_eq!(received.delivered_bytes, sent.sent_bytes);
             assert!(sent.spared_bytes > 300 * 30, "{}", sent.spared_bytes);
         }
+    }
+
+    /// What is computed out of others is what was sent, whatever a router has marked on their way.
+    #[test]
+    fn marks_are_in_no_parity() {
+        let pool = Pool::new(2_048, 64);
+        for scheme in [
+            "kind = \"xor\", block = 4",
+            "kind = \"rse\", block = 4, parity = 1",
+            "kind = \"rse-ad\", block = 4, initial = 1",
+        ] {
+            let queue = "kind = \"drop-tail\", limit = \"1000 packets\"";
+            let setup = Setup::new(HeaderProfile::Live).service(0, 1.0, scheme, queue);
+            let build = || Port::<LivePacket>::with_codec(setup.codec, setup.config.clone());
+            let mut ends = [build().unwrap(), build().unwrap()];
+            let mut now = Instant::ORIGIN;
+            for n in 0..8 {
+                ends[0].handle_packet(now, segment(&pool, MARKED, 1 + n));
+            }
+            let (mut sent, mut came) = (0, Vec::new());
+            for _ in 0..1_000 {
+                ends[0].handle_timeout(now);
+                while let Some(frame) = ends[0].poll_transmit(now) {
+                    let original = frame.header.kind.is_packet();
+                    sent += u32::from(original);
+                    // One of each block is lost, the others have met a queue.
+                    if !original || sent % 4 != 2 {
+                        let payload = frame.payload.map(|p| match original {
+                            true => received(p),
+                            false => p,
+                        });
+                        ends[1].handle_frame(now, Frame { payload, ..frame });
+                    }
+                }
+                while let Some(packet) = ends[1].poll_deliver() {
+                    came.push(packet.leaving(ECN).unwrap().bytes().to_vec());
+                }
+                now += Duration::from_micros(500);
+            }
+            let recovered = ends[1].ledger(0).unwrap().packets_recovered;
+            assert_eq!((came.len(), recovered), (8, 2), "{scheme}");
+            came.sort_by_key(|bytes| u32::from_be_bytes(bytes[24..28].try_into().unwrap()));
+            for (n, bytes) in (0..).zip(came) {
+                let mark = if n % 4 == 1 { 0 } else { 0b11 };
+                let expected = segment(&pool, MARKED | mark, 1 + n);
+                assert_eq!(bytes, expected.bytes(), "{scheme}: {n}");
+            }
+        }
+    }
+
+    /// As it comes from the link, marked there.
+    fn received(payload: LivePacket) -> LivePacket {
+        payload.under(Ecn::Ce)
     }
 }

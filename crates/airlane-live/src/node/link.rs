@@ -17,7 +17,7 @@ use super::start::{BURST, random_number};
 use super::transmit::Fate;
 use crate::config::{LiveConfig, PeerConfig};
 use crate::journal::JournaledPort;
-use crate::packet::ecn::{Ecn, Outer};
+use crate::packet::ecn::Ecn;
 use crate::packet::{Lease, LivePacket};
 use crate::status::RefusedTables;
 
@@ -206,8 +206,8 @@ impl Link {
         &mut self,
         now: Instant,
         decoded: &Decoded,
-        (mut lease, length, bound): (Lease, usize, bool),
-        (outer, mark): (Outer, Ecn),
+        (lease, length, bound): (Lease, usize, bool),
+        mark: Ecn,
     ) -> Result<(), Reason> {
         let (header, payload_at) = (decoded.header, decoded.payload_at);
         let Some(ours) = self.session.id() else {
@@ -224,14 +224,8 @@ impl Link {
         if header.kind.carries_packet() != (length > payload_at) {
             return Err(Reason::BadLength);
         }
-        if header.kind.is_packet()
-            && let Some(packet) = lease.bytes_mut().get_mut(payload_at..length)
-        {
-            let left = outer.leave_all(packet, mark.bits());
-            left.map_err(|_unmarkable| Reason::Congested)?;
-        }
-        let payload =
-            (length > payload_at).then(|| LivePacket::from_link(lease.share(), payload_at, length));
+        let payload = (length > payload_at)
+            .then(|| LivePacket::from_link(lease.share(), payload_at, length).under(mark));
         self.port.handle_frame(now, Frame { header, payload });
         Ok(())
     }

@@ -97,8 +97,7 @@ impl Node {
             if link.spent.is_all(self.pressure, link.port.deliveries()) {
                 return Err(Reason::OverShare);
             }
-            let outer = self.below.outer;
-            return link.handle_frame(now, &decoded, (lease, length, bound), (outer, mark));
+            return link.handle_frame(now, &decoded, (lease, length, bound), mark);
         }
         // A new session resets the port, with what came before in it.
         self.drain(now);
@@ -265,7 +264,7 @@ impl Node {
             below,
             ..
         } = self;
-        let (mut packets, mut bytes) = (0, 0);
+        let (mut packets, mut bytes, outer) = (0, 0, below.outer);
         let mut write = |joined: &Joined<'_, LivePacket>| {
             let pieces = joined.pieces();
             match joined.write(|parts| tun.write(parts)) {
@@ -284,11 +283,15 @@ impl Node {
         for (number, link) in &mut links.all {
             let within = link.longest_segment(self.mtu);
             link.spent.add(link.port.deliveries());
-            while let Some(mut packet) = link.port.poll_deliver(now) {
+            while let Some(packet) = link.port.poll_deliver(now) {
                 if !prefixes.admits(*number, packet.bytes()) {
                     link.drops.count(now, Reason::WrongSource);
                     continue;
                 }
+                let Ok(mut packet) = packet.leaving(outer) else {
+                    link.drops.count(now, Reason::Congested);
+                    continue;
+                };
                 if needs_clamping(packet.bytes(), within) {
                     // A SYN; the buffer may be shared, and they are rare enough to be copied.
                     packet = packet.changed(|bytes| clamp_mss(bytes, within));

@@ -16,13 +16,12 @@
 //! can slow down. A CE above a packet whose endpoints do not know ECN stands for a drop, so it is one.
 //! Frames without a packet, and those with redundancy of several, are Not-ECT. Packets that share a frame
 //! have the same mark, where it is copied, and all get what the datagram has. Of a packet in parts the one
-//! with its header is marked as it is, and the others are Not-ECT.
+//! with its header is marked as it is, and the others are Not-ECT. What a service repairs with redundancy
+//! met no router, so it keeps its mark.
 //!
 //! Left out: reading and writing the outer header, which is the socket's.
 
-use airlane_base::Contents;
 use airlane_link::classify::Dscp;
-use airlane_link::wire::contents::{self, AGGREGATE_HEAD, FRAGMENT_HEAD};
 use airlane_link::wire::short::{self, CLASS_AT, Form};
 use schemars::JsonSchema;
 use serde::{Deserialize, Deserializer, Serialize, Serializer, de};
@@ -126,47 +125,18 @@ impl Outer {
         dscp | if self.ecn { 0b11 } else { 0 }
     }
 
-    /// Gives what leaves the tunnel, whatever its frame carried, the mark that it has after its
-    /// datagram's.
-    ///
-    /// # Errors
-    /// If it is to be dropped.
-    pub fn leave_all(self, payload: &mut [u8], outer: u8) -> Result<(), Unmarkable> {
-        if !self.ecn {
-            return Ok(());
-        }
-        match contents::contents(payload) {
-            Contents::Packet | Contents::Short => _ = self.leave(payload, outer)?,
-            Contents::Aggregate => {
-                let mut at = AGGREGATE_HEAD;
-                while let Some(range) = contents::packet_at(payload, at) {
-                    at = range.end;
-                    self.leave(&mut payload[range], outer)?;
-                }
-            }
-            Contents::Fragment(which) if which.index == 0 => {
-                self.leave(&mut payload[FRAGMENT_HEAD..], outer)?;
-            }
-            Contents::Fragment(_) | Contents::Malformed => {}
-        }
-        Ok(())
-    }
-
-    /// Gives a packet that leaves the tunnel the mark that it has after its datagram's. Whether it was
-    /// changed.
+    /// The traffic class that a packet leaves the tunnel with, out of a datagram with this mark; none if
+    /// it keeps its own.
     ///
     /// # Errors
     /// If the packet is to be dropped.
-    pub fn leave(self, packet: &mut [u8], outer: u8) -> Result<bool, Unmarkable> {
+    pub fn left_with(self, packet: &[u8], outer: Ecn) -> Result<Option<u8>, Unmarkable> {
         let Some(inner) = traffic_class(packet).filter(|_| self.ecn) else {
-            return Ok(false);
+            return Ok(None);
         };
         let before = Ecn::of(inner);
-        let after = before.leaving_under(Ecn::of(outer))?;
-        if after != before {
-            set_traffic_class(packet, inner & !0b11 | after.bits());
-        }
-        Ok(after != before)
+        let after = before.leaving_under(outer)?;
+        Ok((after != before).then_some(inner & !0b11 | after.bits()))
     }
 }
 
@@ -181,12 +151,9 @@ pub fn traffic_class(packet: &[u8]) -> Option<u8> {
     }
 }
 
-/// Writes the byte that [`traffic_class`] has read; the checksum of IPv4 follows (RFC 1624).
-fn set_traffic_class(packet: &mut [u8], class: u8) {
-    if short::form(packet) == Some(Form::Short) {
-        packet[CLASS_AT] = class;
-        return;
-    }
+/// Writes the byte that [`traffic_class`] has read of a whole packet; the checksum of IPv4 follows
+/// (RFC 1624).
+pub(super) fn set_traffic_class(packet: &mut [u8], class: u8) {
     if matches!(packet[0] >> 4, 6 | 7) {
         packet[0] = packet[0] & 0xf0 | class >> 4;
         packet[1] = class << 4 | packet[1] & 0x0f;
@@ -334,10 +301,9 @@ mod tests {
 
     #[test]
     fn without_ecn_nothing_is_changed_or_dropped() {
-        let mut bytes = packet(false, 0);
-        assert_eq!(Outer::default().leave(&mut bytes, 0b11), Ok(false));
-        assert_eq!(bytes, packet(false, 0));
-        assert_eq!(ECN.leave(&mut bytes, 0b11), Err(Unmarkable));
+        let bytes = packet(false, 0);
+        assert_eq!(Outer::default().left_with(&bytes, Ecn::Ce), Ok(None));
+        assert_eq!(ECN.left_with(&bytes, Ecn::Ce), Err(Unmarkable));
     }
 
     #[test]
@@ -374,19 +340,21 @@ mod tests {
         #[test]
         fn a_changed_mark_changes_nothing_else(v6: bool, class: u8, outer: u8) {
             let mut bytes = packet(v6, class);
-            let left = ECN.leave(&mut bytes, outer);
+            let left = ECN.left_with(&bytes, Ecn::of(outer));
             prop_assert_eq!(left.is_err(), class & 3 == 0 && outer & 3 == 3);
-            let after = traffic_class(&bytes).unwrap();
-            prop_assert_eq!(after >> 2, class >> 2);
-            prop_assert_eq!(left.is_ok_and(|changed| changed), after != class);
-            prop_assert_eq!(bytes, packet(v6, after));
+            if let Ok(Some(after)) = left {
+                prop_assert_eq!(after >> 2, class >> 2);
+                prop_assert_ne!(after, class);
+                set_traffic_class(&mut bytes, after);
+                prop_assert_eq!(traffic_class(&bytes), Some(after));
+                prop_assert_eq!(bytes, packet(v6, after));
+            }
         }
 
         #[test]
-        fn no_bytes_panic(mut bytes in prop::collection::vec(any::<u8>(), 0..60), outer: u8) {
+        fn no_bytes_panic(bytes in prop::collection::vec(any::<u8>(), 0..60), outer: u8) {
             let _any = ECN.traffic_class(traffic_class(&bytes));
-            let _any = ECN.leave_all(&mut bytes, outer);
-            let _any = ECN.leave(&mut bytes, outer);
+            let _any = ECN.left_with(&bytes, Ecn::of(outer));
         }
     }
 }
