@@ -102,6 +102,7 @@ impl<P: Packet> Port<P> {
     pub fn with_codec(codec: Codec, config: PortConfig) -> Result<Self, Vec<ConfigError>> {
         let mut problems = config::check(config.header, &config.services, &config.classes);
         problems.extend(config::check_ends(Viewpoint::End, &config.services));
+        problems.extend(config.rate_limit.check(config.header, &config.services));
         if !problems.is_empty() {
             return Err(problems);
         }
@@ -436,6 +437,9 @@ impl<P: Packet> Port<P> {
             self.interval_ends = now + INTERVAL;
             let in_interval = self.sent_bytes - self.sent_bytes_before;
             self.sent_bytes_before = self.sent_bytes;
+            if let Some(limiter) = &mut self.limiter {
+                limiter.handle_timeout(now);
+            }
             for slot in self.slots.iter_mut().flatten() {
                 slot.meter.roll(&slot.ledger, in_interval);
             }

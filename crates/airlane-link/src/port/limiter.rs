@@ -20,7 +20,10 @@
 //! interval still shows the time before, and is not judged. The least of an interval and not its mean,
 //! because a peer that is late with an answer is no queue: an interval has four samples or goes on.
 //!
-//! Invariants: R / 64 <= rate <= R; without samples nothing changes. Left out: queues of the way back,
+//! When nothing has been shown for a second the rate rises by an eighth, and so each second: services that
+//! show no round trips must not be held down by what others have shown before.
+//!
+//! Invariants: R / 64 <= rate <= R; without samples it never falls. Left out: queues of the way back,
 //! which look the same and slow this end down too.
 
 use airlane_base::{Duration, Instant, Rate};
@@ -28,6 +31,8 @@ use airlane_base::{Duration, Instant, Rate};
 /// How old the least round trip may become, twice.
 const MEMORY: Duration = Duration::from_secs(10);
 const SAMPLES: u32 = 4;
+/// After so long without any, nothing is known.
+const QUIET: Duration = Duration::from_secs(1);
 const LEAST_PART: u64 = 64;
 
 /// The least of the last one or two `MEMORY`s.
@@ -55,6 +60,8 @@ pub(super) struct Limiter {
     least: Option<Least>,
     interval: Option<Interval>,
     queue: Duration,
+    /// When the last sample came, or the rate rose without any.
+    heard: Instant,
     /// The present interval began before the last step could show.
     settling: bool,
 }
@@ -69,6 +76,7 @@ impl Limiter {
             least: None,
             interval: None,
             queue: Duration::ZERO,
+            heard: Instant::ORIGIN,
             settling: false,
         }
     }
@@ -84,9 +92,19 @@ impl Limiter {
         (self.least, self.interval) = (None, None);
     }
 
+    /// Time has passed.
+    pub(super) fn handle_timeout(&mut self, now: Instant) {
+        while self.bps < self.most && now.saturating_since(self.heard) >= QUIET {
+            self.heard += QUIET;
+            self.bps = (self.bps + self.bps / 8 + 1).min(self.most);
+            (self.interval, self.queue, self.settling) = (None, Duration::ZERO, false);
+        }
+    }
+
     /// A frame has shown how long a round trip takes.
     pub(super) fn sample(&mut self, now: Instant, round_trip: Duration) {
         let least = self.remember(now, round_trip);
+        self.heard = now;
         let interval = self.interval.get_or_insert(Interval {
             begun: now,
             least: round_trip,
@@ -198,6 +216,21 @@ mod tests {
                 "{sent} after {link}"
             );
         }
+    }
+
+    #[test]
+    fn nobody_is_held_down_by_what_is_long_past() {
+        let mut limiter = limiter();
+        run(&mut limiter, 1.0, Instant::ORIGIN, 10);
+        let low = mbps(&limiter);
+        let heard = limiter.heard;
+        limiter.handle_timeout(heard + MS(999));
+        assert_eq!(mbps(&limiter), low);
+        limiter.handle_timeout(heard + MS(1_000));
+        assert!((mbps(&limiter) / low - 1.125).abs() < 0.001);
+        // However seldom somebody asks.
+        limiter.handle_timeout(heard + MS(60_000));
+        assert_eq!(limiter.rate(), None);
     }
 
     #[test]

@@ -39,6 +39,8 @@ use crate::wire::{Frame, FrameKind, Layout};
 pub(crate) trait Combining<P: Payload> {
     /// Whether PARITY frames mean anything.
     const PARITY: bool = false;
+    /// Whether damaged frames are of use, so that a frame may be missed by itself.
+    const DAMAGED: bool = true;
 
     /// A frame of a number that is missing has come, damaged or with redundancy. Its packet, if it
     /// can be had now.
@@ -76,7 +78,9 @@ pub(crate) enum Combined<P> {
 #[derive(Clone, Debug)]
 pub(crate) struct Plain;
 
-impl<P: Payload> Combining<P> for Plain {}
+impl<P: Payload> Combining<P> for Plain {
+    const DAMAGED: bool = false;
+}
 
 /// Hybrid ARQ type I.
 #[derive(Clone, Debug)]

@@ -32,7 +32,7 @@ use crate::mechanism::compaction::Expander;
 use crate::mechanism::dejitter::Dejitter;
 use crate::mechanism::reassembly::Reassembly;
 use crate::mechanism::symbols::Shape;
-use crate::mechanism::timers::LinkTiming;
+use crate::mechanism::timers::{LinkTiming, TimerPolicy};
 use crate::wire::{Bitmap, Codec, Frame, Header, Layout};
 
 pub(crate) use default::DefaultService;
@@ -90,6 +90,14 @@ impl<'a, P: Payload> Context<'a, P> {
             round_trip: None,
             reassembly: None,
             expander: None,
+        }
+    }
+
+    /// A frame may have shown how long a round trip takes.
+    pub(crate) fn note_round_trip(&mut self, policy: &mut TimerPolicy, shown: Option<Duration>) {
+        if let Some(round_trip) = shown {
+            policy.sample(round_trip);
+            self.round_trip = shown;
         }
     }
 

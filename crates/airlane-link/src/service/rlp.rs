@@ -23,6 +23,11 @@
 //! up when an answer would come too late. The sender knows when the packet came, and leaves requests
 //! unanswered when its budget is spent.
 //!
+//! Round trips. The receiver times its answers, for its own timers. The sender sees how long after a
+//! frame the first request for the one before it comes: what is below it is in that time, so it is what
+//! a port is told that follows its link. Where the link hands damaged frames up nobody is told: such a
+//! frame is missed by itself, and not by the next.
+//!
 //! Loss of step. In the study profile an original frame from behind `high` can only mean that half
 //! the sequence space was lost, and the receiver alone resynchronises (section 7.6). In the live
 //! profile such a frame is late or a duplicate: it fills its hole or is dropped, and nothing but a
@@ -136,7 +141,11 @@ impl<P: Payload, C: Combining<P>> Scheme<P> for Rlp<P, C> {
             }
             (FrameKind::Copy, Some(packet)) => receiver.on_copy(cx, seq, packet),
             (FrameKind::Nak, None) => {
+                let round_trip = self.sender.round_trip(cx.now, seq);
                 let first = self.sender.on_nak(cx, seq, index);
+                if first && !C::DAMAGED {
+                    cx.round_trip = round_trip;
+                }
                 if let Some(copies) = self.copies.as_mut().filter(|_| first) {
                     copies.on_lost();
                 }
@@ -208,12 +217,9 @@ impl<P: Payload, C: Combining<P>> Scheme<P> for Rlp<P, C> {
         }
         match header.kind {
             FrameKind::Nak => self.receiver.on_nak_left(header.seq, left),
-            FrameKind::Data | FrameKind::Copy | FrameKind::Keepalive => {
-                self.keepalive.on_left(left)
-            }
-            FrameKind::Retransmission | FrameKind::Parity => {
+            kind if kind.carries_packet() || kind == FrameKind::Keepalive => {
                 self.keepalive.on_left(left);
-                self.sender.on_repair_left(header.seq);
+                self.sender.on_left(header, left);
             }
             _ => {}
         }

@@ -265,10 +265,7 @@ impl<P: Payload, A: Asking> Scheme<P> for SelectiveRepeat<P, A> {
         let round_trip = header
             .echo
             .and_then(|echo| self.sent.round_trip(echo, cx.now));
-        if let Some(round_trip) = round_trip {
-            self.policy.sample(round_trip);
-            cx.round_trip = Some(round_trip);
-        }
+        cx.note_round_trip(&mut self.policy, round_trip);
         self.on_ack(header.ack);
         match (header.kind, frame.payload) {
             (FrameKind::Data | FrameKind::Copy | FrameKind::Retransmission, Some(packet)) => {

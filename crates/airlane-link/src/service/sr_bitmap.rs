@@ -152,9 +152,7 @@ impl<P: Payload> Scheme<P> for SrBitmap<P> {
         let round_trip = header
             .echo
             .and_then(|echo| self.sent.round_trip(echo, cx.now));
-        if let Some(round_trip) = round_trip {
-            self.policy.sample(round_trip);
-        }
+        cx.note_round_trip(&mut self.policy, round_trip);
         match (header.kind, frame.payload) {
             (FrameKind::Data | FrameKind::Retransmission, Some(packet)) => {
                 self.receive(cx, header, packet);

@@ -235,6 +235,8 @@ impl Scenario {
         let mut wrong = config::check(header, &link.services, &classes);
         wrong.extend(link.classes.check(&link.services));
         wrong.extend(config::check_ends(Viewpoint::World, &link.services));
+        let rate_limit = link.rate_limit.unwrap_or_default();
+        wrong.extend(rate_limit.check(header, &link.services));
         if !link.deliver_corrupted {
             wrong.extend(config::check_without_damaged_frames(
                 &link.services,

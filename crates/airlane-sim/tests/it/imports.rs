@@ -314,6 +314,7 @@ fn a_transfer_fills_the_opportunities() {
     let changes = [
         services,
         "links.link.frame=1504 B",
+        "links.link.header=live",
         "links.link.rate-limit=estimated",
     ];
     scenario = Scenario::from_toml_with(&scenario.to_toml(), "services.toml", &changes).unwrap();

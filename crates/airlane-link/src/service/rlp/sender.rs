@@ -7,7 +7,7 @@ use airlane_base::{Duration, Instant, Payload, Seq, SeqSpace};
 use crate::mechanism::ring::Ring;
 use crate::service::Context;
 use crate::service::hybrid::Combining;
-use crate::wire::{Frame, FrameKind};
+use crate::wire::{Frame, FrameKind, Header};
 
 /// A frame kept for retransmission.
 #[derive(Clone, Debug)]
@@ -15,6 +15,10 @@ struct Kept<P> {
     packet: P,
     /// When its budget is spent; none: never.
     until: Option<Instant>,
+    /// When it left; none: not yet.
+    left: Option<Instant>,
+    /// A keepalive has named it: it need not have been missed by the frame behind it.
+    named: bool,
     /// A repair has been asked for.
     asked: bool,
     /// A repair is asked for and has not left yet.
@@ -62,6 +66,8 @@ impl<P: Payload> Sender<P> {
         let kept = Kept {
             packet: packet.clone(),
             until: None,
+            left: None,
+            named: false,
             asked: false,
             waits: false,
             short: 0,
@@ -82,6 +88,30 @@ impl<P: Payload> Sender<P> {
         if let Some(kept) = self.kept.get_mut(seq) {
             kept.until = until;
         }
+    }
+
+    /// A frame has left, or has been handed over.
+    pub(super) fn on_left(&mut self, header: &Header, left: Instant) {
+        if let Some(kept) = self.kept.get_mut(header.seq) {
+            match header.kind {
+                FrameKind::Data => kept.left = Some(left),
+                FrameKind::Keepalive => kept.named = true,
+                FrameKind::Retransmission | FrameKind::Parity => kept.waits = false,
+                _ => {}
+            }
+        }
+    }
+
+    /// How long ago the frame left by which the peer can have missed this one at the earliest: a round
+    /// trip, if it has asked for the first time, and at once.
+    pub(super) fn round_trip(&self, now: Instant, seq: Seq) -> Option<Duration> {
+        let behind = self.space.next(seq);
+        let named = self.kept.get(seq)?.named;
+        let sent = self.space.distance(self.next, behind);
+        let left = self.kept.get(behind).filter(|_| !named)?.left?;
+        (1..=self.window)
+            .contains(&sent)
+            .then(|| now.saturating_since(left))
     }
 
     /// The packet of a frame that can still be asked for, and has not been.
@@ -131,13 +161,6 @@ impl<P: Payload> Sender<P> {
             }
         }
         None
-    }
-
-    /// An answer has left: it can be asked for again.
-    pub(super) fn on_repair_left(&mut self, seq: Seq) {
-        if let Some(kept) = self.kept.get_mut(seq) {
-            kept.waits = false;
-        }
     }
 
     pub(super) fn reset(&mut self) {
