@@ -14,7 +14,7 @@ def test_notebooks_run(notebook: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setenv("PATH", f"{results.program().parent}{os.pathsep}{os.environ['PATH']}")
     cells = nbformat.read(notebook, as_version=4)
     NotebookClient(
-        cells, timeout=120, kernel_name="python3", resources={"metadata": {"path": NOTEBOOKS}}
+        cells, timeout=600, kernel_name="python3", resources={"metadata": {"path": NOTEBOOKS}}
     ).execute()
     figures = [
         output

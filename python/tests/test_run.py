@@ -117,13 +117,15 @@ def test_other_threads_go_on_meanwhile(base: Scenario) -> None:
 
     thread = threading.Thread(target=tick)
     thread.start()
+    meanwhile: list[int] = []
     try:
-        start_s, before = time.perf_counter(), ticks
-        airlane.run(long)
-        took_s, meanwhile = time.perf_counter() - start_s, ticks - before
+        # A busy machine may let the thread wait for the whole of a call, and not of all of them.
+        while max(meanwhile, default=0) <= 3 and len(meanwhile) < 100:
+            before = ticks
+            airlane.run(long)
+            meanwhile.append(ticks - before)
     finally:
         stop.set()
         thread.join()
-    # One tick could fall beside the call; holding the interpreter allows no others.
-    assert took_s > 0.02
-    assert meanwhile > 3
+    # One tick could fall beside a call; holding the interpreter allows no others.
+    assert max(meanwhile) > 3

@@ -1,15 +1,13 @@
-//! Real traffic of the Linux kernel over an emulated lossy link: what Airlane promises.
+//! Real traffic of the Linux kernel over an emulated lossy link.
 //!
 //! The topology is drawn in `airlane_testkit::live`; the files are the demo's, which users read and
-//! copy. A file over kernel TCP (cubic), pages and two-way voice, all at once, 20 s after 5 s of
-//! warm-up, over 20 Mbit/s, 25 ms, 125 kB of queue and 5 % loss per Ethernet frame each way.
+//! copy: 20 Mbit/s, 25 ms, 125 kB of queue and 5 % loss per Ethernet frame each way. A file over kernel TCP
+//! (cubic), pages and two-way voice go over it at once; alone; with a stranger's flood; over every scheme.
 //!
-//! Then every scheme for a few seconds: kernel TCP over each that repairs what was lost by asking,
-//! UDP over each that must not wait. The file's bytes are checked one by one; no rates.
+//! What is looked at does not depend on the machine: what comes is what was sent, and comes once; what is
+//! lost is repaired; the books add up. Rates and delays are judged by `make bench-live`.
 //!
-//! Run by `make live`, in a release build, alone and one after the other: the first test looks at
-//! rates, and it is bounded by the emulated link. A run of it that misses is repeated only if the
-//! emulator itself was late.
+//! Run by `make live`, in a release build, alone and one after the other.
 
 use std::io::{BufRead as _, BufReader, Read as _};
 use std::path::{Path, PathBuf};
@@ -19,9 +17,11 @@ use std::time::Duration;
 use airlane_link::config::SchemeConfig;
 use airlane_live::air::AirReport;
 use airlane_live::security::new_key;
+use airlane_live::status::Status;
 use airlane_probe::{ClientConfig, Times, TrafficReport};
 use airlane_testkit::live::{Experiment, GRACE, Link, Outcome, TUNNEL_SERVER, run};
 use airlane_testkit::netns::{self, Process};
+use serde_json::Value;
 
 fn demo(file: &str) -> PathBuf {
     Path::new(env!("CARGO_MANIFEST_DIR"))
@@ -29,17 +29,7 @@ fn demo(file: &str) -> PathBuf {
         .join(file)
 }
 
-/// Runs of one seed, at most. Only one on a machine that did not keep time is followed by another.
-const ATTEMPTS: usize = 3;
-
-/// Whether the machine ran the emulator when it wanted to run, to a sixth of a frame's 0.6 ms at the
-/// mean. The ends, which have no priority, have waited longer where it did not: such a run says
-/// little about them.
-fn kept_time(air: &AirReport) -> bool {
-    air.down.late_mean_ns.max(air.up.late_mean_ns) < 100_000
-}
-
-/// What the three applications should have got and did not.
+/// What of the applications' traffic did not go as it should on any machine.
 fn misses(traffic: &TrafficReport) -> Vec<String> {
     let mut misses = Vec::new();
     let mut demand = |holds: bool, what: String| {
@@ -47,33 +37,48 @@ fn misses(traffic: &TrafficReport) -> Vec<String> {
             misses.push(what);
         }
     };
-    let file = traffic.file.as_ref().expect("a file was carried");
-    let pages = traffic.pages.as_ref().expect("pages were fetched");
-    let voice_loss = traffic.voice_loss().expect("voice was sent");
-    let mbps = file.goodput_bps / 1e6;
-    demand(mbps >= 15.0, format!("the file got {mbps:.2} of 15 Mbit/s"));
-    demand(
-        file.error.is_none(),
-        format!("the file ended: {:?}", file.error),
-    );
-    let ms = pages.mean_ns / 1e6;
-    demand(ms <= 215.0, format!("pages took {ms:.0}, not 215 ms"));
-    demand(
-        pages.failed == 0 && pages.completed >= 50,
-        format!("{} pages, {} failed", pages.completed, pages.failed),
-    );
-    let percent = voice_loss * 100.0;
-    demand(percent < 0.3, format!("voice lost {percent:.2}, not 0.3 %"));
-    for (way, voice) in [("down", &traffic.voice_down), ("up", &traffic.voice_up)] {
-        let voice = voice.as_ref().expect("voice was sent both ways");
-        let ms = voice.delay_p50_ns as f64 / 1e6;
-        demand(ms < 40.0, format!("voice {way} took {ms:.1}, not 40 ms"));
-        // Copies, and not repairs: these would take 95 ms and more.
-        let ms = voice.delay_p99_ns as f64 / 1e6;
+    if let Some(file) = &traffic.file {
         demand(
-            ms < 70.0,
-            format!("99 % of voice {way} took {ms:.1}, not 70 ms"),
+            file.error.is_none() && file.received_bytes > 0,
+            format!("{file:?}"),
         );
+    }
+    if let Some(pages) = &traffic.pages {
+        // One that the time to measure cuts off is no error.
+        demand(
+            pages.errors.is_empty() && pages.completed > 0,
+            format!("{pages:?}"),
+        );
+    }
+    for voice in [&traffic.voice_down, &traffic.voice_up]
+        .into_iter()
+        .flatten()
+    {
+        demand(
+            voice.received > 0
+                && voice.received + voice.lost == voice.sent
+                && voice.duplicates == 0,
+            format!("{voice:?}"),
+        );
+    }
+    misses
+}
+
+/// What the ends' books do not explain: no service delivers more than was sent, nor what it cannot read.
+fn unexplained(status: &[Value; 2]) -> Vec<String> {
+    let status = status.each_ref().map(|status| {
+        let status: Status = serde_json::from_value(status.clone()).expect("a status");
+        status
+    });
+    let services = |end: usize| status[end].peers[0].services.iter();
+    let mut misses = Vec::new();
+    for (from, to) in [(0, 1), (1, 0)] {
+        for (ours, theirs) in services(from).zip(services(to)) {
+            let (sent, came) = (ours.ledger.packets_sent, &theirs.ledger);
+            if came.packets_delivered > sent || came.corrupted + came.malformed > 0 {
+                misses.push(format!("{}: {sent} sent, {came:?}", ours.name));
+            }
+        }
     }
     misses
 }
@@ -84,31 +89,28 @@ fn three_applications_get_what_they_need_over_a_lossy_link() {
         return;
     }
     let (radio, left, right) = (demo("air.toml"), demo("left.toml"), demo("right.toml"));
-    let mut missed = Vec::new();
-    for seed in 1..=3 {
-        for attempt in 1..=ATTEMPTS {
-            let outcome = run(&Experiment {
-                airlane: Path::new(env!("CARGO_BIN_EXE_airlane")),
-                air: &radio,
-                seed,
-                ends: Some([&left, &right]),
-                warmup: Duration::from_secs(5),
-                measure: Duration::from_secs(20),
-                pages: true,
-            })
-            .expect("the experiment runs");
-            let air: AirReport = serde_json::from_value(outcome.air).expect("a report");
-            println!("seed {seed}\n{}\n{air}", outcome.traffic);
-            let misses = misses(&outcome.traffic);
-            let again = !misses.is_empty() && attempt < ATTEMPTS && !kept_time(&air);
-            if !again {
-                missed.extend(misses.iter().map(|what| format!("seed {seed}: {what}")));
-                break;
-            }
-            println!("once more, the machine did not keep time: {misses:?}");
-        }
-    }
+    let outcome = run(&Experiment {
+        airlane: Path::new(env!("CARGO_BIN_EXE_airlane")),
+        air: &radio,
+        seed: 1,
+        ends: Some([&left, &right]),
+        warmup: Duration::from_secs(2),
+        measure: Duration::from_secs(8),
+        pages: true,
+    })
+    .expect("the experiment runs");
+    let air: AirReport = serde_json::from_value(outcome.air.clone()).expect("a report");
+    println!("{}\n{air}", outcome.traffic);
+    let mut missed = misses(&outcome.traffic);
+    missed.extend(unexplained(
+        outcome.status.as_ref().expect("both ends answered"),
+    ));
     assert!(missed.is_empty(), "{}", missed.join("; "));
+    assert!(air.down.lost_air.frames > 20, "{air}");
+    // The file's losses are repaired, each of them; voice goes twice.
+    assert_eq!(count(&outcome, 1, "files", "residual_lost"), 0);
+    assert!(count(&outcome, 1, "files", "packets_recovered") > 0);
+    assert!(count(&outcome, 0, "voice", "copy_frames_sent") > 0);
 }
 
 /// The demo's file of one end, with keys.
@@ -129,10 +131,11 @@ fn with_keys(directory: &Path, end: usize, keys: &[String; 2]) -> PathBuf {
     path
 }
 
-/// A stranger sends 100,000 datagrams a second at one end, that look like the session's own.
+/// A stranger sends as many datagrams as the machine can make, up to 100,000 a second, at one end: they
+/// look like the session's own.
 #[test]
-fn a_flood_changes_nothing_and_costs_the_file_little() {
-    if !netns::can_run("a_flood_changes_nothing_and_costs_the_file_little") {
+fn a_flood_changes_nothing() {
+    if !netns::can_run("a_flood_changes_nothing") {
         return;
     }
     let directory = tempfile::tempdir().unwrap();
@@ -147,8 +150,8 @@ fn a_flood_changes_nothing_and_costs_the_file_little() {
         air: &air,
         seed: 1,
         ends: None,
-        warmup: Duration::from_secs(3),
-        measure: Duration::from_secs(10),
+        warmup: Duration::from_secs(1),
+        measure: Duration::from_secs(4),
         pages: false,
     };
     let mut link = Link::new(&experiment).unwrap();
@@ -162,30 +165,22 @@ fn a_flood_changes_nothing_and_costs_the_file_little() {
         pages: false,
         ..ClientConfig::new(TUNNEL_SERVER)
     };
-    let goodput = |report: &TrafficReport| report.file.as_ref().unwrap().goodput_bps / 1e6;
-    let quiet = goodput(&link.traffic(&config).unwrap());
     let before = link.status(1).unwrap();
-    let (report, sent) = link
+    let (report, mut sent) = link
         .flooded(1, 100_000, |link| link.traffic(&config))
         .unwrap();
-    let flooded = goodput(&report.unwrap());
+    let missed = misses(&report.unwrap());
+    assert!(missed.is_empty(), "{}", missed.join("; "));
     // Alone, so that only the flood can want memory.
     let resident = link.resident(1).unwrap();
-    let alone = Duration::from_secs(5);
-    link.flooded(1, 100_000, |_| std::thread::sleep(alone))
-        .unwrap();
+    let alone = Duration::from_secs(3);
+    sent += link
+        .flooded(1, 100_000, |_| std::thread::sleep(alone))
+        .unwrap()
+        .1;
     let grown = link.resident(1).unwrap().saturating_sub(resident);
     let after = link.status(1).unwrap();
-    println!(
-        "{sent} datagrams: the file got {flooded:.2} of {quiet:.2} Mbit/s\n{}",
-        after["drops"]
-    );
-    let seconds = 10 + 3;
-    assert!(
-        sent > 90_000 * seconds,
-        "{sent}: the machine is too slow for this flood"
-    );
-    assert!(flooded >= 0.8 * quiet, "{flooded:.2} of {quiet:.2} Mbit/s");
+    println!("{sent} datagrams: {}", after["drops"]);
     assert!(grown < 1 << 18, "{grown} bytes more");
     for what in [
         "/peers/0/session/id",
@@ -194,7 +189,7 @@ fn a_flood_changes_nothing_and_costs_the_file_little() {
     ] {
         assert_eq!(after.pointer(what), before.pointer(what), "{what}");
     }
-    let refused = |status: &serde_json::Value| {
+    let refused = |status: &Value| {
         let drops = status["drops"].as_object().unwrap();
         let secure = drops
             .iter()
@@ -202,11 +197,8 @@ fn a_flood_changes_nothing_and_costs_the_file_little() {
         secure.filter_map(|(_, n)| n.as_u64()).sum::<u64>()
     };
     // What the node did not read in time the kernel dropped.
-    assert!(
-        refused(&after) - refused(&before) > sent / 4,
-        "{}",
-        after["drops"]
-    );
+    let new = refused(&after) - refused(&before);
+    assert!((1..=sent).contains(&new), "{new} of {sent}");
     link.finish().unwrap();
 }
 
@@ -251,50 +243,53 @@ fn airlane_test_shows_what_a_link_gains() {
     assert!(line.contains("who is behind the link left"), "{line}");
 
     let cubic = ["--congestion-control", "cubic"];
-    // A raw link may lose nothing of the 15 pages of 4 s, and did once.
-    let all = test(&[&[&sockets[1], "--duration", "8s", "--json"], &cubic[..]].concat());
+    let short = ["--warmup", "500ms", "--duration", "2s"];
+    let all = test(&[&[&sockets[1], "--json"], &short[..], &cubic].concat());
     assert!(all.status.success(), "{}", said(&all));
-    let all: serde_json::Value = serde_json::from_slice(&all.stdout).unwrap();
+    let all: Value = serde_json::from_slice(&all.stdout).unwrap();
     println!("{all:#}");
     let number = |path: &str| {
-        let value = all.pointer(path).and_then(serde_json::Value::as_f64);
+        let value = all.pointer(path).and_then(Value::as_f64);
         value.unwrap_or_else(|| panic!("no number at {path} of {all:#}"))
     };
-    let loss = |path: &str, run: &str| {
-        let of = |what| {
-            ["voice_down", "voice_up"]
-                .map(|way| number(&format!("/{path}/{run}/{way}/{what}")))
-                .iter()
-                .sum::<f64>()
-        };
-        of("lost") / of("sent")
-    };
-    for (alone, run) in [(true, "alone"), (false, "together")] {
-        let at = |app: &str| match alone {
-            true => format!("alone/{app}"),
-            false => run.to_owned(),
-        };
-        let (before, after) = (loss("before", &at("voice")), loss("after", &at("voice")));
-        assert!(
-            (0.01..0.12).contains(&before),
-            "{run}: {before} lost before"
-        );
-        assert!(after < before / 3.0, "{run}: {after} of {before} lost");
-        let file = |path: &str| number(&format!("/{path}/{}/file/goodput_bps", at("file")));
-        let (before, after) = (file("before"), file("after"));
-        assert!(after > 2.0 * before, "{run}: {after} against {before}");
-        let page = |path: &str| number(&format!("/{path}/{}/pages/mean_ns", at("pages")));
-        assert!(page("after") < page("before"), "{run}: pages");
-    }
-    // One machine has one clock, which the ends do not know.
     for path in ["before", "after"] {
+        for (app, part) in [
+            ("file", "file"),
+            ("pages", "pages"),
+            ("voice", "voice_down"),
+        ] {
+            for run in [&format!("alone/{app}"), "together"] {
+                let part = all.pointer(&format!("/{path}/{run}/{part}"));
+                assert!(
+                    part.is_some_and(Value::is_object),
+                    "{path}, {run}: {part:?}"
+                );
+            }
+        }
+        // One machine has one clock, which the ends do not know.
         let clock = |what: &str| number(&format!("/{path}/alone/voice/clock/{what}"));
         assert!(clock("server_ahead_ns").abs() <= clock("uncertainty_ns"));
+        // No machine is faster than the link: 25 ms each way.
         let idle = number(&format!("/{path}/alone/file/idle/rtt_p50_ns")) / 1e6;
-        assert!((50.0..75.0).contains(&idle), "{path}: {idle} ms");
-        let fastest = number(&format!("/{path}/alone/voice/voice_down/delay_min_ns")) / 1e6;
-        assert!((20.0..35.0).contains(&fastest), "{path}: {fastest} ms");
+        assert!(idle >= 50.0, "{path}: {idle} ms");
+        let fastest = number(&format!("/{path}/alone/voice/voice_down/delay_min_ns"));
+        assert!(
+            fastest + clock("uncertainty_ns") >= 25e6,
+            "{path}: {fastest} ns"
+        );
     }
+    // What the air loses is seen; 400 packets and 5 %.
+    let voice = |what: &str| {
+        let ways = ["voice_down", "voice_up"];
+        let of = |run, way| number(&format!("/before/{run}/{way}/{what}"));
+        ways.map(|way| of("alone/voice", way) + of("together", way))
+            .iter()
+            .sum::<f64>()
+    };
+    assert!(
+        voice("lost") > 0.0 && voice("lost") < voice("sent"),
+        "{all:#}"
+    );
 
     let voice = ["--only", "voice", "--duration", "1s", "--link", &sockets[1]];
     let voice = test(&[&["10.7.0.1", "--after"], &voice[..]].concat());
@@ -431,7 +426,6 @@ fn every_scheme_carries_real_traffic_over_a_lossy_link() {
     if !netns::can_run("every_scheme_carries_real_traffic_over_a_lossy_link") {
         return;
     }
-    // Rates are not looked at, so some of the links may be there at once.
     let mut misses = Vec::new();
     let pairs: Vec<_> = (1..).zip(PAIRS).collect();
     for some in pairs.chunks(3) {
@@ -463,48 +457,39 @@ fn carry(seed: u64, schemes: [&str; 2]) -> Vec<String> {
         air: &air,
         seed,
         ends: Some([&ends[0], &ends[1]]),
-        warmup: Duration::from_secs(1),
-        measure: Duration::from_secs(4),
+        warmup: Duration::from_millis(500),
+        measure: Duration::from_secs(3),
         pages: false,
     })
     .unwrap_or_else(|error| panic!("{schemes:?}: {error}"));
     let [tcp, udp] = schemes;
     println!("{tcp} and {udp}\n{}", outcome.traffic);
+    misses.extend(crate::misses(&outcome.traffic));
+    misses.extend(unexplained(
+        outcome.status.as_ref().expect("both ends answered"),
+    ));
     let mut demand = |holds: bool, what: String| {
         if !holds {
-            misses.push(what);
+            misses.push(format!("{tcp} and {udp}: {what}"));
         }
     };
-    // The file: all bytes that came are those that were sent, and losses were repaired below.
-    let file = outcome.traffic.file.as_ref().expect("a file was carried");
-    demand(file.error.is_none(), format!("{tcp}: {:?}", file.error));
-    let bytes = file.received_bytes;
-    demand(bytes > 100_000, format!("{tcp}: {bytes} bytes came"));
+    // The file: losses were repaired below. RLP gives up, which a slow machine brings about.
     let repairs = count(&outcome, 0, "tcp", "repair_frames_sent");
-    demand(repairs > 0, format!("{tcp}: nothing was repaired"));
+    demand(repairs > 0, "nothing was repaired".to_owned());
     let lost = count(&outcome, 1, "tcp", "residual_lost");
-    let came = count(&outcome, 1, "tcp", "packets_delivered");
-    println!("{tcp}: {repairs} repairs, {came} delivered, {lost} lost for good");
-    let bound = if tcp.contains("rlp") { came / 100 } else { 0 };
+    println!("{repairs} repairs, {lost} lost for good");
+    let may_lose = tcp.contains("rlp") || tcp.contains("snoop");
     demand(
-        tcp.contains("snoop") || lost <= bound,
-        format!("{tcp}: {lost} of {came} packets were lost for good"),
+        may_lose || lost == 0,
+        format!("{lost} packets were lost for good"),
     );
-    // Voice, both ways together: a link without repair loses 5 %.
-    let loss = outcome.traffic.voice_loss().expect("voice was sent");
     let recovered: u64 = [0, 1]
         .map(|end| count(&outcome, end, "udp", "packets_recovered"))
         .iter()
         .sum();
-    println!("{udp}: {recovered} recovered, {:.1} % lost", loss * 100.0);
-    demand(loss < 0.15, format!("{udp}: {:.1} % lost", loss * 100.0));
     demand(
         (recovered > 0) != udp.contains("default"),
-        format!("{udp}: {recovered} packets recovered"),
+        format!("{recovered} packets recovered"),
     );
-    for voice in [&outcome.traffic.voice_down, &outcome.traffic.voice_up] {
-        let doubled = voice.as_ref().expect("voice was sent both ways").duplicates;
-        demand(doubled == 0, format!("{udp}: {doubled} packets came twice"));
-    }
     misses
 }

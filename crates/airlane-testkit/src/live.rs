@@ -22,6 +22,8 @@ use std::sync::Arc;
 use std::sync::atomic::{AtomicBool, Ordering};
 use std::time::Duration;
 
+use rustix::process::Signal;
+
 use airlane_probe::{
     ClientConfig, Door, ProbeError, ServeError, ServerConfig, Times, TrafficReport, run_client,
     serve,
@@ -135,7 +137,7 @@ pub fn run(experiment: &Experiment<'_>) -> Result<Outcome, LiveError> {
     };
     let traffic = link.traffic(&config)?;
     let status = match experiment.ends {
-        Some(_) => Some([link.status(0)?, link.status(1)?]),
+        Some(_) => Some(link.settled()?),
         None => None,
     };
     let air = link.finish()?;
@@ -237,19 +239,22 @@ impl Link {
     /// If an end refuses its file or the ends do not meet.
     pub fn up(&mut self, files: [&Path; 2]) -> Result<(), LiveError> {
         for (end, file) in files.into_iter().enumerate() {
-            let program = self.start(end, file)?;
+            let program = self.start(end, file, None)?;
             self.ends.push(program);
         }
         (0..files.len()).try_for_each(|end| self.wait_for_session(end))
     }
 
-    fn start(&mut self, end: usize, file: &Path) -> Result<Program, LiveError> {
+    fn start(&mut self, end: usize, file: &Path, log: Option<&Path>) -> Result<Program, LiveError> {
         let socket = toml_string(&self.socket(end));
         let mut command = self.hosts[end].command(&self.airlane);
         command.args(["up", "--json"]).arg(file);
         command.args(["--set", &format!("control.socket={socket}")]);
         let name = self.next_name(NAMES[end]);
-        Program::start(command, self.directory.path(), &name)
+        match log {
+            Some(log) => Program::start_logging(command, self.directory.path(), &name, log),
+            None => Program::start(command, self.directory.path(), &name),
+        }
     }
 
     /// Waits until an end has a session that the other end has confirmed.
@@ -288,8 +293,31 @@ impl Link {
     /// # Errors
     /// If the program does not start.
     pub fn start_end(&mut self, end: usize, file: &Path) -> Result<(), LiveError> {
-        self.ends[end] = self.start(end, file)?;
+        self.ends[end] = self.start(end, file, None)?;
         Ok(())
+    }
+
+    /// The same, and what it says about its work goes to another file, `/dev/full` for instance.
+    ///
+    /// # Errors
+    /// If the program does not start.
+    pub fn start_end_logging(
+        &mut self,
+        end: usize,
+        file: &Path,
+        log: &Path,
+    ) -> Result<(), LiveError> {
+        self.ends[end] = self.start(end, file, Some(log))?;
+        Ok(())
+    }
+
+    /// SIGHUP to a running end.
+    ///
+    /// # Errors
+    /// If it has ended before.
+    pub fn hang_up(&mut self, end: usize) -> Result<(), LiveError> {
+        self.ends[end].check()?;
+        self.ends[end].signal(Signal::HUP)
     }
 
     /// Gives a running end a changed file.
@@ -384,6 +412,34 @@ impl Link {
     /// If the end does not answer.
     pub fn status(&self, end: usize) -> Result<serde_json::Value, LiveError> {
         self.ask(end)()
+    }
+
+    /// Status of both ends when packets on their way have come, or after ten seconds.
+    fn settled(&self) -> Result<[serde_json::Value; 2], LiveError> {
+        let services = |status: &serde_json::Value| status["peers"][0]["services"].clone();
+        let packets = |status: &serde_json::Value| -> Vec<serde_json::Value> {
+            let services = services(status);
+            let ledgers = services
+                .as_array()
+                .into_iter()
+                .flatten()
+                .map(|s| &s["ledger"]);
+            let counts = ["packets_sent", "packets_delivered"];
+            ledgers
+                .flat_map(|l| counts.map(|count| l[count].clone()))
+                .collect()
+        };
+        let mut before = Vec::new();
+        for _ in 0..40 {
+            let now = [self.status(0)?, self.status(1)?];
+            let counts: Vec<_> = now.iter().flat_map(packets).collect();
+            if counts == before {
+                return Ok(now);
+            }
+            before = counts;
+            std::thread::sleep(Duration::from_millis(250));
+        }
+        Ok([self.status(0)?, self.status(1)?])
     }
 
     /// Ends all programs as a user would. Gives the emulator's report.

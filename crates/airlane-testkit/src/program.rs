@@ -5,11 +5,13 @@ use std::path::{Path, PathBuf};
 use std::process::{Command, Stdio};
 use std::time::{Duration, Instant};
 
+use rustix::process::{Pid, Signal, kill_process};
+
 use crate::live::LiveError;
 use crate::netns::Process;
 
-/// How long a program may take to start or to end.
-const PATIENCE: Duration = Duration::from_secs(10);
+/// How long a program may take to start or to end: against hanging only, however slow the machine is.
+const PATIENCE: Duration = Duration::from_secs(60);
 
 /// A program with its output in files, so that it never waits for a reader.
 #[derive(Debug)]
@@ -20,19 +22,25 @@ pub(crate) struct Program {
 }
 
 impl Program {
-    pub(crate) fn start(
+    pub(crate) fn start(command: Command, directory: &Path, name: &str) -> Result<Self, LiveError> {
+        let log = directory.join(format!("{name}.err"));
+        Self::start_logging(command, directory, name, &log)
+    }
+
+    /// The same with its complaints in this file.
+    pub(crate) fn start_logging(
         mut command: Command,
         directory: &Path,
         name: &str,
+        log: &Path,
     ) -> Result<Self, LiveError> {
-        let path = |kind| directory.join(format!("{name}.{kind}"));
         let create = |path: &PathBuf| {
             File::create(path).map_err(|source| LiveError::File {
                 path: path.clone(),
                 source,
             })
         };
-        let (out, err) = (path("out"), path("err"));
+        let (out, err) = (directory.join(format!("{name}.out")), log.to_owned());
         command
             .stdin(Stdio::null())
             .stdout(create(&out)?)
@@ -51,7 +59,11 @@ impl Program {
 
     /// What it complained about; some programs complain where others report.
     fn last_words(&self) -> String {
-        let read = |path| std::fs::read_to_string(path).unwrap_or_default();
+        // A device may have no end.
+        let read = |path: &PathBuf| match path.is_file() {
+            true => std::fs::read_to_string(path).unwrap_or_default(),
+            false => String::new(),
+        };
         match read(&self.err) {
             empty if empty.trim().is_empty() => read(&self.out),
             said => said,
@@ -85,6 +97,12 @@ impl Program {
             Some(status) => Err(self.failed(format!("did not end well ({status})"))),
             None => Err(self.failed(format!("did not end {PATIENCE:?} after SIGTERM"))),
         }
+    }
+
+    /// Sends a signal.
+    pub(crate) fn signal(&mut self, signal: Signal) -> Result<(), LiveError> {
+        let sent = kill_process(Pid::from_child(self.process.child()), signal);
+        sent.map_err(|error| self.failed(format!("cannot be sent a signal: {error}")))
     }
 
     /// Ends the program at once.

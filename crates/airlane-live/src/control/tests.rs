@@ -120,7 +120,8 @@ fn serve_until(server: &mut Server, done: impl Fn() -> bool) {
 }
 
 fn serve_with(node: &mut Sample, server: &mut Server, done: impl Fn() -> bool) {
-    for _ in 0..2000 {
+    // A minute, against hanging only.
+    for _ in 0..60_000 {
         server.serve(node);
         if done() {
             return;

@@ -20,13 +20,14 @@ use std::time::{Duration, Instant};
 use crate::common::air::Air;
 use crate::common::station::{Entry, NAMES, Site, all_confirmed};
 use crate::common::traffic::{address, echo, round_trip, transfer};
-use crate::common::{Namespace, Running, cable, can_run, service};
+use crate::common::{Namespace, PATIENCE, Running, cable, can_run, service};
+use airlane_channel::trace::Record;
 use airlane_live::config::LiveConfig;
 use airlane_live::control;
 use airlane_live::doctor::{Verdict, examine};
 use airlane_live::journal::replay;
 use airlane_live::node::Node;
-use airlane_live::status::PeerStatus;
+use airlane_live::status::{PeerStatus, Status};
 use airlane_live::tun::Tun;
 use airlane_live::underlay::{Udp, Underlay};
 use airlane_secure::Endpoint;
@@ -136,7 +137,7 @@ fn each_station_is_reached_by_its_prefix_and_found_by_its_key() {
             stranger.send_to(&datagram, "192.0.2.1:7007").unwrap();
         }
     });
-    let dropped = |s: &airlane_live::status::Status| s.drops.values().sum::<u64>();
+    let dropped = |s: &Status| s.drops.values().sum::<u64>();
     let after = base.wait_until("dropping", |s| dropped(s) == dropped(&quiet) + 4);
     for (now, then) in after.peers.iter().zip(&quiet.peers) {
         assert_eq!(
@@ -164,9 +165,17 @@ fn each_station_is_reached_by_its_prefix_and_found_by_its_key() {
     airlane_channel::trace::TraceHeader::default().encode(&mut file);
     file.extend_from_slice(&blocks);
     let trace = airlane_channel::trace::Trace::read(&file).unwrap();
-    // Five packets each way and the acknowledgments and hellos of so short a time, not twice that.
-    let records = trace.near.len();
-    assert!((10..20).contains(&records), "{records}");
+    // Five packets each way, and none of the other's; hellos and the like are shorter.
+    let long = |record: &&Record| match record {
+        Record::Sent { len, .. } | Record::Received { len, .. } => *len >= 160,
+        _ => false,
+    };
+    assert_eq!(
+        trace.near.iter().filter(long).count(),
+        10,
+        "{:?}",
+        trace.near
+    );
 
     // `doctor` asks all of them that have an address at the same time.
     let text = site.base_file("100 Mbit/s", &entries);
@@ -416,8 +425,14 @@ impl Flow {
         }
     }
 
-    fn bytes(&self) -> u64 {
-        self.received.load(Ordering::Relaxed)
+    /// Waits until more of the file has come.
+    fn goes_on(&self) {
+        let bytes = || self.received.load(Ordering::Relaxed);
+        let (before, deadline) = (bytes(), Instant::now() + PATIENCE);
+        while bytes() < before + 20_000 {
+            assert!(Instant::now() < deadline, "the file stands still");
+            std::thread::sleep(Duration::from_millis(20));
+        }
     }
 }
 
@@ -430,18 +445,63 @@ impl Drop for Flow {
     }
 }
 
-/// Mbit/s of each flow over a time.
-fn rates(flows: &[&Flow], time: Duration) -> Vec<f64> {
-    let begun = Instant::now();
-    let before: Vec<_> = flows.iter().map(|flow| flow.bytes()).collect();
-    std::thread::sleep(time);
-    let seconds = begun.elapsed().as_secs_f64();
-    let new = flows
-        .iter()
-        .zip(before)
-        .map(|(flow, then)| flow.bytes() - then);
-    new.map(|bytes| bytes as f64 * 8.0 / 1e6 / seconds)
-        .collect()
+/// Sends each of the first `stations` so many datagrams at once, more than their shares can carry soon.
+fn burst(site: &Site, stations: usize, count: usize) {
+    site.base.run(|| {
+        let socket = UdpSocket::bind("10.7.0.1:0").unwrap();
+        for _ in 0..count {
+            for station in 0..stations {
+                let to = format!("10.7.0.{}:5006", station + 2);
+                // Nobody listens; what counts is what leaves the base.
+                let _refused = socket.send_to(&[7; 1000], to);
+            }
+        }
+    });
+}
+
+/// What left for each of the first stations, in bytes on Ethernet, while packets waited for all of them;
+/// and how long that was by the node's own clock.
+fn sent_meanwhile(base: &Running, stations: usize) -> (Vec<u64>, Duration) {
+    let look = |status: &Status| -> Option<(Vec<u64>, u64)> {
+        let overhead = status.underlay.frame_overhead_bytes as u64;
+        let peers = &status.peers[..stations];
+        let all_wait = peers
+            .iter()
+            .all(|peer| service(peer, "talk").queue_packets > 0);
+        let bytes = |peer: &PeerStatus| peer.sent_bytes + overhead * peer.datagrams_sent;
+        all_wait.then(|| {
+            (
+                peers.iter().map(bytes).collect(),
+                peers[0].session.age_ns.unwrap(),
+            )
+        })
+    };
+    let first = base.wait_until("busy with all", |status| look(status).is_some());
+    let (before, begin_ns) = look(&first).unwrap();
+    let (mut after, mut end_ns) = (before.clone(), begin_ns);
+    while let Some(seen) = look(&base.status()) {
+        (after, end_ns) = seen;
+        std::thread::sleep(Duration::from_millis(20));
+    }
+    let bytes = after.iter().zip(before).map(|(now, then)| now - then);
+    (bytes.collect(), Duration::from_nanos(end_ns - begin_ns))
+}
+
+/// Shares as the weights, to a few frames: however slowly the base runs, whose turn it is depends on what
+/// left before.
+fn check_shares(sent: &[u64], weights: &[u64]) {
+    const FRAMES: u64 = 4 * 1_100;
+    println!("{sent:?} B by {weights:?}");
+    assert!(sent[0] > 10 * FRAMES, "too few to tell: {sent:?}");
+    for (a, weight_a) in sent.iter().zip(weights) {
+        for (b, weight_b) in sent.iter().zip(weights) {
+            let apart = (a * weight_b).abs_diff(b * weight_a);
+            assert!(
+                apart <= FRAMES * (weight_a + weight_b),
+                "{sent:?} by {weights:?}"
+            );
+        }
+    }
 }
 
 /// What all stations hang on: base, emulator, switch; the last station behind another emulator.
@@ -488,19 +548,7 @@ impl SharedAir {
     }
 }
 
-/// The link is used, as far as the machine lets it; their rates are to each other as the weights, to a tenth.
-fn share(got: &[f64], weights: [f64; 2]) {
-    assert!(got.iter().sum::<f64>() > 17.5 * BUSY, "{got:.2?} Mbit/s");
-    let ratio = got[0] / got[1] * weights[1] / weights[0];
-    assert!((0.9..1.1).contains(&ratio), "{got:.2?} Mbit/s");
-}
-
-/// TCP's start is over by then.
-const SETTLE: Duration = Duration::from_secs(4);
-const MEASURE: Duration = Duration::from_secs(8);
-const RATE: &str = "19.5 Mbit/s";
-/// What a busy machine, which wakes all of them late, leaves of a rate.
-const BUSY: f64 = 0.6;
+const RATE: &str = "2 Mbit/s";
 
 #[test]
 fn stations_share_by_weight_and_who_loses_much_pays_alone() {
@@ -508,64 +556,25 @@ fn stations_share_by_weight_and_who_loses_much_pays_alone() {
     let Some(mut air) = SharedAir::new(test) else {
         return;
     };
-    // 2 : 1 : 1, and the last loses 27 % of its frames.
+    // 2 : 1 : 1, and the last loses 27 % of its frames, whose repairs are on its own account.
     let entries = [Entry::of(0, 2), Entry::of(1, 1), Entry::of(2, 1)];
     let base = air.site.start_base(RATE, &entries);
     let nodes = [0, 1, 2].map(|station| air.site.start_station(station, RATE));
     all_confirmed(&base, &[0, 1, 2]);
-    let flows = [0, 1, 2].map(|station| Flow::start(&air.site, station));
-    std::thread::sleep(SETTLE);
-    let link_bytes = || [0, 1, 2].map(|station| peer(&base, station).sent_bytes);
-    let before = link_bytes();
-    let got = rates(&flows.each_ref(), MEASURE);
-    let sent = link_bytes();
-    let sent: Vec<_> = sent
-        .iter()
-        .zip(before)
-        .map(|(now, then)| now - then)
-        .collect();
-    let all: u64 = sent.iter().sum();
-    let mbps = |bytes: u64| bytes as f64 * 8.0 / 1e6 / MEASURE.as_secs_f64();
-    println!(
-        "sent {sent:?} B, {:.2} Mbit/s, received {got:.2?} Mbit/s",
-        mbps(all)
-    );
-    assert!(mbps(all) > 19.5 * BUSY, "{:.2} Mbit/s", mbps(all));
-    // Each has its share of the link to a twentieth: frames, acknowledgments and hellos all count. Who
-    // loses a quarter of it may have less, as TCP waits for its repairs, and what that leaves the others
-    // share by their weights; nobody has less for it.
-    let part = |station: usize| sent[station] as f64 / all as f64;
-    for (station, share) in [(0, 0.5), (1, 0.25)] {
-        assert!(
-            part(station) > 0.95 * share,
-            "{:.3} of {share}",
-            part(station)
-        );
-    }
-    let (ratio, pier) = (part(0) / part(1), part(2) / 0.25);
-    assert!((1.9..2.1).contains(&ratio), "{ratio:.3} instead of 2");
-    assert!((0.7..1.05).contains(&pier), "{pier:.3} of its share");
-    // What that carries: all but what each loses itself, headers and hellos.
-    for ((got, sent), loss) in got.iter().zip(sent).zip([0.03, 0.03, 0.2725]) {
-        let most = mbps(sent) * (1.0 - loss);
-        assert!(
-            *got > 0.85 * most && *got < most,
-            "{got:.2} of {most:.2} Mbit/s"
-        );
-    }
+    burst(&air.site, 3, 300);
+    check_shares(&sent_meanwhile(&base, 3).0, &[2, 1, 1]);
+    let pier = service(&peer(&base, 2), "talk").ledger;
+    assert!(pier.repair_frames_sent > 0, "{pier:?}");
 
-    // While the others' files go on one station leaves, and comes back under another key.
+    // While files go on one station leaves, and comes back under another key.
     let ids = || [0, 1].map(|station| peer(&base, station).session.id);
     let before = ids();
-    let [farm, mill, pier] = flows;
-    drop(pier);
+    let flows = [0, 1].map(|station| Flow::start(&air.site, station));
+    flows.iter().for_each(Flow::goes_on);
     let two = air.site.base_file(RATE, &entries[..2]);
     assert_eq!(base.reload(&two).unwrap(), ["peer \"pier\" ends"]);
     assert_eq!(base.status().peers.len(), 2);
-    std::thread::sleep(Duration::from_secs(1));
-    let got = rates(&[&farm, &mill], MEASURE / 2);
-    println!("without the pier: {got:.2?} Mbit/s");
-    share(&got, [2.0, 1.0]);
+    flows.iter().for_each(Flow::goes_on);
     let [_, _, old] = nodes;
     drop(old);
     air.site.new_key(2);
@@ -579,16 +588,16 @@ fn stations_share_by_weight_and_who_loses_much_pays_alone() {
     );
     let _pier = air.site.start_station(2, RATE);
     all_confirmed(&base, &[2]);
-    let time = transfer(
+    transfer(
         &air.site.base,
         &air.site.stations[2],
         address("10.7.0.4:8081"),
         100_000,
     );
-    println!("100 kB to the pier again: {time:?}");
-    let got = rates(&[&farm, &mill], MEASURE / 2);
-    println!("with equal weights: {got:.2?} Mbit/s");
-    share(&got, [1.0, 1.0]);
+    flows.iter().for_each(Flow::goes_on);
+    drop(flows);
+    burst(&air.site, 2, 300);
+    check_shares(&sent_meanwhile(&base, 2).0, &[1, 1]);
     assert_eq!(ids(), before, "their sessions went on");
     for station in [0, 1] {
         let peer = peer(&base, station);
@@ -596,11 +605,8 @@ fn stations_share_by_weight_and_who_loses_much_pays_alone() {
         let files = service(&peer, "files");
         assert_eq!(files.ledger.epoch_lost, 0);
     }
-    drop((farm, mill));
     let report = air.shared.stop();
-    assert!(report.down.lost_air.frames > 500, "{report}");
-    // Nothing stood in a queue below: the base paces all ports to the link's rate.
-    assert_eq!(report.down.dropped_queue.frames, 0, "{report}");
+    assert!(report.down.lost_air.frames > 20, "{report}");
 }
 
 #[test]
@@ -615,13 +621,11 @@ fn a_peer_has_its_own_limit_and_leaves_the_rest() {
     let base = site.start_base("20 Mbit/s", &[Entry::of(0, 1), slow]);
     let _nodes = [0, 1].map(|station| site.start_station(station, "20 Mbit/s"));
     all_confirmed(&base, &[0, 1]);
-    let flows = [0, 1].map(|station| Flow::start(&site, station));
-    std::thread::sleep(Duration::from_secs(2));
-    let got = rates(&flows.each_ref(), Duration::from_secs(4));
-    println!("{got:.2?} Mbit/s");
-    assert!((4.0 * BUSY..4.0).contains(&got[1]), "{got:.2?}");
-    assert!((14.0 * BUSY..16.0).contains(&got[0]), "{got:.2?}");
-    drop(flows);
+    burst(&site, 2, 200);
+    let (sent, time) = sent_meanwhile(&base, 2);
+    // 4 Mbit/s and the millisecond that a late driver makes up for, to a frame.
+    let most = 500 * (time.as_micros() as u64 + 1_000) / 1_000 + 1_100;
+    assert!(sent[1] <= most, "{sent:?} B in {time:?}");
     // Another limit is another port: the link with that peer begins anew, the other's goes on.
     let id = peer(&base, 0).session.id;
     let changes = base.reload(&site.base_file("20 Mbit/s", &[Entry::of(0, 1), Entry::of(1, 1)]));
@@ -630,12 +634,11 @@ fn a_peer_has_its_own_limit_and_leaves_the_rest() {
         ["peer \"mill\" ends", "peer \"mill\" begins"]
     );
     all_confirmed(&base, &[0, 1]);
-    let time = transfer(
+    transfer(
         &site.base,
         &site.stations[1],
         address("10.7.0.3:8081"),
         2_000_000,
     );
-    assert!(time < Duration::from_secs(2), "{time:?}");
     assert_eq!(peer(&base, 0).session.id, id);
 }

@@ -10,7 +10,9 @@ use std::time::{Duration, Instant};
 use crate::common::air::Air;
 use crate::common::pair::{SERVER, established};
 use crate::common::traffic::{address, transfer};
-use crate::common::{Namespace, Running, cable, can_run, files_and_voice};
+use crate::common::{
+    Namespace, PATIENCE, Running, cable, can_run, check_voice, files_and_voice, service,
+};
 use airlane_base::Streams;
 use airlane_live::air::Refused;
 use airlane_live::config::LiveConfig;
@@ -119,9 +121,9 @@ security = {security}
     }
 }
 
-/// Asks the kernel at 10.7.0.2 for `count` echoes, one after the other: how long each took, where it
-/// came within `patience`.
-fn ping(from: &Namespace, count: u16, patience: Duration) -> Vec<Duration> {
+/// Asks the kernel at 10.7.0.2 for `count` echoes, one after the other: how many came, each within
+/// `patience`.
+fn ping(from: &Namespace, count: u16, patience: Duration) -> usize {
     from.run(move || {
         let socket = Socket::new(Domain::IPV4, Type::RAW, Some(Protocol::ICMPV4)).unwrap();
         socket.connect(&address("10.7.0.2:0").into()).unwrap();
@@ -132,18 +134,20 @@ fn ping(from: &Namespace, count: u16, patience: Duration) -> Vec<Duration> {
             let sum = !(0x0800 + number);
             let [c, d] = sum.to_be_bytes();
             let begun = Instant::now();
-            socket.send(&[8, 0, c, d, 0, 0, a, b]).ok()?;
+            if socket.send(&[8, 0, c, d, 0, 0, a, b]).is_err() {
+                return false;
+            }
             let mut bytes = [std::mem::MaybeUninit::uninit(); 64];
             while let Ok(length) = socket.recv(&mut bytes) {
                 // The IP header comes, too; what the buffer held before is not read.
                 let heard = length == 28 && begun.elapsed() < patience;
                 if heard {
-                    return Some(begun.elapsed());
+                    return true;
                 }
             }
-            None
+            false
         };
-        (1..=count).filter_map(echo).collect()
+        (1..=count).filter(|number| echo(*number)).count()
     })
 }
 
@@ -172,42 +176,31 @@ fn a_file_and_pings_cross_a_lossy_segment_with_keys_and_without() {
             let peer = Some(Endpoint::Ethernet(wire(1 - end)));
             assert_eq!(status.peers[0].address, peer, "learned, or as in the file");
         }
-        let mut times = ping(&site.ends[0], 100, Duration::from_secs(1));
-        assert_eq!(times.len(), 100, "the service repairs what the air loses");
-        times.sort_unstable();
-        let bytes = 5_000_000;
-        let time = site.transfer(bytes);
-        let mbps = bytes as f64 * 8.0 / 1e6 / time.as_secs_f64();
-        println!(
-            "keys {keys}: median ping {:?}, file {mbps:.2} Mbit/s",
-            times[50]
-        );
-        assert!(times[50] < Duration::from_millis(40), "{:?}", times[50]);
-        // Unrepaired, TCP gets less than 1 Mbit/s of this segment.
-        assert!(mbps > 4.0, "{mbps:.2} Mbit/s");
-        for node in nodes {
-            let status = node.stop();
-            for service in &status.peers[0].services {
-                assert_eq!(service.ledger.residual_lost, 0, "{}", service.name);
-            }
+        let answered = ping(&site.ends[0], 100, Duration::from_secs(1));
+        site.transfer(5_000_000);
+        let statuses = nodes.map(Running::stop);
+        check_voice(&statuses, answered);
+        for status in statuses {
+            let files = service(&status.peers[0], "files");
+            assert_eq!(files.ledger.residual_lost, 0, "every frame was repaired");
             // Ends that begin at once leave one handshake of no use.
             let unexpected = |(reason, _): &(&String, &u64)| !reason.starts_with("secure-");
             assert_eq!(status.all_drops().iter().find(unexpected), None);
             let interface = status.underlay.interface.unwrap();
-            assert_eq!((interface.losses, interface.missed_frames), (0, 0));
+            assert_eq!(interface.losses, 0);
         }
         let report = air.stop();
-        assert!(report.down.lost_air.frames > 100, "{report:?}");
+        assert!(report.down.lost_air.frames > 100, "{report}");
         assert_eq!(report.down.refused, Refused::default());
     }
 }
 
-/// How long after `since` a ping comes through.
-fn until_ping(from: &Namespace, since: Instant) -> Duration {
-    while ping(from, 1, Duration::from_millis(50)).is_empty() {
-        assert!(since.elapsed() < Duration::from_secs(10));
+/// Waits until a ping comes through.
+fn until_ping(from: &Namespace) {
+    let deadline = Instant::now() + PATIENCE;
+    while ping(from, 1, Duration::from_millis(50)) == 0 {
+        assert!(Instant::now() < deadline, "no ping comes through");
     }
-    since.elapsed()
 }
 
 /// What is unlike a link whose interface was lost as often as this.
@@ -235,12 +228,9 @@ fn an_interface_goes_and_comes_back_under_another_number_and_address() {
         let [left, right] = &site.ends;
         left.ip("link set wire down");
         nodes[0].wait_until("down", |s| !s.underlay.interface.as_ref().unwrap().up);
-        assert!(ping(left, 10, Duration::from_millis(50)).is_empty());
-        let up = Instant::now();
+        assert_eq!(ping(left, 10, Duration::from_millis(50)), 0);
         left.ip("link set wire up");
-        let time = until_ping(left, up);
-        println!("keys {keys}: {time:?} after it was up");
-        assert!(time < Duration::from_secs(1), "{time:?}");
+        until_ping(left);
         let status = nodes[0].status();
         check_losses(&status, session, 1);
         assert!(
@@ -261,17 +251,14 @@ fn an_interface_goes_and_comes_back_under_another_number_and_address() {
         }
         let ports: &[&str] = if keys { &["one", "two"] } else { &["one"] };
         site.bridge(ports);
-        let back = Instant::now();
-        let time = until_ping(left, back);
-        println!("keys {keys}: {time:?} after it was made again");
-        assert!(time < Duration::from_secs(1), "{time:?}");
-        let status = nodes.each_ref().map(Running::status);
-        check_losses(&status[0], session, 2);
-        check_losses(&status[1], session, u64::from(keys));
-        for end in [0, 1] {
+        until_ping(left);
+        for (end, node) in nodes.iter().enumerate() {
+            // An interface gets its address after it is made, and its number is noticed first.
             let [own, peer] = [end, 1 - end].map(|end| Endpoint::Ethernet(address(end)));
-            assert_eq!(status[end].underlay.listen, own);
-            assert_eq!(status[end].peers[0].address, Some(peer));
+            let status = node.wait_until("at its new address", |status| {
+                status.underlay.listen == own && status.peers[0].address == Some(peer)
+            });
+            check_losses(&status, session, if end == 0 { 2 } else { u64::from(keys) });
         }
         transfer(right, left, "10.7.0.1:8080".parse().unwrap(), 200_000);
     }
@@ -314,11 +301,15 @@ fn strangers_on_the_segment_change_nothing_and_are_counted() {
         site.transfer(200_000);
         let dropped = |status: &Status| status.all_drops().values().sum::<u64>();
         for (end, heard) in [(0, total / 2), (1, total)] {
-            let after = nodes[end].status();
+            let count = |status: &Status| {
+                let missed = status.underlay.interface.as_ref().unwrap().missed_frames;
+                dropped(status) + missed
+            };
+            let all = count(&before[end]) + heard as u64;
+            let after = nodes[end].wait_until("counting", |status| count(status) >= all);
             assert_eq!(after.peers[0].session.id, before[end].peers[0].session.id);
             assert_eq!(after.peers[0].address, before[end].peers[0].address);
-            let new = dropped(&after) - dropped(&before[end]);
-            assert_eq!(new, heard as u64, "{:?}", after.all_drops());
+            assert_eq!(count(&after), all, "{:?}", after.all_drops());
             let reasons: &[_] = match keys {
                 true => &["secure-length", "secure-mac", "secure-unknown-session"],
                 false => &["other-address"],
@@ -351,8 +342,7 @@ fn an_interface_that_becomes_narrower_costs_nothing_but_its_width() {
     for end in &site.ends {
         end.ip("link set wire mtu 1400");
     }
-    let time = transferring.join().unwrap();
-    assert!(time < Duration::from_secs(8), "{time:?}");
+    transferring.join().unwrap();
     let status = nodes[0].wait_until("narrower", |s| s.tun.mtu_bytes == 1400 - 2 - 11 - 24);
     assert!(status.peers[0].path_narrowed >= 1);
     assert!(

@@ -7,14 +7,16 @@ use std::os::fd::{AsFd, OwnedFd};
 use std::os::unix::net::{UnixDatagram, UnixStream};
 use std::sync::mpsc;
 use std::thread::JoinHandle;
-use std::time::Duration;
+use std::time::{Duration, Instant};
 
+use crate::common::PATIENCE;
 use airlane_base::Streams;
 use airlane_live::config::LiveConfig;
 use airlane_live::node::Node;
 use airlane_live::status::Status;
 use airlane_live::tun::Tun;
 use airlane_live::underlay::{Udp, Underlay};
+use socket2::SockRef;
 
 const FILE: &str = r#"
 schema = 1
@@ -35,6 +37,8 @@ scheme = { kind = "sr-m2" }
 /// A node, the other end of its interface, and its address.
 struct Live {
     kernel: UnixDatagram,
+    /// The node's end of it, to see what it has not read yet.
+    device: UnixDatagram,
     address: SocketAddr,
     stop: UnixStream,
     thread: JoinHandle<Status>,
@@ -49,10 +53,9 @@ impl Live {
     /// A node that listens anywhere and has `peer` for its peer.
     fn start(peer: SocketAddr, listen: SocketAddr) -> Self {
         let (kernel, device) = UnixDatagram::pair().unwrap();
-        kernel
-            .set_read_timeout(Some(Duration::from_secs(5)))
-            .unwrap();
+        kernel.set_read_timeout(Some(PATIENCE)).unwrap();
         device.set_nonblocking(true).unwrap();
+        let seen = device.try_clone().unwrap();
         let (stop, stopped) = UnixStream::pair().unwrap();
         let (ready, is_ready) = mpsc::channel();
         let thread = std::thread::spawn(move || {
@@ -67,15 +70,39 @@ impl Live {
         });
         Self {
             kernel,
+            device: seen,
             address: is_ready.recv().unwrap(),
             stop,
             thread,
         }
     }
 
+    /// Waits until the node has taken all that was sent to it. It ends between two turns, so that what it
+    /// took is counted.
+    fn until_read(&self) {
+        let port = format!(":{:04X}", self.address.port());
+        let waits = |line: &str| {
+            // Number, own address, peer's, state, bytes to be sent and to be read.
+            let mut fields = line.split_whitespace().skip(1);
+            let own = fields.next().is_some_and(|own| own.ends_with(&port));
+            own && !fields.nth(2).unwrap().ends_with(":00000000")
+        };
+        let deadline = Instant::now() + PATIENCE;
+        while std::fs::read_to_string("/proc/net/udp")
+            .unwrap()
+            .lines()
+            .any(waits)
+            || SockRef::from(&self.device)
+                .peek(&mut [std::mem::MaybeUninit::uninit()])
+                .is_ok()
+        {
+            assert!(Instant::now() < deadline, "the node does not read");
+            std::thread::sleep(Duration::from_millis(1));
+        }
+    }
+
     fn stop(self) -> Status {
-        // What was sent before is read before: the loop ends at the next turn.
-        std::thread::sleep(Duration::from_millis(100));
+        self.until_read();
         drop(self.stop);
         self.thread.join().unwrap()
     }
@@ -125,7 +152,7 @@ fn random_datagrams_of_the_peer_are_counted_one_by_one() {
         peer.send_to(&bytes, live.address).unwrap();
         if i % 50 == 0 {
             // The receiver's buffer is finite.
-            std::thread::sleep(Duration::from_millis(2));
+            live.until_read();
         }
     }
     let status = live.stop();
@@ -163,7 +190,7 @@ fn datagrams_from_elsewhere_are_counted_and_a_link_between_two_goes_on() {
         .kernel
         .set_read_timeout(Some(Duration::from_millis(50)))
         .unwrap();
-    let arrived = (0..100).any(|_| {
+    let arrived = (0..1_000).any(|_| {
         left.kernel.send(&udp_packet(1)).unwrap();
         matches!(right.kernel.recv(&mut buffer), Ok(528))
     });
@@ -197,7 +224,7 @@ fn frames_of_an_earlier_session_are_stale() {
     // The port is free: a real node takes the peer's place.
     let right = Live::start(a, b);
     let mut buffer = [0; 2000];
-    let arrived = (0..100).any(|_| {
+    let arrived = (0..1_000).any(|_| {
         right.kernel.send(&udp_packet(4)).unwrap();
         live.kernel
             .set_read_timeout(Some(Duration::from_millis(50)))

@@ -10,7 +10,7 @@
 use std::io::{Read as _, Write as _};
 use std::net::TcpStream;
 
-use crate::common::traffic::{address, echo, round_trip, transfer};
+use crate::common::traffic::{Transfer, address, echo, round_trip, transfer};
 use crate::common::{Namespace, Running, cable, can_run};
 use airlane_live::control::{self, AddServices, ControlError, ServiceChange};
 use airlane_live::status::ServiceReport;
@@ -193,43 +193,37 @@ fn services_come_change_and_go_while_a_connection_stays() {
         echoing.join().unwrap();
     };
     let sent = |node: &Running, name: &str| service(node, name).unwrap().ledger.packets_sent;
-    std::thread::scope(|scope| {
-        // 60 MB at 200 Mbit/s: about as long as all that follows.
-        let carrying = scope.spawn(|| {
-            transfer(&pair.ends[0], &pair.ends[1], address(SERVER), 60_000_000);
-        });
-        assert_eq!(add(&nodes[0])[0], "service 2 \"games\" is added");
-        assert!(service(&nodes[0], "games").unwrap().waiting);
-        talk(20);
-        assert_eq!(sent(&nodes[0], "games"), 0, "the peer has none");
-        add(&nodes[1]);
-        nodes.iter().for_each(|node| open(node, "games"));
-        talk(20);
-        for node in &nodes {
-            assert_eq!(sent(node, "games"), 20);
-        }
-        assert_eq!(
-            set(&nodes[0], "games", 0.3).unwrap(),
-            ["service \"games\" has rate 0.3, was 0.1"]
-        );
-        assert_eq!(service(&nodes[0], "games").unwrap().rate, 0.3);
-        talk(20);
-        remove(&nodes[1], "games");
-        nodes[0].wait_until("draining", |status| {
-            status.peers[0]
-                .services
-                .iter()
-                .any(|s| s.name == "games" && s.draining)
-        });
-        talk(20);
-        assert_eq!(sent(&nodes[0], "games"), 40, "by the raw service");
-        assert_eq!(
-            remove(&nodes[0], "games")[0],
-            "service 2 \"games\" is removed"
-        );
-        assert!(!carrying.is_finished(), "the file was too short to tell");
-        carrying.join().unwrap();
+    let carrying = Transfer::begin(&pair.ends[0], &pair.ends[1], address(SERVER));
+    assert_eq!(add(&nodes[0])[0], "service 2 \"games\" is added");
+    assert!(service(&nodes[0], "games").unwrap().waiting);
+    talk(20);
+    assert_eq!(sent(&nodes[0], "games"), 0, "the peer has none");
+    add(&nodes[1]);
+    nodes.iter().for_each(|node| open(node, "games"));
+    talk(20);
+    for node in &nodes {
+        assert_eq!(sent(node, "games"), 20);
+    }
+    assert_eq!(
+        set(&nodes[0], "games", 0.3).unwrap(),
+        ["service \"games\" has rate 0.3, was 0.1"]
+    );
+    assert_eq!(service(&nodes[0], "games").unwrap().rate, 0.3);
+    talk(20);
+    remove(&nodes[1], "games");
+    nodes[0].wait_until("draining", |status| {
+        status.peers[0]
+            .services
+            .iter()
+            .any(|s| s.name == "games" && s.draining)
     });
+    talk(20);
+    assert_eq!(sent(&nodes[0], "games"), 40, "by the raw service");
+    assert_eq!(
+        remove(&nodes[0], "games")[0],
+        "service 2 \"games\" is removed"
+    );
+    carrying.end();
     for node in &nodes {
         let status = node.status();
         assert_eq!(

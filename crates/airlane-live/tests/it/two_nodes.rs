@@ -11,7 +11,7 @@ use std::net::UdpSocket;
 use std::time::Duration;
 
 use crate::common::traffic::{address, echo, round_trip, transfer};
-use crate::common::{Namespace, Running, cable, can_run, files_and_voice, service};
+use crate::common::{Namespace, PATIENCE, Running, cable, can_run, files_and_voice, service};
 use airlane_live::node::UpError;
 
 struct Pair {
@@ -97,18 +97,11 @@ fn traffic_of_both_ip_versions_crosses_underlays_of_both() {
             ("[fd07::1]:0", "[fd07::2]:5004"),
         ] {
             let echoing = echo(&pair.right, address(theirs), 50);
-            let rtt = round_trip(&pair.left, address(mine), address(theirs), 50);
+            round_trip(&pair.left, address(mine), address(theirs), 50);
             echoing.join().unwrap();
-            assert!(rtt < Duration::from_millis(20), "{rtt:?}");
-            println!("underlay v6 {v6}, to {theirs}: round trip {rtt:?}");
         }
         for server in ["10.7.0.2:8080", "[fd07::2]:8080"] {
-            let bytes = 10_000_000;
-            let time = transfer(&pair.left, &pair.right, address(server), bytes);
-            let mbps = bytes as f64 * 8.0 / 1e6 / time.as_secs_f64();
-            println!("underlay v6 {v6}, to {server}: {mbps:.0} Mbit/s");
-            // 10 MB at 200 Mbit/s take 0.4 s.
-            assert!(time < Duration::from_secs(5), "{time:?}");
+            transfer(&pair.left, &pair.right, address(server), 10_000_000);
         }
         let [left, right] = nodes;
         let status = left.status();
@@ -135,8 +128,7 @@ fn classes_on_the_wire(namespace: &Namespace, count: usize) -> std::thread::Join
         let socket =
             socket2::Socket::new(socket2::Domain::PACKET, socket2::Type::RAW, Some(protocol));
         let socket = socket.unwrap();
-        let patience = Some(Duration::from_secs(5));
-        socket.set_read_timeout(patience).unwrap();
+        socket.set_read_timeout(Some(PATIENCE)).unwrap();
         ready.send(()).unwrap();
         let mut classes = Vec::new();
         let mut frame = [0; 2048];
@@ -226,10 +218,7 @@ fn a_link_that_is_gone_for_a_while_is_disconnected_and_comes_back() {
         });
         assert_eq!(status.peers[0].session.disconnections, 1);
         let silent = status.peers[0].session.disconnected_ns.unwrap();
-        assert!(
-            (3_500_000_000..10_000_000_000).contains(&silent),
-            "{silent}"
-        );
+        assert!(silent >= 3_500_000_000, "{silent}");
     }
     pair.right.ip("link set wire up");
     for node in &nodes {

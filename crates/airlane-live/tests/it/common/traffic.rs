@@ -2,16 +2,15 @@
 
 use std::io::{Read, Write};
 use std::net::{SocketAddr, TcpListener, TcpStream, UdpSocket};
+use std::sync::Arc;
+use std::sync::atomic::{AtomicBool, Ordering};
+use std::thread::JoinHandle;
 use std::time::{Duration, Instant};
 
-use super::Namespace;
+use super::{Namespace, PATIENCE};
 
 /// Echoes datagrams until it has seen `count`.
-pub fn echo(
-    namespace: &Namespace,
-    address: SocketAddr,
-    count: usize,
-) -> std::thread::JoinHandle<()> {
+pub fn echo(namespace: &Namespace, address: SocketAddr, count: usize) -> JoinHandle<()> {
     let (ready, is_ready) = std::sync::mpsc::channel();
     let thread = namespace.thread(move || {
         let socket = UdpSocket::bind(address).unwrap();
@@ -36,9 +35,7 @@ pub fn round_trip(
     namespace.run(move || {
         let socket = UdpSocket::bind(from).unwrap();
         socket.connect(to).unwrap();
-        socket
-            .set_read_timeout(Some(Duration::from_secs(2)))
-            .unwrap();
+        socket.set_read_timeout(Some(PATIENCE)).unwrap();
         let mut times: Vec<_> = (0..count)
             .map(|i| {
                 let start = Instant::now();
@@ -54,14 +51,98 @@ pub fn round_trip(
     })
 }
 
+/// Sends `count` datagrams, one after the other, to a place that answers: how many answers came, each
+/// within a second. What a slow machine loses or keeps for longer is missing.
+pub fn echoed(
+    [left, right]: [&Namespace; 2],
+    from: SocketAddr,
+    to: SocketAddr,
+    count: u8,
+) -> usize {
+    let server = right.run(|| UdpSocket::bind(to).unwrap());
+    let answering = std::thread::spawn(move || {
+        let mut buffer = [0; 2000];
+        loop {
+            let (length, from) = server.recv_from(&mut buffer).unwrap();
+            if length == 0 {
+                return;
+            }
+            server.send_to(&buffer[..length], from).unwrap();
+        }
+    });
+    let socket = left.run(|| UdpSocket::bind(from).unwrap());
+    socket.connect(to).unwrap();
+    let patience = Some(Duration::from_secs(1));
+    socket.set_read_timeout(patience).unwrap();
+    let mut buffer = [0; 2000];
+    let mut answered = |number: u8| {
+        socket.send(&[number; 160]).unwrap();
+        // An answer that comes later is to an earlier one.
+        while let Ok(length) = socket.recv(&mut buffer) {
+            assert_eq!(length, 160);
+            if buffer[0] == number {
+                return true;
+            }
+        }
+        false
+    };
+    let answers = (0..count).filter(|number| answered(*number)).count();
+    right.run(|| {
+        let own = UdpSocket::bind(SocketAddr::new(to.ip(), 0)).unwrap();
+        own.send_to(&[], to).unwrap();
+    });
+    answering.join().unwrap();
+    answers
+}
+
 /// Carries `bytes` over TCP and gives the time it took.
 pub fn transfer(from: &Namespace, to: &Namespace, server: SocketAddr, bytes: usize) -> Duration {
+    carry(from, to, server, move |sent| bytes - sent)
+}
+
+/// A connection that is open, and carries bytes, until it is asked to end.
+pub struct Transfer {
+    stop: Arc<AtomicBool>,
+    thread: JoinHandle<Duration>,
+}
+
+impl Transfer {
+    pub fn begin(from: &Namespace, to: &Namespace, server: SocketAddr) -> Self {
+        let stop = Arc::new(AtomicBool::new(false));
+        let (from, to, stopped) = (from.clone(), to.clone(), Arc::clone(&stop));
+        let more = move |_| {
+            if stopped.load(Ordering::Relaxed) {
+                0
+            } else {
+                CHUNK
+            }
+        };
+        let thread = std::thread::spawn(move || carry(&from, &to, server, more));
+        Self { stop, thread }
+    }
+
+    /// Ends it: everything that was sent has come.
+    pub fn end(self) {
+        self.stop.store(true, Ordering::Relaxed);
+        self.thread.join().unwrap();
+    }
+}
+
+const CHUNK: usize = 1 << 16;
+
+/// Carries as many bytes as there are `more` behind those sent, which all have to come.
+fn carry(
+    from: &Namespace,
+    to: &Namespace,
+    server: SocketAddr,
+    more: impl Fn(usize) -> usize + Send,
+) -> Duration {
     let (ready, is_ready) = std::sync::mpsc::channel();
     let receiver = to.thread(move || {
         let listener = TcpListener::bind(server).unwrap();
         ready.send(()).unwrap();
         let (mut stream, _) = listener.accept().unwrap();
-        let mut buffer = vec![0; 1 << 16];
+        let mut buffer = vec![0; CHUNK];
         let (mut total, mut sum) = (0, 0u64);
         loop {
             match stream.read(&mut buffer).unwrap() {
@@ -76,22 +157,21 @@ pub fn transfer(from: &Namespace, to: &Namespace, server: SocketAddr, bytes: usi
         (total, sum)
     });
     is_ready.recv().unwrap();
-    let (time, sent_sum) = from.run(move || {
+    let (time, sent) = from.run(move || {
         let start = Instant::now();
         let mut stream = TcpStream::connect(server).unwrap();
-        let chunk: Vec<u8> = (0..1 << 16).map(|i: u32| (i * 7 + i / 251) as u8).collect();
-        let (mut left, mut sum) = (bytes, 0u64);
-        while left > 0 {
-            let n = left.min(chunk.len());
+        let chunk: Vec<u8> = (0..CHUNK).map(|i| (i * 7 + i / 251) as u8).collect();
+        let (mut total, mut sum) = (0, 0u64);
+        while let n @ 1.. = more(total).min(CHUNK) {
             stream.write_all(&chunk[..n]).unwrap();
             sum += chunk[..n].iter().map(|b| u64::from(*b)).sum::<u64>();
-            left -= n;
+            total += n;
         }
         stream.shutdown(std::net::Shutdown::Write).unwrap();
         assert_eq!(stream.read(&mut [0; 8]).unwrap(), 1);
-        (start.elapsed(), sum)
+        (start.elapsed(), (total, sum))
     });
-    assert_eq!(receiver.join().unwrap(), (bytes, sent_sum));
+    assert_eq!(receiver.join().unwrap(), sent);
     time
 }
 
