@@ -3,6 +3,7 @@
 //! * [`Pair`]: two ports joined by a channel that an [`Adversary`] rules, in virtual time.
 //! * [`conformance`]: one suite for every scheme, one for every scheduler.
 //! * [`strategies`]: the traffic and the fates that property tests draw.
+//! * [`machine`]: how much of its time was not there for a measurement.
 //! * [`netns`]: network namespaces that clean up after themselves.
 //! * [`traffic`]: bulk TCP, pings and floods, besides what [`airlane_probe`] carries.
 //! * [`ns2`]: bulk transfers in ns-2 beside ours.
@@ -17,6 +18,7 @@ pub mod bench_live;
 pub mod bottleneck;
 pub mod conformance;
 pub mod live;
+pub mod machine;
 pub mod netns;
 pub mod ns2;
 pub mod packet;

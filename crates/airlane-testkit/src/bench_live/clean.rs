@@ -9,6 +9,7 @@ use std::sync::atomic::{AtomicBool, AtomicU64, Ordering};
 use std::time::{Duration, Instant};
 
 use crate::live::LiveError;
+use crate::machine::{Lost, Watch};
 use crate::netns::Namespace;
 use crate::traffic::{bulk_receive, bulk_send, echo};
 
@@ -44,6 +45,8 @@ pub struct CleanRun {
     pub rtt_p50_us: f64,
     /// Processor time of the tool's programs at both ends for 10^9 of those bytes, s.
     pub cpu_s_per_gb: f64,
+    /// The machine's time that was not there for it.
+    pub lost: Lost,
 }
 
 /// Airlane's file for one end: what a user writes for a fast cable, and no more.
@@ -105,8 +108,12 @@ pub fn run(
     for run in 1..=plan.runs {
         for &tool in &plan.tools {
             progress.step(&format!("{tool}, run {run} of {}", plan.runs));
+            let watch = Watch::begin().map_err(LiveError::Traffic)?;
             match measure(tool, &site, plan) {
-                Ok(figures) => measured.rows.push((tool, figures)),
+                Ok(figures) => {
+                    let lost = watch.lost().map_err(LiveError::Traffic)?;
+                    measured.rows.push((tool, CleanRun { lost, ..figures }));
+                }
                 Err(error) => measured.failed(format!("{tool}, run {run}"), &error),
             }
         }
@@ -181,5 +188,6 @@ fn measure(tool: Tool, site: &Site<'_>, plan: &CleanPlan) -> Result<CleanRun, Li
         tcp_mbps: bytes * 8.0 / seconds / 1e6,
         rtt_p50_us: rtt_ns as f64 / 1e3,
         cpu_s_per_gb: (after.2 - before.2) / (bytes / 1e9),
+        lost: Lost::default(),
     })
 }

@@ -86,6 +86,17 @@ pub fn voice_p99(channel: Channel, ms: f64) -> Verdict {
     Verdict::of(ms < 55.0)
 }
 
+/// Datagrams a second of a stranger's flood.
+pub const FLOOD: u64 = 100_000;
+
+/// The file under a flood: four fifths of what it gets without; open where the machine could not flood so.
+pub fn flooded(quiet_mbps: f64, flooded_mbps: f64, sent_per_s: f64) -> Verdict {
+    if sent_per_s < 0.9 * FLOOD as f64 {
+        return Verdict::Open;
+    }
+    Verdict::of(flooded_mbps >= 0.8 * quiet_mbps)
+}
+
 #[cfg(test)]
 mod tests {
     use Channel::{Bursts5, Uniform5, Uniform10};
@@ -103,6 +114,13 @@ mod tests {
         assert_eq!(file(Uniform5, Bbr, 9.51, 99.0, Some(10.0)), Holds);
         assert_eq!(file(Uniform5, Bbr, 9.4, 1.0, Some(10.0)), Missed);
         assert_eq!(file(Uniform5, Bbr, 9.5, 10.0, None), Open);
+    }
+
+    #[test]
+    fn a_flood_is_judged_where_it_was_one() {
+        assert_eq!(flooded(15.0, 12.0, 95_000.0), Holds);
+        assert_eq!(flooded(15.0, 11.9, 95_000.0), Missed);
+        assert_eq!(flooded(15.0, 1.0, 80_000.0), Open);
     }
 
     #[test]

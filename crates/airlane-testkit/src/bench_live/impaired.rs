@@ -1,17 +1,19 @@
 //! The impaired link: a file, pages and voice at once, over [`crate::live`]'s emulated radio link.
 
 use std::path::PathBuf;
-use std::time::Duration;
+use std::time::{Duration, Instant};
 
 use airlane_link::ServiceConfig;
 use airlane_probe::{ClientConfig, Times, TrafficReport};
 
-use crate::live::{Experiment, GRACE, Link, LiveError};
+use crate::live::{Experiment, GRACE, Link, LiveError, TUNNEL_SERVER};
+use crate::machine::{Lost, Watch};
 
 use super::ceiling::Ceiling;
 use super::channel::{Channel, Endpoints, RATE_BPS};
+use super::criteria;
 use super::progress::Progress;
-use super::results::{ImpairedFigures, Measured};
+use super::results::{FloodFigures, ImpairedFigures, Measured};
 use super::tool::Tool;
 use super::tunnel::{Programs, Site, Tunnel};
 
@@ -37,7 +39,12 @@ pub struct ImpairedPlan {
 impl ImpairedPlan {
     /// How many runs that are, with the one of the idle link.
     pub fn steps(&self) -> usize {
-        1 + self.tools.len() * self.channels.len() * self.endpoints.len()
+        let rows = self.tools.len() * self.channels.len() * self.endpoints.len();
+        1 + rows + usize::from(self.floods())
+    }
+
+    fn floods(&self) -> bool {
+        self.tools.contains(&Tool::Airlane)
     }
 }
 
@@ -48,6 +55,8 @@ pub struct Impaired {
     pub idle_page_ms: Option<f64>,
     /// A row for each run.
     pub measured: Measured<ImpairedFigures>,
+    /// What Airlane's file gets while a stranger floods the end that receives it.
+    pub flood: Option<FloodFigures>,
 }
 
 /// Measures all combinations. What cannot be run is noted, and the rest goes on.
@@ -79,11 +88,22 @@ pub fn run(
             for &tool in &plan.tools {
                 let what = format!("{tool}, {channel}, {endpoints}");
                 progress.step(&what);
+                let watch = Watch::begin().map_err(LiveError::Traffic)?;
                 match bench.row(tool, channel, endpoints) {
-                    Ok(row) => impaired.measured.rows.push(row),
+                    Ok(row) => {
+                        let lost = watch.lost().map_err(LiveError::Traffic)?;
+                        impaired.measured.rows.push(ImpairedFigures { lost, ..row });
+                    }
                     Err(error) => impaired.measured.failed(what, &error),
                 }
             }
+        }
+    }
+    if plan.floods() {
+        progress.step("airlane under a flood");
+        match bench.flood() {
+            Ok(figures) => impaired.flood = Some(figures),
+            Err(error) => impaired.measured.failed("airlane under a flood", &error),
         }
     }
     Ok(impaired)
@@ -103,12 +123,32 @@ impl Bench<'_> {
         channel: Channel,
         config: &ClientConfig,
     ) -> Result<(TrafficReport, u32), LiveError> {
+        let (mut link, mut tunnel) = self.open(tool, channel, config)?;
+        let config = ClientConfig {
+            server: tunnel.server,
+            ..config.clone()
+        };
+        let report = link.traffic(&config)?;
+        tunnel.check()?;
+        let mtu = tunnel.mtu;
+        drop(tunnel);
+        link.finish()?;
+        Ok((report, mtu))
+    }
+
+    /// A link of this kind with the tool at its ends.
+    fn open(
+        &self,
+        tool: Tool,
+        channel: Channel,
+        config: &ClientConfig,
+    ) -> Result<(Link, Tunnel), LiveError> {
         let air = self.directory.path().join("air.toml");
         std::fs::write(&air, channel.air()).map_err(|source| LiveError::File {
             path: air.clone(),
             source,
         })?;
-        let mut link = Link::new(&Experiment {
+        let link = Link::new(&Experiment {
             airlane: &self.programs.airlane,
             air: &air,
             seed: self.plan.seed,
@@ -120,7 +160,7 @@ impl Bench<'_> {
         for host in link.hosts() {
             host.sysctl("net/ipv4/ping_group_range", "0 0")?;
         }
-        let mut tunnel = Tunnel::start(
+        let tunnel = Tunnel::start(
             tool,
             &Site {
                 hosts: link.hosts(),
@@ -129,16 +169,38 @@ impl Bench<'_> {
                 ends: [&self.plan.ends[0], &self.plan.ends[1]],
             },
         )?;
+        Ok((link, tunnel))
+    }
+
+    /// The file of Airlane without and with a flood of datagrams that look like the session's.
+    fn flood(&self) -> Result<FloodFigures, LiveError> {
+        let watch = Watch::begin().map_err(LiveError::Traffic)?;
         let config = ClientConfig {
-            server: tunnel.server,
-            ..config.clone()
+            pages: false,
+            server: TUNNEL_SERVER,
+            ..self.config()
         };
-        let report = link.traffic(&config)?;
+        let (mut link, mut tunnel) = self.open(Tool::Airlane, Channel::Uniform5, &config)?;
+        let mbps = |report: TrafficReport| {
+            let file = report.file.ok_or_else(|| missing("the file"))?;
+            Ok::<_, LiveError>(file.goodput_bps / 1e6)
+        };
+        let quiet_mbps = mbps(link.traffic(&config)?)?;
+        let (flooded, sent) = link.flooded(1, criteria::FLOOD, |link| {
+            let begun = Instant::now();
+            (link.traffic(&config), begun.elapsed())
+        })?;
+        let (report, time) = flooded;
+        let flooded_mbps = mbps(report?)?;
         tunnel.check()?;
-        let mtu = tunnel.mtu;
         drop(tunnel);
         link.finish()?;
-        Ok((report, mtu))
+        Ok(FloodFigures {
+            quiet_mbps,
+            flooded_mbps,
+            sent_per_s: sent as f64 / time.as_secs_f64(),
+            lost: watch.lost().map_err(LiveError::Traffic)?,
+        })
     }
 
     fn config(&self) -> ClientConfig {
@@ -226,6 +288,7 @@ impl Bench<'_> {
             pages_failed: pages.failed,
             voice_loss_pct: voice_loss * 100.0,
             voice_p99_ms: p99_ns.max().unwrap_or(0) as f64 / 1e6,
+            lost: Lost::default(),
         })
     }
 }

@@ -22,6 +22,7 @@ pub use plain_tun::forward;
 pub use plain_tun_offload::forward_offload;
 
 use crate::live::LiveError;
+use crate::machine::Watch;
 
 use clean::CleanPlan;
 use impaired::ImpairedPlan;
@@ -78,11 +79,13 @@ pub fn run(mut plan: Plan, programs: &Programs) -> Result<Results, LiveError> {
     let clean = clean.map_or(0, |p| p.tools.len() * p.runs as usize);
     let impaired = plan.impaired.as_ref().map_or(0, ImpairedPlan::steps);
     let mut progress = Progress::new((clean + impaired) as u64);
+    let watch = Watch::begin().map_err(LiveError::Traffic)?;
     if let Some(plan) = &plan.clean {
         results.clean = Some(clean::run(plan, programs, &mut progress)?);
     }
     if let Some(plan) = &plan.impaired {
         results.impaired = Some(impaired::run(plan, programs, &mut progress)?);
     }
+    results.lost = watch.lost().map_err(LiveError::Traffic)?;
     Ok(results)
 }

@@ -5,6 +5,8 @@ use std::fmt;
 
 use serde::Serialize;
 
+use crate::machine::{self, Lost};
+
 use super::channel::{Channel, Endpoints};
 use super::clean::CleanRun;
 use super::criteria::{self, Verdict};
@@ -58,6 +60,21 @@ pub struct ImpairedFigures {
     pub voice_loss_pct: f64,
     /// What 99 of 100 do not exceed, in the worse direction.
     pub voice_p99_ms: f64,
+    /// The machine's time that was not there for it.
+    pub lost: Lost,
+}
+
+/// Airlane's file without and with a stranger's flood.
+#[derive(Clone, Copy, Debug)]
+pub struct FloodFigures {
+    /// What the file got without.
+    pub quiet_mbps: f64,
+    /// And with it.
+    pub flooded_mbps: f64,
+    /// Datagrams that the stranger could send, a second.
+    pub sent_per_s: f64,
+    /// The machine's time that was not there for it.
+    pub lost: Lost,
 }
 
 /// Everything.
@@ -69,6 +86,8 @@ pub struct Results {
     pub clean: Option<Measured<(Tool, CleanRun)>>,
     /// The impaired link.
     pub impaired: Option<Impaired>,
+    /// The machine's time that was not there for all of it.
+    pub lost: Lost,
 }
 
 impl Results {
@@ -201,6 +220,12 @@ impl fmt::Display for Results {
         if let Some(impaired) = &self.impaired {
             impaired_table(impaired, f)?;
         }
+        writeln!(f, "{}", self.lost)?;
+        writeln!(
+            f,
+            "spoilt is what was measured while it lost more than {:.0} %",
+            100.0 * machine::MUCH
+        )?;
         for (tool, why) in &self.left_out {
             writeln!(f, "left out: {tool}: {why}")?;
         }
@@ -244,9 +269,14 @@ impl Results {
                 }
                 _ => (String::new(), Verdict::Open),
             };
+            let spoilt = t.runs.iter().filter(|run| run.lost.spoils()).count();
+            let spoilt = match spoilt {
+                0 => String::new(),
+                some => format!(" SPOILT in {some} of {} runs", t.runs.len()),
+            };
             writeln!(
                 f,
-                "{:<18} {:<24} {times:>15} {fast:<4}  {:<26} {added:>9} {short:<4}  {}",
+                "{:<18} {:<24} {times:>15} {fast:<4}  {:<26} {added:>9} {short:<4}  {}{spoilt}",
                 t.tool,
                 t.tcp().text(0),
                 t.rtt().text(0),
@@ -262,6 +292,14 @@ impl Results {
             criteria::SPEEDUP,
             criteria::ADDED_US
         )
+    }
+}
+
+/// What stands behind figures that say little.
+fn spoilt(lost: Lost) -> String {
+    match lost.spoils() {
+        true => format!(" SPOILT by {:.0} %", 100.0 * (lost.stolen + lost.others)),
+        false => String::new(),
     }
 }
 
@@ -318,10 +356,20 @@ fn impaired_table(impaired: &Impaired, f: &mut fmt::Formatter<'_>) -> fmt::Resul
         )?;
         let p99 = row.voice_p99_ms;
         write!(f, " {p99:>9.1} {:<4}", criteria::voice_p99(channel, p99))?;
-        match row.pages_failed {
-            0 => writeln!(f)?,
-            failed => writeln!(f, " {failed} pages failed")?,
+        if row.pages_failed > 0 {
+            write!(f, " {} pages failed", row.pages_failed)?;
         }
+        writeln!(f, "{}", spoilt(row.lost))?;
+    }
+    if let Some(flood) = &impaired.flood {
+        let (quiet, flooded, per_s) = (flood.quiet_mbps, flood.flooded_mbps, flood.sent_per_s);
+        let verdict = criteria::flooded(quiet, flooded, per_s);
+        writeln!(
+            f,
+            "\nairlane, uniform-5, cubic, under {per_s:.0} datagrams a second of a stranger: the file \
+             gets {flooded:.2} of {quiet:.2} Mbit/s {verdict}{}",
+            spoilt(flood.lost)
+        )?;
     }
     if let Some(ms) = impaired.idle_page_ms {
         let asked = criteria::IDLE_PAGE_MS;
@@ -342,6 +390,7 @@ mod tests {
             tcp_mbps,
             rtt_p50_us,
             cpu_s_per_gb: 2.0,
+            lost: Lost::default(),
         }
     }
 
@@ -363,8 +412,10 @@ mod tests {
             pages_failed: 0,
             voice_loss_pct: 5.0,
             voice_p99_ms: 67.0,
+            lost: Lost::default(),
         };
         Results {
+            lost: Lost::default(),
             left_out: vec![(Tool::OpenVpn, "not there".to_owned())],
             clean: Some(Measured {
                 rows,
@@ -372,6 +423,15 @@ mod tests {
             }),
             impaired: Some(Impaired {
                 idle_page_ms: Some(155.5),
+                flood: Some(FloodFigures {
+                    quiet_mbps: 15.0,
+                    flooded_mbps: 12.5,
+                    sent_per_s: 95_000.0,
+                    lost: Lost {
+                        stolen: 0.1,
+                        others: 0.02,
+                    },
+                }),
                 measured: Measured {
                     rows: vec![
                         row,
@@ -428,6 +488,8 @@ mod tests {
         assert_eq!(line("airlane "), airlane);
         assert_eq!(line("left out"), "left out: openvpn: not there");
         assert_eq!(line("failed"), "failed: airlane, uniform-1, bbr: gone");
+        let flood = "the file gets 12.50 of 15.00 Mbit/s ok SPOILT by 12 %";
+        assert!(line("airlane, uniform-5, cubic").ends_with(flood), "{text}");
         // 95 % of 17.2 are 16.34.
         assert!(text.contains("16.30 / 17.50 MISS"), "{text}");
         assert!(text.contains("17.20 / 17.50 ok"), "{text}");

@@ -6,6 +6,7 @@ use std::process::ExitCode;
 use std::time::Instant;
 
 use airlane_sim::{Scenario, run};
+use airlane_testkit::machine::Watch;
 use airlane_testkit::ns2::{Errors, Link, Ns2, Ns2Error, Setting, Topology};
 
 /// Long enough that a start weighs nothing.
@@ -44,25 +45,46 @@ fn table() -> Result<(), String> {
          the fastest of {TRIALS} runs of {SEGMENTS} segments; lossy: a bad byte in 131072\n"
     );
     let lossy = Errors::Bytes(131_072);
-    let row = |what: &str, speed: Result<f64, String>| {
-        speed.map(|speed| println!("{what:<42} {:>6.2} million", speed / 1e6))
+    let begin = || Watch::begin().map_err(|error| error.to_string());
+    let whole = begin()?;
+    let row = |what: &str, speed: &dyn Fn() -> Result<f64, String>| {
+        let watch = begin()?;
+        let speed = speed()? / 1e6;
+        let lost = watch.lost().map_err(|error| error.to_string())?;
+        let spoilt = if lost.spoils() { " SPOILT" } else { "" };
+        println!("{what:<42} {speed:>6.2} million{spoilt}");
+        Ok::<_, String>(())
     };
-    row("Airlane, no link service", airlane(wlan(Errors::None), ""))?;
-    row("Airlane, no link service, lossy", airlane(wlan(lossy), ""))?;
+    let said = || {
+        let lost = whole.lost().map_err(|error| error.to_string())?;
+        println!("\n{lost}");
+        Ok::<_, String>(())
+    };
+    row("Airlane, no link service", &|| {
+        airlane(wlan(Errors::None), "")
+    })?;
+    row("Airlane, no link service, lossy", &|| {
+        airlane(wlan(lossy), "")
+    })?;
     for scheme in ["default", "sr-m2", "rlp"] {
         let what = format!("Airlane, {scheme}, lossy");
-        row(&what, airlane(wlan(lossy), &service(scheme)))?;
+        row(&what, &|| airlane(wlan(lossy), &service(scheme)))?;
     }
     let ns2 = match Ns2::find() {
         Ok(ns2) => ns2,
         Err(missing @ Ns2Error::Missing) => {
             println!("\n{missing}, to see it beside");
-            return Ok(());
+            return said();
         }
         Err(error) => return Err(error.to_string()),
     };
-    row("ns-2, no link service", beside(&ns2, wlan(Errors::None)))?;
-    row("ns-2, no link service, lossy", beside(&ns2, wlan(lossy)))
+    row("ns-2, no link service", &|| {
+        beside(&ns2, wlan(Errors::None))
+    })?;
+    row("ns-2, no link service, lossy", &|| {
+        beside(&ns2, wlan(lossy))
+    })?;
+    said()
 }
 
 /// Seconds that the fastest of all trials took.
