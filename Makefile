@@ -7,12 +7,14 @@ CARGO    ?= cargo
 CASES    ?= 20000
 
 .DEFAULT_GOAL := help
-.PHONY: help setup demo test fmt lint units determinism claims verdicts live python python-env figures validation validate-ns2 bench bench-python bench-live soak fuzz docs static deb clean
+PARTS = units live lint claims determinism docs python
+
+.PHONY: help setup demo test $(PARTS:%=part-%) fmt lint units determinism claims verdicts live python python-env figures validation validate-ns2 bench bench-python bench-live soak fuzz docs static deb clean
 
 # $(call apt,program,package,what happens without it)
 apt = @if command -v $(1) > /dev/null; then :; \
 	elif [ "$$(id -u)" = 0 ] && command -v apt-get > /dev/null; then \
-	  { apt-get update -qq && DEBIAN_FRONTEND=noninteractive \
+	  { exec 9> /tmp/airlane-apt.lock && flock 9 && apt-get update -qq && DEBIAN_FRONTEND=noninteractive \
 	    apt-get install -qq -y --no-install-recommends $(2) > /dev/null 2>&1; } \
 	  || echo "$@: could not install $(2); $(3)" >&2; \
 	else echo "$@: $(2) is missing; $(3): sudo apt-get install $(2)" >&2; fi
@@ -32,7 +34,15 @@ demo: setup ## Show three applications over one lossy link, simulated and (as ro
 	  $(MAKE) --no-print-directory --quiet python-env && $(VENV)/python demo/figure.py; \
 	else echo "$@: Python 3.11 with venv is missing; its figure is left out" >&2; fi
 
-test: setup lint units docs determinism claims live python ## Run every check and every test
+# Two at once: while one links or waits for the network, another compiles. What fails ends nothing else.
+test: setup ## Run every check and every test
+	@mkdir -p target && rm -f target/failed && \
+	{ $(MAKE) --no-print-directory --keep-going --jobs 2 --output-sync=target $(PARTS:%=part-%) || \
+	  { echo "$@: failed:" $$(cat target/failed) >&2; exit 1; }; } && echo "$@: all parts passed:" $(PARTS)
+
+$(PARTS:%=part-%): part-%:
+	@echo "--- $*"
+	@$(MAKE) --no-print-directory $* || { echo $* >> target/failed; exit 1; }
 
 fmt: ## Format the code
 	$(CARGO) fmt --all
@@ -46,7 +56,7 @@ lint: ## Check format and lints
 
 units: ## Run unit, property and integration tests
 	$(call apt,tshark,tshark,it does not read the captures)
-	$(CARGO) test --workspace --locked
+	$(CARGO) test --workspace --locked --no-fail-fast
 
 determinism: ## Check that debug and release, 1 and 2 threads give the same bytes
 	$(CARGO) test --workspace --locked --no-run
@@ -78,7 +88,7 @@ validate-ns2: ## Run ns-2 beside the simulator, print setting by setting how far
 	$(CARGO) run --release --locked --quiet -p airlane-testkit --bin airlane-ns2 -- \
 	  --write docs/validation-ns2.md
 
-live: ## Carry real traffic over an emulated lossy link (root; 5 min)
+live: ## Carry real traffic over an emulated lossy link (root; 2 min)
 	$(RELEASE) -- --nocapture --test-threads 1
 
 bench: ## Measure how fast the simulator is, and ns-2 beside it where it is installed
@@ -125,7 +135,7 @@ bench-live: setup ## Measure Airlane live beside other tunnels: clean, then impa
 	@$(CARGO) run --release --locked --quiet -p airlane-testkit --bin airlane-bench-live -- $(ARGS)
 
 # Options for it: make soak ARGS='--minutes 3 --seed 7'
-soak: setup ## Load a live link while it is killed, silenced, moved and given new keys (root; 20 min)
+soak: setup ## Load a live link while it is killed, silenced, moved, hung up on and given new keys (root; 20 min)
 	@$(CARGO) build --release --locked --quiet -p airlane-cli --bin airlane
 	@$(CARGO) run --release --locked --quiet -p airlane-testkit --bin airlane-soak -- $(ARGS)
 
