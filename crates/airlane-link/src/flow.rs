@@ -17,7 +17,7 @@ pub const UDP: u8 = 17;
 pub const ICMPV6: u8 = 58;
 
 /// The 5-tuple of a packet and its DS code point.
-#[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
+#[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Hash)]
 pub struct FlowKey {
     /// DS code point, 0 to 63.
     pub dscp: u8,

@@ -27,7 +27,7 @@ mod ns2;
 #[cfg(test)]
 mod tests;
 
-use std::collections::VecDeque;
+use std::collections::{BTreeMap, VecDeque};
 
 use airlane_base::{Duration, Instant};
 
@@ -54,7 +54,7 @@ pub(crate) struct Snoop<P> {
 }
 
 /// Which connection, or which pair of hosts, seen from segments that go to the wireless host.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+#[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord)]
 struct Key {
     flow: FlowKey,
     connection: u32,
@@ -63,7 +63,7 @@ struct Key {
 #[derive(Clone, Debug)]
 struct Agent<P> {
     variant: SnoopVariant,
-    connections: Vec<Watched<P>>,
+    connections: BTreeMap<Key, Watched<P>>,
     /// At most one entry for each segment kept, so it is as bounded as they are.
     repairs: VecDeque<Repair>,
     serial: u64,
@@ -77,7 +77,8 @@ struct Agent<P> {
 /// A segment to be sent again.
 #[derive(Clone, Copy, Debug)]
 struct Repair {
-    /// Serial number of the connection.
+    /// The connection, and which one of this key.
+    key: Key,
     serial: u64,
     /// Number of the segment.
     start: u32,
@@ -87,8 +88,7 @@ struct Repair {
 
 #[derive(Clone, Debug)]
 struct Watched<P> {
-    hash: u64,
-    key: Key,
+    /// In the order in which they were first seen.
     serial: u64,
     tcp: Memory<P>,
 }
@@ -116,10 +116,6 @@ impl Key {
             },
             connection: if shared { 0 } else { segment.endpoints },
         }
-    }
-
-    fn hash(&self) -> u64 {
-        self.flow.hash(u64::from(self.connection))
     }
 }
 
@@ -191,7 +187,7 @@ impl<P: Packet> Agent<P> {
     fn new(variant: SnoopVariant) -> Self {
         Self {
             variant,
-            connections: Vec::new(),
+            connections: BTreeMap::new(),
             repairs: VecDeque::new(),
             serial: 0,
             due: None,
@@ -200,36 +196,21 @@ impl<P: Packet> Agent<P> {
         }
     }
 
-    fn find(&self, key: &Key) -> Option<usize> {
-        let hash = key.hash();
-        let mut all = self.connections.iter();
-        all.position(|c| c.hash == hash && c.key == *key)
-    }
-
     /// Begins to watch a connection, in the place of the one silent for longest if there is none
     /// free.
-    fn watch(&mut self, now: Instant, key: Key, next: u32) -> usize {
-        self.serial += 1;
-        let (hash, serial) = (key.hash(), self.serial);
-        if self.connections.len() < CONNECTIONS {
-            self.connections.push(Watched {
-                hash,
-                key,
-                serial,
-                tcp: Memory::new(self.variant, now, next),
-            });
-            return self.connections.len() - 1;
+    fn watch(&mut self, now: Instant, key: Key, next: u32) {
+        if self.connections.len() >= CONNECTIONS {
+            let all = self.connections.iter();
+            let oldest = all.min_by_key(|(_, c)| (c.tcp.active(), c.serial));
+            let oldest = *oldest.expect("the table is full").0;
+            self.connections.remove(&oldest);
         }
-        let all = self.connections.iter().enumerate();
-        let oldest = all.min_by_key(|(_, c)| c.tcp.active());
-        let at = oldest.expect("the table is full").0;
-        self.connections[at] = Watched {
-            hash,
-            key,
-            serial,
+        self.serial += 1;
+        let watched = Watched {
+            serial: self.serial,
             tcp: Memory::new(self.variant, now, next),
         };
-        at
+        self.connections.insert(key, watched);
     }
 
     /// A packet leaves for the wireless host.
@@ -240,18 +221,19 @@ impl<P: Packet> Agent<P> {
         let flow = packet.flow();
         let key = Key::new(self.variant, flow, &segment);
         if segment.rst {
-            self.forget(&key);
+            self.connections.remove(&key);
             return;
         }
         if segment.seq == segment.end {
             return;
         }
-        let at = match self.find(&key) {
-            Some(at) => at,
-            None => self.watch(now, key, segment.seq),
-        };
+        if !self.connections.contains_key(&key) {
+            self.watch(now, key, segment.seq);
+        }
         let row = self.counts.row(&flow);
-        let watched = &mut self.connections[at];
+        let Some(watched) = self.connections.get_mut(&key) else {
+            return;
+        };
         if let Memory::Ns2(tcp) = &mut watched.tcp
             && self.variant.clears()
             && segment.seq == 0
@@ -273,13 +255,12 @@ impl<P: Packet> Agent<P> {
         let flow = packet.flow().reversed();
         let key = Key::new(self.variant, flow, &segment);
         if segment.rst {
-            self.forget(&key);
+            self.connections.remove(&key);
             return true;
         }
-        let Some((ack, at)) = segment.ack.zip(self.find(&key)) else {
+        let Some((ack, watched)) = segment.ack.zip(self.connections.get_mut(&key)) else {
             return true;
         };
-        let watched = &mut self.connections[at];
         let seen = &mut self.duplicate_seen;
         let verdict = watched.tcp.on_ack(now, &segment, ack, seen);
         let (serial, expires) = (watched.serial, watched.tcp.expires());
@@ -287,6 +268,7 @@ impl<P: Packet> Agent<P> {
         self.counts.at(row).on_ack(verdict);
         if let Verdict::Repair(start) = verdict {
             self.repairs.push_back(Repair {
+                key,
                 serial,
                 start,
                 by_timer: false,
@@ -296,15 +278,10 @@ impl<P: Packet> Agent<P> {
         !matches!(verdict, Verdict::Suppress | Verdict::Repair(_))
     }
 
-    fn forget(&mut self, key: &Key) {
-        let hash = key.hash();
-        self.connections.retain(|c| c.hash != hash || c.key != *key);
-    }
-
     fn next_repair(&mut self, now: Instant) -> Option<P> {
         while let Some(repair) = self.repairs.pop_front() {
-            let mut all = self.connections.iter_mut();
-            let watched = all.find(|c| c.serial == repair.serial);
+            let watched = self.connections.get_mut(&repair.key);
+            let watched = watched.filter(|c| c.serial == repair.serial);
             if let Some(packet) = watched.and_then(|c| c.tcp.take_repair(now, repair.start)) {
                 let row = self.counts.row(&packet.flow());
                 self.counts.at(row).on_repair(repair.by_timer);
@@ -316,28 +293,27 @@ impl<P: Packet> Agent<P> {
 
     /// Timers of all connections. How many ran out.
     fn on_time(&mut self, now: Instant) -> u64 {
-        let mut timeouts = 0;
         if self.variant == SnoopVariant::Standard {
-            self.connections.retain(|c| c.tcp.active() + SILENCE > now);
+            self.connections
+                .retain(|_, c| c.tcp.active() + SILENCE > now);
         }
-        for watched in &mut self.connections {
-            if watched.tcp.expires().is_none_or(|at| at > now) {
-                continue;
-            }
-            if let Some(start) = watched.tcp.on_timer(now) {
-                timeouts += 1;
-                self.repairs.push_back(Repair {
-                    serial: watched.serial,
-                    start,
-                    by_timer: true,
-                });
-            }
-        }
-        self.due = self
-            .connections
-            .iter()
-            .filter_map(|c| c.tcp.expires())
-            .min();
+        let due = |watched: &Watched<P>| watched.tcp.expires().is_some_and(|at| at <= now);
+        let expired = self.connections.iter_mut().filter(|(_, c)| due(c));
+        let expired = expired.filter_map(|(key, watched)| {
+            let start = watched.tcp.on_timer(now)?;
+            Some(Repair {
+                key: *key,
+                serial: watched.serial,
+                start,
+                by_timer: true,
+            })
+        });
+        let mut expired: Vec<_> = expired.collect();
+        expired.sort_unstable_by_key(|repair| repair.serial);
+        let timeouts = expired.len() as u64;
+        self.repairs.extend(expired);
+        let expires = self.connections.values().filter_map(|c| c.tcp.expires());
+        self.due = expires.min();
         timeouts
     }
 
@@ -428,7 +404,7 @@ impl<P: Packet> Scheme<P> for Snoop<P> {
     }
 
     fn is_idle(&self) -> bool {
-        let idle = |agent: &Agent<P>| agent.connections.iter().all(|c| c.tcp.is_empty());
+        let idle = |agent: &Agent<P>| agent.connections.values().all(|c| c.tcp.is_empty());
         self.agent.as_ref().is_none_or(idle)
     }
 
