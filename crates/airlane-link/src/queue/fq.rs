@@ -201,8 +201,13 @@ impl<P: Packet> FqCodel<P> {
 
     /// The flow with most bytes; of several, the first.
     fn fattest(&self) -> usize {
-        let most = self.backlog.iter().copied().max().unwrap_or(0);
-        self.backlog.iter().position(|b| *b == most).unwrap_or(0)
+        let (mut fattest, mut most) = (0, 0);
+        for (flow, backlog) in self.backlog.iter().enumerate() {
+            if *backlog > most {
+                (fattest, most) = (flow, *backlog);
+            }
+        }
+        fattest
     }
 
     fn dequeue(
