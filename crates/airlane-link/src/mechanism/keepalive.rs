@@ -46,6 +46,11 @@ impl Keepalive {
         self.quiet_since = Some(left);
     }
 
+    /// Whether the last one of this burst has left.
+    pub(crate) fn is_over(&self) -> bool {
+        !self.due && !self.is_wanted() && self.quiet_since.is_some()
+    }
+
     fn is_wanted(&self) -> bool {
         self.limit.is_none_or(|limit| self.sent < limit)
     }

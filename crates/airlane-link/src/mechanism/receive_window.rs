@@ -62,7 +62,7 @@ impl<P: Payload> ReceiveWindow<P> {
             window,
             expected: 0,
             high: 0,
-            places: Ring::for_window(window, space),
+            places: Ring::for_span(window, space),
             naks: VecDeque::with_capacity(window as usize),
         }
     }

@@ -2,7 +2,7 @@
 
 use airlane_base::{Seq, SeqSpace};
 
-/// Values stored under the numbers of a span shorter than its capacity.
+/// Values stored under the numbers of a span no longer than its capacity.
 ///
 /// The capacity is a power of two that divides the modulus, so two numbers of one span never share
 /// a slot, also across the wrap; a window modulo an odd size would collide there (section 7.3 of
@@ -14,12 +14,9 @@ pub(crate) struct Ring<T> {
 }
 
 impl<T> Ring<T> {
-    /// Room for any span of `window` numbers and as many again behind it, as far as the sequence
-    /// space has them.
-    pub(crate) fn for_window(window: u32, space: SeqSpace) -> Self {
-        let capacity = (u64::from(window) * 2)
-            .next_power_of_two()
-            .min(space.modulus()) as usize;
+    /// Room for any span of `span` numbers, as far as the sequence space has them.
+    pub(crate) fn for_span(span: u32, space: SeqSpace) -> Self {
+        let capacity = u64::from(span).next_power_of_two().min(space.modulus()) as usize;
         Self {
             slots: (0..capacity).map(|_| None).collect(),
             mask: capacity - 1,
@@ -44,5 +41,20 @@ impl<T> Ring<T> {
 
     pub(crate) fn clear(&mut self) {
         self.slots.fill_with(|| None);
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn a_window_has_the_room_that_it_needs_and_no_more() {
+        for (span, slots) in [(1, 1), (127, 128), (1_024, 1_024), (4_096, 4_096)] {
+            let ring = Ring::<u8>::for_span(span, SeqSpace::new(16));
+            assert_eq!(ring.slots.len(), slots);
+        }
+        let ring = Ring::<u8>::for_span(200, SeqSpace::new(7));
+        assert_eq!(ring.slots.len(), 128, "there are no more numbers");
     }
 }

@@ -49,7 +49,7 @@ impl<P: Payload> SendWindow<P> {
             base: 0,
             next: 0,
             bytes: 0,
-            frames: Ring::for_window(window, space),
+            frames: Ring::for_span(window, space),
             repairs: VecDeque::with_capacity(window as usize),
             repairs_under_way: 0,
         }

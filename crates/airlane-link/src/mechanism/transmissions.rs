@@ -28,7 +28,7 @@ impl Transmissions {
     pub(crate) fn new(window: u32, space: SeqSpace) -> Self {
         Self {
             sent: 0,
-            latest: Ring::for_window(window, space),
+            latest: Ring::for_span(window, space),
             queue: VecDeque::with_capacity(2 * window as usize),
             arrived: 0,
             most: window as usize,

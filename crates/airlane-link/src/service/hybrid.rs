@@ -128,7 +128,8 @@ impl Increments {
             symbols: Symbols::new(shape),
             most: shape.most.min(255) as u8,
             at: header_len(facts),
-            copies: Ring::for_window(window, facts.space(Layout::Symbols)),
+            // A damaged frame may be a window ahead of the newest, and holes a window behind it.
+            copies: Ring::for_span(2 * window, facts.space(Layout::Symbols)),
         }
     }
 }

@@ -51,6 +51,9 @@ use crate::wire::{Frame, FrameKind, Header, Layout};
 use receiver::{Receiver, Terms};
 use sender::Sender;
 
+/// Longer than a measured timer of any peer.
+const PATIENCE: Duration = Duration::from_secs(15);
+
 /// In which order packets go up.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(crate) enum Order {
@@ -64,6 +67,7 @@ pub(crate) enum Order {
 #[derive(Clone, Debug)]
 pub(crate) struct Rlp<P, C = Plain> {
     retries: u32,
+    live: bool,
     keepalive: Keepalive,
     copies: Option<Copies>,
     sender: Sender<P>,
@@ -110,6 +114,7 @@ impl<P: Payload, C: Combining<P>> Rlp<P, C> {
         };
         Self {
             retries,
+            live: facts.is_live(),
             keepalive: Keepalive::new(config.keepalives.and_then(Keepalives::limit)),
             copies: config
                 .copies
@@ -118,6 +123,17 @@ impl<P: Payload, C: Combining<P>> Rlp<P, C> {
             sender: Sender::new(window, budget, space),
             receiver: Receiver::new(combining, policy, terms),
         }
+    }
+}
+
+impl<P: Payload, C: Combining<P>> Rlp<P, C> {
+    /// When the peer cannot ask any more for what was sent last: live, where keepalives end and packets
+    /// are memory. Links that hand damaged frames up are simulated.
+    fn forgets_at(&self) -> Option<Instant> {
+        let quiet = self.keepalive.is_over().then_some(PATIENCE)?;
+        let patience = quiet.max(Scheme::<P>::linger(self));
+        let counts = self.live && !C::DAMAGED;
+        self.sender.forgets_at(patience).filter(|_| counts)
     }
 }
 
@@ -180,6 +196,9 @@ impl<P: Payload, C: Combining<P>> Scheme<P> for Rlp<P, C> {
         if let Some(copies) = &mut self.copies {
             copies.handle_timeout(cx.now);
         }
+        if self.forgets_at().is_some_and(|at| at <= cx.now) {
+            self.sender.forget();
+        }
     }
 
     fn poll_frame(
@@ -232,7 +251,8 @@ impl<P: Payload, C: Combining<P>> Scheme<P> for Rlp<P, C> {
     fn poll_timeout(&self) -> Option<Instant> {
         let keepalive = self.keepalive.deadline(self.receiver.policy.keepalive());
         let copy = self.copies.as_ref().and_then(Copies::deadline);
-        earliest(self.receiver.poll_timeout(), earliest(keepalive, copy))
+        let receiver = earliest(self.receiver.poll_timeout(), self.forgets_at());
+        earliest(receiver, earliest(keepalive, copy))
     }
 
     fn set_timer_factor(&mut self, factor: f64) {

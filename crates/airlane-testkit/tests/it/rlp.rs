@@ -7,7 +7,7 @@ use airlane_link::FrameKind;
 use airlane_link::HeaderProfile::{Live, Study};
 use airlane_testkit::strategies::{Offer, cases, fates, losses, play, traffic};
 use airlane_testkit::{
-    Adversary, Departure, Fate, Pair, Random, Reordering, Scripted, Setup, TestPacket,
+    Adversary, Departure, Fate, Pair, Random, Reordering, Scripted, Setup, Tally, TestPacket,
 };
 use proptest::prelude::*;
 
@@ -87,7 +87,8 @@ fn finish(pair: &mut Pair<Scripted>, offered: [[u64; 16]; 2], retries: u64) {
         pair.offer(end, TestPacket::new(0, offered[0], 100));
     }
     pair.run_for((T_NAK + NAK_WAITS) * (retries + 1) + Duration::from_secs(3));
-    assert!(pair.run_until_quiet(pair.now() + Duration::from_secs(1)));
+    // Last of all the senders forget what nobody asks for any more.
+    assert!(pair.run_until_quiet(pair.now() + Duration::from_secs(16)));
 }
 
 /// How often each number was asked for, by each end.
@@ -322,6 +323,25 @@ fn a_lost_tail_is_recovered() {
         let expected = Instant::from_nanos(120_000_000);
         assert!(last < expected, "{profile:?}: {last:?}");
     }
+}
+
+/// A sender keeps a window of packets while it sends, and nothing for long after.
+#[test]
+fn nothing_is_kept_that_nobody_asks_for() {
+    let scheme = "kind = \"rlp\", window = 100, keepalives = 2";
+    let setup = Setup::new(Live).service(1, 1.0, scheme, QUEUE);
+    let mut pair = Pair::new(&setup, |_: Departure<'_>| Fate::ARRIVE);
+    let tally = Tally::default();
+    for id in 0..1_000 {
+        pair.offer(0, TestPacket::new(1, id, 100).counted(&tally));
+        pair.run_for(Duration::from_millis(1));
+    }
+    pair.run_for(Duration::from_secs(1));
+    assert_eq!(pair.delivered(1).len(), 1_000);
+    let kept = |pair: &Pair<_>| tally.copies() - pair.delivered(1).len();
+    assert_eq!(kept(&pair), 100);
+    pair.run_for(Duration::from_secs(20));
+    assert_eq!(kept(&pair), 0);
 }
 
 #[test]

@@ -92,9 +92,9 @@ impl<P: Payload, C: Combining<P>> Receiver<P, C> {
             budget,
             base: 0,
             high: 0,
-            holes: Ring::for_window(window, space),
+            holes: Ring::for_span(window, space),
             hole_count: 0,
-            held: Ring::for_window(window, space),
+            held: Ring::for_span(window, space),
             naks: VecDeque::with_capacity(window as usize),
             nak_timers: StartedTimers::with_capacity(window),
         }
@@ -165,6 +165,7 @@ impl<P: Payload, C: Combining<P>> Receiver<P, C> {
         match self.order {
             Order::AsReceived => cx.deliver(packet, since, recovered),
             Order::InOrder => {
+                self.make_room(cx, seq);
                 let held = Held {
                     packet,
                     since,
@@ -237,6 +238,7 @@ impl<P: Payload, C: Combining<P>> Receiver<P, C> {
             self.high = self.base;
         }
         while self.high != upto {
+            self.make_room(cx, self.high);
             let hole = Hole {
                 tries: 1,
                 naks: 1,
@@ -248,8 +250,15 @@ impl<P: Payload, C: Combining<P>> Receiver<P, C> {
             self.hole_count += 1;
             self.naks.push_back(self.high);
             self.high = self.space.next(self.high);
-            // Keeps the span within the window while it grows.
             self.release(cx);
+        }
+    }
+
+    /// Gives up the oldest hole if it is a window behind `seq`, which takes its place.
+    fn make_room(&mut self, cx: &mut Context<'_, P>, seq: Seq) {
+        if self.space.distance(seq, self.base) >= self.window {
+            self.give_up(cx, self.base);
+            self.base = self.space.next(self.base);
         }
     }
 

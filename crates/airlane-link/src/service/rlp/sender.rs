@@ -43,6 +43,8 @@ pub(super) struct Sender<P> {
     /// How old a packet may be when it is sent again.
     budget: Option<Duration>,
     next: Seq,
+    /// When the last frame left, of any kind.
+    left: Instant,
     kept: Ring<Kept<P>>,
     repairs: VecDeque<Seq>,
 }
@@ -54,7 +56,8 @@ impl<P: Payload> Sender<P> {
             window,
             budget,
             next: 0,
-            kept: Ring::for_window(window, space),
+            left: Instant::ORIGIN,
+            kept: Ring::for_span(window, space),
             repairs: VecDeque::with_capacity(window as usize),
         }
     }
@@ -63,6 +66,9 @@ impl<P: Payload> Sender<P> {
     pub(super) fn send(&mut self, packet: P) -> Frame<P> {
         let seq = self.next;
         self.next = self.space.next(seq);
+        // The peer cannot ask for it any more.
+        let forgotten = u32::MAX - self.window + 1;
+        self.kept.remove(self.space.add(seq, forgotten));
         let kept = Kept {
             packet: packet.clone(),
             until: None,
@@ -92,6 +98,7 @@ impl<P: Payload> Sender<P> {
 
     /// A frame has left, or has been handed over.
     pub(super) fn on_left(&mut self, header: &Header, left: Instant) {
+        self.left = left;
         if let Some(kept) = self.kept.get_mut(header.seq) {
             match header.kind {
                 FrameKind::Data => kept.left = Some(left),
@@ -161,6 +168,18 @@ impl<P: Payload> Sender<P> {
             }
         }
         None
+    }
+
+    /// When nothing that was sent needs to be kept any longer; none: something waits to leave.
+    pub(super) fn forgets_at(&self, patience: Duration) -> Option<Instant> {
+        let newest = self.kept.get(self.highest())?;
+        let waits = newest.left.is_none() || !self.repairs.is_empty();
+        (!waits).then(|| self.left + patience)
+    }
+
+    /// Keeps nothing that was sent: the peer has had time to ask for it.
+    pub(super) fn forget(&mut self) {
+        self.kept.clear();
     }
 
     pub(super) fn reset(&mut self) {
