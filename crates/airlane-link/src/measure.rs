@@ -61,6 +61,11 @@ impl Meter {
         }
     }
 
+    /// A frame takes so long through the link from now on.
+    pub(crate) fn set_path(&mut self, path: Duration) {
+        self.path = path;
+    }
+
     pub(crate) fn metrics(&self) -> ServiceMetrics {
         self.metrics
     }

@@ -46,6 +46,11 @@ impl Medium {
         }
     }
 
+    /// Changes the rate, for frames that come.
+    pub fn set_rate(&mut self, rate: Rate) {
+        self.rate = rate;
+    }
+
     /// Changes the share of a port, for turns that come.
     pub fn set_weight(&mut self, port: u8, weight: f64) {
         self.turns.set_rate(port, weight);

@@ -258,6 +258,12 @@ impl Session {
         (self.table, self.digest, self.own) = (table, digest, own);
     }
 
+    /// Keepalives leave at another interval from now on, and the peer may be silent for another time.
+    pub fn set_keepalive(&mut self, keepalive: Duration, silence: Duration) {
+        (self.keepalive, self.silence) = (keepalive, silence);
+        self.retry = self.retry.min(keepalive);
+    }
+
     /// The number that frames carry, once a peer was accepted.
     pub fn id(&self) -> Option<u32> {
         self.peer.as_ref().map(|peer| peer.session)

@@ -32,6 +32,12 @@ impl Bucket {
         }
     }
 
+    /// From now on flows and holds as much as `fresh`.
+    pub(crate) fn retime(&mut self, fresh: &Self) {
+        (self.bps, self.depth) = (fresh.bps, fresh.depth);
+        self.tokens = self.tokens.min(self.depth);
+    }
+
     /// Takes so many bytes out, if they are there.
     pub(crate) fn take(&mut self, now: Instant, bytes: usize) -> bool {
         let since = now.saturating_since(self.at).as_nanos();

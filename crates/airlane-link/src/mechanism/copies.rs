@@ -87,6 +87,11 @@ impl Copies {
         }
     }
 
+    /// From now on the share is that of `fresh`, whose link has another rate.
+    pub(crate) fn retime(&mut self, fresh: &Self) {
+        self.bucket.retime(&fresh.bucket);
+    }
+
     fn plan(&mut self, copy: Planned) {
         if self.planned.len() == MOST {
             self.planned.pop_front();

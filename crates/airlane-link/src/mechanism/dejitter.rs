@@ -61,6 +61,11 @@ pub(crate) struct Dejitter<P> {
 }
 
 impl<P> Dejitter<P> {
+    /// A repair should take so long from now on; what was measured stays.
+    pub(crate) fn expect(&mut self, expected: Duration) {
+        self.expected = expected;
+    }
+
     /// For at most `room` packets, on a link where a repair should take so long.
     pub(crate) fn new(room: u32, expected: Duration) -> Self {
         let mut new = Self {

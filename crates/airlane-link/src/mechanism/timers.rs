@@ -147,6 +147,11 @@ impl TimerPolicy {
         self.factor = factor;
     }
 
+    /// Runs as `fresh` does, whose link has another rate; what was measured stays.
+    pub(crate) fn retime(&mut self, fresh: &Self) {
+        self.base = fresh.base;
+    }
+
     pub(crate) fn sample(&mut self, rtt: Duration) {
         if let Some(estimator) = &mut self.rtt {
             estimator.sample(rtt);

@@ -1,7 +1,7 @@
 //! Administration of a running port (Xylomenos 1999, section 6.2.6): services come, go and change
 //! their rates without touching the others.
 
-use airlane_base::Instant;
+use airlane_base::{Instant, Rate};
 use serde::Serialize;
 
 use super::{Agreement, Pacer, Port, SERVICES, Slot, numbers};
@@ -145,6 +145,22 @@ impl<P: Packet> Port<P> {
         self.scheduler.set_rate(number, rate);
         self.update_timer_factors();
         Ok(())
+    }
+
+    /// The link has another rate: frames leave at it from now on, and timers, budgets and pacing are what
+    /// they would be had it been so from the start. Nothing is lost or begun anew; what was measured stays.
+    pub fn set_link_rate(&mut self, rate: Rate) {
+        (self.config.rate, self.facts.rate) = (rate, rate);
+        if let Some(pacer) = &mut self.pacer {
+            pacer.set_rate(rate);
+        }
+        if let Some(limiter) = &mut self.limiter {
+            let frame = self.config.frame_payload() + self.config.frame_overhead;
+            limiter.set_most(rate, frame);
+        }
+        for slot in self.slots.iter_mut().flatten() {
+            slot.retime(&self.facts);
+        }
     }
 
     /// Begins a new epoch: every service starts anew; packets that wait stay, those on their way

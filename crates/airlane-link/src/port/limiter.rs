@@ -81,6 +81,19 @@ impl Limiter {
         }
     }
 
+    /// The configured rate is another one. Round trips stay; what it follows, it goes on following, unless
+    /// that was the configured rate.
+    pub(super) fn set_most(&mut self, most: Rate, frame: usize) {
+        let free = self.bps == self.most;
+        self.most = most.as_bps();
+        self.bps = if free {
+            self.most
+        } else {
+            self.bps.min(self.most)
+        };
+        self.four_frames = most.transmission_time(frame) * 4;
+    }
+
     /// At what rate to send now; none: the configured one.
     pub(super) fn rate(&self) -> Option<Rate> {
         Rate::from_bps(self.bps).filter(|_| self.bps < self.most)

@@ -31,6 +31,11 @@ impl<P: Payload> Pacer<P> {
         }
     }
 
+    /// Paces at another rate, from the next packet on.
+    pub(super) fn set_rate(&mut self, rate: Rate) {
+        self.rate = rate;
+    }
+
     /// Whether a packet that comes now goes straight through.
     pub(super) fn is_open(&self, now: Instant) -> bool {
         self.queue.is_empty() && now >= self.open_at

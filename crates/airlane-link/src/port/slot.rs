@@ -63,6 +63,13 @@ pub(super) struct Slot<P> {
     timer_origin: TimerOrigin,
 }
 
+/// How long a full frame takes through the link.
+fn path(facts: &PortFacts, layout: Layout, shape: Option<Shape>) -> Duration {
+    let inside = shape.map_or(0, |shape| shape.overhead(facts.max_payload));
+    let overhead = facts.codec.header_len(layout) + facts.frame_overhead + inside;
+    facts.delay + facts.rate.transmission_time(facts.max_payload + overhead)
+}
+
 impl<P: Packet> Slot<P> {
     /// `port` is the configuration of the port, `room` the longest payload of a frame now.
     pub(super) fn new(
@@ -77,9 +84,6 @@ impl<P: Packet> Slot<P> {
         // The same flows share queues in one service and not in another.
         let salt = airlane_base::random::fnv1a(config.name.as_bytes()) ^ port.flow_salt;
         let shape = config.scheme.shape();
-        let inside = shape.map_or(0, |shape| shape.overhead(facts.max_payload));
-        let overhead = facts.codec.header_len(layout) + facts.frame_overhead + inside;
-        let full_frame = facts.max_payload + overhead;
         // What is copied alone is copied with others, too.
         let copied = config.scheme.copies().and_then(|copies| copies.longest);
         Self {
@@ -103,7 +107,7 @@ impl<P: Packet> Slot<P> {
             expander: Expander::default(),
             ledger: ServiceLedger::default(),
             dropped: None,
-            meter: Meter::new(facts.delay + facts.rate.transmission_time(full_frame)),
+            meter: Meter::new(path(facts, layout, shape)),
             draining: false,
             next: None,
             agreement,
@@ -116,6 +120,16 @@ impl<P: Packet> Slot<P> {
             timer_origin: config.scheme.timer_origin(),
             config,
         }
+    }
+
+    /// The link has another rate.
+    pub(super) fn retime(&mut self, facts: &PortFacts) {
+        let fresh = Service::new(&self.config.scheme, self.config.budget, facts);
+        self.service.retime(fresh);
+        if let Some(dejitter) = &mut self.dejitter {
+            dejitter.expect(facts.on_its_way(self.layout) * 2);
+        }
+        self.meter.set_path(path(facts, self.layout, self.shape));
     }
 
     pub(super) fn handed_over(&self) -> u32 {

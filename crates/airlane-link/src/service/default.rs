@@ -100,6 +100,10 @@ impl<P: Payload> Scheme<P> for DefaultService {
 
     fn set_timer_factor(&mut self, _factor: f64) {}
 
+    fn retime(&mut self, fresh: Self) {
+        self.on_its_way = fresh.on_its_way;
+    }
+
     fn reset(&mut self, _cx: &mut Context<'_, P>, _lost: &mut EpochLoss) {
         (self.next, self.expected) = (0, None);
     }

@@ -143,6 +143,10 @@ impl<P: Payload> Scheme<P> for GoBackN<P> {
         self.policy.set_factor(factor);
     }
 
+    fn retime(&mut self, fresh: Self) {
+        self.policy.retime(&fresh.policy);
+    }
+
     fn reset(&mut self, _cx: &mut Context<'_, P>, lost: &mut EpochLoss) {
         self.expected = 0;
         self.ack = DelayedAck::default();

@@ -224,6 +224,10 @@ pub(crate) trait Scheme<P: Payload> {
     fn poll_timeout(&self) -> Option<Instant>;
     /// Inflates fixed timers for sharing.
     fn set_timer_factor(&mut self, factor: f64);
+    /// The link has another rate: takes over what `fresh`, made for it, was told by the port.
+    fn retime(&mut self, fresh: Self)
+    where
+        Self: Sized;
     /// Forgets all numbers and frames: a new epoch. What is held behind a hole goes up; what was
     /// unacknowledged is lost.
     fn reset(&mut self, cx: &mut Context<'_, P>, lost: &mut EpochLoss);
@@ -441,6 +445,21 @@ impl<P: Packet> Service<P> {
 
     pub(crate) fn set_timer_factor(&mut self, factor: f64) {
         each!(self, s => Scheme::<P>::set_timer_factor(s, factor));
+    }
+
+    /// Goes on with everything it knows on a link of another rate. `fresh` is the same service made for it.
+    pub(crate) fn retime(&mut self, fresh: Self) {
+        macro_rules! same {
+            ($($variant:ident),+) => {
+                match (self, fresh) {
+                    $((Self::$variant(s), Self::$variant(f)) => Scheme::<P>::retime(s, f),)+
+                    _ => debug_assert!(false, "a service stays of its kind"),
+                }
+            };
+        }
+        same!(
+            Default, Gbn, Sr, SrM1, SrM2, SrBitmap, Rlp, Hybrid1, Hybrid2, Xor, Rse, RseAd, Snoop
+        );
     }
 
     pub(crate) fn reset(&mut self, cx: &mut Context<'_, P>, lost: &mut EpochLoss) {

@@ -259,6 +259,13 @@ impl<P: Payload, C: Combining<P>> Scheme<P> for Rlp<P, C> {
         self.receiver.policy.set_factor(factor);
     }
 
+    fn retime(&mut self, fresh: Self) {
+        self.receiver.policy.retime(&fresh.receiver.policy);
+        if let Some((copies, fresh)) = self.copies.as_mut().zip(fresh.copies) {
+            copies.retime(&fresh);
+        }
+    }
+
     fn reset(&mut self, cx: &mut Context<'_, P>, _lost: &mut EpochLoss) {
         // Nothing is owed to the peer: what was sent was sent, once.
         self.receiver.reset(cx);

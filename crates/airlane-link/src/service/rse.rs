@@ -138,6 +138,10 @@ impl<P: Payload> Scheme<P> for Rse<P> {
 
     fn set_timer_factor(&mut self, _factor: f64) {}
 
+    fn retime(&mut self, fresh: Self) {
+        self.on_its_way = fresh.on_its_way;
+    }
+
     fn reset(&mut self, cx: &mut Context<'_, P>, _lost: &mut EpochLoss) {
         let lost = self.received.restart();
         cx.ledger.lose(lost, false);

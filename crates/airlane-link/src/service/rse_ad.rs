@@ -150,6 +150,10 @@ impl<P: Payload> Scheme<P> for RseAd<P> {
         self.receiver.policy.set_factor(factor);
     }
 
+    fn retime(&mut self, fresh: Self) {
+        self.receiver.policy.retime(&fresh.receiver.policy);
+    }
+
     fn reset(&mut self, cx: &mut Context<'_, P>, _lost: &mut EpochLoss) {
         self.receiver.reset(cx);
         self.sender.reset();

@@ -386,6 +386,14 @@ impl<P: Payload, A: Asking> Scheme<P> for SelectiveRepeat<P, A> {
         self.policy.set_factor(factor);
     }
 
+    fn retime(&mut self, fresh: Self) {
+        self.rate = fresh.rate;
+        self.policy.retime(&fresh.policy);
+        if let Some((copies, fresh)) = self.copies.as_mut().zip(fresh.copies) {
+            copies.retime(&fresh);
+        }
+    }
+
     fn reset(&mut self, cx: &mut Context<'_, P>, lost: &mut EpochLoss) {
         self.received.reset(cx);
         self.asking = A::default();

@@ -393,6 +393,10 @@ impl<P: Packet> Scheme<P> for Snoop<P> {
     /// The agent measures for itself.
     fn set_timer_factor(&mut self, _factor: f64) {}
 
+    fn retime(&mut self, fresh: Self) {
+        Scheme::<P>::retime(&mut self.raw, fresh.raw);
+    }
+
     fn reset(&mut self, cx: &mut Context<'_, P>, lost: &mut EpochLoss) {
         if let Some(agent) = &mut self.agent {
             *agent = Agent {

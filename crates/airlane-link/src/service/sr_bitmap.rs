@@ -207,6 +207,10 @@ impl<P: Payload> Scheme<P> for SrBitmap<P> {
         self.policy.set_factor(factor);
     }
 
+    fn retime(&mut self, fresh: Self) {
+        self.policy.retime(&fresh.policy);
+    }
+
     fn reset(&mut self, cx: &mut Context<'_, P>, lost: &mut EpochLoss) {
         self.received.reset(cx);
         self.report = DelayedAck::default();

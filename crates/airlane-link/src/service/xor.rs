@@ -277,6 +277,10 @@ impl<P: Payload> Scheme<P> for Xor<P> {
     /// The silence is the source's, whoever else is on the link.
     fn set_timer_factor(&mut self, _factor: f64) {}
 
+    fn retime(&mut self, fresh: Self) {
+        self.on_its_way = fresh.on_its_way;
+    }
+
     fn reset(&mut self, cx: &mut Context<'_, P>, _lost: &mut EpochLoss) {
         let lost = self.received.restart();
         cx.ledger.lose(lost, false);
