@@ -427,6 +427,16 @@ impl Peer {
         }
     }
 
+    /// Everything secret goes, and what was under way; who the peer is and how far its handshakes have come
+    /// stays.
+    pub(crate) fn forget_keys(&mut self, indices: &mut Indices) {
+        self.release(indices);
+        (self.current, self.next, self.cookie) = (None, None, None);
+        self.retired.clear();
+        (self.wish, self.last_initiation, self.attempts) = (None, None, 0);
+        (self.sent, self.unanswered, self.reply_due) = (None, None, None);
+    }
+
     pub(crate) fn status(&self, peer: PeerId, now: Instant, limits: &Limits) -> PeerStatus {
         let current = self.current.as_ref();
         let usable = current.filter(|keypair| keypair.can_send(now, limits));

@@ -206,6 +206,22 @@ impl Secure {
         Arc::make_mut(&mut self.by_key).insert(config.key, id);
     }
 
+    /// Forgets all keys, and draws others from `seed` from now on, which only this machine may know. For a
+    /// machine that has slept, or of which there is a copy: its memory may be known elsewhere, and a copy
+    /// would use the same numbers. Peers stay; handshakes with those whose endpoint is known begin at the
+    /// next timeout.
+    pub fn renew(&mut self, now: Instant, seed: [u8; 32]) {
+        self.entropy = Entropy::new(seed);
+        self.cookies = CookieSecret::new(self.limits.cookie_lifetime);
+        self.queue.clear();
+        for peer in self.peers.values_mut() {
+            peer.forget_keys(&mut self.indices);
+            if peer.endpoint.is_some() {
+                peer.wish(now, &self.limits);
+            }
+        }
+    }
+
     /// Our own public key.
     pub const fn public_key(&self) -> &PublicKey {
         &self.public

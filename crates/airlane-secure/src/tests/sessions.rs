@@ -478,3 +478,32 @@ fn what_nobody_sends_is_bounded_and_counted() {
     }
     assert_eq!(world.ends[0].counters().queue_full, 100 - 64);
 }
+
+/// After a sleep, or in a copy of the machine, nothing of before is left: no keys, and no way to the same
+/// ones.
+#[test]
+fn a_renewed_end_has_no_keys_of_before_and_draws_others() {
+    let mut world = World::new([true, true]);
+    world.run_for(SECOND);
+    assert!(world.is_established());
+    let before = current(&world, 0).local;
+    let now = world.now;
+    world.ends[0].renew(now, [77; 32]);
+    let peer = world.peer(0);
+    assert!(!world.ends[0].is_established(now, peer));
+    // What the other end sends meanwhile cannot be opened, and it need not hear of anything first.
+    world.run_for(SECOND);
+    assert!(world.is_established());
+    assert_ne!(current(&world, 0).local, before);
+    world.assert_works();
+    // Another seed is another handshake: two copies of one end do not come to the same keys.
+    let ephemeral = |seed| {
+        let mut world = World::new([true, false]);
+        world.ends[0].renew(world.now, [seed; 32]);
+        world.timeout(0);
+        let message = world.ends[0].poll_transmit().map(|m| m.bytes().to_vec());
+        message.expect("a handshake begins")
+    };
+    assert_ne!(ephemeral(1), ephemeral(2));
+    assert_eq!(ephemeral(1), ephemeral(1));
+}
