@@ -199,7 +199,14 @@ impl Sockets {
     }
 
     /// Sets the congestion control of connections to come, and reads back what it is.
+    ///
+    /// # Errors
+    /// If a client names one that the kernel has not loaded. For root it would load any.
     fn set_congestion_control(&self, name: Option<&str>) -> Result<String, String> {
+        if let Some(name) = name {
+            let loaded = std::fs::read_to_string(LOADED).unwrap_or_default();
+            admit_congestion_control(name, &loaded)?;
+        }
         let name = name.map_or(self.congestion_control.as_slice(), str::as_bytes);
         let shown = || String::from_utf8_lossy(name).replace('\0', "");
         for listener in [&self.file, &self.pages] {
@@ -208,6 +215,22 @@ impl Sockets {
                 .map_err(|e| format!("its kernel has no TCP {}: {e}", shown()))?;
         }
         Ok(shown())
+    }
+}
+
+/// The congestion controls that the kernel has loaded (ip-sysctl.rst).
+const LOADED: &str = "/proc/sys/net/ipv4/tcp_available_congestion_control";
+
+/// Refuses what the kernel would have to load first: which modules there are is for the machine's owner to
+/// say, and not for a client.
+fn admit_congestion_control(name: &str, loaded: &str) -> Result<(), String> {
+    let loaded: Vec<_> = loaded.split_whitespace().collect();
+    match loaded.contains(&name) {
+        true => Ok(()),
+        false => Err(format!(
+            "its kernel has not loaded TCP {name:?}, and loads nothing for clients; it has {}",
+            loaded.join(", ")
+        )),
     }
 }
 
@@ -497,6 +520,22 @@ fn accept(listener: &TcpListener, desk: &Desk<'_>, mut serve: impl FnMut(TcpStre
             Err(e) if is_timeout(&e) => {}
             // Out of descriptors, or a connection that was reset before it was taken.
             Err(_) => std::thread::sleep(GLANCE),
+        }
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn clients_have_nothing_loaded_and_hear_what_there_is() {
+        let loaded = "reno cubic\n";
+        assert_eq!(admit_congestion_control("cubic", loaded), Ok(()));
+        // Neither a part of a name, nor what the kernel would take for one.
+        for name in ["vegas", "cub", "cubic\0", "reno cubic", ""] {
+            let why = admit_congestion_control(name, loaded).unwrap_err();
+            assert!(why.contains("it has reno, cubic"), "{why}");
         }
     }
 }
