@@ -16,7 +16,7 @@ use clap_complete::Shell;
 pub use measure::{Journal, JournalReplay, Record, Test, TestApp, Trace, TraceJoin, TraceShow};
 pub use node::{Daemon, Keygen, LogFormat, Running, Status, Top, Up};
 pub use scenario::{FromMahimahi, FromNetem, Scenario, ScenarioApp, Written};
-pub use service::{Link, Service, ServiceAdd, ServiceRemove, ServiceSet};
+pub use service::{Link, Service, ServiceAdd, ServiceRemove, ServiceSet, SetRate};
 pub use sim::{Compare, Repeat, Run, Sim};
 pub use study::{
     Studies, Study, StudyList, StudyOutput, StudyPage, StudyReport, StudyRun, StudyScenario,
@@ -71,7 +71,8 @@ pub enum Command {
     ///
     /// Creates the TUN device of FILE with its addresses and routes and carries its packets over
     /// the underlay, UDP or an Ethernet interface, to the peer, or to several who share the link.
-    /// Needs root, or CAP_NET_ADMIN, and CAP_NET_RAW for Ethernet. At the end the device is
+    /// Needs root, or CAP_NET_ADMIN, and CAP_NET_RAW for Ethernet; once it is up, it keeps CAP_NET_ADMIN
+    /// alone. At the end the device is
     /// removed and the counters are printed.
     #[command(after_help = node::UP_EXAMPLES)]
     Up(Up),
@@ -96,10 +97,16 @@ pub enum Command {
     Doctor(Daemon),
     /// Let a running link take over what changed in its file
     ///
-    /// Keys, peers, their addresses, services and classes change at once, and connections through links
-    /// that stay go on. What only a new start can change is named, and nothing is changed then.
+    /// Keys, peers, their addresses, rates, services and classes change at once, and connections through
+    /// links that stay go on. SIGHUP to `airlane up` does the same with the file that it was started with. What only a new start can change is named, and nothing is changed then.
     #[command(after_help = node::RELOAD_EXAMPLES)]
     Reload(Daemon),
+    /// Change the rate of a running link
+    ///
+    /// Frames leave at it from now on: no new session, nothing lost. The file stays as it is; write there,
+    /// too, what shall outlast a reload.
+    #[command(after_help = service::SET_EXAMPLES)]
+    Set(SetRate),
     /// Change the services of a running link
     ///
     /// Nothing else is interrupted: connections through the other services go on. A service is used once

@@ -14,6 +14,7 @@ mod input;
 mod journal;
 mod keys;
 mod live;
+mod log;
 mod metric;
 pub mod output;
 mod page;
@@ -75,6 +76,7 @@ fn run(command: Command) -> anyhow::Result<()> {
         Command::Air(args) => live::air(&args),
         Command::Doctor(args) => doctor::doctor(&args),
         Command::Reload(args) => live::reload(&args),
+        Command::Set(args) => live::set(&args),
         Command::Service(verb) => service::service(&verb),
         Command::Status(args) => live::status(&args),
         Command::Top(args) => live::socket(args.link.as_deref()).and_then(|s| top::top(&s)),

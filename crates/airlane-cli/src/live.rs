@@ -5,22 +5,20 @@ use std::os::fd::AsFd as _;
 use std::path::{Path, PathBuf};
 use std::time::Duration;
 
+use airlane_base::UnitError;
 use airlane_base::config::{Document, Problems};
 use airlane_live::air::{self, AirConfig};
 use airlane_live::config::{LiveConfig, default_socket};
 use airlane_live::control;
 use airlane_live::node::{Node, UpError};
-use airlane_live::signals::stop_on_signals;
+use airlane_live::privileges::{self, Account};
+use airlane_live::signals::{Wish, on_wishes, stop_on_signals};
 use airlane_live::status::Status as NodeStatus;
 use anyhow::{Context as _, bail};
-use tracing_subscriber::EnvFilter;
 
-use crate::args::{Daemon, LogFormat, Running, Status, Up};
+use crate::args::{Daemon, Running, SetRate, Status, Up};
 use crate::input::{self, BadInput};
-use crate::{output, status};
-
-/// Which log lines to show, in the syntax of `tracing_subscriber::EnvFilter`.
-const LOG_VARIABLE: &str = "AIRLANE_LOG";
+use crate::{log, output, status};
 
 /// Runs `airlane up`.
 pub(crate) fn up(up: &Up) -> anyhow::Result<()> {
@@ -28,12 +26,23 @@ pub(crate) fn up(up: &Up) -> anyhow::Result<()> {
     let args = &running.daemon;
     let document = input::document(&args.file, &args.set.set)?;
     let config: LiveConfig = document.read()?;
-    log_to_stderr(running.log_format)?;
+    // Before there is another thread.
+    if let Some(user) = &up.user {
+        become_user(user, &config)?;
+    }
+    let _log = log::start(running.log_format)?;
     let stop = stop_on_signals().context("cannot wait for signals")?;
+    let (file, set, socket) = (args.file.clone(), args.set.set.clone(), config.socket());
+    on_wishes(move |wish| match wish {
+        Wish::Reload => reload_again(&file, &set, &socket),
+        Wish::Report => report(&socket),
+    })
+    .context("cannot wait for signals")?;
     let mut node = Node::start(&config).map_err(|error| refuse(&document, error))?;
     if let Some(path) = &up.journal {
         node.keep_journals(path, up.journal_size.as_bytes())?;
     }
+    privileges::keep_what_a_node_needs()?;
     let ended = node.run(stop.as_fd());
     // Whatever ended it, the counters are worth seeing.
     let last = node.status();
@@ -43,6 +52,47 @@ pub(crate) fn up(up: &Up) -> anyhow::Result<()> {
         status::render(&last, None)
     })?;
     Ok(ended?)
+}
+
+/// The process becomes the user of this name, who can then make the control socket.
+fn become_user(name: &str, config: &LiveConfig) -> anyhow::Result<()> {
+    let account = Account::named(name).map_err(|error| BadInput(error.to_string()))?;
+    if let Some(folder) = config.socket().parent() {
+        let made = account.make_folder(folder);
+        made.with_context(|| format!("cannot make {}", folder.display()))?;
+    }
+    Ok(account.assume()?)
+}
+
+/// What SIGHUP asks for: the node behind `socket` takes over its file as it is by now. It says itself what
+/// has changed.
+fn reload_again(file: &Path, set: &[String], socket: &Path) {
+    let read = || -> anyhow::Result<LiveConfig> { Ok(input::document(file, set)?.read()?) };
+    let done = read().and_then(|config| Ok(control::reload(socket, &config)?));
+    match done {
+        Ok(changes) if changes.is_empty() => tracing::info!("reloaded: nothing has changed"),
+        Ok(_) => {}
+        Err(error) => tracing::warn!(%error, "not reloaded: everything stays as it was"),
+    }
+}
+
+/// What SIGUSR1 asks for: a line for each peer.
+fn report(socket: &Path) {
+    match control::status(socket) {
+        Err(error) => tracing::warn!(%error, "cannot say where it stands"),
+        Ok(status) => {
+            for peer in status.peers {
+                tracing::info!(
+                    peer = peer.name,
+                    session = peer.session.state,
+                    sessions = peer.session.sessions,
+                    sent_bytes = peer.sent_bytes,
+                    received_bytes = peer.received_bytes,
+                    "where it stands"
+                );
+            }
+        }
+    }
 }
 
 /// The error of a node that did not start; where the file is at fault in a way that shows only then,
@@ -80,7 +130,7 @@ pub(crate) fn air(running: &Running) -> anyhow::Result<()> {
         .errors
         .load_traces(|file| std::fs::read(folder.join(file)).map_err(|error| error.to_string()))
         .map_err(|error| BadInput(error.to_string()))?;
-    log_to_stderr(running.log_format)?;
+    let _log = log::start(running.log_format)?;
     let stop = stop_on_signals().context("cannot wait for signals")?;
     let report = air::run(&config, stop.as_fd())?;
     output::print(&if args.json {
@@ -99,6 +149,20 @@ pub(crate) fn reload(args: &Daemon) -> anyhow::Result<()> {
     let config: LiveConfig = input::document(&args.file, &args.set.set)?.read()?;
     let changes = control::reload(&config.socket(), &config)?;
     print_changes(&changes, args.json)
+}
+
+/// Runs `airlane set`.
+pub(crate) fn set(args: &SetRate) -> anyhow::Result<()> {
+    let value = args.value.strip_prefix("rate=");
+    let wrong = |why: String| BadInput(format!("\"{}\": {why}", args.value));
+    let value = value.ok_or_else(|| {
+        wrong("only the rate of a link can be set, such as rate=20Mbit/s".to_owned())
+    })?;
+    let rate = value
+        .parse()
+        .map_err(|error: UnitError| wrong(error.to_string()))?;
+    let changes = control::change_rate(&socket(args.link.link.as_deref())?, rate)?;
+    print_changes(&changes, args.link.json)
 }
 
 /// What a running link said that it changed.
@@ -185,22 +249,4 @@ pub(crate) fn sockets() -> Vec<PathBuf> {
     };
     running.sort();
     running
-}
-
-fn log_to_stderr(format: LogFormat) -> anyhow::Result<()> {
-    let filter = match std::env::var(LOG_VARIABLE) {
-        Ok(text) => EnvFilter::try_new(&text)
-            .map_err(|error| BadInput(format!("{LOG_VARIABLE}={text}: {error}")))?,
-        Err(_) => EnvFilter::new("info"),
-    };
-    let choice = anstream::AutoStream::choice(&std::io::stderr());
-    let log = tracing_subscriber::fmt()
-        .with_env_filter(filter)
-        .with_writer(std::io::stderr)
-        .with_target(false);
-    match format {
-        LogFormat::Human => log.with_ansi(choice != anstream::ColorChoice::Never).init(),
-        LogFormat::Json => log.json().flatten_event(true).init(),
-    }
-    Ok(())
 }

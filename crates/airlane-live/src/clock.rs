@@ -1,4 +1,5 @@
-//! The clock of the live node: `CLOCK_MONOTONIC` as the protocols' time.
+//! The clock of the live node: `CLOCK_BOOTTIME` as the protocols' time. It runs on while the machine
+//! sleeps, so keys age meanwhile.
 
 use std::num::NonZeroU64;
 
@@ -7,9 +8,18 @@ use airlane_secure::Wall;
 use rustix::event::Timespec;
 use rustix::time::{ClockId, clock_gettime};
 
-/// Nanoseconds since the machine started.
+/// Nanoseconds since the machine started, those asleep included.
 pub(crate) fn now() -> Instant {
-    let now = clock_gettime(ClockId::Monotonic);
+    read(ClockId::Boottime)
+}
+
+/// The same without those asleep.
+pub(crate) fn awake() -> Instant {
+    read(ClockId::Monotonic)
+}
+
+fn read(clock: ClockId) -> Instant {
+    let now = clock_gettime(clock);
     Instant::from_nanos(now.tv_sec as u64 * 1_000_000_000 + now.tv_nsec as u64)
 }
 
@@ -25,6 +35,9 @@ pub(crate) fn since_1970() -> u64 {
     let ns = (now.tv_sec as u64).saturating_mul(1_000_000_000);
     ns.saturating_add(now.tv_nsec as u64)
 }
+
+/// A node's: ahead of what runs for its own sake, behind what the system itself needs.
+pub(crate) const NICENESS: i32 = -10;
 
 /// Wishes to be woken to the nanosecond instead of 50 us late, a tenth of a frame at 20 Mbit/s, and
 /// before other processes: a link that waits for the processor is a link with jitter.

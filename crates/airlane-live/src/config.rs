@@ -379,6 +379,10 @@ pub struct ControlConfig {
     /// Path of the Unix socket; `/run/airlane/NAME.sock` if it is not given.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub socket: Option<PathBuf>,
+    /// Whose members may read status over it, and change nothing. Nobody, if it is not given: then root
+    /// and the user of the node alone may ask.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub group: Option<String>,
 }
 
 /// Path of the control socket of the node `name` where its file gives none.

@@ -29,7 +29,7 @@ impl DeviceError {
 fn hint(source: &io::Error) -> &'static str {
     match source.raw_os_error() {
         Some(libc::EPERM | libc::EACCES) => {
-            " (run it as root, or grant CAP_NET_ADMIN and CAP_NET_RAW)"
+            " (run it as root, or grant CAP_NET_ADMIN and CAP_NET_RAW, and let its user open what is named)"
         }
         Some(libc::ENODEV | libc::ENXIO) => " (`ip link` lists the interfaces that exist here)",
         // What a TUN device says when its interface is deleted under it.

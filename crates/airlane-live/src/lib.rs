@@ -6,6 +6,7 @@
 //! * [`doctor`]: `airlane doctor`, whether a link can come up.
 //! * [`journal`]: `airlane up --journal`, what goes into a port, to do it again.
 //! * [`record`]: `airlane record`, what becomes of each frame.
+//! * [`signals`] and [`privileges`]: what the process is told, and what it gives up.
 //! * [`control`] and [`status`]: `airlane status`; [`metrics`]: the same for Prometheus.
 //!
 //! Unsafe code stays in the small modules that make one kind of system call each.
@@ -25,6 +26,7 @@ pub mod netlink;
 pub mod node;
 mod offload;
 pub mod packet;
+pub mod privileges;
 pub mod record;
 pub mod security;
 pub mod signals;

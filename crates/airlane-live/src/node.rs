@@ -17,6 +17,7 @@
 mod below;
 pub mod drops;
 mod guard;
+mod lineage;
 mod link;
 mod links;
 mod path;
@@ -32,7 +33,7 @@ mod transmit;
 
 use std::os::fd::{AsFd, BorrowedFd};
 
-use airlane_base::{Duration, Instant};
+use airlane_base::{Duration, Instant, Rate};
 use airlane_link::Medium;
 use airlane_secure::Endpoint;
 use rustix::event::{PollFd, PollFlags};
@@ -54,6 +55,7 @@ use crate::status::Status;
 use crate::tun::Tun;
 use crate::underlay::Received;
 use below::Below;
+use lineage::Lineage;
 use link::Sizes;
 use links::Links;
 use recording::Journals;
@@ -81,6 +83,8 @@ pub struct Node {
     medium: Medium,
     listen: Endpoint,
     control: Option<Server>,
+    /// Of the memory that keys are in; none without keys.
+    lineage: Option<Lineage>,
     /// Asks over the control socket, so it ends after that.
     exporter: Option<Exporter>,
     /// Where ports keep journals, if they do.
@@ -115,10 +119,8 @@ struct Ready {
     tun: bool,
     underlay: bool,
     control: bool,
+    devices: bool,
 }
-
-/// Ahead of what runs for its own sake, behind what the system itself needs.
-const NICENESS: i32 = -10;
 
 impl Node {
     /// Runs until `stop` becomes readable.
@@ -126,7 +128,7 @@ impl Node {
     /// # Errors
     /// If the interface is taken away, or the kernel refuses to wait.
     pub fn run(&mut self, stop: BorrowedFd<'_>) -> Result<(), DeviceError> {
-        clock::be_punctual(NICENESS);
+        clock::be_punctual(clock::NICENESS);
         let mut now = clock::now();
         let mut supervisor = Supervisor::new(now);
         supervisor.ready();
@@ -138,6 +140,7 @@ impl Node {
                 return Ok(());
             }
             now = clock::now();
+            self.watch_lineage(now, ready.devices);
             supervisor.handle_timeout(now);
             self.on_time(now);
             if ready.underlay {
@@ -168,11 +171,16 @@ impl Node {
             Some(control) => (control.as_fd(), PollFlags::IN),
             None => (stop, PollFlags::empty()),
         };
+        let (devices, devices_flags) = match self.lineage.as_ref().and_then(Lineage::fd) {
+            Some(devices) => (devices, PollFlags::IN),
+            None => (stop, PollFlags::empty()),
+        };
         let mut fds = [
             PollFd::from_borrowed_fd(stop, PollFlags::IN),
             PollFd::from_borrowed_fd(self.tun.as_fd(), PollFlags::IN),
             PollFd::from_borrowed_fd(self.below.underlay.as_fd(), underlay),
             PollFd::from_borrowed_fd(control, control_flags),
+            PollFd::from_borrowed_fd(devices, devices_flags),
         ];
         let deadline = self.deadline(turn).min(at_most).max(turn + QUANTUM);
         let timeout = clock::timeout(clock::now(), deadline);
@@ -180,13 +188,40 @@ impl Node {
             Ok(_) | Err(rustix::io::Errno::INTR) => {}
             Err(error) => return Err(DeviceError::new(&self.name, "wait for packets", error)),
         }
-        let [stop, tun, underlay, control] = fds.map(|fd| !fd.revents().is_empty());
+        let [stop, tun, underlay, control, devices] = fds.map(|fd| !fd.revents().is_empty());
         Ok(Ready {
             stop,
             tun,
             underlay,
             control: control && self.control.is_some(),
+            devices,
         })
+    }
+
+    /// Keys that somebody else may have by now go, before anything is sealed with them.
+    fn watch_lineage(&mut self, now: Instant, devices: bool) {
+        let Some(lineage) = &mut self.lineage else {
+            return;
+        };
+        let slept = lineage.slept(now, clock::awake());
+        let copied = devices && lineage.is_copy();
+        let Some(guard) = self
+            .below
+            .guard
+            .as_mut()
+            .filter(|_| copied || slept.is_some())
+        else {
+            return;
+        };
+        let why = match slept {
+            Some(_) => "the machine has slept",
+            None => "the machine is a copy of another",
+        };
+        match guard.renew(now) {
+            Ok(()) => tracing::info!(slept = slept.map(|s| s.to_string()), why, "keys are gone"),
+            // The system gives random bytes from the moment on that it has started.
+            Err(error) => tracing::error!(%error, why, "keys stay"),
+        }
     }
 
     /// When the loop must run next without any input.
@@ -352,6 +387,13 @@ impl Served for Node {
     fn change_services(&mut self, change: &ServiceChange) -> Result<Vec<String>, String> {
         let now = clock::now();
         let changes = Self::change_services(self, now, change).map_err(|error| error.to_string());
+        self.on_time(now);
+        changes
+    }
+
+    fn change_rate(&mut self, rate: Rate) -> Result<Vec<String>, String> {
+        let now = clock::now();
+        let changes = Self::change_rate(self, now, rate).map_err(|error| error.to_string());
         self.on_time(now);
         changes
     }

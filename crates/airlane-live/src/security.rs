@@ -119,6 +119,9 @@ fn hint(error: &io::Error) -> &'static str {
         io::ErrorKind::AlreadyExists => {
             "; it stays as it is, for its peers know it (--public prints its public key)"
         }
+        io::ErrorKind::PermissionDenied => {
+            "; it has to belong to the user that the program runs as: `chown USER FILE`"
+        }
         _ => "",
     }
 }

@@ -1,18 +1,53 @@
-//! SIGTERM and SIGINT as a descriptor that becomes readable, for the loops of `up` and `air`.
+//! What signals ask of the loops of `up` and `air`.
 
 use std::io;
 use std::os::unix::net::UnixStream;
 
-use signal_hook::consts::{SIGINT, SIGTERM};
+use signal_hook::consts::{SIGHUP, SIGINT, SIGQUIT, SIGTERM, SIGUSR1};
+use signal_hook::iterator::Signals;
 use signal_hook::low_level::pipe;
 
-/// A descriptor that is readable from the first SIGTERM or SIGINT on.
+use crate::privileges;
+
+/// A descriptor that is readable from the first SIGTERM, SIGINT or SIGQUIT on. The last leaves no core
+/// file, in which keys would be.
 ///
 /// # Errors
 /// If the operating system gives no descriptors or refuses the handlers.
 pub fn stop_on_signals() -> io::Result<UnixStream> {
     let (stop, write_end) = UnixStream::pair()?;
-    pipe::register(SIGTERM, write_end.try_clone()?)?;
-    pipe::register(SIGINT, write_end)?;
+    for signal in [SIGTERM, SIGINT, SIGQUIT] {
+        pipe::register(signal, write_end.try_clone()?)?;
+    }
     Ok(stop)
+}
+
+/// What a signal asks for that ends nothing.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Wish {
+    /// SIGHUP: to take over what changed in the file.
+    Reload,
+    /// SIGUSR1: to write to the log where everything stands.
+    Report,
+}
+
+/// From now on has `grant` called, in a thread of its own, for each wish.
+///
+/// # Errors
+/// If the operating system refuses the handlers or the thread.
+pub fn on_wishes(mut grant: impl FnMut(Wish) + Send + 'static) -> io::Result<()> {
+    let mut signals = Signals::new([SIGHUP, SIGUSR1])?;
+    let work = move || {
+        privileges::give_up_all();
+        for signal in signals.forever() {
+            grant(match signal {
+                SIGHUP => Wish::Reload,
+                _ => Wish::Report,
+            });
+        }
+    };
+    std::thread::Builder::new()
+        .name("signals".to_owned())
+        .spawn(work)
+        .map(drop)
 }

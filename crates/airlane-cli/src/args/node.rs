@@ -58,6 +58,10 @@ pub struct Up {
     /// The file, and how the log is written.
     #[command(flatten)]
     pub running: Running,
+    /// Become this user before anything is opened: root then keeps the capabilities that a link needs, and
+    /// no other rights. The files of FILE have to be readable for the user
+    #[arg(long, value_name = "NAME")]
+    pub user: Option<String>,
     /// Keep a journal of everything that goes into the port, packets with what is in them
     ///
     /// Of several peers each port has its own, with the peer's name before the extension.
@@ -102,6 +106,7 @@ pub(super) const UP_EXAMPLES: &str = "\
 Examples:
   airlane up hill-top.toml
   airlane up hill-top.toml --log-format json
+  airlane up hill-top.toml --user airlane
   airlane up hill-top.toml --set 'link.rate=50 Mbit/s'
   airlane up hill-top.toml --journal /var/tmp/hill-top.journal --journal-size 200MB";
 

@@ -60,6 +60,17 @@ pub struct ServiceSet {
     pub link: Link,
 }
 
+/// Arguments of `set`.
+#[derive(Debug, Args)]
+pub struct SetRate {
+    /// The rate, as `link.rate` in the file.
+    #[arg(value_name = "rate=RATE")]
+    pub value: String,
+    /// Which link.
+    #[command(flatten)]
+    pub link: Link,
+}
+
 /// Which running link is meant.
 #[derive(Debug, Args)]
 pub struct Link {
@@ -70,6 +81,11 @@ pub struct Link {
     #[arg(long)]
     pub json: bool,
 }
+
+pub(super) const SET_EXAMPLES: &str = "\
+Examples:
+  airlane set rate=30Mbit/s
+  airlane set 'rate=512 kbit/s' --link hill-top";
 
 const SERVICE_ADD_EXAMPLES: &str = "\
 Examples:

@@ -4,6 +4,7 @@
 #![allow(clippy::unwrap_used, reason = "a test may panic")]
 
 mod cli;
+mod daemon;
 mod manager;
 mod record;
 mod scenario;

@@ -1,6 +1,8 @@
 //! What a service manager sees of `airlane up`.
 
+use std::fs::Permissions;
 use std::io::{ErrorKind, Write};
+use std::os::unix::fs::PermissionsExt as _;
 use std::os::unix::net::UnixDatagram;
 use std::path::PathBuf;
 use std::process::{Command, Stdio};
@@ -153,14 +155,26 @@ fn the_unit_grants_what_a_node_on_ethernet_needs_and_no_more() {
     let granted: Vec<_> = unit("CapabilityBoundingSet").split_whitespace().collect();
     let families: Vec<_> = unit("RestrictAddressFamilies").split_whitespace().collect();
     assert!(families.contains(&"AF_PACKET"), "{families:?}");
+    assert_eq!(unit("AmbientCapabilities"), unit("CapabilityBoundingSet"));
+    // As the unit does: another user than root, to whom the run directory and the files are given.
+    for path in [site.folder.path(), &site.notify] {
+        std::fs::set_permissions(path, Permissions::from_mode(0o777)).unwrap();
+    }
+    // The device may be root's alone where there is no udev.
+    let device = site.folder.path().join("tun");
+    let script = "mknod -m 666 \"$0\" c 10 200 2> /dev/null; mount --bind \"$0\" /dev/net/tun && exec setpriv \"$@\"";
     let start = |capabilities: &[&str]| {
         let added = capabilities.iter().map(|capability| {
             let name = capability.strip_prefix("CAP_").unwrap();
             format!(",+{}", name.to_lowercase())
         });
         let bounds = format!("-all{}", added.collect::<String>());
-        let mut command = namespace.command("setpriv");
-        command.args(["--bounding-set", &bounds]);
+        let mut command = namespace.command("sh");
+        command.args(["-c", script]).arg(&device);
+        command.args(["--reuid", "nobody", "--regid", "nogroup", "--clear-groups"]);
+        for set in ["--bounding-set", "--inh-caps", "--ambient-caps"] {
+            command.args([set, &bounds]);
+        }
         command
             .arg(env!("CARGO_BIN_EXE_airlane"))
             .arg("up")

@@ -43,6 +43,8 @@ pub(super) enum Input {
     Offers = 9,
     /// How long the payload of a frame may be from now on: a number.
     Room = 10,
+    /// The link has another rate: bits a second.
+    Rate = 11,
 }
 
 impl Input {
@@ -59,6 +61,7 @@ impl Input {
             8 => Self::Agreement,
             9 => Self::Offers,
             10 => Self::Room,
+            11 => Self::Rate,
             _ => return None,
         })
     }

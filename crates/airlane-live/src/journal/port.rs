@@ -3,7 +3,7 @@
 use std::io;
 use std::ops::Deref;
 
-use airlane_base::Instant;
+use airlane_base::{Instant, Rate};
 use airlane_link::config::ConfigError;
 use airlane_link::session::ServiceOffer;
 use airlane_link::wire::LIVE_HEADER_ROOM;
@@ -122,6 +122,15 @@ impl JournaledPort {
             write_number(&mut block.records, room as u64);
         }
         self.port.set_frame_room(room);
+    }
+
+    /// See [`Port::set_link_rate`].
+    pub(crate) fn set_link_rate(&mut self, now: Instant, rate: Rate) {
+        if let Some(journal) = self.journal() {
+            let block = journal.input(now, Input::Rate);
+            write_number(&mut block.records, rate.as_bps());
+        }
+        self.port.set_link_rate(rate);
     }
 
     /// See [`Port::services_changed`], a question that changes nothing that comes out.

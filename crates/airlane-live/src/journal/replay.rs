@@ -1,6 +1,6 @@
 //! Doing again what a port did.
 
-use airlane_base::{Duration, Instant};
+use airlane_base::{Duration, Instant, Rate};
 use airlane_link::session::ServiceOffer;
 use airlane_link::{ClassConfig, Frame, Port, PortConfig, ServiceConfig};
 use serde::Serialize;
@@ -162,6 +162,7 @@ struct Replay {
 }
 
 const ENDS: &str = "a record ends too early";
+const NO_RATE: &str = "a rate of nothing";
 const NO_JSON: &str = "a change of services that cannot be read";
 
 fn read_json<T: DeserializeOwned>(rest: &mut &[u8]) -> Option<T> {
@@ -231,6 +232,11 @@ impl Replay {
                     let room = read_number(&mut rest).ok_or(damaged(ENDS))?;
                     self.port
                         .set_frame_room(usize::try_from(room).unwrap_or(usize::MAX));
+                }
+                Input::Rate => {
+                    let bps = read_number(&mut rest).ok_or(damaged(ENDS))?;
+                    let rate = Rate::from_bps(bps).ok_or(damaged(NO_RATE))?;
+                    self.port.set_link_rate(rate);
                 }
                 Input::Transmit => {
                     let frame = self.port.poll_transmit(now);

@@ -21,6 +21,7 @@ use rustix::event::{PollFd, PollFlags, Timespec};
 
 use crate::control;
 use crate::device::DeviceError;
+use crate::privileges;
 
 /// Connections at once.
 const CLIENTS: usize = 8;
@@ -66,7 +67,10 @@ impl Exporter {
         };
         let thread = std::thread::Builder::new()
             .name("metrics".to_owned())
-            .spawn(move || server.run(&stopped))
+            .spawn(move || {
+                privileges::give_up_all();
+                server.run(&stopped);
+            })
             .map_err(failed("start a thread"))?;
         Ok(Self {
             address,

@@ -76,6 +76,12 @@ impl Guard {
         Ok(Self { secure })
     }
 
+    /// Forgets all keys, and draws new ones from a seed that only this machine knows.
+    pub(crate) fn renew(&mut self, now: Instant) -> std::io::Result<()> {
+        self.secure.renew(now, random()?);
+        Ok(())
+    }
+
     /// Our own public key, which the peers must have.
     pub(crate) fn public_key(&self) -> PublicKey {
         *self.secure.public_key()

@@ -1,7 +1,7 @@
 //! The link with one peer: its port, its session, and what is counted of it. What all links share is the
 //! node's: [`Below`] the ports, the TUN device above them.
 
-use airlane_base::{Duration, Instant};
+use airlane_base::{Duration, Instant, Rate};
 use airlane_link::config::{ConfigError, HandedOver};
 use airlane_link::session::{LossReport, ServiceOffer, Session, SessionConfig, SessionEvent};
 use airlane_link::wire::{Decoded, LIVE_HEADER_ROOM};
@@ -102,7 +102,7 @@ impl Link {
             flow_salt: random_number()?,
         })
         .map_err(|problems: Vec<ConfigError>| UpError::Config { problems })?;
-        let keepalive = (rate.transmission_time(HELLO) * 100).max(KEEPALIVE);
+        let (keepalive, silence) = hellos(rate);
         let session = Session::new(
             now,
             SessionConfig {
@@ -110,8 +110,7 @@ impl Link {
                 table: port.service_table(),
                 peer_table: port.peer_service_table(),
                 keepalive,
-                // Half an interval for the last of them to be late.
-                silence: keepalive * LOST_KEEPALIVES + keepalive / 2,
+                silence,
             },
         );
         let mut link = Self {
@@ -523,6 +522,13 @@ impl Link {
             .collect()
     }
 
+    /// Takes over the rate of the link, where the peer has none of its own, or the peer's.
+    pub(super) fn set_rate(&mut self, now: Instant, rate: Rate) {
+        self.port.set_link_rate(now, rate);
+        let (keepalive, silence) = hellos(rate);
+        self.session.set_keepalive(keepalive, silence);
+    }
+
     /// Takes over what changed of the peer, but for its rate: what that was.
     pub(super) fn set_config(
         &mut self,
@@ -556,6 +562,13 @@ impl Link {
         below.bind(self.to, self.session.id());
         changes
     }
+}
+
+/// How often hellos leave at a rate, and how long the peer may be silent: half an interval more than so
+/// many, for the last of them to be late.
+fn hellos(rate: Rate) -> (Duration, Duration) {
+    let keepalive = (rate.transmission_time(HELLO) * 100).max(KEEPALIVE);
+    (keepalive, keepalive * LOST_KEEPALIVES + keepalive / 2)
 }
 
 /// A peer for the log.

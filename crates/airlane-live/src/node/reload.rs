@@ -6,7 +6,6 @@ use airlane_base::Instant;
 use airlane_link::AdminError;
 
 use super::guard::Guard;
-use super::link::Link;
 use super::{Node, UpError};
 use crate::config::{LiveConfig, PeerConfig};
 use crate::security::Security;
@@ -19,7 +18,7 @@ pub enum ReloadError {
     /// Something else changed than what a running node can change.
     #[error(
         "{} cannot change while the node runs; restart it, or leave that as it was (a reload takes over \
-         keys, peers, link.underlay.peer, services and classes)", .places.join(", ")
+         keys, peers, rates, link.underlay.peer, services and classes)", .places.join(", ")
     )]
     NeedsRestart {
         /// Where the two files differ.
@@ -60,7 +59,7 @@ impl Node {
             if there.is_none_or(|link| link.config.address != peer.address) {
                 self.refuse_loop(peer)?;
             }
-            if !there.is_some_and(|link| goes_on(link, peer)) {
+            if there.is_none() {
                 let path_mtu = self.below.underlay.path_mtu(peer.address);
                 let path_mtu = path_mtu.unwrap_or(ETHERNET_MTU);
                 begin.push(self.new_link(now, peer, path_mtu, &new)?);
@@ -102,6 +101,7 @@ impl Node {
             self.links.iter_mut().for_each(|link| link.path.ask(now));
         }
         changes.extend(services);
+        changes.extend(self.set_rates(now, &new));
         self.config = new;
         self.follow_paths(now);
         for change in &changes {
@@ -130,13 +130,13 @@ impl Node {
         Ok(vec![change])
     }
 
-    /// Removes the links whose peers are not in the list, or begin anew there.
+    /// Removes the links whose peers are not in the list.
     fn remove_links(&mut self, peers: &[PeerConfig]) -> Vec<String> {
         let mut gone = Vec::new();
         let Self { links, below, .. } = self;
         links.all.retain(|number, link| {
             let name = &link.config.name;
-            let stays = peers.iter().any(|p| p.name == *name && goes_on(link, p));
+            let stays = peers.iter().any(|p| p.name == *name);
             if !stays {
                 below.recorder.forget_link(*number);
                 let waiting = link.port.waiting_bytes();
@@ -146,6 +146,34 @@ impl Node {
             stays
         });
         gone
+    }
+
+    /// Has frames leave at the rates of `new`. What changed.
+    pub(super) fn set_rates(&mut self, now: Instant, new: &LiveConfig) -> Vec<String> {
+        let (is, was) = (new.link.rate, self.config.link.rate);
+        let mut changes = Vec::new();
+        if is != was {
+            self.medium.set_rate(is);
+            changes.push(format!("the link has rate {is}, was {was}"));
+        }
+        let old = self.config.peers();
+        for peer in new.peers() {
+            let before = old.iter().find(|old| old.name == peer.name);
+            let Some(before) = before else { continue };
+            let (rate, before_rate) = (peer.rate.unwrap_or(is), before.rate.unwrap_or(was));
+            if peer.rate != before.rate {
+                let name = &peer.name;
+                changes.push(format!(
+                    "peer \"{name}\" has rate {rate}, was {before_rate}"
+                ));
+            }
+            let mut links = self.links.iter_mut();
+            let link = links.find(|link| link.config.name == peer.name);
+            if let Some(link) = link.filter(|_| rate != before_rate) {
+                link.set_rate(now, rate);
+            }
+        }
+        changes
     }
 
     /// Makes the routes to what is behind the peers, and removes those that lead nowhere any more.
@@ -162,11 +190,6 @@ impl Node {
     }
 }
 
-/// Whether the link goes on with a peer as the new file has it. Its rate is in its port's timers.
-fn goes_on(link: &Link, peer: &PeerConfig) -> bool {
-    link.config.rate == peer.rate
-}
-
 /// Where two files differ in what only a new start can change.
 fn fixed_differences(old: &LiveConfig, new: &LiveConfig) -> Vec<&'static str> {
     let [here, new_here] = [old, new].map(|file| file.link.underlay.without_peer());
@@ -176,7 +199,6 @@ fn fixed_differences(old: &LiveConfig, new: &LiveConfig) -> Vec<&'static str> {
         ("tun", old.tun != new.tun),
         ("control", old.control != new.control),
         ("metrics", old.metrics != new.metrics),
-        ("link.rate", old.link.rate != new.link.rate),
         ("link.delay", old.link.delay != new.link.delay),
         ("link.underlay", here != new_here),
         ("link.security", secured(old) != secured(new)),

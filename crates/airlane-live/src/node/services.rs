@@ -1,9 +1,9 @@
-//! Changes of the service table while the node runs: by the operator here, by the operator at the peer.
+//! Changes of the service table and of the rate while the node runs: by the operator here, by the operator at the peer.
 //!
 //! Whoever changes what, the whole table is made anew, checked as a file is, and given to the port, which
 //! does what is needed; the peer learns it from the next hello, which leaves at once.
 
-use airlane_base::Instant;
+use airlane_base::{Instant, Rate};
 use airlane_link::{AdminError, ClassesConfig};
 
 use super::Node;
@@ -44,6 +44,26 @@ impl Node {
         self.config = file;
         for change in &changes {
             tracing::info!(change, why = "the operator said so", "services changed");
+        }
+        Ok(changes)
+    }
+
+    /// Changes the rate of the link. What changed.
+    pub(super) fn change_rate(
+        &mut self,
+        now: Instant,
+        rate: Rate,
+    ) -> Result<Vec<String>, AdminError> {
+        let mut file = self.config.clone();
+        file.link.rate = rate;
+        let problems = file.link.table_problems(file.tun.mtu);
+        if !problems.is_empty() {
+            return Err(AdminError::Config { problems });
+        }
+        let changes = self.set_rates(now, &file);
+        self.config = file;
+        for change in &changes {
+            tracing::info!(change, why = "the operator said so", "rate changed");
         }
         Ok(changes)
     }

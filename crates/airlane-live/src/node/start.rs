@@ -11,6 +11,7 @@ use airlane_secure::PeersError;
 use super::Node;
 use super::below::Below;
 use super::guard::Guard;
+use super::lineage::Lineage;
 use super::link::{Link, Sizes, who};
 use super::links::Links;
 use super::path::Path;
@@ -26,7 +27,7 @@ use crate::offload::join::Joiner;
 use crate::packet::Pool;
 use crate::security::{KeyFileError, NoSecurity, Security};
 use crate::tun::{READ_MAX, Tun};
-use crate::underlay::Underlay;
+use crate::underlay::{ETHERNET_MTU, Underlay};
 
 /// How much lost time the shaper makes up for: a thread that wakes up late sends a few frames in a
 /// row instead of losing their turn.
@@ -87,8 +88,8 @@ impl Node {
     /// Opens everything that the file asks for: interface, underlay and control socket.
     ///
     /// # Errors
-    /// If the operating system refuses something, or the path to the peer is of no use. Nothing is
-    /// left behind then.
+    /// If the operating system refuses something, or the path to the peer is of no use; that there is none
+    /// yet is no reason. Nothing is left behind then.
     pub fn start(config: &LiveConfig) -> Result<Self, UpError> {
         if !matches!(config.link.security, Some(Security::Keys(_))) {
             tracing::warn!(
@@ -96,8 +97,8 @@ impl Node {
                  links that you trust"
             );
         }
-        let control = Server::bind(&config.socket())?;
-        let underlay = Underlay::open(&config.link.underlay)?;
+        let control = Server::bind(&config.socket(), config.control.group.as_deref())?;
+        let underlay = Underlay::open_early(clock::now(), &config.link.underlay)?;
         let tun = Tun::create(&config.tun.name)?;
         let mut node = Self::with_devices(config, tun, underlay)?;
         node.control = Some(control);
@@ -132,7 +133,7 @@ impl Node {
     /// routes and the control socket are not touched.
     ///
     /// # Errors
-    /// If there is no path to the peer, or the service table does not work.
+    /// If too little is left of a path, or the service table does not work.
     pub fn with_devices(
         config: &LiveConfig,
         tun: Tun,
@@ -147,8 +148,15 @@ impl Node {
         };
         let paths: Vec<usize> = peers
             .iter()
-            .map(|peer| underlay.path_mtu(peer.address))
-            .collect::<Result<_, _>>()?;
+            .map(|peer| match underlay.path_mtu(peer.address) {
+                Ok(path_mtu) => path_mtu,
+                Err(error) => {
+                    let peer = who(&peer.name, peer.address);
+                    tracing::warn!(%peer, %error, "there is no way to the peer yet; trying on");
+                    ETHERNET_MTU
+                }
+            })
+            .collect();
         let listen = underlay.local()?;
         let mut below = Below::new(underlay, guard, link.outer);
         let routes = config.routes();
@@ -185,6 +193,10 @@ impl Node {
             config: config.resolve(),
             listen,
             control: None,
+            lineage: below
+                .guard
+                .as_ref()
+                .map(|_| Lineage::new(now, clock::awake())),
             exporter: None,
             journals: None,
             pool: Pool::new(buffer, BUFFERS * BUFFER / buffer),
@@ -259,12 +271,9 @@ impl Node {
         let Some(peer) = peer.address.and_then(|address| address.ip()) else {
             return Ok(());
         };
-        let way = Netlink::open()
-            .and_then(|mut netlink| netlink.way_to(peer))
-            .map_err(|source| {
-                DeviceError::new(&peer.to_string(), "look up the way to the peer", source)
-            })?;
-        if Some(way) == self.tun.index() {
+        let way = Netlink::open().and_then(|mut netlink| netlink.way_to(peer));
+        // Where there is no way yet, none leads into the tunnel.
+        if way.is_ok_and(|way| Some(way) == self.tun.index()) {
             return Err(UpError::Loop {
                 peer,
                 tun: self.tun.name().to_owned(),

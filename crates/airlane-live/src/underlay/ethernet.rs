@@ -22,7 +22,7 @@ use airlane_secure::{Endpoint, EthernetAddress};
 use rustix::net::SocketType;
 
 use super::parts::{self, Assembly, LONGEST, Read, WHOLE};
-use super::{EtherType, says_interface_is_away};
+use super::{ETHERNET_MTU, EtherType, says_interface_is_away};
 use crate::af_packet::{BATCH, Batch, Destination, PacketSocket};
 use crate::config::check_interface_name;
 use crate::device::DeviceError;
@@ -108,14 +108,50 @@ impl Ethernet {
     /// # Errors
     /// If it is not, or the kernel refuses; needs `CAP_NET_RAW`.
     pub fn open(interface: &str, ether_type: EtherType) -> Result<Self, DeviceError> {
+        let facts = Interface::usable(interface)?;
+        let ethernet = Self::over(interface, ether_type, facts)?;
+        ethernet.attach(facts)?;
+        Ok(ethernet)
+    }
+
+    /// The same, where the interface may be down or missing: it is looked for as one that was lost.
+    ///
+    /// # Errors
+    /// If it is no Ethernet interface, or the kernel refuses; needs `CAP_NET_RAW`.
+    pub(super) fn open_early(
+        now: Instant,
+        interface: &str,
+        ether_type: EtherType,
+    ) -> Result<Self, DeviceError> {
+        let facts = match Interface::ask(interface) {
+            Ok(facts) if facts.up => return Self::open(interface, ether_type),
+            Ok(facts) => facts,
+            Err(error) if says_interface_is_away(&error.source) => Interface {
+                index: 0,
+                up: false,
+                carrier: false,
+                mtu: ETHERNET_MTU,
+                address: EthernetAddress([0; 6]),
+                is_port: false,
+            },
+            Err(error) => return Err(error),
+        };
+        let mut ethernet = Self::over(interface, ether_type, facts)?;
+        let why = "it is down or missing; looking for it";
+        tracing::warn!(interface, why, "the interface is not there yet");
+        ethernet.away.set(true);
+        ethernet.search = Some((now, now + LOOK));
+        Ok(ethernet)
+    }
+
+    fn over(interface: &str, ether_type: EtherType, facts: Interface) -> Result<Self, DeviceError> {
         let failed = |call| move |source: io::Error| DeviceError::new(interface, call, source);
         let socket =
             PacketSocket::open(SocketType::DGRAM).map_err(failed("open a packet socket"))?;
         socket
             .size_buffers(SOCKET_BUFFER)
             .map_err(failed("size the socket buffers"))?;
-        let facts = Interface::usable(interface)?;
-        let ethernet = Self {
+        Ok(Self {
             socket,
             interface: interface.to_owned(),
             ether_type,
@@ -126,9 +162,7 @@ impl Ethernet {
             search: None,
             losses: 0,
             missed: Cell::new(0),
-        };
-        ethernet.attach(facts)?;
-        Ok(ethernet)
+        })
     }
 
     /// Hears our frames at this interface from now on, and at no other.

@@ -92,6 +92,21 @@ impl Underlay {
         }
     }
 
+    /// The same, where its interface or address may not be there yet: it is used once it is.
+    ///
+    /// # Errors
+    /// If the address is taken, or the interface is none for frames.
+    pub(crate) fn open_early(now: Instant, config: &UnderlayConfig) -> Result<Self, DeviceError> {
+        match config {
+            UnderlayConfig::Udp { listen, .. } => Udp::bind_early(*listen).map(Self::Udp),
+            UnderlayConfig::Ethernet {
+                interface,
+                ether_type,
+                ..
+            } => Ethernet::open_early(now, interface, *ether_type).map(Self::Ethernet),
+        }
+    }
+
     /// Makes sure that a peer is not this end itself, where only the open socket knows.
     ///
     /// # Errors

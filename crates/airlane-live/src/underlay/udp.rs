@@ -12,10 +12,10 @@ use std::os::fd::{AsFd, BorrowedFd};
 
 use airlane_secure::Endpoint;
 use quinn_udp::{EcnCodepoint, RecvMeta, Transmit, UdpSocketState};
-use rustix::net::SendFlags;
 use rustix::net::sockopt::{
     self, Ipv4PathMtuDiscovery, Ipv6PathMtuDiscovery, set_ip_mtu_discover, set_ipv6_mtu_discover,
 };
+use rustix::net::{AddressFamily, SendFlags, SocketFlags, SocketType};
 
 use crate::device::DeviceError;
 use crate::packet::ecn::Ecn;
@@ -85,10 +85,30 @@ impl Udp {
     /// # Errors
     /// If the address is taken or not of this machine.
     pub fn bind(listen: SocketAddr) -> Result<Self, DeviceError> {
+        Self::over(listen, UdpSocket::bind(listen))
+    }
+
+    /// The same, where no interface may have the address yet: it is used once one has it.
+    ///
+    /// # Errors
+    /// If the address is taken.
+    pub(super) fn bind_early(listen: SocketAddr) -> Result<Self, DeviceError> {
+        let bound = match UdpSocket::bind(listen) {
+            Err(error) if error.kind() == io::ErrorKind::AddrNotAvailable => {
+                let why = "no interface has it yet; waiting for one";
+                tracing::warn!(%listen, why, "the address is missing");
+                bind_anyway(listen)
+            }
+            bound => bound,
+        };
+        Self::over(listen, bound)
+    }
+
+    fn over(listen: SocketAddr, bound: io::Result<UdpSocket>) -> Result<Self, DeviceError> {
         let name = format!("udp {listen}");
         let failed = |call| move |source: io::Error| (call, source);
         let open = || {
-            let socket = UdpSocket::bind(listen).map_err(failed("bind"))?;
+            let socket = bound.map_err(failed("bind"))?;
             socket
                 .set_nonblocking(true)
                 .map_err(failed("set nonblocking"))?;
@@ -248,6 +268,22 @@ impl Udp {
         };
         Ok(mtu as usize)
     }
+}
+
+/// Binds to an address that is nobody's (`IP_FREEBIND`, ip(7)).
+fn bind_anyway(listen: SocketAddr) -> io::Result<UdpSocket> {
+    let family = match listen {
+        SocketAddr::V4(_) => AddressFamily::INET,
+        SocketAddr::V6(_) => AddressFamily::INET6,
+    };
+    let flags = SocketFlags::CLOEXEC;
+    let socket = rustix::net::socket_with(family, SocketType::DGRAM, flags, None)?;
+    match listen {
+        SocketAddr::V4(_) => sockopt::set_ip_freebind(&socket, true)?,
+        SocketAddr::V6(_) => sockopt::set_ipv6_freebind(&socket, true)?,
+    }
+    rustix::net::bind(&socket, &listen)?;
+    Ok(socket.into())
 }
 
 const fn has_dscp(class: u8) -> bool {

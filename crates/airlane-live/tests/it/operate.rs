@@ -8,7 +8,9 @@
 //! ```
 
 use std::io::{Read as _, Write as _};
-use std::net::TcpStream;
+use std::net::{TcpStream, UdpSocket};
+use std::sync::atomic::{AtomicBool, Ordering};
+use std::time::{Duration, Instant};
 
 use crate::common::traffic::{Transfer, address, echo, round_trip, transfer};
 use crate::common::{Namespace, Running, cable, can_run};
@@ -292,4 +294,73 @@ fn a_reload_takes_over_services_and_what_is_wrong_changes_nothing() {
     [&left, &right]
         .into_iter()
         .for_each(|node| open(node, "games"));
+}
+
+/// Bytes a second that arrive through the left end's interface while more is offered.
+fn carried(pair: &Pair, left: &Running) -> f64 {
+    let sent = || left.status().peers[0].sent_bytes as f64;
+    let (stop, address) = (AtomicBool::new(false), address("10.7.0.2:9"));
+    std::thread::scope(|scope| {
+        scope.spawn(|| {
+            pair.ends[0].run(|| {
+                let socket = UdpSocket::bind("10.7.0.1:0").unwrap();
+                while !stop.load(Ordering::Relaxed) {
+                    // Nobody listens there; a full queue drops what is too much.
+                    let _refused = socket.send_to(&[7; 1000], address);
+                    std::thread::sleep(Duration::from_micros(100));
+                }
+            });
+        });
+        std::thread::sleep(Duration::from_millis(300));
+        let (before, begun) = (sent(), Instant::now());
+        std::thread::sleep(Duration::from_secs(1));
+        let rate = (sent() - before) / begun.elapsed().as_secs_f64();
+        stop.store(true, Ordering::Relaxed);
+        rate
+    })
+}
+
+#[test]
+fn the_rate_changes_by_reload_and_by_word_and_the_session_goes_on() {
+    let Some(pair) = Pair::new("the_rate_changes_by_reload_and_by_word_and_the_session_goes_on")
+    else {
+        return;
+    };
+    let nodes = pair.start(FILES);
+    let session = nodes[0].status().peers[0].session.id;
+    let slow = pair.file(0, FILES).replace("200 Mbit/s", "800 kbit/s");
+    assert_eq!(
+        nodes[0].reload(&slow).unwrap(),
+        ["the link has rate 800 kbit/s, was 200 Mbit/s"]
+    );
+    // The shaper says how much leaves at most; a machine that is busy has less.
+    let bytes = carried(&pair, &nodes[0]);
+    assert!(bytes < 150_000.0, "{bytes} B/s at 800 kbit/s");
+    assert!(bytes > 10_000.0, "{bytes} B/s: it does not go on");
+    let rate = "2 Mbit/s".parse().unwrap();
+    assert_eq!(
+        control::change_rate(&nodes[0].socket, rate).unwrap(),
+        ["the link has rate 2 Mbit/s, was 800 kbit/s"]
+    );
+    let status = nodes[0].status();
+    assert_eq!(status.underlay.rate_bps, 2_000_000);
+    assert_eq!(status.peers[0].sending_rate_bps, 2_000_000);
+    let faster = carried(&pair, &nodes[0]);
+    assert!(faster < 350_000.0, "{faster} B/s at 2 Mbit/s");
+    // Everything that is carried at once with the change arrives, once and in order.
+    control::change_rate(&nodes[0].socket, "50 Mbit/s".parse().unwrap()).unwrap();
+    std::thread::scope(|scope| {
+        let carrying = scope.spawn(|| {
+            transfer(&pair.ends[0], &pair.ends[1], address(SERVER), 3_000_000);
+        });
+        for mbps in [2, 90, 5, 40] {
+            let rate = format!("{mbps} Mbit/s").parse().unwrap();
+            control::change_rate(&nodes[0].socket, rate).unwrap();
+            std::thread::sleep(Duration::from_millis(150));
+        }
+        carrying.join().unwrap();
+    });
+    let peer = &nodes[0].status().peers[0];
+    assert_eq!((peer.session.id, peer.session.sessions), (session, 1));
+    assert_eq!(crate::common::service(peer, "files").ledger.epoch_lost, 0);
 }

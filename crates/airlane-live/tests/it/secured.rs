@@ -171,9 +171,9 @@ fn keys_change_without_a_restart() {
         "the session goes on"
     );
 
-    let narrower = pair
+    let farther = pair
         .file(0, &pair.keys[1])
-        .replace("200 Mbit/s", "100 Mbit/s");
-    let error = nodes[0].reload(&narrower).unwrap_err().to_string();
-    assert!(error.contains("link.rate cannot change"), "{error}");
+        .replace("[link]", "[link]\ndelay = \"7 ms\"");
+    let error = nodes[0].reload(&farther).unwrap_err().to_string();
+    assert!(error.contains("link.delay cannot change"), "{error}");
 }

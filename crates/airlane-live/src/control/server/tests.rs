@@ -1,4 +1,5 @@
 use super::*;
+use crate::control::*;
 use std::collections::BTreeMap;
 
 use crate::status::{PeerStatus, SessionReport, TunReport, UnderlayReport};
@@ -50,6 +51,10 @@ impl Served for Sample {
 
     fn change_services(&mut self, change: &ServiceChange) -> Result<Vec<String>, String> {
         Ok(vec![format!("{change:?}")])
+    }
+
+    fn change_rate(&mut self, rate: Rate) -> Result<Vec<String>, String> {
+        Ok(vec![format!("{rate}")])
     }
 }
 
@@ -135,10 +140,11 @@ fn serve_with(node: &mut Sample, server: &mut Server, done: impl Fn() -> bool) {
 fn a_client_gets_the_status_and_the_file_goes_with_the_server() {
     let directory = tempfile::tempdir().unwrap();
     let path = directory.path().join("run/sample.sock");
-    let mut server = Server::bind(&path).unwrap();
+    let mut server = Server::bind(&path, None).unwrap();
     let mode = |path: &Path| fs::metadata(path).unwrap().permissions().mode() & 0o777;
     assert_eq!(mode(&path), 0o600);
-    assert_eq!(mode(path.parent().unwrap()), 0o700);
+    // Others may look for sockets in it, and open none.
+    assert_eq!(mode(path.parent().unwrap()), 0o755);
     let asking = std::thread::spawn({
         let path = path.clone();
         move || status(&path)
@@ -155,7 +161,7 @@ fn a_client_gets_the_status_and_the_file_goes_with_the_server() {
 fn a_file_goes_to_the_node_and_its_answer_comes_back() {
     let directory = tempfile::tempdir().unwrap();
     let path = directory.path().join("sample.sock");
-    let mut server = Server::bind(&path).unwrap();
+    let mut server = Server::bind(&path, None).unwrap();
     let text = "schema = 1\nname = \"sample\"\n[tun]\n[link]\nrate = \"20 Mbit/s\"\n\
                 security = \"none\"\nunderlay = { kind = \"udp\", listen = \"0.0.0.0:7007\", \
                 peer = \"192.0.2.7:7007\" }\n";
@@ -180,7 +186,7 @@ fn a_file_goes_to_the_node_and_its_answer_comes_back() {
 fn a_recording_comes_whole_and_ends_with_its_reader() {
     let directory = tempfile::tempdir().unwrap();
     let path = directory.path().join("sample.sock");
-    let mut server = Server::bind(&path).unwrap();
+    let mut server = Server::bind(&path, None).unwrap();
     let mut node = Sample::default();
     let reading = std::thread::spawn({
         let path = path.clone();
@@ -228,13 +234,13 @@ fn a_socket_left_behind_is_replaced_and_a_living_one_is_not() {
     // The file of a listener that is gone.
     drop(UnixListener::bind(&path).unwrap());
     assert!(path.exists());
-    let _living = Server::bind(&path).unwrap();
-    let error = Server::bind(&path).unwrap_err();
+    let _living = Server::bind(&path, None).unwrap();
+    let error = Server::bind(&path, None).unwrap_err();
     assert!(error.source.to_string().contains("another node"), "{error}");
     assert!(path.exists(), "the living one keeps its socket");
     let file = directory.path().join("precious.sock");
     fs::write(&file, "text").unwrap();
-    let error = Server::bind(&file).unwrap_err();
+    let error = Server::bind(&file, None).unwrap_err();
     assert!(error.source.to_string().contains("no socket"), "{error}");
     assert_eq!(fs::read_to_string(&file).unwrap(), "text");
 }
@@ -243,7 +249,7 @@ fn a_socket_left_behind_is_replaced_and_a_living_one_is_not() {
 fn nonsense_is_refused_and_endless_requests_are_cut() {
     let directory = tempfile::tempdir().unwrap();
     let path = directory.path().join("sample.sock");
-    let mut server = Server::bind(&path).unwrap();
+    let mut server = Server::bind(&path, None).unwrap();
     let asking = std::thread::spawn({
         let path = path.clone();
         move || {

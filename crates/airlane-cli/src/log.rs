@@ -1,0 +1,211 @@
+//! The log of what runs for long: lines to standard error, or lost and counted, and never waited for.
+//!
+//! A disk may be full behind it, its reader gone or asleep. A thread writes, and whoever has a line hands
+//! it over without waiting; what finds no room, or cannot be written, is counted, and the next line that
+//! can be written says how many were lost. `tracing_appender` does as much, but tells nobody of what it
+//! lost, and gives no hold of its thread, which has no use for the program's rights.
+
+use std::io::{self, Write};
+use std::sync::Arc;
+use std::sync::atomic::{AtomicU64, Ordering};
+use std::sync::mpsc::{Receiver, SyncSender, sync_channel};
+use std::time::Duration;
+
+use airlane_live::privileges;
+use tracing_subscriber::EnvFilter;
+use tracing_subscriber::fmt::MakeWriter;
+
+use crate::args::LogFormat;
+use crate::input::BadInput;
+
+/// Which log lines to show, in the syntax of `tracing_subscriber::EnvFilter`.
+const VARIABLE: &str = "AIRLANE_LOG";
+/// Lines that may wait; some hundred bytes each.
+const LINES: usize = 1024;
+/// How long the last lines may take.
+const PATIENCE: Duration = Duration::from_millis(500);
+
+/// What the thread has to do.
+enum Task {
+    Write(Vec<u8>),
+    /// Everything before has been written.
+    Answer(SyncSender<()>),
+}
+
+/// Where lines are handed over.
+#[derive(Clone)]
+struct Lines {
+    tasks: SyncSender<Task>,
+    lost: Arc<AtomicU64>,
+}
+
+impl Lines {
+    /// Begins a thread that writes to `out`. `lost` makes a line of how many were lost.
+    fn start(
+        mut out: impl Write + Send + 'static,
+        note: impl Fn(u64) -> String + Send + 'static,
+    ) -> io::Result<Self> {
+        let (tasks, waiting) = sync_channel(LINES);
+        let lost = Arc::new(AtomicU64::new(0));
+        let lines = Self {
+            tasks,
+            lost: Arc::clone(&lost),
+        };
+        std::thread::Builder::new()
+            .name("log".to_owned())
+            .spawn(move || {
+                privileges::give_up_all();
+                write_all(&waiting, &lost, &mut out, &note);
+            })?;
+        Ok(lines)
+    }
+}
+
+fn write_all(
+    waiting: &Receiver<Task>,
+    lost: &AtomicU64,
+    out: &mut impl Write,
+    note: &impl Fn(u64) -> String,
+) {
+    while let Ok(task) = waiting.recv() {
+        match task {
+            Task::Write(line) => {
+                let before = lost.swap(0, Ordering::Relaxed);
+                let told = before == 0 || out.write_all(note(before).as_bytes()).is_ok();
+                let written = told && out.write_all(&line).and_then(|()| out.flush()).is_ok();
+                let again = if told { 0 } else { before };
+                lost.fetch_add(again + u64::from(!written), Ordering::Relaxed);
+            }
+            Task::Answer(done) => _ = done.try_send(()),
+        }
+    }
+}
+
+/// Takes one line at a time.
+impl Write for Lines {
+    fn write(&mut self, line: &[u8]) -> io::Result<usize> {
+        if self.tasks.try_send(Task::Write(line.to_vec())).is_err() {
+            self.lost.fetch_add(1, Ordering::Relaxed);
+        }
+        Ok(line.len())
+    }
+
+    fn flush(&mut self) -> io::Result<()> {
+        Ok(())
+    }
+}
+
+impl<'a> MakeWriter<'a> for Lines {
+    type Writer = Self;
+    fn make_writer(&'a self) -> Self {
+        self.clone()
+    }
+}
+
+/// The log of this process. Dropped, it lets the last lines out, if anybody takes them soon.
+pub(crate) struct Log(Lines);
+
+impl Drop for Log {
+    fn drop(&mut self) {
+        let (done, is_done) = sync_channel(1);
+        if self.0.tasks.try_send(Task::Answer(done)).is_ok() {
+            let _nobody_takes_them = is_done.recv_timeout(PATIENCE);
+        }
+    }
+}
+
+/// Sends log lines to standard error from now on.
+pub(crate) fn start(format: LogFormat) -> anyhow::Result<Log> {
+    let filter = match std::env::var(VARIABLE) {
+        Ok(text) => EnvFilter::try_new(&text)
+            .map_err(|error| BadInput(format!("{VARIABLE}={text}: {error}")))?,
+        Err(_) => EnvFilter::new("info"),
+    };
+    let lines = Lines::start(io::stderr(), move |lost| match format {
+        LogFormat::Human => format!("{lost} lines before this one were lost (lost_lines={lost})\n"),
+        LogFormat::Json => {
+            let message = "lines before this one were lost";
+            let line =
+                serde_json::json!({ "level": "WARN", "message": message, "lost_lines": lost });
+            format!("{line}\n")
+        }
+    })?;
+    let choice = anstream::AutoStream::choice(&io::stderr());
+    let log = tracing_subscriber::fmt()
+        .with_env_filter(filter)
+        .with_writer(lines.clone())
+        .with_target(false);
+    match format {
+        LogFormat::Human => log.with_ansi(choice != anstream::ColorChoice::Never).init(),
+        LogFormat::Json => log.json().flatten_event(true).init(),
+    }
+    Ok(Log(lines))
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use std::io::{BufRead as _, BufReader, Read as _};
+
+    fn note(lost: u64) -> String {
+        format!("lost {lost}\n")
+    }
+
+    fn say(lines: &mut Lines, line: &str) {
+        lines.write_all(line.as_bytes()).unwrap();
+    }
+
+    #[test]
+    fn whoever_stops_reading_makes_nobody_wait_and_hears_how_much_was_lost() {
+        let (reader, writer) = io::pipe().unwrap();
+        let mut lines = Lines::start(writer, note).unwrap();
+        // Far more than the pipe and the queue take.
+        let line = format!("{}\n", "x".repeat(999));
+        let all = 4 * LINES as u64;
+        (0..all).for_each(|_| say(&mut lines, &line));
+        // The first line that is written once there is room tells of all that were lost meanwhile.
+        let (mut read, mut lost) = (0, 0);
+        for text in BufReader::new(reader).lines() {
+            let text = text.unwrap();
+            match text.strip_prefix("lost ") {
+                Some(number) => lost += number.parse::<u64>().unwrap(),
+                None => {
+                    assert_eq!(text, line.trim_end());
+                    read += 1;
+                }
+            }
+            if read + lost == all {
+                break;
+            }
+        }
+        assert!(lost > all / 2, "{lost} of {all}");
+        drop(Log(lines));
+    }
+
+    #[test]
+    fn what_cannot_be_written_is_counted_until_something_can() {
+        /// A disk that is full for a while.
+        struct Disk(u32, io::PipeWriter);
+        impl Write for Disk {
+            fn write(&mut self, bytes: &[u8]) -> io::Result<usize> {
+                self.0 = self.0.saturating_sub(1);
+                match self.0 {
+                    0 => self.1.write(bytes),
+                    _ => Err(io::ErrorKind::StorageFull.into()),
+                }
+            }
+            fn flush(&mut self) -> io::Result<()> {
+                Ok(())
+            }
+        }
+        let (mut reader, writer) = io::pipe().unwrap();
+        let mut lines = Lines::start(Disk(4, writer), note).unwrap();
+        for line in ["one\n", "two\n", "three\n", "four\n"] {
+            say(&mut lines, line);
+        }
+        drop(Log(lines));
+        let mut text = String::new();
+        reader.read_to_string(&mut text).unwrap();
+        assert_eq!(text, "lost 3\nfour\n");
+    }
+}

@@ -1,0 +1,393 @@
+//! The node's side of the control socket.
+
+use std::fs::{self, DirBuilder, Permissions};
+use std::io::{self, Read, Write};
+use std::os::fd::{AsFd, BorrowedFd, OwnedFd};
+use std::os::unix::fs::{DirBuilderExt, FileTypeExt, PermissionsExt, chown};
+use std::os::unix::net::{UnixListener, UnixStream};
+use std::path::{Path, PathBuf};
+
+use airlane_base::Rate;
+use rustix::event::epoll;
+
+use super::{Refusal, Reloaded, Request, RequestError, ServiceChange};
+use crate::clock;
+use crate::config::LiveConfig;
+use crate::device::DeviceError;
+use crate::record::Recorded;
+use crate::status::Status;
+
+/// Clients at once; one more replaces the first that may only read, or the first.
+const MAX_CLIENTS: usize = 8;
+/// Answers in a second to all who may only read: the node's thread makes them, between packets.
+const READINGS: u32 = 20;
+/// Longest request.
+const MAX_REQUEST: usize = 1 << 16;
+const LISTENER: u64 = u64::MAX;
+
+/// What stands behind the socket.
+pub(crate) trait Served {
+    /// Where everything stands.
+    fn status(&mut self) -> Status;
+    /// Takes over what changed in the file: what that was, or why nothing was.
+    fn reload(&mut self, file: &LiveConfig) -> Result<Vec<String>, String>;
+    /// Begins to record the link with a peer, or says why not.
+    fn record(&mut self, peer: Option<&str>) -> Result<Recorded, String>;
+    /// Appends the blocks that were recorded meanwhile.
+    fn recorded(&mut self, out: &mut Vec<u8>);
+    /// Ends the recording and appends its last blocks.
+    fn end_record(&mut self, out: &mut Vec<u8>);
+    /// Changes the services: how, or why not.
+    fn change_services(&mut self, change: &ServiceChange) -> Result<Vec<String>, String>;
+    /// Changes the rate of the link: how, or why not.
+    fn change_rate(&mut self, rate: Rate) -> Result<Vec<String>, String>;
+}
+
+/// The node's side of the socket. The file is removed when it is dropped.
+#[derive(Debug)]
+pub(crate) struct Server {
+    listener: UnixListener,
+    path: PathBuf,
+    epoll: OwnedFd,
+    /// By token; tokens are never used again.
+    clients: Vec<(u64, Client)>,
+    next_token: u64,
+    readings: Readings,
+}
+
+/// How often those who may only read have been answered.
+#[derive(Debug, Default)]
+struct Readings {
+    /// The present second, and answers in it.
+    second: u64,
+    given: u32,
+}
+
+impl Readings {
+    /// Whether one more may be given now.
+    fn admit(&mut self, second: u64) -> bool {
+        if second != self.second {
+            *self = Self { second, given: 0 };
+        }
+        let free = self.given < READINGS;
+        self.given += u32::from(free);
+        free
+    }
+}
+
+/// What a client may ask for.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+enum Rights {
+    /// Everything.
+    All,
+    /// The status.
+    Read,
+}
+
+impl Rights {
+    /// Those of whoever is at the other end of the stream; none where the kernel does not say. Strangers
+    /// who are no members of the group could not open the socket.
+    fn of(stream: &UnixStream) -> Option<Self> {
+        let peer = rustix::net::sockopt::socket_peercred(stream).ok()?;
+        let all = peer.uid.is_root() || peer.uid == rustix::process::geteuid();
+        Some(if all { Self::All } else { Self::Read })
+    }
+}
+
+#[derive(Debug)]
+struct Client {
+    stream: UnixStream,
+    rights: Rights,
+    request: Vec<u8>,
+    feed: Option<Feed>,
+}
+
+/// A recording on its way to a client.
+#[derive(Debug, Default)]
+struct Feed {
+    /// What the client has not taken yet.
+    waiting: Vec<u8>,
+    /// The client wants no more.
+    ended: bool,
+}
+
+impl Server {
+    /// Listens at `path`, where members of `group` may read. A socket that nobody answers at any more is
+    /// replaced.
+    ///
+    /// # Errors
+    /// If there is no such group, or the system refuses.
+    pub(crate) fn bind(path: &Path, group: Option<&str>) -> Result<Self, DeviceError> {
+        let device = path.display().to_string();
+        let failed = |call| {
+            let device = device.clone();
+            move |source: io::Error| DeviceError::new(&device, call, source)
+        };
+        if let Some(directory) = path.parent() {
+            DirBuilder::new()
+                .recursive(true)
+                // Whom the sockets in it are for, they say themselves.
+                .mode(0o755)
+                .create(directory)
+                .map_err(failed("make the socket's directory"))?;
+        }
+        clear_the_way(path).map_err(failed("listen"))?;
+        let listener = UnixListener::bind(path).map_err(failed("listen"))?;
+        // From here on the file is ours, and goes with the server.
+        let mut server = Self {
+            epoll: epoll::create(epoll::CreateFlags::CLOEXEC)
+                .map_err(|e| failed("make an epoll descriptor")(e.into()))?,
+            listener,
+            path: path.to_owned(),
+            clients: Vec::new(),
+            next_token: 0,
+            readings: Readings::default(),
+        };
+        let mut mode = 0o600;
+        if let Some(group) = group {
+            let readers = group_of(group).map_err(failed("look control.group up"))?;
+            chown(path, None, Some(readers)).map_err(failed("give the socket to control.group"))?;
+            mode = 0o660;
+        }
+        fs::set_permissions(path, Permissions::from_mode(mode))
+            .map_err(failed("restrict the socket to those who may ask"))?;
+        server
+            .listener
+            .set_nonblocking(true)
+            .map_err(failed("set nonblocking"))?;
+        server
+            .watch_listener()
+            .map_err(|e| failed("watch the socket")(e.into()))?;
+        Ok(server)
+    }
+
+    fn watch_listener(&mut self) -> rustix::io::Result<()> {
+        let data = epoll::EventData::new_u64(LISTENER);
+        epoll::add(&self.epoll, &self.listener, data, epoll::EventFlags::IN)
+    }
+
+    /// Serves every client that has something to say now.
+    pub(crate) fn serve(&mut self, node: &mut dyn Served) {
+        let mut events = [epoll::Event {
+            flags: epoll::EventFlags::empty(),
+            data: epoll::EventData::new_u64(0),
+        }; MAX_CLIENTS + 1];
+        let now = rustix::event::Timespec {
+            tv_sec: 0,
+            tv_nsec: 0,
+        };
+        let Ok(count) = epoll::wait(&self.epoll, &mut events[..], Some(&now)) else {
+            return;
+        };
+        for event in &events[..count] {
+            match event.data.u64() {
+                LISTENER => self.accept(),
+                token => self.hear(token, node),
+            }
+        }
+        self.feed(node);
+    }
+
+    /// Lets whoever records have what there is.
+    fn feed(&mut self, node: &mut dyn Served) {
+        let at = self.clients.iter().position(|(_, c)| c.feed.is_some());
+        if let Some(at) = at
+            && !self.clients[at].1.pass_on(node)
+        {
+            node.end_record(&mut Vec::new());
+            self.clients.remove(at);
+        }
+    }
+
+    fn accept(&mut self) {
+        while let Ok((stream, _)) = self.listener.accept() {
+            let Some(rights) = Rights::of(&stream) else {
+                continue;
+            };
+            let token = self.next_token;
+            let data = epoll::EventData::new_u64(token);
+            if stream.set_nonblocking(true).is_err()
+                || epoll::add(&self.epoll, &stream, data, epoll::EventFlags::IN).is_err()
+            {
+                continue;
+            }
+            self.next_token += 1;
+            if self.clients.len() == MAX_CLIENTS {
+                let reader = self
+                    .clients
+                    .iter()
+                    .position(|(_, c)| c.rights == Rights::Read);
+                let idle = self.clients.iter().position(|(_, c)| c.feed.is_none());
+                match (reader, rights) {
+                    (Some(reader), _) => self.clients.remove(reader),
+                    (None, Rights::Read) => continue,
+                    (None, Rights::All) => self.clients.remove(idle.unwrap_or(0)),
+                };
+            }
+            let client = Client {
+                stream,
+                rights,
+                request: Vec::new(),
+                feed: None,
+            };
+            self.clients.push((token, client));
+        }
+    }
+
+    fn hear(&mut self, token: u64, node: &mut dyn Served) {
+        let Some(at) = self.clients.iter().position(|(t, _)| *t == token) else {
+            return;
+        };
+        let client = &mut self.clients[at].1;
+        let ended = client.feed.as_ref().is_some_and(|feed| feed.ended);
+        if ended || client.serve(node, &mut self.readings) {
+            return;
+        }
+        if let Some(feed) = &mut client.feed {
+            // What was recorded still goes to a client that has only ended its side.
+            node.end_record(&mut feed.waiting);
+            feed.ended = true;
+            // There is nothing more to hear; it matters when it takes the rest.
+            let data = epoll::EventData::new_u64(token);
+            let out = epoll::EventFlags::OUT;
+            let _watched = epoll::modify(&self.epoll, &client.stream, data, out);
+        } else {
+            self.clients.remove(at);
+        }
+    }
+}
+
+impl AsFd for Server {
+    /// Readable when [`Server::serve`] has something to do.
+    fn as_fd(&self) -> BorrowedFd<'_> {
+        self.epoll.as_fd()
+    }
+}
+
+impl Drop for Server {
+    fn drop(&mut self) {
+        let _gone_already = fs::remove_file(&self.path);
+    }
+}
+
+impl Client {
+    /// Reads what there is and answers whole requests. False if the client is done with.
+    fn serve(&mut self, node: &mut dyn Served, readings: &mut Readings) -> bool {
+        let mut chunk = [0; 1024];
+        loop {
+            match (&self.stream).read(&mut chunk) {
+                Ok(0) => return false,
+                // An answer would stand in the middle of the trace.
+                Ok(_) if self.feed.is_some() => continue,
+                Ok(n) => self.request.extend_from_slice(&chunk[..n]),
+                Err(error) if error.kind() == io::ErrorKind::WouldBlock => return true,
+                Err(error) if error.kind() == io::ErrorKind::Interrupted => continue,
+                Err(_) => return false,
+            }
+            while let Some(end) = self.request.iter().position(|byte| *byte == b'\n') {
+                let line: Vec<u8> = self.request.drain(..=end).collect();
+                let mut answer = match (self.rights, Request::parse(&line)) {
+                    (Rights::Read, Ok(Request::Status {})) if !readings.admit(second()) => {
+                        refuse("others read the status as well; ask again in a second")
+                    }
+                    (Rights::Read, Ok(request)) if request != (Request::Status {}) => refuse(
+                        "a member of control.group may read its status, and nothing else; root and the \
+                         user of the node may do more",
+                    ),
+                    (_, request) => answer(request, node, &mut self.feed),
+                };
+                answer.push(b'\n');
+                // An answer fits the socket's buffer, unless the client does not read.
+                if !matches!((&self.stream).write(&answer), Ok(n) if n == answer.len()) {
+                    return false;
+                }
+            }
+            if self.request.len() > MAX_REQUEST {
+                return false;
+            }
+        }
+    }
+
+    /// Sends what was recorded, as much as the client takes now. False if it is done with.
+    fn pass_on(&mut self, node: &mut dyn Served) -> bool {
+        let Some(feed) = &mut self.feed else {
+            return true;
+        };
+        // The rest waits in the recorder, which knows a limit.
+        if feed.waiting.is_empty() && !feed.ended {
+            node.recorded(&mut feed.waiting);
+        }
+        while !feed.waiting.is_empty() {
+            match (&self.stream).write(&feed.waiting) {
+                Ok(0) => return false,
+                Ok(taken) => drop(feed.waiting.drain(..taken)),
+                Err(error) if error.kind() == io::ErrorKind::WouldBlock => return true,
+                Err(error) if error.kind() == io::ErrorKind::Interrupted => {}
+                Err(_) => return false,
+            }
+        }
+        !feed.ended
+    }
+}
+
+/// Seconds since the machine started.
+fn second() -> u64 {
+    clock::now().as_nanos() / 1_000_000_000
+}
+
+/// The number of a group.
+fn group_of(name: &str) -> io::Result<u32> {
+    let group = nix::unistd::Group::from_name(name)?;
+    let missing = || io::Error::other(format!("there is no group \"{name}\""));
+    group.map(|group| group.gid.as_raw()).ok_or_else(missing)
+}
+
+fn refuse(error: &str) -> Vec<u8> {
+    let error = error.to_owned();
+    // As for a request.
+    serde_json::to_vec(&Refusal { error }).unwrap_or_default()
+}
+
+fn answer(
+    request: Result<Request, RequestError>,
+    node: &mut dyn Served,
+    feed: &mut Option<Feed>,
+) -> Vec<u8> {
+    let changed = |changes: Result<Vec<String>, String>| match changes {
+        Ok(changes) => serde_json::to_vec(&Reloaded { changes }).unwrap_or_default(),
+        Err(error) => refuse(&error),
+    };
+    match request {
+        Ok(Request::Status {}) => serde_json::to_vec(&node.status()).unwrap_or_default(),
+        Ok(Request::Reload { file }) => changed(node.reload(&file)),
+        Ok(Request::Record { peer }) => match node.record(peer.as_deref()) {
+            Ok(recorded) => {
+                *feed = Some(Feed::default());
+                serde_json::to_vec(&recorded).unwrap_or_default()
+            }
+            Err(error) => refuse(&error),
+        },
+        Ok(Request::Service { change }) => changed(node.change_services(&change)),
+        Ok(Request::Rate { rate }) => changed(node.change_rate(rate)),
+        Err(error) => refuse(&error.to_string()),
+    }
+}
+
+/// Removes a socket that its node left behind. Anything else at `path` stays, and is an error.
+fn clear_the_way(path: &Path) -> io::Result<()> {
+    let taken = |what| Err(io::Error::new(io::ErrorKind::AddrInUse, what));
+    match fs::symlink_metadata(path) {
+        Err(error) if error.kind() == io::ErrorKind::NotFound => Ok(()),
+        Err(error) => Err(error),
+        Ok(metadata) if !metadata.file_type().is_socket() => {
+            taken("there is a file of this name that is no socket")
+        }
+        Ok(_) => match UnixStream::connect(path) {
+            Ok(_) => taken("another node of this name is running"),
+            Err(_) => fs::remove_file(path),
+        },
+    }
+}
+
+#[cfg(test)]
+mod tests;
