@@ -2,7 +2,8 @@
 //!
 //! The link of [`live`](crate::live), secured, between the demo's ends; a file, pages and voice over it
 //! all the time. Meanwhile a [`schedule`] changes its loss, silences it, kills and restarts its ends,
-//! gives them new keys and moves one of them. What must hold is in files of their own: [`memory`] is
+//! with a full disk behind the log and without a route to the peer too, gives them new keys, also by SIGHUP,
+//! and moves one of them. What must hold is in files of their own: [`memory`] is
 //! flat, the [`books`] of both ends add up, nothing is dropped that no event explains
 //! ([`drops`]), and after each event every application goes on ([`recovery`]).
 
@@ -101,6 +102,9 @@ pub struct Life {
     /// Its resident memory while there was load, kB, one every 2 s.
     pub resident_kb: Vec<u64>,
 }
+
+/// How an end is started again.
+type Start = fn(&mut Site, usize) -> Result<(), LiveError>;
 
 /// The loop's pace, and how often an end is asked.
 const TICK: Duration = Duration::from_millis(50);
@@ -206,7 +210,7 @@ impl Soak {
                 let from = Instant::now();
                 self.happen(event)?;
                 let outage = match event {
-                    Event::Loss(_) | Event::NewKeys => Duration::ZERO,
+                    Event::Loss(_) | Event::NewKeys | Event::Hangup => Duration::ZERO,
                     _ => from.elapsed(),
                 };
                 let counts = progress.counts();
@@ -280,23 +284,34 @@ impl Soak {
                 let asked = Instant::now();
                 let last = self.site.link.status(end)?;
                 self.site.link.kill_end(end)?;
-                self.restart(end, last, asked.elapsed())
+                self.restart(end, last, asked.elapsed(), Site::start)
             }
-            Event::Stop(end) => {
-                let last = self.site.link.stop_end(end)?;
-                self.restart(end, last, Duration::ZERO)
-            }
+            Event::Stop(end) => self.stop(end, Site::start),
+            Event::FullLog(end) => self.stop(end, Site::start_with_full_log),
+            Event::NoRoute(end) => self.stop(end, Site::start_without_route),
             Event::NewKeys => self.site.new_keys(),
+            Event::Hangup => self.site.hang_up(),
             Event::Move => self.site.move_right(),
         }
     }
 
+    fn stop(&mut self, end: usize, start: Start) -> Result<(), LiveError> {
+        let last = self.site.link.stop_end(end)?;
+        self.restart(end, last, Duration::ZERO, start)
+    }
+
     /// Starts an end again that has gone.
-    fn restart(&mut self, end: usize, last: Value, unseen: Duration) -> Result<(), LiveError> {
+    fn restart(
+        &mut self,
+        end: usize,
+        last: Value,
+        unseen: Duration,
+        start: Start,
+    ) -> Result<(), LiveError> {
         self.books.gone(end, &last, unseen.as_secs_f64());
         let other = self.site.link.status(1 - end)?;
         self.end_of_life(end, last);
-        self.site.start(end)?;
+        start(&mut self.site, end)?;
         self.processes[end] = Process::new(true);
         for end in [0, 1] {
             self.site.link.wait_for_session(end)?;

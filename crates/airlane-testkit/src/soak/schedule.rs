@@ -19,8 +19,14 @@ pub enum Event {
     Kill(usize),
     /// SIGTERM to an end, which is then started again.
     Stop(usize),
+    /// SIGTERM to an end, which is then started again with its log on a full disk.
+    FullLog(usize),
+    /// SIGTERM to an end, which is then started again without a route to its peer, and gets one later.
+    NoRoute(usize),
     /// New keys at both ends by `airlane reload`.
     NewKeys,
+    /// The same by SIGHUP.
+    Hangup,
     /// The right end has another address for a while, and then its own again.
     Move,
 }
@@ -40,7 +46,10 @@ impl fmt::Display for Event {
             Self::Outage(time) => write!(f, "outage of {} s", time.as_secs()),
             Self::Kill(e) => write!(f, "kill -9 {}", end(e)),
             Self::Stop(e) => write!(f, "restart {}", end(e)),
+            Self::FullLog(e) => write!(f, "full log {}", end(e)),
+            Self::NoRoute(e) => write!(f, "no route {}", end(e)),
             Self::NewKeys => f.write_str("new keys"),
+            Self::Hangup => f.write_str("SIGHUP"),
             Self::Move => f.write_str("move right"),
         }
     }
@@ -104,14 +113,13 @@ fn shuffled(restarted: Option<usize>, rng: &mut Rng) -> Vec<Event> {
     let mut deck = vec![
         Event::Outage(Duration::from_secs(2 + below(8) as u64)),
         Event::NewKeys,
+        Event::Hangup,
         Event::Move,
     ];
     deck.extend([(); 3].map(|()| Event::Loss(Channel::USUAL[below(Channel::USUAL.len())])));
-    deck.extend(
-        restarted
-            .into_iter()
-            .flat_map(|end| [Event::Kill(end), Event::Stop(end)]),
-    );
+    deck.extend(restarted.into_iter().flat_map(|end| {
+        [Event::Kill, Event::Stop, Event::FullLog, Event::NoRoute].map(|of| of(end))
+    }));
     for last in (1..deck.len()).rev() {
         deck.swap(last, below(last + 1));
     }
@@ -134,11 +142,18 @@ mod tests {
         assert!(any(1, Event::Kill(1)) && any(1, Event::Stop(1)) && !any(1, Event::Stop(0)));
         for round in &all {
             assert!(round.events.iter().any(|e| e.1 == Event::NewKeys));
+            assert!(round.events.iter().any(|e| e.1 == Event::Hangup));
             assert!(round.events.iter().any(|e| matches!(e.1, Event::Loss(_))));
             assert!(round.events.is_sorted_by_key(|e| e.0));
             assert!(round.events.iter().all(|e| e.0 + AFTER < round.length));
         }
-        let restarts = |e: &(Duration, Event)| matches!(e.1, Event::Kill(_) | Event::Stop(_));
-        assert!(!all[2].events.iter().any(restarts));
+        for end in [0, 1] {
+            assert!(any(end, Event::FullLog(end)) && any(end, Event::NoRoute(end)));
+        }
+        let stays = |e: &(Duration, Event)| {
+            use Event::{Hangup, Loss, Move, NewKeys, Outage};
+            matches!(e.1, Loss(_) | Outage(_) | NewKeys | Hangup | Move)
+        };
+        assert!(all[2].events.iter().all(stays));
     }
 }

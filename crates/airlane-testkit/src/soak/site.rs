@@ -2,7 +2,7 @@
 
 use std::path::{Path, PathBuf};
 use std::process::{Command, Stdio};
-use std::time::Duration;
+use std::time::{Duration, Instant};
 
 use super::Plan;
 use super::schedule::Event;
@@ -22,8 +22,10 @@ pub(super) struct Site {
     made: u64,
 }
 
-/// How long the right end stays at its other address.
+/// How long the right end stays at its other address, and an end has no route.
 const AWAY: Duration = Duration::from_secs(3);
+/// How long an end may take to read its file again.
+const PATIENCE: Duration = Duration::from_secs(10);
 
 impl Site {
     /// Builds the link without losses, and starts both ends.
@@ -111,6 +113,29 @@ impl Site {
         self.link.start_end(end, &file)
     }
 
+    /// Whatever it logs from now on finds no place.
+    pub(super) fn start_with_full_log(&mut self, end: usize) -> Result<(), LiveError> {
+        let file = self.end_file(end);
+        self.link
+            .start_end_logging(end, &file, Path::new("/dev/full"))
+    }
+
+    /// The end has to stay, and to try again until its peer can be reached.
+    pub(super) fn start_without_route(&mut self, end: usize) -> Result<(), LiveError> {
+        let peer = format!("192.0.2.{}/32", 2 - end);
+        let route = |link: &Link, verb: &str| {
+            let host = link.hosts()[end];
+            host.ip(&["route", verb, "unreachable", &peer])
+        };
+        route(&self.link, "add")?;
+        let file = self.end_file(end);
+        self.link.start_end(end, &file)?;
+        std::thread::sleep(AWAY);
+        let stayed = self.link.check();
+        route(&self.link, "del")?;
+        stayed
+    }
+
     pub(super) fn set_loss(&mut self, channel: Channel) -> Result<(), LiveError> {
         self.channel = channel;
         self.change_air(&channel.air())
@@ -139,6 +164,25 @@ impl Site {
         [0, 1]
             .iter()
             .try_for_each(|&end| self.link.reload(end, &self.end_file(end)))
+    }
+
+    /// New keys at both ends, which each reads when it is hung up on.
+    pub(super) fn hang_up(&mut self) -> Result<(), LiveError> {
+        let key = |status: serde_json::Value| status["peers"][0]["key"].clone();
+        let before = [key(self.link.status(0)?), key(self.link.status(1)?)];
+        self.make_files()?;
+        for (end, before) in before.iter().enumerate() {
+            self.link.hang_up(end)?;
+            let deadline = Instant::now() + PATIENCE;
+            while key(self.link.status(end)?) == *before {
+                if Instant::now() > deadline {
+                    let file = self.end_file(end);
+                    return Err(wrong(&file, "was not read again after SIGHUP"));
+                }
+                std::thread::sleep(Duration::from_millis(50));
+            }
+        }
+        Ok(())
     }
 
     /// The right end goes to another address, and comes back.
