@@ -231,6 +231,44 @@ fn a_full_disk_ends_the_journal_alone() {
     assert!(sent >= 15, "{sent}");
 }
 
+/// Which flows share a queue is drawn live, recorded, and decides what comes out.
+#[test]
+fn flows_share_queues_as_the_journal_says() {
+    let directory = tempfile::tempdir().unwrap();
+    let path = directory.path().join("journal");
+    let mut port = JournaledPort::new(config()).unwrap();
+    let file = JournalFile::create(&path, 1 << 20).unwrap();
+    port.keep_journal(file).unwrap();
+    let pool = Pool::new(2_048, 64);
+    let mut now = Instant::ORIGIN;
+    (0..100).for_each(|number| port.handle_packet(now, packet(&pool, number)));
+    for _ in 0..1_000 {
+        now += MS;
+        while port.poll_transmit(now).is_some() {}
+    }
+    // The journal has its checksum when some time has passed.
+    now += Duration::from_secs(2);
+    port.handle_packet(now, packet(&pool, 0));
+    while port.poll_transmit(now).is_some() {}
+    drop(port);
+    let journal = std::fs::read(&path).unwrap();
+    assert!(replay(&journal).unwrap().checks > 0);
+
+    let len = u32::from_be_bytes(journal[9..13].try_into().unwrap()) as usize;
+    let text = std::str::from_utf8(&journal[17..17 + len]).unwrap();
+    let salt = config().flow_salt.to_string();
+    let at = 17 + text.find(&salt).expect("it is recorded") + salt.len() - 1;
+    let others = (b'0'..=b'9').map(|digit| {
+        let mut other = journal.clone();
+        other[at] = digit;
+        let crc = BLOCK_CRC.checksum(&other[17..17 + len]).to_be_bytes();
+        other[13..17].copy_from_slice(&crc);
+        replay(&other)
+    });
+    let diverged = others.filter(|other| matches!(other, Err(JournalError::Diverged { .. })));
+    assert!(diverged.count() > 0, "some other salts are other queues");
+}
+
 #[test]
 fn what_is_no_journal_is_refused() {
     let refusal = |bytes: &[u8]| replay(bytes).unwrap_err().to_string();
