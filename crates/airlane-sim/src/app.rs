@@ -7,10 +7,10 @@
 pub(crate) mod bulk;
 pub(crate) mod conferencing;
 pub(crate) mod custom;
+pub(crate) mod end;
 pub(crate) mod exchange;
 pub(crate) mod mail;
 pub(crate) mod pages;
-pub(crate) mod tcp;
 pub(crate) mod telnet;
 pub(crate) mod web;
 
@@ -22,10 +22,10 @@ use crate::probe::DelayProbe;
 use bulk::Bulk;
 use conferencing::Conferencing;
 use custom::Custom;
+use end::End;
 use exchange::Exchange;
 use mail::Mail;
 use pages::Pages;
-use tcp::Connection;
 use telnet::Telnet;
 use web::Web;
 
@@ -90,11 +90,20 @@ impl Place {
     }
 }
 
+/// The earlier of two deadlines.
+#[inline]
+fn earlier(one: Option<Instant>, other: Option<Instant>) -> Option<Instant> {
+    match (one, other) {
+        (Some(one), Some(other)) => Some(one.min(other)),
+        (one, other) => one.or(other),
+    }
+}
+
 /// One application with its endpoints.
 #[derive(Debug)]
 pub(crate) enum Flow {
-    Bulk(Bulk),
-    Conferencing(Conferencing),
+    Bulk(Box<Bulk>),
+    Conferencing(Box<Conferencing>),
     Pages(Box<Pages>),
     Web(Box<Web>),
     Telnet(Box<Telnet>),
@@ -167,21 +176,21 @@ impl Flow {
         each!(self, app => app.place())
     }
 
-    /// Every TCP connection that it has, in an order that does not change.
-    pub(crate) fn each_connection(&self, mut visit: impl FnMut(&Connection)) {
+    /// Every end of it that sends over TCP, in an order that does not change.
+    pub(crate) fn each_sender(&self, visit: impl FnMut(&End)) {
         let exchange = match self {
-            Flow::Bulk(app) => return visit(app.connection()),
+            Flow::Bulk(app) => return app.ends()[..1].iter().for_each(visit),
             Flow::Conferencing(_) => return,
             Flow::Web(app) => {
-                let connections = app.exchanges.iter().flat_map(Exchange::connections);
-                return connections.for_each(visit);
+                let ends = app.exchanges.iter().flat_map(Exchange::client_and_server);
+                return ends.for_each(visit);
             }
             Flow::Pages(app) => &app.exchange,
             Flow::Telnet(app) => &app.exchange,
             Flow::Mail(app) => &app.exchange,
-            Flow::Custom(app) => return app.connections().iter().for_each(visit),
+            Flow::Custom(app) => return app.ends().iter().for_each(visit),
         };
-        exchange.connections().into_iter().for_each(&mut visit);
+        exchange.client_and_server().into_iter().for_each(visit);
     }
 
     /// Times of the pages or responses that are complete, where it has such.

@@ -228,7 +228,8 @@ impl Prepared {
         };
         match &engine.flows[index] {
             Flow::Bulk(bulk) => {
-                let (sender, receiver) = (&bulk.connection().sender, &bulk.connection().receiver);
+                let [first, second] = bulk.ends();
+                let (sender, receiver) = (first.endpoint().sender(), second.endpoint().receiver());
                 let acked_bytes = sender.acked_bytes();
                 let time = sender.first_sent().zip(sender.last_acked());
                 let time_s = time.map(|(first, last)| last.saturating_since(first).as_secs_f64());

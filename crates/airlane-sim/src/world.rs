@@ -7,7 +7,6 @@ use airlane_channel::{Channel, ChannelConfig, ErrorModel, Opportunities};
 use airlane_link::config::{Pacing, at_end};
 use airlane_link::flow::{TCP, UDP};
 use airlane_link::{Port, PortConfig};
-use airlane_transport::Transfer;
 
 use crate::app::bulk::Bulk;
 use crate::app::conferencing::Conferencing;
@@ -260,12 +259,11 @@ fn flow(
     }
     match (&config.app, &config.transport) {
         (AppConfig::Bulk(app), TransportConfig::Tcp(tcp)) => {
-            let transfer = Transfer {
-                bytes: app.size.map(|s| s.as_bytes()),
-                segment,
-            };
+            let bytes = app.size.map(|s| s.as_bytes());
             let phase = draw_phase(&mut clock(), tcp);
-            Flow::Bulk(Bulk::new(place, start, tcp, transfer, phase))
+            Flow::Bulk(Box::new(Bulk::new(
+                place, start, tcp, segment, bytes, phase,
+            )))
         }
         (AppConfig::Pages(app), TransportConfig::Tcp(tcp)) => {
             let page = Page {
@@ -318,7 +316,7 @@ fn flow(
             let interval: Duration = app.rate.transmission_time(segment as usize);
             let periods = [app.talk, app.silence];
             let source = Conferencing::new(place, start, segment, interval, periods, talk);
-            Flow::Conferencing(source)
+            Flow::Conferencing(Box::new(source))
         }
         (_, TransportConfig::Udp(_)) => unreachable!("validated: only conferencing runs over UDP"),
     }

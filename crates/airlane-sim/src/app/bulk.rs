@@ -2,10 +2,10 @@
 
 use airlane_base::{Duration, Instant};
 use airlane_link::mobility::Hint;
-use airlane_transport::{TcpConfig, Transfer};
+use airlane_transport::{Endpoint, TcpConfig};
 
-use super::Place;
-use super::tcp::Connection;
+use super::end::End;
+use super::{Place, earlier};
 use crate::packet::Packet;
 
 /// A file on its way.
@@ -15,7 +15,8 @@ pub(crate) struct Bulk {
     start: Instant,
     started: bool,
     stopped: bool,
-    connection: Connection,
+    /// The sender, the receiver.
+    ends: [End; 2],
 }
 
 impl Bulk {
@@ -23,15 +24,18 @@ impl Bulk {
         place: Place,
         start: Instant,
         config: &TcpConfig,
-        transfer: Transfer,
+        segment: u32,
+        bytes: Option<u64>,
         phase: Duration,
     ) -> Self {
+        let mut ends = [0, 1].map(|end| End::new(config, segment, phase, end, 0));
+        ends[0].write(bytes.unwrap_or(u64::MAX));
         Self {
             place,
             start,
             started: false,
             stopped: false,
-            connection: Connection::new(config, transfer, phase, true, 0),
+            ends,
         }
     }
 
@@ -39,7 +43,7 @@ impl Bulk {
     pub(super) fn handle_packet(&mut self, now: Instant, packet: &Packet) {
         // What still arrives after the end changes no metric: they cover the run, not the drain.
         if !self.stopped {
-            self.connection.handle_packet(now, packet);
+            self.ends[End::of(packet)].handle_packet(now, packet);
         }
     }
 
@@ -47,17 +51,14 @@ impl Bulk {
         if !self.started {
             self.started = now >= self.start;
         } else if !self.stopped {
-            self.connection.sender.handle_timeout(now);
+            for end in &mut self.ends {
+                end.handle_timeout(now);
+            }
         }
     }
 
     pub(super) fn handle_hint(&mut self, now: Instant, end: usize, hint: Hint<()>) {
-        // The sender sits at the first end.
-        match (end, hint) {
-            (0, Hint::Disconnected(())) => self.connection.sender.freeze(now),
-            (0, Hint::Connected(())) => self.connection.sender.thaw(now),
-            _ => {}
-        }
+        self.ends[end].handle_hint(now, hint);
     }
 
     pub(super) fn stop(&mut self, _now: Instant) {
@@ -69,9 +70,10 @@ impl Bulk {
         if !self.started || self.stopped {
             return None;
         }
-        self.connection
-            .poll_ack(&self.place, now)
-            .or_else(|| self.connection.poll_segment(&self.place, now))
+        let [sender, receiver] = &mut self.ends;
+        receiver
+            .poll_transmit(&self.place, now)
+            .or_else(|| sender.poll_transmit(&self.place, now))
     }
 
     #[inline]
@@ -81,19 +83,24 @@ impl Bulk {
         } else if self.stopped {
             None
         } else {
-            self.connection.sender.poll_timeout()
+            let [sender, receiver] = &self.ends;
+            earlier(
+                sender.endpoint().poll_timeout(),
+                receiver.endpoint().poll_timeout(),
+            )
         }
     }
 
     pub(super) fn is_finished(&self) -> bool {
-        self.connection.sender.is_finished()
+        self.ends[0].endpoint().is_acknowledged()
     }
 
     pub(super) fn place(&self) -> &Place {
         &self.place
     }
 
-    pub(crate) fn connection(&self) -> &Connection {
-        &self.connection
+    /// The sender's, the receiver's.
+    pub(crate) fn ends(&self) -> &[End; 2] {
+        &self.ends
     }
 }

@@ -4,11 +4,11 @@ use std::collections::VecDeque;
 
 use airlane_base::{Duration, Instant};
 use airlane_link::mobility::Hint;
-use airlane_transport::{TcpConfig, Transfer};
+use airlane_transport::{Endpoint, TcpConfig};
 
 use super::Place;
+use super::end::End;
 use super::exchange::Totals;
-use super::tcp::Connection;
 use crate::custom::Application;
 use crate::packet::{Packet, Role};
 use crate::probe::DelayProbe;
@@ -63,8 +63,8 @@ impl Host {
 
 #[derive(Debug)]
 enum Transport {
-    /// Forward, backward.
-    Tcp(Box<[Connection; 2]>),
+    /// The first end, the second.
+    Tcp(Box<[End; 2]>),
     Udp {
         waiting: VecDeque<Packet>,
         /// Datagrams sent from each end.
@@ -108,13 +108,8 @@ impl Custom {
                 seq: [0; 2],
             },
             Some((config, phases)) => {
-                let nothing = Transfer {
-                    bytes: Some(0),
-                    segment: packet_len,
-                };
-                let connection =
-                    |end: usize| Connection::new(config, nothing, phases[end], end == 0, 0);
-                Transport::Tcp(Box::new([connection(0), connection(1)]))
+                let end = |end: usize| End::new(config, packet_len, phases[end], end, 0);
+                Transport::Tcp(Box::new([0, 1].map(end)))
             }
         };
         Self {
@@ -139,17 +134,13 @@ impl Custom {
         if self.stopped && self.is_tcp() {
             return;
         }
-        let end = usize::from(packet.to == self.place.nodes[1]);
         let delivery = match &mut self.transport {
-            Transport::Tcp(connections) => {
-                // Data that arrives at the second end is the forward connection's.
-                let carries = matches!(packet.role, Role::Data | Role::Request);
-                self.received += u64::from(carries);
-                connections
-                    .iter_mut()
-                    .for_each(|connection| connection.handle_packet(now, packet));
-                let receiver = &mut connections[1 - end].receiver;
-                receiver.poll_deliver().map(|len_bytes| Delivery {
+            Transport::Tcp(ends) => {
+                self.received += u64::from(packet.role.carries_data());
+                let end = End::of(packet);
+                ends[end].handle_packet(now, packet);
+                let read = ends[end].read();
+                read.map(|len_bytes| Delivery {
                     end,
                     len_bytes,
                     delay: None,
@@ -160,7 +151,7 @@ impl Custom {
                 self.delays.record(delay);
                 self.received += 1;
                 Some(Delivery {
-                    end,
+                    end: usize::from(packet.to == self.place.nodes[1]),
                     len_bytes: u64::from(packet.len),
                     delay: Some(delay),
                 })
@@ -186,9 +177,9 @@ impl Custom {
             self.started = true;
             self.call(now, |app, host| app.on_start(host));
         }
-        if let Transport::Tcp(connections) = &mut self.transport {
-            for connection in connections.iter_mut() {
-                connection.sender.handle_timeout(now);
+        if let Transport::Tcp(ends) = &mut self.transport {
+            for end in ends.iter_mut() {
+                end.handle_timeout(now);
             }
         }
         if self.host.timer.is_some_and(|at| at <= now) {
@@ -210,7 +201,7 @@ impl Custom {
             }
             self.first_sent.get_or_insert(now);
             match &mut self.transport {
-                Transport::Tcp(connections) => connections[end.min(1)].sender.extend(len_bytes),
+                Transport::Tcp(ends) => ends[end.min(1)].write(len_bytes),
                 Transport::Udp { waiting, seq } => {
                     let mut rest = len_bytes;
                     while rest > 0 {
@@ -229,13 +220,8 @@ impl Custom {
     }
 
     pub(super) fn handle_hint(&mut self, now: Instant, end: usize, hint: Hint<()>) {
-        if let Transport::Tcp(connections) = &mut self.transport {
-            // Each sender sits at the end where its data begins.
-            let sender = &mut connections[end].sender;
-            match hint {
-                Hint::Disconnected(()) => sender.freeze(now),
-                Hint::Connected(()) => sender.thaw(now),
-            }
+        if let Transport::Tcp(ends) = &mut self.transport {
+            ends[end].handle_hint(now, hint);
         }
     }
 
@@ -249,14 +235,10 @@ impl Custom {
         }
         match &mut self.transport {
             Transport::Udp { waiting, .. } => waiting.pop_front(),
-            Transport::Tcp(connections) => {
+            Transport::Tcp(ends) => {
                 let place = &self.place;
-                let [forward, backward] = &mut **connections;
-                forward
-                    .poll_ack(place, now)
-                    .or_else(|| backward.poll_ack(place, now))
-                    .or_else(|| forward.poll_segment(place, now))
-                    .or_else(|| backward.poll_segment(place, now))
+                ends.iter_mut()
+                    .find_map(|end| end.poll_transmit(place, now))
             }
         }
     }
@@ -268,13 +250,13 @@ impl Custom {
         if !self.started {
             return Some(self.start);
         }
-        let timers = self.connections().iter().map(|c| c.sender.poll_timeout());
+        let timers = self.ends().iter().map(|end| end.endpoint().poll_timeout());
         timers.flatten().chain(self.host.timer).min()
     }
 
     pub(super) fn is_finished(&self) -> bool {
-        let mut senders = self.connections().iter();
-        self.host.finished && senders.all(|connection| connection.sender.is_finished())
+        let mut ends = self.ends().iter();
+        self.host.finished && ends.all(|end| end.endpoint().is_acknowledged())
     }
 
     pub(super) fn place(&self) -> &Place {
@@ -282,9 +264,9 @@ impl Custom {
     }
 
     /// None over UDP.
-    pub(crate) fn connections(&self) -> &[Connection] {
+    pub(crate) fn ends(&self) -> &[End] {
         match &self.transport {
-            Transport::Tcp(connections) => &**connections,
+            Transport::Tcp(ends) => &**ends,
             Transport::Udp { .. } => &[],
         }
     }
@@ -309,8 +291,8 @@ impl Custom {
         if let Transport::Udp { seq, .. } = &self.transport {
             totals.segments_sent = seq.iter().sum();
         }
-        for connection in self.connections() {
-            totals.count(connection);
+        for end in self.ends() {
+            totals.count(end);
         }
         totals
     }

@@ -1,18 +1,18 @@
 //! Requests and replies between a client at a flow's second end and a server at its first.
 //!
-//! A request and its reply are two transfers in opposite directions, each with its own sender and
-//! receiver, as the agents of ns-2 have them. A fresh exchange opens both over fresh TCP state; a
-//! continued one gives more to the connections that are open. There is no handshake and no release.
+//! A request and its reply are two transfers in opposite directions, each on a connection of its own,
+//! as the agents of ns-2 have them. A fresh exchange opens both over fresh TCP state; a continued one
+//! gives more to the connections that are open. There is no handshake and no release.
 //!
 //! When a fresh exchange begins, both sides forget the one before: what a sender had not heard
 //! acknowledged of it.
 
 use airlane_base::{Duration, Instant, Rng};
 use airlane_link::mobility::Hint;
-use airlane_transport::{TcpConfig, Transfer};
+use airlane_transport::{Endpoint, TcpConfig};
 
 use super::Place;
-use super::tcp::Connection;
+use super::end::End;
 use crate::packet::Packet;
 use crate::scenario::Completion;
 
@@ -49,14 +49,17 @@ impl Opener {
         }
     }
 
-    fn open(&mut self, connection: &mut Connection, bytes: u64) {
-        let transfer = Transfer {
-            bytes: Some(bytes),
-            segment: self.segment,
-        };
+    /// Fresh connections between both ends, server first: requests before replies.
+    fn open(&mut self, [server, client]: &mut [End; 2]) {
+        let [request, reply] = [(); 2].map(|()| {
+            let number = self.number;
+            self.number = number.wrapping_add(1).max(1);
+            number
+        });
         let phase = draw_phase(&mut self.clock, &self.config);
-        connection.open(&self.config, transfer, phase, self.number);
-        self.number = self.number.wrapping_add(1).max(1);
+        client.open(&self.config, phase, [request, reply]);
+        let phase = draw_phase(&mut self.clock, &self.config);
+        server.open(&self.config, phase, [reply, request]);
     }
 }
 
@@ -69,33 +72,33 @@ pub(crate) enum Completed {
     Reply,
 }
 
-/// One client and its server, on one connection at a time.
+const SERVER: usize = 0;
+const CLIENT: usize = 1;
+
+/// One client and its server, on one pair of connections at a time.
 #[derive(Clone, Debug)]
 pub(crate) struct Exchange {
-    request: Connection,
-    reply: Connection,
+    /// The server's, the client's.
+    ends: [End; 2],
     /// Whether they were ever opened.
     opened: bool,
     /// Since when each end, server first, knows that the path is down.
     frozen: [Option<Instant>; 2],
     /// What is on its way.
     waiting: Option<Completed>,
-    /// What the senders of earlier connections counted.
-    retired: Totals,
 }
 
 impl Exchange {
     /// An exchange with nothing on its way, on the given endpoints of the flow.
     pub(crate) fn new(opener: &Opener, endpoints: u8) -> Self {
-        let closed =
-            |forward| Connection::closed(&opener.config, opener.segment, forward, endpoints);
+        let Opener {
+            config, segment, ..
+        } = opener;
         Self {
-            request: closed(false),
-            reply: closed(true),
+            ends: [0, 1].map(|end| End::new(config, *segment, Duration::ZERO, end, endpoints)),
             opened: false,
             frozen: [None; 2],
             waiting: None,
-            retired: Totals::default(),
         }
     }
 
@@ -113,44 +116,30 @@ impl Exchange {
 
     /// The client sends `bytes`, whatever else is on its way.
     pub(crate) fn give_request(&mut self, opener: &mut Opener, bytes: u64) {
-        if opener.persistent && self.opened {
-            self.request.sender.extend(bytes);
-            return;
-        }
-        self.opened = true;
-        for (connection, bytes) in [(&mut self.request, bytes), (&mut self.reply, 0)] {
-            self.retired.count(connection);
-            opener.open(connection, bytes);
-        }
-        let senders = [&mut self.reply.sender, &mut self.request.sender];
-        for (sender, frozen) in senders.into_iter().zip(self.frozen) {
-            if let Some(since) = frozen {
-                sender.freeze(since);
+        if !(opener.persistent && self.opened) {
+            self.opened = true;
+            opener.open(&mut self.ends);
+            for (end, frozen) in self.ends.iter_mut().zip(self.frozen) {
+                if let Some(since) = frozen {
+                    end.handle_hint(since, Hint::Disconnected(()));
+                }
             }
         }
+        self.ends[CLIENT].write(bytes);
     }
 
     /// One end hears that a link of the path went down or came back.
     pub(crate) fn handle_hint(&mut self, now: Instant, end: usize, hint: Hint<()>) {
-        let sender = match end {
-            0 => &mut self.reply.sender,
-            _ => &mut self.request.sender,
-        };
         match hint {
-            Hint::Disconnected(()) => {
-                self.frozen[end].get_or_insert(now);
-                sender.freeze(now);
-            }
-            Hint::Connected(()) => {
-                self.frozen[end] = None;
-                sender.thaw(now);
-            }
+            Hint::Disconnected(()) => _ = self.frozen[end].get_or_insert(now),
+            Hint::Connected(()) => self.frozen[end] = None,
         }
+        self.ends[end].handle_hint(now, hint);
     }
 
     /// The server sends `bytes`, whatever else is on its way.
     pub(crate) fn give_reply(&mut self, bytes: u64) {
-        self.reply.sender.extend(bytes);
+        self.ends[SERVER].write(bytes);
     }
 
     /// The next request opens fresh connections.
@@ -160,12 +149,22 @@ impl Exchange {
 
     /// Whether everything is acknowledged that was given: of requests, of replies.
     pub(crate) fn is_idle(&self) -> [bool; 2] {
-        [&self.request, &self.reply].map(|c| c.sender.is_finished())
+        self.client_and_server()
+            .map(|end| end.endpoint().is_acknowledged())
     }
 
-    /// Segments that have arrived in order: of requests, of replies.
+    /// Bytes that have arrived in order: of requests, of replies.
     pub(crate) fn arrived(&self) -> [u64; 2] {
-        [&self.request, &self.reply].map(|c| c.receiver.rcv_nxt())
+        self.ends.each_ref().map(|end| end.endpoint().received())
+    }
+
+    /// Whether all that `from` has written has come over, as `rule` sees it.
+    fn is_over(&self, from: usize, rule: Completion) -> bool {
+        let [sender, receiver] = [from, 1 - from].map(|end| self.ends[end].endpoint());
+        match rule {
+            Completion::Delivered => receiver.received() >= sender.written(),
+            Completion::Acknowledged => sender.is_acknowledged(),
+        }
     }
 
     /// A packet of the flow; those of other connections are ignored.
@@ -176,50 +175,54 @@ impl Exchange {
         now: Instant,
         packet: &Packet,
     ) -> Option<Completed> {
-        self.request.handle_packet(now, packet);
-        self.reply.handle_packet(now, packet);
-        let over = match self.waiting? {
-            Completed::Request => self.request.is_over(opener.completion),
-            Completed::Reply => self.reply.is_over(opener.completion),
+        self.ends[End::of(packet)].handle_packet(now, packet);
+        let from = match self.waiting? {
+            Completed::Request => CLIENT,
+            Completed::Reply => SERVER,
         };
+        let over = self.is_over(from, opener.completion);
         if over { self.waiting.take() } else { None }
     }
 
     /// Time has passed; an early call does nothing.
     pub(crate) fn handle_timeout(&mut self, now: Instant) {
-        self.request.sender.handle_timeout(now);
-        self.reply.sender.handle_timeout(now);
+        for end in &mut self.ends {
+            end.handle_timeout(now);
+        }
     }
 
-    /// The next packet of either side: acknowledgments first.
+    /// The next packet of either side.
     #[inline]
     pub(crate) fn poll_transmit(&mut self, place: &Place, now: Instant) -> Option<Packet> {
-        self.request
-            .poll_ack(place, now)
-            .or_else(|| self.reply.poll_ack(place, now))
-            .or_else(|| self.request.poll_segment(place, now))
-            .or_else(|| self.reply.poll_segment(place, now))
+        let [server, client] = &mut self.ends;
+        client
+            .poll_transmit(place, now)
+            .or_else(|| server.poll_transmit(place, now))
     }
 
     /// When `handle_timeout` is due.
     pub(crate) fn poll_timeout(&self) -> Option<Instant> {
-        let timers = [&self.request, &self.reply].map(|c| c.sender.poll_timeout());
-        timers.into_iter().flatten().min()
+        let timers = self.ends.iter().map(|end| end.endpoint().poll_timeout());
+        timers.flatten().min()
     }
 
-    /// Both connections.
-    pub(crate) fn connections(&self) -> [&Connection; 2] {
-        [&self.request, &self.reply]
+    /// Both ends: that of requests, that of replies.
+    pub(crate) fn client_and_server(&self) -> [&End; 2] {
+        [&self.ends[CLIENT], &self.ends[SERVER]]
     }
 
     /// Counters of all connections so far.
     pub(crate) fn totals(&self) -> Totals {
-        let mut all = self.retired;
-        for connection in [&self.request, &self.reply] {
-            all.count(connection);
-            all.segments_received += connection.receiver.stats().segments_received;
+        let mut all = Totals::default();
+        for end in &self.ends {
+            all.count(end);
+            all.segments_received += end.endpoint().receiver().stats().segments_received;
         }
-        all.delivered_bytes = self.reply.receiver.stats().delivered_bytes;
+        all.delivered_bytes = self.ends[CLIENT]
+            .endpoint()
+            .receiver()
+            .stats()
+            .delivered_bytes;
         all
     }
 }
@@ -236,9 +239,9 @@ pub(crate) struct Totals {
 }
 
 impl Totals {
-    /// Adds what the connection's sender counted.
-    pub(super) fn count(&mut self, connection: &Connection) {
-        let stats = connection.sender.stats();
+    /// Adds what an end's sender counted.
+    pub(super) fn count(&mut self, end: &End) {
+        let stats = end.endpoint().sender().stats();
         self.segments_sent += stats.segments_sent;
         self.retransmissions += stats.retransmissions;
         self.timeouts += stats.timeouts;

@@ -32,26 +32,31 @@ pub(crate) struct Typing {
 struct Keys {
     /// Not sent yet.
     waiting: u64,
-    /// By segment, from number `first`: not arrived yet.
-    segments: VecDeque<u64>,
-    /// Segments that have arrived.
-    first: u64,
+    /// Keys of each segment that has not arrived yet, and where it ends among all bytes sent.
+    segments: VecDeque<(u64, u64)>,
+    /// Bytes sent.
+    sent: u64,
 }
 
 impl Keys {
-    /// Takes what goes into the next segment: no more than `most`.
-    fn send(&mut self, most: u64) -> u64 {
-        let keys = self.waiting.min(most);
+    /// Bytes of the next segment, with as many of the waiting keys as a segment of `most` bytes takes;
+    /// one key alone takes `one`.
+    fn send(&mut self, one: u64, most: u64) -> u64 {
+        let keys = self.waiting.min(most - one + 1);
+        let bytes = one + keys - 1;
         self.waiting -= keys;
-        self.segments.push_back(keys);
-        keys
+        self.sent += bytes;
+        self.segments.push_back((keys, self.sent));
+        bytes
     }
 
-    /// Keys in the segments that have arrived since the last call.
-    fn arrive(&mut self, segments: u64) -> u64 {
-        let new = (segments - self.first) as usize;
-        self.first = segments;
-        self.segments.drain(..new).sum()
+    /// Keys in the segments that have arrived since the last call, of `bytes` in all.
+    fn arrive(&mut self, bytes: u64) -> u64 {
+        let mut new = 0;
+        while let Some((keys, _)) = self.segments.pop_front_if(|(_, end)| *end <= bytes) {
+            new += keys;
+        }
+        new
     }
 }
 
@@ -117,14 +122,14 @@ impl Telnet {
     /// Lets both sides send what waits, unless a segment of theirs is on its way.
     fn send(&mut self) {
         let one = self.typing.keystroke;
-        let most = u64::from(self.opener.segment) - one + 1;
+        let most = u64::from(self.opener.segment);
         let [client_idle, server_idle] = self.exchange.is_idle();
         if self.keys.waiting > 0 && client_idle {
-            let bytes = one + self.keys.send(most) - 1;
+            let bytes = self.keys.send(one, most);
             self.exchange.give_request(&mut self.opener, bytes);
         }
         if self.echoes.waiting > 0 && server_idle {
-            let bytes = one + self.echoes.send(most) - 1;
+            let bytes = self.echoes.send(one, most);
             self.exchange.give_reply(bytes);
         }
     }

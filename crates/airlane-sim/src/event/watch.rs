@@ -7,7 +7,7 @@ use super::{
     Dropped, Event, FrameInfo, HeaderInfo, Lost, PacketInfo, SenderInfo, TcpState, Watcher, Way,
 };
 use crate::app::Flow;
-use crate::app::tcp::Connection;
+use crate::app::end::End;
 use crate::engine::observe::{Departure, Loss, Observer};
 use crate::packet::{Packet, Role};
 
@@ -21,7 +21,7 @@ pub(crate) struct Typed<'a, W> {
 /// What was last seen of a flow.
 #[derive(Clone, Debug, Default)]
 struct Seen {
-    connections: Vec<SeenSender>,
+    senders: Vec<SeenSender>,
     responses: u64,
     responses_ns: i128,
     finished: bool,
@@ -240,8 +240,8 @@ impl<W: Watcher> Observer for Typed<'_, W> {
         let Self { watcher, flows } = self;
         let seen = &mut flows[index];
         let mut place = 0;
-        flow.each_connection(|connection| {
-            on_sender(*watcher, now, index as u32, seen, place, connection);
+        flow.each_sender(|end| {
+            on_sender(*watcher, now, index as u32, seen, place, end);
             place += 1;
         });
         if let Some(times) = flow.times()
@@ -265,18 +265,19 @@ impl<W: Watcher> Observer for Typed<'_, W> {
     }
 }
 
-/// Shows what is new of the connection at `place` of a flow.
+/// Shows what is new of the sender at `place` of a flow.
 fn on_sender(
     watcher: &mut impl Watcher,
     now: Instant,
     flow: u32,
     seen: &mut Seen,
     place: usize,
-    connection: &Connection,
+    end: &End,
 ) {
-    let (sender, stats) = (&connection.sender, connection.sender.stats());
+    let sender = end.endpoint().sender();
+    let stats = sender.stats();
     let new = SeenSender {
-        number: connection.number,
+        number: end.sends,
         timeouts: stats.timeouts,
         fast_retransmits: stats.fast_retransmits,
         state: TcpState {
@@ -286,29 +287,27 @@ fn on_sender(
             rto: sender.rto(),
         },
     };
-    let old = seen.connections.get(place).copied();
+    let old = seen.senders.get(place).copied();
     if old == Some(new) {
         return;
     }
     let info = SenderInfo {
         flow,
-        connection: connection.number,
-        role: connection.data_role(),
+        connection: end.sends,
+        role: end.data_role(),
     };
-    // A connection that was opened again counts from zero.
-    let same = old.filter(|old| old.number == new.number);
-    if new.timeouts > same.map_or(0, |old| old.timeouts) {
+    if new.timeouts > old.map_or(0, |old| old.timeouts) {
         watcher.on_event(now, &Event::Timeout(info));
     }
-    if new.fast_retransmits > same.map_or(0, |old| old.fast_retransmits) {
+    if new.fast_retransmits > old.map_or(0, |old| old.fast_retransmits) {
         watcher.on_event(now, &Event::FastRetransmit(info));
     }
-    if same.is_none_or(|old| old.state != new.state) {
+    if old.is_none_or(|old| (old.number, old.state) != (new.number, new.state)) {
         watcher.on_event(now, &Event::TcpState(info, new.state));
     }
-    match seen.connections.get_mut(place) {
+    match seen.senders.get_mut(place) {
         Some(old) => *old = new,
-        None => seen.connections.push(new),
+        None => seen.senders.push(new),
     }
 }
 

@@ -3,7 +3,7 @@
 use proptest::prelude::*;
 
 use super::*;
-use crate::Receiver;
+use crate::tcp::Receiver;
 
 /// A sender and its clock.
 struct Script {
@@ -13,16 +13,14 @@ struct Script {
 
 impl Script {
     fn endless(config: TcpConfig) -> Self {
-        Self::new(config, None)
+        Self::new(config, u64::MAX)
     }
 
-    fn new(config: TcpConfig, bytes: Option<u64>) -> Self {
-        let transfer = Transfer {
-            bytes,
-            segment: 100,
-        };
+    fn new(config: TcpConfig, bytes: u64) -> Self {
+        let mut sender = Sender::new(&config, 100, Duration::ZERO);
+        sender.write(bytes);
         Self {
-            sender: Sender::new(&config, transfer, Duration::ZERO),
+            sender,
             now: Instant::ORIGIN,
         }
     }
@@ -109,7 +107,7 @@ fn eight_in_flight() -> Script {
 
 /// 500 bytes in 2 round trips of 100 ms, the third segment timed last, at 100 ms.
 fn five_delivered(config: TcpConfig) -> Script {
-    let mut s = Script::new(config, Some(500));
+    let mut s = Script::new(config, 500);
     s.sends(&[0]).at(100).ack(1).sends(&[1, 2]);
     s.at(200).acks([2, 3]).sends(&[3, 4]).at(300).acks([4, 5]);
     assert!(s.sender.is_finished());
@@ -117,11 +115,8 @@ fn five_delivered(config: TcpConfig) -> Script {
 }
 
 fn again(s: &mut Script, config: &TcpConfig, bytes: u64) {
-    let transfer = Transfer {
-        bytes: Some(bytes),
-        segment: 100,
-    };
-    s.sender.restart(config, transfer, Duration::ZERO);
+    s.sender.restart(config, Duration::ZERO);
+    s.sender.write(bytes);
 }
 
 #[test]
@@ -189,7 +184,7 @@ fn congestion_avoidance_opens_by_one_segment_each_window() {
 
 #[test]
 fn a_limited_transfer_ends_with_a_short_segment_and_stops_its_timer() {
-    let mut s = Script::new(window(8), Some(250));
+    let mut s = Script::new(window(8), 250);
     s.sends(&[0]).at(100).ack(1);
     assert_eq!(s.sender.poll_transmit(s.now).unwrap().len, 100);
     assert_eq!(s.sender.poll_transmit(s.now).unwrap().len, 50);
@@ -352,7 +347,7 @@ fn a_frozen_sender_stands_still_and_keeps_its_timeout() {
     script.sender.handle_timeout(script.now);
     // An acknowledgment that was on its way is taken; what it permits waits.
     script.ack(2).sends(&[]);
-    let rto = script.sender.rto.rto();
+    let rto = script.sender.rto();
     script.now = down + Duration::from_secs(100);
     script.sender.thaw(script.now);
     script.sends(&[3, 4]);
@@ -383,9 +378,9 @@ fn a_thawed_timer_goes_on_with_what_was_left() {
         script.sender.poll_timeout(),
         Some(due + Duration::from_secs(30))
     );
-    let before = script.sender.rto.rto();
+    let before = script.sender.rto();
     script.at(31_100).ack(1);
-    assert_eq!(script.sender.rto.rto(), before);
+    assert_eq!(script.sender.rto(), before);
 }
 
 proptest! {
@@ -400,20 +395,20 @@ proptest! {
         win in 1u32..24,
     ) {
         let config = window(win);
-        let transfer = Transfer { bytes: Some(first * 100 - 1), segment: 100 };
         let bytes = first * 100 - 1 + more.iter().map(|(bytes, _)| *bytes).sum::<u64>();
         let mut more = more.into_iter();
         let mut next = more.next();
-        let mut sender = Sender::new(&config, transfer, Duration::ZERO);
+        let mut sender = Sender::new(&config, 100, Duration::ZERO);
+        sender.write(first * 100 - 1);
         let mut receiver = Receiver::new(&config);
         let mut losses = losses.into_iter();
         let mut lost = move || losses.next().unwrap_or(false);
         let mut now = Instant::ORIGIN;
-        let mut in_flight: std::collections::VecDeque<Segment> = Default::default();
+        let mut in_flight: std::collections::VecDeque<Data> = Default::default();
         for _ in 0..20_000 {
             if let Some((bytes, wait)) = &mut next {
                 if *wait == 0 || sender.is_finished() {
-                    sender.extend(*bytes);
+                    sender.write(*bytes);
                     next = more.next();
                 } else {
                     *wait -= 1;
@@ -434,7 +429,8 @@ proptest! {
             }
             if let Some(s) = in_flight.pop_front() {
                 now += Duration::from_millis(7);
-                let ack = receiver.handle_segment(s);
+                receiver.handle_data(s);
+                let ack = receiver.poll_ack().unwrap();
                 if !lost() {
                     sender.handle_ack(now, ack);
                 }
@@ -449,6 +445,7 @@ proptest! {
         prop_assert!(sender.is_finished());
         prop_assert_eq!(receiver.stats().delivered_bytes, bytes);
         prop_assert_eq!(sender.acked_bytes(), bytes);
+        prop_assert_eq!((sender.written(), receiver.received()), (bytes, bytes));
         prop_assert_eq!(sender.poll_timeout(), None);
     }
 }

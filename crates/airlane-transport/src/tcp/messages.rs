@@ -6,71 +6,76 @@
 
 use std::collections::VecDeque;
 
-use crate::config::Transfer;
-
-/// Where a message begins: its first segment, and the user bytes before it.
-#[derive(Clone, Copy, Debug)]
+/// One message: its first segment, and the user bytes before it and in it.
+#[derive(Clone, Copy, Debug, Default)]
 struct Message {
     first: u64,
     before: u64,
-    transfer: Transfer,
+    bytes: u64,
 }
 
 impl Message {
-    fn end(&self) -> u64 {
-        self.first.saturating_add(self.transfer.segments())
+    fn end(&self, segment: u64) -> u64 {
+        self.first + self.bytes.div_ceil(segment)
     }
 }
 
 /// The messages of one connection.
 #[derive(Clone, Debug)]
-pub(crate) struct Messages {
+pub(super) struct Messages {
+    /// User bytes of a full segment. At least 1.
+    segment: u64,
     newest: Message,
     /// Older ones that are not acknowledged, oldest first.
     earlier: VecDeque<Message>,
 }
 
 impl Messages {
-    pub(crate) fn new(transfer: Transfer) -> Self {
+    /// None yet.
+    pub(super) fn new(segment: u32) -> Self {
         Self {
-            newest: Message {
-                first: 0,
-                before: 0,
-                transfer,
-            },
+            segment: u64::from(segment),
+            newest: Message::default(),
             earlier: VecDeque::new(),
         }
     }
 
+    /// User bytes of a full segment.
+    pub(super) fn segment(&self) -> u32 {
+        self.segment as u32
+    }
+
     /// One more message; segments below `acknowledged` are asked for no more.
-    pub(crate) fn append(&mut self, bytes: u64, acknowledged: u64) {
-        let Some(newest) = self.newest.transfer.bytes else {
-            return;
-        };
+    pub(super) fn append(&mut self, bytes: u64, acknowledged: u64) {
+        let segment = self.segment;
         while self
             .earlier
             .front()
-            .is_some_and(|m| m.end() <= acknowledged)
+            .is_some_and(|m| m.end(segment) <= acknowledged)
         {
             self.earlier.pop_front();
         }
-        let first = self.newest.end();
+        let first = self.newest.end(segment);
         if first > acknowledged {
             self.earlier.push_back(self.newest);
         }
+        // No connection lives to write so much that the sum, cut here, were wrong.
+        let before = self.bytes();
         self.newest = Message {
             first,
-            before: self.newest.before + newest,
-            transfer: Transfer {
-                bytes: Some(bytes),
-                ..self.newest.transfer
-            },
+            before,
+            bytes: bytes.min(u64::MAX - before),
         };
     }
 
     /// Segments of all messages.
-    pub(crate) fn segments(&self) -> u64 {
-        self.newest.end()
+    pub(super) fn segments(&self) -> u64 {
+        self.newest.end(self.segment)
+    }
+
+    /// User bytes of all messages.
+    pub(super) fn bytes(&self) -> u64 {
+        self.newest.before + self.newest.bytes
     }
 
     #[inline]
@@ -82,22 +87,23 @@ impl Messages {
         found.unwrap_or(&self.newest)
     }
 
-    /// User bytes of segment `seq`, which must not be acknowledged.
+    /// User bytes of segment `seq`, which must not be acknowledged; the last of a message may be short.
     #[inline]
-    pub(crate) fn segment_len(&self, seq: u64) -> u32 {
+    pub(super) fn segment_len(&self, seq: u64) -> u32 {
         let message = self.message_of(seq);
-        message
-            .transfer
-            .segment_len(seq.saturating_sub(message.first))
+        let offset = seq
+            .saturating_sub(message.first)
+            .saturating_mul(self.segment);
+        message.bytes.saturating_sub(offset).min(self.segment) as u32
     }
 
     /// User bytes of all segments below `seq`, which is the oldest that is not acknowledged.
-    pub(crate) fn bytes_below(&self, seq: u64) -> u64 {
+    pub(super) fn bytes_below(&self, seq: u64) -> u64 {
         let message = self.message_of(seq);
-        message.before
-            + message
-                .transfer
-                .bytes_below(seq.saturating_sub(message.first))
+        let offset = seq
+            .saturating_sub(message.first)
+            .saturating_mul(self.segment);
+        message.before + offset.min(message.bytes)
     }
 }
 
@@ -113,16 +119,17 @@ mod tests {
             sizes in prop::collection::vec((1u64..2_000, 0.0f64..1.0), 1..12),
             segment in 1u32..700,
         ) {
-            let transfer = |bytes| Transfer { bytes: Some(bytes), segment };
-            let mut messages = Messages::new(transfer(sizes[0].0));
+            let mut messages = Messages::new(segment);
             let mut lengths: Vec<u32> = vec![];
             let mut acknowledged = 0u64;
-            for (index, (bytes, share)) in sizes.iter().enumerate() {
-                if index > 0 {
-                    messages.append(*bytes, acknowledged);
+            for (bytes, share) in &sizes {
+                messages.append(*bytes, acknowledged);
+                let mut rest = *bytes;
+                while rest > 0 {
+                    let len = rest.min(u64::from(segment));
+                    lengths.push(len as u32);
+                    rest -= len;
                 }
-                let whole = transfer(*bytes);
-                lengths.extend((0..whole.segments()).map(|s| whole.segment_len(s)));
                 prop_assert_eq!(messages.segments(), lengths.len() as u64);
                 for seq in acknowledged..lengths.len() as u64 {
                     prop_assert_eq!(messages.segment_len(seq), lengths[seq as usize]);

@@ -1,4 +1,4 @@
-//! The receiving end: cumulative acknowledgments, one for every segment, at once.
+//! The receiving half of an end: cumulative acknowledgments, one for every segment, at once.
 //!
 //! Rules (the specification, section 4; RFC 5681 4.2 without delayed acknowledgments): every
 //! arriving segment is answered with `rcv_nxt`, so an arrival out of order repeats the last
@@ -10,7 +10,7 @@
 
 use serde::Serialize;
 
-use crate::{Ack, Segment, TcpConfig};
+use super::{Ack, Data, TcpConfig};
 
 /// What a receiver has counted, since the start.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Serialize)]
@@ -27,29 +27,33 @@ pub struct ReceiverStats {
     pub delivered_bytes: u64,
 }
 
-/// The receiving end of one connection.
+/// The receiving half of one end.
 #[derive(Clone, Debug)]
 pub struct Receiver {
-    /// Lengths of waiting segments by `seq & mask`; zero is a free slot. A power of two.
+    /// Lengths of waiting segments by `seq % waiting.len()`, a power of two; zero is a free slot. Empty
+    /// until a segment waits.
     waiting: Vec<u32>,
-    mask: u64,
     window: u64,
     rcv_nxt: u64,
     /// In-order bytes that the application has not taken yet.
     readable: u64,
+    /// Bytes of earlier connections.
+    delivered_before: u64,
+    /// Whether an acknowledgment has to leave now.
+    ack_now: bool,
     stats: ReceiverStats,
 }
 
 impl Receiver {
     /// A receiver that has seen nothing.
     pub fn new(config: &TcpConfig) -> Self {
-        let slots = (config.window as usize).next_power_of_two();
         Self {
-            waiting: vec![0; slots],
-            mask: slots as u64 - 1,
+            waiting: vec![],
             window: u64::from(config.window),
             rcv_nxt: 0,
             readable: 0,
+            delivered_before: 0,
+            ack_now: false,
             stats: ReceiverStats::default(),
         }
     }
@@ -59,34 +63,60 @@ impl Receiver {
         self.waiting.fill(0);
         self.rcv_nxt = 0;
         self.readable = 0;
+        self.delivered_before = self.stats.delivered_bytes;
+        self.ack_now = false;
     }
 
-    /// A segment has arrived. Returns the acknowledgment to send now.
-    pub fn handle_segment(&mut self, segment: Segment) -> Ack {
+    /// A segment has arrived.
+    #[inline]
+    pub fn handle_data(&mut self, data: Data) {
         self.stats.segments_received += 1;
-        if segment.seq < self.rcv_nxt {
-            self.stats.segments_duplicate += 1;
-        } else if segment.seq - self.rcv_nxt >= self.window {
-            self.stats.segments_beyond_window += 1;
-        } else if segment.seq == self.rcv_nxt {
-            self.deliver(segment.len);
+        self.ack_now = true;
+        if data.seq == self.rcv_nxt {
+            self.deliver(data.len);
             self.release();
         } else {
-            let slot = &mut self.waiting[(segment.seq & self.mask) as usize];
-            if *slot == 0 {
-                *slot = segment.len.max(1);
-                self.stats.segments_out_of_order += 1;
-            } else {
-                self.stats.segments_duplicate += 1;
-            }
+            self.keep(data);
         }
-        Ack { ack: self.rcv_nxt }
+    }
+
+    /// A segment that does not continue what is here.
+    fn keep(&mut self, data: Data) {
+        if data.seq < self.rcv_nxt {
+            self.stats.segments_duplicate += 1;
+            return;
+        }
+        if data.seq - self.rcv_nxt >= self.window {
+            self.stats.segments_beyond_window += 1;
+            return;
+        }
+        if self.waiting.is_empty() {
+            self.waiting = vec![0; self.window.next_power_of_two() as usize];
+        }
+        let slot = self.slot(data.seq);
+        if self.waiting[slot] == 0 {
+            self.waiting[slot] = data.len.max(1);
+            self.stats.segments_out_of_order += 1;
+        } else {
+            self.stats.segments_duplicate += 1;
+        }
+    }
+
+    /// The acknowledgment that has to leave now.
+    #[inline]
+    pub fn poll_ack(&mut self) -> Option<Ack> {
+        std::mem::take(&mut self.ack_now).then_some(Ack { ack: self.rcv_nxt })
     }
 
     /// In-order bytes for the application since the last call; none if there are none.
     pub fn poll_deliver(&mut self) -> Option<u64> {
         let bytes = std::mem::take(&mut self.readable);
         (bytes > 0).then_some(bytes)
+    }
+
+    /// User bytes that have arrived in order on this connection.
+    pub fn received(&self) -> u64 {
+        self.stats.delivered_bytes - self.delivered_before
     }
 
     /// The next segment expected.
@@ -105,14 +135,18 @@ impl Receiver {
         self.stats.delivered_bytes += u64::from(len);
     }
 
+    const fn slot(&self, seq: u64) -> usize {
+        seq as usize & (self.waiting.len() - 1)
+    }
+
+    /// Delivers what waited for the segment before it.
     fn release(&mut self) {
-        loop {
-            let slot = (self.rcv_nxt & self.mask) as usize;
-            let len = std::mem::take(&mut self.waiting[slot]);
-            if len == 0 {
-                return;
+        while !self.waiting.is_empty() {
+            let slot = self.slot(self.rcv_nxt);
+            match std::mem::take(&mut self.waiting[slot]) {
+                0 => return,
+                len => self.deliver(len),
             }
-            self.deliver(len);
         }
     }
 }
@@ -122,20 +156,28 @@ mod tests {
     use super::*;
     use proptest::prelude::*;
 
-    fn segment(seq: u64) -> Segment {
-        Segment {
+    fn segment(seq: u64) -> Data {
+        Data {
             seq,
             len: 50,
             retransmission: false,
         }
     }
 
+    impl Receiver {
+        /// The acknowledgment that a segment provokes.
+        fn answer(&mut self, data: Data) -> u64 {
+            self.handle_data(data);
+            let ack = self.poll_ack().unwrap().ack;
+            assert_eq!(self.poll_ack(), None);
+            ack
+        }
+    }
+
     #[test]
     fn a_hole_repeats_the_acknowledgment_until_it_is_filled() {
         let mut r = Receiver::new(&TcpConfig::default());
-        let acks: Vec<u64> = [0, 1, 3, 4, 5, 2, 6]
-            .map(|s| r.handle_segment(segment(s)).ack)
-            .into();
+        let acks: Vec<u64> = [0, 1, 3, 4, 5, 2, 6].map(|s| r.answer(segment(s))).into();
         assert_eq!(acks, [1, 2, 2, 2, 2, 6, 7]);
         assert_eq!(r.poll_deliver(), Some(350));
         assert_eq!(r.poll_deliver(), None);
@@ -146,7 +188,7 @@ mod tests {
     fn duplicates_are_counted_and_acknowledged_but_never_delivered_twice() {
         let mut r = Receiver::new(&TcpConfig::default());
         for s in [0, 0, 2, 2, 1, 1] {
-            r.handle_segment(segment(s));
+            r.handle_data(segment(s));
         }
         assert_eq!(r.stats().segments_duplicate, 3);
         assert_eq!(r.stats().delivered_bytes, 150);
@@ -160,11 +202,11 @@ mod tests {
             ..TcpConfig::default()
         };
         let mut r = Receiver::new(&config);
-        r.handle_segment(segment(1));
-        r.handle_segment(segment(33)); // the slot of segment 1 in a buffer of 32
-        r.handle_segment(segment(20));
+        r.handle_data(segment(1));
+        r.handle_data(segment(33)); // the slot of segment 1 in a buffer of 32
+        r.handle_data(segment(20));
         assert_eq!(r.stats().segments_beyond_window, 2);
-        assert_eq!(r.handle_segment(segment(0)).ack, 2);
+        assert_eq!(r.answer(segment(0)), 2);
     }
 
     proptest! {
@@ -181,7 +223,7 @@ mod tests {
                 while model.contains(&next) {
                     next += 1;
                 }
-                prop_assert_eq!(r.handle_segment(segment(s)).ack, next);
+                prop_assert_eq!(r.answer(segment(s)), next);
             }
             prop_assert_eq!(r.stats().delivered_bytes, next * 50);
         }

@@ -18,7 +18,7 @@
 
 use airlane_base::{Duration, Instant};
 
-use crate::config::TcpConfig;
+use super::TcpConfig;
 
 const SRTT_BITS: u32 = 3;
 const RTTVAR_BITS: u32 = 2;

@@ -1,0 +1,179 @@
+//! One end of a flow's connections at its node: a transport endpoint, and its segments as packets.
+//!
+//! The two ends of a flow only meet through packets. What one end sends and what it receives are two
+//! connections, each with a number and a port at the client of its own, as the agents of ns-2 have them.
+
+use airlane_base::{Duration, Instant};
+use airlane_link::mobility::Hint;
+use airlane_transport::{Ack, Data, Endpoint, Segment, Tcp, TcpConfig};
+
+use super::Place;
+use crate::packet::{Packet, Role};
+
+/// One end of a flow.
+#[derive(Clone, Debug)]
+pub(crate) struct End {
+    endpoint: Tcp,
+    /// Whether anything has happened since it last had nothing to send.
+    stirred: bool,
+    /// The flow's first end, or its second.
+    first: bool,
+    ack_len: u32,
+    /// Number of the connection whose data it sends; packets of others are ignored.
+    pub(crate) sends: u32,
+    /// Number of the connection whose data it receives.
+    receives: u32,
+    /// Which endpoints of the flow these are, of those that it has.
+    endpoints: u8,
+}
+
+impl End {
+    /// The first end of a flow (`end` = 0) or the second (1), over fresh state. `segment` is the user
+    /// bytes of a full segment.
+    pub(crate) fn new(
+        config: &TcpConfig,
+        segment: u32,
+        phase: Duration,
+        end: usize,
+        endpoints: u8,
+    ) -> Self {
+        Self {
+            endpoint: Tcp::new(config, segment, phase),
+            stirred: false,
+            first: end == 0,
+            ack_len: config.ack_size.as_bytes() as u32,
+            sends: 0,
+            receives: 0,
+            endpoints,
+        }
+    }
+
+    /// The next connections, over fresh state; counters go on.
+    pub(crate) fn open(
+        &mut self,
+        config: &TcpConfig,
+        phase: Duration,
+        [sends, receives]: [u32; 2],
+    ) {
+        self.endpoint.restart(config, phase);
+        self.sends = sends;
+        self.receives = receives;
+    }
+
+    /// What it is to its peer and its application. Changes go through the methods below.
+    #[inline]
+    pub(crate) const fn endpoint(&self) -> &Tcp {
+        &self.endpoint
+    }
+
+    /// The application gives `bytes` more.
+    pub(crate) fn write(&mut self, bytes: u64) {
+        self.endpoint.write(bytes);
+        self.stirred = true;
+    }
+
+    /// In-order bytes for the application since the last call.
+    pub(crate) fn read(&mut self) -> Option<u64> {
+        self.endpoint.read()
+    }
+
+    /// Time has passed; an early call does nothing.
+    pub(crate) fn handle_timeout(&mut self, now: Instant) {
+        self.endpoint.handle_timeout(now);
+        self.stirred = true;
+    }
+
+    /// Which end takes a packet.
+    #[inline]
+    pub(crate) const fn of(packet: &Packet) -> usize {
+        match packet.role {
+            Role::Ack | Role::Request => 0,
+            Role::Data | Role::RequestAck | Role::Datagram => 1,
+        }
+    }
+
+    /// What the data is that it sends.
+    pub(crate) const fn data_role(&self) -> Role {
+        if self.first {
+            Role::Data
+        } else {
+            Role::Request
+        }
+    }
+
+    const fn ack_role(&self) -> Role {
+        if self.first {
+            Role::RequestAck
+        } else {
+            Role::Ack
+        }
+    }
+
+    /// Takes in a packet for this end, if it is of its connections.
+    #[inline]
+    pub(crate) fn handle_packet(&mut self, now: Instant, packet: &Packet) {
+        let (connection, segment) = if packet.role.carries_data() {
+            let data = Data {
+                seq: packet.seq,
+                len: packet.len,
+                retransmission: packet.retransmission,
+            };
+            (self.receives, Segment::Data(data))
+        } else {
+            (self.sends, Segment::Ack(Ack { ack: packet.seq }))
+        };
+        if packet.connection == connection {
+            self.endpoint.handle_segment(now, segment);
+            self.stirred = true;
+        }
+    }
+
+    /// A link of the path went down or came back, as this end hears.
+    pub(crate) fn handle_hint(&mut self, now: Instant, hint: Hint<()>) {
+        match hint {
+            Hint::Disconnected(()) => self.endpoint.freeze(now),
+            Hint::Connected(()) => self.endpoint.thaw(now),
+        }
+        self.stirred = true;
+    }
+
+    /// The next packet to leave now.
+    #[inline]
+    pub(crate) fn poll_transmit(&mut self, place: &Place, now: Instant) -> Option<Packet> {
+        // Of two ends one is asked in vain each time: the question is short.
+        if self.stirred {
+            self.next_packet(place, now)
+        } else {
+            None
+        }
+    }
+
+    fn next_packet(&mut self, place: &Place, now: Instant) -> Option<Packet> {
+        let Some(segment) = self.endpoint.poll_transmit(now) else {
+            self.stirred = false;
+            return None;
+        };
+        let (role, connection, seq, len, retransmission) = match segment {
+            Segment::Data(data) => {
+                let Data { seq, len, .. } = data;
+                (self.data_role(), self.sends, seq, len, data.retransmission)
+            }
+            Segment::Ack(Ack { ack }) => (self.ack_role(), self.receives, ack, self.ack_len, false),
+        };
+        // Every connection has a port of its own at the client.
+        let port = place.client_port(connection);
+        let mut packet = if self.first {
+            let mut packet = place.forward(now, role, seq, len);
+            packet.header.dst_port = port;
+            packet
+        } else {
+            let mut packet = place.backward(now, role, seq, len);
+            packet.header.src_port = port;
+            packet
+        };
+        packet.connection = connection;
+        packet.endpoints = self.endpoints;
+        packet.retransmission = retransmission;
+        Some(packet)
+    }
+}

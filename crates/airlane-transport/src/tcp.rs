@@ -1,0 +1,161 @@
+//! TCP in parts, each in a file of its own:
+//!
+//! ```text
+//!              Tcp: one end of a connection
+//!  write ─► Sender ─────────────────────────────────────┐
+//!           │ SendWindow   what is sent, what is acknowledged
+//!           │ Recovery     what is lost, and what leaves next (tahoe, reno, newreno, ...)
+//!           │ Congestion   how much may be on its way
+//!           │ Timer        when to give up waiting; RtoEstimator: how long that is
+//!           └─ Data ─► peer's Receiver ─ Ack ─► peer's Sender
+//!  read ◄── Receiver    what has arrived, and when to say so
+//! ```
+//!
+//! Sender and receiver of one end share nothing: an acknowledgment travels on its own, as the agents of
+//! ns-2 have it. Sequence numbers count segments from 0. There is no handshake and no release.
+
+pub mod config;
+mod congestion;
+mod messages;
+pub mod receiver;
+mod recovery;
+pub mod rto;
+pub mod sender;
+mod timer;
+mod window;
+
+use airlane_base::{Duration, Instant};
+
+use crate::Endpoint;
+pub use config::{CongestionKind, Profile, RecoveryKind, TcpConfig};
+pub use receiver::{Receiver, ReceiverStats};
+pub use rto::RtoEstimator;
+pub use sender::{Sender, SenderStats};
+
+/// One data segment. Numbers count segments from 0, as in the agents of ns-2.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct Data {
+    /// Segment number.
+    pub seq: u64,
+    /// User bytes carried; headers are not counted.
+    pub len: u32,
+    /// Whether these bytes were sent before.
+    pub retransmission: bool,
+}
+
+/// A cumulative acknowledgment: every segment below `ack` has arrived.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct Ack {
+    /// The next segment expected (`rcv_nxt`).
+    pub ack: u64,
+}
+
+/// What two ends of TCP exchange.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Segment {
+    /// From a sender to the receiver of the other end.
+    Data(Data),
+    /// From a receiver to the sender of the other end.
+    Ack(Ack),
+}
+
+/// One end of a TCP connection.
+#[derive(Clone, Debug)]
+pub struct Tcp {
+    sender: Sender,
+    receiver: Receiver,
+}
+
+impl Tcp {
+    /// An end that has sent and seen nothing. A full segment has `segment` user bytes, which is not 0.
+    /// `tick_phase` says where the ticks of this host's clock lie; it should be uniform in
+    /// `[0, tick)` and different from run to run.
+    pub fn new(config: &TcpConfig, segment: u32, tick_phase: Duration) -> Self {
+        Self {
+            sender: Sender::new(config, segment, tick_phase),
+            receiver: Receiver::new(config),
+        }
+    }
+
+    /// The end of a new connection. Counters go on, memory is kept.
+    pub fn restart(&mut self, config: &TcpConfig, tick_phase: Duration) {
+        self.sender.restart(config, tick_phase);
+        self.receiver.restart();
+    }
+
+    /// The half that sends data.
+    pub fn sender(&self) -> &Sender {
+        &self.sender
+    }
+
+    /// The half that receives data.
+    pub fn receiver(&self) -> &Receiver {
+        &self.receiver
+    }
+}
+
+impl Endpoint for Tcp {
+    type Segment = Segment;
+
+    fn write(&mut self, bytes: u64) {
+        self.sender.write(bytes);
+    }
+
+    fn read(&mut self) -> Option<u64> {
+        self.receiver.poll_deliver()
+    }
+
+    #[inline]
+    fn handle_segment(&mut self, now: Instant, segment: Segment) {
+        match segment {
+            Segment::Data(data) => self.receiver.handle_data(data),
+            Segment::Ack(ack) => self.sender.handle_ack(now, ack),
+        }
+    }
+
+    fn handle_timeout(&mut self, now: Instant) {
+        self.sender.handle_timeout(now);
+    }
+
+    fn freeze(&mut self, now: Instant) {
+        self.sender.freeze(now);
+    }
+
+    fn thaw(&mut self, now: Instant) {
+        self.sender.thaw(now);
+    }
+
+    /// Acknowledgments first.
+    #[inline]
+    fn poll_transmit(&mut self, now: Instant) -> Option<Segment> {
+        if let Some(ack) = self.receiver.poll_ack() {
+            return Some(Segment::Ack(ack));
+        }
+        // Most ends send in one direction.
+        if self.sender.is_finished() {
+            return None;
+        }
+        self.sender.poll_transmit(now).map(Segment::Data)
+    }
+
+    #[inline]
+    fn poll_timeout(&self) -> Option<Instant> {
+        self.sender.poll_timeout()
+    }
+
+    fn written(&self) -> u64 {
+        self.sender.written()
+    }
+
+    fn acknowledged(&self) -> u64 {
+        self.sender.acked_bytes()
+    }
+
+    fn received(&self) -> u64 {
+        self.receiver.received()
+    }
+
+    fn is_acknowledged(&self) -> bool {
+        self.sender.is_finished()
+    }
+}

@@ -1,0 +1,65 @@
+//! Congestion control: how many segments may be on their way (RFC 5681, in segments).
+//!
+//! Slow start opens the window by one segment for each acknowledgment while it lies below `ssthresh`,
+//! congestion avoidance by `1/cwnd`. `ssthresh` starts at the advertised window. A loss halves what
+//! was in use, in whole segments (ns-2 halved exactly from 2006 on), and `ssthresh` is at least 2.
+
+use super::TcpConfig;
+
+/// The congestion window of one connection.
+#[derive(Clone, Debug)]
+pub(super) struct Congestion {
+    /// Segments. Grows without bound; the advertised window caps its use.
+    cwnd: f64,
+    ssthresh: u64,
+}
+
+impl Congestion {
+    pub(super) fn new(config: &TcpConfig) -> Self {
+        Self {
+            cwnd: f64::from(config.initial_window),
+            ssthresh: u64::from(config.window),
+        }
+    }
+
+    /// Segments.
+    pub(super) const fn cwnd(&self) -> f64 {
+        self.cwnd
+    }
+
+    /// Whole segments that may be on their way.
+    pub(super) const fn window(&self) -> u64 {
+        self.cwnd as u64
+    }
+
+    /// Segments.
+    pub(super) const fn ssthresh(&self) -> u64 {
+        self.ssthresh
+    }
+
+    /// New data was acknowledged, and no loss is being repaired.
+    pub(super) fn on_ack(&mut self) {
+        if self.cwnd < self.ssthresh as f64 {
+            self.cwnd += 1.0;
+        } else {
+            self.cwnd += 1.0 / self.cwnd;
+        }
+    }
+
+    /// Duplicate acknowledgments show a loss while `in_use` segments of the window were used.
+    pub(super) fn on_loss(&mut self, in_use: u64) {
+        self.cwnd = self.halve(in_use) as f64;
+    }
+
+    /// The loss was so heavy that nothing tells how much the path takes: slow start.
+    pub(super) fn on_collapse(&mut self, in_use: u64) {
+        self.halve(in_use);
+        self.cwnd = 1.0;
+    }
+
+    fn halve(&mut self, in_use: u64) -> u64 {
+        let half = in_use / 2;
+        self.ssthresh = half.max(2);
+        half
+    }
+}

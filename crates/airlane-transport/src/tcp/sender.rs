@@ -1,0 +1,235 @@
+//! The sending half of an end: its parts put together.
+//!
+//! Names are those of RFC 5681 and RFC 6298; numbers count segments. Data flows from the first packet,
+//! without a handshake. What may be sent and when a loss is assumed stand in
+//! [`recovery`](super::recovery), how much in [`congestion`](super::congestion), and when to give up
+//! waiting in [`timer`](super::timer).
+//!
+//! Frozen (after Goff et al. 2000, Freeze-TCP, but told by the host's own link layer): while a link
+//! of the path is known to be down nothing leaves and the timer stands still; thawed, it goes on
+//! with the time that was left. So an outage costs what was on its way, and no backoff.
+//!
+//! Left out: handshake and release, limited transmit, ECN, idle restart, and pacing.
+//!
+//! Contract: one input (`write`, `handle_ack`, `handle_timeout`), then `poll_transmit` until it
+//! returns none, then `poll_timeout`.
+
+use airlane_base::{Duration, Instant};
+use serde::Serialize;
+
+use super::congestion::Congestion;
+use super::recovery::{Control, Recovery};
+use super::timer::Timer;
+use super::window::SendWindow;
+use super::{Ack, Data, TcpConfig};
+
+/// What a sender has counted, over all connections since the start.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Serialize)]
+pub struct SenderStats {
+    /// Segments sent, retransmissions included.
+    pub segments_sent: u64,
+    /// Segments sent again.
+    pub retransmissions: u64,
+    /// Times that the retransmission timer expired.
+    pub timeouts: u64,
+    /// Retransmissions started by duplicate acknowledgments.
+    pub fast_retransmits: u64,
+    /// Times that `cwnd` was cut, by either cause.
+    pub window_cuts: u64,
+    /// Duplicate acknowledgments received.
+    pub duplicate_acks: u64,
+    /// Acknowledgments of segments that were never sent, ignored.
+    pub invalid_acks: u64,
+}
+
+/// The sending half of one end.
+#[derive(Clone, Debug)]
+pub struct Sender {
+    control: Control,
+    recovery: Recovery,
+    first_sent: Option<Instant>,
+    last_acked: Option<Instant>,
+}
+
+impl Sender {
+    /// A sender that has nothing to send. `segment` is the user bytes of a full segment, at least 1.
+    /// `tick_phase` says where the ticks of this host's clock lie; it should be uniform in `[0, tick)`
+    /// and different from run to run.
+    pub fn new(config: &TcpConfig, segment: u32, tick_phase: Duration) -> Self {
+        Self {
+            control: Control {
+                window: SendWindow::new(segment, config.window),
+                congestion: Congestion::new(config),
+                timer: Timer::new(config, tick_phase),
+                stats: SenderStats::default(),
+            },
+            recovery: Recovery::new(config),
+            first_sent: None,
+            last_acked: None,
+        }
+    }
+
+    /// The sender of a new connection, as [`new`](Self::new), except for the mark that
+    /// [`TcpConfig::keep_rtt_mark`] keeps, and the counters.
+    pub fn restart(&mut self, config: &TcpConfig, tick_phase: Duration) {
+        let Control {
+            window,
+            timer,
+            stats,
+            ..
+        } = &self.control;
+        let control = Control {
+            window: SendWindow::new(window.messages.segment(), config.window),
+            congestion: Congestion::new(config),
+            timer: timer.restarted(config, tick_phase),
+            stats: *stats,
+        };
+        *self = Self {
+            control,
+            recovery: Recovery::new(config),
+            first_sent: None,
+            last_acked: None,
+        };
+    }
+
+    /// The application gives `bytes` more. They begin a new segment; congestion state and round trip
+    /// estimate go on.
+    pub fn write(&mut self, bytes: u64) {
+        self.control.window.write(bytes);
+    }
+
+    /// An acknowledgment has arrived.
+    #[inline]
+    pub fn handle_ack(&mut self, now: Instant, ack: Ack) {
+        let Self {
+            control, recovery, ..
+        } = self;
+        let SendWindow { una, max, .. } = control.window;
+        if ack.ack > max {
+            control.stats.invalid_acks += 1;
+        } else if ack.ack > una {
+            self.last_acked = Some(now);
+            recovery.on_new_ack(control, now, &ack);
+        } else if ack.ack == una && una < max {
+            control.stats.duplicate_acks += 1;
+            recovery.on_duplicate(control, now, &ack);
+        }
+    }
+
+    /// The path is known to be down: until [`thaw`](Self::thaw) nothing is sent and no timer runs.
+    /// Acknowledgments that still come are taken.
+    pub fn freeze(&mut self, now: Instant) {
+        self.control.timer.freeze(now);
+    }
+
+    /// The path is there again. The timer goes on with the time that was left.
+    pub fn thaw(&mut self, now: Instant) {
+        self.control.timer.thaw(now);
+    }
+
+    /// Time has passed; an early call does nothing.
+    pub fn handle_timeout(&mut self, now: Instant) {
+        if self.control.timer.expire(now) {
+            self.control.stats.timeouts += 1;
+            self.recovery.on_timeout(&mut self.control);
+        }
+    }
+
+    /// The next segment that may leave now.
+    #[inline]
+    pub fn poll_transmit(&mut self, now: Instant) -> Option<Data> {
+        let Self {
+            control, recovery, ..
+        } = self;
+        if control.timer.is_frozen() {
+            return None;
+        }
+        let seq = recovery.next(control)?;
+        let retransmission = seq < control.window.max;
+        control.stats.segments_sent += 1;
+        if retransmission {
+            control.stats.retransmissions += 1;
+        } else {
+            control.window.max = seq + 1;
+            self.first_sent.get_or_insert(now);
+        }
+        control.timer.on_sent(now, seq, retransmission);
+        Some(Data {
+            seq,
+            len: control.window.messages.segment_len(seq),
+            retransmission,
+        })
+    }
+
+    /// When `handle_timeout` is due.
+    #[inline]
+    pub fn poll_timeout(&self) -> Option<Instant> {
+        self.control.timer.due()
+    }
+
+    /// Whether everything has been acknowledged.
+    #[inline]
+    pub fn is_finished(&self) -> bool {
+        self.control.window.una >= self.control.window.segments()
+    }
+
+    /// Segments that all that was written takes.
+    pub fn segments(&self) -> u64 {
+        self.control.window.segments()
+    }
+
+    /// User bytes written.
+    pub fn written(&self) -> u64 {
+        self.control.window.messages.bytes()
+    }
+
+    /// User bytes acknowledged.
+    pub fn acked_bytes(&self) -> u64 {
+        let SendWindow { messages, una, .. } = &self.control.window;
+        messages.bytes_below(*una)
+    }
+
+    /// When the first segment left.
+    pub fn first_sent(&self) -> Option<Instant> {
+        self.first_sent
+    }
+
+    /// When the latest new acknowledgment arrived.
+    pub fn last_acked(&self) -> Option<Instant> {
+        self.last_acked
+    }
+
+    /// Congestion window, segments.
+    pub fn cwnd(&self) -> f64 {
+        self.control.congestion.cwnd()
+    }
+
+    /// Slow start threshold, segments.
+    pub fn ssthresh(&self) -> u64 {
+        self.control.congestion.ssthresh()
+    }
+
+    /// Smoothed round trip time; none before the first sample, and after so many timeouts that the
+    /// estimate is distrusted.
+    pub fn srtt(&self) -> Option<Duration> {
+        self.control.timer.rto.srtt()
+    }
+
+    /// The retransmission timeout that would be set now, with its backoff.
+    pub fn rto(&self) -> Duration {
+        self.control.timer.rto.rto()
+    }
+
+    /// Segments sent and not acknowledged.
+    pub fn flight_size(&self) -> u64 {
+        self.control.window.flight_size()
+    }
+
+    /// Counters.
+    pub fn stats(&self) -> &SenderStats {
+        &self.control.stats
+    }
+}
+
+#[cfg(test)]
+mod tests;

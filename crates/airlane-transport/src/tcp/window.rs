@@ -1,0 +1,73 @@
+//! What a sender has sent and what of it is acknowledged: the send sequence space of RFC 9293,
+//! section 3.3.1, in segments.
+//!
+//! Invariant: `una <= nxt <= max <= segments`.
+
+use super::messages::Messages;
+
+/// The send window of one connection.
+#[derive(Clone, Debug)]
+pub(super) struct SendWindow {
+    pub(super) messages: Messages,
+    /// Segments that all that was written takes.
+    segments: u64,
+    /// The peer's advertised window, segments.
+    pub(super) advertised: u64,
+    /// Oldest segment not acknowledged.
+    pub(super) una: u64,
+    /// Next segment to send; a timeout may take it back to `una`.
+    pub(super) nxt: u64,
+    /// One more than the highest segment ever sent.
+    pub(super) max: u64,
+}
+
+impl SendWindow {
+    pub(super) fn new(segment: u32, advertised: u32) -> Self {
+        Self {
+            messages: Messages::new(segment),
+            segments: 0,
+            advertised: u64::from(advertised),
+            una: 0,
+            nxt: 0,
+            max: 0,
+        }
+    }
+
+    /// More to send, from a new segment on.
+    pub(super) fn write(&mut self, bytes: u64) {
+        self.messages.append(bytes, self.una);
+        self.segments = self.messages.segments();
+    }
+
+    /// Segments that all that was written takes.
+    pub(super) const fn segments(&self) -> u64 {
+        self.segments
+    }
+
+    /// Segments sent and not acknowledged.
+    pub(super) const fn flight_size(&self) -> u64 {
+        self.max - self.una
+    }
+
+    /// Everything below `ack`, which lies between `una` and `max`, has arrived.
+    pub(super) fn acknowledge(&mut self, ack: u64) {
+        self.una = ack;
+        self.nxt = self.nxt.max(ack);
+    }
+
+    /// Everything that is not acknowledged will leave once more.
+    pub(super) const fn go_back(&mut self) {
+        self.nxt = self.una;
+    }
+
+    /// The next segment in order, if `usable` segments may be on their way.
+    #[inline]
+    pub(super) fn take_next(&mut self, usable: u64) -> Option<u64> {
+        if self.nxt >= self.segments || self.nxt - self.una >= usable {
+            return None;
+        }
+        let seq = self.nxt;
+        self.nxt += 1;
+        Some(seq)
+    }
+}
