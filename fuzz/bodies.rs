@@ -2,12 +2,13 @@
 
 use std::collections::{BTreeMap, BTreeSet, VecDeque};
 
-use airlane_base::{Contents, Damage, Duration, Instant, Size, Streams};
+use airlane_base::{Damage, Duration, Instant, Size, Streams};
 use airlane_channel::trace::{End, Outcome, Replay, Trace, TraceHeader, Way, write_block};
 use airlane_channel::{Channel, ChannelConfig, ErrorModel, ErrorModelConfig, Opportunities};
+use airlane_link::pack::headers::{self, LONGEST_SHORT};
+use airlane_link::pack::{Contents, contents};
 use airlane_link::session::Hello;
-use airlane_link::wire::short::{self, LONGEST_SHORT};
-use airlane_link::wire::{LIVE_HEADER_ROOM, contents};
+use airlane_link::wire::LIVE_HEADER_ROOM;
 use airlane_link::{Codec, Frame, FrameKind, Header, HeaderProfile, Layout};
 use airlane_live::air::AirConfig;
 use airlane_live::config::LiveConfig;
@@ -100,15 +101,15 @@ fn short_headers(data: &[u8]) {
         0xbb, 0, 0, 3, 0xe8, 0, 0, 0, 5, 0x80, 0x10, 1, 0xf4, 0xab, 0xcd, 0, 0, 1, 1, 8, 10, 0, 0,
         0, 100, 0, 0, 0, 200,
     ];
-    let (_, before) = short::Headers::opened(&OPENING).expect("it opens a context");
+    let (_, before) = headers::Headers::opened(&OPENING).expect("it opens a context");
     let expanded = before.expanded(data);
-    let (now, cut) = match (short::Headers::opened(data), expanded) {
+    let (now, cut) = match (headers::Headers::opened(data), expanded) {
         (Some((_, now)), _) => (now, now.bytes().len()),
         (None, Some(expanded)) => expanded,
         (None, None) => return,
     };
     let packet = [now.bytes(), &data[cut..]].concat();
-    assert_eq!(short::Headers::of(&packet), Some(now));
+    assert_eq!(headers::Headers::of(&packet), Some(now));
     let mut again = [0; LONGEST_SHORT];
     if let (Some(_), Some(len)) = (expanded, before.shortened(&now, 0, &mut again)) {
         let again = [&again[..len], &data[cut..]].concat();

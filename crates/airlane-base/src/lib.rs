@@ -13,7 +13,7 @@ pub mod units;
 
 pub use both_ways::BothWays;
 pub use damage::Damage;
-pub use payload::{Contents, Fragment, Payload, unpadded};
+pub use payload::{Payload, unpadded};
 pub use random::{Rng, Streams};
 pub use seq::{Seq, SeqSpace};
 pub use time::{Duration, Instant};

@@ -1,31 +1,5 @@
 //! What a link carries without looking inside.
 
-/// What travels as a payload.
-#[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
-pub enum Contents {
-    /// One packet.
-    Packet,
-    /// One packet whose headers are not as they were.
-    Short,
-    /// Several packets.
-    Aggregate,
-    /// A part of one.
-    Fragment(Fragment),
-    /// Nothing that this link makes.
-    Malformed,
-}
-
-/// Which part of a packet.
-#[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
-pub struct Fragment {
-    /// The packet's number among those that are cut.
-    pub packet: u16,
-    /// Its place, from 0 on.
-    pub index: u8,
-    /// Whether it is the last one.
-    pub last: bool,
-}
-
 /// A packet as the link layer sees it: something with a length that is cheap to keep a copy of.
 ///
 /// The simulator's payload is a small value that stands for bytes; the live daemon's is a
@@ -52,47 +26,6 @@ pub trait Payload: Clone {
     /// The packet of `len` bytes with this image, computed out of others. None if no packet has
     /// it: as far as packets have checks of their own, what was computed wrongly ends here.
     fn recovered(&self, image: &[u8], len: usize) -> Option<Self>;
-
-    /// Its bytes, where there are any.
-    fn visible(&self) -> Option<&[u8]> {
-        None
-    }
-
-    /// The same with `head` in place of its first `cut` bytes. None unless its bytes are visible.
-    #[must_use]
-    fn with_head(&self, _cut: usize, _head: &[u8]) -> Option<Self> {
-        None
-    }
-
-    /// Whether several can travel as one, and one as several.
-    const DIVISIBLE: bool = false;
-
-    /// What it is.
-    fn contents(&self) -> Contents {
-        Contents::Packet
-    }
-
-    /// Several packets as one payload. None unless they are divisible.
-    #[must_use]
-    fn aggregated(_packets: &[Self]) -> Option<Self> {
-        None
-    }
-
-    /// Gives the packets of an aggregate in their order.
-    fn packets(&self, _each: &mut dyn FnMut(Self)) {}
-
-    /// The bytes `from..to` of a packet as a payload that says which part it is. None unless it is
-    /// divisible.
-    #[must_use]
-    fn fragment(&self, _which: Fragment, _from: usize, _to: usize) -> Option<Self> {
-        None
-    }
-
-    /// The packet of which these are all the fragments, in their order. None if they are not.
-    #[must_use]
-    fn reassembled(_fragments: &[Option<Self>]) -> Option<Self> {
-        None
-    }
 }
 
 /// A packet's bytes out of its padded image. None if the padding is none.

@@ -39,6 +39,8 @@ impl Payload for Stand {
     }
 }
 
+impl airlane_link::pack::Divisible for Stand {}
+
 impl Packet for Stand {
     fn flow(&self) -> FlowKey {
         let host = |n| IpAddr::V4(Ipv4Addr::new(10, 0, 0, n));

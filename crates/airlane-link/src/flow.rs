@@ -5,7 +5,7 @@
 
 use std::net::IpAddr;
 
-use airlane_base::Payload;
+use crate::pack::Divisible;
 
 /// IANA number of ICMP.
 pub const ICMP: u8 = 1;
@@ -106,7 +106,7 @@ pub struct TcpView {
 }
 
 /// A payload whose flow the classifier and the queues can read.
-pub trait Packet: Payload {
+pub trait Packet: Divisible {
     /// Who sends it to whom.
     fn flow(&self) -> FlowKey;
 

@@ -1,9 +1,6 @@
 //! What a service did, in plain integers that only grow.
 
-use airlane_base::{Contents, Payload};
 use serde::{Deserialize, Serialize};
-
-use crate::wire::contents::FRAGMENT_HEAD;
 
 /// The ledger of one service at one port: one column per direction.
 ///
@@ -149,37 +146,6 @@ pub struct ServiceLedger {
     pub hold_ns: u64,
 }
 
-/// Packets that a new epoch throws away, in the order in which they were sent.
-#[derive(Clone, Debug, Default)]
-pub(crate) struct EpochLoss {
-    packets: u64,
-    bytes: u64,
-    /// The packet in parts that was counted last.
-    cut: Option<u16>,
-}
-
-impl EpochLoss {
-    /// What a frame carried is lost.
-    pub(crate) fn add<P: Payload>(&mut self, payload: &P) {
-        match payload.contents() {
-            Contents::Aggregate => payload.packets(&mut |packet| self.add(&packet)),
-            Contents::Fragment(which) => {
-                self.add_part(which.packet, payload.len().saturating_sub(FRAGMENT_HEAD));
-            }
-            Contents::Packet | Contents::Short | Contents::Malformed => {
-                self.packets += 1;
-                self.bytes += payload.len() as u64;
-            }
-        }
-    }
-
-    /// So many bytes of a packet in parts are lost.
-    pub(crate) fn add_part(&mut self, packet: u16, bytes: usize) {
-        self.packets += u64::from(self.cut.replace(packet) != Some(packet));
-        self.bytes += bytes as u64;
-    }
-}
-
 /// Counters of what only some links can do are left out where nothing has happened.
 fn is_zero(count: &u64) -> bool {
     *count == 0
@@ -207,11 +173,6 @@ impl ServiceLedger {
     pub const fn originals_delivered(&self) -> u64 {
         let whole = self.packets_delivered - self.joined_delivered - self.packets_reassembled;
         whole + self.fragments_received
-    }
-
-    pub(crate) fn lose_epoch(&mut self, lost: &EpochLoss) {
-        self.epoch_lost += lost.packets;
-        self.epoch_lost_bytes += lost.bytes;
     }
 
     /// A frame with a packet of `len` bytes that was here before has come again.

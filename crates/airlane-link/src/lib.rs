@@ -22,6 +22,7 @@
 
 pub mod classify;
 pub mod config;
+mod context;
 mod drain;
 pub mod flow;
 mod ledger;
@@ -29,6 +30,7 @@ mod measure;
 mod mechanism;
 mod medium;
 pub mod mobility;
+pub mod pack;
 pub mod path;
 mod port;
 pub mod queue;

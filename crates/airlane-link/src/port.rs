@@ -2,7 +2,6 @@
 
 mod admin;
 mod agree;
-mod filler;
 mod limiter;
 mod pacer;
 mod shares;
@@ -14,12 +13,12 @@ use airlane_base::{Damage, Instant, Rate};
 
 use crate::classify::Classifier;
 use crate::config::{self, ConfigError, PortConfig, RateLimit, Rates, Viewpoint};
+use crate::context::{Output, PortFacts};
 use crate::flow::Packet;
 use crate::ledger::ServiceLedger;
 use crate::measure::INTERVAL;
 use crate::queue::DropReason;
 use crate::schedule::{Schedule, Scheduler, Turn};
-use crate::service::PortFacts;
 use crate::wire::{Codec, Decoded, Frame, FrameError, FrameKind, Header, Layout};
 
 pub use admin::{AdminError, ServiceStatus};
@@ -56,7 +55,9 @@ pub struct Port<P> {
     free_at: Instant,
     /// Services that may have a frame to hand over, one bit each.
     ready: u16,
-    /// Packets on their way up.
+    /// What the service that works now gives up.
+    out: Output<P>,
+    /// Packets for IP.
     up: VecDeque<P>,
     /// Bytes of all frames sent, and as of the last measuring interval.
     sent_bytes: u64,
@@ -127,6 +128,7 @@ impl<P: Packet> Port<P> {
             scheduler: Scheduler::new(&config.scheduler),
             free_at: Instant::ORIGIN,
             ready: 0,
+            out: Output::default(),
             up: VecDeque::new(),
             sent_bytes: 0,
             sent_bytes_before: 0,
@@ -188,12 +190,13 @@ impl<P: Packet> Port<P> {
     /// Takes a frame from the link, decoded.
     pub fn handle_frame(&mut self, now: Instant, frame: Frame<P>) {
         let number = usize::from(frame.header.service) % SERVICES;
-        let len = self.frame_len(&frame);
         let Some(slot) = &mut self.slots[number] else {
             self.unknown_service += 1;
             return;
         };
-        let round_trip = slot.handle_frame(now, &mut self.up, frame, len);
+        let len = slot.frame_len(self.facts.codec, &frame);
+        let outputs = (&mut self.out, &mut self.up);
+        let round_trip = slot.handle_frame(now, outputs, frame, len);
         if let (Some(limiter), Some(round_trip)) = (&mut self.limiter, round_trip) {
             limiter.sample(now, round_trip);
         }
@@ -214,7 +217,8 @@ impl<P: Packet> Port<P> {
             self.unknown_service += 1;
             return;
         };
-        slot.handle_damaged(now, &mut self.up, header.as_ref(), frame, len, damage);
+        let outputs = (&mut self.out, &mut self.up);
+        slot.handle_damaged(now, outputs, header.as_ref(), frame, len, damage);
         self.hand_over(now, number, None);
         self.measure(now);
     }
@@ -244,7 +248,7 @@ impl<P: Packet> Port<P> {
                 let Some(slot) = &mut self.slots[number] else {
                     continue;
                 };
-                if slot.handle_timeout(now, &mut self.up) {
+                if slot.handle_timeout(now, (&mut self.out, &mut self.up)) {
                     self.ready |= 1 << number;
                 }
             }
@@ -284,7 +288,8 @@ impl<P: Packet> Port<P> {
                 slot.meter.waited(start.saturating_since(came));
             }
             let left = self.free_at.max(now);
-            slot.handle_departure(&frame, len - self.config.frame_overhead, left);
+            let len = len - self.config.frame_overhead;
+            slot.handle_departure(&frame.header, len, left);
         }
         self.hand_over(now, number, None);
         self.measure(now);
@@ -349,8 +354,11 @@ impl<P: Packet> Port<P> {
 
     /// Bytes of a frame with its header, without what lies below.
     pub fn frame_len(&self, frame: &Frame<P>) -> usize {
-        let layout = self.layout_of(frame.header.service).unwrap_or(Layout::Bare);
-        self.facts.codec.len_without_packet(&frame.header, layout) + self.body_len(frame)
+        let slot = self.slots.get(usize::from(frame.header.service));
+        match slot.and_then(Option::as_ref) {
+            Some(slot) => slot.frame_len(self.facts.codec, frame),
+            None => self.facts.codec.header_len(Layout::Bare) + frame.payload_len(),
+        }
     }
 
     /// Bytes of what follows a frame's header: its packet, or the symbols that it is cut into.
@@ -403,19 +411,17 @@ impl<P: Packet> Port<P> {
             slot.note_polled(now);
             return;
         }
-        let (codec, layout) = (self.facts.codec, slot.layout);
         let limit = self.config.handed_over.limit();
         let congested = self.limiter.as_ref().is_some_and(|l| l.rate().is_some());
         let mut arriving = arriving;
         while slot.handed_over() < limit {
             let Some((mut frame, came)) =
-                slot.poll_frame(now, &mut self.up, &mut arriving, congested)
+                slot.poll_frame(now, &mut self.out, &mut arriving, congested)
             else {
                 break;
             };
             frame.header.service = number as u8;
-            let header_len = codec.len_without_packet(&frame.header, layout);
-            let len = header_len + slot.body_len(&frame) + self.config.frame_overhead;
+            let len = slot.frame_len(self.facts.codec, &frame) + self.config.frame_overhead;
             if self.scheduler.is_empty() && now >= self.free_at {
                 self.scheduler.link_idle();
             }

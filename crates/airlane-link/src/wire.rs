@@ -56,8 +56,6 @@
 //! All numbers are big-endian. Decoding never panics and never reads past the buffer.
 
 mod bitmap;
-pub mod contents;
-pub mod short;
 #[cfg(test)]
 mod tests;
 

@@ -6,7 +6,7 @@ use std::os::fd::AsFd as _;
 
 use airlane_base::{Duration, Instant};
 use airlane_link::Codec;
-use airlane_link::wire::contents::FRAGMENT_HEAD;
+use airlane_link::pack::contents::FRAGMENT_HEAD;
 use rustix::event::{PollFd, PollFlags};
 use serde::Serialize;
 

@@ -7,10 +7,11 @@ mod mss;
 mod pool;
 mod tcp;
 
-use airlane_base::{Contents, Fragment, Payload, unpadded};
-use airlane_link::wire::contents::{
+use airlane_base::{Payload, unpadded};
+use airlane_link::pack::contents::{
     self, AGGREGATE_HEAD, FRAGMENT_HEAD, fragment_head, len_together, write_aggregate,
 };
+use airlane_link::pack::{Contents, Divisible, Fragment};
 use airlane_link::{FlowKey, Packet, TcpView};
 
 use ecn::{Ecn, Outer, Unmarkable};
@@ -155,6 +156,10 @@ impl Payload for LivePacket {
         }
         Some(self.coded(bytes, len))
     }
+}
+
+impl Divisible for LivePacket {
+    const DIVISIBLE: bool = true;
 
     fn visible(&self) -> Option<&[u8]> {
         Some(self.bytes())
@@ -168,8 +173,6 @@ impl Payload for LivePacket {
             back.copy_from_slice(rest);
         }))
     }
-
-    const DIVISIBLE: bool = true;
 
     fn contents(&self) -> Contents {
         contents::contents(self.bytes())

@@ -197,6 +197,9 @@ impl Payload for Packet {
     }
 }
 
+/// Packets of the simulator travel alone and whole.
+impl airlane_link::pack::Divisible for Packet {}
+
 impl airlane_link::Packet for Packet {
     fn flow(&self) -> FlowKey {
         let Header {

@@ -4,9 +4,10 @@ use std::net::Ipv4Addr;
 use std::sync::Arc;
 use std::sync::atomic::{AtomicUsize, Ordering};
 
+use airlane_base::Payload;
 use airlane_base::random::fnv1a;
-use airlane_base::{Contents, Fragment, Payload};
-use airlane_link::wire::contents::{AGGREGATE_HEAD, FRAGMENT_HEAD, len_together};
+use airlane_link::pack::contents::{AGGREGATE_HEAD, FRAGMENT_HEAD, len_together};
+use airlane_link::pack::{Contents, Divisible, Fragment};
 use airlane_link::{FlowKey, Packet};
 
 /// A numbered packet for one service: its DS code point is the number of the service, which is how
@@ -181,7 +182,9 @@ impl Payload for TestPacket {
         let packet = self.coded(image, len);
         (packet.residue == 0 && packet.other.is_none()).then_some(packet)
     }
+}
 
+impl Divisible for TestPacket {
     const DIVISIBLE: bool = true;
 
     fn contents(&self) -> Contents {

@@ -5,8 +5,8 @@ use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 
 use super::SchemeConfig;
+use crate::pack::contents::LONGEST_TOGETHER;
 use crate::wire::HeaderProfile;
-use crate::wire::contents::LONGEST_TOGETHER;
 
 /// What waits for company for longer is late for whoever sends it.
 const LONGEST_WAIT: Duration = Duration::from_millis(100);

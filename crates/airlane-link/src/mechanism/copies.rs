@@ -26,7 +26,7 @@ use airlane_base::{Duration, Instant, Payload, Probability, Rate, Seq};
 
 use super::bucket::Bucket;
 use crate::config::CopiesConfig;
-use crate::service::PortFacts;
+use crate::context::PortFacts;
 use crate::wire::{Frame, FrameKind, Layout};
 
 /// More than a first window of TCP, which is ten segments.

@@ -22,6 +22,8 @@ use std::collections::VecDeque;
 
 use airlane_base::{Duration, Instant};
 
+use crate::context::Given;
+
 /// Longest hold.
 const AT_MOST: Duration = Duration::from_millis(250);
 /// Part of the packets that has to wait, in units of 1 / `ONE`, before all do.
@@ -33,15 +35,10 @@ const MEMORY: u32 = 4096;
 /// sender most.
 const UNKNOWN: u32 = 20;
 
-/// A packet on its way up.
+/// A packet on its way up, and when it goes.
 #[derive(Clone, Debug)]
-pub(crate) struct Held<P> {
-    pub(crate) packet: P,
-    /// When its frame arrived, or was first missed.
-    pub(crate) since: Instant,
-    /// A repair brought it.
-    pub(crate) repaired: bool,
-    /// When it goes up.
+struct Held<P> {
+    given: Given<P>,
     at: Instant,
 }
 
@@ -87,22 +84,19 @@ impl<P> Dejitter<P> {
     }
 
     /// Holds a packet that could go up now.
-    pub(crate) fn push(&mut self, now: Instant, packet: P, since: Instant, repaired: bool) {
-        self.learn(now.saturating_since(since), repaired);
+    pub(crate) fn push(&mut self, now: Instant, given: Given<P>) {
+        self.learn(now.saturating_since(given.since), given.repaired);
         let last = self.held.back().map_or(now, |before| before.at);
-        let at = (since + self.hold()).min(now + AT_MOST).max(last).max(now);
-        self.held.push_back(Held {
-            packet,
-            since,
-            repaired,
-            at,
-        });
+        let due = (given.since + self.hold()).min(now + AT_MOST);
+        let at = due.max(last).max(now);
+        self.held.push_back(Held { given, at });
     }
 
     /// The next packet that is due, or has no room.
-    pub(crate) fn pop(&mut self, now: Instant) -> Option<Held<P>> {
+    pub(crate) fn pop(&mut self, now: Instant) -> Option<Given<P>> {
         let crowded = self.held.len() > self.room;
-        self.held.pop_front_if(|first| crowded || first.at <= now)
+        let next = self.held.pop_front_if(|first| crowded || first.at <= now);
+        next.map(|held| held.given)
     }
 
     /// When the next packet goes up.
@@ -143,13 +137,21 @@ mod tests {
         Instant::ORIGIN + MS(ms)
     }
 
+    fn given(payload: u32, since: Instant, repaired: bool) -> Given<u32> {
+        Given {
+            payload,
+            since,
+            repaired,
+        }
+    }
+
     /// Packets that go up, and when.
     fn drain(buffer: &mut Dejitter<u32>, now: Instant) -> Vec<(u32, Instant)> {
         let mut out = Vec::new();
         let mut due = now;
         loop {
-            while let Some(held) = buffer.pop(due) {
-                out.push((held.packet, due));
+            while let Some(given) = buffer.pop(due) {
+                out.push((given.payload, due));
             }
             match buffer.deadline() {
                 Some(next) => due = due.max(next),
@@ -164,7 +166,7 @@ mod tests {
         // Packet 0 was missed at 10 ms and comes at 60; the others came each 10 ms meanwhile.
         let came = |packet: u32| at(10 * u64::from(packet.max(1)));
         for packet in 0..5 {
-            buffer.push(at(60), packet, came(packet), packet == 0);
+            buffer.push(at(60), given(packet, came(packet), packet == 0));
         }
         for (packet, went) in drain(&mut buffer, at(60)) {
             assert_eq!(went, came(packet) + MS(50), "{packet}");
@@ -176,8 +178,8 @@ mod tests {
         let mut buffer = Dejitter::new(3, MS(50));
         let mut out = Vec::new();
         for packet in 0..10 {
-            buffer.push(at(0), packet, at(0), false);
-            out.extend(buffer.pop(at(0)).map(|held| held.packet));
+            buffer.push(at(0), given(packet, at(0), false));
+            out.extend(buffer.pop(at(0)).map(|given| given.payload));
             assert!(buffer.held.len() <= 3);
             assert!(buffer.deadline().unwrap() <= at(0) + AT_MOST);
         }
@@ -204,7 +206,7 @@ mod tests {
                 _ => false,
             };
             let since = now - MS(if waits { 50 } else { 0 });
-            buffer.push(now, packet, since, waits);
+            buffer.push(now, given(packet, since, waits));
             if buffer.held.back().is_some_and(|last| last.at > now) {
                 held += 1;
                 assert!(
@@ -213,7 +215,7 @@ mod tests {
                 );
             }
             while let Some(first) = buffer.pop(now) {
-                went.push(first.packet);
+                went.push(first.payload);
             }
         }
         assert!(held > 2_000, "{held}");

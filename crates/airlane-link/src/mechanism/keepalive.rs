@@ -62,6 +62,11 @@ impl Keepalive {
         }
     }
 
+    /// Whether one has to be handed over now.
+    pub(crate) fn is_due(&self) -> bool {
+        self.due
+    }
+
     /// Whether one has to be handed over now; it counts as handed over then.
     pub(crate) fn take(&mut self) -> bool {
         let due = std::mem::take(&mut self.due);

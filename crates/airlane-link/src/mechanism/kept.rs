@@ -8,7 +8,7 @@ use airlane_base::Payload;
 use super::blocks::{Block, Store};
 use super::reed_solomon::ReedSolomon;
 use super::sum::coded_len;
-use crate::service::Context;
+use crate::context::Context;
 
 /// Frames of a block, and what a scheme notes beside them.
 #[derive(Clone, Debug)]

@@ -1,19 +1,16 @@
 //! The parts that schemes are made of. For ARQ: numbered storage, windows, acknowledgments,
-//! keepalives, copies and what they may cost, a de-jitter buffer, timers started in order, and the policy that says how
-//! long they run. For packets in parts: their reassembly. For FEC: open
-//! blocks and what is kept of them, the sum of packets, Reed-Solomon rows, and frames cut into
-//! symbols. A scheme is a short file that puts them together.
+//! keepalives, copies and what they may cost, a de-jitter buffer, timers started in order, and the policy
+//! that says how long they run. For FEC: open blocks and what is kept of them, the sum of packets,
+//! Reed-Solomon rows, and frames cut into symbols. A scheme is a short file that puts them together.
 
 pub(crate) mod blocks;
 pub(crate) mod bucket;
-pub(crate) mod compaction;
 pub(crate) mod copies;
 pub(crate) mod dejitter;
 pub(crate) mod delayed_ack;
 pub(crate) mod keepalive;
 pub(crate) mod kept;
 pub(crate) mod oldest;
-pub(crate) mod reassembly;
 pub(crate) mod receive_window;
 pub(crate) mod reed_solomon;
 pub(crate) mod ring;

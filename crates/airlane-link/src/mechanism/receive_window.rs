@@ -12,8 +12,8 @@ use std::collections::VecDeque;
 
 use airlane_base::{Instant, Payload, Seq, SeqSpace};
 
+use crate::context::Context;
 use crate::mechanism::ring::Ring;
-use crate::service::Context;
 use crate::wire::{Bitmap, Frame, FrameKind};
 
 /// A number between `expected` and `high`.

@@ -10,7 +10,6 @@ use std::collections::VecDeque;
 
 use airlane_base::{Duration, Instant, Payload, Seq, SeqSpace};
 
-use crate::ledger::EpochLoss;
 use crate::mechanism::ring::Ring;
 use crate::wire::{Echo, Frame, FrameKind, Header};
 
@@ -167,12 +166,15 @@ impl<P: Payload> SendWindow<P> {
         None
     }
 
-    /// A new packet, if the window has room for one and one waits.
-    pub(crate) fn next_new(&mut self, source: &mut dyn FnMut() -> Option<P>) -> Option<Frame<P>> {
-        if self.space.distance(self.next, self.base) >= self.window {
-            return None;
-        }
-        let packet = source()?;
+    /// Whether the window has room for a new packet.
+    #[inline]
+    pub(crate) fn has_room(&self) -> bool {
+        self.space.distance(self.next, self.base) < self.window
+    }
+
+    /// The frame of a new packet, for which there is room.
+    pub(crate) fn send(&mut self, packet: P) -> Frame<P> {
+        debug_assert!(self.has_room(), "asked before");
         let seq = self.next;
         self.next = self.space.next(seq);
         self.bytes += packet.len();
@@ -183,7 +185,7 @@ impl<P: Payload> SendWindow<P> {
             left: Instant::ORIGIN,
         };
         self.frames.insert(seq, frame);
-        Some(Frame::with_packet(FrameKind::Data, seq, packet))
+        Frame::with_packet(FrameKind::Data, seq, packet)
     }
 
     /// A frame has left, or has been handed over. Its attempt, if it carries an outstanding packet.
@@ -216,10 +218,10 @@ impl<P: Payload> SendWindow<P> {
     }
 
     /// Forgets everything; what was outstanding is lost.
-    pub(crate) fn reset(&mut self, lost: &mut EpochLoss) {
+    pub(crate) fn reset(&mut self, lost: &mut Vec<P>) {
         while self.base != self.next {
             if let Some(frame) = self.frames.remove(self.base) {
-                lost.add(&frame.packet);
+                lost.push(frame.packet);
             }
             self.base = self.space.next(self.base);
         }

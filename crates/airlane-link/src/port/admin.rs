@@ -180,7 +180,7 @@ impl<P: Packet> Port<P> {
             }
         });
         for slot in self.slots.iter_mut().flatten() {
-            slot.reset(now, &mut self.up);
+            slot.reset(now, (&mut self.out, &mut self.up));
         }
         if let Some(limiter) = &mut self.limiter {
             limiter.reset();
@@ -355,7 +355,8 @@ impl<P: Packet> Port<P> {
                 if self.retired.len() == RETIRED {
                     self.retired.remove(0);
                 }
-                self.retired.push(slot.retire(now, &mut self.up));
+                let outputs = (&mut self.out, &mut self.up);
+                self.retired.push(slot.retire(now, outputs));
                 match next {
                     Some(next) => {
                         self.install(next);

@@ -5,18 +5,17 @@ use std::collections::VecDeque;
 use airlane_base::{Damage, Duration, Instant, Payload};
 
 use super::Agreement;
-use super::filler::{Came, Filled, Filler};
 use crate::config::{AggregateConfig, PortConfig, ServiceConfig, TimerOrigin};
+use crate::context::{Context, Output, PortFacts, earliest};
 use crate::flow::Packet;
-use crate::ledger::{EpochLoss, ServiceLedger};
+use crate::ledger::ServiceLedger;
 use crate::measure::Meter;
-use crate::mechanism::compaction::Expander;
 use crate::mechanism::dejitter::Dejitter;
-use crate::mechanism::reassembly::Reassembly;
 use crate::mechanism::symbols::Shape;
+use crate::pack::{EpochLoss, Filled, Packer, Unpacker};
 use crate::queue::{DropReason, IngressQueue, QueueConfig};
-use crate::service::{Context, PortFacts, Service, earliest};
-use crate::wire::{Frame, FrameKind, Header, Layout};
+use crate::service::Service;
+use crate::wire::{Codec, Frame, FrameKind, Header, Layout};
 
 /// A removed service stays at least this long: its number is not needed at once, and the peer's
 /// timers may be longer than ours, which run shorter with each service that goes.
@@ -28,16 +27,16 @@ pub(super) struct Slot<P> {
     /// Resolved.
     pub(super) config: ServiceConfig,
     pub(super) layout: Layout,
+    /// Bytes of a frame beside its payload, where they are always the same.
+    head_len: Option<usize>,
     /// How frames are cut, if they are.
     shape: Option<Shape>,
     pub(super) service: Service<P>,
     /// What a budget leaves for the time before the link.
     waits_at_most: Option<Duration>,
     queue: IngressQueue<P>,
-    filler: Filler<P>,
-    dejitter: Option<Dejitter<P>>,
-    reassembly: Reassembly<P>,
-    expander: Expander,
+    packer: Packer<P>,
+    unpacker: Unpacker<P>,
     pub(super) ledger: ServiceLedger,
     /// What was dropped since somebody asked, where somebody does.
     dropped: Option<Vec<(DropReason, P)>>,
@@ -86,25 +85,25 @@ impl<P: Packet> Slot<P> {
         let shape = config.scheme.shape();
         // What is copied alone is copied with others, too.
         let copied = config.scheme.copies().and_then(|copies| copies.longest);
+        let dejitter = config.scheme.dejitter();
+        let dejitter = dejitter.map(|room| Dejitter::new(room, facts.on_its_way(layout) * 2));
+        // Only reports are longer by what they say.
+        let fixed = shape.is_none() && layout != Layout::Bitmap;
         Self {
             layout,
+            head_len: fixed.then(|| facts.codec.header_len(layout)),
             shape,
             service: Service::new(&config.scheme, config.budget, facts),
             waits_at_most: config.budget.map(|all| all.saturating_sub(facts.delay)),
             queue: IngressQueue::new(&queue, port.max_payload, salt),
-            filler: Filler::new(
+            packer: Packer::new(
                 room,
                 config.aggregate.as_ref().and_then(AggregateConfig::options),
                 config.compact_headers,
                 copied.map(|longest| longest.as_bytes() as usize),
                 port.alike,
             ),
-            dejitter: config
-                .scheme
-                .dejitter()
-                .map(|room| Dejitter::new(room, facts.on_its_way(layout) * 2)),
-            reassembly: Reassembly::new(config.scheme.is_reliable()),
-            expander: Expander::default(),
+            unpacker: Unpacker::new(dejitter, config.scheme.is_reliable()),
             ledger: ServiceLedger::default(),
             dropped: None,
             meter: Meter::new(path(facts, layout, shape)),
@@ -126,9 +125,7 @@ impl<P: Packet> Slot<P> {
     pub(super) fn retime(&mut self, facts: &PortFacts) {
         let fresh = Service::new(&self.config.scheme, self.config.budget, facts);
         self.service.retime(fresh);
-        if let Some(dejitter) = &mut self.dejitter {
-            dejitter.expect(facts.on_its_way(self.layout) * 2);
-        }
+        self.unpacker.expect(facts.on_its_way(self.layout) * 2);
         self.meter.set_path(path(facts, self.layout, self.shape));
     }
 
@@ -180,21 +177,29 @@ impl<P: Packet> Slot<P> {
             .map_or(len, |shape| shape.body_len(&frame.header, len))
     }
 
+    /// Bytes of a frame with its header, without what lies below.
+    #[inline]
+    pub(super) fn frame_len(&self, codec: Codec, frame: &Frame<P>) -> usize {
+        match self.head_len {
+            Some(head) => head + frame.payload_len(),
+            None => codec.len_without_packet(&frame.header, self.layout) + self.body_len(frame),
+        }
+    }
+
     /// A frame of `len` bytes has come damaged, and `header` is what could be read of it.
     pub(super) fn handle_damaged(
         &mut self,
         now: Instant,
-        up: &mut VecDeque<P>,
+        (out, up): (&mut Output<P>, &mut VecDeque<P>),
         header: Option<&Header>,
         frame: &Frame<P>,
         len: usize,
         damage: &Damage,
     ) {
-        let mut cx = Context::new(now, up, &mut self.ledger);
-        cx.reassembly = Some(&mut self.reassembly);
-        cx.expander = Some(&mut self.expander);
+        let mut cx = Context::new(now, out, &mut self.ledger);
         let used = header
             .is_some_and(|header| self.service.handle_damaged(&mut cx, header, frame, damage));
+        self.unpacker.run(now, &mut out.given, up, &mut self.ledger);
         if used {
             self.active_at = self.active_at.max(now);
             self.progress_at = self.progress_at.max(now);
@@ -219,88 +224,78 @@ impl<P: Packet> Slot<P> {
     }
 
     /// Whether [`Slot::poll_frame`] may give one though nothing arrives.
+    #[inline]
     pub(super) fn has_frames(&self) -> bool {
-        !self.queue.is_empty() || !self.filler.is_idle() || self.service.has_frames()
+        self.service.has_frames() || !self.queue.is_empty() || !self.packer.is_idle()
     }
 
     /// The next frame to hand over, from what waits and then `arriving`; of a packet that leaves for
     /// the first time, also when it came.
+    #[inline]
     pub(super) fn poll_frame(
         &mut self,
         now: Instant,
-        up: &mut VecDeque<P>,
+        out: &mut Output<P>,
         arriving: &mut Option<P>,
         congested: bool,
     ) -> Option<(Frame<P>, Option<Instant>)> {
-        let (queue, filler, budget) = (&mut self.queue, &mut self.filler, self.waits_at_most);
-        // The ledger is lent to the service meanwhile; what leaves a queue this way, CoDel dropped.
-        let (mut codel, mut too_old, mut dropped_bytes) = (0, 0, 0);
-        let dropped = &mut self.dropped;
-        let waits = filler.waits(now, queue.bytes(), arriving.as_ref().map(Payload::len));
-        let mut pop = |held: &mut Option<Came<P>>| {
-            loop {
-                let waited = held.take().or_else(|| {
-                    queue.pop_since(now, &mut |reason, lost| {
-                        debug_assert_eq!(reason, DropReason::CoDel);
-                        codel += 1;
-                        dropped_bytes += lost.len() as u64;
-                        keep(dropped, reason, lost);
-                    })
-                });
-                let Some((packet, since)) = waited else {
-                    return arriving.take().map(|packet| (packet, now));
-                };
-                if budget.is_some_and(|budget| now.saturating_since(since) > budget) {
-                    too_old += 1;
-                    dropped_bytes += packet.len() as u64;
-                    keep(dropped, DropReason::TooOld, packet);
-                    continue;
-                }
-                return Some((packet, since));
-            }
+        let waits = P::DIVISIBLE && {
+            let arriving = arriving.as_ref().map(Payload::len);
+            self.packer.waits(now, self.queue.bytes(), arriving)
         };
-        let mut filled: Option<Filled> = None;
-        let mut source = || {
-            if waits {
-                return None;
-            }
-            let (payload, what) = filler.fill(&mut pop)?;
-            filled = Some(what);
-            Some(payload)
+        self.note_polled(now);
+        let had_frames = self.service.has_frames();
+        let mut cx = Context::new(now, out, &mut self.ledger);
+        let (frame, came) = if let Some(frame) = self.service.poll_frame(&mut cx) {
+            (frame, None)
+        } else if !waits
+            && self.service.has_room()
+            && let Some((payload, filled)) = self.pack(now, arriving)
+        {
+            self.count_packed(&filled);
+            let mut cx = Context::new(now, out, &mut self.ledger);
+            let frame = self.service.send(&mut cx, payload, filled.came);
+            (frame, filled.came)
+        } else {
+            let mut cx = Context::new(now, out, &mut self.ledger);
+            (self.service.poll_spare(&mut cx, congested)?, None)
         };
-        let mut cx = Context::new(now, up, &mut self.ledger);
-        cx.reassembly = Some(&mut self.reassembly);
-        cx.expander = Some(&mut self.expander);
-        cx.congested = congested;
-        let has_frames = self.service.has_frames();
-        let frame = self.service.poll_frame(&mut cx, &mut source);
         debug_assert!(
-            has_frames || filled.is_some() || frame.is_none(),
+            had_frames || frame.header.kind == FrameKind::Data,
             "a service that had no frame of its own gave one"
         );
-        self.note_polled(now);
-        self.ledger.dropped_codel += codel;
-        self.ledger.dropped_too_old += too_old;
-        self.ledger.dropped_bytes += dropped_bytes;
-        let frame = frame?;
         self.handed_over += 1;
-        let came = filled.and_then(|filled| self.count_filled(&frame, &filled));
-        if let (Some(came), true) = (came, budget.is_some()) {
-            self.service.note_age(&frame.header, came);
-        }
         if self.timer_origin == TimerOrigin::HandOver {
             self.service.start_timers(&frame.header, now);
         }
         Some((frame, came))
     }
 
-    /// A frame was put together for the first time: when the packets in it came, if it is their first.
-    fn count_filled(&mut self, frame: &Frame<P>, filled: &Filled) -> Option<Instant> {
-        debug_assert_eq!(
-            frame.header.kind,
-            FrameKind::Data,
-            "what is new is sent at once"
-        );
+    /// The next payload, of packets that wait and then `arriving`.
+    #[inline]
+    fn pack(&mut self, now: Instant, arriving: &mut Option<P>) -> Option<(P, Filled)> {
+        let (queue, ledger, dropped) = (&mut self.queue, &mut self.ledger, &mut self.dropped);
+        let budget = self.waits_at_most;
+        self.packer.fill(|held| {
+            loop {
+                let waited = held.take().or_else(|| {
+                    queue.pop_since(now, &mut |reason, lost| {
+                        count_drop(ledger, dropped, reason, lost);
+                    })
+                });
+                let Some((packet, since)) = waited else {
+                    return arriving.take().map(|packet| (packet, now));
+                };
+                if budget.is_none_or(|budget| now.saturating_since(since) <= budget) {
+                    return Some((packet, since));
+                }
+                count_drop(ledger, dropped, DropReason::TooOld, packet);
+            }
+        })
+    }
+
+    #[inline]
+    fn count_packed(&mut self, filled: &Filled) {
         let ledger = &mut self.ledger;
         ledger.packets_sent += filled.packets;
         ledger.sent_bytes += filled.bytes;
@@ -311,16 +306,16 @@ impl<P: Packet> Slot<P> {
         } else {
             ledger.packets_joined += filled.packets - 1;
         }
-        filled.came
     }
 
     /// A frame of `len` bytes is on its way out until `left`.
-    pub(super) fn handle_departure(&mut self, frame: &Frame<P>, len: usize, left: Instant) {
+    #[inline]
+    pub(super) fn handle_departure(&mut self, header: &Header, len: usize, left: Instant) {
         let len = len as u64;
-        if frame.header.kind != FrameKind::Keepalive {
+        if header.kind != FrameKind::Keepalive {
             self.active_at = left;
         }
-        if frame.header.kind == FrameKind::Data {
+        if header.kind == FrameKind::Data {
             self.progress_at = left;
         }
         self.note_polled(left);
@@ -328,7 +323,7 @@ impl<P: Packet> Slot<P> {
         let ledger = &mut self.ledger;
         ledger.frames_sent += 1;
         ledger.frame_sent_bytes += len;
-        match frame.header.kind {
+        match header.kind {
             FrameKind::Data => {}
             kind if kind.repairs() => {
                 ledger.repair_frames_sent += 1;
@@ -341,14 +336,16 @@ impl<P: Packet> Slot<P> {
             }
         }
         if self.timer_origin == TimerOrigin::Departure {
-            self.service.start_timers(&frame.header, left);
+            self.service.start_timers(header, left);
         }
     }
 
+    /// Takes a frame of `len` bytes from the peer; the round trip that it has shown.
+    #[inline]
     pub(super) fn handle_frame(
         &mut self,
         now: Instant,
-        up: &mut VecDeque<P>,
+        (out, up): (&mut Output<P>, &mut VecDeque<P>),
         frame: Frame<P>,
         len: usize,
     ) -> Option<Duration> {
@@ -358,67 +355,66 @@ impl<P: Packet> Slot<P> {
         }
         self.ledger.frames_received += 1;
         self.ledger.frame_received_bytes += len as u64;
-        let mut cx = Context::new(now, up, &mut self.ledger);
-        cx.dejitter = self.dejitter.as_mut();
-        cx.reassembly = Some(&mut self.reassembly);
-        cx.expander = Some(&mut self.expander);
+        let mut cx = Context::new(now, out, &mut self.ledger);
         self.service.handle_frame(&mut cx, frame);
-        cx.round_trip
+        self.unpacker.run(now, &mut out.given, up, &mut self.ledger);
+        out.round_trip.take()
     }
 
-    /// Whether the service had something to do.
-    pub(super) fn handle_timeout(&mut self, now: Instant, up: &mut VecDeque<P>) -> bool {
-        self.reassembly.handle_timeout(now, &mut self.ledger);
-        let enough = self.filler.handle_timeout(now);
-        let mut cx = Context::new(now, up, &mut self.ledger);
-        cx.dejitter = self.dejitter.as_mut();
-        cx.reassembly = Some(&mut self.reassembly);
-        cx.expander = Some(&mut self.expander);
-        cx.release();
+    /// Whether the service, or what is packed for it, had something to do.
+    pub(super) fn handle_timeout(
+        &mut self,
+        now: Instant,
+        (out, up): (&mut Output<P>, &mut VecDeque<P>),
+    ) -> bool {
+        self.unpacker.handle_timeout(now, up, &mut self.ledger);
+        let enough = self.packer.handle_timeout(now);
         if self.service.poll_timeout().is_none_or(|due| due > now) {
             return enough;
         }
+        let mut cx = Context::new(now, out, &mut self.ledger);
         self.service.handle_timeout(&mut cx);
+        self.unpacker.run(now, &mut out.given, up, &mut self.ledger);
         true
     }
 
+    #[inline]
     pub(super) fn poll_timeout(&self) -> Option<Instant> {
-        let held = self.dejitter.as_ref().and_then(Dejitter::deadline);
-        let service = earliest(self.service.poll_timeout(), held);
-        let frames = earliest(self.filler.poll_timeout(), self.reassembly.poll_timeout());
-        earliest(earliest(service, self.retires_at()), frames)
+        let mut due = earliest(self.service.poll_timeout(), self.unpacker.poll_timeout());
+        if P::DIVISIBLE {
+            due = earliest(due, self.packer.poll_timeout());
+        }
+        if self.draining {
+            due = earliest(due, self.retires_at());
+        }
+        due
     }
 
     /// Packets that wait.
     pub(super) fn waiting_packets(&self) -> usize {
-        self.at_ip.0 + self.queue.len() + usize::from(self.filler.held().is_some())
+        self.at_ip.0 + self.queue.len() + usize::from(self.packer.held().is_some())
     }
 
     /// Bytes of them.
     pub(super) fn waiting_bytes(&self) -> usize {
-        self.at_ip.1 + self.queue.bytes() + self.filler.held().map_or(0, Payload::len)
+        self.at_ip.1 + self.queue.bytes() + self.packer.held().map_or(0, Payload::len)
     }
 
     /// Frames carry up to `room` bytes from now on.
     pub(super) fn set_room(&mut self, room: usize) {
-        self.filler.set_room(room);
+        self.packer.set_room(room);
     }
 
     /// A new epoch: what was on its way is lost, what waits stays.
-    pub(super) fn reset(&mut self, now: Instant, up: &mut VecDeque<P>) {
-        let mut cx = Context::new(now, up, &mut self.ledger);
-        cx.dejitter = self.dejitter.as_mut();
-        cx.reassembly = Some(&mut self.reassembly);
-        cx.expander = Some(&mut self.expander);
-        cx.release_all();
-        // What stood behind a hole differs from what was in it.
-        cx.expander = None;
+    pub(super) fn reset(&mut self, now: Instant, (out, up): (&mut Output<P>, &mut VecDeque<P>)) {
+        let mut cx = Context::new(now, out, &mut self.ledger);
+        self.service.reset(&mut cx);
+        self.unpacker
+            .reset(now, &mut out.given, up, &mut self.ledger);
         let mut lost = std::mem::take(&mut self.forgotten);
-        self.service.reset(&mut cx, &mut lost);
-        self.filler.reset(&mut lost);
-        self.ledger.lose_epoch(&lost);
-        self.reassembly.reset(&mut self.ledger);
-        self.expander.reset();
+        out.lost.drain(..).for_each(|payload| lost.add(&payload));
+        self.packer.reset(&mut lost);
+        lost.count(&mut self.ledger);
         self.handed_over = 0;
     }
 
@@ -428,7 +424,7 @@ impl<P: Packet> Slot<P> {
     }
 
     fn drop_all(&mut self, reason: DropReason) {
-        if let Some(packet) = self.filler.take_held() {
+        if let Some(packet) = self.packer.take_held() {
             self.discard(reason, packet);
         }
         let (ledger, dropped) = (&mut self.ledger, &mut self.dropped);
@@ -463,7 +459,7 @@ impl<P: Packet> Slot<P> {
             return None;
         }
         let linger = self.service.linger().max(LINGER_AT_LEAST);
-        let waits = !self.queue.is_empty() || !self.filler.is_empty();
+        let waits = !self.queue.is_empty() || !self.packer.is_empty();
         let done = !waits && self.service.is_idle();
         let at = if done {
             self.active_at + linger
@@ -476,8 +472,12 @@ impl<P: Packet> Slot<P> {
     }
 
     /// Ends the service. What it could not send is counted as dropped or lost.
-    pub(super) fn retire(mut self, now: Instant, up: &mut VecDeque<P>) -> (String, ServiceLedger) {
-        self.reset(now, up);
+    pub(super) fn retire(
+        mut self,
+        now: Instant,
+        (out, up): (&mut Output<P>, &mut VecDeque<P>),
+    ) -> (String, ServiceLedger) {
+        self.reset(now, (out, up));
         self.drop_all(DropReason::WindowFull);
         (self.config.name, self.ledger)
     }
@@ -498,11 +498,7 @@ fn count_drop<P: Payload>(
         DropReason::TooOld => ledger.dropped_too_old += 1,
         DropReason::TooBig => ledger.dropped_too_big += 1,
     }
-    keep(dropped, reason, packet);
-}
-
-/// Somebody may want to know which packet it was.
-fn keep<P>(dropped: &mut Option<Vec<(DropReason, P)>>, reason: DropReason, packet: P) {
+    // Somebody may want to know which packet it was.
     if let Some(dropped) = dropped {
         dropped.push((reason, packet));
     }

@@ -36,6 +36,8 @@ impl Payload for Labelled {
     }
 }
 
+impl crate::pack::Divisible for Labelled {}
+
 impl Packet for Labelled {
     fn flow(&self) -> FlowKey {
         FlowKey {

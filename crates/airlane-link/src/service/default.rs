@@ -10,8 +10,8 @@
 
 use airlane_base::{Duration, Instant, Payload, Seq, SeqSpace};
 
-use super::{Context, PortFacts, Scheme};
-use crate::ledger::EpochLoss;
+use super::Scheme;
+use crate::context::{Context, PortFacts};
 use crate::wire::{Frame, FrameKind, Header, Layout};
 
 /// The raw service.
@@ -80,12 +80,8 @@ impl<P: Payload> Scheme<P> for DefaultService {
 
     fn handle_timeout(&mut self, _cx: &mut Context<'_, P>) {}
 
-    fn poll_frame(
-        &mut self,
-        _cx: &mut Context<'_, P>,
-        source: &mut dyn FnMut() -> Option<P>,
-    ) -> Option<Frame<P>> {
-        Some(self.frame(FrameKind::Data, source()?))
+    fn send(&mut self, _cx: &mut Context<'_, P>, packet: P, _came: Option<Instant>) -> Frame<P> {
+        self.frame(FrameKind::Data, packet)
     }
 
     fn has_frames(&self) -> bool {
@@ -104,7 +100,7 @@ impl<P: Payload> Scheme<P> for DefaultService {
         self.on_its_way = fresh.on_its_way;
     }
 
-    fn reset(&mut self, _cx: &mut Context<'_, P>, _lost: &mut EpochLoss) {
+    fn reset(&mut self, _cx: &mut Context<'_, P>) {
         (self.next, self.expected) = (0, None);
     }
 

@@ -20,9 +20,9 @@
 
 use airlane_base::{Duration, Instant, Payload, Seq, SeqSpace};
 
-use super::{Context, LINGER_TIMEOUTS, PortFacts, Scheme, earliest};
+use super::{LINGER_TIMEOUTS, Scheme};
 use crate::config::WindowConfig;
-use crate::ledger::EpochLoss;
+use crate::context::{Context, PortFacts, earliest};
 use crate::mechanism::delayed_ack::DelayedAck;
 use crate::mechanism::oldest::OldestTimer;
 use crate::mechanism::send_window::SendWindow;
@@ -62,6 +62,11 @@ impl<P: Payload> GoBackN<P> {
         }
     }
 
+    fn acknowledging(&mut self, now: Instant, mut frame: Frame<P>) -> Frame<P> {
+        self.ack.ride(&mut frame.header, self.expected, now);
+        frame
+    }
+
     fn receive(&mut self, cx: &mut Context<'_, P>, header: Header, packet: P) {
         let seq = header.seq;
         let original = header.kind == FrameKind::Data;
@@ -86,7 +91,7 @@ impl<P: Payload> Scheme<P> for GoBackN<P> {
         let round_trip = header
             .echo
             .and_then(|echo| self.sent.round_trip(echo, cx.now));
-        cx.note_round_trip(&mut self.policy, round_trip);
+        self.policy.note_round_trip(cx, round_trip);
         if self.sent.acknowledge(header.ack) {
             self.policy.on_progress();
             self.timer.restart(&self.sent, cx.now);
@@ -109,22 +114,27 @@ impl<P: Payload> Scheme<P> for GoBackN<P> {
         }
     }
 
-    /// Repairs, then what is new; an acknowledgment goes alone only if it must.
-    fn poll_frame(
-        &mut self,
-        cx: &mut Context<'_, P>,
-        source: &mut dyn FnMut() -> Option<P>,
-    ) -> Option<Frame<P>> {
-        let frame = self
-            .sent
-            .next_repair()
-            .or_else(|| self.sent.next_new(source))
-            .or_else(|| self.ack.alone(self.sent.next()));
+    fn poll_frame(&mut self, cx: &mut Context<'_, P>) -> Option<Frame<P>> {
+        let frame = self.sent.next_repair();
         // Repairs may have turned out to be needless.
         self.timer.follow(&self.sent, cx.now);
-        let mut frame = frame?;
-        self.ack.ride(&mut frame.header, self.expected, cx.now);
-        Some(frame)
+        Some(self.acknowledging(cx.now, frame?))
+    }
+
+    fn has_room(&self) -> bool {
+        self.sent.has_room()
+    }
+
+    fn send(&mut self, cx: &mut Context<'_, P>, packet: P, _came: Option<Instant>) -> Frame<P> {
+        let frame = self.sent.send(packet);
+        self.timer.follow(&self.sent, cx.now);
+        self.acknowledging(cx.now, frame)
+    }
+
+    /// An acknowledgment goes alone only if it must.
+    fn poll_spare(&mut self, cx: &mut Context<'_, P>, _congested: bool) -> Option<Frame<P>> {
+        let frame = self.ack.alone(self.sent.next())?;
+        Some(self.acknowledging(cx.now, frame))
     }
 
     fn start_timers(&mut self, header: &Header, left: Instant) {
@@ -147,12 +157,12 @@ impl<P: Payload> Scheme<P> for GoBackN<P> {
         self.policy.retime(&fresh.policy);
     }
 
-    fn reset(&mut self, _cx: &mut Context<'_, P>, lost: &mut EpochLoss) {
+    fn reset(&mut self, cx: &mut Context<'_, P>) {
         self.expected = 0;
         self.ack = DelayedAck::default();
         self.timer = OldestTimer::new();
         self.policy.on_progress();
-        self.sent.reset(lost);
+        self.sent.reset(&mut cx.out.lost);
     }
 
     fn is_idle(&self) -> bool {

@@ -30,7 +30,7 @@
 
 use airlane_base::{Damage, Payload, Seq};
 
-use super::PortFacts;
+use crate::context::PortFacts;
 use crate::mechanism::ring::Ring;
 use crate::mechanism::symbols::{Pieces, Shape, Symbols};
 use crate::wire::{Frame, FrameKind, Layout};

@@ -2,7 +2,7 @@
 //!
 //! A service takes packets when it has room for them, frames when they arrive, and the time; it
 //! gives frames when asked, in the order control, repairs, new packets, and tells its next
-//! deadline. It never sees the scheduler, the other services or the kind of traffic
+//! deadline. What frames carried it gives up and knows no more of. It never sees the scheduler, the other services or the kind of traffic
 //! (Xylomenos 1999, section 6.2.2; XYL-R-1).
 
 mod default;
@@ -21,19 +21,14 @@ mod sr_m1;
 mod sr_m2;
 pub(crate) mod xor;
 
-use std::collections::VecDeque;
-
-use airlane_base::{Contents, Damage, Duration, Instant, Payload, SeqSpace};
+use airlane_base::{Damage, Duration, Instant, Payload};
 
 use crate::config::{BaseStation, Hybrid, SchemeConfig};
+use crate::context::{Context, PortFacts};
 use crate::flow::Packet;
-use crate::ledger::{EpochLoss, ServiceLedger};
-use crate::mechanism::compaction::Expander;
-use crate::mechanism::dejitter::Dejitter;
-use crate::mechanism::reassembly::Reassembly;
 use crate::mechanism::symbols::Shape;
-use crate::mechanism::timers::{LinkTiming, TimerPolicy};
-use crate::wire::{Bitmap, Codec, Frame, Header, Layout};
+use crate::mechanism::timers::LinkTiming;
+use crate::wire::{Bitmap, Frame, Header, Layout};
 
 pub(crate) use default::DefaultService;
 pub(crate) use gbn::GoBackN;
@@ -48,142 +43,6 @@ pub(crate) use xor::Xor;
 
 /// A removed service answers for this many timeouts more, so that the peer can finish too.
 const LINGER_TIMEOUTS: u64 = 8;
-
-/// The earlier of two deadlines.
-pub(crate) fn earliest(a: Option<Instant>, b: Option<Instant>) -> Option<Instant> {
-    match (a, b) {
-        (Some(a), Some(b)) => Some(a.min(b)),
-        (a, b) => a.or(b),
-    }
-}
-
-/// What a service may touch while it works.
-pub(crate) struct Context<'a, P> {
-    pub(crate) now: Instant,
-    /// Packets on their way up.
-    pub(crate) up: &'a mut VecDeque<P>,
-    pub(crate) ledger: &'a mut ServiceLedger,
-    /// Through which they go up, where the service has one.
-    pub(crate) dejitter: Option<&'a mut Dejitter<P>>,
-    /// The queue of the link below grows: nothing goes that nobody has asked for.
-    pub(crate) congested: bool,
-    /// The round trip that a frame has just shown, the time in the peer left out.
-    pub(crate) round_trip: Option<Duration>,
-    /// Where packets in parts are put together; without it they are dropped.
-    pub(crate) reassembly: Option<&'a mut Reassembly<P>>,
-    /// Where short headers become long again; without it such packets are dropped.
-    pub(crate) expander: Option<&'a mut Expander>,
-}
-
-impl<'a, P: Payload> Context<'a, P> {
-    pub(crate) fn new(
-        now: Instant,
-        up: &'a mut VecDeque<P>,
-        ledger: &'a mut ServiceLedger,
-    ) -> Self {
-        Self {
-            now,
-            up,
-            ledger,
-            dejitter: None,
-            congested: false,
-            round_trip: None,
-            reassembly: None,
-            expander: None,
-        }
-    }
-
-    /// A frame may have shown how long a round trip takes.
-    pub(crate) fn note_round_trip(&mut self, policy: &mut TimerPolicy, shown: Option<Duration>) {
-        if let Some(round_trip) = shown {
-            policy.sample(round_trip);
-            self.round_trip = shown;
-        }
-    }
-
-    /// Gives what a frame carried to the layer above. `since` is when the frame arrived, or when its loss
-    /// was noticed.
-    pub(crate) fn deliver(&mut self, payload: P, since: Instant, recovered: bool) {
-        match &mut self.dejitter {
-            Some(buffer) => {
-                buffer.push(self.now, payload, since, recovered);
-                self.release();
-            }
-            None => self.give(payload, since, recovered),
-        }
-    }
-
-    /// Gives up what the de-jitter buffer need not hold any longer.
-    pub(crate) fn release(&mut self) {
-        while let Some(held) = self
-            .dejitter
-            .as_mut()
-            .and_then(|buffer| buffer.pop(self.now))
-        {
-            self.give(held.packet, held.since, held.repaired);
-        }
-    }
-
-    /// Gives up what the de-jitter buffer holds, and needs it no more.
-    pub(crate) fn release_all(&mut self) {
-        if let Some(buffer) = self.dejitter.take() {
-            while let Some(held) = buffer.pop(Instant::FAR_FUTURE) {
-                self.give(held.packet, held.since, held.repaired);
-            }
-            buffer.forget();
-        }
-    }
-
-    /// Its packet, its packets, or the one that it completes.
-    fn give(&mut self, payload: P, since: Instant, recovered: bool) {
-        match payload.contents() {
-            Contents::Packet | Contents::Short => self.deliver_packet(payload, since, recovered),
-            Contents::Aggregate => {
-                let before = self.ledger.packets_delivered;
-                payload.packets(&mut |packet| self.deliver_packet(packet, since, recovered));
-                let packets = self.ledger.packets_delivered - before;
-                self.ledger.joined_delivered += packets.saturating_sub(1);
-            }
-            Contents::Fragment(which) => {
-                self.ledger.fragments_received += 1;
-                let (now, ledger) = (self.now, &mut *self.ledger);
-                let whole = match &mut self.reassembly {
-                    Some(reassembly) => reassembly.take(now, which, payload, ledger),
-                    None => None,
-                };
-                if let Some(packet) = whole {
-                    let before = self.ledger.packets_delivered;
-                    self.deliver_packet(packet, since, recovered);
-                    self.ledger.packets_reassembled += self.ledger.packets_delivered - before;
-                }
-            }
-            Contents::Malformed => self.ledger.malformed += 1,
-        }
-    }
-
-    fn deliver_packet(&mut self, packet: P, since: Instant, recovered: bool) {
-        let Some(packet) = self.expanded(packet) else {
-            self.ledger.headers_unknown += 1;
-            return;
-        };
-        let len = packet.len() as u64;
-        self.ledger.packets_delivered += 1;
-        self.ledger.delivered_bytes += len;
-        if recovered {
-            self.ledger.packets_recovered += 1;
-            self.ledger.recovered_bytes += len;
-        }
-        self.ledger.hold_ns += self.now.saturating_since(since).as_nanos();
-        self.up.push_back(packet);
-    }
-
-    fn expanded(&mut self, packet: P) -> Option<P> {
-        match packet.contents() {
-            Contents::Short => self.expander.as_mut()?.expand(packet),
-            _ => Some(packet),
-        }
-    }
-}
 
 /// What a scheme must do. See the module's description for the rules.
 pub(crate) trait Scheme<P: Payload> {
@@ -202,14 +61,36 @@ pub(crate) trait Scheme<P: Payload> {
     }
     /// Acts on timers that have run out by now; an early call does nothing.
     fn handle_timeout(&mut self, cx: &mut Context<'_, P>);
-    /// The next frame to hand over. `source` gives the next packet that waits, and is asked only
-    /// when there is room for it.
-    fn poll_frame(
-        &mut self,
-        cx: &mut Context<'_, P>,
-        source: &mut dyn FnMut() -> Option<P>,
-    ) -> Option<Frame<P>>;
-    /// Whether [`Scheme::poll_frame`] may give a frame when no packet waits. May be wrong by saying yes;
+    /// The next frame that goes before anything new: requests, repairs, redundancy.
+    fn poll_frame(&mut self, _cx: &mut Context<'_, P>) -> Option<Frame<P>> {
+        None
+    }
+    /// Whether a new packet may be sent.
+    fn has_room(&self) -> bool {
+        true
+    }
+    /// The frame of a new packet, for which there is room and which nothing goes before. `came` is when
+    /// it came to the port; none for what follows the first part of one.
+    fn send(&mut self, cx: &mut Context<'_, P>, packet: P, came: Option<Instant>) -> Frame<P>;
+    /// The next frame that goes where nothing new does: copies, keepalives, an acknowledgment alone. While
+    /// the queue of the link below grows, nothing goes that nobody has asked for.
+    fn poll_spare(&mut self, _cx: &mut Context<'_, P>, _congested: bool) -> Option<Frame<P>> {
+        None
+    }
+    /// The next frame of all, of a packet if it `waits`: the order in which a port asks.
+    #[cfg(test)]
+    fn poll_any(&mut self, cx: &mut Context<'_, P>, waits: &mut Option<P>) -> Option<Frame<P>> {
+        if let Some(frame) = self.poll_frame(cx) {
+            return Some(frame);
+        }
+        if self.has_room()
+            && let Some(packet) = waits.take()
+        {
+            return Some(self.send(cx, packet, Some(cx.now)));
+        }
+        self.poll_spare(cx, false)
+    }
+    /// Whether [`Scheme::poll_frame`] or [`Scheme::poll_spare`] may give a frame. May be wrong by saying yes;
     /// a scheme that is asked after every input and mostly has nothing spares the port the question.
     fn has_frames(&self) -> bool {
         true
@@ -217,9 +98,6 @@ pub(crate) trait Scheme<P: Payload> {
     /// A frame has been handed over (`left` = now) or its last bit leaves at `left`, whichever
     /// event the timer origin of this service names.
     fn start_timers(&mut self, header: &Header, left: Instant);
-    /// When the packet of a frame that is handed over came to the port; told only where there is a
-    /// budget.
-    fn note_age(&mut self, _header: &Header, _came: Instant) {}
     /// When `handle_timeout` has something to do.
     fn poll_timeout(&self) -> Option<Instant>;
     /// Inflates fixed timers for sharing.
@@ -230,7 +108,7 @@ pub(crate) trait Scheme<P: Payload> {
         Self: Sized;
     /// Forgets all numbers and frames: a new epoch. What is held behind a hole goes up; what was
     /// unacknowledged is lost.
-    fn reset(&mut self, cx: &mut Context<'_, P>, lost: &mut EpochLoss);
+    fn reset(&mut self, cx: &mut Context<'_, P>);
     /// Nothing outstanding, nothing missing, nothing to send.
     fn is_idle(&self) -> bool;
     /// How long the peer may still need answers after this end has become idle.
@@ -243,33 +121,8 @@ pub(crate) trait Scheme<P: Payload> {
     }
 }
 
-/// What every scheme is told about the port it lives in.
-#[derive(Clone, Copy, Debug)]
-pub(crate) struct PortFacts {
-    pub(crate) codec: Codec,
-    pub(crate) rate: airlane_base::Rate,
-    pub(crate) delay: Duration,
-    pub(crate) max_payload: usize,
-    pub(crate) frame_overhead: usize,
-}
-
 impl PortFacts {
-    pub(crate) fn space(&self, layout: Layout) -> SeqSpace {
-        self.codec.space(layout)
-    }
-
-    pub(crate) fn is_live(&self) -> bool {
-        self.codec.profile().is_live()
-    }
-
-    /// How long a full frame of the peer may be on its way: through the frame before it, and its
-    /// own time.
-    pub(crate) fn on_its_way(&self, layout: Layout) -> Duration {
-        let len = self.max_payload + self.codec.header_len(layout) + self.frame_overhead;
-        self.delay + self.rate.transmission_time(len) * 2
-    }
-
-    /// The same for frames cut into symbols.
+    /// How long frames cut into symbols take.
     fn timing_of(&self, shape: Shape) -> LinkTiming {
         let timing = self.timing(Layout::Symbols);
         LinkTiming {
@@ -419,12 +272,39 @@ impl<P: Packet> Service<P> {
         each!(self, s => s.handle_timeout(cx));
     }
 
-    pub(crate) fn poll_frame(
+    pub(crate) fn poll_frame(&mut self, cx: &mut Context<'_, P>) -> Option<Frame<P>> {
+        each!(self, s => s.poll_frame(cx))
+    }
+
+    #[inline]
+    pub(crate) fn has_room(&self) -> bool {
+        each!(self, s => Scheme::<P>::has_room(s))
+    }
+
+    pub(crate) fn send(
         &mut self,
         cx: &mut Context<'_, P>,
-        source: &mut dyn FnMut() -> Option<P>,
+        packet: P,
+        came: Option<Instant>,
+    ) -> Frame<P> {
+        each!(self, s => s.send(cx, packet, came))
+    }
+
+    pub(crate) fn poll_spare(
+        &mut self,
+        cx: &mut Context<'_, P>,
+        congested: bool,
     ) -> Option<Frame<P>> {
-        each!(self, s => s.poll_frame(cx, source))
+        each!(self, s => s.poll_spare(cx, congested))
+    }
+
+    #[cfg(test)]
+    pub(crate) fn poll_any(
+        &mut self,
+        cx: &mut Context<'_, P>,
+        waits: &mut Option<P>,
+    ) -> Option<Frame<P>> {
+        each!(self, s => s.poll_any(cx, waits))
     }
 
     pub(crate) fn has_frames(&self) -> bool {
@@ -433,10 +313,6 @@ impl<P: Packet> Service<P> {
 
     pub(crate) fn start_timers(&mut self, header: &Header, left: Instant) {
         each!(self, s => Scheme::<P>::start_timers(s, header, left));
-    }
-
-    pub(crate) fn note_age(&mut self, header: &Header, came: Instant) {
-        each!(self, s => Scheme::<P>::note_age(s, header, came));
     }
 
     pub(crate) fn poll_timeout(&self) -> Option<Instant> {
@@ -462,8 +338,8 @@ impl<P: Packet> Service<P> {
         );
     }
 
-    pub(crate) fn reset(&mut self, cx: &mut Context<'_, P>, lost: &mut EpochLoss) {
-        each!(self, s => s.reset(cx, lost));
+    pub(crate) fn reset(&mut self, cx: &mut Context<'_, P>) {
+        each!(self, s => s.reset(cx));
     }
 
     pub(crate) fn is_idle(&self) -> bool {
@@ -484,60 +360,5 @@ impl<P: Packet> Service<P> {
 
     pub(crate) fn srtt(&self) -> Option<Duration> {
         each!(self, s => Scheme::<P>::srtt(s))
-    }
-}
-
-#[cfg(test)]
-mod tests {
-    use airlane_base::Fragment;
-
-    use super::*;
-
-    /// A fragment of a packet whose headers are short.
-    #[derive(Clone, Debug)]
-    struct Part(Contents);
-
-    impl Payload for Part {
-        fn len(&self) -> usize {
-            100
-        }
-        fn image(&self) -> impl AsRef<[u8]> {
-            []
-        }
-        fn coded(&self, _: &[u8], _: usize) -> Self {
-            self.clone()
-        }
-        fn recovered(&self, _: &[u8], _: usize) -> Option<Self> {
-            None
-        }
-        fn contents(&self) -> Contents {
-            self.0
-        }
-        fn reassembled(_: &[Option<Self>]) -> Option<Self> {
-            Some(Self(Contents::Short))
-        }
-    }
-
-    /// A peer may send in parts what opens no context: two frames came, and no packet.
-    #[test]
-    fn a_packet_that_nobody_can_expand_is_not_delivered_in_parts_either() {
-        let (mut up, mut ledger) = (VecDeque::new(), ServiceLedger::default());
-        let mut reassembly = Reassembly::new(true);
-        let mut expander = Expander::default();
-        let mut cx = Context::new(Instant::ORIGIN, &mut up, &mut ledger);
-        (cx.reassembly, cx.expander) = (Some(&mut reassembly), Some(&mut expander));
-        for (index, last) in [(0, false), (1, true)] {
-            let packet = 7;
-            let which = Fragment {
-                packet,
-                index,
-                last,
-            };
-            cx.deliver(Part(Contents::Fragment(which)), Instant::ORIGIN, false);
-        }
-        assert!(up.is_empty());
-        assert_eq!(ledger.headers_unknown, 1);
-        assert_eq!(ledger.packets_reassembled, 0);
-        assert_eq!(ledger.originals_delivered(), 2);
     }
 }

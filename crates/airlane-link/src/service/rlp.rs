@@ -40,10 +40,10 @@ mod sender;
 
 use airlane_base::{Damage, Duration, Instant, Payload};
 
+use super::Scheme;
 use super::hybrid::{Combining, Plain};
-use super::{Context, PortFacts, Scheme, earliest};
 use crate::config::{Keepalives, RlpConfig};
-use crate::ledger::EpochLoss;
+use crate::context::{Context, PortFacts, earliest};
 use crate::mechanism::copies::Copies;
 use crate::mechanism::keepalive::Keepalive;
 use crate::mechanism::timers::{LinkTiming, TimerPolicy};
@@ -160,7 +160,7 @@ impl<P: Payload, C: Combining<P>> Scheme<P> for Rlp<P, C> {
                 let round_trip = self.sender.round_trip(cx.now, seq);
                 let first = self.sender.on_nak(cx, seq, index);
                 if first && !C::DAMAGED {
-                    cx.round_trip = round_trip;
+                    cx.out.round_trip = round_trip;
                 }
                 if let Some(copies) = self.copies.as_mut().filter(|_| first) {
                     copies.on_lost();
@@ -201,31 +201,37 @@ impl<P: Payload, C: Combining<P>> Scheme<P> for Rlp<P, C> {
         }
     }
 
-    fn poll_frame(
-        &mut self,
-        cx: &mut Context<'_, P>,
-        source: &mut dyn FnMut() -> Option<P>,
-    ) -> Option<Frame<P>> {
+    /// Requests first, then answers.
+    fn poll_frame(&mut self, _cx: &mut Context<'_, P>) -> Option<Frame<P>> {
         if let Some(nak) = self.receiver.next_nak() {
             return Some(nak);
         }
-        if let Some(repair) = self.sender.next_repair(&self.receiver.combining) {
-            self.keepalive.on_repair();
-            return Some(repair);
-        }
-        if let Some(packet) = source() {
-            self.keepalive.on_new();
-            return Some(self.sender.send(packet));
-        }
+        let repair = self.sender.next_repair(&self.receiver.combining)?;
+        self.keepalive.on_repair();
+        Some(repair)
+    }
+
+    fn send(&mut self, _cx: &mut Context<'_, P>, packet: P, came: Option<Instant>) -> Frame<P> {
+        self.keepalive.on_new();
+        self.sender.send(packet, came)
+    }
+
+    /// Copies, or a keepalive.
+    fn poll_spare(&mut self, cx: &mut Context<'_, P>, congested: bool) -> Option<Frame<P>> {
         if let Some(copies) = &mut self.copies {
             let sender = &self.sender;
-            if let Some(copy) = copies.next(cx.now, cx.congested, |seq| sender.kept(cx.now, seq)) {
+            if let Some(copy) = copies.next(cx.now, congested, |seq| sender.kept(cx.now, seq)) {
                 self.keepalive.on_repair();
                 return Some(copy);
             }
         }
         let keepalive = self.keepalive.take();
         keepalive.then(|| Frame::control(FrameKind::Keepalive, self.sender.highest()))
+    }
+
+    fn has_frames(&self) -> bool {
+        let own = self.receiver.has_naks() || !self.sender.is_idle();
+        own || self.keepalive.is_due() || self.copies.is_some()
     }
 
     fn start_timers(&mut self, header: &Header, left: Instant) {
@@ -242,10 +248,6 @@ impl<P: Payload, C: Combining<P>> Scheme<P> for Rlp<P, C> {
             }
             _ => {}
         }
-    }
-
-    fn note_age(&mut self, header: &Header, came: Instant) {
-        self.sender.note_age(header.seq, came);
     }
 
     fn poll_timeout(&self) -> Option<Instant> {
@@ -266,7 +268,7 @@ impl<P: Payload, C: Combining<P>> Scheme<P> for Rlp<P, C> {
         }
     }
 
-    fn reset(&mut self, cx: &mut Context<'_, P>, _lost: &mut EpochLoss) {
+    fn reset(&mut self, cx: &mut Context<'_, P>) {
         // Nothing is owed to the peer: what was sent was sent, once.
         self.receiver.reset(cx);
         self.sender.reset();

@@ -19,8 +19,8 @@ use std::collections::VecDeque;
 
 use airlane_base::{Duration, Instant, Payload};
 
-use super::{Context, PortFacts, Scheme};
-use crate::ledger::EpochLoss;
+use super::Scheme;
+use crate::context::{Context, PortFacts};
 use crate::mechanism::blocks::Blocks;
 use crate::mechanism::kept::{self, Kept};
 use crate::mechanism::reed_solomon::ReedSolomon;
@@ -113,21 +113,21 @@ impl<P: Payload> Scheme<P> for Rse<P> {
 
     fn handle_timeout(&mut self, _cx: &mut Context<'_, P>) {}
 
-    fn poll_frame(
-        &mut self,
-        _cx: &mut Context<'_, P>,
-        source: &mut dyn FnMut() -> Option<P>,
-    ) -> Option<Frame<P>> {
-        if let Some(parity) = self.parities.pop_front() {
-            return Some(parity);
-        }
-        let packet = source()?;
+    fn poll_frame(&mut self, _cx: &mut Context<'_, P>) -> Option<Frame<P>> {
+        self.parities.pop_front()
+    }
+
+    fn has_frames(&self) -> bool {
+        !self.parities.is_empty()
+    }
+
+    fn send(&mut self, _cx: &mut Context<'_, P>, packet: P, _came: Option<Instant>) -> Frame<P> {
         let seq = self.number * self.frames + self.block.len() as u32;
         self.block.push(packet.clone());
         if self.block.len() as u32 == self.packets {
             self.close();
         }
-        Some(Frame::with_packet(FrameKind::Data, seq, packet))
+        Frame::with_packet(FrameKind::Data, seq, packet)
     }
 
     fn start_timers(&mut self, _header: &Header, _left: Instant) {}
@@ -142,7 +142,7 @@ impl<P: Payload> Scheme<P> for Rse<P> {
         self.on_its_way = fresh.on_its_way;
     }
 
-    fn reset(&mut self, cx: &mut Context<'_, P>, _lost: &mut EpochLoss) {
+    fn reset(&mut self, cx: &mut Context<'_, P>) {
         let lost = self.received.restart();
         cx.ledger.lose(lost, false);
         self.number = 0;

@@ -27,9 +27,9 @@ mod sender;
 
 use airlane_base::{Duration, Instant, Payload};
 
-use super::{Context, PortFacts, Scheme, earliest};
+use super::Scheme;
 use crate::config::{Keepalives, RseAdConfig};
-use crate::ledger::EpochLoss;
+use crate::context::{Context, PortFacts, earliest};
 use crate::mechanism::keepalive::Keepalive;
 use crate::mechanism::reed_solomon::ReedSolomon;
 use crate::mechanism::timers::{LinkTiming, TimerPolicy};
@@ -109,24 +109,23 @@ impl<P: Payload> Scheme<P> for RseAd<P> {
         self.keepalive.handle_timeout(cx.now, runs);
     }
 
-    /// Requests, parities that were asked for, what is due of the last block, then what is new.
-    fn poll_frame(
-        &mut self,
-        _cx: &mut Context<'_, P>,
-        source: &mut dyn FnMut() -> Option<P>,
-    ) -> Option<Frame<P>> {
+    /// Requests, parities that were asked for, then what is due of the last block.
+    fn poll_frame(&mut self, _cx: &mut Context<'_, P>) -> Option<Frame<P>> {
         if let Some(nak) = self.receiver.next_nak() {
             return Some(nak);
         }
         let parity = self.sender.next_requested();
-        if let Some(parity) = parity.or_else(|| self.sender.next_unasked()) {
-            self.keepalive.on_repair();
-            return Some(parity);
-        }
-        if let Some(packet) = source() {
-            self.keepalive.on_new();
-            return Some(self.sender.send(&mut self.code, packet));
-        }
+        let parity = parity.or_else(|| self.sender.next_unasked())?;
+        self.keepalive.on_repair();
+        Some(parity)
+    }
+
+    fn send(&mut self, _cx: &mut Context<'_, P>, packet: P, _came: Option<Instant>) -> Frame<P> {
+        self.keepalive.on_new();
+        self.sender.send(&mut self.code, packet)
+    }
+
+    fn poll_spare(&mut self, _cx: &mut Context<'_, P>, _congested: bool) -> Option<Frame<P>> {
         let keepalive = self.keepalive.take();
         keepalive.then(|| Frame::control(FrameKind::Keepalive, self.sender.highest()))
     }
@@ -154,7 +153,7 @@ impl<P: Payload> Scheme<P> for RseAd<P> {
         self.receiver.policy.retime(&fresh.receiver.policy);
     }
 
-    fn reset(&mut self, cx: &mut Context<'_, P>, _lost: &mut EpochLoss) {
+    fn reset(&mut self, cx: &mut Context<'_, P>) {
         self.receiver.reset(cx);
         self.sender.reset();
         self.keepalive.reset();

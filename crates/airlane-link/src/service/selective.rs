@@ -44,9 +44,9 @@ use std::fmt::Debug;
 
 use airlane_base::{Duration, Instant, Payload, Rate, Seq};
 
-use super::{Context, LINGER_TIMEOUTS, PortFacts, Scheme, earliest};
+use super::{LINGER_TIMEOUTS, Scheme};
 use crate::config::{Keepalives, SrConfig, TimeoutResends};
-use crate::ledger::EpochLoss;
+use crate::context::{Context, PortFacts, earliest};
 use crate::mechanism::copies::Copies;
 use crate::mechanism::delayed_ack::DelayedAck;
 use crate::mechanism::keepalive::Keepalive;
@@ -146,21 +146,19 @@ impl<P: Payload, A: Asking> SelectiveRepeat<P, A> {
         self.timers.prune(|timer| counts(sent, timer));
     }
 
-    /// A new packet, if there is room for one on the link.
-    fn next_new(&mut self, source: &mut dyn FnMut() -> Option<P>) -> Option<Frame<P>> {
-        if let Some(srtt) = self.policy.srtt().filter(|_| self.measures) {
-            let holds = self.rate.bytes_within((srtt + self.policy.ack()) * PIPES);
-            if self.sent.bytes() >= holds.max(self.max_payload * AT_LEAST) {
-                return None;
-            }
-        }
-        self.sent.next_new(source)
+    /// Whether the link has room for more than is on its way.
+    fn link_has_room(&self) -> bool {
+        let Some(srtt) = self.policy.srtt().filter(|_| self.measures) else {
+            return true;
+        };
+        let holds = self.rate.bytes_within((srtt + self.policy.ack()) * PIPES);
+        self.sent.bytes() < holds.max(self.max_payload * AT_LEAST)
     }
 
-    fn next_copy(&mut self, cx: &Context<'_, P>) -> Option<Frame<P>> {
+    fn next_copy(&mut self, now: Instant, congested: bool) -> Option<Frame<P>> {
         let sent = &self.sent;
         let copies = self.copies.as_mut()?;
-        copies.next(cx.now, cx.congested, |seq| {
+        copies.next(now, congested, |seq| {
             let first = |frame: &&Outstanding<P>| frame.attempt == 1 && !frame.waits;
             let frame = sent.get(seq).filter(first)?;
             Some(frame.packet.clone())
@@ -172,15 +170,19 @@ impl<P: Payload, A: Asking> SelectiveRepeat<P, A> {
         due.then(|| Frame::control(FrameKind::Keepalive, self.sent.highest()))
     }
 
-    fn note_handed_over(&mut self, kind: FrameKind) {
-        let Some(keepalive) = &mut self.keepalive else {
-            return;
-        };
-        match kind {
-            FrameKind::Data => keepalive.on_new(),
-            kind if kind.carries_packet() => keepalive.on_repair(),
-            _ => {}
+    /// A frame as it is handed over, with the acknowledgment that is owed.
+    #[inline]
+    fn handed_over(&mut self, now: Instant, mut frame: Frame<P>) -> Frame<P> {
+        if let Some(keepalive) = &mut self.keepalive {
+            match frame.header.kind {
+                FrameKind::Data => keepalive.on_new(),
+                kind if kind.carries_packet() => keepalive.on_repair(),
+                _ => {}
+            }
         }
+        let expected = self.received.expected();
+        self.ack.ride(&mut frame.header, expected, now);
+        frame
     }
 
     // ---- receiver
@@ -265,7 +267,7 @@ impl<P: Payload, A: Asking> Scheme<P> for SelectiveRepeat<P, A> {
         let round_trip = header
             .echo
             .and_then(|echo| self.sent.round_trip(echo, cx.now));
-        cx.note_round_trip(&mut self.policy, round_trip);
+        self.policy.note_round_trip(cx, round_trip);
         self.on_ack(header.ack);
         match (header.kind, frame.payload) {
             (FrameKind::Data | FrameKind::Copy | FrameKind::Retransmission, Some(packet)) => {
@@ -322,25 +324,32 @@ impl<P: Payload, A: Asking> Scheme<P> for SelectiveRepeat<P, A> {
         }
     }
 
-    /// NAKs first, then repairs, then what is new, then copies; an acknowledgment or a keepalive goes
-    /// alone only if it must.
-    fn poll_frame(
-        &mut self,
-        cx: &mut Context<'_, P>,
-        source: &mut dyn FnMut() -> Option<P>,
-    ) -> Option<Frame<P>> {
-        let mut frame = self
-            .received
-            .next_nak()
-            .or_else(|| self.sent.next_repair())
-            .or_else(|| self.next_new(source))
-            .or_else(|| self.next_copy(cx))
+    /// NAKs first, then repairs.
+    fn poll_frame(&mut self, cx: &mut Context<'_, P>) -> Option<Frame<P>> {
+        if !self.received.has_naks() && !self.sent.has_repairs() {
+            return None;
+        }
+        let nak = self.received.next_nak();
+        let frame = nak.or_else(|| self.sent.next_repair())?;
+        Some(self.handed_over(cx.now, frame))
+    }
+
+    fn has_room(&self) -> bool {
+        self.sent.has_room() && self.link_has_room()
+    }
+
+    fn send(&mut self, cx: &mut Context<'_, P>, packet: P, _came: Option<Instant>) -> Frame<P> {
+        let frame = self.sent.send(packet);
+        self.handed_over(cx.now, frame)
+    }
+
+    /// Copies; an acknowledgment or a keepalive goes alone only if it must.
+    fn poll_spare(&mut self, cx: &mut Context<'_, P>, congested: bool) -> Option<Frame<P>> {
+        let frame = self
+            .next_copy(cx.now, congested)
             .or_else(|| self.next_keepalive())
             .or_else(|| self.ack.alone(self.sent.next()))?;
-        self.note_handed_over(frame.header.kind);
-        let expected = self.received.expected();
-        self.ack.ride(&mut frame.header, expected, cx.now);
-        Some(frame)
+        Some(self.handed_over(cx.now, frame))
     }
 
     fn has_frames(&self) -> bool {
@@ -394,7 +403,7 @@ impl<P: Payload, A: Asking> Scheme<P> for SelectiveRepeat<P, A> {
         }
     }
 
-    fn reset(&mut self, cx: &mut Context<'_, P>, lost: &mut EpochLoss) {
+    fn reset(&mut self, cx: &mut Context<'_, P>) {
         self.received.reset(cx);
         self.asking = A::default();
         self.ack = DelayedAck::default();
@@ -409,7 +418,7 @@ impl<P: Payload, A: Asking> Scheme<P> for SelectiveRepeat<P, A> {
             timers.clear();
         }
         self.policy.on_progress();
-        self.sent.reset(lost);
+        self.sent.reset(&mut cx.out.lost);
     }
 
     fn is_idle(&self) -> bool {
@@ -427,12 +436,13 @@ impl<P: Payload, A: Asking> Scheme<P> for SelectiveRepeat<P, A> {
 
 #[cfg(test)]
 mod tests {
-    use std::collections::{BTreeMap, BTreeSet, VecDeque};
+    use std::collections::{BTreeMap, BTreeSet};
 
     use airlane_base::Rate;
     use proptest::prelude::*;
 
     use super::*;
+    use crate::context::Output;
     use crate::ledger::ServiceLedger;
     use crate::service::{sr::OneNak, sr_m1::NakForEach, sr_m2::NaksForEach};
     use crate::wire::{Codec, HeaderProfile, Layout};
@@ -517,8 +527,8 @@ mod tests {
         let timing = facts.timing(Layout::SeqAck);
         let mut receiver = SelectiveRepeat::<Vec<u8>, A>::new(&config, &facts, &timing);
         let mut reference = Reference::default();
-        let (mut up, mut ledger) = (VecDeque::new(), ServiceLedger::default());
-        let mut cx = Context::new(Instant::ORIGIN, &mut up, &mut ledger);
+        let (mut out, mut ledger) = (Output::default(), ServiceLedger::default());
+        let mut cx = Context::new(Instant::ORIGIN, &mut out, &mut ledger);
         for (ahead, original) in arrivals {
             let Some(s) = reference.expected.checked_add_signed(*ahead) else {
                 continue;
@@ -532,7 +542,7 @@ mod tests {
                 &mut cx,
                 Frame::with_packet(kind, seq, s.to_be_bytes().to_vec()),
             );
-            let naks = std::iter::from_fn(|| receiver.poll_frame(&mut cx, &mut || None));
+            let naks = std::iter::from_fn(|| receiver.poll_any(&mut cx, &mut None));
             let naks: Vec<Seq> = naks.map(|frame| frame.header.seq).collect();
             let expected = reference.on_data(rule, s, window.into());
             let expected: Vec<Seq> = expected
@@ -540,10 +550,10 @@ mod tests {
                 .map(|m| facts.space(Layout::SeqAck).add(m as u32, 0))
                 .collect();
             prop_assert_eq!(naks, expected, "{:?}: {} arrives", rule, s);
-            prop_assert_eq!(cx.up.len() as u64, reference.expected);
+            prop_assert_eq!(cx.out.given.len() as u64, reference.expected);
         }
         let ids = (0..reference.expected).map(|id| id.to_be_bytes().to_vec());
-        prop_assert!(ids.eq(up));
+        prop_assert!(ids.eq(out.given.into_iter().map(|given| given.payload)));
         let asked = reference.count.values().copied().max();
         Ok(asked.unwrap_or(0))
     }

@@ -31,10 +31,10 @@ use std::collections::{BTreeMap, VecDeque};
 
 use airlane_base::{Duration, Instant};
 
-use super::{Context, DefaultService, PortFacts, Scheme};
+use super::{DefaultService, Scheme};
 use crate::config::SnoopVariant;
+use crate::context::{Context, PortFacts};
 use crate::flow::{FlowKey, Packet, TcpView};
-use crate::ledger::EpochLoss;
 use crate::wire::{Frame, FrameKind, Header};
 use connection::{Connection, Kept, Verdict};
 use counts::Counts;
@@ -368,20 +368,21 @@ impl<P: Packet> Scheme<P> for Snoop<P> {
         }
     }
 
-    fn poll_frame(
-        &mut self,
-        cx: &mut Context<'_, P>,
-        source: &mut dyn FnMut() -> Option<P>,
-    ) -> Option<Frame<P>> {
-        let repair = self.agent.as_mut().and_then(|a| a.next_repair(cx.now));
-        if let Some(packet) = repair {
-            return Some(self.raw.frame(FrameKind::Retransmission, packet));
-        }
-        let packet = source()?;
+    fn poll_frame(&mut self, cx: &mut Context<'_, P>) -> Option<Frame<P>> {
+        let repair = self.agent.as_mut()?.next_repair(cx.now)?;
+        Some(self.raw.frame(FrameKind::Retransmission, repair))
+    }
+
+    fn has_frames(&self) -> bool {
+        let repairs = |agent: &Agent<P>| !agent.repairs.is_empty();
+        self.agent.as_ref().is_some_and(repairs)
+    }
+
+    fn send(&mut self, cx: &mut Context<'_, P>, packet: P, _came: Option<Instant>) -> Frame<P> {
         if let Some(agent) = &mut self.agent {
             agent.on_departure(cx.now, &packet);
         }
-        Some(self.raw.frame(FrameKind::Data, packet))
+        self.raw.frame(FrameKind::Data, packet)
     }
 
     fn start_timers(&mut self, _header: &Header, _left: Instant) {}
@@ -397,14 +398,14 @@ impl<P: Packet> Scheme<P> for Snoop<P> {
         Scheme::<P>::retime(&mut self.raw, fresh.raw);
     }
 
-    fn reset(&mut self, cx: &mut Context<'_, P>, lost: &mut EpochLoss) {
+    fn reset(&mut self, cx: &mut Context<'_, P>) {
         if let Some(agent) = &mut self.agent {
             *agent = Agent {
                 counts: std::mem::take(&mut agent.counts),
                 ..Agent::new(agent.variant)
             };
         }
-        Scheme::<P>::reset(&mut self.raw, cx, lost);
+        Scheme::<P>::reset(&mut self.raw, cx);
     }
 
     fn is_idle(&self) -> bool {

@@ -26,9 +26,9 @@
 
 use airlane_base::{Duration, Instant, Payload, SeqSpace};
 
-use super::{Context, LINGER_TIMEOUTS, PortFacts, Scheme, earliest};
+use super::{LINGER_TIMEOUTS, Scheme};
 use crate::config::WindowConfig;
-use crate::ledger::EpochLoss;
+use crate::context::{Context, PortFacts, earliest};
 use crate::mechanism::delayed_ack::DelayedAck;
 use crate::mechanism::oldest::OldestTimer;
 use crate::mechanism::receive_window::{Arrival, ReceiveWindow};
@@ -152,7 +152,7 @@ impl<P: Payload> Scheme<P> for SrBitmap<P> {
         let round_trip = header
             .echo
             .and_then(|echo| self.sent.round_trip(echo, cx.now));
-        cx.note_round_trip(&mut self.policy, round_trip);
+        self.policy.note_round_trip(cx, round_trip);
         match (header.kind, frame.payload) {
             (FrameKind::Data | FrameKind::Retransmission, Some(packet)) => {
                 self.receive(cx, header, packet);
@@ -171,24 +171,27 @@ impl<P: Payload> Scheme<P> for SrBitmap<P> {
         }
     }
 
-    /// A bitmap first, then repairs, then what is new.
-    fn poll_frame(
-        &mut self,
-        cx: &mut Context<'_, P>,
-        source: &mut dyn FnMut() -> Option<P>,
-    ) -> Option<Frame<P>> {
+    /// A bitmap first, then repairs.
+    fn poll_frame(&mut self, cx: &mut Context<'_, P>) -> Option<Frame<P>> {
         if let Some(report) = self.next_report(cx.now) {
             return Some(report);
         }
-        let frame = self
-            .sent
-            .next_repair()
-            .or_else(|| self.sent.next_new(source));
+        let repair = self.sent.next_repair();
         // Repairs may have turned out to be needless.
         self.timer.follow(&self.sent, cx.now);
-        let frame = frame?;
+        self.transmissions.note_sent(repair.as_ref()?.header.seq);
+        repair
+    }
+
+    fn has_room(&self) -> bool {
+        self.sent.has_room()
+    }
+
+    fn send(&mut self, cx: &mut Context<'_, P>, packet: P, _came: Option<Instant>) -> Frame<P> {
+        let frame = self.sent.send(packet);
+        self.timer.follow(&self.sent, cx.now);
         self.transmissions.note_sent(frame.header.seq);
-        Some(frame)
+        frame
     }
 
     fn start_timers(&mut self, header: &Header, left: Instant) {
@@ -211,14 +214,14 @@ impl<P: Payload> Scheme<P> for SrBitmap<P> {
         self.policy.retime(&fresh.policy);
     }
 
-    fn reset(&mut self, cx: &mut Context<'_, P>, lost: &mut EpochLoss) {
+    fn reset(&mut self, cx: &mut Context<'_, P>) {
         self.received.reset(cx);
         self.report = DelayedAck::default();
         (self.unreported, self.report_due, self.report_newest) = (0, false, false);
         self.timer = OldestTimer::new();
         self.transmissions.clear();
         self.policy.on_progress();
-        self.sent.reset(lost);
+        self.sent.reset(&mut cx.out.lost);
     }
 
     fn is_idle(&self) -> bool {

@@ -24,8 +24,8 @@
 
 use airlane_base::{Duration, Instant, Payload};
 
-use super::{Context, PortFacts, Scheme};
-use crate::ledger::EpochLoss;
+use super::Scheme;
+use crate::context::{Context, PortFacts};
 use crate::mechanism::blocks::{Blocks, PLACES, Store};
 use crate::mechanism::sum::{Sum, coded_len};
 use crate::wire::{Frame, FrameKind, Header, Layout, STUDY_BLOCKS};
@@ -233,25 +233,25 @@ impl<P: Payload> Scheme<P> for Xor<P> {
         }
     }
 
-    fn poll_frame(
-        &mut self,
-        _cx: &mut Context<'_, P>,
-        source: &mut dyn FnMut() -> Option<P>,
-    ) -> Option<Frame<P>> {
-        if self.parity_due {
-            return self.close();
-        }
-        let packet = source()?;
+    fn poll_frame(&mut self, _cx: &mut Context<'_, P>) -> Option<Frame<P>> {
+        self.parity_due.then(|| self.close()).flatten()
+    }
+
+    fn has_frames(&self) -> bool {
+        self.parity_due
+    }
+
+    fn send(&mut self, _cx: &mut Context<'_, P>, packet: P, _came: Option<Instant>) -> Frame<P> {
         let header = self.header(FrameKind::Data);
         self.sum.add(&packet, coded_len(&packet));
         self.packets += 1;
         self.parity_due = self.packets == self.full;
         self.quiet_since = None;
         self.last = Some(packet.clone());
-        Some(Frame {
+        Frame {
             header,
             payload: Some(packet),
-        })
+        }
     }
 
     fn start_timers(&mut self, header: &Header, left: Instant) {
@@ -281,7 +281,7 @@ impl<P: Payload> Scheme<P> for Xor<P> {
         self.on_its_way = fresh.on_its_way;
     }
 
-    fn reset(&mut self, cx: &mut Context<'_, P>, _lost: &mut EpochLoss) {
+    fn reset(&mut self, cx: &mut Context<'_, P>) {
         let lost = self.received.restart();
         cx.ledger.lose(lost, false);
         self.number = 0;

@@ -4,7 +4,7 @@ use std::net::IpAddr;
 
 use airlane_base::{Duration, Instant};
 use airlane_link::config::ConfigError;
-use airlane_link::wire::contents::{FRAGMENT_HEAD, MOST_FRAGMENTS};
+use airlane_link::pack::contents::{FRAGMENT_HEAD, MOST_FRAGMENTS};
 use airlane_link::{Codec, Medium};
 use airlane_secure::PeersError;
 

@@ -22,7 +22,7 @@
 //! Left out: reading and writing the outer header, which is the socket's.
 
 use airlane_link::classify::Dscp;
-use airlane_link::wire::short::{self, CLASS_AT, Form};
+use airlane_link::pack::headers::{self, CLASS_AT, Form};
 use schemars::JsonSchema;
 use serde::{Deserialize, Deserializer, Serialize, Serializer, de};
 
@@ -144,7 +144,7 @@ impl Outer {
 /// too few for a header.
 pub fn traffic_class(packet: &[u8]) -> Option<u8> {
     match packet.first()? >> 4 {
-        _ if short::form(packet) == Some(Form::Short) => Some(packet[CLASS_AT]),
+        _ if headers::form(packet) == Some(Form::Short) => Some(packet[CLASS_AT]),
         4 | 5 if packet.len() >= 20 => Some(packet[1]),
         6 | 7 if packet.len() >= 40 => Some(packet[0] << 4 | packet[1] >> 4),
         _ => None,

@@ -30,6 +30,8 @@ impl Payload for To {
     }
 }
 
+impl crate::pack::Divisible for To {}
+
 impl Packet for To {
     fn flow(&self) -> FlowKey {
         FlowKey {

@@ -22,8 +22,9 @@ use std::hash::{Hash, Hasher};
 use airlane_base::{Duration, Instant, Rate};
 use stateright::{Checker, Model, Property};
 
-use super::{Context, End, Flight, Numbered, PortFacts, Service, relative};
+use super::{End, Flight, Numbered, Service, relative};
 use crate::config::{FixedTimers, Keepalives, RlpConfig, SchemeConfig, TimersConfig};
+use crate::context::{Context, Output, PortFacts};
 use crate::wire::{Codec, FrameKind, HeaderProfile};
 
 /// T_d: everything else is in units of a quarter of it.
@@ -99,11 +100,12 @@ impl Link {
         end: usize,
         call: impl FnOnce(&mut Service<Numbered>, &mut Context<'_, Numbered>) -> R,
     ) -> R {
-        let mut up = VecDeque::new();
+        let mut out = Output::default();
         let this = &mut state.ends[end];
-        let mut cx = Context::new(state.now, &mut up, &mut this.ledger);
+        let mut cx = Context::new(state.now, &mut out, &mut this.ledger);
         let result = call(&mut this.service, &mut cx);
-        this.delivered.extend(up.into_iter().map(|packet| packet.0));
+        let given = out.given.into_iter().map(|given| given.payload.0);
+        this.delivered.extend(given);
         result
     }
 
@@ -117,7 +119,7 @@ impl Link {
     fn ask(&self, state: &mut State) {
         let now = state.now;
         while let Some(frame) = Self::with_context(state, 1, |service, cx| {
-            let frame = service.poll_frame(cx, &mut || None)?;
+            let frame = service.poll_any(cx, &mut None)?;
             service.start_timers(&frame.header, now);
             Some(frame)
         }) {
@@ -135,7 +137,7 @@ impl Link {
         let left = state.now + Duration::from_nanos(FRAME);
         let mut packet = Some(Numbered(state.ends[0].sent));
         let frame = Self::with_context(state, 0, |service, cx| {
-            let frame = service.poll_frame(cx, &mut || packet.take())?;
+            let frame = service.poll_any(cx, &mut packet)?;
             service.start_timers(&frame.header, left);
             Some(frame)
         });

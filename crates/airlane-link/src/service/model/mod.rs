@@ -8,7 +8,6 @@
 //! proven for these worlds; "sometimes" shows that they contain the hard cases. That everything
 //! arrives in the end is for the property tests.
 
-use std::collections::VecDeque;
 use std::fmt::Write;
 use std::hash::{Hash, Hasher};
 use std::net::Ipv4Addr;
@@ -21,8 +20,9 @@ mod rlp;
 use airlane_base::{Duration, Instant, Payload, Rate};
 use stateright::{Checker, Model, Property};
 
-use super::{Context, PortFacts, Service};
+use super::Service;
 use crate::config::{FixedTimers, SchemeConfig, TimersConfig};
+use crate::context::{Context, Given, Output, PortFacts};
 use crate::flow::{FlowKey, Packet};
 use crate::ledger::ServiceLedger;
 use crate::mechanism::receive_window::ReceiveWindow;
@@ -50,6 +50,8 @@ impl Payload for Numbered {
         (len == 1).then(|| self.coded(image, len))
     }
 }
+
+impl crate::pack::Divisible for Numbered {}
 
 impl Packet for Numbered {
     fn flow(&self) -> FlowKey {
@@ -177,12 +179,12 @@ impl World {
         packet: &mut Option<Numbered>,
         input: impl FnOnce(&mut Service<Numbered>, &mut Context<'_, Numbered>),
     ) {
-        let mut up = VecDeque::new();
+        let mut out = Output::default();
         let sent_by_peer = state.ends[1 - end].sent;
         let this = &mut state.ends[end];
-        let mut cx = Context::new(state.now, &mut up, &mut this.ledger);
+        let mut cx = Context::new(state.now, &mut out, &mut this.ledger);
         input(&mut this.service, &mut cx);
-        while let Some(frame) = this.service.poll_frame(&mut cx, &mut || packet.take()) {
+        while let Some(frame) = this.service.poll_any(&mut cx, packet) {
             this.service.start_timers(&frame.header, state.now);
             this.sent += u8::from(frame.header.kind == FrameKind::Data);
             if frame.header.kind == FrameKind::Nak {
@@ -196,15 +198,15 @@ impl World {
             let flight = Flight {
                 frame,
                 sent: this.sent,
-                received: (this.delivered.len() + cx.up.len()) as u8,
+                received: (this.delivered.len() + cx.out.given.len()) as u8,
             };
             if state.air[1 - end].len() < self.channel.room {
                 state.air[1 - end].push(flight);
             }
         }
-        for packet in up {
-            this.delivered.push(packet.0);
-            this.asked[usize::from(packet.0)] = 0;
+        for Given { payload, .. } in out.given {
+            this.delivered.push(payload.0);
+            this.asked[usize::from(payload.0)] = 0;
         }
     }
 

@@ -5,10 +5,10 @@ use std::collections::VecDeque;
 use airlane_base::{Damage, Duration, Instant, Payload, Seq, SeqSpace};
 
 use super::Order;
+use crate::context::Context;
 use crate::mechanism::ring::Ring;
 use crate::mechanism::started::StartedTimers;
 use crate::mechanism::timers::TimerPolicy;
-use crate::service::Context;
 use crate::service::hybrid::{Combined, Combining};
 use crate::wire::{Frame, FrameKind};
 
@@ -370,6 +370,11 @@ impl<P: Payload, C: Combining<P>> Receiver<P, C> {
             }
         }
         self.prune_timers();
+    }
+
+    /// Whether requests wait.
+    pub(super) fn has_naks(&self) -> bool {
+        !self.naks.is_empty()
     }
 
     /// The next request.

@@ -4,8 +4,8 @@ use std::collections::VecDeque;
 
 use airlane_base::{Duration, Instant, Payload, Seq, SeqSpace};
 
+use crate::context::Context;
 use crate::mechanism::ring::Ring;
-use crate::service::Context;
 use crate::service::hybrid::Combining;
 use crate::wire::{Frame, FrameKind, Header};
 
@@ -62,8 +62,8 @@ impl<P: Payload> Sender<P> {
         }
     }
 
-    /// The frame of a new packet.
-    pub(super) fn send(&mut self, packet: P) -> Frame<P> {
+    /// The frame of a new packet, which came to the port then.
+    pub(super) fn send(&mut self, packet: P, came: Option<Instant>) -> Frame<P> {
         let seq = self.next;
         self.next = self.space.next(seq);
         // The peer cannot ask for it any more.
@@ -71,7 +71,7 @@ impl<P: Payload> Sender<P> {
         self.kept.remove(self.space.add(seq, forgotten));
         let kept = Kept {
             packet: packet.clone(),
-            until: None,
+            until: came.zip(self.budget).map(|(came, budget)| came + budget),
             left: None,
             named: false,
             asked: false,
@@ -86,14 +86,6 @@ impl<P: Payload> Sender<P> {
     /// The highest number sent.
     pub(super) fn highest(&self) -> Seq {
         self.space.add(self.next, u32::MAX)
-    }
-
-    /// When the packet of a frame came.
-    pub(super) fn note_age(&mut self, seq: Seq, came: Instant) {
-        let until = self.budget.map(|budget| came + budget);
-        if let Some(kept) = self.kept.get_mut(seq) {
-            kept.until = until;
-        }
     }
 
     /// A frame has left, or has been handed over.

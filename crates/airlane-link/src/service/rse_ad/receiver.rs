@@ -5,12 +5,12 @@ use std::collections::VecDeque;
 use airlane_base::{Duration, Instant, Payload, Seq};
 
 use super::Shape;
+use crate::context::Context;
 use crate::mechanism::blocks::{Block, Blocks};
 use crate::mechanism::kept::{self, Kept};
 use crate::mechanism::reed_solomon::ReedSolomon;
 use crate::mechanism::started::StartedTimers;
 use crate::mechanism::timers::TimerPolicy;
-use crate::service::Context;
 use crate::wire::{Frame, FrameKind, Header};
 
 /// How far the receiver has come with asking for a block.

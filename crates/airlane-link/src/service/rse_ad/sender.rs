@@ -5,8 +5,8 @@ use std::collections::VecDeque;
 use airlane_base::{Payload, Seq};
 
 use super::Shape;
+use crate::context::Context;
 use crate::mechanism::reed_solomon::ReedSolomon;
-use crate::service::Context;
 use crate::wire::{Frame, FrameKind, Header};
 
 /// The parities of a block that have not left.

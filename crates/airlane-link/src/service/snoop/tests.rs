@@ -6,6 +6,7 @@ use proptest::prelude::*;
 
 use super::connection::CACHE;
 use super::*;
+use crate::context::Output;
 use crate::flow::{TCP, TcpView};
 use crate::ledger::ServiceLedger;
 use crate::wire::{Codec, HeaderProfile};
@@ -37,6 +38,8 @@ impl Payload for Segment {
     }
 }
 
+impl crate::pack::Divisible for Segment {}
+
 impl Packet for Segment {
     fn flow(&self) -> FlowKey {
         let down = FlowKey {
@@ -58,7 +61,7 @@ impl Packet for Segment {
 struct Base {
     snoop: Snoop<Segment>,
     ledger: ServiceLedger,
-    up: VecDeque<Segment>,
+    out: Output<Segment>,
     now: Instant,
     copies: Rc<()>,
 }
@@ -81,7 +84,7 @@ impl Base {
         Self {
             snoop: Snoop::new(true, variant, &facts),
             ledger: ServiceLedger::default(),
-            up: VecDeque::new(),
+            out: Output::default(),
             now: Instant::ORIGIN,
             copies: Rc::new(()),
         }
@@ -106,8 +109,8 @@ impl Base {
     }
 
     fn poll(&mut self, mut packet: Option<Segment>) -> Option<Frame<Segment>> {
-        let mut cx = Context::new(self.now, &mut self.up, &mut self.ledger);
-        self.snoop.poll_frame(&mut cx, &mut || packet.take())
+        let mut cx = Context::new(self.now, &mut self.out, &mut self.ledger);
+        self.snoop.poll_any(&mut cx, &mut packet)
     }
 
     fn send(&mut self, segment: Segment) {
@@ -121,11 +124,11 @@ impl Base {
     }
 
     fn receive(&mut self, packet: Segment) -> bool {
-        let before = self.up.len();
+        let before = self.out.given.len();
         let frame = self.snoop.raw.frame(FrameKind::Data, packet);
-        let mut cx = Context::new(self.now, &mut self.up, &mut self.ledger);
+        let mut cx = Context::new(self.now, &mut self.out, &mut self.ledger);
         self.snoop.handle_frame(&mut cx, frame);
-        self.up.len() > before
+        self.out.given.len() > before
     }
 
     /// Whether a bare acknowledgment goes on to the sender.
@@ -147,7 +150,7 @@ impl Base {
         let until = self.now + time;
         while let Some(due) = Scheme::<Segment>::poll_timeout(&self.snoop).filter(|t| *t <= until) {
             self.now = self.now.max(due);
-            let mut cx = Context::new(self.now, &mut self.up, &mut self.ledger);
+            let mut cx = Context::new(self.now, &mut self.out, &mut self.ledger);
             self.snoop.handle_timeout(&mut cx);
             let next = Scheme::<Segment>::poll_timeout(&self.snoop);
             assert!(next.is_none_or(|next| next > self.now));
@@ -156,7 +159,7 @@ impl Base {
     }
 
     fn copies(&self) -> usize {
-        Rc::strong_count(&self.copies) - 1 - self.up.len()
+        Rc::strong_count(&self.copies) - 1 - self.out.given.len()
     }
 }
 

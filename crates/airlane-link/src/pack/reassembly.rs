@@ -8,8 +8,9 @@
 //! Invariants: at most [`PACKETS`] packets and [`FRAGMENTS`] fragments wait; a packet that is complete
 //! waits no longer. Left out: fragments that overlap, which nobody sends.
 
-use airlane_base::{Duration, Fragment, Instant, Payload};
+use airlane_base::{Duration, Instant};
 
+use super::{Divisible, Fragment};
 use crate::ledger::ServiceLedger;
 
 /// How long fragments wait for others of their packet.
@@ -46,7 +47,7 @@ pub(crate) struct Reassembly<P> {
     next_ended: usize,
 }
 
-impl<P: Payload> Reassembly<P> {
+impl<P: Divisible> Reassembly<P> {
     /// `reliable`: every fragment comes some day.
     pub(crate) fn new(reliable: bool) -> Self {
         Self {
@@ -159,6 +160,8 @@ impl<P: Payload> Reassembly<P> {
 
 #[cfg(test)]
 mod tests {
+    use airlane_base::Payload;
+
     use super::*;
 
     /// A packet of zeros, or a part of one that says how long it is.
@@ -197,6 +200,9 @@ mod tests {
         fn recovered(&self, _: &[u8], _: usize) -> Option<Self> {
             None
         }
+    }
+
+    impl Divisible for Part {
         fn reassembled(fragments: &[Option<Self>]) -> Option<Self> {
             fragments.iter().all(Option::is_some).then_some(Self)
         }

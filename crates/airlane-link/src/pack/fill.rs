@@ -15,24 +15,23 @@
 //! Invariants: packets leave in the order in which they are given; at most one is held beyond the queue's
 //! limit; nothing is allocated once a frame has been filled.
 
-use airlane_base::{Duration, Fragment, Instant};
+use airlane_base::{Duration, Instant};
 
-use crate::config::AggregateOptions;
-use crate::flow::Packet;
-use crate::ledger::EpochLoss;
-use crate::mechanism::compaction::Shortener;
-use crate::wire::contents::{
+use super::Fragment;
+use super::contents::{
     AGGREGATE_HEAD, FRAGMENT_HEAD, MOST_FRAGMENTS, MOST_TOGETHER, len_together,
 };
+use super::lost::EpochLoss;
+use super::shorten::Shortener;
+use crate::config::AggregateOptions;
+use crate::flow::Packet;
 
 /// A packet, and when it came.
-pub(super) type Came<P> = (P, Instant);
-/// Gives the next packet: what is held, if it is still worth it, or from the queue.
-type Pop<'a, P> = dyn FnMut(&mut Option<Came<P>>) -> Option<Came<P>> + 'a;
+type Came<P> = (P, Instant);
 
 /// Fills frames from a queue.
 #[derive(Clone, Debug)]
-pub(super) struct Filler<P> {
+pub(crate) struct Packer<P> {
     /// Longest payload of a frame.
     room: usize,
     /// None: each packet has its own frame.
@@ -83,20 +82,20 @@ enum Wait {
 
 /// What was put into a frame.
 #[derive(Clone, Copy, Debug)]
-pub(super) struct Filled {
-    pub(super) packets: u64,
-    pub(super) bytes: u64,
+pub(crate) struct Filled {
+    pub(crate) packets: u64,
+    pub(crate) bytes: u64,
     /// Bytes of headers among them that need not travel.
-    pub(super) spared: u64,
+    pub(crate) spared: u64,
     /// Whether it is a fragment.
-    pub(super) fragment: bool,
+    pub(crate) fragment: bool,
     /// When the youngest of the packets came; none for what follows a first fragment.
-    pub(super) came: Option<Instant>,
+    pub(crate) came: Option<Instant>,
 }
 
-impl<P: Packet> Filler<P> {
+impl<P: Packet> Packer<P> {
     /// Frames carry up to `room` bytes; of several packets, if they are copied, up to what is copied.
-    pub(super) fn new(
+    pub(crate) fn new(
         room: usize,
         aggregate: Option<&AggregateOptions>,
         compact_headers: bool,
@@ -122,8 +121,31 @@ impl<P: Packet> Filler<P> {
         }
     }
 
-    /// The payload of the next frame, of packets that `pop` gives.
-    pub(super) fn fill(&mut self, pop: &mut Pop<'_, P>) -> Option<(P, Filled)> {
+    /// The payload of the next frame, of packets that `pop` gives: what is held, if that is still worth
+    /// it, or from the queue.
+    #[inline]
+    pub(crate) fn fill(
+        &mut self,
+        mut pop: impl FnMut(&mut Option<Came<P>>) -> Option<Came<P>>,
+    ) -> Option<(P, Filled)> {
+        if P::DIVISIBLE {
+            return self.fill_from(&mut pop);
+        }
+        let (packet, came) = pop(&mut self.held)?;
+        let filled = Filled {
+            packets: 1,
+            bytes: packet.len() as u64,
+            spared: 0,
+            fragment: false,
+            came: Some(came),
+        };
+        Some((packet, filled))
+    }
+
+    fn fill_from(
+        &mut self,
+        pop: &mut impl FnMut(&mut Option<Came<P>>) -> Option<Came<P>>,
+    ) -> Option<(P, Filled)> {
         if self.cutting.is_some() {
             return self.next_fragment(None);
         }
@@ -132,7 +154,7 @@ impl<P: Packet> Filler<P> {
         let class = first.traffic_class();
         let first = self.shortened(first);
         let spared = (whole - first.len()) as u64;
-        if P::DIVISIBLE && first.len() > self.room {
+        if first.len() > self.room {
             self.cutting = Some(Cutting {
                 packet: first,
                 spared,
@@ -237,7 +259,7 @@ impl<P: Packet> Filler<P> {
 
     /// Whether what waits shall wait on for others: `queued` bytes in the queue, and a packet of
     /// `arriving` bytes that comes now.
-    pub(super) fn waits(&mut self, now: Instant, queued: usize, arriving: Option<usize>) -> bool {
+    pub(crate) fn waits(&mut self, now: Instant, queued: usize, arriving: Option<usize>) -> bool {
         let Some(together) = self.together.filter(|t| t.wait > Duration::ZERO) else {
             return false;
         };
@@ -262,7 +284,7 @@ impl<P: Packet> Filler<P> {
     }
 
     /// When packets have waited long enough for others.
-    pub(super) fn poll_timeout(&self) -> Option<Instant> {
+    pub(crate) fn poll_timeout(&self) -> Option<Instant> {
         match self.wait {
             Wait::Until(until) => Some(until),
             Wait::Idle | Wait::Over => None,
@@ -270,7 +292,7 @@ impl<P: Packet> Filler<P> {
     }
 
     /// Whether they have, and did not before.
-    pub(super) fn handle_timeout(&mut self, now: Instant) -> bool {
+    pub(crate) fn handle_timeout(&mut self, now: Instant) -> bool {
         let due = self.poll_timeout().is_some_and(|until| until <= now);
         if due {
             self.wait = Wait::Over;
@@ -279,17 +301,17 @@ impl<P: Packet> Filler<P> {
     }
 
     /// The packet that waits here, if one does.
-    pub(super) fn held(&self) -> Option<&P> {
+    pub(crate) fn held(&self) -> Option<&P> {
         self.held.as_ref().map(|(packet, _)| packet)
     }
 
     /// Takes it away.
-    pub(super) fn take_held(&mut self) -> Option<P> {
+    pub(crate) fn take_held(&mut self) -> Option<P> {
         self.held.take().map(|(packet, _)| packet)
     }
 
     /// A new epoch: what is left of a packet in parts would be of no use, nor what the peer knew.
-    pub(super) fn reset(&mut self, lost: &mut EpochLoss) {
+    pub(crate) fn reset(&mut self, lost: &mut EpochLoss) {
         if let Some(cutting) = self.cutting.take() {
             lost.add_part(cutting.number, cutting.packet.len() - cutting.at);
         }
@@ -299,17 +321,17 @@ impl<P: Packet> Filler<P> {
     }
 
     /// Whether there is nothing to send but what the queue has.
-    pub(super) fn is_empty(&self) -> bool {
+    pub(crate) fn is_empty(&self) -> bool {
         self.held.is_none() && self.cutting.is_none()
     }
 
     /// Whether it is empty and waits for nothing.
-    pub(super) fn is_idle(&self) -> bool {
+    pub(crate) fn is_idle(&self) -> bool {
         self.is_empty() && self.wait == Wait::Idle
     }
 
     /// Frames carry up to `room` bytes from now on.
-    pub(super) fn set_room(&mut self, room: usize) {
+    pub(crate) fn set_room(&mut self, room: usize) {
         self.room = room;
     }
 }

@@ -2,7 +2,7 @@
 //!
 //! ```text
 //! packet     | 4 or 6 ...                  an IP packet, as it is
-//! short      | 3, 5 or 7 ...               one with other headers (wire/short.rs)
+//! short      | 3, 5 or 7 ...               one with other headers (`headers`)
 //! aggregate  | 0x10 | length | packet | length | packet ...      two packets or more
 //! fragment   | 0x20 + last:1 | index:8 | packet:16 | bytes       of one, all but the last equally long
 //! ```
@@ -14,9 +14,8 @@
 
 use std::ops::Range;
 
-use airlane_base::{Contents, Fragment};
-
-use super::short::{self, Form};
+use super::headers::{self, Form};
+use super::{Contents, Fragment};
 
 /// Bytes of an aggregate before its first packet.
 pub const AGGREGATE_HEAD: usize = 1;
@@ -42,14 +41,14 @@ pub const fn len_together(len: usize) -> usize {
 /// What these bytes are.
 pub fn contents(bytes: &[u8]) -> Contents {
     match bytes {
-        _ if let Some(form) = short::form(bytes) => match form {
+        _ if let Some(form) = headers::form(bytes) => match form {
             Form::Whole => Contents::Packet,
             Form::Opening | Form::Short => Contents::Short,
         },
         [AGGREGATE, ..] => {
             let (mut count, mut at) = (0, AGGREGATE_HEAD);
             while let Some(range) = packet_at(bytes, at).filter(|_| count <= MOST_TOGETHER) {
-                if short::form(&bytes[range.clone()]).is_none() {
+                if headers::form(&bytes[range.clone()]).is_none() {
                     break;
                 }
                 (count, at) = (count + 1, range.end);

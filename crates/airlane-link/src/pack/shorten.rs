@@ -7,9 +7,8 @@
 //!
 //! Left out: agreeing on it. Every end can expand; which services shorten is their sender's affair.
 
-use airlane_base::Payload;
-
-use crate::wire::short::{self, CONTEXTS, Form, Headers, LONGEST_SHORT, OPENING_HEAD};
+use super::Divisible;
+use super::headers::{self, CONTEXTS, Form, Headers, LONGEST_SHORT, OPENING_HEAD};
 
 /// A context is opened again behind so many packets: what may have gone wrong ends there, for 0.1 B each.
 const OPENED_AGAIN_BEHIND: u16 = 512;
@@ -33,7 +32,7 @@ struct Sent {
 
 impl Shortener {
     /// What is sent in place of a packet: nothing longer.
-    pub(crate) fn shorten<P: Payload>(&mut self, packet: P) -> P {
+    pub(crate) fn shorten<P: Divisible>(&mut self, packet: P) -> P {
         let Some(now) = packet.visible().and_then(Headers::of) else {
             return packet;
         };
@@ -101,9 +100,9 @@ pub(crate) struct Expander {
 
 impl Expander {
     /// The packet that was sent. None if it cannot be known.
-    pub(crate) fn expand<P: Payload>(&mut self, payload: P) -> Option<P> {
+    pub(crate) fn expand<P: Divisible>(&mut self, payload: P) -> Option<P> {
         let bytes = payload.visible()?;
-        match short::form(bytes)? {
+        match headers::form(bytes)? {
             Form::Whole => Some(payload),
             Form::Opening => {
                 let (context, headers) = Headers::opened(bytes)?;
@@ -134,9 +133,11 @@ impl Expander {
 #[cfg(test)]
 mod tests {
     use super::*;
-    use crate::wire::contents::contents;
-    use airlane_base::Contents;
+    use airlane_base::Payload;
     use proptest::prelude::*;
+
+    use crate::pack::Contents;
+    use crate::pack::contents::contents;
 
     #[derive(Clone, Debug, PartialEq)]
     struct Bytes(Vec<u8>);
@@ -154,6 +155,9 @@ mod tests {
         fn recovered(&self, _: &[u8], _: usize) -> Option<Self> {
             None
         }
+    }
+
+    impl Divisible for Bytes {
         fn visible(&self) -> Option<&[u8]> {
             Some(&self.0)
         }

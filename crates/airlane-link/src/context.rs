@@ -1,0 +1,100 @@
+//! What a service is lent while it works, and what it is told of its port.
+
+use std::collections::VecDeque;
+
+use airlane_base::{Duration, Instant, Rate, SeqSpace};
+
+use crate::ledger::ServiceLedger;
+use crate::wire::{Codec, Layout};
+
+/// The earlier of two deadlines.
+#[inline]
+pub(crate) fn earliest(a: Option<Instant>, b: Option<Instant>) -> Option<Instant> {
+    match (a, b) {
+        (Some(a), Some(b)) => Some(a.min(b)),
+        (a, b) => a.or(b),
+    }
+}
+
+/// A payload that a service gives to what stands above it.
+#[derive(Clone, Debug)]
+pub(crate) struct Given<P> {
+    pub(crate) payload: P,
+    /// When its frame arrived, or when its loss was noticed.
+    pub(crate) since: Instant,
+    /// A repair has brought it.
+    pub(crate) repaired: bool,
+}
+
+/// What a service gives out beside frames.
+#[derive(Clone, Debug)]
+pub(crate) struct Output<P> {
+    /// In the order in which they go up.
+    pub(crate) given: VecDeque<Given<P>>,
+    /// What was unacknowledged when the service forgot all frames.
+    pub(crate) lost: Vec<P>,
+    /// The round trip that a frame has just shown, the time in the peer left out.
+    pub(crate) round_trip: Option<Duration>,
+}
+
+impl<P> Default for Output<P> {
+    fn default() -> Self {
+        Self {
+            given: VecDeque::new(),
+            lost: Vec::new(),
+            round_trip: None,
+        }
+    }
+}
+
+/// What a service may touch while it works.
+pub(crate) struct Context<'a, P> {
+    pub(crate) now: Instant,
+    pub(crate) out: &'a mut Output<P>,
+    pub(crate) ledger: &'a mut ServiceLedger,
+}
+
+impl<'a, P> Context<'a, P> {
+    #[inline]
+    pub(crate) fn new(now: Instant, out: &'a mut Output<P>, ledger: &'a mut ServiceLedger) -> Self {
+        Self { now, out, ledger }
+    }
+
+    /// Gives what a frame carried to the layer above. `since` is when the frame arrived, or when its loss
+    /// was noticed.
+    #[inline]
+    pub(crate) fn deliver(&mut self, payload: P, since: Instant, repaired: bool) {
+        self.out.given.push_back(Given {
+            payload,
+            since,
+            repaired,
+        });
+    }
+}
+
+/// What every scheme is told about the port it lives in.
+#[derive(Clone, Copy, Debug)]
+pub(crate) struct PortFacts {
+    pub(crate) codec: Codec,
+    pub(crate) rate: Rate,
+    pub(crate) delay: Duration,
+    pub(crate) max_payload: usize,
+    pub(crate) frame_overhead: usize,
+}
+
+impl PortFacts {
+    pub(crate) fn space(&self, layout: Layout) -> SeqSpace {
+        self.codec.space(layout)
+    }
+
+    pub(crate) fn is_live(&self) -> bool {
+        self.codec.profile().is_live()
+    }
+
+    /// How long a full frame of the peer may be on its way: through the frame before it, and its
+    /// own time.
+    pub(crate) fn on_its_way(&self, layout: Layout) -> Duration {
+        let len = self.max_payload + self.codec.header_len(layout) + self.frame_overhead;
+        self.delay + self.rate.transmission_time(len) * 2
+    }
+}
