@@ -174,10 +174,7 @@ impl<T> Channel<T> {
     #[inline]
     pub fn send(&mut self, now: Instant, len: usize, item: T) -> Result<Instant, T> {
         self.stats.offered.add(len);
-        let start = match &mut self.opportunities {
-            None => self.free.max(now),
-            Some(cursor) => cursor.start(now),
-        };
+        let start = self.next_start(now);
         if start <= now {
             self.waiting.clear();
             self.waiting_bytes = 0;
@@ -191,6 +188,27 @@ impl<T> Channel<T> {
             self.waiting.push_back(Waiting { starts: start, len });
             self.waiting_bytes += len;
         }
+        Ok(self.transmit(start, len, item))
+    }
+
+    /// When a frame would begin to leave that is handed over now.
+    #[inline]
+    pub fn next_start(&mut self, now: Instant) -> Instant {
+        match &mut self.opportunities {
+            None => self.free.max(now),
+            Some(cursor) => cursor.start(now),
+        }
+    }
+
+    /// Hands over a frame of `len` bytes at the moment when it begins to leave, which is what
+    /// [`next_start`](Self::next_start) gave last. Gives the time when its last bit has left.
+    pub fn send_at(&mut self, start: Instant, len: usize, item: T) -> Instant {
+        self.stats.offered.add(len);
+        self.transmit(start, len, item)
+    }
+
+    #[inline]
+    fn transmit(&mut self, start: Instant, len: usize, item: T) -> Instant {
         let departs = match &mut self.opportunities {
             None => start + self.config.rate.transmission_time(len),
             Some(cursor) => cursor.take(len),
@@ -220,7 +238,7 @@ impl<T> Channel<T> {
                 if gone {
                     self.stats.lost_handoff.add(len);
                 }
-                return Ok(departs);
+                return departs;
             }
         };
         self.pipe.push_back(InFlight {
@@ -228,7 +246,7 @@ impl<T> Channel<T> {
             len,
             arrival: Arrival { item, damage },
         });
-        Ok(departs)
+        departs
     }
 
     /// Forgets the frames that are no longer in the queue at `now`.

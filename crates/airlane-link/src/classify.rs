@@ -183,7 +183,15 @@ impl Classifier {
     }
 
     /// The service for packets of this flow.
+    #[inline]
     pub fn classify(&self, flow: &FlowKey) -> u8 {
+        if self.rules.is_empty() {
+            return self.default;
+        }
+        self.classify_by_rules(flow)
+    }
+
+    fn classify_by_rules(&self, flow: &FlowKey) -> u8 {
         // A code point outside the table is none: the driver masks the DS byte.
         let entry = self.table.get(usize::from(flow.dscp)).copied().flatten();
         let end = entry.map_or(usize::MAX, |entry| entry.rule);

@@ -5,25 +5,34 @@
 //! end the demultiplexer gives each frame to its service, and the packets that come out go up.
 //!
 //! ```text
-//! IP packets -> classify -> queue[i] -> service[i] -> schedule -> poll_transmit -> frames
-//! IP packets <- poll_deliver <----------- service[i] <- demultiplex <- handle_frame <- frames
+//! IP packets -> classify -> queue[i] -> pack ---> service[i] -> schedule -> frame ----> frames
+//! IP packets <- deliver <-------------- unpack <- service[i] <- demultiplex <- frame <- frames
 //! ```
 //!
 //! # The contract
-//! One input ([`Port::handle_packet`], [`Port::handle_frame`], [`Port::handle_timeout`] or an
-//! administrative call), then [`drain`] everything, then the next input; `now` never goes back. The
-//! port reads no clock and starts no thread; two ports with the same inputs do the same.
+//! One input ([`Port::handle_packet`], [`Port::handle_frame`], [`Port::handle_timeout`],
+//! [`Port::frame_done`] or an administrative call). Then everything out: [`Port::poll_transmit`] and
+//! [`Port::poll_deliver`] until they give nothing. Then [`Port::poll_timeout`] says when to come back
+//! without an input. A driver may give a batch of inputs of one instant before it takes everything out;
+//! packets then wait a little longer in front of the scheduler. `now` never goes back. The port reads no
+//! clock and starts no thread; two ports with the same calls do the same.
 //!
-//! The port shapes to its rate: [`Port::poll_transmit`] gives nothing while the frame before is
-//! still being serialised. So the queue stands here, where the scheduler decides, in the simulator
-//! as on a real link. Several ports share one link through a [`Medium`].
+//! # Who decides when frames leave
+//! The port, as a rule: it shapes to its rate, and [`Port::poll_transmit`] gives nothing while the frame
+//! before is still being serialised. So the queue stands here, where the scheduler decides, in the
+//! simulator as on a real link. Several ports share one link through a [`Medium`], which says whose frame
+//! goes, and asks that port alone.
+//!
+//! Or the medium, where it learns only later when a frame leaves and how it fares, as with time slots and
+//! contention: [`Port::poll_frame`] gives it a frame with a [`Token`], and [`Port::frame_done`] starts
+//! timers, and lets the service go on, when the medium knows. Such a driver asks
+//! [`Port::has_frame`] whether something waits and comes back at [`Port::next_timer`].
 
 #![forbid(unsafe_code)]
 
 pub mod classify;
 pub mod config;
 mod context;
-mod drain;
 pub mod flow;
 mod ledger;
 mod measure;
@@ -41,12 +50,11 @@ pub mod wire;
 
 pub use classify::{ClassConfig, ClassesConfig, Classifier};
 pub use config::{PortConfig, ServiceConfig};
-pub use drain::{Sink, drain};
 pub use flow::{FlowKey, Packet, TcpView};
 pub use ledger::ServiceLedger;
 pub use measure::{ServiceMetrics, effective_goodput};
 pub use medium::Medium;
-pub use port::{AdminError, Port, ServiceStatus};
+pub use port::{AdminError, Outcome, Port, ServiceStatus, Token};
 pub use queue::{DropReason, IngressQueue, QueueConfig};
 pub use service::SnoopCounts;
 pub use wire::{Bitmap, Codec, Frame, FrameError, FrameKind, Header, HeaderProfile, Layout};

@@ -7,13 +7,14 @@ mod pacer;
 mod shares;
 mod slot;
 
+use std::cell::Cell;
 use std::collections::VecDeque;
 
 use airlane_base::{Damage, Instant, Rate};
 
 use crate::classify::Classifier;
 use crate::config::{self, ConfigError, PortConfig, RateLimit, Rates, Viewpoint};
-use crate::context::{Output, PortFacts};
+use crate::context::{Output, PortFacts, earliest};
 use crate::flow::Packet;
 use crate::ledger::ServiceLedger;
 use crate::measure::INTERVAL;
@@ -49,12 +50,18 @@ pub struct Port<P> {
     slots: [Option<Box<Slot<P>>>; SERVICES],
     /// Which of them there are, one bit each: most ports have few.
     installed: u16,
-    /// Frames with when their packet came, where they are the first with it.
-    scheduler: Scheduler<(Frame<P>, Option<Instant>)>,
+    /// Frames that have been handed over.
+    scheduler: Scheduler<Handed<P>>,
     /// When the link has finished the frame on it.
     free_at: Instant,
+    /// Frames that have been given out and not been done.
+    under_way: u32,
+    /// Counts epochs: frames that are done after theirs has ended are nobody's.
+    epoch: u32,
     /// Services that may have a frame to hand over, one bit each.
     ready: u16,
+    /// The earliest timer, as far as it is known: none if a service has been touched since.
+    next_timer: Cell<Option<Instant>>,
     /// What the service that works now gives up.
     out: Output<P>,
     /// Packets for IP.
@@ -76,6 +83,35 @@ pub struct Port<P> {
     retired: Vec<(String, ServiceLedger)>,
     /// Whether somebody wants the packets that are dropped.
     keeps_dropped: bool,
+}
+
+/// A frame, and when its packet came, where it is the first with it.
+#[derive(Clone, Debug)]
+struct Handed<P> {
+    frame: Frame<P>,
+    came: Option<Instant>,
+}
+
+/// Stands for a frame that a port has given out, until the medium says what became of it.
+///
+/// It goes back to the same port, by [`Port::frame_done`], when the frame has left or never will.
+#[derive(Debug)]
+#[must_use = "timers and pacing start when the port is told that the frame is done"]
+pub struct Token {
+    header: Header,
+    /// Bytes with all that is below the frame.
+    len: usize,
+    came: Option<Instant>,
+    epoch: u32,
+}
+
+/// What became of a frame that a medium was given.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Outcome {
+    /// It is on its way since then: its first bit left at that time.
+    Sent(Instant),
+    /// The medium has given it up, and knows that the peer does not have it.
+    Failed,
 }
 
 /// The numbers that a set has, one bit each, in ascending order.
@@ -127,7 +163,10 @@ impl<P: Packet> Port<P> {
             installed: 0,
             scheduler: Scheduler::new(&config.scheduler),
             free_at: Instant::ORIGIN,
+            under_way: 0,
+            epoch: 0,
             ready: 0,
+            next_timer: Cell::new(None),
             out: Output::default(),
             up: VecDeque::new(),
             sent_bytes: 0,
@@ -153,16 +192,14 @@ impl<P: Packet> Port<P> {
 
     /// Takes a packet from IP: classifies it, and queues or drops it. Drops are in the ledger.
     pub fn handle_packet(&mut self, now: Instant, packet: P) {
-        let service = self.classifier.classify(&packet.flow());
-        let max_payload = self.config.max_payload;
-        let number = usize::from(service) % SERVICES;
+        let number = usize::from(self.classifier.classify(&packet.flow())) % SERVICES;
         let Some(slot) = &mut self.slots[number] else {
             // The default service always exists.
             self.unknown_service += 1;
             return;
         };
         slot.offer(&packet);
-        if packet.len() > max_payload {
+        if packet.len() > self.config.max_payload {
             slot.discard(DropReason::TooBig, packet);
             return;
         }
@@ -173,11 +210,12 @@ impl<P: Packet> Port<P> {
                     Ok(()) => slot.waits_at_ip(len),
                     Err(packet) => slot.discard(DropReason::QueueFull, packet),
                 }
+                self.next_timer.set(None);
                 return;
             }
             pacer.pass(now, packet.len());
         }
-        self.hand_over(now, number, Some(packet));
+        self.take(now, number, packet);
     }
 
     /// Takes a batch of packets from IP.
@@ -194,13 +232,14 @@ impl<P: Packet> Port<P> {
             self.unknown_service += 1;
             return;
         };
+        self.next_timer.set(None);
         let len = slot.frame_len(self.facts.codec, &frame);
         let outputs = (&mut self.out, &mut self.up);
         let round_trip = slot.handle_frame(now, outputs, frame, len);
         if let (Some(limiter), Some(round_trip)) = (&mut self.limiter, round_trip) {
             limiter.sample(now, round_trip);
         }
-        self.hand_over(now, number, None);
+        self.hand_over(now, number);
         // An end that only receives may never send, nor have a timer.
         self.measure(now);
     }
@@ -219,7 +258,8 @@ impl<P: Packet> Port<P> {
         };
         let outputs = (&mut self.out, &mut self.up);
         slot.handle_damaged(now, outputs, header.as_ref(), frame, len, damage);
-        self.hand_over(now, number, None);
+        self.next_timer.set(None);
+        self.hand_over(now, number);
         self.measure(now);
     }
 
@@ -243,6 +283,16 @@ impl<P: Packet> Port<P> {
     pub fn handle_timeout(&mut self, now: Instant) {
         // Before the services: their timers may run shorter by it.
         self.follow_traffic(now);
+        // Most calls come because the link is free.
+        if self.next_timer().is_some_and(|due| due <= now) {
+            self.handle_timers(now);
+        }
+        self.hand_over_ready(now);
+        self.measure(now);
+    }
+
+    fn handle_timers(&mut self, now: Instant) {
+        self.next_timer.set(None);
         loop {
             for number in numbers(self.installed) {
                 let Some(slot) = &mut self.slots[number] else {
@@ -262,38 +312,73 @@ impl<P: Packet> Port<P> {
                 slot.leaves_ip(now, packet.len());
                 slot.meter.waited_at_ip(now.saturating_since(since));
             }
-            self.hand_over(now, number, Some(packet));
+            self.take(now, number, packet);
         }
-        self.hand_over_ready(now);
-        self.measure(now);
     }
 
     // ---- outputs
 
-    /// The next frame for the link; none while the link is busy or nothing waits.
+    /// The next frame for a link that the port paces itself; none while the link is busy or nothing
+    /// waits.
+    #[inline]
     pub fn poll_transmit(&mut self, now: Instant) -> Option<Frame<P>> {
-        if now < self.free_at {
+        if now < self.free_at || (self.scheduler.is_empty() && self.ready == 0) {
             return None;
         }
-        self.hand_over_ready(now);
-        let Turn { service, len, item } = self.scheduler.dequeue()?;
-        let (frame, came) = item;
+        let (frame, token) = self.poll_frame(now)?;
         let start = self.free_at.max(now - self.config.burst);
-        self.free_at = start + self.rate().transmission_time(len);
-        self.sent_bytes += len as u64;
+        self.free_at = start + self.rate().transmission_time(token.len);
+        self.done(now, token, self.free_at.max(now), Outcome::Sent(start));
+        Some(frame)
+    }
 
-        let number = service % SERVICES;
-        if let Some(slot) = &mut self.slots[number] {
-            if let Some(came) = came {
+    /// The next frame for a medium that decides itself when frames leave, whether others are under way
+    /// or not. It says what became of each with [`Port::frame_done`].
+    #[inline]
+    pub fn poll_frame(&mut self, now: Instant) -> Option<(Frame<P>, Token)> {
+        self.hand_over_ready(now);
+        let Turn { len, item, .. } = self.scheduler.dequeue()?;
+        let Handed { frame, came } = item;
+        self.under_way += 1;
+        let token = Token {
+            header: frame.header,
+            len,
+            came,
+            epoch: self.epoch,
+        };
+        Some((frame, token))
+    }
+
+    /// What became of a frame of [`Port::poll_frame`], whose last bit left at `at`, or which was given up
+    /// then: timers start from there, and its service may hand over the next.
+    pub fn frame_done(&mut self, token: Token, at: Instant, outcome: Outcome) {
+        self.free_at = self.free_at.max(at);
+        self.done(at, token, at, outcome);
+    }
+
+    #[inline]
+    fn done(&mut self, now: Instant, token: Token, at: Instant, outcome: Outcome) {
+        let Token {
+            header,
+            len,
+            came,
+            epoch,
+        } = token;
+        self.under_way -= 1;
+        self.sent_bytes += len as u64;
+        let number = usize::from(header.service) % SERVICES;
+        if let Some(slot) = &mut self.slots[number]
+            && epoch == self.epoch
+        {
+            if let (Some(came), Outcome::Sent(start)) = (came, outcome) {
                 slot.meter.waited(start.saturating_since(came));
             }
-            let left = self.free_at.max(now);
+            self.next_timer.set(None);
             let len = len - self.config.frame_overhead;
-            slot.handle_departure(&frame.header, len, left);
+            slot.handle_departure(&header, len, at, outcome);
+            self.hand_over(now, number);
         }
-        self.hand_over(now, number, None);
         self.measure(now);
-        Some(frame)
     }
 
     /// How long the frame is, with all that is below it, that [`Port::poll_transmit`] would give now; none:
@@ -304,12 +389,19 @@ impl<P: Packet> Port<P> {
         self.scheduler.peek().filter(|_| free).map(|(_, len)| len)
     }
 
+    /// Whether [`Port::poll_frame`] has something.
+    #[inline]
+    pub fn has_frame(&self) -> bool {
+        !self.scheduler.is_empty()
+    }
+
     /// How many packets [`Port::poll_deliver`] has.
     pub fn deliveries(&self) -> usize {
         self.up.len()
     }
 
     /// The next packet for IP.
+    #[inline]
     pub fn poll_deliver(&mut self) -> Option<P> {
         self.up.pop_front()
     }
@@ -321,17 +413,27 @@ impl<P: Packet> Port<P> {
     }
 
     /// When to call [`Port::handle_timeout`] or [`Port::poll_transmit`] next.
+    #[inline]
     pub fn poll_timeout(&self) -> Option<Instant> {
         let link = (!self.scheduler.is_empty()).then_some(self.free_at);
-        self.next_timer().into_iter().chain(link).min()
+        earliest(self.next_timer(), link)
     }
 
     /// When to call [`Port::handle_timeout`] next, whatever waits for the link.
+    #[inline]
     pub fn next_timer(&self) -> Option<Instant> {
-        numbers(self.installed)
-            .filter_map(|number| self.slots[number].as_ref()?.poll_timeout())
-            .chain(self.pacer.as_ref().and_then(Pacer::poll_timeout))
-            .min()
+        let known = self.next_timer.get().unwrap_or_else(|| {
+            let mut due = Instant::FAR_FUTURE;
+            for number in numbers(self.installed) {
+                let timer = self.slots[number].as_ref().and_then(|s| s.poll_timeout());
+                due = due.min(timer.unwrap_or(Instant::FAR_FUTURE));
+            }
+            let paced = self.pacer.as_ref().and_then(Pacer::poll_timeout);
+            due = due.min(paced.unwrap_or(Instant::FAR_FUTURE));
+            self.next_timer.set(Some(due));
+            due
+        });
+        (known < Instant::FAR_FUTURE).then_some(known)
     }
 
     /// The rate that the port sends at now: the configured one, unless the link is slower and the
@@ -348,6 +450,7 @@ impl<P: Packet> Port<P> {
         for slot in self.slots.iter_mut().flatten() {
             slot.set_room(self.room);
         }
+        self.next_timer.set(None);
     }
 
     // ---- frames and bytes
@@ -397,24 +500,40 @@ impl<P: Packet> Port<P> {
 
     // ---- inside
 
-    /// Lets one service hand over frames while it may, beginning with what waits in its queue,
-    /// then `arriving`. What it cannot take is queued, or dropped and counted.
-    fn hand_over(&mut self, now: Instant, number: usize, arriving: Option<P>) {
-        self.ready &= !(1 << number);
-        if let (Some(shares), Some(packet)) = (&mut self.shares, &arriving) {
+    /// Takes a packet that has been let in: its service hands it over, or it is queued, or dropped and
+    /// counted.
+    #[inline]
+    fn take(&mut self, now: Instant, number: usize, packet: P) {
+        if let Some(shares) = &mut self.shares {
             shares.pass(number, packet.len());
         }
+        self.hand_over_frames(now, number, Some(packet));
+    }
+
+    /// Lets one service hand over frames while it may.
+    #[inline]
+    fn hand_over(&mut self, now: Instant, number: usize) {
+        self.ready &= !(1 << number);
+        if let Some(slot) = &mut self.slots[number] {
+            if slot.has_frames() {
+                self.hand_over_frames(now, number, None);
+            } else if slot.draining {
+                slot.note_polled(now);
+                self.next_timer.set(None);
+            }
+        }
+    }
+
+    /// Hands over frames of what waits in the queue, and then of the packet that is `arriving`.
+    fn hand_over_frames(&mut self, now: Instant, number: usize, mut arriving: Option<P>) {
+        self.ready &= !(1 << number);
         let Some(slot) = &mut self.slots[number] else {
             return;
         };
-        if arriving.is_none() && !slot.has_frames() {
-            slot.note_polled(now);
-            return;
-        }
+        self.next_timer.set(None);
         let limit = self.config.handed_over.limit();
         let congested = self.limiter.as_ref().is_some_and(|l| l.rate().is_some());
-        let mut arriving = arriving;
-        while slot.handed_over() < limit {
+        while slot.handed_over() < limit && (arriving.is_some() || slot.has_frames()) {
             let Some((mut frame, came)) =
                 slot.poll_frame(now, &mut self.out, &mut arriving, congested)
             else {
@@ -422,22 +541,25 @@ impl<P: Packet> Port<P> {
             };
             frame.header.service = number as u8;
             let len = slot.frame_len(self.facts.codec, &frame) + self.config.frame_overhead;
-            if self.scheduler.is_empty() && now >= self.free_at {
+            if self.scheduler.is_empty() && self.under_way == 0 && now >= self.free_at {
                 self.scheduler.link_idle();
             }
-            self.scheduler.enqueue(number as u8, len, (frame, came));
+            let handed = Handed { frame, came };
+            self.scheduler.enqueue(number as u8, len, handed);
         }
         if let Some(packet) = arriving {
             slot.wait(now, packet);
         }
     }
 
+    #[inline]
     fn hand_over_ready(&mut self, now: Instant) {
         while self.ready != 0 {
-            self.hand_over(now, self.ready.trailing_zeros() as usize, None);
+            self.hand_over(now, self.ready.trailing_zeros() as usize);
         }
     }
 
+    #[inline]
     fn measure(&mut self, now: Instant) {
         if now >= self.interval_ends {
             self.interval_ends = now + INTERVAL;

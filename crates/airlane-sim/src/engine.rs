@@ -10,7 +10,7 @@
 //! ```
 //!
 //! A FIFO link knows a frame's arrival when the frame is handed over, so a packet costs one event
-//! for each hop. Everything that follows from an event at the same instant (a forwarded packet, the
+//! for each hop. Ports pace themselves, or are driven by a link that decides when it takes the next frame. Everything that follows from an event at the same instant (a forwarded packet, the
 //! acknowledgment it provokes, the segments that this releases) is carried out within it.
 //!
 //! Invariants: time never goes back; two events at one instant happen in the order of their slots;
@@ -24,7 +24,7 @@ use std::collections::VecDeque;
 
 use airlane_base::{Duration, Instant, Payload as _};
 use airlane_channel::{Arrival, Channel, ChannelStats, Count};
-use airlane_link::{Frame, Port};
+use airlane_link::{Frame, Outcome, Port, Token};
 
 use crate::app::Flow;
 use crate::custom::WeightPolicy;
@@ -39,8 +39,46 @@ use observe::{Departure, Loss, Observer};
 pub(crate) enum Medium {
     /// A link without services.
     Packets(Channel<Packet>),
-    /// A link between two ports.
+    /// A link between two ports, which pace themselves.
     Frames(Channel<Frame<Packet>>),
+    /// A link between two ports that says itself when it takes the next frame.
+    Driving(Box<Driving>),
+}
+
+/// A link that decides when frames leave: it asks the port at its near end for a frame when one may begin
+/// to leave, and tells it when that has left. Nothing waits below the port.
+#[derive(Debug)]
+pub(crate) struct Driving {
+    channel: Channel<Frame<Packet>>,
+    /// The port at the near end.
+    near: u32,
+    /// When it takes the next frame.
+    next: Option<Instant>,
+    /// The frame that leaves, when it has begun to, and when it will have left.
+    leaving: Option<(Token, Instant, Instant)>,
+}
+
+impl Driving {
+    fn poll_timeout(&self) -> Option<Instant> {
+        let left = self.leaving.as_ref().map(|(_, _, left)| *left);
+        let own = left.or(self.next);
+        own.into_iter().chain(self.channel.poll_timeout()).min()
+    }
+}
+
+impl Medium {
+    /// The same, saying itself when it takes frames of the port at its near end.
+    pub(crate) fn driving(self, near: u32) -> Self {
+        match self {
+            Self::Frames(channel) => Self::Driving(Box::new(Driving {
+                channel,
+                near,
+                next: None,
+                leaving: None,
+            })),
+            other => other,
+        }
+    }
 }
 
 /// One direction of a link.
@@ -58,6 +96,7 @@ impl Direction {
         match &self.medium {
             Medium::Packets(channel) => channel.stats(),
             Medium::Frames(channel) => channel.stats(),
+            Medium::Driving(link) => link.channel.stats(),
         }
     }
 
@@ -66,6 +105,7 @@ impl Direction {
         match &self.medium {
             Medium::Packets(channel) => channel.errors().is_custom(),
             Medium::Frames(channel) => channel.errors().is_custom(),
+            Medium::Driving(link) => link.channel.errors().is_custom(),
         }
     }
 }
@@ -269,22 +309,48 @@ impl Engine {
             Medium::Frames(channel) => {
                 let arrival = channel.poll_arrival(self.now);
                 self.deadlines.set(index, channel.poll_timeout());
-                let Some(port) = direction.port else { return };
-                let end = &mut self.ports[port as usize];
-                if let Some(Arrival { item, damage }) = &arrival {
-                    observer.on_frame_arrival(self.now, index, &end.port, item, damage.is_some());
+                self.on_frame(index, arrival, observer);
+            }
+            Medium::Driving(link) => {
+                if let Some((token, start, _)) =
+                    link.leaving.take_if(|(.., left)| *left <= self.now)
+                {
+                    let near = link.near as usize;
+                    let port = &mut self.ports[near].port;
+                    port.frame_done(token, self.now, Outcome::Sent(start));
+                    self.drain_port(near, observer);
+                } else if link.leaving.is_none() && link.next.is_some_and(|next| next <= self.now) {
+                    let near = link.near as usize;
+                    self.drain_port(near, observer);
+                } else {
+                    let arrival = link.channel.poll_arrival(self.now);
+                    self.deadlines.set(index, link.poll_timeout());
+                    self.on_frame(index, arrival, observer);
                 }
-                match arrival {
-                    None => return,
-                    Some(Arrival { item, damage: None }) => end.port.handle_frame(self.now, item),
-                    Some(Arrival {
-                        item,
-                        damage: Some(damage),
-                    }) => end.port.handle_damaged_frame(self.now, &item, &damage),
-                }
-                self.drain_port(port as usize, observer);
             }
         }
+    }
+
+    #[inline]
+    fn on_frame<O: Observer>(
+        &mut self,
+        index: usize,
+        arrival: Option<Arrival<Frame<Packet>>>,
+        observer: &mut O,
+    ) {
+        let Some(port) = self.directions[index].port else {
+            return;
+        };
+        let Some(Arrival { item, damage }) = arrival else {
+            return;
+        };
+        let end = &mut self.ports[port as usize].port;
+        observer.on_frame_arrival(self.now, index, end, &item, damage.is_some());
+        match damage {
+            None => end.handle_frame(self.now, item),
+            Some(damage) => end.handle_damaged_frame(self.now, &item, &damage),
+        }
+        self.drain_port(port as usize, observer);
     }
 
     fn on_port_timer<O: Observer>(&mut self, index: usize, observer: &mut O) {
@@ -422,20 +488,57 @@ impl Engine {
     fn drain_port<O: Observer>(&mut self, index: usize, observer: &mut O) {
         let PortEnd { port, node, out } = &mut self.ports[index];
         let out = *out as usize;
-        if let Medium::Frames(channel) = &mut self.directions[out].medium {
-            while let Some(frame) = port.poll_transmit(self.now) {
-                let len = port.frame_len(&frame);
-                let watched = O::WATCHES.then(|| frame.clone());
-                let sent = transmit::<O, _>(channel, self.now, len, frame);
-                debug_assert!(
-                    sent != Departure::Dropped,
-                    "a port gave a frame while the link was busy"
-                );
-                if let Some(frame) = watched {
-                    observer.on_frame(self.now, out, port, &frame, sent);
+        let mut driven = false;
+        match &mut self.directions[out].medium {
+            Medium::Packets(_) => {}
+            Medium::Frames(channel) => {
+                let mut sent = false;
+                while let Some(frame) = port.poll_transmit(self.now) {
+                    let len = port.frame_len(&frame);
+                    let watched = O::WATCHES.then(|| frame.clone());
+                    // Where the link sends at times of its own, its queue may be full: the channel counts.
+                    let departure = transmit::<O, _>(channel, self.now, len, frame);
+                    if let Some(frame) = watched {
+                        observer.on_frame(self.now, out, port, &frame, departure);
+                    }
+                    sent = true;
+                }
+                if sent {
+                    self.deadlines.set(out, channel.poll_timeout());
                 }
             }
-            self.deadlines.set(out, channel.poll_timeout());
+            Medium::Driving(link) => {
+                driven = true;
+                while link.leaving.is_none() && port.has_frame() {
+                    let start = *link
+                        .next
+                        .get_or_insert_with(|| link.channel.next_start(self.now));
+                    if start > self.now {
+                        break;
+                    }
+                    link.next = None;
+                    let Some((frame, token)) = port.poll_frame(self.now) else {
+                        break;
+                    };
+                    let len = port.frame_len(&frame);
+                    let watched = O::WATCHES.then(|| (frame.clone(), *link.channel.stats()));
+                    let departs = link.channel.send_at(start, len, frame);
+                    if let Some((frame, before)) = watched {
+                        let lost = loss(&before, link.channel.stats());
+                        let sent = Departure::Sent {
+                            start,
+                            departs,
+                            lost,
+                        };
+                        observer.on_frame(self.now, out, port, &frame, sent);
+                    }
+                    link.leaving = Some((token, start, departs));
+                }
+                if link.leaving.is_some() || !port.has_frame() {
+                    link.next = None;
+                }
+                self.deadlines.set(out, link.poll_timeout());
+            }
         }
         if O::WATCHES {
             for (service, reason, packet) in port.take_dropped() {
@@ -448,7 +551,11 @@ impl Engine {
             self.delivered.push_back((*node, packet));
         }
         // An input may make something due at once, or overdue: a measured timer that just shrank.
-        let due = port.poll_timeout().map(|at| at.max(self.now));
+        let due = match driven {
+            true => port.next_timer(),
+            false => port.poll_timeout(),
+        };
+        let due = due.map(|at| at.max(self.now));
         self.deadlines.set(self.directions.len() + index, due);
     }
 

@@ -89,7 +89,8 @@ pub struct LinkConfig {
     /// Serialisation rate, of both directions or of each; or the times at which the link may send.
     ///
     /// Ports in front of opportunities are told their mean rate, and what comes faster than
-    /// opportunities do waits in `queue` below them, unless `rate-limit = "estimated"` slows them down.
+    /// opportunities do waits in `queue` below them, unless `rate-limit = "estimated"` slows them down,
+    /// or `paced-by = "link"`.
     pub rate: LinkRates,
     /// Propagation delay, one way.
     pub delay: BothWays<Duration>,
@@ -133,6 +134,10 @@ pub struct LinkConfig {
     /// `fixed`.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub rate_limit: Option<RateLimit>,
+    /// Who says when a port's next frame leaves: the port, at the link's rate (`port`), or the link, at the
+    /// moment when it can take one (`link`), so that nothing waits below the port. Left out: `port`.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub paced_by: Option<PacedBy>,
     /// Frames of each service that may wait in the scheduler. Left out: 1.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub handed_over: Option<HandedOver>,
@@ -147,6 +152,17 @@ pub struct LinkConfig {
     /// ready-made ones.
     #[serde(default, skip_serializing_if = "ClassesConfig::is_empty")]
     pub classes: ClassesConfig,
+}
+
+/// Who says when a port's next frame leaves.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
+#[serde(rename_all = "kebab-case")]
+pub enum PacedBy {
+    /// The port, at the rate that it was told.
+    #[default]
+    Port,
+    /// The link, when it can take one.
+    Link,
 }
 
 /// A time without the link: a tunnel, or the gap of a handoff.

@@ -22,7 +22,9 @@ use crate::engine::{Direction, Engine, Medium, Move, NextHop, Policy, PortEnd};
 use crate::hint::{flow_hints, outages};
 use crate::packet::{Header, Packet};
 use crate::route::Routes;
-use crate::scenario::{AppConfig, Completion, FlowConfig, LinkConfig, Scenario, TransportConfig};
+use crate::scenario::{
+    AppConfig, Completion, FlowConfig, LinkConfig, PacedBy, Scenario, TransportConfig,
+};
 
 /// Random numbers by purpose (the specification, section 1).
 #[derive(Clone, Copy, Debug)]
@@ -51,6 +53,10 @@ pub(crate) fn build(scenario: &Scenario, seed: u64, run: u64, mut pieces: Pieces
             let custom = pieces.errors.remove(&(name.clone(), down));
             let mut direction = direction(scenario, name, link, down, randomness.run, custom);
             direction.port = has_ports.then_some(ports.len() as u32 + u32::from(down));
+            if link.paced_by == Some(PacedBy::Link) {
+                let near = ports.len() as u32 + u32::from(!down);
+                direction.medium = direction.medium.driving(near);
+            }
             directions.push(direction);
         }
         if let Some(policy) = pieces.weights.remove(name) {

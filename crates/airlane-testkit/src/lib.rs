@@ -2,6 +2,7 @@
 //!
 //! * [`Pair`]: two ports joined by a channel that an [`Adversary`] rules, in virtual time.
 //! * [`conformance`]: one suite for every scheme, one for every scheduler.
+//! * [`drain`](mod@drain): everything out of a port, as drivers do it.
 //! * [`strategies`]: the traffic and the fates that property tests draw.
 //! * [`machine`]: how much of its time was not there for a measurement.
 //! * [`netns`]: network namespaces that clean up after themselves.
@@ -17,6 +18,7 @@ pub mod adversary;
 pub mod bench_live;
 pub mod bottleneck;
 pub mod conformance;
+pub mod drain;
 pub mod live;
 pub mod machine;
 pub mod netns;
@@ -31,6 +33,7 @@ pub mod traffic;
 
 pub use adversary::{Adversary, Departure, Fate, Random, Scripted};
 pub use bottleneck::Bottleneck;
+pub use drain::{Sink, drain};
 pub use packet::{Tally, TestPacket};
 pub use pair::{Delivery, Pair, Reordering};
 pub use setup::Setup;

@@ -6,9 +6,9 @@
 use std::collections::BTreeMap;
 
 use airlane_base::{Damage, Duration, Instant, SeqSpace};
-use airlane_link::{Frame, FrameKind, Header, Layout, Packet, Port, ServiceLedger, Sink, drain};
+use airlane_link::{Frame, FrameKind, Header, Layout, Packet, Port, ServiceLedger};
 
-use crate::{Adversary, Departure, Fate, Setup, TestPacket};
+use crate::{Adversary, Departure, Fate, Setup, Sink, TestPacket, drain};
 
 /// A packet that came out of a port.
 #[derive(Clone, Debug, PartialEq, Eq)]

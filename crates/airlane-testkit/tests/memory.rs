@@ -8,8 +8,8 @@ use std::collections::VecDeque;
 use std::sync::atomic::{AtomicBool, AtomicI64, AtomicU64, Ordering::Relaxed};
 
 use airlane_base::{Duration, Instant, Rng, Streams};
-use airlane_link::{Frame, FrameKind, Header, HeaderProfile, Port, Sink, drain};
-use airlane_testkit::{Setup, TestPacket};
+use airlane_link::{Frame, FrameKind, Header, HeaderProfile, Port};
+use airlane_testkit::{Setup, Sink, TestPacket, drain};
 
 /// Counts what passes through while it is told to.
 struct Counting;

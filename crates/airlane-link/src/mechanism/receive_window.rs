@@ -145,6 +145,25 @@ impl<P: Payload> ReceiveWindow<P> {
         }
     }
 
+    /// Gives the next frame to go up straight to the layer above, if none is missing before it and none
+    /// held behind it, which is the rule. The packet, if not so.
+    #[inline]
+    pub(crate) fn pass(
+        &mut self,
+        cx: &mut Context<'_, P>,
+        seq: Seq,
+        packet: P,
+        original: bool,
+    ) -> Option<P> {
+        if seq != self.expected || seq != self.high {
+            return Some(packet);
+        }
+        cx.deliver(packet, cx.now, !original);
+        self.expected = self.space.next(seq);
+        self.high = self.expected;
+        None
+    }
+
     /// Asks for a missing frame.
     pub(crate) fn ask(&mut self, seq: Seq) {
         if self.is_missing(seq)

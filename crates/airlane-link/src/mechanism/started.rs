@@ -50,9 +50,15 @@ impl StartedTimers {
         }
     }
 
-    /// When the oldest expires.
-    pub(crate) fn deadline(&self, runs: Duration) -> Option<Instant> {
-        self.queue.front().map(|t| t.at + runs)
+    /// When the oldest expires, if they run so long.
+    #[inline]
+    pub(crate) fn deadline(&self, runs: impl FnOnce() -> Duration) -> Option<Instant> {
+        self.queue.front().map(|t| t.at + runs())
+    }
+
+    /// Whether none runs.
+    pub(crate) fn is_empty(&self) -> bool {
+        self.queue.is_empty()
     }
 
     /// Takes the oldest if it has expired.

@@ -18,9 +18,7 @@
 use airlane_base::{Duration, Instant};
 
 use super::Fragment;
-use super::contents::{
-    AGGREGATE_HEAD, FRAGMENT_HEAD, MOST_FRAGMENTS, MOST_TOGETHER, len_together,
-};
+use super::contents::{AGGREGATE_HEAD, FRAGMENT_HEAD, MOST_FRAGMENTS, MOST_TOGETHER, len_together};
 use super::lost::EpochLoss;
 use super::shorten::Shortener;
 use crate::config::AggregateOptions;

@@ -151,6 +151,7 @@ impl<P: Packet> Port<P> {
     /// they would be had it been so from the start. Nothing is lost or begun anew; what was measured stays.
     pub fn set_link_rate(&mut self, rate: Rate) {
         (self.config.rate, self.facts.rate) = (rate, rate);
+        self.next_timer.set(None);
         if let Some(pacer) = &mut self.pacer {
             pacer.set_rate(rate);
         }
@@ -173,10 +174,12 @@ impl<P: Packet> Port<P> {
 
     /// Begins a new epoch, in which nothing has been handed over yet.
     fn forget(&mut self, now: Instant) {
+        self.epoch = self.epoch.wrapping_add(1);
+        self.next_timer.set(None);
         let slots = &mut self.slots;
-        self.scheduler.clear(&mut |service, (frame, _)| {
+        self.scheduler.clear(&mut |service, handed| {
             if let Some(slot) = &mut slots[usize::from(service) % SERVICES] {
-                slot.forget(&frame);
+                slot.forget(&handed.frame);
             }
         });
         for slot in self.slots.iter_mut().flatten() {
@@ -195,6 +198,7 @@ impl<P: Packet> Port<P> {
         for slot in self.slots.iter_mut().flatten() {
             slot.drop_waiting();
         }
+        self.next_timer.set(None);
         let paced = self.pacer.as_mut().map(Pacer::take);
         for (number, packet, _) in paced.into_iter().flatten() {
             if let Some(slot) = &mut self.slots[number] {
@@ -315,6 +319,7 @@ impl<P: Packet> Port<P> {
     /// The two heuristics of Xylomenos 1999, section 6.2.2. The raw service that every port has
     /// without being asked counts for neither.
     pub(super) fn update_timer_factors(&mut self) {
+        self.next_timer.set(None);
         let counts = |slot: &Slot<P>| {
             !slot.draining
                 && (self
@@ -373,6 +378,7 @@ impl<P: Packet> Port<P> {
     }
 
     fn slot_mut(&mut self, number: u8) -> Result<&mut Slot<P>, AdminError> {
+        self.next_timer.set(None);
         self.slots
             .get_mut(usize::from(number))
             .and_then(Option::as_deref_mut)

@@ -4,7 +4,7 @@ use std::collections::VecDeque;
 
 use airlane_base::{Damage, Duration, Instant, Payload};
 
-use super::Agreement;
+use super::{Agreement, Outcome};
 use crate::config::{AggregateConfig, PortConfig, ServiceConfig, TimerOrigin};
 use crate::context::{Context, Output, PortFacts, earliest};
 use crate::flow::Packet;
@@ -308,9 +308,15 @@ impl<P: Packet> Slot<P> {
         }
     }
 
-    /// A frame of `len` bytes is on its way out until `left`.
+    /// A frame of `len` bytes is on its way out until `left`, or has been given up then.
     #[inline]
-    pub(super) fn handle_departure(&mut self, header: &Header, len: usize, left: Instant) {
+    pub(super) fn handle_departure(
+        &mut self,
+        header: &Header,
+        len: usize,
+        left: Instant,
+        outcome: Outcome,
+    ) {
         let len = len as u64;
         if header.kind != FrameKind::Keepalive {
             self.active_at = left;
@@ -337,6 +343,9 @@ impl<P: Packet> Slot<P> {
         }
         if self.timer_origin == TimerOrigin::Departure {
             self.service.start_timers(header, left);
+        }
+        if outcome == Outcome::Failed {
+            self.service.handle_failure(header);
         }
     }
 

@@ -67,15 +67,18 @@ impl<T> Scheduler<T> {
 }
 
 impl<T> Schedule<T> for Scheduler<T> {
+    #[inline]
     fn enqueue(&mut self, service: u8, len: usize, item: T) {
         each!(self, s => s.enqueue(service, len, item));
     }
+    #[inline]
     fn dequeue(&mut self) -> Option<Turn<T>> {
         each!(self, s => s.dequeue())
     }
     fn peek(&self) -> Option<(u8, usize)> {
         each!(self, s => s.peek())
     }
+    #[inline]
     fn is_empty(&self) -> bool {
         each!(self, s => s.is_empty())
     }

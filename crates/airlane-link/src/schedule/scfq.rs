@@ -89,6 +89,7 @@ impl<T, const SERVICES: usize> Scfq<T, SERVICES> {
         self.stamp(service, stamp, len, item);
     }
 
+    #[inline]
     fn stamp(&mut self, service: u8, stamp: f64, len: usize, item: T) {
         let queue = self.queue(service);
         queue.last = stamp;
@@ -96,10 +97,13 @@ impl<T, const SERVICES: usize> Scfq<T, SERVICES> {
         if queue.items.len() == 1 {
             self.heap[self.active] = service;
             self.active += 1;
-            self.sift_up(self.active - 1);
+            if self.active > 1 {
+                self.sift_up(self.active - 1);
+            }
         }
     }
 
+    #[inline]
     fn queue(&mut self, service: u8) -> &mut Queue<T> {
         &mut self.queues[usize::from(service) % SERVICES]
     }
@@ -144,6 +148,7 @@ impl<T, const SERVICES: usize> Scfq<T, SERVICES> {
 }
 
 impl<T, const SERVICES: usize> Schedule<T> for Scfq<T, SERVICES> {
+    #[inline]
     fn enqueue(&mut self, service: u8, len: usize, item: T) {
         let (virtual_time, period) = (self.virtual_time, self.period);
         let queue = self.queue(service);
@@ -154,6 +159,7 @@ impl<T, const SERVICES: usize> Schedule<T> for Scfq<T, SERVICES> {
         self.stamp(service, stamp, len, item);
     }
 
+    #[inline]
     fn dequeue(&mut self) -> Option<Turn<T>> {
         if self.active == 0 {
             return None;
@@ -168,7 +174,9 @@ impl<T, const SERVICES: usize> Schedule<T> for Scfq<T, SERVICES> {
             self.active -= 1;
             self.heap[0] = self.heap[self.active];
         }
-        self.sift_down(0);
+        if self.active > 1 {
+            self.sift_down(0);
+        }
         Some(Turn {
             service: usize::from(service),
             len,

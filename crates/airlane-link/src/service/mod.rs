@@ -98,6 +98,9 @@ pub(crate) trait Scheme<P: Payload> {
     /// A frame has been handed over (`left` = now) or its last bit leaves at `left`, whichever
     /// event the timer origin of this service names.
     fn start_timers(&mut self, header: &Header, left: Instant);
+    /// The medium has given up a frame that it was to send, and says so: what timers and requests would
+    /// find out later. Follows [`Scheme::start_timers`].
+    fn handle_failure(&mut self, _header: &Header) {}
     /// When `handle_timeout` has something to do.
     fn poll_timeout(&self) -> Option<Instant>;
     /// Inflates fixed timers for sharing.
@@ -307,6 +310,7 @@ impl<P: Packet> Service<P> {
         each!(self, s => s.poll_any(cx, waits))
     }
 
+    #[inline]
     pub(crate) fn has_frames(&self) -> bool {
         each!(self, s => Scheme::<P>::has_frames(s))
     }
@@ -315,6 +319,11 @@ impl<P: Packet> Service<P> {
         each!(self, s => Scheme::<P>::start_timers(s, header, left));
     }
 
+    pub(crate) fn handle_failure(&mut self, header: &Header) {
+        each!(self, s => Scheme::<P>::handle_failure(s, header));
+    }
+
+    #[inline]
     pub(crate) fn poll_timeout(&self) -> Option<Instant> {
         each!(self, s => Scheme::<P>::poll_timeout(s))
     }

@@ -218,6 +218,10 @@ impl<P: Payload, A: Asking> SelectiveRepeat<P, A> {
         }
         self.ack.owe(cx.now, self.policy.ack());
         let window = &mut self.received;
+        let Some(packet) = window.pass(cx, seq, packet, original) else {
+            self.asking.on_settled(window, true);
+            return;
+        };
         match window.arrival(seq) {
             Arrival::Outside => {
                 cx.ledger.repeat(unasked, packet.len());
@@ -285,6 +289,7 @@ impl<P: Payload, A: Asking> Scheme<P> for SelectiveRepeat<P, A> {
                         copies.on_lost();
                     }
                     self.sent.repeat(header.seq);
+                    self.prune_timers();
                 } else {
                     cx.ledger.stale_naks += 1;
                 }
@@ -293,7 +298,6 @@ impl<P: Payload, A: Asking> Scheme<P> for SelectiveRepeat<P, A> {
             (FrameKind::Ack, None) => {}
             _ => cx.ledger.out_of_window += 1,
         }
-        self.prune_timers();
         self.received.prune_naks();
         self.prune_nak_timers();
     }
@@ -380,13 +384,20 @@ impl<P: Payload, A: Asking> Scheme<P> for SelectiveRepeat<P, A> {
         }
     }
 
+    fn handle_failure(&mut self, header: &Header) {
+        if header.kind.carries_packet() {
+            self.sent.repeat(header.seq);
+            self.prune_timers();
+        }
+    }
+
     fn poll_timeout(&self) -> Option<Instant> {
-        let resend = self.timers.deadline(self.policy.rto_now());
+        let resend = self.timers.deadline(|| self.policy.rto_now());
         let runs = || self.policy.keepalive();
         let keepalive = self.keepalive.as_ref().and_then(|k| k.deadline(runs()));
         let copy = self.copies.as_ref().and_then(Copies::deadline);
         let nak = self.nak_timers.as_ref();
-        let nak = nak.and_then(|timers| timers.deadline(self.policy.nak()));
+        let nak = nak.and_then(|timers| timers.deadline(|| self.policy.nak()));
         let sender = earliest(resend, earliest(keepalive, copy));
         earliest(earliest(self.ack.deadline(), nak), sender)
     }

@@ -78,22 +78,20 @@ impl Deadlines {
     }
 }
 
-/// Place of the earliest, the first of equals: a knock-out without branches.
+/// Place of the earliest, the first of equals: two searches at once, without branches.
 #[inline]
 fn earliest(due: &[Instant; BLOCK]) -> usize {
-    let mut at = *due;
-    let mut place: [u8; BLOCK] = std::array::from_fn(|i| i as u8);
-    let mut left = BLOCK;
-    while left > 1 {
-        left /= 2;
-        for i in 0..left {
-            let (a, b) = (2 * i, 2 * i + 1);
-            let right_wins = at[b] < at[a];
-            place[i] = if right_wins { place[b] } else { place[a] };
-            at[i] = if right_wins { at[b] } else { at[a] };
+    const HALF: usize = BLOCK / 2;
+    let mut place = [0, HALF];
+    let mut at = [due[0], due[HALF]];
+    for i in 1..HALF {
+        for (side, here) in [i, HALF + i].into_iter().enumerate() {
+            let earlier = due[here] < at[side];
+            place[side] = if earlier { here } else { place[side] };
+            at[side] = if earlier { due[here] } else { at[side] };
         }
     }
-    usize::from(place[0])
+    place[usize::from(at[1] < at[0])]
 }
 
 #[cfg(test)]

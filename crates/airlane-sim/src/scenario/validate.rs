@@ -194,6 +194,13 @@ impl Scenario {
                 "add [[links.<name>.services]], or leave out deliver-corrupted",
             );
         }
+        if link.paced_by.is_some() && link.services.is_empty() {
+            problems.add(
+                "paced-by",
+                "without services there is no port to pace",
+                "add [[links.<name>.services]], or leave out paced-by",
+            );
+        }
         for (i, outage) in link.outages.iter().enumerate() {
             if outage.from >= outage.to || outage.to > LONGEST_RUN {
                 problems.add(

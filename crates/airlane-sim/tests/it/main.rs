@@ -18,6 +18,7 @@ mod imports;
 mod interactive;
 mod ns2_reference;
 mod outages;
+mod pacing;
 mod random_worlds;
 mod redundancy;
 mod shipped;

@@ -1,4 +1,7 @@
 //! How fast the simulator is, and ns-2 on the same machine in the same minute.
+//!
+//! With a scheme and a number of segments, one lossy transfer and nothing else, for whoever counts its
+//! instructions (docs/performance.md).
 
 #![expect(clippy::print_stdout, reason = "printing is what it is for")]
 
@@ -15,7 +18,16 @@ const SEGMENTS: u64 = 1_000_000;
 const TRIALS: usize = 5;
 
 fn main() -> ExitCode {
-    match table() {
+    let arguments: Vec<String> = std::env::args().skip(1).collect();
+    let done = match &arguments[..] {
+        [] => table(),
+        [scheme, segments] => once(scheme, segments),
+        _ => Err(
+            "give nothing, or a scheme (\"none\" for no link service) and a number of segments"
+                .to_owned(),
+        ),
+    };
+    match done {
         Ok(()) => ExitCode::SUCCESS,
         Err(problem) => {
             eprintln!("error: {problem}");
@@ -23,6 +35,8 @@ fn main() -> ExitCode {
         }
     }
 }
+
+const LOSSY: Errors = Errors::Bytes(131_072);
 
 const fn wlan(errors: Errors) -> Setting {
     Setting {
@@ -44,7 +58,7 @@ fn table() -> Result<(), String> {
         "Bulk transfer over WLAN, LAN1: TCP segments per second on one core,\n\
          the fastest of {TRIALS} runs of {SEGMENTS} segments; lossy: a bad byte in 131072\n"
     );
-    let lossy = Errors::Bytes(131_072);
+    let lossy = LOSSY;
     let begin = || Watch::begin().map_err(|error| error.to_string());
     let whole = begin()?;
     let row = |what: &str, speed: &dyn Fn() -> Result<f64, String>| {
@@ -87,6 +101,29 @@ fn table() -> Result<(), String> {
     said()
 }
 
+fn once(scheme: &str, segments: &str) -> Result<(), String> {
+    let segments = segments
+        .parse()
+        .map_err(|_| format!("{segments} is no number of segments"))?;
+    let setting = Setting {
+        segments,
+        ..wlan(LOSSY)
+    };
+    let services = match scheme {
+        "none" => String::new(),
+        scheme => service(scheme),
+    };
+    transfer(&setting.scenario(&services))
+}
+
+fn transfer(scenario: &Scenario) -> Result<(), String> {
+    let result = run(scenario, 1, 0).map_err(|e| e.to_string())?;
+    match result.finished {
+        true => Ok(()),
+        false => Err("the transfer did not end".to_owned()),
+    }
+}
+
 /// Seconds that the fastest of all trials took.
 fn fastest(mut trial: impl FnMut() -> Result<(), String>) -> Result<f64, String> {
     let mut best = f64::INFINITY;
@@ -100,13 +137,7 @@ fn fastest(mut trial: impl FnMut() -> Result<(), String>) -> Result<f64, String>
 
 fn airlane(setting: Setting, services: &str) -> Result<f64, String> {
     let scenario: Scenario = setting.scenario(services);
-    let seconds = fastest(|| {
-        let result = run(&scenario, 1, 0).map_err(|e| e.to_string())?;
-        match result.finished {
-            true => Ok(()),
-            false => Err("the transfer did not end".to_owned()),
-        }
-    })?;
+    let seconds = fastest(|| transfer(&scenario))?;
     Ok(SEGMENTS as f64 / seconds)
 }
 

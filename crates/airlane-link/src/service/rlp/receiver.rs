@@ -164,6 +164,11 @@ impl<P: Payload, C: Combining<P>> Receiver<P, C> {
     ) {
         match self.order {
             Order::AsReceived => cx.deliver(packet, since, recovered),
+            // As a rule it is the next.
+            Order::InOrder if seq == self.base => {
+                cx.deliver(packet, since, recovered);
+                self.base = self.space.next(seq);
+            }
             Order::InOrder => {
                 self.make_room(cx, seq);
                 let held = Held {
@@ -401,7 +406,7 @@ impl<P: Payload, C: Combining<P>> Receiver<P, C> {
 
     /// When the next answer is late.
     pub(super) fn poll_timeout(&self) -> Option<Instant> {
-        self.nak_timers.deadline(self.policy.nak())
+        self.nak_timers.deadline(|| self.policy.nak())
     }
 
     pub(super) fn reset(&mut self, cx: &mut Context<'_, P>) {

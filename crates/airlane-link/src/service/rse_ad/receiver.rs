@@ -2,7 +2,7 @@
 
 use std::collections::VecDeque;
 
-use airlane_base::{Duration, Instant, Payload, Seq};
+use airlane_base::{Instant, Payload, Seq};
 
 use super::Shape;
 use crate::context::Context;
@@ -218,7 +218,7 @@ impl<P: Payload> Receiver<P> {
 
     /// When the next answer is late.
     pub(super) fn poll_timeout(&self) -> Option<Instant> {
-        self.nak_timers.deadline(self.policy.nak())
+        self.nak_timers.deadline(|| self.policy.nak())
     }
 
     pub(super) fn reset(&mut self, cx: &mut Context<'_, P>) {
@@ -230,6 +230,6 @@ impl<P: Payload> Receiver<P> {
 
     /// Whether nothing is asked for.
     pub(super) fn is_idle(&self) -> bool {
-        self.naks.is_empty() && self.nak_timers.deadline(Duration::ZERO).is_none()
+        self.naks.is_empty() && self.nak_timers.is_empty()
     }
 }

@@ -1,10 +1,7 @@
-//! The one loop that both drivers run after every input.
+//! What a driver does after every input, at its shortest.
 
 use airlane_base::Instant;
-
-use crate::flow::Packet;
-use crate::port::Port;
-use crate::wire::Frame;
+use airlane_link::{Frame, Packet, Port};
 
 /// Where a port's outputs go.
 pub trait Sink<P> {
