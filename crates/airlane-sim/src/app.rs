@@ -17,7 +17,7 @@ pub(crate) mod web;
 use airlane_base::Instant;
 use airlane_link::mobility::Hint;
 
-use crate::packet::{Header, Packet, Role};
+use crate::packet::{Header, NO_BLOCKS, Packet, Role};
 use crate::probe::DelayProbe;
 use bulk::Bulk;
 use conferencing::Conferencing;
@@ -58,6 +58,7 @@ impl Place {
             role,
             retransmission: false,
             residue: 0,
+            blocks: NO_BLOCKS,
             header: self.header,
         }
     }

@@ -5,6 +5,7 @@ use std::net::Ipv4Addr;
 use airlane_base::random::fnv1a;
 use airlane_base::{Instant, Payload};
 use airlane_link::{FlowKey, TcpView};
+use airlane_transport::tcp::MOST_BLOCKS;
 
 /// What a packet is to the flow that sent it.
 // Wide for the same reason as `FrameKind` is.
@@ -63,6 +64,9 @@ pub(crate) struct Packet {
     pub(crate) retransmission: bool,
     /// What the image of coded bytes has beyond role and flag; 0 in every packet.
     pub(crate) residue: u16,
+    /// Blocks that an acknowledgment reports (RFC 2018), segments: how far beyond its number each
+    /// begins, and how long it is; 0 where there are no more.
+    pub(crate) blocks: [[u16; 2]; MOST_BLOCKS],
     /// What a classifier may read.
     pub(crate) header: Header,
 }
@@ -91,8 +95,9 @@ impl Header {
     }
 }
 
-/// Bytes of an image. Even, as codes work on pairs of them.
-const IMAGE: usize = 42;
+/// Bytes of an image without blocks, and of one that has any. Even, as codes work on pairs of them.
+const SHORT_IMAGE: usize = 42;
+const IMAGE: usize = SHORT_IMAGE + 4 * MOST_BLOCKS;
 /// Segment numbers end here; the bits above hold a check in the image.
 const SEQ_BITS: u32 = 40;
 
@@ -117,7 +122,17 @@ impl Packet {
         put(&self.header.src_port.to_le_bytes());
         put(&self.header.dst_port.to_le_bytes());
         put(&[self.header.dscp, self.header.protocol]);
+        for number in self.blocks.as_flattened() {
+            put(&number.to_le_bytes());
+        }
         image
+    }
+
+    fn image_len(&self) -> usize {
+        match self.blocks {
+            NO_BLOCKS => SHORT_IMAGE,
+            _ => IMAGE,
+        }
     }
 
     const fn tag(&self) -> u16 {
@@ -127,7 +142,13 @@ impl Packet {
     /// Stands for the checksums of real headers: a hash of everything behind the segment number,
     /// at the place that segment numbers leave free.
     fn check(fields: &[u8; IMAGE]) -> u64 {
-        fnv1a(&fields[size_of::<u64>()..]) << SEQ_BITS
+        let blocks = &fields[SHORT_IMAGE..];
+        let len = if blocks.iter().all(|byte| *byte == 0) {
+            SHORT_IMAGE
+        } else {
+            IMAGE
+        };
+        fnv1a(&fields[size_of::<u64>()..len]) << SEQ_BITS
     }
 
     fn from_image(image: &[u8; IMAGE], len: u32) -> Self {
@@ -159,9 +180,26 @@ impl Packet {
                     protocol: u8::from_le_bytes(take(&mut rest)),
                 }
             },
+            blocks: [[(); 2]; MOST_BLOCKS]
+                .map(|block| block.map(|()| u16::from_le_bytes(take(&mut rest)))),
         };
         packet.residue = packet.tag() ^ tag;
         packet
+    }
+}
+
+/// A packet without blocks.
+pub(crate) const NO_BLOCKS: [[u16; 2]; MOST_BLOCKS] = [[0; 2]; MOST_BLOCKS];
+
+/// As long as the packet's fields need.
+struct Image {
+    bytes: [u8; IMAGE],
+    len: usize,
+}
+
+impl AsRef<[u8]> for Image {
+    fn as_ref(&self) -> &[u8] {
+        &self.bytes[..self.len]
     }
 }
 
@@ -178,10 +216,11 @@ impl Payload for Packet {
     }
 
     fn image(&self) -> impl AsRef<[u8]> {
-        let mut image = self.fields();
-        let seq = self.seq ^ Self::check(&image);
-        image[..size_of::<u64>()].copy_from_slice(&seq.to_le_bytes());
-        image
+        let mut bytes = self.fields();
+        let seq = self.seq ^ Self::check(&bytes);
+        bytes[..size_of::<u64>()].copy_from_slice(&seq.to_le_bytes());
+        let len = self.image_len();
+        Image { bytes, len }
     }
 
     fn coded(&self, image: &[u8], len: usize) -> Self {
@@ -262,6 +301,10 @@ mod tests {
             role: Role::from_code((word % 5) as u8).unwrap(),
             retransmission: word & 64 != 0,
             residue: 0,
+            blocks: match word & 128 {
+                0 => NO_BLOCKS,
+                _ => [[(); 2]; MOST_BLOCKS].map(|block| block.map(|()| rng.next_u64() as u16)),
+            },
             header: Header {
                 src: Ipv4Addr::from_bits(rng.next_u64() as u32),
                 dst: Ipv4Addr::from_bits(rng.next_u64() as u32),
@@ -282,9 +325,11 @@ mod tests {
             let image = packet.image();
             let back = lender.recovered(image.as_ref(), packet.len()).unwrap();
             assert_eq!(format!("{back:?}"), format!("{packet:?}"));
-            let bytes: [u8; IMAGE] = std::array::from_fn(|_| rng.next_u64() as u8);
-            let coded = lender.coded(&bytes, 50);
-            assert_eq!((coded.image().as_ref(), coded.len()), (&bytes[..], 50));
+            for len in [SHORT_IMAGE, IMAGE] {
+                let bytes: Vec<u8> = (0..len).map(|_| rng.next_u64() as u8).collect();
+                let coded = lender.coded(&bytes, 50);
+                assert_eq!((coded.image().as_ref(), coded.len()), (&bytes[..], 50));
+            }
         }
     }
 
@@ -293,7 +338,7 @@ mod tests {
         // The sum of three packets is one of none of them: the check is not linear.
         let mut rng = Streams::new(2, 0).stream("images");
         for _ in 0..1_000 {
-            let mut sum = [0; IMAGE];
+            let mut sum = vec![0; IMAGE];
             for _ in 0..3 {
                 let image = any_packet(&mut rng).image().as_ref().to_vec();
                 sum.iter_mut().zip(image).for_each(|(s, byte)| *s ^= byte);

@@ -266,9 +266,10 @@ fn flow(
     match (&config.app, &config.transport) {
         (AppConfig::Bulk(app), TransportConfig::Tcp(tcp)) => {
             let bytes = app.size.map(|s| s.as_bytes());
-            let phase = draw_phase(&mut clock(), tcp);
+            let mut clock = clock();
+            let phases = [0, 1].map(|_| draw_phase(&mut clock, tcp));
             Flow::Bulk(Box::new(Bulk::new(
-                place, start, tcp, segment, bytes, phase,
+                place, start, tcp, segment, bytes, phases,
             )))
         }
         (AppConfig::Pages(app), TransportConfig::Tcp(tcp)) => {

@@ -13,4 +13,6 @@ mod endpoint;
 pub mod tcp;
 
 pub use endpoint::Endpoint;
-pub use tcp::{Ack, Data, Receiver, ReceiverStats, Segment, Sender, SenderStats, Tcp, TcpConfig};
+pub use tcp::{
+    Ack, Blocks, Data, Range, Receiver, ReceiverStats, Segment, Sender, SenderStats, Tcp, TcpConfig,
+};

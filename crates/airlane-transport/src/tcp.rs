@@ -4,7 +4,7 @@
 //!              Tcp: one end of a connection
 //!  write ─► Sender ─────────────────────────────────────┐
 //!           │ SendWindow   what is sent, what is acknowledged
-//!           │ Recovery     what is lost, and what leaves next (tahoe, reno, newreno, ...)
+//!           │ Recovery     what is lost, and what leaves next (tahoe, reno, newreno, sack)
 //!           │ Congestion   how much may be on its way
 //!           │ Timer        when to give up waiting; RtoEstimator: how long that is
 //!           └─ Data ─► peer's Receiver ─ Ack ─► peer's Sender
@@ -17,9 +17,11 @@
 pub mod config;
 mod congestion;
 mod messages;
+mod ranges;
 pub mod receiver;
 mod recovery;
 pub mod rto;
+mod scoreboard;
 pub mod sender;
 mod timer;
 mod window;
@@ -27,7 +29,10 @@ mod window;
 use airlane_base::{Duration, Instant};
 
 use crate::Endpoint;
-pub use config::{CongestionKind, Profile, RecoveryKind, TcpConfig};
+pub use config::{
+    AckClock, CongestionKind, Deflation, DelayedAck, Profile, RecoveryKind, TcpConfig, TimerRestart,
+};
+pub use ranges::Range;
 pub use receiver::{Receiver, ReceiverStats};
 pub use rto::RtoEstimator;
 pub use sender::{Sender, SenderStats};
@@ -44,10 +49,50 @@ pub struct Data {
 }
 
 /// A cumulative acknowledgment: every segment below `ack` has arrived.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub struct Ack {
     /// The next segment expected (`rcv_nxt`).
     pub ack: u64,
+    /// What has arrived beyond it, where that is reported (RFC 2018).
+    pub blocks: Blocks,
+}
+
+/// As many blocks as an acknowledgment with other options has room for.
+pub const MOST_BLOCKS: usize = 3;
+
+/// Bytes of the option that reports so many blocks (RFC 2018, section 3), with two that align it.
+pub const fn sack_option_len(blocks: usize) -> u32 {
+    match blocks {
+        0 => 0,
+        _ => 4 + 8 * blocks as u32,
+    }
+}
+
+/// Ranges of segments that arrived ahead of a hole: that of the segment which caused the
+/// acknowledgment, then those that were reported last.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+pub struct Blocks {
+    /// Those behind the last are empty.
+    list: [Range; MOST_BLOCKS],
+    len: u8,
+}
+
+impl Blocks {
+    /// Adds a block behind the others, while there is room.
+    pub fn push(&mut self, block: Range) {
+        if let Some(free) = self.list.get_mut(usize::from(self.len)) {
+            *free = block;
+            self.len += 1;
+        }
+    }
+}
+
+impl std::ops::Deref for Blocks {
+    type Target = [Range];
+
+    fn deref(&self) -> &[Range] {
+        &self.list[..usize::from(self.len)]
+    }
 }
 
 /// What two ends of TCP exchange.
@@ -73,14 +118,14 @@ impl Tcp {
     pub fn new(config: &TcpConfig, segment: u32, tick_phase: Duration) -> Self {
         Self {
             sender: Sender::new(config, segment, tick_phase),
-            receiver: Receiver::new(config),
+            receiver: Receiver::new(config, tick_phase),
         }
     }
 
     /// The end of a new connection. Counters go on, memory is kept.
     pub fn restart(&mut self, config: &TcpConfig, tick_phase: Duration) {
         self.sender.restart(config, tick_phase);
-        self.receiver.restart();
+        self.receiver.restart(config, tick_phase);
     }
 
     /// The half that sends data.
@@ -108,12 +153,13 @@ impl Endpoint for Tcp {
     #[inline]
     fn handle_segment(&mut self, now: Instant, segment: Segment) {
         match segment {
-            Segment::Data(data) => self.receiver.handle_data(data),
+            Segment::Data(data) => self.receiver.handle_data(now, data),
             Segment::Ack(ack) => self.sender.handle_ack(now, ack),
         }
     }
 
     fn handle_timeout(&mut self, now: Instant) {
+        self.receiver.handle_timeout(now);
         self.sender.handle_timeout(now);
     }
 
@@ -140,7 +186,10 @@ impl Endpoint for Tcp {
 
     #[inline]
     fn poll_timeout(&self) -> Option<Instant> {
-        self.sender.poll_timeout()
+        match (self.sender.poll_timeout(), self.receiver.poll_timeout()) {
+            (Some(sender), Some(receiver)) => Some(sender.min(receiver)),
+            (sender, receiver) => sender.or(receiver),
+        }
     }
 
     fn written(&self) -> u64 {

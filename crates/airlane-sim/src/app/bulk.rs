@@ -26,9 +26,9 @@ impl Bulk {
         config: &TcpConfig,
         segment: u32,
         bytes: Option<u64>,
-        phase: Duration,
+        phases: [Duration; 2],
     ) -> Self {
-        let mut ends = [0, 1].map(|end| End::new(config, segment, phase, end, 0));
+        let mut ends = [0, 1].map(|end| End::new(config, segment, phases[end], end, 0));
         ends[0].write(bytes.unwrap_or(u64::MAX));
         Self {
             place,

@@ -5,10 +5,11 @@
 
 use airlane_base::{Duration, Instant};
 use airlane_link::mobility::Hint;
-use airlane_transport::{Ack, Data, Endpoint, Segment, Tcp, TcpConfig};
+use airlane_transport::tcp::{MOST_BLOCKS, sack_option_len};
+use airlane_transport::{Ack, Blocks, Data, Endpoint, Range, Segment, Tcp, TcpConfig};
 
 use super::Place;
-use crate::packet::{Packet, Role};
+use crate::packet::{NO_BLOCKS, Packet, Role};
 
 /// One end of a flow.
 #[derive(Clone, Debug)]
@@ -120,7 +121,11 @@ impl End {
             };
             (self.receives, Segment::Data(data))
         } else {
-            (self.sends, Segment::Ack(Ack { ack: packet.seq }))
+            let ack = Ack {
+                ack: packet.seq,
+                blocks: blocks_of(packet),
+            };
+            (self.sends, Segment::Ack(ack))
         };
         if packet.connection == connection {
             self.endpoint.handle_segment(now, segment);
@@ -153,12 +158,20 @@ impl End {
             self.stirred = false;
             return None;
         };
+        let mut blocks = NO_BLOCKS;
         let (role, connection, seq, len, retransmission) = match segment {
             Segment::Data(data) => {
                 let Data { seq, len, .. } = data;
                 (self.data_role(), self.sends, seq, len, data.retransmission)
             }
-            Segment::Ack(Ack { ack }) => (self.ack_role(), self.receives, ack, self.ack_len, false),
+            Segment::Ack(ack) => {
+                let mut len = self.ack_len;
+                if !ack.blocks.is_empty() {
+                    len += sack_option_len(ack.blocks.len());
+                    blocks = packet_blocks(&ack);
+                }
+                (self.ack_role(), self.receives, ack.ack, len, false)
+            }
         };
         // Every connection has a port of its own at the client.
         let port = place.client_port(connection);
@@ -174,6 +187,34 @@ impl End {
         packet.connection = connection;
         packet.endpoints = self.endpoints;
         packet.retransmission = retransmission;
+        packet.blocks = blocks;
         Some(packet)
     }
+}
+
+/// How the blocks of an acknowledgment stand in its packet.
+fn packet_blocks(ack: &Ack) -> [[u16; 2]; MOST_BLOCKS] {
+    let mut blocks = NO_BLOCKS;
+    for (place, block) in blocks.iter_mut().zip(ack.blocks.iter()) {
+        // Validated: a window of selective acknowledgments is at most so many segments.
+        *place = [(block.start - ack.ack) as u16, block.len() as u16];
+    }
+    blocks
+}
+
+/// The blocks that a packet reports.
+#[inline]
+fn blocks_of(packet: &Packet) -> Blocks {
+    let mut blocks = Blocks::default();
+    for [offset, len] in packet.blocks {
+        if len == 0 {
+            break;
+        }
+        let start = packet.seq + u64::from(offset);
+        blocks.push(Range {
+            start,
+            end: start + u64::from(len),
+        });
+    }
+    blocks
 }

@@ -13,7 +13,7 @@
 use std::collections::BTreeMap;
 
 use airlane_link::flow::TCP;
-use etherparse::{IpDscp, IpHeaders, Ipv4Header, PacketBuilder, TcpHeader};
+use etherparse::{IpDscp, IpHeaders, Ipv4Header, PacketBuilder, TcpHeader, TcpOptionElement};
 
 use crate::packet::{Packet, Role};
 use crate::scenario::{Scenario, TransportConfig};
@@ -159,15 +159,34 @@ impl Headers {
         } else {
             ends[1 - from].offset(packet.seq, size)
         };
-        if facts.connections.len() > CONNECTIONS {
-            facts.connections.pop_first();
-        }
         let number = |offset: u64| (offset + FIRST_BYTE) as u32;
+        let peer = &ends[1 - from];
+        let in_bytes = |seq: u64| peer.offset(seq, size);
         let ports = (packet.header.src_port, packet.header.dst_port);
         let mut header = TcpHeader::new(ports.0, ports.1, number(sequence), facts.window);
         header.ack = true;
         header.psh = is_data && user < size;
         header.acknowledgment_number = number(acknowledged);
+        let mut blocks = packet
+            .blocks
+            .iter()
+            .filter(|[_, len]| *len > 0)
+            .map(|[from, len]| {
+                let from = packet.seq + u64::from(*from);
+                let ends = [from, from + u64::from(*len)];
+                let [from, to] = ends.map(|seq| number(in_bytes(seq)));
+                (from, to)
+            });
+        if let Some(first) = blocks.next() {
+            let rest = std::array::from_fn(|_| blocks.next());
+            let option = TcpOptionElement::SelectiveAcknowledgement(first, rest);
+            let written =
+                header.set_options(&[TcpOptionElement::Noop, TcpOptionElement::Noop, option]);
+            written.expect("three blocks fit into a TCP header");
+        }
+        if facts.connections.len() > CONNECTIONS {
+            facts.connections.pop_first();
+        }
         (user, header)
     }
 }

@@ -332,7 +332,7 @@ impl Scenario {
             fits("a packet", "app.packet", packet);
         }
         if let TransportConfig::Tcp(tcp) = &flow.transport {
-            fits("an acknowledgment", "transport.ack-size", tcp.ack_size);
+            fits("an acknowledgment", "transport.ack-size", tcp.longest_ack());
         }
     }
 

@@ -256,3 +256,34 @@ fn a_loaded_path_says_that_packets_wait() {
     assert_eq!(idle.delay_s, loaded.delay_s);
     assert!(((loaded_s - idle_s) - (q(&loaded) - q(&idle))).abs() < 1e-12);
 }
+
+/// Over a link that repairs nothing, over one whose parities carry the blocks of acknowledgments, and
+/// over one that keeps its order.
+#[test]
+fn every_recovery_brings_the_file_over() {
+    let schemes = [
+        "{ kind = \"default\" }",
+        "{ kind = \"xor\" }",
+        "{ kind = \"sr-m2\" }",
+    ];
+    for scheme in schemes {
+        let throughput = ["tahoe", "reno", "newreno", "sack"].map(|recovery| {
+            let set = |key: &str, value: &str| format!("{key}={value}");
+            let world = load(
+                "wlan-lan1-rlp",
+                &[
+                    "flows[file].app.size=1 MB",
+                    "links.radio.errors.mean=32768 B",
+                    &set("links.radio.services[0].scheme", scheme),
+                    &set("flows[file].transport.recovery", recovery),
+                ],
+            );
+            let file = flow(&world);
+            assert_eq!(file.finished, Some(true), "{recovery} over {scheme}");
+            assert_eq!(file.delivered_bytes, 1_000_000, "{recovery} over {scheme}");
+            file.throughput_bps.unwrap()
+        });
+        let [_, reno, _, sack] = throughput;
+        assert!(sack > 0.95 * reno, "{throughput:?} over {scheme}");
+    }
+}

@@ -7,6 +7,8 @@ use airlane_base::{Duration, Size};
 use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 
+use super::{MOST_BLOCKS, sack_option_len};
+
 /// A complete set of TCP settings, by the name of what it reproduces.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
 #[serde(rename_all = "kebab-case")]
@@ -23,9 +25,74 @@ pub enum Profile {
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
 #[serde(rename_all = "kebab-case")]
 pub enum RecoveryKind {
+    /// Fast retransmit, then slow start (Jacobson 1988).
+    Tahoe,
     /// Fast retransmit and fast recovery (RFC 2001, later RFC 5681 section 3.2).
     #[default]
     Reno,
+    /// Fast recovery until everything is repaired, one segment each round trip (RFC 6582).
+    #[serde(rename = "newreno")]
+    NewReno,
+    /// Selective acknowledgments (RFC 2018) and the recovery of RFC 6675.
+    Sack,
+}
+
+/// What a partial acknowledgment does to the window that duplicates have inflated (NewReno).
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
+#[serde(rename_all = "kebab-case")]
+pub enum Deflation {
+    /// It takes away what it acknowledges, less one segment (RFC 6582).
+    #[default]
+    #[serde(rename = "rfc6582")]
+    Rfc6582,
+    /// The first of a recovery ends all inflation up to then (Balakrishnan et al. 1997: the window is at
+    /// half of its size with the first new acknowledgment).
+    FirstAck,
+}
+
+/// Which partial acknowledgments restart the retransmission timer (NewReno).
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
+#[serde(rename_all = "kebab-case")]
+pub enum TimerRestart {
+    /// Every one: "slow but steady" (RFC 6582, section 4).
+    #[default]
+    Every,
+    /// The first of a recovery: "impatient", a timeout ends a long one.
+    First,
+}
+
+/// Which clock delayed acknowledgments wait for.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
+#[serde(rename_all = "kebab-case")]
+pub enum AckClock {
+    /// A timer that starts with the segment.
+    #[default]
+    FromArrival,
+    /// The next tick of the host's own clock, as in BSD: from no time at all to a whole period.
+    FreeRunning,
+}
+
+/// Acknowledgments that wait for company.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
+#[serde(rename_all = "kebab-case", deny_unknown_fields)]
+pub struct DelayedAck {
+    /// Segments that one acknowledgment stands for. At least 1.
+    #[serde(default = "every_second")]
+    pub every: u32,
+    /// How long the first of them waits at most. At most 500 ms (RFC 5681, section 4.2).
+    #[serde(default = "fifth_of_a_second")]
+    pub within: Duration,
+    /// Which clock says that it is over.
+    #[serde(default)]
+    pub clock: AckClock,
+}
+
+const fn every_second() -> u32 {
+    2
+}
+
+const fn fifth_of_a_second() -> Duration {
+    Duration::from_millis(200)
 }
 
 /// How the congestion window opens, and how it reacts to a loss.
@@ -62,7 +129,17 @@ pub struct TcpConfig {
     /// How the congestion window reacts. Left out: `reno`.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub congestion: Option<CongestionKind>,
-    /// The receiver's advertised window, segments. At least 1.
+    /// What a partial acknowledgment does to NewReno's window. Left out: `rfc6582`.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub partial_deflation: Option<Deflation>,
+    /// Which partial acknowledgments restart NewReno's timer. Left out: `every`.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub partial_restart: Option<TimerRestart>,
+    /// Whether acknowledgments wait for a second segment. Left out: each segment is acknowledged.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub delayed_ack: Option<DelayedAck>,
+    /// The receiver's advertised window, segments. At least 1; with selective acknowledgments at most
+    /// 65,535.
     pub window: u32,
     /// Congestion window of a fresh connection, segments. At least 1.
     pub initial_window: u32,
@@ -98,6 +175,15 @@ impl TcpConfig {
         self.recovery.unwrap_or_default()
     }
 
+    /// Length of an acknowledgment with all options that it may have.
+    pub fn longest_ack(&self) -> Size {
+        let options = match self.recovery() {
+            RecoveryKind::Sack => sack_option_len(MOST_BLOCKS),
+            RecoveryKind::Tahoe | RecoveryKind::Reno | RecoveryKind::NewReno => 0,
+        };
+        Size::from_bytes(self.ack_size.as_bytes() + u64::from(options))
+    }
+
     /// All values of a profile.
     pub fn profile(profile: Profile) -> Self {
         match profile {
@@ -106,6 +192,9 @@ impl TcpConfig {
                 variant: Some(Variant::Reno),
                 recovery: None,
                 congestion: None,
+                partial_deflation: None,
+                partial_restart: None,
+                delayed_ack: None,
                 window: 20,
                 initial_window: 1,
                 dupack_threshold: 3,
@@ -138,6 +227,31 @@ impl TcpConfig {
                 "window = {} is too large; at most {MAX_WINDOW} segments",
                 self.window
             ));
+        }
+        let sack = self.recovery() == RecoveryKind::Sack;
+        if sack && self.window > MAX_SACK_WINDOW {
+            return Err(format!(
+                "window = {} is too large for recovery = \"sack\"; at most {MAX_SACK_WINDOW} segments",
+                self.window
+            ));
+        }
+        let newreno = self.recovery() == RecoveryKind::NewReno;
+        for (key, is_stated) in [
+            ("partial-deflation", self.partial_deflation.is_some()),
+            ("partial-restart", self.partial_restart.is_some()),
+        ] {
+            if is_stated && !newreno {
+                return Err(format!("{key} does nothing without recovery = \"newreno\""));
+            }
+        }
+        if let Some(DelayedAck { every, within, .. }) = self.delayed_ack {
+            at_least("delayed-ack.every", every.to_string(), every >= 1, "1")?;
+            let longest = Duration::from_millis(500);
+            if within == Duration::ZERO || within > longest {
+                return Err(format!(
+                    "delayed-ack.within = \"{within}\" is out of range; more than 0, and at most \"500 ms\""
+                ));
+            }
         }
         at_least("window", self.window.to_string(), self.window >= 1, "1")?;
         at_least(
@@ -188,6 +302,9 @@ impl TcpConfig {
 /// Largest window in segments: 1 GB of 1000-byte segments, far above any link modelled here.
 const MAX_WINDOW: u32 = 1 << 20;
 
+/// Beyond it the offsets of blocks would not fit into a simulated packet.
+const MAX_SACK_WINDOW: u32 = u16::MAX as u32;
+
 /// What a file may state; the rest comes from the profile.
 #[derive(Deserialize)]
 #[serde(rename_all = "kebab-case", deny_unknown_fields)]
@@ -198,6 +315,9 @@ struct Overrides {
     variant: Option<Variant>,
     recovery: Option<RecoveryKind>,
     congestion: Option<CongestionKind>,
+    partial_deflation: Option<Deflation>,
+    partial_restart: Option<TimerRestart>,
+    delayed_ack: Option<DelayedAck>,
     window: Option<u32>,
     initial_window: Option<u32>,
     dupack_threshold: Option<u32>,
@@ -224,6 +344,9 @@ impl TryFrom<Overrides> for TcpConfig {
             variant: is_reno.then_some(Variant::Reno),
             recovery: (!is_reno).then_some(recovery),
             congestion: (!is_reno).then_some(congestion),
+            partial_deflation: o.partial_deflation.or(d.partial_deflation),
+            partial_restart: o.partial_restart.or(d.partial_restart),
+            delayed_ack: o.delayed_ack.or(d.delayed_ack),
             window: o.window.unwrap_or(d.window),
             initial_window: o.initial_window.unwrap_or(d.initial_window),
             dupack_threshold: o.dupack_threshold.unwrap_or(d.dupack_threshold),
@@ -269,6 +392,17 @@ mod tests {
     }
 
     #[test]
+    fn parts_go_before_their_name_and_are_printed_as_parts() {
+        let text = "variant = \"reno\"\nrecovery = \"newreno\"\npartial-restart = \"first\"";
+        let config: TcpConfig = toml::from_str(text).unwrap();
+        assert_eq!(config.recovery(), RecoveryKind::NewReno);
+        let printed = toml::to_string(&config).unwrap();
+        assert!(printed.contains("recovery = \"newreno\"\ncongestion = \"reno\""));
+        assert!(!printed.contains("variant"));
+        assert_eq!(toml::from_str::<TcpConfig>(&printed).unwrap(), config);
+    }
+
+    #[test]
     fn impossible_values_are_refused_with_their_range() {
         for (text, needle) in [
             ("window = 0", "window = 0"),
@@ -276,6 +410,10 @@ mod tests {
             ("tick = \"0 s\"", "tick = \"0 s\""),
             ("max-rto = \"0.5 s\"", "max-rto"),
             ("variant = \"cubic\"", "cubic"),
+            ("recovery = \"sack\"\nwindow = 70000", "65535"),
+            ("partial-restart = \"first\"", "newreno"),
+            ("delayed-ack = { every = 0 }", "delayed-ack.every = 0"),
+            ("delayed-ack = { within = \"1 s\" }", "500 ms"),
         ] {
             let e = toml::from_str::<TcpConfig>(text).unwrap_err().to_string();
             assert!(e.contains(needle), "{text}: {e}");

@@ -51,6 +51,11 @@ impl Congestion {
         self.cwnd = self.halve(in_use) as f64;
     }
 
+    /// Goes on with `ssthresh`, as RFC 5681 has it behind a loss; Reno in ns-2 went on with the half itself.
+    pub(super) const fn resume(&mut self) {
+        self.cwnd = self.ssthresh as f64;
+    }
+
     /// The loss was so heavy that nothing tells how much the path takes: slow start.
     pub(super) fn on_collapse(&mut self, in_use: u64) {
         self.halve(in_use);

@@ -3,7 +3,10 @@
 //! A recovery acts on the other parts of its sender through [`Control`]. Each has a file of its own;
 //! [`Recovery`] is one of them, as the settings say.
 
+mod newreno;
 mod reno;
+mod sack;
+mod tahoe;
 
 use airlane_base::Instant;
 
@@ -11,7 +14,10 @@ use super::congestion::Congestion;
 use super::timer::Timer;
 use super::window::SendWindow;
 use super::{Ack, RecoveryKind, SenderStats, TcpConfig};
+use newreno::NewReno;
 use reno::Reno;
+use sack::Sack;
+use tahoe::Tahoe;
 
 /// The parts of a sender that a recovery acts on.
 #[derive(Clone, Debug)]
@@ -77,7 +83,12 @@ impl Duplicates {
     /// One more; whether it is the one that shows a loss.
     fn show_loss(&mut self, window: &SendWindow) -> bool {
         self.count += 1;
-        self.count == self.threshold && (window.una > self.recover || self.recover == 0)
+        self.count == self.threshold && self.is_new(window)
+    }
+
+    /// Whether a loss of the oldest segment is none of those that the last cut was for.
+    const fn is_new(&self, window: &SendWindow) -> bool {
+        window.una > self.recover || self.recover == 0
     }
 
     /// The window is cut for everything that was sent up to now.
@@ -89,13 +100,19 @@ impl Duplicates {
 /// The recovery of one connection.
 #[derive(Clone, Debug)]
 pub(super) enum Recovery {
+    Tahoe(Tahoe),
     Reno(Reno),
+    NewReno(NewReno),
+    Sack(Box<Sack>),
 }
 
 macro_rules! each {
     ($recovery:expr, $one:ident => $call:expr) => {
         match $recovery {
+            Recovery::Tahoe($one) => $call,
             Recovery::Reno($one) => $call,
+            Recovery::NewReno($one) => $call,
+            Recovery::Sack($one) => $call,
         }
     };
 }
@@ -103,7 +120,10 @@ macro_rules! each {
 impl Recovery {
     pub(super) fn new(config: &TcpConfig) -> Self {
         match config.recovery() {
+            RecoveryKind::Tahoe => Self::Tahoe(Tahoe::new(config)),
             RecoveryKind::Reno => Self::Reno(Reno::new(config)),
+            RecoveryKind::NewReno => Self::NewReno(NewReno::new(config)),
+            RecoveryKind::Sack => Self::Sack(Box::new(Sack::new(config))),
         }
     }
 

@@ -230,6 +230,3 @@ impl Sender {
         &self.control.stats
     }
 }
-
-#[cfg(test)]
-mod tests;

@@ -1,0 +1,126 @@
+//! Recovery with selective acknowledgments (RFC 6675).
+//!
+//! A loss is three duplicate acknowledgments, or three segments that have arrived above `snd_una`. Then
+//! `cwnd` is half of the window in use, `snd_una` leaves at once, and whenever less than `cwnd` is on its
+//! way (the scoreboard's pipe) one more segment leaves: a lost one, else a new one, else a hole that is not
+//! lost yet, else once in a recovery the highest segment, whose loss nothing else would show. Recovery ends
+//! with the acknowledgment of all that was sent before it.
+//!
+//! A timeout forgets what was reported; segments that are reported again are not sent again.
+//!
+//! Left out: limited transmit.
+
+use airlane_base::Instant;
+
+use super::{Control, Duplicates};
+use crate::tcp::scoreboard::Scoreboard;
+use crate::tcp::{Ack, TcpConfig};
+
+#[derive(Clone, Debug)]
+pub(in crate::tcp) struct Sack {
+    duplicates: Duplicates,
+    board: Scoreboard,
+    in_recovery: bool,
+    /// Up to here the highest segment was sent again in vain (RFC 6675's RescueRxt).
+    rescued: u64,
+    /// `snd_una` has to be sent again at once.
+    resend: bool,
+}
+
+impl Sack {
+    pub(super) fn new(config: &TcpConfig) -> Self {
+        Self {
+            duplicates: Duplicates::new(config),
+            board: Scoreboard::new(config.dupack_threshold),
+            in_recovery: false,
+            rescued: 0,
+            resend: false,
+        }
+    }
+
+    pub(super) fn on_new_ack(&mut self, control: &mut Control, now: Instant, ack: &Ack) {
+        self.duplicates.count = 0;
+        self.resend = false;
+        control.acknowledge(now, ack.ack);
+        self.board.update(&control.window, &ack.blocks);
+        if !self.in_recovery {
+            control.congestion.on_ack();
+            self.begin_if_lost(control, now);
+        } else if ack.ack >= self.duplicates.recover {
+            self.in_recovery = false;
+        }
+    }
+
+    pub(super) fn on_duplicate(&mut self, control: &mut Control, now: Instant, ack: &Ack) {
+        self.duplicates.count += 1;
+        self.board.update(&control.window, &ack.blocks);
+        if !self.in_recovery {
+            self.begin_if_lost(control, now);
+        }
+    }
+
+    fn begin_if_lost(&mut self, control: &mut Control, now: Instant) {
+        let shown = self.duplicates.count >= self.duplicates.threshold || self.board.shows_loss();
+        if !shown || !self.duplicates.is_new(&control.window) {
+            return;
+        }
+        self.duplicates.mark_cut(&control.window);
+        control.cut(now);
+        control.congestion.resume();
+        self.board.begin_recovery();
+        self.in_recovery = true;
+        self.resend = true;
+    }
+
+    pub(super) fn on_timeout(&mut self, control: &mut Control) {
+        self.board.clear();
+        self.in_recovery = false;
+        self.resend = false;
+        self.duplicates.count = 0;
+        self.duplicates.mark_cut(&control.window);
+        control.collapse();
+    }
+
+    #[inline]
+    pub(super) fn next(&mut self, control: &mut Control) -> Option<u64> {
+        let window = &mut control.window;
+        if std::mem::take(&mut self.resend) {
+            self.board.on_resent(window, window.una);
+            return Some(window.una);
+        }
+        if !self.in_recovery {
+            // Behind a timeout.
+            while window.nxt < window.max {
+                let next = self.board.skip(window.nxt);
+                if next == window.nxt {
+                    break;
+                }
+                window.nxt = next;
+            }
+            let usable = control.usable(0);
+            return control.window.take_next(usable);
+        }
+        if self.board.pipe(window) >= control.congestion.window() {
+            return None;
+        }
+        // RFC 6675, NextSeg (1) to (4).
+        let hole = self.board.next_hole(window);
+        if hole < self.board.loss_edge(window) {
+            self.board.on_resent(window, hole);
+            return Some(hole);
+        }
+        window.nxt = window.max;
+        if let Some(seq) = window.take_next(window.advertised) {
+            return Some(seq);
+        }
+        if hole < self.board.high_sacked(window) {
+            self.board.on_resent(window, hole);
+            return Some(hole);
+        }
+        if window.una < self.rescued {
+            return None;
+        }
+        self.rescued = self.duplicates.recover;
+        self.board.highest_hole(window)
+    }
+}

@@ -1,0 +1,52 @@
+//! Tahoe: fast retransmit without fast recovery (Jacobson 1988; Fall and Floyd 1996).
+//!
+//! The third duplicate acknowledgment has the consequences of a timeout, except for the timer's backoff:
+//! `ssthresh` is half the window in use, slow start begins again, and everything from `snd_una` on leaves
+//! once more unless an acknowledgment skips it.
+
+use airlane_base::Instant;
+
+use super::{Control, Duplicates};
+use crate::tcp::{Ack, TcpConfig};
+
+#[derive(Clone, Debug)]
+pub(in crate::tcp) struct Tahoe {
+    duplicates: Duplicates,
+}
+
+impl Tahoe {
+    pub(super) fn new(config: &TcpConfig) -> Self {
+        Self {
+            duplicates: Duplicates::new(config),
+        }
+    }
+
+    #[inline]
+    pub(super) fn on_new_ack(&mut self, control: &mut Control, now: Instant, ack: &Ack) {
+        self.duplicates.count = 0;
+        control.acknowledge(now, ack.ack);
+        control.congestion.on_ack();
+    }
+
+    pub(super) fn on_duplicate(&mut self, control: &mut Control, now: Instant, _ack: &Ack) {
+        if self.duplicates.show_loss(&control.window) {
+            self.duplicates.mark_cut(&control.window);
+            control.stats.fast_retransmits += 1;
+            control.timer.abandon_sample();
+            control.timer.restart(now);
+            control.collapse();
+        }
+    }
+
+    pub(super) fn on_timeout(&mut self, control: &mut Control) {
+        self.duplicates.count = 0;
+        self.duplicates.mark_cut(&control.window);
+        control.collapse();
+    }
+
+    #[inline]
+    pub(super) fn next(&mut self, control: &mut Control) -> Option<u64> {
+        let usable = control.usable(0);
+        control.window.take_next(usable)
+    }
+}

@@ -1,0 +1,233 @@
+//! What a sender knows of the segments above `snd_una`: which have arrived out of order, which are lost,
+//! and how many are on their way (RFC 6675, sections 3 and 4, in segments).
+//!
+//! A segment is lost if at least `threshold` segments above it have arrived. Those form the lower end of
+//! the window, so one number says which they are ([`loss_edge`](Scoreboard::loss_edge)). Retransmissions of
+//! one recovery leave in ascending order without a gap, so one more number says which of them have left.
+
+use super::ranges::{Range, Ranges};
+use super::window::SendWindow;
+
+#[derive(Clone, Debug)]
+pub(super) struct Scoreboard {
+    /// Segments above a loss that make it one.
+    threshold: u64,
+    /// Arrived, above `snd_una`.
+    sacked: Ranges,
+    /// Segments in `sacked`.
+    count: u64,
+    /// One more than the highest segment that was sent again in this recovery (RFC 6675's HighRxt).
+    high_rxt: u64,
+    /// Segments in `sacked` below `high_rxt`.
+    below_rxt: u64,
+}
+
+impl Scoreboard {
+    pub(super) fn new(threshold: u32) -> Self {
+        Self {
+            threshold: u64::from(threshold),
+            sacked: Ranges::default(),
+            count: 0,
+            high_rxt: 0,
+            below_rxt: 0,
+        }
+    }
+
+    /// Everything is as if nothing had been reported (RFC 2018, section 8: the receiver may have
+    /// dropped what it reported).
+    pub(super) fn clear(&mut self) {
+        self.sacked.clear();
+        self.count = 0;
+        self.high_rxt = 0;
+        self.below_rxt = 0;
+    }
+
+    /// A recovery begins: none of its retransmissions has left.
+    pub(super) fn begin_recovery(&mut self) {
+        self.high_rxt = 0;
+        self.below_rxt = 0;
+    }
+
+    /// Blocks of an acknowledgment, once `window` knows its number. What was not sent, or has been
+    /// acknowledged since, is ignored.
+    pub(super) fn update(&mut self, window: &SendWindow, blocks: &[Range]) {
+        if !self.sacked.is_empty() {
+            let below = self.sacked.cut_below(window.una.min(self.high_rxt));
+            self.below_rxt -= below;
+            self.count -= below + self.sacked.cut_below(window.una);
+        }
+        for block in blocks.iter().filter(|block| block.end <= window.max) {
+            let start = block.start.max(window.una);
+            let middle = self.high_rxt.clamp(start, block.end.max(start));
+            let below = self.sacked.insert(Range { start, end: middle });
+            self.below_rxt += below;
+            self.count += below;
+            self.count += self.sacked.insert(Range {
+                start: middle,
+                end: block.end,
+            });
+        }
+    }
+
+    /// What is below and has not arrived is lost; `una` if nothing is.
+    pub(super) fn loss_edge(&self, window: &SendWindow) -> u64 {
+        if self.count < self.threshold {
+            return window.una;
+        }
+        let mut above = self.threshold;
+        for range in self.sacked.descending() {
+            if range.len() >= above {
+                return range.end - above;
+            }
+            above -= range.len();
+        }
+        window.una
+    }
+
+    /// Whether the oldest segment is lost.
+    pub(super) fn shows_loss(&self) -> bool {
+        self.count >= self.threshold
+    }
+
+    /// Segments that are on their way: neither arrived nor lost, and those sent again.
+    pub(super) fn pipe(&self, window: &SendWindow) -> u64 {
+        let lost = if self.shows_loss() {
+            let below = self.loss_edge(window) - window.una;
+            below - (self.count - self.threshold)
+        } else {
+            0
+        };
+        let again = self.high_rxt.saturating_sub(window.una);
+        let again = again.saturating_sub(self.below_rxt);
+        window.flight_size() - self.count - lost + again
+    }
+
+    /// The lowest segment that has neither arrived nor been sent again in this recovery.
+    pub(super) fn next_hole(&self, window: &SendWindow) -> u64 {
+        self.skip(self.high_rxt.max(window.una))
+    }
+
+    /// `seq`, or the first segment behind it that has not arrived.
+    pub(super) fn skip(&self, seq: u64) -> u64 {
+        self.sacked.containing(seq).map_or(seq, |range| range.end)
+    }
+
+    /// One more than the highest segment that has arrived; `una` if nothing has.
+    pub(super) fn high_sacked(&self, window: &SendWindow) -> u64 {
+        self.sacked
+            .descending()
+            .next()
+            .map_or(window.una, |range| range.end)
+    }
+
+    /// The highest segment that has not arrived, sent again or not.
+    pub(super) fn highest_hole(&self, window: &SendWindow) -> Option<u64> {
+        let top = self.sacked.descending().next();
+        let above = match top {
+            Some(range) if range.end == window.max => range.start,
+            _ => window.max,
+        };
+        (above > window.una).then(|| above - 1)
+    }
+
+    /// The hole at `seq`, the lowest that was left, is sent again.
+    pub(super) fn on_resent(&mut self, window: &SendWindow, seq: u64) {
+        let from = self.high_rxt.max(window.una);
+        // What lies between has arrived, all of it.
+        self.below_rxt += seq - from;
+        self.high_rxt = seq + 1;
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use proptest::prelude::*;
+    use std::collections::BTreeSet;
+
+    /// Every segment on its own, by the words of RFC 6675.
+    #[derive(Debug, Default)]
+    struct Naive {
+        una: u64,
+        max: u64,
+        sacked: BTreeSet<u64>,
+        resent: BTreeSet<u64>,
+    }
+
+    impl Naive {
+        fn outstanding(&self) -> impl Iterator<Item = u64> + '_ {
+            (self.una..self.max).filter(|seq| !self.sacked.contains(seq))
+        }
+
+        fn is_lost(&self, seq: u64) -> bool {
+            self.sacked.range(seq..).count() >= 3
+        }
+
+        fn pipe(&self) -> u64 {
+            self.outstanding()
+                .map(|seq| u64::from(!self.is_lost(seq)) + u64::from(self.resent.contains(&seq)))
+                .sum()
+        }
+
+        fn next_hole(&self) -> u64 {
+            let mut holes = (self.una..).filter(|seq| {
+                !self.sacked.contains(seq) && self.resent.last().is_none_or(|high| seq > high)
+            });
+            holes.next().unwrap()
+        }
+    }
+
+    proptest! {
+        #[test]
+        fn agrees_with_a_model_of_single_segments(
+            steps in prop::collection::vec((0u8..6, 0u64..30, 1u64..6), 0..80),
+        ) {
+            let mut window = SendWindow::new(1, 1000);
+            window.write(u64::MAX);
+            let mut board = Scoreboard::new(3);
+            let mut naive = Naive::default();
+            for (step, at, len) in steps {
+                match step {
+                    0 => {
+                        window.max += len;
+                        naive.max += len;
+                    }
+                    1 => {
+                        let ack = (naive.una + at / 4).min(naive.max);
+                        window.acknowledge(ack);
+                        board.update(&window, &[]);
+                        naive.una = ack;
+                        naive.sacked = naive.sacked.split_off(&ack);
+                        naive.resent = naive.resent.split_off(&ack);
+                    }
+                    2 if naive.next_hole() < naive.max => {
+                        let hole = board.next_hole(&window);
+                        board.on_resent(&window, hole);
+                        naive.resent.insert(hole);
+                    }
+                    2 => {}
+                    3 => {
+                        board.begin_recovery();
+                        naive.resent.clear();
+                    }
+                    _ => {
+                        // Also blocks below what is acknowledged and above what was sent.
+                        let start = (naive.una + at).saturating_sub(5);
+                        let block = Range { start, end: start + len };
+                        board.update(&window, &[block]);
+                        if block.end <= naive.max {
+                            naive.sacked.extend(start.max(naive.una)..block.end);
+                        }
+                    }
+                }
+                prop_assert_eq!(board.count, naive.sacked.len() as u64);
+                prop_assert_eq!(board.pipe(&window), naive.pipe());
+                prop_assert_eq!(board.next_hole(&window), naive.next_hole());
+                let edge = board.loss_edge(&window);
+                for seq in naive.outstanding() {
+                    prop_assert_eq!(naive.is_lost(seq), seq < edge);
+                }
+            }
+        }
+    }
+}

@@ -1,0 +1,325 @@
+//! Runs the scripts of `tests/scripts`: timed segments in, expected segments out, in the spirit of
+//! packetdrill (Cardwell et al. 2013).
+//!
+//! A script drives one end. `#` begins a comment; a number in front of a line is the time, in
+//! milliseconds, and holds until the next one.
+//!
+//! ```text
+//! tcp KEY = VALUE        a setting, as in a scenario; before everything else
+//! phase MS               where the ticks of the host's clock lie; before everything else
+//! write BYTES | endless  the application gives bytes; full segments are 100 bytes long
+//! < ack N [sack A-B ..]  an acknowledgment arrives; `ack N..M` is one after the other, `ack N x3` thrice;
+//!                        A-B reports segments A to B
+//! < N ..                 data arrives: segment numbers, `3..6` is 3 4 5 6
+//! > N ..                 these segments leave, in this order; `7!` has left before
+//! > ack N [sack A-B ..]  this acknowledgment leaves
+//! freeze | thaw          the path goes down, comes back
+//! restart                a new connection on the same end
+//! cwnd X | ssthresh N | rto MS | due MS | due never | acked BYTES | received BYTES | finished
+//! timeouts N | fast-retransmits N | retransmissions N | cuts N | duplicates N | invalid N
+//! ```
+//!
+//! Timers run by themselves. Whatever leaves has to be expected before time moves on and before the next
+//! input, so a script says all that happens. `due` is the next timer.
+
+use std::collections::VecDeque;
+use std::fmt::Write as _;
+use std::path::Path;
+
+use airlane_base::{Duration, Instant};
+use airlane_transport::{Ack, Data, Endpoint, Range, Segment, Tcp, TcpConfig};
+
+const SEGMENT: u32 = 100;
+
+type Outcome = Result<(), String>;
+
+struct Script {
+    config: TcpConfig,
+    phase: Duration,
+    end: Tcp,
+    now: Instant,
+    /// What has left and was not expected yet.
+    sent: VecDeque<String>,
+}
+
+#[test]
+fn every_script_holds() {
+    let folder = Path::new(env!("CARGO_MANIFEST_DIR")).join("tests/scripts");
+    let mut files: Vec<_> = std::fs::read_dir(folder)
+        .unwrap()
+        .map(|entry| entry.unwrap().path())
+        .collect();
+    files.sort();
+    let mut failures = String::new();
+    for file in &files {
+        let text = std::fs::read_to_string(file).unwrap();
+        let name = file.file_name().unwrap().to_string_lossy();
+        if let Err(failure) = run(&text) {
+            writeln!(failures, "{name}:{failure}").unwrap();
+        }
+    }
+    assert!(!files.is_empty());
+    assert!(failures.is_empty(), "\n{failures}");
+}
+
+#[test]
+fn a_script_that_says_too_little_or_too_much_fails() {
+    let why = |text: &str| run(text).unwrap_err();
+    assert_eq!(
+        why("write 300\n100 cwnd 1"),
+        "2: at 0 ms, nobody expected: 0"
+    );
+    assert_eq!(why("write 300\n> 0 1"), "2: 1 did not leave at 0 ms");
+    assert_eq!(why("write 300\n> 0!"), "2: 0 left in place of 0! at 0 ms");
+    assert_eq!(
+        why("write 300\n> 0\n< ack 1"),
+        "3: at 0 ms, nobody expected: 1, 2"
+    );
+    assert_eq!(why("write 300\n> 0\ncwnd 2"), "3: cwnd is 1");
+    assert_eq!(
+        why("write 300\n> 0\n9000 due never"),
+        "3: at 6000 ms, nobody expected: 0!"
+    );
+    assert!(why("tcp window = 0").contains("at least 1"));
+    assert!(why("jump").contains("unknown"));
+}
+
+/// The script's text; what is wrong, with its line.
+fn run(text: &str) -> Outcome {
+    let lines = text.lines().enumerate().map(|(at, line)| {
+        let line = line.split('#').next().unwrap_or_default();
+        (at + 1, line.split_whitespace().collect::<Vec<_>>())
+    });
+    let (settings, actions): (Vec<_>, Vec<_>) = lines
+        .filter(|(_, words)| !words.is_empty())
+        .partition(|(_, words)| matches!(words[0], "tcp" | "phase"));
+    let mut options = String::new();
+    let mut phase = Duration::ZERO;
+    for (at, words) in settings {
+        match words[0] {
+            "tcp" => options += &(words[1..].join(" ") + "\n"),
+            _ => phase = millis(words.get(1)).map_err(|why| format!("{at}: {why}"))?,
+        }
+    }
+    let config: TcpConfig = toml::from_str(&options).map_err(|error| format!("1: {error}"))?;
+    let mut script = Script {
+        end: Tcp::new(&config, SEGMENT, phase),
+        config,
+        phase,
+        now: Instant::ORIGIN,
+        sent: VecDeque::new(),
+    };
+    let mut last = 1;
+    for (at, words) in actions {
+        last = at;
+        script.line(&words).map_err(|why| format!("{at}: {why}"))?;
+    }
+    script.quiet().map_err(|why| format!("{last}: {why}"))
+}
+
+fn millis(word: Option<&&str>) -> Result<Duration, String> {
+    let number = word.and_then(|word| word.parse().ok());
+    number
+        .map(Duration::from_millis)
+        .ok_or_else(|| "a number of milliseconds is missing".to_owned())
+}
+
+fn in_millis(at: Instant) -> u64 {
+    at.saturating_since(Instant::ORIGIN).as_nanos() / 1_000_000
+}
+
+/// `3..6` is 3 to 6, `3` is 3.
+fn numbers(word: &str) -> Result<std::ops::RangeInclusive<u64>, String> {
+    let (from, to) = word.split_once("..").unwrap_or((word, word));
+    match (from.parse(), to.parse()) {
+        (Ok(from), Ok(to)) => Ok(from..=to),
+        _ => Err(format!("{word} is no number")),
+    }
+}
+
+impl Script {
+    fn line(&mut self, words: &[&str]) -> Outcome {
+        let mut words = words;
+        if words[0].starts_with(|c: char| c.is_ascii_digit()) {
+            self.pass_to(Instant::ORIGIN + millis(words.first())?)?;
+            words = &words[1..];
+        }
+        let Some((what, rest)) = words.split_first() else {
+            return Ok(());
+        };
+        let first = rest.first().copied().unwrap_or_default();
+        match *what {
+            ">" => return self.expect(rest),
+            "<" => self.quiet().and_then(|()| self.arrive(rest))?,
+            "write" => {
+                self.quiet()?;
+                self.end.write(first.parse().unwrap_or(u64::MAX));
+            }
+            "freeze" => self.end.freeze(self.now),
+            "thaw" => self.end.thaw(self.now),
+            "restart" => self.end.restart(&self.config, self.phase),
+            _ => return self.check(what, first),
+        }
+        self.drain();
+        Ok(())
+    }
+
+    /// Lets time pass; timers that are due on the way run.
+    fn pass_to(&mut self, to: Instant) -> Outcome {
+        if to < self.now {
+            return Err("scripts do not go back".to_owned());
+        }
+        while let Some(due) = self.end.poll_timeout().filter(|due| *due <= to) {
+            if due > self.now {
+                self.quiet()?;
+            }
+            self.now = due;
+            self.end.handle_timeout(due);
+            self.drain();
+            let next = self.end.poll_timeout();
+            if next.is_some_and(|next| next <= due) {
+                return Err("a timer is due again at once".to_owned());
+            }
+        }
+        if to > self.now {
+            self.quiet()?;
+        }
+        self.now = to;
+        Ok(())
+    }
+
+    fn drain(&mut self) {
+        while let Some(segment) = self.end.poll_transmit(self.now) {
+            self.sent.push_back(match segment {
+                Segment::Data(data) => {
+                    let again = if data.retransmission { "!" } else { "" };
+                    format!("{}{again}", data.seq)
+                }
+                Segment::Ack(ack) => {
+                    let mut text = format!("ack {}", ack.ack);
+                    for (at, block) in ack.blocks.iter().enumerate() {
+                        let sack = if at == 0 { " sack" } else { "" };
+                        write!(text, "{sack} {}-{}", block.start, block.end - 1).unwrap();
+                    }
+                    text
+                }
+            });
+        }
+    }
+
+    /// Nothing may have left that the script does not know.
+    fn quiet(&self) -> Outcome {
+        if self.sent.is_empty() {
+            return Ok(());
+        }
+        let all: Vec<&str> = self.sent.iter().map(String::as_str).collect();
+        Err(format!(
+            "at {} ms, nobody expected: {}",
+            in_millis(self.now),
+            all.join(", ")
+        ))
+    }
+
+    fn expect(&mut self, words: &[&str]) -> Outcome {
+        let expected: Vec<String> = if words.first() == Some(&"ack") {
+            vec![words.join(" ")]
+        } else {
+            let mut all = vec![];
+            for word in words {
+                let again = if word.ends_with('!') { "!" } else { "" };
+                for number in numbers(word.trim_end_matches('!'))? {
+                    all.push(format!("{number}{again}"));
+                }
+            }
+            all
+        };
+        let now = in_millis(self.now);
+        for one in expected {
+            match self.sent.pop_front() {
+                None => return Err(format!("{one} did not leave at {now} ms")),
+                Some(sent) if sent != one => {
+                    return Err(format!("{sent} left in place of {one} at {now} ms"));
+                }
+                Some(_) => {}
+            }
+        }
+        Ok(())
+    }
+
+    fn arrive(&mut self, words: &[&str]) -> Outcome {
+        let Some((&"ack", rest)) = words.split_first() else {
+            for word in words {
+                for seq in numbers(word)? {
+                    let data = Data {
+                        seq,
+                        len: SEGMENT,
+                        retransmission: false,
+                    };
+                    self.end.handle_segment(self.now, Segment::Data(data));
+                    self.drain();
+                }
+            }
+            return Ok(());
+        };
+        let (word, rest) = rest.split_first().ok_or("which acknowledgment?")?;
+        let mut template = Ack::default();
+        let mut times = 1;
+        for word in rest {
+            if let Some(number) = word.strip_prefix('x') {
+                times = number.parse().map_err(|_| format!("{word}: how often?"))?;
+            } else if *word != "sack" {
+                let (from, to) = word.split_once('-').ok_or("a block is A-B")?;
+                let [start, last] = [from, to].map(|number| number.parse().unwrap_or(0));
+                template.blocks.push(Range {
+                    start,
+                    end: last + 1,
+                });
+            }
+        }
+        for ack in numbers(word)? {
+            for _ in 0..times {
+                let segment = Segment::Ack(Ack { ack, ..template });
+                self.end.handle_segment(self.now, segment);
+                self.drain();
+            }
+        }
+        Ok(())
+    }
+
+    fn check(&self, what: &str, expected: &str) -> Outcome {
+        let (sender, stats) = (self.end.sender(), self.end.sender().stats());
+        let is = match what {
+            "cwnd" => {
+                let wanted: f64 = expected.parse().map_err(|_| "cwnd of how much?")?;
+                let close = (sender.cwnd() - wanted).abs() < 0.005;
+                return match close {
+                    true => Ok(()),
+                    false => Err(format!("cwnd is {}", sender.cwnd())),
+                };
+            }
+            "ssthresh" => sender.ssthresh().to_string(),
+            "rto" => (sender.rto().as_nanos() / 1_000_000).to_string(),
+            "due" => match self.end.poll_timeout() {
+                Some(due) => in_millis(due).to_string(),
+                None => "never".to_owned(),
+            },
+            "acked" => self.end.acknowledged().to_string(),
+            "received" => self.end.received().to_string(),
+            "finished" => match self.end.is_acknowledged() {
+                true => String::new(),
+                false => "not yet".to_owned(),
+            },
+            "timeouts" => stats.timeouts.to_string(),
+            "fast-retransmits" => stats.fast_retransmits.to_string(),
+            "retransmissions" => stats.retransmissions.to_string(),
+            "cuts" => stats.window_cuts.to_string(),
+            "duplicates" => stats.duplicate_acks.to_string(),
+            "invalid" => stats.invalid_acks.to_string(),
+            _ => return Err(format!("{what} is unknown")),
+        };
+        match is == expected {
+            true => Ok(()),
+            false => Err(format!("{what} is {is}")),
+        }
+    }
+}

@@ -1,0 +1,150 @@
+//! Whatever a path does to segments, every byte arrives once and in order.
+
+use std::collections::BTreeMap;
+
+use airlane_base::{Duration, Instant};
+use airlane_transport::{Endpoint, Segment, Tcp, TcpConfig};
+use proptest::prelude::*;
+
+/// What the path does to one segment.
+#[derive(Clone, Copy, Debug)]
+enum Fate {
+    Lost,
+    Twice,
+    /// How long it takes, milliseconds: others overtake it.
+    Late(u16),
+}
+
+fn fates() -> impl Strategy<Value = Vec<Fate>> {
+    let fate = prop_oneof![
+        3 => Just(Fate::Lost),
+        1 => Just(Fate::Twice),
+        6 => (1u16..40).prop_map(Fate::Late),
+        1 => (40u16..3_000).prop_map(Fate::Late),
+    ];
+    prop::collection::vec(fate, 0..500)
+}
+
+fn settings() -> impl Strategy<Value = TcpConfig> {
+    let recovery = prop_oneof![
+        Just("recovery = \"tahoe\""),
+        Just("recovery = \"reno\""),
+        Just("recovery = \"newreno\""),
+        Just(
+            "recovery = \"newreno\"\npartial-deflation = \"first-ack\"\npartial-restart = \"first\""
+        ),
+        Just("recovery = \"sack\""),
+    ];
+    let delayed = prop_oneof![
+        Just(""),
+        Just("delayed-ack = {}"),
+        Just("delayed-ack = { every = 3, clock = \"free-running\" }"),
+    ];
+    (recovery, delayed, 1u32..24, 1u32..5).prop_map(|(recovery, delayed, window, initial)| {
+        let text = format!("{recovery}\n{delayed}\nwindow = {window}\ninitial-window = {initial}");
+        toml::from_str(&text).unwrap()
+    })
+}
+
+/// Two ends and what travels between them: by arrival and number.
+struct World {
+    ends: [Tcp; 2],
+    travelling: BTreeMap<(Instant, u64), (usize, Segment)>,
+    sent: u64,
+    now: Instant,
+}
+
+impl World {
+    fn drain(&mut self, fates: &mut impl Iterator<Item = Fate>) {
+        for from in 0..2 {
+            while let Some(segment) = self.ends[from].poll_transmit(self.now) {
+                let (copies, late) = match fates.next().unwrap_or(Fate::Late(7)) {
+                    Fate::Lost => (0, 0),
+                    Fate::Twice => (2, 7),
+                    Fate::Late(late) => (1, late),
+                };
+                for _ in 0..copies {
+                    let at = self.now + Duration::from_millis(u64::from(late));
+                    self.travelling.insert((at, self.sent), (1 - from, segment));
+                    self.sent += 1;
+                }
+            }
+        }
+    }
+
+    /// The next arrival or timer; none if nothing will ever happen.
+    fn step(&mut self) -> Option<()> {
+        let timers = self.ends.iter().filter_map(Endpoint::poll_timeout);
+        let arrival = self.travelling.keys().next().copied();
+        let next = timers.chain(arrival.map(|(at, _)| at)).min()?;
+        self.now = self.now.max(next);
+        match arrival.filter(|(at, _)| *at <= next) {
+            Some(key) => {
+                let (to, segment) = self.travelling.remove(&key)?;
+                self.ends[to].handle_segment(self.now, segment);
+            }
+            None => self
+                .ends
+                .iter_mut()
+                .for_each(|end| end.handle_timeout(self.now)),
+        }
+        Some(())
+    }
+}
+
+proptest! {
+    #[test]
+    fn every_byte_arrives_once_and_in_order(
+        fates in fates(),
+        config in settings(),
+        writes in prop::collection::vec((0usize..2, 1u64..4_000, 0usize..60), 1..8),
+    ) {
+        let phase = |ms| Duration::from_millis(ms);
+        let mut world = World {
+            ends: [120, 310].map(|ms| Tcp::new(&config, 100, phase(ms))),
+            travelling: BTreeMap::new(),
+            sent: 0,
+            now: Instant::ORIGIN,
+        };
+        let mut fates = fates.into_iter();
+        let mut written = [0u64; 2];
+        let mut read = [0u64; 2];
+        let window = u64::from(config.window);
+        let mut writes = writes.into_iter();
+        let mut wait = 0;
+        for step in 0.. {
+            prop_assert!(step < 50_000, "the transfer does not end");
+            if wait == 0 && let Some((end, bytes, next)) = writes.next() {
+                world.ends[end].write(bytes);
+                written[end] += bytes;
+                wait = next;
+            }
+            wait = wait.saturating_sub(1);
+            world.drain(&mut fates);
+            for (end, read) in world.ends.iter_mut().zip(&mut read) {
+                *read += end.read().unwrap_or(0);
+                let sender = end.sender();
+                prop_assert!(sender.flight_size() <= window);
+                prop_assert!(sender.cwnd() >= 0.0 && sender.cwnd() < 1e5);
+                prop_assert!(sender.ssthresh() >= 1);
+                // No timer is lost, and none runs for nothing.
+                let due = sender.poll_timeout();
+                prop_assert_eq!(due.is_some(), sender.flight_size() > 0);
+                prop_assert!(due.is_none_or(|due| due >= world.now));
+            }
+            prop_assert!(read[1] <= written[0] && read[0] <= written[1]);
+            let over = world.ends.iter().all(Endpoint::is_acknowledged);
+            if over && writes.len() == 0 && wait == 0 {
+                break;
+            }
+            if world.step().is_none() {
+                prop_assert!(over, "nothing will ever happen");
+                wait = 0;
+            }
+        }
+        prop_assert_eq!([read[1], read[0]], written);
+        for (end, written) in world.ends.iter().zip(written) {
+            prop_assert_eq!((end.written(), end.acknowledged()), (written, written));
+        }
+    }
+}
