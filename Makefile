@@ -9,7 +9,7 @@ CASES    ?= 20000
 .DEFAULT_GOAL := help
 PARTS = units live lint claims determinism docs python
 
-.PHONY: help setup demo test $(PARTS:%=part-%) fmt lint units determinism claims verdicts live python python-env figures validation validate-ns2 bench bench-python bench-live soak fuzz docs static deb clean
+.PHONY: help setup demo test $(PARTS:%=part-%) fmt lint units determinism claims verdicts live python python-env figures validation validate-ns2 bench bench-python bench-live soak fuzz docs reference static deb clean
 
 # $(call apt,program,package,what happens without it)
 apt = @if command -v $(1) > /dev/null; then :; \
@@ -28,11 +28,19 @@ setup: ## Install what the recipes need: system packages (as root) and Rust comp
 	  rustup component list --installed 2> /dev/null | grep -q clippy || rustup component add rustfmt clippy; fi
 
 demo: setup ## Show three applications over one lossy link, simulated and (as root) live
-	$(CARGO) build --release --locked -p airlane-cli --bin airlane --example demo
-	@$(CARGO) run --release --locked --quiet -p airlane-cli --example demo
+	@# Both builds name the same packages, so that the Python module finds its libraries built.
+	$(DEMO) --bin airlane --example demo
+	@$(BUILT)/demo/examples/demo
 	@if python3 -c 'import venv, ensurepip' 2> /dev/null; then \
-	  $(MAKE) --no-print-directory --quiet python-env && $(VENV)/python demo/figure.py; \
+	  PYO3_BUILD_EXTENSION_MODULE=1 $(DEMO) --quiet --lib \
+	  && $(MAKE) --no-print-directory --quiet .venv/figures \
+	  && cp $(BUILT)/demo/libairlane_native.so python/airlane/_native.abi3.so \
+	  && PYTHONPATH=python $(VENV)/python demo/figure.py; \
 	else echo "$@: Python 3.11 with venv is missing; its figure is left out" >&2; fi
+
+# Without link-time optimisation, which takes longer than everything that the demo shows.
+DEMO = $(CARGO) build --profile demo --locked -p airlane-cli -p airlane-py
+BUILT = $(or $(CARGO_TARGET_DIR),target)
 
 # Two at once: while one links or waits for the network, another compiles. What fails ends nothing else.
 test: setup ## Run every check and every test
@@ -97,9 +105,14 @@ bench: ## Measure how fast the simulator is, and ns-2 beside it where it is inst
 # The Python package in an environment of its own, versions as in python/constraints.txt.
 VENV = .venv/bin
 
-.venv/done: python/constraints.txt pyproject.toml
+# What its figures need.
+.venv/figures: python/constraints.txt pyproject.toml
 	python3 -m venv .venv
 	$(VENV)/pip install --quiet --upgrade 'pip>=25.1'
+	$(VENV)/pip install --quiet --constraint $< jinja2 polars matplotlib
+	touch $@
+
+.venv/done: python/constraints.txt pyproject.toml .venv/figures
 	$(VENV)/pip install --quiet --constraint $< --group dev jinja2 polars matplotlib dask distributed pandas pyarrow
 	touch $@
 
@@ -154,6 +167,13 @@ static: ## Build one binary that needs no library of the system (musl)
 
 deb: static ## Pack the static binary for Debian: unit, manual, completions, examples
 	deploy/make-deb target/$(MUSL)/release/airlane target/deb
+
+# The kinds of files that people write, as `airlane schema` names them.
+FILES = scenario live air study study-part study-work
+
+reference: ## Write docs/reference-*.md anew from the types that read the files
+	@for of in $(FILES); do \
+	  $(CARGO) run --quiet --locked -p airlane-cli -- schema $$of --markdown > docs/reference-$$of.md || exit 1; done
 
 docs: ## Build the API documentation; warnings are errors
 	RUSTDOCFLAGS="-D warnings" $(CARGO) doc --workspace --no-deps --locked

@@ -126,6 +126,9 @@ def events(
 ) -> Table:
     """Simulates one repetition and keeps its events."""
 
+def shipped() -> dict[str, str]:
+    """The scenarios that come with the package: the text of each by its name."""
+
 def event_kinds() -> list[str]:
     """The names of all kinds of events."""
 

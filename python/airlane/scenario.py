@@ -85,6 +85,24 @@ class Scenario:
         return cls._of(_native.Scenario(text, str(path), path.parent, [], {}))
 
     @classmethod
+    def shipped(cls, name: str) -> Scenario:
+        """A scenario that comes with the package, wherever it is installed.
+
+        Args:
+            name: Its name, as `airlane scenario list` has it: `"three-applications"`.
+
+        Returns:
+            The scenario.
+
+        Raises:
+            ValueError: If there is none of this name.
+        """
+        texts = _native.shipped()
+        if name not in texts:
+            raise ValueError(f"name={name!r}: there is no such scenario; one of {sorted(texts)}")
+        return cls._of(_native.Scenario(texts[name], name, ".", [], {}))
+
+    @classmethod
     def _of(cls, native: _native.Scenario) -> Scenario:
         scenario = object.__new__(cls)
         scenario._core = native

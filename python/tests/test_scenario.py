@@ -26,6 +26,12 @@ def test_every_form_gives_the_same_scenario(file: Path) -> None:
     assert scenario.resolved().resolved() == scenario.resolved()
 
 
+def test_scenarios_come_with_the_package() -> None:
+    assert Scenario.shipped("three-applications").to_toml() == BASE.to_toml()
+    with pytest.raises(ValueError, match="no such scenario; one of .*'three-applications'"):
+        Scenario.shipped("four-applications")
+
+
 def test_values_are_set_by_dotted_path() -> None:
     changed = BASE.with_(
         {

@@ -103,6 +103,25 @@ fn without_null(object: &mut Map<String, Value>) {
     }
 }
 
+/// A value as it stands in a file.
+pub fn written(value: &Value) -> String {
+    match value {
+        Value::Object(table) => {
+            let entries = table.iter().map(|(key, value)| {
+                let key = crate::config::key(key);
+                format!("{key} = {}", written(value))
+            });
+            format!("{{ {} }}", entries.collect::<Vec<_>>().join(", "))
+        }
+        Value::Array(items) => {
+            let items: Vec<String> = items.iter().map(written).collect();
+            format!("[{}]", items.join(", "))
+        }
+        // Text, numbers and truth are written alike in JSON and TOML.
+        plain => plain.to_string(),
+    }
+}
+
 /// What may be the same in both directions of a link, or another thing in each.
 pub fn both_ways(one: &Schema) -> Schema {
     json_schema!({

@@ -355,7 +355,7 @@ crate::schema_of!(Probability, "Probability", {
     "minimum": 0,
     "maximum": 1,
     "examples": [0.05],
-    "x-unit": "0 to 1",
+    "x-unit": "probability",
 });
 
 impl<'de> Deserialize<'de> for Probability {

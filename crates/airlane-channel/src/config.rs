@@ -53,7 +53,7 @@ pub enum ErrorModelConfig {
         ber_bad: Probability,
     },
     /// The two states in the simplification of ns-2: the state at the instant when a frame has
-    /// left decides for all of its bits. For comparisons; `TwoState` is the model of the works.
+    /// left decides for all of its bits. For comparisons; `two-state` is the model of the works.
     TwoStateArrival {
         /// Mean duration of the good state; durations are exponential.
         good: Duration,

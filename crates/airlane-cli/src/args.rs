@@ -3,6 +3,7 @@
 mod measure;
 mod node;
 mod scenario;
+mod schema;
 mod service;
 mod sim;
 mod study;
@@ -16,6 +17,7 @@ use clap_complete::Shell;
 pub use measure::{Journal, JournalReplay, Record, Test, TestApp, Trace, TraceJoin, TraceShow};
 pub use node::{Daemon, Keygen, LogFormat, Running, Status, Top, Up};
 pub use scenario::{FromMahimahi, FromNetem, Scenario, ScenarioApp, Written};
+pub use schema::{FileKind, SchemaArgs};
 pub use service::{Link, Service, ServiceAdd, ServiceRemove, ServiceSet, SetRate};
 pub use sim::{Compare, Repeat, Run, Sim};
 pub use study::{
@@ -55,7 +57,7 @@ pub enum Command {
     /// Simulate: run a scenario, or compare several
     #[command(subcommand, arg_required_else_help = true)]
     Sim(Sim),
-    /// Make scenarios of what other tools were told
+    /// List and show the scenarios that come with the program, and make them of what other tools were told
     #[command(subcommand, arg_required_else_help = true)]
     Scenario(Scenario),
     /// Run the figures of published works and judge their claims
@@ -67,6 +69,9 @@ pub enum Command {
     /// again a valid file, in which each value has its unit.
     #[command(after_help = EXPLAIN_EXAMPLES)]
     Explain(Explain),
+    /// Print what may stand in a file: JSON Schema for editors, or a reference of all keys
+    #[command(after_help = schema::EXAMPLES)]
+    Schema(SchemaArgs),
     /// Bring one end of a link up and keep it up until SIGTERM or Ctrl-C
     ///
     /// Creates the TUN device of FILE with its addresses and routes and carries its packets over

@@ -4,7 +4,10 @@ use std::path::Path;
 
 use airlane_base::config::{ConfigError, Document};
 use airlane_sim::Scenario;
+use airlane_study::{StudyError, Work};
 use anyhow::Context as _;
+
+use crate::args::Studies;
 
 /// Something wrong with what the user gave: exit code 2.
 #[derive(Debug)]
@@ -59,12 +62,26 @@ pub(crate) fn scenario(document: &Document, path: &Path) -> anyhow::Result<Scena
     Ok(scenario)
 }
 
+/// The works in the folder that was named; else those in `studies`, and where there is no such folder
+/// those that came with the program.
+///
+/// # Errors
+/// If a file is missing or wrong.
+pub(crate) fn works(studies: &Studies) -> Result<Vec<Work>, StudyError> {
+    let here = Path::new("studies");
+    match &studies.studies {
+        Some(folder) => Work::load_all(folder),
+        None if here.is_dir() => Work::load_all(here),
+        None => Work::shipped(),
+    }
+}
+
 /// Whether the user's input is at fault, not the run.
 pub(crate) fn is_bad_input(error: &anyhow::Error) -> bool {
-    let study = error.downcast_ref::<airlane_study::StudyError>();
+    let study = error.downcast_ref::<StudyError>();
     error.downcast_ref::<BadInput>().is_some()
         || error.downcast_ref::<ConfigError>().is_some()
-        || study.is_some_and(airlane_study::StudyError::is_bad_input)
+        || study.is_some_and(StudyError::is_bad_input)
 }
 
 /// What a file describes.

@@ -20,7 +20,9 @@ pub mod output;
 mod page;
 pub mod quantity;
 mod record;
+mod reference;
 mod scenario;
+mod schema;
 mod service;
 mod sim;
 mod status;
@@ -70,6 +72,7 @@ fn run(command: Command) -> anyhow::Result<()> {
         Command::Scenario(verb) => scenario::scenario(&verb),
         Command::Sim(Sim::Run(args)) => sim::run(&args),
         Command::Sim(Sim::Compare(args)) => sim::compare(&args),
+        Command::Schema(args) => schema::schema(&args),
         Command::Explain(args) => explain::explain(&args),
         Command::Up(args) => live::up(&args),
         Command::Keygen(args) => keys::keygen(&args),

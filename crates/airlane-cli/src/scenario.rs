@@ -4,19 +4,43 @@ use std::io::Read as _;
 use std::path::{Path, PathBuf};
 
 use airlane_sim::import::{App, Import, ImportError, from_mahimahi, from_netem};
-use airlane_study::Work;
+use airlane_study::shipped;
 use anyhow::Context as _;
 
 use crate::args::{FromMahimahi, FromNetem, Scenario, ScenarioApp, StudyScenario, Written};
 use crate::input::BadInput;
-use crate::{explain, output, study};
+use crate::table::{Align, Table};
+use crate::{explain, input, output, study};
 
 /// Runs the verb.
 pub(crate) fn scenario(verb: &Scenario) -> anyhow::Result<()> {
     match verb {
+        Scenario::List => list(),
+        Scenario::Show { name } => show(name),
         Scenario::FromNetem(args) => netem(args),
         Scenario::FromMahimahi(args) => mahimahi(args),
     }
+}
+
+fn list() -> anyhow::Result<()> {
+    let mut table = Table::new([("scenario", Align::Left), ("what it is", Align::Left)]);
+    for (name, text) in shipped::scenarios() {
+        let first = text.lines().next().unwrap_or_default();
+        table.row([name, first.trim_start_matches(['#', ' '])]);
+    }
+    output::print(&table.render())
+}
+
+fn show(name: &str) -> anyhow::Result<()> {
+    let found = shipped::scenarios().find(|(known, _)| *known == name);
+    let (_, text) = found.ok_or_else(|| {
+        let names: Vec<&str> = shipped::scenarios().map(|(name, _)| name).collect();
+        BadInput(format!(
+            "no scenario \"{name}\" comes with the program; there are: {}",
+            names.join(", ")
+        ))
+    })?;
+    output::print(text)
 }
 
 fn netem(args: &FromNetem) -> anyhow::Result<()> {
@@ -99,7 +123,7 @@ fn finish(
 
 /// Runs `study scenario`.
 pub(crate) fn of_study(args: &StudyScenario) -> anyhow::Result<()> {
-    let works = Work::load_all(&args.studies.studies)?;
+    let works = input::works(&args.studies)?;
     let asked = study::select(works, std::slice::from_ref(&args.id))?;
     let [(work, ids)] = asked.as_slice() else {
         return Err(BadInput(format!("{} is no single study", args.id)).into());

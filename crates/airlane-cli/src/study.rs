@@ -13,7 +13,7 @@ use indicatif::{ProgressBar, ProgressDrawTarget, ProgressStyle};
 use serde::{Deserialize, Serialize};
 
 use crate::args::{StudyList, StudyOutput, StudyPage, StudyReport, StudyRun, StudyShow};
-use crate::input::BadInput;
+use crate::input::{self, BadInput};
 use crate::output;
 use crate::page;
 use crate::table::{Align, Cell, Table};
@@ -32,7 +32,7 @@ type Asked = (Work, Vec<String>);
 /// Runs `study list`.
 pub(crate) fn list(args: &StudyList) -> anyhow::Result<()> {
     let mut text = String::new();
-    for work in Work::load_all(&args.studies.studies)? {
+    for work in input::works(&args.studies)? {
         text += &format!("{}: {}\n\n", work.id, work.title);
         let heads = [("study", Align::Left), ("shows", Align::Left)];
         let numbers = ["scenarios", "claims"].map(|head| (head, Align::Right));
@@ -64,7 +64,7 @@ pub(crate) fn list(args: &StudyList) -> anyhow::Result<()> {
 
 /// Runs `study show`.
 pub(crate) fn show(args: &StudyShow) -> anyhow::Result<()> {
-    let works = Work::load_all(&args.studies.studies)?;
+    let works = input::works(&args.studies)?;
     let asked = select(works, std::slice::from_ref(&args.id))?;
     let mut text = String::new();
     for (work, ids) in &asked {
@@ -89,7 +89,7 @@ pub(crate) fn run(args: &StudyRun) -> anyhow::Result<()> {
             ))
         })?,
     };
-    let works = Work::load_all(&args.studies.studies)?;
+    let works = input::works(&args.studies)?;
     let asked = select(works, &args.ids)?;
     let request = Request {
         runs: args.runs.map(u64::from),
@@ -261,7 +261,7 @@ fn execute(plan: &Plan, store: &mut Store, shard: Shard, threads: usize) -> anyh
 /// The plans of a folder and its results.
 fn reopen(args: &StudyReport) -> anyhow::Result<(Vec<Plan>, Store)> {
     let manifest = Manifest::read(&args.folder)?;
-    let works = Work::load_all(&args.studies.studies)?;
+    let works = input::works(&args.studies)?;
     let mut plans = vec![];
     for described in &manifest.works {
         let known = || {

@@ -20,13 +20,15 @@ pub use profile::{ClassProfile, ClassesConfig};
 
 use crate::flow::FlowKey;
 
-/// `[[...classes]]`: packets that match go to the service of this name.
+/// A rule: packets that match go to the service of this name.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
 #[serde(deny_unknown_fields)]
 pub struct ClassConfig {
-    /// What a packet must look like.
+    /// What a packet must look like; all conditions must hold.
+    #[schemars(extend("examples" = [{ "protocol": "tcp" }]))]
     pub r#match: MatchConfig,
-    /// Name of a service of the same link.
+    /// The name of a service of the same link.
+    #[schemars(example = &"voice")]
     pub service: String,
 }
 
@@ -35,19 +37,19 @@ pub struct ClassConfig {
 #[serde(try_from = "Conditions", into = "Conditions")]
 #[schemars(!try_from, !into, rename_all = "kebab-case", deny_unknown_fields)]
 pub struct MatchConfig {
-    /// DS code point.
+    /// The DS code point of the packet. Left out: any.
     pub dscp: Option<Dscp>,
-    /// Protocol behind IP.
+    /// The protocol behind IP. Left out: any.
     pub protocol: Option<Protocol>,
-    /// Source address.
+    /// The source address, or its network. Left out: any.
     pub src: Option<Prefix>,
-    /// Destination address.
+    /// The destination address, or its network. Left out: any.
     pub dst: Option<Prefix>,
-    /// Source port.
+    /// The source port, or several. Left out: any.
     pub src_port: Option<Ports>,
-    /// Destination port.
+    /// The destination port, or several. Left out: any.
     pub dst_port: Option<Ports>,
-    /// Source or destination port.
+    /// The source or the destination port, or several. Left out: any.
     pub port: Option<Ports>,
 }
 

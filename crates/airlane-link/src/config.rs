@@ -40,7 +40,7 @@ pub use timers::{
     TimersConfig,
 };
 
-/// One service on a link. Files may give a [`Goal`] instead of scheme and rate.
+/// One service on a link. Files may give a `goal` instead of scheme and rate.
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize, JsonSchema)]
 #[serde(try_from = "goal::Written", rename_all = "kebab-case")]
 pub struct ServiceConfig {
@@ -59,11 +59,11 @@ pub struct ServiceConfig {
     /// Where packets wait that the service cannot take yet.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub queue: Option<QueueConfig>,
-    /// Whether small packets share frames. Default: those up to 256 B that wait anyway; never where the
+    /// Whether small packets share frames. Left out: those up to 256 B that wait anyway; never where the
     /// scheme looks into packets. Live only.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub aggregate: Option<AggregateConfig>,
-    /// Whether TCP/IP headers travel as what has changed since the packet before. Default false. Live
+    /// Whether TCP/IP headers travel as what has changed since the packet before. Left out: false. Live
     /// only, of schemes that give up every packet in order.
     #[serde(default, skip_serializing_if = "std::ops::Not::not")]
     pub compact_headers: bool,
@@ -250,10 +250,11 @@ pub struct DefaultConfig {}
 #[derive(Clone, Debug, Default, PartialEq, Serialize, Deserialize, JsonSchema)]
 #[serde(deny_unknown_fields, rename_all = "kebab-case")]
 pub struct WindowConfig {
-    /// Frames that may be unacknowledged. Default 127, of `sr-bitmap` 4096 (live).
+    /// Frames that may be unacknowledged. Left out: 127, of `sr-bitmap` 4096 (live).
     #[serde(default, skip_serializing_if = "Option::is_none")]
+    #[schemars(extend("x-unit" = "frames"))]
     pub window: Option<u32>,
-    /// Timer values. Default `relaxed` (study), `measured` (live).
+    /// Timer values. Left out: `relaxed` (study), `measured` (live).
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub timers: Option<TimersConfig>,
     /// By how much sharing stretches fixed timers.
@@ -268,10 +269,11 @@ pub struct WindowConfig {
 #[derive(Clone, Debug, Default, PartialEq, Serialize, Deserialize, JsonSchema)]
 #[serde(deny_unknown_fields, rename_all = "kebab-case")]
 pub struct SrConfig {
-    /// Frames that may be unacknowledged. Default 127 (study), 4096 (live).
+    /// Frames that may be unacknowledged. Left out: 127 (study), 4096 (live).
     #[serde(default, skip_serializing_if = "Option::is_none")]
+    #[schemars(extend("x-unit" = "frames"))]
     pub window: Option<u32>,
-    /// Timer values. Default `relaxed` (study), `measured` (live).
+    /// Timer values. Left out: `relaxed` (study), `measured` (live).
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub timers: Option<TimersConfig>,
     /// By how much sharing stretches fixed timers.
@@ -280,22 +282,23 @@ pub struct SrConfig {
     /// Where timers start.
     #[serde(default)]
     pub timer_origin: TimerOrigin,
-    /// What a timeout may resend. Default `each` (study), `base` (live).
+    /// What a timeout may resend. Left out: `each` (study), `base` (live).
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub timeout_resends: Option<TimeoutResends>,
     /// How many keepalives follow the last frame while it is not acknowledged: they let the peer see
-    /// a lost tail. Default none: the timers find it. Live only.
+    /// a lost tail. Left out: none: the timers find it. Live only.
     #[serde(default, skip_serializing_if = "Option::is_none")]
+    #[schemars(extend("x-unit" = "frames"))]
     pub keepalives: Option<Keepalives>,
-    /// Whether the receiver asks again for what has not come within its NAK timer, as RLP does. Default
+    /// Whether the receiver asks again for what has not come within its NAK timer, as RLP does. Left out:
     /// false: only the sender's timers find it. Live only.
     #[serde(default, skip_serializing_if = "std::ops::Not::not")]
     pub repeat_naks: bool,
     /// Whether packets go up as late as one that had to be repaired, while frames are lost: for senders
-    /// that model the path's round trip, as BBR does. Default false. Live only.
+    /// that model the path's round trip, as BBR does. Left out: false. Live only.
     #[serde(default, skip_serializing_if = "std::ops::Not::not")]
     pub dejitter: bool,
-    /// Copies of frames while a flow is thin. Default none. Live only.
+    /// Copies of frames while a flow is thin. Left out: none. Live only.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub copies: Option<CopiesConfig>,
 }
@@ -304,13 +307,15 @@ pub struct SrConfig {
 #[derive(Clone, Debug, Default, PartialEq, Serialize, Deserialize, JsonSchema)]
 #[serde(deny_unknown_fields, rename_all = "kebab-case")]
 pub struct RlpConfig {
-    /// How often the receiver asks for a frame before it gives up: N. Default 3.
+    /// How often the receiver asks for a frame before it gives up: N. Left out: 3.
     #[serde(default, skip_serializing_if = "Option::is_none")]
+    #[schemars(extend("x-unit" = "requests"))]
     pub retries: Option<u32>,
-    /// Frames kept for retransmission. Default 127 (study), 1024 (live).
+    /// Frames kept for retransmission. Left out: 127 (study), 1024 (live).
     #[serde(default, skip_serializing_if = "Option::is_none")]
+    #[schemars(extend("x-unit" = "frames"))]
     pub window: Option<u32>,
-    /// Timer values. Default `relaxed` (study), `measured` (live).
+    /// Timer values. Left out: `relaxed` (study), `measured` (live).
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub timers: Option<TimersConfig>,
     /// By how much sharing stretches fixed timers.
@@ -319,10 +324,11 @@ pub struct RlpConfig {
     /// Where timers start.
     #[serde(default)]
     pub timer_origin: TimerOrigin,
-    /// How many keepalives follow the last frame. Default unlimited (study), 8 (live).
+    /// How many keepalives follow the last frame. Left out: unlimited (study), 8 (live).
     #[serde(default, skip_serializing_if = "Option::is_none")]
+    #[schemars(extend("x-unit" = "frames"))]
     pub keepalives: Option<Keepalives>,
-    /// Copies of frames while a flow is thin. Default none. Live only.
+    /// Copies of frames while a flow is thin. Left out: none. Live only.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub copies: Option<CopiesConfig>,
 }

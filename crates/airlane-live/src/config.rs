@@ -70,9 +70,11 @@ pub const IPV4_MIN_MTU: usize = 68;
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize, JsonSchema)]
 #[serde(deny_unknown_fields)]
 pub struct LiveConfig {
-    /// Version of the file format: 1.
+    /// The version of the file format, 1.
+    #[schemars(extend("const" = 1, "examples" = [1]))]
     pub schema: u32,
-    /// Name of this end; letters, digits, `.`, `_` and `-`.
+    /// The name of this end, of letters, digits, `.`, `_` and `-`.
+    #[schemars(example = &"hill-top")]
     pub name: String,
     /// The network interface above.
     pub tun: TunConfig,
@@ -81,8 +83,9 @@ pub struct LiveConfig {
     /// Who is at the other end, where these are several.
     #[serde(default, skip_serializing_if = "Vec::is_empty")]
     pub peers: Vec<PeerConfig>,
-    /// Where the running node's metrics can be scraped: a loopback address with its port. Nowhere,
-    /// if it is not given.
+    /// Where the running node's metrics can be scraped: a loopback address with its port. Left out:
+    /// nowhere.
+    #[schemars(example = &"127.0.0.1:9107")]
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub metrics: Option<SocketAddr>,
     /// How to ask the running node.
@@ -90,7 +93,7 @@ pub struct LiveConfig {
     pub control: ControlConfig,
 }
 
-/// `[tun]`
+/// The network interface above, `[tun]`.
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize, JsonSchema)]
 #[serde(deny_unknown_fields)]
 pub struct TunConfig {
@@ -170,7 +173,7 @@ impl Serialize for Mtu {
     }
 }
 
-/// `[link]`
+/// The link below, `[link]`.
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize, JsonSchema)]
 #[serde(deny_unknown_fields)]
 pub struct LinkConfig {
@@ -190,7 +193,7 @@ pub struct LinkConfig {
     /// path takes, or less. Left out: no packet is longer.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub fragment: Option<FragmentConfig>,
-    /// How frames are protected. There is no default.
+    /// How frames are protected; it must be said. Left out: the file is refused.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub security: Option<Security>,
     /// What the outer IP header of a datagram takes from the packet inside: `dscp` and `ecn`.
@@ -292,21 +295,24 @@ pub enum UnderlayConfig {
     /// UDP datagrams, one frame each.
     Udp {
         /// Address and port of this end; an unspecified address means all of this machine's.
+        #[schemars(example = &"0.0.0.0:7007")]
         listen: SocketAddr,
-        /// Address and port of the other end. Left out where that one calls: it has our address, and
-        /// a key by which it is known wherever it calls from.
+        /// Address and port of the other end. Left out: that one calls, has our address, and is known by
+        /// its key wherever it calls from.
+        #[schemars(example = &"192.0.2.7:7007")]
         #[serde(default, skip_serializing_if = "Option::is_none")]
         peer: Option<SocketAddr>,
     },
     /// Ethernet frames, straight on an interface.
     Ethernet {
-        /// Name of the interface.
+        /// The name of the interface.
+        #[schemars(example = &"wlan0")]
         interface: String,
-        /// Address of the other end's interface. Left out, both ends call everybody on the segment,
+        /// The address of the other end's interface. Left out: both ends call everybody on the segment,
         /// and know each other by their keys.
         #[serde(default, skip_serializing_if = "Option::is_none")]
         peer: Option<EthernetAddress>,
-        /// Which frames are ours.
+        /// Which frames on the interface are Airlane's.
         #[serde(default, rename = "ether-type")]
         ether_type: EtherType,
     },
@@ -372,11 +378,11 @@ impl UnderlayConfig {
     }
 }
 
-/// `[control]`
+/// How to ask the running node, `[control]`.
 #[derive(Clone, Debug, Default, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
 #[serde(deny_unknown_fields)]
 pub struct ControlConfig {
-    /// Path of the Unix socket; `/run/airlane/NAME.sock` if it is not given.
+    /// The path of the Unix socket. Left out: `/run/airlane/NAME.sock`.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub socket: Option<PathBuf>,
     /// Whose members may read status over it, and change nothing. Nobody, if it is not given: then root

@@ -23,6 +23,10 @@ use zeroize::Zeroizing;
 /// How frames are protected.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, JsonSchema)]
 #[serde(untagged)]
+#[schemars(extend("examples" = [{
+    "private-key": "/etc/airlane/left.key",
+    "peer-key": "TjgqYkZ2rXp0wKc5nB1hLmQ8sVdE3uJfGyA7iWoR9CM=",
+}]))]
 pub enum Security {
     /// Encrypted and authenticated, by static keys.
     Keys(Keys),
@@ -59,9 +63,10 @@ impl<'de> Deserialize<'de> for Security {
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
 #[serde(deny_unknown_fields, rename_all = "kebab-case")]
 pub struct Keys {
-    /// File with the private key of this end.
+    /// The file with the private key of this end, as `airlane keygen` writes it.
+    #[schemars(example = &"/etc/airlane/left.key")]
     pub private_key: PathBuf,
-    /// Public key of the other end. Several have theirs under `[[peers]]`.
+    /// The public key of the other end. Left out: several ends have theirs under `peers`.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub peer_key: Option<PublicKey>,
 }

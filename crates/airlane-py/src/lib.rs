@@ -26,7 +26,7 @@ mod _native {
     #[pymodule_export]
     use super::run::{run, simulate};
     #[pymodule_export]
-    use super::scenario::Scenario;
+    use super::scenario::{Scenario, shipped};
     #[pymodule_export]
     use super::store::{Store, student_t};
     #[pymodule_export]

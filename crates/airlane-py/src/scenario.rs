@@ -191,3 +191,9 @@ impl Scenario {
         Ok((&self.text, &self.file, folder, &self.set, files))
     }
 }
+
+/// The scenarios that come with the package: the text of each by its name.
+#[pyfunction]
+pub(crate) fn shipped() -> BTreeMap<&'static str, &'static str> {
+    airlane_study::shipped::scenarios().collect()
+}

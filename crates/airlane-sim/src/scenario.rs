@@ -41,22 +41,26 @@ pub const SCHEMA: u32 = 1;
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize, JsonSchema)]
 #[serde(deny_unknown_fields)]
 pub struct Scenario {
-    /// Version of the file format: [`SCHEMA`].
+    /// The version of the file format, 1.
+    #[schemars(extend("const" = 1, "examples" = [1]))]
     pub schema: u32,
-    /// What a person calls it.
+    /// What a person calls the scenario.
+    #[schemars(example = &"a file over a radio")]
     pub name: String,
-    /// Seed of all random streams; a command line may override it.
+    /// The seed of all random streams; a command line may override it.
     #[serde(default = "default_seed")]
     pub seed: u64,
     /// When the applications stop, at the latest.
+    #[schemars(example = &"60 s")]
     pub duration: Duration,
-    /// A flow whose end stops the applications earlier.
+    /// The name of a flow whose end stops the applications earlier.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub until: Option<String>,
     /// How long packets that are on their way at the end may still arrive.
     #[serde(default = "default_drain")]
     pub drain: Duration,
     /// Hosts and routers by name.
+    #[schemars(extend("examples" = [{ "base": {}, "mobile": {} }]))]
     pub nodes: BTreeMap<String, NodeConfig>,
     /// Duplex links by name.
     pub links: BTreeMap<String, LinkConfig>,
@@ -84,7 +88,8 @@ pub struct NodeConfig {
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize, JsonSchema)]
 #[serde(deny_unknown_fields, rename_all = "kebab-case")]
 pub struct LinkConfig {
-    /// The two nodes that it joins.
+    /// The names of the two nodes that it joins.
+    #[schemars(extend("examples" = [["base", "mobile"]]))]
     pub ends: [String; 2],
     /// Serialisation rate, of both directions or of each; or the times at which the link may send.
     ///
@@ -140,6 +145,7 @@ pub struct LinkConfig {
     pub paced_by: Option<PacedBy>,
     /// Frames of each service that may wait in the scheduler. Left out: 1.
     #[serde(default, skip_serializing_if = "Option::is_none")]
+    #[schemars(extend("x-unit" = "frames"))]
     pub handed_over: Option<HandedOver>,
     /// Whether the queue of a busy link stands at IP, in front of the services (`nominal`), or in
     /// them (`off`). Left out: `off`.
@@ -169,9 +175,9 @@ pub enum PacedBy {
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
 #[serde(deny_unknown_fields)]
 pub struct OutageConfig {
-    /// When it begins.
+    /// When the outage begins.
     pub from: Duration,
-    /// When it is over.
+    /// When the outage is over.
     pub to: Duration,
 }
 

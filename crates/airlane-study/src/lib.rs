@@ -27,6 +27,8 @@ mod plan;
 mod point;
 mod report;
 mod results;
+pub mod schema;
+pub mod shipped;
 mod statistics;
 mod store;
 mod study;

@@ -10,13 +10,14 @@
 //! | every other `*.toml` | a study; its id is the file's name |
 
 use std::collections::{BTreeMap, BTreeSet};
-use std::path::{Path, PathBuf};
+use std::path::Path;
 
 use schemars::JsonSchema;
 use serde::Deserialize;
 use serde::de::DeserializeOwned;
 
 use crate::error::StudyError;
+use crate::shipped::{Files, STUDIES};
 use crate::study::{Part, Study, StudyFile};
 
 /// A work and all of its studies.
@@ -52,9 +53,10 @@ pub struct Alternative {
     pub set: Vec<String>,
 }
 
+/// The file of a work.
 #[derive(Deserialize, JsonSchema)]
 #[serde(deny_unknown_fields, rename_all = "kebab-case")]
-struct WorkFile {
+pub(crate) struct WorkFile {
     /// The publication.
     #[schemars(example = &"G. Xylomenos, Multi Service Link Layers, 1999")]
     title: String,
@@ -81,14 +83,18 @@ impl Work {
     /// # Errors
     /// If a file is missing or wrong.
     pub fn load(folder: &Path) -> Result<Self, StudyError> {
-        let (file, parts) = shared(folder)?;
+        Self::from(Files::Disk, folder)
+    }
+
+    fn from(files: Files, folder: &Path) -> Result<Self, StudyError> {
+        let (file, parts) = shared(files, folder)?;
         let mut studies = vec![];
-        for path in toml_files(folder)? {
+        for path in files.toml_files(folder)? {
             let id = stem(&path);
             if matches!(id.as_str(), "work" | "alternatives" | "notes") {
                 continue;
             }
-            let study: StudyFile = read(&path)?;
+            let study: StudyFile = read(files, &path)?;
             let study = Study::new(&id, study, &parts, &file.labels);
             studies.push(study.map_err(|problem| StudyError::file(&path, problem))?);
         }
@@ -101,9 +107,9 @@ impl Work {
             runs: file.runs,
             seed: file.seed,
             studies,
-            alternatives: optional(&folder.join("alternatives.toml"))?,
-            notes: optional(&folder.join("notes.toml"))?,
-            ids: list(&folder.join("ids.txt"))?,
+            alternatives: optional(files, &folder.join("alternatives.toml"))?,
+            notes: optional(files, &folder.join("notes.toml"))?,
+            ids: list(files, &folder.join("ids.txt"))?,
             parts_of: file.parts_of,
         };
         work.check_ids(folder)?;
@@ -116,21 +122,28 @@ impl Work {
     /// As [`load`](Self::load), and if there is none.
     pub fn load_all(folder: &Path) -> Result<Vec<Self>, StudyError> {
         if !folder.is_dir() {
-            let problem = "there is no such folder here; the studies are part of the sources: run there, or \
-                           name their folder with --studies";
+            let problem = "there is no such folder here; leave --studies out for the works that came \
+                           with the program";
             return Err(StudyError::file(folder, problem));
         }
-        let entries = std::fs::read_dir(folder).map_err(StudyError::io(folder))?;
-        let mut folders: Vec<PathBuf> = entries
-            .filter_map(|entry| Some(entry.ok()?.path()))
-            .filter(|path| path.join("work.toml").is_file())
-            .collect();
-        folders.sort();
+        let folders = Files::Disk.works(folder)?;
         if folders.is_empty() {
             let problem = "no folder here has a work.toml; is this the folder of studies?";
             return Err(StudyError::file(folder, problem));
         }
         folders.iter().map(|folder| Self::load(folder)).collect()
+    }
+
+    /// Reads every work that came with the program, in the order of their names.
+    ///
+    /// # Errors
+    /// None in a program that passed its tests.
+    pub fn shipped() -> Result<Vec<Self>, StudyError> {
+        let folders = Files::Shipped.works(Path::new(STUDIES))?;
+        let works = folders.iter();
+        works
+            .map(|folder| Self::from(Files::Shipped, folder))
+            .collect()
     }
 
     /// A study by its id.
@@ -170,17 +183,17 @@ impl Work {
 }
 
 /// What the studies of a work share, with what it has from another work; its own goes first.
-fn shared(folder: &Path) -> Result<(WorkFile, BTreeMap<String, Part>), StudyError> {
+fn shared(files: Files, folder: &Path) -> Result<(WorkFile, BTreeMap<String, Part>), StudyError> {
     let path = folder.join("work.toml");
-    let mut file: WorkFile = read(&path)?;
+    let mut file: WorkFile = read(files, &path)?;
     let mut parts = BTreeMap::new();
     if let Some(other) = &file.parts_of {
         let beside = folder.with_file_name(other);
-        if !beside.join("work.toml").is_file() {
+        if !files.has(&beside.join("work.toml")) {
             let problem = format!("parts-of = \"{other}\": there is no such work beside this one");
             return Err(StudyError::file(&path, problem));
         }
-        let theirs: WorkFile = read(&beside.join("work.toml"))?;
+        let theirs: WorkFile = read(files, &beside.join("work.toml"))?;
         if theirs.parts_of.is_some() {
             let problem = format!(
                 "parts-of = \"{other}\": that work has the parts of another one itself; name one that \
@@ -188,54 +201,41 @@ fn shared(folder: &Path) -> Result<(WorkFile, BTreeMap<String, Part>), StudyErro
             );
             return Err(StudyError::file(&path, problem));
         }
-        parts = read_parts(&beside)?;
+        parts = read_parts(files, &beside)?;
         let own = std::mem::replace(&mut file.labels, theirs.labels);
         file.labels.extend(own);
     }
-    parts.extend(read_parts(folder)?);
+    parts.extend(read_parts(files, folder)?);
     Ok((file, parts))
 }
 
-fn read_parts(folder: &Path) -> Result<BTreeMap<String, Part>, StudyError> {
-    let folder = folder.join("parts");
-    if !folder.is_dir() {
-        return Ok(BTreeMap::new());
-    }
-    let paths = toml_files(&folder)?.into_iter();
-    paths.map(|path| Ok((stem(&path), read(&path)?))).collect()
+fn read_parts(files: Files, folder: &Path) -> Result<BTreeMap<String, Part>, StudyError> {
+    let paths = files.toml_files(&folder.join("parts"))?.into_iter();
+    let parts = paths.map(|path| Ok((stem(&path), read(files, &path)?)));
+    parts.collect()
 }
 
-fn read<T: DeserializeOwned>(path: &Path) -> Result<T, StudyError> {
-    let text = std::fs::read_to_string(path).map_err(StudyError::io(path))?;
+fn read<T: DeserializeOwned>(files: Files, path: &Path) -> Result<T, StudyError> {
+    let text = files.read(path)?;
     toml::from_str(&text).map_err(|error| StudyError::file(path, error))
 }
 
-fn optional<T: DeserializeOwned + Default>(path: &Path) -> Result<T, StudyError> {
-    if path.is_file() {
-        read(path)
+fn optional<T: DeserializeOwned + Default>(files: Files, path: &Path) -> Result<T, StudyError> {
+    if files.has(path) {
+        read(files, path)
     } else {
         Ok(T::default())
     }
 }
 
-fn list(path: &Path) -> Result<Vec<String>, StudyError> {
-    if !path.is_file() {
+fn list(files: Files, path: &Path) -> Result<Vec<String>, StudyError> {
+    if !files.has(path) {
         return Ok(vec![]);
     }
-    let text = std::fs::read_to_string(path).map_err(StudyError::io(path))?;
+    let text = files.read(path)?;
     let lines = text.lines().map(str::trim);
     let ids = lines.filter(|line| !line.is_empty() && !line.starts_with('#'));
     Ok(ids.map(str::to_owned).collect())
-}
-
-fn toml_files(folder: &Path) -> Result<Vec<PathBuf>, StudyError> {
-    let entries = std::fs::read_dir(folder).map_err(StudyError::io(folder))?;
-    let mut files: Vec<PathBuf> = entries
-        .filter_map(|entry| Some(entry.ok()?.path()))
-        .filter(|path| path.extension().is_some_and(|e| e == "toml"))
-        .collect();
-    files.sort();
-    Ok(files)
 }
 
 fn stem(path: &Path) -> String {
@@ -276,10 +276,22 @@ mod tests {
     }
 
     #[test]
+    fn the_program_has_the_works_and_scenarios_of_the_sources() {
+        let sources = Path::new(env!("CARGO_MANIFEST_DIR")).join("../..");
+        let on_disk = Work::load_all(&sources.join("studies")).unwrap();
+        let shipped = Work::shipped().unwrap();
+        assert_eq!(format!("{shipped:?}"), format!("{on_disk:?}"));
+        let scenarios = Files::Disk.toml_files(&sources.join("scenarios")).unwrap();
+        let names: Vec<String> = scenarios.iter().map(|path| stem(path)).collect();
+        let shipped: Vec<&str> = crate::shipped::scenarios().map(|(name, _)| name).collect();
+        assert_eq!(shipped, names);
+    }
+
+    #[test]
     fn a_work_has_the_parts_of_the_one_that_it_names() {
         let shipped = Path::new(env!("CARGO_MANIFEST_DIR")).join("../../studies");
-        let (_, parts) = shared(&shipped.join("xylomenos-1999")).unwrap();
-        let (file, borrowed) = shared(&shipped.join("xylomenos-1999-beyond")).unwrap();
+        let (_, parts) = shared(Files::Disk, &shipped.join("xylomenos-1999")).unwrap();
+        let (file, borrowed) = shared(Files::Disk, &shipped.join("xylomenos-1999-beyond")).unwrap();
         assert!(parts.keys().all(|part| borrowed.contains_key(part)));
         assert_eq!(file.labels["sr-m2"], "SR/M2");
 

@@ -15,7 +15,7 @@ use toml::de::{DeTable, DeValue};
 use super::PROBLEMS_AT_ONCE;
 use super::message::{self, Text};
 use super::path::Path;
-use crate::schema::FileSchema;
+use crate::schema::{FileSchema, written};
 
 /// Readings of the whole document that a search may cost; a hostile file gets a coarser answer.
 const TRIALS: usize = 400;
@@ -47,26 +47,32 @@ pub(super) fn read<T: DeserializeOwned + JsonSchema>(
     let mut complaints = Vec::new();
     loop {
         let culprit = search.culprit::<T>(&error);
-        if culprit.missing && is_echo(error.message(), &culprit.path, &complaints) {
-            return Err(complaints);
-        }
         let steps = culprit.path.as_steps();
         if let Some(missed) = message::missing_key(error.message()).filter(|_| culprit.missing) {
-            let missing = schema.missing(&search.tree, steps, missed);
-            let text = message::of_missing(missed, &missing);
+            // Nobody knows what a table of an unknown kind lacks.
+            let said = is_said(missed, &culprit.path, &complaints);
+            if said && missed == TAG || search.has_filled(&culprit.path, missed) {
+                return Err(complaints);
+            }
+            let mut missing = schema.missing(&search.tree, steps, missed);
             let here = missing.iter().map(|(key, example)| {
-                let written = message::written(example);
-                (culprit.path.clone(), key.clone(), written)
+                let value = written(example);
+                (culprit.path.clone(), key.clone(), value)
             });
             search.filled.extend(here);
-            complaints.push(Complaint {
-                span: culprit.span,
-                path: culprit.path,
-                text,
-            });
+            let known = !missing.is_empty();
+            missing.retain(|(key, _)| !is_said(key, &culprit.path, &complaints));
+            if !missing.is_empty() || !(known || said) {
+                let text = message::of_missing(missed, &missing);
+                complaints.push(Complaint {
+                    span: culprit.span,
+                    path: culprit.path,
+                    text,
+                });
+            }
             // What else is wrong shows once nothing is missing here.
             error = match search.attempt::<T>(search.tree.clone()) {
-                Err(next) if !missing.is_empty() && complaints.len() < PROBLEMS_AT_ONCE => next,
+                Err(next) if known && complaints.len() < PROBLEMS_AT_ONCE => next,
                 _ => return Err(complaints),
             };
             continue;
@@ -84,15 +90,14 @@ pub(super) fn read<T: DeserializeOwned + JsonSchema>(
         });
         // Going on without the culprit shows the next one. Where the culprit is an element whose removal
         // would renumber the others, there is no going on.
-        let Some(key) = culprit.path.last_key().map(str::to_owned) else {
-            return Err(complaints);
-        };
-        if complaints.len() == PROBLEMS_AT_ONCE || !culprit.path.remove(&mut search.tree) {
+        let is_key = culprit.path.last_key().is_some();
+        let full = complaints.len() == PROBLEMS_AT_ONCE;
+        if full || !is_key || !culprit.path.remove(&mut search.tree) {
             return Err(complaints);
         }
         error = match search.attempt::<T>(search.tree.clone()) {
-            Err(next) if message::missing_key(next.message()) != Some(&*key) => next,
-            _ => return Err(complaints),
+            Err(next) => next,
+            Ok(_) => return Err(complaints),
         };
     }
 }
@@ -101,14 +106,15 @@ fn attempt<T: DeserializeOwned>(tree: Spanned<DeTable<'_>>) -> Result<T, toml::d
     T::deserialize(toml::Deserializer::from(tree))
 }
 
-/// Whether a key is missing only because it was misspelt, which has been said already.
-fn is_echo(message: &str, table: &Path, complaints: &[Complaint]) -> bool {
-    let misspelt = |complaint: &Complaint| {
-        let written = complaint.path.last_key().zip(message::missing_key(message));
-        complaint.path.parent() == *table
-            && written.is_some_and(|(written, meant)| message::near(written, meant))
-    };
-    complaints.iter().any(misspelt)
+/// Whether a key of a table is missing only because it was misspelt, or because what was wrong with it was
+/// taken out: that has been said already.
+fn is_said(key: &str, table: &Path, complaints: &[Complaint]) -> bool {
+    let here = |complaint: &&Complaint| complaint.path.parent() == *table;
+    complaints.iter().filter(here).any(|complaint| {
+        let misspelt = complaint.text.message.starts_with(message::UNKNOWN_KEY);
+        let written = complaint.path.last_key();
+        written.is_some_and(|written| written == key || misspelt && message::near(written, key))
+    })
 }
 
 struct Culprit {
@@ -133,6 +139,11 @@ impl Search<'_> {
     ) -> Result<T, toml::de::Error> {
         self.fill(&mut tree);
         attempt(tree)
+    }
+
+    fn has_filled(&self, table: &Path, key: &str) -> bool {
+        let mut filled = self.filled.iter();
+        filled.any(|(path, known, _)| path == table && known == key)
     }
 
     fn fill<'f>(&'f self, tree: &mut Spanned<DeTable<'f>>) {

@@ -2,6 +2,8 @@
 
 use serde_json::Value;
 
+use crate::schema::written;
+
 /// What is wrong, and what would be right.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub(super) struct Text {
@@ -58,25 +60,6 @@ fn listed(items: &[String]) -> String {
             format!("{first}{before} and {last}")
         }
         items => items.concat(),
-    }
-}
-
-/// As it stands in a file.
-pub(super) fn written(value: &Value) -> String {
-    match value {
-        Value::Object(table) => {
-            let entries = table.iter().map(|(key, value)| {
-                let key = super::key(key);
-                format!("{key} = {}", written(value))
-            });
-            format!("{{ {} }}", entries.collect::<Vec<_>>().join(", "))
-        }
-        Value::Array(items) => {
-            let items: Vec<String> = items.iter().map(written).collect();
-            format!("[{}]", items.join(", "))
-        }
-        // Text, numbers and truth are written alike in JSON and TOML.
-        plain => plain.to_string(),
     }
 }
 

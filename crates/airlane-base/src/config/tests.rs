@@ -176,6 +176,20 @@ fn all_missing_keys_of_a_table_are_reported_at_once_with_examples() {
 }
 
 #[test]
+fn what_is_wrong_is_not_called_missing_as_well() {
+    let text = "schema = 1\n[links.radio]\nrate = 20\nservices = [{ nmae = \"a\", scheme = 9 }]\n";
+    let error = load::<World>(text, "w.toml").unwrap_err().to_string();
+    let expected = [
+        "w.toml:3:8: `rate` cannot be 20",
+        "w.toml:4:13: `number` is missing",
+        "w.toml:4:15: unknown key `nmae`",
+        "w.toml:4:36: `scheme` cannot be 9",
+    ];
+    let places = error.lines().filter(|line| line.starts_with("w.toml"));
+    assert_eq!(places.collect::<Vec<_>>(), expected, "{error}");
+}
+
+#[test]
 fn several_problems_are_reported_at_once_in_the_order_of_their_lines() {
     let text = WORLD
         .replace("delay = ", "dealy = ")

@@ -28,7 +28,7 @@ impl FileSchema {
             return vec![];
         };
         let mut needed = keys(form.get("required"));
-        // One of several sets of keys: the one that the complaint is about.
+        // One of several sets of keys: the one that the complaint is about, or the first if none is there.
         let sets = ["anyOf", "oneOf"]
             .iter()
             .find_map(|word| form.get(word)?.as_array());
@@ -36,8 +36,11 @@ impl FileSchema {
             .into_iter()
             .flatten()
             .map(|set| keys(set.get("required")));
-        if let Some(set) = sets.into_iter().find(|set| set.contains(&missed)) {
-            needed.extend(set);
+        let sets: Vec<Vec<&str>> = sets.collect();
+        let is_there = |set: &Vec<&str>| set.iter().all(|key| table.contains_key(*key));
+        let about = sets.iter().find(|set| set.contains(&missed));
+        if !sets.iter().any(is_there) {
+            needed.extend(about.or(sets.first()).into_iter().flatten());
         }
         let property = |key: &str| form.get("properties")?.get(key);
         needed

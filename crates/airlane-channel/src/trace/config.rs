@@ -14,8 +14,10 @@ use super::{Replay, Trace, Way};
 /// Losses and delays of a recorded link.
 #[derive(Clone, Debug, PartialEq, Serialize, JsonSchema)]
 #[serde(rename_all = "kebab-case")]
+#[schemars(deny_unknown_fields)]
 pub struct TraceConfig {
-    /// The recording.
+    /// The file with the recording.
+    #[schemars(example = &"hill-top.trace")]
     pub file: String,
     /// Which of its directions. Left out: `in` downwards and `out` upwards, as if it was recorded at
     /// the second end of the link.

@@ -7,6 +7,15 @@ use clap::{Args, Subcommand, ValueEnum, ValueHint};
 /// The verbs of scenario files.
 #[derive(Debug, Subcommand)]
 pub enum Scenario {
+    /// List the scenarios that come with the program
+    #[command(after_help = LIST_EXAMPLES)]
+    List,
+    /// Print a scenario that comes with the program, to copy and change it
+    #[command(after_help = SHOW_EXAMPLES)]
+    Show {
+        /// Its name, as `airlane scenario list` has it.
+        name: String,
+    },
     /// Translate what `tc qdisc` was told, netem and tbf, into a scenario
     ///
     /// The link gets rate, delay, queue and losses; a flow runs over it. What a link here does
@@ -78,6 +87,14 @@ pub enum ScenarioApp {
     /// Speech over UDP.
     Voice,
 }
+
+const LIST_EXAMPLES: &str = "\
+Examples:
+  airlane scenario list";
+
+const SHOW_EXAMPLES: &str = "\
+Examples:
+  airlane scenario show three-applications > world.toml";
 
 const FROM_NETEM_EXAMPLES: &str = "\
 Examples:

@@ -35,9 +35,9 @@ pub enum Study {
 /// Where the works are.
 #[derive(Debug, Args)]
 pub struct Studies {
-    /// Folder with one folder for each work
-    #[arg(long, value_name = "DIR", default_value = "studies", value_hint = ValueHint::DirPath)]
-    pub studies: PathBuf,
+    /// Folder with one folder for each work [default: studies, or without it those of the program]
+    #[arg(long, value_name = "DIR", value_hint = ValueHint::DirPath)]
+    pub studies: Option<PathBuf>,
 }
 
 /// Arguments of `study list`.

@@ -5,6 +5,7 @@
 
 mod cli;
 mod daemon;
+mod excerpts;
 mod manager;
 mod record;
 mod scenario;

@@ -11,7 +11,7 @@ use crate::wire::HeaderProfile;
 /// What waits for company for longer is late for whoever sends it.
 const LONGEST_WAIT: Duration = Duration::from_millis(100);
 
-/// `aggregate = { largest = "256 B", wait = "0 s" }`, or `"off"`.
+/// Which packets share frames, such as `{ largest = "256 B", wait = "0 s" }`, or `"off"`.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
 #[serde(
     untagged,

@@ -10,22 +10,24 @@ use crate::wire::HeaderProfile;
 #[derive(Clone, Copy, Debug, PartialEq, Serialize, Deserialize, JsonSchema)]
 #[serde(deny_unknown_fields, rename_all = "kebab-case")]
 pub struct CopiesConfig {
-    /// Copies of each frame. Default 1.
+    /// How many copies each frame gets.
     #[serde(default = "one")]
+    #[schemars(extend("x-unit" = "copies"))]
     pub number: u32,
     /// How long after the frame, and after each other, they leave. Where losses come in bursts,
-    /// longer than most of them. Default 5 ms.
+    /// longer than most of them.
     #[serde(default = "soon")]
     pub after: Duration,
-    /// What they may cost, as a part of the link's rate. Default 0.05.
+    /// What they may cost, as a part of the link's rate.
     #[serde(default = "a_twentieth")]
+    #[schemars(extend("x-unit" = "part of the rate"))]
     pub share: f64,
     /// Packets longer than this are not copied: so those of a file are not, and their acknowledgments
     /// are. Left out: all are.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub longest: Option<Size>,
-    /// Copies are sent while at least this part of the frames is lost, as far as requests show. Left
-    /// out: always.
+    /// Copies are sent while at least this part of the frames is lost, as far as requests show. Left out:
+    /// always.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub above: Option<Probability>,
 }

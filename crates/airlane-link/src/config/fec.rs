@@ -13,8 +13,9 @@ use crate::service::xor::MAX_BLOCK;
 #[derive(Clone, Debug, Default, PartialEq, Serialize, Deserialize, JsonSchema)]
 #[serde(deny_unknown_fields)]
 pub struct XorConfig {
-    /// Packets of a block: n. Default 8.
+    /// Packets of a block: n. Left out: 8.
     #[serde(default, skip_serializing_if = "Option::is_none")]
+    #[schemars(extend("x-unit" = "packets"))]
     pub block: Option<u32>,
 }
 
@@ -22,8 +23,9 @@ pub struct XorConfig {
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize, JsonSchema)]
 #[serde(deny_unknown_fields)]
 pub struct XorAdConfig {
-    /// Packets of a block, at most: n. Default 8.
+    /// Packets of a block, at most: n. Left out: 8.
     #[serde(default, skip_serializing_if = "Option::is_none")]
+    #[schemars(extend("x-unit" = "packets"))]
     pub block: Option<u32>,
     /// How long the source must be silent for a block to end early. No default: it should be
     /// just above twice the interval of the application's packets.
@@ -34,11 +36,13 @@ pub struct XorAdConfig {
 #[derive(Clone, Debug, Default, PartialEq, Serialize, Deserialize, JsonSchema)]
 #[serde(deny_unknown_fields)]
 pub struct RseConfig {
-    /// Packets of a block: n. Default 8.
+    /// Packets of a block: n. Left out: 8.
     #[serde(default, skip_serializing_if = "Option::is_none")]
+    #[schemars(extend("x-unit" = "packets"))]
     pub block: Option<u32>,
-    /// Parity frames of a block, and losses that they repair: h. Default 2.
+    /// Parity frames of a block, and losses that they repair: h. Left out: 2.
     #[serde(default, skip_serializing_if = "Option::is_none")]
+    #[schemars(extend("x-unit" = "frames"))]
     pub parity: Option<u32>,
 }
 
@@ -46,22 +50,27 @@ pub struct RseConfig {
 #[derive(Clone, Debug, Default, PartialEq, Serialize, Deserialize, JsonSchema)]
 #[serde(deny_unknown_fields, rename_all = "kebab-case")]
 pub struct RseAdConfig {
-    /// Packets of a block: n. Default 8.
+    /// Packets of a block: n. Left out: 8.
     #[serde(default, skip_serializing_if = "Option::is_none")]
+    #[schemars(extend("x-unit" = "packets"))]
     pub block: Option<u32>,
-    /// Parity frames that follow a block without being asked for: h0. Default 1.
+    /// Parity frames that follow a block without being asked for: h0. Left out: 1.
     #[serde(default, skip_serializing_if = "Option::is_none")]
+    #[schemars(extend("x-unit" = "frames"))]
     pub initial: Option<u32>,
-    /// Parity frames of a block in all, and losses that they repair: h. Default 4.
+    /// Parity frames of a block in all, and losses that they repair: h. Left out: 4.
     #[serde(default, skip_serializing_if = "Option::is_none")]
+    #[schemars(extend("x-unit" = "frames"))]
     pub parity: Option<u32>,
-    /// How often the receiver asks for parities of a block before it gives up: N. Default 3.
+    /// How often the receiver asks for parities of a block before it gives up: N. Left out: 3.
     #[serde(default, skip_serializing_if = "Option::is_none")]
+    #[schemars(extend("x-unit" = "requests"))]
     pub retries: Option<u32>,
-    /// Packets whose blocks can still be asked for. Default 127 (study), 1024 (live).
+    /// Packets whose blocks can still be asked for. Left out: 127 (study), 1024 (live).
     #[serde(default, skip_serializing_if = "Option::is_none")]
+    #[schemars(extend("x-unit" = "packets"))]
     pub window: Option<u32>,
-    /// Timer values. Default `relaxed` (study), `measured` (live).
+    /// Timer values. Left out: `relaxed` (study), `measured` (live).
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub timers: Option<TimersConfig>,
     /// By how much sharing stretches fixed timers.
@@ -70,8 +79,9 @@ pub struct RseAdConfig {
     /// Where timers start.
     #[serde(default)]
     pub timer_origin: TimerOrigin,
-    /// How many keepalives follow the last frame. Default unlimited (study), 8 (live).
+    /// How many keepalives follow the last frame. Left out: unlimited (study), 8 (live).
     #[serde(default, skip_serializing_if = "Option::is_none")]
+    #[schemars(extend("x-unit" = "frames"))]
     pub keepalives: Option<Keepalives>,
 }
 

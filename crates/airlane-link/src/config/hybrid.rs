@@ -23,20 +23,23 @@ pub(crate) enum Hybrid {
 #[derive(Clone, Debug, Default, PartialEq, Serialize, Deserialize, JsonSchema)]
 #[serde(deny_unknown_fields, rename_all = "kebab-case")]
 pub struct HybridConfig {
-    /// Bytes of a symbol, each of which has its own check: s. Default 16 B.
+    /// Bytes of a symbol, each of which has its own check: s. Left out: 16 B.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub symbol: Option<Size>,
-    /// Type I: repair symbols in each frame; default 2. Type II: repair symbols that a frame can
-    /// have in all before it is sent again; default 32.
+    /// Type I: repair symbols in each frame. Type II: repair symbols that a frame can have in all
+    /// before it is sent again. Left out: 2 of type I, 32 of type II.
     #[serde(default, skip_serializing_if = "Option::is_none")]
+    #[schemars(extend("x-unit" = "symbols"))]
     pub parity: Option<u32>,
-    /// How often the receiver asks for a frame before it gives up: N. Default 3.
+    /// How often the receiver asks for a frame before it gives up: N. Left out: 3.
     #[serde(default, skip_serializing_if = "Option::is_none")]
+    #[schemars(extend("x-unit" = "requests"))]
     pub retries: Option<u32>,
-    /// Frames kept for repairs. Default 127 (study), 1024 (live).
+    /// Frames kept for repairs. Left out: 127 (study), 1024 (live).
     #[serde(default, skip_serializing_if = "Option::is_none")]
+    #[schemars(extend("x-unit" = "frames"))]
     pub window: Option<u32>,
-    /// Timer values. Default `relaxed` (study), `measured` (live).
+    /// Timer values. Left out: `relaxed` (study), `measured` (live).
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub timers: Option<TimersConfig>,
     /// By how much sharing stretches fixed timers.
@@ -45,8 +48,9 @@ pub struct HybridConfig {
     /// Where timers start.
     #[serde(default)]
     pub timer_origin: TimerOrigin,
-    /// How many keepalives follow the last frame. Default unlimited (study), 8 (live).
+    /// How many keepalives follow the last frame. Left out: unlimited (study), 8 (live).
     #[serde(default, skip_serializing_if = "Option::is_none")]
+    #[schemars(extend("x-unit" = "frames"))]
     pub keepalives: Option<Keepalives>,
 }
 

@@ -15,7 +15,7 @@ use super::{ConfigError, SchemeConfig, ServiceConfig};
 pub struct SnoopConfig {
     /// Which end is the base station, where the agent watches TCP towards the other end.
     pub base_station: BaseStation,
-    /// Whose rules the agent follows. Default `"standard"`.
+    /// Whose rules the agent follows.
     #[serde(default)]
     pub variant: SnoopVariant,
 }

@@ -39,13 +39,13 @@ pub enum TimerProfile {
 #[derive(Clone, Copy, Debug, PartialEq, Serialize, Deserialize, JsonSchema)]
 #[serde(deny_unknown_fields, rename_all = "kebab-case")]
 pub struct FixedTimers {
-    /// Delayed acknowledgment.
+    /// How long an acknowledgment may wait for others.
     pub ack: TimerValue,
-    /// Before a NAK is repeated.
+    /// How long a NAK is waited for before it is repeated.
     pub nak: TimerValue,
-    /// Between keepalives.
+    /// How long it is between two keepalives.
     pub keepalive: TimerValue,
-    /// Before an unacknowledged frame is sent again.
+    /// How long a frame may be unacknowledged before it is sent again.
     pub rto: TimerValue,
 }
 

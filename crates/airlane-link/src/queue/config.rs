@@ -24,7 +24,7 @@ pub enum QueueConfig {
         /// How much may wait in all flows together.
         #[serde(default = "default_limit", deserialize_with = "limit")]
         limit: QueueLimit,
-        /// The wait that CoDel lets stand. Not less than the time to send one full packet.
+        /// The wait that CoDel lets stand. Not less than the time to send one full packet. Source: RFC 8289.
         /// Left out: 20 ms, behind a service that repairs in order 100 ms.
         #[serde(
             default,
@@ -33,7 +33,7 @@ pub enum QueueConfig {
         )]
         target: Option<Duration>,
         /// How long the wait must stay above the target before CoDel drops: a usual round trip of
-        /// the flows.
+        /// the flows. Source: RFC 8289, section 4.3.
         /// Left out: 100 ms, behind a service that repairs in order 500 ms.
         #[serde(
             default,
@@ -41,7 +41,7 @@ pub enum QueueConfig {
             skip_serializing_if = "Option::is_none"
         )]
         interval: Option<Duration>,
-        /// Number of queues over which the flows are spread.
+        /// The number of queues over which the flows are spread. Source: RFC 8290, section 5.2.
         #[serde(default = "default_flows", deserialize_with = "flows")]
         flows: NonZeroU32,
     },

@@ -23,7 +23,8 @@ use serde::{Deserialize, Serialize};
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize, JsonSchema)]
 #[serde(deny_unknown_fields)]
 pub struct AirConfig {
-    /// Version of the file format: 1.
+    /// The version of the file format, 1.
+    #[schemars(extend("const" = 1, "examples" = [1]))]
     pub schema: u32,
     /// Name of the link. It names the random streams too: a simulated link of the same name loses
     /// the same frames under the same seed.
@@ -32,7 +33,8 @@ pub struct AirConfig {
     /// Seed of the error models.
     #[serde(default = "default_seed")]
     pub seed: u64,
-    /// The two interfaces; first to second is "down".
+    /// The names of the two interfaces; from the first to the second is "down".
+    #[schemars(extend("examples" = [["air-left", "air-right"]]))]
     pub interfaces: [String; 2],
     /// Serialisation rate, counted over whole Ethernet frames without preamble and checksum.
     pub rate: BothWays<Rate>,

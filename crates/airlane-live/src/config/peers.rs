@@ -35,22 +35,24 @@ const NOBODY: &str =
 /// Peers at most.
 pub const MOST_PEERS: usize = Medium::PORTS;
 
-/// One entry of `[[peers]]`.
+/// Whoever is at one of several other ends.
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize, JsonSchema)]
 #[serde(deny_unknown_fields)]
 pub struct PeerConfig {
-    /// Its name here; letters, digits, `.`, `_` and `-`.
+    /// Its name here, of letters, digits, `.`, `_` and `-`.
+    #[schemars(example = &"station")]
     pub name: String,
     /// Its public key.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub key: Option<PublicKey>,
-    /// Where it is. Left out where it calls.
+    /// Where it is. Left out: it calls.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub address: Option<Endpoint>,
     /// Networks behind it, its own address in the tunnel among them.
     pub prefixes: Vec<Cidr>,
     /// Its share of the link while others want theirs.
     #[serde(default = "one")]
+    #[schemars(extend("x-unit" = "relative"))]
     pub weight: f64,
     /// The most that it is sent. Left out: the link's rate.
     #[serde(default, skip_serializing_if = "Option::is_none")]

@@ -92,7 +92,7 @@ pub enum OuterDscp {
     Fixed(Dscp),
 }
 
-/// `outer = { dscp = "copy", ecn = true }`
+/// What the outer IP header takes from the packet inside, such as `{ dscp = "copy", ecn = true }`.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
 #[serde(deny_unknown_fields)]
 pub struct Outer {

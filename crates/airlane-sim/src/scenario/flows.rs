@@ -12,9 +12,11 @@ use super::{MailConfig, TelnetConfig, WebConfig};
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize, JsonSchema)]
 #[serde(deny_unknown_fields)]
 pub struct FlowConfig {
-    /// Its name in results; unique.
+    /// Its name in results, which no other flow has.
+    #[schemars(example = &"file")]
     pub name: String,
     /// Source and destination of the main direction: file sender, page server or speaker first.
+    #[schemars(extend("examples" = [["base", "mobile"]]))]
     pub ends: [String; 2],
     /// When it starts.
     #[serde(default)]
@@ -39,6 +41,7 @@ fn best_effort() -> Dscp {
 /// A transport protocol.
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize, JsonSchema)]
 #[serde(tag = "kind", rename_all = "kebab-case")]
+#[schemars(extend("examples" = [{ "kind": "tcp" }]))]
 pub enum TransportConfig {
     /// TCP, one fresh connection for each transfer.
     Tcp(TcpConfig),
@@ -54,6 +57,7 @@ pub struct UdpConfig {}
 /// An application.
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize, JsonSchema)]
 #[serde(tag = "kind", rename_all = "kebab-case")]
+#[schemars(extend("examples" = [{ "kind": "bulk", "size": "1 MB" }]))]
 pub enum AppConfig {
     /// A file transfer (the specification, 5.1): data is always ready until the size is reached.
     Bulk(BulkConfig),
@@ -73,7 +77,7 @@ pub enum AppConfig {
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize, JsonSchema)]
 #[serde(deny_unknown_fields)]
 pub struct BulkConfig {
-    /// Size of the file; a transfer without one never ends.
+    /// The size of the file. Left out: the transfer never ends.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub size: Option<Size>,
     /// User bytes of a packet. Left out: the smallest frame on the path.
@@ -107,8 +111,9 @@ pub struct PagesConfig {
     /// Time from a complete reply to the next request.
     #[serde(default)]
     pub pause: Duration,
-    /// Pages to fetch; without it there is always another.
+    /// How many pages are fetched. Left out: there is always another.
     #[serde(default, skip_serializing_if = "Option::is_none")]
+    #[schemars(extend("x-unit" = "pages"))]
     pub count: Option<u64>,
     /// User bytes of a packet. Left out: the smallest frame on the path.
     #[serde(default, skip_serializing_if = "Option::is_none")]

@@ -19,13 +19,16 @@ use crate::route::Routes;
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
 #[serde(deny_unknown_fields)]
 pub struct HandoffConfig {
-    /// When it leaves. Handoffs stand in the order of time.
+    /// When the node leaves. Handoffs stand in the order of time.
     pub at: Duration,
-    /// Which node.
+    /// The name of the node.
+    #[schemars(example = &"mobile")]
     pub node: String,
-    /// The link that it leaves.
+    /// The name of the link that it leaves.
+    #[schemars(example = &"wlan")]
     pub from: String,
-    /// The link that it joins.
+    /// The name of the link that it joins.
+    #[schemars(example = &"cellular")]
     pub to: String,
     /// How long it has neither.
     #[serde(default)]

@@ -17,7 +17,7 @@ pub struct TelnetConfig {
     /// elsewhere, are counted here.
     #[serde(default = "default_keystroke")]
     pub keystroke: Size,
-    /// Keystrokes to type; without it there is always another.
+    /// How many keystrokes are typed. Left out: there is always another.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub count: Option<u64>,
     /// Largest packet. Left out: the smallest frame on the path.
@@ -40,6 +40,7 @@ fn default_keystroke() -> Size {
 pub struct MailConfig {
     /// Short turns of a check: one command and one response each. The last follows the messages.
     #[serde(default = "default_turns")]
+    #[schemars(extend("x-unit" = "turns"))]
     pub turns: u32,
     /// Size of a command.
     #[serde(default = "default_command")]
@@ -49,6 +50,7 @@ pub struct MailConfig {
     pub response: Size,
     /// Messages that each check finds.
     #[serde(default = "default_messages")]
+    #[schemars(extend("x-unit" = "messages"))]
     pub messages: u32,
     /// Mean size of a message, exponentially distributed.
     #[serde(default = "default_message")]
@@ -56,7 +58,7 @@ pub struct MailConfig {
     /// Time from the end of a check to the next.
     #[serde(default = "default_pause")]
     pub pause: Duration,
-    /// Checks to make; without it there is always another.
+    /// How many checks are made. Left out: there is always another.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub count: Option<u64>,
     /// User bytes of a packet. Left out: the smallest frame on the path.

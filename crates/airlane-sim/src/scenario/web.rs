@@ -20,6 +20,7 @@ use crate::error::ScenarioError;
 pub struct WebConfig {
     /// Connections that may carry objects at the same time.
     #[serde(default = "default_parallel")]
+    #[schemars(extend("x-unit" = "connections"))]
     pub parallel: u32,
     /// Whether connections stay open, within a transaction and from one to the next, and keep
     /// their TCP state. Otherwise each transfer has fresh state.
@@ -34,11 +35,13 @@ pub struct WebConfig {
     /// When a transfer is over.
     #[serde(default)]
     pub completion: Completion,
-    /// Folder with tables to draw from instead of the built-in ones: [`TABLE_FILES`].
+    /// The folder with tables to draw from: `HttpRequestLength.cdf`, `HttpReplyLength.cdf` and
+    /// `HttpConnections.cdf`, in the format of ns-2. Left out: the built-in ones of Mah 1997.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub distributions: Option<String>,
-    /// Transactions to complete; without it there is always another.
+    /// How many transactions are made. Left out: there is always another.
     #[serde(default, skip_serializing_if = "Option::is_none")]
+    #[schemars(extend("x-unit" = "transactions"))]
     pub count: Option<u64>,
     /// User bytes of a packet. Left out: the smallest frame on the path.
     #[serde(default, skip_serializing_if = "Option::is_none")]

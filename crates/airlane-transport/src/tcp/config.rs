@@ -140,26 +140,29 @@ pub struct TcpConfig {
     pub delayed_ack: Option<DelayedAck>,
     /// The receiver's advertised window, segments. At least 1; with selective acknowledgments at most
     /// 65,535.
+    #[schemars(extend("x-unit" = "segments"))]
     pub window: u32,
     /// Congestion window of a fresh connection, segments. At least 1.
+    #[schemars(extend("x-unit" = "segments"))]
     pub initial_window: u32,
     /// Duplicate acknowledgments that start a fast retransmit. At least 1.
+    #[schemars(extend("x-unit" = "acknowledgments"))]
     pub dupack_threshold: u32,
-    /// Length of a pure acknowledgment.
+    /// The length of a pure acknowledgment.
     pub ack_size: Size,
-    /// Granularity of the retransmission timer's clock.
+    /// The granularity of the retransmission timer's clock.
     pub tick: Duration,
     /// Retransmission timeout before the first round trip sample.
     pub initial_rto: Duration,
-    /// Smallest retransmission timeout.
+    /// The smallest retransmission timeout. Source: RFC 6298.
     pub min_rto: Duration,
-    /// Largest retransmission timeout, after backoff.
+    /// The largest retransmission timeout, after backoff. Source: RFC 6298.
     pub max_rto: Duration,
     /// Whether the sender stands still while a link of its path says that it is down.
     pub freeze: bool,
     /// Whether a connection that takes over the sender of an earlier one takes over the number and the
     /// time of the segment that was timed last, too: a slip of ns-2 in 1999, off unless a file
-    /// reproduces what was measured with it (`docs/choices.md`).
+    /// reproduces what was measured with it. Source: docs/choices.md.
     pub keep_rtt_mark: bool,
 }
 
