@@ -2,13 +2,14 @@
 
 from airlane import custom, plots
 from airlane._native import __version__
-from airlane.errors import AirlaneError, RunError, ScenarioError
+from airlane.errors import AirlaneError, AirlaneWarning, RunError, ScenarioError
 from airlane.events import Event, Probe, events
 from airlane.executors import AnyExecutor
 from airlane.result import (
     Count,
     DirectionResult,
     FlowResult,
+    FlowService,
     LinkResult,
     RunResult,
     ServiceResult,
@@ -20,11 +21,13 @@ from airlane.sweep import merge, sweep
 
 __all__ = [
     "AirlaneError",
+    "AirlaneWarning",
     "AnyExecutor",
     "Count",
     "DirectionResult",
     "Event",
     "FlowResult",
+    "FlowService",
     "LinkResult",
     "Precision",
     "Probe",

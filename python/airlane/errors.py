@@ -6,11 +6,15 @@ import contextlib
 import tomllib
 from typing import Any
 
-__all__ = ["AirlaneError", "RunError", "ScenarioError"]
+__all__ = ["AirlaneError", "AirlaneWarning", "RunError", "ScenarioError"]
 
 
 class AirlaneError(Exception):
     """Any error of this package that is not one of Python's own."""
+
+
+class AirlaneWarning(UserWarning):
+    """Something runs as it is written, and was hardly meant so."""
 
 
 class ScenarioError(AirlaneError, ValueError):

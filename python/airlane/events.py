@@ -98,6 +98,7 @@ class Event(TypedDict, total=False):
     created_ns: int
     cwnd_segments: float
     ssthresh_segments: int
+    window_segments: int
     srtt_ns: int
     rto_ns: int
     number: int

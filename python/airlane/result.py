@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import json
 import math
+import warnings
 from collections.abc import Mapping
 from dataclasses import dataclass, fields
 from typing import TYPE_CHECKING, Any
@@ -11,7 +12,7 @@ from typing import TYPE_CHECKING, Any
 from airlane import _native
 from airlane._again import failed
 from airlane._check import natural
-from airlane.errors import RunError
+from airlane.errors import AirlaneWarning, RunError
 from airlane.scenario import ScenarioSource, read
 
 if TYPE_CHECKING:
@@ -21,11 +22,24 @@ __all__ = [
     "Count",
     "DirectionResult",
     "FlowResult",
+    "FlowService",
     "LinkResult",
     "RunResult",
     "ServiceResult",
     "run",
 ]
+
+
+@dataclass(frozen=True, slots=True)
+class FlowService:
+    """The service of one link that a flow's packets got."""
+
+    link: str
+    """The link's name."""
+    service: str
+    """The service's name, of packets in the flow's main direction."""
+    back: str | None = None
+    """The service of packets against it, where that is another one."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -45,6 +59,8 @@ class FlowResult:
     """Packets, or segments, given to the network; retransmissions included."""
     packets_received: int
     """Packets, or segments, that arrived."""
+    services: tuple[FlowService, ...] = ()
+    """The services that its packets got, link by link; links without services are left out."""
     finished: bool | None = None
     """Whether it did all it was to do."""
     throughput_bps: float | None = None
@@ -54,13 +70,15 @@ class FlowResult:
     loss_ratio: float | None = None
     """Conferencing: share of packets that never arrived."""
     delay_mean_s: float | None = None
-    """Conferencing: mean one-way delay of delivered packets."""
+    """Conferencing and bulk: mean one-way delay of the packets that arrived."""
     delay_sd_s: float | None = None
     """Its standard deviation."""
     delay_mean_plus_2sd_s: float | None = None
     """Mean + 2 standard deviations: a playback point that suits most packets."""
     delay_median_s: float | None = None
     """Median, at most 1/32 too large."""
+    delay_p95_s: float | None = None
+    """The delay that 95 % do not exceed, at most 1/32 too large."""
     delay_p99_s: float | None = None
     """The delay that 99 % do not exceed, at most 1/32 too large."""
     pages: int | None = None
@@ -140,6 +158,8 @@ class ServiceResult:
 class DirectionResult:
     """What happened in one direction of a link."""
 
+    utilisation_ratio: float
+    """Bits that had left when the applications stopped over those that the link could have sent."""
     channel: Mapping[str, Count]
     """`offered`, `dropped_queue`, `lost_air`, `delivered`; where there were any, `lost_outage`,
     `lost_handoff` and `damaged`."""
@@ -176,7 +196,7 @@ class RunResult:
     def __init__(self, text: str, metrics: Mapping[str, float]) -> None:
         self._json = text
         tree = json.loads(text)
-        self.flows = {flow["name"]: FlowResult(**flow) for flow in tree["flows"]}
+        self.flows = {flow["name"]: _flow(flow) for flow in tree["flows"]}
         self.links = {link["name"]: _link(link) for link in tree["links"]}
         self.metrics = metrics
 
@@ -264,6 +284,11 @@ class RunResult:
         return RunResult, (self._json, self.metrics)
 
 
+def _flow(flow: dict[str, Any]) -> FlowResult:
+    services = tuple(FlowService(**service) for service in flow.get("services", ()))
+    return FlowResult(**{**flow, "services": services})
+
+
 def _link(link: dict[str, Any]) -> LinkResult:
     return LinkResult(link["name"], _direction(link["down"]), _direction(link["up"]))
 
@@ -274,6 +299,7 @@ def _direction(direction: dict[str, Any]) -> DirectionResult:
         for service in direction.get("services", ())
     )
     return DirectionResult(
+        utilisation_ratio=direction["utilisation_ratio"],
         channel={name: Count(**count) for name, count in direction["channel"].items()},
         services={service.name: service for service in services},
     )
@@ -281,6 +307,8 @@ def _direction(direction: dict[str, Any]) -> DirectionResult:
 
 def run(scenario: ScenarioSource, *, seed: int | None = None, run: int = 0) -> RunResult:
     """Simulates one repetition. Other threads of Python go on meanwhile.
+
+    Services that no flow reaches are an `AirlaneWarning`.
 
     The same scenario, seed and run give the same result, to the last bit, on every machine.
 
@@ -302,6 +330,8 @@ def run(scenario: ScenarioSource, *, seed: int | None = None, run: int = 0) -> R
     source = read(scenario)
     seed = natural("seed", source.seed if seed is None else seed)
     run = natural("run", run)
+    for unreached in source._core.unreached:
+        warnings.warn(f"{source.name}: {unreached}", AirlaneWarning, stacklevel=2)
     try:
         text, names, values = _native.run(source._core, seed, run)
     except RunError as error:

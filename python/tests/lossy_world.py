@@ -33,7 +33,7 @@ name = "voice"
 ends = ["server", "mobile"]
 transport = { kind = "udp" }
 dscp = "EF"
-app = { kind = "conferencing", rate = "8 kbit/s", talk = "1 s", silence = "1 s" }
+app = { kind = "conferencing", rate = "8 kbit/s", packet = "250 B", talk = "1 s", silence = "1 s" }
 """
 
 SERVICES = """

@@ -112,10 +112,12 @@ def test_plots_without_their_events_say_so(events: pl.DataFrame, kind: str) -> N
 def test_congestion_window(raw: pl.DataFrame) -> None:
     figure = plots.congestion_window(raw)
     assert figure.get_figwidth() == 3.5
-    (window, threshold, *_) = figure.axes[0].lines
+    (window, threshold, cap, *_) = figure.axes[0].lines
     states = raw.filter(pl.col("event") == "tcp-state")
     assert list(window.get_ydata()) == states["cwnd_segments"].to_list()
     assert list(threshold.get_ydata()) == states["ssthresh_segments"].to_list()
+    assert set(cap.get_ydata()) == {20}
+    assert max(window.get_ydata()) > 20
     assert "fast retransmit" in texts(figure)
 
 

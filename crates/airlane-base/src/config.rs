@@ -21,6 +21,7 @@ use serde::de::DeserializeOwned;
 use toml::Spanned;
 use toml::de::{DeTable, DeValue};
 
+pub use message::nearest;
 pub use path::{Step, key};
 pub use problem::{ConfigError, Problem};
 

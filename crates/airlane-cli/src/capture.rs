@@ -4,17 +4,16 @@ use std::fs::File;
 use std::io::BufWriter;
 use std::path::Path;
 
-use airlane_sim::{CapturePoint, RunResult, Scenario, ScenarioError, run_captured};
+use airlane_sim::{CapturePoint, Scenario, ScenarioError};
 use anyhow::Context as _;
 
 use crate::input::BadInput;
 
-/// Runs repetition 0 and writes its captures.
-pub(crate) fn run(
+/// Opens the files of `captures`, once it is known that all of them can be taken.
+pub(crate) fn open(
     scenario: &Scenario,
-    seed: u64,
     captures: &[String],
-) -> anyhow::Result<RunResult> {
+) -> anyhow::Result<Vec<(CapturePoint, BufWriter<File>)>> {
     let mut points: Vec<(CapturePoint, &Path)> = Vec::new();
     for capture in captures {
         let Some((point, path)) = capture.split_once('=').filter(|(_, path)| !path.is_empty())
@@ -31,7 +30,6 @@ pub(crate) fn run(
         }
         points.push((point.parse().map_err(bad_input)?, path));
     }
-    // No file is touched before all points are known to exist.
     for (point, _) in &points {
         point.check(scenario).map_err(bad_input)?;
     }
@@ -40,11 +38,10 @@ pub(crate) fn run(
             .with_context(|| BadInput(format!("--pcap: cannot write {}", path.display())))?;
         anyhow::Ok((point, BufWriter::new(file)))
     };
-    let points = points.into_iter().map(open).collect::<Result<_, _>>()?;
-    run_captured(scenario, seed, 0, points).map_err(bad_input)
+    points.into_iter().map(open).collect()
 }
 
-fn bad_input(error: ScenarioError) -> anyhow::Error {
+pub(crate) fn bad_input(error: ScenarioError) -> anyhow::Error {
     match error {
         ScenarioError::Refused(error) => error.into(),
         error @ ScenarioError::NoCapture { .. } => BadInput(error.to_string()).into(),

@@ -5,8 +5,8 @@ use std::io::{self, BufWriter, Write};
 use std::path::Path;
 
 use airlane_base::Instant;
+use airlane_sim::ScenarioError;
 use airlane_sim::event::{Event, EventFilter, Names, Record, Watcher};
-use airlane_sim::{Prepared, RunResult, Scenario, ScenarioError};
 use anyhow::Context as _;
 
 use crate::input::BadInput;
@@ -19,36 +19,40 @@ pub(crate) struct Wanted<'a> {
     pub(crate) links: &'a [String],
 }
 
-/// Runs repetition 0 and writes its events as they come.
-pub(crate) fn run(scenario: &Scenario, seed: u64, wanted: &Wanted) -> anyhow::Result<RunResult> {
-    let prepared = Prepared::new(scenario)?;
-    let names = prepared.names();
-    let filter = EventFilter::new(&names, wanted.kinds, wanted.flows, wanted.links);
-    let filter = filter.map_err(|error: ScenarioError| BadInput(error.to_string()))?;
-    let path = wanted.file.display();
-    let file = File::create(wanted.file)
-        .with_context(|| BadInput(format!("--events: cannot write {path}")))?;
-    let mut lines = Lines {
-        names: &names,
-        filter,
-        out: BufWriter::new(file),
-        failed: None,
-    };
-    let result = prepared.run_watched(seed, 0, &mut lines);
-    let written = lines.failed.map_or_else(|| lines.out.flush(), Err);
-    written.with_context(|| format!("cannot write {path}"))?;
-    Ok(result)
-}
-
-/// Events as lines of JSON.
-struct Lines<'a, W: Write> {
+/// Events as lines of JSON, as they come.
+pub(crate) struct Lines<'a> {
     names: &'a Names,
     filter: EventFilter,
-    out: W,
+    path: &'a Path,
+    out: BufWriter<File>,
     failed: Option<io::Error>,
 }
 
-impl<W: Write> Watcher for Lines<'_, W> {
+impl<'a> Lines<'a> {
+    /// Opens the file, once it is known that there are such events.
+    pub(crate) fn open(names: &'a Names, wanted: &Wanted<'a>) -> anyhow::Result<Self> {
+        let filter = EventFilter::new(names, wanted.kinds, wanted.flows, wanted.links);
+        let filter = filter.map_err(|error: ScenarioError| BadInput(error.to_string()))?;
+        let path = wanted.file;
+        let file = File::create(path)
+            .with_context(|| BadInput(format!("--events: cannot write {}", path.display())))?;
+        Ok(Self {
+            names,
+            filter,
+            path,
+            out: BufWriter::new(file),
+            failed: None,
+        })
+    }
+
+    /// Writes what is left.
+    pub(crate) fn finish(mut self) -> anyhow::Result<()> {
+        let written = self.failed.take().map_or_else(|| self.out.flush(), Err);
+        written.with_context(|| format!("cannot write {}", self.path.display()))
+    }
+}
+
+impl Watcher for Lines<'_> {
     fn on_event(&mut self, now: Instant, event: &Event) {
         if self.failed.is_some() || !self.filter.admits(event) {
             return;

@@ -13,14 +13,24 @@ use toml::{Table, Value};
 
 use crate::args::Explain;
 use crate::input::{self, Kind};
-use crate::output;
+use crate::{output, sim};
 
 /// Runs the verb.
 pub(crate) fn explain(args: &Explain) -> anyhow::Result<()> {
     let document = input::document(&args.file, &args.set.set)?;
     let text = match Kind::of(&document)? {
-        Kind::Scenario => to_toml(&input::scenario(&document, &args.file)?.resolved()),
-        Kind::Daemon => to_toml(&document.read::<LiveConfig>()?.resolve()),
+        Kind::Scenario => {
+            let scenario = input::scenario(&document, &args.file)?;
+            sim::warn_unreached(&args.file.display().to_string(), &scenario);
+            to_toml(&scenario.resolved())
+        }
+        Kind::Daemon => {
+            let config = document.read::<LiveConfig>()?;
+            for unreached in config.link.unreached() {
+                output::warn(&format!("{}: {unreached}", args.file.display()));
+            }
+            to_toml(&config.resolve())
+        }
         Kind::Air => to_toml(&document.read::<AirConfig>()?),
     };
     output::print(&text?)

@@ -52,14 +52,21 @@ pub(crate) fn scenario(document: &Document, path: &Path) -> anyhow::Result<Scena
     let folder = path.parent().unwrap_or(Path::new(""));
     let text =
         |file: &Path| std::fs::read_to_string(folder.join(file)).map_err(|error| error.to_string());
-    scenario
-        .load_tables(text)
-        .map_err(|error| BadInput(error.to_string()))?;
     let bytes = |file: &Path| std::fs::read(folder.join(file)).map_err(|error| error.to_string());
-    scenario
-        .load_traces(bytes)
-        .map_err(|error| BadInput(error.to_string()))?;
-    Ok(scenario)
+    let loaded = scenario
+        .load_tables(text)
+        .and_then(|()| scenario.load_traces(bytes));
+    match loaded {
+        Ok(()) => Ok(scenario),
+        Err(error) => Err(match error.named_file() {
+            Some((place, problem)) => {
+                let help =
+                    "files are looked for beside the scenario; an absolute path is taken as it is";
+                document.refuse(place, problem, help).into()
+            }
+            None => BadInput(error.to_string()).into(),
+        }),
+    }
 }
 
 /// The works in the folder that was named; else those in `studies`, and where there is no such folder

@@ -18,6 +18,7 @@ mod log;
 mod metric;
 pub mod output;
 mod page;
+mod progress;
 pub mod quantity;
 mod record;
 mod reference;

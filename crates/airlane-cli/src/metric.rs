@@ -29,6 +29,7 @@ pub(crate) fn metric(name: &str) -> Option<Metric> {
         "delay_mean_s" => ("mean delay", Seconds, Lower, false),
         "delay_mean_plus_2sd_s" => ("delay (mean + 2 sd)", Seconds, Lower, true),
         "delay_median_s" => ("median delay", Seconds, Lower, false),
+        "delay_p95_s" => ("delay of 95 %", Seconds, Lower, false),
         "delay_p99_s" => ("delay of 99 %", Seconds, Lower, false),
         "pages" => ("pages", Count, Higher, false),
         "page_time_mean_s" => ("mean page time", Seconds, Lower, true),

@@ -2,8 +2,10 @@
 //!
 //! Colours follow the stream: none where it is no terminal or `NO_COLOR` is set.
 
+use std::collections::BTreeSet;
 use std::fmt::Write as _;
 use std::io::{ErrorKind, IsTerminal, Write};
+use std::sync::{Mutex, PoisonError};
 
 use airlane_base::config::{ConfigError, Problem};
 use anstyle::{AnsiColor, Style};
@@ -34,6 +36,15 @@ pub fn note(text: &str) {
 /// Writes a warning to standard error.
 pub fn warn(text: &str) {
     note(&format!("{WARNING}warning{WARNING:#}: {text}"));
+}
+
+/// Writes a warning that has not been written yet: several values of what is varied give the same ones.
+pub fn warn_once(text: &str) {
+    static WRITTEN: Mutex<BTreeSet<String>> = Mutex::new(BTreeSet::new());
+    let mut written = WRITTEN.lock().unwrap_or_else(PoisonError::into_inner);
+    if written.insert(text.to_owned()) {
+        warn(text);
+    }
 }
 
 /// Whether a person watches standard error.

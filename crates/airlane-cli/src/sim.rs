@@ -3,14 +3,17 @@
 use std::path::Path;
 
 use airlane_sim::scenario::HandoffKind;
-use airlane_sim::{RunResult, Scenario, ScenarioError, Summary, repeat, repeat_all, summary};
+use airlane_sim::{
+    FlowService, Prepared, RunResult, Scenario, ScenarioError, Summary, Unpaired, comparable,
+    repeat, repeat_all, run_captured, summary,
+};
 use anyhow::Context as _;
-use indicatif::{ProgressBar, ProgressDrawTarget, ProgressStyle};
 use serde::Serialize;
 
 use crate::args::{Compare, Repeat, Run};
 use crate::input::{self, BadInput};
 use crate::metric::metric;
+use crate::progress::Progress;
 use crate::quantity::Estimate;
 use crate::table::{Align, Table};
 use crate::{capture, compare, events, output, svg, trace};
@@ -33,32 +36,25 @@ pub(crate) fn run(args: &Run) -> anyhow::Result<()> {
     let mut document = input::document(&args.file, &args.set.set)?;
     trace::use_channels(&mut document, &args.channel)?;
     let scenario = input::scenario(&document, &args.file)?;
+    warn_unreached(&args.file.display().to_string(), &scenario);
     let seed = args.repeat.seed.unwrap_or(scenario.seed);
     let runs = u64::from(args.runs.unwrap_or(1));
-    let one_only = |option: &str| {
-        let wrong = format!("{option} is for one run; leave --runs out, and choose it by --seed");
-        if runs > 1 {
-            Err(BadInput(wrong))
-        } else {
-            Ok(())
-        }
-    };
-    let results = if let Some(file) = &args.events {
-        one_only("--events")?;
-        let wanted = events::Wanted {
-            file,
-            kinds: &args.event,
-            flows: &args.event_flow,
-            links: &args.event_link,
-        };
-        vec![events::run(&scenario, seed, &wanted)?]
-    } else if args.pcap.is_empty() {
+    let results = if args.events.is_none() && args.pcap.is_empty() {
         watched(runs, |progress| {
             repeat(&scenario, seed, runs, threads(&args.repeat), progress)
         })?
     } else {
-        one_only("--pcap")?;
-        vec![capture::run(&scenario, seed, &args.pcap)?]
+        let option = if args.pcap.is_empty() {
+            "--events"
+        } else {
+            "--pcap"
+        };
+        if runs > 1 {
+            let wrong =
+                format!("{option} is for one run; leave --runs out, and choose it by --seed");
+            return Err(BadInput(wrong).into());
+        }
+        vec![written(&scenario, seed, args)?]
     };
     let summary = summary(&results).context("no repetition was run")?;
     if args.json {
@@ -72,6 +68,38 @@ pub(crate) fn run(args: &Run) -> anyhow::Result<()> {
     }
     warn_unfinished(&scenario, &summary);
     output::print(&run_text(&scenario, &summary, &results))
+}
+
+/// Runs repetition 0 and writes what `--pcap` and `--events` ask for.
+fn written(scenario: &Scenario, seed: u64, args: &Run) -> anyhow::Result<RunResult> {
+    let prepared = Prepared::new(scenario)?;
+    let Some(file) = &args.events else {
+        let captures = capture::open(scenario, &args.pcap)?;
+        return run_captured(scenario, seed, 0, captures).map_err(capture::bad_input);
+    };
+    let wanted = events::Wanted {
+        file,
+        kinds: &args.event,
+        flows: &args.event_flow,
+        links: &args.event_link,
+    };
+    let captured = args
+        .pcap
+        .iter()
+        .filter_map(|capture| capture.split_once('='));
+    if captured
+        .into_iter()
+        .any(|(_, path)| Path::new(path) == file)
+    {
+        let wrong = format!("--events and --pcap: {} is named twice", file.display());
+        return Err(BadInput(wrong).into());
+    }
+    let names = prepared.names();
+    let mut lines = events::Lines::open(&names, &wanted)?;
+    let captures = capture::open(scenario, &args.pcap)?;
+    let result = prepared.run_captured(seed, 0, captures, &mut lines);
+    lines.finish()?;
+    result.map_err(capture::bad_input)
 }
 
 /// What `sim compare --json` prints.
@@ -109,6 +137,13 @@ pub(crate) fn compare(args: &Compare) -> anyhow::Result<()> {
             scenarios.push(input::scenario(&document, file)?);
         }
     }
+    let ways = compare::names(&args.files);
+    for scenarios in scenarios.chunks(args.files.len()) {
+        warn_unpaired(scenarios, &ways)?;
+        for (way, scenario) in ways.iter().zip(scenarios) {
+            warn_unreached(way, scenario);
+        }
+    }
     let seed = args.repeat.seed.unwrap_or(scenarios[0].seed);
     let runs = u64::from(args.runs);
     let total = runs * scenarios.len() as u64;
@@ -120,7 +155,6 @@ pub(crate) fn compare(args: &Compare) -> anyhow::Result<()> {
             warn_unfinished(scenario, &summary);
         }
     }
-    let ways = compare::names(&args.files);
     let mut comparisons = Vec::new();
     for (value, results) in values.iter().zip(results.chunks(args.files.len())) {
         comparisons.push((value.cloned(), airlane_sim::compare(results)?));
@@ -176,25 +210,48 @@ fn threads(repeat: &Repeat) -> usize {
     repeat.threads.map_or(0, usize::from)
 }
 
-/// Runs `work` under a progress bar, if somebody watches and there is something to wait for.
+/// Runs `work` and shows how far it is.
 fn watched<T>(
     total: u64,
     work: impl FnOnce(&(dyn Fn(u64, u64) + Sync)) -> Result<T, ScenarioError>,
 ) -> anyhow::Result<T> {
-    let bar = ProgressBar::with_draw_target(Some(total), ProgressDrawTarget::hidden());
-    if total > 1 && output::is_watched() {
-        bar.set_draw_target(ProgressDrawTarget::stderr());
-    }
-    if let Ok(style) = ProgressStyle::with_template("{bar:36} {pos}/{len} runs, {eta} left") {
-        bar.set_style(style);
-    }
-    let result = work(&|done, _| bar.set_position(done));
-    bar.finish_and_clear();
+    let progress = Progress::new("simulated", total);
+    let result = work(&|done, _| progress.at(done, total));
+    progress.finish();
     result.map_err(|error| match error {
         ScenarioError::Refused(error) => error.into(),
         error @ ScenarioError::Incomparable { .. } => BadInput(error.to_string()).into(),
         error => error.into(),
     })
+}
+
+/// Says which flows a comparison leaves out; refuses scenarios of which it would leave out all.
+fn warn_unpaired(scenarios: &[Scenario], ways: &[String]) -> anyhow::Result<()> {
+    let unpaired = comparable(scenarios).map_err(|error| BadInput(error.to_string()))?;
+    for Unpaired {
+        flow,
+        here,
+        missing,
+    } in unpaired
+    {
+        let (has, lacks) = (&ways[here], &ways[missing]);
+        let so = if missing == 0 {
+            "it is left out"
+        } else {
+            "it has no value there"
+        };
+        output::warn_once(&format!(
+            "{has} has a flow \"{flow}\" and {lacks} has not: {so}"
+        ));
+    }
+    Ok(())
+}
+
+/// Says which services no flow reaches: what was meant for them travels unrepaired.
+pub(crate) fn warn_unreached(name: &str, scenario: &Scenario) {
+    for (link, unreached) in scenario.unreached() {
+        output::warn_once(&format!("{name}: link \"{link}\": {unreached}"));
+    }
 }
 
 fn warn_unfinished(scenario: &Scenario, summary: &Summary) {
@@ -215,8 +272,13 @@ fn run_text(scenario: &Scenario, summary: &Summary, results: &[RunResult]) -> St
         ("measure", Align::Left),
         ("mean ± 95 % interval", Align::Right),
     ]);
-    for flow in &summary.flows {
+    let services = results.first().map_or(&[][..], |run| &run.flows);
+    for (index, flow) in summary.flows.iter().enumerate() {
         let mut name = flow.name.as_str();
+        for used in services.get(index).map_or(&[][..], |flow| &flow.services) {
+            flows.row([name, "service", &service_text(used)]);
+            name = "";
+        }
         for measured in &flow.metrics {
             let Some(metric) = metric(measured.metric) else {
                 continue;
@@ -239,6 +301,19 @@ fn run_text(scenario: &Scenario, summary: &Summary, results: &[RunResult]) -> St
         text.push_str(&paths_text(run));
     }
     text
+}
+
+/// `file on radio`, and what its answers get where that is another service.
+fn service_text(used: &FlowService) -> String {
+    let FlowService {
+        link,
+        service,
+        back,
+    } = used;
+    match back {
+        None => format!("{service} on {link}"),
+        Some(back) => format!("{service}, back {back}, on {link}"),
+    }
 }
 
 /// The handoffs of a run, and what they cost.
@@ -288,32 +363,54 @@ fn paths_text(run: &RunResult) -> String {
     let mut table = Table::new([
         ("path", Align::Left),
         ("services", Align::Left),
-        ("offers, run 0", Align::Right),
+        ("offers", Align::Right),
         ("loss", Align::Right),
         ("delay", Align::Right),
     ]);
     for path in &run.paths {
         let mut ends = path.ends.join(" to ");
         for offer in &path.offers {
-            let services = offer.services.iter();
-            let services = services.map(|s| s.map_or("-".to_owned(), |s| s.to_string()));
-            let services = services.collect::<Vec<_>>().join(" ");
+            let services = offer.services.iter().zip(&path.links);
+            let services = services.map(|(number, link)| {
+                number.map_or("-".to_owned(), |number| service_name(run, link, number))
+            });
+            let services = services.collect::<Vec<_>>().join(", ");
+            let loss = offer.loss_ratio;
             table.row([
                 std::mem::take(&mut ends),
                 services,
                 format!("{:.1} kbit/s", offer.throughput_bps / 1e3),
-                format!("{:.2} %", offer.loss_ratio * 1e2),
+                loss.map_or("-".to_owned(), |loss| format!("{:.2} %", loss * 1e2)),
                 format!("{:.0} ms", offer.delay_s * 1e3),
             ]);
         }
     }
-    format!("\n{}", table.render())
+    let unseen = run.paths.iter().flat_map(|path| &path.offers);
+    let unseen = if unseen.into_iter().any(|offer| offer.loss_ratio.is_none()) {
+        "; \"-\": services that cannot see their losses"
+    } else {
+        ""
+    };
+    format!(
+        "\n{}at the end of run 0, smoothed over its last seconds{unseen}\n",
+        table.render()
+    )
 }
 
-/// Sums over all runs, by link and direction; of damaged frames only where links deliver them.
+/// The name of a service of a link.
+fn service_name(run: &RunResult, link: &str, number: u8) -> String {
+    let link = run.links.iter().find(|result| result.name == link);
+    let mut services = link.iter().flat_map(|link| &link.down.services);
+    let found = services.find(|service| service.number == number);
+    found.map_or_else(|| number.to_string(), |service| service.name.clone())
+}
+
+/// By link and direction mean utilisation and sums over all runs; of damaged frames only where links
+/// deliver them.
 fn links_text(scenario: &Scenario, results: &[RunResult]) -> String {
     let heads = ["link", "direction"].map(|head| (head, Align::Left));
     let mut numbers = vec![
+        "utilisation",
         "frames offered",
         "dropped, queue full",
         "lost on the air",
@@ -352,8 +449,15 @@ fn links_text(scenario: &Scenario, results: &[RunResult]) -> String {
                 String::new()
             };
             let direction = if down { "down" } else { "up" };
-            let numbers = sum.iter().take(columns).map(u64::to_string);
-            table.row([name, direction.to_owned()].into_iter().chain(numbers));
+            let numbers = sum.iter().take(columns - 1).map(u64::to_string);
+            let used = results.iter().map(|run| {
+                let link = &run.links[index];
+                let way = if down { &link.down } else { &link.up };
+                way.utilisation_ratio
+            });
+            let used = used.sum::<f64>() / results.len() as f64;
+            let words = [name, direction.to_owned(), format!("{:.1} %", used * 1e2)];
+            table.row(words.into_iter().chain(numbers));
         }
     }
     format!("\n{}", table.render())

@@ -4,18 +4,18 @@ use std::collections::BTreeMap;
 use std::path::Path;
 
 use airlane_study::{
-    Manifest, ManifestWork, OfWork, Outcome, Plan, Report, Request, Shard, Store, Study,
+    Manifest, ManifestWork, Needs, OfWork, Outcome, Plan, Report, Request, Shard, Store, Study,
     StudyError, StudyOutcome, Unit, Verdict, Verdicts, Work, WorkResults,
 };
 use anstyle::{AnsiColor, Style};
 use anyhow::Context as _;
-use indicatif::{ProgressBar, ProgressDrawTarget, ProgressStyle};
 use serde::{Deserialize, Serialize};
 
 use crate::args::{StudyList, StudyOutput, StudyPage, StudyReport, StudyRun, StudyShow};
 use crate::input::{self, BadInput};
 use crate::output;
 use crate::page;
+use crate::progress::Progress;
 use crate::table::{Align, Cell, Table};
 
 /// Committed verdicts, and what made them.
@@ -98,6 +98,7 @@ pub(crate) fn run(args: &StudyRun) -> anyhow::Result<()> {
         set: args.set.clone(),
         alternatives: args.alternative.iter().cloned().collect(),
         committed: args.alternative.is_none(),
+        figure_only: args.figure_only,
     };
     let plans = plan(&asked, &request, args.alternatives)?;
     // What cannot be compared is said before hours of simulation, not after.
@@ -110,7 +111,8 @@ pub(crate) fn run(args: &StudyRun) -> anyhow::Result<()> {
     manifest.write(&args.out)?;
     let mut store = Store::open(&args.out)?;
     let mut others = 0;
-    for plan in &plans {
+    for (plan, (_, ids)) in plans.iter().zip(&asked) {
+        announce(plan, ids);
         others += execute(plan, &mut store, shard, args.jobs.map_or(0, usize::from))?;
     }
     if others > 0 {
@@ -174,16 +176,22 @@ pub(crate) fn select(works: Vec<Work>, ids: &[String]) -> Result<Vec<Asked>, Stu
                 asked.entry(*at).or_default();
                 whole.push(*at);
             }
-            _ => {
+            (several, _) => {
+                // The same id in several works: which is meant?
+                let full = |at: &usize| format!("{}/{id}", works[*at].id);
+                let full: Vec<String> = several.iter().map(full).collect();
+                if let [first, others @ ..] = full.as_slice() {
+                    return Err(StudyError::Results(format!(
+                        "{id} is a study of several works; write {first} or {}",
+                        others.join(" or ")
+                    )));
+                }
                 let known = works.iter().flat_map(|work| {
-                    let studies = work.studies.iter().map(|s| format!("{}/{}", work.id, s.id));
-                    std::iter::once(work.id.clone()).chain(studies)
+                    let studies = work.studies.iter().map(|study| study.id.as_str());
+                    std::iter::once(work.id.as_str()).chain(studies)
                 });
-                return Err(StudyError::Unknown {
-                    what: "work or study",
-                    name: id.clone(),
-                    known: known.collect::<Vec<_>>().join(", "),
-                });
+                let name = study.unwrap_or(id);
+                return Err(StudyError::unknown("work or study", name, known));
             }
         }
     }
@@ -230,26 +238,56 @@ fn command(args: &StudyRun) -> Vec<String> {
         option("--set", Some(set.clone()));
     }
     option("--alternative", args.alternative.clone());
-    if args.alternatives {
-        command.push("--alternatives".to_owned());
+    for (given, name) in [
+        (args.alternatives, "--alternatives"),
+        (args.figure_only, "--figure-only"),
+    ] {
+        if given {
+            command.push(name.to_owned());
+        }
     }
     command
 }
 
-/// Simulates under a progress bar; tells how many runs are left to other shards.
+/// Says what a plan simulates, before it does.
+fn announce(plan: &Plan, ids: &[String]) {
+    let work = &plan.work.id;
+    let what = match ids {
+        [] => format!("{work}, all of it"),
+        ids => format!("{work}/{}", ids.join(" ")),
+    };
+    let Needs {
+        figures,
+        claims,
+        read,
+    } = plan.needs();
+    let scenarios = plan.worlds.len();
+    let runs = plan.runs;
+    if claims == 0 {
+        output::note(&format!(
+            "{what}: {figures} simulations, {scenarios} scenarios to {runs} runs each"
+        ));
+        return;
+    }
+    let too = if plan.set.is_empty() {
+        ""
+    } else {
+        "; --set changes these, too"
+    };
+    output::note(&format!(
+        "{what}: {figures} simulations, and {claims} that only its claims read, of {}{too}; --figure-only \
+         leaves them out and such claims unjudged",
+        read.join(", ")
+    ));
+}
+
+/// Simulates and shows how far it is; tells how many runs are left to other shards.
 fn execute(plan: &Plan, store: &mut Store, shard: Shard, threads: usize) -> anyhow::Result<u64> {
-    let bar = ProgressBar::with_draw_target(Some(plan.jobs()), ProgressDrawTarget::hidden());
-    if output::is_watched() {
-        bar.set_draw_target(ProgressDrawTarget::stderr());
-    }
-    if let Ok(style) = ProgressStyle::with_template("{bar:36} {pos}/{len} runs, {eta} left") {
-        bar.set_style(style);
-    }
+    let progress = Progress::new(&plan.work.id, plan.jobs());
     let done = plan.execute(store, shard, threads, |done, total| {
-        bar.set_length(total);
-        bar.set_position(done);
+        progress.at(done, total);
     });
-    bar.finish_and_clear();
+    progress.finish();
     let done = done?;
     output::note(&format!(
         "{}: {} runs, {} known before",
@@ -264,18 +302,10 @@ fn reopen(args: &StudyReport) -> anyhow::Result<(Vec<Plan>, Store)> {
     let works = input::works(&args.studies)?;
     let mut plans = vec![];
     for described in &manifest.works {
-        let known = || {
-            works
-                .iter()
-                .map(|w| w.id.clone())
-                .collect::<Vec<_>>()
-                .join(", ")
-        };
         let work = works.iter().find(|work| work.id == described.id);
-        let work = work.cloned().ok_or_else(|| StudyError::Unknown {
-            what: "work",
-            name: described.id.clone(),
-            known: known(),
+        let work = work.cloned().ok_or_else(|| {
+            let known = works.iter().map(|work| work.id.as_str());
+            StudyError::unknown("work", &described.id, known)
         })?;
         let names = described
             .variants
@@ -350,10 +380,35 @@ fn present(
         output::print(&(serde_json::to_string_pretty(&report)? + "\n"))?;
     } else {
         output::print(&report_text(&report))?;
+        warn_few(plans, &report);
     }
     match show.check.as_ref().zip(before) {
         Some((path, before)) => check(path, &before, outcomes),
         None => Ok(()),
+    }
+}
+
+/// Says so where fewer repetitions than the work's may be why claims do not hold.
+fn warn_few(plans: &[Plan], report: &Report) {
+    for plan in plans {
+        let (runs, usual) = (made_with(plan).0, plan.work.runs);
+        let claims = report.claims.iter().chain(&report.apart);
+        let open = claims
+            .filter(|claim| claim.work == plan.work.id)
+            .filter(|claim| {
+                claim
+                    .item
+                    .verdict
+                    .is_some_and(|verdict| verdict < Verdict::Holds)
+            })
+            .count();
+        if runs < usual && open > 0 {
+            output::warn(&format!(
+                "{}: {open} claims do not hold with {runs} repetitions, where the work has {usual}: so few may \
+                 decide it; leave out --runs to know",
+                plan.work.id
+            ));
+        }
     }
 }
 
@@ -470,6 +525,9 @@ fn verdict_cell(verdict: Option<Verdict>) -> Cell {
     }
 }
 
+/// Reasons of one claim that are worth reading at once.
+const REASONS: usize = 4;
+
 fn report_text(report: &Report) -> String {
     let mut text = String::new();
     for OfWork { item: study, .. } in &report.studies {
@@ -490,6 +548,32 @@ fn report_text(report: &Report) -> String {
             if !claim.measured.is_empty() {
                 table.row(["", "", &format!("measured:  {}", claim.measured)]);
             }
+            let (listed, more) = claim.why.split_at(claim.why.len().min(REASONS));
+            for why in listed {
+                table.row(["", "", &format!("why:       {why}")]);
+            }
+            if !more.is_empty() {
+                let more = format!("why:       and {} more, in --json", more.len());
+                table.row(["", "", &more]);
+            }
+            if let Some(note) = &claim.note {
+                for (i, line) in note.lines().enumerate() {
+                    let head = if i == 0 { "note:    " } else { "         " };
+                    table.row(["", "", &format!("{head}  {line}")]);
+                }
+            }
+        }
+        text += &table.render();
+        text.push('\n');
+    }
+    if !report.unjudged.is_empty() {
+        let head = [("not judged", Align::Left), ("", Align::Left)];
+        let mut table = Table::new(head);
+        for OfWork { item: claim, .. } in &report.unjudged {
+            table.row([
+                claim.id.clone(),
+                format!("reads {}", claim.reads.join(", ")),
+            ]);
         }
         text += &table.render();
         text.push('\n');

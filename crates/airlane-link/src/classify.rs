@@ -11,12 +11,14 @@
 
 mod fields;
 mod profile;
+mod unreached;
 
 use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 
 pub use fields::{Dscp, FieldError, Ports, Prefix, Protocol};
 pub use profile::{ClassProfile, ClassesConfig};
+pub use unreached::{Unreached, unreached};
 
 use crate::flow::FlowKey;
 

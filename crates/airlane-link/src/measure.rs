@@ -18,7 +18,7 @@ pub struct ServiceMetrics {
     /// Measured where packets enter the link.
     pub goodput: Option<f64>,
     /// l: packets lost for good / packets lost or received, 0 to 1 (XYL-T8.1-l). Measured where
-    /// packets leave the link.
+    /// packets leave the link. None where frames are not numbered: nobody sees what is missing then.
     pub loss: Option<f64>,
     /// d: one-way delivery delay, seconds (XYL-T8.1-d): propagation, serialisation of a full frame,
     /// and the time until missing frames were repaired. Measured where packets leave the link.
@@ -44,6 +44,8 @@ pub(crate) struct Meter {
     before: ServiceLedger,
     /// One-way time of a frame that needs no repair.
     path: Duration,
+    /// Whether frames are numbered, so that losses show.
+    sees_losses: bool,
     /// What packets have waited in this interval, and how many of them have left.
     waited_ns: u64,
     left: u64,
@@ -51,10 +53,11 @@ pub(crate) struct Meter {
 }
 
 impl Meter {
-    pub(crate) fn new(path: Duration) -> Self {
+    pub(crate) fn new(path: Duration, sees_losses: bool) -> Self {
         Self {
             before: ServiceLedger::default(),
             path,
+            sees_losses,
             waited_ns: 0,
             left: 0,
             metrics: ServiceMetrics::default(),
@@ -96,7 +99,8 @@ impl Meter {
             // A repair may follow in the interval after its packet.
             ratio(since(|l| l.sent_bytes), sent).map(|g| g.min(1.0)),
         );
-        smooth(&mut self.metrics.loss, ratio(lost, lost + delivered));
+        let known = ratio(lost, lost + delivered).filter(|_| self.sees_losses);
+        smooth(&mut self.metrics.loss, known);
         smooth(
             &mut self.metrics.delay_s,
             ratio(held_s, delivered).map(|hold| self.path.as_secs_f64() + hold),
@@ -125,7 +129,7 @@ mod tests {
 
     #[test]
     fn metrics_follow_table_8_1() {
-        let mut meter = Meter::new(Duration::from_millis(100));
+        let mut meter = Meter::new(Duration::from_millis(100), true);
         let ledger = ServiceLedger {
             sent_bytes: 900,
             frame_sent_bytes: 1000,
@@ -147,8 +151,25 @@ mod tests {
     }
 
     #[test]
+    fn losses_that_do_not_show_are_not_measured() {
+        let mut meter = Meter::new(Duration::ZERO, false);
+        let ledger = ServiceLedger {
+            sent_bytes: 900,
+            frame_sent_bytes: 1000,
+            packets_delivered: 95,
+            ..ServiceLedger::default()
+        };
+        meter.roll(&ledger, 1000);
+        assert_eq!(meter.metrics().loss, None);
+        assert_eq!(
+            effective_goodput(&meter.metrics(), &meter.metrics()),
+            Some(0.9)
+        );
+    }
+
+    #[test]
     fn the_wait_is_a_mean_over_packets_that_left() {
-        let mut meter = Meter::new(Duration::ZERO);
+        let mut meter = Meter::new(Duration::ZERO, true);
         let ledger = ServiceLedger::default();
         let mut roll = |waits: &[u64]| {
             for wait in waits {

@@ -67,8 +67,8 @@ pub struct Offer {
     pub class: Option<Class>,
     /// B r e: what the service may expect, bit/s.
     pub throughput_bps: f64,
-    /// Share of packets lost for good.
-    pub loss: f64,
+    /// Share of packets lost for good; none where the service cannot see its losses.
+    pub loss: Option<f64>,
     /// One-way delay, with what waits in front of the link, seconds.
     pub delay_s: f64,
 }
@@ -82,8 +82,9 @@ pub struct PathOffer {
     pub class: Option<Class>,
     /// Bit/s.
     pub throughput_bps: f64,
-    /// Share of packets lost for good.
-    pub loss_ratio: f64,
+    /// Share of packets lost for good; none where a service of it cannot see its losses.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub loss_ratio: Option<f64>,
     /// One-way delay, seconds.
     pub delay_s: f64,
 }
@@ -95,7 +96,7 @@ impl PathOffer {
             services: vec![],
             class: None,
             throughput_bps: f64::INFINITY,
-            loss_ratio: 0.0,
+            loss_ratio: Some(0.0),
             delay_s: 0.0,
         }
     }
@@ -112,20 +113,23 @@ impl PathOffer {
             services,
             class,
             throughput_bps: self.throughput_bps.min(offer.throughput_bps),
-            loss_ratio: 1.0 - (1.0 - self.loss_ratio) * (1.0 - offer.loss),
+            loss_ratio: (self.loss_ratio.zip(offer.loss))
+                .map(|(before, here)| 1.0 - (1.0 - before) * (1.0 - here)),
             delay_s: self.delay_s + offer.delay_s,
         })
     }
 
     /// Whether it is as good in everything and better in something, in the same class.
     fn beats(&self, other: &Self) -> bool {
+        // What is not known of one of the two beats nothing, and is not beaten.
+        let comparable = self.loss_ratio.is_some() == other.loss_ratio.is_some();
         let as_good = self.throughput_bps >= other.throughput_bps
             && self.loss_ratio <= other.loss_ratio
             && self.delay_s <= other.delay_s;
         let better = self.throughput_bps > other.throughput_bps
             || self.loss_ratio < other.loss_ratio
             || self.delay_s < other.delay_s;
-        self.class == other.class && as_good && better
+        self.class == other.class && comparable && as_good && better
     }
 }
 
@@ -166,7 +170,7 @@ mod tests {
             service: Some(service),
             class: Some(class),
             throughput_bps,
-            loss,
+            loss: Some(loss),
             delay_s,
         }
     }
@@ -183,20 +187,32 @@ mod tests {
             service: None,
             class: None,
             throughput_bps: 2e6,
-            loss: 0.0,
+            loss: Some(0.0),
             delay_s: 0.05,
         }];
         let paths = compose(&[radio(14_400.0), wire, radio(64_000.0)]);
         assert_eq!(paths.len(), 2, "a raw and a repaired link do not combine");
         assert_eq!(paths[0].services, [Some(0), None, Some(0)]);
         assert_eq!(paths[0].throughput_bps, 14_400.0);
-        assert!((paths[0].loss_ratio - 0.0975).abs() < 1e-12);
+        assert!((paths[0].loss_ratio.unwrap() - 0.0975).abs() < 1e-12);
         assert!((paths[0].delay_s - 0.25).abs() < 1e-12);
         assert_eq!(paths[1].services, [Some(1), None, Some(1)]);
         assert_eq!(paths[1].class, Some(FULL));
         assert_eq!(paths[1].throughput_bps, 11_520.0);
-        assert_eq!(paths[1].loss_ratio, 0.0);
+        assert_eq!(paths[1].loss_ratio, Some(0.0));
         assert!((paths[1].delay_s - 0.65).abs() < 1e-12);
+    }
+
+    #[test]
+    fn a_loss_that_nobody_sees_is_not_none() {
+        let blind = Offer {
+            loss: None,
+            ..offer(0, RAW, 10.0, 0.0, 0.1)
+        };
+        let seen = offer(0, RAW, 20.0, 0.1, 0.1);
+        let paths = compose(&[vec![seen], vec![blind]]);
+        assert_eq!(paths[0].loss_ratio, None);
+        assert_eq!(paths[0].throughput_bps, 10.0);
     }
 
     #[test]
@@ -252,7 +268,7 @@ mod tests {
             .iter()
             .map(|p| {
                 format!(
-                    "{:?} {} {} {}",
+                    "{:?} {} {:?} {}",
                     p.class, p.throughput_bps, p.loss_ratio, p.delay_s
                 )
             })

@@ -34,6 +34,7 @@ use std::str::FromStr;
 
 use airlane_base::config::{Problems, Validate};
 use airlane_base::{Duration, Rate, Size};
+use airlane_link::classify::{Unreached, unreached};
 use airlane_link::config::{
     self, ConfigError, LiveFacts, RateLimit, Rates, SchedulerConfig, Viewpoint, check_live,
 };
@@ -202,8 +203,8 @@ pub struct LinkConfig {
     /// The frame scheduler.
     #[serde(default)]
     pub scheduler: SchedulerConfig,
-    /// Where the services' shares come from. Left out: `fixed`, with `classes = "heuristic"`
-    /// `measured`.
+    /// Where the services' shares come from: their `rate` (`fixed`, if left out), or their part of the traffic
+    /// in the last second (`measured`), which suits services that always send.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub rates: Option<Rates>,
     /// The services.
@@ -569,9 +570,14 @@ impl LinkConfig {
         }
     }
 
+    /// Services that no class leads to.
+    pub fn unreached(&self) -> Vec<Unreached> {
+        unreached(&self.services, &self.classes.rules(&self.services), None)
+    }
+
     /// Where the services' shares come from.
     pub fn rates(&self) -> Rates {
-        self.rates.unwrap_or(self.classes.usual_rates())
+        self.rates.unwrap_or_default()
     }
 
     /// What is wrong with the services and classes.

@@ -283,7 +283,7 @@ fn dict_of<'py>(py: Python<'py>, record: &Record<'_>) -> PyResult<Bound<'py, PyD
         dict, record,
         link direction from_node to_node service frame frame_seq frame_ack frame_len_bytes departs_ns damaged reason
         flow connection packet seq len_bytes retransmission created_ns
-        cwnd_segments ssthresh_segments srtt_ns rto_ns number duration_ns
+        cwnd_segments ssthresh_segments window_segments srtt_ns rto_ns number duration_ns
     );
     Ok(dict)
 }

@@ -69,6 +69,7 @@ columns! {
     created_ns: UInt64Builder,
     cwnd_segments: Float64Builder,
     ssthresh_segments: UInt64Builder,
+    window_segments: UInt64Builder,
     srtt_ns: UInt64Builder,
     rto_ns: UInt64Builder,
     number: UInt64Builder,

@@ -180,6 +180,15 @@ impl Scenario {
         self.scenario.seed
     }
 
+    /// For each link with services that no flow reaches, which and why.
+    #[getter]
+    fn unreached(&self) -> Vec<String> {
+        let found = self.scenario.unreached().into_iter();
+        found
+            .map(|(link, unreached)| format!("link \"{link}\": {unreached}"))
+            .collect()
+    }
+
     /// What [`new`](Self::new) makes the same scenario of, on any machine.
     #[getter]
     fn recipe<'py>(&self, py: Python<'py>) -> PyResult<Recipe<'_, 'py>> {

@@ -31,6 +31,7 @@ use airlane_link::{Frame, FrameKind, Port};
 
 use crate::engine::observe::{Departure, Observer};
 use crate::error::ScenarioError;
+use crate::event::{Typed, Watcher};
 use crate::packet::Packet;
 use crate::result::RunResult;
 use crate::run::Prepared;
@@ -149,6 +150,27 @@ pub fn run_captured<W: Write>(
     let result = prepared.run_observed(seed, run, &mut captures);
     captures.finish()?;
     Ok(result)
+}
+
+impl Prepared {
+    /// [`run_captured`] under the eyes of somebody, as [`run_watched`](Self::run_watched).
+    ///
+    /// # Errors
+    /// As [`run_captured`].
+    pub fn run_captured<W: Write>(
+        &self,
+        seed: u64,
+        run: u64,
+        captures: Vec<(CapturePoint, W)>,
+        watcher: &mut impl Watcher,
+    ) -> Result<RunResult, ScenarioError> {
+        let captures = Captures::new(self.scenario(), captures)?;
+        let typed = Typed::new(watcher, self.scenario().flows.len());
+        let mut both = (captures, typed);
+        let result = self.run_observed(seed, run, &mut both);
+        both.0.finish()?;
+        Ok(result)
+    }
 }
 
 /// All captures of a run.

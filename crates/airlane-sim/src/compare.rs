@@ -8,6 +8,7 @@ use serde::Serialize;
 use crate::error::ScenarioError;
 use crate::estimate::Estimate;
 use crate::result::RunResult;
+use crate::scenario::Scenario;
 use crate::summary::{Summary, metrics, summary, values};
 
 /// Scenarios compared with the first of them, the baseline.
@@ -17,6 +18,77 @@ pub struct Comparison {
     pub scenarios: Vec<Summary>,
     /// For each flow and metric, a row for each scenario.
     pub metrics: Vec<MetricComparison>,
+}
+
+/// A flow that only one of two scenarios has.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct Unpaired {
+    /// The flow's name.
+    pub flow: String,
+    /// Place of the scenario that has it.
+    pub here: usize,
+    /// Place of the one that lacks it; one of the two is the baseline.
+    pub missing: usize,
+}
+
+/// Checks that scenarios can be compared flow by flow, before they are run. Gives the flows that the
+/// comparison cannot pair: those that the baseline lacks are left out, those that another scenario
+/// lacks have no value there.
+///
+/// # Errors
+/// If a scenario has no flow in common with the baseline, or one of another kind under the same name.
+pub fn comparable(scenarios: &[Scenario]) -> Result<Vec<Unpaired>, ScenarioError> {
+    let mut unpaired = vec![];
+    let Some(baseline) = scenarios.first() else {
+        return Ok(unpaired);
+    };
+    for (place, other) in scenarios.iter().enumerate().skip(1) {
+        let refuse = |reason: String| ScenarioError::Incomparable {
+            left: baseline.name.clone(),
+            right: other.name.clone(),
+            reason,
+        };
+        let mut common = 0;
+        for flow in &baseline.flows {
+            let Some(same) = other.flows.iter().find(|f| f.name == flow.name) else {
+                unpaired.push(Unpaired {
+                    flow: flow.name.clone(),
+                    here: 0,
+                    missing: place,
+                });
+                continue;
+            };
+            common += 1;
+            let (left, right) = (flow.app.kind(), same.app.kind());
+            if left != right {
+                return Err(refuse(format!(
+                    "the flow \"{}\" is {left} in one and {right} in the other",
+                    flow.name
+                )));
+            }
+        }
+        if common == 0 {
+            let names = |scenario: &Scenario| {
+                let names = scenario.flows.iter().map(|flow| flow.name.as_str());
+                names.collect::<Vec<_>>().join(", ")
+            };
+            return Err(refuse(format!(
+                "they have no flow in common, which are matched by their names: {} and {}",
+                names(baseline),
+                names(other)
+            )));
+        }
+        let lacking = other
+            .flows
+            .iter()
+            .filter(|flow| !baseline.flows.iter().any(|f| f.name == flow.name));
+        unpaired.extend(lacking.map(|flow| Unpaired {
+            flow: flow.name.clone(),
+            here: place,
+            missing: 0,
+        }));
+    }
+    Ok(unpaired)
 }
 
 /// One metric of one flow in all scenarios.
@@ -43,7 +115,8 @@ pub struct Row {
 }
 
 /// Compares results of [`repeat_all`](crate::repeat_all); the first scenario is the baseline.
-/// Flows are matched by name; a flow that the baseline does not have is left out.
+/// Flows are matched by name; a flow that the baseline does not have is left out, and
+/// [`comparable`] says which.
 ///
 /// # Errors
 /// If the repetitions of two scenarios are not the same ones.

@@ -100,6 +100,15 @@ impl Direction {
         }
     }
 
+    /// When everything that was given to the transmitter will have left.
+    pub(crate) fn free_at(&self) -> Instant {
+        match &self.medium {
+            Medium::Packets(channel) => channel.free_at(),
+            Medium::Frames(channel) => channel.free_at(),
+            Medium::Driving(link) => link.channel.free_at(),
+        }
+    }
+
     /// Whether its error model is a custom piece.
     pub(crate) fn has_custom_errors(&self) -> bool {
         match &self.medium {

@@ -1,7 +1,6 @@
 //! Why a scenario cannot be simulated.
 
 use airlane_base::config::{ConfigError, Document, Problems, Validate as _};
-use airlane_channel::trace::TraceFileError;
 
 use crate::empirical::TableError;
 use crate::scenario::Scenario;
@@ -15,8 +14,10 @@ pub enum ScenarioError {
     #[error(transparent)]
     Refused(#[from] ConfigError),
     /// A table that it names cannot be read.
-    #[error("cannot read {file}: {reason}")]
+    #[error("{place} names {file}, which cannot be read: {reason}")]
     Unreadable {
+        /// Where the scenario names it: `flows[0].app.distributions`.
+        place: String,
         /// The file.
         file: String,
         /// What the operating system said.
@@ -25,9 +26,16 @@ pub enum ScenarioError {
     /// A table that it names holds no distribution.
     #[error(transparent)]
     Table(#[from] TableError),
-    /// A recording that a link is to replay cannot be.
-    #[error(transparent)]
-    Trace(#[from] TraceFileError),
+    /// A recording that a link is to replay, or the times at which it may send, cannot be had.
+    #[error("{place} names {file}, which cannot be used: {reason}")]
+    Trace {
+        /// Where the scenario names it: `links.radio.errors`.
+        place: String,
+        /// The file.
+        file: String,
+        /// What is wrong with it.
+        reason: String,
+    },
     /// Scenarios that are to be compared have different flows or repetitions.
     #[error("cannot compare \"{left}\" with \"{right}\": {reason}")]
     Incomparable {
@@ -88,6 +96,25 @@ pub enum ScenarioError {
         /// What the operating system said.
         reason: String,
     },
+}
+
+impl ScenarioError {
+    /// Of a file that the scenario names and that cannot be used: where it does so, and what is wrong.
+    pub fn named_file(&self) -> Option<(&str, String)> {
+        match self {
+            Self::Unreadable {
+                place,
+                file,
+                reason,
+            }
+            | Self::Trace {
+                place,
+                file,
+                reason,
+            } => Some((place, format!("{file} cannot be used: {reason}"))),
+            _ => None,
+        }
+    }
 }
 
 /// The place of a name among those that there are.

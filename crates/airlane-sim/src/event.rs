@@ -111,6 +111,9 @@ pub struct TcpState {
     pub cwnd_segments: f64,
     /// Slow start threshold, segments.
     pub ssthresh_segments: u64,
+    /// The receiver's advertised window, segments: the congestion window grows beyond it and is not
+    /// used there.
+    pub window_segments: u64,
     /// Smoothed round trip time; none while there is no estimate.
     pub srtt: Option<Duration>,
     /// Retransmission timeout with its backoff.

@@ -32,18 +32,19 @@ mod result;
 mod route;
 mod run;
 pub mod scenario;
+mod services;
 mod summary;
 mod world;
 
 pub use capture::{CapturePoint, run_captured};
-pub use compare::{Comparison, MetricComparison, Row, compare};
+pub use compare::{Comparison, MetricComparison, Row, Unpaired, comparable, compare};
 pub use empirical::TableError;
 pub use error::ScenarioError;
 pub use estimate::Estimate;
 pub use repeat::{repeat, repeat_all};
 pub use result::{
-    DirectionResult, FlowResult, HandoffResult, LinkResult, PathResult, RunResult, Scalar,
-    ServiceResult,
+    DirectionResult, FlowResult, FlowService, HandoffResult, LinkResult, PathResult, RunResult,
+    Scalar, ServiceResult,
 };
 pub use run::{Prepared, run};
 pub use scenario::Scenario;

@@ -95,6 +95,19 @@ impl Header {
     }
 }
 
+impl From<Header> for FlowKey {
+    fn from(header: Header) -> Self {
+        Self {
+            dscp: header.dscp,
+            protocol: header.protocol,
+            src: header.src.into(),
+            dst: header.dst.into(),
+            src_port: header.src_port,
+            dst_port: header.dst_port,
+        }
+    }
+}
+
 /// Bytes of an image without blocks, and of one that has any. Even, as codes work on pairs of them.
 const SHORT_IMAGE: usize = 42;
 const IMAGE: usize = SHORT_IMAGE + 4 * MOST_BLOCKS;
@@ -241,22 +254,7 @@ impl airlane_link::pack::Divisible for Packet {}
 
 impl airlane_link::Packet for Packet {
     fn flow(&self) -> FlowKey {
-        let Header {
-            src,
-            dst,
-            src_port,
-            dst_port,
-            dscp,
-            protocol,
-        } = self.header;
-        FlowKey {
-            dscp,
-            protocol,
-            src: src.into(),
-            dst: dst.into(),
-            src_port,
-            dst_port,
-        }
+        self.header.into()
     }
 
     /// Counted in segments.

@@ -1,5 +1,6 @@
 //! What the paths of the flows offer, from what the services of their links have measured.
 
+use airlane_channel::ErrorsConfig;
 use airlane_link::config::resolve;
 use airlane_link::effective_goodput;
 use airlane_link::path::{Offer, compose};
@@ -54,12 +55,12 @@ fn link_offers(link: &LinkConfig, down: bool, index: usize, engine: &Engine) -> 
         .port
         .map(|port| &engine.ports[port as usize]);
     let Some((near, far)) = near.zip(far) else {
-        // As fast as it is, and nothing is measured on the way.
+        // As fast as it is, and nothing is measured on the way: only a link that loses nothing is known.
         return vec![Offer {
             service: None,
             class: None,
             throughput_bps: rate_bps,
-            loss: 0.0,
+            loss: (link.errors == ErrorsConfig::default()).then_some(0.0),
             delay_s: link.delay.of(down).as_secs_f64(),
         }];
     };
@@ -76,7 +77,7 @@ fn link_offers(link: &LinkConfig, down: bool, index: usize, engine: &Engine) -> 
                 service: Some(near.number),
                 class: Some(config.scheme.class()),
                 throughput_bps: rate_bps * near.rate / rates * e,
-                loss: far.metrics.loss.unwrap_or(0.0),
+                loss: far.metrics.loss,
                 delay_s: far.metrics.delay_s? + near.metrics.queueing_s.unwrap_or(0.0),
             })
         })

@@ -72,6 +72,18 @@ pub struct PathResult {
     pub offers: Vec<PathOffer>,
 }
 
+/// The service of one link that a flow's packets got.
+#[derive(Clone, Debug, PartialEq, Eq, Serialize)]
+pub struct FlowService {
+    /// The link's name.
+    pub link: String,
+    /// The service's name, of packets in the flow's main direction.
+    pub service: String,
+    /// The service of packets against it, where that is another one.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub back: Option<String>,
+}
+
 /// What one flow achieved. A metric that its application does not have is left out; one that
 /// could not be measured (nothing arrived, nothing finished) is left out too.
 #[derive(Clone, Debug, Default, PartialEq, Serialize)]
@@ -80,6 +92,9 @@ pub struct FlowResult {
     pub name: String,
     /// Kind of its application.
     pub app: &'static str,
+    /// The services that its packets got, link by link; links without services are left out.
+    #[serde(skip_serializing_if = "Vec::is_empty")]
+    pub services: Vec<FlowService>,
     /// All but conferencing: whether it did all it was to do.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub finished: Option<bool>,
@@ -103,7 +118,8 @@ pub struct FlowResult {
     /// Conferencing: share of packets that never arrived, whatever the cause (5.3).
     #[serde(skip_serializing_if = "Option::is_none")]
     pub loss_ratio: Option<f64>,
-    /// Conferencing: mean one-way delay of delivered packets.
+    /// Conferencing and bulk: mean one-way delay of the packets that arrived; of TCP each from its own
+    /// sending, so that a segment that is sent again counts from then.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub delay_mean_s: Option<f64>,
     /// Its standard deviation.
@@ -115,7 +131,10 @@ pub struct FlowResult {
     /// Median, at most 1/32 too large.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub delay_median_s: Option<f64>,
-    /// The delay that 99 % do not exceed, at most 1/32 too large.
+    /// The delay that 95 % do not exceed, at most 1/32 too large.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub delay_p95_s: Option<f64>,
+    /// The delay that 99 % do not exceed, at most 1/32 too large. Not of bulk.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub delay_p99_s: Option<f64>,
     /// Pages: complete ones.
@@ -181,6 +200,8 @@ pub struct LinkResult {
 pub struct DirectionResult {
     /// Frames and bytes offered, dropped, lost on the air, delivered.
     pub channel: ChannelStats,
+    /// Bits that had left when the applications stopped over those that the link could have sent by then.
+    pub utilisation_ratio: f64,
     /// The services of this direction; empty on a link without services.
     #[serde(skip_serializing_if = "Vec::is_empty")]
     pub services: Vec<ServiceResult>,
@@ -235,6 +256,7 @@ impl FlowResult {
             ("delay_sd_s", self.delay_sd_s),
             ("delay_mean_plus_2sd_s", self.delay_mean_plus_2sd_s),
             ("delay_median_s", self.delay_median_s),
+            ("delay_p95_s", self.delay_p95_s),
             ("delay_p99_s", self.delay_p99_s),
             ("pages", count(self.pages)),
             ("page_time_mean_s", self.page_time_mean_s),

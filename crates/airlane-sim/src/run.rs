@@ -15,11 +15,12 @@ use crate::event::{Names, Typed, Watcher};
 use crate::paths::path_results;
 use crate::probe::DelayProbe;
 use crate::result::{
-    DirectionResult, FlowResult, HandoffResult, LinkResult, RunResult, ServiceResult,
+    DirectionResult, FlowResult, FlowService, HandoffResult, LinkResult, RunResult, ServiceResult,
 };
 use crate::route::Routes;
 use crate::scenario::{Epoch, FlowConfig, LinkConfig, Scenario};
-use crate::world::{build, direction_index};
+use crate::services::flow_services;
+use crate::world::{build, direction_index, mean_rate};
 
 /// Simulates repetition `run` of a scenario under `seed`.
 ///
@@ -42,6 +43,8 @@ pub struct Prepared {
     hash: String,
     /// Links that each flow crosses in its main direction, and whether downwards, from a time on.
     paths: Vec<(Instant, Vec<Path>)>,
+    /// What the classes of the links say of each flow.
+    services: Vec<Vec<FlowService>>,
 }
 
 impl Prepared {
@@ -64,6 +67,7 @@ impl Prepared {
         let paths = scenario.epochs().iter().map(paths).collect();
         Ok(Self {
             hash: scenario.hash(),
+            services: flow_services(&scenario),
             paths,
             scenario,
         })
@@ -176,6 +180,7 @@ impl Prepared {
         let finished = until.is_none_or(|flow| engine.flows[flow].is_finished());
         // Bytes that are on the air after the end belong to no metric of a ratio.
         let at_stop: Vec<ChannelStats> = engine.directions.iter().map(|d| *d.stats()).collect();
+        let used = self.utilisation(&engine, stopped);
         engine.stop();
         if !(O::WATCHES && observer.is_over()) {
             engine.run(stopped + scenario.drain, None, observer);
@@ -192,8 +197,8 @@ impl Prepared {
             .enumerate()
             .map(|(link, name)| LinkResult {
                 name: name.clone(),
-                down: direction_result(&engine, direction_index(link, true)),
-                up: direction_result(&engine, direction_index(link, false)),
+                down: direction_result(&engine, direction_index(link, true), &used),
+                up: direction_result(&engine, direction_index(link, false), &used),
             })
             .collect();
         Ok(RunResult {
@@ -224,6 +229,7 @@ impl Prepared {
         let base = FlowResult {
             name: config.name.clone(),
             app: config.app.kind(),
+            services: self.services[index].clone(),
             ..FlowResult::default()
         };
         match &engine.flows[index] {
@@ -245,6 +251,8 @@ impl Prepared {
                     timeouts: Some(stats.timeouts),
                     window_cuts: Some(stats.window_cuts),
                     duplicates: Some(receiver.stats().segments_duplicate),
+                    delay_mean_s: bulk.delays.mean_s(),
+                    delay_p95_s: bulk.delays.quantile_s(0.95),
                     ..base
                 }
             }
@@ -323,6 +331,27 @@ impl Prepared {
             .sum();
         let mean = bytes as f64 / wireless.len() as f64;
         (bytes > 0).then(|| user_bytes as f64 / mean)
+    }
+
+    /// Of each direction, what has left by `now` over what could have.
+    fn utilisation(&self, engine: &Engine, now: Instant) -> Vec<f64> {
+        let links = self.scenario.links.values();
+        let rates = links.flat_map(|link| [true, false].map(|down| mean_rate(link, down)));
+        let directions = engine.directions.iter().zip(rates);
+        let used = directions.map(|(direction, rate)| {
+            let stats = direction.stats();
+            let bits = (stats.offered.bytes - stats.dropped_queue.bytes) as f64 * 8.0;
+            // What was accepted and waits in front of the transmitter has not left.
+            let waits_s = direction.free_at().saturating_since(now).as_secs_f64();
+            let could = rate.as_bps() as f64 * now.as_secs_f64();
+            let left = bits - rate.as_bps() as f64 * waits_s;
+            if could > 0.0 {
+                (left / could).clamp(0.0, 1.0)
+            } else {
+                0.0
+            }
+        });
+        used.collect()
     }
 
     /// The paths of all flows at a time.
@@ -410,6 +439,7 @@ fn datagram_result(base: FlowResult, sent: u64, received: u64, delays: &DelayPro
         delay_sd_s: delays.sd_s(),
         delay_mean_plus_2sd_s: both.map(|(mean, sd)| mean + 2.0 * sd),
         delay_median_s: delays.quantile_s(0.5),
+        delay_p95_s: delays.quantile_s(0.95),
         delay_p99_s: delays.quantile_s(0.99),
         ..base
     }
@@ -434,7 +464,7 @@ fn is_wireless(link: &LinkConfig) -> bool {
         || link.errors.up != ErrorModelConfig::None
 }
 
-fn direction_result(engine: &Engine, index: usize) -> DirectionResult {
+fn direction_result(engine: &Engine, index: usize, used: &[f64]) -> DirectionResult {
     let direction = &engine.directions[index];
     let far = direction.port.map(|port| &engine.ports[port as usize].port);
     let near = engine.ports.iter().find(|end| end.out as usize == index);
@@ -444,6 +474,7 @@ fn direction_result(engine: &Engine, index: usize) -> DirectionResult {
     });
     DirectionResult {
         channel: *direction.stats(),
+        utilisation_ratio: used[index],
         services,
     }
 }

@@ -131,8 +131,8 @@ pub struct LinkConfig {
     /// Which service's frame leaves next. Left out: `{ kind = "scfq" }`.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub scheduler: Option<SchedulerConfig>,
-    /// Where the services' shares come from: their `rate` (`fixed`), or their part of the traffic
-    /// (`measured`). Left out: `fixed`, with `classes = "heuristic"` `measured`.
+    /// Where the services' shares come from: their `rate` (`fixed`), or their part of the traffic in
+    /// the last second (`measured`), which suits services that always send. Left out: `fixed`.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub rates: Option<Rates>,
     /// Whether the ports slow down when round trips show that a queue grows below them. Left out:

@@ -5,7 +5,6 @@ use std::sync::Arc;
 use airlane_base::{Duration, Instant, QueueLimit, Rate, Streams};
 use airlane_channel::{Channel, ChannelConfig, ErrorModel, Opportunities};
 use airlane_link::config::{Pacing, at_end};
-use airlane_link::flow::{TCP, UDP};
 use airlane_link::{Port, PortConfig};
 
 use crate::app::bulk::Bulk;
@@ -16,15 +15,16 @@ use crate::app::mail::{Check, Mail};
 use crate::app::pages::{Page, Pages};
 use crate::app::telnet::{Telnet, Typing};
 use crate::app::web::{Browsing, Web};
-use crate::app::{DYNAMIC_PORTS, Flow, Place};
+use crate::app::{Flow, Place};
 use crate::custom::{AppFactory, ErrorsFactory, Pieces};
 use crate::engine::{Direction, Engine, Medium, Move, NextHop, Policy, PortEnd};
 use crate::hint::{flow_hints, outages};
-use crate::packet::{Header, Packet};
+use crate::packet::Packet;
 use crate::route::Routes;
 use crate::scenario::{
     AppConfig, Completion, FlowConfig, LinkConfig, PacedBy, Scenario, TransportConfig,
 };
+use crate::services::header;
 
 /// Random numbers by purpose (the specification, section 1).
 #[derive(Clone, Copy, Debug)]
@@ -330,26 +330,9 @@ fn flow(
 }
 
 fn place(scenario: &Scenario, index: usize, config: &FlowConfig) -> Place {
-    let nodes = [0, 1].map(|end| node_index(scenario, &config.ends[end]));
-    let address = |end: usize| {
-        let address = scenario.nodes[&config.ends[end]].address;
-        address.expect("resolved: nodes have addresses")
-    };
-    let header = Header {
-        src: address(0),
-        dst: address(1),
-        src_port: config.port.expect("resolved: flows have ports"),
-        // The other end's port only has to differ between flows.
-        dst_port: DYNAMIC_PORTS + (index % 16_384) as u16,
-        dscp: config.dscp.value(),
-        protocol: match config.transport {
-            TransportConfig::Tcp(_) => TCP,
-            TransportConfig::Udp(_) => UDP,
-        },
-    };
     Place {
         flow: index as u32,
-        nodes,
-        header,
+        nodes: [0, 1].map(|end| node_index(scenario, &config.ends[end])),
+        header: header(scenario, index),
     }
 }

@@ -103,6 +103,8 @@ pub struct Judgement {
     pub verdict: Option<Verdict>,
     /// What was measured, in words.
     pub measured: String,
+    /// Of each comparison that does not hold: values, interval or printed value, and the rule.
+    pub why: Vec<String>,
 }
 
 /// One, or a list of them.

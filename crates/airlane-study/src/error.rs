@@ -2,7 +2,7 @@
 
 use std::path::{Path, PathBuf};
 
-use airlane_base::config::ConfigError;
+use airlane_base::config::{ConfigError, nearest};
 
 /// Why a study cannot be run or read.
 #[derive(Debug, thiserror::Error)]
@@ -74,14 +74,14 @@ pub enum StudyError {
         axes: String,
     },
     /// A name that no study, work or alternative has.
-    #[error("there is no {what} \"{name}\"; there are: {known}")]
+    #[error("there is no {what} \"{name}\"; {help}")]
     Unknown {
         /// What was looked for.
         what: &'static str,
         /// The name.
         name: String,
-        /// Those that exist.
-        known: String,
+        /// The one that was probably meant, or those that exist.
+        help: String,
     },
     /// Results that do not fit what was asked.
     #[error("{0}")]
@@ -89,6 +89,23 @@ pub enum StudyError {
 }
 
 impl StudyError {
+    /// No `what` of those that exist has this name.
+    pub fn unknown<'a>(
+        what: &'static str,
+        name: &str,
+        known: impl Iterator<Item = &'a str> + Clone,
+    ) -> Self {
+        let help = match nearest(name, known.clone()) {
+            Some(meant) => format!("did you mean {meant}?"),
+            None => format!("there are: {}", known.collect::<Vec<_>>().join(", ")),
+        };
+        Self::Unknown {
+            what,
+            name: name.to_owned(),
+            help,
+        }
+    }
+
     pub(crate) fn io(path: &Path) -> impl FnOnce(std::io::Error) -> Self + '_ {
         move |source| Self::Io {
             path: path.to_owned(),

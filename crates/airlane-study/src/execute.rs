@@ -91,7 +91,6 @@ impl Plan {
     ) -> Result<Done, StudyError> {
         let mut done = Done::default();
         let mut jobs = vec![];
-        // Repetition by repetition: what is left then takes as long as what is done.
         for (world, key) in self.queue() {
             if store.get(&key).is_some() {
                 done.known += 1;
@@ -101,6 +100,9 @@ impl Plan {
                 done.others += 1;
             }
         }
+        // Repetition by repetition, in each in the order of hashes, which is none: then what is left
+        // takes as long for each run as what is done, from the first runs on.
+        jobs.sort_by(|(_, a), (_, b)| (a.2, &a.0).cmp(&(b.2, &b.0)));
         done.run = jobs.len() as u64;
         let pool = rayon::ThreadPoolBuilder::new().num_threads(threads).build();
         let pool = pool.map_err(|e| StudyError::Results(format!("cannot start threads: {e}")))?;

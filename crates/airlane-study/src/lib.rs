@@ -44,9 +44,9 @@ pub use figure::{FigureKind, FigureOutcome, FigureWidth, LineOutcome, PanelOutco
 pub use manifest::{Manifest, ManifestVariant, ManifestWork};
 pub use markdown::markdown;
 pub use metrics::metrics;
-pub use outcome::{ClaimOutcome, Counts, Outcome, PointOutcome, StudyOutcome, Verdicts};
+pub use outcome::{ClaimOutcome, Counts, Outcome, PointOutcome, StudyOutcome, Unjudged, Verdicts};
 pub use pattern::{Assignment, Pattern};
-pub use plan::{Plan, PlannedStudy, Request, Variant};
+pub use plan::{Needs, Plan, PlannedStudy, Request, Variant};
 pub use report::{AlternativeReport, OfWork, Report};
 pub use results::WorkResults;
 pub use statistics::student_t;

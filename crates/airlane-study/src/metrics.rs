@@ -48,6 +48,7 @@ const DATAGRAMS: &[&str] = &[
     "delay_sd_s",
     "delay_mean_plus_2sd_s",
     "delay_median_s",
+    "delay_p95_s",
     "delay_p99_s",
 ];
 const RESPONSES: &[&str] = &[
@@ -72,7 +73,7 @@ fn flow_metrics(flow: &FlowResult) -> Vec<(&'static str, f64)> {
             THROUGHPUT,
             &["goodput_ratio"],
             TCP,
-            &["window_cuts", "duplicates"],
+            &["window_cuts", "duplicates", "delay_mean_s", "delay_p95_s"],
         ],
         "telnet" | "mail" => &[RESPONSES, TCP],
         "pages" | "web" => &[THROUGHPUT, PAGES, TCP],
@@ -100,6 +101,7 @@ fn direction_metrics(direction: &DirectionResult) -> Vec<(&'static str, f64)> {
         ("frames", channel.offered.frames as f64),
         ("frame_bytes", channel.offered.bytes as f64),
         ("lost_frames", channel.lost_air.frames as f64),
+        ("utilisation_ratio", direction.utilisation_ratio),
     ];
     if !direction.services.is_empty() {
         all.extend(repairs(&direction.services));

@@ -5,7 +5,7 @@ use std::collections::BTreeMap;
 use airlane_sim::Estimate;
 use serde::Serialize;
 
-use crate::claim::{Class, Kind};
+use crate::claim::{Claim, Class, Kind};
 use crate::data::Data;
 use crate::error::StudyError;
 use crate::figure::{self, FigureOutcome};
@@ -41,8 +41,20 @@ pub struct Outcome {
     pub claims: Vec<ClaimOutcome>,
     /// Settings, background, closed forms, artefacts, slips and what is not testable.
     pub apart: Vec<ClaimOutcome>,
+    /// Claims that read studies which were left out, and are not judged.
+    #[serde(skip_serializing_if = "Vec::is_empty")]
+    pub unjudged: Vec<Unjudged>,
     /// The studies that were asked for.
     pub studies: Vec<StudyOutcome>,
+}
+
+/// A claim that reads studies which were left out.
+#[derive(Clone, Debug, Serialize)]
+pub struct Unjudged {
+    /// Id in the specification.
+    pub id: String,
+    /// The studies.
+    pub reads: Vec<String>,
 }
 
 /// How many claims fared how.
@@ -79,6 +91,9 @@ pub struct ClaimOutcome {
     pub verdict: Option<Verdict>,
     /// Its checks, as they were written.
     pub checks: Vec<String>,
+    /// Of each comparison that does not hold: values, interval or printed value, and the rule.
+    #[serde(skip_serializing_if = "Vec::is_empty")]
+    pub why: Vec<String>,
     /// Why it misses, as far as that is known.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub note: Option<String>,
@@ -151,10 +166,18 @@ impl Plan {
             counts: Counts::default(),
             claims: vec![],
             apart: vec![],
+            unjudged: vec![],
             studies: vec![],
         };
         for planned in variant.studies.iter().filter(|planned| planned.asked) {
             let study = self.study(planned)?;
+            outcome
+                .unjudged
+                .extend(study.claims.iter().filter_map(|claim| {
+                    let reads = variant.left_out(claim);
+                    let id = claim.id.clone();
+                    (!reads.is_empty()).then_some(Unjudged { id, reads })
+                }));
             for claim in self.claims(&data, variant, planned)? {
                 if claim.class.is_some() {
                     outcome.apart.push(claim);
@@ -242,6 +265,7 @@ impl Plan {
         study
             .claims
             .iter()
+            .filter(|claim| variant.left_out(claim).is_empty())
             .map(|claim| {
                 let judgement = claim.judge(data, &study.id, &scenarios);
                 let judgement = judgement.map_err(|problem| StudyError::Claim {
@@ -259,6 +283,7 @@ impl Plan {
                     measured: judgement.measured,
                     verdict: judgement.verdict,
                     checks: claim.checks(),
+                    why: judgement.why,
                     note: self
                         .work
                         .notes
@@ -314,6 +339,18 @@ impl Plan {
             points: points.collect(),
             figure: self.figure(data, study)?,
         })
+    }
+}
+
+impl Variant {
+    /// Studies that a claim reads and that were left out.
+    fn left_out(&self, claim: &Claim) -> Vec<String> {
+        let read = claim.studies().into_iter();
+        let missing = read.filter(|id| !self.studies.iter().any(|study| study.id == *id));
+        let mut missing: Vec<String> = missing.map(str::to_owned).collect();
+        missing.sort();
+        missing.dedup();
+        missing
     }
 }
 

@@ -1,6 +1,6 @@
 //! What has to be simulated for the studies that were asked for: every distinct world once.
 
-use std::collections::BTreeMap;
+use std::collections::{BTreeMap, BTreeSet};
 
 use airlane_sim::Prepared;
 use serde::{Deserialize, Serialize};
@@ -27,6 +27,20 @@ pub struct Request {
     pub alternatives: Vec<String>,
     /// Whether what is committed is asked for beside the alternatives.
     pub committed: bool,
+    /// Whether studies that only claims read are left out, and these claims unjudged.
+    #[serde(default)]
+    pub figure_only: bool,
+}
+
+/// What a plan simulates, and what of it only claims read.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct Needs {
+    /// Simulations of the studies that were asked for, those included that their figures show.
+    pub figures: u64,
+    /// Simulations that only claims read.
+    pub claims: u64,
+    /// The studies that have these simulations.
+    pub read: Vec<String>,
 }
 
 /// Distinct worlds, and which study shows which of them.
@@ -70,8 +84,19 @@ pub struct PlannedStudy {
     pub id: String,
     /// Whether it was asked for, or only serves others.
     pub asked: bool,
+    /// Whether it is only read by claims: no figure that was asked for shows it.
+    pub for_claims: bool,
     /// Index of the world of each point.
     pub worlds: Vec<usize>,
+}
+
+/// A study that is to be planned.
+#[derive(Clone, Copy, Debug)]
+struct Place {
+    /// In the work.
+    index: usize,
+    asked: bool,
+    for_claims: bool,
 }
 
 impl Plan {
@@ -91,7 +116,7 @@ impl Plan {
             repetitions: vec![],
             work,
         };
-        let order = plan.order(ids)?;
+        let order = plan.order(ids, request.figure_only)?;
         let mut known = BTreeMap::new();
         let committed = request.committed.then_some(None);
         let all = committed
@@ -126,53 +151,53 @@ impl Plan {
         Ok(plan)
     }
 
-    /// Indices of the studies to plan, with whether they were asked for; then those that they read.
-    fn order(&self, ids: &[String]) -> Result<Vec<(usize, bool)>, StudyError> {
+    /// Indices of the studies to plan: those that were asked for, those that their figures show, then
+    /// those that only their claims read.
+    fn order(&self, ids: &[String], figure_only: bool) -> Result<Vec<Place>, StudyError> {
         let studies = &self.work.studies;
         let find = |id: &str| {
-            studies
-                .iter()
-                .position(|s| s.id == id)
-                .ok_or_else(|| StudyError::Unknown {
-                    what: "study",
-                    name: format!("{}/{id}", self.work.id),
-                    known: studies
-                        .iter()
-                        .map(|s| s.id.as_str())
-                        .collect::<Vec<_>>()
-                        .join(", "),
-                })
+            studies.iter().position(|s| s.id == id).ok_or_else(|| {
+                let known = studies.iter().map(|study| study.id.as_str());
+                StudyError::unknown("study", id, known)
+            })
         };
-        let mut order: Vec<(usize, bool)> = match ids {
-            [] => (0..studies.len()).map(|index| (index, true)).collect(),
-            ids => ids
-                .iter()
-                .map(|id| Ok((find(id)?, true)))
-                .collect::<Result<_, StudyError>>()?,
+        let mut asked: Vec<usize> = match ids {
+            [] => (0..studies.len()).collect(),
+            ids => ids.iter().map(|id| find(id)).collect::<Result<_, _>>()?,
         };
-        order.sort_unstable();
-        order.dedup();
-        let mut next = 0;
-        while let Some((index, _)) = order.get(next).copied() {
-            for id in studies[index].figure.iter().flat_map(Figure::studies) {
-                let needed = find(id)?;
-                if !order.iter().any(|(known, _)| *known == needed) {
-                    order.push((needed, false));
-                }
+        asked.sort_unstable();
+        asked.dedup();
+        let place = |index: &usize| Place {
+            index: *index,
+            asked: true,
+            for_claims: false,
+        };
+        let mut order: Vec<Place> = asked.iter().map(place).collect();
+        let mut add = |index: usize, for_claims: bool| {
+            if !order.iter().any(|known| known.index == index) {
+                order.push(Place {
+                    index,
+                    asked: false,
+                    for_claims,
+                });
             }
-            for claim in &studies[index].claims {
+        };
+        for index in &asked {
+            for id in studies[*index].figure.iter().flat_map(Figure::studies) {
+                add(find(id)?, false);
+            }
+        }
+        for index in asked.iter().filter(|_| !figure_only) {
+            for claim in &studies[*index].claims {
                 for id in claim.studies() {
-                    let needed = find(id).map_err(|_| StudyError::Claim {
-                        study: studies[index].id.clone(),
+                    let wrong = |_| StudyError::Claim {
+                        study: studies[*index].id.clone(),
                         claim: claim.id.clone(),
                         problem: format!("there is no study \"{id}\""),
-                    })?;
-                    if !order.iter().any(|(known, _)| *known == needed) {
-                        order.push((needed, false));
-                    }
+                    };
+                    add(find(id).map_err(wrong)?, true);
                 }
             }
-            next += 1;
         }
         Ok(order)
     }
@@ -180,12 +205,12 @@ impl Plan {
     /// What the claims of these studies read of scenarios, which need not be simulated for it.
     fn scenarios(
         &self,
-        order: &[(usize, bool)],
+        order: &[Place],
         set: &[Assignment],
     ) -> Result<BTreeMap<String, Vec<Table>>, StudyError> {
         let mut read = BTreeMap::new();
-        for (index, _) in order {
-            let study = &self.work.studies[*index];
+        for place in order.iter().filter(|place| place.asked) {
+            let study = &self.work.studies[place.index];
             let claims = study.claims.iter();
             let reads = claims.flat_map(|claim| {
                 let ids = claim.read_scenarios(&study.id);
@@ -215,14 +240,14 @@ impl Plan {
 
     fn studies(
         &mut self,
-        order: &[(usize, bool)],
+        order: &[Place],
         set: &[Assignment],
         known: &mut BTreeMap<String, usize>,
     ) -> Result<Vec<PlannedStudy>, StudyError> {
         let mut reached = BTreeMap::new();
         let mut planned = vec![];
-        for (index, asked) in order {
-            let study = &self.work.studies[*index];
+        for place in order {
+            let study = &self.work.studies[place.index];
             let mut worlds = vec![];
             for point in study.points(&self.work.id, set, &mut reached)? {
                 let refuse = |problem: String| StudyError::Scenario {
@@ -240,7 +265,8 @@ impl Plan {
             }
             planned.push(PlannedStudy {
                 id: study.id.clone(),
-                asked: *asked,
+                asked: place.asked,
+                for_claims: place.for_claims,
                 worlds,
             });
         }
@@ -257,6 +283,28 @@ impl Plan {
             });
         }
         Ok(planned)
+    }
+
+    /// What the plan simulates for figures and what for claims alone.
+    pub fn needs(&self) -> Needs {
+        let studies = || self.variants.iter().flat_map(|variant| &variant.studies);
+        let shown: BTreeSet<usize> = studies()
+            .filter(|study| !study.for_claims)
+            .flat_map(|study| study.worlds.iter().copied())
+            .collect();
+        let mut read: Vec<String> = vec![];
+        for study in studies().filter(|study| study.for_claims) {
+            let more = study.worlds.iter().any(|world| !shown.contains(world));
+            if more && !read.contains(&study.id) {
+                read.push(study.id.clone());
+            }
+        }
+        let figures = shown.iter().map(|world| self.repetitions[*world]).sum();
+        Needs {
+            figures,
+            claims: self.jobs() - figures,
+            read,
+        }
     }
 
     /// Simulations that the plan needs.

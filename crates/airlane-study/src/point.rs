@@ -23,10 +23,9 @@ impl Work {
         alternative: Option<&str>,
         set: &[String],
     ) -> Result<Scenario, StudyError> {
-        let found = self.study(study).ok_or_else(|| StudyError::Unknown {
-            what: "study",
-            name: format!("{}/{study}", self.id),
-            known: join(self.studies.iter().map(|study| study.id.as_str())),
+        let found = self.study(study).ok_or_else(|| {
+            let known = self.studies.iter().map(|study| study.id.as_str());
+            StudyError::unknown("study", study, known)
         })?;
         if !found.runs_something() {
             let problem = format!("{study} runs nothing; it reads what other studies ran");
@@ -57,10 +56,9 @@ impl Work {
     /// The assignments of an alternative.
     pub(crate) fn alternative(&self, name: &str) -> Result<&[String], StudyError> {
         let found = self.alternatives.get(name);
-        let found = found.ok_or_else(|| StudyError::Unknown {
-            what: "alternative",
-            name: name.to_owned(),
-            known: join(self.alternatives.keys().map(String::as_str)),
+        let found = found.ok_or_else(|| {
+            let known = self.alternatives.keys().map(String::as_str);
+            StudyError::unknown("alternative", name, known)
         })?;
         Ok(&found.set)
     }

@@ -2,7 +2,7 @@
 
 use serde::Serialize;
 
-use crate::outcome::{ClaimOutcome, Counts, Outcome, SCHEMA, StudyOutcome, Verdicts};
+use crate::outcome::{ClaimOutcome, Counts, Outcome, SCHEMA, StudyOutcome, Unjudged, Verdicts};
 use crate::store::VERSION;
 use crate::verdict::Verdict;
 
@@ -19,6 +19,9 @@ pub struct Report {
     pub claims: Vec<OfWork<ClaimOutcome>>,
     /// Settings, background, closed forms, artefacts, slips and what is not testable.
     pub apart: Vec<OfWork<ClaimOutcome>>,
+    /// Claims that read studies which were left out.
+    #[serde(skip_serializing_if = "Vec::is_empty")]
+    pub unjudged: Vec<OfWork<Unjudged>>,
     /// What was measured.
     pub studies: Vec<OfWork<StudyOutcome>>,
     /// How the verdicts move with other choices.
@@ -58,6 +61,7 @@ impl Report {
             counts: Counts::default(),
             claims: vec![],
             apart: vec![],
+            unjudged: vec![],
             studies: vec![],
             alternatives: vec![],
         };
@@ -84,6 +88,10 @@ impl Report {
             report
                 .apart
                 .extend(outcome.apart.iter().map(|claim| of(work, claim)));
+            let unjudged = outcome.unjudged.iter();
+            report
+                .unjudged
+                .extend(unjudged.map(|claim| of(work, claim)));
             report
                 .studies
                 .extend(outcome.studies.iter().map(|study| of(work, study)));

@@ -40,6 +40,9 @@ impl WorkResults {
         if let Some(name) = &outcome.alternative {
             options.extend(["--alternative".to_owned(), name.clone()]);
         }
+        if !outcome.unjudged.is_empty() {
+            options.push("--figure-only".to_owned());
+        }
         Some(Self {
             outcome,
             alternatives,

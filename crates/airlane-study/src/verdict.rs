@@ -53,6 +53,42 @@ impl Verdict {
     }
 }
 
+/// What [`compare`] asks for, in words.
+pub(crate) const fn rule(comparator: Comparator) -> &'static str {
+    match comparator {
+        Comparator::Greater => "> holds beyond the interval, and is near within it",
+        Comparator::Less => "< holds beyond the interval, and is near within it",
+        Comparator::AtLeast => ">= holds within the interval, and is near to 5 % short",
+        Comparator::AtMost => "<= holds within the interval, and is near to 5 % beyond",
+        Comparator::SlightlyGreater => {
+            "slightly> holds beyond the interval and to 15 %, and is near within it or to 25 %"
+        }
+        Comparator::SlightlyLess => {
+            "slightly< holds beyond the interval and to 15 %, and is near within it or to 25 %"
+        }
+        Comparator::SlightlyAtLeast => {
+            "slightly>= holds within the interval or to 15 % short, and is near to 25 %"
+        }
+        Comparator::SlightlyAtMost => {
+            "slightly<= holds within the interval or to 15 % beyond, and is near to 25 %"
+        }
+        Comparator::FarGreater => {
+            ">> holds from twice as much beyond the interval, and is near from 1.25 times"
+        }
+        Comparator::FarLess => {
+            "<< holds from half as much beyond the interval, and is near from a 1.25th"
+        }
+        Comparator::Nearly => "~ holds to 5 % apart, and is near to 15 %",
+        Comparator::Equal => "== holds within the interval, and is near to 5 % apart",
+    }
+}
+
+/// What [`gain`], [`value`], [`below`] and [`above`] ask for, and a closed form.
+pub(crate) const GAIN_RULE: &str = "holds to a factor of 1.25 at both ends, near to 1.6";
+pub(crate) const VALUE_RULE: &str = "holds to 10 % or when rounded as printed, near to 25 %";
+pub(crate) const BOUND_RULE: &str = "holds within it, near to 25 % beyond";
+pub(crate) const CLOSED_RULE: &str = "holds inside the interval";
+
 /// `left` against `right`; `half` is half the interval of their difference.
 pub(crate) fn compare(comparator: Comparator, left: f64, right: f64, half: f64) -> Verdict {
     let flipped = |comparator| compare(comparator, right, left, half);

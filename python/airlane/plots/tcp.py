@@ -21,7 +21,9 @@ _NEEDED = ("time_ns", "event", "flow", "connection", "packet")
 def congestion_window(
     events: pl.DataFrame, *, flow: str | None = None, connection: int | None = None
 ) -> Figure:
-    """Congestion window and slow start threshold over time, with timeouts and fast retransmits.
+    """Congestion window over time, with slow start threshold, timeouts and fast retransmits.
+
+    Above the dotted line, the receiver's window, the congestion window grows and is not used.
 
     Args:
         events: Events of `airlane.events`: `tcp-state`, `timeout` and `fast-retransmit`.
@@ -44,6 +46,9 @@ def congestion_window(
     axes.step(times, rows["cwnd_segments"], where="post", color=BLUE, label="congestion window")
     threshold = rows["ssthresh_segments"]
     axes.step(times, threshold, where="post", color=GREY, ls="--", lw=0.8, label="threshold")
+    if "window_segments" in rows.columns:
+        cap = rows["window_segments"]
+        axes.step(times, cap, where="post", color=BLACK, ls=":", lw=0.8, label="receiver's window")
     marks = [("timeout", "x", VERMILION), ("fast-retransmit", "v", BLACK)]
     for kind, marker, color in marks:
         at = _one_connection(

@@ -141,6 +141,22 @@ pub(super) fn of_syntax(message: &str, line: &str) -> Text {
     }
 }
 
+/// Of the known names the one that `written` was probably meant to be. Signs other than letters and
+/// digits count least: `F42` is `F4.2`.
+pub fn nearest<'a>(written: &str, known: impl IntoIterator<Item = &'a str>) -> Option<&'a str> {
+    let bare = |name: &str| {
+        name.chars()
+            .filter(|c| c.is_alphanumeric())
+            .collect::<String>()
+    };
+    let key = |candidate: &&str| {
+        let signs = distance(written, candidate);
+        (distance(&bare(written), &bare(candidate)), signs)
+    };
+    let nearest = known.into_iter().min_by_key(key)?;
+    near(&bare(written), &bare(nearest)).then_some(nearest)
+}
+
 /// What serde lists after "expected", between backquotes.
 fn alternatives(message: &str) -> Vec<&str> {
     let Some((_, list)) = message.split_once("expected ") else {
@@ -152,15 +168,9 @@ fn alternatives(message: &str) -> Vec<&str> {
 /// The nearest of the known names, if near, and all of them.
 fn suggestion(name: &str, known: &[&str], what: &str) -> String {
     let all = format!("{what}: {}", known.join(", "));
-    let nearest = known
-        .iter()
-        .map(|candidate| (distance(name, candidate), candidate))
-        .min_by_key(|(distance, _)| *distance);
-    match nearest {
-        Some((_, candidate)) if near(name, candidate) => {
-            format!("did you mean `{candidate}`? {all}")
-        }
-        _ => all,
+    match nearest(name, known.iter().copied()) {
+        Some(candidate) => format!("did you mean `{candidate}`? {all}"),
+        None => all,
     }
 }
 

@@ -56,7 +56,7 @@ pub struct Run {
     /// Write what happens to FILE as it happens, one JSON object a line: packets, frames, TCP, pages
     ///
     /// For one run only. docs/events.md says what each event and field is; names carry their unit.
-    #[arg(long, value_name = "FILE", value_hint = ValueHint::FilePath, conflicts_with = "pcap")]
+    #[arg(long, value_name = "FILE", value_hint = ValueHint::FilePath)]
     pub events: Option<PathBuf>,
     /// Only events of these kinds, such as frame-lost,timeout [default: all]
     #[arg(

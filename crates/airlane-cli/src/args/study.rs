@@ -73,6 +73,9 @@ pub struct StudyRun {
     /// How many repetitions run at once [default: one for each core]
     #[arg(long, value_name = "N", value_parser = clap::value_parser!(u16).range(1..))]
     pub jobs: Option<u16>,
+    /// Run only what the figures show; claims that read other studies are not judged
+    #[arg(long)]
+    pub figure_only: bool,
     /// Where results are kept
     #[arg(long, value_name = "DIR", default_value = "results", value_hint = ValueHint::DirPath)]
     pub out: PathBuf,
@@ -179,6 +182,7 @@ Examples:
 const STUDY_RUN_EXAMPLES: &str = "\
 Examples:
   airlane study run F4.2 F4.8
+  airlane study run F4.2 --runs 5 --figure-only
   airlane study run xylomenos-1999 --runs 3 --json > claims.json
   airlane study run xylomenos-1999 --shard 1/2 --out results
   airlane study run F5.4 --set 'links.*.services[*].scheme(kind=rlp|rlp-oos).timers=tight'

@@ -610,6 +610,183 @@ fn compare_shows_each_value_with_intervals_and_paired_ratios() {
 }
 
 #[test]
+fn services_that_no_traffic_reaches_are_named() {
+    let classes = "[[links.radio.classes]]\nmatch = { protocol = \"tcp\" }\nservice = \"all\"\n";
+    let forgotten = file(&SMALL.replace(classes, ""));
+    let other = file(&SMALL.replace("\"tcp\" }\nservice", "\"udp\" }\nservice"));
+    for (file, why) in [
+        (&forgotten, "no class leads to it"),
+        (&other, "classes lead to it"),
+    ] {
+        for verb in [
+            &["sim", "run"][..],
+            &["sim", "compare", "--runs", "2"],
+            &["explain"],
+        ] {
+            let output = airlane(&[verb, &[file.path.as_str()]].concat());
+            assert_eq!(output.status.code(), Some(0), "{}", stderr(&output));
+            let expected = format!("link \"radio\": service \"all\" matches no traffic: {why}");
+            let said = stderr(&output);
+            assert_eq!(said.matches(&expected).count(), 1, "{verb:?}: {said}");
+        }
+        let output = airlane(&["sim", "run", &file.path]);
+        assert!(
+            stdout(&output).contains("default on radio"),
+            "{}",
+            stdout(&output)
+        );
+    }
+    let reached = file(SMALL);
+    let output = airlane(&["sim", "run", &reached.path]);
+    assert_eq!(stderr(&output), "");
+    assert!(
+        stdout(&output).contains("all on radio"),
+        "{}",
+        stdout(&output)
+    );
+    let live = forgotten.folder.path().join("live.toml");
+    let text = std::fs::read_to_string(root().join("demo/left.toml")).unwrap();
+    let table: toml::Table = text.parse().unwrap();
+    assert!(
+        table["link"].get("classes").is_some(),
+        "the file has classes to take away"
+    );
+    std::fs::write(&live, text).unwrap();
+    let classes = airlane(&["explain", live.to_str().unwrap()]);
+    assert_eq!(stderr(&classes), "");
+    let none = airlane(&[
+        "explain",
+        live.to_str().unwrap(),
+        "--set",
+        "link.classes=[]",
+    ]);
+    assert!(
+        stderr(&none).contains("match no traffic"),
+        "{}",
+        stderr(&none)
+    );
+}
+
+#[test]
+fn losses_that_a_service_cannot_see_are_not_none() {
+    let raw = file(&SMALL.replace("sr-m2", "default"));
+    let output = airlane(&["sim", "run", &raw.path]);
+    let offers = stdout(&output).split("path  ").nth(1).unwrap();
+    let offer = offers.lines().find(|line| line.contains("kbit/s")).unwrap();
+    assert!(offer.contains(" - ") && !offer.contains('%'), "{offers}");
+    assert!(
+        offers.contains("smoothed over its last seconds"),
+        "{offers}"
+    );
+    let repaired = file(SMALL);
+    let output = airlane(&["sim", "run", &repaired.path]);
+    let offers = stdout(&output).split("path  ").nth(1).unwrap();
+    assert!(offers.contains("0.00 %"), "{offers}");
+}
+
+#[test]
+fn compare_says_what_it_cannot_pair_and_refuses_what_has_nothing_in_common() {
+    let one = file(SMALL);
+    let talk = "[[flows]]\nname = \"talk\"\nends = [\"a\", \"b\"]\ntransport = { kind = \"udp\" }\n\
+                app = { kind = \"conferencing\", rate = \"8 kbit/s\", talk = \"1 s\", silence = \"1 s\" }\n";
+    let two = file(&(SMALL.to_owned() + talk));
+    let compare =
+        |a: &File, b: &File| airlane(&["sim", "compare", &a.path, &b.path, "--runs", "2"]);
+    let more = compare(&one, &two);
+    assert_eq!(more.status.code(), Some(0), "{}", stderr(&more));
+    assert!(
+        stderr(&more).contains("has a flow \"talk\"") && stderr(&more).contains("it is left out"),
+        "{}",
+        stderr(&more)
+    );
+    let less = compare(&two, &one);
+    assert!(
+        stderr(&less).contains("it has no value there"),
+        "{}",
+        stderr(&less)
+    );
+    let renamed = file(&SMALL.replace("\"file\"", "\"other\""));
+    let pages = "app = { kind = \"pages\", request = \"50 B\", reply = \"500 B\" }";
+    let kind = file(&SMALL.replace("app = { kind = \"bulk\" }", pages));
+    for (other, why) in [
+        (&renamed, "no flow in common"),
+        (
+            &kind,
+            "the flow \"file\" is bulk in one and pages in the other",
+        ),
+    ] {
+        let refused = compare(&one, other);
+        assert_eq!(refused.status.code(), Some(2), "{}", stdout(&refused));
+        assert!(stderr(&refused).contains(why), "{}", stderr(&refused));
+    }
+}
+
+#[test]
+fn one_run_can_be_captured_and_its_events_written() {
+    let file = file(SMALL);
+    let at = |name: &str| file.folder.path().join(name).display().to_string();
+    let run = |options: &[&str]| {
+        let output = airlane(&[&["sim", "run", &file.path, "--json"], options].concat());
+        assert_eq!(output.status.code(), Some(0), "{}", stderr(&output));
+        output.stdout
+    };
+    let capture = |name: &str| format!("radio={}", at(name));
+    let plain = run(&[]);
+    let (both, events) = (capture("both.pcapng"), at("both.jsonl"));
+    assert_eq!(run(&["--pcap", &both, "--events", &events]), plain);
+    run(&["--pcap", &capture("alone.pcapng")]);
+    run(&["--events", &at("alone.jsonl")]);
+    for kind in ["pcapng", "jsonl"] {
+        let [both, alone] =
+            ["both", "alone"].map(|name| std::fs::read(at(&format!("{name}.{kind}"))));
+        assert!(both.unwrap() == alone.unwrap(), "{kind}");
+    }
+    let same = format!("radio={events}");
+    let output = airlane(&[
+        "sim", "run", &file.path, "--pcap", &same, "--events", &events,
+    ]);
+    assert_eq!(output.status.code(), Some(2));
+    assert!(
+        stderr(&output).contains("is named twice"),
+        "{}",
+        stderr(&output)
+    );
+}
+
+#[test]
+fn the_setting_that_was_given_is_to_blame() {
+    for (there, instead, needles) in [
+        (
+            "{ kind = \"tcp\" }",
+            "{ kind = \"tcp\", min-rto = \"70 s\" }",
+            &[
+                "min-rto = ",
+                "longer than max-rto",
+                "at flows[0].transport.min-rto",
+            ][..],
+        ),
+        (
+            "{ kind = \"uniform\", rate = 0.05 }",
+            "{ down = { kind = \"trace\", file = \"none.down\" } }",
+            &[
+                "small.toml:",
+                "none.down cannot be used",
+                "at links.radio.errors",
+                "beside the scenario",
+            ],
+        ),
+    ] {
+        let file = file(&SMALL.replace(there, instead));
+        let output = airlane(&["sim", "run", &file.path]);
+        assert_eq!(output.status.code(), Some(2));
+        for needle in needles {
+            let said = stderr(&output);
+            assert!(said.contains(needle), "no {needle:?} in {said}");
+        }
+    }
+}
+
+#[test]
 fn compare_refuses_an_odd_list_of_values() {
     let file = file(SMALL);
     let output = airlane(&[

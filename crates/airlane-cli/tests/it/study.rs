@@ -187,3 +187,156 @@ fn verdicts_that_cannot_be_compared_are_refused_before_anything_runs() {
         assert!(!folder.join("results").exists(), "{options:?}");
     }
 }
+
+/// A second study of the same work, whose claim reads the first one.
+const READER: &str = r#"title = "Twice the length"
+scenario.schema = 1
+scenario.duration = "40 s"
+axes.level.low = ["links.radio.errors.rate=0.01"]
+metrics.loss = "talk.loss_ratio"
+
+[scenario.nodes]
+a = {}
+b = {}
+
+[scenario.links.radio]
+ends = ["a", "b"]
+rate = "64 kbit/s"
+delay = "10 ms"
+frame = "100 B"
+errors = { kind = "uniform", rate = 0.01 }
+
+[[scenario.flows]]
+name = "talk"
+ends = ["a", "b"]
+transport = { kind = "udp" }
+app = { kind = "conferencing", rate = "16 kbit/s", talk = "1 s", silence = "0 s" }
+
+[[claims]]
+id = "own"
+published = "some is lost"
+check = "loss > 0"
+
+[[claims]]
+id = "reads"
+published = "less is lost than over a bad link"
+check = "loss[low] < F1.1.loss[high]"
+"#;
+
+/// A folder of studies with F1.1, F1.2, which reads it, and F1.3, which reads F1.2.
+fn chain(folder: &Path) -> impl Fn(&[&str]) -> Output {
+    let work = folder.join("studies/chain");
+    std::fs::create_dir_all(&work).unwrap();
+    let last = READER
+        .replace("F1.1.loss[high]", "2 * F1.2.loss")
+        .replace("id = \"", "id = \"last ");
+    for (name, text) in [
+        ("work.toml", "title = \"chain\"\nruns = 6\n"),
+        ("F1.1.toml", STUDY),
+        ("F1.2.toml", READER),
+        ("F1.3.toml", &last),
+    ] {
+        std::fs::write(work.join(name), text).unwrap();
+    }
+    let folder = folder.to_owned();
+    move |arguments| {
+        let mut command = Command::new(env!("CARGO_BIN_EXE_airlane"));
+        command.arg("study").args(arguments).current_dir(&folder);
+        command.output().unwrap()
+    }
+}
+
+#[test]
+fn what_runs_is_said_first_and_can_be_the_figure_alone() {
+    let folder = tempfile::tempdir().unwrap();
+    let study = chain(folder.path());
+    let all = ends_with(
+        0,
+        &study(&[
+            "run",
+            "F1.2",
+            "--runs",
+            "2",
+            "--out",
+            "all",
+            "--set",
+            "duration=9 s",
+        ]),
+    );
+    let expected = "chain/F1.2: 2 simulations, and 2 that only its claims read, of F1.1; --set changes these, too";
+    assert!(all.contains(expected), "{all}");
+    // One of the two worlds of F1.1 is that of F1.2, now that they last as long.
+    assert!(all.contains("chain: 4 runs, 0 known before"), "{all}");
+    // What F1.2 reads is no business of F1.3.
+    let last = ends_with(0, &study(&["run", "F1.3", "--runs", "2", "--out", "last"]));
+    assert!(last.contains("chain: 2 runs"), "{last}");
+
+    let output = study(&[
+        "run",
+        "F1.2",
+        "--runs",
+        "2",
+        "--out",
+        "figure",
+        "--figure-only",
+        "--save",
+        "v.json",
+    ]);
+    let figure = ends_with(0, &output);
+    assert!(figure.contains("chain: 2 runs, 0 known before"), "{figure}");
+    let text = String::from_utf8_lossy(&output.stdout).into_owned();
+    assert!(
+        text.contains("not judged") && text.contains("reads F1.1"),
+        "{text}"
+    );
+    assert!(text.contains("1 claims:"), "{text}");
+    let saved = std::fs::read_to_string(folder.path().join("v.json")).unwrap();
+    assert!(saved.contains("own") && !saved.contains("reads"), "{saved}");
+    let again = study(&["report", "figure", "--json"]);
+    ends_with(0, &again);
+    assert!(String::from_utf8_lossy(&again.stdout).contains("\"unjudged\""));
+}
+
+#[test]
+fn a_miss_is_explained_where_it_is_printed() {
+    let folder = tempfile::tempdir().unwrap();
+    let study = chain(folder.path());
+    let output = study(&["run", "F1.1", "--runs", "3"]);
+    let said = ends_with(0, &output);
+    let text = String::from_utf8_lossy(&output.stdout).into_owned();
+    for needle in [
+        "why:",
+        "misses",
+        "loss[high]",
+        " ± ",
+        "< holds beyond the interval",
+    ] {
+        assert!(text.contains(needle), "no {needle:?} in {text}");
+    }
+    assert!(
+        said.contains("1 claims do not hold with 3 repetitions, where the work has 6"),
+        "{said}"
+    );
+    let enough = ends_with(0, &study(&["run", "F1.1"]));
+    assert!(!enough.contains("repetitions, where"), "{enough}");
+}
+
+#[test]
+fn a_study_that_is_not_there_is_one_that_was_meant() {
+    let folder = tempfile::tempdir().unwrap();
+    let study = chain(folder.path());
+    for (written, meant) in [
+        ("F12", "F1.2"),
+        ("f1.3", "F1.3"),
+        ("chian", "chain"),
+        ("chain/F13", "F1.3"),
+    ] {
+        let said = ends_with(2, &study(&["run", written]));
+        assert!(said.contains(&format!("did you mean {meant}?")), "{said}");
+    }
+    let said = ends_with(2, &study(&["run", "something-else"]));
+    assert!(
+        said.contains("there are: chain, F1.1, F1.2, F1.3"),
+        "{said}"
+    );
+}

@@ -22,7 +22,7 @@ use serde::de::{self, SeqAccess, Visitor};
 use serde::{Deserialize, Deserializer, Serialize, Serializer};
 
 use super::{ClassConfig, Dscp, MatchConfig, Ports, Protocol};
-use crate::config::{ConfigError, Rates, SchemeConfig, ServiceConfig};
+use crate::config::{ConfigError, SchemeConfig, ServiceConfig};
 use crate::flow::{TCP, UDP};
 use crate::path::{Class, Reliability};
 
@@ -159,15 +159,6 @@ impl ClassesConfig {
         match self {
             Self::Rules(rules) => rules.clone(),
             Self::Profile(profile) => profile.rules(services),
-        }
-    }
-
-    /// Where the services' shares come from if nothing is said. Who guesses what traffic there is
-    /// cannot know its shares either.
-    pub const fn usual_rates(&self) -> Rates {
-        match self {
-            Self::Profile(ClassProfile::Heuristic) => Rates::Measured,
-            Self::Profile(ClassProfile::Dscp) | Self::Rules(_) => Rates::Fixed,
         }
     }
 

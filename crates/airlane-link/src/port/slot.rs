@@ -106,7 +106,10 @@ impl<P: Packet> Slot<P> {
             unpacker: Unpacker::new(dejitter, config.scheme.is_reliable()),
             ledger: ServiceLedger::default(),
             dropped: None,
-            meter: Meter::new(path(facts, layout, shape)),
+            meter: Meter::new(
+                path(facts, layout, shape),
+                facts.is_live() || layout != Layout::Bare,
+            ),
             draining: false,
             next: None,
             agreement,

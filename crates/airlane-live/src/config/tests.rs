@@ -305,7 +305,7 @@ fn ready_made_classes_become_rules_that_stand_in_a_file() {
     // Speech has no service here.
     assert_eq!(found.len(), 2, "{found:?}");
     assert!(found.iter().all(|class| class.service == "files"));
-    assert_eq!(all.link.rates, Some(Rates::Measured));
+    assert_eq!(all.link.rates, Some(Rates::Fixed));
     let text = toml::to_string(&all).unwrap();
     assert_eq!(load(&text).unwrap(), all);
 

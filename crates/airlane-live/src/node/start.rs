@@ -97,6 +97,9 @@ impl Node {
                  links that you trust"
             );
         }
+        for unreached in config.link.unreached() {
+            tracing::warn!("{unreached}");
+        }
         let control = Server::bind(&config.socket(), config.control.group.as_deref())?;
         let underlay = Underlay::open_early(clock::now(), &config.link.underlay)?;
         let tun = Tun::create(&config.tun.name)?;

@@ -6,7 +6,8 @@ use airlane_transport::{Endpoint, TcpConfig};
 
 use super::end::End;
 use super::{Place, earlier};
-use crate::packet::Packet;
+use crate::packet::{Packet, Role};
+use crate::probe::DelayProbe;
 
 /// A file on its way.
 #[derive(Clone, Debug)]
@@ -17,6 +18,8 @@ pub(crate) struct Bulk {
     stopped: bool,
     /// The sender, the receiver.
     ends: [End; 2],
+    /// Of segments that arrived, each since it was sent.
+    pub(crate) delays: DelayProbe,
 }
 
 impl Bulk {
@@ -36,15 +39,20 @@ impl Bulk {
             started: false,
             stopped: false,
             ends,
+            delays: DelayProbe::default(),
         }
     }
 
     #[inline]
     pub(super) fn handle_packet(&mut self, now: Instant, packet: &Packet) {
         // What still arrives after the end changes no metric: they cover the run, not the drain.
-        if !self.stopped {
-            self.ends[End::of(packet)].handle_packet(now, packet);
+        if self.stopped {
+            return;
         }
+        if packet.role == Role::Data {
+            self.delays.record(now.saturating_since(packet.created));
+        }
+        self.ends[End::of(packet)].handle_packet(now, packet);
     }
 
     pub(super) fn handle_timeout(&mut self, now: Instant) {

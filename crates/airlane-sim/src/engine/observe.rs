@@ -95,6 +95,91 @@ pub(crate) trait Observer {
     fn on_flow(&mut self, _: Instant, _index: usize, _: &Flow) {}
 }
 
+/// Two who watch the same run; it is over when one of them has seen enough.
+impl<A: Observer, B: Observer> Observer for (A, B) {
+    fn is_over(&self) -> bool {
+        self.0.is_over() || self.1.is_over()
+    }
+
+    fn on_packet(&mut self, now: Instant, direction: usize, packet: &Packet, what: Departure) {
+        self.0.on_packet(now, direction, packet, what);
+        self.1.on_packet(now, direction, packet, what);
+    }
+
+    fn on_port(&mut self, now: Instant, direction: usize, port: &Port<Packet>, packet: &Packet) {
+        self.0.on_port(now, direction, port, packet);
+        self.1.on_port(now, direction, port, packet);
+    }
+
+    fn on_drop(
+        &mut self,
+        now: Instant,
+        direction: usize,
+        service: u8,
+        reason: DropReason,
+        packet: &Packet,
+    ) {
+        self.0.on_drop(now, direction, service, reason, packet);
+        self.1.on_drop(now, direction, service, reason, packet);
+    }
+
+    fn on_unroutable(&mut self, now: Instant, packet: &Packet) {
+        self.0.on_unroutable(now, packet);
+        self.1.on_unroutable(now, packet);
+    }
+
+    fn on_frame(
+        &mut self,
+        now: Instant,
+        direction: usize,
+        port: &Port<Packet>,
+        frame: &Frame<Packet>,
+        what: Departure,
+    ) {
+        self.0.on_frame(now, direction, port, frame, what);
+        self.1.on_frame(now, direction, port, frame, what);
+    }
+
+    fn on_frame_arrival(
+        &mut self,
+        now: Instant,
+        direction: usize,
+        port: &Port<Packet>,
+        frame: &Frame<Packet>,
+        damaged: bool,
+    ) {
+        self.0
+            .on_frame_arrival(now, direction, port, frame, damaged);
+        self.1
+            .on_frame_arrival(now, direction, port, frame, damaged);
+    }
+
+    fn on_packet_arrival(&mut self, now: Instant, direction: usize, packet: &Packet) {
+        self.0.on_packet_arrival(now, direction, packet);
+        self.1.on_packet_arrival(now, direction, packet);
+    }
+
+    fn on_arrival(&mut self, now: Instant, direction: usize, packet: &Packet) {
+        self.0.on_arrival(now, direction, packet);
+        self.1.on_arrival(now, direction, packet);
+    }
+
+    fn on_transmit(&mut self, now: Instant, packet: &Packet) {
+        self.0.on_transmit(now, packet);
+        self.1.on_transmit(now, packet);
+    }
+
+    fn on_receive(&mut self, now: Instant, packet: &Packet) {
+        self.0.on_receive(now, packet);
+        self.1.on_receive(now, packet);
+    }
+
+    fn on_flow(&mut self, now: Instant, index: usize, flow: &Flow) {
+        self.0.on_flow(now, index, flow);
+        self.1.on_flow(now, index, flow);
+    }
+}
+
 /// Nobody.
 #[derive(Clone, Copy, Debug)]
 pub(crate) struct Nobody;

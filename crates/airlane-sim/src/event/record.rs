@@ -137,6 +137,9 @@ pub struct Record<'a> {
     /// Slow start threshold.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub ssthresh_segments: Option<u64>,
+    /// The receiver's advertised window: the part of the congestion window that can be used.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub window_segments: Option<u64>,
     /// Smoothed round trip time.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub srtt_ns: Option<u64>,
@@ -188,6 +191,7 @@ impl<'a> Record<'a> {
             created_ns: None,
             cwnd_segments: None,
             ssthresh_segments: None,
+            window_segments: None,
             srtt_ns: None,
             rto_ns: None,
             number: None,
@@ -230,6 +234,7 @@ impl<'a> Record<'a> {
         if let Event::TcpState(_, state) = event {
             record.cwnd_segments = Some(state.cwnd_segments);
             record.ssthresh_segments = Some(state.ssthresh_segments);
+            record.window_segments = Some(state.window_segments);
             record.srtt_ns = state.srtt.map(Duration::as_nanos);
             record.rto_ns = Some(state.rto.as_nanos());
         }

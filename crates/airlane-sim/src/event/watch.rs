@@ -283,6 +283,7 @@ fn on_sender(
         state: TcpState {
             cwnd_segments: sender.cwnd(),
             ssthresh_segments: sender.ssthresh(),
+            window_segments: sender.window(),
             srtt: sender.srtt(),
             rto: sender.rto(),
         },

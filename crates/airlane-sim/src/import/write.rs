@@ -27,11 +27,22 @@ pub(super) struct Draft<'a> {
 }
 
 impl Draft<'_> {
-    pub(super) fn finish(self, apps: &[App]) -> Import {
+    pub(super) fn finish(mut self, apps: &[App]) -> Import {
+        // As hosts have them today, where the default is a host of 1999.
+        let settings = format!(
+            "window = {}, initial-window = 10, tick = \"10 ms\", initial-rto = \"1 s\", min-rto = \"200 ms\"",
+            self.window()
+        );
+        let tcp = format!("{{ kind = \"tcp\", {settings} }}");
+        if apps.iter().any(|app| *app != App::Voice) {
+            self.notes.push(format!(
+                "TCP: {settings}, as hosts have them today; what a scenario does not say is as in 1999"
+            ));
+        }
         let mut text = String::from("# Translated from:\n");
         comment(&mut text, "    ", self.source);
         if !self.notes.is_empty() {
-            text.push_str("# Not as it was there:\n");
+            text.push_str("# Not as it was there, or not as scenarios have it by default:\n");
         }
         for note in &self.notes {
             comment(&mut text, "- ", note);
@@ -80,12 +91,6 @@ errors = {errors}
 "
         )
         .expect("writing to a string cannot fail");
-        let window = self.window();
-        // As hosts have them today, where the default is a host of 1999.
-        let tcp = format!(
-            "{{ kind = \"tcp\", window = {window}, initial-window = 10, tick = \"10 ms\", \
-             initial-rto = \"1 s\", min-rto = \"200 ms\" }}"
-        );
         for app in apps {
             let (flow, transport, app) = match app {
                 App::File => ("file", tcp.as_str(), "kind = \"bulk\"".to_owned()),

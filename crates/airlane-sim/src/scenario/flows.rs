@@ -91,7 +91,8 @@ pub struct BulkConfig {
 pub struct ConferencingConfig {
     /// Rate while talking.
     pub rate: Rate,
-    /// Length of a packet. Left out: the smallest frame on the path.
+    /// Length of a packet. Left out: 20 ms of the rate (RFC 3551, section 4.2), at most 1400 B and the
+    /// smallest frame on the path.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub packet: Option<Size>,
     /// Mean length of a talk period; the first begins at the start, with a packet.
@@ -118,6 +119,19 @@ pub struct PagesConfig {
     /// User bytes of a packet. Left out: the smallest frame on the path.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub packet: Option<Size>,
+}
+
+/// How much speech stands in a packet (RFC 3551, section 4.2).
+const PACKETIZATION: Duration = Duration::from_millis(20);
+/// What an Ethernet packet holds of it behind IP, UDP and RTP headers.
+const LONGEST_SPEECH: usize = 1_400;
+
+impl ConferencingConfig {
+    /// Length of a packet where frames take any.
+    pub(super) fn usual_packet(&self) -> Size {
+        let spoken = self.rate.bytes_within(PACKETIZATION);
+        Size::from_bytes(spoken.clamp(1, LONGEST_SPEECH) as u64)
+    }
 }
 
 impl AppConfig {

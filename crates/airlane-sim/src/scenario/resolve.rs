@@ -6,7 +6,7 @@ use airlane_base::Size;
 use airlane_link::config::HandedOver;
 use airlane_link::{ClassesConfig, HeaderProfile, QueueConfig};
 
-use super::{Epoch, FlowConfig, LinkConfig, Scenario};
+use super::{AppConfig, Epoch, FlowConfig, LinkConfig, Scenario};
 use crate::route::{Hop, Routes};
 
 impl Scenario {
@@ -27,13 +27,26 @@ impl Scenario {
         for (flow, original) in all.flows.iter_mut().zip(&self.flows) {
             flow.port.get_or_insert(original.app.default_port());
             let packet = flow.app.packet_mut();
-            *packet = packet.or_else(|| self.smallest_frame(original, &epochs));
+            *packet = packet.or_else(|| self.usual_packet(original, &epochs));
         }
         all
     }
 
+    /// The packet size of a flow that states none: what fits all frames on its paths, of speech what
+    /// is spoken in 20 ms. None if no link states a frame size and nothing else tells it.
+    pub(super) fn usual_packet(&self, flow: &FlowConfig, epochs: &[Epoch]) -> Option<Size> {
+        let frame = self.smallest_frame(flow, epochs);
+        match &flow.app {
+            AppConfig::Conferencing(app) => {
+                let spoken = app.usual_packet();
+                Some(frame.map_or(spoken, |frame| frame.min(spoken)))
+            }
+            _ => frame,
+        }
+    }
+
     /// The smallest frame on a flow's paths; none if no link of them states one.
-    pub(super) fn smallest_frame(&self, flow: &FlowConfig, epochs: &[Epoch]) -> Option<Size> {
+    fn smallest_frame(&self, flow: &FlowConfig, epochs: &[Epoch]) -> Option<Size> {
         self.links_of(flow, epochs)
             .into_iter()
             .filter_map(|link| self.links.values().nth(link)?.frame)
@@ -66,7 +79,7 @@ impl LinkConfig {
         }
         let header = *self.header.get_or_insert_default();
         self.scheduler.get_or_insert_default();
-        self.rates.get_or_insert(self.classes.usual_rates());
+        self.rates.get_or_insert_default();
         self.classes = ClassesConfig::Rules(self.classes.rules(&self.services));
         self.handed_over.get_or_insert(HandedOver::usual(header));
         self.pacing.get_or_insert_default();

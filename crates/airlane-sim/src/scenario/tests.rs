@@ -35,7 +35,7 @@ name = "talk"
 ends = ["server", "mobile"]
 dscp = "EF"
 transport = { kind = "udp" }
-app = { kind = "conferencing", rate = "9.6 kbit/s", talk = "1 s", silence = "1.35 s" }
+app = { kind = "conferencing", rate = "9.6 kbit/s", packet = "50 B", talk = "1 s", silence = "1.35 s" }
 "#;
 
 fn world() -> Scenario {
@@ -249,7 +249,7 @@ fn ready_made_classes_become_rules() {
     };
     let found = read("heuristic").resolved();
     let radio = &found.links["radio"];
-    assert_eq!(radio.rates, Some(Rates::Measured));
+    assert_eq!(radio.rates, Some(Rates::Fixed), "as their services say");
     let classes = radio.classes.rules(&[]);
     assert!(!classes.is_empty());
     // The resolved file says the same, and is the same world.

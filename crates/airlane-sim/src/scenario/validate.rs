@@ -289,7 +289,7 @@ impl Scenario {
         }
         self.check_packet(flow, &path, epochs, problems);
         let packet = flow.app.packet();
-        let packet = packet.or_else(|| self.smallest_frame(flow, epochs));
+        let packet = packet.or_else(|| self.usual_packet(flow, epochs));
         check_app(flow, packet, problems);
     }
 
@@ -308,7 +308,7 @@ impl Scenario {
                     format!("\"1 B\" to \"{MAX_PACKET} B\""),
                 );
             }
-        } else if self.smallest_frame(flow, epochs).is_none() {
+        } else if self.usual_packet(flow, epochs).is_none() {
             problems.add(
                 "app",
                 "how large are its packets? No link on its path has a frame size",

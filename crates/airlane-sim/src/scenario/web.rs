@@ -6,6 +6,7 @@ use std::sync::{Arc, LazyLock};
 use airlane_base::config::{Problems, key};
 use airlane_base::{Duration, Size};
 use airlane_channel::LinkRate;
+use airlane_channel::trace::TraceFileError;
 use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 
@@ -164,7 +165,7 @@ impl Scenario {
         &mut self,
         mut read: impl FnMut(&Path) -> Result<String, String>,
     ) -> Result<(), ScenarioError> {
-        for flow in &mut self.flows {
+        for (index, flow) in self.flows.iter_mut().enumerate() {
             let AppConfig::Web(web) = &mut flow.app else {
                 continue;
             };
@@ -176,6 +177,7 @@ impl Scenario {
             let mut texts = [const { String::new() }; 3];
             for (text, (path, name)) in texts.iter_mut().zip(paths.iter().zip(&names)) {
                 *text = read(path).map_err(|reason| ScenarioError::Unreadable {
+                    place: format!("flows[{index}].app.distributions"),
                     file: name.clone(),
                     reason,
                 })?;
@@ -196,9 +198,19 @@ impl Scenario {
         &mut self,
         mut read: impl FnMut(&Path) -> Result<Vec<u8>, String>,
     ) -> Result<(), ScenarioError> {
-        for link in self.links.values_mut() {
-            link.errors.load_traces(|file| read(Path::new(file)))?;
-            link.rate.load(|file| read(Path::new(file)))?;
+        for (name, link) in &mut self.links {
+            let at = |setting: &str| {
+                let place = format!("links.{}.{setting}", key(name));
+                |error: TraceFileError| ScenarioError::Trace {
+                    place,
+                    file: error.file,
+                    reason: error.reason,
+                }
+            };
+            let errors = link.errors.load_traces(|file| read(Path::new(file)));
+            errors.map_err(at("errors"))?;
+            let rate = link.rate.load(|file| read(Path::new(file)));
+            rate.map_err(at("rate"))?;
         }
         Ok(())
     }

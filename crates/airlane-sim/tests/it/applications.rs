@@ -22,6 +22,61 @@ const PAGES: &str = "transport = { kind = \"tcp\" }\n\
     app = { kind = \"pages\", request = \"300 B\", reply = \"3 kB\", pause = \"100 ms\" }\n";
 
 #[test]
+fn a_file_reports_the_delay_of_its_packets_and_what_of_the_link_it_used() {
+    // A window of one segment: each takes 8 ms and 10 ms, its acknowledgment 0.32 ms and 10 ms.
+    let alone = "transport = { kind = \"tcp\", window = 1 }\napp = { kind = \"bulk\" }\n";
+    let scenario = two_hosts("", alone);
+    let result = run(&scenario, 1, 0).unwrap();
+    let file = &result.flows[0];
+    assert!(
+        (file.delay_mean_s.unwrap() - 0.018).abs() < 1e-9,
+        "{file:?}"
+    );
+    assert!(
+        (file.delay_p95_s.unwrap() / 0.018 - 1.0).abs() < 1.0 / 32.0,
+        "{file:?}"
+    );
+    let [down, up] = [&result.links[0].down, &result.links[0].up].map(|way| way.utilisation_ratio);
+    let cycle_ms = 8.0 + 10.0 + 0.32 + 10.0;
+    assert!((down - 8.0 / cycle_ms).abs() < 1e-3, "{down}");
+    assert!((up - 0.32 / cycle_ms).abs() < 1e-3, "{up}");
+    // A full queue: its length is in the delay, and the link never rests.
+    let greedy = "transport = { kind = \"tcp\", window = 20 }\napp = { kind = \"bulk\" }\n";
+    let result = run(&two_hosts("", greedy), 1, 0).unwrap();
+    assert!(result.flows[0].delay_mean_s.unwrap() > 0.1, "{result:?}");
+    let down = result.links[0].down.utilisation_ratio;
+    assert!((0.98..=1.0).contains(&down), "{down}");
+}
+
+#[test]
+fn a_flow_says_which_service_it_used() {
+    let services =
+        "services = [{ number = 1, name = \"all\", rate = 1, scheme = { kind = \"sr-m2\" } },
+        { number = 2, name = \"acks\", rate = 1, scheme = { kind = \"sr-m2\" } }]
+        classes = [{ match = { dst-port = 20 }, service = \"acks\" },
+                   { match = { protocol = \"tcp\" }, service = \"all\" }]\n";
+    let scenario = |services: &str| {
+        let bulk = "transport = { kind = \"tcp\" }\napp = { kind = \"bulk\" }\n";
+        let text = two_hosts("", bulk).to_toml();
+        let text = text.replace("[links.wire]\n", &format!("[links.wire]\n{services}"));
+        Scenario::from_toml(&text, "test").unwrap_or_else(|e| panic!("{e}"))
+    };
+    let used = flow(&scenario(services)).services;
+    assert_eq!(used.len(), 1);
+    let [link, there] = [&used[0].link, &used[0].service];
+    assert_eq!((link.as_str(), there.as_str()), ("wire", "all"));
+    assert_eq!(used[0].back.as_deref(), Some("acks"));
+    assert_eq!(scenario(services).unreached(), []);
+    assert_eq!(flow(&scenario("")).services, []);
+    let without = services.split("classes").next().unwrap();
+    let used = flow(&scenario(&format!("{without}\n"))).services;
+    assert_eq!(
+        (used[0].service.as_str(), &used[0].back),
+        ("default", &None)
+    );
+}
+
+#[test]
 fn a_page_takes_the_request_and_slow_start() {
     // Request: 300 B = 2.4 ms, 10 ms. Its acknowledgment leaves first: 0.32 ms. First segment: 8 ms,
     // 10 ms; its acknowledgment: 0.32 ms, 10 ms. Then the window is 2: the other two segments, back
@@ -78,6 +133,25 @@ fn a_talker_is_active_as_long_as_its_means_say() {
     let share = talk.packets_sent as f64 / expected;
     assert!((share - 1.0).abs() < 0.036, "{share}");
     assert_eq!(talk.packets_received, talk.packets_sent);
+}
+
+#[test]
+fn speech_leaves_every_20_ms_whatever_a_frame_takes() {
+    let talk = |rate: &str, frame: &str| {
+        let talk = format!(
+            "transport = {{ kind = \"udp\" }}\napp = {{ kind = \"conferencing\", rate = \"{rate}\", \
+             talk = \"1 s\", silence = \"0 s\" }}\n"
+        );
+        let text = two_hosts("", &talk).to_toml();
+        let text = text.replace("frame = \"1 kB\"", &format!("frame = \"{frame}\""));
+        flow(&Scenario::from_toml(&text, "test").unwrap_or_else(|e| panic!("{e}")))
+    };
+    let voice = talk("9.6 kbit/s", "1000 B");
+    assert_eq!(voice.packets_sent, 5_001);
+    assert_eq!(voice.delivered_bytes, 5_001 * 24);
+    // A frame that takes less, and a rate of which 20 ms are more than a packet.
+    assert_eq!(talk("9.6 kbit/s", "12 B").packets_sent, 10_001);
+    assert_eq!(talk("800 kbit/s", "1000 B").packets_sent, 10_001);
 }
 
 #[test]
@@ -210,9 +284,12 @@ fn a_path_offers_what_its_links_measured() {
     for (offer, rate) in path.offers.iter().zip([0.33, 0.66]) {
         let number = offer.services[0].unwrap();
         let radios = ["radio-a", "radio-b"].map(|link| measured(link, number));
-        let kept = radios.iter().map(|s| 1.0 - s.loss_ratio.unwrap_or(0.0));
+        let kept = radios.iter().map(|s| 1.0 - s.loss_ratio.unwrap());
         let loss = 1.0 - kept.product::<f64>();
-        assert!((offer.loss_ratio - loss).abs() < 1e-12, "{offer:?}");
+        assert!(
+            (offer.loss_ratio.unwrap() - loss).abs() < 1e-12,
+            "{offer:?}"
+        );
         let delay_s = radios
             .iter()
             .map(|s| s.delay_s.unwrap() + s.queueing_s.unwrap());
@@ -233,7 +310,7 @@ fn an_end_that_only_receives_measures() {
     let [offer] = &result.paths[0].offers[..] else {
         panic!("{:?}", result.paths);
     };
-    assert_eq!(offer.loss_ratio, 0.0);
+    assert_eq!(offer.loss_ratio, Some(0.0));
 }
 
 /// The same source over a link with room to spare, and over one that it overfills while it talks.

@@ -30,12 +30,17 @@ fn progress_counts_every_run_once() {
     assert_eq!(counted, [(1, 4), (2, 4), (3, 4), (4, 4)]);
 }
 
-/// What flows and channels measured, without the services' ledgers: a new counter there changes no
-/// result.
+/// What flows and channels measured, without the services' ledgers and without what flows measure since
+/// the values below were pinned: a new number changes no result.
 fn digest(scenario: &Scenario) -> String {
-    let results = repeat(scenario, 7, 2, 0, |_, _| {}).unwrap();
+    let mut results = repeat(scenario, 7, 2, 0, |_, _| {}).unwrap();
     let mut text = String::new();
-    for result in &results {
+    for result in &mut results {
+        for flow in &mut result.flows {
+            flow.services.clear();
+            flow.delay_p95_s = None;
+            flow.delay_mean_s = flow.delay_mean_s.filter(|_| flow.app != "bulk");
+        }
         text += &serde_json::to_string(&(result.events, &result.flows)).unwrap();
         for link in &result.links {
             for direction in [&link.down, &link.up] {

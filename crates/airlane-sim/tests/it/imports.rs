@@ -54,7 +54,9 @@ fn what_netem_says_exactly_is_said_exactly() {
     assert_eq!(link.delay.to_string(), "25 ms down, 0 s up");
     assert_eq!(link.queue.down.to_string(), "100 packets");
     assert_eq!(link.errors.down, ErrorModelConfig::None);
-    assert_eq!(notes.len(), 2, "{notes:?}");
+    let tcp = "TCP: window = 82, initial-window = 10, tick = \"10 ms\"";
+    assert!(noted(&notes, tcp), "{notes:?}");
+    assert_eq!(notes.len(), 3, "{notes:?}");
 
     let (scenario, _) = netem("loss gemodel 1% 10% 70% 0.1%");
     let ErrorModelConfig::GilbertElliott {
@@ -224,9 +226,10 @@ fn shells_become_one_link() {
     assert_eq!(link.errors.down, ErrorModelConfig::None);
     assert!(matches!(link.errors.up, ErrorModelConfig::Uniform { rate } if rate.value() == 0.05));
     assert!(noted(&notes, "codel: drop-tail") && noted(&notes, "iperf: is not run"));
+    assert!(noted(&notes, "TCP: window") && noted(&notes, "min-rto = \"200 ms\""));
     assert_eq!(
         notes.len(),
-        2,
+        3,
         "an upward packet is lost behind mm-link: {notes:?}"
     );
 

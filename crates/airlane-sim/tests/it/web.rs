@@ -191,7 +191,8 @@ fn tables_are_read_with_care_and_belong_to_the_world() {
         .unwrap_err();
     let e = e.to_string();
     assert!(
-        e.contains("tables/HttpRequestLength.cdf: no such file"),
+        e.contains("flows[0].app.distributions names tables/HttpRequestLength.cdf")
+            && e.contains("no such file"),
         "{e}"
     );
     for (text, needle) in [

@@ -1,5 +1,7 @@
 //! How what was measured compares with a claim.
 
+use std::cell::RefCell;
+
 use toml::Table;
 
 use super::{Claim, Class, Closed, Gain, Judgement};
@@ -13,6 +15,8 @@ use crate::verdict::{self, Verdict};
 struct Judge<'d> {
     data: &'d Data,
     study: &'d str,
+    /// Of each comparison that does not hold, why.
+    why: RefCell<Vec<String>>,
 }
 
 impl Claim {
@@ -26,7 +30,11 @@ impl Claim {
         if self.class.is_some() != self.reason.is_some() && self.class != Some(Class::Setting) {
             return Err("a class needs a reason, and a reason a class".to_owned());
         }
-        let judge = Judge { data, study };
+        let judge = Judge {
+            data,
+            study,
+            why: RefCell::default(),
+        };
         let mut found: Vec<(Verdict, String)> = vec![];
         for condition in self.check.as_slice() {
             found.extend(judge.condition(condition)?);
@@ -36,13 +44,18 @@ impl Claim {
         }
         for printed in self.value.as_slice() {
             let rule = |x| verdict::value(x, printed.is, printed.digit);
-            found.push(judge.each(&printed.of, &printed.at, rule)?);
+            let words = Against("printed", printed.is, verdict::VALUE_RULE);
+            found.push(judge.each(&printed.of, &printed.at, words, rule)?);
         }
         for bound in self.below.as_slice() {
-            found.push(judge.each(&bound.of, &bound.at, |x| verdict::below(x, bound.is))?);
+            let words = Against("at most", bound.is, verdict::BOUND_RULE);
+            let rule = |x| verdict::below(x, bound.is);
+            found.push(judge.each(&bound.of, &bound.at, words, rule)?);
         }
         for bound in self.above.as_slice() {
-            found.push(judge.each(&bound.of, &bound.at, |x| verdict::above(x, bound.is))?);
+            let words = Against("at least", bound.is, verdict::BOUND_RULE);
+            let rule = |x| verdict::above(x, bound.is);
+            found.push(judge.each(&bound.of, &bound.at, words, rule)?);
         }
         for closed in self.closed.as_slice() {
             found.push(judge.closed(closed)?);
@@ -56,11 +69,28 @@ impl Claim {
         Ok(Judgement {
             verdict: found.iter().map(|(verdict, _)| *verdict).min(),
             measured: summary(&found),
+            why: judge.why.into_inner(),
         })
     }
 }
 
+/// What a value is held against: in words, the number, the rule.
+struct Against(&'static str, f64, &'static str);
+
 impl Judge<'_> {
+    /// Keeps the reason of what does not hold.
+    fn because(&self, verdict: Verdict, place: &[String], reason: impl FnOnce() -> String) {
+        if verdict < Verdict::Holds {
+            let at = if place.is_empty() {
+                String::new()
+            } else {
+                format!(" at {}", place.join(" "))
+            };
+            let reason = format!("{}{at}: {}", verdict.word(), reason());
+            self.why.borrow_mut().push(reason);
+        }
+    }
+
     fn known(&self, of: &Expression, place: &[String]) -> Result<Known, String> {
         Known::of(self.data.runs, |sample| {
             self.data.value(self.study, of, place, sample)
@@ -105,7 +135,7 @@ impl Judge<'_> {
         let constant = matches!(right.expression, Expression::Number(_));
         let unit = self.unit(left);
         for place in places {
-            let (verdict, a, b) = self.compare(left, comparator, right, place, place)?;
+            let (verdict, a, b) = self.compare(left, comparator, right, [place, place])?;
             worst = worst.min(verdict);
             let text = if constant {
                 unit.show(a)
@@ -129,8 +159,7 @@ impl Judge<'_> {
         left: &Operand,
         comparator: Comparator,
         right: &Operand,
-        left_place: &[String],
-        right_place: &[String],
+        [left_place, right_place]: [&[String]; 2],
     ) -> Result<(Verdict, f64, f64), String> {
         let (data, study) = (self.data, self.study);
         let a = |s| data.value(study, &left.expression, left_place, s);
@@ -138,7 +167,15 @@ impl Judge<'_> {
         let difference = Known::of(data.runs, |s| Ok::<_, String>(a(s)? - b(s)?))?;
         let all = crate::statistics::Sample::All;
         let (a, b) = (a(all)?, b(all)?);
-        let verdict = verdict::compare(comparator, a, b, difference.half_width(0.95));
+        let half = difference.half_width(0.95);
+        let verdict = verdict::compare(comparator, a, b, half);
+        self.because(verdict, left_place, || {
+            let unit = self.unit(left);
+            let [a, b, by, half] = [a, b, a - b, half].map(|value| unit.show(value));
+            let (left, right) = (&left.text, &right.text);
+            let rule = verdict::rule(comparator);
+            format!("{left} {a}, {right} {b}, difference {by} ± {half}; {rule}")
+        });
         Ok((verdict, a, b))
     }
 
@@ -161,7 +198,7 @@ impl Judge<'_> {
         let mut values = vec![labelled(&unit.show(start), &places[0], Verdict::Holds)];
         let mut worst = Verdict::Holds;
         for pair in places.windows(2) {
-            let (verdict, value, _) = self.compare(of, comparator, of, &pair[1], &pair[0])?;
+            let (verdict, value, _) = self.compare(of, comparator, of, [&pair[1], &pair[0]])?;
             worst = worst.min(verdict);
             values.push(labelled(&unit.show(value), &pair[1], verdict));
         }
@@ -184,25 +221,38 @@ impl Judge<'_> {
             Unit::None.show(least),
             Unit::None.show(most)
         );
-        Ok((verdict::gain([least, most], gain.range), text))
+        let verdict = verdict::gain([least, most], gain.range);
+        self.because(verdict, &[], || {
+            let [low, high] = gain.range;
+            format!("{text}, printed {low} to {high}; {}", verdict::GAIN_RULE)
+        });
+        Ok((verdict, text))
     }
 
     fn each(
         &self,
         of: &Operand,
         at: &[String],
+        Against(words, is, rule_in_words): Against,
         rule: impl Fn(f64) -> Verdict,
     ) -> Result<(Verdict, String), String> {
         let mut worst = Verdict::Holds;
         let mut values = vec![];
         let unit = self.unit(of);
         for place in self.data.places(self.study, &[&of.expression], at)? {
-            let value = self.known(&of.expression, &place)?.value;
+            let known = self.known(&of.expression, &place)?;
+            let value = known.value;
             let verdict = if value.is_nan() {
                 Verdict::Misses
             } else {
                 rule(value)
             };
+            self.because(verdict, &place, || {
+                let [value, half, is] =
+                    [value, known.half_width(0.95), is].map(|value| unit.show(value));
+                let of = &of.text;
+                format!("{of} {value} ± {half}, {words} {is}; {rule_in_words}")
+            });
             worst = worst.min(verdict);
             values.push(labelled(&unit.show(value), &place, verdict));
         }
@@ -231,6 +281,15 @@ impl Judge<'_> {
             } else {
                 Verdict::Misses
             };
+            self.because(verdict, place, || {
+                let numbers = [known.value, known.half_width(confidence), *is];
+                let [value, half, is] = numbers.map(|value| unit.show(value));
+                let of = &closed.of.text;
+                format!(
+                    "{of} {value} ± {half}, printed {is}; {}",
+                    verdict::CLOSED_RULE
+                )
+            });
             worst = worst.min(verdict);
             let text = format!("{} for {}", unit.show(known.value), unit.show(*is));
             values.push(labelled(&text, place, verdict));

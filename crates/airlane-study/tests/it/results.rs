@@ -21,7 +21,7 @@ services = [{ number = 0, name = "all", rate = 1, scheme = { kind = "default" } 
 name = "conf"
 ends = ["a", "b"]
 transport = { kind = "udp" }
-app = { kind = "conferencing", rate = "9.6 kbit/s", talk = "1 s", silence = "0 s" }
+app = { kind = "conferencing", rate = "9.6 kbit/s", packet = "50 B", talk = "1 s", silence = "0 s" }
 [axes.scheme]
 default = ["links.radio.services[all].scheme={ kind = \"default\" }"]
 rlp = ["links.radio.services[all].scheme={ kind = \"rlp\", retries = 3 }"]

@@ -281,25 +281,41 @@ impl TcpConfig {
             self.tick >= Duration::from_millis(1),
             "\"1 ms\"",
         )?;
-        at_least(
-            "initial-rto",
-            format!("\"{}\"", self.initial_rto),
-            self.initial_rto >= self.tick,
-            "one tick",
-        )?;
-        at_least(
-            "min-rto",
-            format!("\"{}\"", self.min_rto),
-            self.min_rto >= self.tick,
-            "one tick",
-        )?;
-        at_least(
-            "max-rto",
-            format!("\"{}\"", self.max_rto),
-            self.max_rto >= self.min_rto,
-            "min-rto",
-        )
+        let usual = Self::profile(self.profile);
+        let tick = ("tick", self.tick, usual.tick);
+        let initial = ("initial-rto", self.initial_rto, usual.initial_rto);
+        let (min, max) = (
+            ("min-rto", self.min_rto, usual.min_rto),
+            ("max-rto", self.max_rto, usual.max_rto),
+        );
+        in_order(tick, initial)?;
+        in_order(tick, min)?;
+        in_order(min, max)
     }
+}
+
+/// A time that cannot be longer than another one: key, value, what the profile has. What differs from
+/// the profile was given, and is to blame.
+fn in_order(
+    (low, short, usual_short): (&str, Duration, Duration),
+    (high, long, usual_long): (&str, Duration, Duration),
+) -> Result<(), String> {
+    if short <= long {
+        return Ok(());
+    }
+    Err(match (short != usual_short, long != usual_long) {
+        (true, false) => format!(
+            "{low} = \"{short}\" is longer than {high}, which is \"{long}\" unless it is given; at most \
+             \"{long}\", or a longer {high}, too"
+        ),
+        (false, true) => format!(
+            "{high} = \"{long}\" is shorter than {low}, which is \"{short}\" unless it is given; at least \
+             \"{short}\", or a shorter {low}, too"
+        ),
+        _ => format!(
+            "{low} = \"{short}\" is longer than {high} = \"{long}\"; {high} is at least {low}"
+        ),
+    })
 }
 
 /// Largest window in segments: 1 GB of 1000-byte segments, far above any link modelled here.
@@ -369,6 +385,28 @@ impl TryFrom<Overrides> for TcpConfig {
 #[cfg(test)]
 mod tests {
     use super::*;
+
+    #[test]
+    fn of_two_times_that_contradict_each_other_the_one_that_was_given_is_to_blame() {
+        for (text, blamed) in [
+            (
+                "min-rto = \"70 s\"",
+                "min-rto = \"70 s\" is longer than max-rto",
+            ),
+            (
+                "max-rto = \"0.6 s\"",
+                "max-rto = \"600 ms\" is shorter than min-rto",
+            ),
+            ("tick = \"2 s\"", "tick = \"2 s\" is longer than min-rto"),
+            (
+                "min-rto = \"3 s\"\nmax-rto = \"2 s\"",
+                "min-rto = \"3 s\" is longer than max-rto = \"2 s\"",
+            ),
+        ] {
+            let error = toml::from_str::<TcpConfig>(text).unwrap_err().to_string();
+            assert!(error.contains(blamed), "{text}: {error}");
+        }
+    }
 
     #[test]
     fn a_file_overrides_single_values_of_the_profile() {

@@ -204,6 +204,11 @@ impl Sender {
         self.control.congestion.cwnd()
     }
 
+    /// The receiver's advertised window, segments: what of the congestion window can be used.
+    pub fn window(&self) -> u64 {
+        self.control.window.advertised
+    }
+
     /// Slow start threshold, segments.
     pub fn ssthresh(&self) -> u64 {
         self.control.congestion.ssthresh()

@@ -51,6 +51,15 @@ impl Link {
         }
     }
 
+    /// What a frame takes; so long are the packets of the conferencing source (5.3).
+    fn frame(self) -> &'static str {
+        match self {
+            Self::Cellular => "50 B",
+            Self::Pcs => "250 B",
+            Self::Wlan => "1000 B",
+        }
+    }
+
     /// Rate of the conferencing source while it talks (5.3).
     fn talk_rate(self) -> &'static str {
         match self {
@@ -136,8 +145,10 @@ pub(crate) fn talk(link: Link, topology: &str, air: Air, seconds: u32) -> Scenar
         &format!("name = \"test\"\nduration = \"{seconds} s\"\n"),
     ) + &format!(
         "[[flows]]\nname = \"talk\"\nends = [\"a\", \"b\"]\ntransport = {{ kind = \"udp\" }}\n\
-         app = {{ kind = \"conferencing\", rate = \"{}\", talk = \"1 s\", silence = \"1.35 s\" }}\n",
-        link.talk_rate()
+         app = {{ kind = \"conferencing\", rate = \"{}\", packet = \"{}\", talk = \"1 s\", \
+         silence = \"1.35 s\" }}\n",
+        link.talk_rate(),
+        link.frame()
     );
     scenario(&text)
 }

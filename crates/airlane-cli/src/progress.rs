@@ -1,0 +1,96 @@
+//! How far simulations are, and how long the rest takes: a bar where somebody watches, otherwise a
+//! line every ten seconds. Both go to standard error.
+
+use std::sync::{Mutex, PoisonError};
+use std::time::{Duration, Instant};
+
+use indicatif::{HumanDuration, ProgressBar, ProgressDrawTarget, ProgressStyle};
+
+use crate::output;
+
+/// Between two lines.
+const EVERY: Duration = Duration::from_secs(10);
+/// Before the first line: what was simulated by then says how long the rest takes.
+const FIRST: Duration = Duration::from_secs(2);
+
+/// The progress of some simulations.
+pub(crate) struct Progress {
+    /// None where nobody watches.
+    bar: Option<ProgressBar>,
+    /// What lines begin with.
+    what: String,
+    began: Instant,
+    next: Mutex<Duration>,
+}
+
+impl Progress {
+    /// Of `total` simulations; silent if there is nothing to wait for.
+    pub(crate) fn new(what: &str, total: u64) -> Self {
+        let bar = output::is_watched().then(|| {
+            let target = if total > 1 {
+                ProgressDrawTarget::stderr()
+            } else {
+                ProgressDrawTarget::hidden()
+            };
+            let bar = ProgressBar::with_draw_target(Some(total), target);
+            if let Ok(style) = ProgressStyle::with_template("{bar:36} {pos}/{len} runs, {eta} left")
+            {
+                bar.set_style(style);
+            }
+            bar
+        });
+        Self {
+            bar,
+            what: what.to_owned(),
+            began: Instant::now(),
+            next: Mutex::new(FIRST),
+        }
+    }
+
+    /// So many of `total` are done.
+    pub(crate) fn at(&self, done: u64, total: u64) {
+        if let Some(bar) = &self.bar {
+            bar.set_length(total);
+            bar.set_position(done);
+        } else if let Some(line) = self.line(self.began.elapsed(), done, total) {
+            output::note(&line);
+        }
+    }
+
+    /// What is to be said after `elapsed`, if it is time to.
+    fn line(&self, elapsed: Duration, done: u64, total: u64) -> Option<String> {
+        let mut next = self.next.lock().unwrap_or_else(PoisonError::into_inner);
+        if elapsed < *next || done == 0 || done >= total {
+            return None;
+        }
+        *next = elapsed + EVERY;
+        let left = elapsed.mul_f64((total - done) as f64 / done as f64);
+        let left = HumanDuration(left);
+        let what = &self.what;
+        Some(format!("{what}: {done} of {total} runs, about {left} left"))
+    }
+
+    /// All is done, or will not be.
+    pub(crate) fn finish(&self) {
+        if let Some(bar) = &self.bar {
+            bar.finish_and_clear();
+        }
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn a_line_comes_soon_and_then_every_ten_seconds() {
+        let progress = Progress::new("F4.2", 400);
+        let line = |seconds, done| progress.line(Duration::from_secs(seconds), done, 400);
+        assert_eq!(line(1, 2), None);
+        let first = line(3, 10).unwrap();
+        assert_eq!(first, "F4.2: 10 of 400 runs, about 2 minutes left");
+        assert_eq!(line(12, 20), None);
+        assert!(line(13, 20).is_some());
+        assert_eq!(line(60, 400), None);
+    }
+}

@@ -1,0 +1,149 @@
+//! Services that no traffic reaches. What no class matches gets the raw link without a word, so a
+//! link whose classes are forgotten, or match something else, looks as if its services did nothing.
+
+use std::fmt;
+
+use super::{ClassConfig, Classifier};
+use crate::config::ServiceConfig;
+use crate::flow::FlowKey;
+
+/// Services that no traffic reaches, all for one reason. Displayed, it says which, why, and what
+/// would be right.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct Unreached {
+    /// Their names.
+    pub services: Vec<String>,
+    /// Whether no class leads to them; otherwise none of the traffic is of such a class.
+    pub without_class: bool,
+}
+
+impl fmt::Display for Unreached {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        let (noun, verb, pronoun) = match self.services.len() {
+            1 => ("service", "matches", "it"),
+            _ => ("services", "match", "them"),
+        };
+        write!(f, "{noun} ")?;
+        let last = self.services.len() - 1;
+        for (i, name) in self.services.iter().enumerate() {
+            let before = match i {
+                0 => "",
+                i if i == last => " and ",
+                _ => ", ",
+            };
+            write!(f, "{before}\"{name}\"")?;
+        }
+        write!(f, " {verb} no traffic: ")?;
+        if self.without_class {
+            write!(
+                f,
+                "no class leads to {pronoun}, and what no class matches is not repaired; write classes = \
+                 \"heuristic\", \"dscp\", or rules that name {pronoun}"
+            )
+        } else {
+            write!(
+                f,
+                "classes lead to {pronoun}, but no flow's packets are what they ask for"
+            )
+        }
+    }
+}
+
+/// Services that no traffic reaches; `traffic` is all that there is, where that is known. Service 0
+/// is where unrecognised traffic goes, and may idle.
+pub fn unreached(
+    services: &[ServiceConfig],
+    classes: &[ClassConfig],
+    traffic: Option<&[FlowKey]>,
+) -> Vec<Unreached> {
+    let number = |name: &str| services.iter().find(|s| s.name == name).map(|s| s.number);
+    let classifier = Classifier::new(classes, number, 0);
+    let used: Option<Vec<u8>> =
+        traffic.map(|flows| flows.iter().map(|flow| classifier.classify(flow)).collect());
+    let others = services.iter().filter(|service| service.number != 0);
+    let idle = others.filter_map(|service| {
+        let without_class = !classes.iter().any(|class| class.service == service.name);
+        let used = used.as_ref().map(|used| used.contains(&service.number));
+        (without_class || used == Some(false)).then_some((without_class, &service.name))
+    });
+    let idle: Vec<(bool, &String)> = idle.collect();
+    let of = |reason: bool| {
+        let services = idle
+            .iter()
+            .filter(|(without_class, _)| *without_class == reason);
+        let services: Vec<String> = services.map(|(_, name)| (*name).clone()).collect();
+        (!services.is_empty()).then_some(Unreached {
+            services,
+            without_class: reason,
+        })
+    };
+    [true, false].into_iter().filter_map(of).collect()
+}
+
+#[cfg(test)]
+mod tests {
+    use std::net::{IpAddr, Ipv4Addr};
+
+    use super::*;
+    use crate::flow::{TCP, UDP};
+
+    #[derive(serde::Deserialize)]
+    struct Table {
+        services: Vec<ServiceConfig>,
+        #[serde(default)]
+        classes: Vec<ClassConfig>,
+    }
+
+    const SERVICES: &str = "services = [
+        { number = 0, name = \"rest\", rate = 1, scheme = { kind = \"default\" } },
+        { number = 1, name = \"file\", rate = 1, scheme = { kind = \"sr-m2\" } },
+        { number = 2, name = \"voice\", rate = 1, scheme = { kind = \"rlp-oos\", retries = 1 } }]\n";
+    const CLASSES: &str = "classes = [
+        { match = { protocol = \"tcp\" }, service = \"file\" },
+        { match = { protocol = \"udp\", port = 5004 }, service = \"voice\" }]\n";
+
+    fn found(classes: &str, traffic: Option<&[FlowKey]>) -> Vec<String> {
+        let table: Table = toml::from_str(&(SERVICES.to_owned() + classes)).unwrap();
+        let all = unreached(&table.services, &table.classes, traffic);
+        all.iter().map(ToString::to_string).collect()
+    }
+
+    fn flow(protocol: u8, port: u16) -> FlowKey {
+        FlowKey {
+            dscp: 0,
+            protocol,
+            src: IpAddr::V4(Ipv4Addr::new(10, 0, 0, 1)),
+            dst: IpAddr::V4(Ipv4Addr::new(10, 0, 0, 2)),
+            src_port: port,
+            dst_port: 49_152,
+        }
+    }
+
+    #[test]
+    fn services_without_a_class_are_named() {
+        let [both] = &found("", None)[..] else {
+            panic!("one reason");
+        };
+        assert!(
+            both.starts_with(
+                "services \"file\" and \"voice\" match no traffic: no class leads to them"
+            ),
+            "{both}"
+        );
+        assert_eq!(found(CLASSES, None), Vec::<String>::new());
+    }
+
+    #[test]
+    fn services_whose_classes_no_flow_matches_are_named() {
+        let traffic = [flow(TCP, 20), flow(UDP, 6000)];
+        let [voice] = &found(CLASSES, Some(&traffic))[..] else {
+            panic!("one reason");
+        };
+        assert!(
+            voice.starts_with("service \"voice\" matches no traffic: classes lead to it"),
+            "{voice}"
+        );
+        let traffic = [flow(TCP, 20), flow(UDP, 5004)];
+        assert_eq!(found(CLASSES, Some(&traffic)), Vec::<String>::new());
+    }
+}

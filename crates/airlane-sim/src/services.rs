@@ -1,0 +1,111 @@
+//! Which service of each link the packets of a flow get, from headers and classes alone.
+
+use airlane_link::FlowKey;
+use airlane_link::classify::{Classifier, Unreached, unreached};
+use airlane_link::config::IMPLICIT_NAME;
+use airlane_link::flow::{TCP, UDP};
+
+use crate::app::DYNAMIC_PORTS;
+use crate::packet::Header;
+use crate::result::FlowService;
+use crate::route::Hop;
+use crate::scenario::{Epoch, LinkConfig, Scenario, TransportConfig};
+
+/// What stands in the packets of a flow in its main direction; of TCP, of its first connection. The
+/// scenario must be resolved.
+pub(crate) fn header(scenario: &Scenario, index: usize) -> Header {
+    let config = &scenario.flows[index];
+    let address = |end: usize| {
+        let address = scenario.nodes[&config.ends[end]].address;
+        address.expect("resolved: nodes have addresses")
+    };
+    Header {
+        src: address(0),
+        dst: address(1),
+        src_port: config.port.expect("resolved: flows have ports"),
+        // The other end's port only has to differ between flows.
+        dst_port: DYNAMIC_PORTS + (index % 16_384) as u16,
+        dscp: config.dscp.value(),
+        protocol: match config.transport {
+            TransportConfig::Tcp(_) => TCP,
+            TransportConfig::Udp(_) => UDP,
+        },
+    }
+}
+
+/// The links that a flow crosses at any time, in the order of its path.
+fn hops(scenario: &Scenario, index: usize, epochs: &[Epoch]) -> Vec<Hop> {
+    let mut hops: Vec<Hop> = vec![];
+    for epoch in epochs {
+        for hop in scenario.path(&scenario.flows[index], &epoch.routes) {
+            if !hops.iter().any(|known| known.link == hop.link) {
+                hops.push(hop);
+            }
+        }
+    }
+    hops
+}
+
+/// Packets of a flow in its main direction, and against it.
+fn keys(scenario: &Scenario, index: usize) -> [FlowKey; 2] {
+    let there = FlowKey::from(header(scenario, index));
+    [there, there.reversed()]
+}
+
+/// The services of every flow. The scenario must be resolved.
+pub(crate) fn flow_services(scenario: &Scenario) -> Vec<Vec<FlowService>> {
+    let epochs = scenario.epochs();
+    let links: Vec<(&String, &LinkConfig)> = scenario.links.iter().collect();
+    let of = |index: usize| {
+        let used = hops(scenario, index, &epochs).into_iter();
+        let used = used.filter_map(|hop| {
+            let (name, link) = links[hop.link];
+            if link.services.is_empty() {
+                return None;
+            }
+            let [there, back] = keys(scenario, index).map(|key| service_of(link, &key));
+            Some(FlowService {
+                link: name.clone(),
+                back: (back != there).then_some(back),
+                service: there,
+            })
+        });
+        used.collect()
+    };
+    (0..scenario.flows.len()).map(of).collect()
+}
+
+/// The name of the service that a packet gets.
+fn service_of(link: &LinkConfig, key: &FlowKey) -> String {
+    let number = |name: &str| {
+        link.services
+            .iter()
+            .find(|s| s.name == name)
+            .map(|s| s.number)
+    };
+    let classes = link.classes.rules(&link.services);
+    let number = Classifier::new(&classes, number, 0).classify(key);
+    let service = link.services.iter().find(|s| s.number == number);
+    service.map_or(IMPLICIT_NAME, |s| &s.name).to_owned()
+}
+
+impl Scenario {
+    /// Services that none of its flows reaches, by the name of their link. What such a flow gets
+    /// instead is the raw link, which is seldom what was meant.
+    ///
+    /// The scenario must be valid, as those from files are.
+    pub fn unreached(&self) -> Vec<(String, Unreached)> {
+        let all = self.resolved();
+        let epochs = all.epochs();
+        let mut found = vec![];
+        for (at, (name, link)) in all.links.iter().enumerate() {
+            let flows = 0..all.flows.len();
+            let here = flows.filter(|flow| hops(&all, *flow, &epochs).iter().any(|h| h.link == at));
+            let keys: Vec<FlowKey> = here.flat_map(|flow| keys(&all, flow)).collect();
+            let classes = link.classes.rules(&link.services);
+            let idle = unreached(&link.services, &classes, Some(&keys));
+            found.extend(idle.into_iter().map(|idle| (name.clone(), idle)));
+        }
+        found
+    }
+}
