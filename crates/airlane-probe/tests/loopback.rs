@@ -50,6 +50,14 @@ fn client(ports: Ports) -> ClientConfig {
 
 /// Runs `work` against a server, with what that has told so far; gives what it gave, and what the server
 /// told.
+struct StopsAtLast<'a>(&'a AtomicBool);
+
+impl Drop for StopsAtLast<'_> {
+    fn drop(&mut self) {
+        self.0.store(true, Ordering::Relaxed);
+    }
+}
+
 fn with_server<T>(
     config: &ServerConfig,
     work: impl FnOnce(Ports, &Mutex<Vec<String>>) -> T,
@@ -65,8 +73,10 @@ fn with_server<T>(
     };
     let done = std::thread::scope(|scope| {
         let serving = scope.spawn(|| serve(config, &stop, &tell));
+        // A client that fails its assertions must not leave the scope waiting for a server that goes on.
+        let stopping = StopsAtLast(&stop);
         let done = work(is_ready.recv().expect("the server is ready"), &told);
-        stop.store(true, Ordering::Relaxed);
+        drop(stopping);
         serving.join().unwrap().unwrap();
         done
     });
@@ -119,7 +129,8 @@ fn strangers_and_second_clients_are_refused_and_the_first_is_served_on() {
     let (refusals, told) = with_server(&server(), |ports, told| {
         std::thread::scope(|scope| {
             let long = Times {
-                measure: Duration::from_secs(5),
+                // Longer than a busy machine takes to show both strangers the door.
+                measure: Duration::from_secs(10),
                 ..client(ports).times
             };
             let first = ClientConfig {
