@@ -55,6 +55,10 @@ pub(super) fn read<T: DeserializeOwned + JsonSchema>(
                 return Err(complaints);
             }
             let mut missing = schema.missing(&search.tree, steps, missed);
+            // Where the schema has no example of the key, nothing can be filled in to go on with.
+            if missing.iter().all(|(key, _)| key != missed) {
+                missing.clear();
+            }
             let here = missing.iter().map(|(key, example)| {
                 let value = written(example);
                 (culprit.path.clone(), key.clone(), value)

@@ -190,6 +190,33 @@ fn what_is_wrong_is_not_called_missing_as_well() {
 }
 
 #[test]
+fn a_key_that_nobody_can_give_an_example_of_is_missing_all_the_same() {
+    #[derive(Debug, Deserialize)]
+    #[serde(transparent)]
+    struct Anything(#[expect(dead_code, reason = "only read")] u32);
+    crate::schema_of!(Anything, "Anything", { "description": "Whatever it is." });
+
+    #[derive(Debug, Deserialize, JsonSchema)]
+    #[expect(dead_code, reason = "only read")]
+    struct Holder {
+        size: u32,
+        names: std::collections::BTreeMap<String, u32>,
+        what: Anything,
+    }
+    impl Validate for Holder {
+        fn validate(&self, _: &mut Problems) {}
+    }
+
+    let error = load::<Holder>("", "h.toml").unwrap_err().to_string();
+    let help = "add `size = 0` and `names = { NAME = 0 }` here, for example";
+    assert!(
+        error.contains("`size` and `names` are missing") && error.contains(help),
+        "{error}"
+    );
+    assert!(error.contains("`what` is missing"), "{error}");
+}
+
+#[test]
 fn several_problems_are_reported_at_once_in_the_order_of_their_lines() {
     let text = WORLD
         .replace("delay = ", "dealy = ")

@@ -143,7 +143,10 @@ impl FileSchema {
         }
         match form.get("type").and_then(Value::as_str)? {
             "object" => {
-                let properties = form.get("properties")?;
+                let Some(properties) = form.get("properties") else {
+                    let entry = self.example_within(form.get("additionalProperties")?, depth)?;
+                    return Some(serde_json::json!({ "NAME": entry }));
+                };
                 let entry = |key: &str| {
                     let value = self.example_within(properties.get(key)?, depth)?;
                     Some((key.to_owned(), value))
