@@ -414,7 +414,7 @@ fn the_examples_of_the_readme_work() {
         .collect();
     let scenario =
         "schema = 1\nname = \"x\"\nduration = \"1 s\"\nnodes = { base = {}, mobile = {} }\n";
-    let daemon = "schema = 1\nname = \"x\"\n";
+    let daemon = "";
     assert_eq!(blocks.len(), 2);
     for (head, block) in [scenario, daemon].into_iter().zip(blocks) {
         let file = file(&format!("{head}{block}"));
