@@ -16,6 +16,7 @@ __all__ = [
     "events",
     "run",
     "run_custom",
+    "shipped",
     "simulate",
     "student_t",
 ]

@@ -29,21 +29,22 @@ MUCH = 0.05
 
 
 def ticks() -> tuple[int, int, int, int]:
-    """Of the machine in all, stolen, of all programs; and of this one with its children (proc(5))."""
+    """Of the machine, stolen, of all programs; and of this one with its children (proc(5))."""
     user, nice, system, *rest = map(int, Path("/proc/stat").read_text().split()[1:9])
     own = Path("/proc/self/stat").read_text().rpartition(")")[2].split()[11:15]
     return user + nice + system + sum(rest), rest[-1], user + nice + system, sum(map(int, own))
 
 
 def print_lost(what: str, before: tuple[int, int, int, int]) -> None:
-    """Says how much time the machine did not have for what was measured, and whether that is much."""
+    """Says how much time the machine did not have for what was measured, and if that is much."""
     total, stolen, programs, own = (now - then for now, then in zip(ticks(), before, strict=True))
     others = max(programs - own, 0)
     lost = (stolen + others) / max(total, 1)
     spoilt = ": SPOILT, measure again" if lost > MUCH else ""
     print(
         f"  {what}: the machine lost {lost:.1%} of its time "
-        f"({stolen / max(total, 1):.1%} stolen, {others / max(total, 1):.1%} to other programs){spoilt}"
+        f"({stolen / max(total, 1):.1%} stolen, "
+        f"{others / max(total, 1):.1%} to other programs){spoilt}"
     )
 
 

@@ -28,7 +28,7 @@ def test_every_form_gives_the_same_scenario(file: Path) -> None:
 
 def test_scenarios_come_with_the_package() -> None:
     assert Scenario.shipped("three-applications").to_toml() == BASE.to_toml()
-    with pytest.raises(ValueError, match="no such scenario; one of .*'three-applications'"):
+    with pytest.raises(ValueError, match=r"no such scenario; one of .*'three-applications'"):
         Scenario.shipped("four-applications")
 
 

@@ -2,8 +2,8 @@
 //!
 //! Names are those of RFC 5681 and RFC 6298; numbers count segments. Data flows from the first packet,
 //! without a handshake. What may be sent and when a loss is assumed stand in
-//! [`recovery`](super::recovery), how much in [`congestion`](super::congestion), and when to give up
-//! waiting in [`timer`](super::timer).
+//! `recovery`, how much in `congestion`, and when to give up
+//! waiting in `timer`.
 //!
 //! Frozen (after Goff et al. 2000, Freeze-TCP, but told by the host's own link layer): while a link
 //! of the path is known to be down nothing leaves and the timer stands still; thawed, it goes on
