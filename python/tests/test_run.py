@@ -69,6 +69,15 @@ def test_the_result_is_that_of_the_command_line() -> None:
     assert result.to_dict() == json.loads(GOLDEN.read_text())["runs"][0]
 
 
+def as_said(value: object) -> object:
+    """A typed result without what the tree leaves out: none, and empty lists."""
+    if isinstance(value, dict):
+        return {name: as_said(v) for name, v in value.items() if v is not None and v != ()}
+    if isinstance(value, tuple):
+        return [as_said(v) for v in value]
+    return value
+
+
 @pytest.mark.parametrize("file", sorted(SCENARIOS.glob("*.toml")), ids=lambda file: file.stem)
 def test_the_typed_result_has_all_that_the_tree_has(file: Path) -> None:
     result = airlane.run(Scenario.load(file).with_(duration="2 s"), run=1)
@@ -76,7 +85,7 @@ def test_the_typed_result_has_all_that_the_tree_has(file: Path) -> None:
     assert (result.scenario_hash, result.seed, result.run) == (tree["scenario_hash"], 1, 1)
     for flow in tree["flows"]:
         typed = asdict(result.flows[flow["name"]])
-        assert {name: value for name, value in typed.items() if value is not None} == flow
+        assert as_said(typed) == flow
     for link in tree["links"]:
         for way in ("down", "up"):
             direction = getattr(result.links[link["name"]], way)
