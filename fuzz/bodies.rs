@@ -52,7 +52,12 @@ pub(crate) fn frame(data: &[u8]) {
             _ => layout_of(header.service).expect("a frame of an unknown service is refused"),
         };
         let mut again = [0; LIVE_HEADER_ROOM];
-        let written = codec.encode(&header, layout, decoded.session, &mut again);
+        let written = codec.encode(
+            &decoded.frame::<()>(None),
+            layout,
+            decoded.session,
+            &mut again,
+        );
         assert_eq!(written, Some(decoded.payload_at));
         let mut bytes = again[..decoded.payload_at].to_vec();
         bytes.extend_from_slice(&data[decoded.payload_at..]);
@@ -189,7 +194,7 @@ pub(crate) fn operations(data: &[u8]) {
                 let payload = (what < 200).then(|| TestPacket::new(number, 1 << 40 | id, 9));
                 id += 1;
                 unsure[usize::from(number)] = true;
-                pair.inject(end, Frame { header, payload });
+                pair.inject(end, Frame::new(header, payload));
             }
             11 => {
                 let share = f64::from(argument()) / 16.0;
@@ -312,7 +317,7 @@ pub(crate) fn damage(data: &[u8]) {
                 let payload = payload.then(|| TestPacket::new(number, 1 << 40 | id, len));
                 id += 1;
                 unsure[usize::from(number)] = true;
-                let frame = Frame { header, payload };
+                let frame = Frame::new(header, payload);
                 if what == 14 {
                     pair.inject(end, frame);
                     continue;
@@ -363,7 +368,12 @@ fn symbols_header(at: u8, data: &[u8]) {
             header.coded_len = u16::from_be_bytes([byte(2), byte(3)]);
         }
         let mut bytes = [0; LIVE_HEADER_ROOM];
-        let len = codec.encode(&header, Layout::Symbols, 7, &mut bytes);
+        let len = codec.encode(
+            &Frame::<()>::new(header, None),
+            Layout::Symbols,
+            7,
+            &mut bytes,
+        );
         let len = len.expect("there is room");
         let read = codec.decode(&bytes[..len], layout_of);
         assert_eq!(read.map(|read| read.header), Ok(header));

@@ -7,7 +7,7 @@ use airlane_base::{Duration, Instant, Payload, Rate};
 use airlane_link::config::{
     HandedOver, PortConfig, RateLimit, Rates, SchedulerConfig, ServiceConfig,
 };
-use airlane_link::{Codec, FlowKey, FrameKind, Header, HeaderProfile, Layout, Packet, Port};
+use airlane_link::{Codec, FlowKey, Frame, FrameKind, Header, HeaderProfile, Layout, Packet, Port};
 use divan::Bencher;
 use divan::counter::ItemsCount;
 
@@ -119,10 +119,10 @@ fn packets_through_two_ports(bencher: Bencher, scheme: &str) {
 #[divan::bench]
 fn header_round_trip(bencher: Bencher) {
     let codec = Codec::new(HeaderProfile::Live);
-    let header = Header::new(FrameKind::Data, 12_345);
+    let frame = Frame::<()>::new(Header::new(FrameKind::Data, 12_345), None);
     let mut buf = [0u8; 64];
     bencher.bench_local(move || {
-        let len = codec.encode(divan::black_box(&header), Layout::SeqAck, 7, &mut buf);
+        let len = codec.encode(divan::black_box(&frame), Layout::SeqAck, 7, &mut buf);
         codec.decode(&buf[..len.unwrap_or(0)], |_| Some(Layout::SeqAck))
     });
 }

@@ -57,4 +57,4 @@ pub use medium::Medium;
 pub use port::{AdminError, Outcome, Port, ServiceStatus, Token};
 pub use queue::{DropReason, IngressQueue, QueueConfig};
 pub use service::SnoopCounts;
-pub use wire::{Bitmap, Codec, Frame, FrameError, FrameKind, Header, HeaderProfile, Layout};
+pub use wire::{Bitmap, Body, Codec, Frame, FrameError, FrameKind, Header, HeaderProfile, Layout};

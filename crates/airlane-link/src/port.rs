@@ -477,10 +477,10 @@ impl<P: Packet> Port<P> {
         Some(slot.layout)
     }
 
-    /// Writes a frame's header to `buf`, see [`Codec::encode`].
+    /// Writes everything of a frame but its packet to `buf`, see [`Codec::encode`].
     pub fn encode_header(&self, frame: &Frame<P>, session: u32, buf: &mut [u8]) -> Option<usize> {
         let layout = self.layout_of(frame.header.service)?;
-        self.facts.codec.encode(&frame.header, layout, session, buf)
+        self.facts.codec.encode(frame, layout, session, buf)
     }
 
     /// Reads a frame's header, see [`Codec::decode`].

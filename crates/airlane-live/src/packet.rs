@@ -243,7 +243,7 @@ impl Packet for LivePacket {
 mod tests {
     use super::*;
     use airlane_base::{Duration, Instant};
-    use airlane_link::{Frame, HeaderProfile, Port};
+    use airlane_link::{HeaderProfile, Port};
     use airlane_testkit::Setup;
     use etherparse::PacketBuilder;
     use std::collections::VecDeque;
@@ -386,8 +386,8 @@ mod tests {
                             frames += 1;
                             // One in five, never in step with what is sent again.
                             if frames % 5 != frames / 37 % 5 {
-                                let payload = frame.payload.map(|p| p.under(Ecn::Ce));
-                                ends[1 - from].handle_frame(now, Frame { payload, ..frame });
+                                let frame = frame.map_packet(|p| p.under(Ecn::Ce));
+                                ends[1 - from].handle_frame(now, frame);
                             }
                         }
                     }
@@ -440,11 +440,11 @@ mod tests {
                     sent += u32::from(original);
                     // One of each block is lost, the others have met a queue.
                     if !original || sent % 4 != 2 {
-                        let payload = frame.payload.map(|p| match original {
-                            true => received(p),
-                            false => p,
-                        });
-                        ends[1].handle_frame(now, Frame { payload, ..frame });
+                        let frame = match original {
+                            true => frame.map_packet(received),
+                            false => frame,
+                        };
+                        ends[1].handle_frame(now, frame);
                     }
                 }
                 while let Some(packet) = ends[1].poll_deliver() {

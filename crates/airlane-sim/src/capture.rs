@@ -348,7 +348,7 @@ impl<W: Write> Capture<W> {
         self.bytes.clear();
         self.bytes.extend_from_slice(&header[..len]);
         if let (Some(packet), FrameKind::Data | FrameKind::Retransmission) =
-            (&frame.payload, frame.header.kind)
+            (frame.packet(), frame.header.kind)
         {
             self.headers.write(packet, &mut self.bytes);
         }

@@ -64,7 +64,7 @@ impl Adversary for Bottleneck {
             return Fate::Lose;
         }
         self.waited = self.waited.max(wait);
-        let payload = departure.frame.payload.as_ref();
+        let payload = departure.frame.packet();
         let len = payload.map_or(0, Payload::len) + self.overhead;
         *free_at = departure.now + wait + self.rate.transmission_time(len);
         if lost {

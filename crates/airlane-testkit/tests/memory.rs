@@ -230,7 +230,7 @@ fn frame(service: u8, kind: FrameKind, seq: u64, id: u64) -> Frame<TestPacket> {
     let payload = kind
         .carries_packet()
         .then(|| TestPacket::new(service, id, 10));
-    Frame { header, payload }
+    Frame::new(header, payload)
 }
 
 /// Original frames come with gaps before them, and the link is too busy for the requests.

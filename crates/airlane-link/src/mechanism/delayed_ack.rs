@@ -58,10 +58,10 @@ impl DelayedAck {
     /// Puts the acknowledgment on a frame.
     pub(crate) fn ride(&mut self, header: &mut Header, expected: Seq, now: Instant) {
         header.ack = expected;
-        header.echo = self.newest.take().map(|(seq, came)| Echo {
-            seq_low: seq as u16,
-            held: now.saturating_since(came),
-        });
+        header.echo = self
+            .newest
+            .take()
+            .and_then(|(seq, came)| Echo::new(seq as u16, now.saturating_since(came)));
         self.timer = None;
         self.due = false;
     }

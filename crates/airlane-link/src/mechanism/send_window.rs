@@ -213,7 +213,7 @@ impl<P: Payload> SendWindow<P> {
         let frame = self.get(self.space.widen(echo.seq_low, self.next))?;
         (frame.left > Instant::ORIGIN).then(|| {
             let round_trip = now.saturating_since(frame.left);
-            round_trip.saturating_sub(echo.held)
+            round_trip.saturating_sub(echo.held())
         })
     }
 

@@ -133,7 +133,7 @@ impl Symbols {
             inside,
             most,
         } = self.shape;
-        let packet = sent.payload.as_ref()?;
+        let packet = sent.packet()?;
         let bytes = self.source(sent.header.seq, packet);
         let on_air = packet.len() + FRAME_CHECK_LEN;
         let mut pieces = Pieces {

@@ -185,7 +185,7 @@ impl<P: Packet> Slot<P> {
     pub(super) fn frame_len(&self, codec: Codec, frame: &Frame<P>) -> usize {
         match self.head_len {
             Some(head) => head + frame.payload_len(),
-            None => codec.len_without_packet(&frame.header, self.layout) + self.body_len(frame),
+            None => codec.len_without_packet(frame, self.layout) + self.body_len(frame),
         }
     }
 
@@ -449,7 +449,7 @@ impl<P: Packet> Slot<P> {
         // A reliable scheme still holds its packets, and has counted them.
         if frame.header.kind == FrameKind::Data
             && !self.config.scheme.is_reliable()
-            && let Some(payload) = &frame.payload
+            && let Some(payload) = frame.packet()
         {
             self.forgotten.add(payload);
         }

@@ -73,7 +73,8 @@ impl DefaultService {
 
 impl<P: Payload> Scheme<P> for DefaultService {
     fn handle_frame(&mut self, cx: &mut Context<'_, P>, frame: Frame<P>) {
-        if let Some(packet) = self.take(cx, &frame.header, frame.payload) {
+        let header = frame.header;
+        if let Some(packet) = self.take(cx, &header, frame.into_packet()) {
             cx.deliver(packet, cx.now, false);
         }
     }

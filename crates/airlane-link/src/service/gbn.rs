@@ -96,7 +96,7 @@ impl<P: Payload> Scheme<P> for GoBackN<P> {
             self.policy.on_progress();
             self.timer.restart(&self.sent, cx.now);
         }
-        match (header.kind, frame.payload) {
+        match (header.kind, frame.into_packet()) {
             (FrameKind::Data | FrameKind::Retransmission, Some(packet)) => {
                 self.receive(cx, header, packet);
             }

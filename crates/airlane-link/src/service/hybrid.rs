@@ -115,7 +115,7 @@ impl<P: Payload> Combining<P> for Inside {
     fn combine(&mut self, frame: &Frame<P>, seq: Seq, damage: Option<&Damage>) -> Combined<P> {
         let joined = || {
             let pieces = self.symbols.received(frame, self.at, damage)?;
-            let lender = frame.payload.as_ref()?;
+            let lender = frame.packet()?;
             self.symbols.join(seq, &pieces, lender)
         };
         joined().map_or(Combined::Useless, Combined::Whole)
@@ -138,7 +138,7 @@ impl<P: Payload> Combining<P> for Increments {
     const PARITY: bool = true;
 
     fn combine(&mut self, frame: &Frame<P>, seq: Seq, damage: Option<&Damage>) -> Combined<P> {
-        let Some(lender) = &frame.payload else {
+        let Some(lender) = frame.packet() else {
             return Combined::Useless;
         };
         let Some(new) = self.symbols.received(frame, self.at, damage) else {

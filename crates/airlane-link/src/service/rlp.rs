@@ -150,7 +150,7 @@ impl<P: Payload, C: Combining<P>> Scheme<P> for Rlp<P, C> {
             receiver.prune();
             return;
         }
-        match (kind, frame.payload) {
+        match (kind, frame.into_packet()) {
             (FrameKind::Data, Some(packet)) => receiver.on_data(cx, seq, packet),
             (FrameKind::Retransmission, Some(packet)) => {
                 receiver.on_retransmission(cx, seq, packet);

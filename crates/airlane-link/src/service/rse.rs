@@ -73,10 +73,7 @@ impl<P: Payload> Rse<P> {
                 ..Header::new(FrameKind::Parity, seq)
             };
             seq += 1;
-            parities.push_back(Frame {
-                header,
-                payload: Some(parity),
-            });
+            parities.push_back(Frame::new(header, Some(parity)));
         });
         debug_assert!(made.is_ok(), "checked: blocks of this shape can be coded");
         self.number = (self.number + 1) % self.numbers;
@@ -92,7 +89,8 @@ impl<P: Payload> Scheme<P> for Rse<P> {
         let fits = matches!(kind, FrameKind::Data | FrameKind::Parity)
             && parity == (place >= self.packets)
             && number < self.numbers;
-        let Some(payload) = frame.payload.filter(|_| fits) else {
+        let coded_len = frame.header.coded_len;
+        let Some(payload) = frame.into_packet().filter(|_| fits) else {
             cx.ledger.out_of_window += 1;
             return;
         };
@@ -107,7 +105,6 @@ impl<P: Payload> Scheme<P> for Rse<P> {
             cx.ledger.duplicates += 1;
             return;
         }
-        let coded_len = frame.header.coded_len;
         kept::take(block, &mut self.code, cx, place, payload, coded_len);
     }
 

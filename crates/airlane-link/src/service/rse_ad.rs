@@ -91,10 +91,10 @@ impl<P: Payload> Scheme<P> for RseAd<P> {
         let Header { kind, seq, .. } = frame.header;
         let (number, place) = (seq / self.shape.frames, seq % self.shape.frames);
         let known = number < self.shape.numbers;
-        match (kind, frame.payload) {
+        let header = frame.header;
+        match (kind, frame.into_packet()) {
             (FrameKind::Data | FrameKind::Parity, Some(payload)) => {
-                self.receiver
-                    .receive(cx, &mut self.code, frame.header, payload);
+                self.receiver.receive(cx, &mut self.code, header, payload);
             }
             (FrameKind::Nak, None) if known => self.sender.on_nak(cx, number, place),
             (FrameKind::Keepalive, None) if known => self.receiver.on_keepalive(cx, seq),

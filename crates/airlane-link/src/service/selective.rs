@@ -273,7 +273,7 @@ impl<P: Payload, A: Asking> Scheme<P> for SelectiveRepeat<P, A> {
             .and_then(|echo| self.sent.round_trip(echo, cx.now));
         self.policy.note_round_trip(cx, round_trip);
         self.on_ack(header.ack);
-        match (header.kind, frame.payload) {
+        match (header.kind, frame.into_packet()) {
             (FrameKind::Data | FrameKind::Copy | FrameKind::Retransmission, Some(packet)) => {
                 self.receive(cx, header, packet);
             }

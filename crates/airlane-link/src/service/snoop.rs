@@ -346,7 +346,8 @@ impl<P: Packet> Snoop<P> {
 
 impl<P: Packet> Scheme<P> for Snoop<P> {
     fn handle_frame(&mut self, cx: &mut Context<'_, P>, frame: Frame<P>) {
-        let Some(packet) = self.raw.take(cx, &frame.header, frame.payload) else {
+        let header = frame.header;
+        let Some(packet) = self.raw.take(cx, &header, frame.into_packet()) else {
             return;
         };
         if let Some(agent) = &mut self.agent
@@ -356,7 +357,7 @@ impl<P: Packet> Scheme<P> for Snoop<P> {
             cx.ledger.suppressed_bytes += packet.len() as u64;
             return;
         }
-        let repair = frame.header.kind == FrameKind::Retransmission;
+        let repair = header.kind == FrameKind::Retransmission;
         cx.deliver(packet, cx.now, repair);
     }
 

@@ -35,7 +35,7 @@ use crate::mechanism::receive_window::{Arrival, ReceiveWindow};
 use crate::mechanism::send_window::SendWindow;
 use crate::mechanism::timers::{LinkTiming, TimerPolicy};
 use crate::mechanism::transmissions::Transmissions;
-use crate::wire::{Bitmap, Frame, FrameKind, Header, Layout};
+use crate::wire::{Bitmap, Body, Frame, FrameKind, Header, Layout};
 
 /// A bitmap goes with every so many frames that arrive: k of the specification.
 const REPORT_EVERY: u32 = 4;
@@ -84,10 +84,10 @@ impl<P: Payload> SrBitmap<P> {
 
     // ---- sender
 
-    fn on_bitmap(&mut self, header: &Header, now: Instant) {
+    fn on_bitmap(&mut self, header: &Header, bits: Bitmap, now: Instant) {
         let (sent, transmissions) = (&mut self.sent, &mut self.transmissions);
         let mut news = sent.acknowledge_each(header.ack, |seq| transmissions.note_arrived(seq));
-        for at in header.bits.ones() {
+        for at in bits.ones() {
             let seq = self.space.add(header.seq, at);
             if sent.acknowledge_one(seq) {
                 transmissions.note_arrived(seq);
@@ -138,11 +138,11 @@ impl<P: Payload> SrBitmap<P> {
         self.report_newest = beyond > 0 && !self.report_newest;
         let skipped = if self.report_newest { 0 } else { beyond };
         let from = self.space.add(expected, skipped);
-        let mut frame = Frame::control(FrameKind::Bitmap, from);
-        frame.header.bits = self.received.bitmap(from);
-        self.report.ride(&mut frame.header, expected, now);
+        let mut header = Header::new(FrameKind::Bitmap, from);
+        self.report.ride(&mut header, expected, now);
         (self.unreported, self.report_due) = (0, false);
-        Some(frame)
+        let body = Body::Bitmap(self.received.bitmap(from));
+        Some(Frame { header, body })
     }
 }
 
@@ -153,11 +153,11 @@ impl<P: Payload> Scheme<P> for SrBitmap<P> {
             .echo
             .and_then(|echo| self.sent.round_trip(echo, cx.now));
         self.policy.note_round_trip(cx, round_trip);
-        match (header.kind, frame.payload) {
-            (FrameKind::Data | FrameKind::Retransmission, Some(packet)) => {
+        match (header.kind, frame.body) {
+            (FrameKind::Data | FrameKind::Retransmission, Body::Packet(packet)) => {
                 self.receive(cx, header, packet);
             }
-            (FrameKind::Bitmap, None) => self.on_bitmap(&header, cx.now),
+            (FrameKind::Bitmap, Body::Bitmap(bits)) => self.on_bitmap(&header, bits, cx.now),
             _ => cx.ledger.out_of_window += 1,
         }
     }

@@ -125,10 +125,7 @@ impl<P: Payload> Xor<P> {
         };
         self.number = (self.number + 1) % self.numbers;
         self.begin();
-        Some(Frame {
-            header,
-            payload: Some(parity),
-        })
+        Some(Frame::new(header, Some(parity)))
     }
 
     fn begin(&mut self) {
@@ -161,8 +158,9 @@ impl<P: Payload> Xor<P> {
 
 impl<P: Payload> Scheme<P> for Xor<P> {
     fn handle_frame(&mut self, cx: &mut Context<'_, P>, frame: Frame<P>) {
-        let (header, payload) = match (frame.header.kind, frame.payload) {
-            (FrameKind::Data | FrameKind::Parity, Some(payload)) => (frame.header, payload),
+        let header = frame.header;
+        let payload = match (header.kind, frame.into_packet()) {
+            (FrameKind::Data | FrameKind::Parity, Some(payload)) => payload,
             _ => {
                 cx.ledger.out_of_window += 1;
                 return;
@@ -248,10 +246,7 @@ impl<P: Payload> Scheme<P> for Xor<P> {
         self.parity_due = self.packets == self.full;
         self.quiet_since = None;
         self.last = Some(packet.clone());
-        Frame {
-            header,
-            payload: Some(packet),
-        }
+        Frame::new(header, Some(packet))
     }
 
     fn start_timers(&mut self, header: &Header, left: Instant) {

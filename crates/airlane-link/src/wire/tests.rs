@@ -1,5 +1,24 @@
+use super::codec::HELD_UNIT;
 use super::*;
 use proptest::prelude::*;
+
+/// A frame without a body.
+fn bare(header: Header) -> Frame<()> {
+    Frame::new(header, None)
+}
+
+/// Headers are copied from queue to queue, and tokens hold them: what one kind of frame has, the others
+/// do not carry about.
+#[test]
+fn a_header_is_as_small_as_its_fields() {
+    assert!(size_of::<Header>() <= 28, "{} B", size_of::<Header>());
+    // A packet with a field that tells whether it is there.
+    type Packet = (u64, [u32; 10], FrameKind);
+    assert_eq!(
+        size_of::<Frame<Packet>>(),
+        size_of::<(Header, Option<Packet>)>()
+    );
+}
 
 const LAYOUTS: [Layout; 7] = [
     Layout::Bare,
@@ -60,15 +79,12 @@ fn live_fields_stand_where_the_table_says() {
     let header = Header {
         service: 5,
         ack: 0x0304_0506,
-        echo: Some(Echo {
-            seq_low: 0x0708,
-            held: HELD_UNIT * 0x090a,
-        }),
+        echo: Echo::new(0x0708, HELD_UNIT * 0x090a),
         ..Header::new(FrameKind::Ack, 0x0102_0304)
     };
     let mut buf = [0; 32];
     let codec = Codec::new(HeaderProfile::Live);
-    let len = codec.encode(&header, Layout::SeqAck, 0x1112_1314, &mut buf);
+    let len = codec.encode(&bare(header), Layout::SeqAck, 0x1112_1314, &mut buf);
     let live = [
         0x51, 0x11, 0x12, 0x13, 0x14, 1, 2, 3, 4, 3, 4, 5, 6, 7, 8, 9, 10,
     ];
@@ -77,11 +93,14 @@ fn live_fields_stand_where_the_table_says() {
     let (seq, ack) = (0x02_0304, 0x04_0506);
     let header = Header { seq, ack, ..header };
     let codec = Codec::new(HeaderProfile::Sealed);
-    let len = codec.encode(&header, Layout::SeqAck, 0x1112_1314, &mut buf);
+    let len = codec.encode(&bare(header), Layout::SeqAck, 0x1112_1314, &mut buf);
     let sealed = [0x51, 2, 3, 4, 4, 5, 6, 7, 8, 9, 10];
     assert_eq!((len, &buf[..11]), (Some(11), &sealed[..]));
     let hello = Header::new(FrameKind::Hello, 0);
-    assert_eq!(codec.encode(&hello, Layout::Bare, 0, &mut buf), Some(5));
+    assert_eq!(
+        codec.encode(&bare(hello), Layout::Bare, 0, &mut buf),
+        Some(5)
+    );
     let read = codec.decode(&buf[..5], |_| None).map(|read| read.header);
     assert_eq!(read, Ok(hello), "it belongs to no service");
 }
@@ -96,7 +115,10 @@ fn an_adaptive_block_stands_in_byte_0() {
         ..Header::new(FrameKind::Parity, 6)
     };
     let mut buf = [0; 4];
-    assert_eq!(codec.encode(&header, Layout::Block, 0, &mut buf), Some(2));
+    assert_eq!(
+        codec.encode(&bare(header), Layout::Block, 0, &mut buf),
+        Some(2)
+    );
     assert_eq!(buf[..2], [0x5d, 9]);
 }
 
@@ -108,7 +130,10 @@ fn the_service_number_stands_in_the_high_nibble() {
         ..Header::new(FrameKind::Nak, 200)
     };
     let mut buf = [0; 4];
-    assert_eq!(codec.encode(&header, Layout::Seq, 0, &mut buf), Some(2));
+    assert_eq!(
+        codec.encode(&bare(header), Layout::Seq, 0, &mut buf),
+        Some(2)
+    );
     assert_eq!(buf[..2], [0x52, 200]);
 }
 
@@ -116,14 +141,17 @@ fn the_service_number_stands_in_the_high_nibble() {
 fn a_bitmap_takes_a_byte_for_each_eight_numbers() {
     // Section 8.1: byte 0, base, ceil(span / 8) bytes.
     let codec = Codec::new(HeaderProfile::Study);
-    let mut header = Header::new(FrameKind::Bitmap, 250);
     for (span, len) in [(0, 2), (1, 3), (8, 3), (9, 4), (127, 18)] {
-        header.bits = Bitmap::EMPTY;
+        let mut bits = Bitmap::EMPTY;
         if span > 0 {
-            header.bits.set(span - 1);
+            bits.set(span - 1);
         }
+        let frame = Frame::<()> {
+            header: Header::new(FrameKind::Bitmap, 250),
+            body: Body::Bitmap(bits),
+        };
         let mut buf = [0; 32];
-        let written = codec.encode(&header, Layout::Bitmap, 0, &mut buf);
+        let written = codec.encode(&frame, Layout::Bitmap, 0, &mut buf);
         assert_eq!(written, Some(len), "{span}");
         assert_eq!(buf[..2], [0x08, 250]);
     }
@@ -143,15 +171,17 @@ proptest! {
         let (codec, layout) = (codecs()[which], LAYOUTS[layout]);
         let (live, space) = (codec.profile().is_live(), codec.space(layout));
         let mut header = Header { service, ..Header::new(KINDS[kind], space.add(seq, 0)) };
-        let mut payload = payload;
+        let (mut payload, mut body) = (payload, Body::<()>::Empty);
         if layout == Layout::Bitmap && header.kind == FrameKind::Bitmap {
-            (0..128).filter(|at| ones[*at as usize]).for_each(|at| header.bits.set(at));
+            let mut bits = Bitmap::EMPTY;
+            (0..128).filter(|at| ones[*at as usize]).for_each(|at| bits.set(at));
+            body = Body::Bitmap(bits);
             payload = 0;
         }
         if layout.acknowledges(header.kind) {
             let same = layout == Layout::Bitmap && !live;
             header.ack = if same { header.seq } else { space.add(ack, 0) };
-            header.echo = live.then(|| Echo { seq_low: low, held: HELD_UNIT * units });
+            header.echo = live.then(|| Echo::new(low, HELD_UNIT * units)).flatten();
         }
         if layout == Layout::Bare && !live {
             header.seq = 0;
@@ -170,9 +200,10 @@ proptest! {
             header.coded_len = coded_len;
         }
         let mut buf = [0u8; 128];
-        let len = codec.encode(&header, layout, session, &mut buf).unwrap();
+        let frame = Frame { header, body };
+        let len = codec.encode(&frame, layout, session, &mut buf).unwrap();
         let back = codec.decode(&buf[..len + payload], |_| Some(layout)).unwrap();
-        prop_assert_eq!(back.header, header);
+        prop_assert_eq!(back.frame(None), frame);
         prop_assert_eq!(back.payload_at, len);
         let named = codec.profile() == HeaderProfile::Live;
         prop_assert_eq!(back.session, if named { session } else { 0 });
@@ -184,7 +215,7 @@ proptest! {
         let codec = codecs()[which];
         let header = Header { service: 3, index, ..Header::new(FrameKind::Data, seq.into()) };
         let mut buf = [0u8; 32];
-        let len = codec.encode(&header, Layout::Symbols, 0, &mut buf).unwrap();
+        let len = codec.encode(&bare(header), Layout::Symbols, 0, &mut buf).unwrap();
         let [high, low] = change.to_be_bytes();
         buf[len - 1 - at] ^= low;
         if at < 4 {

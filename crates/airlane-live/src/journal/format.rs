@@ -108,7 +108,7 @@ impl Outputs {
         let length = header_of(port, frame, &mut header);
         self.crc.update(&[1]);
         self.crc.update(&header[..length]);
-        self.bytes(frame.payload.as_ref().map_or(&[], LivePacket::bytes));
+        self.bytes(frame.packet().map_or(&[], LivePacket::bytes));
     }
 
     /// A packet, or that there was none.

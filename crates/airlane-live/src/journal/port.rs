@@ -71,7 +71,7 @@ impl JournaledPort {
         if let Some(journal) = journal.as_mut().filter(|journal| journal.is_open()) {
             let mut header = [0; LIVE_HEADER_ROOM];
             let length = header_of(port, &frame, &mut header);
-            let payload = frame.payload.as_ref().map_or(&[][..], LivePacket::bytes);
+            let payload = frame.packet().map_or(&[][..], LivePacket::bytes);
             let block = journal.input(now, Input::Frame);
             block.bytes([&header[..length], payload]);
         }

@@ -2,7 +2,7 @@
 
 use airlane_base::{Duration, Instant, Rate};
 use airlane_link::session::ServiceOffer;
-use airlane_link::{ClassConfig, Frame, Port, PortConfig, ServiceConfig};
+use airlane_link::{ClassConfig, Port, PortConfig, ServiceConfig};
 use serde::Serialize;
 use serde::de::DeserializeOwned;
 
@@ -210,7 +210,7 @@ impl Replay {
                     }
                     let payload = (len > at).then(|| LivePacket::from_link(lease.share(), at, len));
                     self.result.frames_in += 1;
-                    self.port.handle_frame(now, Frame { header, payload });
+                    self.port.handle_frame(now, decoded.frame(payload));
                 }
                 Input::Timeout => self.port.handle_timeout(now),
                 Input::Reset => self.port.reset(now),

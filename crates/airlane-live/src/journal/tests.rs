@@ -3,7 +3,7 @@
 use airlane_base::{Duration, Instant, Probability, QueueLimit, Streams};
 use airlane_channel::{Channel, ChannelConfig, ErrorModel, ErrorModelConfig};
 use airlane_link::wire::LIVE_HEADER_ROOM;
-use airlane_link::{Frame, HeaderProfile, PortConfig};
+use airlane_link::{HeaderProfile, PortConfig};
 use airlane_testkit::Setup;
 use etherparse::PacketBuilder;
 
@@ -52,7 +52,7 @@ fn drain(
         let mut header = [0; LIVE_HEADER_ROOM];
         let length = port.encode_header(&frame, 7, &mut header).unwrap();
         let mut bytes = header[..length].to_vec();
-        bytes.extend_from_slice(frame.payload.as_ref().map_or(&[], LivePacket::bytes));
+        bytes.extend_from_slice(frame.packet().map_or(&[], LivePacket::bytes));
         let len = bytes.len();
         let _full = channel.send(now, len, bytes);
     }
@@ -103,10 +103,10 @@ fn journals(most: u64) -> [Vec<u8>; 2] {
                 let mut lease = pool.lease();
                 lease.bytes_mut()[..bytes.len()].copy_from_slice(&bytes);
                 let decoded = port.decode(&bytes).unwrap();
-                let (header, at) = (decoded.header, decoded.payload_at);
+                let at = decoded.payload_at;
                 let payload = (bytes.len() > at)
                     .then(|| LivePacket::from_link(lease.share(), at, bytes.len()));
-                port.handle_frame(now, Frame { header, payload });
+                port.handle_frame(now, decoded.frame(payload));
                 drain(port, now, &mut channels[end], &mut delivered[end]);
             }
             if port.poll_timeout().is_some_and(|due| due <= now) {

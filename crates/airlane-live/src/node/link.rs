@@ -225,7 +225,7 @@ impl Link {
         }
         let payload = (length > payload_at)
             .then(|| LivePacket::from_link(lease.share(), payload_at, length).under(mark));
-        self.port.handle_frame(now, Frame { header, payload });
+        self.port.handle_frame(now, decoded.frame(payload));
         Ok(())
     }
 
@@ -327,11 +327,8 @@ impl Link {
         let length = self.port.encode_header(frame, session, &mut header);
         // Only a service that was removed in between has no header; its frames go with it.
         if let Some(length) = length {
-            let payload = frame.payload.as_ref().map_or(&[][..], LivePacket::bytes);
-            let packet = frame
-                .payload
-                .as_ref()
-                .filter(|_| frame.header.kind.is_packet());
+            let payload = frame.packet().map_or(&[][..], LivePacket::bytes);
+            let packet = frame.packet().filter(|_| frame.header.kind.is_packet());
             let class = packet.and_then(LivePacket::traffic_class);
             let mark = below.outer.traffic_class(class);
             self.push(now, (mark, true), &[&header[..length], payload], below);
@@ -359,7 +356,7 @@ impl Link {
         let mut body = Vec::new();
         hello.encode(&mut body);
         let mut header = [0; LIVE_HEADER_ROOM];
-        let fields = Header::new(FrameKind::Hello, 0);
+        let fields = Frame::<LivePacket>::new(Header::new(FrameKind::Hello, 0), None);
         let codec = self.port.codec();
         if let Some(length) = codec.encode(&fields, Layout::Bare, 0, &mut header) {
             let mark = below.outer.traffic_class(None);

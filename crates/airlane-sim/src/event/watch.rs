@@ -68,11 +68,11 @@ impl From<&Packet> for PacketInfo {
 }
 
 fn frame_info(port: &Port<Packet>, frame: &Frame<Packet>) -> FrameInfo {
-    let Frame { header, payload } = frame;
+    let header = &frame.header;
     let layout = port.layout_of(header.service).unwrap_or(Layout::Bare);
     let numbered = layout != Layout::Bare;
     // What a parity carries is no packet, even if it has the form of one.
-    let packet = payload.as_ref().filter(|_| header.kind.is_packet());
+    let packet = frame.packet().filter(|_| header.kind.is_packet());
     FrameInfo {
         header: Some(HeaderInfo {
             service: header.service,

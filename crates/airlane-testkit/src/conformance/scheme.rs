@@ -3,7 +3,7 @@
 use std::collections::{BTreeMap, BTreeSet};
 
 use airlane_base::{Duration, Instant};
-use airlane_link::{Frame, FrameKind, Header, HeaderProfile, ServiceLedger};
+use airlane_link::{Bitmap, Body, Frame, FrameKind, Header, HeaderProfile, ServiceLedger};
 use proptest::prelude::*;
 
 use crate::strategies::{Offer, cases, fates, play, traffic};
@@ -377,18 +377,23 @@ pub fn survives_any_header(contract: Contract) {
         let mut received = [0; 2];
         for (id, (offer, (kind, seq, ack, ones, has_payload, end))) in offers.iter().zip(forged).enumerate() {
             pair.offer(offer.end, TestPacket::new(SERVICE, id as u64, offer.len));
-            let mut header = Header {
+            let header = Header {
                 service: SERVICE,
                 ack: space.add(ack, 0),
                 index: ack as u8,
                 coded_len: ack as u16,
                 ..Header::new(kind, space.add(seq, 0))
             };
-            ones.into_iter().for_each(|at| header.bits.set(at));
             let forgery = TestPacket::new(SERVICE, 1_000_000 + id as u64, 10);
             let payload = has_payload.then_some(forgery);
             let before = pair.ledger(end, SERVICE).frames_received;
-            pair.inject(end, Frame { header, payload });
+            let mut frame = Frame::new(header, payload);
+            if !has_payload && !ones.is_empty() {
+                let mut bits = Bitmap::EMPTY;
+                ones.into_iter().for_each(|at| bits.set(at));
+                frame.body = Body::Bitmap(bits);
+            }
+            pair.inject(end, frame);
             received[end] += 1;
             prop_assert_eq!(pair.ledger(end, SERVICE).frames_received, before + 1);
             pair.run_for(offer.gap);

@@ -151,7 +151,7 @@ fn damaged_answers_join_as_well() {
     );
     let mut frames = 0;
     let mut pair = Pair::new(&setup, |d: Departure<'_>| {
-        let packet = d.frame.payload.is_some();
+        let packet = d.frame.packet().is_some();
         frames += u32::from(packet);
         match (packet, frames) {
             (true, 1) => Fate::Lose,

@@ -120,7 +120,7 @@ proptest! {
         for (k, (_, departed, frame)) in pair.journal.iter().enumerate() {
             let earliest = waiting.first().expect("as many as were offered").0;
             prop_assert_eq!(*departed, free.max(earliest), "frame {}", k);
-            let packet = frame.payload.as_ref().expect("raw frames carry packets");
+            let packet = frame.packet().expect("raw frames carry packets");
             if services == 1 {
                 prop_assert_eq!(packet.id, k as u64);
             }
@@ -423,7 +423,7 @@ fn unknown_services_are_counted() {
     let mut header = airlane_link::Header::new(FrameKind::Data, 0);
     header.service = 9;
     let payload = Some(TestPacket::new(9, 0, 10));
-    pair.inject(1, Frame { header, payload });
+    pair.inject(1, Frame::new(header, payload));
     assert_eq!(pair.port(1).unknown_service_frames(), 1);
     assert!(pair.delivered(1).is_empty());
 }

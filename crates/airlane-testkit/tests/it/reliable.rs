@@ -260,7 +260,7 @@ fn a_lost_burst_is_one_timeout() {
     }
     pair.run_for(Duration::from_secs(2));
     let left = |frame: &&(usize, Instant, airlane_link::Frame<TestPacket>)| {
-        frame.0 == 0 && frame.2.payload.as_ref().is_some_and(|p| p.id == 200)
+        frame.0 == 0 && frame.2.packet().is_some_and(|p| p.id == 200)
     };
     let times: Vec<_> = pair.journal.iter().filter(left).map(|f| f.1).collect();
     let gaps: Vec<_> = times

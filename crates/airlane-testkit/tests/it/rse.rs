@@ -27,7 +27,7 @@ proptest! {
         let mut ordinal = 0;
         let setup = Setup::new(header).service(1, 1.0, SCHEME, ROOMY);
         let mut pair = Pair::new(&setup, |d: Departure<'_>| {
-            let packet = d.frame.payload.clone().expect("there are no other frames");
+            let packet = d.frame.packet().cloned().expect("there are no other frames");
             let arrives = !lost[ordinal % lost.len()];
             ordinal += 1;
             block.push((packet, arrives));

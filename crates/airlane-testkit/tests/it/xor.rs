@@ -32,8 +32,11 @@ struct Oracle {
 
 impl Oracle {
     fn see(&mut self, departure: &Departure<'_>, arrives: bool) {
-        let (frame, packet) = (departure.frame, &departure.frame.payload);
-        let packet = packet.clone().expect("these schemes have no other frames");
+        let frame = departure.frame;
+        let packet = frame
+            .packet()
+            .cloned()
+            .expect("these schemes have no other frames");
         if frame.header.kind == FrameKind::Data {
             if arrives {
                 self.expected.insert(packet.id, packet.clone());

@@ -110,10 +110,7 @@ impl<P: Payload> Sender<P> {
                 &mut spare
             };
             seq += 1;
-            queue.push_back(Frame {
-                header,
-                payload: Some(parity),
-            });
+            queue.push_back(Frame::new(header, Some(parity)));
         });
         debug_assert!(made.is_ok(), "checked: blocks of this shape can be coded");
         self.spare.push_back(Spare {

@@ -141,7 +141,7 @@ impl Base {
         let mut repairs = Vec::new();
         while let Some(frame) = self.poll(None) {
             assert_eq!(frame.header.kind, FrameKind::Retransmission);
-            repairs.push(frame.payload.unwrap().view.seq);
+            repairs.push(frame.into_packet().unwrap().view.seq);
         }
         repairs
     }
