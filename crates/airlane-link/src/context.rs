@@ -19,6 +19,8 @@ pub(crate) fn earliest(a: Option<Instant>, b: Option<Instant>) -> Option<Instant
 /// A payload that a service gives to what stands above it.
 #[derive(Clone, Debug)]
 pub(crate) struct Given<P> {
+    /// Number of the service.
+    pub(crate) service: u8,
     pub(crate) payload: P,
     /// When its frame arrived, or when its loss was noticed.
     pub(crate) since: Instant,
@@ -31,6 +33,8 @@ pub(crate) struct Given<P> {
 pub(crate) struct Output<P> {
     /// In the order in which they go up.
     pub(crate) given: VecDeque<Given<P>>,
+    /// Number of the service that works now.
+    pub(crate) service: u8,
     /// What was unacknowledged when the service forgot all frames.
     pub(crate) lost: Vec<P>,
     /// The round trip that a frame has just shown, the time in the peer left out.
@@ -41,6 +45,7 @@ impl<P> Default for Output<P> {
     fn default() -> Self {
         Self {
             given: VecDeque::new(),
+            service: 0,
             lost: Vec::new(),
             round_trip: None,
         }
@@ -65,6 +70,7 @@ impl<'a, P> Context<'a, P> {
     #[inline]
     pub(crate) fn deliver(&mut self, payload: P, since: Instant, repaired: bool) {
         self.out.given.push_back(Given {
+            service: self.out.service,
             payload,
             since,
             repaired,

@@ -32,6 +32,9 @@ use slot::Slot;
 /// Service numbers have 4 bits.
 const SERVICES: usize = 16;
 
+/// Packets that are made out of payloads before somebody takes some.
+const OPEN_AHEAD: usize = 64;
+
 /// One end of a link: classifier, services, scheduler, demultiplexer and multiplexer.
 ///
 /// See the crate's description for the contract. Cloning one copies its whole state, which is what
@@ -64,8 +67,10 @@ pub struct Port<P> {
     next_timer: Cell<Option<Instant>>,
     /// What the service that works now gives up.
     out: Output<P>,
-    /// Packets for IP.
+    /// Packets for IP; before those that are still in `out`.
     up: VecDeque<P>,
+    /// When that was given.
+    given_at: Instant,
     /// Bytes of all frames sent, and as of the last measuring interval.
     sent_bytes: u64,
     sent_bytes_before: u64,
@@ -169,6 +174,7 @@ impl<P: Packet> Port<P> {
             next_timer: Cell::new(None),
             out: Output::default(),
             up: VecDeque::new(),
+            given_at: Instant::ORIGIN,
             sent_bytes: 0,
             sent_bytes_before: 0,
             interval_ends: Instant::ORIGIN + INTERVAL,
@@ -234,8 +240,9 @@ impl<P: Packet> Port<P> {
         };
         self.next_timer.set(None);
         let len = slot.frame_len(self.facts.codec, &frame);
-        let outputs = (&mut self.out, &mut self.up);
-        let round_trip = slot.handle_frame(now, outputs, frame, len);
+        self.out.service = number as u8;
+        let round_trip = slot.handle_frame(now, &mut self.out, frame, len);
+        self.open_some(now);
         if let (Some(limiter), Some(round_trip)) = (&mut self.limiter, round_trip) {
             limiter.sample(now, round_trip);
         }
@@ -256,8 +263,9 @@ impl<P: Packet> Port<P> {
             self.unknown_service += 1;
             return;
         };
-        let outputs = (&mut self.out, &mut self.up);
-        slot.handle_damaged(now, outputs, header.as_ref(), frame, len, damage);
+        self.out.service = number as u8;
+        slot.handle_damaged(now, &mut self.out, header.as_ref(), frame, len, damage);
+        self.open_some(now);
         self.next_timer.set(None);
         self.hand_over(now, number);
         self.measure(now);
@@ -298,7 +306,8 @@ impl<P: Packet> Port<P> {
                 let Some(slot) = &mut self.slots[number] else {
                     continue;
                 };
-                if slot.handle_timeout(now, (&mut self.out, &mut self.up)) {
+                self.out.service = number as u8;
+                if slot.handle_timeout(now, &mut self.out) {
                     self.ready |= 1 << number;
                 }
             }
@@ -307,6 +316,7 @@ impl<P: Packet> Port<P> {
                 break;
             }
         }
+        self.open_some(now);
         while let Some((number, packet, since)) = self.pacer.as_mut().and_then(|p| p.pop(now)) {
             if let Some(slot) = &mut self.slots[number] {
                 slot.leaves_ip(now, packet.len());
@@ -395,15 +405,24 @@ impl<P: Packet> Port<P> {
         !self.scheduler.is_empty()
     }
 
-    /// How many packets [`Port::poll_deliver`] has.
+    /// How many packets [`Port::poll_deliver`] has: about so many, but none if it says none. A payload that
+    /// has not been opened yet counts as one, whatever comes of it.
     pub fn deliveries(&self) -> usize {
-        self.up.len()
+        self.up.len() + self.out.given.len()
     }
 
     /// The next packet for IP.
     #[inline]
     pub fn poll_deliver(&mut self) -> Option<P> {
-        self.up.pop_front()
+        loop {
+            if let Some(packet) = self.up.pop_front() {
+                return Some(packet);
+            }
+            let packet = self.open_next()?;
+            if packet.is_some() {
+                return packet;
+            }
+        }
     }
 
     /// Bytes of the packets that wait in the queues of all services.
@@ -508,6 +527,37 @@ impl<P: Packet> Port<P> {
             shares.pass(number, packet.len());
         }
         self.hand_over_frames(now, number, Some(packet));
+    }
+
+    /// Opens the payloads of an input as far as they are not too many packets at once.
+    #[inline]
+    fn open_some(&mut self, now: Instant) {
+        self.given_at = now;
+        while P::DIVISIBLE && self.up.len() < OPEN_AHEAD {
+            let Some(packet) = self.open_next() else {
+                return;
+            };
+            self.up.extend(packet);
+        }
+    }
+
+    /// Opens the next payload; none if there is none.
+    #[inline]
+    fn open_next(&mut self) -> Option<Option<P>> {
+        let given = self.out.given.pop_front()?;
+        if P::DIVISIBLE {
+            // Parts of packets have deadlines.
+            self.next_timer.set(None);
+        }
+        let slot = self.slots[usize::from(given.service) % SERVICES].as_mut();
+        Some(slot.and_then(|slot| slot.open(self.given_at, given, &mut self.up)))
+    }
+
+    /// Opens everything: what comes next must find nothing of what was before.
+    fn open_all(&mut self) {
+        while let Some(packet) = self.open_next() {
+            self.up.extend(packet);
+        }
     }
 
     /// Lets one service hand over frames while it may.

@@ -139,6 +139,7 @@ mod tests {
 
     fn given(payload: u32, since: Instant, repaired: bool) -> Given<u32> {
         Given {
+            service: 0,
             payload,
             since,
             repaired,

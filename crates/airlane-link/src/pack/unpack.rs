@@ -1,5 +1,6 @@
 //! What becomes of the payloads that a service gives up: held against jitter, split or put together, their
-//! headers made whole, counted, delivered. The slot runs it once the service is done with its input.
+//! headers made whole, counted, delivered. What may be many packets is opened when somebody asks for the
+//! next of them, so that a filled hole does not become a thousand buffers at once.
 
 use std::collections::VecDeque;
 
@@ -38,22 +39,17 @@ impl<P: Divisible> Unpacker<P> {
         }
     }
 
-    /// Takes what the service has given up; what is ready goes `up`.
+    /// Holds what the service has just given, all behind the first `before`, for as long as its neighbours
+    /// may need.
     #[inline]
-    pub(crate) fn run(
-        &mut self,
-        now: Instant,
-        given: &mut VecDeque<Given<P>>,
-        up: &mut VecDeque<P>,
-        ledger: &mut ServiceLedger,
-    ) {
-        while let Some(next) = given.pop_front() {
-            match &mut self.dejitter {
-                None => self.open(now, next, true, up, ledger),
-                Some(buffer) => {
-                    buffer.push(now, next);
-                    self.release(now, now, up, ledger);
-                }
+    pub(crate) fn hold(&mut self, now: Instant, given: &mut VecDeque<Given<P>>, before: usize) {
+        let Some(buffer) = &mut self.dejitter else {
+            return;
+        };
+        for _ in before..given.len() {
+            if let Some(next) = given.remove(before) {
+                buffer.push(now, next);
+                release(buffer, now, given);
             }
         }
     }
@@ -62,11 +58,13 @@ impl<P: Divisible> Unpacker<P> {
     pub(crate) fn handle_timeout(
         &mut self,
         now: Instant,
-        up: &mut VecDeque<P>,
+        given: &mut VecDeque<Given<P>>,
         ledger: &mut ServiceLedger,
     ) {
         self.reassembly.handle_timeout(now, ledger);
-        self.release(now, now, up, ledger);
+        if let Some(buffer) = &mut self.dejitter {
+            release(buffer, now, given);
+        }
     }
 
     /// When [`Unpacker::handle_timeout`] has something to do.
@@ -88,102 +86,104 @@ impl<P: Divisible> Unpacker<P> {
         up: &mut VecDeque<P>,
         ledger: &mut ServiceLedger,
     ) {
-        self.release(now, Instant::FAR_FUTURE, up, ledger);
-        if let Some(buffer) = &mut self.dejitter {
+        if let Some(mut buffer) = self.dejitter.take() {
+            while let Some(next) = buffer.pop(Instant::FAR_FUTURE) {
+                let packet = self.open(now, next, true, up, ledger);
+                up.extend(packet);
+            }
             buffer.forget();
+            self.dejitter = Some(buffer);
         }
         while let Some(next) = given.pop_front() {
-            self.open(now, next, false, up, ledger);
+            let packet = self.open(now, next, false, up, ledger);
+            up.extend(packet);
         }
         self.reassembly.reset(ledger);
         self.expander.reset();
     }
 
-    /// Opens what is held and due by `due`.
-    fn release(
-        &mut self,
-        now: Instant,
-        due: Instant,
-        up: &mut VecDeque<P>,
-        ledger: &mut ServiceLedger,
-    ) {
-        while let Some(next) = self.dejitter.as_mut().and_then(|buffer| buffer.pop(due)) {
-            self.open(now, next, true, up, ledger);
-        }
-    }
-
-    /// The packet of a payload, its packets, or the one that it completes.
+    /// Opens a payload: gives its packet, or the one that it completes; several go `up`. `expands`: what
+    /// went before has been opened, too, so headers that differ from it can be known.
     #[inline]
-    fn open(
+    pub(crate) fn open(
         &mut self,
         now: Instant,
         given: Given<P>,
         expands: bool,
         up: &mut VecDeque<P>,
         ledger: &mut ServiceLedger,
-    ) {
+    ) -> Option<P> {
         let Given {
+            service: _,
             payload,
             since,
             repaired,
         } = given;
-        let expander = expands.then_some(&mut self.expander);
         let mut way = Way {
-            now,
-            since,
+            waited: now.saturating_since(since),
             repaired,
-            expander,
-            up,
+            expander: expands.then_some(&mut self.expander),
             ledger,
         };
         match payload.contents() {
-            Contents::Packet => way.deliver(payload),
+            Contents::Packet => {
+                way.count(&payload);
+                Some(payload)
+            }
             Contents::Short => way.expand(payload),
             Contents::Aggregate => {
                 let before = way.ledger.packets_delivered;
-                payload.packets(&mut |packet| way.expand(packet));
+                payload.packets(&mut |packet| up.extend(way.expand(packet)));
                 let packets = ledger.packets_delivered - before;
                 ledger.joined_delivered += packets.saturating_sub(1);
+                None
             }
             Contents::Fragment(which) => {
                 way.ledger.fragments_received += 1;
                 let whole = self.reassembly.take(now, which, payload, way.ledger);
-                if let Some(packet) = whole {
-                    let before = way.ledger.packets_delivered;
-                    way.expand(packet);
-                    ledger.packets_reassembled += ledger.packets_delivered - before;
-                }
+                let packet = whole.and_then(|whole| way.expand(whole));
+                ledger.packets_reassembled += u64::from(packet.is_some());
+                packet
             }
-            Contents::Malformed => ledger.malformed += 1,
+            Contents::Malformed => {
+                ledger.malformed += 1;
+                None
+            }
         }
     }
 }
 
-/// Where packets of one payload go.
-struct Way<'a, P> {
-    now: Instant,
-    since: Instant,
+/// Moves what is due to the end of what goes up.
+fn release<P>(buffer: &mut Dejitter<P>, now: Instant, given: &mut VecDeque<Given<P>>) {
+    while let Some(next) = buffer.pop(now) {
+        given.push_back(next);
+    }
+}
+
+/// How the packets of one payload are counted.
+struct Way<'a> {
+    waited: Duration,
     repaired: bool,
     /// Without it short headers cannot be known.
     expander: Option<&'a mut Expander>,
-    up: &'a mut VecDeque<P>,
     ledger: &'a mut ServiceLedger,
 }
 
-impl<P: Divisible> Way<'_, P> {
-    fn expand(&mut self, packet: P) {
+impl Way<'_> {
+    fn expand<P: Divisible>(&mut self, packet: P) -> Option<P> {
         let whole = match packet.contents() {
             Contents::Short => self.expander.as_mut().and_then(|e| e.expand(packet)),
             _ => Some(packet),
         };
-        match whole {
-            Some(packet) => self.deliver(packet),
+        match &whole {
+            Some(packet) => self.count(packet),
             None => self.ledger.headers_unknown += 1,
         }
+        whole
     }
 
     #[inline]
-    fn deliver(&mut self, packet: P) {
+    fn count<P: Divisible>(&mut self, packet: &P) {
         let len = packet.len() as u64;
         self.ledger.packets_delivered += 1;
         self.ledger.delivered_bytes += len;
@@ -191,8 +191,7 @@ impl<P: Divisible> Way<'_, P> {
             self.ledger.packets_recovered += 1;
             self.ledger.recovered_bytes += len;
         }
-        self.ledger.hold_ns += self.now.saturating_since(self.since).as_nanos();
-        self.up.push_back(packet);
+        self.ledger.hold_ns += self.waited.as_nanos();
     }
 }
 
@@ -242,12 +241,14 @@ mod tests {
                 index,
                 last,
             };
-            let mut given = VecDeque::from([Given {
+            let given = Given {
+                service: 0,
                 payload: Part(Contents::Fragment(which)),
                 since: Instant::ORIGIN,
                 repaired: false,
-            }]);
-            unpacker.run(Instant::ORIGIN, &mut given, &mut up, &mut ledger);
+            };
+            let packet = unpacker.open(Instant::ORIGIN, given, true, &mut up, &mut ledger);
+            assert!(packet.is_none());
         }
         assert!(up.is_empty());
         assert_eq!(ledger.headers_unknown, 1);

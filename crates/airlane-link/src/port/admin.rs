@@ -174,6 +174,7 @@ impl<P: Packet> Port<P> {
 
     /// Begins a new epoch, in which nothing has been handed over yet.
     fn forget(&mut self, now: Instant) {
+        self.open_all();
         self.epoch = self.epoch.wrapping_add(1);
         self.next_timer.set(None);
         let slots = &mut self.slots;
@@ -352,9 +353,11 @@ impl<P: Packet> Port<P> {
         let mut retired = false;
         for number in numbers(self.installed) {
             let gone = |slot: &Slot<P>| slot.retires_at().is_some_and(|at| at <= now);
-            if self.slots[number].as_deref().is_some_and(gone)
-                && let Some(slot) = self.slots[number].take()
-            {
+            if self.slots[number].as_deref().is_some_and(gone) {
+                self.open_all();
+                let Some(slot) = self.slots[number].take() else {
+                    continue;
+                };
                 self.installed &= !(1 << number);
                 let (next, old) = (slot.next.clone(), slot.config.number);
                 if self.retired.len() == RETIRED {

@@ -6,7 +6,7 @@ use airlane_base::{Damage, Duration, Instant, Payload};
 
 use super::{Agreement, Outcome};
 use crate::config::{AggregateConfig, PortConfig, ServiceConfig, TimerOrigin};
-use crate::context::{Context, Output, PortFacts, earliest};
+use crate::context::{Context, Given, Output, PortFacts, earliest};
 use crate::flow::Packet;
 use crate::ledger::ServiceLedger;
 use crate::measure::Meter;
@@ -193,16 +193,17 @@ impl<P: Packet> Slot<P> {
     pub(super) fn handle_damaged(
         &mut self,
         now: Instant,
-        (out, up): (&mut Output<P>, &mut VecDeque<P>),
+        out: &mut Output<P>,
         header: Option<&Header>,
         frame: &Frame<P>,
         len: usize,
         damage: &Damage,
     ) {
+        let before = out.given.len();
         let mut cx = Context::new(now, out, &mut self.ledger);
         let used = header
             .is_some_and(|header| self.service.handle_damaged(&mut cx, header, frame, damage));
-        self.unpacker.run(now, &mut out.given, up, &mut self.ledger);
+        self.unpacker.hold(now, &mut out.given, before);
         if used {
             self.active_at = self.active_at.max(now);
             self.progress_at = self.progress_at.max(now);
@@ -357,7 +358,7 @@ impl<P: Packet> Slot<P> {
     pub(super) fn handle_frame(
         &mut self,
         now: Instant,
-        (out, up): (&mut Output<P>, &mut VecDeque<P>),
+        out: &mut Output<P>,
         frame: Frame<P>,
         len: usize,
     ) -> Option<Duration> {
@@ -367,27 +368,37 @@ impl<P: Packet> Slot<P> {
         }
         self.ledger.frames_received += 1;
         self.ledger.frame_received_bytes += len as u64;
+        let before = out.given.len();
         let mut cx = Context::new(now, out, &mut self.ledger);
         self.service.handle_frame(&mut cx, frame);
-        self.unpacker.run(now, &mut out.given, up, &mut self.ledger);
+        self.unpacker.hold(now, &mut out.given, before);
         out.round_trip.take()
     }
 
     /// Whether the service, or what is packed for it, had something to do.
-    pub(super) fn handle_timeout(
-        &mut self,
-        now: Instant,
-        (out, up): (&mut Output<P>, &mut VecDeque<P>),
-    ) -> bool {
-        self.unpacker.handle_timeout(now, up, &mut self.ledger);
+    pub(super) fn handle_timeout(&mut self, now: Instant, out: &mut Output<P>) -> bool {
+        self.unpacker
+            .handle_timeout(now, &mut out.given, &mut self.ledger);
         let enough = self.packer.handle_timeout(now);
         if self.service.poll_timeout().is_none_or(|due| due > now) {
             return enough;
         }
+        let before = out.given.len();
         let mut cx = Context::new(now, out, &mut self.ledger);
         self.service.handle_timeout(&mut cx);
-        self.unpacker.run(now, &mut out.given, up, &mut self.ledger);
+        self.unpacker.hold(now, &mut out.given, before);
         true
+    }
+
+    /// Opens a payload that its service has given: see [`Unpacker::open`].
+    #[inline]
+    pub(super) fn open(
+        &mut self,
+        now: Instant,
+        given: Given<P>,
+        up: &mut VecDeque<P>,
+    ) -> Option<P> {
+        self.unpacker.open(now, given, true, up, &mut self.ledger)
     }
 
     #[inline]

@@ -282,8 +282,8 @@ impl Node {
         let prefixes = &links.prefixes;
         for (number, link) in &mut links.all {
             let within = link.longest_segment(self.mtu);
-            link.spent.add(link.port.deliveries());
             while let Some(packet) = link.port.poll_deliver(now) {
+                link.spent.add(1);
                 if !prefixes.admits(*number, packet.bytes()) {
                     link.drops.count(now, Reason::WrongSource);
                     continue;

@@ -5,7 +5,7 @@ use std::collections::BTreeMap;
 
 use airlane_base::{Duration, Instant};
 use airlane_link::HeaderProfile::{Live, Sealed};
-use airlane_link::{FrameKind, ServiceLedger};
+use airlane_link::{Frame, FrameKind, ServiceLedger};
 use airlane_testkit::strategies::{Offer, cases, fates, play, traffic};
 use airlane_testkit::{Pair, Reordering, Scripted, Setup, TestPacket};
 use proptest::prelude::*;
@@ -375,4 +375,44 @@ fn an_epoch_loses_packets_and_not_frames() {
             "{scheme} {books:?}"
         );
     }
+}
+
+/// Behind a hole a window of frames may wait, each of many packets, and each of these takes a buffer where
+/// packets are bytes: they are not all made at once when the hole is filled.
+#[test]
+fn a_filled_hole_opens_few_payloads_at_a_time() {
+    let setup = Setup::new(Live)
+        .service(SERVICE, 1.0, "kind = \"sr-m2\", window = 127", ROOMY)
+        .together("largest = \"80 B\"");
+    let (mut sender, mut receiver) = (setup.build(), setup.build());
+    let mut now = Instant::ORIGIN;
+    for id in 0..900 {
+        sender.handle_packet(now, TestPacket::new(SERVICE, id, 20));
+    }
+    let mut frames = Vec::new();
+    while frames.len() < 15 {
+        match sender.poll_transmit(now) {
+            // Nobody acknowledges the first: it comes again.
+            Some(frame) if frame.header.kind == FrameKind::Data => frames.push(frame),
+            Some(_) => {}
+            None => now = sender.poll_timeout().expect("it has more"),
+        }
+        sender.handle_timeout(now);
+    }
+    let packets = |frame: &Frame<TestPacket>| TestPacket::all(frame.packet().unwrap()).len();
+    let all: usize = frames.iter().map(packets).sum();
+    let most = frames.iter().map(packets).max().unwrap();
+    assert!(all > 300, "{all}");
+    let first = frames.remove(0);
+    for frame in frames.drain(..) {
+        receiver.handle_frame(now, frame);
+        assert_eq!(receiver.poll_deliver(), None);
+    }
+    receiver.handle_frame(now, first);
+    for id in 0..all as u64 {
+        let made = receiver.deliveries();
+        assert!(made <= 64 + most + 15, "{made} packets of {all} wait");
+        assert_eq!(receiver.poll_deliver().map(|packet| packet.id), Some(id));
+    }
+    assert_eq!(receiver.poll_deliver(), None);
 }
