@@ -5,7 +5,7 @@
 
 use std::collections::BTreeMap;
 
-use airlane_base::{Damage, Duration, Instant, SeqSpace};
+use airlane_base::{Damage, Duration, Instant, Rate, SeqSpace};
 use airlane_link::{Frame, FrameKind, Layout, Packet, Port, ServiceLedger};
 
 use crate::{Adversary, Departure, Fate, Setup, Sink, TestPacket, drain};
@@ -228,6 +228,19 @@ impl<A: Adversary> Pair<A> {
         call: impl FnOnce(&mut Port<TestPacket>, Instant) -> R,
     ) -> R {
         self.input(end, call)
+    }
+
+    /// The link's rate.
+    pub fn link_rate(&self) -> Rate {
+        self.setup.config.rate
+    }
+
+    /// The link has another rate, and both ports are told.
+    pub fn set_link_rate(&mut self, rate: Rate) {
+        self.setup.config.rate = rate;
+        for end in 0..2 {
+            self.input(end, |port, _| port.set_link_rate(rate));
+        }
     }
 
     /// Begins a new epoch at both ends, with nothing left on the way.

@@ -32,10 +32,11 @@ impl Bucket {
         }
     }
 
-    /// From now on flows and holds as much as `fresh`.
+    /// From now on flows and holds as much as `fresh`. What has been taken out is missing in it, too.
     pub(crate) fn retime(&mut self, fresh: &Self) {
+        let taken = self.depth - self.tokens;
         (self.bps, self.depth) = (fresh.bps, fresh.depth);
-        self.tokens = self.tokens.min(self.depth);
+        self.tokens = self.depth.saturating_sub(taken);
     }
 
     /// Takes so many bytes out, if they are there.
@@ -71,6 +72,18 @@ mod tests {
         now += Duration::from_secs(3_600);
         assert!(!bucket.take(now, 1_001), "it does not overflow");
         assert!(bucket.take(now, 1_000));
+    }
+
+    #[test]
+    fn a_full_one_is_full_at_another_rate() {
+        let bucket = |rate: &str| Bucket::new(rate.parse().unwrap(), Duration::from_millis(8), 100);
+        for taken in [0, 60] {
+            let mut slow = bucket("1 kbit/s");
+            assert!(slow.take(Instant::ORIGIN, taken));
+            slow.retime(&bucket("1 Mbit/s"));
+            assert!(!slow.take(Instant::ORIGIN, 1_001 - taken));
+            assert!(slow.take(Instant::ORIGIN, 1_000 - taken));
+        }
     }
 
     #[test]

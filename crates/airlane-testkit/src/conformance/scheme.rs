@@ -2,7 +2,7 @@
 
 use std::collections::{BTreeMap, BTreeSet};
 
-use airlane_base::{Duration, Instant};
+use airlane_base::{Duration, Instant, Rate};
 use airlane_link::{Bitmap, Body, Frame, FrameKind, Header, HeaderProfile, ServiceLedger};
 use proptest::prelude::*;
 
@@ -70,6 +70,11 @@ macro_rules! scheme_conformance {
             #[test]
             fn repeats_itself() {
                 scheme::repeats_itself($contract);
+            }
+
+            #[test]
+            fn a_link_of_another_rate_is_as_if_it_had_always_been_so() {
+                scheme::a_link_of_another_rate_is_as_if_it_had_always_been_so($contract);
             }
 
             #[test]
@@ -316,6 +321,29 @@ pub fn repeats_itself(contract: Contract) {
             (pair.ids(0, SERVICE), pair.ids(1, SERVICE), pair.journal)
         };
         prop_assert_eq!(run(), run());
+    });
+}
+
+/// Made for one rate and told another, it does what it does when it was made for that: its timers, what it
+/// may spend, and all that was computed of the rate.
+pub fn a_link_of_another_rate_is_as_if_it_had_always_been_so(contract: Contract) {
+    proptest!(cases(100), |(
+        offers in offers(80, 20),
+        script in fates(200, 100),
+        before in prop::collection::vec(10..100_000u64, 1..3),
+    )| {
+        let run = |before: &[u64]| {
+            let mut pair = contract.pair(ROOMY, script.clone());
+            let rate = pair.link_rate();
+            for kbps in before {
+                pair.set_link_rate(Rate::from_bps(kbps * 1_000).expect("it is above zero"));
+            }
+            pair.set_link_rate(rate);
+            play(&mut pair, &offers);
+            pair.run_for(Duration::from_secs(3));
+            (pair.ids(0, SERVICE), pair.ids(1, SERVICE), pair.journal)
+        };
+        prop_assert_eq!(run(&[]), run(&before));
     });
 }
 
