@@ -37,7 +37,7 @@ pub(crate) fn frame(data: &[u8]) {
         _ => None,
     };
     for codec in [
-        Codec::new(HeaderProfile::Study).with_bits(3),
+        Codec::new(HeaderProfile::Study).with_modulus(62),
         Codec::new(HeaderProfile::Study),
         Codec::new(HeaderProfile::Live),
         Codec::new(HeaderProfile::Sealed),

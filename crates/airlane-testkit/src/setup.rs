@@ -10,7 +10,7 @@ use crate::TestPacket;
 /// A port to be: both ends of a [`Pair`](crate::Pair) are built from one.
 #[derive(Clone, Debug)]
 pub struct Setup {
-    /// Header profile and width of sequence numbers.
+    /// Header profile and modulus of sequence numbers.
     pub codec: Codec,
     /// Everything else.
     pub config: PortConfig,
@@ -42,10 +42,10 @@ impl Setup {
         }
     }
 
-    /// The same with sequence numbers of this many bits.
+    /// The same with sequence numbers modulo this, if the headers have room for them.
     #[must_use]
-    pub fn bits(mut self, bits: u32) -> Self {
-        self.codec = self.codec.with_bits(bits);
+    pub fn modulus(mut self, modulus: u64) -> Self {
+        self.codec = self.codec.with_modulus(modulus);
         self
     }
 

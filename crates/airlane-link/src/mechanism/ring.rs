@@ -6,7 +6,7 @@ use airlane_base::{Seq, SeqSpace};
 ///
 /// The capacity is a power of two that divides the modulus, so two numbers of one span never share
 /// a slot, also across the wrap; a window modulo an odd size would collide there (section 7.3 of
-/// the specification).
+/// the specification). Where no such power holds the span, each number of the ring has a slot of its own.
 #[derive(Clone, Debug)]
 pub(crate) struct Ring<T> {
     slots: Box<[Option<T>]>,
@@ -16,10 +16,14 @@ pub(crate) struct Ring<T> {
 impl<T> Ring<T> {
     /// Room for any span of `span` numbers, as far as the sequence space has them.
     pub(crate) fn for_span(span: u32, space: SeqSpace) -> Self {
-        let capacity = u64::from(span).next_power_of_two().min(space.modulus()) as usize;
+        let (power, modulus) = (u64::from(span).next_power_of_two(), space.modulus());
+        let (capacity, mask) = match modulus % power {
+            0 => (power, power - 1),
+            _ => (modulus, u64::MAX),
+        };
         Self {
             slots: (0..capacity).map(|_| None).collect(),
-            mask: capacity - 1,
+            mask: mask as usize,
         }
     }
 
@@ -51,10 +55,24 @@ mod tests {
     #[test]
     fn a_window_has_the_room_that_it_needs_and_no_more() {
         for (span, slots) in [(1, 1), (127, 128), (1_024, 1_024), (4_096, 4_096)] {
-            let ring = Ring::<u8>::for_span(span, SeqSpace::new(16));
+            let ring = Ring::<u8>::for_span(span, SeqSpace::new(1 << 16));
             assert_eq!(ring.slots.len(), slots);
         }
-        let ring = Ring::<u8>::for_span(200, SeqSpace::new(7));
+        let ring = Ring::<u8>::for_span(200, SeqSpace::new(1 << 7));
         assert_eq!(ring.slots.len(), 128, "there are no more numbers");
+    }
+
+    #[test]
+    fn numbers_of_a_span_never_share_a_slot() {
+        for modulus in [5, 62, 63, 64, 96, 100] {
+            let space = SeqSpace::new(modulus);
+            for span in 1..=modulus as u32 {
+                for first in 0..modulus as u32 {
+                    let mut ring = Ring::for_span(span, space);
+                    (0..span).for_each(|n| ring.insert(space.add(first, n), n));
+                    assert!((0..span).all(|n| ring.get(space.add(first, n)) == Some(&n)));
+                }
+            }
+        }
     }
 }

@@ -66,7 +66,7 @@ impl<P: Payload> SendWindow<P> {
 
     /// The highest number sent.
     pub(crate) fn highest(&self) -> Seq {
-        self.space.add(self.next, u32::MAX)
+        self.space.sub(self.next, 1)
     }
 
     pub(crate) fn is_empty(&self) -> bool {

@@ -14,8 +14,8 @@
 //! ```
 //!
 //! Invariants: each packet accepted is delivered once and in order, whatever is lost; the receiver
-//! stores nothing. A frame may arrive late by at most `modulus - 2 window` numbers without being
-//! mistaken for a new one.
+//! stores nothing; `window < modulus`. A frame may arrive late by at most `modulus - 2 window` numbers
+//! without being mistaken for a new one; with more than half of the numbers it must not be overtaken.
 //! Left out: RESET frames (numbers never get out of step here).
 
 use airlane_base::{Duration, Instant, Payload, Seq, SeqSpace};
@@ -48,8 +48,10 @@ impl<P: Payload> GoBackN<P> {
     /// `config` must be resolved.
     pub(crate) fn new(config: &WindowConfig, facts: &PortFacts, timing: &LinkTiming) -> Self {
         let space = facts.space(Layout::SeqAck);
-        // Half the numbers tell a frame that comes too early from one that comes again.
-        let window = config.window.unwrap_or(127).min(space.half());
+        // All numbers but one tell a full window from an empty one. More than half of them only suit a link
+        // on which nothing is overtaken.
+        let most = u32::try_from(space.modulus() - 1).unwrap_or(u32::MAX);
+        let window = config.window.unwrap_or(127).min(most);
         Self {
             space,
             window,

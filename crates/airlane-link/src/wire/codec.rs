@@ -136,20 +136,23 @@ impl Decoded {
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
 pub struct Codec {
     profile: HeaderProfile,
-    /// Numbers have no more bits than this, whatever they have room for.
-    bits: u32,
+    /// Services have no more numbers than this, whatever there is room for.
+    numbers: u64,
 }
 
 impl Codec {
     /// The codec of a profile.
     pub const fn new(profile: HeaderProfile) -> Self {
-        Self { profile, bits: 32 }
+        Self {
+            profile,
+            numbers: 1 << 32,
+        }
     }
 
-    /// The same with numbers of `bits` bits at most.
+    /// The same with sequence numbers modulo `numbers`, as far as the headers have room for them.
     #[must_use]
-    pub const fn with_bits(self, bits: u32) -> Self {
-        Self { bits, ..self }
+    pub const fn with_modulus(self, numbers: u64) -> Self {
+        Self { numbers, ..self }
     }
 
     /// The profile.
@@ -159,8 +162,12 @@ impl Codec {
 
     /// The sequence space of services with this layout.
     pub const fn space(self, layout: Layout) -> SeqSpace {
-        let room = self.profile.number_len(layout) as u32 * 8;
-        SeqSpace::new(if self.bits < room { self.bits } else { room })
+        let room = 1 << (self.profile.number_len(layout) * 8);
+        SeqSpace::new(if self.numbers < room {
+            self.numbers
+        } else {
+            room
+        })
     }
 
     /// Bytes of the header of a frame with a packet of a service with this layout.

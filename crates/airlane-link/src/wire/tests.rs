@@ -41,7 +41,7 @@ const KINDS: [FrameKind; 7] = [
 
 fn codecs() -> [Codec; 4] {
     [
-        Codec::new(HeaderProfile::Study).with_bits(3),
+        Codec::new(HeaderProfile::Study).with_modulus(62),
         Codec::new(HeaderProfile::Study),
         Codec::new(HeaderProfile::Live),
         Codec::new(HeaderProfile::Sealed),
@@ -170,7 +170,7 @@ proptest! {
     ) {
         let (codec, layout) = (codecs()[which], LAYOUTS[layout]);
         let (live, space) = (codec.profile().is_live(), codec.space(layout));
-        let mut header = Header { service, ..Header::new(KINDS[kind], space.add(seq, 0)) };
+        let mut header = Header { service, ..Header::new(KINDS[kind], space.reduce(seq)) };
         let (mut payload, mut body) = (payload, Body::<()>::Empty);
         if layout == Layout::Bitmap && header.kind == FrameKind::Bitmap {
             let mut bits = Bitmap::EMPTY;
@@ -180,7 +180,7 @@ proptest! {
         }
         if layout.acknowledges(header.kind) {
             let same = layout == Layout::Bitmap && !live;
-            header.ack = if same { header.seq } else { space.add(ack, 0) };
+            header.ack = if same { header.seq } else { space.reduce(ack) };
             header.echo = live.then(|| Echo::new(low, HELD_UNIT * units)).flatten();
         }
         if layout == Layout::Bare && !live {

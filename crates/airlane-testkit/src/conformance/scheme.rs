@@ -407,10 +407,10 @@ pub fn survives_any_header(contract: Contract) {
             pair.offer(offer.end, TestPacket::new(SERVICE, id as u64, offer.len));
             let header = Header {
                 service: SERVICE,
-                ack: space.add(ack, 0),
+                ack: space.reduce(ack),
                 index: ack as u8,
                 coded_len: ack as u16,
-                ..Header::new(kind, space.add(seq, 0))
+                ..Header::new(kind, space.reduce(seq))
             };
             let forgery = TestPacket::new(SERVICE, 1_000_000 + id as u64, 10);
             let payload = has_payload.then_some(forgery);

@@ -100,16 +100,17 @@ fn delivers_all(
 proptest! {
     #![proptest_config(cases(1_000))]
 
-    /// Three-bit numbers: every wrap of the ring is near.
+    /// Few numbers, of any count: every wrap of the ring is near.
     #[test]
-    fn three_bit_numbers(
+    fn few_numbers(
+        modulus in 8u64..=11,
         window in 1u64..=4,
         options in options(),
         traffic in traffic(60, 1, 30),
         fates in fates(200, 60),
     ) {
-        let base = Setup::new(Study).bits(3);
-        delivers_all(&setup(base, window, options), window, bound(8, window, options), &traffic, fates)?;
+        let base = Setup::new(Study).modulus(modulus);
+        delivers_all(&setup(base, window, options), window, bound(modulus, window, options), &traffic, fates)?;
     }
 
     /// The dissertation's numbers, with windows up to its 127.
@@ -139,13 +140,12 @@ proptest! {
     /// Long fades: nothing passes for many timeouts.
     #[test]
     fn fades(
-        bits in prop::sample::select(vec![3u32, 8]),
+        (modulus, window) in prop::sample::select(vec![(8u64, 4), (62, 31), (64, 32), (256, 127)]),
         options in options(),
         traffic in traffic(60, 1, 100),
         fates in losses(200),
     ) {
-        let window = if bits == 3 { 4 } else { 127 };
-        delivers_all(&setup(Setup::new(Study).bits(bits), window, options), window, Reordering::None, &traffic, fates)?;
+        delivers_all(&setup(Setup::new(Study).modulus(modulus), window, options), window, Reordering::None, &traffic, fates)?;
     }
 }
 
@@ -153,9 +153,11 @@ proptest! {
 #[test]
 fn around_the_ring_many_times() {
     for (base, window, modulus) in [
-        (Setup::new(Study).bits(3), 3, 8),
+        (Setup::new(Study).modulus(8), 3, 8),
+        (Setup::new(Study).modulus(62), 31, 62),
         (Setup::new(Study), 127, 256),
-        (Setup::new(Live).bits(3), 4, 8),
+        (Setup::new(Live).modulus(8), 4, 8),
+        (Setup::new(Live).modulus(1_000), 500, 1_000),
         (Setup::new(Live), 512, 1 << 32),
     ] {
         for (kind, seed) in KINDS.into_iter().flat_map(|kind| [(kind, 0), (kind, 1)]) {

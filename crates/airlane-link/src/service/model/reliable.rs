@@ -20,12 +20,12 @@ fn one_timer(window: u8) -> WindowConfig {
     }
 }
 
-/// Two numbers of four: the largest window that there can be, first in, first out.
-fn half_the_ring(scheme: SchemeConfig, packets: u8, timeouts: u8) {
+/// As many numbers as the window needs at least, first in, first out.
+fn fewest_numbers(scheme: SchemeConfig, modulus: u64, packets: u8, timeouts: u8) {
     check(World {
+        window: scheme.window().unwrap_or(0) as u8,
         scheme,
-        codec: Codec::new(HeaderProfile::Study).with_bits(2),
-        window: 2,
+        codec: Codec::new(HeaderProfile::Study).with_modulus(modulus),
         packets,
         timeouts,
         channel: Channel {
@@ -37,18 +37,24 @@ fn half_the_ring(scheme: SchemeConfig, packets: u8, timeouts: u8) {
     });
 }
 
+/// Two numbers of four, and of five: the largest window of a selective repeat scheme.
+fn half_the_ring(scheme: SchemeConfig, packets: u8, timeouts: u8) {
+    fewest_numbers(scheme.clone(), 4, packets, timeouts);
+    fewest_numbers(scheme, 5, packets, timeouts);
+}
+
 /// Reordering up to the stated bound, the modulus less two windows.
-fn reordered(scheme: SchemeConfig, bits: u32, window: u8, packets: u8, timeouts: u8) {
+fn reordered(scheme: SchemeConfig, modulus: u8, window: u8, packets: u8, timeouts: u8) {
     check(World {
         scheme,
-        codec: Codec::new(HeaderProfile::Study).with_bits(bits),
+        codec: Codec::new(HeaderProfile::Study).with_modulus(modulus.into()),
         window,
         packets,
         timeouts,
         channel: Channel {
             room: 2,
             doubles: 1,
-            overtakes: (1 << bits) - 2 * window,
+            overtakes: modulus - 2 * window,
             originals_in_order: false,
         },
     });
@@ -57,6 +63,14 @@ fn reordered(scheme: SchemeConfig, bits: u32, window: u8, packets: u8, timeouts:
 #[test]
 fn gbn_with_half_the_ring() {
     half_the_ring(SchemeConfig::Gbn(one_timer(2)), 6, 4);
+}
+
+#[test]
+fn gbn_with_all_numbers_but_one() {
+    for modulus in [3, 4] {
+        let window = modulus - 1;
+        fewest_numbers(SchemeConfig::Gbn(one_timer(window)), modulus.into(), 6, 3);
+    }
 }
 
 #[test]
@@ -81,18 +95,18 @@ fn sr_bitmap_with_half_the_ring() {
 
 #[test]
 fn gbn_reordered() {
-    for (bits, window, packets, timeouts) in [(2, 1, 5, 5), (3, 2, 4, 3), (3, 3, 4, 2)] {
+    for (modulus, window, packets, timeouts) in [(4, 1, 5, 5), (8, 2, 4, 3), (8, 3, 4, 2)] {
         let scheme = SchemeConfig::Gbn(one_timer(window));
-        reordered(scheme, bits, window, packets, timeouts);
+        reordered(scheme, modulus, window, packets, timeouts);
     }
 }
 
 #[test]
 fn sr_reordered() {
-    for (bits, window, packets, timeouts) in [(2, 1, 5, 5), (3, 2, 4, 3), (3, 3, 4, 2)] {
+    for (modulus, window, packets, timeouts) in [(4, 1, 5, 5), (8, 2, 4, 3), (8, 3, 4, 2)] {
         reordered(
             SchemeConfig::Sr(sr(window)),
-            bits,
+            modulus,
             window,
             packets,
             timeouts,
@@ -102,10 +116,10 @@ fn sr_reordered() {
 
 #[test]
 fn sr_m1_reordered() {
-    for (bits, window, packets, timeouts) in [(2, 1, 5, 5), (3, 2, 4, 3), (3, 3, 4, 2)] {
+    for (modulus, window, packets, timeouts) in [(4, 1, 5, 5), (8, 2, 4, 3), (8, 3, 4, 2)] {
         reordered(
             SchemeConfig::SrM1(sr(window)),
-            bits,
+            modulus,
             window,
             packets,
             timeouts,
@@ -115,10 +129,10 @@ fn sr_m1_reordered() {
 
 #[test]
 fn sr_m2_reordered() {
-    for (bits, window, packets, timeouts) in [(2, 1, 5, 5), (3, 2, 4, 3), (3, 3, 4, 2)] {
+    for (modulus, window, packets, timeouts) in [(4, 1, 5, 5), (8, 2, 4, 3), (8, 3, 4, 2)] {
         reordered(
             SchemeConfig::SrM2(sr(window)),
-            bits,
+            modulus,
             window,
             packets,
             timeouts,
@@ -128,8 +142,8 @@ fn sr_m2_reordered() {
 
 #[test]
 fn sr_bitmap_reordered() {
-    for (bits, window, packets, timeouts) in [(2, 1, 5, 5), (3, 2, 4, 3), (3, 3, 4, 2)] {
+    for (modulus, window, packets, timeouts) in [(4, 1, 5, 5), (8, 2, 4, 3), (8, 3, 4, 2)] {
         let scheme = SchemeConfig::SrBitmap(one_timer(window));
-        reordered(scheme, bits, window, packets, timeouts);
+        reordered(scheme, modulus, window, packets, timeouts);
     }
 }

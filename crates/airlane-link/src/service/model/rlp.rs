@@ -40,13 +40,14 @@ fn live_in_any_order() {
 /// On a radio link original frames keep their order.
 #[test]
 fn study_rlp_on_a_radio_link() {
-    for scheme in [
-        SchemeConfig::Rlp(rlp(3, 1)),
-        SchemeConfig::RlpOos(rlp(3, 1)),
+    for (scheme, modulus) in [
+        (SchemeConfig::Rlp(rlp(3, 1)), 8),
+        (SchemeConfig::RlpOos(rlp(3, 1)), 8),
+        (SchemeConfig::Rlp(rlp(3, 1)), 9),
     ] {
         check(World {
             scheme,
-            codec: Codec::new(HeaderProfile::Study).with_bits(3),
+            codec: Codec::new(HeaderProfile::Study).with_modulus(modulus),
             window: 3,
             packets: 4,
             timeouts: 2,

@@ -67,8 +67,7 @@ impl<P: Payload> Sender<P> {
         let seq = self.next;
         self.next = self.space.next(seq);
         // The peer cannot ask for it any more.
-        let forgotten = u32::MAX - self.window + 1;
-        self.kept.remove(self.space.add(seq, forgotten));
+        self.kept.remove(self.space.sub(seq, self.window));
         let kept = Kept {
             packet: packet.clone(),
             until: came.zip(self.budget).map(|(came, budget)| came + budget),
@@ -85,7 +84,7 @@ impl<P: Payload> Sender<P> {
 
     /// The highest number sent.
     pub(super) fn highest(&self) -> Seq {
-        self.space.add(self.next, u32::MAX)
+        self.space.sub(self.next, 1)
     }
 
     /// A frame has left, or has been handed over.
