@@ -16,6 +16,11 @@ pub(crate) fn earliest(a: Option<Instant>, b: Option<Instant>) -> Option<Instant
     }
 }
 
+/// A time that decides nothing once it has passed: it is there for the books, and for what is measured. States
+/// that differ in such times alone go on alike, which is what model checking lives by.
+#[derive(Clone, Copy, Debug)]
+pub(crate) struct Noted(pub(crate) Instant);
+
 /// A payload that a service gives to what stands above it.
 #[derive(Clone, Debug)]
 pub(crate) struct Given<P> {

@@ -3,6 +3,7 @@
 
 use airlane_base::{Duration, Instant, Payload, Seq};
 
+use crate::context::Noted;
 use crate::wire::{Echo, Frame, FrameKind, Header};
 
 /// The acknowledgment that this end owes.
@@ -12,7 +13,7 @@ pub(crate) struct DelayedAck {
     timer: Option<Instant>,
     due: bool,
     /// The newest original frame and when it came, for the peer's round trip measurement.
-    newest: Option<(Seq, Instant)>,
+    newest: Option<(Seq, Noted)>,
 }
 
 impl DelayedAck {
@@ -25,7 +26,7 @@ impl DelayedAck {
 
     /// An original frame has come, of which the peer will want to know how long it took.
     pub(crate) fn note_original(&mut self, seq: Seq, now: Instant) {
-        self.newest = Some((seq, now));
+        self.newest = Some((seq, Noted(now)));
     }
 
     pub(crate) fn handle_timeout(&mut self, now: Instant) {
@@ -61,7 +62,7 @@ impl DelayedAck {
         header.echo = self
             .newest
             .take()
-            .and_then(|(seq, came)| Echo::new(seq as u16, now.saturating_since(came)));
+            .and_then(|(seq, came)| Echo::new(seq as u16, now.saturating_since(came.0)));
         self.timer = None;
         self.due = false;
     }

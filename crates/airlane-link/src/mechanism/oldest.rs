@@ -7,20 +7,21 @@
 use airlane_base::{Duration, Instant, Payload};
 
 use super::send_window::SendWindow;
+use crate::context::Noted;
 
 /// The timer of a window's oldest frame.
 #[derive(Clone, Debug)]
 pub(crate) struct OldestTimer {
     since: Option<Instant>,
     /// When the last frame with a packet left, or will have left.
-    last_left: Instant,
+    last_left: Noted,
 }
 
 impl OldestTimer {
     pub(crate) fn new() -> Self {
         Self {
             since: None,
-            last_left: Instant::ORIGIN,
+            last_left: Noted(Instant::ORIGIN),
         }
     }
 
@@ -28,7 +29,7 @@ impl OldestTimer {
     pub(crate) fn follow<P: Payload>(&mut self, window: &SendWindow<P>, now: Instant) {
         let oldest = window.get(window.base());
         if oldest.is_some_and(|frame| !frame.waits) && !window.repairs_pending() {
-            self.since.get_or_insert(now.max(self.last_left));
+            self.since.get_or_insert(now.max(self.last_left.0));
         } else {
             self.since = None;
         }
@@ -36,7 +37,7 @@ impl OldestTimer {
 
     /// A frame with a packet has left, or has been handed over.
     pub(crate) fn left<P: Payload>(&mut self, window: &SendWindow<P>, left: Instant) {
-        self.last_left = left;
+        self.last_left = Noted(left);
         self.follow(window, left);
     }
 

@@ -12,7 +12,7 @@ use std::collections::VecDeque;
 
 use airlane_base::{Instant, Payload, Seq, SeqSpace};
 
-use crate::context::Context;
+use crate::context::{Context, Noted};
 use crate::mechanism::ring::Ring;
 use crate::wire::{Bitmap, Frame, FrameKind};
 
@@ -28,7 +28,7 @@ struct Place<P> {
     /// A NAK for it has not been handed over yet.
     waits: bool,
     /// When it arrived or was first missed.
-    since: Instant,
+    since: Noted,
 }
 
 /// What a frame's number means to the receiver.
@@ -120,7 +120,7 @@ impl<P: Payload> ReceiveWindow<P> {
                 repaired: false,
                 asked: 0,
                 waits: false,
-                since: now,
+                since: Noted(now),
             };
             self.places.insert(self.high, hole);
             self.high = self.space.next(self.high);
@@ -135,7 +135,7 @@ impl<P: Payload> ReceiveWindow<P> {
                 repaired: !original,
                 asked: 0,
                 waits: false,
-                since: now,
+                since: Noted(now),
             };
             self.places.insert(seq, place);
             self.high = self.space.next(seq);
@@ -204,7 +204,7 @@ impl<P: Payload> ReceiveWindow<P> {
             if let Some(place) = self.places.remove(self.expected)
                 && let Some(packet) = place.packet
             {
-                cx.deliver(packet, place.since, place.repaired);
+                cx.deliver(packet, place.since.0, place.repaired);
             }
             self.expected = self.space.next(self.expected);
         }
@@ -262,7 +262,7 @@ impl<P: Payload> ReceiveWindow<P> {
         while self.expected != self.high {
             if let Some(place) = self.places.remove(self.expected) {
                 match place.packet {
-                    Some(packet) => cx.deliver(packet, place.since, place.repaired),
+                    Some(packet) => cx.deliver(packet, place.since.0, place.repaired),
                     None => cx.ledger.lose(1, false),
                 }
             }

@@ -10,6 +10,7 @@ use std::collections::VecDeque;
 
 use airlane_base::{Duration, Instant, Payload, Seq, SeqSpace};
 
+use crate::context::Noted;
 use crate::mechanism::ring::Ring;
 use crate::wire::{Echo, Frame, FrameKind, Header};
 
@@ -22,7 +23,7 @@ pub(crate) struct Outstanding<P> {
     /// A transmission is asked for or under way; no timer runs.
     pub(crate) waits: bool,
     /// When the original left, for round trip samples.
-    left: Instant,
+    left: Noted,
 }
 
 /// What has been sent and not been acknowledged.
@@ -182,7 +183,7 @@ impl<P: Payload> SendWindow<P> {
             packet: packet.clone(),
             attempt: 1,
             waits: true,
-            left: Instant::ORIGIN,
+            left: Noted(Instant::ORIGIN),
         };
         self.frames.insert(seq, frame);
         Frame::with_packet(FrameKind::Data, seq, packet)
@@ -198,7 +199,7 @@ impl<P: Payload> SendWindow<P> {
         let frame = self.get_mut(header.seq)?;
         frame.waits = false;
         if header.kind == FrameKind::Data {
-            frame.left = left;
+            frame.left = Noted(left);
         }
         Some(frame.attempt)
     }
@@ -211,8 +212,8 @@ impl<P: Payload> SendWindow<P> {
     /// The round trip of the link, from what the peer says of the newest original frame.
     pub(crate) fn round_trip(&self, echo: Echo, now: Instant) -> Option<Duration> {
         let frame = self.get(self.space.widen(echo.seq_low, self.next))?;
-        (frame.left > Instant::ORIGIN).then(|| {
-            let round_trip = now.saturating_since(frame.left);
+        (frame.left.0 > Instant::ORIGIN).then(|| {
+            let round_trip = now.saturating_since(frame.left.0);
             round_trip.saturating_sub(echo.held())
         })
     }

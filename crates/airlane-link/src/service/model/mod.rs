@@ -279,8 +279,8 @@ impl World {
 /// Longer ago than any timer runs.
 const LONG_AGO: u64 = 20;
 
-/// Copies a debug text with every time in it relative to now, and without times that only the
-/// ledger and the measurement of round trips want.
+/// Copies a debug text with every time in it relative to now, and without those that decide nothing any more
+/// ([`Noted`](crate::context::Noted)).
 fn relative(text: &str, now: Instant, out: &mut String) {
     let mut rest = text;
     while let Some(at) = rest.find("Instant(") {
@@ -288,12 +288,10 @@ fn relative(text: &str, now: Instant, out: &mut String) {
         let end = after.find(')').unwrap();
         let nanos: u64 = after["Instant(".len()..end].parse().unwrap();
         out.push_str(before);
-        let for_the_books = ["since: ", "left: ", "asked: ", ", "];
-        if for_the_books.iter().any(|name| before.ends_with(name)) {
+        let distance = nanos as i64 - now.as_nanos() as i64;
+        if before.ends_with("Noted(") && distance <= 0 {
             out.push('_');
         } else {
-            let now = now.as_nanos();
-            let distance = nanos as i64 - now as i64;
             write!(out, "{}", distance.max(-(LONG_AGO as i64))).unwrap();
         }
         rest = &after[end + 1..];

@@ -5,7 +5,7 @@ use std::collections::VecDeque;
 use airlane_base::{Damage, Duration, Instant, Payload, Seq, SeqSpace};
 
 use super::Order;
-use crate::context::Context;
+use crate::context::{Context, Noted};
 use crate::mechanism::ring::Ring;
 use crate::mechanism::started::StartedTimers;
 use crate::mechanism::timers::TimerPolicy;
@@ -22,16 +22,16 @@ struct Hole {
     /// The NAK has not left yet; the timer does not run.
     waits: bool,
     /// When the last NAK left.
-    asked: Instant,
+    asked: Noted,
     /// When the loss was noticed.
-    since: Instant,
+    since: Noted,
 }
 
 /// A frame held behind a hole.
 #[derive(Clone, Debug)]
 struct Held<P> {
     packet: P,
-    since: Instant,
+    since: Noted,
     recovered: bool,
 }
 
@@ -122,7 +122,7 @@ impl<P: Payload, C: Combining<P>> Receiver<P, C> {
             self.resync(cx, seq, packet);
         } else if let Some(hole) = self.close(seq) {
             // Only overtaken on the way, not lost.
-            self.accept(cx, seq, packet, hole.since, false);
+            self.accept(cx, seq, packet, hole.since.0, false);
         } else {
             cx.ledger.duplicates += 1;
         }
@@ -135,7 +135,7 @@ impl<P: Payload, C: Combining<P>> Receiver<P, C> {
             self.high = self.space.next(seq);
             self.accept(cx, seq, packet, cx.now, true);
         } else if let Some(hole) = self.close(seq) {
-            self.accept(cx, seq, packet, hole.since, true);
+            self.accept(cx, seq, packet, hole.since.0, true);
         } else {
             cx.ledger.duplicates += 1;
         }
@@ -149,9 +149,9 @@ impl<P: Payload, C: Combining<P>> Receiver<P, C> {
         };
         // Karn's rule: only the first NAK has one possible answer.
         if hole.naks == 1 && !hole.waits {
-            self.policy.sample(cx.now.saturating_since(hole.asked));
+            self.policy.sample(cx.now.saturating_since(hole.asked.0));
         }
-        self.accept(cx, seq, packet, hole.since, true);
+        self.accept(cx, seq, packet, hole.since.0, true);
     }
 
     fn accept(
@@ -173,7 +173,7 @@ impl<P: Payload, C: Combining<P>> Receiver<P, C> {
                 self.make_room(cx, seq);
                 let held = Held {
                     packet,
-                    since,
+                    since: Noted(since),
                     recovered,
                 };
                 self.held.insert(seq, held);
@@ -248,8 +248,8 @@ impl<P: Payload, C: Combining<P>> Receiver<P, C> {
                 tries: 1,
                 naks: 1,
                 waits: true,
-                asked: cx.now,
-                since: cx.now,
+                asked: Noted(cx.now),
+                since: Noted(cx.now),
             };
             self.holes.insert(self.high, hole);
             self.hole_count += 1;
@@ -278,7 +278,7 @@ impl<P: Payload, C: Combining<P>> Receiver<P, C> {
     fn release(&mut self, cx: &mut Context<'_, P>) {
         while self.base != self.high {
             if let Some(held) = self.held.remove(self.base) {
-                cx.deliver(held.packet, held.since, held.recovered);
+                cx.deliver(held.packet, held.since.0, held.recovered);
             } else if self.hole(self.base).is_some() {
                 if self.space.distance(self.high, self.base) <= self.window {
                     return;
@@ -362,7 +362,7 @@ impl<P: Payload, C: Combining<P>> Receiver<P, C> {
                 continue;
             }
             let comes = cx.now + answered;
-            let too_old = budget.is_some_and(|b| comes.saturating_since(hole.since) > b);
+            let too_old = budget.is_some_and(|b| comes.saturating_since(hole.since.0) > b);
             if hole.tries < retries && !too_old {
                 hole.tries += 1;
                 hole.naks += 1;
@@ -399,7 +399,7 @@ impl<P: Payload, C: Combining<P>> Receiver<P, C> {
         let inside = self.hole(seq).is_some();
         if let Some(hole) = self.holes.get_mut(seq).filter(|_| inside) {
             hole.waits = false;
-            hole.asked = left;
+            hole.asked = Noted(left);
             self.nak_timers.start(left, seq, hole.naks);
         }
     }

@@ -4,7 +4,7 @@ use std::collections::VecDeque;
 
 use airlane_base::{Duration, Instant, Payload, Seq, SeqSpace};
 
-use crate::context::Context;
+use crate::context::{Context, Noted};
 use crate::mechanism::ring::Ring;
 use crate::service::hybrid::Combining;
 use crate::wire::{Frame, FrameKind, Header};
@@ -44,7 +44,7 @@ pub(super) struct Sender<P> {
     budget: Option<Duration>,
     next: Seq,
     /// When the last frame left, of any kind.
-    left: Instant,
+    left: Noted,
     kept: Ring<Kept<P>>,
     repairs: VecDeque<Seq>,
 }
@@ -56,7 +56,7 @@ impl<P: Payload> Sender<P> {
             window,
             budget,
             next: 0,
-            left: Instant::ORIGIN,
+            left: Noted(Instant::ORIGIN),
             kept: Ring::for_span(window, space),
             repairs: VecDeque::with_capacity(window as usize),
         }
@@ -89,7 +89,7 @@ impl<P: Payload> Sender<P> {
 
     /// A frame has left, or has been handed over.
     pub(super) fn on_left(&mut self, header: &Header, left: Instant) {
-        self.left = left;
+        self.left = Noted(left);
         if let Some(kept) = self.kept.get_mut(header.seq) {
             match header.kind {
                 FrameKind::Data => kept.left = Some(left),
@@ -165,7 +165,7 @@ impl<P: Payload> Sender<P> {
     pub(super) fn forgets_at(&self, patience: Duration) -> Option<Instant> {
         let newest = self.kept.get(self.highest())?;
         let waits = newest.left.is_none() || !self.repairs.is_empty();
-        (!waits).then(|| self.left + patience)
+        (!waits).then(|| self.left.0 + patience)
     }
 
     /// Keeps nothing that was sent: the peer has had time to ask for it.
