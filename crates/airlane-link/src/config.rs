@@ -11,6 +11,7 @@ mod goal;
 mod hybrid;
 mod limit;
 mod live;
+mod scheme;
 mod snoop;
 mod timers;
 
@@ -21,7 +22,6 @@ use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 
 use crate::classify::ClassConfig;
-use crate::mechanism::symbols::Shape;
 use crate::queue::QueueConfig;
 use crate::wire::HeaderProfile;
 
@@ -106,139 +106,6 @@ pub enum SchemeConfig {
     Hybrid2(HybridConfig),
     /// An agent at the base station that watches TCP.
     Snoop(SnoopConfig),
-}
-
-impl SchemeConfig {
-    /// The name that stands in files.
-    pub const fn kind(&self) -> &'static str {
-        match self {
-            Self::Default(_) => "default",
-            Self::Gbn(_) => "gbn",
-            Self::Sr(_) => "sr",
-            Self::SrM1(_) => "sr-m1",
-            Self::SrM2(_) => "sr-m2",
-            Self::SrBitmap(_) => "sr-bitmap",
-            Self::Rlp(_) => "rlp",
-            Self::RlpOos(_) => "rlp-oos",
-            Self::Xor(_) => "xor",
-            Self::XorAd(_) => "xor-ad",
-            Self::Rse(_) => "rse",
-            Self::RseAd(_) => "rse-ad",
-            Self::Hybrid1(_) => "hybrid-1",
-            Self::Hybrid2(_) => "hybrid-2",
-            Self::Snoop(_) => "snoop",
-        }
-    }
-
-    /// What both ends of a link must have in common beyond the kind, for an error message.
-    pub(crate) fn terms(&self) -> String {
-        let (name, value) = match self {
-            Self::Xor(c) => ("block", c.block),
-            Self::XorAd(c) => ("block", c.block),
-            Self::Rse(c) => return format!(" block {} parity {}", c.block(), c.parity()),
-            Self::RseAd(c) => {
-                let (n, first, all) = (c.block(), c.initial(), c.parity());
-                return format!(" block {n} initial {first} parity {all}");
-            }
-            Self::Hybrid1(c) => return c.terms(Hybrid::Inside),
-            Self::Hybrid2(c) => return c.terms(Hybrid::Increments),
-            Self::Snoop(c) => return format!(" base-station {}", c.base_station.name()),
-            other => ("window", other.window()),
-        };
-        value.map_or(String::new(), |value| format!(" {name} {value}"))
-    }
-
-    /// Frames that a sender or receiver keeps, where the scheme keeps any and the number is given.
-    pub const fn window(&self) -> Option<u32> {
-        match self {
-            Self::Gbn(c) | Self::SrBitmap(c) => c.window,
-            Self::Sr(c) | Self::SrM1(c) | Self::SrM2(c) => c.window,
-            Self::Rlp(c) | Self::RlpOos(c) => c.window,
-            Self::RseAd(c) => c.window,
-            Self::Hybrid1(c) | Self::Hybrid2(c) => c.window,
-            _ => None,
-        }
-    }
-
-    /// Timer values, where the scheme has timers and they are given.
-    pub const fn timers(&self) -> Option<&TimersConfig> {
-        match self {
-            Self::Gbn(c) | Self::SrBitmap(c) => c.timers.as_ref(),
-            Self::Sr(c) | Self::SrM1(c) | Self::SrM2(c) => c.timers.as_ref(),
-            Self::Rlp(c) | Self::RlpOos(c) => c.timers.as_ref(),
-            Self::RseAd(c) => c.timers.as_ref(),
-            Self::Hybrid1(c) | Self::Hybrid2(c) => c.timers.as_ref(),
-            _ => None,
-        }
-    }
-
-    /// By how much sharing stretches fixed timers, where the scheme has timers.
-    pub const fn multiplier(&self) -> Option<Multiplier> {
-        match self {
-            Self::Gbn(c) | Self::SrBitmap(c) => Some(c.multiplier),
-            Self::Sr(c) | Self::SrM1(c) | Self::SrM2(c) => Some(c.multiplier),
-            Self::Rlp(c) | Self::RlpOos(c) => Some(c.multiplier),
-            Self::RseAd(c) => Some(c.multiplier),
-            Self::Hybrid1(c) | Self::Hybrid2(c) => Some(c.multiplier),
-            _ => None,
-        }
-    }
-
-    /// Where timers start.
-    pub const fn timer_origin(&self) -> TimerOrigin {
-        match self {
-            Self::Gbn(c) | Self::SrBitmap(c) => c.timer_origin,
-            Self::Sr(c) | Self::SrM1(c) | Self::SrM2(c) => c.timer_origin,
-            Self::Rlp(c) | Self::RlpOos(c) => c.timer_origin,
-            Self::RseAd(c) => c.timer_origin,
-            Self::Hybrid1(c) | Self::Hybrid2(c) => c.timer_origin,
-            _ => TimerOrigin::Departure,
-        }
-    }
-
-    /// Copies, where the scheme can send some and shall.
-    pub const fn copies(&self) -> Option<&CopiesConfig> {
-        match self {
-            Self::Sr(c) | Self::SrM1(c) | Self::SrM2(c) => c.copies.as_ref(),
-            Self::Rlp(c) | Self::RlpOos(c) => c.copies.as_ref(),
-            _ => None,
-        }
-    }
-
-    /// Packets that its de-jitter buffer holds at most, where it has one.
-    pub fn dejitter(&self) -> Option<u32> {
-        match self {
-            Self::Sr(c) | Self::SrM1(c) | Self::SrM2(c) => c.dejitter.then_some(c.window).flatten(),
-            _ => None,
-        }
-    }
-
-    /// It puts damaged frames to use, so it needs a link that hands them up.
-    pub const fn uses_damaged_frames(&self) -> bool {
-        matches!(self, Self::Hybrid1(_) | Self::Hybrid2(_))
-    }
-
-    /// It needs frames with one whole packet each: it watches its TCP, or cuts it into symbols.
-    pub const fn looks_into_packets(&self) -> bool {
-        matches!(self, Self::Snoop(_)) || self.uses_damaged_frames()
-    }
-
-    /// How its frames are cut into symbols, if they are.
-    pub(crate) fn shape(&self) -> Option<Shape> {
-        match self {
-            Self::Hybrid1(c) => Some(c.shape(Hybrid::Inside)),
-            Self::Hybrid2(c) => Some(c.shape(Hybrid::Increments)),
-            _ => None,
-        }
-    }
-
-    /// Every packet is kept until the peer acknowledges it, and goes up in its order.
-    pub const fn is_reliable(&self) -> bool {
-        matches!(
-            self,
-            Self::Gbn(_) | Self::Sr(_) | Self::SrM1(_) | Self::SrM2(_) | Self::SrBitmap(_)
-        )
-    }
 }
 
 /// Nothing to choose.
@@ -538,11 +405,6 @@ impl ServiceConfig {
             Keepalives::Word(UnlimitedWord::Unlimited)
         };
         let mut all = self.clone();
-        let in_order = self.scheme.class().in_order
-            && !matches!(
-                self.scheme,
-                SchemeConfig::Default(_) | SchemeConfig::Snoop(_)
-            );
         let usual = if live {
             QueueConfig::fq_codel()
         } else {
@@ -550,7 +412,11 @@ impl ServiceConfig {
                 limit: QueueLimit::Packets(50),
             }
         };
-        all.queue = Some(all.queue.unwrap_or(usual).resolve(in_order));
+        all.queue = Some(
+            all.queue
+                .unwrap_or(usual)
+                .resolve(self.scheme.traits().holds),
+        );
         if live && !self.scheme.looks_into_packets() {
             all.aggregate = all.aggregate.or(Some(AggregateConfig::default()));
         }

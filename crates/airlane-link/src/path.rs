@@ -14,8 +14,6 @@
 
 use serde::Serialize;
 
-use crate::config::SchemeConfig;
-
 /// Up to where a service repairs losses: a trait, not a measured value.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Serialize)]
 #[serde(rename_all = "kebab-case")]
@@ -35,27 +33,6 @@ pub struct Class {
     pub reliability: Reliability,
     /// Whether packets leave the link in the order in which they came.
     pub in_order: bool,
-}
-
-impl SchemeConfig {
-    /// The class of the scheme's services. Snoop repairs nothing but TCP, and that in one direction:
-    /// to the rest it is the raw link.
-    pub const fn class(&self) -> Class {
-        let (reliability, in_order) = match self {
-            Self::Default(_) | Self::Snoop(_) => (Reliability::None, true),
-            Self::Gbn(_) | Self::Sr(_) | Self::SrM1(_) | Self::SrM2(_) | Self::SrBitmap(_) => {
-                (Reliability::Full, true)
-            }
-            Self::Rlp(_) | Self::Hybrid1(_) | Self::Hybrid2(_) => (Reliability::Limited, true),
-            Self::RlpOos(_) | Self::Xor(_) | Self::XorAd(_) | Self::Rse(_) | Self::RseAd(_) => {
-                (Reliability::Limited, false)
-            }
-        };
-        Class {
-            reliability,
-            in_order,
-        }
-    }
 }
 
 /// What one link offers by one of its services.

@@ -171,7 +171,16 @@ fn check_scheme(
         SchemeConfig::Rse(c) => c.check(at, wrong),
         SchemeConfig::RseAd(c) => c.check(at, wrong),
         SchemeConfig::Hybrid1(c) | SchemeConfig::Hybrid2(c) => c.check(at, wrong),
-        _ => {}
+        // These are checked by the options that they share, and by those of selective repeat.
+        SchemeConfig::Default(_)
+        | SchemeConfig::Gbn(_)
+        | SchemeConfig::Sr(_)
+        | SchemeConfig::SrM1(_)
+        | SchemeConfig::SrM2(_)
+        | SchemeConfig::SrBitmap(_)
+        | SchemeConfig::Rlp(_)
+        | SchemeConfig::RlpOos(_)
+        | SchemeConfig::Snoop(_) => {}
     }
     if let Some(TimersConfig::Fixed(fixed)) = scheme.timers() {
         let all = [
@@ -245,13 +254,7 @@ fn check_scheme(
             &format!("with this header a window has 1 to {largest} frames"),
         );
     }
-    let retries = match scheme {
-        SchemeConfig::Rlp(c) | SchemeConfig::RlpOos(c) => c.retries,
-        SchemeConfig::RseAd(c) => c.retries,
-        SchemeConfig::Hybrid1(c) | SchemeConfig::Hybrid2(c) => c.retries,
-        _ => None,
-    };
-    if let Some(retries) = retries
+    if let Some(retries) = scheme.arq().and_then(|options| options.retries)
         && !(1..=255).contains(&retries)
     {
         let problem = format!("{retries} retries are impossible");

@@ -7,9 +7,8 @@
 use airlane_base::{Duration, QueueLimit, Rate};
 
 use super::{
-    ConfigError, Multiplier, MultiplierHeuristic, RlpConfig, RseAdConfig, SchemeConfig,
-    ServiceConfig, SnoopVariant, TimerProfile, TimersConfig, USUAL_RETRIES,
-    check_without_damaged_frames,
+    ConfigError, Multiplier, MultiplierHeuristic, SchemeConfig, ServiceConfig, SnoopVariant,
+    TimerProfile, TimersConfig, USUAL_RETRIES, check_without_damaged_frames,
 };
 use crate::classify::{ClassConfig, Protocol};
 use crate::flow;
@@ -152,17 +151,13 @@ fn check_timers(
     };
     let mut policy = TimerPolicy::new(Some(timers), &timing);
     policy.set_factor(factor(multiplier, services, index));
-    let (name, runs, then) = match scheme {
-        SchemeConfig::Rlp(RlpConfig { retries, .. })
-        | SchemeConfig::RlpOos(RlpConfig { retries, .. })
-        | SchemeConfig::RseAd(RseAdConfig { retries, .. }) => {
-            let runs = policy.nak() * u64::from(retries.unwrap_or(USUAL_RETRIES));
-            ("nak", runs, "packets would be given up before their repair")
-        }
-        _ => {
-            let then = "every frame would be sent again before its acknowledgment can be there";
-            ("rto", policy.rto(), then)
-        }
+    let (name, runs, then) = if scheme.traits().gives_up_by_requests {
+        let retries = scheme.arq().and_then(|options| options.retries);
+        let runs = policy.nak() * u64::from(retries.unwrap_or(USUAL_RETRIES));
+        ("nak", runs, "packets would be given up before their repair")
+    } else {
+        let then = "every frame would be sent again before its acknowledgment can be there";
+        ("rto", policy.rto(), then)
     };
     // A timer of nothing has been refused already.
     if runs == Duration::ZERO || runs >= air {

@@ -37,7 +37,6 @@ use crate::classify::ClassConfig;
 use crate::config::{self, ConfigError, IMPLICIT_NAME, SchemeConfig, ServiceConfig, Viewpoint};
 use crate::flow::Packet;
 use crate::schedule::Schedule;
-use crate::service::Service;
 use crate::session::{OwnService, ServiceOffer};
 
 /// The instance of every service at the beginning of a session.
@@ -230,7 +229,7 @@ impl<P: Packet> Port<P> {
     // ---- inside
 
     fn terms(&self, scheme: &SchemeConfig) -> u64 {
-        let layout = Service::<P>::layout(scheme);
+        let layout = scheme.traits().layout;
         let modulus = self.facts.space(layout).modulus();
         let text = format!("{}{} modulus {modulus}", scheme.kind(), scheme.terms());
         fnv1a(text.as_bytes())

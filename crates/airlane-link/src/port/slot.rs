@@ -78,7 +78,7 @@ impl<P: Packet> Slot<P> {
         room: usize,
         agreement: Agreement,
     ) -> Self {
-        let layout = Service::<P>::layout(&config.scheme);
+        let layout = config.scheme.traits().layout;
         let queue = config.queue.unwrap_or(QueueConfig::None {});
         // The same flows share queues in one service and not in another.
         let salt = airlane_base::random::fnv1a(config.name.as_bytes()) ^ port.flow_salt;

@@ -192,7 +192,7 @@ macro_rules! each {
 impl<P: Packet> Service<P> {
     /// `scheme` must be resolved: no option left out.
     pub(crate) fn new(scheme: &SchemeConfig, budget: Option<Duration>, facts: &PortFacts) -> Self {
-        let timing = &facts.timing(Self::layout(scheme));
+        let timing = &facts.timing(scheme.traits().layout);
         match scheme {
             SchemeConfig::Default(_) => Self::Default(DefaultService::new(facts)),
             SchemeConfig::Gbn(c) => Self::Gbn(GoBackN::new(c, facts, timing)),
@@ -238,22 +238,6 @@ impl<P: Packet> Service<P> {
             SchemeConfig::Rse(c) => Self::Rse(Rse::new(c.block(), c.parity(), facts)),
             SchemeConfig::RseAd(c) => Self::RseAd(RseAd::new(c, facts, timing)),
             SchemeConfig::XorAd(c) => Self::Xor(Xor::adaptive(c.block(), c.silence, facts)),
-        }
-    }
-
-    /// The header layout of a scheme's frames.
-    pub(crate) const fn layout(scheme: &SchemeConfig) -> Layout {
-        match scheme {
-            SchemeConfig::Default(_) | SchemeConfig::Snoop(_) => Layout::Bare,
-            SchemeConfig::Gbn(_)
-            | SchemeConfig::Sr(_)
-            | SchemeConfig::SrM1(_)
-            | SchemeConfig::SrM2(_) => Layout::SeqAck,
-            SchemeConfig::SrBitmap(_) => Layout::Bitmap,
-            SchemeConfig::Rlp(_) | SchemeConfig::RlpOos(_) => Layout::Seq,
-            SchemeConfig::Xor(_) | SchemeConfig::Rse(_) | SchemeConfig::RseAd(_) => Layout::Coded,
-            SchemeConfig::XorAd(_) => Layout::Block,
-            SchemeConfig::Hybrid1(_) | SchemeConfig::Hybrid2(_) => Layout::Symbols,
         }
     }
 
