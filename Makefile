@@ -28,19 +28,23 @@ setup: ## Install what the recipes need: system packages (as root) and Rust comp
 	  rustup component list --installed 2> /dev/null | grep -q clippy || rustup component add rustfmt clippy; fi
 
 demo: setup ## Show three applications over one lossy link, simulated and (as root) live
-	@# Both builds name the same packages, so that the Python module finds its libraries built.
-	$(DEMO) --bin airlane --example demo
+	$(CARGO) build $(DEMO) --bin airlane
 	@$(BUILT)/demo/examples/demo
 	@if python3 -c 'import venv, ensurepip' 2> /dev/null; then \
-	  PYO3_BUILD_EXTENSION_MODULE=1 $(DEMO) --quiet --lib \
-	  && $(MAKE) --no-print-directory --quiet .venv/figures \
-	  && cp $(BUILT)/demo/libairlane_native.so python/airlane/_native.abi3.so \
-	  && PYTHONPATH=python $(VENV)/python demo/figure.py; \
+	  $(call native,demo,$(DEMO) --quiet) && $(MAKE) --no-print-directory --quiet .venv/figures \
+	  && $(VENV)/python demo/figure.py; \
 	else echo "$@: Python 3.11 with venv is missing; its figure is left out" >&2; fi
 
-# Without link-time optimisation, which takes longer than everything that the demo shows.
-DEMO = $(CARGO) build --profile demo --locked -p airlane-cli -p airlane-py
+# Features of libraries follow from the packages and the targets that a build names. Program and Python
+# module name the same, so that the module finds its libraries built.
+BOTH = --locked -p airlane-cli -p airlane-py
 BUILT = $(or $(CARGO_TARGET_DIR),target)
+# Without link-time optimisation, which takes longer than everything that the demo shows.
+DEMO = --profile demo $(BOTH) --example demo
+
+# $(call native,folder of the profile,options of the build): the Python module, where the package looks for it
+native = PYO3_BUILD_EXTENSION_MODULE=1 $(CARGO) build $(2) --lib \
+	&& cp $(BUILT)/$(1)/libairlane_native.so python/airlane/_native.abi3.so
 
 # Two at once: while one links or waits for the network, another compiles. What fails ends nothing else.
 test: setup ## Run every check and every test
@@ -71,10 +75,10 @@ determinism: ## Check that debug and release, 1 and 2 threads give the same byte
 	$(RELEASE) --no-run
 	sh .ci/determinism
 
-# The release that the live tests run; building it in another way would build the libraries once more,
-# with other features.
-RELEASE = $(CARGO) test --release --locked -p airlane-cli --test live
-STUDIES = $(or $(CARGO_TARGET_DIR),target)/release/airlane study run
+# The release that the live tests run.
+LIVE = --release $(BOTH) --test live
+RELEASE = $(CARGO) test $(LIVE)
+STUDIES = $(BUILT)/release/airlane study run
 
 WORKS = xylomenos-1999 xylomenos-polyzos
 VERDICTS = studies/verdicts.json
@@ -110,6 +114,7 @@ VENV = .venv/bin
 	python3 -m venv .venv
 	$(VENV)/pip install --quiet --upgrade 'pip>=25.1'
 	$(VENV)/pip install --quiet --constraint $< jinja2 polars matplotlib
+	echo $(CURDIR)/python > "$$($(VENV)/python -c 'import sysconfig; print(sysconfig.get_path("purelib"))')/airlane.pth"
 	touch $@
 
 .venv/done: python/constraints.txt pyproject.toml .venv/figures
@@ -117,7 +122,7 @@ VENV = .venv/bin
 	touch $@
 
 python-env: .venv/done ## Build the Python package into .venv
-	PIP_QUIET=1 VIRTUAL_ENV=$(CURDIR)/.venv $(VENV)/maturin develop --quiet --release --locked
+	$(call native,release,$(LIVE) --quiet)
 
 python: python-env ## Check and test the Python package
 	$(call apt,chromium,chromium,no page of results is looked at)
@@ -134,7 +139,7 @@ RESULTS ?= target/validation
 
 bench-python: python-env ## Compare Python with the program, and two workers of Dask with one (4 min)
 	$(CARGO) build --release --locked --quiet -p airlane-cli --bin airlane
-	$(VENV)/python python/benches/overhead.py $(or $(CARGO_TARGET_DIR),target)/release/airlane
+	$(VENV)/python python/benches/overhead.py $(BUILT)/release/airlane
 
 figures: python-env ## Draw the published figures of `make validation`, for print and as a page
 	$(VENV)/python -m airlane.figures $(RESULTS) --out target/figures --format pdf,svg,png
