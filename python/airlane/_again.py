@@ -12,11 +12,17 @@ from airlane.scenario import Scenario
 
 
 def failed(
-    reason: str, scenario: Scenario, seed: int, run: int, folder: Path | None = None
+    reason: str,
+    scenario: Scenario,
+    seed: int,
+    run: int,
+    folder: Path | None = None,
+    pieces: str | None = None,
 ) -> RunError:
     """The error that ends with the command; leaves the scenario for it in a folder, or a new one.
 
-    A scenario that cannot be saved takes away the command, not the reason.
+    A scenario that cannot be saved takes away the command, not the reason. No command has pieces of
+    somebody's own, the arguments of `custom.run`: with them it is a call.
     """
     message = f"run {run} of {scenario!r}: {reason}\n"
     try:
@@ -25,6 +31,9 @@ def failed(
         scenario.save(file)
     except (OSError, ValueError) as error:
         return RunError(f"{message}the scenario could not be kept: {error}", seed, run)
+    if pieces is not None:
+        call = f"airlane.custom.run({str(file)!r}, {pieces}, seed={seed}, run={run})"
+        return RunError(f"{message}alone again:\n{call}", seed, run)
     code = f"import airlane; print(airlane.run({str(file)!r}, seed={seed}, run={run}))"
     command = shlex.join([sys.executable, "-c", code])
     return RunError(f"{message}alone again:\n{command}", seed, run)

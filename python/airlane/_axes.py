@@ -3,16 +3,22 @@
 from __future__ import annotations
 
 import datetime
+import functools
 import itertools
 import json
+import operator
 from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from decimal import Decimal
 from typing import Any, TypeAlias
 
+from airlane import _pieces
+from airlane._batch import Point
+from airlane.custom import Pieces
 from airlane.scenario import Scenario, Value
 
 Label: TypeAlias = bool | int | float | str
+Values: TypeAlias = Sequence[Value] | Mapping[str, Mapping[str, Value] | Pieces]
 
 # Columns of a sweep, of a difference and of a summary.
 _RESERVED = (
@@ -28,11 +34,11 @@ class Axis:
     name: str
     labels: list[Label]
     """What the frame shows, each once."""
-    values: list[dict[str, Value]]
-    """What each label sets, by dotted path."""
+    choices: list[Pieces]
+    """What each label sets: values by dotted path, and pieces."""
 
     @classmethod
-    def of(cls, name: str, values: Sequence[Value] | Mapping[str, Mapping[str, Value]]) -> Axis:
+    def of(cls, name: str, values: Values) -> Axis:
         """One entry of `vary`.
 
         Raises:
@@ -51,15 +57,18 @@ class Axis:
         if not several:
             raise ValueError(f"vary[{name!r}]: a list of one value or more, not {values!r}")
         if isinstance(values, Mapping):
+            choices = []
             for label, chosen in values.items():
-                if not isinstance(chosen, Mapping):
+                if not isinstance(chosen, Mapping | Pieces):
                     raise ValueError(
-                        f"vary[{name!r}]: {label!r} sets values by path, not {chosen!r}"
+                        f"vary[{name!r}]: {label!r} sets values by path, or is an "
+                        f"airlane.custom.Pieces, not {chosen!r}"
                     )
-            axis = cls(name, list(values), [dict(chosen) for chosen in values.values()])
+                choices.append(chosen if isinstance(chosen, Pieces) else Pieces(values=chosen))
+            axis = cls(name, list(values), choices)
         else:
             labels = [_label(value) for value in values]
-            axis = cls(name, labels, [{name: value} for value in values])
+            axis = cls(name, labels, [Pieces(values={name: value}) for value in values])
         # Compared as the column has them: beside text, 1 is "1".
         twice = pl.Series(axis.labels, strict=False).is_duplicated().arg_true()
         if len(twice):
@@ -91,19 +100,44 @@ def _inside(value: Any) -> Any:  # noqa: ANN401 (whatever JSON does not know)
     return value.tolist() if hasattr(value, "tolist") else repr(value)
 
 
-def points(base: Scenario, axes: list[Axis]) -> Iterator[Scenario]:
-    """The scenario of each combination, the last axis fastest.
+def points(base: Scenario, axes: list[Axis]) -> Iterator[Point]:
+    """The world of each combination, the last axis fastest.
 
     Raises:
         ScenarioError: If a value does not fit.
-        ValueError: If one axis overwrites what another sets.
+        TypeError: If nothing tells a piece from another.
+        ValueError: If one axis overwrites what another sets, or a piece has no place.
     """
     _apart(base, axes)
-    for choice in itertools.product(*(axis.values for axis in axes)):
-        values: dict[str, Value] = {}
-        for chosen in choice:
-            values |= chosen
-        yield base.with_(values)
+    nothing = Pieces()
+    for choice in itertools.product(*(axis.choices for axis in axes)):
+        chosen = functools.reduce(operator.or_, choice, nothing)
+        scenario = base.with_(chosen.values)
+        if chosen.error_models or chosen.applications or chosen.weights:
+            _pieces.check(chosen, scenario)
+            yield Point(f"{scenario.hash}+{chosen.digest}", scenario, chosen)
+        else:
+            yield Point(scenario.hash, scenario)
+
+
+@dataclass(frozen=True)
+class _Place:
+    """Something that an axis sets."""
+
+    axis: Axis
+    words: str
+    steps: Sequence[str | int]
+    given: list[Value]
+    """What it sets there; nothing where it puts a piece."""
+
+    def overwrites(self, other: _Place) -> bool:
+        if any(a != b for a, b in zip(self.steps, other.steps, strict=False)):
+            return False
+        inside = other.steps[len(self.steps) :]
+        # An application of somebody's own keeps the packets of the scenario's.
+        if not self.given or not inside:
+            return list(inside) != ["packet"]
+        return any(_holds(value, inside) for value in self.given)
 
 
 def _apart(base: Scenario, axes: list[Axis]) -> None:
@@ -113,25 +147,36 @@ def _apart(base: Scenario, axes: list[Axis]) -> None:
     """
     if len(axes) < 2:
         return
-    # What is no path is refused when it is set.
-    places = [
-        (axis, path, base._core.steps(path) or [path])
-        for axis in axes
-        for path in dict.fromkeys(itertools.chain.from_iterable(axis.values))
-    ]
-    for (one, path, place), (other, its, there) in itertools.combinations(places, 2):
-        if one is other or any(a != b for a, b in zip(place, there, strict=False)):
-            continue
-        inside = there[len(place) :]
-        given = [chosen[path] for chosen in one.values if path in chosen]
-        if not inside or any(_holds(value, inside) for value in given):
+    places = [place for axis in axes for place in _places(base, axis)]
+    for one, other in itertools.combinations(places, 2):
+        if one.axis is not other.axis and one.overwrites(other):
             raise ValueError(
-                f"vary: axis {one.name!r} sets {path} and axis {other.name!r} sets {its}: one "
-                "overwrites the other; let one axis set both"
+                f"vary: axis {one.axis.name!r} sets {one.words} and axis {other.axis.name!r} sets "
+                f"{other.words}: one overwrites the other; let one axis set both"
             )
 
 
-def _holds(value: Value, steps: list[str | int]) -> bool:
+def _places(base: Scenario, axis: Axis) -> Iterator[_Place]:
+    paths = dict.fromkeys(path for choice in axis.choices for path in choice.values)
+    for path in paths:
+        given = [choice.values[path] for choice in axis.choices if path in choice.values]
+        # What is no path is refused when it is set.
+        for steps in base._core.places(path) or [[path]]:
+            yield _Place(axis, path, steps, given)
+    for choice in axis.choices:
+        for place in choice.error_models:
+            ways = _pieces.ways(place)
+            one_way = ["down" if ways[0][1] else "up"] if len(ways) == 1 else []
+            at = ["links", ways[0][0], "errors", *one_way]
+            yield _Place(axis, f"error_models[{place!r}]", at, [])
+        for flow in choice.applications:
+            for steps in base._core.places(f"flows[{flow}].app") or []:
+                yield _Place(axis, f"applications[{flow!r}]", steps, [])
+        for place in choice.weights:
+            yield _Place(axis, f"weights[{place!r}]", [place, "weights"], [])
+
+
+def _holds(value: Value, steps: Sequence[str | int]) -> bool:
     """Whether something stands at these steps; what is no table is taken to be in the way."""
     at: Any = value
     for step in steps:

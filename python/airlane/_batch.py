@@ -2,24 +2,37 @@
 
 from __future__ import annotations
 
+import sys
 import time
+import traceback
+from array import array
 from dataclasses import dataclass
 from typing import NamedTuple
 
-from airlane import _native
+from airlane import _native, _pieces
+from airlane.custom import Pieces
 from airlane.errors import RunError
 from airlane.scenario import Scenario
 
 
+class Point(NamedTuple):
+    """A world to simulate: a scenario, perhaps with pieces in the place of its own."""
+
+    hash: str
+    """The scenario's, with that of the pieces."""
+    scenario: Scenario
+    pieces: Pieces | None = None
+
+
 class Batch(NamedTuple):
-    """Runs of some scenarios under one seed."""
+    """Runs of some points under one seed."""
 
     seed: int
-    work: list[tuple[Scenario, list[int]]]
+    work: list[tuple[Point, list[int]]]
 
 
 class Runs(NamedTuple):
-    """Results of some runs of one scenario; `rows` as `_native.simulate` gives them."""
+    """Results of some runs of one point; `rows` as `_native.simulate` gives them."""
 
     scenario_hash: str
     runs: list[int]
@@ -52,11 +65,35 @@ def simulate(batch: Batch) -> Done:
     start_s = time.perf_counter()
     results: list[Runs] = []
     failure = None
-    for scenario, runs in batch.work:
-        try:
-            names, rows = _native.simulate(scenario._core, batch.seed, runs)
-        except RunError as error:
-            failure = Failure(scenario.hash, error.run, str(error))
+    for point, runs in batch.work:
+        part, failure = _runs(point, batch.seed, runs)
+        results.extend(part)
+        if failure is not None:
             break
-        results.append(Runs(scenario.hash, runs, names, rows))
     return Done(_native.MODEL, time.perf_counter() - start_s, results, failure)
+
+
+def _runs(point: Point, seed: int, runs: list[int]) -> tuple[list[Runs], Failure | None]:
+    if point.pieces is None:
+        try:
+            names, rows = _native.simulate(point.scenario._core, seed, runs)
+        except RunError as error:
+            return [], Failure(point.hash, error.run, str(error))
+        return [Runs(point.hash, runs, names, rows)], None
+    results: list[Runs] = []
+    for run in runs:
+        try:
+            told = _pieces.simulate(point.scenario, point.pieces, seed, run, [], fresh=True)
+        except Exception as error:
+            # Whatever a piece raises; it may be of a class that another process does not know.
+            return results, Failure(point.hash, run, "".join(traceback.format_exception(error)))
+        _, names, values = told
+        results.append(Runs(point.hash, [run], names, _little_endian(values)))
+    return results, None
+
+
+def _little_endian(values: list[float]) -> bytes:
+    doubles = array("d", values)
+    if sys.byteorder == "big":
+        doubles.byteswap()
+    return doubles.tobytes()

@@ -6,6 +6,8 @@ import operator
 from collections.abc import Iterable
 from typing import TYPE_CHECKING
 
+from airlane._names import unknown
+
 if TYPE_CHECKING:
     import polars as pl
 
@@ -59,4 +61,4 @@ def columns(frame: pl.DataFrame, wanted: Iterable[str]) -> None:
     """
     for name in wanted:
         if name not in frame.columns:
-            raise ValueError(f"no column {name!r}; there are: {', '.join(frame.columns)}")
+            raise ValueError(unknown("column", name, frame.columns))

@@ -19,6 +19,7 @@ __all__ = [
     "shipped",
     "simulate",
     "student_t",
+    "unit_at",
 ]
 
 MODEL: str
@@ -37,7 +38,7 @@ class Scenario:
     @staticmethod
     def from_dict(table: dict[str, Any], folder: str | os.PathLike[str]) -> Scenario: ...
     def with_values(self, values: dict[str, Any]) -> Scenario: ...
-    def steps(self, path: str) -> list[str | int] | None: ...
+    def places(self, path: str) -> list[list[str | int]] | None: ...
     def to_toml(self, resolved: bool) -> str: ...
     @property
     def hash(self) -> str: ...
@@ -131,6 +132,9 @@ def events(
 
 def shipped() -> dict[str, str]:
     """The scenarios that come with the package: the text of each by its name."""
+
+def unit_at(path: str) -> str | None:
+    """The unit of what stands at a dotted path of scenarios."""
 
 def event_kinds() -> list[str]:
     """The names of all kinds of events."""

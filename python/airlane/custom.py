@@ -7,17 +7,19 @@ with built-in pieces. docs/custom.md has an example of each.
 from __future__ import annotations
 
 from collections.abc import Callable, Mapping
-from types import SimpleNamespace
+from dataclasses import dataclass, field, fields
+from functools import cached_property
 from typing import Any, Protocol
 
-from airlane import _native
+from airlane import _pieces
 from airlane._check import natural
+from airlane._identity import digest
 from airlane._native import Host, Random
 from airlane.events import KINDS, Event, Probe
 from airlane.result import RunResult
-from airlane.scenario import ScenarioSource, read
+from airlane.scenario import ScenarioSource, Value, read
 
-__all__ = ["Application", "ErrorModel", "Host", "Random", "WeightPolicy", "run"]
+__all__ = ["Application", "ErrorModel", "Host", "Pieces", "Random", "WeightPolicy", "run"]
 
 
 class ErrorModel(Protocol):
@@ -84,6 +86,94 @@ class WeightPolicy(Protocol):
         ...
 
 
+@dataclass(frozen=True, kw_only=True)
+class Pieces:
+    """Pieces of yours in the place of the scenario's: what one choice of a sweep's axis sets.
+
+    Raises:
+        TypeError: If one of them is no such piece, or nothing tells it from another.
+        ValueError: If a place is no place, or has two pieces.
+    """
+
+    error_models: Mapping[str, Callable[[Random], ErrorModel]] = field(default_factory=dict)
+    """By link, `links.radio` for both directions or `links.radio.down` for one: what makes the
+    model of a direction from its random numbers. Those are the draws of the built-in models."""
+    applications: Mapping[str, Callable[[Host], Application]] = field(default_factory=dict)
+    """By name of the flow: what makes its application from its hosts. Ends, transport, packet size
+    and start remain those of the scenario."""
+    weights: Mapping[str, WeightPolicy] = field(default_factory=dict)
+    """By link, `links.radio`: the policy that sets the weights of its services."""
+    values: Mapping[str, Value] = field(default_factory=dict)
+    """What the choice sets besides, by dotted path of the scenario."""
+
+    def __post_init__(self) -> None:
+        for each in fields(self):
+            given = getattr(self, each.name)
+            if not isinstance(given, Mapping):
+                raise TypeError(
+                    f"{each.name}={given!r}: a dictionary, such as {_EXAMPLES[each.name]}"
+                )
+        ways: set[tuple[str, bool]] = set()
+        for place, make in self.error_models.items():
+            _check_factory(f"error_models[{place!r}]", make, "loses")
+            for way in _pieces.ways(place):
+                if way in ways:
+                    raise ValueError(f'error_models: "{place}" has two models in one direction')
+                ways.add(way)
+        for flow, application in self.applications.items():
+            _check_factory(f"applications[{flow!r}]", application, "on_start")
+        for place, policy in self.weights.items():
+            _pieces.link_of("weights", place)
+            _check_policy(f"weights[{place!r}]", policy)
+
+    def __or__(self, other: Pieces) -> Pieces:
+        """Both together; `other` decides where both have something."""
+        both = {
+            each.name: {**getattr(self, each.name), **getattr(other, each.name)}
+            for each in fields(self)
+        }
+        return Pieces(**both)
+
+    def call(self) -> str:
+        """The pieces as arguments of `run`, to show."""
+        arguments = []
+        for name in ("error_models", "applications", "weights"):
+            pieces = getattr(self, name).items()
+            shown = [f"{at!r}: {getattr(one, '__name__', repr(one))}" for at, one in pieces]
+            if shown:
+                arguments.append(f"{name}={{{', '.join(shown)}}}")
+        return ", ".join(arguments)
+
+    @cached_property
+    def digest(self) -> str:
+        """16 hexadecimal digits, which change with the code and the values of the pieces."""
+        return digest((dict(self.error_models), dict(self.applications), dict(self.weights)))
+
+
+_EXAMPLES = {
+    "error_models": '{"links.radio.down": Bursts}',
+    "applications": '{"pages": Echo}',
+    "weights": '{"links.radio": ByQueue()}',
+    "values": '{"links.radio.delay": "50 ms"}',
+}
+
+
+def _check_factory(where: str, make: object, method: str) -> None:
+    name = type(make).__name__
+    if not callable(make):
+        right = f"the class {name}" if hasattr(make, method) else "a class of yours"
+        raise TypeError(f"{where}={make!r}: write what makes one for each run, such as {right}")
+    if isinstance(make, type) and not callable(getattr(make, method, None)):
+        raise TypeError(f"{where}={make.__name__}: this class has no method {method}")
+
+
+def _check_policy(where: str, policy: object) -> None:
+    if isinstance(policy, type):
+        raise TypeError(f"{where}={policy.__name__}: an object; write {policy.__name__}()")
+    if not callable(getattr(policy, "weights", None)) or not hasattr(policy, "interval_s"):
+        raise TypeError(f"{where}={policy!r}: it has no method weights, or no interval_s")
+
+
 def run(
     scenario: ScenarioSource,
     *,
@@ -98,15 +188,13 @@ def run(
 
     Same pieces, scenario, seed and run give the same result, if the pieces draw from the random
     numbers that they are given. An exception in a piece ends the run and is raised here unchanged.
+    `airlane.sweep` repeats and varies them: see `Pieces`.
 
     Args:
         scenario: What to simulate.
-        error_models: By link, `links.radio` for both directions or `links.radio.down` for one: what
-            makes the model of a direction from its random numbers. Those are the draws of the
-            built-in models.
-        applications: By name of the flow: what makes its application from its hosts. Ends,
-            transport, packet size and start remain those of the scenario.
-        weights: By link, `links.radio`: the policy that sets the weights of its services.
+        error_models: As in `Pieces`.
+        applications: As in `Pieces`.
+        weights: As in `Pieces`. The policies are these objects themselves.
         probe: Whom to show events.
         seed: Seed of all random streams; the scenario's own if None.
         run: Repetition, from 0.
@@ -117,81 +205,23 @@ def run(
     Raises:
         ScenarioError: If the file describes no world.
         OSError: If it cannot be read.
-        TypeError: If a probe has no method for an event, or a piece returns what it must not.
+        TypeError: If something is no such piece, a probe has no method for an event, or a piece
+            returns what it must not.
         ValueError: If the scenario has no place for a piece, or a number is out of range.
         RunError: If the simulator fails.
 
     """
-    models: dict[tuple[str, bool], Callable[[Random], ErrorModel]] = {}
-    for place, factory in (error_models or {}).items():
-        for way in _ways(place):
-            if way in models:
-                raise ValueError(f'error_models: "{place}" has two models in one direction')
-            models[way] = factory
-    source = read(scenario)
-    text, names, values = _native.run_custom(
-        source._core,
-        natural("seed", source.seed if seed is None else seed),
-        natural("run", run),
-        [(*place, _strict_model(place, factory)) for place, factory in models.items()],
-        list((applications or {}).items()),
-        [
-            (_link(place), _strict_policy(place, policy), policy.interval_s)
-            for place, policy in (weights or {}).items()
-        ],
-        _methods(probe),
+    pieces = Pieces(
+        error_models={} if error_models is None else error_models,
+        applications={} if applications is None else applications,
+        weights={} if weights is None else weights,
     )
+    source = read(scenario)
+    _pieces.check(pieces, source)
+    seed = natural("seed", source.seed if seed is None else seed)
+    told = _pieces.simulate(source, pieces, seed, natural("run", run), _methods(probe), fresh=False)
+    text, names, values = told
     return RunResult(text, dict(zip(names, values, strict=True)))
-
-
-def _link(place: str) -> str:
-    kind, _, name = place.partition(".")
-    if kind != "links" or not name:
-        raise ValueError(f'"{place}" is no link; write "links.NAME"')
-    return name
-
-
-def _ways(place: str) -> list[tuple[str, bool]]:
-    """Links with whether downwards."""
-    name = _link(place)
-    link, _, direction = name.rpartition(".")
-    if link and direction in ("down", "up"):
-        return [(link, direction == "down")]
-    return [(name, True), (name, False)]
-
-
-def _strict_model(
-    place: tuple[str, bool], factory: Callable[[Random], ErrorModel]
-) -> Callable[[Random], object]:
-    """Makes models whose answers are checked: a forgotten `return` would be a link without loss."""
-
-    def make(rng: Random) -> object:
-        model = factory(rng)
-
-        def loses(start_s: float, end_s: float, len_bytes: int) -> bool:
-            lost = model.loses(start_s, end_s, len_bytes)
-            if type(lost).__name__ not in ("bool", "bool_"):  # NumPy's are called so, too.
-                way = "down" if place[1] else "up"
-                raise TypeError(
-                    f"links.{place[0]}.{way}: loses returned {lost!r}, which is no bool"
-                )
-            return lost
-
-        return SimpleNamespace(loses=loses)
-
-    return make
-
-
-def _strict_policy(place: str, policy: WeightPolicy) -> object:
-    """The policy with its answers as dictionaries, which native code asks for."""
-
-    def weights(now_s: float, direction: str, services: list[dict[str, Any]]) -> dict[str, float]:
-        given = policy.weights(now_s, direction, services)
-        if not isinstance(given, Mapping):
-            raise TypeError(f"{place}: weights returned {given!r}, not weights by name of service")
-        return dict(given)
-
-    return SimpleNamespace(weights=weights)
 
 
 def _methods(probe: Probe | None) -> list[tuple[str, Callable[[Event], None]]]:

@@ -18,9 +18,8 @@ from dataclasses import dataclass
 from typing import TYPE_CHECKING, Protocol, TypeAlias
 
 from airlane import _batch, _native
-from airlane._batch import Batch, Done, Failure
+from airlane._batch import Batch, Done, Failure, Point
 from airlane.errors import AirlaneError
-from airlane.scenario import Scenario
 
 if TYPE_CHECKING:
     from distributed import Client
@@ -124,9 +123,9 @@ def _dask(client: DaskClient) -> Pool:
 
 
 def run_batches(
-    pool: Pool, seed: int, jobs: deque[tuple[Scenario, int]], deliver: Callable[[Done], None]
+    pool: Pool, seed: int, jobs: deque[tuple[Point, int]], deliver: Callable[[Done], None]
 ) -> None:
-    """Runs all jobs (scenario, run) and delivers their results as they come.
+    """Runs all jobs (point, run) and delivers their results as they come.
 
     The first batches are single runs; what they cost sizes those that follow, and towards the end
     batches shrink so that all workers stop together.
@@ -178,16 +177,16 @@ def _done(future: Future[Done], batch: Batch) -> Done:
     try:
         return future.result()
     except Exception as error:
-        scenario, runs = batch.work[0]
+        point, runs = batch.work[0]
         count = sum(len(runs) for _, runs in batch.work)
         reason = f"nothing came back of it and {count - 1} more runs: {error!r}"
-        return Done(_native.MODEL, 0.0, [], Failure(scenario.hash, runs[0], reason))
+        return Done(_native.MODEL, 0.0, [], Failure(point.hash, runs[0], reason))
 
 
-def _grouped(jobs: deque[tuple[Scenario, int]], size: int) -> list[tuple[Scenario, list[int]]]:
-    """Takes `size` jobs, each scenario once with all of its runs."""
-    work: dict[int, tuple[Scenario, list[int]]] = {}
+def _grouped(jobs: deque[tuple[Point, int]], size: int) -> list[tuple[Point, list[int]]]:
+    """Takes `size` jobs, each point once with all of its runs."""
+    work: dict[str, tuple[Point, list[int]]] = {}
     for _ in range(min(size, len(jobs))):
-        scenario, run = jobs.popleft()
-        work.setdefault(id(scenario), (scenario, []))[1].append(run)
+        point, run = jobs.popleft()
+        work.setdefault(point.hash, (point, []))[1].append(run)
     return list(work.values())

@@ -12,6 +12,7 @@ from typing import TYPE_CHECKING, Any
 from airlane import _native
 from airlane._again import failed
 from airlane._check import natural
+from airlane._names import Named
 from airlane.errors import AirlaneWarning, RunError
 from airlane.scenario import ScenarioSource, read
 
@@ -196,9 +197,9 @@ class RunResult:
     def __init__(self, text: str, metrics: Mapping[str, float]) -> None:
         self._json = text
         tree = json.loads(text)
-        self.flows = {flow["name"]: _flow(flow) for flow in tree["flows"]}
-        self.links = {link["name"]: _link(link) for link in tree["links"]}
-        self.metrics = metrics
+        self.flows = Named("flow", ((flow["name"], _flow(flow)) for flow in tree["flows"]))
+        self.links = Named("link", ((link["name"], _link(link)) for link in tree["links"]))
+        self.metrics = Named("metric", metrics.items())
 
     def to_dict(self) -> dict[str, Any]:
         """The whole result as nested dictionaries and lists; every name carries its unit."""
@@ -281,7 +282,7 @@ class RunResult:
         return "\n".join(lines)
 
     def __reduce__(self) -> tuple[Any, ...]:
-        return RunResult, (self._json, self.metrics)
+        return RunResult, (self._json, dict(self.metrics))
 
 
 def _flow(flow: dict[str, Any]) -> FlowResult:
@@ -298,10 +299,11 @@ def _direction(direction: dict[str, Any]) -> DirectionResult:
         ServiceResult(**{**service, "snoop": tuple(service.get("snoop", ()))})
         for service in direction.get("services", ())
     )
+    counts = ((name, Count(**count)) for name, count in direction["channel"].items())
     return DirectionResult(
         utilisation_ratio=direction["utilisation_ratio"],
-        channel={name: Count(**count) for name, count in direction["channel"].items()},
-        services={service.name: service for service in services},
+        channel=Named("counter", counts),
+        services=Named("service", ((service.name, service) for service in services)),
     )
 
 

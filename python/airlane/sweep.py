@@ -7,7 +7,8 @@ import itertools
 import json
 import math
 import os
-from collections import deque
+import warnings
+from collections import Counter, deque
 from collections.abc import Mapping, Sequence
 from dataclasses import asdict, dataclass
 from pathlib import Path
@@ -15,13 +16,14 @@ from typing import TYPE_CHECKING
 
 from airlane import _native
 from airlane._again import failed
-from airlane._axes import Axis, Label, points
-from airlane._batch import Done
+from airlane._axes import Axis, Label, Values, points
+from airlane._batch import Done, Point
 from airlane._check import names, natural
+from airlane._names import unknown
 from airlane._progress import Progress
-from airlane.errors import AirlaneError
+from airlane.errors import AirlaneError, AirlaneWarning
 from airlane.executors import AnyExecutor, opened, run_batches
-from airlane.scenario import ScenarioSource, Value, read
+from airlane.scenario import ScenarioSource, read
 from airlane.summary import Precision
 
 if TYPE_CHECKING:
@@ -36,7 +38,7 @@ _SCHEMA = 1
 def sweep(
     base: ScenarioSource,
     *,
-    vary: Mapping[str, Sequence[Value] | Mapping[str, Mapping[str, Value]]] | None = None,
+    vary: Mapping[str, Values] | None = None,
     runs: int = 30,
     metrics: str | Sequence[str] | None = None,
     seed: int | None = None,
@@ -56,8 +58,9 @@ def sweep(
         base: The scenario that all points start from, or the path of its file.
         vary: For each dotted path its values (`{"links.radio.errors.rate": [0.01, 0.05]}`); or for
             each name of an axis its choices, each with the values that it sets
-            (`{"scheme": {"none": {}, "sr": {"links.radio.services[0].scheme.kind": "sr-m2"}}}`).
-            Two axes never set the same place; what tables leave out, an axis after them may set.
+            (`{"scheme": {"none": {}, "sr": {"links.radio.services[0].scheme.kind": "sr-m2"}}}`), or
+            an `airlane.custom.Pieces`. `[*]` in a path stands for all entries of a list. Two axes
+            never set the same place; what tables leave out, an axis after them may set.
         runs: Runs of each point; with `until` it is not used.
         metrics: Names of the metrics to keep, such as `file.throughput_bps`; `*` stands for any
             text. All if None.
@@ -79,7 +82,8 @@ def sweep(
         TypeError: If an argument is of the wrong type.
         ValueError: If another argument is out of range, an axis overwrites what another sets, has a
             value twice or is called as another column, or there is no such metric.
-        RunError: If a run fails or its worker is lost; its message has the command that repeats it.
+        RunError: If a run fails, a piece of yours raises something, or a worker is lost; its
+            message has the command that repeats the run.
         AirlaneError: If no scheduler answers, a worker runs another version, or results in `out`
             cannot be understood.
         OSError: If `out` cannot be read or written.
@@ -96,19 +100,20 @@ def sweep(
         raise ValueError("until= decides by all runs of a point; leave shard= out")
     base = read(base)
     axes = [Axis.of(name, values) for name, values in (vary or {}).items()]
-    scenarios = list(points(base, axes))
+    worlds = list(points(base, axes))
+    _warn_unreached(base.name, worlds)
     plan = _Plan(
         seed=natural("seed", base.seed if seed is None else seed),
         runs=runs,
         until=until,
         metrics=None if metrics is None else names("metrics", metrics),
         axes={axis.name: axis.labels for axis in axes},
-        scenarios=[scenario.hash for scenario in scenarios],
+        scenarios=[point.hash for point in worlds],
     )
     store = _native.Store(out, shard)
     if out is not None:
         plan.write(Path(out))
-    by_hash = {scenario.hash: scenario for scenario in scenarios}
+    by_hash = {point.hash: point for point in worlds}
     bar = Progress(progress)
     asked: set[tuple[str, int]] = set()
     unchecked = plan.metrics is not None
@@ -126,9 +131,10 @@ def sweep(
         bar.advance(sum(len(part.runs) for part in done.results))
         if done.failure is not None:
             failure = done.failure
-            scenario = by_hash[failure.scenario_hash]
+            point = by_hash[failure.scenario_hash]
             folder = None if out is None else Path(out)
-            raise failed(failure.reason, scenario, plan.seed, failure.run, folder)
+            pieces = None if point.pieces is None else point.pieces.call()
+            raise failed(failure.reason, point.scenario, plan.seed, failure.run, folder, pieces)
         # A misspelt metric is found when each point has been run once, not at the end.
         if unchecked and all(store.has(scenario, plan.seed, 0) for scenario in by_hash):
             unchecked = False
@@ -227,7 +233,7 @@ class _Plan:
         )
         runs = list(known)
         if runs and self.until.metric not in (names := store.names([scenario], self.seed)):
-            raise ValueError(_unknown(self.until.metric, names))
+            raise ValueError(unknown("metric", self.until.metric, names))
         return store.values(scenario, self.seed, runs, self.until.metric)
 
     def missing(self, store: _native.Store) -> list[tuple[str, int]]:
@@ -265,7 +271,7 @@ class _Plan:
         for pattern in self.metrics:
             found = [name for name in names if fnmatch.fnmatchcase(name, pattern)]
             if names and not found:
-                raise ValueError(_unknown(pattern, names))
+                raise ValueError(unknown("metric", pattern, names))
             chosen.update(dict.fromkeys(found))
         return list(chosen)
 
@@ -284,5 +290,9 @@ class _Plan:
         return frame.select(*columns, pl.all())
 
 
-def _unknown(metric: str, names: list[str]) -> str:
-    return f"there is no metric {metric!r}; there are: {', '.join(names)}"
+def _warn_unreached(name: str, worlds: list[Point]) -> None:
+    """Says once, and not at every point, which services no flow reaches."""
+    found = Counter(text for point in worlds for text in set(point.scenario._core.unreached))
+    for text, count in found.items():
+        where = "" if count == len(worlds) else f", at {count} of {len(worlds)} points"
+        warnings.warn(f"{name}: {text}{where}", AirlaneWarning, stacklevel=3)

@@ -227,9 +227,9 @@ def test_exceptions_reach_the_caller_unchanged(tmp_path: Path) -> None:
     ("pieces", "message"),
     [
         ({"error_models": {"radio": Uniform}}, 'write "links.NAME"'),
-        ({"error_models": {"links.cable": Uniform}}, 'no link "cable"'),
+        ({"error_models": {"links.cable": Uniform}}, "no link 'cable'"),
         ({"error_models": {"links.radio": Uniform, "links.radio.up": Uniform}}, "two models"),
-        ({"applications": {"fax": Echo}}, 'no flow "fax"'),
+        ({"applications": {"fax": Echo}}, "no flow 'fax'"),
         ({"weights": {"links.wired": Favour({})}}, "has no services"),
     ],
 )

@@ -5,6 +5,7 @@ import sys
 import threading
 import time
 from collections.abc import Iterator
+from functools import partial
 from pathlib import Path
 from typing import Any
 
@@ -15,6 +16,7 @@ from distributed import Client, LocalCluster
 
 import airlane
 from airlane import AirlaneError, Scenario
+from airlane.custom import Pieces, Random
 
 
 @pytest.fixture(scope="module")
@@ -23,6 +25,26 @@ def cluster() -> Iterator[LocalCluster]:
         n_workers=2, threads_per_worker=1, dashboard_address="127.0.0.1:0"
     ) as cluster:
         yield cluster
+
+
+def test_pieces_of_a_notebook_reach_the_workers(base: Scenario, cluster: LocalCluster) -> None:
+    class Bursts:
+        """Known to no module, as what is written in a notebook."""
+
+        def __init__(self, rng: Random, part: float) -> None:
+            self.part = part
+
+        def loses(self, start_s: float, end_s: float, len_bytes: int) -> bool:
+            return end_s % 1.0 < self.part
+
+    pieces = {
+        f"{part:.0%}": Pieces(error_models={"links.radio": partial(Bursts, part=part)})
+        for part in (0.1, 0.2)
+    }
+    sweep: dict[str, Any] = {"vary": {"bursts": pieces}, "runs": 3}
+    with Client(cluster) as client:  # type: ignore[no-untyped-call]
+        frame = airlane.sweep(base, executor=client, **sweep)
+    assert frame.equals(airlane.sweep(base, executor=1, **sweep))
 
 
 def test_a_killed_worker_changes_nothing(

@@ -68,6 +68,57 @@ def test_means_of_lines_with_long_names_fit_and_embed_their_fonts() -> None:
     assert b"/Type3" not in text
 
 
+def drawn(columns: dict[str, list[object]], **options: str) -> Figure:
+    """Means of a metric of one run each, over the other columns."""
+    frame = pl.DataFrame(columns).with_columns(
+        pl.lit("").alias("scenario_hash"), pl.lit(1).alias("seed"), pl.lit(0).alias("run")
+    )
+    metric = "v.loss_ratio"
+    return plots.means(frame.select(pl.exclude(metric), metric), metric, **options)  # type: ignore[arg-type]
+
+
+@pytest.mark.parametrize(
+    ("axis", "values", "stand", "label"),
+    [
+        ("links.radio.errors.rate", [0.1, 0.2], [0.1, 0.2], "radio: errors rate (probability)"),
+        ("links.radio.delay", ["50 ms", "0.2 s"], [50, 200], "radio: delay (ms)"),
+        ("links.radio.rate", ["64 kbit/s", "1 Mbit/s"], [0.064, 1], "radio: rate (Mbit/s)"),
+        (
+            "links.*.services[voice].scheme.retries",
+            [1, 2],
+            [1, 2],
+            "all links, voice: scheme retries (requests)",
+        ),
+        ("flows[0].transport.window", [4, 8], [4, 8], "flows 0: transport window (segments)"),
+        ("links.radio.queue", ["4 packets", "9 kB"], [0, 1], "radio: queue"),
+        ("way of mine", ["4 ms", "9 ms"], [0, 1], "way of mine"),
+    ],
+)
+def test_an_axis_has_the_name_and_unit_that_files_give_it(
+    axis: str, values: list[object], stand: list[float], label: str
+) -> None:
+    figure = drawn({axis: values, "v.loss_ratio": [0.1, 0.2]}, x=axis)
+    (panel,) = figure.axes
+    assert panel.get_xlabel() == label
+    assert list(panel.lines[0].get_xdata(orig=False)) == pytest.approx(stand)
+
+
+def test_lines_that_lie_on_each_other_stay_visible() -> None:
+    means = {"a": [0.1, 0.2, 0.3], "b": [0.1, 0.2, 0.5], "c": [0.4, 0.3, 0.1]}
+    columns: dict[str, list[object]] = {
+        "way": [way for way in means for _ in range(3)],
+        "load": [1, 2, 3] * 3,
+        "v.loss_ratio": [mean for line in means.values() for mean in line],
+    }
+    figure = drawn(columns, x="load", by="way")
+    lines = [container.lines[0] for container in figure.axes[0].containers]  # type: ignore[attr-defined]
+    hidden, over, apart = (line.get_linewidth() for line in lines)
+    assert hidden > over + 1
+    assert over == apart
+    assert lines[0].get_markersize() > lines[1].get_markersize()
+    assert lines[0].get_zorder() <= lines[1].get_zorder()
+
+
 @pytest.mark.parametrize(
     ("metric", "label"), [("f.delivered_bytes", "f: delivered (B)"), ("events", "events")]
 )
@@ -96,7 +147,7 @@ def test_a_difference_says_so_and_bytes_have_a_unit(metric: str, label: str) -> 
 def test_a_wrong_frame_says_what_is_missing(
     plot: Callable[[pl.DataFrame], object], column: str
 ) -> None:
-    with pytest.raises(ValueError, match=f"^no column '{column}'; there are: x, y"):
+    with pytest.raises(ValueError, match=f"^there is no column '{column}'; there are: x, y"):
         plot(pl.DataFrame({"x": [1], "y": [2]}))
 
 

@@ -16,13 +16,15 @@ mod message;
 mod path;
 mod problem;
 
+use std::collections::BTreeMap;
+
 use schemars::JsonSchema;
 use serde::de::DeserializeOwned;
 use toml::Spanned;
 use toml::de::{DeTable, DeValue};
 
 pub use message::nearest;
-pub use path::{Step, key};
+pub use path::{Step, fits, key, steps};
 pub use problem::{ConfigError, Problem};
 
 use path::Path;
@@ -63,7 +65,9 @@ pub fn load<T: DeserializeOwned + Validate>(text: &str, file: &str) -> Result<T,
 /// Checks that need more than one key, made after all keys have been read.
 pub trait Validate: JsonSchema {
     /// Adds what is wrong to `problems`; adds nothing if all is well.
-    fn validate(&self, problems: &mut Problems);
+    fn validate(&self, problems: &mut Problems) {
+        let _ = problems;
+    }
 
     /// Why the key at `path`, which no type knows, cannot stand in such a file, and what would be
     /// right: for keys that people know from other files. None: the keys that exist are listed.
@@ -79,6 +83,9 @@ pub trait Validate: JsonSchema {
         None
     }
 }
+
+/// A file whose keys are names that people choose.
+impl<T: JsonSchema> Validate for BTreeMap<String, T> {}
 
 /// What [`Validate`] found, by TOML path.
 #[derive(Debug, Default)]
@@ -185,10 +192,11 @@ impl Document {
 
     /// Sets one value, as in `links.radio.errors.rate=0.05`. A value that is not TOML is taken as
     /// text, so that `rate=20 Mbit/s` needs no quotes. Elements of a list are chosen by index or
-    /// by their `name`: `services[0].rate`, `services[voice].rate`.
+    /// by their `name`: `services[0].rate`, `services[voice].rate`. `[*]` reaches all of them, and `*` in a
+    /// key stands for any text: `links.*.services[*].rate`.
     ///
     /// # Errors
-    /// If there is no `=`, or the path does not lead to a place that can hold a value.
+    /// If there is no `=`, or the path leads to no place that can hold a value.
     pub fn set(&mut self, assignment: &str) -> Result<(), ConfigError> {
         let mut changed = self.clone();
         let offset = changed.sources.last().map_or(0, Source::end);
@@ -224,12 +232,17 @@ impl Document {
             Err(_) => toml::Value::String(right.to_owned()).to_string(),
         };
         let offset = self.sources[source].offset + left.len() + 1 + lead;
-        self.assignments.push(Assignment {
+        let places = path.places(&self.tree()?);
+        if places.is_empty() {
+            return Err(format!("nothing here fits `{}`", left.trim()));
+        }
+        let assignments = places.into_iter().map(|path| Assignment {
             path,
             source,
-            value,
+            value: value.clone(),
             offset,
         });
+        self.assignments.extend(assignments);
         self.tree().map(|_| ())
     }
 
@@ -250,10 +263,12 @@ impl Document {
         source.text.get(within).filter(|_| found.complete)
     }
 
-    /// The steps of a path, an entry of a list by its index where there is such an entry, whichever
-    /// way it is written. None if it is no path.
-    pub fn steps(&self, path: &str) -> Option<Vec<Step>> {
-        Some(Path::parse(path)?.steps(&self.tree().ok()?))
+    /// The steps of each place that a path leads to, an entry of a list by its index where there is such an
+    /// entry, whichever way it is written. None if it is no path.
+    pub fn places(&self, path: &str) -> Option<Vec<Vec<Step>>> {
+        let tree = self.tree().ok()?;
+        let places = Path::parse(path)?.places(&tree);
+        Some(places.iter().map(|place| place.steps(&tree)).collect())
     }
 
     /// Reads the whole document into a `T` and lets it check itself.

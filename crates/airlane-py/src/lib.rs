@@ -26,7 +26,7 @@ mod _native {
     #[pymodule_export]
     use super::run::{run, simulate};
     #[pymodule_export]
-    use super::scenario::{Scenario, shipped};
+    use super::scenario::{Scenario, shipped, unit_at};
     #[pymodule_export]
     use super::store::{Store, student_t};
     #[pymodule_export]

@@ -4,6 +4,7 @@ use std::collections::BTreeMap;
 use std::path::{Path, PathBuf};
 
 use airlane_base::config::{Document, Step};
+use airlane_base::schema::FileSchema;
 use airlane_sim::{Prepared, ScenarioError as SimError};
 use pyo3::prelude::*;
 use pyo3::types::{PyBytes, PyDict};
@@ -144,13 +145,14 @@ impl Scenario {
         Self::build(text, file, self.folder.clone(), set, self.files.clone())
     }
 
-    /// The steps of a dotted path, an entry of a list by its index whichever way it is written; None
-    /// if it is no path.
-    fn steps(&self, path: &str) -> PyResult<Option<Vec<PathStep>>> {
+    /// The steps of each place that a dotted path leads to, an entry of a list by its index whichever way
+    /// it is written; None if it is no path.
+    fn places(&self, path: &str) -> PyResult<Option<Vec<Vec<PathStep>>>> {
         let document = Document::parse(&self.scenario.to_toml(), "");
         let document = document.map_err(|error| error::refused(&error, None))?;
-        let steps = document.steps(path);
-        Ok(steps.map(|steps| steps.into_iter().map(PathStep::from).collect()))
+        let places = document.places(path);
+        let steps = |place: Vec<_>| place.into_iter().map(PathStep::from).collect();
+        Ok(places.map(|places| places.into_iter().map(steps).collect()))
     }
 
     /// Canonical TOML; `resolved` with every default filled in.
@@ -205,4 +207,10 @@ impl Scenario {
 #[pyfunction]
 pub(crate) fn shipped() -> BTreeMap<&'static str, &'static str> {
     airlane_study::shipped::scenarios().collect()
+}
+
+/// The unit of what stands at a dotted path of scenarios.
+#[pyfunction]
+pub(crate) fn unit_at(path: &str) -> Option<String> {
+    FileSchema::of::<airlane_sim::Scenario>().unit_at(path)
 }

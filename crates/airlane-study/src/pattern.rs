@@ -7,6 +7,7 @@
 //! [`Document::set`](airlane_base::config::Document::set), an assignment may reach no place at all:
 //! a path with two wireless links and a path with one share their files.
 
+use airlane_base::config::fits;
 use toml::{Table, Value};
 
 use crate::error::StudyError;
@@ -137,7 +138,7 @@ impl Pattern {
         let mut found = vec![];
         if let Some((Step::Key(key), rest)) = self.0.split_first() {
             for (name, value) in root {
-                if matches(key, name) {
+                if fits(key, name) {
                     find_in(value, rest, &mut found);
                 }
             }
@@ -156,7 +157,7 @@ fn find_in<'t>(value: &'t Value, steps: &[Step], found: &mut Vec<&'t Value>) {
             find_in(value, rest, found);
         }
         (Step::Key(key), Value::Table(table)) => {
-            let chosen = table.iter().filter(|(name, _)| matches(key, name));
+            let chosen = table.iter().filter(|(name, _)| fits(key, name));
             chosen.for_each(|(_, value)| find_in(value, rest, found));
         }
         (Step::Index(index), Value::Array(items)) => {
@@ -177,7 +178,7 @@ fn set_key(table: &mut Table, key: &str, rest: &[Step], new: &Value) -> usize {
         table.insert(key.to_owned(), new.clone());
         return 1;
     }
-    let chosen = table.iter_mut().filter(|(name, _)| matches(key, name));
+    let chosen = table.iter_mut().filter(|(name, _)| fits(key, name));
     chosen.map(|(_, value)| set(value, rest, new)).sum()
 }
 
@@ -211,7 +212,7 @@ fn is_named(item: &Value, name: &str) -> bool {
         || item
             .get("name")
             .and_then(Value::as_str)
-            .is_some_and(|n| matches(name, n))
+            .is_some_and(|n| fits(name, n))
 }
 
 fn holds(value: &Value, key: &str, values: &[String]) -> bool {
@@ -222,26 +223,6 @@ fn holds(value: &Value, key: &str, values: &[String]) -> bool {
         .as_str()
         .map_or_else(|| found.to_string(), str::to_owned);
     values.contains(&text)
-}
-
-/// Whether `name` fits `glob`, in which `*` stands for any text.
-fn matches(glob: &str, name: &str) -> bool {
-    let mut parts = glob.split('*');
-    let first = parts.next().unwrap_or_default();
-    let Some(mut rest) = name.strip_prefix(first) else {
-        return false;
-    };
-    let mut parts: Vec<&str> = parts.collect();
-    let Some(last) = parts.pop() else {
-        return rest.is_empty();
-    };
-    for part in parts {
-        match rest.find(part) {
-            Some(at) => rest = &rest[at + part.len()..],
-            None => return false,
-        }
-    }
-    rest.ends_with(last)
 }
 
 #[cfg(test)]
@@ -315,22 +296,6 @@ mod tests {
             "[0]=1",
         ] {
             assert!(Assignment::parse(text).is_err(), "{text}");
-        }
-    }
-
-    #[test]
-    fn globs() {
-        for (glob, name, fits) in [
-            ("*", "", true),
-            ("radio*", "radio-1", true),
-            ("radio*", "wired", false),
-            ("*-1", "radio-1", true),
-            ("r*o*1", "radio-1", true),
-            ("r*o*1", "radio-2", false),
-            ("radio", "radio-1", false),
-            ("ab*ba", "aba", false),
-        ] {
-            assert_eq!(matches(glob, name), fits, "{glob} {name}");
         }
     }
 }

@@ -20,6 +20,36 @@ pub enum Step {
     Named(String),
 }
 
+impl Step {
+    /// Whether it may lead to several places.
+    fn is_many(&self) -> bool {
+        match self {
+            Self::Key(text) | Self::Named(text) => text.contains('*'),
+            Self::Index(_) => false,
+        }
+    }
+}
+
+/// Whether `name` fits `glob`, in which `*` stands for any text.
+pub fn fits(glob: &str, name: &str) -> bool {
+    let mut parts = glob.split('*');
+    let first = parts.next().unwrap_or_default();
+    let Some(mut rest) = name.strip_prefix(first) else {
+        return false;
+    };
+    let mut parts: Vec<&str> = parts.collect();
+    let Some(last) = parts.pop() else {
+        return rest.is_empty();
+    };
+    for part in parts {
+        match rest.find(part) {
+            Some(at) => rest = &rest[at + part.len()..],
+            None => return false,
+        }
+    }
+    rest.ends_with(last)
+}
+
 /// Steps from the root of a document.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
 pub(super) struct Path(Vec<Step>);
@@ -29,6 +59,11 @@ pub(super) struct Found {
     pub(super) span: Range<usize>,
     /// Whether the whole path exists, not only its beginning.
     pub(super) complete: bool,
+}
+
+/// The steps of a path as it is written. None if it is no path.
+pub fn steps(path: &str) -> Option<Vec<Step>> {
+    Some(Path::parse(path)?.0)
 }
 
 /// `name` as one key of a path, quoted where it must be.
@@ -140,6 +175,26 @@ impl Path {
             span,
             complete: true,
         }
+    }
+
+    /// The places that it leads to: `*` in a key stands for any text, `[*]` for all entries of a list.
+    /// Places on the way to a `*` must exist; without any the path is its own one place.
+    pub(super) fn places(&self, root: &Spanned<DeTable<'_>>) -> Vec<Self> {
+        let mut found = vec![];
+        let mut open = vec![(Self::default(), Node::Table(root.get_ref()), &self.0[..])];
+        while let Some((so_far, at, steps)) = open.pop() {
+            if !steps.iter().any(Step::is_many) {
+                found.push(Self([so_far.0, steps.to_vec()].concat()));
+                continue;
+            }
+            let chosen = at.many(&steps[0]).into_iter().map(|(step, value)| {
+                let place = so_far.with(step);
+                (place, Node::of(value.get_ref()), &steps[1..])
+            });
+            // The first place comes off the stack first.
+            open.extend(chosen.rev());
+        }
+        found
     }
 
     /// Its steps, entries of lists by their index where there are such entries.
@@ -342,6 +397,10 @@ fn position(items: &DeArray<'_>, step: &Step) -> Option<usize> {
     }
 }
 
+fn is_text_that(value: &Spanned<DeValue<'_>>, holds: impl Fn(&str) -> bool) -> bool {
+    value.get_ref().as_str().is_some_and(holds)
+}
+
 fn step_mut<'t, 'i>(value: &'t mut DeValue<'i>, step: &Step) -> Option<&'t mut DeValue<'i>> {
     match (value, step) {
         (DeValue::Table(table), Step::Key(name)) => {
@@ -378,6 +437,33 @@ impl<'t, 'i> Node<'t, 'i> {
             _ => None,
         }
     }
+
+    /// All children that a step with `*` leads to; the one child of any other step.
+    fn many(&self, step: &Step) -> Vec<(Step, &'t Spanned<DeValue<'i>>)> {
+        match (self, step) {
+            (Self::Table(table), Step::Key(glob)) if step.is_many() => {
+                let children = table.iter().map(|(name, value)| (name.get_ref(), value));
+                let chosen = children.filter(|(name, _)| fits(glob, name));
+                chosen
+                    .map(|(name, value)| (Step::Key(name.to_string()), value))
+                    .collect()
+            }
+            (Self::Array(items), Step::Named(glob)) if step.is_many() => {
+                let entries = items.iter().enumerate();
+                let chosen = entries.filter(|(_, item)| {
+                    let name = item.get_ref().get("name");
+                    glob == "*" || name.is_some_and(|name| is_text_that(name, |n| fits(glob, n)))
+                });
+                chosen.map(|(i, item)| (Step::Index(i), item)).collect()
+            }
+            _ => {
+                let only = self.step(step);
+                only.into_iter()
+                    .map(|child| (step.clone(), child))
+                    .collect()
+            }
+        }
+    }
 }
 
 #[cfg(test)]
@@ -412,6 +498,40 @@ mod tests {
             Path::parse("s[none].y[0]").unwrap().0
         );
         assert_eq!(steps("t.u"), Path::parse("t.u").unwrap().0);
+    }
+
+    #[test]
+    fn an_asterisk_leads_to_every_place_that_fits() {
+        let file = "l.r1 = { s = [{ name = \"tcp\", x = 1 }, { name = \"voice\" }] }\nl.r2.y = 1\nl.w.s = [{}]";
+        let root = DeTable::parse(file).unwrap();
+        let places = |text: &str| -> Vec<String> {
+            let places = Path::parse(text).unwrap().places(&root);
+            places.iter().map(Path::to_string).collect()
+        };
+        assert_eq!(
+            places("l.*.s[*].x"),
+            ["l.r1.s[0].x", "l.r1.s[1].x", "l.w.s[0].x"]
+        );
+        assert_eq!(places("l.r*.y"), ["l.r1.y", "l.r2.y"]);
+        assert_eq!(places("l.r1.s[v*].x"), ["l.r1.s[1].x"]);
+        assert_eq!(places("l.*.none[*].x"), [""; 0]);
+        assert_eq!(places("l.none.x"), ["l.none.x"]);
+    }
+
+    #[test]
+    fn globs() {
+        for (glob, name, is_right) in [
+            ("*", "", true),
+            ("radio*", "radio-1", true),
+            ("radio*", "wired", false),
+            ("*-1", "radio-1", true),
+            ("r*o*1", "radio-1", true),
+            ("r*o*1", "radio-2", false),
+            ("radio", "radio-1", false),
+            ("ab*ba", "aba", false),
+        ] {
+            assert_eq!(fits(glob, name), is_right, "{glob} {name}");
+        }
     }
 
     #[test]

@@ -258,6 +258,30 @@ fn assignments_replace_values_by_path_index_and_name() {
 }
 
 #[test]
+fn an_assignment_may_reach_several_places() {
+    let mut document = Document::parse(WORLD, "w.toml").unwrap();
+    document
+        .set("links.r*.services[*].scheme={ kind = \"default\" }")
+        .unwrap();
+    let world: World = document.read().unwrap();
+    let services = &world.links["radio"].services;
+    assert_eq!(services.len(), 2);
+    assert!(
+        services
+            .iter()
+            .all(|service| service.scheme == Scheme::Default)
+    );
+    let error = document.set("links.*.services[x*].number=1").unwrap_err();
+    let told = "nothing here fits `links.*.services[x*].number`";
+    assert!(error.to_string().contains(told), "{error}");
+    let error = {
+        document.set("links.radio.services[*].number=16").unwrap();
+        document.read::<World>().unwrap_err()
+    };
+    assert_eq!(error.problems()[0].path, "links.radio.services[0].number");
+}
+
+#[test]
 fn a_bad_assignment_is_shown_as_it_was_written() {
     let refusal = |assignment: &str| {
         let mut document = Document::parse(WORLD, "w.toml").unwrap();

@@ -5,7 +5,7 @@ use toml::Spanned;
 use toml::de::{DeTable, DeValue};
 
 use super::FileSchema;
-use crate::config::Step;
+use crate::config::{self, Step};
 
 /// The key that says which form a table has, by convention of all our files.
 const TAG: &str = "kind";
@@ -86,9 +86,7 @@ impl FileSchema {
         for step in steps {
             (schema, at) = match (step, at) {
                 (Step::Key(key), At::Table(table)) => {
-                    let form = self.form_of(schema, table)?;
-                    let named = form.get("properties").and_then(|all| all.get(key));
-                    let next = named.or_else(|| form.get("additionalProperties"))?;
+                    let next = below(self.form_of(schema, table)?, step)?;
                     (next, At::of(table.get(key.as_str())?.get_ref()))
                 }
                 (Step::Index(index), At::List(items)) => {
@@ -117,6 +115,29 @@ impl FileSchema {
         };
         // The first of the best.
         fitting.rev().max_by_key(known)
+    }
+
+    /// The unit of what stands at `path`, in whatever file; none if there is no such place, or not all that
+    /// may stand there have the same.
+    pub fn unit_at(&self, path: &str) -> Option<String> {
+        let mut places = vec![self.json()];
+        for step in config::steps(path)? {
+            let forms = places.into_iter().flat_map(|place| self.forms(place));
+            places = forms.filter_map(|form| below(form, &step)).collect();
+        }
+        let mut units = places.into_iter().map(|place| self.unit(place));
+        let first = units.next()??;
+        units
+            .all(|unit| unit.as_ref() == Some(&first))
+            .then_some(first)
+    }
+
+    /// The unit of a value.
+    pub fn unit(&self, value: &Value) -> Option<String> {
+        let of = |schema: &Value| schema.get("x-unit")?.as_str().map(str::to_owned);
+        let resolved = self.resolve(value);
+        let of_forms = || self.forms(resolved).into_iter().find_map(of);
+        of(value).or_else(|| of(resolved)).or_else(of_forms)
     }
 
     /// What could be written: the schema's example, a default, or the least that its type allows.
@@ -172,6 +193,18 @@ impl FileSchema {
 /// The name of a form that a table has by its `kind`.
 fn kind(form: &Value) -> Option<&str> {
     form.get("properties")?.get(TAG)?.get("const")?.as_str()
+}
+
+/// What a step into a table or a list of this form leads to.
+fn below<'s>(form: &'s Value, step: &Step) -> Option<&'s Value> {
+    match step {
+        Step::Key(key) => {
+            let named = form.get("properties").and_then(|all| all.get(key));
+            let any = form.get("additionalProperties");
+            named.or(any.filter(|more| more.is_object()))
+        }
+        Step::Index(_) | Step::Named(_) => form.get("items"),
+    }
 }
 
 fn keys(list: Option<&Value>) -> Vec<&str> {

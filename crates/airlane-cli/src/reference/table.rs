@@ -105,7 +105,7 @@ impl<'s> Tables<'s> {
             format!("{path}.{key}")
         };
         let kind = self.kind_of(&below, value);
-        let unit = self.unit(value);
+        let unit = self.schema.unit(value).unwrap_or_default();
         let default = match (left_out, value.get("default")) {
             _ if required => String::new(),
             (Some(words), _) => words,
@@ -138,16 +138,6 @@ impl<'s> Tables<'s> {
             (!meaning.is_empty()).then(|| format!(" `{}`: {meaning}", written(word)))
         });
         words.collect()
-    }
-
-    fn unit(&self, value: &Value) -> String {
-        let of = |schema: &Value| schema.get("x-unit")?.as_str().map(str::to_owned);
-        let resolved = self.schema.resolve(value);
-        let of_forms = || self.schema.forms(resolved).into_iter().find_map(of);
-        of(value)
-            .or_else(|| of(resolved))
-            .or_else(of_forms)
-            .unwrap_or_default()
     }
 
     /// The kind of a value in words; a table gets a section below `path`, unless its type has one.
