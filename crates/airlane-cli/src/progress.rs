@@ -57,6 +57,20 @@ impl Progress {
         }
     }
 
+    /// So many are left, and take about so long.
+    pub(crate) fn about(&self, left: u64, time: Duration) {
+        let time = if time < Duration::from_secs(1) {
+            "less than a second".to_owned()
+        } else {
+            format!("about {}", HumanDuration(time))
+        };
+        let line = format!("{}: {left} runs more, {time}", self.what);
+        match &self.bar {
+            Some(bar) => bar.suspend(|| output::note(&line)),
+            None => output::note(&line),
+        }
+    }
+
     /// What is to be said after `elapsed`, if it is time to.
     fn line(&self, elapsed: Duration, done: u64, total: u64) -> Option<String> {
         let mut next = self.next.lock().unwrap_or_else(PoisonError::into_inner);

@@ -159,7 +159,7 @@ struct Gain {
     /// The ratios.
     of: OneOrMany<Operand>,
     /// The printed least and greatest value.
-    #[schemars(example = [1.12, 4.05])]
+    #[schemars(extend("examples" = [[1.12, 4.05]]))]
     range: [f64; 2],
 }
 

@@ -1,7 +1,9 @@
 //! Runs what a plan needs and the store does not have yet.
 
+use std::collections::BTreeMap;
 use std::sync::Mutex;
 use std::sync::atomic::{AtomicBool, AtomicU64, Ordering};
+use std::time::{Duration, Instant};
 
 use airlane_base::random::fnv1a;
 use rayon::prelude::*;
@@ -77,8 +79,9 @@ impl Plan {
         })
     }
 
-    /// Simulates what is missing on `threads` threads (0: one for each core). `progress` is told
-    /// how many of how many are done.
+    /// Simulates what is missing on `threads` threads (0: one for each core). A few runs of each study
+    /// come first; `about` is told how many are left after them and how long those take by what the
+    /// few took. `progress` is told how many of how many are done.
     ///
     /// # Errors
     /// If a result cannot be written, or the threads cannot be started.
@@ -87,6 +90,7 @@ impl Plan {
         store: &mut Store,
         shard: Shard,
         threads: usize,
+        about: impl FnOnce(u64, Duration),
         progress: impl Fn(u64, u64) + Sync,
     ) -> Result<Done, StudyError> {
         let mut done = Done::default();
@@ -100,21 +104,20 @@ impl Plan {
                 done.others += 1;
             }
         }
-        // Repetition by repetition, in each in the order of hashes, which is none: then what is left
-        // takes as long for each run as what is done, from the first runs on.
-        jobs.sort_by(|(_, a), (_, b)| (a.2, &a.0).cmp(&(b.2, &b.0)));
         done.run = jobs.len() as u64;
         let pool = rayon::ThreadPoolBuilder::new().num_threads(threads).build();
         let pool = pool.map_err(|e| StudyError::Results(format!("cannot start threads: {e}")))?;
         let suffix = shard.suffix();
         let (finished, failed) = (AtomicU64::new(0), AtomicBool::new(false));
         let store = Mutex::new(store);
-        let total = jobs.len() as u64;
-        let one = |(world, key): (usize, Key)| -> Result<(), StudyError> {
+        let total = done.run;
+        let one = |(world, key): Job| -> Result<(usize, Duration), StudyError> {
+            let began = Instant::now();
             if failed.load(Ordering::Relaxed) {
-                return Ok(());
+                return Ok((world, began.elapsed()));
             }
             let (names, values) = metrics(&self.worlds[world].run(key.1, key.2));
+            let took = began.elapsed();
             let mut store = store
                 .lock()
                 .unwrap_or_else(std::sync::PoisonError::into_inner);
@@ -122,21 +125,110 @@ impl Plan {
             drop(store);
             failed.fetch_or(added.is_err(), Ordering::Relaxed);
             progress(finished.fetch_add(1, Ordering::Relaxed) + 1, total);
-            added
+            added.map(|()| (world, took))
         };
-        pool.install(|| {
-            jobs.into_par_iter()
-                .with_max_len(1)
-                .map(one)
-                .collect::<Result<(), _>>()
-        })?;
+        let all = |jobs: Vec<Job>| {
+            pool.install(|| {
+                let each = jobs.into_par_iter().with_max_len(1).map(one);
+                each.collect::<Result<Vec<_>, _>>()
+            })
+        };
+        let strata = self.strata();
+        let (first, mut rest) = sample(jobs, &strata);
+        let took = all(first)?;
+        if !rest.is_empty() {
+            let work = expected(&took, &rest, &strata);
+            about(
+                rest.len() as u64,
+                work.div_f64(pool.current_num_threads() as f64),
+            );
+        }
+        // Repetition by repetition, in each in the order of hashes, which is none: then what is left
+        // takes as long for each run as what is done, from the first runs on.
+        rest.sort_by(|(_, a), (_, b)| (a.2, &a.0).cmp(&(b.2, &b.0)));
+        all(rest)?;
         Ok(done)
     }
+
+    /// Of each world the first study that has it: the worlds of a study take about equally long.
+    fn strata(&self) -> Vec<usize> {
+        let mut strata = vec![0; self.worlds.len()];
+        let studies = self.variants.iter().flat_map(|variant| &variant.studies);
+        for (index, study) in studies.enumerate().collect::<Vec<_>>().into_iter().rev() {
+            for world in &study.worlds {
+                strata[*world] = index;
+            }
+        }
+        strata
+    }
+}
+
+/// A world by its index, and which run of it.
+type Job = (usize, Key);
+
+/// How many runs of a study say how long the others take.
+const SAMPLE: usize = 3;
+
+/// Takes a few jobs of each stratum out, as far apart as there are: axes go from one extreme to the other.
+fn sample(jobs: Vec<Job>, strata: &[usize]) -> (Vec<Job>, Vec<Job>) {
+    let mut counts: BTreeMap<usize, usize> = BTreeMap::new();
+    for (world, _) in &jobs {
+        *counts.entry(strata[*world]).or_default() += 1;
+    }
+    let mut seen: BTreeMap<usize, usize> = BTreeMap::new();
+    jobs.into_iter().partition(|(world, _)| {
+        let count = counts[&strata[*world]];
+        let at = seen.entry(strata[*world]).or_default();
+        *at += 1;
+        // The first, the last, and those between them.
+        let last = SAMPLE.min(count) - 1;
+        (0..=last).any(|i| *at - 1 == i * (count - 1) / last.max(1))
+    })
+}
+
+/// The time that `rest` takes on one thread, if runs of a stratum take what the sampled ones took.
+fn expected(took: &[(usize, Duration)], rest: &[Job], strata: &[usize]) -> Duration {
+    let mut of: BTreeMap<usize, (Duration, u32)> = BTreeMap::new();
+    for (world, took) in took {
+        let (sum, count) = of.entry(strata[*world]).or_default();
+        (*sum, *count) = (*sum + *took, *count + 1);
+    }
+    let each = rest.iter().filter_map(|(world, _)| {
+        let (sum, count) = of.get(&strata[*world])?;
+        Some(*sum / *count)
+    });
+    each.sum()
 }
 
 #[cfg(test)]
 mod tests {
     use super::*;
+
+    fn jobs(worlds: &[usize]) -> Vec<Job> {
+        let job = |(run, world): (usize, &usize)| (*world, (String::new(), 1, run as u64));
+        worlds.iter().enumerate().map(job).collect()
+    }
+
+    #[test]
+    fn a_sample_has_both_ends_and_the_middle_of_each_study() {
+        // Worlds 0 to 6 are of one study, 7 and 8 of another, 9 of a third.
+        let strata = [0, 0, 0, 0, 0, 0, 0, 1, 1, 2];
+        let all = jobs(&[0, 1, 2, 3, 4, 5, 6, 7, 8, 9]);
+        let (first, rest) = sample(all, &strata);
+        let worlds = |jobs: &[Job]| jobs.iter().map(|(world, _)| *world).collect::<Vec<_>>();
+        assert_eq!(worlds(&first), [0, 3, 6, 7, 8, 9]);
+        assert_eq!(worlds(&rest), [1, 2, 4, 5]);
+        assert_eq!(sample(vec![], &strata), (vec![], vec![]));
+    }
+
+    #[test]
+    fn what_is_left_takes_what_the_same_study_took() {
+        let strata = [0, 0, 1];
+        let ms = Duration::from_millis;
+        let took = [(0, ms(10)), (1, ms(30)), (2, ms(500))];
+        let rest = jobs(&[0, 0, 1, 2]);
+        assert_eq!(expected(&took, &rest, &strata), ms(3 * 20 + 500));
+    }
 
     #[test]
     fn shards_part_the_work() {

@@ -7,6 +7,7 @@
 
 use std::collections::BTreeMap;
 
+use airlane_base::config::Validate;
 use airlane_sim::Scenario;
 use schemars::{JsonSchema, Schema, SchemaGenerator, json_schema};
 use serde::Deserialize;
@@ -73,6 +74,10 @@ pub struct StudyFile {
     #[serde(default)]
     figure: FigureFile,
 }
+
+impl Validate for Part {}
+
+impl Validate for StudyFile {}
 
 fn axes_schema(generator: &mut SchemaGenerator) -> Schema {
     let values = generator.subschema_for::<Vec<String>>();

@@ -12,6 +12,7 @@
 use std::collections::{BTreeMap, BTreeSet};
 use std::path::Path;
 
+use airlane_base::config::{self, Validate};
 use schemars::JsonSchema;
 use serde::Deserialize;
 use serde::de::DeserializeOwned;
@@ -72,6 +73,8 @@ pub(crate) struct WorkFile {
     /// A work beside this one, whose parts and labels this one has, too.
     parts_of: Option<String>,
 }
+
+impl Validate for WorkFile {}
 
 fn one() -> u64 {
     1
@@ -215,12 +218,17 @@ fn read_parts(files: Files, folder: &Path) -> Result<BTreeMap<String, Part>, Stu
     parts.collect()
 }
 
-fn read<T: DeserializeOwned>(files: Files, path: &Path) -> Result<T, StudyError> {
-    let text = files.read(path)?;
-    toml::from_str(&text).map_err(|error| StudyError::file(path, error))
+fn read<T: DeserializeOwned + Validate>(files: Files, path: &Path) -> Result<T, StudyError> {
+    Ok(config::load(
+        &files.read(path)?,
+        &path.display().to_string(),
+    )?)
 }
 
-fn optional<T: DeserializeOwned + Default>(files: Files, path: &Path) -> Result<T, StudyError> {
+fn optional<T: DeserializeOwned + Validate + Default>(
+    files: Files,
+    path: &Path,
+) -> Result<T, StudyError> {
     if files.has(path) {
         read(files, path)
     } else {
@@ -285,6 +293,34 @@ mod tests {
         let names: Vec<String> = scenarios.iter().map(|path| stem(path)).collect();
         let shipped: Vec<&str> = crate::shipped::scenarios().map(|(name, _)| name).collect();
         assert_eq!(shipped, names);
+    }
+
+    #[test]
+    fn all_that_is_wrong_with_a_study_is_told_at_once() {
+        let folder = tempfile::tempdir().unwrap();
+        let write = |name: &str, text: &str| {
+            std::fs::write(folder.path().join(name), text).unwrap();
+        };
+        write("work.toml", "title = \"t\"\nruns = 1\n");
+        write(
+            "F1.toml",
+            "titel = \"t\"\nset = 7\n\n[[claims]]\nid = \"C1\"\nkind = \"ordre\"\n\n[metrics]\ng = 1\n",
+        );
+        let Err(StudyError::Refused(error)) = Work::load(folder.path()) else {
+            panic!("the study is wrong");
+        };
+        let at: Vec<_> = error
+            .problems()
+            .iter()
+            .map(|p| (p.line, &*p.path))
+            .collect();
+        assert!(at.contains(&(1, "titel")), "{error}");
+        assert!(at.contains(&(2, "set")), "{error}");
+        assert!(at.contains(&(9, "metrics.g")), "{error}");
+        assert!(
+            error.to_string().contains("did you mean `title`"),
+            "{error}"
+        );
     }
 
     #[test]
