@@ -25,8 +25,10 @@ pub(crate) fn scenario(verb: &Scenario) -> anyhow::Result<()> {
 fn list() -> anyhow::Result<()> {
     let mut table = Table::new([("scenario", Align::Left), ("what it is", Align::Left)]);
     for (name, text) in shipped::scenarios() {
-        let first = text.lines().next().unwrap_or_default();
-        table.row([name, first.trim_start_matches(['#', ' '])]);
+        // What it calls itself says what sets it apart from its neighbours.
+        let file: toml::Table = toml::from_str(text)?;
+        let title = file.get("name").and_then(toml::Value::as_str);
+        table.row([name, title.unwrap_or_default()]);
     }
     output::print(&table.render())
 }
