@@ -33,51 +33,55 @@ pub enum ErrorModelConfig {
     None,
     /// Independent losses with one probability for every frame, whatever its size.
     Uniform {
-        /// Frame loss probability.
+        /// A frame is lost with this probability. Source: Xylomenos 1999, table 3.1.
         rate: Probability,
     },
     /// Independent bit errors with one rate.
     UniformBer {
-        /// Bit error rate.
+        /// A bit is wrong with this probability.
         ber: Probability,
     },
     /// A good and a bad state that alternate in real time, whether or not frames are sent.
     TwoState {
-        /// Mean duration of the good state; durations are exponential.
+        /// The good state lasts this long on average; durations are exponential. Source: Xylomenos
+        /// 1999, table 3.2.
         good: Duration,
-        /// Mean duration of the bad state.
+        /// The bad state lasts this long on average. Source: Xylomenos 1999, table 3.2.
         bad: Duration,
-        /// Bit error rate in the good state.
+        /// In the good state a bit is wrong with this probability. Source: Xylomenos 1999, table 3.2.
         ber_good: Probability,
-        /// Bit error rate in the bad state.
+        /// In the bad state a bit is wrong with this probability. Source: Xylomenos 1999, table 3.2.
         ber_bad: Probability,
     },
     /// The two states in the simplification of ns-2: the state at the instant when a frame has
     /// left decides for all of its bits. For comparisons; `two-state` is the model of the works.
     TwoStateArrival {
-        /// Mean duration of the good state; durations are exponential.
+        /// The good state lasts this long on average; durations are exponential. Source: Xylomenos
+        /// 1999, table 3.2.
         good: Duration,
-        /// Mean duration of the bad state.
+        /// The bad state lasts this long on average. Source: Xylomenos 1999, table 3.2.
         bad: Duration,
-        /// Bit error rate of a frame that ends in the good state.
+        /// A bit of a frame that ends in the good state is wrong with this probability. Source: ns-2 of
+        /// 1999.
         ber_good: Probability,
-        /// Bit error rate of a frame that ends in the bad state.
+        /// A bit of a frame that ends in the bad state is wrong with this probability. Source: ns-2 of
+        /// 1999.
         ber_bad: Probability,
     },
     /// Single bad bytes at exponential intervals, counted in transmitted bytes.
     ByteExponential {
-        /// Mean interval between bad bytes.
+        /// Bad bytes are this far apart on average. Source: Xylomenos 1999, table 3.3.
         mean: Size,
     },
     /// The chain of Gilbert 1960 and Elliott 1963, one step for each frame.
     GilbertElliott {
-        /// Probability of going from good to bad after a frame.
+        /// After a frame the chain goes from good to bad with this probability. Source: Gilbert 1960.
         good_to_bad: Probability,
-        /// Probability of going from bad to good after a frame.
+        /// After a frame the chain goes from bad to good with this probability. Source: Gilbert 1960.
         bad_to_good: Probability,
-        /// Frame loss probability in the good state.
+        /// In the good state a frame is lost with this probability. Source: Elliott 1963.
         loss_good: Probability,
-        /// Frame loss probability in the bad state.
+        /// In the bad state a frame is lost with this probability. Source: Elliott 1963.
         loss_bad: Probability,
     },
     /// What a recorded link did.

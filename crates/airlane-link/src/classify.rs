@@ -29,7 +29,7 @@ pub struct ClassConfig {
     /// What a packet must look like; all conditions must hold.
     #[schemars(extend("examples" = [{ "protocol": "tcp" }]))]
     pub r#match: MatchConfig,
-    /// The name of a service of the same link.
+    /// A service of the same link has this name.
     #[schemars(example = &"voice")]
     pub service: String,
 }
@@ -39,19 +39,19 @@ pub struct ClassConfig {
 #[serde(try_from = "Conditions", into = "Conditions")]
 #[schemars(!try_from, !into, rename_all = "kebab-case", deny_unknown_fields)]
 pub struct MatchConfig {
-    /// The DS code point of the packet. Left out: any.
+    /// The packet has this DS code point. Left out: any.
     pub dscp: Option<Dscp>,
-    /// The protocol behind IP. Left out: any.
+    /// The packet carries this protocol behind IP. Left out: any.
     pub protocol: Option<Protocol>,
-    /// The source address, or its network. Left out: any.
+    /// The packet comes from this address or network. Left out: any.
     pub src: Option<Prefix>,
-    /// The destination address, or its network. Left out: any.
+    /// The packet goes to this address or network. Left out: any.
     pub dst: Option<Prefix>,
-    /// The source port, or several. Left out: any.
+    /// The packet comes from this port or one of these. Left out: any.
     pub src_port: Option<Ports>,
-    /// The destination port, or several. Left out: any.
+    /// The packet goes to this port or one of these. Left out: any.
     pub dst_port: Option<Ports>,
-    /// The source or the destination port, or several. Left out: any.
+    /// The packet comes from or goes to this port or one of these. Left out: any.
     pub port: Option<Ports>,
 }
 

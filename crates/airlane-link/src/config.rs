@@ -46,7 +46,7 @@ pub use timers::{
 pub struct ServiceConfig {
     /// Service number, 0 to 15; 0 is where unrecognised traffic goes.
     pub number: u8,
-    /// The name that classes and reports use.
+    /// Classes and reports call it so.
     pub name: String,
     /// Share of the link, relative to the other services.
     pub rate: f64,
@@ -117,14 +117,15 @@ pub struct DefaultConfig {}
 #[derive(Clone, Debug, Default, PartialEq, Serialize, Deserialize, JsonSchema)]
 #[serde(deny_unknown_fields, rename_all = "kebab-case")]
 pub struct WindowConfig {
-    /// Frames that may be unacknowledged. Left out: 127, of `sr-bitmap` 4096 (live).
+    /// This many frames may be unacknowledged. Source: Xylomenos 1999, section 4.3. Left out: 127, of
+    /// `sr-bitmap` 4096 (live).
     #[serde(default, skip_serializing_if = "Option::is_none")]
     #[schemars(extend("x-unit" = "frames"))]
     pub window: Option<u32>,
-    /// Timer values. Left out: `relaxed` (study), `measured` (live).
+    /// The scheme's timers have these values. Left out: `relaxed` (study), `measured` (live).
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub timers: Option<TimersConfig>,
-    /// By how much sharing stretches fixed timers.
+    /// It says by how much sharing stretches fixed timers. Source: Xylomenos 1999, section 6.2.2.
     #[serde(default)]
     pub multiplier: Multiplier,
     /// Where timers start.
@@ -136,14 +137,15 @@ pub struct WindowConfig {
 #[derive(Clone, Debug, Default, PartialEq, Serialize, Deserialize, JsonSchema)]
 #[serde(deny_unknown_fields, rename_all = "kebab-case")]
 pub struct SrConfig {
-    /// Frames that may be unacknowledged. Left out: 127 (study), 4096 (live).
+    /// This many frames may be unacknowledged. Source: Xylomenos 1999, section 4.3. Left out: 127
+    /// (study), 4096 (live).
     #[serde(default, skip_serializing_if = "Option::is_none")]
     #[schemars(extend("x-unit" = "frames"))]
     pub window: Option<u32>,
-    /// Timer values. Left out: `relaxed` (study), `measured` (live).
+    /// The scheme's timers have these values. Left out: `relaxed` (study), `measured` (live).
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub timers: Option<TimersConfig>,
-    /// By how much sharing stretches fixed timers.
+    /// It says by how much sharing stretches fixed timers. Source: Xylomenos 1999, section 6.2.2.
     #[serde(default)]
     pub multiplier: Multiplier,
     /// Where timers start.
@@ -165,7 +167,7 @@ pub struct SrConfig {
     /// that model the path's round trip, as BBR does. Left out: false. Live only.
     #[serde(default, skip_serializing_if = "std::ops::Not::not")]
     pub dejitter: bool,
-    /// Copies of frames while a flow is thin. Left out: none. Live only.
+    /// Frames are copied so while a flow is thin. Left out: none. Live only.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub copies: Option<CopiesConfig>,
 }
@@ -174,18 +176,19 @@ pub struct SrConfig {
 #[derive(Clone, Debug, Default, PartialEq, Serialize, Deserialize, JsonSchema)]
 #[serde(deny_unknown_fields, rename_all = "kebab-case")]
 pub struct RlpConfig {
-    /// How often the receiver asks for a frame before it gives up: N. Left out: 3.
+    /// How often the receiver asks for a frame before it gives up: N. Source: Xylomenos 1999, section
+    /// 4.3. Left out: 3.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     #[schemars(extend("x-unit" = "requests"))]
     pub retries: Option<u32>,
-    /// Frames kept for retransmission. Left out: 127 (study), 1024 (live).
+    /// This many frames are kept for retransmission. Left out: 127 (study), 1024 (live).
     #[serde(default, skip_serializing_if = "Option::is_none")]
     #[schemars(extend("x-unit" = "frames"))]
     pub window: Option<u32>,
-    /// Timer values. Left out: `relaxed` (study), `measured` (live).
+    /// The scheme's timers have these values. Left out: `relaxed` (study), `measured` (live).
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub timers: Option<TimersConfig>,
-    /// By how much sharing stretches fixed timers.
+    /// It says by how much sharing stretches fixed timers. Source: Xylomenos 1999, section 6.2.2.
     #[serde(default)]
     pub multiplier: Multiplier,
     /// Where timers start.
@@ -195,7 +198,7 @@ pub struct RlpConfig {
     #[serde(default, skip_serializing_if = "Option::is_none")]
     #[schemars(extend("x-unit" = "frames"))]
     pub keepalives: Option<Keepalives>,
-    /// Copies of frames while a flow is thin. Left out: none. Live only.
+    /// Frames are copied so while a flow is thin. Left out: none. Live only.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub copies: Option<CopiesConfig>,
 }

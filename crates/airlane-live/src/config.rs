@@ -71,15 +71,15 @@ pub const IPV4_MIN_MTU: usize = 68;
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize, JsonSchema)]
 #[serde(deny_unknown_fields)]
 pub struct LiveConfig {
-    /// The version of the file format, 1.
+    /// The file format has this version, 1.
     #[schemars(extend("const" = 1, "examples" = [1]))]
     pub schema: u32,
-    /// The name of this end, of letters, digits, `.`, `_` and `-`.
+    /// This end has this name, of letters, digits, `.`, `_` and `-`.
     #[schemars(example = &"hill-top")]
     pub name: String,
-    /// The network interface above.
+    /// The network interface above is described here.
     pub tun: TunConfig,
-    /// The link below.
+    /// The link below is described here.
     pub link: LinkConfig,
     /// Who is at the other end, where these are several.
     #[serde(default, skip_serializing_if = "Vec::is_empty")]
@@ -98,16 +98,16 @@ pub struct LiveConfig {
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize, JsonSchema)]
 #[serde(deny_unknown_fields)]
 pub struct TunConfig {
-    /// Name of the interface, 1 to 15 bytes.
+    /// The interface has this name, of 1 to 15 bytes.
     #[serde(default = "default_tun")]
     pub name: String,
-    /// Addresses of this end with their prefixes.
+    /// This end has these addresses, with their prefixes.
     #[serde(default)]
     pub addresses: Vec<Cidr>,
-    /// Networks behind the other end.
+    /// These networks are reached through the other end.
     #[serde(default)]
     pub routes: Vec<Cidr>,
-    /// Largest packet: `"auto"` or a size.
+    /// Packets are at most this long; with `"auto"` the underlay decides.
     #[serde(default)]
     pub mtu: Mtu,
 }
@@ -178,14 +178,15 @@ impl Serialize for Mtu {
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize, JsonSchema)]
 #[serde(deny_unknown_fields)]
 pub struct LinkConfig {
-    /// Rate of the link, counted over whole Ethernet frames. The port shapes to it, so state a
+    /// The link has this rate, counted over whole Ethernet frames. The port shapes to it, so state a
     /// little less than the link below can do.
     pub rate: Rate,
     /// Whether the port slows down when round trips show that the link cannot do that: `fixed` or
     /// `estimated`.
     #[serde(default, rename = "rate-limit")]
     pub rate_limit: RateLimit,
-    /// One-way delay of the link, for fixed timers and until round trips were measured.
+    /// The link has this one-way delay, which fixed timers use, and all others until round trips were
+    /// measured.
     #[serde(default = "default_delay")]
     pub delay: Duration,
     /// What frames travel in.
@@ -200,17 +201,18 @@ pub struct LinkConfig {
     /// What the outer IP header of a datagram takes from the packet inside: `dscp` and `ecn`.
     #[serde(default)]
     pub outer: Outer,
-    /// The frame scheduler.
+    /// The scheduler says which service's frame leaves next. Source: Xylomenos 1999, section 6.2.3.
     #[serde(default)]
     pub scheduler: SchedulerConfig,
     /// Where the services' shares come from: their `rate` (`fixed`, if left out), or their part of the traffic
     /// in the last second (`measured`), which suits services that always send.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub rates: Option<Rates>,
-    /// The services.
+    /// The services of the link are these.
     #[serde(default)]
     pub services: Vec<ServiceConfig>,
-    /// First-match rules, or the name of ready-made ones.
+    /// These rules, of which the first match decides, or ready-made ones by their name say which
+    /// packets get which service.
     #[serde(default)]
     pub classes: ClassesConfig,
 }
@@ -295,22 +297,23 @@ impl Serialize for FragmentConfig {
 pub enum UnderlayConfig {
     /// UDP datagrams, one frame each.
     Udp {
-        /// Address and port of this end; an unspecified address means all of this machine's.
+        /// This end listens at this address and port; an unspecified address means all of this
+        /// machine's.
         #[schemars(example = &"0.0.0.0:7007")]
         listen: SocketAddr,
-        /// Address and port of the other end. Left out: that one calls, has our address, and is known by
-        /// its key wherever it calls from.
+        /// The other end listens at this address and port. Left out: that one calls, has our address,
+        /// and is known by its key wherever it calls from.
         #[schemars(example = &"192.0.2.7:7007")]
         #[serde(default, skip_serializing_if = "Option::is_none")]
         peer: Option<SocketAddr>,
     },
     /// Ethernet frames, straight on an interface.
     Ethernet {
-        /// The name of the interface.
+        /// The frames go over this interface.
         #[schemars(example = &"wlan0")]
         interface: String,
-        /// The address of the other end's interface. Left out: both ends call everybody on the segment,
-        /// and know each other by their keys.
+        /// The other end's interface has this address. Left out: both ends call everybody on the
+        /// segment, and know each other by their keys.
         #[serde(default, skip_serializing_if = "Option::is_none")]
         peer: Option<EthernetAddress>,
         /// Which frames on the interface are Airlane's.
@@ -383,7 +386,7 @@ impl UnderlayConfig {
 #[derive(Clone, Debug, Default, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
 #[serde(deny_unknown_fields)]
 pub struct ControlConfig {
-    /// The path of the Unix socket. Left out: `/run/airlane/NAME.sock`.
+    /// The Unix socket stands at this path. Left out: `/run/airlane/NAME.sock`.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub socket: Option<PathBuf>,
     /// Whose members may read status over it, and change nothing. Nobody, if it is not given: then root

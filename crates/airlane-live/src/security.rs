@@ -63,10 +63,11 @@ impl<'de> Deserialize<'de> for Security {
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
 #[serde(deny_unknown_fields, rename_all = "kebab-case")]
 pub struct Keys {
-    /// The file with the private key of this end, as `airlane keygen` writes it.
+    /// This file has the private key of this end, as `airlane keygen` writes it. Source: RFC 7748.
     #[schemars(example = &"/etc/airlane/left.key")]
     pub private_key: PathBuf,
-    /// The public key of the other end. Left out: several ends have theirs under `peers`.
+    /// The other end has this public key. Source: RFC 7748. Left out: several ends have theirs under
+    /// `peers`.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub peer_key: Option<PublicKey>,
 }

@@ -41,30 +41,30 @@ pub const SCHEMA: u32 = 1;
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize, JsonSchema)]
 #[serde(deny_unknown_fields)]
 pub struct Scenario {
-    /// The version of the file format, 1.
+    /// The file format has this version, 1.
     #[schemars(extend("const" = 1, "examples" = [1]))]
     pub schema: u32,
     /// What a person calls the scenario.
     #[schemars(example = &"a file over a radio")]
     pub name: String,
-    /// The seed of all random streams; a command line may override it.
+    /// All random streams are seeded with this; a command line may override it.
     #[serde(default = "default_seed")]
     pub seed: u64,
     /// When the applications stop, at the latest.
     #[schemars(example = &"60 s")]
     pub duration: Duration,
-    /// The name of a flow whose end stops the applications earlier.
+    /// The end of the flow of this name stops the applications earlier.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub until: Option<String>,
     /// How long packets that are on their way at the end may still arrive.
     #[serde(default = "default_drain")]
     pub drain: Duration,
-    /// Hosts and routers by name.
+    /// These are the hosts and routers, by name.
     #[schemars(extend("examples" = [{ "base": {}, "mobile": {} }]))]
     pub nodes: BTreeMap<String, NodeConfig>,
-    /// Duplex links by name.
+    /// These are the duplex links, by name.
     pub links: BTreeMap<String, LinkConfig>,
-    /// Nodes that leave one link and join another, in the order of time.
+    /// These nodes leave one link and join another, in the order of time.
     #[serde(default, skip_serializing_if = "Vec::is_empty")]
     pub handoffs: Vec<HandoffConfig>,
     /// What the hosts do.
@@ -76,7 +76,7 @@ pub struct Scenario {
 #[derive(Clone, Debug, Default, PartialEq, Serialize, Deserialize, JsonSchema)]
 #[serde(deny_unknown_fields)]
 pub struct NodeConfig {
-    /// Its address, for classes that match addresses. Left out: 10.0.0.1 and so on, by name.
+    /// It has this address, which classes match. Left out: 10.0.0.1 and so on, by name.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub address: Option<Ipv4Addr>,
 }
@@ -88,16 +88,16 @@ pub struct NodeConfig {
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize, JsonSchema)]
 #[serde(deny_unknown_fields, rename_all = "kebab-case")]
 pub struct LinkConfig {
-    /// The names of the two nodes that it joins.
+    /// It joins these two nodes.
     #[schemars(extend("examples" = [["base", "mobile"]]))]
     pub ends: [String; 2],
-    /// Serialisation rate, of both directions or of each; or the times at which the link may send.
+    /// Frames are serialised at this rate, in both directions or in each; or the link sends at these times.
     ///
     /// Ports in front of opportunities are told their mean rate, and what comes faster than
     /// opportunities do waits in `queue` below them, unless `rate-limit = "estimated"` slows them down,
     /// or `paced-by = "link"`.
     pub rate: LinkRates,
-    /// Propagation delay, one way.
+    /// A frame travels for this long, one way.
     pub delay: BothWays<Duration>,
     /// How much may wait in front of the transmitter: the IP queue. With services: how much may
     /// wait in front of each that states no queue of its own.
@@ -121,18 +121,22 @@ pub struct LinkConfig {
     /// horizontal, others vertical. Left out: links of one rate and delay are alike.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub technology: Option<String>,
-    /// Largest payload of a frame, link headers excluded. Sets the packet size of applications
-    /// that cross the link; none if the link takes any packet.
+    /// A frame's payload is at most this long, link headers excluded. Source: Xylomenos 1999, tables
+    /// 3.1 to 3.3. Sets the packet size of applications that cross the link; none if the link takes any
+    /// packet.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub frame: Option<Size>,
-    /// Header profile of the services. Left out: `study`.
+    /// The headers of the services have this profile. Source: Xylomenos 1999, figure 6.2, for `study`.
+    /// Left out: `study`.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub header: Option<HeaderProfile>,
-    /// Which service's frame leaves next. Left out: `{ kind = "scfq" }`.
+    /// Which service's frame leaves next. Source: Xylomenos 1999, section 6.2.3. Left out: `{ kind =
+    /// "scfq" }`.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub scheduler: Option<SchedulerConfig>,
     /// Where the services' shares come from: their `rate` (`fixed`), or their part of the traffic in
-    /// the last second (`measured`), which suits services that always send. Left out: `fixed`.
+    /// the last second (`measured`), which suits services that always send. Source: Xylomenos 1999,
+    /// section 6.2.1. Left out: `fixed`.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub rates: Option<Rates>,
     /// Whether the ports slow down when round trips show that a queue grows below them. Left out:
@@ -143,19 +147,19 @@ pub struct LinkConfig {
     /// moment when it can take one (`link`), so that nothing waits below the port. Left out: `port`.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub paced_by: Option<PacedBy>,
-    /// Frames of each service that may wait in the scheduler. Left out: 1.
+    /// This many frames of each service may wait in the scheduler. Left out: 1.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     #[schemars(extend("x-unit" = "frames"))]
     pub handed_over: Option<HandedOver>,
-    /// Whether the queue of a busy link stands at IP, in front of the services (`nominal`), or in
-    /// them (`off`). Left out: `off`.
+    /// Whether the queue of a busy link stands at IP, in front of the services (`nominal`), or in them
+    /// (`off`). Source: Xylomenos 1999, section 6.2.1. Left out: `off`.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub pacing: Option<Pacing>,
-    /// The services, the same at both ends.
+    /// The link has these services, the same at both ends. Source: Xylomenos 1999, chapter 6.
     #[serde(default, skip_serializing_if = "Vec::is_empty")]
     pub services: Vec<ServiceConfig>,
     /// Which packets get which service: rules of which the first match decides, or the name of
-    /// ready-made ones.
+    /// ready-made ones. Source: Xylomenos 1999, sections 8.2 and 8.3.
     #[serde(default, skip_serializing_if = "ClassesConfig::is_empty")]
     pub classes: ClassesConfig,
 }

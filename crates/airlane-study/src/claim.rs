@@ -18,7 +18,7 @@ use crate::verdict::Verdict;
 #[derive(Clone, Debug, Deserialize, JsonSchema)]
 #[serde(deny_unknown_fields)]
 pub struct Claim {
-    /// Its id in the specification.
+    /// It has this id in the list of claims.
     #[schemars(example = &"C4-01")]
     pub id: String,
     /// What was published, in few words.
@@ -30,24 +30,24 @@ pub struct Claim {
     pub class: Option<Class>,
     /// Why it has this class.
     pub reason: Option<String>,
-    /// Orderings that must be true at each of the places.
+    /// These orderings must be true at each of the places.
     #[serde(default)]
     check: OneOrMany<Condition>,
-    /// Ratios whose least and greatest value over the levels were printed.
+    /// Of these ratios the least and the greatest value over the levels were printed.
     gain: Option<Gain>,
-    /// Printed values that must come out.
+    /// These printed values must come out.
     #[serde(default)]
     value: OneOrMany<Printed>,
-    /// Printed bounds from above.
+    /// These bounds from above were printed.
     #[serde(default)]
     below: OneOrMany<Bound>,
-    /// Printed bounds from below.
+    /// These bounds from below were printed.
     #[serde(default)]
     above: OneOrMany<Bound>,
-    /// Values that follow from the setup by arithmetic.
+    /// These values follow from the setup by arithmetic.
     #[serde(default)]
     closed: OneOrMany<Closed>,
-    /// Values that the scenarios must have.
+    /// The scenarios must have these values.
     #[serde(default)]
     setting: OneOrMany<Setting>,
 }
@@ -152,13 +152,13 @@ impl<'de, T: DeserializeOwned> Deserialize<'de> for OneOrMany<T> {
     }
 }
 
-/// Ratios whose least and greatest value over the levels were printed.
+/// Of these ratios the least and the greatest value over the levels were printed.
 #[derive(Clone, Debug, Deserialize, JsonSchema)]
 #[serde(deny_unknown_fields)]
 struct Gain {
-    /// The ratios.
+    /// These are the ratios.
     of: OneOrMany<Operand>,
-    /// The printed least and greatest value.
+    /// These were printed as the least and the greatest value.
     #[schemars(extend("examples" = [[1.12, 4.05]]))]
     range: [f64; 2],
 }
@@ -169,9 +169,9 @@ struct Gain {
 struct Printed {
     /// What was measured.
     of: Operand,
-    /// The printed value.
+    /// This value was printed.
     is: f64,
-    /// The values of axes at which it was printed. Left out: everywhere.
+    /// It was printed at these values of axes. Left out: everywhere.
     #[serde(default)]
     at: Vec<String>,
     /// What one step of the last printed digit is worth: 0.01 of 0.35.
@@ -184,9 +184,9 @@ struct Printed {
 struct Bound {
     /// What is bounded.
     of: Operand,
-    /// The printed bound.
+    /// This bound was printed.
     is: f64,
-    /// The values of axes at which it holds. Left out: everywhere.
+    /// It holds at these values of axes. Left out: everywhere.
     #[serde(default)]
     at: Vec<String>,
 }

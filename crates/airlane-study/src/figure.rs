@@ -25,19 +25,20 @@ pub(crate) struct FigureFile {
     kind: Option<FigureKind>,
     /// How much of a page it takes. Left out: `double` if panels stand side by side, else `single`.
     width: Option<FigureWidth>,
-    /// The axis from left to right. Left out: the last one.
+    /// This axis goes from left to right. Left out: the last one.
     x: Option<String>,
-    /// The axis that gives the lines. Left out: the first one that is left.
+    /// This axis gives the lines. Left out: the first one that is left.
     lines: Option<String>,
-    /// The expressions that are drawn, with panels for each. Left out: every metric with a unit.
+    /// These expressions are drawn, with panels for each. Left out: every metric with a unit.
     y: OneOrMany<Operand>,
     /// What `y` is in: `s`, `bit/s` or `ratio`. Left out: as its metrics.
     unit: Option<String>,
-    /// The values of axes that are not drawn; all others of these axes are left out.
+    /// These values of axes that are not drawn are chosen; all others of these axes are left out.
     at: Vec<String>,
     /// Whether the axis of `y` is logarithmic.
     log: bool,
-    /// Instead of `x`, `lines`, `y` and `at`: an expression for each line and value of `x`.
+    /// It stands instead of `x`, `lines`, `y` and `at`: each line has an expression for each value of
+    /// `x`.
     #[schemars(with = "BTreeMap<String, BTreeMap<String, String>>")]
     points: Table,
 }

@@ -22,14 +22,14 @@ use crate::pattern::Assignment;
 #[derive(Clone, Debug, Default, Deserialize, JsonSchema)]
 #[serde(deny_unknown_fields)]
 pub struct Part {
-    /// A piece of a scenario, which is merged into that of the study.
+    /// This piece of a scenario is merged into that of the study.
     #[serde(default)]
     #[schemars(with = "serde_json::Map<String, serde_json::Value>")]
     pub scenario: Table,
-    /// Assignments that are made after all merging.
+    /// These assignments are made after all merging.
     #[serde(default)]
     pub set: Vec<String>,
-    /// Axes that studies may use: for each axis its values, for each value its assignments.
+    /// Studies may use these axes: each has values, and each value its assignments.
     #[serde(default)]
     #[schemars(with = "BTreeMap<String, BTreeMap<String, Vec<String>>>")]
     pub axes: BTreeMap<String, Table>,
@@ -45,15 +45,15 @@ pub struct StudyFile {
     /// What the figure or table shows.
     #[schemars(example = &"Throughput over the link")]
     title: String,
-    /// The parts of the work that its scenario is put together from, by the names of their files.
+    /// Its scenario is put together from these parts of the work, by the names of their files.
     #[serde(default)]
     parts: Vec<String>,
-    /// A piece of a scenario, which is merged over the parts. Left out with all parts: nothing runs, and
+    /// This piece of a scenario is merged over the parts. Left out with all parts: nothing runs, and
     /// claims read other studies.
     #[serde(default)]
     #[schemars(with = "serde_json::Map<String, serde_json::Value>")]
     scenario: Table,
-    /// Assignments that are made after all merging, such as `links.radio*.frame=50 B`.
+    /// These assignments, such as `links.radio*.frame=50 B`, are made after all merging.
     #[serde(default)]
     set: Vec<String>,
     /// What differs between its scenarios: a list of values of an axis that a part defines, or an axis
@@ -61,7 +61,7 @@ pub struct StudyFile {
     #[serde(default)]
     #[schemars(schema_with = "axes_schema")]
     axes: Table,
-    /// The metrics that claims and figures read: their names here, and those in results.
+    /// Claims and figures read these metrics: each has a name here and one in results.
     #[serde(default)]
     metrics: BTreeMap<String, String>,
     /// What was published, and how it is judged.

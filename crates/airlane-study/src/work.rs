@@ -26,7 +26,7 @@ use crate::study::{Part, Study, StudyFile};
 pub struct Work {
     /// The folder's name.
     pub id: String,
-    /// The publication.
+    /// It names the publication.
     pub title: String,
     /// Repetitions of each scenario.
     pub runs: u64,
@@ -40,7 +40,7 @@ pub struct Work {
     pub notes: BTreeMap<String, String>,
     /// The id of every claim that some study must judge.
     pub ids: Vec<String>,
-    /// A work beside this one, whose parts and labels this one has, too.
+    /// This work, in a folder beside this one, lends its parts and labels.
     pub parts_of: Option<String>,
 }
 
@@ -58,19 +58,19 @@ pub struct Alternative {
 #[derive(Deserialize, JsonSchema)]
 #[serde(deny_unknown_fields, rename_all = "kebab-case")]
 pub(crate) struct WorkFile {
-    /// The publication.
+    /// It names the publication.
     #[schemars(example = &"G. Xylomenos, Multi Service Link Layers, 1999")]
     title: String,
     /// How often each scenario is repeated.
     #[schemars(example = 30)]
     runs: u64,
-    /// The seed of all random streams.
+    /// All random streams are seeded with this.
     #[serde(default = "one")]
     seed: u64,
     /// What people call axes, values and metrics, in all of its studies.
     #[serde(default)]
     labels: BTreeMap<String, String>,
-    /// A work beside this one, whose parts and labels this one has, too.
+    /// This work, in a folder beside this one, lends its parts and labels.
     parts_of: Option<String>,
 }
 

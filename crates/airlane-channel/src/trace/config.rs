@@ -16,7 +16,7 @@ use super::{Replay, Trace, Way};
 #[serde(rename_all = "kebab-case")]
 #[schemars(deny_unknown_fields)]
 pub struct TraceConfig {
-    /// The file with the recording.
+    /// This file has the recording.
     #[schemars(example = &"hill-top.trace")]
     pub file: String,
     /// Which of its directions. Left out: `in` downwards and `out` upwards, as if it was recorded at

@@ -13,7 +13,7 @@ use crate::service::xor::MAX_BLOCK;
 #[derive(Clone, Debug, Default, PartialEq, Serialize, Deserialize, JsonSchema)]
 #[serde(deny_unknown_fields)]
 pub struct XorConfig {
-    /// Packets of a block: n. Left out: 8.
+    /// A block has this many packets: n. Left out: 8.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     #[schemars(extend("x-unit" = "packets"))]
     pub block: Option<u32>,
@@ -23,12 +23,12 @@ pub struct XorConfig {
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize, JsonSchema)]
 #[serde(deny_unknown_fields)]
 pub struct XorAdConfig {
-    /// Packets of a block, at most: n. Left out: 8.
+    /// A block has at most this many packets: n. Source: Xylomenos 1999, section 5.2. Left out: 8.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     #[schemars(extend("x-unit" = "packets"))]
     pub block: Option<u32>,
-    /// How long the source must be silent for a block to end early. No default: it should be
-    /// just above twice the interval of the application's packets.
+    /// How long the source must be silent for a block to end early. Source: Xylomenos 1999, section
+    /// 5.3. No default: it should be just above twice the interval of the application's packets.
     pub silence: Duration,
 }
 
@@ -36,11 +36,11 @@ pub struct XorAdConfig {
 #[derive(Clone, Debug, Default, PartialEq, Serialize, Deserialize, JsonSchema)]
 #[serde(deny_unknown_fields)]
 pub struct RseConfig {
-    /// Packets of a block: n. Left out: 8.
+    /// A block has this many packets: n. Left out: 8.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     #[schemars(extend("x-unit" = "packets"))]
     pub block: Option<u32>,
-    /// Parity frames of a block, and losses that they repair: h. Left out: 2.
+    /// A block has this many parity frames, which repair as many losses: h. Left out: 2.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     #[schemars(extend("x-unit" = "frames"))]
     pub parity: Option<u32>,
@@ -50,15 +50,15 @@ pub struct RseConfig {
 #[derive(Clone, Debug, Default, PartialEq, Serialize, Deserialize, JsonSchema)]
 #[serde(deny_unknown_fields, rename_all = "kebab-case")]
 pub struct RseAdConfig {
-    /// Packets of a block: n. Left out: 8.
+    /// A block has this many packets: n. Left out: 8.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     #[schemars(extend("x-unit" = "packets"))]
     pub block: Option<u32>,
-    /// Parity frames that follow a block without being asked for: h0. Left out: 1.
+    /// This many parity frames follow a block without being asked for: h0. Left out: 1.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     #[schemars(extend("x-unit" = "frames"))]
     pub initial: Option<u32>,
-    /// Parity frames of a block in all, and losses that they repair: h. Left out: 4.
+    /// A block has this many parity frames in all, which repair as many losses: h. Left out: 4.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     #[schemars(extend("x-unit" = "frames"))]
     pub parity: Option<u32>,
@@ -66,14 +66,14 @@ pub struct RseAdConfig {
     #[serde(default, skip_serializing_if = "Option::is_none")]
     #[schemars(extend("x-unit" = "requests"))]
     pub retries: Option<u32>,
-    /// Packets whose blocks can still be asked for. Left out: 127 (study), 1024 (live).
+    /// Of this many packets the blocks can still be asked for. Left out: 127 (study), 1024 (live).
     #[serde(default, skip_serializing_if = "Option::is_none")]
     #[schemars(extend("x-unit" = "packets"))]
     pub window: Option<u32>,
-    /// Timer values. Left out: `relaxed` (study), `measured` (live).
+    /// The scheme's timers have these values. Left out: `relaxed` (study), `measured` (live).
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub timers: Option<TimersConfig>,
-    /// By how much sharing stretches fixed timers.
+    /// It says by how much sharing stretches fixed timers. Source: Xylomenos 1999, section 6.2.2.
     #[serde(default)]
     pub multiplier: Multiplier,
     /// Where timers start.

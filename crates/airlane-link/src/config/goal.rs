@@ -107,16 +107,17 @@ impl Goal {
 #[serde(deny_unknown_fields, rename_all = "kebab-case")]
 #[schemars(extend("anyOf" = [{ "required": ["scheme", "rate"] }, { "required": ["goal"] }]))]
 pub(super) struct Written {
-    /// The number in the frames of the service, 0 to 15; 0 is where unrecognised traffic goes.
+    /// Frames of the service have this number, 0 to 15; 0 is where unrecognised traffic goes.
     #[schemars(range(max = 15), example = 1)]
     number: u8,
-    /// The name that classes and reports use.
+    /// Classes and reports call it so.
     #[schemars(example = &"voice")]
     name: String,
     /// What the service is for: it stands for a scheme, a rate and whatever suits them. What is written
     /// beside it counts.
     goal: Option<Goal>,
-    /// The share of the link, relative to the other services. Left out: that of the goal.
+    /// It gets this share of the link, relative to the other services. Source: Xylomenos 1999, section
+    /// 6.2. Left out: that of the goal.
     #[schemars(example = 0.5, extend("x-unit" = "relative"))]
     rate: Option<f64>,
     /// How losses are repaired. Left out: that of the goal.

@@ -23,10 +23,10 @@ pub(crate) enum Hybrid {
 #[derive(Clone, Debug, Default, PartialEq, Serialize, Deserialize, JsonSchema)]
 #[serde(deny_unknown_fields, rename_all = "kebab-case")]
 pub struct HybridConfig {
-    /// Bytes of a symbol, each of which has its own check: s. Left out: 16 B.
+    /// A symbol has this many bytes and a check of its own: s. Left out: 16 B.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub symbol: Option<Size>,
-    /// Type I: repair symbols in each frame. Type II: repair symbols that a frame can have in all
+    /// Of type I each frame has this many repair symbols; of type II a frame can have this many in all
     /// before it is sent again. Left out: 2 of type I, 32 of type II.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     #[schemars(extend("x-unit" = "symbols"))]
@@ -35,14 +35,14 @@ pub struct HybridConfig {
     #[serde(default, skip_serializing_if = "Option::is_none")]
     #[schemars(extend("x-unit" = "requests"))]
     pub retries: Option<u32>,
-    /// Frames kept for repairs. Left out: 127 (study), 1024 (live).
+    /// This many frames are kept for repairs. Left out: 127 (study), 1024 (live).
     #[serde(default, skip_serializing_if = "Option::is_none")]
     #[schemars(extend("x-unit" = "frames"))]
     pub window: Option<u32>,
-    /// Timer values. Left out: `relaxed` (study), `measured` (live).
+    /// The scheme's timers have these values. Left out: `relaxed` (study), `measured` (live).
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub timers: Option<TimersConfig>,
-    /// By how much sharing stretches fixed timers.
+    /// It says by how much sharing stretches fixed timers. Source: Xylomenos 1999, section 6.2.2.
     #[serde(default)]
     pub multiplier: Multiplier,
     /// Where timers start.

@@ -15,7 +15,7 @@ use super::{ConfigError, SchemeConfig, ServiceConfig};
 pub struct SnoopConfig {
     /// Which end is the base station, where the agent watches TCP towards the other end.
     pub base_station: BaseStation,
-    /// Whose rules the agent follows.
+    /// Whose rules the agent follows. Source: Balakrishnan, Seshan and Katz 1995.
     #[serde(default)]
     pub variant: SnoopVariant,
 }

@@ -24,8 +24,8 @@ pub enum QueueConfig {
         /// How much may wait in all flows together.
         #[serde(default = "default_limit", deserialize_with = "limit")]
         limit: QueueLimit,
-        /// The wait that CoDel lets stand. Not less than the time to send one full packet. Source: RFC 8289.
-        /// Left out: 20 ms, behind a service that repairs in order 100 ms.
+        /// CoDel lets a wait up to this stand. Not less than the time to send one full packet. Source:
+        /// RFC 8289. Left out: 20 ms, behind a service that repairs in order 100 ms.
         #[serde(
             default,
             deserialize_with = "positive",
@@ -41,7 +41,7 @@ pub enum QueueConfig {
             skip_serializing_if = "Option::is_none"
         )]
         interval: Option<Duration>,
-        /// The number of queues over which the flows are spread. Source: RFC 8290, section 5.2.
+        /// The flows are spread over this many queues. Source: RFC 8290, section 5.2.
         #[serde(default = "default_flows", deserialize_with = "flows")]
         flows: NonZeroU32,
     },

@@ -23,22 +23,23 @@ use serde::{Deserialize, Serialize};
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize, JsonSchema)]
 #[serde(deny_unknown_fields)]
 pub struct AirConfig {
-    /// The version of the file format, 1.
+    /// The file format has this version, 1.
     #[schemars(extend("const" = 1, "examples" = [1]))]
     pub schema: u32,
-    /// Name of the link. It names the random streams too: a simulated link of the same name loses
-    /// the same frames under the same seed.
+    /// The link has this name, which names the random streams too: a simulated link of the same name
+    /// loses the same frames under the same seed.
     #[serde(default = "default_name")]
     pub name: String,
-    /// Seed of the error models.
+    /// The error models are seeded with this.
     #[serde(default = "default_seed")]
     pub seed: u64,
-    /// The names of the two interfaces; from the first to the second is "down".
+    /// These are the two interfaces; from the first to the second is "down".
     #[schemars(extend("examples" = [["air-left", "air-right"]]))]
     pub interfaces: [String; 2],
-    /// Serialisation rate, counted over whole Ethernet frames without preamble and checksum.
+    /// Frames are serialised at this rate, counted over whole Ethernet frames without preamble and
+    /// checksum.
     pub rate: BothWays<Rate>,
-    /// One-way propagation delay.
+    /// A frame travels for this long, one way.
     #[serde(default)]
     pub delay: BothWays<Duration>,
     /// How much may wait for the transmitter.

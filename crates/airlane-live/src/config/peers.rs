@@ -39,22 +39,22 @@ pub const MOST_PEERS: usize = Medium::PORTS;
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize, JsonSchema)]
 #[serde(deny_unknown_fields)]
 pub struct PeerConfig {
-    /// Its name here, of letters, digits, `.`, `_` and `-`.
+    /// It is called so here, with letters, digits, `.`, `_` and `-`.
     #[schemars(example = &"station")]
     pub name: String,
-    /// Its public key.
+    /// It has this public key. Source: RFC 7748.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub key: Option<PublicKey>,
     /// Where it is. Left out: it calls.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub address: Option<Endpoint>,
-    /// Networks behind it, its own address in the tunnel among them.
+    /// These networks are behind it, its own address in the tunnel among them.
     pub prefixes: Vec<Cidr>,
-    /// Its share of the link while others want theirs.
+    /// It gets this share of the link while others want theirs.
     #[serde(default = "one")]
     #[schemars(extend("x-unit" = "relative"))]
     pub weight: f64,
-    /// The most that it is sent. Left out: the link's rate.
+    /// It is sent at most this much. Left out: the link's rate.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub rate: Option<Rate>,
 }

@@ -12,20 +12,20 @@ use super::{MailConfig, TelnetConfig, WebConfig};
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize, JsonSchema)]
 #[serde(deny_unknown_fields)]
 pub struct FlowConfig {
-    /// Its name in results, which no other flow has.
+    /// It has this name in results, and no other flow has it.
     #[schemars(example = &"file")]
     pub name: String,
-    /// Source and destination of the main direction: file sender, page server or speaker first.
+    /// It goes from the first of these nodes to the second: file sender, page server or speaker first.
     #[schemars(extend("examples" = [["base", "mobile"]]))]
     pub ends: [String; 2],
     /// When it starts.
     #[serde(default)]
     pub start: Duration,
-    /// Differentiated services code point of its packets: `"EF"`, `"AF41"` ... or a number.
+    /// Its packets have this differentiated services code point: `"EF"`, `"AF41"` ... or a number.
     #[serde(default = "best_effort")]
     pub dscp: Dscp,
-    /// Port at the first end, for classes that match ports. Left out: 20 for bulk transfers,
-    /// 80 for pages and web, 23 for telnet, 110 for mail, 5004 for conferencing.
+    /// The first end has this port, which classes match. Left out: 20 for bulk transfers, 80 for pages
+    /// and web, 23 for telnet, 110 for mail, 5004 for conferencing.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub port: Option<u16>,
     /// What carries it.
@@ -77,10 +77,10 @@ pub enum AppConfig {
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize, JsonSchema)]
 #[serde(deny_unknown_fields)]
 pub struct BulkConfig {
-    /// The size of the file. Left out: the transfer never ends.
+    /// The file is this long. Source: Xylomenos 1999, table 4.1. Left out: the transfer never ends.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub size: Option<Size>,
-    /// User bytes of a packet. Left out: the smallest frame on the path.
+    /// A packet has this many user bytes. Left out: the smallest frame on the path.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub packet: Option<Size>,
 }
@@ -89,15 +89,15 @@ pub struct BulkConfig {
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize, JsonSchema)]
 #[serde(deny_unknown_fields)]
 pub struct ConferencingConfig {
-    /// Rate while talking.
+    /// It sends at this rate while it talks.
     pub rate: Rate,
-    /// Length of a packet. Left out: 20 ms of the rate (RFC 3551, section 4.2), at most 1400 B and the
-    /// smallest frame on the path.
+    /// A packet is this long. Left out: 20 ms of the rate (RFC 3551, section 4.2), at most 1400 B and
+    /// the smallest frame on the path.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub packet: Option<Size>,
-    /// Mean length of a talk period; the first begins at the start, with a packet.
+    /// A talk period lasts this long on average; the first begins at the start, with a packet.
     pub talk: Duration,
-    /// Mean length of a silence; zero for a source that always talks.
+    /// A silence lasts this long on average; zero is for a source that always talks.
     pub silence: Duration,
 }
 
@@ -105,18 +105,18 @@ pub struct ConferencingConfig {
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize, JsonSchema)]
 #[serde(deny_unknown_fields)]
 pub struct PagesConfig {
-    /// Size of a request; sent in packets of its own length if it fits into one.
+    /// A request is this long; one that fits into a packet is a packet of its own length.
     pub request: Size,
-    /// Size of a reply.
+    /// A reply is this long.
     pub reply: Size,
-    /// Time from a complete reply to the next request.
+    /// This long after a complete reply comes the next request.
     #[serde(default)]
     pub pause: Duration,
     /// How many pages are fetched. Left out: there is always another.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     #[schemars(extend("x-unit" = "pages"))]
     pub count: Option<u64>,
-    /// User bytes of a packet. Left out: the smallest frame on the path.
+    /// A packet has this many user bytes. Left out: the smallest frame on the path.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub packet: Option<Size>,
 }

@@ -21,13 +21,13 @@ use crate::route::Routes;
 pub struct HandoffConfig {
     /// When the node leaves. Handoffs stand in the order of time.
     pub at: Duration,
-    /// The name of the node.
+    /// The node of this name moves.
     #[schemars(example = &"mobile")]
     pub node: String,
-    /// The name of the link that it leaves.
+    /// It leaves the link of this name.
     #[schemars(example = &"wlan")]
     pub from: String,
-    /// The name of the link that it joins.
+    /// It joins the link of this name.
     #[schemars(example = &"cellular")]
     pub to: String,
     /// How long it has neither.

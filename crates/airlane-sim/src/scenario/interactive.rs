@@ -9,18 +9,18 @@ use serde::{Deserialize, Serialize};
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize, JsonSchema)]
 #[serde(deny_unknown_fields, rename_all = "kebab-case")]
 pub struct TelnetConfig {
-    /// Mean time between keystrokes, exponentially distributed.
+    /// Keystrokes are this far apart on average; the times are exponential.
     #[serde(default = "default_interval")]
     pub interval: Duration,
-    /// Length of a packet with one keystroke, and of its echo; each further one in the same packet
-    /// adds a byte. One character is so little that the headers, which data packets leave out
+    /// A packet with one keystroke is this long, and so is its echo; each further one in the same
+    /// packet adds a byte. One character is so little that the headers, which data packets leave out
     /// elsewhere, are counted here.
     #[serde(default = "default_keystroke")]
     pub keystroke: Size,
     /// How many keystrokes are typed. Left out: there is always another.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub count: Option<u64>,
-    /// Largest packet. Left out: the smallest frame on the path.
+    /// A packet is at most this long. Left out: the smallest frame on the path.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub packet: Option<Size>,
 }
@@ -38,30 +38,31 @@ fn default_keystroke() -> Size {
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize, JsonSchema)]
 #[serde(deny_unknown_fields, rename_all = "kebab-case")]
 pub struct MailConfig {
-    /// Short turns of a check: one command and one response each. The last follows the messages.
+    /// A check has this many short turns: one command and one response each. The last follows the
+    /// messages.
     #[serde(default = "default_turns")]
     #[schemars(extend("x-unit" = "turns"))]
     pub turns: u32,
-    /// Size of a command.
+    /// A command is this long.
     #[serde(default = "default_command")]
     pub command: Size,
-    /// Size of a response that brings no message.
+    /// A response that brings no message is this long.
     #[serde(default = "default_response")]
     pub response: Size,
-    /// Messages that each check finds.
+    /// Each check finds this many messages.
     #[serde(default = "default_messages")]
     #[schemars(extend("x-unit" = "messages"))]
     pub messages: u32,
-    /// Mean size of a message, exponentially distributed.
+    /// A message is this long on average; sizes are exponential.
     #[serde(default = "default_message")]
     pub message: Size,
-    /// Time from the end of a check to the next.
+    /// This long after the end of a check the next begins.
     #[serde(default = "default_pause")]
     pub pause: Duration,
     /// How many checks are made. Left out: there is always another.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub count: Option<u64>,
-    /// User bytes of a packet. Left out: the smallest frame on the path.
+    /// A packet has this many user bytes. Left out: the smallest frame on the path.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub packet: Option<Size>,
 }

@@ -19,7 +19,7 @@ use crate::error::ScenarioError;
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize, JsonSchema)]
 #[serde(deny_unknown_fields, rename_all = "kebab-case")]
 pub struct WebConfig {
-    /// Connections that may carry objects at the same time.
+    /// This many connections may carry objects at the same time. Source: Xylomenos 1999, figure 3.1.
     #[serde(default = "default_parallel")]
     #[schemars(extend("x-unit" = "connections"))]
     pub parallel: u32,
@@ -27,7 +27,7 @@ pub struct WebConfig {
     /// their TCP state. Otherwise each transfer has fresh state.
     #[serde(default)]
     pub persistent: bool,
-    /// Time from the end of a transaction to the next.
+    /// This long after the end of a transaction the next begins.
     #[serde(default)]
     pub think: Duration,
     /// What the table of files per page counts.
@@ -36,15 +36,16 @@ pub struct WebConfig {
     /// When a transfer is over.
     #[serde(default)]
     pub completion: Completion,
-    /// The folder with tables to draw from: `HttpRequestLength.cdf`, `HttpReplyLength.cdf` and
-    /// `HttpConnections.cdf`, in the format of ns-2. Left out: the built-in ones of Mah 1997.
+    /// This folder has the tables to draw from: `HttpRequestLength.cdf`, `HttpReplyLength.cdf` and
+    /// `HttpConnections.cdf`, in the format of ns-2. Source: Mah 1997. Left out: the built-in ones of
+    /// Mah 1997.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub distributions: Option<String>,
     /// How many transactions are made. Left out: there is always another.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     #[schemars(extend("x-unit" = "transactions"))]
     pub count: Option<u64>,
-    /// User bytes of a packet. Left out: the smallest frame on the path.
+    /// A packet has this many user bytes. Left out: the smallest frame on the path.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub packet: Option<Size>,
     /// The tables of `distributions`, once they are read.

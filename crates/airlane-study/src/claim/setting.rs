@@ -14,13 +14,13 @@ use crate::verdict::Verdict;
 #[derive(Clone, Debug, Deserialize, JsonSchema)]
 #[serde(deny_unknown_fields)]
 pub(super) struct Setting {
-    /// The path of keys in the scenarios, with `*` for any.
+    /// It leads to keys of the scenarios, with `*` for any.
     #[schemars(example = &"links.radio.frame")]
     path: String,
-    /// The value that every scenario must have there.
+    /// Every scenario must have this value there.
     #[schemars(with = "serde_json::Value", example = &"50 B")]
     is: Value,
-    /// The studies whose scenarios are read. Left out: the claim's own.
+    /// The scenarios of these studies are read. Left out: the claim's own.
     #[serde(default)]
     studies: Vec<String>,
 }

@@ -21,7 +21,7 @@ pub enum Profile {
     Ns2In1999,
 }
 
-/// What finds losses and repairs them.
+/// What finds losses and repairs them. Source: RFC 5681, RFC 6582 and RFC 6675.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
 #[serde(rename_all = "kebab-case")]
 pub enum RecoveryKind {
@@ -76,7 +76,7 @@ pub enum AckClock {
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
 #[serde(rename_all = "kebab-case", deny_unknown_fields)]
 pub struct DelayedAck {
-    /// Segments that one acknowledgment stands for. At least 1.
+    /// One acknowledgment stands for this many segments, at least 1. Source: RFC 5681, section 4.2.
     #[serde(default = "every_second")]
     pub every: u32,
     /// How long the first of them waits at most. At most 500 ms (RFC 5681, section 4.2).
@@ -119,44 +119,48 @@ pub enum Variant {
 pub struct TcpConfig {
     /// Where the values below come from unless they are stated.
     pub profile: Profile,
-    /// A name for `recovery` and `congestion` together; what is stated of these goes before it. Reno is
+    /// It names `recovery` and `congestion` together; what is stated of these goes before it. Reno is
     /// printed by this name, as it always was, so that its files keep their hash.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub variant: Option<Variant>,
-    /// What finds losses and repairs them. Left out: `reno`.
+    /// What finds losses and repairs them. Source: RFC 5681, RFC 6582 and RFC 6675. Left out: `reno`.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub recovery: Option<RecoveryKind>,
-    /// How the congestion window reacts. Left out: `reno`.
+    /// How the congestion window reacts. Source: RFC 5681, section 3.1. Left out: `reno`.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub congestion: Option<CongestionKind>,
-    /// What a partial acknowledgment does to NewReno's window. Left out: `rfc6582`.
+    /// What a partial acknowledgment does to NewReno's window. Source: RFC 6582. Left out: `rfc6582`.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub partial_deflation: Option<Deflation>,
-    /// Which partial acknowledgments restart NewReno's timer. Left out: `every`.
+    /// Which partial acknowledgments restart NewReno's timer. Source: RFC 6582, section 4. Left out:
+    /// `every`.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub partial_restart: Option<TimerRestart>,
-    /// Whether acknowledgments wait for a second segment. Left out: each segment is acknowledged.
+    /// Whether acknowledgments wait for a second segment. Source: RFC 5681, section 4.2. Left out: each
+    /// segment is acknowledged.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub delayed_ack: Option<DelayedAck>,
-    /// The receiver's advertised window, segments. At least 1; with selective acknowledgments at most
+    /// The receiver advertises this window, at least 1 segment; with selective acknowledgments at most
     /// 65,535.
     #[schemars(extend("x-unit" = "segments"))]
     pub window: u32,
-    /// Congestion window of a fresh connection, segments. At least 1.
+    /// A fresh connection starts with this congestion window, at least 1 segment. Source: RFC 2001,
+    /// section 1.
     #[schemars(extend("x-unit" = "segments"))]
     pub initial_window: u32,
-    /// Duplicate acknowledgments that start a fast retransmit. At least 1.
+    /// This many duplicate acknowledgments start a fast retransmit, at least 1. Source: RFC 5681,
+    /// section 3.2.
     #[schemars(extend("x-unit" = "acknowledgments"))]
     pub dupack_threshold: u32,
-    /// The length of a pure acknowledgment.
+    /// A pure acknowledgment is this long. Source: Xylomenos 1999.
     pub ack_size: Size,
-    /// The granularity of the retransmission timer's clock.
+    /// The clock of the retransmission timer ticks this often. Source: Xylomenos 1999, figure 3.1.
     pub tick: Duration,
-    /// Retransmission timeout before the first round trip sample.
+    /// The retransmission timer starts with this before the first round trip sample.
     pub initial_rto: Duration,
-    /// The smallest retransmission timeout. Source: RFC 6298.
+    /// The retransmission timeout is never smaller than this. Source: RFC 6298.
     pub min_rto: Duration,
-    /// The largest retransmission timeout, after backoff. Source: RFC 6298.
+    /// The retransmission timeout grows up to this, after backoff. Source: RFC 6298.
     pub max_rto: Duration,
     /// Whether the sender stands still while a link of its path says that it is down.
     pub freeze: bool,
