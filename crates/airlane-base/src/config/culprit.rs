@@ -45,8 +45,14 @@ pub(super) fn read<T: DeserializeOwned + JsonSchema>(
         trials: TRIALS,
     };
     let mut complaints = Vec::new();
+    // Keys that nobody knows, as what they were meant to be.
+    let mut meant = Vec::new();
     loop {
         let culprit = search.culprit::<T>(&error);
+        if meant.iter().any(|key| culprit.path.is_within(key)) {
+            // What a key says that was meant otherwise is not judged.
+            return Err(complaints);
+        }
         let steps = culprit.path.as_steps();
         if let Some(missed) = message::missing_key(error.message()).filter(|_| culprit.missing) {
             // Nobody knows what a table of an unknown kind lacks.
@@ -92,12 +98,18 @@ pub(super) fn read<T: DeserializeOwned + JsonSchema>(
             text,
             path: culprit.path.clone(),
         });
-        // Going on without the culprit shows the next one. Where the culprit is an element whose removal
-        // would renumber the others, there is no going on.
+        // Going on without the culprit, or with what it was meant to be, shows the next one. Where the culprit
+        // is an element whose removal would renumber the others, there is no going on.
         let is_key = culprit.path.last_key().is_some();
         let full = complaints.len() == PROBLEMS_AT_ONCE;
-        if full || !is_key || !culprit.path.remove(&mut search.tree) {
+        if full || !is_key {
             return Err(complaints);
+        }
+        let name = message::meant_key(error.message());
+        match name.and_then(|name| culprit.path.rename(&mut search.tree, name)) {
+            Some(renamed) => meant.push(renamed),
+            None if culprit.path.remove(&mut search.tree) => {}
+            None => return Err(complaints),
         }
         error = match search.attempt::<T>(search.tree.clone()) {
             Err(next) => next,
@@ -110,15 +122,12 @@ fn attempt<T: DeserializeOwned>(tree: Spanned<DeTable<'_>>) -> Result<T, toml::d
     T::deserialize(toml::Deserializer::from(tree))
 }
 
-/// Whether a key of a table is missing only because it was misspelt, or because what was wrong with it was
-/// taken out: that has been said already.
+/// Whether a key of a table is missing only because what was wrong with it was taken out: that has been said
+/// already.
 fn is_said(key: &str, table: &Path, complaints: &[Complaint]) -> bool {
     let here = |complaint: &&Complaint| complaint.path.parent() == *table;
-    complaints.iter().filter(here).any(|complaint| {
-        let misspelt = complaint.text.message.starts_with(message::UNKNOWN_KEY);
-        let written = complaint.path.last_key();
-        written.is_some_and(|written| written == key || misspelt && message::near(written, key))
-    })
+    let mut complaints = complaints.iter().filter(here);
+    complaints.any(|complaint| complaint.path.last_key() == Some(key))
 }
 
 struct Culprit {

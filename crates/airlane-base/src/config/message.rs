@@ -80,6 +80,11 @@ pub(super) fn unknown_key(message: &str) -> Option<&str> {
 /// How the message about a key that nobody knows begins.
 pub(super) const UNKNOWN_KEY: &str = "unknown key `";
 
+/// What a key that nobody knows was probably meant to be.
+pub(super) fn meant_key(message: &str) -> Option<&str> {
+    nearest(unknown_key(message)?, alternatives(message))
+}
+
 /// A message of `serde` about the value of `key`.
 pub(super) fn of_serde(message: &str, key: Option<&str>) -> Text {
     let key = key.unwrap_or("this");
@@ -175,7 +180,7 @@ fn suggestion(name: &str, known: &[&str], what: &str) -> String {
 }
 
 /// Whether `written` is likely to be a misspelt `meant`.
-pub(super) fn near(written: &str, meant: &str) -> bool {
+fn near(written: &str, meant: &str) -> bool {
     distance(written, meant) <= 1 + meant.chars().count() / 4
 }
 

@@ -265,6 +265,23 @@ impl Path {
         }
     }
 
+    /// Gives the value another key in its table: where it is then. None if that key is taken.
+    pub(super) fn rename(&self, root: &mut Spanned<DeTable<'_>>, name: &str) -> Option<Self> {
+        let (parent, old) = (self.parent(), self.last_key()?);
+        let table = parent.table_mut(root)?;
+        if table.contains_key(name) {
+            return None;
+        }
+        let value = table.remove(old)?;
+        table.insert(Spanned::new(0..0, name.to_owned().into()), value);
+        Some(parent.with_key(name))
+    }
+
+    /// Whether this is `other`, or below it.
+    pub(super) fn is_within(&self, other: &Self) -> bool {
+        self.0.starts_with(&other.0)
+    }
+
     /// Puts `value` here and makes the tables on the way; `left` is the span of the path's text.
     pub(super) fn insert<'i>(
         &self,

@@ -190,6 +190,60 @@ fn what_is_wrong_is_not_called_missing_as_well() {
 }
 
 #[test]
+fn a_misspelt_key_is_taken_for_what_was_meant() {
+    #[derive(Debug, Deserialize, JsonSchema)]
+    #[serde(deny_unknown_fields, try_from = "Written")]
+    #[schemars(!try_from)]
+    struct Service {
+        scheme: u32,
+    }
+    #[derive(Deserialize)]
+    #[serde(deny_unknown_fields)]
+    struct Written {
+        scheme: Option<u32>,
+        goal: Option<u32>,
+    }
+    impl TryFrom<Written> for Service {
+        type Error = String;
+        fn try_from(written: Written) -> Result<Self, String> {
+            let scheme = written.scheme.or(written.goal);
+            let scheme = scheme.ok_or("missing field `scheme`")?;
+            Ok(Self { scheme })
+        }
+    }
+    #[derive(Debug, Deserialize, JsonSchema)]
+    struct Holder {
+        service: Service,
+    }
+    impl Validate for Holder {
+        fn validate(&self, _: &mut Problems) {
+            assert_ne!(self.service.scheme, 9);
+        }
+    }
+    let problems = |line: &str| {
+        let text = format!("[service]\n{line}\n");
+        load::<Holder>(&text, "h.toml").unwrap_err().to_string()
+    };
+    let one = problems("gaol = 3");
+    assert!(
+        one.contains("2:1: unknown key `gaol`") && !one.contains("missing"),
+        "{one}"
+    );
+    assert!(one.contains("did you mean `goal`?"), "{one}");
+    // What it says is not judged as well.
+    let one = problems("gaol = \"x\"");
+    assert!(
+        one.contains("unknown key `gaol`") && !one.contains("cannot be"),
+        "{one}"
+    );
+    let none = problems("colour = 3");
+    assert!(
+        none.contains("unknown key `colour`") && none.contains("`scheme` is missing"),
+        "{none}"
+    );
+}
+
+#[test]
 fn a_key_that_nobody_can_give_an_example_of_is_missing_all_the_same() {
     #[derive(Debug, Deserialize)]
     #[serde(transparent)]
