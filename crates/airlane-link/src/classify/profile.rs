@@ -11,6 +11,9 @@
 //! prompt    speech, conferencing   limited repair as received; or limited repair in order
 //! ```
 //!
+//! The heuristic reads the code points of prompt traffic, too: whoever marks a call says what it is, on
+//! whichever port.
+//!
 //! Left out: the bits of the old TOS byte, which RFC 2474 took back; encrypted traffic, which shows
 //! a code point but no ports; subclasses by additional bits of the DS field, since code points for
 //! local use are for whoever manages the network: they are a rule each.
@@ -39,7 +42,7 @@ pub enum ClassesConfig {
 /// A set of ready-made rules.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum ClassProfile {
-    /// By protocol and well-known port.
+    /// By protocol, code points of prompt traffic and well-known port.
     Heuristic,
     /// By the DS field alone.
     Dscp,
@@ -62,9 +65,11 @@ enum Need {
 
 use Need::{Elastic, Prompt};
 
-/// All TCP for one service; UDP by application (IANA's registry of ports).
-const HEURISTIC: [(MatchConfig, Need); 7] = [
-    (protocol(TCP), Elastic),
+/// All TCP for one service. Behind it come the code points of prompt traffic ([`DSCP`]), then [`UDP_PORTS`].
+const ALL_TCP: [(MatchConfig, Need); 1] = [(protocol(TCP), Elastic)];
+
+/// UDP by application (IANA's registry of ports).
+const UDP_PORTS: [(MatchConfig, Need); 6] = [
     // QUIC repairs its own losses as TCP does.
     (udp(443, 443), Elastic),
     // RTP and RTCP.
@@ -191,9 +196,12 @@ impl ClassProfile {
     }
 
     fn rules(self, services: &[ServiceConfig]) -> Vec<ClassConfig> {
-        let table: &[(MatchConfig, Need)] = match self {
-            Self::Heuristic => &HEURISTIC,
-            Self::Dscp => &DSCP,
+        let table: Vec<&(MatchConfig, Need)> = match self {
+            Self::Heuristic => {
+                let marked = DSCP.iter().filter(|(_, need)| *need == Prompt);
+                ALL_TCP.iter().chain(marked).chain(&UDP_PORTS).collect()
+            }
+            Self::Dscp => DSCP.iter().collect(),
         };
         let rule = |(conditions, need): &(MatchConfig, Need)| {
             let ranked = services.iter().filter_map(|service| {
@@ -206,7 +214,7 @@ impl ClassProfile {
                 service: name.clone(),
             })
         };
-        table.iter().filter_map(rule).collect()
+        table.into_iter().filter_map(rule).collect()
     }
 }
 

@@ -64,8 +64,24 @@ fn the_heuristic_knows_protocols_and_ports() {
         // IPsec hides what is inside.
         (50, 0, 0),
     ] {
-        let found = classify(Heuristic, &both, protocol, port, "EF");
+        let found = classify(Heuristic, &both, protocol, port, "BE");
         assert_eq!(found, service, "{protocol} {port}");
+        let raw = classify(Heuristic, &[SR], protocol, port, "EF");
+        assert_ne!(raw, 2, "{protocol} {port}");
+    }
+    // What is marked as a call is one, on whichever port and whatever is inside; TCP stays TCP.
+    for (protocol, port, dscp, service) in [
+        (UDP, 4000, "EF", 2),
+        (UDP, 4000, "VA", 2),
+        (UDP, 4000, "AF41", 2),
+        (UDP, 443, "EF", 2),
+        (50, 0, "EF", 2),
+        (TCP, 5060, "EF", 1),
+        (UDP, 4000, "AF11", 0),
+        (UDP, 443, "AF11", 1),
+    ] {
+        let found = classify(Heuristic, &both, protocol, port, dscp);
+        assert_eq!(found, service, "{protocol} {port} {dscp}");
     }
 }
 
