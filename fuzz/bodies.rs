@@ -458,7 +458,7 @@ pub(crate) fn control(data: &[u8]) {
             Ok(request) => {
                 let again = Request::parse(request.to_line().as_bytes());
                 assert_eq!(again.expect("what is written out is read"), request);
-                if let Request::Reload { file } = request {
+                if let Request::Reload { file, .. } = request {
                     // A running node compares the file with its own, every default filled in.
                     let resolved = file.resolve();
                     assert_eq!(resolved.resolve(), resolved);

@@ -1,5 +1,6 @@
 //! What the command line takes. The text here is the manual: every verb has examples.
 
+mod import;
 mod measure;
 mod node;
 mod scenario;
@@ -14,8 +15,9 @@ use clap::builder::styling::{AnsiColor, Styles};
 use clap::{Args, Parser, Subcommand, ValueHint};
 use clap_complete::Shell;
 
+pub use import::{Import, Wireguard};
 pub use measure::{Journal, JournalReplay, Record, Test, TestApp, Trace, TraceJoin, TraceShow};
-pub use node::{Daemon, Keygen, LogFormat, Running, Status, Top, Up};
+pub use node::{Daemon, Keygen, LogFormat, Reload, Running, Status, Top, Up};
 pub use scenario::{FromMahimahi, FromNetem, Scenario, ScenarioApp, Written};
 pub use schema::{FileKind, SchemaArgs};
 pub use service::{Link, Service, ServiceAdd, ServiceRemove, ServiceSet, SetRate};
@@ -97,7 +99,8 @@ pub enum Command {
     /// Check whether a link can come up, and say what to do where it cannot
     ///
     /// Tries rights, keys, interface, port, route and MTU as `airlane up` does and undoes them again;
-    /// a peer with keys is asked for a handshake.
+    /// a peer with keys is asked for a handshake. Of a link that runs it says how each session stands, and why
+    /// one has never come up.
     #[command(after_help = node::DOCTOR_EXAMPLES)]
     Doctor(Daemon),
     /// Let a running link take over what changed in its file
@@ -105,7 +108,10 @@ pub enum Command {
     /// Keys, peers, their addresses, rates, services and classes change at once, and connections through
     /// links that stay go on. SIGHUP to `airlane up` does the same with the file that it was started with. What only a new start can change is named, and nothing is changed then.
     #[command(after_help = node::RELOAD_EXAMPLES)]
-    Reload(Daemon),
+    Reload(Reload),
+    /// Make a live file of what another tunnel was told
+    #[command(subcommand, arg_required_else_help = true)]
+    Import(Import),
     /// Change the rate of a running link
     ///
     /// Frames leave at it from now on: no new session, nothing lost. The file stays as it is; write there,
@@ -163,6 +169,9 @@ pub enum Command {
         #[arg(value_hint = ValueHint::DirPath)]
         folder: PathBuf,
     },
+    /// Print the version of the program
+    #[command(after_help = VERSION_EXAMPLES)]
+    Version,
     /// Print the completion script of a shell
     #[command(after_help = COMPLETIONS_EXAMPLES)]
     Completions {
@@ -201,6 +210,10 @@ Examples:
 const MANUAL_EXAMPLES: &str = "\
 Examples:
   airlane manual /usr/local/share/man/man1";
+
+const VERSION_EXAMPLES: &str = "\
+Examples:
+  airlane version";
 
 const COMPLETIONS_EXAMPLES: &str = "\
 Examples:

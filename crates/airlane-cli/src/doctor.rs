@@ -29,8 +29,7 @@ pub(crate) fn doctor(args: &Daemon) -> anyhow::Result<()> {
     let bad = checks.iter().filter(|c| c.verdict == Verdict::Bad).count();
     match bad {
         0 => Ok(()),
-        1 => bail!("the link cannot come up"),
-        n => bail!("the link cannot come up, for {n} reasons"),
+        n => bail!("{n} of {} checks are bad", checks.len()),
     }
 }
 
@@ -40,7 +39,8 @@ fn line(check: &Check) -> String {
         Verdict::Warning => (WARNING, "warning"),
         Verdict::Bad => (BAD, "bad"),
     };
-    let Check { what, found, .. } = check;
+    // A peer's words may be in it.
+    let (what, found) = (check.what, output::plain(&check.found));
     let mut line = format!("{style}{word:>7}{style:#}  {what:<9}  {found}\n");
     if let Some(help) = &check.help {
         line.push_str(&format!("{:20}{help}\n", ""));

@@ -8,6 +8,7 @@ use airlane_study::{StudyError, Work};
 use anyhow::Context as _;
 
 use crate::args::Studies;
+use crate::log::Told;
 
 /// Something wrong with what the user gave: exit code 2.
 #[derive(Debug)]
@@ -87,6 +88,9 @@ pub(crate) fn works(studies: &Studies) -> Result<Vec<Work>, StudyError> {
 pub(crate) fn is_bad_input(error: &anyhow::Error) -> bool {
     let study = error.downcast_ref::<StudyError>();
     error.downcast_ref::<BadInput>().is_some()
+        || error
+            .downcast_ref::<Told>()
+            .is_some_and(|told| told.bad_input)
         || error.downcast_ref::<ConfigError>().is_some()
         || study.is_some_and(StudyError::is_bad_input)
 }

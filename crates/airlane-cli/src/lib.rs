@@ -10,6 +10,7 @@ pub mod comparison;
 mod doctor;
 mod events;
 mod explain;
+mod import;
 mod input;
 mod journal;
 mod keys;
@@ -37,7 +38,7 @@ mod trace;
 use std::process::ExitCode;
 
 use anyhow::Context as _;
-use args::{Cli, Command, Journal, Sim, Study, Trace};
+use args::{Cli, Command, Import, Journal, Sim, Study, Trace};
 use clap::{CommandFactory as _, Parser as _};
 
 /// The run failed.
@@ -51,7 +52,9 @@ pub fn main() -> ExitCode {
     match run(cli.command) {
         Ok(()) => ExitCode::SUCCESS,
         Err(error) => {
-            output::note(&output::error_text(&error));
+            if error.downcast_ref::<log::Told>().is_none() {
+                output::note(&output::error_text(&error));
+            }
             let code = if input::is_bad_input(&error) {
                 BAD_INPUT
             } else {
@@ -80,6 +83,7 @@ fn run(command: Command) -> anyhow::Result<()> {
         Command::Air(args) => live::air(&args),
         Command::Doctor(args) => doctor::doctor(&args),
         Command::Reload(args) => live::reload(&args),
+        Command::Import(Import::Wireguard(args)) => import::wireguard(&args),
         Command::Set(args) => live::set(&args),
         Command::Service(verb) => service::service(&verb),
         Command::Status(args) => live::status(&args),
@@ -92,6 +96,7 @@ fn run(command: Command) -> anyhow::Result<()> {
         Command::Manual { folder } => std::fs::create_dir_all(&folder)
             .and_then(|()| clap_mangen::generate_to(Cli::command(), &folder))
             .with_context(|| format!("cannot write to {}", folder.display())),
+        Command::Version => output::print(concat!("airlane ", env!("CARGO_PKG_VERSION"), "\n")),
         Command::Completions { shell } => {
             let mut script = Vec::new();
             clap_complete::generate(shell, &mut Cli::command(), "airlane", &mut script);

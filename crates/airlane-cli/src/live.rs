@@ -1,6 +1,6 @@
 //! `airlane up`, `airlane air`, `airlane reload` and `airlane status`.
 
-use std::io::IsTerminal as _;
+use std::io::{self, IsTerminal as _};
 use std::os::fd::AsFd as _;
 use std::path::{Path, PathBuf};
 use std::time::Duration;
@@ -10,18 +10,27 @@ use airlane_base::config::{Document, Problems};
 use airlane_live::air::{self, AirConfig};
 use airlane_live::config::{LiveConfig, default_socket};
 use airlane_live::control;
+use airlane_live::doctor::obstacles;
 use airlane_live::node::{Node, UpError};
 use airlane_live::privileges::{self, Account};
 use airlane_live::signals::{Wish, on_wishes, stop_on_signals};
 use airlane_live::status::Status as NodeStatus;
 use anyhow::{Context as _, bail};
 
-use crate::args::{Daemon, Running, SetRate, Status, Up};
+use crate::args::{Reload, Running, SetRate, Status, Up};
 use crate::input::{self, BadInput};
-use crate::{log, output, status};
+use crate::log::{self, Log};
+use crate::output::Several;
+use crate::{output, status};
 
 /// Runs `airlane up`.
 pub(crate) fn up(up: &Up) -> anyhow::Result<()> {
+    let mut log = None;
+    let ran = run(up, &mut log);
+    log::report(up.running.log_format, log, ran)
+}
+
+fn run(up: &Up, log: &mut Option<Log>) -> anyhow::Result<()> {
     let running = &up.running;
     let args = &running.daemon;
     let document = input::document(&args.file, &args.set.set)?;
@@ -30,7 +39,7 @@ pub(crate) fn up(up: &Up) -> anyhow::Result<()> {
     if let Some(user) = &up.user {
         become_user(user, &config)?;
     }
-    let _log = log::start(running.log_format)?;
+    *log = Some(log::start(running.log_format)?);
     let stop = stop_on_signals().context("cannot wait for signals")?;
     let (file, set, socket) = (args.file.clone(), args.set.set.clone(), config.socket());
     on_wishes(move |wish| match wish {
@@ -38,7 +47,7 @@ pub(crate) fn up(up: &Up) -> anyhow::Result<()> {
         Wish::Report => report(&socket),
     })
     .context("cannot wait for signals")?;
-    let mut node = Node::start(&config).map_err(|error| refuse(&document, error))?;
+    let mut node = Node::start(&config).map_err(|error| refuse(&document, &config, error))?;
     if let Some(path) = &up.journal {
         node.keep_journals(path, up.journal_size.as_bytes())?;
     }
@@ -68,7 +77,7 @@ fn become_user(name: &str, config: &LiveConfig) -> anyhow::Result<()> {
 /// has changed.
 fn reload_again(file: &Path, set: &[String], socket: &Path) {
     let read = || -> anyhow::Result<LiveConfig> { Ok(input::document(file, set)?.read()?) };
-    let done = read().and_then(|config| Ok(control::reload(socket, &config)?));
+    let done = read().and_then(|config| Ok(control::reload(socket, &config, false)?));
     match done {
         Ok(changes) if changes.is_empty() => tracing::info!("reloaded: nothing has changed"),
         Ok(_) => {}
@@ -97,7 +106,7 @@ fn report(socket: &Path) {
 
 /// The error of a node that did not start; where the file is at fault in a way that shows only then,
 /// with its line.
-fn refuse(document: &Document, error: UpError) -> anyhow::Error {
+fn refuse(document: &Document, config: &LiveConfig, error: UpError) -> anyhow::Error {
     let mut problems = Problems::new();
     let peers = match document.has("peers") {
         true => "peers",
@@ -115,13 +124,40 @@ fn refuse(document: &Document, error: UpError) -> anyhow::Error {
             problems.add(at, error.to_string(), "");
         }
         UpError::Loop { .. } => problems.add(peers, error.to_string(), ""),
-        error => return error.into(),
+        error => return with_others(config, error.into()),
     }
     document.locate(problems).into()
 }
 
+/// The error of a start, with what else stands in its way, so that all of it can be mended at once.
+fn with_others(config: &LiveConfig, error: anyhow::Error) -> anyhow::Error {
+    let first = error.to_string();
+    // A node that runs is in the way of itself.
+    if control::status(&config.socket()).is_ok() {
+        return error;
+    }
+    let others = obstacles(config).into_iter();
+    let others = others.filter(|check| !first.contains(&check.found));
+    let others: Vec<String> = others
+        .map(|check| match check.help {
+            Some(help) => format!("{}; {help}", check.found),
+            None => check.found,
+        })
+        .collect();
+    match others.is_empty() {
+        true => error,
+        false => Several([vec![first], others].concat()).into(),
+    }
+}
+
 /// Runs `airlane air`.
 pub(crate) fn air(running: &Running) -> anyhow::Result<()> {
+    let mut log = None;
+    let ran = emulate(running, &mut log);
+    log::report(running.log_format, log, ran)
+}
+
+fn emulate(running: &Running, log: &mut Option<Log>) -> anyhow::Result<()> {
     let args = &running.daemon;
     let document = input::document(&args.file, &args.set.set)?;
     let mut config: AirConfig = document.read()?;
@@ -130,8 +166,12 @@ pub(crate) fn air(running: &Running) -> anyhow::Result<()> {
         .errors
         .load_traces(|file| std::fs::read(folder.join(file)).map_err(|error| error.to_string()))
         .map_err(|error| BadInput(error.to_string()))?;
-    let _log = log::start(running.log_format)?;
+    *log = Some(log::start(running.log_format)?);
     let stop = stop_on_signals().context("cannot wait for signals")?;
+    on_wishes(|_| {
+        tracing::warn!("an emulator changes nothing while it runs: end it and start it again")
+    })
+    .context("cannot wait for signals")?;
     let report = air::run(&config, stop.as_fd())?;
     output::print(&if args.json {
         serde_json::to_string(&report)? + "\n"
@@ -145,10 +185,19 @@ pub(crate) fn air(running: &Running) -> anyhow::Result<()> {
 }
 
 /// Runs `airlane reload`.
-pub(crate) fn reload(args: &Daemon) -> anyhow::Result<()> {
-    let config: LiveConfig = input::document(&args.file, &args.set.set)?.read()?;
-    let changes = control::reload(&config.socket(), &config)?;
-    print_changes(&changes, args.json)
+pub(crate) fn reload(args: &Reload) -> anyhow::Result<()> {
+    let Reload { daemon, dry_run } = args;
+    let config: LiveConfig = input::document(&daemon.file, &daemon.set.set)?.read()?;
+    let changes = control::reload(&config.socket(), &config, *dry_run)?;
+    if *dry_run && !daemon.json {
+        let what = match changes.is_empty() {
+            true => "nothing would change\n",
+            false => "a reload would do this:\n",
+        };
+        let lines: String = changes.iter().map(|line| format!("  {line}\n")).collect();
+        return output::print(&(what.to_owned() + &lines));
+    }
+    print_changes(&changes, daemon.json)
 }
 
 /// Runs `airlane set`.
@@ -187,7 +236,7 @@ pub(crate) fn status(args: &Status) -> anyhow::Result<()> {
         } else {
             status::render(&now, before.as_ref())
         };
-        if args.watch && !args.json && std::io::stdout().is_terminal() {
+        if args.watch && !args.json && io::stdout().is_terminal() {
             // Home, and clear what follows: no flicker.
             output::print(&format!("\x1b[H\x1b[J{text}"))?;
         } else {
@@ -211,7 +260,17 @@ pub(crate) fn socket(link: Option<&str>) -> anyhow::Result<PathBuf> {
             default_socket(link)
         });
     }
-    let running = sockets();
+    let running = match sockets() {
+        Ok(running) => running,
+        Err(error) => {
+            let folder = directory();
+            bail!(
+                "which links run cannot be seen: {} cannot be read: {error}; ask as root, or as a member of the group \
+                 that a link's file names, such as control = {{ group = \"airlane\" }}",
+                folder.display()
+            );
+        }
+    };
     let names = || {
         running
             .iter()
@@ -239,14 +298,14 @@ fn directory() -> PathBuf {
 }
 
 /// The control sockets of all links of this machine.
-pub(crate) fn sockets() -> Vec<PathBuf> {
-    let mut running: Vec<PathBuf> = match std::fs::read_dir(directory()) {
-        Ok(entries) => entries
-            .filter_map(|entry| Some(entry.ok()?.path()))
-            .filter(|path| path.extension().is_some_and(|e| e == "sock"))
-            .collect(),
-        Err(_) => Vec::new(),
+pub(crate) fn sockets() -> io::Result<Vec<PathBuf>> {
+    let entries = match std::fs::read_dir(directory()) {
+        Err(error) if error.kind() == io::ErrorKind::NotFound => return Ok(Vec::new()),
+        entries => entries?,
     };
+    let paths = entries.filter_map(|entry| Some(entry.ok()?.path()));
+    let sockets = paths.filter(|path| path.extension().is_some_and(|e| e == "sock"));
+    let mut running: Vec<PathBuf> = sockets.collect();
     running.sort();
-    running
+    Ok(running)
 }

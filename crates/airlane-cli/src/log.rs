@@ -11,12 +11,14 @@ use std::sync::atomic::{AtomicU64, Ordering};
 use std::sync::mpsc::{Receiver, SyncSender, sync_channel};
 use std::time::Duration;
 
+use airlane_base::config::{ConfigError, Problem};
 use airlane_live::privileges;
 use tracing_subscriber::EnvFilter;
 use tracing_subscriber::fmt::MakeWriter;
 
 use crate::args::LogFormat;
-use crate::input::BadInput;
+use crate::input::{BadInput, is_bad_input};
+use crate::output::Several;
 
 /// Which log lines to show, in the syntax of `tracing_subscriber::EnvFilter`.
 const VARIABLE: &str = "AIRLANE_LOG";
@@ -112,6 +114,56 @@ impl Drop for Log {
             let _nobody_takes_them = is_done.recv_timeout(PATIENCE);
         }
     }
+}
+
+/// An error that is in the log already.
+#[derive(Debug)]
+pub(crate) struct Told {
+    /// Whether the user's input is at fault.
+    pub(crate) bad_input: bool,
+}
+
+impl std::fmt::Display for Told {
+    fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
+        f.write_str("what is wrong is in the log")
+    }
+}
+
+impl std::error::Error for Told {}
+
+/// What ran, whose log is in `log` if it has got as far; where the log is for programs, so is the error.
+pub(crate) fn report<T>(
+    format: LogFormat,
+    mut log: Option<Log>,
+    ran: anyhow::Result<T>,
+) -> anyhow::Result<T> {
+    let error = match ran {
+        Err(error) if format == LogFormat::Json => error,
+        ran => return ran,
+    };
+    if log.is_none() {
+        log = Some(start(format)?);
+    }
+    if let Some(config) = error.downcast_ref::<ConfigError>() {
+        for problem in config.problems() {
+            let Problem {
+                file,
+                line,
+                column,
+                path,
+                help,
+                ..
+            } = problem;
+            tracing::error!(file, line, column, path, help, "{}", problem.message);
+        }
+    } else if let Some(Several(all)) = error.downcast_ref() {
+        all.iter().for_each(|text| tracing::error!("{text}"));
+    } else {
+        tracing::error!("{error:#}");
+    }
+    drop(log);
+    let bad_input = is_bad_input(&error);
+    Err(Told { bad_input }.into())
 }
 
 /// Sends log lines to standard error from now on.

@@ -47,10 +47,34 @@ pub fn warn_once(text: &str) {
     }
 }
 
+/// What somebody else says, for a terminal: no character does anything but stand there, or end a line.
+pub fn plain(text: &str) -> String {
+    let mut plain = String::with_capacity(text.len());
+    for character in text.chars() {
+        match character {
+            '\n' | '"' | '\'' => plain.push(character),
+            _ => plain.extend(character.escape_debug()),
+        }
+    }
+    plain
+}
+
 /// Whether a person watches standard error.
 pub fn is_watched() -> bool {
     std::io::stderr().is_terminal()
 }
+
+/// Several errors, none of which is the cause of another.
+#[derive(Debug)]
+pub struct Several(pub Vec<String>);
+
+impl std::fmt::Display for Several {
+    fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
+        f.write_str(&self.0.join("; "))
+    }
+}
+
+impl std::error::Error for Several {}
 
 /// The text of an error, with its causes.
 pub fn error_text(error: &anyhow::Error) -> String {
@@ -60,6 +84,11 @@ pub fn error_text(error: &anyhow::Error) -> String {
             text.push_str(if i == 0 { "" } else { "\n\n" });
             text.push_str(&problem_text(problem));
         }
+    } else if let Some(Several(all)) = error.downcast_ref() {
+        let lines = all
+            .iter()
+            .map(|text| format!("{ERROR}error{ERROR:#}: {text}"));
+        text = lines.collect::<Vec<_>>().join("\n");
     } else {
         text = format!("{ERROR}error{ERROR:#}: {error}");
         for cause in error.chain().skip(1).map(ToString::to_string) {
@@ -101,4 +130,19 @@ fn problem_text(problem: &Problem) -> String {
             .expect("writing to a string cannot fail");
     }
     text
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn what_the_peer_says_does_nothing_to_the_terminal() {
+        let theirs = "1 \"web\" sr\n2 \u{1b}]0;owned\u{7}\u{1b}[2J\r\u{9b}31m\u{202e}gp\u{e9}j";
+        let shown = plain(theirs);
+        assert!(shown.starts_with("1 \"web\" sr\n2 \\u{1b}]0;owned"));
+        assert!(shown.ends_with("gp\u{e9}j"));
+        let harmless = |c: char| c == '\n' || !(c.is_control() || c == '\u{202e}');
+        assert!(shown.chars().all(harmless), "{shown:?}");
+    }
 }

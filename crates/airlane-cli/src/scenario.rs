@@ -146,7 +146,7 @@ pub(crate) fn of_study(args: &StudyScenario) -> anyhow::Result<()> {
     write(&text, args.output.as_deref())
 }
 
-fn write(text: &str, path: Option<&Path>) -> anyhow::Result<()> {
+pub(crate) fn write(text: &str, path: Option<&Path>) -> anyhow::Result<()> {
     match path {
         None => output::print(text),
         Some(path) => {

@@ -3,6 +3,7 @@
 use airlane_live::status::{PeerStatus, ServiceReport, Status, UnderlayReport};
 use anstyle::{AnsiColor, Style};
 
+use crate::output;
 use crate::quantity::{Estimate, Unit};
 use crate::table::{Align, Cell, Table};
 
@@ -13,7 +14,7 @@ const STRONG: Style = Style::new().bold();
 
 /// The status as text; with the one before it, rates since then too.
 pub(crate) fn render(status: &Status, before: Option<&Status>) -> String {
-    let mut text = head(status);
+    let mut text = format!("{}\n{}", head(status), peers(status));
     let since = before
         .filter(|before| before.uptime_ns < status.uptime_ns)
         .map(|before| (before, (status.uptime_ns - before.uptime_ns) as f64 / 1e9));
@@ -33,7 +34,7 @@ pub(crate) fn render(status: &Status, before: Option<&Status>) -> String {
             received(peer, since)
         ));
     }
-    text + &dropped(status)
+    text + &dropped(status) + &callers(status)
 }
 
 fn head(status: &Status) -> String {
@@ -52,19 +53,57 @@ fn head(status: &Status) -> String {
     )
 }
 
-fn peer_head(peer: &PeerStatus) -> String {
-    let session = &peer.session;
-    let style = match session.state.as_str() {
+fn state(peer: &PeerStatus) -> Cell {
+    let style = match peer.session.state.as_str() {
         "confirmed" => GOOD,
         "refused" | "disconnected" => BAD,
         _ => WAIT,
     };
-    let mut text = format!(
-        "{STRONG}{}{STRONG:#} at {}: session {style}{}{style:#}",
-        peer.name,
-        peer_name(peer.address),
-        session.state,
+    Cell::styled(peer.session.state.clone(), style)
+}
+
+/// A line for each peer, as `wg show` has.
+fn peers(status: &Status) -> String {
+    let right = ["received", "sent", "lost before repair", "after"];
+    let left = ["peer", "session", "last handshake", "endpoint"];
+    let left = left.map(|head| (head, Align::Left));
+    let mut table = Table::new(
+        left.into_iter()
+            .chain(right.map(|head| (head, Align::Right))),
     );
+    for peer in &status.peers {
+        let bytes = |bytes: u64| Estimate::single(bytes as f64).show(Unit::Bytes).to_string();
+        let handshake = peer.keys_age_ns.map(|age| format!("{} ago", seconds(age)));
+        let endpoint = peer.address.map(|address| address.to_string());
+        let [before, after] = losses(&peer.services).map(per_cent);
+        table.row([
+            peer.name.as_str().into(),
+            state(peer),
+            handshake.unwrap_or_else(|| "-".to_owned()).into(),
+            endpoint.unwrap_or_else(|| "-".to_owned()).into(),
+            bytes(peer.received_bytes).into(),
+            bytes(peer.sent_bytes).into(),
+            before.into(),
+            after.into(),
+        ]);
+    }
+    table.render()
+}
+
+/// What part of the packets from a peer was lost before and after repair, by the services that can see
+/// their losses.
+fn losses(services: &[ServiceReport]) -> [Option<f64>; 2] {
+    let seeing = || services.iter().filter(|s| s.metrics.loss.is_some());
+    let sum = |of: fn(&ServiceReport) -> u64| seeing().map(of).sum::<u64>() as f64;
+    let lost = sum(|s| s.ledger.residual_lost);
+    let all = sum(|s| s.ledger.packets_delivered) + lost;
+    let recovered = sum(|s| s.ledger.packets_recovered);
+    [recovered + lost, lost].map(|part| (all > 0.0).then(|| part / all))
+}
+
+fn peer_head(peer: &PeerStatus) -> String {
+    let session = &peer.session;
+    let mut text = format!("{STRONG}{}{STRONG:#}: session {}", peer.name, session.state);
     if let Some(age) = session.age_ns {
         text.push_str(&format!(" for {}", seconds(age)));
     }
@@ -86,10 +125,7 @@ fn peer_head(peer: &PeerStatus) -> String {
         rate(peer),
     ));
     if let Some(key) = &peer.key {
-        let age = peer.keys_age_ns.map_or("no keys yet".to_owned(), |age| {
-            format!("keys of {} ago", seconds(age))
-        });
-        text.push_str(&format!("  peer key {key}, {age}\n"));
+        text.push_str(&format!("  peer key {key}\n"));
     }
     if let Some(refused) = &session.refused {
         text.push_str(&format!(
@@ -97,7 +133,7 @@ fn peer_head(peer: &PeerStatus) -> String {
              (only base-station is \"here\" at one end and \"peer\" at the other).\n\
              This end:\n{}\nThe other end:\n{}\n",
             indent(&refused.ours),
-            indent(&plain(&refused.theirs))
+            indent(&output::plain(&refused.theirs))
         ));
     }
     text
@@ -124,6 +160,22 @@ fn dropped(status: &Status) -> String {
             table.render()
         ),
         false => String::new(),
+    }
+}
+
+/// Who was refused for a key or an address.
+fn callers(status: &Status) -> String {
+    let mut text = String::new();
+    for caller in &status.callers {
+        let expected =
+            |peer: &PeerStatus| peer.address == Some(caller.address) && peer.session.id.is_none();
+        let says = caller.says(status.peers.iter().any(expected));
+        let (times, ago) = (caller.calls, seconds(caller.ago_ns));
+        text.push_str(&format!("  {says} ({times} times, last {ago} ago)\n"));
+    }
+    match text.is_empty() {
+        true => text,
+        false => format!("\n{STRONG}Refused{STRONG:#}\n{text}"),
     }
 }
 
@@ -264,18 +316,6 @@ fn seconds(ns: u64) -> String {
         .to_string()
 }
 
-/// What somebody else says, for a terminal: no character does anything but stand there, or end a line.
-fn plain(text: &str) -> String {
-    let mut plain = String::with_capacity(text.len());
-    for character in text.chars() {
-        match character {
-            '\n' | '"' | '\'' => plain.push(character),
-            _ => plain.extend(character.escape_debug()),
-        }
-    }
-    plain
-}
-
 fn indent(text: &str) -> String {
     text.lines()
         .map(|line| format!("  {line}"))
@@ -313,15 +353,42 @@ pub(crate) fn peer_name(peer: Option<impl ToString>) -> String {
 
 #[cfg(test)]
 mod tests {
+    use airlane_link::{ServiceLedger, ServiceMetrics};
+
     use super::*;
 
+    fn service(loss: Option<f64>, delivered: u64, recovered: u64, lost: u64) -> ServiceReport {
+        ServiceReport {
+            number: 1,
+            name: "files".to_owned(),
+            scheme: "sr-m2".to_owned(),
+            rate: 1.0,
+            draining: false,
+            waiting: false,
+            queue_packets: 0,
+            queue_bytes: 0,
+            srtt_ns: None,
+            ledger: ServiceLedger {
+                packets_delivered: delivered,
+                packets_recovered: recovered,
+                residual_lost: lost,
+                ..ServiceLedger::default()
+            },
+            metrics: ServiceMetrics {
+                loss,
+                ..ServiceMetrics::default()
+            },
+            peer: None,
+            effective_goodput: None,
+        }
+    }
+
     #[test]
-    fn what_the_peer_says_does_nothing_to_the_terminal() {
-        let theirs = "1 \"web\" sr\n2 \u{1b}]0;owned\u{7}\u{1b}[2J\r\u{9b}31m\u{202e}gp\u{e9}j";
-        let shown = plain(theirs);
-        assert!(shown.starts_with("1 \"web\" sr\n2 \\u{1b}]0;owned"));
-        assert!(shown.ends_with("gp\u{e9}j"));
-        let harmless = |c: char| c == '\n' || !(c.is_control() || c == '\u{202e}');
-        assert!(shown.chars().all(harmless), "{shown:?}");
+    fn losses_are_those_of_services_that_see_them() {
+        let blind = service(None, 1_000, 0, 0);
+        assert_eq!(losses(&[blind.clone()]), [None, None]);
+        assert_eq!(losses(&[service(Some(0.0), 0, 0, 0)]), [None, None]);
+        let seeing = service(Some(0.01), 90, 5, 10);
+        assert_eq!(losses(&[blind, seeing]), [Some(0.15), Some(0.1)]);
     }
 }

@@ -1,9 +1,10 @@
 //! `airlane test`: which paths there are to the peer, and the table of what came out.
 
+mod services;
 mod table;
 
 use std::io::Read as _;
-use std::net::{IpAddr, SocketAddr};
+use std::net::{IpAddr, Ipv4Addr, Ipv6Addr, SocketAddr, UdpSocket};
 use std::sync::Arc;
 use std::sync::atomic::{AtomicBool, Ordering};
 use std::time::Duration;
@@ -19,6 +20,7 @@ use airlane_probe::{
 use anyhow::{Context as _, anyhow, bail};
 use indicatif::{ProgressBar, ProgressDrawTarget, ProgressStyle};
 use serde::Serialize;
+use services::Used;
 
 use crate::args::{Test, TestApp};
 use crate::input::BadInput;
@@ -38,6 +40,8 @@ struct Outcome<'a> {
     link: Option<&'a str>,
     /// Of each run.
     measured_ns: u64,
+    /// What each application used of the link.
+    services: Vec<Used>,
     #[serde(flatten)]
     report: &'a SurveyReport,
 }
@@ -76,19 +80,24 @@ pub(crate) fn test(args: &Test) -> anyhow::Result<()> {
     let report = survey.run(&mut |step| show(&bar, step));
     bar.finish_and_clear();
     let report = report.map_err(|error| explain(error, &ways, args))?;
-    let link = ways.link.as_deref();
+    let link = ways.link.as_ref().map(|link| &*link.name);
+    let services = ways.services(&report);
     if args.json {
         let outcome = Outcome {
             schema: 1,
             link,
             measured_ns: args.duration.as_nanos(),
+            services,
             report: &report,
         };
         return output::print(&(serde_json::to_string(&outcome)? + "\n"));
     }
-    output::print(&table::render(&report, link, &survey.times))?;
-    table::complaints(&report)
+    let table = table::render(&report, link, &survey.times) + &services::line(&services);
+    output::print(&table)?;
+    let complaints = table::complaints(&report);
+    complaints
         .iter()
+        .chain(&services::warnings(&services))
         .for_each(|text| output::warn(text));
     Ok(())
 }
@@ -104,8 +113,8 @@ const fn app(app: TestApp) -> App {
 /// How the peer can be reached.
 #[derive(Debug)]
 struct Ways {
-    /// Name of the link between.
-    link: Option<String>,
+    /// The link between.
+    link: Option<Status>,
     /// Where the server is told what to do: in the link, where there is one.
     control: IpAddr,
     /// Below the link.
@@ -185,12 +194,41 @@ impl Ways {
             }
         }
         Ok(Self {
-            link: Some(name.clone()),
+            link: Some(link.clone()),
             control: server,
             before,
             after: Some(server),
         })
     }
+}
+
+impl Ways {
+    /// Which service each application used, if any went through the link.
+    fn services(&self, report: &SurveyReport) -> Vec<Used> {
+        let found = || {
+            let (link, path) = (self.link.as_ref()?, report.after.as_ref()?);
+            let here = address_toward(path.address).ok()?;
+            Some(services::used(
+                link,
+                toward(link, path.address)?,
+                path,
+                here,
+            ))
+        };
+        found().unwrap_or_default()
+    }
+}
+
+/// This end's address for packets to `peer`.
+fn address_toward(peer: IpAddr) -> std::io::Result<IpAddr> {
+    let any: IpAddr = match peer {
+        IpAddr::V4(_) => Ipv4Addr::UNSPECIFIED.into(),
+        IpAddr::V6(_) => Ipv6Addr::UNSPECIFIED.into(),
+    };
+    let socket = UdpSocket::bind((any, 0))?;
+    // Nothing is sent.
+    socket.connect((peer, 9))?;
+    Ok(socket.local_addr()?.ip())
 }
 
 /// The peer that an address in the link is behind: that with the longest prefix.
@@ -223,7 +261,7 @@ fn link_named(name: Option<&str>) -> anyhow::Result<Status> {
 
 /// All links of this machine that answer.
 fn running() -> Vec<Status> {
-    let sockets = live::sockets();
+    let sockets = live::sockets().unwrap_or_default();
     sockets
         .iter()
         .filter_map(|socket| control::status(socket).ok())
@@ -273,6 +311,8 @@ fn explain(error: ProbeError, ways: &Ways, args: &Test) -> anyhow::Error {
         ProbeError::Port { .. } => {
             "stop what uses it, or let the other end serve with another --voice-port".to_owned()
         }
+        // In its words.
+        ProbeError::Refused { .. } => return anyhow!(output::plain(&error.to_string())),
         _ => return error.into(),
     };
     anyhow!("{error}: {help}")
@@ -345,32 +385,36 @@ fn answer(args: &Test) -> anyhow::Result<()> {
         }
     });
     let tell = |event: Event<'_>| {
-        let line = match event {
-            Event::Ready(ports) => format!(
-                "answering tests for {what}: control TCP {}; TCP {file} and {}, UDP {file} and {}; \
-                 Ctrl-C ends",
-                ports.control,
-                ports.pages,
-                ports.voice,
-                file = ports.file
-            ),
-            Event::Begun { client, times } => {
-                format!("{client}: a test of {} s begins", times.total().as_secs())
-            }
-            Event::Ended {
-                client,
-                error: None,
-            } => format!("{client}: done"),
-            Event::Ended {
-                client,
-                error: Some(error),
-            } => format!("{client}: ended early: {error}"),
-            Event::Refused { client, why } => format!("{client}: refused: {why}"),
-        };
         // Whether anybody reads it or not.
-        let _ = output::print(&(line + "\n"));
+        let _ = output::print(&(told(&what, event) + "\n"));
     };
     serve(&config, &stop, &tell).map_err(|error| port_help(error, args))
+}
+
+/// What is said of an event; a client's words may be in it.
+fn told(what: &str, event: Event<'_>) -> String {
+    output::plain(&match event {
+        Event::Ready(ports) => format!(
+            "answering tests for {what}: control TCP {}; TCP {file} and {}, UDP {file} and {}; \
+                 Ctrl-C ends",
+            ports.control,
+            ports.pages,
+            ports.voice,
+            file = ports.file
+        ),
+        Event::Begun { client, times } => {
+            format!("{client}: a test of {} s begins", times.total().as_secs())
+        }
+        Event::Ended {
+            client,
+            error: None,
+        } => format!("{client}: done"),
+        Event::Ended {
+            client,
+            error: Some(error),
+        } => format!("{client}: ended early: {error}"),
+        Event::Refused { client, why } => format!("{client}: refused: {why}"),
+    })
 }
 
 /// What to do about a port that cannot be opened.
@@ -391,4 +435,37 @@ fn port_help(error: ServeError, args: &Test) -> anyhow::Error {
         _ => return error.into(),
     };
     anyhow!("{error}: {help}")
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    const EVIL: &str = "\u{1b}]0;owned\u{7}\u{9b}2J\r";
+
+    #[test]
+    fn what_the_other_end_says_does_nothing_to_the_terminal() {
+        let client = [10, 7, 0, 2].into();
+        let refused = told("whoever", Event::Refused { client, why: EVIL });
+        let ways = Ways {
+            link: None,
+            control: client,
+            before: None,
+            after: None,
+        };
+        let args = <Test as clap::Args>::augment_args(clap::Command::new("test"));
+        let args = args.get_matches_from(["test", "10.7.0.2"]);
+        let args = <Test as clap::FromArgMatches>::from_arg_matches(&args).unwrap();
+        let error = ProbeError::Refused {
+            at: (client, 4999).into(),
+            why: EVIL.to_owned(),
+        };
+        for text in [refused, explain(error, &ways, &args).to_string()] {
+            assert!(
+                text.contains("refuse") && text.contains("owned"),
+                "{text:?}"
+            );
+            assert!(!text.contains(char::is_control), "{text:?}");
+        }
+    }
 }

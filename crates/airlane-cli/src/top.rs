@@ -13,7 +13,7 @@ use ratatui::crossterm::event::{self, Event, KeyCode, KeyModifiers};
 use ratatui::layout::{Constraint, Layout};
 use ratatui::style::{Color, Modifier, Style};
 use ratatui::text::{Line, Span};
-use ratatui::widgets::{Block, Cell, Paragraph, Row, Sparkline, Table, TableState};
+use ratatui::widgets::{Block, Cell, Paragraph, Row, Sparkline, Table, TableState, Wrap};
 
 use crate::input::BadInput;
 use crate::quantity::{Estimate, Unit};
@@ -172,8 +172,10 @@ impl View {
             true => (status.peers.len() as u16 + 2).min(frame.area().height / 3),
             false => 0,
         };
+        let width = frame.area().width;
+        let heading = self.head(status, peer);
         let [head, peers, to, from, lines, foot] = Layout::vertical([
-            Constraint::Length(3),
+            Constraint::Length(heading.iter().map(|line| rows_of(line, width)).sum()),
             Constraint::Length(list),
             Constraint::Length(rows),
             Constraint::Length(rows),
@@ -181,13 +183,13 @@ impl View {
             Constraint::Length(1),
         ])
         .areas(frame.area());
-        frame.render_widget(self.head(status, peer), head);
+        frame.render_widget(Paragraph::new(heading).wrap(Wrap { trim: true }), head);
         if several {
             let mut state = TableState::new().with_selected(chosen);
-            frame.render_stateful_widget(self.peers(status), peers, &mut state);
+            frame.render_stateful_widget(self.peers(status, width), peers, &mut state);
         }
-        frame.render_widget(self.sent(peer), to);
-        frame.render_widget(self.received(peer), from);
+        frame.render_widget(self.sent(peer, width), to);
+        frame.render_widget(self.received(peer, width), from);
         self.draw_lines(peer, frame, lines);
         let text = match &self.problem {
             Some(problem) => Line::styled(problem.clone(), self.style(Color::Red)),
@@ -205,7 +207,7 @@ impl View {
         }
     }
 
-    fn head(&self, status: &Status, peer: &PeerStatus) -> Paragraph<'static> {
+    fn head(&self, status: &Status, peer: &PeerStatus) -> Vec<Line<'static>> {
         let (session, underlay) = (&peer.session, &status.underlay);
         let strong = Style::new().add_modifier(Modifier::BOLD);
         let up = format!(", up for {}, ", seconds(status.uptime_ns));
@@ -244,40 +246,40 @@ impl View {
         if let Some((reason, count)) = drops.iter().max_by_key(|(_, count)| **count) {
             third.push_span(Span::raw(format!(", most of them {reason} ({count})")));
         }
-        Paragraph::new(vec![first, second, third])
+        vec![first, second, third]
     }
 
     /// One line for each peer.
-    fn peers(&self, status: &Status) -> Table<'static> {
+    fn peers(&self, status: &Status, width: u16) -> Table<'static> {
         let heads = [
-            "peer",
-            "session",
-            "weight",
-            "to now",
-            "from now",
-            "waiting",
-            "repairs",
-            "lost",
-            "dropped",
-            "round trip",
+            ("peer", 0),
+            ("session", 1),
+            ("weight", 9),
+            ("to now", 2),
+            ("from now", 3),
+            ("waiting", 6),
+            ("repairs", 7),
+            ("lost", 4),
+            ("dropped", 5),
+            ("round trip", 8),
         ];
         let rows = status.peers.iter().map(|peer| {
             let sum = |of: fn(&ServiceReport) -> u64| peer.services.iter().map(of).sum::<u64>();
-            Row::new(vec![
-                Cell::from(peer.name.clone()),
-                Cell::from(peer.session.state.clone()).style(self.state(peer)),
-                Cell::from(peer.weight.to_string()),
-                Cell::from(self.all_now(peer, sent_bytes)),
-                Cell::from(self.all_now(peer, delivered_bytes)),
-                Cell::from(sum(|s| s.queue_packets as u64).to_string()),
-                Cell::from(sum(|s| s.ledger.repair_frames_sent).to_string()),
+            vec![
+                Span::from(peer.name.clone()),
+                Span::styled(peer.session.state.clone(), self.state(peer)),
+                Span::from(peer.weight.to_string()),
+                Span::from(self.all_now(peer, sent_bytes)),
+                Span::from(self.all_now(peer, delivered_bytes)),
+                Span::from(sum(|s| s.queue_packets as u64).to_string()),
+                Span::from(sum(|s| s.ledger.repair_frames_sent).to_string()),
                 self.alarm(sum(|s| s.ledger.residual_lost), Color::Red),
                 self.alarm(peer.drops.values().sum(), Color::Yellow),
-                Cell::from(peer.session.rtt_ns.map_or("-".to_owned(), seconds)),
-            ])
+                Span::from(peer.session.rtt_ns.map_or("-".to_owned(), seconds)),
+            ]
         });
         let chosen = Style::new().add_modifier(Modifier::REVERSED);
-        table(&heads, rows.collect()).row_highlight_style(chosen)
+        table(&heads, rows.collect(), width).row_highlight_style(chosen)
     }
 
     /// What all services of a peer carry now.
@@ -293,79 +295,79 @@ impl View {
         })
     }
 
-    fn sent(&self, peer: &PeerStatus) -> Table<'static> {
+    fn sent(&self, peer: &PeerStatus, width: u16) -> Table<'static> {
         let heads = [
-            "to the peer",
-            "scheme",
-            "now",
-            "offered",
-            "sent",
-            "dropped",
-            "waiting",
-            "repairs",
-            "cost",
-            "round trip",
+            ("to the peer", 0),
+            ("scheme", 8),
+            ("now", 1),
+            ("offered", 9),
+            ("sent", 4),
+            ("dropped", 2),
+            ("waiting", 5),
+            ("repairs", 3),
+            ("cost", 6),
+            ("round trip", 7),
         ];
         let rows = peer.services.iter().map(|service| {
             let ledger = &service.ledger;
             let dropped = ledger.packets_dropped();
             let more = ledger.repair_frame_bytes + ledger.control_frame_bytes;
             let all = ledger.frame_sent_bytes;
-            Row::new(vec![
-                Cell::from(format!("{} {}", service.number, service.name)),
-                Cell::from(service.scheme.clone()),
-                Cell::from(self.now(peer, service, sent_bytes)),
-                Cell::from(ledger.packets_offered.to_string()),
-                Cell::from(ledger.packets_sent.to_string()),
+            vec![
+                Span::from(format!("{} {}", service.number, service.name)),
+                Span::from(service.scheme.clone()),
+                Span::from(self.now(peer, service, sent_bytes)),
+                Span::from(ledger.packets_offered.to_string()),
+                Span::from(ledger.packets_sent.to_string()),
                 self.alarm(dropped, Color::Yellow),
-                Cell::from(service.queue_packets.to_string()),
-                Cell::from(ledger.repair_frames_sent.to_string()),
-                Cell::from(ratio((all > 0).then(|| more as f64 / all as f64))),
-                Cell::from(service.srtt_ns.map_or("-".to_owned(), seconds)),
-            ])
+                Span::from(service.queue_packets.to_string()),
+                Span::from(ledger.repair_frames_sent.to_string()),
+                Span::from(ratio((all > 0).then(|| more as f64 / all as f64))),
+                Span::from(service.srtt_ns.map_or("-".to_owned(), seconds)),
+            ]
         });
-        table(&heads, rows.collect())
+        table(&heads, rows.collect(), width)
     }
 
-    fn received(&self, peer: &PeerStatus) -> Table<'static> {
+    fn received(&self, peer: &PeerStatus, width: u16) -> Table<'static> {
         let heads = [
-            "from the peer",
-            "scheme",
-            "now",
-            "delivered",
-            "recovered",
-            "late",
-            "given up",
-            "lost",
-            "loss",
-            "delay",
+            ("from the peer", 0),
+            ("scheme", 9),
+            ("now", 1),
+            ("delivered", 4),
+            ("recovered", 3),
+            ("late", 8),
+            ("given up", 7),
+            ("lost", 2),
+            ("loss", 5),
+            ("delay", 6),
         ];
         let rows = peer.services.iter().map(|service| {
             let ledger = &service.ledger;
             let delay = service.metrics.delay_s;
-            Row::new(vec![
-                Cell::from(format!("{} {}", service.number, service.name)),
-                Cell::from(service.scheme.clone()),
-                Cell::from(self.now(peer, service, delivered_bytes)),
-                Cell::from(ledger.packets_delivered.to_string()),
-                Cell::from(ledger.packets_recovered.to_string()),
-                Cell::from(ledger.late.to_string()),
-                Cell::from(ledger.given_up.to_string()),
+            vec![
+                Span::from(format!("{} {}", service.number, service.name)),
+                Span::from(service.scheme.clone()),
+                Span::from(self.now(peer, service, delivered_bytes)),
+                Span::from(ledger.packets_delivered.to_string()),
+                Span::from(ledger.packets_recovered.to_string()),
+                Span::from(ledger.late.to_string()),
+                Span::from(ledger.given_up.to_string()),
                 self.alarm(ledger.residual_lost, Color::Red),
-                Cell::from(ratio(service.metrics.loss)),
-                Cell::from(delay.map_or("-".to_owned(), |d| show(d, Unit::Seconds))),
-            ])
+                Span::from(ratio(service.metrics.loss)),
+                Span::from(delay.map_or("-".to_owned(), |d| show(d, Unit::Seconds))),
+            ]
         });
-        table(&heads, rows.collect())
+        table(&heads, rows.collect(), width)
     }
 
     /// A number that should be zero.
-    fn alarm(&self, count: u64, colour: Color) -> Cell<'static> {
+    fn alarm(&self, count: u64, colour: Color) -> Span<'static> {
         let style = match count {
             0 => Style::new(),
             _ => self.style(colour),
         };
-        Cell::from(count.to_string()).style(style)
+        Span::styled(count.to_string(), style)
     }
 
     fn now(
@@ -398,6 +400,10 @@ impl View {
                 let most = shown.iter().max().copied().unwrap_or_default();
                 let most = show(most as f64, Unit::BitsPerSecond);
                 let title = format!("{} {word} the peer, at most {most}", service.name);
+                let title = match title.len() > half.width.into() {
+                    true => format!("{} {word}, at most {most}", service.name),
+                    false => title,
+                };
                 let line = Sparkline::default()
                     .block(Block::new().title(title))
                     .style(self.style(Color::Cyan))
@@ -408,13 +414,58 @@ impl View {
     }
 }
 
-fn table(heads: &[&'static str], rows: Vec<Row<'static>>) -> Table<'static> {
-    let widths = heads.iter().enumerate().map(|(column, _)| match column {
-        0 => Constraint::Min(14),
-        _ => Constraint::Length(12),
-    });
-    let head = Row::new(heads.to_vec()).style(Style::new().add_modifier(Modifier::BOLD));
-    Table::new(rows, widths).header(head.top_margin(1))
+/// A table within `width`. Each column has a rank: those of the highest go where there is no room.
+fn table(
+    heads: &[(&'static str, u8)],
+    rows: Vec<Vec<Span<'static>>>,
+    width: u16,
+) -> Table<'static> {
+    let needs = |column: usize| {
+        let cells = rows.iter().filter_map(|row| Some(row.get(column)?.width()));
+        let least = if column == 0 { 14 } else { 8 };
+        cells
+            .chain([heads[column].0.len(), least])
+            .max()
+            .unwrap_or(least)
+    };
+    let mut shown: Vec<(usize, usize)> = (0..heads.len()).map(|at| (at, needs(at))).collect();
+    // A column of space stands between two.
+    while shown.iter().map(|(_, needed)| needed + 1).sum::<usize>() > usize::from(width) + 1
+        && shown.len() > 1
+    {
+        let last = shown.iter().max_by_key(|(column, _)| heads[*column].1);
+        let last = last.map(|(column, _)| *column);
+        shown.retain(|(column, _)| Some(*column) != last);
+    }
+    let widths: Vec<_> = shown
+        .iter()
+        .map(|(_, needed)| Constraint::Length(*needed as u16))
+        .collect();
+    let head = Row::new(shown.iter().map(|(column, _)| heads[*column].0));
+    let head = head.style(Style::new().add_modifier(Modifier::BOLD));
+    let pick = |row: Vec<Span<'static>>| {
+        let cells = row.into_iter().enumerate();
+        let cells = cells.filter(|(at, _)| shown.iter().any(|(column, _)| column == at));
+        Row::new(cells.map(|(_, cell)| Cell::from(cell)))
+    };
+    Table::new(rows.into_iter().map(pick).collect::<Vec<_>>(), widths).header(head.top_margin(1))
+}
+
+/// How many rows a line takes at this width, wrapped between words.
+fn rows_of(line: &Line<'_>, width: u16) -> u16 {
+    let (mut rows, mut used) = (1, 0);
+    let width = usize::from(width).max(1);
+    for word in line.to_string().split(' ') {
+        let needed = word.chars().count();
+        let with_space = used + needed + usize::from(used > 0);
+        if with_space <= width {
+            used = with_space;
+        } else {
+            rows += usize::from(used > 0) + needed.saturating_sub(1) / width;
+            used = needed % width;
+        }
+    }
+    rows as u16
 }
 
 fn sent_bytes(service: &ServiceReport) -> u64 {
@@ -454,166 +505,4 @@ fn ratio(ratio: Option<f64>) -> String {
 }
 
 #[cfg(test)]
-mod tests {
-    use super::*;
-    use airlane_live::status::{PeerStatus, SessionReport, TunReport, UnderlayReport};
-    use ratatui::Terminal;
-    use ratatui::backend::TestBackend;
-
-    fn status(at_s: u64, sent_bytes: u64) -> Status {
-        let service = ServiceReport {
-            number: 1,
-            name: "files".to_owned(),
-            scheme: "sr-m2".to_owned(),
-            rate: 1.0,
-            draining: false,
-            waiting: false,
-            queue_packets: 17,
-            queue_bytes: 0,
-            srtt_ns: Some(52_000_000),
-            ledger: airlane_link::ServiceLedger {
-                sent_bytes,
-                frame_sent_bytes: 1000,
-                repair_frame_bytes: 40,
-                control_frame_bytes: 10,
-                residual_lost: 3,
-                ..Default::default()
-            },
-            metrics: airlane_link::ServiceMetrics::default(),
-            peer: None,
-            effective_goodput: None,
-        };
-        let peer = PeerStatus {
-            name: "farm".to_owned(),
-            address: "192.0.2.7:7007".parse().ok(),
-            key: None,
-            keys_age_ns: None,
-            prefixes: Vec::new(),
-            weight: 2.0,
-            rate_bps: 20_000_000,
-            sending_rate_bps: 12_000_000,
-            path_mtu_bytes: 1500,
-            path_narrowed: 0,
-            datagrams_sent: 0,
-            sent_bytes: 0,
-            datagrams_received: 0,
-            received_bytes: 0,
-            session: SessionReport {
-                state: "confirmed".to_owned(),
-                id: Some(1),
-                epoch: "00".to_owned(),
-                peer_epoch: None,
-                age_ns: None,
-                sessions: 1,
-                disconnections: 0,
-                disconnected_ns: None,
-                rtt_ns: None,
-                refused: None,
-            },
-            services: vec![service],
-            drops: BTreeMap::from([("wrong-source".to_owned(), 1)]),
-        };
-        Status {
-            schema: 2,
-            version: "0".to_owned(),
-            name: "hill-top".to_owned(),
-            uptime_ns: at_s * 1_000_000_000,
-            tun: TunReport {
-                name: "air0".to_owned(),
-                mtu_bytes: 1420,
-                packets_read: 0,
-                read_bytes: 0,
-                packets_written: 0,
-                written_bytes: 0,
-                mss_clamped: 0,
-            },
-            underlay: UnderlayReport {
-                listen: "0.0.0.0:7007".parse().unwrap(),
-                interface: None,
-                security: "noise-ik".to_owned(),
-                secure: None,
-                rate_bps: 20_000_000,
-                frame_overhead_bytes: 42,
-                datagrams_sent: 0,
-                sent_bytes: 0,
-                datagrams_received: 0,
-                received_bytes: 0,
-            },
-            peers: vec![peer],
-            drops: BTreeMap::from([("not-ip".to_owned(), 5)]),
-        }
-    }
-
-    /// The same with a second peer that gets twice as much over a service of another name.
-    fn two_peers(at_s: u64, sent_bytes: u64) -> Status {
-        let mut both = status(at_s, sent_bytes);
-        let mut mill = status(at_s, 2 * sent_bytes).peers.remove(0);
-        (mill.name, mill.services[0].name) = ("mill".to_owned(), "pages".to_owned());
-        both.peers.push(mill);
-        both
-    }
-
-    #[test]
-    fn of_several_peers_each_has_a_line_and_one_its_services() {
-        let mut view = View::default();
-        view.take(Ok(two_peers(10, 0)));
-        view.take(Ok(two_peers(12, 500_000)));
-        let farm = screen(&view, 130, 40);
-        for part in [
-            "2 of 2 peers confirmed",
-            "farm",
-            "mill",
-            "4.00 Mbit/s",
-            "1 files",
-        ] {
-            assert!(farm.contains(part), "{part}:\n{farm}");
-        }
-        assert!(!farm.contains("1 pages"), "{farm}");
-        for (step, shown) in [(1, "1 pages"), (1, "1 files"), (-1, "1 pages")] {
-            view.choose(step);
-            let screen = screen(&view, 130, 40);
-            assert!(screen.contains(shown), "{shown}:\n{screen}");
-        }
-        // The chosen one is gone.
-        view.take(Ok(status(14, 500_000)));
-        assert!(screen(&view, 130, 40).contains("1 files"));
-    }
-
-    fn screen(view: &View, width: u16, height: u16) -> String {
-        let mut terminal = Terminal::new(TestBackend::new(width, height)).unwrap();
-        terminal.draw(|frame| view.draw(frame)).unwrap();
-        terminal.backend().to_string()
-    }
-
-    #[test]
-    fn a_turn_shows_rates_costs_and_losses() {
-        let mut view = View::default();
-        view.take(Ok(status(10, 0)));
-        view.take(Ok(status(12, 500_000)));
-        let screen = screen(&view, 130, 30);
-        for part in [
-            "hill-top, up for 12.0 s, session confirmed",
-            "20.0 Mbit/s, 12.0 Mbit/s now, security noise-ik",
-            "6 dropped outside of the services, most of them not-ip (5)",
-            "2.00 Mbit/s",
-            "5.00 %",
-            "52.0 ms",
-            "files to the peer, at most 2",
-        ] {
-            assert!(screen.contains(part), "{part}:\n{screen}");
-        }
-        view.take(Err("no node answers".to_owned()));
-        assert!(self::screen(&view, 130, 30).contains("no node answers"));
-    }
-
-    #[test]
-    fn no_size_of_screen_and_no_restart_make_it_panic() {
-        let mut view = View::default();
-        for (at, sent) in [(10, 500_000), (11, 900_000), (1, 100), (2, 200)] {
-            view.take(Ok(status(at, sent)));
-            for (width, height) in [(1, 1), (20, 3), (80, 24), (300, 100)] {
-                screen(&view, width, height);
-            }
-        }
-    }
-}
+mod tests;

@@ -182,9 +182,17 @@ pub(crate) fn print(path: &Path, json: bool) -> anyhow::Result<()> {
     ];
     let heads = heads.map(|head| (head, Align::Right));
     let mut table = Table::new([("frames", Align::Left)].into_iter().chain(heads));
-    for (name, direction) in [("to", &shown.inwards), ("from", &shown.out)] {
+    // A joined trace has the names of both ends.
+    let name = &trace.header.name;
+    let (into, out) = match name.split_once(" and ").filter(|_| !trace.far.is_empty()) {
+        Some((near, far)) => (
+            format!("to {near} (from {far})"),
+            format!("to {far} (from {near})"),
+        ),
+        None => (format!("to {name}"), format!("from {name}")),
+    };
+    for (name, direction) in [(into, &shown.inwards), (out, &shown.out)] {
         if let Some(direction) = direction {
-            let name = format!("{name} {}", trace.header.name);
             table.row([name].into_iter().chain(direction.row()));
         }
     }

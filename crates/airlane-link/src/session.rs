@@ -300,6 +300,11 @@ impl Session {
         }
     }
 
+    /// Whether nothing has been heard from the peer for longer than it may be silent.
+    pub const fn is_silent(&self) -> bool {
+        self.silent
+    }
+
     /// Whether a frame that carries this number belongs to the session. It shows that the peer lives.
     pub fn check(&mut self, now: Instant, session: u32) -> bool {
         let ours = self.id() == Some(session);

@@ -53,6 +53,13 @@ pub enum Request {
     Reload {
         /// The file, as its text would be read.
         file: Box<LiveConfig>,
+        /// Only to say what would change.
+        #[serde(
+            default,
+            rename = "dry-run",
+            skip_serializing_if = "std::ops::Not::not"
+        )]
+        dry_run: bool,
     },
     /// Asks for the blocks of a trace from now on.
     Record {
@@ -136,7 +143,7 @@ impl Request {
     /// If it is no request, or asks for a file that is wrong.
     pub fn parse(line: &[u8]) -> Result<Self, RequestError> {
         let request = serde_json::from_slice(line)?;
-        if let Self::Reload { file } = &request {
+        if let Self::Reload { file, .. } = &request {
             let mut problems = Problems::new();
             file.validate(&mut problems);
             if !problems.is_empty() {
@@ -172,7 +179,7 @@ struct Refusal {
 #[non_exhaustive]
 pub enum ControlError {
     /// No node answers there.
-    #[error("no node answers at {path}: {source} (is `airlane up` running, and may you open its socket?)", path = path.display())]
+    #[error("{}", .path.display().to_string() + &no_answer(.source))]
     Connect {
         /// The socket.
         path: PathBuf,
@@ -205,6 +212,16 @@ pub enum ControlError {
     },
 }
 
+fn no_answer(error: &io::Error) -> String {
+    match error.kind() {
+        io::ErrorKind::PermissionDenied => format!(
+            " may not be opened: {error}; ask as root or the user of the link, or for its status as a member of the \
+             group that its file names, such as control = {{ group = \"airlane\" }}"
+        ),
+        _ => format!(": no node answers there: {error}; is `airlane up` running?"),
+    }
+}
+
 /// Asks the node whose control socket is at `path` where it stands.
 ///
 /// # Errors
@@ -213,13 +230,13 @@ pub fn status(path: &Path) -> Result<Status, ControlError> {
     ask(path, &Request::Status {})
 }
 
-/// Asks the node to take over a changed file. What changed.
+/// Asks the node to take over a changed file, or in a `dry_run` what it would take over. What changed.
 ///
 /// # Errors
 /// If no node answers there, or it refuses; nothing has changed then.
-pub fn reload(path: &Path, file: &LiveConfig) -> Result<Vec<String>, ControlError> {
+pub fn reload(path: &Path, file: &LiveConfig, dry_run: bool) -> Result<Vec<String>, ControlError> {
     let file = Box::new(file.clone());
-    let reloaded: Reloaded = ask(path, &Request::Reload { file })?;
+    let reloaded: Reloaded = ask(path, &Request::Reload { file, dry_run })?;
     Ok(reloaded.changes)
 }
 

@@ -1,28 +1,23 @@
 //! `airlane doctor`: whether a link can come up, and what to do where it cannot. Everything is tried as
-//! `airlane up` does it and undone again.
+//! `airlane up` does it and undone again. Of a link that runs already only its sessions are looked at.
+
+mod peers;
 
 use std::net::{IpAddr, TcpListener};
-use std::os::fd::AsFd as _;
 
-use airlane_base::{Duration, Instant};
 use airlane_link::Codec;
 use airlane_link::pack::contents::FRAGMENT_HEAD;
-use rustix::event::{PollFd, PollFlags};
 use serde::Serialize;
 
 use crate::clock;
 use crate::config::{IPV4_MIN_MTU, IPV6_MIN_MTU, LiveConfig, Mtu, PeerConfig, UnderlayConfig};
 use crate::control;
+use crate::device::DeviceError;
 use crate::netlink::{Cidr, Interface, Netlink};
 use crate::node::Guard;
 use crate::security::{Keys, Security};
 use crate::tun::Tun;
 use crate::underlay::Underlay;
-
-/// How long the peers have for an answer: two attempts of a handshake.
-const PATIENCE: Duration = Duration::from_secs(8);
-/// Longer than any message of a handshake.
-const DATAGRAM: usize = 2048;
 
 /// How one check ended.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize)]
@@ -32,7 +27,7 @@ pub enum Verdict {
     Good,
     /// It may work all the same.
     Warning,
-    /// The link will not come up.
+    /// The link does not come up, or is up and carries nothing.
     Bad,
 }
 
@@ -70,32 +65,63 @@ impl Findings<'_> {
     fn bad(&mut self, what: &'static str, found: impl ToString) {
         self.add(what, Verdict::Bad, found.to_string(), "");
     }
+
+    /// What could not be opened: `airlane up` waits for what is not there yet, and cannot do without the rest.
+    fn missing_or_bad(&mut self, what: &'static str, config: &UnderlayConfig, error: &DeviceError) {
+        match Underlay::open_early(clock::now(), config) {
+            Err(_) => self.bad(what, error),
+            Ok(_closed_again) => self.add(
+                what,
+                Verdict::Warning,
+                format!("{error}: the link would come up and wait for it"),
+                "MTU and peers cannot be checked until then",
+            ),
+        }
+    }
 }
 
 /// Checks everything that `airlane up` needs, and tells each finding as soon as there is one: the
 /// peer may take its time.
 pub fn examine(file: &LiveConfig, tell: &mut dyn FnMut(Check)) {
     let mut findings = Findings(tell);
+    check_services(file, &mut findings);
     if let Ok(status) = control::status(&file.socket()) {
-        let states: Vec<_> = status
-            .peers
-            .iter()
-            .map(|peer| format!("with {} is {}", peer.name, peer.session.state))
-            .collect();
-        let states = states.join(", ");
-        let found = format!("the link is up already, its session {states}");
-        findings.add(
-            "running",
-            Verdict::Good,
-            found,
-            "`airlane status` tells more; stop it to check the rest",
-        );
-        return;
+        return peers::check_running(file, status, &mut findings);
     }
+    let Some((underlay, keys)) = check_start(file, &mut findings) else {
+        return;
+    };
+    let peers = file.peers();
+    match keys {
+        Some(keys) => peers::check_peers(&keys, &underlay, &peers, &mut findings),
+        None if matches!(file.link.security, Some(Security::Keys(_))) => {}
+        None => findings.add(
+            "peer",
+            Verdict::Warning,
+            "not asked: only a peer with keys can prove that it is the one",
+            "",
+        ),
+    }
+}
+
+/// What stands in the way of a start, all of it.
+pub fn obstacles(file: &LiveConfig) -> Vec<Check> {
+    let mut bad = Vec::new();
+    let mut tell = |check: Check| {
+        if check.verdict == Verdict::Bad {
+            bad.push(check);
+        }
+    };
+    check_start(file, &mut Findings(&mut tell));
+    bad
+}
+
+/// What this machine has to give; what peers can be asked over, and with which keys.
+fn check_start(file: &LiveConfig, findings: &mut Findings<'_>) -> Option<(Underlay, Option<Keys>)> {
     let config = &file.link.underlay;
     let peers = file.peers();
     let secured = matches!(file.link.security, Some(Security::Keys(_)));
-    let keys = check_security(file, &peers, &mut findings);
+    let keys = check_security(file, &peers, findings);
     match Tun::create(&file.tun.name) {
         Ok(_removed_again) => {
             findings.good("interface", format!("{} can be made", file.tun.name));
@@ -112,30 +138,31 @@ pub fn examine(file: &LiveConfig, tell: &mut dyn FnMut(Check)) {
     }
     for peer in &peers {
         if let Some(ip) = peer.address.and_then(|address| address.ip()) {
-            check_way(file, ip, &mut findings);
+            check_way(file, ip, findings);
         }
     }
-    let opened = Underlay::open(config).and_then(|underlay| {
-        let mut addresses = peers.iter().filter_map(|peer| peer.address);
-        addresses.try_for_each(|address| underlay.refuse_self(address))?;
-        Ok(underlay)
-    });
-    let underlay = match opened {
+    let underlay = match Underlay::open(config) {
         Ok(underlay) => underlay,
-        Err(error) => return findings.bad("underlay", error),
+        Err(error) => {
+            findings.missing_or_bad("underlay", config, &error);
+            return None;
+        }
     };
-    check_underlay(config, &mut findings);
+    let mut addresses = peers.iter().filter_map(|peer| peer.address);
+    if let Err(error) = addresses.try_for_each(|address| underlay.refuse_self(address)) {
+        findings.bad("underlay", error);
+        return None;
+    }
+    check_underlay(config, findings);
     let sealing = if secured { Guard::OVERHEAD } else { 0 };
-    check_mtu(file, &peers, &underlay, sealing, &mut findings);
-    match keys {
-        Some(keys) => check_peers(&keys, &underlay, &peers, &mut findings),
-        None if secured => {}
-        None => findings.add(
-            "peer",
-            Verdict::Warning,
-            "not asked: only a peer with keys can prove that it is the one",
-            "",
-        ),
+    check_mtu(file, &peers, &underlay, sealing, findings);
+    Some((underlay, keys))
+}
+
+/// Services that nothing can travel through.
+fn check_services(file: &LiveConfig, findings: &mut Findings<'_>) {
+    for unreached in file.link.unreached() {
+        findings.add("services", Verdict::Warning, unreached.to_string(), "");
     }
 }
 
@@ -221,9 +248,9 @@ fn check_way(file: &LiveConfig, peer: IpAddr, findings: &mut Findings<'_>) {
     match Netlink::open().and_then(|mut netlink| netlink.way_to(peer)) {
         Err(error) => findings.add(
             "route",
-            Verdict::Bad,
-            format!("there is no way to {peer}: {error}"),
-            "`ip route get` shows what the kernel knows",
+            Verdict::Warning,
+            format!("there is no way to {peer} yet ({error}): the link would come up and wait for one"),
+            "`ip route get` shows what the kernel knows; is the network up, or a route missing?",
         ),
         Ok(_) => match inside.find(covering) {
             None => findings.good("route", format!("there is a way to {peer}")),
@@ -251,7 +278,10 @@ fn check_mtu(
         .collect();
     let path_mtu = match paths.map(|paths| paths.into_iter().min()) {
         Ok(path_mtu) => path_mtu.unwrap_or_default(),
-        Err(error) => return findings.bad("mtu", error),
+        Err(error) => {
+            let found = format!("not known until there is a way to the peer: {error}");
+            return findings.add("mtu", Verdict::Warning, found, "");
+        }
     };
     let around = Codec::new(file.link.header()).header_max() + sealing;
     let fragment = file.link.fragment;
@@ -279,116 +309,5 @@ fn check_mtu(
             findings.add("mtu", Verdict::Warning, found, help);
         }
         _ => findings.good("mtu", found),
-    }
-}
-
-/// Whether the peers answer, and are those with the keys. All are asked at the same time.
-fn check_peers(
-    keys: &Keys,
-    underlay: &Underlay,
-    peers: &[PeerConfig],
-    findings: &mut Findings<'_>,
-) {
-    let begun = clock::now();
-    let mut guard = match Guard::new(begun, keys, peers, underlay.anyone()) {
-        Ok(guard) => guard,
-        Err(error) => return findings.bad("peer", error),
-    };
-    let everywhere = underlay.anyone().is_some();
-    let (calling, mut asked): (Vec<_>, Vec<_>) = peers
-        .iter()
-        .partition(|peer| peer.address.is_none() && !everywhere);
-    for peer in calling {
-        let found = format!("{} calls, from wherever it is", peer.name);
-        findings.good("peer", found);
-    }
-    shake_hands(&mut guard, underlay, begun, &mut asked, findings);
-    let refused = guard.report().refused;
-    for peer in asked {
-        let (found, help) = match refused {
-            0 => (
-                format!("no answer from {} in {PATIENCE}", who(peer)),
-                match everywhere {
-                    false => {
-                        "is `airlane up` running there, with this end's public key as peer-key, and \
-                         do firewalls let UDP through in both directions?"
-                    }
-                    true => {
-                        "is `airlane up` running there, with this end's public key as peer-key, on \
-                         the same segment and with the same ether-type?"
-                    }
-                },
-            ),
-            n => (
-                format!(
-                    "no answer from {} in {PATIENCE}, and {n} datagrams came that are of no peer \
-                     with a key in this file",
-                    who(peer)
-                ),
-                "compare its key here with what `airlane keygen --public` prints there",
-            ),
-        };
-        findings.add("peer", Verdict::Warning, found, help);
-    }
-}
-
-fn who(peer: &PeerConfig) -> String {
-    match peer.address {
-        Some(address) => format!("{} at {address}", peer.name),
-        None => format!("{} (wherever it is)", peer.name),
-    }
-}
-
-/// Takes each peer that answers out of `asked`, and tells how long that took.
-fn shake_hands(
-    guard: &mut Guard,
-    underlay: &Underlay,
-    begun: Instant,
-    asked: &mut Vec<&PeerConfig>,
-    findings: &mut Findings<'_>,
-) {
-    let (mut received, mut plain) = (underlay.room(), [0; DATAGRAM]);
-    let end = begun + PATIENCE;
-    loop {
-        let now = clock::now();
-        asked.retain(|peer| {
-            let session = peer.key.and_then(|key| guard.peer(&key));
-            let age = session.and_then(|session| guard.keys_age(now, session));
-            if age.is_some() {
-                let after = now.saturating_since(begun);
-                let found = format!("{} answered in {after}, with the right key", who(peer));
-                findings.good("peer", found);
-            }
-            age.is_none()
-        });
-        if asked.is_empty() || now >= end {
-            return;
-        }
-        if guard.poll_timeout().is_some_and(|due| due <= now) {
-            guard.handle_timeout(now);
-        }
-        while let Some(message) = guard.poll_transmit() {
-            let Err(error) = underlay.send_to(message.to, message.bytes()) else {
-                continue;
-            };
-            // What an earlier datagram met: nobody listens there, now.
-            let refused = error.kind() == std::io::ErrorKind::ConnectionRefused;
-            let anyone = underlay.anyone();
-            let to = |p: &&&PeerConfig| p.address.or(anyone) == Some(message.to);
-            let at = asked.iter().position(|p| to(&p));
-            if let Some(at) = at.filter(|_| !refused) {
-                let peer = who(asked.remove(at));
-                findings.bad("peer", format!("{peer}: {error}"));
-            }
-        }
-        let wait = guard.poll_timeout().unwrap_or(end).min(end);
-        let mut fds = [PollFd::from_borrowed_fd(underlay.as_fd(), PollFlags::IN)];
-        let timeout = clock::timeout(clock::now(), wait);
-        let _woken = rustix::event::poll(&mut fds, Some(&timeout));
-        while underlay.receive(&mut received).is_ok() {
-            received.for_each(|datagram, source, _| {
-                let _counted = guard.open(clock::now(), source, datagram, &mut plain);
-            });
-        }
     }
 }

@@ -4,6 +4,7 @@
 //! * [`node`]: `airlane up`, one port between a TUN device and a UDP underlay.
 //! * [`air`]: `airlane air`, a lossy link between two interfaces.
 //! * [`doctor`]: `airlane doctor`, whether a link can come up.
+//! * [`import`]: `airlane import`, live files of what other tunnels were told.
 //! * [`journal`]: `airlane up --journal`, what goes into a port, to do it again.
 //! * [`record`]: `airlane record`, what becomes of each frame.
 //! * [`signals`] and [`privileges`]: what the process is told, and what it gives up.
@@ -20,6 +21,7 @@ pub mod config;
 pub mod control;
 pub mod device;
 pub mod doctor;
+pub mod import;
 pub mod journal;
 pub mod metrics;
 pub mod netlink;

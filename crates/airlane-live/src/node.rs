@@ -15,6 +15,8 @@
 //! beyond one is for several daemons.
 
 mod below;
+pub(crate) mod callers;
+mod differences;
 pub mod drops;
 mod guard;
 mod lineage;
@@ -74,8 +76,10 @@ const QUANTUM: Duration = Duration::from_micros(250);
 #[derive(Debug)]
 pub struct Node {
     name: String,
-    /// The file, every default filled in.
+    /// How it runs: the file, every default filled in, and what commands changed since.
     config: LiveConfig,
+    /// The file that was read last, every default filled in.
+    file: LiveConfig,
     tun: Tun,
     below: Below,
     links: Links,
@@ -365,9 +369,9 @@ impl Served for Node {
         Self::status(self)
     }
 
-    fn reload(&mut self, file: &LiveConfig) -> Result<Vec<String>, String> {
+    fn reload(&mut self, file: &LiveConfig, dry_run: bool) -> Result<Vec<String>, String> {
         let now = clock::now();
-        let changes = Self::reload(self, now, file).map_err(|error| error.to_string());
+        let changes = Self::reload(self, now, file, dry_run).map_err(|error| error.to_string());
         self.on_time(now);
         changes
     }

@@ -164,20 +164,33 @@ pub fn read_key(path: &Path) -> Result<PrivateKey, KeyFileError> {
 /// # Errors
 /// If the file exists or cannot be written.
 pub fn new_key(path: &Path) -> Result<PublicKey, KeyFileError> {
+    let random = random().map_err(|source| KeyFileError::File {
+        verb: "write",
+        path: path.to_owned(),
+        source,
+    })?;
+    let key = PrivateKey::generate(random);
+    save_key(path, &key)?;
+    Ok(key.public())
+}
+
+/// Writes a private key to a new file that nobody else can read.
+///
+/// # Errors
+/// If the file exists or cannot be written.
+pub fn save_key(path: &Path, key: &PrivateKey) -> Result<(), KeyFileError> {
     let failed = |source| KeyFileError::File {
         verb: "write",
         path: path.to_owned(),
         source,
     };
-    let key = PrivateKey::generate(random().map_err(failed)?);
     let mut options = OpenOptions::new();
     let options = options.write(true).create_new(true).mode(0o600);
     let mut file = options.open(path).map_err(failed)?;
     let text = key.to_text();
     file.write_all(text.as_bytes()).map_err(failed)?;
     file.write_all(b"\n").map_err(failed)?;
-    file.sync_all().map_err(failed)?;
-    Ok(key.public())
+    file.sync_all().map_err(failed)
 }
 
 /// Bytes from the system's random source.

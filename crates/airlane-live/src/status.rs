@@ -3,7 +3,7 @@
 use std::collections::BTreeMap;
 
 use airlane_link::session::LossReport;
-use airlane_link::{ServiceLedger, ServiceMetrics, ServiceStatus, effective_goodput};
+use airlane_link::{ClassConfig, ServiceLedger, ServiceMetrics, ServiceStatus, effective_goodput};
 use airlane_secure::Endpoint;
 use serde::{Deserialize, Serialize};
 
@@ -22,11 +22,66 @@ pub struct Status {
     pub tun: TunReport,
     /// The datagrams below.
     pub underlay: UnderlayReport,
+    /// Which packets go to which service; the first that matches decides, and without one it is service 0.
+    #[serde(default)]
+    pub classes: Vec<ClassConfig>,
     /// Everybody at the other ends.
     pub peers: Vec<PeerStatus>,
     /// What was dropped before it was known which peer it was of, by reason. Reasons that never occurred
     /// are left out.
     pub drops: BTreeMap<String, u64>,
+    /// Who called last and was refused for its key or its address.
+    #[serde(default)]
+    pub callers: Vec<CallerReport>,
+}
+
+/// Somebody who was refused. Nobody has authenticated any of it.
+#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
+pub struct CallerReport {
+    /// Where it called from.
+    pub address: Endpoint,
+    /// What was wrong.
+    pub why: CallFault,
+    /// What its key begins with, if that is unknown.
+    pub key: Option<String>,
+    /// How often it called.
+    pub calls: u64,
+    /// When it did so last.
+    pub ago_ns: u64,
+}
+
+/// Why a caller was refused.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(rename_all = "kebab-case")]
+pub enum CallFault {
+    /// Its key is no peer's.
+    UnknownKey,
+    /// It called another key than this end's.
+    OtherKey,
+    /// Its address is no peer's, and there are no keys.
+    OtherAddress,
+}
+
+impl CallerReport {
+    /// A sentence about it. `expected`: a peer should be at its address.
+    pub fn says(&self, expected: bool) -> String {
+        let Self { address, key, .. } = self;
+        let key = key.as_deref().unwrap_or("?");
+        match self.why {
+            CallFault::UnknownKey if expected => format!(
+                "the peer key is not that of whoever is at {address}, whose key begins with {key}"
+            ),
+            CallFault::UnknownKey => {
+                format!("a peer with an unknown key ({key}...) calls from {address}")
+            }
+            CallFault::OtherKey => {
+                format!("whoever is at {address} calls another key than that of this end")
+            }
+            CallFault::OtherAddress => {
+                format!("datagrams come from {address}, which is no peer's address")
+            }
+        }
+    }
 }
 
 impl Status {

@@ -10,6 +10,7 @@ use crate::echo::{Echoes, Round};
 use crate::plan::{Plan, Times};
 use crate::progress::{Counter, Progress};
 use crate::report::{ClockReport, FileReport, TrafficReport};
+use crate::server::Ports;
 use crate::voice::Arrivals;
 use crate::{CONTROL_PORT, file, pages, voice};
 
@@ -170,6 +171,12 @@ pub fn run_client(config: &ClientConfig) -> Result<TrafficReport, ProbeError> {
     Ok(TrafficReport {
         measured_ns: measure.as_nanos() as u64,
         warmup_ns: config.times.warmup.as_nanos() as u64,
+        ports: Ports {
+            control: server.port(),
+            file: accepted.file_port,
+            pages: accepted.pages_port,
+            voice: accepted.voice_port,
+        },
         file: carried.file.map(|(received_bytes, error)| FileReport {
             congestion_control: accepted.congestion_control,
             received_bytes,

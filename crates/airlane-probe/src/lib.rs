@@ -62,6 +62,7 @@ pub use progress::{Counts, Progress};
 pub use report::{ClockReport, EchoReport, FileReport, PagesReport, TrafficReport, VoiceReport};
 pub use server::{Door, Event, Ports, ServeError, ServerConfig, serve};
 pub use survey::{App, Path, PathReport, Step, Survey, SurveyReport};
+pub use voice::VOICE_DSCP;
 
 /// Where the client tells the server what to do, and looks for it.
 pub const CONTROL_PORT: u16 = 4999;

@@ -5,6 +5,8 @@ use std::fmt;
 
 use serde::{Deserialize, Serialize};
 
+use crate::server::Ports;
+
 /// All three applications over one measuring period.
 #[derive(Clone, Debug, Serialize, Deserialize)]
 pub struct TrafficReport {
@@ -12,6 +14,9 @@ pub struct TrafficReport {
     pub measured_ns: u64,
     /// Length of the warm-up before it.
     pub warmup_ns: u64,
+    /// Where the server was.
+    #[serde(default)]
+    pub ports: Ports,
     /// The file, if it was carried.
     pub file: Option<FileReport>,
     /// The pages, if they were fetched.

@@ -12,6 +12,8 @@ use std::time::Duration;
 
 use socket2::{Domain, Protocol, SockRef, Socket, Type};
 
+use serde::{Deserialize, Serialize};
+
 use crate::clock::Watch;
 use crate::control::{Accepted, Control, Finish, Go, Order, Reply, ServerResult, Started, VERSION};
 use crate::desk::{Desk, Test, lock};
@@ -39,7 +41,7 @@ pub enum Door {
 }
 
 /// The server's ports; zero is any that is free.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]
 pub struct Ports {
     /// Control, TCP; whoever looks for a server, UDP.
     pub control: u16,

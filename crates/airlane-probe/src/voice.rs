@@ -20,8 +20,10 @@ use crate::report::VoiceReport;
 use crate::token::{TOKEN_LEN, Token};
 use crate::{GLANCE, is_timeout, quantile};
 
-/// DSCP EF (46) in the upper six bits of the traffic class.
-const EXPEDITED_FORWARDING: u32 = 46 << 2;
+/// The DS code point of voice, EF (RFC 3246).
+pub const VOICE_DSCP: u8 = 46;
+/// It stands in the upper six bits of the traffic class.
+const EXPEDITED_FORWARDING: u32 = (VOICE_DSCP as u32) << 2;
 
 const INTERVAL: Duration = Duration::from_millis(20);
 const PACKET_LEN: usize = 160;

@@ -168,6 +168,7 @@ impl Response {
         seed: [u8; 32],
         known: &Known,
         noise: &[u8],
+        stranger: &mut Option<PublicKey>,
     ) -> Result<Self, Refused> {
         let mut state = builder(private, seed, Some(Arc::clone(known)))
             .build_responder()
@@ -181,6 +182,7 @@ impl Response {
             .map(PublicKey)
             .ok_or(Refused::Forged)?;
         if !known.contains_key(&key) {
+            *stranger = Some(key);
             return Err(Refused::UnknownKey);
         }
         let len = read.map_err(|_| Refused::Forged)?;

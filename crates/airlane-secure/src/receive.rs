@@ -130,7 +130,13 @@ impl Secure {
         self.admit(now, from, handshake)?;
         self.counters.exchanges += 1;
         let (seed, known) = (self.entropy.draw(), &self.by_key);
-        let initiation = Response::read(&self.private, seed, known, handshake.noise)?;
+        let initiation = Response::read(
+            &self.private,
+            seed,
+            known,
+            handshake.noise,
+            &mut self.stranger,
+        )?;
         let Self {
             peers,
             indices,

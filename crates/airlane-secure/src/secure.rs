@@ -108,6 +108,8 @@ pub struct Secure {
     pub(crate) addresses: Addresses,
     queue: VecDeque<Transmit>,
     pub(crate) counters: Counters,
+    /// Whose initiation was refused last for its unknown key.
+    pub(crate) stranger: Option<PublicKey>,
 }
 
 impl Secure {
@@ -141,6 +143,7 @@ impl Secure {
             addresses: Addresses::new(now, limits.handshakes_per_address),
             queue: VecDeque::with_capacity(QUEUE),
             counters: Counters::default(),
+            stranger: None,
         };
         secure.set_peers(now, peers)?;
         Ok(secure)
@@ -261,6 +264,12 @@ impl Secure {
     /// What was done and refused so far.
     pub const fn counters(&self) -> &Counters {
         &self.counters
+    }
+
+    /// The key that the last initiation of an unknown key had ([`Refused::UnknownKey`](crate::Refused)).
+    /// Whoever knows our public key may say any.
+    pub const fn last_stranger(&self) -> Option<&PublicKey> {
+        self.stranger.as_ref()
     }
 
     /// Says what bound messages of and for this peer are bound to from now on; none: there can be none.

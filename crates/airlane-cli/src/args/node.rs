@@ -21,6 +21,17 @@ pub struct Daemon {
     pub set: Set,
 }
 
+/// Arguments of `reload`.
+#[derive(Debug, Args)]
+pub struct Reload {
+    /// The file, and how changes are printed.
+    #[command(flatten)]
+    pub daemon: Daemon,
+    /// Only say what would change, and what it would take back of what `airlane set` and `airlane service` changed
+    #[arg(long)]
+    pub dry_run: bool,
+}
+
 /// Arguments of the verbs that run until they are stopped.
 #[derive(Debug, Args)]
 pub struct Running {
@@ -120,11 +131,13 @@ Examples:
   airlane doctor hill-top.toml
   airlane doctor hill-top.toml --json
 
-Exit codes: 0 the link can come up, 1 it cannot, 2 the file or the command line is wrong.";
+Exit codes: 0 nothing is bad, 1 the link cannot come up or carries nothing, 2 the file or the command line is
+wrong.";
 
 pub(super) const RELOAD_EXAMPLES: &str = "\
 Examples:
   airlane reload hill-top.toml
+  airlane reload hill-top.toml --dry-run
   airlane reload hill-top.toml --set link.underlay.peer=192.0.2.9:7007
   airlane reload base.toml --set peers[farm].weight=3";
 

@@ -3,6 +3,7 @@
 use airlane_probe::{App, PathReport, SurveyReport, Times, TrafficReport};
 
 use crate::comparison::{Better, Comparison, Measure};
+use crate::output;
 use crate::quantity::{Estimate, Unit};
 
 /// A line for each measure, a column for each path.
@@ -19,7 +20,8 @@ pub(super) fn render(report: &SurveyReport, link: Option<&str>, times: &Times) -
     );
     let congestion_control = first.and_then(|path| path.runs().find_map(|run| run.file.as_ref()));
     if let Some(file) = congestion_control {
-        title += &format!(", TCP {}", file.congestion_control);
+        // In the server's words.
+        title += &format!(", TCP {}", output::plain(&file.congestion_control));
     }
     Comparison {
         title,
@@ -190,6 +192,7 @@ mod tests {
         TrafficReport {
             measured_ns: 1,
             warmup_ns: 1,
+            ports: airlane_probe::Ports::default(),
             file: Some(FileReport {
                 congestion_control: "cubic".to_owned(),
                 received_bytes: 1,

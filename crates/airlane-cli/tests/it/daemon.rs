@@ -425,6 +425,10 @@ fn a_group_may_read_status_and_change_nothing() {
     }
     // Whoever is not of the group does not come as far.
     let stranger = as_user(1234, 1234, &["status", socket]);
-    assert!(!stranger.status.success());
+    let said = String::from_utf8_lossy(&stranger.stderr).into_owned();
+    assert!(
+        !stranger.status.success() && said.contains("member of the group"),
+        "{said}"
+    );
     ends_well(up);
 }

@@ -7,6 +7,7 @@ mod cli;
 mod daemon;
 mod excerpts;
 mod manager;
+mod operator;
 mod record;
 mod scenario;
 mod study;

@@ -49,6 +49,13 @@ pub fn run(config: &AirConfig, stop: BorrowedFd<'_>) -> Result<AirReport, Device
     let ends = [PacketSocket::open(a)?, PacketSocket::open(b)?];
     let _offloads = [a, b].map(|interface| offloads_off(interface));
     let mut emulator = Emulator::new(config, ends);
+    for ((from, to), (channel, errors)) in [((a, b), config.down()), ((b, a), config.up())] {
+        let (rate, delay, queue) = (channel.rate, channel.delay, channel.queue);
+        // As they stand in the file.
+        let errors =
+            toml::Value::try_from(&errors).map_or_else(|_| "?".to_owned(), |e| e.to_string());
+        tracing::info!(from, to, %rate, %delay, %queue, errors, seed = config.seed, "emulating");
+    }
     let lost_interface = emulator.run(stop)?;
     Ok(emulator.report(config, lost_interface))
 }

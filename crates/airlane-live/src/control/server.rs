@@ -29,8 +29,8 @@ const LISTENER: u64 = u64::MAX;
 pub(crate) trait Served {
     /// Where everything stands.
     fn status(&mut self) -> Status;
-    /// Takes over what changed in the file: what that was, or why nothing was.
-    fn reload(&mut self, file: &LiveConfig) -> Result<Vec<String>, String>;
+    /// Takes over what changed in the file, unless this is a dry run: what that was, or why nothing was.
+    fn reload(&mut self, file: &LiveConfig, dry_run: bool) -> Result<Vec<String>, String>;
     /// Begins to record the link with a peer, or says why not.
     fn record(&mut self, peer: Option<&str>) -> Result<Recorded, String>;
     /// Appends the blocks that were recorded meanwhile.
@@ -359,7 +359,7 @@ fn answer(
     };
     match request {
         Ok(Request::Status {}) => serde_json::to_vec(&node.status()).unwrap_or_default(),
-        Ok(Request::Reload { file }) => changed(node.reload(&file)),
+        Ok(Request::Reload { file, dry_run }) => changed(node.reload(&file, dry_run)),
         Ok(Request::Record { peer }) => match node.record(peer.as_deref()) {
             Ok(recorded) => {
                 *feed = Some(Feed::default());

@@ -112,6 +112,8 @@ fn sample() -> Status {
         },
         peers: vec![peer],
         drops: BTreeMap::from([("not-ip".to_owned(), 71)]),
+        callers: Vec::new(),
+        classes: Vec::new(),
     }
 }
 

@@ -5,8 +5,10 @@ use airlane_base::Instant;
 use airlane_link::Codec;
 use airlane_secure::{Endpoint, PeerId};
 
+use super::callers::Callers;
 use super::drops::{Drops, Reason};
 use super::guard::Guard;
+use super::link::Link;
 use super::links::Links;
 use super::transmit::{Fate, Transmit};
 use crate::config::LinkConfig;
@@ -36,6 +38,8 @@ pub(super) struct Below {
     pub(super) outer: Outer,
     /// Of datagrams and packets that are no peer's.
     pub(super) drops: Drops,
+    /// Whose key or address was refused.
+    pub(super) callers: Callers,
     pub(super) datagrams_sent: u64,
     pub(super) bytes_sent: u64,
     pub(super) datagrams_received: u64,
@@ -51,6 +55,7 @@ impl Below {
             recorder: Recorder::default(),
             outer,
             drops: Drops::new(None),
+            callers: Callers::new(),
             datagrams_sent: 0,
             bytes_sent: 0,
             datagrams_received: 0,
@@ -64,6 +69,23 @@ impl Below {
             (Some(guard), Some(session)) => guard.is_ready(now, session),
             (Some(_), None) => false,
             (None, _) => true,
+        }
+    }
+
+    /// A datagram from `source` was refused: it is counted, and the log says what an operator can mend.
+    pub(super) fn refuse(&mut self, now: Instant, source: Endpoint, reason: Reason, links: &Links) {
+        self.drops.count_of(now, reason, &source);
+        let guard = self.guard.as_ref();
+        let key = guard.and_then(Guard::last_stranger);
+        let missing = |link: &&Link| link.session.id().is_none();
+        let peer = links.at(source).and_then(|link| links.all.get(&link));
+        let peer = peer.filter(missing).map(|link| &*link.config.name);
+        let caller = self
+            .callers
+            .note(now, source, (reason, key), peer.is_some());
+        if let Some(caller) = caller {
+            let ours = guard.map(|guard| guard.public_key().to_string());
+            tracing::warn!(peer, this_end = ours, "{}", caller.says(peer.is_some()));
         }
     }
 

@@ -1,5 +1,6 @@
 //! Everything that a live node drops outside of its port, counted by reason.
 
+use std::fmt::Display;
 use std::io;
 
 use airlane_base::{Duration, Instant};
@@ -214,6 +215,15 @@ impl Drops {
 
     /// Counts one more, and says so in the log: the first of each reason, then once a minute.
     pub(crate) fn count(&mut self, now: Instant, reason: Reason) {
+        self.note(now, reason, None);
+    }
+
+    /// The same of a datagram or packet from or to `address`, which the log names.
+    pub(crate) fn count_of(&mut self, now: Instant, reason: Reason, address: &dyn Display) {
+        self.note(now, reason, Some(address));
+    }
+
+    fn note(&mut self, now: Instant, reason: Reason, address: Option<&dyn Display>) {
         let at = reason as usize;
         self.counts[at] += 1;
         let (due, before) = match self.warned[at] {
@@ -224,8 +234,9 @@ impl Drops {
             self.warned[at] = Some((now, self.counts[at]));
             let new = self.counts[at] - before;
             let reason = reason.name();
-            let peer = self.peer.as_deref();
-            tracing::warn!(peer, reason, new, total = self.counts[at], "dropped");
+            let (peer, total) = (self.peer.as_deref(), self.counts[at]);
+            let address = address.map(tracing::field::display);
+            tracing::warn!(peer, reason, address, new, total, "dropped");
         }
     }
 
@@ -259,6 +270,24 @@ impl Serialize for Drops {
 #[cfg(test)]
 mod tests {
     use super::*;
+
+    #[test]
+    fn the_documents_have_every_reason_and_no_other() {
+        let operations = include_str!("../../../../docs/operations.md");
+        let (_, section) = operations.split_once("## What is dropped").unwrap();
+        let (section, _) = section.split_once("\n## ").unwrap();
+        let rows = section.lines().filter(|line| line.starts_with("| `"));
+        let named = rows.flat_map(|row| {
+            let cells: Vec<_> = row.split(" | ").collect();
+            assert!(cells.len() == 3 && cells[2].len() > 3, "{row}");
+            cells[0].split('`').skip(1).step_by(2)
+        });
+        let mut named: Vec<_> = named.collect();
+        let names = Reason::ALL.iter().map(|reason| reason.name());
+        let mut names: Vec<_> = names.chain(["journal-ended"]).collect();
+        (named.sort_unstable(), names.sort_unstable());
+        assert_eq!(named, names);
+    }
 
     #[test]
     fn reasons_have_distinct_names_and_counters() {

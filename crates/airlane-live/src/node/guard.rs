@@ -87,6 +87,11 @@ impl Guard {
         *self.secure.public_key()
     }
 
+    /// The key that was refused last as unknown.
+    pub(crate) const fn last_stranger(&self) -> Option<&PublicKey> {
+        self.secure.last_stranger()
+    }
+
     /// The session with whoever has this key.
     pub(crate) fn peer(&self, key: &PublicKey) -> Option<PeerId> {
         self.secure.peer(key)

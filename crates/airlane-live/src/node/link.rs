@@ -26,6 +26,8 @@ const KEEPALIVE: Duration = Duration::from_secs(1);
 /// Keepalives in a row whose loss means that the link is disconnected (the specification, 10.5),
 /// if nothing else was heard either.
 const LOST_KEEPALIVES: u64 = 3;
+/// How often the log says of a peer that it is silent.
+const SILENCE_AGAIN: Duration = Duration::from_secs(60);
 /// Bytes of a long hello with all that is below it.
 const HELLO: usize = 1000;
 
@@ -63,6 +65,8 @@ pub(super) struct Link {
     pub(super) refused: Option<RefusedTables>,
     pub(super) disconnections: u64,
     pub(super) disconnected_since: Option<Instant>,
+    /// Since when nothing is heard from the peer, and when the log last said so.
+    silent: Option<(Instant, Instant)>,
 
     pub(super) datagrams_sent: u64,
     pub(super) sent_bytes: u64,
@@ -133,6 +137,7 @@ impl Link {
             refused: None,
             disconnections: 0,
             disconnected_since: None,
+            silent: None,
             datagrams_sent: 0,
             sent_bytes: 0,
             datagrams_received: 0,
@@ -268,6 +273,7 @@ impl Link {
     pub(super) fn on_time(&mut self, now: Instant, below: &mut Below) {
         self.session.handle_timeout(now);
         self.take_events(now, below);
+        self.mention_silence(now);
         if self.session.poll_timeout() <= now {
             self.say_hello(now, below);
         }
@@ -277,6 +283,18 @@ impl Link {
         if self.port.services_changed() {
             self.offer_services(now);
         }
+    }
+
+    /// Says again of a peer that it is silent, once a minute: whether it did.
+    fn mention_silence(&mut self, now: Instant) -> bool {
+        self.silent = self.silent.filter(|_| self.session.is_silent());
+        let due = self.silent.filter(|(_, told)| now >= *told + SILENCE_AGAIN);
+        if let Some((since, _)) = due {
+            self.silent = Some((since, now));
+            let (peer, silent_for) = (self.who(), now.saturating_since(since));
+            tracing::warn!(%peer, %silent_for, "nothing is heard from the peer; trying on");
+        }
+        due.is_some()
     }
 
     // ---- to below
@@ -437,6 +455,7 @@ impl Link {
                     tracing::warn!(%peer, ours, theirs, "the peer speaks another protocol version");
                 }
                 SessionEvent::PeerLost { silent_for } => {
+                    self.silent = Some((now - silent_for, now));
                     // Without a session there is nothing to be disconnected from.
                     if self.session.id().is_some() {
                         self.disconnections += 1;
@@ -526,38 +545,21 @@ impl Link {
         self.session.set_keepalive(keepalive, silence);
     }
 
-    /// Takes over what changed of the peer, but for its rate: what that was.
+    /// Takes over what changed of the peer, but for its rate.
     pub(super) fn set_config(
         &mut self,
         new: &PeerConfig,
         session: Option<PeerId>,
         below: &mut Below,
-    ) -> Vec<String> {
-        let (old, name) = (std::mem::replace(&mut self.config, new.clone()), &new.name);
-        let mut changes = Vec::new();
-        if old.key != new.key
-            && let Some(key) = new.key
-        {
-            changes.push(format!("keys are new: peer \"{name}\" is {key}"));
-        }
+    ) {
+        let old = std::mem::replace(&mut self.config, new.clone());
         if old.address != new.address {
-            changes.push(format!("peer \"{name}\" is {}", at(new.address)));
             // Left out, it stays where it called from last.
             self.to.address = new.address.or(self.to.address);
-        }
-        if old.prefixes != new.prefixes {
-            let prefixes = new.prefixes.iter().map(ToString::to_string);
-            let prefixes: Vec<_> = prefixes.collect();
-            changes.push(format!("peer \"{name}\" has {}", prefixes.join(", ")));
-        }
-        if old.weight != new.weight {
-            let (is, was) = (new.weight, old.weight);
-            changes.push(format!("peer \"{name}\" has weight {is}, was {was}"));
         }
         self.to.session = session;
         // New keys know nothing of the session yet, which goes on.
         below.bind(self.to, self.session.id());
-        changes
     }
 }
 
@@ -573,7 +575,7 @@ pub(super) fn who(name: &str, address: Option<Endpoint>) -> String {
     format!("{name} {}", at(address))
 }
 
-fn at(address: Option<Endpoint>) -> String {
+pub(super) fn at(address: Option<Endpoint>) -> String {
     address.map_or_else(
         || "wherever it calls from".to_owned(),
         |peer| format!("at {peer}"),
@@ -601,9 +603,7 @@ security = "none"
 services = [{ number = 1, name = "files", rate = 1, scheme = { kind = "sr-m2" } }]
 "#;
 
-    /// Senders inside know the services' names, and must not choose whose queue they share.
-    #[test]
-    fn nobody_can_guess_which_flows_share_a_queue() {
+    fn link() -> Link {
         let file: LiveConfig = airlane_base::config::load(FILE, "up.toml").unwrap();
         let file = file.resolve();
         let sizes = Sizes {
@@ -611,12 +611,25 @@ services = [{ number = 1, name = "files", rate = 1, scheme = { kind = "sr-m2" } 
             left: 1_400,
             frame_overhead: 28,
         };
-        let salts = [0, 1].map(|_| {
-            let now = Instant::ORIGIN;
-            let path = Path::new(now, 1_500, false);
-            let link = Link::new(now, &file.peers()[0], &file, sizes, path).unwrap();
-            link.port.config().flow_salt
-        });
+        let now = Instant::ORIGIN;
+        let path = Path::new(now, 1_500, false);
+        Link::new(now, &file.peers()[0], &file, sizes, path).unwrap()
+    }
+
+    /// Senders inside know the services' names, and must not choose whose queue they share.
+    #[test]
+    fn nobody_can_guess_which_flows_share_a_queue() {
+        let salts = [0, 1].map(|_| link().port.config().flow_salt);
         assert_ne!(salts[0], salts[1]);
+    }
+
+    #[test]
+    fn a_silent_peer_is_mentioned_again_every_minute() {
+        let at = |seconds| Instant::ORIGIN + Duration::from_secs(seconds);
+        let mut link = link();
+        link.session.handle_timeout(at(10));
+        link.silent = Some((at(0), at(10)));
+        let said = (10..200).filter(|seconds| link.mention_silence(at(*seconds)));
+        assert_eq!(said.collect::<Vec<_>>(), [70, 130, 190]);
     }
 }

@@ -86,7 +86,7 @@ pub(super) enum Nowhere {
     /// It is none: the bytes are no packet.
     NotIp,
     /// Any peer.
-    NoPeer,
+    NoPeer(IpAddr),
 }
 
 impl Prefixes {
@@ -127,7 +127,7 @@ impl Prefixes {
             return Ok(only);
         }
         let (_, destination) = addresses(packet).ok_or(Nowhere::NotIp)?;
-        self.find(destination).ok_or(Nowhere::NoPeer)
+        self.find(destination).ok_or(Nowhere::NoPeer(destination))
     }
 
     /// Whether a packet of this peer may have its source.

@@ -16,7 +16,7 @@ use crate::offload::join::Joined;
 use crate::offload::segment::SuperPacket;
 use crate::offload::vnet::{Cut, VnetHeader};
 use crate::packet::ecn::Ecn;
-use crate::packet::{Lease, LivePacket, clamp_mss, needs_clamping};
+use crate::packet::{Lease, LivePacket, addresses, clamp_mss, needs_clamping};
 
 impl Node {
     /// Reads a batch of datagrams.
@@ -60,7 +60,7 @@ impl Node {
         let (number, length, bound) = match self.open(now, datagram, source, lease.bytes_mut()) {
             Ok(Some(frame)) => frame,
             Ok(None) => return,
-            Err(reason) => return self.below.drops.count(now, reason),
+            Err(reason) => return self.below.refuse(now, source, reason, &self.links),
         };
         let taken = self.on_frame(now, number, (lease, length, bound), mark);
         let Some(link) = self.links.get_mut(number) else {
@@ -184,13 +184,11 @@ impl Node {
             Ok(link) => link,
             Err(nowhere) => {
                 self.packets_read += 1;
-                self.below.drops.count(
-                    now,
-                    match nowhere {
-                        Nowhere::NotIp => Reason::NotIp,
-                        Nowhere::NoPeer => Reason::NoPeer,
-                    },
-                );
+                let drops = &mut self.below.drops;
+                match nowhere {
+                    Nowhere::NotIp => drops.count(now, Reason::NotIp),
+                    Nowhere::NoPeer(to) => drops.count_of(now, Reason::NoPeer, &to),
+                }
                 return 1;
             }
         };
@@ -285,7 +283,10 @@ impl Node {
             while let Some(packet) = link.port.poll_deliver(now) {
                 link.spent.add(1);
                 if !prefixes.admits(*number, packet.bytes()) {
-                    link.drops.count(now, Reason::WrongSource);
+                    match addresses(packet.bytes()) {
+                        Some((from, _)) => link.drops.count_of(now, Reason::WrongSource, &from),
+                        None => link.drops.count(now, Reason::WrongSource),
+                    }
                     continue;
                 }
                 let Ok(mut packet) = packet.leaving(outer) else {

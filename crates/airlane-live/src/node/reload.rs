@@ -33,11 +33,12 @@ pub enum ReloadError {
 }
 
 impl Node {
-    /// Takes over what changed in the file. What that was.
+    /// Takes over what changed in the file, unless this is a `dry_run`. What that was, or would be.
     pub(super) fn reload(
         &mut self,
         now: Instant,
         file: &LiveConfig,
+        dry_run: bool,
     ) -> Result<Vec<String>, ReloadError> {
         let new = file.resolve();
         let places = fixed_differences(&self.config, &new);
@@ -65,15 +66,18 @@ impl Node {
                 begin.push(self.new_link(now, peer, path_mtu, &new)?);
             }
         }
+        let mut changes = Vec::from_iter(self.new_key(guard.as_ref()));
         // The last that can fail.
-        let services = self.set_services(now, &new)?;
-
-        let mut changes = self.set_keys(now, guard, &peers)?;
+        changes.extend(self.differences(now, &new)?);
+        if dry_run {
+            return Ok(changes);
+        }
+        self.set_services(now, &new)?;
+        self.set_keys(now, guard, &peers)?;
         // What they have sent is still theirs.
         self.flush(now);
-        changes.extend(self.remove_links(&peers));
+        self.remove_links(&peers);
         for mut link in begin {
-            changes.push(format!("peer \"{}\" begins", link.config.name));
             if let Some(journals) = &self.journals
                 && let Err(error) = journals.begin(&mut link)
             {
@@ -91,7 +95,7 @@ impl Node {
             } = self;
             let mut links = links.iter_mut();
             if let Some(link) = links.find(|link| link.config.name == peer.name) {
-                changes.extend(link.set_config(peer, session, below));
+                link.set_config(peer, session, below);
                 medium.set_weight(link.to.link, peer.weight);
             }
         }
@@ -100,14 +104,20 @@ impl Node {
         if !changes.is_empty() {
             self.links.iter_mut().for_each(|link| link.path.ask(now));
         }
-        changes.extend(services);
-        changes.extend(self.set_rates(now, &new));
-        self.config = new;
+        self.set_rates(now, &new);
+        (self.config, self.file) = (new.clone(), new);
         self.follow_paths(now);
         for change in &changes {
             tracing::info!(change, "reloaded");
         }
         Ok(changes)
+    }
+
+    /// That the key of this end is another, if so.
+    fn new_key(&self, new: Option<&Guard>) -> Option<String> {
+        let (old, new) = self.below.guard.as_ref().zip(new)?;
+        let key = new.public_key();
+        (old.public_key() != key).then(|| format!("keys are new: this end is {key}"))
     }
 
     /// Takes over our own key and the peers': sessions of those that stay go on.
@@ -116,23 +126,20 @@ impl Node {
         now: Instant,
         new: Option<Guard>,
         peers: &[PeerConfig],
-    ) -> Result<Vec<String>, UpError> {
+    ) -> Result<(), UpError> {
         let anyone = self.below.underlay.anyone();
-        let Some((old, new)) = self.below.guard.as_mut().zip(new) else {
-            return Ok(Vec::new());
-        };
-        if old.public_key() == new.public_key() {
-            old.set_peers(now, peers, anyone)?;
-            return Ok(Vec::new());
+        match self.below.guard.as_mut().zip(new) {
+            Some((old, new)) if old.public_key() == new.public_key() => {
+                old.set_peers(now, peers, anyone)?;
+            }
+            Some((old, new)) => *old = new,
+            None => {}
         }
-        let change = format!("keys are new: this end is {}", new.public_key());
-        *old = new;
-        Ok(vec![change])
+        Ok(())
     }
 
     /// Removes the links whose peers are not in the list.
-    fn remove_links(&mut self, peers: &[PeerConfig]) -> Vec<String> {
-        let mut gone = Vec::new();
+    fn remove_links(&mut self, peers: &[PeerConfig]) {
         let Self { links, below, .. } = self;
         links.all.retain(|number, link| {
             let name = &link.config.name;
@@ -141,39 +148,28 @@ impl Node {
                 below.recorder.forget_link(*number);
                 let waiting = link.port.waiting_bytes();
                 tracing::info!(peer = %link.who(), waiting, "the link with the peer ends");
-                gone.push(format!("peer \"{name}\" ends"));
             }
             stays
         });
-        gone
     }
 
-    /// Has frames leave at the rates of `new`. What changed.
-    pub(super) fn set_rates(&mut self, now: Instant, new: &LiveConfig) -> Vec<String> {
+    /// Has frames leave at the rates of `new`.
+    pub(super) fn set_rates(&mut self, now: Instant, new: &LiveConfig) {
         let (is, was) = (new.link.rate, self.config.link.rate);
-        let mut changes = Vec::new();
         if is != was {
             self.medium.set_rate(is);
-            changes.push(format!("the link has rate {is}, was {was}"));
         }
         let old = self.config.peers();
         for peer in new.peers() {
             let before = old.iter().find(|old| old.name == peer.name);
             let Some(before) = before else { continue };
             let (rate, before_rate) = (peer.rate.unwrap_or(is), before.rate.unwrap_or(was));
-            if peer.rate != before.rate {
-                let name = &peer.name;
-                changes.push(format!(
-                    "peer \"{name}\" has rate {rate}, was {before_rate}"
-                ));
-            }
             let mut links = self.links.iter_mut();
             let link = links.find(|link| link.config.name == peer.name);
             if let Some(link) = link.filter(|_| rate != before_rate) {
                 link.set_rate(now, rate);
             }
         }
-        changes
     }
 
     /// Makes the routes to what is behind the peers, and removes those that lead nowhere any more.

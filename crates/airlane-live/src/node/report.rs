@@ -44,12 +44,14 @@ impl Node {
                 datagrams_received: below.datagrams_received,
                 received_bytes: below.received_bytes,
             },
+            classes: self.config.link.classes.rules(&self.config.link.services),
             peers: self
                 .links
                 .iter()
                 .map(|link| link.status(now, below, self.config.link.rate))
                 .collect(),
             drops: named(&below.drops).collect(),
+            callers: below.callers.report(now),
         }
     }
 

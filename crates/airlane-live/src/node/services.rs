@@ -7,6 +7,7 @@ use airlane_base::{Instant, Rate};
 use airlane_link::{AdminError, ClassesConfig};
 
 use super::Node;
+use super::differences::of_rates;
 use crate::config::LiveConfig;
 use crate::control::ServiceChange;
 
@@ -60,7 +61,8 @@ impl Node {
         if !problems.is_empty() {
             return Err(AdminError::Config { problems });
         }
-        let changes = self.set_rates(now, &file);
+        let changes = of_rates(&self.config, &file);
+        self.set_rates(now, &file);
         self.config = file;
         for change in &changes {
             tracing::info!(change, why = "the operator said so", "rate changed");

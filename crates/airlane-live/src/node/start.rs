@@ -194,6 +194,7 @@ impl Node {
         let mut node = Self {
             name: config.name.clone(),
             config: config.resolve(),
+            file: config.resolve(),
             listen,
             control: None,
             lineage: below

@@ -202,7 +202,7 @@ fn each_station_is_reached_by_its_prefix_and_found_by_its_key() {
     };
     says(Verdict::Good, "farm at 192.0.2.9:7007 answered");
     says(Verdict::Good, "mill at 192.0.2.3:7007 answered");
-    says(Verdict::Warning, "no answer from pier at 192.0.2.88:7007");
+    says(Verdict::Bad, "no answer from pier at 192.0.2.88:7007");
     drop(nodes);
 }
 

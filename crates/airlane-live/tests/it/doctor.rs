@@ -65,8 +65,9 @@ fn what_is_wrong_is_found_and_nothing_is_left_behind() {
     let node = Running::start(&left, &here).unwrap();
     node.wait_until("established", |s| s.peers[0].session.state == "confirmed");
     let running = checks(&left, &here);
-    assert_eq!(running.len(), 1);
+    assert_eq!(running.len(), 2);
     assert!(running[0].found.contains("up already"), "{running:?}");
+    assert!(running[1].found.contains("is confirmed"), "{running:?}");
     node.stop();
 
     let loops = checks(
@@ -85,6 +86,74 @@ fn what_is_wrong_is_found_and_nothing_is_left_behind() {
     right_node.stop();
     let silent = checks(&left, &here);
     let peer = find(&silent, "peer");
-    assert_eq!(peer.verdict, Verdict::Warning, "{silent:#?}");
-    assert!(peer.found.contains("no answer"), "{peer:?}");
+    assert_eq!(peer.verdict, Verdict::Bad, "{silent:#?}");
+    assert!(peer.found.contains("nobody listens"), "{peer:?}");
+    left.ip("route del 192.0.2.0/24 dev wire");
+    let lost = checks(&left, &here.replace("192.0.2.1:", "0.0.0.0:"));
+    let route = find(&lost, "route");
+    assert_eq!(route.verdict, Verdict::Warning, "{lost:#?}");
+    assert!(route.found.contains("no way to 192.0.2.2 yet"), "{route:?}");
+    assert!(lost.iter().all(|c| c.verdict != Verdict::Bad), "{lost:#?}");
+}
+
+/// The peer check of each end of a link that runs or, at end 0, does not, and what end 1 has logged of callers.
+fn peer_checks(keys: [&str; 2], files: [&str; 2], runs: bool) -> [(Verdict, String); 2] {
+    let (left, right) = (Namespace::new("left"), Namespace::new("right"));
+    cable(&left, "wire", &right, "wire");
+    left.ip("addr add 192.0.2.1/24 dev wire");
+    right.ip("addr add 192.0.2.2/24 dev wire");
+    let folder = tempfile::tempdir().unwrap();
+    let directory = folder.path().to_str().unwrap();
+    let public = [0, 1].map(|end| {
+        let made = new_key(&folder.path().join(format!("{end}.key")));
+        made.unwrap().to_string()
+    });
+    let known = |which: &str| match which {
+        "right" => None,
+        _ => Some("TjgqYkZ2rXp0wKc5nB1hLmQ8sVdE3uJfGyA7iWoR9CM=".to_owned()),
+    };
+    let texts = [0, 1].map(|end: usize| {
+        let key = known(keys[end]).unwrap_or_else(|| public[1 - end].clone());
+        file(end, directory, &key, "") + files[end]
+    });
+    let _left = runs.then(|| Running::start(&left, &texts[0]).unwrap());
+    let _right = Running::start(&right, &texts[1]).unwrap();
+    let verdicts = [(&left, &texts[0]), (&right, &texts[1])].map(|(end, text)| {
+        let all = checks(end, text);
+        let check = find(&all, "peer");
+        let help = check.help.clone().unwrap_or_default();
+        (check.verdict, format!("{}: {help}", check.found))
+    });
+    verdicts
+}
+
+#[test]
+fn a_wrong_key_at_either_end_and_other_services_are_different_causes() {
+    if !can_run("a_wrong_key_at_either_end_and_other_services_are_different_causes") {
+        return;
+    }
+    for runs in [true, false] {
+        // The left end has written down another key for the right one.
+        let [left, right] = peer_checks(["wrong", "right"], ["", ""], runs);
+        assert_eq!((left.0, right.0), (Verdict::Bad, Verdict::Bad));
+        let not_its = "the peer key is not that of whoever is at 192.0.2.2:7007";
+        assert!(left.1.contains(not_its), "{left:?}");
+        if runs {
+            assert!(right.1.contains("calls another key"), "{right:?}");
+        }
+        // The right end expects another: that is, the left one has the wrong private key.
+        let [left, _] = peer_checks(["right", "wrong"], ["", ""], runs);
+        assert_eq!(left.0, Verdict::Bad);
+        assert!(left.1.contains("calls another key"), "{left:?}");
+        assert!(left.1.contains("its peer-key has to be"), "{left:?}");
+    }
+    let service = |scheme: &str| {
+        format!(
+            "[[link.services]]\nnumber = 1\nname = \"files\"\nrate = 1\nscheme = {{ kind = \"{scheme}\" }}\n"
+        )
+    };
+    let services = [service("sr-m2"), service("rlp-oos")];
+    let [left, _] = peer_checks(["right", "right"], [&services[0], &services[1]], true);
+    assert_eq!(left.0, Verdict::Bad);
+    assert!(left.1.contains("services of one number differ"), "{left:?}");
 }

@@ -342,6 +342,11 @@ fn the_rate_changes_by_reload_and_by_word_and_the_session_goes_on() {
         control::change_rate(&nodes[0].socket, rate).unwrap(),
         ["the link has rate 2 Mbit/s, was 800 kbit/s"]
     );
+    // The file would have it as it was; nothing happens yet.
+    assert_eq!(
+        nodes[0].dry_run(&slow).unwrap(),
+        ["the link has rate 800 kbit/s, was 2 Mbit/s (taken back: a command had changed it)"]
+    );
     let status = nodes[0].status();
     assert_eq!(status.underlay.rate_bps, 2_000_000);
     assert_eq!(status.peers[0].sending_rate_bps, 2_000_000);

@@ -116,7 +116,8 @@ fn initiate(fast_aes: bool) -> (Initiation, [u8; 105]) {
 fn both_ends_get_the_same_keys_and_the_responder_knows_who_and_when() {
     let (private, peer) = keys();
     let (mut initiation, noise) = initiate(false);
-    let response = Response::read(&peer, [4; 32], &known(), &noise).expect("what was written");
+    let response =
+        Response::read(&peer, [4; 32], &known(), &noise, &mut None).expect("what was written");
     let said = (response.key, response.offer.timestamp);
     assert_eq!(said, (private.public(), 77));
     let mut noise = [0; 49];
@@ -132,7 +133,8 @@ fn data_is_encrypted_with_aes_where_both_ends_are_fast_at_it() {
     let (_, peer) = keys();
     for (ours, theirs) in [(false, false), (false, true), (true, false), (true, true)] {
         let (mut initiation, noise) = initiate(ours);
-        let response = Response::read(&peer, [4; 32], &known(), &noise).expect("what was written");
+        let response =
+            Response::read(&peer, [4; 32], &known(), &noise, &mut None).expect("what was written");
         let mut noise = [0; 49];
         let chosen = response.write(theirs, &mut noise).expect("room").cipher;
         let agreed = initiation.finish(&noise).expect("what was written").cipher;
@@ -147,7 +149,7 @@ fn a_cipher_that_was_not_offered_is_refused() {
     for choice in [DataCipher::AesGcm.code(), 2, 255] {
         let (mut initiation, noise) = initiate(false);
         let mut response =
-            Response::read(&peer, [4; 32], &known(), &noise).expect("what was written");
+            Response::read(&peer, [4; 32], &known(), &noise, &mut None).expect("what was written");
         let mut noise = [0; 49];
         let written = response.state.write_message(&[choice], &mut noise);
         assert_eq!(written.ok(), Some(49));
@@ -163,11 +165,12 @@ fn every_bit_of_both_messages_counts() {
         let mut changed = noise;
         changed[bit / 8] ^= 1 << (bit % 8);
         // X25519 ignores the highest bit of a point, but the transcript does not.
-        let refused = Response::read(&peer, [4; 32], &known(), &changed).err();
+        let refused = Response::read(&peer, [4; 32], &known(), &changed, &mut None).err();
         assert_eq!(refused, Some(Refused::Forged), "bit {bit}");
     }
     let mut noise_back = [0; 49];
-    let response = Response::read(&peer, [4; 32], &known(), &noise).expect("what was written");
+    let response =
+        Response::read(&peer, [4; 32], &known(), &noise, &mut None).expect("what was written");
     let theirs = response.write(true, &mut noise_back).expect("room");
     for bit in 0..noise_back.len() * 8 {
         let mut changed = noise_back;
@@ -186,7 +189,7 @@ fn points_of_small_order_are_refused() {
     let mut noise = initiate(true).1;
     noise[..32].fill(0);
     assert_eq!(
-        Response::read(&peer, [4; 32], &known(), &noise).err(),
+        Response::read(&peer, [4; 32], &known(), &noise, &mut None).err(),
         Some(Refused::Forged)
     );
     let dh = X25519::new(None);

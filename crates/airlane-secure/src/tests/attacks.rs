@@ -237,6 +237,10 @@ fn strangers_are_refused() {
     assert_eq!(received, Err(Refused::UnknownKey));
     assert_eq!(world.snapshot(1), before);
     assert!(world.ends[1].poll_transmit().is_none());
+    let mut private = [0; 32];
+    private[..8].copy_from_slice(&1_u64.to_be_bytes());
+    let key = PrivateKey::generate(private).public();
+    assert_eq!(world.ends[1].last_stranger(), Some(&key));
 }
 
 #[test]

@@ -14,7 +14,7 @@ impl Served for Sample {
         sample()
     }
 
-    fn reload(&mut self, file: &LiveConfig) -> Result<Vec<String>, String> {
+    fn reload(&mut self, file: &LiveConfig, _dry_run: bool) -> Result<Vec<String>, String> {
         match file.name.as_str() {
             "sample" => Ok(vec!["everything".to_owned()]),
             other => Err(format!("{other} is somebody else")),
@@ -116,6 +116,8 @@ fn sample() -> Status {
             drops: BTreeMap::from([("wrong-source".to_owned(), 4)]),
         }],
         drops: BTreeMap::from([("not-ip".to_owned(), 3)]),
+        callers: Vec::new(),
+        classes: Vec::new(),
     }
 }
 
@@ -174,7 +176,7 @@ fn a_file_goes_to_the_node_and_its_answer_comes_back() {
         schema: 2,
         ..good.clone()
     };
-    let asking = std::thread::spawn(move || [good, other, bad].map(|f| reload(&path, &f)));
+    let asking = std::thread::spawn(move || [good, other, bad].map(|f| reload(&path, &f, false)));
     serve_until(&mut server, || asking.is_finished());
     let [good, other, bad] = asking.join().unwrap();
     assert_eq!(good.unwrap(), ["everything"]);

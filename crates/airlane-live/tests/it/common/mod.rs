@@ -177,7 +177,13 @@ impl Running {
     #[allow(dead_code, reason = "not every test does")]
     pub fn reload(&self, file: &str) -> Result<Vec<String>, ControlError> {
         let config: LiveConfig = airlane_base::config::load(file, "up.toml").unwrap();
-        control::reload(&self.socket, &config)
+        control::reload(&self.socket, &config, false)
+    }
+
+    /// What a reload would change.
+    pub fn dry_run(&self, file: &str) -> Result<Vec<String>, ControlError> {
+        let config: LiveConfig = airlane_base::config::load(file, "up.toml").unwrap();
+        control::reload(&self.socket, &config, true)
     }
 
     /// Waits until the node says what is wanted.

@@ -1,0 +1,164 @@
+//! What an operator meets in the first hour: errors of a start, rights, files of other tunnels.
+
+use std::fs;
+use std::process::{Command, Output};
+
+use airlane_testkit::netns::{Namespace, can_run};
+use serde_json::Value;
+
+const AIRLANE: &str = env!("CARGO_BIN_EXE_airlane");
+
+fn airlane(arguments: &[&str]) -> Output {
+    Command::new(AIRLANE).args(arguments).output().unwrap()
+}
+
+fn said(output: &Output) -> String {
+    String::from_utf8_lossy(&output.stderr).into_owned()
+}
+
+/// The lines of a log for programs.
+fn json(output: &Output) -> Vec<Value> {
+    let text = said(output);
+    let lines = text.lines();
+    lines
+        .map(|line| serde_json::from_str(line).unwrap_or_else(|e| panic!("{line}: {e}")))
+        .collect()
+}
+
+#[test]
+fn the_version_is_a_verb_as_well() {
+    let version = airlane(&["version"]);
+    assert_eq!(version.stdout, airlane(&["--version"]).stdout);
+}
+
+const FILE: &str = "schema = 1\nname = \"left\"\ncontrol = { socket = \"FOLDER/left.sock\" }\n\
+    tun = { name = \"wire\", addresses = [\"10.7.0.1/24\"] }\n[link]\nrate = \"20 Mbit/s\"\n\
+    underlay = { kind = \"udp\", listen = \"127.0.0.1:7007\", peer = \"127.0.0.1:7008\" }\n\
+    security = { private-key = \"FOLDER/no.key\", peer-key = \"TjgqYkZ2rXp0wKc5nB1hLmQ8sVdE3uJfGyA7iWoR9CM=\" }\n";
+
+#[test]
+fn what_is_wrong_with_a_file_is_json_where_the_log_is() {
+    let folder = tempfile::tempdir().unwrap();
+    let path = folder.path().join("left.toml");
+    fs::write(&path, "schema = 1\nnaem = \"left\"\n[link]\nrate = 20\n").unwrap();
+    let file = path.to_str().unwrap();
+    for verb in ["up", "air"] {
+        let refused = airlane(&[verb, file, "--log-format", "json"]);
+        assert_eq!(refused.status.code(), Some(2), "{}", said(&refused));
+        let lines = json(&refused);
+        let misspelt = lines.iter().find(|line| line["line"] == 2).unwrap();
+        assert_eq!(misspelt["level"], "ERROR");
+        assert!(
+            misspelt["message"]
+                .as_str()
+                .unwrap()
+                .contains("unknown key `naem`")
+        );
+    }
+    // The same for people.
+    let refused = airlane(&["up", file]);
+    assert!(said(&refused).contains("left.toml:2:1: unknown key `naem`"));
+}
+
+#[test]
+fn all_that_is_in_the_way_of_a_start_is_said_at_once() {
+    if !can_run("all_that_is_in_the_way_of_a_start_is_said_at_once") {
+        return;
+    }
+    let host = Namespace::new("host").unwrap();
+    let other = Namespace::new("other").unwrap();
+    host.join("wire", &other, "wire").unwrap();
+    let folder = tempfile::tempdir().unwrap();
+    let path = folder.path().join("left.toml");
+    let directory = folder.path().display().to_string();
+    fs::write(&path, FILE.replace("FOLDER", &directory)).unwrap();
+    let up = |arguments: &[&str]| {
+        let mut command = host.command(AIRLANE);
+        command
+            .arg("up")
+            .arg(&path)
+            .args(arguments)
+            .output()
+            .unwrap()
+    };
+    // The interface is no TUN device, and there is no key.
+    let refused = up(&[]);
+    let text = said(&refused);
+    assert_eq!(refused.status.code(), Some(1), "{text}");
+    let errors: Vec<_> = text
+        .lines()
+        .filter(|line| line.starts_with("error: "))
+        .collect();
+    assert_eq!(errors.len(), 2, "{text}");
+    assert!(
+        text.contains("wire") && text.contains("airlane keygen"),
+        "{text}"
+    );
+    let lines = json(&up(&["--log-format", "json"]));
+    let errors = lines.iter().filter(|line| line["level"] == "ERROR");
+    assert_eq!(errors.count(), 2, "{lines:?}");
+}
+
+#[test]
+fn who_may_not_look_is_told_so() {
+    if !can_run("who_may_not_look_is_told_so") {
+        return;
+    }
+    // A folder for root alone, in a mount namespace that goes with the command.
+    let script = "mount -t tmpfs tmpfs /run && mkdir -m 700 /run/airlane && \
+                  exec setpriv --reuid 1234 --regid 1234 --clear-groups \"$@\"";
+    let mut command = Command::new("unshare");
+    command.args(["--mount", "sh", "-c", script, "sh", AIRLANE, "status"]);
+    let refused = command.output().unwrap();
+    let text = said(&refused);
+    assert!(!refused.status.success());
+    assert!(
+        text.contains("cannot be read") && text.contains("group"),
+        "{text}"
+    );
+    assert!(!text.contains("no link is running"), "{text}");
+}
+
+#[test]
+fn a_file_of_wireguard_becomes_a_live_file_and_a_key() {
+    let folder = tempfile::tempdir().unwrap();
+    let path = |name: &str| folder.path().join(name).display().to_string();
+    let key = airlane(&["keygen", &path("old.key")]);
+    assert!(key.status.success());
+    let private = fs::read_to_string(path("old.key")).unwrap();
+    let wg = format!(
+        "[Interface]\nPrivateKey = {}\nAddress = 10.0.0.1/24\n[Peer]\n\
+         PublicKey = TrMvSoP4jYQlY6RIzBgbssQqY3vxI2Pi+y71lOWWXX0=\nAllowedIPs = 10.0.0.2/32\n\
+         Endpoint = 192.0.2.7:51820\nPersistentKeepalive = 25\n",
+        private.trim()
+    );
+    fs::write(path("wg0.conf"), wg).unwrap();
+    let (conf, toml) = (path("wg0.conf"), path("wg0.toml"));
+    let import = [
+        "import", "wg", &conf, "--rate", "20Mbit/s", "--output", &toml,
+    ];
+    let done = airlane(&import);
+    assert!(done.status.success(), "{}", said(&done));
+    assert!(said(&done).contains("PersistentKeepalive"));
+    let explained = airlane(&["explain", &toml]);
+    assert!(explained.status.success(), "{}", said(&explained));
+    let text = fs::read_to_string(&toml).unwrap();
+    assert!(!text.contains(private.trim()));
+    let public = airlane(&["keygen", "--public", &path("wg0.key")]);
+    assert_eq!(public.stdout, key.stdout);
+    // A key that is there already is nobody's to replace.
+    let again = airlane(&import);
+    assert!(
+        said(&again).contains("it stays as it is"),
+        "{}",
+        said(&again)
+    );
+    fs::write(&conf, "[Interface]\nPrivatKey = x\n").unwrap();
+    let wrong = airlane(&import);
+    assert_eq!(wrong.status.code(), Some(2));
+    assert!(
+        said(&wrong).contains("wg0.conf: line 2: PrivatKey"),
+        "{}",
+        said(&wrong)
+    );
+}

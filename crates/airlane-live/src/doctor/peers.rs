@@ -1,0 +1,305 @@
+//! Whether the peers answer, and why not where they do not: nobody is there, or one of the two ends has a wrong
+//! key. A node never answers whoever has a wrong one, but calls by itself, and what it calls tells.
+
+use std::io;
+use std::net::{IpAddr, Ipv4Addr, Ipv6Addr, SocketAddr, UdpSocket};
+use std::os::fd::AsFd as _;
+
+use airlane_base::{Duration, Instant};
+use airlane_secure::{Endpoint, Refused};
+use rustix::event::{PollFd, PollFlags};
+
+use super::{Findings, Verdict};
+use crate::clock;
+use crate::config::{LiveConfig, PeerConfig};
+use crate::control;
+use crate::netlink::Netlink;
+use crate::node::Guard;
+use crate::node::callers::Callers;
+use crate::node::drops::Reason;
+use crate::security::Keys;
+use crate::status::{CallFault, CallerReport, PeerStatus, Status};
+use crate::underlay::Underlay;
+
+/// How long the peers have for an answer: two attempts of a handshake.
+const PATIENCE: Duration = Duration::from_secs(8);
+/// How often a running link is asked meanwhile.
+const AGAIN: std::time::Duration = std::time::Duration::from_millis(500);
+/// How long a machine may take to say that a port is shut.
+const A_MOMENT: std::time::Duration = std::time::Duration::from_secs(1);
+/// Longer than any message of a handshake.
+const DATAGRAM: usize = 2048;
+
+/// The sessions of a link that runs, which may have begun a moment ago.
+pub(super) fn check_running(file: &LiveConfig, first: Status, findings: &mut Findings<'_>) {
+    let found = "the link is up already: stop it to check what a start needs";
+    findings.good("running", found);
+    let mut status = first;
+    let pending = |peer: &PeerStatus| matches!(&*peer.session.state, "waiting" | "accepted");
+    while status.uptime_ns < PATIENCE.as_nanos() && status.peers.iter().any(pending) {
+        std::thread::sleep(AGAIN);
+        match control::status(&file.socket()) {
+            Ok(newer) => status = newer,
+            Err(error) => return findings.bad("running", error),
+        }
+    }
+    let ours = status.underlay.secure.as_ref().map(|secure| &*secure.key);
+    for peer in &status.peers {
+        check_session(peer, &status.callers, ours, findings);
+    }
+}
+
+fn check_session(
+    peer: &PeerStatus,
+    callers: &[CallerReport],
+    ours: Option<&str>,
+    findings: &mut Findings<'_>,
+) {
+    let (session, who) = (&peer.session, who(&peer.name, peer.address));
+    let mut bad = |found: String, help: &str| findings.add("peer", Verdict::Bad, found, help);
+    match (&*session.state, &session.refused) {
+        ("confirmed", _) => findings.good("peer", format!("the session with {who} is confirmed")),
+        ("accepted", _) => {
+            let found = format!("the session with {who} has begun, and is not confirmed yet");
+            findings.add("peer", Verdict::Warning, found, "");
+        }
+        (_, Some(tables)) => bad(
+            format!(
+                "{who} refuses the session, as services of one number differ; here: {}; there: {}",
+                one_line(&tables.ours),
+                one_line(&tables.theirs)
+            ),
+            "make them equal in both files; only base-station is \"here\" at one end and \"peer\" at the other",
+        ),
+        ("disconnected", _) => {
+            let silent = Duration::from_nanos(session.disconnected_ns.unwrap_or_default());
+            let found = format!("nothing was heard from {who} for {silent}");
+            bad(
+                found,
+                "does the other end run, and is there a way in both directions?",
+            );
+        }
+        _ if peer.keys_age_ns.is_some() => bad(
+            format!("{who} has the right key, and no session has begun"),
+            "do both ends run the same version? The log has what is dropped",
+        ),
+        _ => {
+            let (found, help) = cause(&who, peer.address, callers, ours);
+            bad(found, &help);
+        }
+    }
+}
+
+fn one_line(table: &str) -> String {
+    table.trim_end().replace('\n', ", ")
+}
+
+/// Why a peer has never answered, as far as its own calls tell, and what to do.
+fn cause(
+    who: &str,
+    address: Option<Endpoint>,
+    callers: &[CallerReport],
+    ours: Option<&str>,
+) -> (String, String) {
+    // Behind a translation its port may be another.
+    let near = |caller: &&CallerReport| match (address.map(|a| a.ip()), caller.address.ip()) {
+        (None, _) => true,
+        (Some(expected), called) => expected == called,
+    };
+    if let Some(caller) = callers.iter().find(near) {
+        let help = match caller.why {
+            CallFault::UnknownKey => {
+                "write the key here that `airlane keygen --public` prints there, unless somebody else is there"
+                    .to_owned()
+            }
+            CallFault::OtherKey => format!(
+                "its peer-key has to be {}, or the private key of this end is not the one that it knows",
+                ours.unwrap_or("the public key of this end")
+            ),
+            CallFault::OtherAddress => {
+                "write that address here, or give both ends keys, by which they know each other".to_owned()
+            }
+        };
+        return (caller.says(address.is_some()), help);
+    }
+    let way = |ip: IpAddr| Netlink::open().and_then(|mut netlink| netlink.way_to(ip));
+    if let Some(ip) = address.and_then(|address| address.ip())
+        && let Err(error) = way(ip)
+    {
+        let help = "is the network up, or a route missing? The link goes on trying".to_owned();
+        return (format!("there is no way to {who}: {error}"), help);
+    }
+    if address.is_some_and(nobody_listens) {
+        let help = "start `airlane up` there, or correct the port here".to_owned();
+        return (format!("nobody listens where {who} should be"), help);
+    }
+    let first = ours.map_or("", |key| key.get(..8).unwrap_or(key));
+    match (address, ours) {
+        (None, _) => (
+            format!("{who} has not called yet"),
+            format!("is `airlane up` running there, with this end's address and its key ({first}...) as peer-key?"),
+        ),
+        (Some(_), None) => (
+            format!("nothing was heard from {who}"),
+            "is `airlane up` running there, with this end's address as its peer, and do firewalls let both \
+             directions through?"
+                .to_owned(),
+        ),
+        (Some(_), Some(_)) => (
+            format!("no answer from {who}"),
+            format!(
+                "is `airlane up` running there, and do firewalls let both directions through? If its log says that \
+                 {first}... calls, its peer-key is another; if it counts secure-mac, the key here is not its own"
+            ),
+        ),
+    }
+}
+
+/// Whether the machine there says that its port is shut. It tells only whoever asks from a socket of his own.
+fn nobody_listens(address: Endpoint) -> bool {
+    let Endpoint::Udp(address) = address else {
+        return false;
+    };
+    let any: IpAddr = match address {
+        SocketAddr::V4(_) => Ipv4Addr::UNSPECIFIED.into(),
+        SocketAddr::V6(_) => Ipv6Addr::UNSPECIFIED.into(),
+    };
+    let ask = || -> io::Result<usize> {
+        let socket = UdpSocket::bind((any, 0))?;
+        socket.connect(address)?;
+        socket.set_read_timeout(Some(A_MOMENT))?;
+        socket.send(&[])?;
+        socket.recv(&mut [0])
+    };
+    ask().is_err_and(|error| error.kind() == io::ErrorKind::ConnectionRefused)
+}
+
+/// Whether the peers answer, and are those with the keys. All are asked at the same time.
+pub(super) fn check_peers(
+    keys: &Keys,
+    underlay: &Underlay,
+    peers: &[PeerConfig],
+    findings: &mut Findings<'_>,
+) {
+    let begun = clock::now();
+    let guard = match Guard::new(begun, keys, peers, underlay.anyone()) {
+        Ok(guard) => guard,
+        Err(error) => return findings.bad("peer", error),
+    };
+    let everywhere = underlay.anyone().is_some();
+    let (calling, asked): (Vec<_>, Vec<_>) = peers
+        .iter()
+        .partition(|peer| peer.address.is_none() && !everywhere);
+    for peer in calling {
+        let found = format!("{} calls, from wherever it is", peer.name);
+        findings.good("peer", found);
+    }
+    let mut asking = Asking {
+        guard,
+        underlay,
+        begun,
+        asked,
+        callers: Callers::new(),
+    };
+    asking.run(findings);
+    let callers = asking.callers.report(clock::now());
+    let ours = asking.guard.public_key().to_string();
+    for peer in &asking.asked {
+        let who = who(&peer.name, peer.address);
+        let (found, help) = cause(&who, peer.address, &callers, Some(&ours));
+        findings.add("peer", Verdict::Bad, found, &help);
+    }
+}
+
+fn who(name: &str, address: Option<Endpoint>) -> String {
+    match address {
+        Some(address) => format!("{name} at {address}"),
+        None => format!("{name} (wherever it is)"),
+    }
+}
+
+/// Handshakes with all peers at once.
+struct Asking<'a> {
+    guard: Guard,
+    underlay: &'a Underlay,
+    begun: Instant,
+    /// Those that have not answered yet.
+    asked: Vec<&'a PeerConfig>,
+    callers: Callers,
+}
+
+impl Asking<'_> {
+    /// Takes each peer that answers out of `asked`, and tells how long that took.
+    fn run(&mut self, findings: &mut Findings<'_>) {
+        let (mut received, mut plain) = (self.underlay.room(), [0; DATAGRAM]);
+        let end = self.begun + PATIENCE;
+        loop {
+            let now = clock::now();
+            self.take_answers(now, findings);
+            if self.asked.is_empty() || now >= end {
+                return;
+            }
+            if self.guard.poll_timeout().is_some_and(|due| due <= now) {
+                self.guard.handle_timeout(now);
+            }
+            self.send(findings);
+            let wait = self.guard.poll_timeout().unwrap_or(end).min(end);
+            let mut fds = [PollFd::from_borrowed_fd(
+                self.underlay.as_fd(),
+                PollFlags::IN,
+            )];
+            let timeout = clock::timeout(clock::now(), wait);
+            let _woken = rustix::event::poll(&mut fds, Some(&timeout));
+            while self.underlay.receive(&mut received).is_ok() {
+                received.for_each(|datagram, source, _| {
+                    let now = clock::now();
+                    if let Err(refused) = self.guard.open(now, source, datagram, &mut plain) {
+                        self.refuse(now, source, refused);
+                    }
+                });
+            }
+        }
+    }
+
+    fn take_answers(&mut self, now: Instant, findings: &mut Findings<'_>) {
+        let (guard, after) = (&self.guard, now.saturating_since(self.begun));
+        self.asked.retain(|peer| {
+            let session = peer.key.and_then(|key| guard.peer(&key));
+            let answered = session.and_then(|session| guard.keys_age(now, session));
+            if answered.is_some() {
+                let who = who(&peer.name, peer.address);
+                let found = format!("{who} answered in {after}, with the right key");
+                findings.good("peer", found);
+            }
+            answered.is_none()
+        });
+    }
+
+    fn send(&mut self, findings: &mut Findings<'_>) {
+        while let Some(message) = self.guard.poll_transmit() {
+            let Err(error) = self.underlay.send_to(message.to, message.bytes()) else {
+                continue;
+            };
+            let anyone = self.underlay.anyone();
+            let to = |p: &&PeerConfig| p.address.or(anyone) == Some(message.to);
+            if let Some(at) = self.asked.iter().position(to) {
+                let peer = self.asked.remove(at);
+                let who = who(&peer.name, peer.address);
+                let found = format!("{who} cannot be asked yet: {error}");
+                findings.add(
+                    "peer",
+                    Verdict::Warning,
+                    found,
+                    "the link would come up and go on trying",
+                );
+            }
+        }
+    }
+
+    fn refuse(&mut self, now: Instant, source: Endpoint, refused: Refused) {
+        let expected = self.asked.iter().any(|peer| peer.address == Some(source));
+        let key = self.guard.last_stranger();
+        let what = (Reason::from(refused), key);
+        self.callers.note(now, source, what, expected);
+    }
+}

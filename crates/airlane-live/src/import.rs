@@ -1,0 +1,390 @@
+//! Live files of what WireGuard was told (wg(8), wg-quick(8)).
+//!
+//! Keys are the same: both use Curve25519 in the same text. What has no counterpart is noted, and nothing of it
+//! is guessed: rates WireGuard does not have, names of hosts are not looked up, and commands are not run.
+
+use std::fmt::Write as _;
+use std::net::SocketAddr;
+use std::path::Path;
+
+use airlane_base::Rate;
+use airlane_secure::{PrivateKey, PublicKey};
+
+use crate::netlink::Cidr;
+
+/// Where nothing is said: any port would do, and a file has to name one.
+const USUAL_PORT: u16 = 7007;
+
+/// A live file that was made of another.
+#[derive(Debug)]
+pub struct Import {
+    /// Its text.
+    pub text: String,
+    /// The private key for the file beside it.
+    pub key: PrivateKey,
+    /// What is otherwise here, or not at all.
+    pub notes: Vec<String>,
+}
+
+/// Why a file could not be read.
+#[derive(Clone, Debug, PartialEq, Eq, thiserror::Error)]
+#[non_exhaustive]
+pub enum ImportError {
+    /// A line is wrong.
+    #[error("line {line}: {problem}")]
+    Line {
+        /// Counted from 1.
+        line: usize,
+        /// What is wrong with it.
+        problem: String,
+    },
+    /// Something is missing in the whole.
+    #[error("{0}")]
+    Missing(&'static str),
+}
+
+#[derive(Debug, Default)]
+struct Interface {
+    key: Option<PrivateKey>,
+    port: Option<u16>,
+    addresses: Vec<Cidr>,
+    mtu: Option<u32>,
+}
+
+#[derive(Debug, Default)]
+struct Peer {
+    key: Option<PublicKey>,
+    endpoint: Option<SocketAddr>,
+    allowed: Vec<Cidr>,
+}
+
+#[derive(Debug, Default)]
+struct Wireguard {
+    interface: Interface,
+    peers: Vec<Peer>,
+    notes: Vec<String>,
+}
+
+/// The live file of the link `name` for what stands in a file of `wg` or `wg-quick`. `key`: where its private key
+/// will be; `rate`: what the link below can carry.
+///
+/// # Errors
+/// If the text is none of theirs, or lacks what a link needs.
+pub fn from_wireguard(
+    text: &str,
+    name: &str,
+    key: &Path,
+    rate: Rate,
+) -> Result<Import, ImportError> {
+    let mut file = Wireguard::default();
+    let mut section = None;
+    for (at, whole) in text.lines().enumerate() {
+        let line = whole.split('#').next().unwrap_or_default().trim();
+        if line.is_empty() {
+            continue;
+        }
+        let wrong = |problem| ImportError::Line {
+            line: at + 1,
+            problem,
+        };
+        if let Some(name) = line.strip_prefix('[').and_then(|l| l.strip_suffix(']')) {
+            let is_peer = name.eq_ignore_ascii_case("peer");
+            if !is_peer && !name.eq_ignore_ascii_case("interface") {
+                let problem = format!("\"[{name}]\" is neither [Interface] nor [Peer]");
+                return Err(wrong(problem));
+            }
+            if is_peer {
+                file.peers.push(Peer::default());
+            }
+            section = Some(is_peer);
+            continue;
+        }
+        let Some((key, value)) = line.split_once('=') else {
+            return Err(wrong("neither a section nor KEY = VALUE".to_owned()));
+        };
+        let (key, value) = (key.trim(), value.trim());
+        // A key without the sign behind it may be secret.
+        let said = key.split_whitespace().next().unwrap_or_default();
+        let done = match section {
+            Some(false) => file.interface(key, value),
+            Some(true) => file.peer(key, value),
+            None => Err("stands before the first section".to_owned()),
+        };
+        done.map_err(|problem| wrong(format!("{said}: {problem}")))?;
+    }
+    file.into_import(name, key, rate)
+}
+
+impl Wireguard {
+    fn interface(&mut self, key: &str, value: &str) -> Result<(), String> {
+        let interface = &mut self.interface;
+        match &*key.to_ascii_lowercase() {
+            "privatekey" => interface.key = Some(read(value)?),
+            "listenport" => interface.port = Some(read(value)?),
+            "address" => interface.addresses.extend(cidrs(value)?),
+            "mtu" => interface.mtu = Some(read(value)?),
+            "dns" | "table" | "fwmark" | "preup" | "postup" | "predown" | "postdown" => {
+                let what = "a link sets addresses and routes and nothing else; do it where the system does such things";
+                self.note(key, value, what);
+            }
+            "saveconfig" => {}
+            _ => return Err("an [Interface] of WireGuard has no such key".to_owned()),
+        }
+        Ok(())
+    }
+
+    fn peer(&mut self, key: &str, value: &str) -> Result<(), String> {
+        let Some(peer) = self.peers.last_mut() else {
+            return Ok(());
+        };
+        match &*key.to_ascii_lowercase() {
+            "publickey" => peer.key = Some(read(value)?),
+            "allowedips" => {
+                for cidr in cidrs(value)? {
+                    let network = Cidr {
+                        address: cidr.network(),
+                        ..cidr
+                    };
+                    // There it belongs to whom it was given last.
+                    self.peers
+                        .iter_mut()
+                        .for_each(|peer| peer.allowed.retain(|have| *have != network));
+                    if let Some(peer) = self.peers.last_mut() {
+                        peer.allowed.push(network);
+                    }
+                }
+            }
+            "endpoint" => match value.parse() {
+                Ok(endpoint) => peer.endpoint = Some(endpoint),
+                Err(_) if value.contains(':') => {
+                    let what = "write its address: names are not looked up. Until then the peer has to call";
+                    self.note(key, value, what);
+                }
+                Err(_) => return Err(format!("\"{value}\" is no ADDRESS:PORT")),
+            },
+            "presharedkey" => self.note(key, "...", "there are none here"),
+            "persistentkeepalive" => {
+                self.note(
+                    key,
+                    value,
+                    "a link says hello every second, which keeps NATs open",
+                );
+            }
+            _ => return Err("a [Peer] of WireGuard has no such key".to_owned()),
+        }
+        Ok(())
+    }
+
+    fn note(&mut self, key: &str, value: &str, what: &str) {
+        self.notes.push(format!("{key} = {value}: {what}"));
+    }
+
+    fn into_import(mut self, name: &str, key: &Path, rate: Rate) -> Result<Import, ImportError> {
+        let Interface {
+            key: private,
+            port,
+            addresses,
+            mtu,
+        } = self.interface;
+        let missing = |what| ImportError::Missing(what);
+        let private = private.ok_or(missing("there is no PrivateKey in an [Interface]"))?;
+        if addresses.is_empty() {
+            self.notes.push(
+                "no Address: write those of the interface, such as addresses = [\"10.7.0.1/24\"]"
+                    .to_owned(),
+            );
+        }
+        if mtu.is_some_and(|mtu| mtu > 0) {
+            self.notes
+                .push("MTU: what the path leaves is found out; tun.mtu sets another".to_owned());
+        }
+        if port.is_none() {
+            self.notes.push(format!(
+                "no ListenPort: {USUAL_PORT}, as a file has to name one"
+            ));
+        }
+        let v6 = self.peers.iter().filter_map(|peer| peer.endpoint);
+        let any = match v6.clone().next().is_some() && v6.clone().all(|e| e.is_ipv6()) {
+            true => "[::]",
+            false => "0.0.0.0",
+        };
+        if any == "0.0.0.0" && v6.clone().any(|endpoint| endpoint.is_ipv6()) {
+            return Err(missing(
+                "endpoints of IPv4 and of IPv6 need a link each: divide the file",
+            ));
+        }
+        self.notes.push(
+            "both ends have to run Airlane, and no WireGuard under the same name and port"
+                .to_owned(),
+        );
+        let listen = format!("{any}:{}", port.unwrap_or(USUAL_PORT));
+        let mut text = String::new();
+        // Writing to a string cannot fail.
+        for note in &self.notes {
+            _ = writeln!(text, "# {note}");
+        }
+        let quoted = |text: &str| toml::Value::from(text).to_string();
+        let list = |all: &[Cidr]| {
+            toml::Value::from(all.iter().map(ToString::to_string).collect::<Vec<_>>())
+        };
+        _ = writeln!(
+            text,
+            "schema = 1\nname = {name}\ntun = {{ name = {name}, addresses = {} }}\n\n[link]\nrate = \"{rate}\"\n\
+             underlay = {{ kind = \"udp\", listen = \"{listen}\" }}\nsecurity = {{ private-key = {} }}\n\
+             services = [{{ number = 1, name = \"files\", goal = \"bulk\" }},\n            \
+             {{ number = 2, name = \"calls\", goal = \"voice\" }}]\nclasses = \"heuristic\"",
+            list(&addresses),
+            quoted(&key.display().to_string()),
+            name = quoted(name),
+        );
+        for (at, peer) in self.peers.iter().enumerate() {
+            let key = peer.key.ok_or(missing("a [Peer] has no PublicKey"))?;
+            _ = writeln!(
+                text,
+                "\n[[peers]]\nname = \"peer{}\"\nkey = \"{key}\"\nprefixes = {}",
+                at + 1,
+                list(&peer.allowed)
+            );
+            if let Some(endpoint) = peer.endpoint {
+                _ = writeln!(text, "address = \"{endpoint}\"");
+            }
+        }
+        match self.peers.is_empty() {
+            true => Err(missing("there is no [Peer]")),
+            false => Ok(Import {
+                text,
+                key: private,
+                notes: self.notes,
+            }),
+        }
+    }
+}
+
+fn read<T: std::str::FromStr<Err: ToString>>(value: &str) -> Result<T, String> {
+    value.parse().map_err(|error: T::Err| error.to_string())
+}
+
+/// A list of addresses; one without a prefix is one address.
+fn cidrs(value: &str) -> Result<Vec<Cidr>, String> {
+    let all = value
+        .split(',')
+        .map(str::trim)
+        .filter(|one| !one.is_empty());
+    all.map(|one| match one.contains('/') {
+        true => read(one),
+        false => read(&format!(
+            "{one}/{}",
+            if one.contains(':') { 128 } else { 32 }
+        )),
+    })
+    .collect()
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::config::LiveConfig;
+    use proptest::prelude::*;
+
+    const FILE: &str = "\
+[Interface]
+PrivateKey = yAnz5TF+lXXJte14tji3zlMNq+hd2rYUIgJBgB3fBmk=
+ListenPort = 51820
+Address = 10.0.0.1/24, fd00::1/64
+DNS = 10.0.0.53
+PostUp = iptables -A FORWARD -i %i -j ACCEPT
+
+[Peer] # the barn
+PublicKey = xTIBA5rboUvnH4htodjb6e697QjLERt1NAB4mZqp8Dg=
+AllowedIPs = 10.0.0.2, 192.168.40.7/24
+Endpoint = 192.0.2.7:51820
+PersistentKeepalive = 25
+
+[Peer]
+PublicKey = TrMvSoP4jYQlY6RIzBgbssQqY3vxI2Pi+y71lOWWXX0=
+AllowedIPs = 10.0.0.3/32
+Endpoint = vpn.example.com:51820
+";
+
+    fn import(text: &str) -> Result<Import, ImportError> {
+        let rate = "20 Mbit/s".parse().unwrap();
+        from_wireguard(text, "wg0", Path::new("/etc/airlane/wg0.key"), rate)
+    }
+
+    #[test]
+    fn a_file_of_wireguard_becomes_one_that_can_be_loaded() {
+        let import = import(FILE).unwrap();
+        let file: LiveConfig = airlane_base::config::load(&import.text, "wg0.toml").unwrap();
+        let text = |all: &[Cidr]| all.iter().map(ToString::to_string).collect::<Vec<_>>();
+        assert_eq!(text(&file.tun.addresses), ["10.0.0.1/24", "fd00::1/64"]);
+        let peers = file.peers();
+        assert_eq!(text(&peers[0].prefixes), ["10.0.0.2/32", "192.168.40.0/24"]);
+        assert_eq!(peers[0].address, "192.0.2.7:51820".parse().ok());
+        assert_eq!(peers[1].address, None);
+        assert!(file.link.unreached().is_empty());
+        // As `wg pubkey` has it (wg(8) and RFC 7748: the base point).
+        let public = import.key.public().to_string();
+        assert_eq!(public.len(), 44);
+        let notes = import.notes.join("\n");
+        for part in [
+            "DNS",
+            "PostUp",
+            "PersistentKeepalive",
+            "names are not looked up",
+        ] {
+            assert!(notes.contains(part), "{part}: {notes}");
+        }
+        // A private key goes into no file but its own.
+        assert!(!import.text.contains("yAnz5TF") && !notes.contains("yAnz5TF"));
+    }
+
+    #[test]
+    fn an_address_belongs_to_whom_it_was_given_last() {
+        let twice = FILE.replace("10.0.0.3/32", "10.0.0.2/32");
+        let import = import(&twice).unwrap();
+        let file: LiveConfig = airlane_base::config::load(&import.text, "wg0.toml").unwrap();
+        assert_eq!(file.peers()[0].prefixes.len(), 1);
+        assert_eq!(file.peers()[1].prefixes.len(), 1);
+    }
+
+    #[test]
+    fn what_is_wrong_is_said_with_its_line() {
+        for (old, new, part) in [
+            ("ListenPort = 51820", "ListenPort = x", "line 3: ListenPort"),
+            (
+                "ListenPort",
+                "LissenPort",
+                "line 3: LissenPort: an [Interface]",
+            ),
+            (
+                "AllowedIPs = 10.0.0.3/32",
+                "AllowedIPs = 10.0.0.3/99",
+                "line 16",
+            ),
+            ("[Interface]", "[Interfaces]", "line 1"),
+            ("PrivateKey = ", "PrivateKey = x", "line 2: PrivateKey"),
+            ("PublicKey = TrM", "# PublicKey = TrM", "has no PublicKey"),
+            (
+                "[Interface]",
+                "Address = 1.2.3.4\n[Interface]",
+                "before the first section",
+            ),
+        ] {
+            let error = import(&FILE.replacen(old, new, 1)).unwrap_err().to_string();
+            assert!(error.contains(part), "{part}: {error}");
+            assert!(!error.contains("yAnz5TF"), "{error}");
+        }
+        assert!(import("[Peer]\n").is_err());
+    }
+
+    proptest! {
+        #[test]
+        fn whatever_is_read_can_be_loaded_or_is_an_error(lines in prop::collection::vec(0..20_usize, 0..20)) {
+            let all: Vec<&str> = FILE.lines().collect();
+            let text: Vec<&str> = lines.into_iter().filter_map(|at| all.get(at).copied()).collect();
+            if let Ok(import) = import(&text.join("\n")) {
+                prop_assert!(toml::from_str::<toml::Table>(&import.text).is_ok(), "{}", import.text);
+            }
+        }
+    }
+}

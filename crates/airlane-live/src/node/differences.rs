@@ -1,0 +1,102 @@
+//! What a changed file changes, in words.
+
+use airlane_base::Instant;
+
+use super::Node;
+use super::link::{Link, at};
+use super::path::Path;
+use super::reload::ReloadError;
+use crate::config::{LiveConfig, PeerConfig};
+use crate::underlay::ETHERNET_MTU;
+
+impl Node {
+    /// What `new` changes of how the node runs, keys aside, and which of it takes back what was changed by
+    /// commands since the last file.
+    ///
+    /// # Errors
+    /// If the services are of no use.
+    pub(super) fn differences(
+        &self,
+        now: Instant,
+        new: &LiveConfig,
+    ) -> Result<Vec<String>, ReloadError> {
+        let mut all = self.between(now, &self.config, new)?;
+        let of_files = self.between(now, &self.file, new)?;
+        for change in all.iter_mut().filter(|change| !of_files.contains(change)) {
+            change.push_str(" (taken back: a command had changed it)");
+        }
+        Ok(all)
+    }
+
+    fn between(
+        &self,
+        now: Instant,
+        old: &LiveConfig,
+        new: &LiveConfig,
+    ) -> Result<Vec<String>, ReloadError> {
+        let mut changes = of_peers(&old.peers(), &new.peers());
+        // A port that runs as the old file says knows what the new one asks of it.
+        let path = Path::new(now, ETHERNET_MTU, false);
+        if let Some(peer) = old.peers().first() {
+            let mut port = Link::new(now, peer, old, self.sizes, path)?;
+            changes.extend(port.set_services(now, new)?);
+        }
+        changes.extend(of_rates(old, new));
+        Ok(changes)
+    }
+}
+
+fn of_peers(old: &[PeerConfig], new: &[PeerConfig]) -> Vec<String> {
+    let is_in = |list: &[PeerConfig], name: &str| list.iter().any(|peer| peer.name == name);
+    let gone = old.iter().filter(|peer| !is_in(new, &peer.name));
+    let begun = new.iter().filter(|peer| !is_in(old, &peer.name));
+    let mut changes: Vec<String> = gone
+        .map(|peer| format!("peer \"{}\" ends", peer.name))
+        .chain(begun.map(|peer| format!("peer \"{}\" begins", peer.name)))
+        .collect();
+    for peer in new {
+        let before = old.iter().find(|old| old.name == peer.name);
+        changes.extend(before.into_iter().flat_map(|before| of_peer(before, peer)));
+    }
+    changes
+}
+
+fn of_peer(old: &PeerConfig, new: &PeerConfig) -> Vec<String> {
+    let (name, mut changes) = (&new.name, Vec::new());
+    if old.key != new.key
+        && let Some(key) = new.key
+    {
+        changes.push(format!("keys are new: peer \"{name}\" is {key}"));
+    }
+    if old.address != new.address {
+        changes.push(format!("peer \"{name}\" is {}", at(new.address)));
+    }
+    if old.prefixes != new.prefixes {
+        let prefixes: Vec<_> = new.prefixes.iter().map(ToString::to_string).collect();
+        changes.push(format!("peer \"{name}\" has {}", prefixes.join(", ")));
+    }
+    if old.weight != new.weight {
+        let (is, was) = (new.weight, old.weight);
+        changes.push(format!("peer \"{name}\" has weight {is}, was {was}"));
+    }
+    changes
+}
+
+/// Of the link, and of peers that stay.
+pub(super) fn of_rates(old: &LiveConfig, new: &LiveConfig) -> Vec<String> {
+    let (is, was) = (new.link.rate, old.link.rate);
+    let mut changes = Vec::new();
+    if is != was {
+        changes.push(format!("the link has rate {is}, was {was}"));
+    }
+    let before = old.peers();
+    for peer in new.peers() {
+        let before = before.iter().find(|old| old.name == peer.name);
+        if let Some(before) = before.filter(|before| before.rate != peer.rate) {
+            let (name, is) = (&peer.name, peer.rate.unwrap_or(is));
+            let was = before.rate.unwrap_or(was);
+            changes.push(format!("peer \"{name}\" has rate {is}, was {was}"));
+        }
+    }
+    changes
+}
