@@ -4,6 +4,7 @@
 use std::sync::{Mutex, PoisonError};
 use std::time::{Duration, Instant};
 
+use airlane_study::Watch;
 use indicatif::{HumanDuration, ProgressBar, ProgressDrawTarget, ProgressStyle};
 
 use crate::output;
@@ -57,20 +58,6 @@ impl Progress {
         }
     }
 
-    /// So many are left, and take about so long.
-    pub(crate) fn about(&self, left: u64, time: Duration) {
-        let time = if time < Duration::from_secs(1) {
-            "less than a second".to_owned()
-        } else {
-            format!("about {}", HumanDuration(time))
-        };
-        let line = format!("{}: {left} runs more, {time}", self.what);
-        match &self.bar {
-            Some(bar) => bar.suspend(|| output::note(&line)),
-            None => output::note(&line),
-        }
-    }
-
     /// What is to be said after `elapsed`, if it is time to.
     fn line(&self, elapsed: Duration, done: u64, total: u64) -> Option<String> {
         let mut next = self.next.lock().unwrap_or_else(PoisonError::into_inner);
@@ -89,6 +76,29 @@ impl Progress {
         if let Some(bar) = &self.bar {
             bar.finish_and_clear();
         }
+    }
+}
+
+impl Watch for Progress {
+    fn now(&self) -> Duration {
+        self.began.elapsed()
+    }
+
+    fn about(&self, left: u64, time: Duration) {
+        let time = if time < Duration::from_secs(1) {
+            "less than a second".to_owned()
+        } else {
+            format!("about {}", HumanDuration(time))
+        };
+        let line = format!("{}: {left} runs more, {time}", self.what);
+        match &self.bar {
+            Some(bar) => bar.suspend(|| output::note(&line)),
+            None => output::note(&line),
+        }
+    }
+
+    fn at(&self, done: u64, total: u64) {
+        Self::at(self, done, total);
     }
 }
 

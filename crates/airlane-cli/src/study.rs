@@ -284,10 +284,7 @@ fn announce(plan: &Plan, ids: &[String]) {
 /// Simulates and shows how far it is; tells how many runs are left to other shards.
 fn execute(plan: &Plan, store: &mut Store, shard: Shard, threads: usize) -> anyhow::Result<u64> {
     let progress = Progress::new(&plan.work.id, plan.jobs());
-    let about = |left: u64, time| progress.about(left, time);
-    let done = plan.execute(store, shard, threads, about, |done, total| {
-        progress.at(done, total);
-    });
+    let done = plan.execute(store, shard, threads, &progress);
     progress.finish();
     let done = done?;
     output::note(&format!(

@@ -3,7 +3,7 @@
 use std::collections::BTreeMap;
 use std::sync::Mutex;
 use std::sync::atomic::{AtomicBool, AtomicU64, Ordering};
-use std::time::{Duration, Instant};
+use std::time::Duration;
 
 use airlane_base::random::fnv1a;
 use rayon::prelude::*;
@@ -62,6 +62,29 @@ pub struct Done {
     pub others: u64,
 }
 
+/// Whoever waits for a plan, and has the clock.
+pub trait Watch: Sync {
+    /// Time since some moment.
+    fn now(&self) -> Duration;
+
+    /// So many runs are left, and take about so long.
+    fn about(&self, left: u64, time: Duration);
+
+    /// So many of `total` runs are done.
+    fn at(&self, done: u64, total: u64);
+}
+
+/// Nobody waits.
+impl Watch for () {
+    fn now(&self) -> Duration {
+        Duration::ZERO
+    }
+
+    fn about(&self, _: u64, _: Duration) {}
+
+    fn at(&self, _: u64, _: u64) {}
+}
+
 impl Plan {
     /// Every result that the plan needs, sorted by repetition, then world.
     pub fn keys(&self) -> Vec<Key> {
@@ -80,8 +103,7 @@ impl Plan {
     }
 
     /// Simulates what is missing on `threads` threads (0: one for each core). A few runs of each study
-    /// come first; `about` is told how many are left after them and how long those take by what the
-    /// few took. `progress` is told how many of how many are done.
+    /// come first, and say how long the others take.
     ///
     /// # Errors
     /// If a result cannot be written, or the threads cannot be started.
@@ -90,8 +112,7 @@ impl Plan {
         store: &mut Store,
         shard: Shard,
         threads: usize,
-        about: impl FnOnce(u64, Duration),
-        progress: impl Fn(u64, u64) + Sync,
+        watch: &impl Watch,
     ) -> Result<Done, StudyError> {
         let mut done = Done::default();
         let mut jobs = vec![];
@@ -112,19 +133,19 @@ impl Plan {
         let store = Mutex::new(store);
         let total = done.run;
         let one = |(world, key): Job| -> Result<(usize, Duration), StudyError> {
-            let began = Instant::now();
             if failed.load(Ordering::Relaxed) {
-                return Ok((world, began.elapsed()));
+                return Ok((world, Duration::ZERO));
             }
+            let began = watch.now();
             let (names, values) = metrics(&self.worlds[world].run(key.1, key.2));
-            let took = began.elapsed();
+            let took = watch.now().saturating_sub(began);
             let mut store = store
                 .lock()
                 .unwrap_or_else(std::sync::PoisonError::into_inner);
             let added = store.add(key, names, values, &suffix);
             drop(store);
             failed.fetch_or(added.is_err(), Ordering::Relaxed);
-            progress(finished.fetch_add(1, Ordering::Relaxed) + 1, total);
+            watch.at(finished.fetch_add(1, Ordering::Relaxed) + 1, total);
             added.map(|()| (world, took))
         };
         let all = |jobs: Vec<Job>| {
@@ -138,10 +159,8 @@ impl Plan {
         let took = all(first)?;
         if !rest.is_empty() {
             let work = expected(&took, &rest, &strata);
-            about(
-                rest.len() as u64,
-                work.div_f64(pool.current_num_threads() as f64),
-            );
+            let threads = pool.current_num_threads() as f64;
+            watch.about(rest.len() as u64, work.div_f64(threads));
         }
         // Repetition by repetition, in each in the order of hashes, which is none: then what is left
         // takes as long for each run as what is done, from the first runs on.

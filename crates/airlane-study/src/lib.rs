@@ -39,7 +39,7 @@ mod work;
 
 pub use claim::{Claim, Class, Judgement, Kind};
 pub use error::StudyError;
-pub use execute::{Done, Shard};
+pub use execute::{Done, Shard, Watch};
 pub use figure::{FigureKind, FigureOutcome, FigureWidth, LineOutcome, PanelOutcome, ValueOutcome};
 pub use manifest::{Manifest, ManifestVariant, ManifestWork};
 pub use markdown::markdown;

@@ -10,7 +10,7 @@ use crate::{Duration, Rate};
 struct World {
     schema: u32,
     #[serde(default)]
-    links: std::collections::BTreeMap<String, Link>,
+    links: BTreeMap<String, Link>,
 }
 
 #[derive(Debug, PartialEq, Serialize, Deserialize, JsonSchema)]
@@ -254,7 +254,7 @@ fn a_key_that_nobody_can_give_an_example_of_is_missing_all_the_same() {
     #[expect(dead_code, reason = "only read")]
     struct Holder {
         size: u32,
-        names: std::collections::BTreeMap<String, u32>,
+        names: BTreeMap<String, u32>,
         what: Anything,
     }
     impl Validate for Holder {

@@ -109,8 +109,7 @@ fn plan(folder: &Path, set: &[&str]) -> Plan {
 /// Runs what is missing and reads all tables.
 fn complete(plan: &Plan, out: &Path) -> BTreeMap<String, Vec<u8>> {
     let mut store = Store::open(out).unwrap();
-    plan.execute(&mut store, Shard::ALL, 2, |_, _| {}, |_, _| {})
-        .unwrap();
+    plan.execute(&mut store, Shard::ALL, 2, &()).unwrap();
     tables(plan, &store, out)
 }
 
@@ -132,8 +131,7 @@ fn claims_are_judged_and_worlds_are_shared() {
     let plan = plan(folder.path(), &[]);
     assert_eq!(plan.jobs(), 16, "two figures of four worlds share them");
     let mut store = Store::open(&folder.path().join("out")).unwrap();
-    plan.execute(&mut store, Shard::ALL, 0, |_, _| {}, |_, _| {})
-        .unwrap();
+    plan.execute(&mut store, Shard::ALL, 0, &()).unwrap();
     let outcome = plan.outcome(&store, &plan.variants[0]).unwrap();
     let verdicts = outcome.verdicts();
     for (id, verdict) in [
@@ -170,9 +168,7 @@ fn interrupted_and_resumed_gives_the_same_bytes() {
     let lines = std::fs::read(folder.path().join("whole/runs.jsonl")).unwrap();
     std::fs::write(out.join("runs.jsonl"), &lines[..lines.len() * 2 / 3]).unwrap();
     let mut store = Store::open(&out).unwrap();
-    let done = plan
-        .execute(&mut store, Shard::ALL, 1, |_, _| {}, |_, _| {})
-        .unwrap();
+    let done = plan.execute(&mut store, Shard::ALL, 1, &()).unwrap();
     assert!(
         done.known > 0 && done.run > 0 && done.known + done.run == 16,
         "{done:?}"
@@ -190,8 +186,7 @@ fn shards_that_are_merged_give_the_same_bytes() {
         // Each shard on a machine of its own.
         let mut store = Store::open(&out.join(index.to_string())).unwrap();
         let shard = Shard { index, count: 3 };
-        plan.execute(&mut store, shard, 1, |_, _| {}, |_, _| {})
-            .unwrap();
+        plan.execute(&mut store, shard, 1, &()).unwrap();
         let name = format!("runs-{index}-of-3.jsonl");
         std::fs::rename(out.join(index.to_string()).join(&name), out.join(&name)).unwrap();
     }
@@ -271,8 +266,7 @@ fn alternatives_can_have_fewer_repetitions_and_are_held_against_as_few() {
     assert_eq!(plan.jobs(), 24);
     assert_eq!(plan.keys().len(), 24);
     let mut store = Store::open(&folder.path().join("out")).unwrap();
-    plan.execute(&mut store, Shard::ALL, 2, |_, _| {}, |_, _| {})
-        .unwrap();
+    plan.execute(&mut store, Shard::ALL, 2, &()).unwrap();
     let outcomes = plan.outcomes(&store).unwrap();
     let runs: Vec<_> = outcomes
         .iter()
