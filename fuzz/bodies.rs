@@ -1,8 +1,8 @@
 //! What is done with arbitrary bytes, by the fuzzer and by the test that replays the corpus.
 
-use std::collections::{BTreeMap, BTreeSet, VecDeque};
+use std::collections::{BTreeSet, VecDeque};
 
-use airlane_base::{Damage, Duration, Instant, Size, Streams};
+use airlane_base::{Duration, Instant, Size, Streams};
 use airlane_channel::trace::{End, Outcome, Replay, Trace, TraceHeader, Way, write_block};
 use airlane_channel::{Channel, ChannelConfig, ErrorModel, ErrorModelConfig, Opportunities};
 use airlane_link::pack::headers::{self, LONGEST_SHORT};
@@ -33,7 +33,6 @@ pub(crate) fn frame(data: &[u8]) {
         6 => Some(Layout::Bitmap),
         7 => Some(Layout::Coded),
         8 => Some(Layout::Block),
-        9 => Some(Layout::Symbols),
         _ => None,
     };
     for codec in [
@@ -252,136 +251,6 @@ pub(crate) fn operations(data: &[u8]) {
             assert_eq!(distinct.len(), ids.len(), "service {number} twice: {ids:?}");
             assert!(number >= 3 || ids.is_sorted(), "service {number}: {ids:?}");
         }
-    }
-}
-
-/// Packets over hybrid ARQ, whose frames are damaged, lost, doubled, late and forged.
-pub(crate) fn damage(data: &[u8]) {
-    const ROOM: &str = "kind = \"drop-tail\", limit = \"50 packets\"";
-    const MOST: usize = 2_000;
-    for (number, chunk) in data.chunks(8).take(8).enumerate() {
-        symbols_header(number as u8 + 8, chunk);
-    }
-    let scheme = |kind| format!("kind = \"{kind}\", window = 8, timers = \"tight\"");
-    let setup = Setup::new(HeaderProfile::Live)
-        .service(1, 0.5, &scheme("hybrid-1"), ROOM)
-        .service(2, 0.5, &scheme("hybrid-2"), ROOM);
-    let mut fates = data.iter().rev().copied();
-    let mut pair = Pair::new(&setup, |_: Departure<'_>| {
-        let byte = fates.next().unwrap_or(0xff);
-        let late = |n: u8| Duration::from_millis(u64::from(n & 7) * 4);
-        match byte {
-            0..=29 => Fate::Lose,
-            30..=49 => Fate::Deliver(late(byte)),
-            50..=59 => Fate::Twice(late(byte), late(byte >> 3)),
-            60..=179 => Fate::Damage {
-                hits: byte & 0x1f,
-                seed: fates.next().unwrap_or(0).into(),
-            },
-            _ => Fate::ARRIVE,
-        }
-    });
-    // Services for which nothing is promised any more.
-    let (mut id, mut unsure) = (0, [false; 3]);
-    let mut sent = BTreeMap::new();
-    let mut bytes = data.iter().copied().take(MOST);
-    while let Some(operation) = bytes.next() {
-        let mut argument = || bytes.next().unwrap_or(0);
-        let (end, number) = (usize::from(operation >> 7), 1 + (operation >> 6 & 1));
-        match operation & 0x0f {
-            0..=7 => {
-                let packet = TestPacket::new(number, id, 4 * usize::from(argument()));
-                sent.insert(id, packet.clone());
-                pair.offer(end, packet);
-                id += 1;
-            }
-            8..=12 => pair.run_for(Duration::from_millis(u64::from(argument()))),
-            13 => pair.reset(),
-            what => {
-                let kinds = [
-                    FrameKind::Data,
-                    FrameKind::Nak,
-                    FrameKind::Keepalive,
-                    FrameKind::Retransmission,
-                    FrameKind::Parity,
-                ];
-                let kind = argument();
-                let kind = kinds[usize::from(kind) % kinds.len()];
-                // Near zero from above and below, where the live numbers are.
-                let mut header = Header::new(kind, u32::from(argument()).wrapping_sub(64));
-                header.index = argument();
-                header.coded_len = u16::from_be_bytes([argument() & 3, argument()]);
-                header.service = number;
-                let payload = kind.carries_packet();
-                let len = usize::from(argument());
-                let payload = payload.then(|| TestPacket::new(number, 1 << 40 | id, len));
-                id += 1;
-                unsure[usize::from(number)] = true;
-                let frame = Frame::new(header, payload);
-                if what == 14 {
-                    pair.inject(end, frame);
-                    continue;
-                }
-                pair.admin(end, |port, now| {
-                    let mut damage = Damage::default();
-                    damage.hit(usize::from(argument()) % port.frame_len(&frame), 0xff);
-                    port.handle_damaged_frame(now, &frame, &damage);
-                });
-            }
-        }
-    }
-    pair.run_for(Duration::from_secs(30));
-    for end in 0..2 {
-        for number in [1, 2] {
-            let books = pair.ledger(end, number);
-            let waiting = books.packets_offered - books.packets_sent - books.packets_dropped();
-            assert_eq!(waiting, 0, "{books:?}");
-            if unsure[usize::from(number)] {
-                continue;
-            }
-            let ids = pair.ids(end, number);
-            assert!(ids.windows(2).all(|w| w[0] < w[1]), "{number}: {ids:?}");
-        }
-        for delivery in pair.delivered(end) {
-            let packet = &delivery.packet;
-            let whole = sent.get(&packet.id).is_none_or(|sent| sent == packet);
-            assert!(whole, "{packet:?}");
-        }
-    }
-}
-
-/// The checked header of a hybrid frame, made of bytes: it is read as it was written, and not at all
-/// when one byte of it is changed. No fuzzer finds a check by chance, so it is written in.
-fn symbols_header(at: u8, data: &[u8]) {
-    let byte = |place: usize| data.get(place).copied().unwrap_or(0);
-    for profile in [
-        HeaderProfile::Study,
-        HeaderProfile::Live,
-        HeaderProfile::Sealed,
-    ] {
-        let codec = Codec::new(profile);
-        let layout_of = |service| (service == 9).then_some(Layout::Symbols);
-        let mut header = Header::new(FrameKind::Data, u32::from(byte(0)));
-        header.service = 9;
-        header.index = byte(1);
-        if profile.is_live() {
-            header.coded_len = u16::from_be_bytes([byte(2), byte(3)]);
-        }
-        let mut bytes = [0; LIVE_HEADER_ROOM];
-        let len = codec.encode(
-            &Frame::<()>::new(header, None),
-            Layout::Symbols,
-            7,
-            &mut bytes,
-        );
-        let len = len.expect("there is room");
-        let read = codec.decode(&bytes[..len], layout_of);
-        assert_eq!(read.map(|read| read.header), Ok(header));
-        let place = usize::from(at ^ byte(4)) % len;
-        bytes[place] ^= byte(5).max(1);
-        // Only a hello needs no check, and a service is given none.
-        let read = codec.decode(&bytes[..len], layout_of);
-        assert!(read.is_err() || read.is_ok_and(|read| read.header.kind == FrameKind::Hello));
     }
 }
 

@@ -87,7 +87,6 @@ class Event(TypedDict, total=False):
     frame_ack: int
     frame_len_bytes: int
     departs_ns: int
-    damaged: bool
     reason: str
     flow: str
     connection: int

@@ -163,7 +163,7 @@ class DirectionResult:
     """Bits that had left when the applications stopped over those that the link could have sent."""
     channel: Mapping[str, Count]
     """`offered`, `dropped_queue`, `lost_air`, `delivered`; where there were any, `lost_outage`,
-    `lost_handoff` and `damaged`."""
+    and `lost_handoff`."""
     services: Mapping[str, ServiceResult]
     """The services of this direction by name; empty on a link without services."""
 

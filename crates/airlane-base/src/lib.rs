@@ -1,9 +1,8 @@
 //! What every other crate of Airlane stands on: time, units, sequence arithmetic, named random
-//! streams, the payload trait and the damage that a frame can take. Nothing here knows a protocol, a clock or an operating system.
+//! streams and the payload trait. Nothing here knows a protocol, a clock or an operating system.
 
 mod both_ways;
 pub mod config;
-mod damage;
 pub mod payload;
 pub mod random;
 pub mod schema;
@@ -12,7 +11,6 @@ pub mod time;
 pub mod units;
 
 pub use both_ways::BothWays;
-pub use damage::Damage;
 pub use payload::{Payload, unpadded};
 pub use random::{Rng, Streams};
 pub use seq::{Seq, SeqSpace};

@@ -18,11 +18,11 @@
 use std::collections::VecDeque;
 use std::sync::Arc;
 
-use airlane_base::{Damage, Duration, Instant, QueueLimit, Rate};
+use airlane_base::{Duration, Instant, QueueLimit, Rate};
 use serde::{Deserialize, Serialize};
 
+use crate::ErrorModel;
 use crate::opportunities::{Cursor, Opportunities};
-use crate::{ErrorModel, Fate};
 
 /// What one direction of a link is, besides its error model.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -74,25 +74,13 @@ pub struct ChannelStats {
     pub lost_handoff: Count,
     /// Taken out at the other end.
     pub delivered: Count,
-    /// Sent, and hit on the air, where damaged frames are delivered.
-    #[serde(skip_serializing_if = "Count::is_zero")]
-    pub damaged: Count,
-}
-
-/// A frame that has arrived.
-#[derive(Clone, Debug, PartialEq, Eq)]
-pub struct Arrival<T> {
-    /// What was sent.
-    pub item: T,
-    /// What happened to its bytes; none if nothing did.
-    pub damage: Option<Box<Damage>>,
 }
 
 #[derive(Clone, Debug)]
 struct InFlight<T> {
     arrives: Instant,
     len: usize,
-    arrival: Arrival<T>,
+    item: T,
 }
 
 #[derive(Clone, Copy, Debug)]
@@ -215,7 +203,7 @@ impl<T> Channel<T> {
         };
         (self.last_start, self.free) = (start, departs);
         // The error model advances in any case: schemes meet the same fades, with outages or not.
-        let fate = self.errors.fate(start, departs, len);
+        let lost = self.errors.loses(start, departs, len);
         let down = meets(&mut self.outages, start, departs);
         let last = self
             .pipe
@@ -224,28 +212,17 @@ impl<T> Channel<T> {
         let late = self.errors.lateness(start);
         let arrives = (departs + self.config.delay + late).max(last);
         let gone = meets(&mut self.absences, start, arrives);
-        let damage = match fate {
-            Fate::Whole if !down && !gone => None,
-            Fate::Damaged(damage) if !down && !gone => {
-                self.stats.damaged.add(len);
-                Some(damage)
+        if lost || down || gone {
+            self.stats.lost_air.add(len);
+            if down {
+                self.stats.lost_outage.add(len);
             }
-            _ => {
-                self.stats.lost_air.add(len);
-                if down {
-                    self.stats.lost_outage.add(len);
-                }
-                if gone {
-                    self.stats.lost_handoff.add(len);
-                }
-                return departs;
+            if gone {
+                self.stats.lost_handoff.add(len);
             }
-        };
-        self.pipe.push_back(InFlight {
-            arrives,
-            len,
-            arrival: Arrival { item, damage },
-        });
+            return departs;
+        }
+        self.pipe.push_back(InFlight { arrives, len, item });
         departs
     }
 
@@ -261,21 +238,13 @@ impl<T> Channel<T> {
 
     /// The next frame that has arrived by `now`, in the order of sending.
     #[inline]
-    pub fn poll_arrival(&mut self, now: Instant) -> Option<Arrival<T>> {
+    pub fn poll_deliver(&mut self, now: Instant) -> Option<T> {
         if self.pipe.front()?.arrives > now {
             return None;
         }
         let frame = self.pipe.pop_front()?;
         self.stats.delivered.add(frame.len);
-        Some(frame.arrival)
-    }
-
-    /// The same on a link that delivers no damaged frames.
-    #[inline]
-    pub fn poll_deliver(&mut self, now: Instant) -> Option<T> {
-        let Arrival { item, damage } = self.poll_arrival(now)?;
-        debug_assert!(damage.is_none(), "nobody looks at the damage");
-        Some(item)
+        Some(frame.item)
     }
 
     /// When the next frame arrives.

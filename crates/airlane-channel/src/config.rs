@@ -192,14 +192,6 @@ impl ErrorModelConfig {
         Ok(())
     }
 
-    /// Whether it says which bits of a frame are hit, and not only which frames.
-    pub const fn hits_bits(&self) -> bool {
-        !matches!(
-            self,
-            Self::Uniform { .. } | Self::GilbertElliott { .. } | Self::Trace(_)
-        )
-    }
-
     /// The long-run probability that a frame of `bytes` is lost on a link of this rate, sent at a
     /// time that does not depend on the state: the closed forms that measurements are held against.
     pub fn loss_probability(&self, rate: Rate, bytes: usize) -> f64 {

@@ -15,38 +15,22 @@
 //! Durations of states and steps of chains come from the stream `<name>.fades`, everything else
 //! from `<name>.errors`. Schemes compared under one seed therefore see the same fades, however
 //! many frames each of them sends.
-//!
-//! Where damaged frames are delivered ([`ErrorModel::with_damage`]), the same draws decide which
-//! frames are hit, and the stream `<name>.damage` says where.
 
 use std::fmt;
 use std::sync::Arc;
 
-use airlane_base::{Damage, Duration, Instant, Rate, Rng, Streams};
+use airlane_base::{Duration, Instant, Rate, Rng, Streams};
 
 use crate::ErrorModelConfig;
-use crate::hits::Hits;
 use crate::trace::Replay;
-
-/// What becomes of a frame on the air.
-#[derive(Clone, Debug, PartialEq, Eq)]
-pub enum Fate {
-    /// It arrives as it left.
-    Whole,
-    /// It arrives with some bytes changed.
-    Damaged(Box<Damage>),
-    /// It does not arrive.
-    Lost,
-}
 
 /// An error model that is not among ours.
 ///
 /// Frames come in the order of their start and do not overlap, as for [`ErrorModel::loses`].
 pub trait CustomErrors: fmt::Debug + Send {
-    /// What becomes of a frame of `len_bytes` that is on the air during `[start, end)`. `random` is
-    /// the stream that the built-in models of this direction draw their errors from. On a link that
-    /// delivers no damaged frames a damaged one is lost.
-    fn fate(&mut self, start: Instant, end: Instant, len_bytes: usize, random: &mut Rng) -> Fate;
+    /// Whether a frame of `len_bytes` that is on the air during `[start, end)` is lost. `random` is the
+    /// stream that the built-in models of this direction draw their errors from.
+    fn loses(&mut self, start: Instant, end: Instant, len_bytes: usize, random: &mut Rng) -> bool;
 }
 
 /// Decides which frames are lost on one direction of a link.
@@ -55,8 +39,6 @@ pub struct ErrorModel {
     errors: Rng,
     fades: Rng,
     model: Model,
-    /// Present where damaged frames are delivered.
-    hits: Option<Box<Hits>>,
 }
 
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -115,11 +97,7 @@ enum Model {
         start: Duration,
         delays: bool,
     },
-    Custom {
-        model: Box<dyn CustomErrors>,
-        /// Whether damaged frames are delivered.
-        damages: bool,
-    },
+    Custom(Box<dyn CustomErrors>),
 }
 
 impl ErrorModel {
@@ -214,7 +192,6 @@ impl ErrorModel {
             errors,
             fades,
             model,
-            hits: None,
         }
     }
 
@@ -223,56 +200,13 @@ impl ErrorModel {
         Self {
             errors: streams.stream(&format!("{name}.errors")),
             fades: streams.stream(&format!("{name}.fades")),
-            model: Model::Custom {
-                model,
-                damages: false,
-            },
-            hits: None,
+            model: Model::Custom(model),
         }
     }
 
     /// Whether somebody else wrote it.
     pub const fn is_custom(&self) -> bool {
-        matches!(self.model, Model::Custom { .. })
-    }
-
-    /// The same, and frames that bit errors hit arrive damaged, with the bytes that were hit.
-    ///
-    /// Models of whole frames ([`ErrorModelConfig::hits_bits`]) know no bytes: theirs stay lost.
-    #[must_use]
-    pub fn with_damage(mut self, streams: Streams, name: &str) -> Self {
-        if let Model::Custom { damages, .. } = &mut self.model {
-            // It says itself where frames are hit.
-            *damages = true;
-            return self;
-        }
-        let knows = !matches!(
-            self.model,
-            Model::Uniform { .. } | Model::GilbertElliott { .. } | Model::Trace { .. }
-        );
-        let rng = streams.stream(&format!("{name}.damage"));
-        self.hits = knows.then(|| Box::new(Hits::new(rng)));
-        self
-    }
-
-    /// What becomes of a frame of `bytes` that is on the air during `[start, end)`; rules as for
-    /// [`loses`](Self::loses), which decides.
-    #[inline]
-    pub fn fate(&mut self, start: Instant, end: Instant, bytes: usize) -> Fate {
-        if let Model::Custom { model, damages } = &mut self.model {
-            return match model.fate(start, end, bytes, &mut self.errors) {
-                Fate::Damaged(damage) if damage.is_empty() => Fate::Whole,
-                Fate::Damaged(_) if !*damages => Fate::Lost,
-                fate => fate,
-            };
-        }
-        if !self.loses(start, end, bytes) {
-            return Fate::Whole;
-        }
-        match &mut self.hits {
-            Some(hits) => Fate::Damaged(hits.draw(bytes)),
-            None => Fate::Lost,
-        }
+        matches!(self.model, Model::Custom(_))
     }
 
     /// Whether a frame of `bytes` that is on the air during `[start, end)` is lost.
@@ -281,17 +215,10 @@ impl ErrorModel {
     /// one frame at a time.
     #[inline]
     pub fn loses(&mut self, start: Instant, end: Instant, bytes: usize) -> bool {
-        let mut hits = self.hits.as_deref_mut();
-        if let Some(hits) = &mut hits {
-            hits.begin();
-        }
         match &mut self.model {
             Model::None => false,
             Model::Uniform { rate } => self.errors.chance(*rate),
             Model::UniformBer { log_ok_per_byte } => {
-                if let Some(hits) = hits {
-                    hits.piece(bytes as f64, -*log_ok_per_byte);
-                }
                 let log_ok = if bytes > 0 {
                     bytes as f64 * *log_ok_per_byte
                 } else {
@@ -304,9 +231,6 @@ impl ErrorModel {
                 let mut hit = false;
                 while *gap < bytes {
                     hit = true;
-                    if let Some(hits) = &mut hits {
-                        hits.at(*gap);
-                    }
                     *gap += self.errors.exponential(*mean);
                 }
                 *gap -= bytes;
@@ -324,15 +248,9 @@ impl ErrorModel {
                 }
                 let mut log_ok = 0.0;
                 let mut from = start;
-                let bytes_per_ns = bytes as f64 / end.saturating_since(start).as_nanos() as f64;
                 while from < end {
                     let to = end.min(*state_ends);
                     let ns = to.saturating_since(from).as_nanos();
-                    if let Some(hits) = &mut hits {
-                        let since_start = to.saturating_since(start).as_nanos() as f64;
-                        let rate = -log_ok_per_ns[*state as usize] / bytes_per_ns;
-                        hits.piece(since_start * bytes_per_ns, rate);
-                    }
                     // Not for an empty piece: BER 1 has the logarithm minus infinity.
                     if ns > 0 {
                         log_ok += ns as f64 * log_ok_per_ns[*state as usize];
@@ -355,9 +273,6 @@ impl ErrorModel {
                     *state = state.other();
                     *state_ends += draw_duration(&mut self.fades, mean[*state as usize]);
                 }
-                if let Some(hits) = hits {
-                    hits.piece(bytes as f64, -log_ok_per_byte[*state as usize]);
-                }
                 // A frame of no bytes meets no error; BER 1 has the logarithm minus infinity.
                 let log_ok = if bytes > 0 {
                     bytes as f64 * log_ok_per_byte[*state as usize]
@@ -376,9 +291,7 @@ impl ErrorModel {
             Model::Trace {
                 replay, start: at, ..
             } => self.errors.chance(replay.loss_at(*at, start)),
-            Model::Custom { model, .. } => {
-                model.fate(start, end, bytes, &mut self.errors) != Fate::Whole
-            }
+            Model::Custom(model) => model.loses(start, end, bytes, &mut self.errors),
         }
     }
 
@@ -525,62 +438,5 @@ mod tests {
         }
         // Without a fade in 20 s: exp(-20).
         assert_eq!(lost, 200);
-    }
-
-    /// Which frames are hit does not depend on whether they are delivered, and only bytes in which
-    /// there can be errors are hit.
-    #[test]
-    fn damaged_frames_are_those_that_would_be_lost() {
-        let state = |arrival: bool| {
-            let (good, bad) = (Duration::from_millis(50), Duration::from_millis(20));
-            let (ber_good, ber_bad) = (p(0.0), p(0.01));
-            if arrival {
-                ErrorModelConfig::TwoStateArrival {
-                    good,
-                    bad,
-                    ber_good,
-                    ber_bad,
-                }
-            } else {
-                ErrorModelConfig::TwoState {
-                    good,
-                    bad,
-                    ber_good,
-                    ber_bad,
-                }
-            }
-        };
-        let mean = Size::from_bytes(200);
-        for config in [
-            ErrorModelConfig::None,
-            ErrorModelConfig::UniformBer { ber: p(1e-3) },
-            ErrorModelConfig::ByteExponential { mean },
-            state(false),
-            state(true),
-        ] {
-            let mut lossy = model(&config, 80_000, 0);
-            let mut damaging = model(&config, 80_000, 0).with_damage(Streams::new(1, 0), "test");
-            let mut damaged = 0;
-            for i in 0..5_000u64 {
-                // 100 bytes take 10 ms.
-                let (start, end) = (i * 10_000_000, i * 10_000_000 + 10_000_000);
-                let (start, end) = (Instant::from_nanos(start), Instant::from_nanos(end));
-                let lost = lossy.loses(start, end, 100);
-                match damaging.fate(start, end, 100) {
-                    Fate::Whole => assert!(!lost),
-                    Fate::Lost => panic!("{config:?} knows bytes"),
-                    Fate::Damaged(damage) => {
-                        assert!(lost && !damage.is_empty());
-                        assert!(damage.bytes().iter().all(|(at, _)| *at < 100));
-                        damaged += 1;
-                    }
-                }
-            }
-            assert_eq!(damaged > 500, config != ErrorModelConfig::None, "{damaged}");
-        }
-        let config = ErrorModelConfig::Uniform { rate: p(1.0) };
-        let mut whole_frames = model(&config, 1, 0).with_damage(Streams::new(1, 0), "test");
-        let fate = whole_frames.fate(Instant::ORIGIN, Instant::ORIGIN, 9);
-        assert_eq!(fate, Fate::Lost);
     }
 }

@@ -8,22 +8,20 @@
 //! * [`Opportunities`]: a link that sends at given times, as Mahimahi's traces have them.
 //!
 //! A duplex link is two channels with independent error processes. A frame arrives whole or not at
-//! all, and the receiver learns nothing about one that did not; where [`ErrorModel::with_damage`] is
-//! asked for, frames that bit errors hit arrive with the bytes that were hit. Left out: media access,
-//! contention, collisions.
+//! all, and the receiver learns nothing about one that did not. Left out: media access, contention,
+//! collisions.
 
 #![forbid(unsafe_code)]
 
 mod channel;
 mod config;
 mod errors;
-mod hits;
 mod opportunities;
 mod rate;
 pub mod trace;
 
-pub use channel::{Arrival, Channel, ChannelConfig, ChannelStats, Count};
+pub use channel::{Channel, ChannelConfig, ChannelStats, Count};
 pub use config::{ErrorModelConfig, ErrorsConfig, ModelError};
-pub use errors::{CustomErrors, ErrorModel, Fate};
+pub use errors::{CustomErrors, ErrorModel};
 pub use opportunities::{Opportunities, OpportunitiesError};
 pub use rate::{LinkRate, LinkRates, OpportunitiesConfig};

@@ -295,7 +295,7 @@ fn run_text(scenario: &Scenario, summary: &Summary, results: &[RunResult]) -> St
         "{name}: {runs} run{plural}, seed {seed}\n\n{}",
         flows.render()
     );
-    text.push_str(&links_text(scenario, results));
+    text.push_str(&links_text(results));
     if let Some(run) = results.first() {
         text.push_str(&handoffs_text(run));
         text.push_str(&paths_text(run));
@@ -405,22 +405,16 @@ fn service_name(run: &RunResult, link: &str, number: u8) -> String {
     found.map_or_else(|| number.to_string(), |service| service.name.clone())
 }
 
-/// By link and direction mean utilisation and sums over all runs; of damaged frames only where links
-/// deliver them.
-fn links_text(scenario: &Scenario, results: &[RunResult]) -> String {
+/// By link and direction mean utilisation and sums over all runs.
+fn links_text(results: &[RunResult]) -> String {
     let heads = ["link", "direction"].map(|head| (head, Align::Left));
-    let mut numbers = vec![
+    let numbers = [
         "utilisation",
         "frames offered",
         "dropped, queue full",
         "lost on the air",
         "delivered",
     ];
-    let damaged = scenario.links.values().any(|link| link.deliver_corrupted);
-    if damaged {
-        numbers.extend(["of these damaged", "and of no use"]);
-    }
-    let columns = numbers.len();
     let numbers = numbers.into_iter().map(|head| (head, Align::Right));
     let mut table = Table::new(heads.into_iter().chain(numbers));
     let links = results.first().map_or(&[][..], |run| &run.links);
@@ -430,16 +424,13 @@ fn links_text(scenario: &Scenario, results: &[RunResult]) -> String {
                 let link = &run.links[index];
                 if down { &link.down } else { &link.up }
             });
-            let sum = all.fold([0; 6], |sum, way| {
+            let sum = all.fold([0; 4], |sum, way| {
                 let c = &way.channel;
-                let receivers = way.services.iter().map(|service| &service.receiver);
                 let frames = [
                     c.offered.frames,
                     c.dropped_queue.frames,
                     c.lost_air.frames,
                     c.delivered.frames,
-                    c.damaged.frames,
-                    receivers.map(|receiver| receiver.corrupted).sum(),
                 ];
                 std::array::from_fn(|i| sum[i] + frames[i])
             });
@@ -449,7 +440,7 @@ fn links_text(scenario: &Scenario, results: &[RunResult]) -> String {
                 String::new()
             };
             let direction = if down { "down" } else { "up" };
-            let numbers = sum.iter().take(columns - 1).map(u64::to_string);
+            let numbers = sum.iter().map(u64::to_string);
             let used = results.iter().map(|run| {
                 let link = &run.links[index];
                 let way = if down { &link.down } else { &link.up };

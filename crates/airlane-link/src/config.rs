@@ -8,7 +8,6 @@ mod check;
 mod copies;
 mod fec;
 mod goal;
-mod hybrid;
 mod limit;
 mod live;
 mod scheme;
@@ -30,8 +29,6 @@ pub use check::{ConfigError, check};
 pub use copies::CopiesConfig;
 pub use fec::{RseAdConfig, RseConfig, XorAdConfig, XorConfig};
 pub use goal::Goal;
-pub(crate) use hybrid::Hybrid;
-pub use hybrid::{HybridConfig, check_without_damaged_frames};
 pub use limit::RateLimit;
 pub use live::{LiveFacts, check_live};
 pub use snoop::{BaseStation, SnoopConfig, SnoopVariant, Viewpoint, at_end, check_ends};
@@ -98,12 +95,6 @@ pub enum SchemeConfig {
     Rse(RseConfig),
     /// Reed-Solomon parity frames behind every n packets, most of them on request.
     RseAd(RseAdConfig),
-    /// Hybrid ARQ type I: redundancy in each frame, damaged beyond it: asked for again.
-    #[serde(rename = "hybrid-1")]
-    Hybrid1(HybridConfig),
-    /// Hybrid ARQ type II: redundancy on request, joined with the damaged frame.
-    #[serde(rename = "hybrid-2")]
-    Hybrid2(HybridConfig),
     /// An agent at the base station that watches TCP.
     Snoop(SnoopConfig),
 }
@@ -456,8 +447,6 @@ impl ServiceConfig {
                     TimeoutResends::Each
                 }));
             }
-            SchemeConfig::Hybrid1(c) => c.resolve(Hybrid::Inside, live, timers, keepalives),
-            SchemeConfig::Hybrid2(c) => c.resolve(Hybrid::Increments, live, timers, keepalives),
             SchemeConfig::Rlp(c) | SchemeConfig::RlpOos(c) => {
                 c.retries = c.retries.or(Some(USUAL_RETRIES));
                 c.window = c.window.or(Some(if live { 1024 } else { 127 }));

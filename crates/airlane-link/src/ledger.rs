@@ -80,13 +80,6 @@ pub struct ServiceLedger {
     pub frames_received: u64,
     /// Bytes of them with their headers.
     pub frame_received_bytes: u64,
-    /// Frames that arrived damaged and could not be used; where a frame is unreadable, under the
-    /// service that sent it. They do not count as received.
-    #[serde(default, skip_serializing_if = "is_zero")]
-    pub corrupted: u64,
-    /// Bytes of them with their headers.
-    #[serde(default, skip_serializing_if = "is_zero")]
-    pub corrupted_bytes: u64,
     /// Packets given to the layer above.
     pub packets_delivered: u64,
     /// Bytes of them.

@@ -10,7 +10,7 @@ mod slot;
 use std::cell::Cell;
 use std::collections::VecDeque;
 
-use airlane_base::{Damage, Instant, Rate};
+use airlane_base::{Instant, Rate};
 
 use crate::classify::Classifier;
 use crate::config::{self, ConfigError, PortConfig, RateLimit, Rates, Viewpoint};
@@ -20,7 +20,7 @@ use crate::ledger::ServiceLedger;
 use crate::measure::INTERVAL;
 use crate::queue::DropReason;
 use crate::schedule::{Schedule, Scheduler, Turn};
-use crate::wire::{Codec, Decoded, Frame, FrameError, FrameKind, Header, Layout};
+use crate::wire::{Codec, Decoded, Frame, FrameError, Header, Layout};
 
 pub use admin::{AdminError, ServiceStatus};
 use agree::{Agreement, Peer};
@@ -251,42 +251,6 @@ impl<P: Packet> Port<P> {
         self.measure(now);
     }
 
-    /// Takes a frame that the link has damaged, from links that hand such frames up and say that
-    /// their own check has failed: `frame` as it was sent, and what happened to its bytes. Services
-    /// see no more of it than the bytes that arrived; what none can use is counted and dropped.
-    pub fn handle_damaged_frame(&mut self, now: Instant, frame: &Frame<P>, damage: &Damage) {
-        debug_assert!(!damage.is_empty(), "a whole frame is no damaged one");
-        let number = usize::from(frame.header.service) % SERVICES;
-        let len = self.frame_len(frame);
-        let header = self.read_damaged(frame, damage);
-        let Some(slot) = &mut self.slots[number] else {
-            self.unknown_service += 1;
-            return;
-        };
-        self.out.service = number as u8;
-        slot.handle_damaged(now, &mut self.out, header.as_ref(), frame, len, damage);
-        self.open_some(now);
-        self.next_timer.set(None);
-        self.hand_over(now, number);
-        self.measure(now);
-    }
-
-    /// The header of a damaged frame, if it has a check and that holds.
-    fn read_damaged(&self, frame: &Frame<P>, damage: &Damage) -> Option<Header> {
-        let service = frame.header.service;
-        let layout = self.layout_of(service)?;
-        if layout != Layout::Symbols {
-            return None;
-        }
-        let mut bytes = vec![0; self.frame_len(frame)];
-        let len = self.encode_header(frame, 0, &mut bytes)?;
-        damage.apply(0, &mut bytes[..len]);
-        let header = self.decode(&bytes).ok()?.header;
-        // Hellos have no check.
-        let whole = header.service == service && header.kind != FrameKind::Hello;
-        whole.then_some(header)
-    }
-
     /// Acts on whatever has become due. An early call does nothing.
     pub fn handle_timeout(&mut self, now: Instant) {
         // Before the services: their timers may run shorter by it.
@@ -481,13 +445,6 @@ impl<P: Packet> Port<P> {
             Some(slot) => slot.frame_len(self.facts.codec, frame),
             None => self.facts.codec.header_len(Layout::Bare) + frame.payload_len(),
         }
-    }
-
-    /// Bytes of what follows a frame's header: its packet, or the symbols that it is cut into.
-    pub fn body_len(&self, frame: &Frame<P>) -> usize {
-        let slot = self.slots.get(usize::from(frame.header.service));
-        let slot = slot.and_then(Option::as_ref);
-        slot.map_or(frame.payload_len(), |slot| slot.body_len(frame))
     }
 
     /// The header layout of a service; none if there is no such service.

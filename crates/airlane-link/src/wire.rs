@@ -12,12 +12,10 @@
 //! block     | service:4 block:3 parity:1 | index:8 |   XOR/Ad
 //! bitmap    | service:4 type:4 | seq:8 |               SR/bitmap; in its BITMAP frames seq is the
 //!           | service:4 type:4 | seq:8 | bits ... |    next number expected, the bits follow it
-//! symbols   | service:4 type:4 | seq:8 | index:8 | check:16 |    hybrid ARQ; CRC-16 of what is
-//!                                                   before it, as such frames may arrive damaged
 //! ```
 //!
-//! The coded length of a parity frame is not in it (with symbols the frame's length says it): the dissertation does not count framing, and
-//! its packets are all equally long. The simulator passes it on beside the bytes.
+//! The coded length of a parity frame is not in it: the dissertation does not count framing, and its packets are
+//! all equally long. The simulator passes it on beside the bytes.
 //!
 //! **`live`** travels inside datagrams, one frame each, where an old frame can turn up at any time and
 //! nobody vouches for it. So every frame names its session, and numbers have 32 bits. **`sealed`** is the
@@ -30,10 +28,8 @@
 //!            0         0         service:4 type:4
 //!            1..5      -         session
 //!            5..9      1..5      seq                (Default numbers its frames too: loss can be measured)
-//! then       2         2         coded length                        (coded, block and symbols)
-//!            1         1         index in the block (block, where seq is the number of the block), or
-//!                                of the first repair symbol (symbols)
-//!            2         2         CRC-16 of what is before            (symbols)
+//! then       2         2         coded length                        (coded and block)
+//!            1         1         index in the block (block, where seq is the number of the block)
 //! or
 //!            5..9      1..4      seq                (seq-ack, bitmap)
 //! then       4         3         ack                                                (seq-ack only)
@@ -142,8 +138,6 @@ pub enum Layout {
     Block,
     /// A sequence number; BITMAP frames an acknowledgment and a bitmap too.
     Bitmap,
-    /// A sequence number, an index or a number of symbols, and a check of the header.
-    Symbols,
 }
 
 impl Layout {
@@ -188,11 +182,9 @@ pub struct Header {
     pub service: u8,
     /// What the frame is for.
     pub kind: FrameKind,
-    /// Place in the block; of hybrid ARQ, in a parity frame the place of its first symbol among the
-    /// repair symbols, in a request how many symbols are short, 0: all.
+    /// Place in the block.
     pub index: u8,
-    /// In a parity frame: what the lengths of the packets combine to; of hybrid ARQ, how many symbols
-    /// it has.
+    /// In a parity frame: what the lengths of the packets combine to.
     pub coded_len: u16,
     /// Sequence number, or number of the block.
     pub seq: Seq,

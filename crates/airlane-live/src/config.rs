@@ -449,7 +449,7 @@ impl Validate for LiveConfig {
                 "a live file describes one end of a link",
                 "name the other end in link.underlay.peer",
             ),
-            "errors" | "shared-fades" | "deliver-corrupted" | "outages" | "technology" => (
+            "errors" | "shared-fades" | "outages" | "technology" => (
                 "the errors of a live link are real",
                 "leave it out; `airlane air` makes errors between two interfaces",
             ),

@@ -8,7 +8,7 @@ use std::collections::{BTreeMap, HashMap};
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 
 use airlane_base::{Duration, Instant, Rng};
-use airlane_channel::{CustomErrors, Fate};
+use airlane_channel::CustomErrors;
 use airlane_link::ServiceStatus;
 use airlane_sim::custom::{Application, Delivery, Host as SimHost, Pieces, WeightPolicy};
 use airlane_sim::event::{Event, EventKind, Names, Record, Watcher};
@@ -160,15 +160,14 @@ struct PyErrors {
 }
 
 impl CustomErrors for PyErrors {
-    fn fate(&mut self, start: Instant, end: Instant, len_bytes: usize, _: &mut Rng) -> Fate {
+    fn loses(&mut self, start: Instant, end: Instant, len_bytes: usize, _: &mut Rng) -> bool {
         let Some(model) = &self.model else {
-            return Fate::Whole;
+            return false;
         };
-        let lost = self.failure.guard(|py| {
+        self.failure.guard(|py| {
             let times = (seconds(start), seconds(end), len_bytes);
             model.bind(py).call_method1("loses", times)?.is_truthy()
-        });
-        if lost { Fate::Lost } else { Fate::Whole }
+        })
     }
 }
 
@@ -281,7 +280,7 @@ fn dict_of<'py>(py: Python<'py>, record: &Record<'_>) -> PyResult<Bound<'py, PyD
     dict.set_item("event", record.event)?;
     fields!(
         dict, record,
-        link direction from_node to_node service frame frame_seq frame_ack frame_len_bytes departs_ns damaged reason
+        link direction from_node to_node service frame frame_seq frame_ack frame_len_bytes departs_ns reason
         flow connection packet seq len_bytes retransmission created_ns
         cwnd_segments ssthresh_segments window_segments srtt_ns rto_ns number duration_ns
     );

@@ -58,7 +58,6 @@ columns! {
     frame_ack: UInt32Builder,
     frame_len_bytes: UInt32Builder,
     departs_ns: UInt64Builder,
-    damaged: BooleanBuilder,
     reason: NameBuilder,
     flow: NameBuilder,
     connection: UInt32Builder,

@@ -352,7 +352,7 @@ impl<W: Write> Capture<W> {
         {
             self.headers.write(packet, &mut self.bytes);
         }
-        // Redundancy, and the checks and symbols of cut frames, are zeros behind the packet.
+        // Redundancy is zeros behind the packet.
         let len = port.frame_len(frame).max(self.bytes.len());
         self.bytes.resize(len, 0);
         let mark = if lost { Mark::Lost } else { Mark::None };

@@ -23,7 +23,7 @@ pub(crate) mod observe;
 use std::collections::VecDeque;
 
 use airlane_base::{Duration, Instant, Payload as _};
-use airlane_channel::{Arrival, Channel, ChannelStats, Count};
+use airlane_channel::{Channel, ChannelStats, Count};
 use airlane_link::{Frame, Outcome, Port, Token};
 
 use crate::app::Flow;
@@ -316,7 +316,7 @@ impl Engine {
                 }
             }
             Medium::Frames(channel) => {
-                let arrival = channel.poll_arrival(self.now);
+                let arrival = channel.poll_deliver(self.now);
                 self.deadlines.set(index, channel.poll_timeout());
                 self.on_frame(index, arrival, observer);
             }
@@ -332,7 +332,7 @@ impl Engine {
                     let near = link.near as usize;
                     self.drain_port(near, observer);
                 } else {
-                    let arrival = link.channel.poll_arrival(self.now);
+                    let arrival = link.channel.poll_deliver(self.now);
                     self.deadlines.set(index, link.poll_timeout());
                     self.on_frame(index, arrival, observer);
                 }
@@ -344,21 +344,18 @@ impl Engine {
     fn on_frame<O: Observer>(
         &mut self,
         index: usize,
-        arrival: Option<Arrival<Frame<Packet>>>,
+        frame: Option<Frame<Packet>>,
         observer: &mut O,
     ) {
         let Some(port) = self.directions[index].port else {
             return;
         };
-        let Some(Arrival { item, damage }) = arrival else {
+        let Some(frame) = frame else {
             return;
         };
         let end = &mut self.ports[port as usize].port;
-        observer.on_frame_arrival(self.now, index, end, &item, damage.is_some());
-        match damage {
-            None => end.handle_frame(self.now, item),
-            Some(damage) => end.handle_damaged_frame(self.now, &item, &damage),
-        }
+        observer.on_frame_arrival(self.now, index, end, &frame);
+        end.handle_frame(self.now, frame);
         self.drain_port(port as usize, observer);
     }
 
@@ -606,7 +603,7 @@ fn transmit<O: Observer, T>(
 /// What the frame between two counts met.
 fn loss(before: &ChannelStats, after: &ChannelStats) -> Option<Loss> {
     if after.lost_air.frames == before.lost_air.frames {
-        return (after.damaged.frames > before.damaged.frames).then_some(Loss::Damaged);
+        return None;
     }
     Some(if after.lost_handoff.frames > before.lost_handoff.frames {
         Loss::Handoff

@@ -188,8 +188,6 @@ pub enum Event {
         way: Way,
         /// Which.
         frame: FrameInfo,
-        /// Whether some of its bytes have changed.
-        damaged: bool,
     },
     /// A host sends a packet: a segment, an acknowledgment or a datagram, as its role says.
     PacketSent(PacketInfo),

@@ -110,10 +110,6 @@ pub struct LinkConfig {
     /// independently.
     #[serde(default, skip_serializing_if = "std::ops::Not::not")]
     pub shared_fades: bool,
-    /// Whether frames that bit errors hit arrive, damaged, instead of being lost below the services.
-    /// Needs errors of bits in both directions: `uniform-ber`, `byte-exponential`, `two-state`.
-    #[serde(default, skip_serializing_if = "std::ops::Not::not")]
-    pub deliver_corrupted: bool,
     /// When the link is down, in both directions: what leaves then is lost.
     #[serde(default, skip_serializing_if = "Vec::is_empty")]
     pub outages: Vec<OutageConfig>,

@@ -165,16 +165,13 @@ fn direction(
     };
     let shared = format!("link.{name}");
     let fades = if link.shared_fades { &shared } else { &stream };
-    let mut errors = match custom {
+    let errors = match custom {
         None => ErrorModel::with_fades(model, config.rate, streams, &stream, fades),
         Some(factory) => {
             let model = factory(streams.stream(&format!("{stream}.errors")));
             ErrorModel::custom(model, streams, &stream)
         }
     };
-    if link.deliver_corrupted {
-        errors = errors.with_damage(streams, &stream);
-    }
     let opportunities = link.rate.of(down).opportunities();
     let medium = if link.services.is_empty() {
         Medium::Packets(channel(scenario, name, config, errors, opportunities))

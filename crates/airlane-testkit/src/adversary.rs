@@ -1,8 +1,6 @@
 //! What happens to frames on their way.
 
-use std::collections::BTreeMap;
-
-use airlane_base::{Damage, Duration, Instant, Rng, Streams};
+use airlane_base::{Duration, Instant, Rng, Streams};
 use airlane_link::Frame;
 
 use crate::TestPacket;
@@ -16,37 +14,11 @@ pub enum Fate {
     Deliver(Duration),
     /// It arrives twice.
     Twice(Duration, Duration),
-    /// It arrives when it should, with this many bytes changed, at most; the seed says which.
-    Damage {
-        /// Draws of a place.
-        hits: u8,
-        /// Of the places and changes.
-        seed: u64,
-    },
 }
 
 impl Fate {
     /// It arrives when it should.
     pub const ARRIVE: Self = Self::Deliver(Duration::ZERO);
-
-    /// What happens to a frame of `len` bytes.
-    pub(crate) fn damage(self, len: usize) -> Option<Damage> {
-        let Self::Damage { hits, seed } = self else {
-            return None;
-        };
-        let mut rng = Streams::new(seed, 0).stream("damage");
-        let places: BTreeMap<usize, u8> = (0..hits.max(1))
-            .map(|_| {
-                let place = (rng.next_u64() % len.max(1) as u64) as usize;
-                (place, 1 + (rng.next_u64() % 255) as u8)
-            })
-            .collect();
-        let mut damage = Damage::default();
-        for (place, change) in places {
-            damage.hit(place, change);
-        }
-        Some(damage)
-    }
 }
 
 /// A frame that leaves.

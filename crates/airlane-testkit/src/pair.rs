@@ -5,7 +5,7 @@
 
 use std::collections::BTreeMap;
 
-use airlane_base::{Damage, Duration, Instant, Rate, SeqSpace};
+use airlane_base::{Duration, Instant, Rate, SeqSpace};
 use airlane_link::{Frame, FrameKind, Layout, Packet, Port, ServiceLedger};
 
 use crate::{Adversary, Departure, Fate, Setup, Sink, TestPacket, drain};
@@ -37,7 +37,6 @@ pub enum Reordering {
 struct Flight {
     to: usize,
     frame: Frame<TestPacket>,
-    damage: Option<Damage>,
     stamp: Stamp,
 }
 
@@ -372,7 +371,6 @@ impl<A: Adversary> Pair<A> {
             stamp = stamp.with_ack(&frame, space);
         }
         let len = end.port.frame_len(&frame) + self.setup.config.frame_overhead;
-        let damage = fate.damage(end.port.frame_len(&frame));
         let takes = self.setup.config.rate.transmission_time(len) + self.setup.config.delay;
         let frame = through_codec(&end.port, frame);
         if self.keeps_journal {
@@ -382,7 +380,6 @@ impl<A: Adversary> Pair<A> {
             Fate::Lose => vec![],
             Fate::Deliver(late) => vec![late],
             Fate::Twice(first, second) => vec![first, second],
-            Fate::Damage { .. } => vec![Duration::ZERO],
         };
         if original && self.originals_in_order {
             late.truncate(1);
@@ -401,7 +398,6 @@ impl<A: Adversary> Pair<A> {
             let flight = Flight {
                 to: 1 - from,
                 frame: frame.clone(),
-                damage: damage.clone(),
                 stamp,
             };
             self.air.insert((at, self.serial), flight);
@@ -413,12 +409,7 @@ impl<A: Adversary> Pair<A> {
     }
 
     fn arrive(&mut self, flight: Flight) {
-        let Flight {
-            to,
-            frame,
-            damage,
-            stamp,
-        } = flight;
+        let Flight { to, frame, stamp } = flight;
         let end = &mut self.ends[to];
         let newest = &mut end.newest[usize::from(frame.header.service)];
         if let Reordering::Within(bound) = self.reordering {
@@ -440,10 +431,7 @@ impl<A: Adversary> Pair<A> {
             let key = (packet.service, packet.id);
             end.arrived.entry(key).or_insert(self.now);
         }
-        self.input(to, |port, now| match damage {
-            None => port.handle_frame(now, frame),
-            Some(damage) => port.handle_damaged_frame(now, &frame, &damage),
-        });
+        self.input(to, |port, now| port.handle_frame(now, frame));
     }
 }
 
@@ -466,7 +454,7 @@ fn through_codec(port: &Port<TestPacket>, frame: Frame<TestPacket>) -> Frame<Tes
     let written = port.encode_header(&frame, 7, &mut bytes);
     let decoded = port.decode(&bytes).expect("a port reads what it writes");
     assert_eq!(written, Some(decoded.payload_at));
-    assert_eq!(decoded.payload_at + port.body_len(&frame), bytes.len());
+    assert_eq!(decoded.payload_at + frame.payload_len(), bytes.len());
     let (sent, read) = (&frame.header, &decoded.header);
     assert_eq!(
         (sent.service, sent.kind, sent.seq, sent.ack, sent.index),

@@ -23,17 +23,6 @@ pub fn fates(n: usize, late_ms: u64) -> impl Strategy<Value = Vec<Fate>> {
     prop::collection::vec(fate, 0..n)
 }
 
-/// Fates of up to `n` frames that are whole, damaged in up to `hits` bytes, or lost.
-pub fn damages(n: usize, hits: u8) -> impl Strategy<Value = Vec<Fate>> {
-    let damage = (1..=hits, any::<u64>()).prop_map(|(hits, seed)| Fate::Damage { hits, seed });
-    let fate = prop_oneof![
-        4 => Just(Fate::ARRIVE),
-        5 => damage,
-        1 => Just(Fate::Lose),
-    ];
-    prop::collection::vec(fate, 0..n)
-}
-
 /// Fates of up to `n` frames that are lost or not, nothing else, in runs as fades make them.
 pub fn losses(n: usize) -> impl Strategy<Value = Vec<Fate>> {
     let run = (any::<bool>(), 1..12usize).prop_map(|(lost, n)| {

@@ -356,12 +356,6 @@ fn schemes_that_cannot_work_live_are_refused_with_the_reason() {
             "{ kind = \"snoop\", base-station = \"first\" }",
             "\"here\" at the base station's end",
         ),
-        ("{ kind = \"hybrid-1\" }", "no live link hands them up"),
-        ("{ kind = \"hybrid-2\" }", "use \"rlp\" or \"rse-ad\""),
-        (
-            "{ kind = \"hybrid-2\", symbol = \"15 B\" }",
-            "an even number",
-        ),
         ("{ kind = \"rse-ad\", initial = 5 }", "cannot come first"),
         ("{ kind = \"hybrid\" }", "hybrid"),
     ] {
@@ -536,30 +530,6 @@ fn captures_of_nothing_are_refused_before_anything_is_written() {
         assert!(stderr(&output).contains(needle), "{}", stderr(&output));
         assert!(!path.exists(), "{arguments:?}");
     }
-}
-
-#[test]
-fn damaged_frames_are_shown_where_links_deliver_them() {
-    let run = |name: &str| {
-        let file = root().join("scenarios").join(name);
-        let file = file.to_str().unwrap();
-        let output = airlane(&["sim", "run", file, "--set", "duration=5 s"]);
-        assert_eq!(output.status.code(), Some(0), "{}", stderr(&output));
-        stdout(&output).to_owned()
-    };
-    let text = run("hybrid-wlan-lan1.toml");
-    assert!(text.contains("of these damaged  and of no use"), "{text}");
-    let mut rows = text.lines().map(|line| line.split_whitespace());
-    let radio = rows.find(|row| row.clone().next() == Some("radio"));
-    let numbers: Vec<u64> = radio
-        .unwrap()
-        .filter_map(|word| word.parse().ok())
-        .collect();
-    let [_, _, _, delivered, damaged, useless] = numbers[..] else {
-        panic!("{text}");
-    };
-    assert!(useless < damaged && damaged < delivered, "{text}");
-    assert!(!run("wlan-lan1.toml").contains("damaged"));
 }
 
 #[test]

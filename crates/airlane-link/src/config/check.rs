@@ -170,7 +170,6 @@ fn check_scheme(
         SchemeConfig::XorAd(c) => c.check(at, wrong),
         SchemeConfig::Rse(c) => c.check(at, wrong),
         SchemeConfig::RseAd(c) => c.check(at, wrong),
-        SchemeConfig::Hybrid1(c) | SchemeConfig::Hybrid2(c) => c.check(at, wrong),
         // These are checked by the options that they share, and by those of selective repeat.
         SchemeConfig::Default(_)
         | SchemeConfig::Gbn(_)

@@ -8,7 +8,7 @@ use airlane_base::{Duration, QueueLimit, Rate};
 
 use super::{
     ConfigError, Multiplier, MultiplierHeuristic, SchemeConfig, ServiceConfig, SnoopVariant,
-    TimerProfile, TimersConfig, USUAL_RETRIES, check_without_damaged_frames,
+    TimerProfile, TimersConfig, USUAL_RETRIES,
 };
 use crate::classify::{ClassConfig, Protocol};
 use crate::flow;
@@ -67,11 +67,6 @@ pub fn check_live(
             }
         }
     }
-    found.extend(check_without_damaged_frames(
-        services,
-        "no live link hands them up: UDP and the devices below it drop what fails their checks",
-        "use \"rlp\" or \"rse-ad\"; hybrid ARQ runs in the simulator",
-    ));
     found
 }
 

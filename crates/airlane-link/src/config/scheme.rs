@@ -1,8 +1,7 @@
 //! The table of schemes: what each is to those that never look inside it, and what those that send again have
 //! in common. No row stands for "all others": where a new scheme belongs, the compiler asks.
 
-use super::{CopiesConfig, Hybrid, Multiplier, SchemeConfig, TimerOrigin, TimersConfig};
-use crate::mechanism::symbols::Shape;
+use super::{CopiesConfig, Multiplier, SchemeConfig, TimerOrigin, TimersConfig};
 use crate::path::{Class, Reliability};
 use crate::wire::Layout;
 
@@ -18,10 +17,8 @@ pub(crate) struct Traits {
     pub(crate) in_order: bool,
     /// A loss delays the packets behind it.
     pub(crate) holds: bool,
-    /// It needs frames with one whole packet each: it watches its TCP, or cuts it into symbols.
+    /// It needs frames with one whole packet each: it watches its TCP.
     pub(crate) looks_into_packets: bool,
-    /// It puts damaged frames to use, so it needs a link that hands them up.
-    pub(crate) uses_damaged_frames: bool,
     /// The receiver asks for what is lost, and gives it up when it has asked often enough.
     pub(crate) gives_up_by_requests: bool,
 }
@@ -34,7 +31,6 @@ const RAW: Traits = Traits {
     in_order: true,
     holds: false,
     looks_into_packets: false,
-    uses_damaged_frames: false,
     gives_up_by_requests: false,
 };
 
@@ -65,13 +61,6 @@ const RLP: Traits = Traits {
     holds: true,
     gives_up_by_requests: true,
     ..limited("rlp", Layout::Seq)
-};
-
-const HYBRID: Traits = Traits {
-    layout: Layout::Symbols,
-    looks_into_packets: true,
-    uses_damaged_frames: true,
-    ..RLP
 };
 
 /// What all schemes that send again are told.
@@ -127,14 +116,6 @@ impl SchemeConfig {
                 gives_up_by_requests: true,
                 ..limited("rse-ad", Layout::Coded)
             },
-            Self::Hybrid1(_) => Traits {
-                name: "hybrid-1",
-                ..HYBRID
-            },
-            Self::Hybrid2(_) => Traits {
-                name: "hybrid-2",
-                ..HYBRID
-            },
             Self::Snoop(_) => Traits {
                 name: "snoop",
                 looks_into_packets: true,
@@ -154,7 +135,6 @@ impl SchemeConfig {
                 arq!(c, retries: c.retries, copies: c.copies.as_ref())
             }
             Self::RseAd(c) => arq!(c, retries: c.retries),
-            Self::Hybrid1(c) | Self::Hybrid2(c) => arq!(c, retries: c.retries),
             Self::Default(_) | Self::Xor(_) | Self::XorAd(_) | Self::Rse(_) | Self::Snoop(_) => {
                 return None;
             }
@@ -179,23 +159,9 @@ impl SchemeConfig {
                 let (n, first, all) = (c.block(), c.initial(), c.parity());
                 return format!(" block {n} initial {first} parity {all}");
             }
-            Self::Hybrid1(c) => return c.terms(Hybrid::Inside),
-            Self::Hybrid2(c) => return c.terms(Hybrid::Increments),
             Self::Snoop(c) => return format!(" base-station {}", c.base_station.name()),
         };
         value.map_or(String::new(), |value| format!(" {name} {value}"))
-    }
-
-    /// How its frames are cut into symbols, if they are.
-    pub(crate) fn shape(&self) -> Option<Shape> {
-        match self {
-            Self::Hybrid1(c) => Some(c.shape(Hybrid::Inside)),
-            Self::Hybrid2(c) => Some(c.shape(Hybrid::Increments)),
-            other => {
-                debug_assert!(!other.uses_damaged_frames(), "these are cut");
-                None
-            }
-        }
     }
 
     /// The name that stands in files.
@@ -217,12 +183,7 @@ impl SchemeConfig {
         }
     }
 
-    /// It puts damaged frames to use, so it needs a link that hands them up.
-    pub const fn uses_damaged_frames(&self) -> bool {
-        self.traits().uses_damaged_frames
-    }
-
-    /// It needs frames with one whole packet each: it watches its TCP, or cuts it into symbols.
+    /// It needs frames with one whole packet each: it watches its TCP.
     pub const fn looks_into_packets(&self) -> bool {
         self.traits().looks_into_packets
     }

@@ -1,7 +1,7 @@
 //! The parts that schemes are made of. For ARQ: numbered storage, windows, acknowledgments,
 //! keepalives, copies and what they may cost, a de-jitter buffer, timers started in order, and the policy
 //! that says how long they run. For FEC: open blocks and what is kept of them, the sum of packets,
-//! Reed-Solomon rows, and frames cut into symbols. A scheme is a short file that puts them together.
+//! and Reed-Solomon rows. A scheme is a short file that puts them together.
 
 pub(crate) mod blocks;
 pub(crate) mod bucket;
@@ -17,6 +17,5 @@ pub(crate) mod ring;
 pub(crate) mod send_window;
 pub(crate) mod started;
 pub(crate) mod sum;
-pub(crate) mod symbols;
 pub(crate) mod timers;
 pub(crate) mod transmissions;

@@ -128,49 +128,6 @@ impl ReedSolomon {
     }
 }
 
-/// Symbols of one frame: cut from its bytes, all equally long.
-impl ReedSolomon {
-    /// Gives the first `most` repair symbols of `bytes`, in order.
-    pub(crate) fn repair(
-        bytes: &[u8],
-        size: usize,
-        most: usize,
-        each: &mut impl FnMut(&[u8]),
-    ) -> Result<(), Error> {
-        let mut encoder = ReedSolomonEncoder::new(bytes.len() / size, most, size)?;
-        for symbol in bytes.chunks_exact(size) {
-            encoder.add_original_shard(symbol)?;
-        }
-        encoder.encode()?.recovery_iter().for_each(each);
-        Ok(())
-    }
-
-    /// Fills in the symbols of `bytes` that are not `here`, with the help of repair symbols.
-    pub(crate) fn restore<'a>(
-        bytes: &mut [u8],
-        size: usize,
-        most: usize,
-        here: impl Fn(usize) -> bool,
-        repair: impl Iterator<Item = (usize, &'a [u8])>,
-    ) -> Result<(), Error> {
-        let mut decoder = ReedSolomonDecoder::new(bytes.len() / size, most, size)?;
-        for (at, symbol) in bytes.chunks_exact(size).enumerate() {
-            if here(at) {
-                decoder.add_original_shard(at, symbol)?;
-            }
-        }
-        for (at, symbol) in repair {
-            decoder.add_recovery_shard(at, symbol)?;
-        }
-        for (at, symbol) in decoder.decode()?.restored_original_iter() {
-            if let Some(place) = bytes.get_mut(at * size..(at + 1) * size) {
-                place.copy_from_slice(symbol);
-            }
-        }
-        Ok(())
-    }
-}
-
 impl Clone for ReedSolomon {
     fn clone(&self) -> Self {
         Self::new(self.packets as u32, self.parities as u32)

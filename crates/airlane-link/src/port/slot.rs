@@ -2,7 +2,7 @@
 
 use std::collections::VecDeque;
 
-use airlane_base::{Damage, Duration, Instant, Payload};
+use airlane_base::{Duration, Instant, Payload};
 
 use super::{Agreement, Outcome};
 use crate::config::{AggregateConfig, PortConfig, ServiceConfig, TimerOrigin};
@@ -11,7 +11,6 @@ use crate::flow::Packet;
 use crate::ledger::ServiceLedger;
 use crate::measure::Meter;
 use crate::mechanism::dejitter::Dejitter;
-use crate::mechanism::symbols::Shape;
 use crate::pack::{EpochLoss, Filled, Packer, Unpacker};
 use crate::queue::{DropReason, IngressQueue, QueueConfig};
 use crate::service::Service;
@@ -29,8 +28,6 @@ pub(super) struct Slot<P> {
     pub(super) layout: Layout,
     /// Bytes of a frame beside its payload, where they are always the same.
     head_len: Option<usize>,
-    /// How frames are cut, if they are.
-    shape: Option<Shape>,
     pub(super) service: Service<P>,
     /// What a budget leaves for the time before the link.
     waits_at_most: Option<Duration>,
@@ -63,9 +60,8 @@ pub(super) struct Slot<P> {
 }
 
 /// How long a full frame takes through the link.
-fn path(facts: &PortFacts, layout: Layout, shape: Option<Shape>) -> Duration {
-    let inside = shape.map_or(0, |shape| shape.overhead(facts.max_payload));
-    let overhead = facts.codec.header_len(layout) + facts.frame_overhead + inside;
+fn path(facts: &PortFacts, layout: Layout) -> Duration {
+    let overhead = facts.codec.header_len(layout) + facts.frame_overhead;
     facts.delay + facts.rate.transmission_time(facts.max_payload + overhead)
 }
 
@@ -82,17 +78,15 @@ impl<P: Packet> Slot<P> {
         let queue = config.queue.unwrap_or(QueueConfig::None {});
         // The same flows share queues in one service and not in another.
         let salt = airlane_base::random::fnv1a(config.name.as_bytes()) ^ port.flow_salt;
-        let shape = config.scheme.shape();
         // What is copied alone is copied with others, too.
         let copied = config.scheme.copies().and_then(|copies| copies.longest);
         let dejitter = config.scheme.dejitter();
         let dejitter = dejitter.map(|room| Dejitter::new(room, facts.on_its_way(layout) * 2));
         // Only reports are longer by what they say.
-        let fixed = shape.is_none() && layout != Layout::Bitmap;
+        let fixed = layout != Layout::Bitmap;
         Self {
             layout,
             head_len: fixed.then(|| facts.codec.header_len(layout)),
-            shape,
             service: Service::new(&config.scheme, config.budget, facts),
             waits_at_most: config.budget.map(|all| all.saturating_sub(facts.delay)),
             queue: IngressQueue::new(&queue, port.max_payload, salt),
@@ -107,7 +101,7 @@ impl<P: Packet> Slot<P> {
             ledger: ServiceLedger::default(),
             dropped: None,
             meter: Meter::new(
-                path(facts, layout, shape),
+                path(facts, layout),
                 facts.is_live() || layout != Layout::Bare,
             ),
             draining: false,
@@ -129,7 +123,7 @@ impl<P: Packet> Slot<P> {
         let fresh = Service::new(&self.config.scheme, self.config.budget, facts);
         self.service.retime(fresh);
         self.unpacker.expect(facts.on_its_way(self.layout) * 2);
-        self.meter.set_path(path(facts, self.layout, self.shape));
+        self.meter.set_path(path(facts, self.layout));
     }
 
     pub(super) fn handed_over(&self) -> u32 {
@@ -173,50 +167,13 @@ impl<P: Packet> Slot<P> {
         self.polled_at = self.polled_at.max(now);
     }
 
-    /// Bytes on the air of what follows the header of a frame.
-    pub(super) fn body_len(&self, frame: &Frame<P>) -> usize {
-        let len = frame.payload_len();
-        self.shape
-            .map_or(len, |shape| shape.body_len(&frame.header, len))
-    }
-
     /// Bytes of a frame with its header, without what lies below.
     #[inline]
     pub(super) fn frame_len(&self, codec: Codec, frame: &Frame<P>) -> usize {
         match self.head_len {
             Some(head) => head + frame.payload_len(),
-            None => codec.len_without_packet(frame, self.layout) + self.body_len(frame),
+            None => codec.len_without_packet(frame, self.layout) + frame.payload_len(),
         }
-    }
-
-    /// A frame of `len` bytes has come damaged, and `header` is what could be read of it.
-    pub(super) fn handle_damaged(
-        &mut self,
-        now: Instant,
-        out: &mut Output<P>,
-        header: Option<&Header>,
-        frame: &Frame<P>,
-        len: usize,
-        damage: &Damage,
-    ) {
-        let before = out.given.len();
-        let mut cx = Context::new(now, out, &mut self.ledger);
-        let used = header
-            .is_some_and(|header| self.service.handle_damaged(&mut cx, header, frame, damage));
-        self.unpacker.hold(now, &mut out.given, before);
-        if used {
-            self.active_at = self.active_at.max(now);
-            self.progress_at = self.progress_at.max(now);
-            self.ledger.frames_received += 1;
-            self.ledger.frame_received_bytes += len as u64;
-        } else {
-            self.drop_corrupted(len);
-        }
-    }
-
-    fn drop_corrupted(&mut self, len: usize) {
-        self.ledger.corrupted += 1;
-        self.ledger.corrupted_bytes += len as u64;
     }
 
     /// Queues a packet, or drops what does not fit.

@@ -7,7 +7,6 @@
 
 mod default;
 mod gbn;
-mod hybrid;
 #[cfg(test)]
 mod model;
 mod rlp;
@@ -21,12 +20,11 @@ mod sr_m1;
 mod sr_m2;
 pub(crate) mod xor;
 
-use airlane_base::{Damage, Duration, Instant, Payload};
+use airlane_base::{Duration, Instant, Payload};
 
-use crate::config::{BaseStation, Hybrid, SchemeConfig};
+use crate::config::{BaseStation, SchemeConfig};
 use crate::context::{Context, PortFacts};
 use crate::flow::Packet;
-use crate::mechanism::symbols::Shape;
 use crate::mechanism::timers::LinkTiming;
 use crate::wire::{Bitmap, Frame, Header, Layout};
 
@@ -48,17 +46,6 @@ const LINGER_TIMEOUTS: u64 = 8;
 pub(crate) trait Scheme<P: Payload> {
     /// Takes a frame of this service from the peer.
     fn handle_frame(&mut self, cx: &mut Context<'_, P>, frame: Frame<P>);
-    /// Takes a frame that the link has damaged: the header as it was read, its check held; the frame
-    /// as it was sent, of which nothing may be used but what `damage` leaves. Whether it was of use.
-    fn handle_damaged(
-        &mut self,
-        _cx: &mut Context<'_, P>,
-        _header: &Header,
-        _frame: &Frame<P>,
-        _damage: &Damage,
-    ) -> bool {
-        false
-    }
     /// Acts on timers that have run out by now; an early call does nothing.
     fn handle_timeout(&mut self, cx: &mut Context<'_, P>);
     /// The next frame that goes before anything new: requests, repairs, redundancy.
@@ -125,15 +112,6 @@ pub(crate) trait Scheme<P: Payload> {
 }
 
 impl PortFacts {
-    /// How long frames cut into symbols take.
-    fn timing_of(&self, shape: Shape) -> LinkTiming {
-        let timing = self.timing(Layout::Symbols);
-        LinkTiming {
-            data_overhead: timing.data_overhead + shape.overhead(self.max_payload),
-            ..timing
-        }
-    }
-
     fn timing(&self, layout: Layout) -> LinkTiming {
         let header = |layout| self.codec.header_len(layout) + self.frame_overhead;
         LinkTiming {
@@ -161,8 +139,6 @@ pub(crate) enum Service<P> {
     SrM2(SelectiveRepeat<P, sr_m2::NaksForEach>),
     SrBitmap(SrBitmap<P>),
     Rlp(Rlp<P>),
-    Hybrid1(Rlp<P, hybrid::Inside>),
-    Hybrid2(Rlp<P, hybrid::Increments>),
     Xor(Xor<P>),
     Rse(Rse<P>),
     RseAd(RseAd<P>),
@@ -179,8 +155,6 @@ macro_rules! each {
             Service::SrM2($s) => $body,
             Service::SrBitmap($s) => $body,
             Service::Rlp($s) => $body,
-            Service::Hybrid1($s) => $body,
-            Service::Hybrid2($s) => $body,
             Service::Xor($s) => $body,
             Service::Rse($s) => $body,
             Service::RseAd($s) => $body,
@@ -206,30 +180,6 @@ impl<P: Packet> Service<P> {
             SchemeConfig::RlpOos(c) => {
                 Self::Rlp(Rlp::new(c, budget, rlp::Order::AsReceived, facts, timing))
             }
-            SchemeConfig::Hybrid1(c) => {
-                let shape = c.shape(Hybrid::Inside);
-                let inside = hybrid::Inside::new(shape, facts);
-                let timing = &facts.timing_of(shape);
-                let order = rlp::Order::InOrder;
-                Self::Hybrid1(Rlp::combining(
-                    &c.rlp(),
-                    budget,
-                    inside,
-                    order,
-                    facts,
-                    timing,
-                ))
-            }
-            SchemeConfig::Hybrid2(c) => {
-                let (shape, rlp) = (c.shape(Hybrid::Increments), c.rlp());
-                let window = rlp.window.unwrap_or(127);
-                let increments = hybrid::Increments::new(shape, window, facts);
-                let timing = &facts.timing_of(shape);
-                let order = rlp::Order::InOrder;
-                Self::Hybrid2(Rlp::combining(
-                    &rlp, budget, increments, order, facts, timing,
-                ))
-            }
             SchemeConfig::Snoop(c) => {
                 let here = c.base_station == BaseStation::Here;
                 Self::Snoop(Snoop::new(here, c.variant, facts))
@@ -243,16 +193,6 @@ impl<P: Packet> Service<P> {
 
     pub(crate) fn handle_frame(&mut self, cx: &mut Context<'_, P>, frame: Frame<P>) {
         each!(self, s => s.handle_frame(cx, frame));
-    }
-
-    pub(crate) fn handle_damaged(
-        &mut self,
-        cx: &mut Context<'_, P>,
-        header: &Header,
-        frame: &Frame<P>,
-        damage: &Damage,
-    ) -> bool {
-        each!(self, s => s.handle_damaged(cx, header, frame, damage))
     }
 
     pub(crate) fn handle_timeout(&mut self, cx: &mut Context<'_, P>) {
@@ -327,7 +267,7 @@ impl<P: Packet> Service<P> {
             };
         }
         same!(
-            Default, Gbn, Sr, SrM1, SrM2, SrBitmap, Rlp, Hybrid1, Hybrid2, Xor, Rse, RseAd, Snoop
+            Default, Gbn, Sr, SrM1, SrM2, SrBitmap, Rlp, Xor, Rse, RseAd, Snoop
         );
     }
 

@@ -25,23 +25,20 @@
 //!
 //! Round trips. The receiver times its answers, for its own timers. The sender sees how long after a
 //! frame the first request for the one before it comes: what is below it is in that time, so it is what
-//! a port is told that follows its link. Where the link hands damaged frames up nobody is told: such a
-//! frame is missed by itself, and not by the next.
+//! a port is told that follows its link.
 //!
 //! Loss of step. In the study profile an original frame from behind `high` can only mean that half
 //! the sequence space was lost, and the receiver alone resynchronises (section 7.6). In the live
 //! profile such a frame is late or a duplicate: it fills its hole or is dropped, and nothing but a
 //! new epoch resets the service.
-//! Hybrid ARQ is this with damaged frames put to use (see `hybrid`).
 //! Left out: RESET frames; delivery of repairs that come after giving up (XYL-S-11: discarded).
 
 mod receiver;
 mod sender;
 
-use airlane_base::{Damage, Duration, Instant, Payload};
+use airlane_base::{Duration, Instant, Payload};
 
 use super::Scheme;
-use super::hybrid::{Combining, Plain};
 use crate::config::{Keepalives, RlpConfig};
 use crate::context::{Context, PortFacts, earliest};
 use crate::mechanism::copies::Copies;
@@ -65,13 +62,13 @@ pub(crate) enum Order {
 
 /// RLP or RLP/OOS.
 #[derive(Clone, Debug)]
-pub(crate) struct Rlp<P, C = Plain> {
+pub(crate) struct Rlp<P> {
     retries: u32,
     live: bool,
     keepalive: Keepalive,
     copies: Option<Copies>,
     sender: Sender<P>,
-    receiver: Receiver<P, C>,
+    receiver: Receiver<P>,
 }
 
 impl<P: Payload> Rlp<P> {
@@ -79,20 +76,6 @@ impl<P: Payload> Rlp<P> {
     pub(crate) fn new(
         config: &RlpConfig,
         budget: Option<Duration>,
-        order: Order,
-        facts: &PortFacts,
-        timing: &LinkTiming,
-    ) -> Self {
-        Self::combining(config, budget, Plain, order, facts, timing)
-    }
-}
-
-impl<P: Payload, C: Combining<P>> Rlp<P, C> {
-    /// The same with something to do with damaged frames.
-    pub(crate) fn combining(
-        config: &RlpConfig,
-        budget: Option<Duration>,
-        combining: C,
         order: Order,
         facts: &PortFacts,
         timing: &LinkTiming,
@@ -121,35 +104,23 @@ impl<P: Payload, C: Combining<P>> Rlp<P, C> {
                 .as_ref()
                 .map(|copies| Copies::new(copies, facts, Layout::Seq)),
             sender: Sender::new(window, budget, space),
-            receiver: Receiver::new(combining, policy, terms),
+            receiver: Receiver::new(policy, terms),
         }
     }
-}
 
-impl<P: Payload, C: Combining<P>> Rlp<P, C> {
     /// When the peer cannot ask any more for what was sent last: live, where keepalives end and packets
-    /// are memory. Links that hand damaged frames up are simulated.
+    /// are memory.
     fn forgets_at(&self) -> Option<Instant> {
         let quiet = self.keepalive.is_over().then_some(PATIENCE)?;
         let patience = quiet.max(Scheme::<P>::linger(self));
-        let counts = self.live && !C::DAMAGED;
-        self.sender.forgets_at(patience).filter(|_| counts)
+        self.sender.forgets_at(patience).filter(|_| self.live)
     }
 }
 
-impl<P: Payload, C: Combining<P>> Scheme<P> for Rlp<P, C> {
+impl<P: Payload> Scheme<P> for Rlp<P> {
     fn handle_frame(&mut self, cx: &mut Context<'_, P>, frame: Frame<P>) {
-        let Header {
-            seq, kind, index, ..
-        } = frame.header;
+        let Header { seq, kind, .. } = frame.header;
         let receiver = &mut self.receiver;
-        if C::PARITY && kind == FrameKind::Parity {
-            if !receiver.on_fragment(cx, &frame, seq, None) {
-                cx.ledger.repeat(false, frame.payload_len());
-            }
-            receiver.prune();
-            return;
-        }
         match (kind, frame.into_packet()) {
             (FrameKind::Data, Some(packet)) => receiver.on_data(cx, seq, packet),
             (FrameKind::Retransmission, Some(packet)) => {
@@ -158,8 +129,8 @@ impl<P: Payload, C: Combining<P>> Scheme<P> for Rlp<P, C> {
             (FrameKind::Copy, Some(packet)) => receiver.on_copy(cx, seq, packet),
             (FrameKind::Nak, None) => {
                 let round_trip = self.sender.round_trip(cx.now, seq);
-                let first = self.sender.on_nak(cx, seq, index);
-                if first && !C::DAMAGED {
+                let first = self.sender.on_nak(cx, seq);
+                if first {
                     cx.out.round_trip = round_trip;
                 }
                 if let Some(copies) = self.copies.as_mut().filter(|_| first) {
@@ -170,23 +141,6 @@ impl<P: Payload, C: Combining<P>> Scheme<P> for Rlp<P, C> {
             _ => cx.ledger.out_of_window += 1,
         }
         receiver.prune();
-    }
-
-    fn handle_damaged(
-        &mut self,
-        cx: &mut Context<'_, P>,
-        header: &Header,
-        frame: &Frame<P>,
-        damage: &Damage,
-    ) -> bool {
-        // What kind of frame it is says its header; if that is not so, its check has failed.
-        let used = header.kind == frame.header.kind
-            && header.kind.carries_packet()
-            && self
-                .receiver
-                .on_fragment(cx, frame, header.seq, Some(damage));
-        self.receiver.prune();
-        used
     }
 
     fn handle_timeout(&mut self, cx: &mut Context<'_, P>) {
@@ -206,7 +160,7 @@ impl<P: Payload, C: Combining<P>> Scheme<P> for Rlp<P, C> {
         if let Some(nak) = self.receiver.next_nak() {
             return Some(nak);
         }
-        let repair = self.sender.next_repair(&self.receiver.combining)?;
+        let repair = self.sender.next_repair()?;
         self.keepalive.on_repair();
         Some(repair)
     }

@@ -1,7 +1,6 @@
 //! Writes and reads the headers of `wire`.
 
 use airlane_base::{Duration, Seq, SeqSpace};
-use crc::{CRC_16_IBM_3740, Crc};
 use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 
@@ -77,14 +76,6 @@ pub enum FrameError {
         /// Bytes found.
         got: usize,
     },
-    /// The header's own check failed.
-    #[error("the header's check is {stated:#06x}, its bytes have {got:#06x}")]
-    Check {
-        /// What the header says.
-        stated: u16,
-        /// What its bytes give.
-        got: u16,
-    },
     /// A number that the sequence space does not have.
     #[error("sequence number {seq} is outside the sequence space of {modulus}")]
     Number {
@@ -100,9 +91,6 @@ pub(crate) const STUDY_BLOCKS: u32 = 8;
 /// Room for everything of a live frame but its packet: of the longer profile, the longest fields and
 /// all bits.
 pub const LIVE_HEADER_ROOM: usize = 17 + Bitmap::MAX_LEN;
-
-const HEADER_CHECK: Crc<u16> = Crc::<u16>::new(&CRC_16_IBM_3740);
-const HEADER_CHECK_LEN: usize = 2;
 
 pub(super) const HELD_UNIT: Duration = Duration::from_micros(16);
 
@@ -177,14 +165,12 @@ impl Codec {
                 Layout::Bare => 1,
                 Layout::Seq | Layout::Coded | Layout::Block | Layout::Bitmap => 2,
                 Layout::SeqAck => 3,
-                Layout::Symbols => 3 + HEADER_CHECK_LEN,
             };
         }
         let behind_seq = match layout {
             Layout::Bare | Layout::Seq | Layout::Bitmap => 0,
             Layout::Coded => 2,
             Layout::Block => 3,
-            Layout::Symbols => 3 + HEADER_CHECK_LEN,
             Layout::SeqAck => self.profile.number_len(layout) + 4,
         };
         self.behind_seq(layout) + behind_seq
@@ -192,10 +178,7 @@ impl Codec {
 
     /// The longest header in front of a packet.
     pub const fn header_max(self) -> usize {
-        match self.profile {
-            HeaderProfile::Study => self.header_len(Layout::Symbols),
-            HeaderProfile::Live | HeaderProfile::Sealed => self.header_len(Layout::SeqAck),
-        }
+        self.header_len(Layout::SeqAck)
     }
 
     /// Where what follows the number begins, in the live profiles.
@@ -240,7 +223,6 @@ impl Codec {
                     let parity = u8::from(header.kind == FrameKind::Parity);
                     [header.service << 4 | block << 1 | parity, header.index, 0]
                 }
-                Layout::Symbols => [buf[0], header.seq as u8, header.index],
                 _ => [buf[0], header.seq as u8, header.ack as u8],
             };
             let len = fields_len.min(fields.len());
@@ -249,10 +231,10 @@ impl Codec {
             let (session_len, at) = (self.profile.session_len(), self.behind_seq(layout));
             buf[1..=session_len].copy_from_slice(&session.to_be_bytes()[..session_len]);
             self.write_number(header.seq, layout, &mut buf[1 + session_len..]);
-            if matches!(layout, Layout::Coded | Layout::Block | Layout::Symbols) {
+            if matches!(layout, Layout::Coded | Layout::Block) {
                 buf[at..at + 2].copy_from_slice(&header.coded_len.to_be_bytes());
             }
-            if matches!(layout, Layout::Block | Layout::Symbols) {
+            if layout == Layout::Block {
                 buf[at + 2] = header.index;
             }
             if layout.acknowledges(header.kind) {
@@ -264,10 +246,6 @@ impl Codec {
                 buf[echo..echo + 2].copy_from_slice(&low.to_be_bytes());
                 buf[echo + 2..echo + 4].copy_from_slice(&held.to_be_bytes());
             }
-        }
-        if layout == Layout::Symbols {
-            let (fields, check) = buf.split_at_mut(fields_len - HEADER_CHECK_LEN);
-            check.copy_from_slice(&HEADER_CHECK.checksum(fields).to_be_bytes());
         }
         Some(len)
     }
@@ -309,14 +287,7 @@ impl Codec {
         let len = self.header_len(layout);
         let fields = bytes.get(..len).ok_or(need(len))?;
         let field = |at: usize| fields.get(at).copied().map_or(0, Seq::from);
-        let mut header = if layout == Layout::Symbols {
-            check_header(fields)?;
-            let (_, kind) = split_byte0(byte0)?;
-            Header {
-                index: fields[2],
-                ..Header::new(kind, self.number(layout, field(1))?)
-            }
-        } else if layout == Layout::Block {
+        let mut header = if layout == Layout::Block {
             let kind = match byte0 & 1 {
                 0 => FrameKind::Data,
                 _ => FrameKind::Parity,
@@ -360,19 +331,16 @@ impl Codec {
         };
         let len = self.fields_len(kind, layout);
         let fields = bytes.get(..len).ok_or(need(len))?;
-        if layout == Layout::Symbols {
-            check_header(fields)?;
-        }
         let u16_at = |at: usize| u16::from_be_bytes([fields[at], fields[at + 1]]);
         let (session_len, at) = (self.profile.session_len(), self.behind_seq(layout));
         let session = fields[1..=session_len]
             .try_into()
             .map_or(0, u32::from_be_bytes);
         let (mut ack, mut echo, mut coded_len, mut index) = (0, None, 0, 0);
-        if matches!(layout, Layout::Coded | Layout::Block | Layout::Symbols) {
+        if matches!(layout, Layout::Coded | Layout::Block) {
             coded_len = u16_at(at);
         }
-        if matches!(layout, Layout::Block | Layout::Symbols) {
+        if layout == Layout::Block {
             index = fields[at + 2];
         }
         if layout.acknowledges(kind) {
@@ -437,16 +405,6 @@ impl Codec {
             })
         }
     }
-}
-
-fn check_header(fields: &[u8]) -> Result<(), FrameError> {
-    if let Some((bytes, check)) = fields.split_last_chunk::<HEADER_CHECK_LEN>() {
-        let (stated, got) = (u16::from_be_bytes(*check), HEADER_CHECK.checksum(bytes));
-        if stated != got {
-            return Err(FrameError::Check { stated, got });
-        }
-    }
-    Ok(())
 }
 
 fn split_byte0(byte: u8) -> Result<(u8, FrameKind), FrameError> {

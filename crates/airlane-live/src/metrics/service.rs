@@ -219,18 +219,6 @@ const COUNTERS: &[Family] = &[
         &[(IN, |l| l.out_of_window)],
     ),
     (
-        "service_corrupted",
-        Of::Frames,
-        "Frames that arrived damaged and could not be used",
-        &[(IN, |l| l.corrupted)],
-    ),
-    (
-        "service_corrupted",
-        Of::Bytes,
-        "Bytes of the corrupted frames with their headers",
-        &[(IN, |l| l.corrupted_bytes)],
-    ),
-    (
         "service_undecodable_blocks",
         Of::Events,
         "Blocks whose redundancy gave bytes that are no packet",

@@ -130,8 +130,6 @@ fn two_peers() -> Status {
 fn all_of_the_ledger() -> airlane_link::ServiceLedger {
     airlane_link::ServiceLedger {
         dropped_disconnected: 1,
-        corrupted: 1,
-        corrupted_bytes: 1,
         ..Default::default()
     }
 }

@@ -9,13 +9,11 @@ use airlane_link::{DropReason, Frame, Port};
 use crate::app::Flow;
 use crate::packet::Packet;
 
-/// Why something that left does not arrive whole.
+/// Why something that left does not arrive.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(crate) enum Loss {
     /// The error model said so.
     Errors,
-    /// It arrives, with bytes changed.
-    Damaged,
     /// The link was down.
     Outage,
     /// A node had left the link.
@@ -27,7 +25,7 @@ pub(crate) enum Loss {
 pub(crate) enum Departure {
     /// The queue in front of it was full.
     Dropped,
-    /// Its first bit leaves at `start`, its last at `departs`; it arrives whole unless `lost`.
+    /// Its first bit leaves at `start`, its last at `departs`; it arrives unless `lost`.
     Sent {
         start: Instant,
         departs: Instant,
@@ -75,7 +73,6 @@ pub(crate) trait Observer {
         _direction: usize,
         _: &Port<Packet>,
         _: &Frame<Packet>,
-        _damaged: bool,
     ) {
     }
     /// A packet arrives at the far end of a direction without services; IP gets it at once.
@@ -146,12 +143,9 @@ impl<A: Observer, B: Observer> Observer for (A, B) {
         direction: usize,
         port: &Port<Packet>,
         frame: &Frame<Packet>,
-        damaged: bool,
     ) {
-        self.0
-            .on_frame_arrival(now, direction, port, frame, damaged);
-        self.1
-            .on_frame_arrival(now, direction, port, frame, damaged);
+        self.0.on_frame_arrival(now, direction, port, frame);
+        self.1.on_frame_arrival(now, direction, port, frame);
     }
 
     fn on_packet_arrival(&mut self, now: Instant, direction: usize, packet: &Packet) {

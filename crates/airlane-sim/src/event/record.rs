@@ -104,9 +104,6 @@ pub struct Record<'a> {
     /// When the frame's last bit will have left.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub departs_ns: Option<u64>,
-    /// Whether the frame arrives with bytes changed.
-    #[serde(skip_serializing_if = "Option::is_none")]
-    pub damaged: Option<bool>,
     /// Why it was dropped or lost.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub reason: Option<&'static str>,
@@ -180,7 +177,6 @@ impl<'a> Record<'a> {
             frame_ack: header.and_then(|header| header.ack),
             frame_len_bytes: frame.map(|frame| frame.len_bytes),
             departs_ns: None,
-            damaged: None,
             reason: None,
             flow: flow.map(String::as_str),
             connection: None,
@@ -218,7 +214,6 @@ impl<'a> Record<'a> {
                     Lost::Handoff => "handoff",
                 });
             }
-            Event::FrameReceived { damaged, .. } => record.damaged = Some(damaged),
             Event::TcpState(sender, _) | Event::Timeout(sender) | Event::FastRetransmit(sender) => {
                 record.connection = Some(sender.connection);
                 record.packet = Some(role_name(sender.role));

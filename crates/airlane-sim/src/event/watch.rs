@@ -97,7 +97,7 @@ impl<W: Watcher> Typed<'_, W> {
         };
         self.watcher.on_event(now, &sent);
         let reason = match lost {
-            None | Some(Loss::Damaged) => return,
+            None => return,
             Some(Loss::Errors) => Lost::Errors,
             Some(Loss::Outage) => Lost::Outage,
             Some(Loss::Handoff) => Lost::Handoff,
@@ -199,12 +199,10 @@ impl<W: Watcher> Observer for Typed<'_, W> {
         direction: usize,
         port: &Port<Packet>,
         frame: &Frame<Packet>,
-        damaged: bool,
     ) {
         let received = Event::FrameReceived {
             way: way(direction),
             frame: frame_info(port, frame),
-            damaged,
         };
         self.watcher.on_event(now, &received);
     }
@@ -213,7 +211,6 @@ impl<W: Watcher> Observer for Typed<'_, W> {
         let received = Event::FrameReceived {
             way: way(direction),
             frame: bare(packet),
-            damaged: false,
         };
         self.watcher.on_event(now, &received);
     }

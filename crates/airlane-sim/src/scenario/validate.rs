@@ -178,22 +178,6 @@ impl Scenario {
                 "errors = { kind = \"two-state\", ... } or no shared-fades",
             );
         }
-        let bits = [&link.errors.down, &link.errors.up].map(|errors| errors.hits_bits());
-        if link.deliver_corrupted && bits != [true; 2] {
-            problems.add(
-                "deliver-corrupted",
-                "errors of whole frames do not say which bytes of a frame are damaged",
-                "errors of kind \"uniform-ber\", \"byte-exponential\", \"two-state\" or \
-                 \"two-state-arrival\", or no deliver-corrupted",
-            );
-        }
-        if link.deliver_corrupted && link.services.is_empty() {
-            problems.add(
-                "deliver-corrupted",
-                "without services nobody looks at damaged frames",
-                "add [[links.<name>.services]], or leave out deliver-corrupted",
-            );
-        }
         if link.paced_by.is_some() && link.services.is_empty() {
             problems.add(
                 "paced-by",
@@ -244,13 +228,6 @@ impl Scenario {
         wrong.extend(config::check_ends(Viewpoint::World, &link.services));
         let rate_limit = link.rate_limit.unwrap_or_default();
         wrong.extend(rate_limit.check(header, &link.services));
-        if !link.deliver_corrupted {
-            wrong.extend(config::check_without_damaged_frames(
-                &link.services,
-                "this link loses them",
-                "write deliver-corrupted = true at the link, with errors of bits",
-            ));
-        }
         for wrong in wrong {
             problems.add(&wrong.path, wrong.problem, wrong.help);
         }

@@ -2,7 +2,7 @@
 
 use crate::common::load;
 use airlane_base::{Duration, Instant, Rng};
-use airlane_channel::{CustomErrors, Fate};
+use airlane_channel::CustomErrors;
 use airlane_link::ServiceStatus;
 use airlane_sim::custom::{Application, Delivery, Host, Pieces, WeightPolicy};
 use airlane_sim::event::{Event, Watcher};
@@ -24,12 +24,8 @@ fn custom(scenario: &Scenario, pieces: Pieces) -> Result<RunResult, ScenarioErro
 struct Uniform(f64);
 
 impl CustomErrors for Uniform {
-    fn fate(&mut self, _: Instant, _: Instant, _: usize, random: &mut Rng) -> Fate {
-        if random.chance(self.0) {
-            Fate::Lost
-        } else {
-            Fate::Whole
-        }
+    fn loses(&mut self, _: Instant, _: Instant, _: usize, random: &mut Rng) -> bool {
+        random.chance(self.0)
     }
 }
 

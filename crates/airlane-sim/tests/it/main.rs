@@ -9,7 +9,6 @@ mod closed_forms;
 mod common;
 mod comparison;
 mod custom;
-mod damage;
 mod delays;
 mod determinism;
 mod events;

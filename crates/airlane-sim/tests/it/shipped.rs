@@ -17,8 +17,6 @@ fn the_worlds_of_the_works_are_shipped() {
         "conferencing-cellular-lan1-rlp.toml",
         "conferencing-cellular-lan1-rlp-oos.toml",
         "conferencing-cellular-lan1-sr-m2-storm.toml",
-        "hybrid-wlan-lan1.toml",
-        "hybrid-wlan-lan1-rlp.toml",
         "interactive-cellular-lan1.toml",
         "mixed-cellular-lan1.toml",
         "mixed-cellular-wan2.toml",

@@ -75,11 +75,6 @@ fn operations() {
 }
 
 #[test]
-fn damage() {
-    replay("damage", bodies::damage, 40);
-}
-
-#[test]
 fn secure_sessions() {
     replay("secure", bodies::secure, 40);
 }
@@ -127,7 +122,6 @@ proptest! {
         bodies::control(&bytes);
         bodies::journal(&bytes);
         bodies::operations(&bytes);
-        bodies::damage(&bytes);
         bodies::secure(&bytes);
     }
 

@@ -6,7 +6,6 @@
 mod corpus;
 mod emulator;
 mod filling;
-mod hybrid;
 mod limiter;
 mod port;
 mod reliable;

@@ -92,17 +92,6 @@ const RSE: Contract = Contract {
     ..XOR
 };
 
-/// To whole frames both are RLP.
-const HYBRID_1: Contract = Contract {
-    scheme: "kind = \"hybrid-1\", timers = \"tight\"",
-    ..RLP
-};
-
-const HYBRID_2: Contract = Contract {
-    scheme: "kind = \"hybrid-2\", timers = \"tight\"",
-    ..RLP
-};
-
 /// Open blocks: two of four packets that can be asked for, and one; two blocks of parities.
 const RSE_AD: Contract = Contract {
     scheme: "kind = \"rse-ad\", block = 4, initial = 0, parity = 3, timers = \"tight\"",
@@ -184,8 +173,6 @@ scheme_conformance!(xor_live, XOR);
 scheme_conformance!(xor_ad_live, XOR_AD);
 scheme_conformance!(rse_live, RSE);
 scheme_conformance!(rse_ad_live, RSE_AD);
-scheme_conformance!(hybrid_1_live, HYBRID_1);
-scheme_conformance!(hybrid_2_live, HYBRID_2);
 
 scheme_conformance!(default_study, study(DEFAULT));
 scheme_conformance!(gbn_study, study_window(GBN));
@@ -200,8 +187,6 @@ scheme_conformance!(xor_study, no_reordering(XOR));
 scheme_conformance!(xor_ad_study, no_reordering(XOR_AD));
 scheme_conformance!(rse_study, no_reordering(RSE));
 scheme_conformance!(rse_ad_study, no_reordering(RSE_AD));
-scheme_conformance!(hybrid_1_study, study(HYBRID_1));
-scheme_conformance!(hybrid_2_study, study(HYBRID_2));
 
 scheme_conformance!(
     gbn_live_measured,

@@ -2,14 +2,13 @@
 
 use std::collections::VecDeque;
 
-use airlane_base::{Damage, Duration, Instant, Payload, Seq, SeqSpace};
+use airlane_base::{Duration, Instant, Payload, Seq, SeqSpace};
 
 use super::Order;
 use crate::context::{Context, Noted};
 use crate::mechanism::ring::Ring;
 use crate::mechanism::started::StartedTimers;
 use crate::mechanism::timers::TimerPolicy;
-use crate::service::hybrid::{Combined, Combining};
 use crate::wire::{Frame, FrameKind};
 
 /// A missing frame.
@@ -17,8 +16,6 @@ use crate::wire::{Frame, FrameKind};
 struct Hole {
     /// Attempts made or about to be.
     tries: u32,
-    /// NAKs sent or about to be: more than attempts if answers have helped and were not enough.
-    naks: u32,
     /// The NAK has not left yet; the timer does not run.
     waits: bool,
     /// When the last NAK left.
@@ -37,8 +34,7 @@ struct Held<P> {
 
 /// The receiver: all that is missing between `base` and `high`, and what waits for it.
 #[derive(Clone, Debug)]
-pub(super) struct Receiver<P, C> {
-    pub(super) combining: C,
+pub(super) struct Receiver<P> {
     /// Here, because answers to NAKs are what round trips are measured by.
     pub(super) policy: TimerPolicy,
     space: SeqSpace,
@@ -69,8 +65,8 @@ pub(super) struct Terms {
     pub(super) delay: Duration,
 }
 
-impl<P: Payload, C: Combining<P>> Receiver<P, C> {
-    pub(super) fn new(combining: C, policy: TimerPolicy, terms: Terms) -> Self {
+impl<P: Payload> Receiver<P> {
+    pub(super) fn new(policy: TimerPolicy, terms: Terms) -> Self {
         let Terms {
             space,
             order,
@@ -81,7 +77,6 @@ impl<P: Payload, C: Combining<P>> Receiver<P, C> {
             delay,
         } = terms;
         Self {
-            combining,
             policy,
             space,
             order,
@@ -109,7 +104,6 @@ impl<P: Payload, C: Combining<P>> Receiver<P, C> {
     fn close(&mut self, seq: Seq) -> Option<Hole> {
         self.hole(seq)?;
         self.hole_count -= 1;
-        self.combining.forget(seq);
         self.holes.remove(seq)
     }
 
@@ -148,7 +142,7 @@ impl<P: Payload, C: Combining<P>> Receiver<P, C> {
             return;
         };
         // Karn's rule: only the first NAK has one possible answer.
-        if hole.naks == 1 && !hole.waits {
+        if hole.tries == 1 && !hole.waits {
             self.policy.sample(cx.now.saturating_since(hole.asked.0));
         }
         self.accept(cx, seq, packet, hole.since.0, true);
@@ -182,55 +176,6 @@ impl<P: Payload, C: Combining<P>> Receiver<P, C> {
         self.release(cx);
     }
 
-    /// A frame has come that is damaged, or brings redundancy. Whether it is of any use.
-    pub(super) fn on_fragment(
-        &mut self,
-        cx: &mut Context<'_, P>,
-        frame: &Frame<P>,
-        seq: Seq,
-        damage: Option<&Damage>,
-    ) -> bool {
-        let kind = frame.header.kind;
-        let ahead = self.space.distance(seq, self.high);
-        // What is further ahead may be a header whose damage its check has not found.
-        let newest = kind == FrameKind::Data && ahead < self.window;
-        if !newest && self.hole(seq).is_none() {
-            return false;
-        }
-        match self.combining.combine(frame, seq, damage) {
-            Combined::Whole(packet) => {
-                if kind == FrameKind::Data {
-                    self.on_data(cx, seq, packet);
-                } else {
-                    self.on_retransmission(cx, seq, packet);
-                }
-                true
-            }
-            more => {
-                let kept = matches!(more, Combined::Kept);
-                if newest {
-                    self.miss_up_to(cx, self.space.next(seq));
-                    self.release(cx);
-                } else if kept {
-                    self.ask_again(seq);
-                }
-                kept
-            }
-        }
-    }
-
-    /// An answer has come that helps and is not enough.
-    fn ask_again(&mut self, seq: Seq) {
-        let inside = self.hole(seq).is_some();
-        if let Some(hole) = self.holes.get_mut(seq).filter(|_| inside)
-            && !hole.waits
-        {
-            hole.naks += 1;
-            hole.waits = true;
-            self.naks.push_back(seq);
-        }
-    }
-
     /// Notes and asks for every number from `high` to before `upto`.
     fn miss_up_to(&mut self, cx: &mut Context<'_, P>, upto: Seq) {
         let missed = self.space.distance(upto, self.high);
@@ -246,7 +191,6 @@ impl<P: Payload, C: Combining<P>> Receiver<P, C> {
             self.make_room(cx, self.high);
             let hole = Hole {
                 tries: 1,
-                naks: 1,
                 waits: true,
                 asked: Noted(cx.now),
                 since: Noted(cx.now),
@@ -326,7 +270,7 @@ impl<P: Payload, C: Combining<P>> Receiver<P, C> {
             space.distance(timer.seq, base) < space.distance(high, base)
                 && holes
                     .get(timer.seq)
-                    .is_some_and(|hole| hole.naks == timer.attempt && !hole.waits)
+                    .is_some_and(|hole| hole.tries == timer.attempt && !hole.waits)
         });
     }
 
@@ -358,14 +302,13 @@ impl<P: Payload, C: Combining<P>> Receiver<P, C> {
             let Some(hole) = self.holes.get_mut(timer.seq).filter(|_| inside) else {
                 continue;
             };
-            if hole.naks != timer.attempt || hole.waits {
+            if hole.tries != timer.attempt || hole.waits {
                 continue;
             }
             let comes = cx.now + answered;
             let too_old = budget.is_some_and(|b| comes.saturating_since(hole.since.0) > b);
             if hole.tries < retries && !too_old {
                 hole.tries += 1;
-                hole.naks += 1;
                 hole.waits = true;
                 self.naks.push_back(timer.seq);
             } else {
@@ -386,9 +329,7 @@ impl<P: Payload, C: Combining<P>> Receiver<P, C> {
     pub(super) fn next_nak(&mut self) -> Option<Frame<P>> {
         while let Some(seq) = self.naks.pop_front() {
             if self.hole(seq).is_some_and(|hole| hole.waits) {
-                let mut nak = Frame::control(FrameKind::Nak, seq);
-                nak.header.index = self.combining.short(seq);
-                return Some(nak);
+                return Some(Frame::control(FrameKind::Nak, seq));
             }
         }
         None
@@ -400,7 +341,7 @@ impl<P: Payload, C: Combining<P>> Receiver<P, C> {
         if let Some(hole) = self.holes.get_mut(seq).filter(|_| inside) {
             hole.waits = false;
             hole.asked = Noted(left);
-            self.nak_timers.start(left, seq, hole.naks);
+            self.nak_timers.start(left, seq, hole.tries);
         }
     }
 

@@ -6,7 +6,6 @@ use airlane_base::{Duration, Instant, Payload, Seq, SeqSpace};
 
 use crate::context::{Context, Noted};
 use crate::mechanism::ring::Ring;
-use crate::service::hybrid::Combining;
 use crate::wire::{Frame, FrameKind, Header};
 
 /// A frame kept for retransmission.
@@ -23,10 +22,6 @@ struct Kept<P> {
     asked: bool,
     /// A repair is asked for and has not left yet.
     waits: bool,
-    /// Symbols that the peer is short of; 0: all of them.
-    short: u8,
-    /// Repair symbols that have been sent.
-    repair: u8,
 }
 
 impl<P> Kept<P> {
@@ -75,8 +70,6 @@ impl<P: Payload> Sender<P> {
             named: false,
             asked: false,
             waits: false,
-            short: 0,
-            repair: 0,
         };
         self.kept.insert(seq, kept);
         Frame::with_packet(FrameKind::Data, seq, packet)
@@ -94,7 +87,7 @@ impl<P: Payload> Sender<P> {
             match header.kind {
                 FrameKind::Data => kept.left = Some(left),
                 FrameKind::Keepalive => kept.named = true,
-                FrameKind::Retransmission | FrameKind::Parity => kept.waits = false,
+                FrameKind::Retransmission => kept.waits = false,
                 _ => {}
             }
         }
@@ -125,7 +118,7 @@ impl<P: Payload> Sender<P> {
     }
 
     /// The peer asks for a frame. Whether it does so for the first time.
-    pub(super) fn on_nak(&mut self, cx: &mut Context<'_, P>, seq: Seq, short: u8) -> bool {
+    pub(super) fn on_nak(&mut self, cx: &mut Context<'_, P>, seq: Seq) -> bool {
         let age = self.space.distance(self.next, seq);
         match self.kept.get_mut(seq) {
             Some(kept) if (1..=self.window).contains(&age) => {
@@ -134,7 +127,6 @@ impl<P: Payload> Sender<P> {
                     cx.ledger.too_old_naks += 1;
                 } else if !kept.waits {
                     kept.waits = true;
-                    kept.short = short;
                     self.repairs.push_back(seq);
                 }
                 first
@@ -147,15 +139,15 @@ impl<P: Payload> Sender<P> {
     }
 
     /// The next answer to a request.
-    pub(super) fn next_repair(&mut self, combining: &impl Combining<P>) -> Option<Frame<P>> {
+    pub(super) fn next_repair(&mut self) -> Option<Frame<P>> {
         while let Some(seq) = self.repairs.pop_front() {
             let age = self.space.distance(self.next, seq);
-            if let Some(kept) = self.kept.get_mut(seq)
+            if let Some(kept) = self.kept.get(seq)
                 && kept.waits
                 && age <= self.window
             {
-                let (packet, sent) = (kept.packet.clone(), &mut kept.repair);
-                return Some(combining.answer(seq, packet, kept.short, sent));
+                let packet = kept.packet.clone();
+                return Some(Frame::with_packet(FrameKind::Retransmission, seq, packet));
             }
         }
         None
