@@ -386,7 +386,7 @@ mod tests {
     #[test]
     fn losses_are_those_of_services_that_see_them() {
         let blind = service(None, 1_000, 0, 0);
-        assert_eq!(losses(&[blind.clone()]), [None, None]);
+        assert_eq!(losses(std::slice::from_ref(&blind)), [None, None]);
         assert_eq!(losses(&[service(Some(0.0), 0, 0, 0)]), [None, None]);
         let seeing = service(Some(0.01), 90, 5, 10);
         assert_eq!(losses(&[blind, seeing]), [Some(0.15), Some(0.1)]);

@@ -285,7 +285,8 @@ mod tests {
         let mut named: Vec<_> = named.collect();
         let names = Reason::ALL.iter().map(|reason| reason.name());
         let mut names: Vec<_> = names.chain(["journal-ended"]).collect();
-        (named.sort_unstable(), names.sort_unstable());
+        named.sort_unstable();
+        names.sort_unstable();
         assert_eq!(named, names);
     }
 

@@ -118,13 +118,12 @@ fn peer_checks(keys: [&str; 2], files: [&str; 2], runs: bool) -> [(Verdict, Stri
     });
     let _left = runs.then(|| Running::start(&left, &texts[0]).unwrap());
     let _right = Running::start(&right, &texts[1]).unwrap();
-    let verdicts = [(&left, &texts[0]), (&right, &texts[1])].map(|(end, text)| {
+    [(&left, &texts[0]), (&right, &texts[1])].map(|(end, text)| {
         let all = checks(end, text);
         let check = find(&all, "peer");
         let help = check.help.clone().unwrap_or_default();
         (check.verdict, format!("{}: {help}", check.found))
-    });
-    verdicts
+    })
 }
 
 #[test]
