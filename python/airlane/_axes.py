@@ -18,7 +18,6 @@ from airlane.custom import Pieces
 from airlane.scenario import Scenario, Value
 
 Label: TypeAlias = bool | int | float | str
-Values: TypeAlias = Sequence[Value] | Mapping[str, Mapping[str, Value] | Pieces]
 
 # Columns of a sweep, of a difference and of a summary.
 _RESERVED = (
@@ -38,7 +37,9 @@ class Axis:
     """What each label sets: values by dotted path, and pieces."""
 
     @classmethod
-    def of(cls, name: str, values: Values) -> Axis:
+    def of(
+        cls, name: str, values: Sequence[Value] | Mapping[str, Mapping[str, Value] | Pieces]
+    ) -> Axis:
         """One entry of `vary`.
 
         Raises:

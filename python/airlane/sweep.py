@@ -16,14 +16,15 @@ from typing import TYPE_CHECKING
 
 from airlane import _native
 from airlane._again import failed
-from airlane._axes import Axis, Label, Values, points
+from airlane._axes import Axis, Label, points
 from airlane._batch import Done, Point
 from airlane._check import names, natural
 from airlane._names import unknown
 from airlane._progress import Progress
+from airlane.custom import Pieces
 from airlane.errors import AirlaneError, AirlaneWarning
 from airlane.executors import AnyExecutor, opened, run_batches
-from airlane.scenario import ScenarioSource, read
+from airlane.scenario import ScenarioSource, Value, read
 from airlane.summary import Precision
 
 if TYPE_CHECKING:
@@ -38,7 +39,7 @@ _SCHEMA = 1
 def sweep(
     base: ScenarioSource,
     *,
-    vary: Mapping[str, Values] | None = None,
+    vary: Mapping[str, Sequence[Value] | Mapping[str, Mapping[str, Value] | Pieces]] | None = None,
     runs: int = 30,
     metrics: str | Sequence[str] | None = None,
     seed: int | None = None,
