@@ -29,9 +29,9 @@ setup: ## Install what the recipes need: system packages (as root) and Rust comp
 
 demo: setup ## Show three applications over one lossy link, simulated and (as root) live
 	$(CARGO) build $(DEMO) --bin airlane
-	@$(BUILT)/demo/examples/demo
+	@$(BUILT)/quick/examples/demo
 	@if python3 -c 'import venv, ensurepip' 2> /dev/null; then \
-	  $(call native,demo,$(DEMO) --quiet) && $(MAKE) --no-print-directory --quiet .venv/figures \
+	  $(call native,quick,$(DEMO) --quiet) && $(MAKE) --no-print-directory --quiet .venv/figures \
 	  && $(VENV)/python demo/figure.py; \
 	else echo "$@: Python 3.11 with venv is missing; its figure is left out" >&2; fi
 
@@ -40,7 +40,7 @@ demo: setup ## Show three applications over one lossy link, simulated and (as ro
 BOTH = --locked -p airlane-cli -p airlane-py
 BUILT = $(or $(CARGO_TARGET_DIR),target)
 # Without link-time optimisation, which takes longer than everything that the demo shows.
-DEMO = --profile demo $(BOTH) --example demo
+DEMO = --profile quick $(BOTH) --example demo
 
 # $(call native,folder of the profile,options of the build): the Python module, where the package looks for it
 native = PYO3_BUILD_EXTENSION_MODULE=1 $(CARGO) build $(2) --lib \
@@ -70,29 +70,29 @@ units: ## Run unit, property and integration tests
 	$(call apt,tshark,tshark,it does not read the captures)
 	$(CARGO) test --workspace --locked --no-fail-fast
 
-determinism: ## Check that debug and release, 1 and 2 threads give the same bytes
+determinism: ## Check that unoptimised and optimised builds, 1 and 2 threads give the same bytes
 	$(CARGO) test --workspace --locked --no-run
-	$(RELEASE) --no-run
+	$(QUICK) --no-run
 	sh .ci/determinism
 
-# The release that the live tests run.
-LIVE = --release $(BOTH) --test live
-RELEASE = $(CARGO) test $(LIVE)
-STUDIES = $(BUILT)/release/airlane study run
+# What the live tests run.
+LIVE = --profile quick $(BOTH) --test live
+QUICK = $(CARGO) test $(LIVE)
+STUDIES = $(BUILT)/quick/airlane study run
 
 WORKS = xylomenos-1999 xylomenos-polyzos
 VERDICTS = studies/verdicts.json
 
 claims: ## Check that no claim of the published works fares worse than committed (2 min)
-	$(RELEASE) --no-run
+	$(QUICK) --no-run
 	$(STUDIES) $(WORKS) --runs 3 --out target/claims --check $(VERDICTS) > target/claims.txt
 
 verdicts: ## Commit to the verdicts that `make claims` checks
-	$(RELEASE) --no-run
+	$(QUICK) --no-run
 	$(STUDIES) $(WORKS) --runs 3 --out target/claims --save $(VERDICTS) > target/claims.txt
 
 validation: ## Simulate the published figures, with other choices too, and rewrite docs/validation.md (30 min)
-	$(RELEASE) --no-run
+	$(QUICK) --no-run
 	$(STUDIES) $(WORKS) --alternatives --alternative-runs 3 --out target/validation --markdown docs/validation.md > target/validation.txt
 
 validate-ns2: ## Run ns-2 beside the simulator, print setting by setting how far they are apart (5 min)
@@ -101,7 +101,7 @@ validate-ns2: ## Run ns-2 beside the simulator, print setting by setting how far
 	  --write docs/validation-ns2.md
 
 live: ## Carry real traffic over an emulated lossy link (root; 2 min)
-	$(RELEASE) -- --nocapture --test-threads 1
+	$(QUICK) -- --nocapture --test-threads 1
 
 bench: ## Measure how fast the simulator is, and ns-2 beside it where it is installed
 	@$(CARGO) run --release --locked --quiet -p airlane-testkit --bin airlane-speed
@@ -122,7 +122,7 @@ VENV = .venv/bin
 	touch $@
 
 python-env: .venv/done ## Build the Python package into .venv
-	$(call native,release,$(LIVE) --quiet)
+	$(call native,quick,$(LIVE) --quiet)
 
 python: python-env ## Check and test the Python package
 	$(call apt,chromium,chromium,no page of results is looked at)
@@ -138,8 +138,9 @@ python: python-env ## Check and test the Python package
 # Of other results: make figures RESULTS=results
 RESULTS ?= target/validation
 
-bench-python: python-env ## Compare Python with the program, and two workers of Dask with one (4 min)
-	$(CARGO) build --release --locked --quiet -p airlane-cli --bin airlane
+bench-python: .venv/done ## Compare Python with the program, and two workers of Dask with one (4 min)
+	$(CARGO) build --release $(BOTH) --quiet --bin airlane
+	$(call native,release,--release $(BOTH) --quiet)
 	$(VENV)/python python/benches/overhead.py $(BUILT)/release/airlane
 
 figures: python-env ## Draw the published figures of `make validation`, for print and as a page
