@@ -197,17 +197,20 @@ impl<P: Packet> Port<P> {
     // ---- inputs
 
     /// Takes a packet from IP: classifies it, and queues or drops it. Drops are in the ledger.
-    pub fn handle_packet(&mut self, now: Instant, packet: P) {
+    ///
+    /// Whether the port may have something to give by that, or another deadline: not, if the packet only
+    /// waits behind others, or is dropped, while the link is busy.
+    pub fn handle_packet(&mut self, now: Instant, packet: P) -> bool {
         let number = usize::from(self.classifier.classify(&packet.flow())) % SERVICES;
         let Some(slot) = &mut self.slots[number] else {
             // The default service always exists.
             self.unknown_service += 1;
-            return;
+            return now >= self.free_at;
         };
         slot.offer(&packet);
         if packet.len() > self.config.max_payload {
             slot.discard(DropReason::TooBig, packet);
-            return;
+            return now >= self.free_at;
         }
         if let Some(pacer) = &mut self.pacer {
             if !pacer.is_open(now) {
@@ -217,11 +220,11 @@ impl<P: Packet> Port<P> {
                     Err(packet) => slot.discard(DropReason::QueueFull, packet),
                 }
                 self.next_timer.set(None);
-                return;
+                return true;
             }
             pacer.pass(now, packet.len());
         }
-        self.take(now, number, packet);
+        self.take(now, number, packet)
     }
 
     /// Takes a batch of packets from IP.
@@ -405,18 +408,27 @@ impl<P: Packet> Port<P> {
     /// When to call [`Port::handle_timeout`] next, whatever waits for the link.
     #[inline]
     pub fn next_timer(&self) -> Option<Instant> {
-        let known = self.next_timer.get().unwrap_or_else(|| {
-            let mut due = Instant::FAR_FUTURE;
-            for number in numbers(self.installed) {
-                let timer = self.slots[number].as_ref().and_then(|s| s.poll_timeout());
-                due = due.min(timer.unwrap_or(Instant::FAR_FUTURE));
-            }
-            let paced = self.pacer.as_ref().and_then(Pacer::poll_timeout);
-            due = due.min(paced.unwrap_or(Instant::FAR_FUTURE));
-            self.next_timer.set(Some(due));
-            due
-        });
+        let known = match self.next_timer.get() {
+            Some(known) => known,
+            None => self.find_timer(),
+        };
         (known < Instant::FAR_FUTURE).then_some(known)
+    }
+
+    fn find_timer(&self) -> Instant {
+        let mut due = Instant::FAR_FUTURE;
+        for number in numbers(self.installed) {
+            if let Some(slot) = &self.slots[number]
+                && let Some(timer) = slot.poll_timeout()
+            {
+                due = due.min(timer);
+            }
+        }
+        if let Some(paced) = self.pacer.as_ref().and_then(Pacer::poll_timeout) {
+            due = due.min(paced);
+        }
+        self.next_timer.set(Some(due));
+        due
     }
 
     /// The rate that the port sends at now: the configured one, unless the link is slower and the
@@ -477,13 +489,23 @@ impl<P: Packet> Port<P> {
     // ---- inside
 
     /// Takes a packet that has been let in: its service hands it over, or it is queued, or dropped and
-    /// counted.
+    /// counted. Whether it did more than wait.
     #[inline]
-    fn take(&mut self, now: Instant, number: usize, packet: P) {
+    fn take(&mut self, now: Instant, number: usize, packet: P) -> bool {
         if let Some(shares) = &mut self.shares {
             shares.pass(number, packet.len());
         }
+        let limit = self.config.handed_over.limit();
+        if let Some(slot) = &mut self.slots[number]
+            && slot.handed_over() >= limit
+            && !slot.draining
+        {
+            // As a rule a queue stands, and this starts no timer.
+            slot.wait(now, packet);
+            return now >= self.free_at;
+        }
         self.hand_over_frames(now, number, Some(packet));
+        true
     }
 
     /// Opens the payloads of an input as far as they are not too many packets at once.
@@ -537,24 +559,26 @@ impl<P: Packet> Port<P> {
         let Some(slot) = &mut self.slots[number] else {
             return;
         };
-        self.next_timer.set(None);
         let limit = self.config.handed_over.limit();
         let congested = self.limiter.as_ref().is_some_and(|l| l.rate().is_some());
+        // A packet that only waits starts no timer.
         while slot.handed_over() < limit && (arriving.is_some() || slot.has_frames()) {
-            let Some((mut frame, came)) =
-                slot.poll_frame(now, &mut self.out, &mut arriving, congested)
+            self.next_timer.set(None);
+            let Some(mut handed) = slot.poll_frame(now, &mut self.out, &mut arriving, congested)
             else {
                 break;
             };
-            frame.header.service = number as u8;
-            let len = slot.frame_len(self.facts.codec, &frame) + self.config.frame_overhead;
+            handed.frame.header.service = number as u8;
+            let len = slot.frame_len(self.facts.codec, &handed.frame) + self.config.frame_overhead;
             if self.scheduler.is_empty() && self.under_way == 0 && now >= self.free_at {
                 self.scheduler.link_idle();
             }
-            let handed = Handed { frame, came };
             self.scheduler.enqueue(number as u8, len, handed);
         }
         if let Some(packet) = arriving {
+            if slot.draining {
+                self.next_timer.set(None);
+            }
             slot.wait(now, packet);
         }
     }

@@ -127,6 +127,8 @@ pub(crate) struct PortEnd {
     pub(crate) node: u16,
     /// The direction of the link that takes its frames.
     pub(crate) out: u32,
+    /// Whether that says itself when it takes one.
+    pub(crate) driven: bool,
 }
 
 /// Where a node sends a packet for some other node.
@@ -456,8 +458,11 @@ impl Engine {
                 let index = index as usize;
                 let end = &mut self.ports[index];
                 observer.on_port(self.now, end.out as usize, &end.port, &packet);
-                end.port.handle_packet(self.now, packet);
-                self.drain_port(index, observer);
+                let news = end.port.handle_packet(self.now, packet);
+                // A link that takes frames itself may be free before its port knows.
+                if O::WATCHES || news || end.driven {
+                    self.drain_port(index, observer);
+                }
             }
             NextHop::Nowhere => {
                 observer.on_unroutable(self.now, &packet);
@@ -492,7 +497,9 @@ impl Engine {
 
     /// Takes out all that a port wants to give, then reads its deadline.
     fn drain_port<O: Observer>(&mut self, index: usize, observer: &mut O) {
-        let PortEnd { port, node, out } = &mut self.ports[index];
+        let PortEnd {
+            port, node, out, ..
+        } = &mut self.ports[index];
         let out = *out as usize;
         let mut driven = false;
         match &mut self.directions[out].medium {

@@ -75,6 +75,7 @@ pub(crate) fn build(scenario: &Scenario, seed: u64, run: u64, mut pieces: Pieces
                     port: port(link, end == 0),
                     node: node_index(scenario, &link.ends[end]),
                     out: direction_index(index, end == 0) as u32,
+                    driven: link.paced_by == Some(PacedBy::Link),
                 });
             }
         }

@@ -48,6 +48,20 @@ struct Values {
     rto: Duration,
 }
 
+impl Values {
+    fn times(self, factor: f64) -> Self {
+        if factor == 1.0 {
+            return self;
+        }
+        Self {
+            ack: self.ack.mul_f64(factor),
+            nak: self.nak.mul_f64(factor),
+            keepalive: self.keepalive.mul_f64(factor),
+            rto: self.rto.mul_f64(factor),
+        }
+    }
+}
+
 impl LinkTiming {
     fn data(&self) -> Duration {
         self.rate
@@ -114,6 +128,8 @@ pub(crate) struct TimerPolicy {
     base: Values,
     /// Sharing factor of fixed timers.
     factor: f64,
+    /// The product of both.
+    fixed: Values,
     /// Present where timers follow the measured round trip.
     rtt: Option<RttEstimator>,
     /// Timeouts since the last progress; measured timers back off by it.
@@ -137,6 +153,7 @@ impl TimerPolicy {
         Self {
             base,
             factor: 1.0,
+            fixed: base,
             rtt,
             timeouts_in_a_row: 0,
             backed_off: Instant::ORIGIN,
@@ -146,11 +163,13 @@ impl TimerPolicy {
     /// Inflates fixed timers for sharing. Measured ones see the sharing themselves.
     pub(crate) fn set_factor(&mut self, factor: f64) {
         self.factor = factor;
+        self.fixed = self.base.times(factor);
     }
 
     /// Runs as `fresh` does, whose link has another rate; what was measured stays.
     pub(crate) fn retime(&mut self, fresh: &Self) {
         self.base = fresh.base;
+        self.fixed = self.base.times(self.factor);
     }
 
     pub(crate) fn sample(&mut self, rtt: Duration) {
@@ -172,24 +191,16 @@ impl TimerPolicy {
         self.rtt.as_ref().and_then(RttEstimator::srtt)
     }
 
-    fn fixed(&self, base: Duration) -> Duration {
-        if self.factor == 1.0 {
-            base
-        } else {
-            base.mul_f64(self.factor)
-        }
-    }
-
     fn measured(&self) -> Option<Duration> {
         self.rtt.as_ref().and_then(RttEstimator::timeout)
     }
 
     pub(crate) fn ack(&self) -> Duration {
-        self.fixed(self.base.ack)
+        self.fixed.ack
     }
 
     pub(crate) fn nak(&self) -> Duration {
-        self.measured().unwrap_or_else(|| self.fixed(self.base.nak))
+        self.measured().unwrap_or_else(|| self.fixed.nak)
     }
 
     /// A measured round trip leaves out how long the peer held its acknowledgment, which a timer
@@ -197,7 +208,7 @@ impl TimerPolicy {
     pub(crate) fn rto(&self) -> Duration {
         match self.measured() {
             Some(measured) => measured + self.ack(),
-            None => self.fixed(self.base.rto),
+            None => self.fixed.rto,
         }
     }
 
@@ -233,10 +244,8 @@ impl TimerPolicy {
     /// little as their number is limited.
     pub(crate) fn keepalive(&self) -> Duration {
         const AT_LEAST: Duration = Duration::from_millis(10);
-        self.srtt().map_or_else(
-            || self.fixed(self.base.keepalive),
-            |srtt| (srtt / 2).max(AT_LEAST),
-        )
+        self.srtt()
+            .map_or_else(|| self.fixed.keepalive, |srtt| (srtt / 2).max(AT_LEAST))
     }
 }
 

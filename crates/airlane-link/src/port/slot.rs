@@ -4,7 +4,7 @@ use std::collections::VecDeque;
 
 use airlane_base::{Duration, Instant, Payload};
 
-use super::{Agreement, Outcome};
+use super::{Agreement, Handed, Outcome};
 use crate::config::{AggregateConfig, PortConfig, ServiceConfig, TimerOrigin};
 use crate::context::{Context, Given, Output, PortFacts, earliest};
 use crate::flow::Packet;
@@ -187,11 +187,11 @@ impl<P: Packet> Slot<P> {
     /// Whether [`Slot::poll_frame`] may give one though nothing arrives.
     #[inline]
     pub(super) fn has_frames(&self) -> bool {
-        self.service.has_frames() || !self.queue.is_empty() || !self.packer.is_idle()
+        let packed = P::DIVISIBLE && !self.packer.is_idle();
+        packed || self.service.has_frames() || !self.queue.is_empty()
     }
 
-    /// The next frame to hand over, from what waits and then `arriving`; of a packet that leaves for
-    /// the first time, also when it came.
+    /// The next frame to hand over, from what waits and then `arriving`.
     #[inline]
     pub(super) fn poll_frame(
         &mut self,
@@ -199,16 +199,16 @@ impl<P: Packet> Slot<P> {
         out: &mut Output<P>,
         arriving: &mut Option<P>,
         congested: bool,
-    ) -> Option<(Frame<P>, Option<Instant>)> {
+    ) -> Option<Handed<P>> {
         let waits = P::DIVISIBLE && {
             let arriving = arriving.as_ref().map(Payload::len);
             self.packer.waits(now, self.queue.bytes(), arriving)
         };
         self.note_polled(now);
-        let had_frames = self.service.has_frames();
+        let asks = self.service.has_frames();
         let mut cx = Context::new(now, out, &mut self.ledger);
-        let (frame, came) = if let Some(frame) = self.service.poll_frame(&mut cx) {
-            (frame, None)
+        let handed = if asks && let Some(frame) = self.service.poll_frame(&mut cx) {
+            Handed { frame, came: None }
         } else if !waits
             && self.service.has_room()
             && let Some((payload, filled)) = self.pack(now, arriving)
@@ -216,20 +216,20 @@ impl<P: Packet> Slot<P> {
             self.count_packed(&filled);
             let mut cx = Context::new(now, out, &mut self.ledger);
             let frame = self.service.send(&mut cx, payload, filled.came);
-            (frame, filled.came)
-        } else {
+            let came = filled.came;
+            Handed { frame, came }
+        } else if asks {
             let mut cx = Context::new(now, out, &mut self.ledger);
-            (self.service.poll_spare(&mut cx, congested)?, None)
+            let frame = self.service.poll_spare(&mut cx, congested)?;
+            Handed { frame, came: None }
+        } else {
+            return None;
         };
-        debug_assert!(
-            had_frames || frame.header.kind == FrameKind::Data,
-            "a service that had no frame of its own gave one"
-        );
         self.handed_over += 1;
         if self.timer_origin == TimerOrigin::HandOver {
-            self.service.start_timers(&frame.header, now);
+            self.service.start_timers(&handed.frame.header, now);
         }
-        Some((frame, came))
+        Some(handed)
     }
 
     /// The next payload, of packets that wait and then `arriving`.

@@ -111,9 +111,11 @@ impl<P: Payload> Rlp<P> {
     /// When the peer cannot ask any more for what was sent last: live, where keepalives end and packets
     /// are memory.
     fn forgets_at(&self) -> Option<Instant> {
-        let quiet = self.keepalive.is_over().then_some(PATIENCE)?;
-        let patience = quiet.max(Scheme::<P>::linger(self));
-        self.sender.forgets_at(patience).filter(|_| self.live)
+        if !self.live || !self.keepalive.is_over() {
+            return None;
+        }
+        self.sender
+            .forgets_at(PATIENCE.max(Scheme::<P>::linger(self)))
     }
 }
 
