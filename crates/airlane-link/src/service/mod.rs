@@ -145,21 +145,36 @@ pub(crate) enum Service<P> {
     Snoop(Snoop<P>),
 }
 
+/// Expands a macro with the names of all variants, and what it is given.
+macro_rules! with_all {
+    ($then:ident!($($given:tt)*)) => {
+        $then! {
+            [Default Gbn Sr SrM1 SrM2 SrBitmap Rlp Xor Rse RseAd Snoop]
+            $($given)*
+        }
+    };
+}
+
+macro_rules! match_each {
+    ([$($variant:ident)+] $self:expr, $s:ident => $body:expr) => {
+        match $self {
+            $(Service::$variant($s) => $body,)+
+        }
+    };
+}
+
+macro_rules! retime_each {
+    ([$($variant:ident)+] $self:expr, $fresh:expr) => {
+        match ($self, $fresh) {
+            $((Service::$variant(s), Service::$variant(fresh)) => Scheme::<P>::retime(s, fresh),)+
+            _ => debug_assert!(false, "a service stays of its kind"),
+        }
+    };
+}
+
 macro_rules! each {
     ($self:expr, $s:ident => $body:expr) => {
-        match $self {
-            Service::Default($s) => $body,
-            Service::Gbn($s) => $body,
-            Service::Sr($s) => $body,
-            Service::SrM1($s) => $body,
-            Service::SrM2($s) => $body,
-            Service::SrBitmap($s) => $body,
-            Service::Rlp($s) => $body,
-            Service::Xor($s) => $body,
-            Service::Rse($s) => $body,
-            Service::RseAd($s) => $body,
-            Service::Snoop($s) => $body,
-        }
+        with_all!(match_each!($self, $s => $body))
     };
 }
 
@@ -258,17 +273,7 @@ impl<P: Packet> Service<P> {
 
     /// Goes on with everything it knows on a link of another rate. `fresh` is the same service made for it.
     pub(crate) fn retime(&mut self, fresh: Self) {
-        macro_rules! same {
-            ($($variant:ident),+) => {
-                match (self, fresh) {
-                    $((Self::$variant(s), Self::$variant(f)) => Scheme::<P>::retime(s, f),)+
-                    _ => debug_assert!(false, "a service stays of its kind"),
-                }
-            };
-        }
-        same!(
-            Default, Gbn, Sr, SrM1, SrM2, SrBitmap, Rlp, Xor, Rse, RseAd, Snoop
-        );
+        with_all!(retime_each!(self, fresh));
     }
 
     pub(crate) fn reset(&mut self, cx: &mut Context<'_, P>) {
