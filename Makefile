@@ -156,8 +156,8 @@ bench-live: setup ## Measure Airlane live beside other tunnels: clean, then impa
 
 # Options for it: make soak ARGS='--minutes 3 --seed 7'
 soak: setup ## Load a live link while it is killed, silenced, moved, hung up on and given new keys (root; 20 min)
-	@$(CARGO) build --release --locked --quiet -p airlane-cli --bin airlane
-	@$(CARGO) run --release --locked --quiet -p airlane-testkit --bin airlane-soak -- $(ARGS)
+	@$(CARGO) build --profile quick $(BOTH) --quiet --bin airlane
+	@$(CARGO) run --profile quick --locked --quiet -p airlane-testkit --bin airlane-soak -- --airlane $(BUILT)/quick/airlane $(ARGS)
 
 fuzz: ## Run every property test with many more cases (CASES=20000)
 	PROPTEST_CASES=$(CASES) $(CARGO) test --workspace --locked --lib --tests

@@ -200,7 +200,7 @@ impl TimerPolicy {
     }
 
     pub(crate) fn nak(&self) -> Duration {
-        self.measured().unwrap_or_else(|| self.fixed.nak)
+        self.measured().unwrap_or(self.fixed.nak)
     }
 
     /// A measured round trip leaves out how long the peer held its acknowledgment, which a timer
