@@ -24,10 +24,10 @@ def needed(problem: str) -> None:
 
 
 def program() -> Path:
-    """The release of `airlane`, which tests do not build."""
-    path = TARGET / "release" / "airlane"
+    """The optimised `airlane`, which tests do not build."""
+    path = TARGET / "quick" / "airlane"
     if not path.is_file():
-        needed(f"{path} is missing: cargo build --release -p airlane-cli")
+        needed(f"{path} is missing: cargo build --profile quick -p airlane-cli")
     return path
 
 
