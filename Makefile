@@ -132,7 +132,7 @@ python: python-env ## Check and test the Python package
 	$(VENV)/mypy
 	$(VENV)/stubtest airlane._native
 	$(VENV)/pytest
-	$(VENV)/maturin sdist --quiet --out target/sdist
+	$(VENV)/maturin sdist --out target/sdist
 	$(VENV)/pdoc --docformat google --output-directory target/python-docs airlane airlane.figures airlane.report
 
 # Of other results: make figures RESULTS=results
