@@ -18,7 +18,7 @@ use tracing_subscriber::fmt::MakeWriter;
 
 use crate::args::LogFormat;
 use crate::input::{BadInput, is_bad_input};
-use crate::output::Several;
+use crate::output::{self, Several};
 
 /// Which log lines to show, in the syntax of `tracing_subscriber::EnvFilter`.
 const VARIABLE: &str = "AIRLANE_LOG";
@@ -159,7 +159,7 @@ pub(crate) fn report<T>(
     } else if let Some(Several(all)) = error.downcast_ref() {
         all.iter().for_each(|text| tracing::error!("{text}"));
     } else {
-        tracing::error!("{error:#}");
+        tracing::error!("{}", output::with_causes(&error));
     }
     drop(log);
     let bad_input = is_bad_input(&error);

@@ -76,6 +76,17 @@ impl std::fmt::Display for Several {
 
 impl std::error::Error for Several {}
 
+/// An error in one line with its causes, each named once: some errors name theirs themselves.
+pub(crate) fn with_causes(error: &anyhow::Error) -> String {
+    let mut text = error.to_string();
+    for cause in error.chain().skip(1).map(ToString::to_string) {
+        if !text.contains(&cause) {
+            text.push_str(&format!(": {cause}"));
+        }
+    }
+    text
+}
+
 /// The text of an error, with its causes.
 pub fn error_text(error: &anyhow::Error) -> String {
     let mut text = String::new();
@@ -90,13 +101,7 @@ pub fn error_text(error: &anyhow::Error) -> String {
             .map(|text| format!("{ERROR}error{ERROR:#}: {text}"));
         text = lines.collect::<Vec<_>>().join("\n");
     } else {
-        text = format!("{ERROR}error{ERROR:#}: {error}");
-        for cause in error.chain().skip(1).map(ToString::to_string) {
-            // Some errors name their cause themselves.
-            if !text.contains(&cause) {
-                text.push_str(&format!(": {cause}"));
-            }
-        }
+        text = format!("{ERROR}error{ERROR:#}: {}", with_causes(error));
     }
     text
 }
@@ -135,6 +140,14 @@ fn problem_text(problem: &Problem) -> String {
 #[cfg(test)]
 mod tests {
     use super::*;
+
+    #[test]
+    fn a_cause_is_named_once() {
+        let causes = ["it is gone", "cannot read it: it is gone", "no key"];
+        let [root, named, outer] = causes.map(str::to_owned);
+        let error = anyhow::Error::msg(root).context(named).context(outer);
+        assert_eq!(with_causes(&error), "no key: cannot read it: it is gone");
+    }
 
     #[test]
     fn what_the_peer_says_does_nothing_to_the_terminal() {

@@ -128,7 +128,9 @@ impl Wireguard {
                 self.note(key, value, what);
             }
             "saveconfig" => {}
-            _ => return Err("an [Interface] of WireGuard has no such key".to_owned()),
+            _ => return Err("an [Interface] of WireGuard has no such key; it has PrivateKey, Address, ListenPort, MTU, \
+                     DNS, Table, FwMark, SaveConfig and what goes before and behind up and down"
+                    .to_owned()),
         }
         Ok(())
     }
@@ -170,7 +172,9 @@ impl Wireguard {
                     "a link says hello every second, which keeps NATs open",
                 );
             }
-            _ => return Err("a [Peer] of WireGuard has no such key".to_owned()),
+            _ => return Err("a [Peer] of WireGuard has no such key; it has PublicKey, AllowedIPs, Endpoint, PresharedKey \
+                     and PersistentKeepalive"
+                    .to_owned()),
         }
         Ok(())
     }

@@ -3,14 +3,10 @@
 use std::path::Path;
 use std::process::{Command, Output};
 
-const STUDY: &str = r#"title = "Loss of speech"
-scenario.schema = 1
-scenario.duration = "20 s"
-axes.level.low = ["links.radio.errors.rate=0.01"]
-axes.level.high = ["links.radio.errors.rate=0.3"]
-metrics.loss = "talk.loss_ratio"
-
-[scenario.nodes]
+/// One flow of speech over one lossy link.
+macro_rules! world {
+    () => {
+        r#"[scenario.nodes]
 a = {}
 b = {}
 
@@ -27,7 +23,21 @@ ends = ["a", "b"]
 transport = { kind = "udp" }
 app = { kind = "conferencing", rate = "16 kbit/s", talk = "1 s", silence = "0 s" }
 
-[[claims]]
+"#
+    };
+}
+
+const STUDY: &str = concat!(
+    r#"title = "Loss of speech"
+scenario.schema = 1
+scenario.duration = "20 s"
+axes.level.low = ["links.radio.errors.rate=0.01"]
+axes.level.high = ["links.radio.errors.rate=0.3"]
+metrics.loss = "talk.loss_ratio"
+
+"#,
+    world!(),
+    r#"[[claims]]
 id = "order"
 published = "more is lost at the higher level"
 check = "loss[high] > loss[low]"
@@ -36,7 +46,8 @@ check = "loss[high] > loss[low]"
 id = "opposite"
 published = "less is lost at the higher level"
 check = "loss[high] < loss[low]"
-"#;
+"#
+);
 
 /// `airlane study run` of small works in a folder, at 3 repetitions each. Every work has a seed of
 /// its own, claims of its own and an alternative.
@@ -189,30 +200,16 @@ fn verdicts_that_cannot_be_compared_are_refused_before_anything_runs() {
 }
 
 /// A second study of the same work, whose claim reads the first one.
-const READER: &str = r#"title = "Twice the length"
+const READER: &str = concat!(
+    r#"title = "Twice the length"
 scenario.schema = 1
 scenario.duration = "40 s"
 axes.level.low = ["links.radio.errors.rate=0.01"]
 metrics.loss = "talk.loss_ratio"
 
-[scenario.nodes]
-a = {}
-b = {}
-
-[scenario.links.radio]
-ends = ["a", "b"]
-rate = "64 kbit/s"
-delay = "10 ms"
-frame = "100 B"
-errors = { kind = "uniform", rate = 0.01 }
-
-[[scenario.flows]]
-name = "talk"
-ends = ["a", "b"]
-transport = { kind = "udp" }
-app = { kind = "conferencing", rate = "16 kbit/s", talk = "1 s", silence = "0 s" }
-
-[[claims]]
+"#,
+    world!(),
+    r#"[[claims]]
 id = "own"
 published = "some is lost"
 check = "loss > 0"
@@ -221,7 +218,8 @@ check = "loss > 0"
 id = "reads"
 published = "less is lost than over a bad link"
 check = "loss[low] < F1.1.loss[high]"
-"#;
+"#
+);
 
 /// A folder of studies with F1.1, F1.2, which reads it, and F1.3, which reads F1.2.
 fn chain(folder: &Path) -> impl Fn(&[&str]) -> Output {

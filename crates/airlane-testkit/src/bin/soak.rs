@@ -41,8 +41,8 @@ struct Args {
     /// Where to write what came out
     #[arg(long, value_name = "PATH", default_value = "target/soak.json")]
     json: PathBuf,
-    /// The program under test, a release build
-    #[arg(long, value_name = "PATH", default_value = "target/release/airlane")]
+    /// The program under test, an optimised build
+    #[arg(long, value_name = "PATH", default_value = "target/quick/airlane")]
     airlane: PathBuf,
 }
 
