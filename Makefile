@@ -97,14 +97,14 @@ validation: ## Simulate the published figures, with other choices too, and rewri
 
 validate-ns2: ## Run ns-2 beside the simulator, print setting by setting how far they are apart (5 min)
 	$(call apt,ns,ns2,its figures from the table stand in)
-	$(CARGO) run --release --locked --quiet -p airlane-testkit --bin airlane-ns2 -- \
+	$(CARGO) run --release --locked --quiet -p airlane-bench --bin airlane-ns2 -- \
 	  --write docs/validation-ns2.md
 
 live: ## Carry real traffic over an emulated lossy link (root; 2 min)
 	$(QUICK) -- --nocapture --test-threads 1
 
 bench: ## Measure how fast the simulator is, and ns-2 beside it where it is installed
-	@$(CARGO) run --release --locked --quiet -p airlane-testkit --bin airlane-speed
+	@$(CARGO) run --release --locked --quiet -p airlane-bench --bin airlane-speed
 
 # The Python package in an environment of its own, versions as in python/constraints.txt.
 VENV = .venv/bin
@@ -152,12 +152,12 @@ bench-live: setup ## Measure Airlane live beside other tunnels: clean, then impa
 	$(call apt,ethtool,ethtool,the cable without a tunnel is left out)
 	$(call apt,openvpn,openvpn openssl,it is left out)
 	@$(CARGO) build --release --locked --quiet -p airlane-cli --bin airlane
-	@$(CARGO) run --release --locked --quiet -p airlane-testkit --bin airlane-bench-live -- $(ARGS)
+	@$(CARGO) run --release --locked --quiet -p airlane-bench --bin airlane-bench-live -- $(ARGS)
 
 # Options for it: make soak ARGS='--minutes 3 --seed 7'
 soak: setup ## Load a live link while it is killed, silenced, moved, hung up on and given new keys (root; 20 min)
 	@$(CARGO) build --profile quick $(BOTH) --quiet --bin airlane
-	@$(CARGO) run --profile quick --locked --quiet -p airlane-testkit --bin airlane-soak -- --airlane $(BUILT)/quick/airlane $(ARGS)
+	@$(CARGO) run --profile quick --locked --quiet -p airlane-bench --bin airlane-soak -- --airlane $(BUILT)/quick/airlane $(ARGS)
 
 fuzz: ## Run every property test with many more cases (CASES=20000)
 	PROPTEST_CASES=$(CASES) $(CARGO) test --workspace --locked --lib --tests

@@ -467,7 +467,7 @@ impl Link {
 }
 
 /// Status of the node with this control socket.
-pub(crate) fn status(airlane: &Path, socket: &Path) -> Result<serde_json::Value, LiveError> {
+pub fn status(airlane: &Path, socket: &Path) -> Result<serde_json::Value, LiveError> {
     let mut command = Command::new(airlane);
     command.args(["status", "--json"]).arg(socket);
     let (what, output) = ask(command)?;
@@ -533,6 +533,7 @@ fn start_air(
     Ok(program)
 }
 
-pub(crate) fn toml_string(path: &Path) -> String {
+/// The path as a string of TOML.
+pub fn toml_string(path: &Path) -> String {
     format!("'{}'", path.display())
 }

@@ -15,20 +15,21 @@ const PATIENCE: Duration = Duration::from_secs(60);
 
 /// A program with its output in files, so that it never waits for a reader.
 #[derive(Debug)]
-pub(crate) struct Program {
+pub struct Program {
     process: Process,
     out: PathBuf,
     err: PathBuf,
 }
 
 impl Program {
-    pub(crate) fn start(command: Command, directory: &Path, name: &str) -> Result<Self, LiveError> {
+    /// Starts it, with its output and its complaints in files of this name.
+    pub fn start(command: Command, directory: &Path, name: &str) -> Result<Self, LiveError> {
         let log = directory.join(format!("{name}.err"));
         Self::start_logging(command, directory, name, &log)
     }
 
     /// The same with its complaints in this file.
-    pub(crate) fn start_logging(
+    pub fn start_logging(
         mut command: Command,
         directory: &Path,
         name: &str,
@@ -49,7 +50,8 @@ impl Program {
         Ok(Self { process, out, err })
     }
 
-    pub(crate) fn failed(&self, problem: impl Into<String>) -> LiveError {
+    /// The problem, with what the program said about it.
+    pub fn failed(&self, problem: impl Into<String>) -> LiveError {
         LiveError::Program {
             what: self.process.to_string(),
             problem: problem.into(),
@@ -71,14 +73,15 @@ impl Program {
     }
 
     /// An error if the program has ended.
-    pub(crate) fn check(&mut self) -> Result<(), LiveError> {
+    pub fn check(&mut self) -> Result<(), LiveError> {
         match self.process.ended() {
             Some(status) => Err(self.failed(format!("ended early ({status})"))),
             None => Ok(()),
         }
     }
 
-    pub(crate) fn wait_until(&mut self, is_up: impl Fn() -> bool) -> Result<(), LiveError> {
+    /// Waits until the program is up; an error if it ends before.
+    pub fn wait_until(&mut self, is_up: impl Fn() -> bool) -> Result<(), LiveError> {
         let deadline = Instant::now() + PATIENCE;
         while !is_up() {
             self.check()?;
@@ -91,7 +94,7 @@ impl Program {
     }
 
     /// Ends the program by SIGTERM; gives what it printed.
-    pub(crate) fn finish(&mut self) -> Result<String, LiveError> {
+    pub fn finish(&mut self) -> Result<String, LiveError> {
         match self.process.stop(PATIENCE) {
             Some(status) if status.success() => self.said(),
             Some(status) => Err(self.failed(format!("did not end well ({status})"))),
@@ -100,20 +103,20 @@ impl Program {
     }
 
     /// Sends a signal.
-    pub(crate) fn signal(&mut self, signal: Signal) -> Result<(), LiveError> {
+    pub fn signal(&mut self, signal: Signal) -> Result<(), LiveError> {
         let sent = kill_process(Pid::from_child(self.process.child()), signal);
         sent.map_err(|error| self.failed(format!("cannot be sent a signal: {error}")))
     }
 
     /// Ends the program at once.
-    pub(crate) fn kill(&mut self) {
+    pub fn kill(&mut self) {
         // Errors mean that it has ended before.
         let _ = self.process.child().kill();
         let _ = self.process.child().wait();
     }
 
     /// Waits until it has ended by itself; gives what it printed.
-    pub(crate) fn run(&mut self, patience: Duration) -> Result<String, LiveError> {
+    pub fn run(&mut self, patience: Duration) -> Result<String, LiveError> {
         match self.process.wait(patience) {
             Some(status) if status.success() => self.said(),
             Some(status) => Err(self.failed(format!("failed ({status})"))),
@@ -122,7 +125,7 @@ impl Program {
     }
 
     /// What it has printed so far.
-    pub(crate) fn said(&self) -> Result<String, LiveError> {
+    pub fn said(&self) -> Result<String, LiveError> {
         std::fs::read_to_string(&self.out).map_err(|source| LiveError::File {
             path: self.out.clone(),
             source,
@@ -130,7 +133,7 @@ impl Program {
     }
 
     /// Its process id.
-    pub(crate) fn id(&mut self) -> u32 {
+    pub fn id(&mut self) -> u32 {
         self.process.child().id()
     }
 }

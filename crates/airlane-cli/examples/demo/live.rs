@@ -15,7 +15,7 @@ use anyhow::{Context as _, ensure};
 use crate::WAYS;
 
 const WARMUP: Duration = Duration::from_secs(3);
-const MEASURE: Duration = Duration::from_secs(30);
+const MEASURE: Duration = Duration::from_secs(20);
 const SEED: u64 = 1;
 
 const TITLE: &str = "\

@@ -3,8 +3,8 @@
 
 use std::path::{Path, PathBuf};
 
+use crate::strategies::cases;
 use airlane_base::{Rng, Streams};
-use airlane_testkit::strategies::cases;
 use proptest::prelude::*;
 
 #[path = "../../../../fuzz/bodies.rs"]

@@ -3,10 +3,10 @@
 
 use std::collections::BTreeMap;
 
+use crate::strategies::{Offer, cases, fates, play, traffic};
 use airlane_base::{Duration, Instant};
 use airlane_link::HeaderProfile::{Live, Sealed};
 use airlane_link::{Frame, FrameKind, ServiceLedger};
-use airlane_testkit::strategies::{Offer, cases, fates, play, traffic};
 use airlane_testkit::{Pair, Reordering, Scripted, Setup, TestPacket};
 use proptest::prelude::*;
 

@@ -3,6 +3,8 @@
 
 #![allow(clippy::unwrap_used, reason = "a test may panic")]
 
+#[macro_use]
+mod conformance;
 mod corpus;
 mod emulator;
 mod filling;
@@ -15,6 +17,7 @@ mod rse_ad;
 mod scheduler;
 mod schemes;
 mod shares;
+mod strategies;
 mod thin;
 mod waiting;
 mod xor;

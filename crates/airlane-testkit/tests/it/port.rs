@@ -2,11 +2,11 @@
 
 use std::collections::{BTreeMap, BTreeSet};
 
+use crate::strategies::{Offer, cases, fates, play, traffic};
 use airlane_base::{Duration, Instant};
 use airlane_link::HeaderProfile::{Live, Study};
 use airlane_link::{Frame, FrameKind};
 use airlane_testkit::setup::{class, service};
-use airlane_testkit::strategies::{Offer, cases, fates, play, traffic};
 use airlane_testkit::{
     Adversary, Departure, Fate, Pair, Random, Reordering, Scripted, Setup, TestPacket,
 };

@@ -1,9 +1,9 @@
 //! The reliable schemes: whatever is lost and doubled, and reordered within the stated bound, everything is
 //! delivered once and in order when loss ends (specification, sections 7.2 to 7.5 and 18.4).
 
+use crate::strategies::{Offer, cases, fates, losses, play, traffic};
 use airlane_base::{Duration, Instant};
 use airlane_link::HeaderProfile::{Live, Study};
-use airlane_testkit::strategies::{Offer, cases, fates, losses, play, traffic};
 use airlane_testkit::{Departure, Fate, Pair, Random, Reordering, Scripted, Setup, TestPacket};
 use proptest::prelude::*;
 

@@ -2,10 +2,10 @@
 
 use std::collections::{BTreeMap, BTreeSet};
 
+use crate::strategies::{Offer, cases, fates, losses, play, traffic};
 use airlane_base::{Duration, Instant};
 use airlane_link::FrameKind;
 use airlane_link::HeaderProfile::{Live, Study};
-use airlane_testkit::strategies::{Offer, cases, fates, losses, play, traffic};
 use airlane_testkit::{
     Adversary, Departure, Fate, Pair, Random, Reordering, Scripted, Setup, Tally, TestPacket,
 };

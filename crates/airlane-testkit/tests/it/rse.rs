@@ -2,10 +2,10 @@
 
 use std::collections::BTreeMap;
 
+use crate::strategies::{cases, fates, play, traffic};
 use airlane_base::Duration;
 use airlane_link::FrameKind;
 use airlane_link::HeaderProfile::{Live, Study};
-use airlane_testkit::strategies::{cases, fates, play, traffic};
 use airlane_testkit::{Departure, Fate, Pair, Random, Reordering, Scripted, Setup, TestPacket};
 use proptest::prelude::*;
 

@@ -2,10 +2,10 @@
 
 use std::collections::BTreeMap;
 
+use crate::strategies::{cases, fates, losses, play, traffic};
 use airlane_base::{Duration, Instant};
 use airlane_link::FrameKind;
 use airlane_link::HeaderProfile::{Live, Study};
-use airlane_testkit::strategies::{cases, fates, losses, play, traffic};
 use airlane_testkit::{Departure, Fate, Pair, Random, Reordering, Scripted, Setup, TestPacket};
 use proptest::prelude::*;
 
@@ -109,7 +109,7 @@ proptest! {
 
 fn check_whole(
     pair: &Pair<Scripted>,
-    traffic: &[airlane_testkit::strategies::Offer],
+    traffic: &[crate::strategies::Offer],
 ) -> Result<(), TestCaseError> {
     for end in 0..2 {
         let sent: Vec<_> = traffic.iter().filter(|offer| offer.end != end).collect();

@@ -1,14 +1,13 @@
 //! The frame schedulers (specification, section 9.4).
 
 use airlane_link::schedule::{Fifo, Scfq, Schedule};
-use airlane_testkit::scheduler_conformance;
 
 scheduler_conformance!(scfq, Scfq<u64>);
 scheduler_conformance!(fifo, Fifo<u64>);
 
 #[test]
 fn scfq_stays_within_the_fairness_bound() {
-    airlane_testkit::conformance::scheduler::stays_within_the_fairness_bound::<Scfq<u64>>();
+    crate::conformance::scheduler::stays_within_the_fairness_bound::<Scfq<u64>>();
 }
 
 /// The comparison of Xylomenos 1999, chapter 8: without scheduling, order of arrival decides.

@@ -1,8 +1,8 @@
 //! Every scheme in both header profiles under the same suite.
 
+use crate::conformance::scheme::Contract;
 use airlane_link::HeaderProfile::{Live, Study};
-use airlane_testkit::conformance::scheme::Contract;
-use airlane_testkit::{Reordering, scheme_conformance};
+use airlane_testkit::Reordering;
 
 const DEFAULT: Contract = Contract {
     scheme: "kind = \"default\"",

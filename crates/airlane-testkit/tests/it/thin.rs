@@ -2,10 +2,10 @@
 
 use std::collections::BTreeMap;
 
+use crate::strategies::{cases, traffic};
 use airlane_base::{Duration, Instant};
 use airlane_link::FrameKind;
 use airlane_link::HeaderProfile::Live;
-use airlane_testkit::strategies::{cases, traffic};
 use airlane_testkit::{Adversary, Departure, Fate, Pair, Random, Setup, TestPacket};
 use proptest::prelude::*;
 

@@ -2,10 +2,10 @@
 
 use std::collections::BTreeMap;
 
+use crate::strategies::{cases, fates, losses, play, traffic};
 use airlane_base::{Duration, Instant};
 use airlane_link::FrameKind;
 use airlane_link::HeaderProfile::{self, Live, Study};
-use airlane_testkit::strategies::{cases, fates, losses, play, traffic};
 use airlane_testkit::{Departure, Fate, Pair, Random, Reordering, Scripted, Setup, TestPacket};
 use proptest::prelude::*;
 

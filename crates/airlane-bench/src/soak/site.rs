@@ -7,7 +7,7 @@ use std::time::{Duration, Instant};
 use super::Plan;
 use super::schedule::Event;
 use crate::bench_live::channel::Channel;
-use crate::live::{Experiment, Link, LiveError};
+use airlane_testkit::live::{Experiment, Link, LiveError};
 
 /// The link with the files of its programs.
 pub(super) struct Site {

@@ -5,8 +5,8 @@ use std::path::{Path, PathBuf};
 use std::process::{Command, Stdio};
 use std::time::Duration;
 
-use crate::live::LiveError;
-use crate::program::Program;
+use airlane_testkit::live::LiveError;
+use airlane_testkit::program::Program;
 
 use super::tool::Tool;
 use super::tunnel::Programs;

@@ -3,16 +3,16 @@
 use airlane_base::Duration;
 use proptest::prelude::*;
 
-use crate::{Adversary, Fate, Pair, TestPacket};
+use airlane_testkit::{Adversary, Fate, Pair, TestPacket};
 
 /// This many cases, or as many as `PROPTEST_CASES` says: the nightly run looks further.
-pub fn cases(n: u32) -> ProptestConfig {
+pub(crate) fn cases(n: u32) -> ProptestConfig {
     let asked = std::env::var("PROPTEST_CASES").ok();
     ProptestConfig::with_cases(asked.and_then(|n| n.parse().ok()).unwrap_or(n))
 }
 
 /// Fates of up to `n` frames; late ones come up to `late_ms` too late.
-pub fn fates(n: usize, late_ms: u64) -> impl Strategy<Value = Vec<Fate>> {
+pub(crate) fn fates(n: usize, late_ms: u64) -> impl Strategy<Value = Vec<Fate>> {
     let late = move || (0..=late_ms).prop_map(Duration::from_millis);
     let fate = prop_oneof![
         4 => Just(Fate::ARRIVE),
@@ -24,7 +24,7 @@ pub fn fates(n: usize, late_ms: u64) -> impl Strategy<Value = Vec<Fate>> {
 }
 
 /// Fates of up to `n` frames that are lost or not, nothing else, in runs as fades make them.
-pub fn losses(n: usize) -> impl Strategy<Value = Vec<Fate>> {
+pub(crate) fn losses(n: usize) -> impl Strategy<Value = Vec<Fate>> {
     let run = (any::<bool>(), 1..12usize).prop_map(|(lost, n)| {
         let fate = if lost { Fate::Lose } else { Fate::ARRIVE };
         vec![fate; n]
@@ -34,20 +34,20 @@ pub fn losses(n: usize) -> impl Strategy<Value = Vec<Fate>> {
 
 /// A packet to be offered, and how long to wait before the next.
 #[derive(Clone, Copy, Debug)]
-pub struct Offer {
+pub(crate) struct Offer {
     /// Which end sends it.
-    pub end: usize,
+    pub(crate) end: usize,
     /// For which service.
-    pub service: u8,
+    pub(crate) service: u8,
     /// Its length, bytes.
-    pub len: usize,
+    pub(crate) len: usize,
     /// Time until the next packet.
-    pub gap: Duration,
+    pub(crate) gap: Duration,
 }
 
 /// Up to `n` packets for services `0..services`, from both ends, at most `gap_ms` apart; half of
 /// them come in bursts.
-pub fn traffic(n: usize, services: u8, gap_ms: u64) -> impl Strategy<Value = Vec<Offer>> {
+pub(crate) fn traffic(n: usize, services: u8, gap_ms: u64) -> impl Strategy<Value = Vec<Offer>> {
     let gap = prop_oneof![
         Just(Duration::ZERO),
         (0..=gap_ms).prop_map(Duration::from_millis)
@@ -64,7 +64,7 @@ pub fn traffic(n: usize, services: u8, gap_ms: u64) -> impl Strategy<Value = Vec
 
 /// Offers all traffic, in its time. Packets of each end and service are numbered from zero;
 /// returns how many there are.
-pub fn play<A: Adversary>(pair: &mut Pair<A>, traffic: &[Offer]) -> [[u64; 16]; 2] {
+pub(crate) fn play<A: Adversary>(pair: &mut Pair<A>, traffic: &[Offer]) -> [[u64; 16]; 2] {
     let mut offered = [[0; 16]; 2];
     for offer in traffic {
         let id = &mut offered[offer.end][usize::from(offer.service)];

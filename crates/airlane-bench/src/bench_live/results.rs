@@ -5,7 +5,7 @@ use std::fmt;
 
 use serde::Serialize;
 
-use crate::machine::{self, Lost};
+use airlane_testkit::machine::{self, Lost};
 
 use super::channel::{Channel, Endpoints};
 use super::clean::CleanRun;

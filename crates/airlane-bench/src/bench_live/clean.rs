@@ -8,10 +8,10 @@ use std::process::Stdio;
 use std::sync::atomic::{AtomicBool, AtomicU64, Ordering};
 use std::time::{Duration, Instant};
 
-use crate::live::LiveError;
-use crate::machine::{Lost, Watch};
-use crate::netns::Namespace;
-use crate::traffic::{bulk_receive, bulk_send, echo};
+use airlane_testkit::live::LiveError;
+use airlane_testkit::machine::{Lost, Watch};
+use airlane_testkit::netns::Namespace;
+use airlane_testkit::traffic::{bulk_receive, bulk_send, echo};
 
 use super::progress::Progress;
 use super::results::Measured;

@@ -9,7 +9,6 @@ use proptest::prelude::*;
 use crate::strategies::cases;
 
 /// Runs the suite on a scheduler: `scheduler_conformance!(scfq, Scfq<u64>)`.
-#[macro_export]
 macro_rules! scheduler_conformance {
     ($name:ident, $scheduler:ty) => {
         mod $name {
@@ -17,17 +16,17 @@ macro_rules! scheduler_conformance {
 
             #[test]
             fn conserves_items() {
-                $crate::conformance::scheduler::conserves_items::<$scheduler>();
+                crate::conformance::scheduler::conserves_items::<$scheduler>();
             }
 
             #[test]
             fn repeats_itself() {
-                $crate::conformance::scheduler::repeats_itself::<$scheduler>();
+                crate::conformance::scheduler::repeats_itself::<$scheduler>();
             }
 
             #[test]
             fn is_transparent_to_one_service() {
-                $crate::conformance::scheduler::is_transparent_to_one_service::<$scheduler>();
+                crate::conformance::scheduler::is_transparent_to_one_service::<$scheduler>();
             }
         }
     };
@@ -35,7 +34,7 @@ macro_rules! scheduler_conformance {
 
 /// Something done to a scheduler.
 #[derive(Clone, Copy, Debug)]
-pub enum Operation {
+pub(crate) enum Operation {
     /// A frame of a service, with its length in bytes.
     Enqueue(u8, usize),
     /// The link is free.
@@ -47,7 +46,7 @@ pub enum Operation {
 }
 
 /// Up to `n` operations on the services `0..services`.
-pub fn operations(n: usize, services: u8) -> impl Strategy<Value = Vec<Operation>> {
+pub(crate) fn operations(n: usize, services: u8) -> impl Strategy<Value = Vec<Operation>> {
     let operation = prop_oneof![
         10 => (0..services, 1..=1_500usize).prop_map(|(s, len)| Operation::Enqueue(s, len)),
         9 => Just(Operation::Dequeue),
@@ -79,7 +78,7 @@ fn announced<S: Schedule<u64>>(scheduler: &mut S) -> Option<Turn<u64>> {
 
 /// Each item leaves once, in the order of its service, with its length; the scheduler is empty only
 /// if nothing waits (XYL-R-3).
-pub fn conserves_items<S: Schedule<u64> + Default>() {
+pub(crate) fn conserves_items<S: Schedule<u64> + Default>() {
     proptest!(cases(500), |(operations in operations(400, 16))| {
         let (mut scheduler, mut reference) = (S::default(), Reference::default());
         for (item, operation) in operations.into_iter().enumerate() {
@@ -117,7 +116,7 @@ pub fn conserves_items<S: Schedule<u64> + Default>() {
 }
 
 /// Equal inputs give equal outputs.
-pub fn repeats_itself<S: Schedule<u64> + Default>() {
+pub(crate) fn repeats_itself<S: Schedule<u64> + Default>() {
     let run = |operations: &[Operation]| {
         let mut scheduler = S::default();
         let mut out = Vec::new();
@@ -137,7 +136,7 @@ pub fn repeats_itself<S: Schedule<u64> + Default>() {
 }
 
 /// With one active service frames leave in the order in which they came (XYL-R-9).
-pub fn is_transparent_to_one_service<S: Schedule<u64> + Default>() {
+pub(crate) fn is_transparent_to_one_service<S: Schedule<u64> + Default>() {
     proptest!(cases(500), |(service in 0..16u8, operations in operations(200, 1))| {
         let (mut scheduler, mut queue) = (S::default(), VecDeque::new());
         for (item, operation) in operations.into_iter().enumerate() {
@@ -158,7 +157,7 @@ pub fn is_transparent_to_one_service<S: Schedule<u64> + Default>() {
 /// While two services have frames all the time, the bytes served of each, divided by its share,
 /// differ by no more than its longest frame over its share, summed over the two, in every interval
 /// (XYL-R-2, the bound of self-clocked fair queueing). Other services come and go.
-pub fn stays_within_the_fairness_bound<S: Schedule<u64> + Default>() {
+pub(crate) fn stays_within_the_fairness_bound<S: Schedule<u64> + Default>() {
     let rates = prop::collection::vec(0.05..5.0f64, 16);
     proptest!(cases(500), |(
         rates in rates,

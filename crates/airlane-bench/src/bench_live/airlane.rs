@@ -2,8 +2,8 @@
 
 use std::process::{Command, Stdio};
 
-use crate::live::{self, LiveError};
-use crate::program::Program;
+use airlane_testkit::live::{self, LiveError};
+use airlane_testkit::program::Program;
 
 use super::tunnel::{NAMES, Site, problem};
 

@@ -146,7 +146,7 @@ pub fn markdown(comparisons: &[Comparison]) -> String {
     let mut text = String::from(
         "# TCP Reno without link repair: Airlane beside ns-2\n\n\
          Written by `make validate-ns2`, which runs ns-2 2.35 (Debian's package `ns2`) on \
-         `crates/airlane-testkit/ns2/bulk.tcl` and Airlane on the same settings: one bulk transfer \
+         `crates/airlane-bench/ns2/bulk.tcl` and Airlane on the same settings: one bulk transfer \
          over wireless links without services, with the TCP of 1999. Each setting is repeated in \
          both until the standard error of the gap is at most 1.25 %; without errors nothing is \
          random and one run is all.\n\n\

@@ -5,7 +5,7 @@
 use std::path::PathBuf;
 use std::process::ExitCode;
 
-use airlane_testkit::ns2::{Known, LIMIT, Ns2, Ns2Error, compare, grid, markdown};
+use airlane_bench::ns2::{Known, LIMIT, Ns2, Ns2Error, compare, grid, markdown};
 use clap::Parser;
 
 /// Run ns-2 beside Airlane and print how far their throughputs are apart.

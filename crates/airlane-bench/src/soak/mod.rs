@@ -1,6 +1,6 @@
 //! A link for a long time, under everything that happens to links: does it stay as it was?
 //!
-//! The link of [`live`](crate::live), secured, between the demo's ends; a file, pages and voice over it
+//! The link of [`live`](airlane_testkit::live), secured, between the demo's ends; a file, pages and voice over it
 //! all the time. Meanwhile a [`schedule`] changes its loss, silences it, kills and restarts its ends,
 //! with a full disk behind the log and without a route to the peer too, gives them new keys, also by SIGHUP,
 //! and moves one of them. What must hold is in files of their own: [`memory`] is
@@ -27,7 +27,7 @@ use serde::Serialize;
 use serde_json::Value;
 
 use crate::bench_live::progress::Progress as Shown;
-use crate::live::{LiveError, TUNNEL_SERVER, server};
+use airlane_testkit::live::{LiveError, TUNNEL_SERVER, server};
 use books::{Books, ENDS, Line};
 use memory::{Memory, Sample};
 use recovery::{Recovered, Recovery};

@@ -9,8 +9,8 @@ use std::time::Duration;
 
 use base64ct::{Base64, Encoding};
 
-use crate::live::LiveError;
-use crate::program::Program;
+use airlane_testkit::live::LiveError;
+use airlane_testkit::program::Program;
 
 use super::airlane::{key_file, keygen};
 use super::tunnel::{NAMES, Site, problem};

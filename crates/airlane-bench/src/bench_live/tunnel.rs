@@ -10,10 +10,10 @@ use std::net::{IpAddr, Ipv4Addr};
 use std::path::{Path, PathBuf};
 use std::time::{Duration, Instant};
 
-use crate::live::{LiveError, TUNNEL_SERVER, WIRE_SERVER};
-use crate::netns::Namespace;
-use crate::program::Program;
-use crate::traffic::echo;
+use airlane_testkit::live::{LiveError, TUNNEL_SERVER, WIRE_SERVER};
+use airlane_testkit::netns::Namespace;
+use airlane_testkit::program::Program;
+use airlane_testkit::traffic::echo;
 
 use super::tool::Tool;
 use super::{airlane, openvpn, plain_tun, wireguard};

@@ -7,32 +7,32 @@ use airlane_link::{Bitmap, Body, Frame, FrameKind, Header, HeaderProfile, Servic
 use proptest::prelude::*;
 
 use crate::strategies::{Offer, cases, fates, play, traffic};
-use crate::{Adversary, Pair, Reordering, Scripted, Setup, Tally, TestPacket};
+use airlane_testkit::{Adversary, Pair, Reordering, Scripted, Setup, Tally, TestPacket};
 
 /// A scheme to be tested, and what it promises.
 #[derive(Clone, Copy, Debug)]
-pub struct Contract {
+pub(crate) struct Contract {
     /// The inside of the `scheme` table.
-    pub scheme: &'static str,
+    pub(crate) scheme: &'static str,
     /// Header profile.
-    pub header: HeaderProfile,
+    pub(crate) header: HeaderProfile,
     /// Its window; 0 if it keeps nothing.
-    pub window: usize,
+    pub(crate) window: usize,
     /// Frames kept beside it at one end, whatever the window.
-    pub kept: usize,
+    pub(crate) kept: usize,
     /// Packets go up in the order in which they came.
-    pub in_order: bool,
+    pub(crate) in_order: bool,
     /// No packet goes up twice.
-    pub once: bool,
+    pub(crate) once: bool,
     /// No timer runs out without loss. Measured timers are estimates: when the peer sends its first
     /// long frame, they may be too short once.
-    pub sure_timers: bool,
+    pub(crate) sure_timers: bool,
     /// Frames are copied: what is not lost comes twice.
-    pub copies: bool,
+    pub(crate) copies: bool,
     /// Original frames must arrive once and in their order: loss of step otherwise.
-    pub originals_in_order: bool,
+    pub(crate) originals_in_order: bool,
     /// How far frames may be reordered.
-    pub reordering: Reordering,
+    pub(crate) reordering: Reordering,
 }
 
 /// The service under test; another is there and silent.
@@ -40,12 +40,11 @@ const SERVICE: u8 = 1;
 const ROOMY: &str = "kind = \"drop-tail\", limit = \"100000 packets\"";
 
 /// Runs the suite on a scheme: `scheme_conformance!(sr_m2_live, Contract { ... })`.
-#[macro_export]
 macro_rules! scheme_conformance {
     ($name:ident, $contract:expr) => {
         mod $name {
             use super::*;
-            use $crate::conformance::scheme;
+            use crate::conformance::scheme;
 
             #[test]
             fn a_clean_link_needs_no_repair() {
@@ -105,7 +104,7 @@ impl Contract {
         Setup::new(self.header).service(SERVICE, 0.5, &scheme, queue)
     }
 
-    fn pair(&self, queue: &str, script: Vec<crate::Fate>) -> Pair<Scripted> {
+    fn pair(&self, queue: &str, script: Vec<airlane_testkit::Fate>) -> Pair<Scripted> {
         let mut pair = Pair::new(&self.setup(queue), Scripted::new(script));
         pair.originals_in_order = self.originals_in_order;
         pair.reordering = self.reordering;
@@ -127,7 +126,7 @@ fn offers(n: usize, gap_ms: u64) -> impl Strategy<Value = Vec<Offer>> {
 }
 
 /// Without loss every packet goes up in its order, and nothing is sent again.
-pub fn a_clean_link_needs_no_repair(contract: Contract) {
+pub(crate) fn a_clean_link_needs_no_repair(contract: Contract) {
     proptest!(cases(200), |(offers in offers(100, 20))| {
         let mut pair = contract.pair(ROOMY, vec![]);
         let offered = play(&mut pair, &offers);
@@ -153,7 +152,7 @@ pub fn a_clean_link_needs_no_repair(contract: Contract) {
 }
 
 /// Order and uniqueness under loss, duplication and the reordering that the scheme allows.
-pub fn keeps_its_promises(contract: Contract) {
+pub(crate) fn keeps_its_promises(contract: Contract) {
     proptest!(cases(200), |(offers in offers(100, 20), script in fates(300, 100))| {
         let mut pair = contract.pair(ROOMY, script);
         play(&mut pair, &offers);
@@ -173,7 +172,7 @@ pub fn keeps_its_promises(contract: Contract) {
 
 /// At every moment: packets offered = sent + dropped by reason + waiting, bytes likewise, and
 /// counters agree with what was seen outside. They never shrink.
-pub fn keeps_its_books(contract: Contract) {
+pub(crate) fn keeps_its_books(contract: Contract) {
     let queues = [
         "kind = \"none\"",
         "kind = \"drop-tail\", limit = \"3 packets\"",
@@ -298,7 +297,7 @@ fn counters(ledger: &ServiceLedger) -> BTreeMap<String, i64> {
 }
 
 /// `handle_timeout` before its time does nothing.
-pub fn early_timeouts_change_nothing(contract: Contract) {
+pub(crate) fn early_timeouts_change_nothing(contract: Contract) {
     proptest!(cases(200), |(offers in offers(80, 20), script in fates(200, 100))| {
         let run = |early_calls| {
             let mut pair = contract.pair(ROOMY, script.clone());
@@ -312,7 +311,7 @@ pub fn early_timeouts_change_nothing(contract: Contract) {
 }
 
 /// Equal inputs give equal outputs.
-pub fn repeats_itself(contract: Contract) {
+pub(crate) fn repeats_itself(contract: Contract) {
     proptest!(cases(200), |(offers in offers(80, 20), script in fates(200, 100))| {
         let run = || {
             let mut pair = contract.pair(ROOMY, script.clone());
@@ -326,7 +325,7 @@ pub fn repeats_itself(contract: Contract) {
 
 /// Made for one rate and told another, it does what it does when it was made for that: its timers, what it
 /// may spend, and all that was computed of the rate.
-pub fn a_link_of_another_rate_is_as_if_it_had_always_been_so(contract: Contract) {
+pub(crate) fn a_link_of_another_rate_is_as_if_it_had_always_been_so(contract: Contract) {
     proptest!(cases(100), |(
         offers in offers(80, 20),
         script in fates(200, 100),
@@ -350,7 +349,7 @@ pub fn a_link_of_another_rate_is_as_if_it_had_always_been_so(contract: Contract)
 /// Packets kept at one end: those that may be asked for again (RLP forgets a frame when its place
 /// is taken, so it keeps up to the next power of two of two windows), those held behind a hole,
 /// those that wait, one in the scheduler, and the last one sent.
-pub fn keeps_no_more_than_its_window(contract: Contract) {
+pub(crate) fn keeps_no_more_than_its_window(contract: Contract) {
     const WAITING: usize = 5;
     let kept = (2 * contract.window).next_power_of_two();
     let bound = 2 * (kept + contract.window + contract.kept + WAITING + 2);
@@ -372,7 +371,7 @@ pub fn keeps_no_more_than_its_window(contract: Contract) {
 
 /// Frames with any type, numbers and payload: counted and survived, and the contract holds. The
 /// schemes may lose step by them, so afterwards nothing is promised but that time goes on.
-pub fn survives_any_header(contract: Contract) {
+pub(crate) fn survives_any_header(contract: Contract) {
     let kinds = prop::sample::select(vec![
         FrameKind::Data,
         FrameKind::Ack,
@@ -433,7 +432,7 @@ pub fn survives_any_header(contract: Contract) {
 
 /// Whatever the scheduler, and with other services present but silent: the same frames at the same
 /// times (XYL-R-9, and XYL-R-1 as far as silence goes).
-pub fn is_alone_on_the_link_as_far_as_it_can_see(contract: Contract) {
+pub(crate) fn is_alone_on_the_link_as_far_as_it_can_see(contract: Contract) {
     proptest!(cases(200), |(offers in offers(80, 20), script in fates(200, 100))| {
         let run = |change: fn(Setup) -> Setup| {
             let setup = change(contract.setup(ROOMY));

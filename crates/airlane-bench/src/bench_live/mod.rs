@@ -21,8 +21,8 @@ mod wireguard;
 pub use plain_tun::forward;
 pub use plain_tun_offload::forward_offload;
 
-use crate::live::LiveError;
-use crate::machine::Watch;
+use airlane_testkit::live::LiveError;
+use airlane_testkit::machine::Watch;
 
 use clean::CleanPlan;
 use impaired::ImpairedPlan;

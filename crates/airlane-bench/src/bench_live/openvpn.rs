@@ -4,8 +4,8 @@
 use std::path::PathBuf;
 use std::process::{Command, Stdio};
 
-use crate::live::LiveError;
-use crate::program::Program;
+use airlane_testkit::live::LiveError;
+use airlane_testkit::program::Program;
 
 use super::tunnel::{NAMES, Site, problem};
 

@@ -7,8 +7,8 @@ use std::net::{SocketAddr, UdpSocket};
 use rustix::event::{PollFd, PollFlags, poll};
 use tun_rs::DeviceBuilder;
 
-use crate::live::LiveError;
-use crate::program::Program;
+use airlane_testkit::live::LiveError;
+use airlane_testkit::program::Program;
 
 use super::tunnel::{NAMES, Site};
 

@@ -7,12 +7,12 @@ use std::path::{Path, PathBuf};
 use std::process::ExitCode;
 use std::time::Duration;
 
-use airlane_testkit::bench_live::channel::{Channel, Endpoints};
-use airlane_testkit::bench_live::clean::CleanPlan;
-use airlane_testkit::bench_live::impaired::ImpairedPlan;
-use airlane_testkit::bench_live::tool::Tool;
-use airlane_testkit::bench_live::tunnel::Programs;
-use airlane_testkit::bench_live::{Plan, forward, forward_offload, install, run};
+use airlane_bench::bench_live::channel::{Channel, Endpoints};
+use airlane_bench::bench_live::clean::CleanPlan;
+use airlane_bench::bench_live::impaired::ImpairedPlan;
+use airlane_bench::bench_live::tool::Tool;
+use airlane_bench::bench_live::tunnel::Programs;
+use airlane_bench::bench_live::{Plan, forward, forward_offload, install, run};
 use airlane_testkit::netns;
 use clap::{Parser, Subcommand};
 

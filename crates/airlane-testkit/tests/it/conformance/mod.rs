@@ -1,4 +1,6 @@
 //! One suite for every scheme, one for every scheduler: what is new must pass what is there.
 
-pub mod scheduler;
-pub mod scheme;
+#[macro_use]
+pub(crate) mod scheduler;
+#[macro_use]
+pub(crate) mod scheme;

@@ -8,9 +8,9 @@
 use std::process::ExitCode;
 use std::time::Instant;
 
+use airlane_bench::ns2::{Errors, Link, Ns2, Ns2Error, Setting, Topology};
 use airlane_sim::{Scenario, run};
 use airlane_testkit::machine::Watch;
-use airlane_testkit::ns2::{Errors, Link, Ns2, Ns2Error, Setting, Topology};
 
 /// Long enough that a start weighs nothing.
 const SEGMENTS: u64 = 1_000_000;

@@ -1,4 +1,4 @@
-//! The impaired link: a file, pages and voice at once, over [`crate::live`]'s emulated radio link.
+//! The impaired link: a file, pages and voice at once, over [`airlane_testkit::live`]'s emulated radio link.
 
 use std::path::PathBuf;
 use std::time::{Duration, Instant};
@@ -6,8 +6,8 @@ use std::time::{Duration, Instant};
 use airlane_link::ServiceConfig;
 use airlane_probe::{ClientConfig, Times, TrafficReport};
 
-use crate::live::{Experiment, GRACE, Link, LiveError, TUNNEL_SERVER};
-use crate::machine::{Lost, Watch};
+use airlane_testkit::live::{Experiment, GRACE, Link, LiveError, TUNNEL_SERVER};
+use airlane_testkit::machine::{Lost, Watch};
 
 use super::ceiling::Ceiling;
 use super::channel::{Channel, Endpoints, RATE_BPS};
@@ -210,7 +210,7 @@ impl Bench<'_> {
                 measure: self.plan.measure,
                 grace: GRACE,
             },
-            ..ClientConfig::new(crate::live::WIRE_SERVER)
+            ..ClientConfig::new(airlane_testkit::live::WIRE_SERVER)
         }
     }
 

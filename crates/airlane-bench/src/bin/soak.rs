@@ -5,8 +5,8 @@ use std::io::{self, Write};
 use std::path::PathBuf;
 use std::time::Duration;
 
+use airlane_bench::soak::{Outcome, Plan, run};
 use airlane_testkit::netns;
-use airlane_testkit::soak::{Outcome, Plan, run};
 use clap::Parser;
 
 /// Load a secured link with a file, pages and voice while its loss changes, its ends are killed,
