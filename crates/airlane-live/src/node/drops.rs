@@ -269,6 +269,9 @@ impl Serialize for Drops {
 
 #[cfg(test)]
 mod tests {
+    use std::net::IpAddr;
+    use std::sync::{Arc, Mutex};
+
     use super::*;
 
     #[test]
@@ -304,6 +307,57 @@ mod tests {
         }
         for (i, reason) in Reason::ALL.iter().enumerate() {
             assert_eq!(drops.of(*reason), i as u64 + 1);
+        }
+    }
+
+    /// What is logged, as lines.
+    #[derive(Clone, Default)]
+    struct Log(Arc<Mutex<Vec<u8>>>);
+
+    impl io::Write for Log {
+        fn write(&mut self, bytes: &[u8]) -> io::Result<usize> {
+            self.0.lock().unwrap().write(bytes)
+        }
+
+        fn flush(&mut self) -> io::Result<()> {
+            Ok(())
+        }
+    }
+
+    #[test]
+    fn the_log_names_the_address_of_a_packet_without_a_peer_once_a_minute() {
+        let log = Log::default();
+        let writer = log.clone();
+        let subscriber = tracing_subscriber::fmt()
+            .json()
+            .with_writer(move || writer.clone())
+            .finish();
+        tracing::subscriber::with_default(subscriber, || {
+            let mut drops = Drops::new(Some("mill".to_owned()));
+            let address = IpAddr::from([10, 80, 0, 9]);
+            for second in 0..=60 {
+                let now = Instant::ORIGIN + Duration::from_secs(second);
+                drops.count_of(now, Reason::NoPeer, &address);
+                drops.count_of(now, Reason::WrongSource, &address);
+            }
+        });
+        let said = String::from_utf8(log.0.lock().unwrap().clone()).unwrap();
+        let said: Vec<serde_json::Value> = said
+            .lines()
+            .map(|line| serde_json::from_str(line).unwrap())
+            .collect();
+        for reason in ["no-peer", "wrong-source"] {
+            let of: Vec<_> = said
+                .iter()
+                .map(|line| &line["fields"])
+                .filter(|fields| fields["reason"] == reason)
+                .collect();
+            assert_eq!(of.len(), 2, "the first, and one after a minute: {said:?}");
+            assert!(
+                of.iter()
+                    .all(|f| f["address"] == "10.80.0.9" && f["peer"] == "mill")
+            );
+            assert_eq!((&of[0]["new"], &of[1]["new"]), (&1.into(), &60.into()));
         }
     }
 }
