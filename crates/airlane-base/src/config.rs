@@ -28,10 +28,7 @@ pub use path::{Step, fits, key, steps};
 pub use problem::{ConfigError, Problem};
 
 use path::Path;
-use problem::Source;
-
-/// How many problems of one file are worth reading at once.
-const PROBLEMS_AT_ONCE: usize = 10;
+use problem::{PROBLEMS_AT_ONCE, Source};
 
 /// Reads `text` into a `T`. `file` is the name that error messages show.
 ///

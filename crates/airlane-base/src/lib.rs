@@ -4,6 +4,7 @@
 mod both_ways;
 pub mod config;
 pub mod payload;
+mod quantity;
 pub mod random;
 pub mod schema;
 pub mod seq;
@@ -12,7 +13,8 @@ pub mod units;
 
 pub use both_ways::BothWays;
 pub use payload::{Payload, unpadded};
+pub use quantity::UnitError;
 pub use random::{Rng, Streams};
 pub use seq::{Seq, SeqSpace};
 pub use time::{Duration, Instant};
-pub use units::{Probability, QueueLimit, Rate, Size, UnitError};
+pub use units::{Probability, QueueLimit, Rate, Size};

@@ -6,7 +6,7 @@ use std::ops::{Add, AddAssign, Mul, Sub};
 
 use serde::{Deserialize, Deserializer, Serialize, Serializer};
 
-use crate::units::{UnitError, number, parse_quantity};
+use crate::quantity::{UnitError, deserialize_quantity, number, parse_quantity};
 
 /// A point in time, in nanoseconds since an origin that the driver chose.
 ///
@@ -202,7 +202,7 @@ crate::schema_of!(Duration, "Duration", {
 
 impl<'de> Deserialize<'de> for Duration {
     fn deserialize<D: Deserializer<'de>>(d: D) -> Result<Self, D::Error> {
-        crate::units::deserialize_quantity(d, "a duration with its unit, such as \"100 ms\"")
+        deserialize_quantity(d, "a duration with its unit, such as \"100 ms\"")
     }
 }
 

@@ -12,9 +12,9 @@ use serde::de::DeserializeOwned;
 use toml::Spanned;
 use toml::de::{DeTable, DeValue};
 
-use super::PROBLEMS_AT_ONCE;
 use super::message::{self, Text};
 use super::path::Path;
+use super::problem::PROBLEMS_AT_ONCE;
 use crate::schema::{FileSchema, written};
 
 /// Readings of the whole document that a search may cost; a hostile file gets a coarser answer.

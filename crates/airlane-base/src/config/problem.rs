@@ -5,6 +5,9 @@ use std::ops::Range;
 
 use super::message::Text;
 
+/// How many problems of one file are worth reading at once.
+pub(super) const PROBLEMS_AT_ONCE: usize = 10;
+
 /// One thing wrong with a file. The fields are what a front end needs to show it its own way.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Problem {
