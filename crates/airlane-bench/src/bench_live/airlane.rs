@@ -5,7 +5,7 @@ use std::process::{Command, Stdio};
 use airlane_testkit::live::{self, LiveError};
 use airlane_testkit::program::Program;
 
-use super::tunnel::{NAMES, Site, problem};
+use super::site::{NAMES, Site, problem};
 
 /// Starts both ends on the site's files and waits until they have a session.
 pub(super) fn start(site: &Site<'_>, secured: bool) -> Result<(Vec<Program>, String), LiveError> {

@@ -13,10 +13,11 @@ use airlane_testkit::machine::{Lost, Watch};
 use airlane_testkit::netns::Namespace;
 use airlane_testkit::traffic::{bulk_receive, bulk_send, echo};
 
+use super::measured::Measured;
 use super::progress::Progress;
-use super::results::Measured;
+use super::site::{BARE, Programs, Site, problem};
 use super::tool::Tool;
-use super::tunnel::{BARE, Programs, Site, Tunnel, problem};
+use super::tunnel::Tunnel;
 
 /// What is measured, how long and how often.
 #[derive(Clone, Debug)]

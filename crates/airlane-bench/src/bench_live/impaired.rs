@@ -12,10 +12,11 @@ use airlane_testkit::machine::{Lost, Watch};
 use super::ceiling::Ceiling;
 use super::channel::{Channel, Endpoints, RATE_BPS};
 use super::criteria;
+use super::measured::Measured;
 use super::progress::Progress;
-use super::results::{FloodFigures, ImpairedFigures, Measured};
+use super::site::{Programs, Site};
 use super::tool::Tool;
-use super::tunnel::{Programs, Site, Tunnel};
+use super::tunnel::Tunnel;
 
 /// What is measured, and how long.
 #[derive(Clone, Debug)]
@@ -46,6 +47,44 @@ impl ImpairedPlan {
     fn floods(&self) -> bool {
         self.tools.contains(&Tool::Airlane)
     }
+}
+
+/// One run over the impaired link.
+#[derive(Clone, Copy, Debug)]
+pub struct ImpairedFigures {
+    /// Through what.
+    pub tool: Tool,
+    /// How frames were lost.
+    pub channel: Channel,
+    /// Congestion control of the server.
+    pub endpoints: Endpoints,
+    /// What the file got.
+    pub file_mbps: f64,
+    /// What it could have got.
+    pub file_ceiling_mbps: f64,
+    /// A page, from connecting to its last byte.
+    pub page_mean_ms: f64,
+    /// Pages that failed or were not there in the end.
+    pub pages_failed: u64,
+    /// Voice packets of both directions that did not arrive.
+    pub voice_loss_pct: f64,
+    /// What 99 of 100 do not exceed, in the worse direction.
+    pub voice_p99_ms: f64,
+    /// The machine's time that was not there for it.
+    pub lost: Lost,
+}
+
+/// Airlane's file without and with a stranger's flood.
+#[derive(Clone, Copy, Debug)]
+pub struct FloodFigures {
+    /// What the file got without.
+    pub quiet_mbps: f64,
+    /// And with it.
+    pub flooded_mbps: f64,
+    /// Datagrams that the stranger could send, a second.
+    pub sent_per_s: f64,
+    /// The machine's time that was not there for it.
+    pub lost: Lost,
 }
 
 /// All runs, and what a page takes where there is nothing else and nothing is lost.

@@ -8,8 +8,8 @@ use std::time::Duration;
 use airlane_testkit::live::LiveError;
 use airlane_testkit::program::Program;
 
+use super::site::Programs;
 use super::tool::Tool;
-use super::tunnel::Programs;
 
 const WIREGUARD_GO: &str = "golang.zx2c4.com/wireguard";
 const WIREGUARD_GO_VERSION: &str = "v0.0.0-20260522210424-ecfc5a8d5446";

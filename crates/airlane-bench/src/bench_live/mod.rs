@@ -7,8 +7,10 @@ pub mod clean;
 pub mod criteria;
 pub mod impaired;
 pub mod install;
+pub mod measured;
 pub mod progress;
 pub mod results;
+pub mod site;
 pub mod tool;
 pub mod tunnel;
 
@@ -28,8 +30,8 @@ use clean::CleanPlan;
 use impaired::ImpairedPlan;
 use progress::Progress;
 use results::Results;
+use site::Programs;
 use tool::Tool;
-use tunnel::Programs;
 
 /// What is to be measured.
 #[derive(Clone, Debug)]

@@ -7,7 +7,7 @@ use std::process::{Command, Stdio};
 use airlane_testkit::live::LiveError;
 use airlane_testkit::program::Program;
 
-use super::tunnel::{NAMES, Site, problem};
+use super::site::{NAMES, Site, problem};
 
 const INTERFACE: &str = "ovpn0";
 

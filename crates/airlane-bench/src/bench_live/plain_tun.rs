@@ -10,7 +10,7 @@ use tun_rs::DeviceBuilder;
 use airlane_testkit::live::LiveError;
 use airlane_testkit::program::Program;
 
-use super::tunnel::{NAMES, Site};
+use super::site::{NAMES, Site};
 
 /// What leaves room for IPv4 and UDP on Ethernet.
 pub(super) const MTU: u16 = 1500 - 28;

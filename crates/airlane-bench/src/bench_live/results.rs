@@ -7,75 +7,12 @@ use serde::Serialize;
 
 use airlane_testkit::machine::{self, Lost};
 
-use super::channel::{Channel, Endpoints};
+use super::channel::Endpoints;
 use super::clean::CleanRun;
 use super::criteria::{self, Verdict};
-use super::impaired::Impaired;
+use super::impaired::{Impaired, ImpairedFigures};
+use super::measured::Measured;
 use super::tool::Tool;
-
-/// Rows, and what there is no row of.
-#[derive(Debug)]
-pub struct Measured<R> {
-    /// What was measured.
-    pub rows: Vec<R>,
-    /// What could not be run, and why.
-    pub failures: Vec<String>,
-}
-
-impl<R> Default for Measured<R> {
-    fn default() -> Self {
-        Self {
-            rows: Vec::new(),
-            failures: Vec::new(),
-        }
-    }
-}
-
-impl<R> Measured<R> {
-    /// Notes what could not be run.
-    pub(super) fn failed(&mut self, what: impl fmt::Display, error: &dyn fmt::Display) {
-        let error = error.to_string();
-        self.failures.push(format!("{what}: {}", error.trim()));
-    }
-}
-
-/// One run over the impaired link.
-#[derive(Clone, Copy, Debug)]
-pub struct ImpairedFigures {
-    /// Through what.
-    pub tool: Tool,
-    /// How frames were lost.
-    pub channel: Channel,
-    /// Congestion control of the server.
-    pub endpoints: Endpoints,
-    /// What the file got.
-    pub file_mbps: f64,
-    /// What it could have got.
-    pub file_ceiling_mbps: f64,
-    /// A page, from connecting to its last byte.
-    pub page_mean_ms: f64,
-    /// Pages that failed or were not there in the end.
-    pub pages_failed: u64,
-    /// Voice packets of both directions that did not arrive.
-    pub voice_loss_pct: f64,
-    /// What 99 of 100 do not exceed, in the worse direction.
-    pub voice_p99_ms: f64,
-    /// The machine's time that was not there for it.
-    pub lost: Lost,
-}
-
-/// Airlane's file without and with a stranger's flood.
-#[derive(Clone, Copy, Debug)]
-pub struct FloodFigures {
-    /// What the file got without.
-    pub quiet_mbps: f64,
-    /// And with it.
-    pub flooded_mbps: f64,
-    /// Datagrams that the stranger could send, a second.
-    pub sent_per_s: f64,
-    /// The machine's time that was not there for it.
-    pub lost: Lost,
-}
 
 /// Everything.
 #[derive(Debug, Default)]
@@ -383,6 +320,8 @@ fn impaired_table(impaired: &Impaired, f: &mut fmt::Formatter<'_>) -> fmt::Resul
 
 #[cfg(test)]
 mod tests {
+    use super::super::channel::Channel;
+    use super::super::impaired::FloodFigures;
     use super::*;
 
     fn run(tcp_mbps: f64, rtt_p50_us: f64) -> CleanRun {

@@ -6,67 +6,20 @@
 //! ```
 
 use std::io;
-use std::net::{IpAddr, Ipv4Addr};
-use std::path::{Path, PathBuf};
+use std::net::IpAddr;
+use std::path::PathBuf;
 use std::time::{Duration, Instant};
 
 use airlane_testkit::live::{LiveError, TUNNEL_SERVER, WIRE_SERVER};
-use airlane_testkit::netns::Namespace;
 use airlane_testkit::program::Program;
 use airlane_testkit::traffic::echo;
 
+use super::site::{BARE, BARE_SERVER, Site, problem};
 use super::tool::Tool;
 use super::{airlane, openvpn, plain_tun, wireguard};
 
-/// The left host's address on the cable of [`Tool::Veth`].
-pub const BARE_SERVER: IpAddr = IpAddr::V4(Ipv4Addr::new(198, 51, 100, 1));
-/// The interface of that cable.
-pub const BARE: &str = "bare";
-/// Names of the hosts, for files.
-pub(super) const NAMES: [&str; 2] = ["left", "right"];
-
 /// How long a tunnel may take until the first packet is through.
 const PATIENCE: Duration = Duration::from_secs(15);
-
-/// The programs that are run.
-#[derive(Clone, Debug)]
-pub struct Programs {
-    /// `airlane`.
-    pub airlane: PathBuf,
-    /// wireguard-go.
-    pub wireguard_go: PathBuf,
-    /// This very program, which is the plain forwarder too.
-    pub own: PathBuf,
-}
-
-/// Where a tool is started.
-#[derive(Clone, Copy, Debug)]
-pub struct Site<'a> {
-    /// Left and right.
-    pub hosts: [&'a Namespace; 2],
-    /// For sockets, keys and output.
-    pub directory: &'a Path,
-    /// The programs.
-    pub programs: &'a Programs,
-    /// Files of Airlane's ends; what they say about security is replaced.
-    pub ends: [&'a Path; 2],
-}
-
-impl Site<'_> {
-    /// Gives the tunnel's interface its address, 10.7.0.1 or .2, and takes it up.
-    pub(super) fn address(&self, end: usize, interface: &str) -> Result<(), LiveError> {
-        let address = format!("10.7.0.{}/24", end + 1);
-        self.hosts[end].ip(&["address", "add", &address, "dev", interface])?;
-        self.hosts[end].ip(&["link", "set", "dev", interface, "up"])?;
-        Ok(())
-    }
-
-    /// Whether an end has an interface of this name.
-    pub(super) fn has(&self, end: usize, interface: &str) -> bool {
-        let shown = self.hosts[end].ip(&["link", "show", "dev", interface]);
-        shown.is_ok()
-    }
-}
 
 /// A tool at work. Dropping it ends its programs.
 #[derive(Debug)]
@@ -154,14 +107,6 @@ impl Tunnel {
             ticks += cpu_ticks(&text).unwrap_or(0);
         }
         Ok(ticks as f64 / ticks_per_s)
-    }
-}
-
-pub(super) fn problem(what: impl ToString, problem: impl Into<String>) -> LiveError {
-    LiveError::Program {
-        what: what.to_string(),
-        problem: problem.into(),
-        said: String::new(),
     }
 }
 

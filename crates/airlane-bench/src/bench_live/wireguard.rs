@@ -13,7 +13,7 @@ use airlane_testkit::live::LiveError;
 use airlane_testkit::program::Program;
 
 use super::airlane::{key_file, keygen};
-use super::tunnel::{NAMES, Site, problem};
+use super::site::{NAMES, Site, problem};
 
 const PORT: u16 = 51820;
 

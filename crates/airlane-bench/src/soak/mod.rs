@@ -10,6 +10,7 @@
 pub mod books;
 pub mod drops;
 pub mod memory;
+mod plan;
 pub mod recovery;
 pub mod schedule;
 mod site;
@@ -28,26 +29,13 @@ use serde_json::Value;
 
 use crate::bench_live::progress::Progress as Shown;
 use airlane_testkit::live::{LiveError, TUNNEL_SERVER, server};
+pub use plan::Plan;
+
 use books::{Books, ENDS, Line};
 use memory::{Memory, Sample};
 use recovery::{Recovered, Recovery};
 use schedule::Event;
 use site::Site;
-
-/// What is run.
-#[derive(Clone, Debug)]
-pub struct Plan {
-    /// The program `airlane`.
-    pub airlane: PathBuf,
-    /// Files of the left and the right end; what they say about keys and listening is replaced.
-    pub ends: [PathBuf; 2],
-    /// How long.
-    pub total: Duration,
-    /// Between two events, about.
-    pub every: Duration,
-    /// Seed of the events and of the losses.
-    pub seed: u64,
-}
 
 /// What came out.
 #[derive(Debug, Default, Serialize)]

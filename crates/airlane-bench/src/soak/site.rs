@@ -4,7 +4,7 @@ use std::path::{Path, PathBuf};
 use std::process::{Command, Stdio};
 use std::time::{Duration, Instant};
 
-use super::Plan;
+use super::plan::Plan;
 use super::schedule::Event;
 use crate::bench_live::channel::Channel;
 use airlane_testkit::live::{Experiment, Link, LiveError};

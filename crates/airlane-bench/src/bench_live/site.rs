@@ -1,0 +1,63 @@
+//! Where a tool is started: two hosts whose `wire` interfaces see each other, and the programs of this machine.
+
+use std::net::{IpAddr, Ipv4Addr};
+use std::path::{Path, PathBuf};
+
+use airlane_testkit::live::LiveError;
+use airlane_testkit::netns::Namespace;
+
+/// The left host's address on the cable of [`Tool::Veth`].
+pub const BARE_SERVER: IpAddr = IpAddr::V4(Ipv4Addr::new(198, 51, 100, 1));
+/// The interface of that cable.
+pub const BARE: &str = "bare";
+/// Names of the hosts, for files.
+pub(super) const NAMES: [&str; 2] = ["left", "right"];
+
+/// The programs that are run.
+#[derive(Clone, Debug)]
+pub struct Programs {
+    /// `airlane`.
+    pub airlane: PathBuf,
+    /// wireguard-go.
+    pub wireguard_go: PathBuf,
+    /// This very program, which is the plain forwarder too.
+    pub own: PathBuf,
+}
+
+/// Where a tool is started.
+#[derive(Clone, Copy, Debug)]
+pub struct Site<'a> {
+    /// Left and right.
+    pub hosts: [&'a Namespace; 2],
+    /// For sockets, keys and output.
+    pub directory: &'a Path,
+    /// The programs.
+    pub programs: &'a Programs,
+    /// Files of Airlane's ends; what they say about security is replaced.
+    pub ends: [&'a Path; 2],
+}
+
+impl Site<'_> {
+    /// Gives the tunnel's interface its address, 10.7.0.1 or .2, and takes it up.
+    pub(super) fn address(&self, end: usize, interface: &str) -> Result<(), LiveError> {
+        let address = format!("10.7.0.{}/24", end + 1);
+        self.hosts[end].ip(&["address", "add", &address, "dev", interface])?;
+        self.hosts[end].ip(&["link", "set", "dev", interface, "up"])?;
+        Ok(())
+    }
+
+    /// Whether an end has an interface of this name.
+    pub(super) fn has(&self, end: usize, interface: &str) -> bool {
+        let shown = self.hosts[end].ip(&["link", "show", "dev", interface]);
+        shown.is_ok()
+    }
+}
+
+/// A failure of what has no output of its own.
+pub(super) fn problem(what: impl ToString, problem: impl Into<String>) -> LiveError {
+    LiveError::Program {
+        what: what.to_string(),
+        problem: problem.into(),
+        said: String::new(),
+    }
+}
