@@ -6,6 +6,7 @@ mod node;
 mod scenario;
 mod schema;
 mod service;
+mod set;
 mod sim;
 mod study;
 
@@ -21,6 +22,7 @@ pub use node::{Daemon, Keygen, LogFormat, Reload, Running, Status, Top, Up};
 pub use scenario::{FromMahimahi, FromNetem, Scenario, ScenarioApp, Written};
 pub use schema::{FileKind, SchemaArgs};
 pub use service::{Link, Service, ServiceAdd, ServiceRemove, ServiceSet, SetRate};
+pub use set::Set;
 pub use sim::{Compare, Repeat, Run, Sim};
 pub use study::{
     Studies, Study, StudyList, StudyOutput, StudyPage, StudyReport, StudyRun, StudyScenario,
@@ -180,14 +182,6 @@ pub enum Command {
     },
 }
 
-/// Assignments on top of a file.
-#[derive(Debug, Args)]
-pub struct Set {
-    /// Values by path, each `KEY=VALUE`.
-    #[arg(long = "set", value_name = "KEY=VALUE", help = SET_HELP)]
-    pub set: Vec<String>,
-}
-
 /// Arguments of `explain`.
 #[derive(Debug, Args)]
 pub struct Explain {
@@ -198,9 +192,6 @@ pub struct Explain {
     #[command(flatten)]
     pub set: Set,
 }
-
-// Not a doc comment, in which the brackets would be a link.
-const SET_HELP: &str = "Change one value of the file, such as links.radio.services[voice].rate=0.5";
 
 const EXPLAIN_EXAMPLES: &str = "\
 Examples:

@@ -7,7 +7,7 @@ use std::path::Path;
 use airlane_sim::{CapturePoint, Scenario, ScenarioError};
 use anyhow::Context as _;
 
-use crate::input::BadInput;
+use crate::fault::BadInput;
 
 /// Opens the files of `captures`, once it is known that all of them can be taken.
 pub(crate) fn open(

@@ -6,9 +6,9 @@ use airlane_sim::{Comparison, MetricComparison, Row};
 use anstyle::{AnsiColor, Style};
 
 use crate::comparison::{self, Better, Measure};
-use crate::input::BadInput;
+use crate::fault::BadInput;
 use crate::metric::{is_headline, metric};
-use crate::sim::estimate;
+use crate::quantity::{Estimate, Unit};
 use crate::table::{Align, Cell, Table};
 
 /// A key of the files and the values that it takes in turn.
@@ -128,7 +128,7 @@ pub(crate) fn table(
                 let value = row
                     .value
                     .as_ref()
-                    .map(|v| estimate(v).show(shown.unit).to_string());
+                    .map(|v| Estimate::from(v).show(shown.unit).to_string());
                 cells.push(value.unwrap_or("-".to_owned()).into());
                 if i > 0 {
                     cells.push(ratio(row, shown.better));
@@ -160,9 +160,7 @@ fn ratio(row: &Row, better: Better) -> Cell {
         }
         _ => Style::new(),
     };
-    let shown = estimate(ratio)
-        .show(crate::quantity::Unit::Count)
-        .to_string();
+    let shown = Estimate::from(ratio).show(Unit::Count).to_string();
     Cell::styled(shown, style)
 }
 
@@ -178,7 +176,7 @@ pub fn picture(title: String, ways: &[String], comparison: &Comparison) -> compa
             values: found
                 .rows
                 .iter()
-                .map(|r| r.value.as_ref().map(estimate))
+                .map(|r| r.value.as_ref().map(Estimate::from))
                 .collect(),
         })
     };

@@ -9,7 +9,7 @@ use airlane_sim::ScenarioError;
 use airlane_sim::event::{Event, EventFilter, Names, Record, Watcher};
 use anyhow::Context as _;
 
-use crate::input::BadInput;
+use crate::fault::BadInput;
 
 /// Which events go into which file.
 pub(crate) struct Wanted<'a> {

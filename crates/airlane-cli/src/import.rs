@@ -9,7 +9,7 @@ use airlane_live::security::save_key;
 use anyhow::Context as _;
 
 use crate::args::Wireguard;
-use crate::input::BadInput;
+use crate::fault::BadInput;
 use crate::output;
 use crate::scenario::write;
 

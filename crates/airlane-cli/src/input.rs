@@ -8,19 +8,7 @@ use airlane_study::{StudyError, Work};
 use anyhow::Context as _;
 
 use crate::args::Studies;
-use crate::log::Told;
-
-/// Something wrong with what the user gave: exit code 2.
-#[derive(Debug)]
-pub(crate) struct BadInput(pub(crate) String);
-
-impl std::fmt::Display for BadInput {
-    fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
-        f.write_str(&self.0)
-    }
-}
-
-impl std::error::Error for BadInput {}
+use crate::fault::BadInput;
 
 /// The document in `path` with `assignments` on top of it.
 ///
@@ -82,17 +70,6 @@ pub(crate) fn works(studies: &Studies) -> Result<Vec<Work>, StudyError> {
         None if here.is_dir() => Work::load_all(here),
         None => Work::shipped(),
     }
-}
-
-/// Whether the user's input is at fault, not the run.
-pub(crate) fn is_bad_input(error: &anyhow::Error) -> bool {
-    let study = error.downcast_ref::<StudyError>();
-    error.downcast_ref::<BadInput>().is_some()
-        || error
-            .downcast_ref::<Told>()
-            .is_some_and(|told| told.bad_input)
-        || error.downcast_ref::<ConfigError>().is_some()
-        || study.is_some_and(StudyError::is_bad_input)
 }
 
 /// What a file describes.

@@ -4,7 +4,7 @@ use airlane_live::journal::{JournalError, replay as replay_bytes};
 use anyhow::Context as _;
 
 use crate::args::JournalReplay;
-use crate::input::BadInput;
+use crate::fault::BadInput;
 use crate::output;
 use crate::quantity::{Estimate, Unit};
 

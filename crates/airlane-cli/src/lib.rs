@@ -10,6 +10,7 @@ pub mod comparison;
 mod doctor;
 mod events;
 mod explain;
+mod fault;
 mod import;
 mod input;
 mod journal;
@@ -52,10 +53,10 @@ pub fn main() -> ExitCode {
     match run(cli.command) {
         Ok(()) => ExitCode::SUCCESS,
         Err(error) => {
-            if error.downcast_ref::<log::Told>().is_none() {
+            if error.downcast_ref::<fault::Told>().is_none() {
                 output::note(&output::error_text(&error));
             }
-            let code = if input::is_bad_input(&error) {
+            let code = if fault::is_bad_input(&error) {
                 BAD_INPUT
             } else {
                 FAILED

@@ -18,7 +18,8 @@ use airlane_live::status::Status as NodeStatus;
 use anyhow::{Context as _, bail};
 
 use crate::args::{Reload, Running, SetRate, Status, Up};
-use crate::input::{self, BadInput};
+use crate::fault::BadInput;
+use crate::input;
 use crate::log::{self, Log};
 use crate::output::Several;
 use crate::{output, status};

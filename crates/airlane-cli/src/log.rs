@@ -17,7 +17,7 @@ use tracing_subscriber::EnvFilter;
 use tracing_subscriber::fmt::MakeWriter;
 
 use crate::args::LogFormat;
-use crate::input::{BadInput, is_bad_input};
+use crate::fault::{BadInput, Told, is_bad_input};
 use crate::output::{self, Several};
 
 /// Which log lines to show, in the syntax of `tracing_subscriber::EnvFilter`.
@@ -115,21 +115,6 @@ impl Drop for Log {
         }
     }
 }
-
-/// An error that is in the log already.
-#[derive(Debug)]
-pub(crate) struct Told {
-    /// Whether the user's input is at fault.
-    pub(crate) bad_input: bool,
-}
-
-impl std::fmt::Display for Told {
-    fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
-        f.write_str("what is wrong is in the log")
-    }
-}
-
-impl std::error::Error for Told {}
 
 /// What ran, whose log is in `log` if it has got as far; where the log is for programs, so is the error.
 pub(crate) fn report<T>(

@@ -6,7 +6,7 @@ use std::process::{Command, Output};
 
 use anyhow::Context as _;
 
-use crate::input::BadInput;
+use crate::fault::BadInput;
 use crate::output;
 
 /// Names the interpreter that has the package; `python3` if it is not set.

@@ -66,6 +66,15 @@ impl Estimate {
     }
 }
 
+impl From<&airlane_sim::Estimate> for Estimate {
+    fn from(estimate: &airlane_sim::Estimate) -> Self {
+        Self {
+            mean: estimate.mean,
+            half_width: estimate.ci95_half_width,
+        }
+    }
+}
+
 /// An [`Estimate`] on its way to the screen.
 #[derive(Clone, Copy, Debug)]
 pub struct Shown {

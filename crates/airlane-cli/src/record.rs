@@ -12,7 +12,7 @@ use anyhow::Context as _;
 use indicatif::{ProgressBar, ProgressDrawTarget, ProgressStyle};
 
 use crate::args::Record;
-use crate::input::BadInput;
+use crate::fault::BadInput;
 use crate::quantity::{Estimate, Unit};
 use crate::{live, output, trace};
 

@@ -8,7 +8,7 @@ use airlane_study::shipped;
 use anyhow::Context as _;
 
 use crate::args::{FromMahimahi, FromNetem, Scenario, ScenarioApp, StudyScenario, Written};
-use crate::input::BadInput;
+use crate::fault::BadInput;
 use crate::table::{Align, Table};
 use crate::{explain, input, output, study};
 

@@ -11,10 +11,11 @@ use crate::{output, reference};
 
 /// Runs `schema`.
 pub(crate) fn schema(args: &SchemaArgs) -> anyhow::Result<()> {
+    let schema = of(args.of);
     let text = if args.markdown {
-        reference::markdown(args.of)
+        reference::markdown(args.of, &schema)
     } else {
-        format!("{:#}\n", of(args.of).json())
+        format!("{:#}\n", schema.json())
     };
     output::print(&text)
 }

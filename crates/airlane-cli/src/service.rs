@@ -7,7 +7,8 @@ use airlane_live::control::{self, AddServices, ServiceChange};
 use anyhow::bail;
 
 use crate::args::{Link, Service, ServiceAdd, ServiceSet};
-use crate::input::{self, BadInput};
+use crate::fault::BadInput;
+use crate::input;
 use crate::live;
 
 /// Runs `airlane service`.

@@ -11,7 +11,8 @@ use anyhow::Context as _;
 use serde::Serialize;
 
 use crate::args::{Compare, Repeat, Run};
-use crate::input::{self, BadInput};
+use crate::fault::BadInput;
+use crate::input;
 use crate::metric::metric;
 use crate::progress::Progress;
 use crate::quantity::Estimate;
@@ -283,7 +284,7 @@ fn run_text(scenario: &Scenario, summary: &Summary, results: &[RunResult]) -> St
             let Some(metric) = metric(measured.metric) else {
                 continue;
             };
-            let value = estimate(&measured.estimate).show(metric.unit);
+            let value = Estimate::from(&measured.estimate).show(metric.unit);
             flows.row([name, metric.words, &value.to_string()]);
             name = "";
         }
@@ -452,12 +453,4 @@ fn links_text(results: &[RunResult]) -> String {
         }
     }
     format!("\n{}", table.render())
-}
-
-/// The library's estimate, for the screen.
-pub(crate) fn estimate(estimate: &airlane_sim::Estimate) -> Estimate {
-    Estimate {
-        mean: estimate.mean,
-        half_width: estimate.ci95_half_width,
-    }
 }

@@ -12,7 +12,8 @@ use anyhow::Context as _;
 use serde::{Deserialize, Serialize};
 
 use crate::args::{StudyList, StudyOutput, StudyPage, StudyReport, StudyRun, StudyShow};
-use crate::input::{self, BadInput};
+use crate::fault::BadInput;
+use crate::input;
 use crate::output;
 use crate::page;
 use crate::progress::Progress;

@@ -23,7 +23,7 @@ use serde::Serialize;
 use services::Used;
 
 use crate::args::{Test, TestApp};
-use crate::input::BadInput;
+use crate::fault::BadInput;
 use crate::{live, output};
 
 /// Load after the measured time, for stragglers.

@@ -15,7 +15,7 @@ use ratatui::style::{Color, Modifier, Style};
 use ratatui::text::{Line, Span};
 use ratatui::widgets::{Block, Cell, Paragraph, Row, Sparkline, Table, TableState, Wrap};
 
-use crate::input::BadInput;
+use crate::fault::BadInput;
 use crate::quantity::{Estimate, Unit};
 
 const EVERY: Duration = Duration::from_secs(1);

@@ -9,7 +9,7 @@ use anyhow::Context as _;
 use serde::Serialize;
 
 use crate::args::{TraceJoin, TraceShow};
-use crate::input::BadInput;
+use crate::fault::BadInput;
 use crate::output;
 use crate::quantity::{Estimate, Unit};
 use crate::table::{Align, Table};

@@ -5,7 +5,7 @@ use std::path::PathBuf;
 use airlane_base::Size;
 use clap::{Args, ValueEnum, ValueHint};
 
-use super::Set;
+use super::set::Set;
 
 /// Arguments of the verbs that read the file of a link.
 #[derive(Debug, Args)]

@@ -4,7 +4,7 @@ use std::path::PathBuf;
 
 use clap::{Args, Subcommand, ValueHint};
 
-use super::Set;
+use super::set::Set;
 
 /// The verbs of the simulator.
 #[derive(Debug, Subcommand)]

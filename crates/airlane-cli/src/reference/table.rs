@@ -5,7 +5,7 @@ use std::collections::VecDeque;
 use airlane_base::schema::{FileSchema, written};
 use serde_json::{Map, Value};
 
-use super::{Described, described};
+use super::description::{Described, described};
 
 /// The sections of a reference.
 pub(super) struct Tables<'s> {

@@ -1,0 +1,57 @@
+//! What a description in a schema says, taken apart.
+
+use serde_json::Value;
+
+/// What a description says: the meaning, what holds where the key is left out, and the source.
+#[derive(Debug, Default, PartialEq, Eq)]
+pub(super) struct Described {
+    pub(super) meaning: String,
+    pub(super) left_out: Option<String>,
+    pub(super) source: Option<String>,
+}
+
+/// Takes the sentences that begin with `Left out:` and `Source:` out of a description.
+pub(super) fn described(schema: &Value) -> Described {
+    let text = schema.get("description").and_then(Value::as_str);
+    let mut rest = text.unwrap_or_default().replace('\n', " ");
+    let left_out = take(&mut rest, "Left out:");
+    let source = take(&mut rest, "Source:");
+    let meaning = rest.split_whitespace().collect::<Vec<_>>().join(" ");
+    Described {
+        meaning,
+        left_out,
+        source,
+    }
+}
+
+/// Cuts the sentence that begins with `start` out of `text`.
+fn take(text: &mut String, start: &str) -> Option<String> {
+    let from = text.find(start)?;
+    let sentence = &text[from + start.len()..];
+    // A sentence ends before a capital: units and abbreviations end with a dot, too.
+    let end = sentence
+        .match_indices(". ")
+        .find(|(at, _)| sentence[at + 2..].starts_with(|c: char| c.is_ascii_uppercase()))
+        .map_or(sentence.len(), |(at, _)| at + 1);
+    let taken = sentence[..end].trim().trim_end_matches('.').to_owned();
+    text.replace_range(from..from + start.len() + end, "");
+    Some(taken)
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn a_description_is_taken_apart_at_its_sentences() {
+        let schema = serde_json::json!({
+            "description": "How long\nit waits. Left out: 1.5 s, of `rlp` 2 s. Source: RFC 6298. Live only.",
+        });
+        let expected = Described {
+            meaning: "How long it waits. Live only.".to_owned(),
+            left_out: Some("1.5 s, of `rlp` 2 s".to_owned()),
+            source: Some("RFC 6298".to_owned()),
+        };
+        assert_eq!(described(&schema), expected);
+    }
+}
