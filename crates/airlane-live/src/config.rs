@@ -25,10 +25,12 @@
 //! Services, classes and schedulers are the types of the scenario files. A base station lists its peers
 //! under `[[peers]]` instead, see [`peers`].
 
+mod names;
 pub mod peers;
+mod underlay;
 
 use std::fmt;
-use std::net::{IpAddr, SocketAddr};
+use std::net::SocketAddr;
 use std::path::{Path, PathBuf};
 use std::str::FromStr;
 
@@ -39,15 +41,15 @@ use airlane_link::config::{
     self, ConfigError, LiveFacts, RateLimit, Rates, SchedulerConfig, Viewpoint, check_live,
 };
 use airlane_link::{ClassesConfig, HeaderProfile, ServiceConfig};
-use airlane_secure::{Endpoint, EthernetAddress};
 use schemars::JsonSchema;
 use serde::{Deserialize, Deserializer, Serialize, Serializer, de};
 
 use crate::netlink::Cidr;
 use crate::packet::ecn::Outer;
 use crate::security::Security;
-use crate::underlay::{EtherType, Ethernet};
+use names::{check_interface_name, is_plain};
 pub use peers::PeerConfig;
+pub use underlay::UnderlayConfig;
 
 /// What can be written for `security`, and what it means.
 const NO_SECURITY: &str = "make a key with `airlane keygen FILE` and write security = \
@@ -288,97 +290,6 @@ impl<'de> Deserialize<'de> for FragmentConfig {
 impl Serialize for FragmentConfig {
     fn serialize<S: Serializer>(&self, s: S) -> Result<S::Ok, S::Error> {
         s.collect_str(self)
-    }
-}
-
-/// What frames travel in.
-#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
-#[serde(tag = "kind", rename_all = "kebab-case", deny_unknown_fields)]
-pub enum UnderlayConfig {
-    /// UDP datagrams, one frame each.
-    Udp {
-        /// This end listens at this address and port; an unspecified address means all of this
-        /// machine's.
-        #[schemars(example = &"0.0.0.0:7007")]
-        listen: SocketAddr,
-        /// The other end listens at this address and port. Left out: that one calls, has our address,
-        /// and is known by its key wherever it calls from.
-        #[schemars(example = &"192.0.2.7:7007")]
-        #[serde(default, skip_serializing_if = "Option::is_none")]
-        peer: Option<SocketAddr>,
-    },
-    /// Ethernet frames, straight on an interface.
-    Ethernet {
-        /// The frames go over this interface.
-        #[schemars(example = &"wlan0")]
-        interface: String,
-        /// The other end's interface has this address. Left out: both ends call everybody on the
-        /// segment, and know each other by their keys.
-        #[serde(default, skip_serializing_if = "Option::is_none")]
-        peer: Option<EthernetAddress>,
-        /// Which frames on the interface are Airlane's.
-        #[serde(default, rename = "ether-type")]
-        ether_type: EtherType,
-    },
-}
-
-impl UnderlayConfig {
-    /// Where the peer is, if the file says so.
-    pub fn peer(&self) -> Option<Endpoint> {
-        match self {
-            Self::Udp { peer, .. } => peer.map(Endpoint::Udp),
-            Self::Ethernet { peer, .. } => peer.map(Endpoint::Ethernet),
-        }
-    }
-
-    /// The same without a peer: what only a new start can change.
-    #[must_use]
-    pub fn without_peer(&self) -> Self {
-        let mut all = self.clone();
-        match &mut all {
-            Self::Udp { peer, .. } => *peer = None,
-            Self::Ethernet { peer, .. } => *peer = None,
-        }
-        all
-    }
-
-    fn check(&self, problems: &mut Problems) {
-        match self {
-            Self::Udp { listen, .. } => check_udp(listen, problems),
-            Self::Ethernet {
-                interface,
-                ether_type,
-                ..
-            } => Ethernet::check(interface, *ether_type, problems),
-        }
-    }
-
-    /// An address as peers have it here.
-    const fn such_as(&self) -> &'static str {
-        match self {
-            Self::Udp { .. } => "address and port of the other end, such as \"192.0.2.7:7007\"",
-            Self::Ethernet { .. } => "address of the other end, such as \"02:00:00:00:00:01\"",
-        }
-    }
-
-    /// What is wrong with a peer's address, which stands at `at`.
-    fn check_peer(&self, peer: &Endpoint, at: &str, problems: &mut Problems) {
-        match (self, peer) {
-            (Self::Udp { listen, .. }, Endpoint::Udp(peer)) => {
-                check_peer(listen, peer, at, problems);
-            }
-            (Self::Ethernet { .. }, Endpoint::Ethernet(peer)) if peer.is_unicast() => {}
-            (Self::Ethernet { .. }, Endpoint::Ethernet(peer)) => problems.add(
-                at,
-                format!("{peer} is no address of one interface"),
-                "give that of the other end, such as \"02:00:00:00:00:01\", or both ends keys and none",
-            ),
-            _ => problems.add(
-                at,
-                format!("frames cannot be sent to {peer} over this underlay"),
-                format!("give {}", self.such_as()),
-            ),
-        }
     }
 }
 
@@ -650,74 +561,6 @@ impl LinkConfig {
                 "leave it out, so that no packet is longer than a frame, or use another scheme",
             );
         }
-    }
-}
-
-/// What is wrong with where UDP datagrams come in.
-fn check_udp(listen: &SocketAddr, problems: &mut Problems) {
-    if listen.port() == 0 {
-        problems.add(
-            "underlay.listen",
-            "port 0 would be another one at each start, and the peer could not know it",
-            "choose a port, such as 7007",
-        );
-    }
-    if listen.ip().is_multicast() || matches!(listen.ip(), IpAddr::V4(ip) if ip.is_broadcast()) {
-        problems.add(
-            "underlay.listen",
-            format!("{listen} is no address of one machine"),
-            "an address of this machine, or \"0.0.0.0:PORT\" for all of them",
-        );
-    }
-}
-
-/// What is wrong with the name of an interface.
-pub(crate) fn check_interface_name(path: &str, name: &str, such_as: &str, problems: &mut Problems) {
-    let legal = |c: char| c.is_ascii_graphic() && !matches!(c, '/' | ':' | '%');
-    let fits = (1..libc::IFNAMSIZ).contains(&name.len());
-    if !fits || !name.chars().all(legal) || matches!(name, "." | "..") {
-        problems.add(
-            path,
-            format!("\"{name}\" cannot name an interface"),
-            format!("use 1 to 15 letters and digits, such as \"{such_as}\""),
-        );
-    }
-}
-
-/// Whether nodes and peers can be called so.
-fn is_plain(name: &str) -> bool {
-    let plain = |c: char| c.is_ascii_alphanumeric() || matches!(c, '.' | '_' | '-');
-    !name.is_empty() && !name.starts_with('.') && name.chars().all(plain)
-}
-
-/// What is wrong with a peer's address, which stands at `at`.
-fn check_peer(listen: &SocketAddr, peer: &SocketAddr, at: &str, problems: &mut Problems) {
-    if listen.is_ipv4() != peer.is_ipv4() {
-        problems.add(
-            at,
-            format!("{listen} and the peer {peer} are not of the same IP version"),
-            if peer.is_ipv4() {
-                "listen on \"0.0.0.0:PORT\" or on an IPv4 address of this machine"
-            } else {
-                "listen on \"[::]:PORT\" or on an IPv6 address of this machine"
-            },
-        );
-    }
-    let broadcast = matches!(peer.ip(), IpAddr::V4(ip) if ip.is_broadcast());
-    let nobody = peer.ip().is_unspecified() || peer.ip().is_multicast() || broadcast;
-    if nobody || peer.port() == 0 {
-        problems.add(
-            at,
-            format!("frames cannot be sent to {peer}"),
-            "give address and port of the other end, such as \"192.0.2.7:7007\"",
-        );
-    }
-    if listen == peer {
-        problems.add(
-            at,
-            format!("{peer} is this end itself: frames would come back"),
-            "give address and port of the other end",
-        );
     }
 }
 

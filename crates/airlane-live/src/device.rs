@@ -26,6 +26,14 @@ impl DeviceError {
     }
 }
 
+/// Whether an error says that the interface is down, or gone.
+pub(crate) fn says_interface_is_away(error: &io::Error) -> bool {
+    matches!(
+        error.raw_os_error(),
+        Some(libc::ENETDOWN | libc::ENXIO | libc::ENODEV)
+    )
+}
+
 fn hint(source: &io::Error) -> &'static str {
     match source.raw_os_error() {
         Some(libc::EPERM | libc::EACCES) => {

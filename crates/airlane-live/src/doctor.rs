@@ -1,13 +1,13 @@
 //! `airlane doctor`: whether a link can come up, and what to do where it cannot. Everything is tried as
 //! `airlane up` does it and undone again. Of a link that runs already only its sessions are looked at.
 
+mod findings;
 mod peers;
 
 use std::net::{IpAddr, TcpListener};
 
 use airlane_link::Codec;
 use airlane_link::pack::contents::FRAGMENT_HEAD;
-use serde::Serialize;
 
 use crate::clock;
 use crate::config::{IPV4_MIN_MTU, IPV6_MIN_MTU, LiveConfig, Mtu, PeerConfig, UnderlayConfig};
@@ -18,67 +18,8 @@ use crate::node::Guard;
 use crate::security::{Keys, Security};
 use crate::tun::Tun;
 use crate::underlay::Underlay;
-
-/// How one check ended.
-#[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize)]
-#[serde(rename_all = "kebab-case")]
-pub enum Verdict {
-    /// As it should be.
-    Good,
-    /// It may work all the same.
-    Warning,
-    /// The link does not come up, or is up and carries nothing.
-    Bad,
-}
-
-/// One check.
-#[derive(Clone, Debug, PartialEq, Eq, Serialize)]
-pub struct Check {
-    /// What was looked at.
-    pub what: &'static str,
-    /// How it ended.
-    pub verdict: Verdict,
-    /// What was found.
-    pub found: String,
-    /// What to do.
-    #[serde(skip_serializing_if = "Option::is_none")]
-    pub help: Option<String>,
-}
-
-/// Where findings go, in order.
-struct Findings<'a>(&'a mut dyn FnMut(Check));
-
-impl Findings<'_> {
-    fn add(&mut self, what: &'static str, verdict: Verdict, found: impl Into<String>, help: &str) {
-        (self.0)(Check {
-            what,
-            verdict,
-            found: found.into(),
-            help: (!help.is_empty()).then(|| help.to_owned()),
-        });
-    }
-
-    fn good(&mut self, what: &'static str, found: impl Into<String>) {
-        self.add(what, Verdict::Good, found, "");
-    }
-
-    fn bad(&mut self, what: &'static str, found: impl ToString) {
-        self.add(what, Verdict::Bad, found.to_string(), "");
-    }
-
-    /// What could not be opened: `airlane up` waits for what is not there yet, and cannot do without the rest.
-    fn missing_or_bad(&mut self, what: &'static str, config: &UnderlayConfig, error: &DeviceError) {
-        match Underlay::open_early(clock::now(), config) {
-            Err(_) => self.bad(what, error),
-            Ok(_closed_again) => self.add(
-                what,
-                Verdict::Warning,
-                format!("{error}: the link would come up and wait for it"),
-                "MTU and peers cannot be checked until then",
-            ),
-        }
-    }
-}
+use findings::Findings;
+pub use findings::{Check, Verdict};
 
 /// Checks everything that `airlane up` needs, and tells each finding as soon as there is one: the
 /// peer may take its time.
@@ -144,7 +85,7 @@ fn check_start(file: &LiveConfig, findings: &mut Findings<'_>) -> Option<(Underl
     let underlay = match Underlay::open(config) {
         Ok(underlay) => underlay,
         Err(error) => {
-            findings.missing_or_bad("underlay", config, &error);
+            check_missing(config, &error, findings);
             return None;
         }
     };
@@ -157,6 +98,19 @@ fn check_start(file: &LiveConfig, findings: &mut Findings<'_>) -> Option<(Underl
     let sealing = if secured { Guard::OVERHEAD } else { 0 };
     check_mtu(file, &peers, &underlay, sealing, findings);
     Some((underlay, keys))
+}
+
+/// What could not be opened: `airlane up` waits for what is not there yet, and cannot do without the rest.
+fn check_missing(config: &UnderlayConfig, error: &DeviceError, findings: &mut Findings<'_>) {
+    match Underlay::open_early(clock::now(), config) {
+        Err(_) => findings.bad("underlay", error),
+        Ok(_closed_again) => findings.add(
+            "underlay",
+            Verdict::Warning,
+            format!("{error}: the link would come up and wait for it"),
+            "MTU and peers cannot be checked until then",
+        ),
+    }
 }
 
 /// Services that nothing can travel through.

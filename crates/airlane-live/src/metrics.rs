@@ -8,21 +8,22 @@
 //! [`exporter`] answers those who ask for it.
 
 pub mod exporter;
+mod families;
 mod service;
 
 use std::borrow::Cow;
 use std::fmt;
 
 use prometheus_client::collector::Collector;
-use prometheus_client::encoding::{DescriptorEncoder, EncodeCounterValue, EncodeMetric, text};
+use prometheus_client::encoding::{DescriptorEncoder, EncodeMetric, text};
 use prometheus_client::metrics::MetricType;
 use prometheus_client::metrics::counter::ConstCounter;
-use prometheus_client::metrics::gauge::ConstGauge;
 use prometheus_client::metrics::info::Info;
 use prometheus_client::registry::{Registry, Unit};
 
 use crate::node::drops::Reason;
 use crate::status::{PeerStatus, Status};
+use families::{Families, packets, seconds};
 
 /// What an answer says of itself.
 pub const CONTENT_TYPE: &str = "application/openmetrics-text; version=1.0.0; charset=utf-8";
@@ -73,7 +74,7 @@ impl Collector for Snapshot {
         paths(&mut out, status)?;
         secure(&mut out, status)?;
         service::encode(&mut out, &status.peers)?;
-        out.dropped(status)
+        dropped(&mut out, status)
     }
 }
 
@@ -288,94 +289,27 @@ fn secure(out: &mut Families<'_>, status: &Status) -> fmt::Result {
     out.counter("secure_refused", refused, None, secure.refused)
 }
 
-fn seconds(ns: u64) -> f64 {
-    ns as f64 / 1e9
-}
-
-fn packets() -> Unit {
-    Unit::Other("packets".to_owned())
-}
-
-/// Writes one family after the other; each must come once.
-struct Families<'a>(DescriptorEncoder<'a>);
-
-impl Families<'_> {
-    fn counter(&mut self, name: &str, help: &str, unit: Option<Unit>, value: u64) -> fmt::Result {
-        let descriptor =
-            self.0
-                .encode_descriptor(name, help, unit.as_ref(), MetricType::Counter)?;
-        ConstCounter::new(value).encode(descriptor)
+/// What was dropped before anybody knew whose it was has no label `peer`; of peers the reasons that
+/// occurred are there.
+fn dropped(out: &mut Families<'_>, status: &Status) -> fmt::Result {
+    let mut family = out.0.encode_descriptor(
+        "dropped",
+        "Dropped outside of the services: datagrams, frames, hellos, packets",
+        None,
+        MetricType::Counter,
+    )?;
+    for reason in Reason::ALL.iter().map(|reason| reason.name()) {
+        let count = status.drops.get(reason).copied().unwrap_or(0);
+        let labels = [("reason", reason)];
+        ConstCounter::new(count).encode(family.encode_family(&labels)?)?;
     }
-
-    fn counters<'l, const N: usize, V: EncodeCounterValue>(
-        &mut self,
-        name: &str,
-        help: &str,
-        unit: Option<Unit>,
-        series: impl IntoIterator<Item = ([(&'static str, &'l str); N], V)>,
-    ) -> fmt::Result {
-        let mut family =
-            self.0
-                .encode_descriptor(name, help, unit.as_ref(), MetricType::Counter)?;
-        for (labels, value) in series {
-            ConstCounter::new(value).encode(family.encode_family(&labels)?)?;
+    for peer in &status.peers {
+        for (reason, count) in &peer.drops {
+            let labels = [("peer", peer.name.as_str()), ("reason", reason)];
+            ConstCounter::new(*count).encode(family.encode_family(&labels)?)?;
         }
-        Ok(())
     }
-
-    /// What was dropped before anybody knew whose it was has no label `peer`; of peers the reasons that
-    /// occurred are there.
-    fn dropped(&mut self, status: &Status) -> fmt::Result {
-        let mut family = self.0.encode_descriptor(
-            "dropped",
-            "Dropped outside of the services: datagrams, frames, hellos, packets",
-            None,
-            MetricType::Counter,
-        )?;
-        for reason in Reason::ALL.iter().map(|reason| reason.name()) {
-            let count = status.drops.get(reason).copied().unwrap_or(0);
-            let labels = [("reason", reason)];
-            ConstCounter::new(count).encode(family.encode_family(&labels)?)?;
-        }
-        for peer in &status.peers {
-            for (reason, count) in &peer.drops {
-                let labels = [("peer", peer.name.as_str()), ("reason", reason)];
-                ConstCounter::new(*count).encode(family.encode_family(&labels)?)?;
-            }
-        }
-        Ok(())
-    }
-
-    /// A gauge without a value has no family either.
-    fn gauge(
-        &mut self,
-        name: &str,
-        help: &str,
-        unit: Option<Unit>,
-        value: Option<f64>,
-    ) -> fmt::Result {
-        let Some(value) = value else { return Ok(()) };
-        let descriptor = self
-            .0
-            .encode_descriptor(name, help, unit.as_ref(), MetricType::Gauge)?;
-        ConstGauge::new(value).encode(descriptor)
-    }
-
-    fn gauges<'l, const N: usize>(
-        &mut self,
-        name: &str,
-        help: &str,
-        unit: Option<Unit>,
-        series: impl IntoIterator<Item = ([(&'static str, &'l str); N], f64)>,
-    ) -> fmt::Result {
-        let mut family = self
-            .0
-            .encode_descriptor(name, help, unit.as_ref(), MetricType::Gauge)?;
-        for (labels, value) in series {
-            ConstGauge::new(value).encode(family.encode_family(&labels)?)?;
-        }
-        Ok(())
-    }
+    Ok(())
 }
 
 #[cfg(test)]

@@ -19,6 +19,7 @@ pub(crate) mod callers;
 mod differences;
 pub mod drops;
 mod guard;
+mod journals;
 mod lineage;
 mod link;
 mod links;
@@ -32,6 +33,7 @@ mod share;
 mod start;
 mod supervisor;
 mod transmit;
+mod up_error;
 
 use std::os::fd::{AsFd, BorrowedFd};
 
@@ -43,7 +45,7 @@ use rustix::event::{PollFd, PollFlags};
 pub(crate) use guard::Guard;
 pub use reload::ReloadError;
 pub use services::ServiceError;
-pub use start::UpError;
+pub use up_error::UpError;
 
 use crate::clock;
 use crate::config::LiveConfig;
@@ -57,16 +59,13 @@ use crate::status::Status;
 use crate::tun::Tun;
 use crate::underlay::Received;
 use below::Below;
+use journals::Journals;
 use lineage::Lineage;
 use link::Sizes;
 use links::Links;
-use recording::Journals;
 use share::Pressure;
 use supervisor::Supervisor;
 
-/// Packets or frames read in a row before the other side gets its turn, and some more: as many as
-/// one call gives.
-const BATCH: usize = 256;
 /// Least time between two turns of the loop that only deadlines ask for. On a fast link several
 /// frames then share one turn and one system call; within it the port's shaper makes up for the
 /// wait. A frame of 1500 B takes longer than this below 48 Mbit/s.
@@ -256,7 +255,9 @@ impl Node {
         if self.below.underlay.handle_timeout(now) {
             self.on_interface_back(now);
         }
-        self.below.handle_timeout(now, &self.links);
+        if self.below.handle_timeout(now) {
+            self.links.send_session(now, &mut self.below);
+        }
         for link in self.links.iter_mut() {
             link.on_time(now, &mut self.below);
         }
@@ -280,7 +281,7 @@ impl Node {
         }
         while !below.transmit.is_blocked() {
             if below.transmit.is_full() {
-                below.flush(now, links);
+                links.flush(now, below);
                 continue;
             }
             let Some(turn) = medium.next(now) else {
@@ -295,7 +296,7 @@ impl Node {
     }
 
     fn flush(&mut self, now: Instant) {
-        self.below.flush(now, &mut self.links);
+        self.links.flush(now, &mut self.below);
     }
 
     /// The interface below was lost and is there again.

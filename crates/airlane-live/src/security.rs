@@ -20,6 +20,8 @@ use serde::de::value::MapAccessDeserializer;
 use serde::{Deserialize, Deserializer, Serialize, de};
 use zeroize::Zeroizing;
 
+use crate::device::DeviceError;
+
 /// How frames are protected.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, JsonSchema)]
 #[serde(untagged)]
@@ -203,6 +205,14 @@ pub(crate) fn random() -> io::Result<[u8; 32]> {
             "the random source gave less than asked for",
         )),
     }
+}
+
+/// A number that nobody can guess: what tells this run of a link from every other.
+pub(crate) fn random_number() -> Result<u64, DeviceError> {
+    let mut bytes = [0; 8];
+    rustix::rand::getrandom(&mut bytes, rustix::rand::GetRandomFlags::empty())
+        .map_err(|error| DeviceError::new("random numbers", "draw one", error))?;
+    Ok(u64::from_ne_bytes(bytes))
 }
 
 #[cfg(test)]

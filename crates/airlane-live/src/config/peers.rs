@@ -23,7 +23,8 @@ use airlane_secure::{Endpoint, EthernetAddress, PublicKey};
 use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 
-use super::{LinkConfig, LiveConfig, is_plain};
+use super::names::is_plain;
+use super::{LinkConfig, LiveConfig};
 use crate::netlink::Cidr;
 use crate::security::Security;
 

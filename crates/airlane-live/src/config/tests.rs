@@ -1,4 +1,5 @@
 use super::*;
+use crate::underlay::EtherType;
 
 const GOOD: &str = r#"
 schema = 1

@@ -9,7 +9,7 @@ use airlane_base::{Duration, Instant};
 use airlane_secure::{Endpoint, Refused};
 use rustix::event::{PollFd, PollFlags};
 
-use super::{Findings, Verdict};
+use super::findings::{Findings, Verdict};
 use crate::clock;
 use crate::config::{LiveConfig, PeerConfig};
 use crate::control;

@@ -5,7 +5,7 @@ use std::fmt;
 use airlane_link::ServiceLedger;
 use prometheus_client::registry::Unit;
 
-use super::Families;
+use super::families::{Families, packets, seconds};
 use crate::status::{PeerStatus, ServiceReport};
 
 const OUT: &str = "out";
@@ -297,7 +297,7 @@ type Gauge = (
 const GAUGES: &[Gauge] = &[
     (
         "service_queue",
-        Some(super::packets),
+        Some(packets),
         OUT,
         "Packets that wait",
         |s| Some(s.queue_packets as f64),
@@ -314,7 +314,7 @@ const GAUGES: &[Gauge] = &[
         Some(|| Unit::Seconds),
         OUT,
         "Smoothed round trip of the link, where the service measures it",
-        |s| s.srtt_ns.map(super::seconds),
+        |s| s.srtt_ns.map(seconds),
     ),
     (
         "service_weight",
@@ -441,12 +441,9 @@ pub(super) fn encode(out: &mut Families<'_>, peers: &[PeerStatus]) -> fmt::Resul
         Of::Packets.unit(),
         drops,
     )?;
-    let hold = services.iter().map(|service| {
-        (
-            labels(*service, IN),
-            super::seconds(service.1.ledger.hold_ns),
-        )
-    });
+    let hold = services
+        .iter()
+        .map(|service| (labels(*service, IN), seconds(service.1.ledger.hold_ns)));
     out.counters(
         "service_hold",
         "Time that packets delivered spent here after their frame, or the one that revealed their \

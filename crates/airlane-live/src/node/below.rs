@@ -8,9 +8,7 @@ use airlane_secure::{Endpoint, PeerId};
 use super::callers::Callers;
 use super::drops::{Drops, Reason};
 use super::guard::Guard;
-use super::link::Link;
-use super::links::Links;
-use super::transmit::{Fate, Transmit};
+use super::transmit::Transmit;
 use crate::config::LinkConfig;
 use crate::packet::ecn::Outer;
 use crate::record::Recorder;
@@ -73,13 +71,17 @@ impl Below {
     }
 
     /// A datagram from `source` was refused: it is counted, and the log says what an operator can mend.
-    pub(super) fn refuse(&mut self, now: Instant, source: Endpoint, reason: Reason, links: &Links) {
+    /// `peer` is who is expected there and has no session yet.
+    pub(super) fn refuse(
+        &mut self,
+        now: Instant,
+        source: Endpoint,
+        reason: Reason,
+        peer: Option<&str>,
+    ) {
         self.drops.count_of(now, reason, &source);
         let guard = self.guard.as_ref();
         let key = guard.and_then(Guard::last_stranger);
-        let missing = |link: &&Link| link.session.id().is_none();
-        let peer = links.at(source).and_then(|link| links.all.get(&link));
-        let peer = peer.filter(missing).map(|link| &*link.config.name);
         let caller = self
             .callers
             .note(now, source, (reason, key), peer.is_some());
@@ -137,55 +139,16 @@ impl Below {
         self.guard.as_ref().map_or(0, |_| Guard::OVERHEAD)
     }
 
-    /// Does what is due for the secure sessions.
-    pub(super) fn handle_timeout(&mut self, now: Instant, links: &Links) {
-        if let Some(guard) = &mut self.guard
-            && guard.poll_timeout().is_some_and(|due| due <= now)
-        {
+    /// Does what is due for the secure sessions. Whether they may have something to say.
+    pub(super) fn handle_timeout(&mut self, now: Instant) -> bool {
+        let Some(guard) = &mut self.guard else {
+            return false;
+        };
+        let due = guard.poll_timeout().is_some_and(|due| due <= now);
+        if due {
             guard.handle_timeout(now);
-            self.send_session(now, links);
         }
-    }
-
-    /// Sends what the secure sessions have to say. It bypasses the batch, whose frames need its keys.
-    pub(super) fn send_session(&mut self, now: Instant, links: &Links) {
-        while let Some(message) = self.guard.as_mut().and_then(Guard::poll_transmit) {
-            // An empty message has a number, as those with frames have.
-            let recorded = self.recorder.link().and_then(|link| links.all.get(&link));
-            if let Some(link) = recorded.filter(|link| link.to.address == Some(message.to)) {
-                let waiting = || link.port.waiting_bytes();
-                self.recorder
-                    .sent(now, link.to.link, message.bytes(), waiting);
-            }
-            match self.underlay.send_to(message.to, message.bytes()) {
-                Ok(()) => {
-                    self.datagrams_sent += 1;
-                    self.bytes_sent += message.bytes().len() as u64;
-                }
-                Err(error) => self.drops.count(now, Reason::from(&error)),
-            }
-        }
-    }
-
-    /// Gives the socket what waits for it.
-    pub(super) fn flush(&mut self, now: Instant, links: &mut Links) {
-        let Self {
-            transmit,
-            underlay,
-            datagrams_sent,
-            bytes_sent,
-            ..
-        } = self;
-        transmit.flush(now, underlay, &mut |link, fate| {
-            if let Fate::Sent { datagrams, bytes } = fate {
-                *datagrams_sent += datagrams;
-                *bytes_sent += bytes;
-            }
-            // That of a peer that is gone by now is nobody's.
-            if let Some(link) = links.get_mut(link) {
-                link.on_fate(now, fate);
-            }
-        });
+        due
     }
 }
 

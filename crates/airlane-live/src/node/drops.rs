@@ -9,7 +9,7 @@ use airlane_link::session::HelloError;
 use airlane_secure::{Refused, SealError};
 use serde::ser::{Serialize, SerializeMap, Serializer};
 
-use crate::underlay::says_interface_is_away;
+use crate::device::says_interface_is_away;
 
 macro_rules! reasons {
     ($($(#[doc = $doc:literal])+ $variant:ident = $name:literal,)+) => {

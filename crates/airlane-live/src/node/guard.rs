@@ -6,7 +6,7 @@ use airlane_secure::{
     Refused, SealError, Secure, Transmit,
 };
 
-use super::UpError;
+use super::up_error::UpError;
 use crate::clock;
 use crate::config::PeerConfig;
 use crate::device::DeviceError;

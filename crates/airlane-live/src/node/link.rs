@@ -8,17 +8,17 @@ use airlane_link::wire::{Decoded, LIVE_HEADER_ROOM};
 use airlane_link::{AdminError, Frame, FrameKind, Header, Layout, Medium, PortConfig};
 use airlane_secure::{Endpoint, PeerId};
 
-use super::UpError;
 use super::below::{Below, To};
 use super::drops::{Drops, Reason};
 use super::path::Path;
 use super::share::Spent;
-use super::start::{BURST, random_number};
 use super::transmit::Fate;
+use super::up_error::UpError;
 use crate::config::{LiveConfig, PeerConfig};
 use crate::journal::JournaledPort;
 use crate::packet::ecn::Ecn;
 use crate::packet::{Lease, LivePacket};
+use crate::security::random_number;
 use crate::status::RefusedTables;
 
 /// A hello a second, unless that is more than a hundredth of the link.
@@ -28,6 +28,9 @@ const KEEPALIVE: Duration = Duration::from_secs(1);
 const LOST_KEEPALIVES: u64 = 3;
 /// How often the log says of a peer that it is silent.
 const SILENCE_AGAIN: Duration = Duration::from_secs(60);
+/// How much lost time the shaper makes up for: a thread that wakes up late sends a few frames in a
+/// row instead of losing their turn.
+pub(super) const BURST: Duration = Duration::from_millis(1);
 /// Bytes of a long hello with all that is below it.
 const HELLO: usize = 1000;
 

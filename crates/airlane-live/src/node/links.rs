@@ -1,12 +1,17 @@
 //! All links of a node, and whose a datagram or a packet is: by the secure session, by the address where
-//! there are no keys, by the prefixes behind each peer.
+//! there are no keys, by the prefixes behind each peer. What leaves for all of them at once leaves here.
 
 use std::collections::BTreeMap;
 use std::net::IpAddr;
 
+use airlane_base::Instant;
 use airlane_secure::{Endpoint, PeerId};
 
+use super::below::Below;
+use super::drops::Reason;
+use super::guard::Guard;
 use super::link::Link;
+use super::transmit::Fate;
 use crate::config::PeerConfig;
 use crate::config::peers::Place;
 use crate::netlink::Cidr;
@@ -48,6 +53,13 @@ impl Links {
         self.by_place.get(&address.into()).copied()
     }
 
+    /// Name of the peer that is expected at an address and has no session yet.
+    pub(super) fn expected_at(&self, address: Endpoint) -> Option<&str> {
+        let link = self.all.get(&self.at(address)?)?;
+        let missing = link.session.id().is_none();
+        missing.then_some(&*link.config.name)
+    }
+
     pub(super) fn get_mut(&mut self, number: u8) -> Option<&mut Link> {
         self.all.get_mut(&number)
     }
@@ -67,6 +79,48 @@ impl Links {
     pub(super) fn names(&self) -> String {
         let names: Vec<_> = self.iter().map(|link| link.config.name.as_str()).collect();
         names.join(", ")
+    }
+
+    /// Sends what the secure sessions have to say. It bypasses the batch, whose frames need its keys.
+    pub(super) fn send_session(&self, now: Instant, below: &mut Below) {
+        while let Some(message) = below.guard.as_mut().and_then(Guard::poll_transmit) {
+            // An empty message has a number, as those with frames have.
+            let recorded = below.recorder.link().and_then(|link| self.all.get(&link));
+            if let Some(link) = recorded.filter(|link| link.to.address == Some(message.to)) {
+                let waiting = || link.port.waiting_bytes();
+                below
+                    .recorder
+                    .sent(now, link.to.link, message.bytes(), waiting);
+            }
+            match below.underlay.send_to(message.to, message.bytes()) {
+                Ok(()) => {
+                    below.datagrams_sent += 1;
+                    below.bytes_sent += message.bytes().len() as u64;
+                }
+                Err(error) => below.drops.count(now, Reason::from(&error)),
+            }
+        }
+    }
+
+    /// Gives the socket what waits for it, and tells the links what became of theirs.
+    pub(super) fn flush(&mut self, now: Instant, below: &mut Below) {
+        let Below {
+            transmit,
+            underlay,
+            datagrams_sent,
+            bytes_sent,
+            ..
+        } = below;
+        transmit.flush(now, underlay, &mut |link, fate| {
+            if let Fate::Sent { datagrams, bytes } = fate {
+                *datagrams_sent += datagrams;
+                *bytes_sent += bytes;
+            }
+            // That of a peer that is gone by now is nobody's.
+            if let Some(link) = self.get_mut(link) {
+                link.on_fate(now, fate);
+            }
+        });
     }
 }
 

@@ -6,10 +6,10 @@ use airlane_base::{Instant, Payload};
 use airlane_link::FrameKind;
 use airlane_secure::Endpoint;
 
+use super::Node;
 use super::drops::Reason;
 use super::links::Nowhere;
-use super::share::Pressure;
-use super::{BATCH, Node};
+use super::share::{BATCH, Pressure};
 use crate::device::DeviceError;
 use crate::offload::checksum;
 use crate::offload::join::Joined;
@@ -60,7 +60,10 @@ impl Node {
         let (number, length, bound) = match self.open(now, datagram, source, lease.bytes_mut()) {
             Ok(Some(frame)) => frame,
             Ok(None) => return,
-            Err(reason) => return self.below.refuse(now, source, reason, &self.links),
+            Err(reason) => {
+                let peer = self.links.expected_at(source);
+                return self.below.refuse(now, source, reason, peer);
+            }
         };
         let taken = self.on_frame(now, number, (lease, length, bound), mark);
         let Some(link) = self.links.get_mut(number) else {
@@ -128,7 +131,7 @@ impl Node {
         };
         let opened = guard.open(now, source, datagram, plain);
         // A handshake wants its answer, also where it was refused: a cookie.
-        below.send_session(now, links);
+        links.send_session(now, below);
         let Some(opened) = opened? else {
             return Ok(None);
         };

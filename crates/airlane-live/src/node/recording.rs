@@ -1,40 +1,14 @@
 //! Recording a link for a client of the control socket, and keeping journals of the ports.
 
-use std::path::{Path, PathBuf};
+use std::path::Path;
 
 use airlane_base::Instant;
 
 use super::Node;
 use super::drops::Reason;
-use super::link::Link;
+use super::journals::Journals;
 use crate::device::DeviceError;
-use crate::journal::JournalFile;
 use crate::record::Recorded;
-
-/// Where each port keeps its journal.
-#[derive(Debug)]
-pub(super) struct Journals {
-    path: PathBuf,
-    /// Longest that each may become.
-    most: u64,
-    /// Whether each has its peer's name: `base.farm.journal`.
-    named: bool,
-}
-
-impl Journals {
-    /// Has a port without state keep a journal.
-    pub(super) fn begin(&self, link: &mut Link) -> Result<(), DeviceError> {
-        let name = &link.config.name;
-        let path = match self.path.extension().and_then(|e| e.to_str()) {
-            _ if !self.named => self.path.clone(),
-            Some(extension) => self.path.with_extension(format!("{name}.{extension}")),
-            None => self.path.with_extension(name),
-        };
-        let file = JournalFile::create(&path, self.most)?;
-        let begun = link.port.keep_journal(file);
-        begun.map_err(|error| DeviceError::new(name, "begin the journal", error))
-    }
-}
 
 impl Node {
     /// Keeps a journal of what goes into each port, at most so long. Those of listed peers have the
@@ -43,11 +17,8 @@ impl Node {
     /// # Errors
     /// If a file cannot be made, or its thread not be started.
     pub fn keep_journals(&mut self, path: &Path, most: u64) -> Result<(), DeviceError> {
-        let journals = self.journals.insert(Journals {
-            path: path.to_owned(),
-            most,
-            named: !self.config.peers.is_empty(),
-        });
+        let named = !self.config.peers.is_empty();
+        let journals = self.journals.insert(Journals::new(path, most, named));
         self.links
             .iter_mut()
             .try_for_each(|link| journals.begin(link))

@@ -5,8 +5,9 @@
 use airlane_base::Instant;
 use airlane_link::AdminError;
 
+use super::Node;
 use super::guard::Guard;
-use super::{Node, UpError};
+use super::up_error::UpError;
 use crate::config::{LiveConfig, PeerConfig};
 use crate::security::Security;
 use crate::underlay::ETHERNET_MTU;

@@ -5,8 +5,11 @@
 //! frames of many small packets buy nobody the time of the others. Who sends one packet in each frame never
 //! gets there: a turn takes fewer datagrams than that.
 
+/// Packets or frames read in a row before the other side gets its turn, and some more: as many as
+/// one call gives.
+pub(super) const BATCH: usize = 256;
 /// Datagrams and packets of one peer in one turn.
-pub(super) const SHARE: usize = 8 * super::BATCH;
+pub(super) const SHARE: usize = 8 * BATCH;
 
 /// Whether there is anything to share.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
@@ -21,7 +24,7 @@ pub(super) enum Pressure {
 impl Pressure {
     /// Behind a turn that took so many datagrams of so many peers.
     pub(super) const fn behind(datagrams: usize, peers: usize) -> Self {
-        match datagrams >= super::BATCH && peers > 1 {
+        match datagrams >= BATCH && peers > 1 {
             true => Self::Shared,
             false => Self::Free,
         }
@@ -51,7 +54,6 @@ impl Spent {
 
 #[cfg(test)]
 mod tests {
-    use super::super::BATCH;
     use super::*;
 
     /// Frames of one peer that are taken in a turn, of so many packets each.

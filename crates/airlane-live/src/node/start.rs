@@ -1,88 +1,34 @@
-//! From a file to a running node, and what can be in the way.
+//! From a file to a running node.
 
-use std::net::IpAddr;
-
-use airlane_base::{Duration, Instant};
-use airlane_link::config::ConfigError;
+use airlane_base::Instant;
 use airlane_link::pack::contents::{FRAGMENT_HEAD, MOST_FRAGMENTS};
 use airlane_link::{Codec, Medium};
-use airlane_secure::PeersError;
 
 use super::Node;
 use super::below::Below;
 use super::guard::Guard;
 use super::lineage::Lineage;
-use super::link::{Link, Sizes, who};
+use super::link::{BURST, Link, Sizes, who};
 use super::links::Links;
 use super::path::Path;
 use super::share::Pressure;
 use super::transmit::Transmit;
+use super::up_error::UpError;
 use crate::clock;
 use crate::config::{IPV4_MIN_MTU, IPV6_MIN_MTU, LiveConfig, Mtu, PeerConfig, USUAL_PACKET};
 use crate::control::Server;
-use crate::device::DeviceError;
 use crate::metrics::exporter::Exporter;
 use crate::netlink::Netlink;
 use crate::offload::join::Joiner;
 use crate::packet::Pool;
-use crate::security::{KeyFileError, NoSecurity, Security};
+use crate::security::{NoSecurity, Security};
 use crate::tun::{READ_MAX, Tun};
 use crate::underlay::{ETHERNET_MTU, Underlay};
 
-/// How much lost time the shaper makes up for: a thread that wakes up late sends a few frames in a
-/// row instead of losing their turn.
-pub(super) const BURST: Duration = Duration::from_millis(1);
 /// Smallest buffer: a hello with its table fits in any case.
 const BUFFER: usize = 2048;
 /// Free buffers kept, 8 MB of the usual size.
 const BUFFERS: usize = 4096;
-
-/// Why a node did not start.
-#[derive(Debug, thiserror::Error)]
-#[non_exhaustive]
-pub enum UpError {
-    /// The operating system refused something.
-    #[error(transparent)]
-    Device(#[from] DeviceError),
-    /// There is no private key to start with.
-    #[error(transparent)]
-    Key(#[from] KeyFileError),
-    /// A peer's key cannot be a peer's.
-    #[error(transparent)]
-    Peer(#[from] PeersError),
-    /// The service table does not work.
-    #[error("{}", .problems.iter().map(ToString::to_string).collect::<Vec<_>>().join("; "))]
-    Config {
-        /// What is wrong with it.
-        problems: Vec<ConfigError>,
-    },
-    /// Too little is left of the path for a packet.
-    #[error(
-        "the path to {peer} takes datagrams of {path_mtu} B, which leaves {left} B for a packet; \
-         {need} B are needed{}", if *.need == IPV6_MIN_MTU { " by IPv6 (without IPv6 addresses and routes under [tun], less would do)" } else { "" }
-    )]
-    PathTooNarrow {
-        /// The peer.
-        peer: String,
-        /// What the path takes.
-        path_mtu: usize,
-        /// What is left.
-        left: usize,
-        /// What is needed.
-        need: usize,
-    },
-    /// Frames would be sent into the tunnel that they carry.
-    #[error(
-        "packets to the peer {peer} would go into {tun} itself: an address or route under [tun] \
-         covers the peer; give the peer a more specific route outside, or leave that one out"
-    )]
-    Loop {
-        /// The peer.
-        peer: IpAddr,
-        /// The interface.
-        tun: String,
-    },
-}
 
 impl Node {
     /// Opens everything that the file asks for: interface, underlay and control socket.
@@ -321,12 +267,4 @@ fn check_path(
             need,
         }),
     }
-}
-
-/// A number that nobody can guess: what tells this run of a link from every other.
-pub(super) fn random_number() -> Result<u64, DeviceError> {
-    let mut bytes = [0; 8];
-    rustix::rand::getrandom(&mut bytes, rustix::rand::GetRandomFlags::empty())
-        .map_err(|error| DeviceError::new("random numbers", "draw one", error))?;
-    Ok(u64::from_ne_bytes(bytes))
 }

@@ -16,16 +16,15 @@ use std::cell::Cell;
 use std::io::{self, IoSlice};
 use std::os::fd::{AsFd, BorrowedFd};
 
-use airlane_base::config::Problems;
 use airlane_base::{Duration, Instant};
 use airlane_secure::{Endpoint, EthernetAddress};
 use rustix::net::SocketType;
 
+use super::ether_type::EtherType;
 use super::parts::{self, Assembly, LONGEST, Read, WHOLE};
-use super::{ETHERNET_MTU, EtherType, says_interface_is_away};
+use super::udp::ETHERNET_MTU;
 use crate::af_packet::{BATCH, Batch, Destination, PacketSocket};
-use crate::config::check_interface_name;
-use crate::device::DeviceError;
+use crate::device::{DeviceError, says_interface_is_away};
 use crate::netlink::Interface;
 use crate::status::InterfaceReport;
 
@@ -90,18 +89,6 @@ impl Ethernet {
     /// What stands before a frame within the MTU.
     pub(super) const OVERHEAD: usize = WHOLE;
     pub(super) const RUN_MAX: usize = BATCH;
-
-    /// What is wrong with what the file says.
-    pub(crate) fn check(interface: &str, ether_type: EtherType, problems: &mut Problems) {
-        check_interface_name("underlay.interface", interface, "wlan0", problems);
-        if let Some(objection) = ether_type.objection() {
-            problems.add(
-                "underlay.ether-type",
-                objection,
-                "leave it out for 0x88B5, or use 0x88B6: the two that are free for local use",
-            );
-        }
-    }
 
     /// Opens `interface`, which has to be an Ethernet interface and up.
     ///

@@ -27,14 +27,6 @@ use crate::status::InterfaceReport;
 /// Most bytes that leave with one call: UDP's limit, and room for IP options.
 pub(crate) const SEND_MAX: usize = 65_000;
 
-/// Whether an error says that the interface is down, or gone.
-pub(crate) fn says_interface_is_away(error: &io::Error) -> bool {
-    matches!(
-        error.raw_os_error(),
-        Some(libc::ENETDOWN | libc::ENXIO | libc::ENODEV)
-    )
-}
-
 /// The socket below the port.
 #[derive(Debug)]
 pub enum Underlay {

@@ -1,0 +1,163 @@
+//! `link.underlay`: what frames travel in.
+
+use std::net::{IpAddr, SocketAddr};
+
+use airlane_base::config::Problems;
+use airlane_secure::{Endpoint, EthernetAddress};
+use schemars::JsonSchema;
+use serde::{Deserialize, Serialize};
+
+use super::names::check_interface_name;
+use crate::underlay::EtherType;
+
+/// What frames travel in.
+#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
+#[serde(tag = "kind", rename_all = "kebab-case", deny_unknown_fields)]
+pub enum UnderlayConfig {
+    /// UDP datagrams, one frame each.
+    Udp {
+        /// This end listens at this address and port; an unspecified address means all of this
+        /// machine's.
+        #[schemars(example = &"0.0.0.0:7007")]
+        listen: SocketAddr,
+        /// The other end listens at this address and port. Left out: that one calls, has our address,
+        /// and is known by its key wherever it calls from.
+        #[schemars(example = &"192.0.2.7:7007")]
+        #[serde(default, skip_serializing_if = "Option::is_none")]
+        peer: Option<SocketAddr>,
+    },
+    /// Ethernet frames, straight on an interface.
+    Ethernet {
+        /// The frames go over this interface.
+        #[schemars(example = &"wlan0")]
+        interface: String,
+        /// The other end's interface has this address. Left out: both ends call everybody on the
+        /// segment, and know each other by their keys.
+        #[serde(default, skip_serializing_if = "Option::is_none")]
+        peer: Option<EthernetAddress>,
+        /// Which frames on the interface are Airlane's.
+        #[serde(default, rename = "ether-type")]
+        ether_type: EtherType,
+    },
+}
+
+impl UnderlayConfig {
+    /// Where the peer is, if the file says so.
+    pub fn peer(&self) -> Option<Endpoint> {
+        match self {
+            Self::Udp { peer, .. } => peer.map(Endpoint::Udp),
+            Self::Ethernet { peer, .. } => peer.map(Endpoint::Ethernet),
+        }
+    }
+
+    /// The same without a peer: what only a new start can change.
+    #[must_use]
+    pub fn without_peer(&self) -> Self {
+        let mut all = self.clone();
+        match &mut all {
+            Self::Udp { peer, .. } => *peer = None,
+            Self::Ethernet { peer, .. } => *peer = None,
+        }
+        all
+    }
+
+    pub(super) fn check(&self, problems: &mut Problems) {
+        match self {
+            Self::Udp { listen, .. } => check_udp(listen, problems),
+            Self::Ethernet {
+                interface,
+                ether_type,
+                ..
+            } => check_ethernet(interface, *ether_type, problems),
+        }
+    }
+
+    /// An address as peers have it here.
+    pub(super) const fn such_as(&self) -> &'static str {
+        match self {
+            Self::Udp { .. } => "address and port of the other end, such as \"192.0.2.7:7007\"",
+            Self::Ethernet { .. } => "address of the other end, such as \"02:00:00:00:00:01\"",
+        }
+    }
+
+    /// What is wrong with a peer's address, which stands at `at`.
+    pub(super) fn check_peer(&self, peer: &Endpoint, at: &str, problems: &mut Problems) {
+        match (self, peer) {
+            (Self::Udp { listen, .. }, Endpoint::Udp(peer)) => {
+                check_peer(listen, peer, at, problems);
+            }
+            (Self::Ethernet { .. }, Endpoint::Ethernet(peer)) if peer.is_unicast() => {}
+            (Self::Ethernet { .. }, Endpoint::Ethernet(peer)) => problems.add(
+                at,
+                format!("{peer} is no address of one interface"),
+                "give that of the other end, such as \"02:00:00:00:00:01\", or both ends keys and none",
+            ),
+            _ => problems.add(
+                at,
+                format!("frames cannot be sent to {peer} over this underlay"),
+                format!("give {}", self.such_as()),
+            ),
+        }
+    }
+}
+
+/// What is wrong with where UDP datagrams come in.
+fn check_udp(listen: &SocketAddr, problems: &mut Problems) {
+    if listen.port() == 0 {
+        problems.add(
+            "underlay.listen",
+            "port 0 would be another one at each start, and the peer could not know it",
+            "choose a port, such as 7007",
+        );
+    }
+    if listen.ip().is_multicast() || matches!(listen.ip(), IpAddr::V4(ip) if ip.is_broadcast()) {
+        problems.add(
+            "underlay.listen",
+            format!("{listen} is no address of one machine"),
+            "an address of this machine, or \"0.0.0.0:PORT\" for all of them",
+        );
+    }
+}
+
+/// What is wrong with an interface for frames and their EtherType.
+fn check_ethernet(interface: &str, ether_type: EtherType, problems: &mut Problems) {
+    check_interface_name("underlay.interface", interface, "wlan0", problems);
+    if let Some(objection) = ether_type.objection() {
+        problems.add(
+            "underlay.ether-type",
+            objection,
+            "leave it out for 0x88B5, or use 0x88B6: the two that are free for local use",
+        );
+    }
+}
+
+/// What is wrong with a peer's address, which stands at `at`.
+fn check_peer(listen: &SocketAddr, peer: &SocketAddr, at: &str, problems: &mut Problems) {
+    if listen.is_ipv4() != peer.is_ipv4() {
+        problems.add(
+            at,
+            format!("{listen} and the peer {peer} are not of the same IP version"),
+            if peer.is_ipv4() {
+                "listen on \"0.0.0.0:PORT\" or on an IPv4 address of this machine"
+            } else {
+                "listen on \"[::]:PORT\" or on an IPv6 address of this machine"
+            },
+        );
+    }
+    let broadcast = matches!(peer.ip(), IpAddr::V4(ip) if ip.is_broadcast());
+    let nobody = peer.ip().is_unspecified() || peer.ip().is_multicast() || broadcast;
+    if nobody || peer.port() == 0 {
+        problems.add(
+            at,
+            format!("frames cannot be sent to {peer}"),
+            "give address and port of the other end, such as \"192.0.2.7:7007\"",
+        );
+    }
+    if listen == peer {
+        problems.add(
+            at,
+            format!("{peer} is this end itself: frames would come back"),
+            "give address and port of the other end",
+        );
+    }
+}
