@@ -8,11 +8,11 @@ use crate::clock::{Clocks, Watch};
 use crate::control::{Accepted, Control, Finish, Go, Order, Reply, ServerResult, Started, VERSION};
 use crate::echo::{Echoes, Round};
 use crate::plan::{Plan, Times};
+use crate::ports::{CONTROL_PORT, Ports};
 use crate::progress::{Counter, Progress};
 use crate::report::{ClockReport, FileReport, TrafficReport};
-use crate::server::Ports;
 use crate::voice::Arrivals;
-use crate::{CONTROL_PORT, file, pages, voice};
+use crate::{file, pages, voice};
 
 /// What is carried, from where, for how long.
 #[derive(Clone, Debug)]

@@ -43,6 +43,7 @@ mod echo;
 mod file;
 mod pages;
 mod plan;
+mod ports;
 mod progress;
 mod report;
 mod server;
@@ -58,20 +59,12 @@ pub use client::{ClientConfig, ProbeError, run_client};
 pub use clock::Watch;
 pub use echo::find_server;
 pub use plan::Times;
+pub use ports::{CONTROL_PORT, FILE_PORT, PAGES_PORT, Ports, VOICE_PORT};
 pub use progress::{Counts, Progress};
 pub use report::{ClockReport, EchoReport, FileReport, PagesReport, TrafficReport, VoiceReport};
-pub use server::{Door, Event, Ports, ServeError, ServerConfig, serve};
+pub use server::{Door, Event, ServeError, ServerConfig, serve};
 pub use survey::{App, Path, PathReport, Step, Survey, SurveyReport};
 pub use voice::VOICE_DSCP;
-
-/// Where the client tells the server what to do, and looks for it.
-pub const CONTROL_PORT: u16 = 4999;
-/// The file's port; that of echoes, too.
-pub const FILE_PORT: u16 = 5001;
-/// The pages' port.
-pub const PAGES_PORT: u16 = 80;
-/// The voice stream's port.
-pub const VOICE_PORT: u16 = 4000;
 
 /// How long a blocking call may take before a loop looks at its deadline again.
 const GLANCE: Duration = Duration::from_millis(100);

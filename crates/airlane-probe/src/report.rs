@@ -5,7 +5,7 @@ use std::fmt;
 
 use serde::{Deserialize, Serialize};
 
-use crate::server::Ports;
+use crate::ports::Ports;
 
 /// All three applications over one measuring period.
 #[derive(Clone, Debug, Serialize, Deserialize)]

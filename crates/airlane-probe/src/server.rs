@@ -12,17 +12,15 @@ use std::time::Duration;
 
 use socket2::{Domain, Protocol, SockRef, Socket, Type};
 
-use serde::{Deserialize, Serialize};
-
 use crate::clock::Watch;
 use crate::control::{Accepted, Control, Finish, Go, Order, Reply, ServerResult, Started, VERSION};
 use crate::desk::{Desk, Test, lock};
 use crate::plan::{Plan, Times};
+use crate::ports::Ports;
 use crate::progress::{Counter, Progress};
 use crate::token::{TOKEN_LEN, Token};
 use crate::voice::Arrivals;
-use crate::{CONTROL_PORT, FILE_PORT, GLANCE, PAGES_PORT, VOICE_PORT};
-use crate::{echo, file, fill, is_timeout, pages, voice};
+use crate::{GLANCE, echo, file, fill, is_timeout, pages, voice};
 
 /// How long a client may be silent where it is its turn.
 const PATIENCE: Duration = Duration::from_secs(30);
@@ -38,30 +36,6 @@ pub enum Door {
     Address(IpAddr),
     /// Whoever is behind this interface: on a link with keys, the peer.
     Interface(String),
-}
-
-/// The server's ports; zero is any that is free.
-#[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]
-pub struct Ports {
-    /// Control, TCP; whoever looks for a server, UDP.
-    pub control: u16,
-    /// The file, TCP; echoes, UDP.
-    pub file: u16,
-    /// Pages.
-    pub pages: u16,
-    /// Voice.
-    pub voice: u16,
-}
-
-impl Default for Ports {
-    fn default() -> Self {
-        Self {
-            control: CONTROL_PORT,
-            file: FILE_PORT,
-            pages: PAGES_PORT,
-            voice: VOICE_PORT,
-        }
-    }
 }
 
 /// What the server needs to know.

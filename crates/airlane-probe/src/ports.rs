@@ -1,0 +1,36 @@
+//! Where a server listens.
+
+use serde::{Deserialize, Serialize};
+
+/// Where the client tells the server what to do, and looks for it.
+pub const CONTROL_PORT: u16 = 4999;
+/// The file's port; that of echoes, too.
+pub const FILE_PORT: u16 = 5001;
+/// The pages' port.
+pub const PAGES_PORT: u16 = 80;
+/// The voice stream's port.
+pub const VOICE_PORT: u16 = 4000;
+
+/// The server's ports; zero is any that is free.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]
+pub struct Ports {
+    /// Control, TCP; whoever looks for a server, UDP.
+    pub control: u16,
+    /// The file, TCP; echoes, UDP.
+    pub file: u16,
+    /// Pages.
+    pub pages: u16,
+    /// Voice.
+    pub voice: u16,
+}
+
+impl Default for Ports {
+    fn default() -> Self {
+        Self {
+            control: CONTROL_PORT,
+            file: FILE_PORT,
+            pages: PAGES_PORT,
+            voice: VOICE_PORT,
+        }
+    }
+}
