@@ -54,6 +54,7 @@ mod mac;
 mod message;
 mod noise;
 mod peer;
+mod peer_id;
 mod receive;
 mod refused;
 mod replay;
@@ -67,7 +68,8 @@ pub use limits::{Limits, Wall};
 pub use message::{
     COOKIE_REPLY_LEN, DATA_HEADER_LEN, INITIATION_LEN, OVERHEAD, RESPONSE_LEN, TAG_LEN, data_number,
 };
-pub use peer::{PeerConfig, PeerId, PeerStatus};
+pub use peer::{PeerConfig, PeerStatus};
+pub use peer_id::PeerId;
 pub use receive::Received;
 pub use refused::{Counters, Refusals, Refused};
 pub use replay::WINDOW;

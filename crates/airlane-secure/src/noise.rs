@@ -32,7 +32,7 @@ use zeroize::{Zeroize, Zeroizing};
 use crate::cipher::DataCipher;
 use crate::key::{KEY_LEN, PrivateKey, PublicKey};
 use crate::message::TAG_LEN;
-use crate::peer::PeerId;
+use crate::peer_id::PeerId;
 use crate::refused::Refused;
 
 const PATTERN: &str = "Noise_IK_25519_ChaChaPoly_BLAKE2s";

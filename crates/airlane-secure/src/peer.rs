@@ -25,14 +25,11 @@ use crate::limits::Limits;
 use crate::mac::{Mac, MacKeys};
 use crate::message::INDICES;
 use crate::noise::Initiation;
+use crate::peer_id::PeerId;
 
 /// Pairs of keys that are kept for frames in flight. One would do if handshakes never crossed; with
 /// both ends beginning, and delays near [`Limits::retry`], keys change hands several times in a delay.
 const RETIRED: usize = 4;
-
-/// Names a peer in calls. Never used again for another.
-#[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Hash, Serialize)]
-pub struct PeerId(pub(crate) u32);
 
 /// What is configured of a peer.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]

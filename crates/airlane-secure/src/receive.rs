@@ -9,7 +9,8 @@ use crate::message::{
     COOKIE_REPLY_LEN, CookieReply, Data, Handshake, Message, RESPONSE_LEN, cookie_reply, response,
 };
 use crate::noise::Response;
-use crate::peer::{Peer, PeerId, Slot};
+use crate::peer::{Peer, Slot};
+use crate::peer_id::PeerId;
 use crate::refused::Refused;
 use crate::secure::Secure;
 

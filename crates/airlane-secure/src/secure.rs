@@ -14,7 +14,8 @@ use crate::limits::{Limits, Wall};
 use crate::mac::{CookieSecret, Load, MacKeys};
 use crate::message::{INITIATION_LEN, OVERHEAD, initiation};
 use crate::noise::{Initiation, Offer};
-use crate::peer::{Indices, Peer, PeerConfig, PeerId, PeerStatus, Pending};
+use crate::peer::{Indices, Peer, PeerConfig, PeerStatus, Pending};
+use crate::peer_id::PeerId;
 use crate::refused::Counters;
 
 /// Messages of our own that wait for the caller at most. It drains them after every input.
