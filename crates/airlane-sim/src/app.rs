@@ -11,13 +11,14 @@ pub(crate) mod end;
 pub(crate) mod exchange;
 pub(crate) mod mail;
 pub(crate) mod pages;
+pub(crate) mod place;
 pub(crate) mod telnet;
 pub(crate) mod web;
 
 use airlane_base::Instant;
 use airlane_link::mobility::Hint;
 
-use crate::packet::{Header, NO_BLOCKS, Packet, Role};
+use crate::packet::Packet;
 use crate::probe::DelayProbe;
 use bulk::Bulk;
 use conferencing::Conferencing;
@@ -26,79 +27,9 @@ use end::End;
 use exchange::Exchange;
 use mail::Mail;
 use pages::Pages;
+use place::Place;
 use telnet::Telnet;
 use web::Web;
-
-/// The first dynamic port, and how many there are.
-pub(crate) const DYNAMIC_PORTS: u16 = 49_152;
-const DYNAMIC: u32 = 16_384;
-
-/// Where a flow sits and what stands in its packets' headers.
-#[derive(Clone, Copy, Debug)]
-pub(crate) struct Place {
-    /// Index of the flow.
-    pub(crate) flow: u32,
-    /// Nodes of the main direction: source, destination.
-    pub(crate) nodes: [u16; 2],
-    /// Header of packets in the main direction.
-    pub(crate) header: Header,
-}
-
-impl Place {
-    /// A packet of the main direction.
-    pub(crate) fn forward(&self, now: Instant, role: Role, seq: u64, len: u32) -> Packet {
-        Packet {
-            created: now,
-            seq,
-            len,
-            flow: self.flow,
-            connection: 0,
-            endpoints: 0,
-            to: self.nodes[1],
-            role,
-            retransmission: false,
-            residue: 0,
-            blocks: NO_BLOCKS,
-            header: self.header,
-        }
-    }
-
-    /// A packet against the main direction.
-    pub(crate) fn backward(&self, now: Instant, role: Role, seq: u64, len: u32) -> Packet {
-        Packet {
-            to: self.nodes[0],
-            header: self.header.reversed(),
-            ..self.forward(now, role, seq, len)
-        }
-    }
-
-    /// The port of connection `number` at the second end: they go through all dynamic ports
-    /// (RFC 6335) before one comes again.
-    #[inline]
-    pub(crate) fn client_port(&self, number: u32) -> u16 {
-        const STEP: u32 = 613; // odd, so it reaches every port
-        let first = u32::from(self.header.dst_port - DYNAMIC_PORTS);
-        DYNAMIC_PORTS + (number.wrapping_mul(STEP).wrapping_add(first) % DYNAMIC) as u16
-    }
-
-    /// The node where a packet of this flow enters the network.
-    pub(crate) fn origin(&self, packet: &Packet) -> u16 {
-        if packet.to == self.nodes[1] {
-            self.nodes[0]
-        } else {
-            self.nodes[1]
-        }
-    }
-}
-
-/// The earlier of two deadlines.
-#[inline]
-fn earlier(one: Option<Instant>, other: Option<Instant>) -> Option<Instant> {
-    match (one, other) {
-        (Some(one), Some(other)) => Some(one.min(other)),
-        (one, other) => one.or(other),
-    }
-}
 
 /// One application with its endpoints.
 #[derive(Debug)]

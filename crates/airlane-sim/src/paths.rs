@@ -7,9 +7,11 @@ use airlane_link::path::{Offer, compose};
 
 use crate::engine::{Engine, PortEnd};
 use crate::result::PathResult;
-use crate::run::Path;
 use crate::scenario::{LinkConfig, Scenario};
 use crate::world::{direction_index, mean_rate};
+
+/// Links with their directions: true is down.
+pub(crate) type Path = Vec<(usize, bool)>;
 
 /// One result for each pair of ends that some flow joins over a link with services.
 pub(crate) fn path_results(

@@ -12,7 +12,7 @@ use crate::engine::Engine;
 use crate::engine::observe::{Nobody, Observer};
 use crate::error::{ScenarioError, known};
 use crate::event::{Names, Typed, Watcher};
-use crate::paths::path_results;
+use crate::paths::{Path, path_results};
 use crate::probe::DelayProbe;
 use crate::result::{
     DirectionResult, FlowResult, FlowService, HandoffResult, LinkResult, RunResult, ServiceResult,
@@ -32,9 +32,6 @@ use crate::world::{build, direction_index, mean_rate};
 pub fn run(scenario: &Scenario, seed: u64, run: u64) -> Result<RunResult, ScenarioError> {
     Ok(Prepared::new(scenario)?.run(seed, run))
 }
-
-/// Links with their directions: true is down.
-pub(crate) type Path = Vec<(usize, bool)>;
 
 /// A scenario that has been checked and resolved once, for any number of repetitions.
 #[derive(Clone, Debug)]

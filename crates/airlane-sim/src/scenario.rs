@@ -8,6 +8,7 @@
 mod flows;
 mod handoff;
 mod interactive;
+mod named_files;
 mod resolve;
 mod validate;
 mod web;
@@ -30,12 +31,13 @@ pub use flows::{
 pub(crate) use handoff::Epoch;
 pub use handoff::{HandoffConfig, HandoffKind};
 pub use interactive::{MailConfig, TelnetConfig};
-pub(crate) use validate::LONGEST_RUN;
 pub(crate) use web::WebTables;
 pub use web::{Completion, FilesPerPage, TABLE_FILES, WebConfig};
 
 /// Version of the file format.
 pub const SCHEMA: u32 = 1;
+/// 30 simulated years: far below where nanoseconds end.
+pub(crate) const LONGEST_RUN: Duration = Duration::from_secs(1_000_000_000);
 
 /// A world and what happens in it.
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize, JsonSchema)]

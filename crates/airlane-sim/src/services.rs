@@ -5,7 +5,7 @@ use airlane_link::classify::{Classifier, Unreached, unreached};
 use airlane_link::config::IMPLICIT_NAME;
 use airlane_link::flow::{TCP, UDP};
 
-use crate::app::DYNAMIC_PORTS;
+use crate::app::place::DYNAMIC_PORTS;
 use crate::packet::Header;
 use crate::result::FlowService;
 use crate::route::Hop;

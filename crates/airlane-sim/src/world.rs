@@ -7,15 +7,16 @@ use airlane_channel::{Channel, ChannelConfig, ErrorModel, Opportunities};
 use airlane_link::config::{Pacing, at_end};
 use airlane_link::{Port, PortConfig};
 
+use crate::app::Flow;
 use crate::app::bulk::Bulk;
 use crate::app::conferencing::Conferencing;
 use crate::app::custom::Custom;
 use crate::app::exchange::{Opener, draw_phase};
 use crate::app::mail::{Check, Mail};
 use crate::app::pages::{Page, Pages};
+use crate::app::place::Place;
 use crate::app::telnet::{Telnet, Typing};
 use crate::app::web::{Browsing, Web};
-use crate::app::{Flow, Place};
 use crate::custom::{AppFactory, ErrorsFactory, Pieces};
 use crate::engine::{Direction, Engine, Medium, Move, NextHop, Policy, PortEnd};
 use crate::hint::{flow_hints, outages};

@@ -5,7 +5,7 @@ use airlane_link::mobility::Hint;
 use airlane_transport::{Endpoint, TcpConfig};
 
 use super::end::End;
-use super::{Place, earlier};
+use super::place::Place;
 use crate::packet::{Packet, Role};
 use crate::probe::DelayProbe;
 
@@ -110,5 +110,14 @@ impl Bulk {
     /// The sender's, the receiver's.
     pub(crate) fn ends(&self) -> &[End; 2] {
         &self.ends
+    }
+}
+
+/// The earlier of two deadlines.
+#[inline]
+fn earlier(one: Option<Instant>, other: Option<Instant>) -> Option<Instant> {
+    match (one, other) {
+        (Some(one), Some(other)) => Some(one.min(other)),
+        (one, other) => one.or(other),
     }
 }

@@ -11,7 +11,7 @@
 
 use airlane_base::{Duration, Instant, Rng};
 
-use super::Place;
+use super::place::Place;
 use crate::packet::{Packet, Role};
 use crate::probe::DelayProbe;
 

@@ -6,9 +6,9 @@ use airlane_base::{Duration, Instant};
 use airlane_link::mobility::Hint;
 use airlane_transport::{Endpoint, TcpConfig};
 
-use super::Place;
 use super::end::End;
 use super::exchange::Totals;
+use super::place::Place;
 use crate::custom::Application;
 use crate::packet::{Packet, Role};
 use crate::probe::DelayProbe;

@@ -8,7 +8,7 @@ use airlane_link::mobility::Hint;
 use airlane_transport::tcp::{MOST_BLOCKS, sack_option_len};
 use airlane_transport::{Ack, Blocks, Data, Endpoint, Range, Segment, Tcp, TcpConfig};
 
-use super::Place;
+use super::place::Place;
 use crate::packet::{NO_BLOCKS, Packet, Role};
 
 /// One end of a flow.

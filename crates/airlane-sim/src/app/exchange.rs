@@ -11,8 +11,8 @@ use airlane_base::{Duration, Instant, Rng};
 use airlane_link::mobility::Hint;
 use airlane_transport::{Endpoint, TcpConfig};
 
-use super::Place;
 use super::end::End;
+use super::place::Place;
 use crate::packet::Packet;
 use crate::scenario::Completion;
 

@@ -11,8 +11,8 @@
 
 use airlane_base::{Duration, Instant, Rng};
 
-use super::Place;
 use super::exchange::{Completed, Exchange, Opener, Totals};
+use super::place::Place;
 use crate::packet::Packet;
 use crate::probe::DelayProbe;
 

@@ -12,8 +12,8 @@ use std::collections::VecDeque;
 
 use airlane_base::{Duration, Instant, Rng};
 
-use super::Place;
 use super::exchange::{Exchange, Opener, Totals};
+use super::place::Place;
 use crate::packet::Packet;
 use crate::probe::DelayProbe;
 

@@ -18,8 +18,8 @@ use std::sync::Arc;
 use airlane_base::{Duration, Instant, Rng};
 use airlane_link::mobility::Hint;
 
-use super::Place;
 use super::exchange::{Completed, Exchange, Opener, Totals};
+use super::place::Place;
 use crate::packet::Packet;
 use crate::probe::DelayProbe;
 use crate::scenario::{FilesPerPage, WebTables};

@@ -11,8 +11,7 @@ use airlane_link::mobility::{Attachment, Change, Hint, Mobility};
 use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 
-use super::validate::LONGEST_RUN;
-use super::{LinkConfig, Scenario};
+use super::{LONGEST_RUN, LinkConfig, Scenario};
 use crate::route::Routes;
 
 /// A node leaves one link and joins another.

@@ -9,7 +9,8 @@ use airlane_channel::ErrorModelConfig;
 use airlane_link::config::{self, Viewpoint};
 
 use super::{
-    AppConfig, ConferencingConfig, Epoch, FlowConfig, LinkConfig, SCHEMA, Scenario, TransportConfig,
+    AppConfig, ConferencingConfig, Epoch, FlowConfig, LONGEST_RUN, LinkConfig, SCHEMA, Scenario,
+    TransportConfig,
 };
 
 /// Next hops are a table of all pairs: 1000 nodes take 40 MB.
@@ -20,9 +21,6 @@ const MAX_PACKET: u64 = 65_535;
 const MAX_INTEGER: u64 = i64::MAX as u64;
 /// Below this a talk period ends before time moves on.
 const SHORTEST_TALK: Duration = Duration::from_micros(1);
-/// 30 simulated years: far below where nanoseconds end.
-pub(crate) const LONGEST_RUN: Duration = Duration::from_secs(1_000_000_000);
-
 impl Validate for Scenario {
     fn validate(&self, problems: &mut Problems) {
         if self.schema != SCHEMA {

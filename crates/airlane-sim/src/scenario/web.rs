@@ -1,18 +1,13 @@
 //! `kind = "web"`: what a file may say about it, and the tables that sizes are drawn from.
 
-use std::path::Path;
 use std::sync::{Arc, LazyLock};
 
-use airlane_base::config::{Problems, key};
+use airlane_base::config::Problems;
 use airlane_base::{Duration, Size};
-use airlane_channel::LinkRate;
-use airlane_channel::trace::TraceFileError;
 use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 
-use super::{AppConfig, Scenario};
 use crate::empirical::{Empirical, TableError};
-use crate::error::ScenarioError;
 
 /// Web transactions after Mah's empirical model (the specification, 5.2): a client at the second
 /// end fetches pages with embedded objects from a server at the first, one page at a time.
@@ -102,7 +97,7 @@ pub(crate) struct WebTables {
 const MAX_DRAW: f64 = 1e9;
 
 impl WebTables {
-    fn parse(texts: [&str; 3], names: [&str; 3]) -> Result<Self, TableError> {
+    pub(super) fn parse(texts: [&str; 3], names: [&str; 3]) -> Result<Self, TableError> {
         let table = |i: usize| {
             let table = Empirical::parse(texts[i], names[i])?;
             let largest = table.quantile(1.0);
@@ -123,7 +118,7 @@ impl WebTables {
         })
     }
 
-    fn digests(&self) -> [u64; 3] {
+    pub(super) fn digests(&self) -> [u64; 3] {
         [&self.request, &self.reply, &self.files].map(Empirical::digest)
     }
 }
@@ -153,122 +148,6 @@ impl WebConfig {
                 format!("1 to {MAX_PARALLEL}"),
             );
         }
-    }
-}
-
-impl Scenario {
-    /// Reads the tables that flows name, if any. `read` gives the text of a file; paths are as they
-    /// stand in the scenario.
-    ///
-    /// # Errors
-    /// If a file cannot be read or holds no distribution.
-    pub fn load_tables(
-        &mut self,
-        mut read: impl FnMut(&Path) -> Result<String, String>,
-    ) -> Result<(), ScenarioError> {
-        for (index, flow) in self.flows.iter_mut().enumerate() {
-            let AppConfig::Web(web) = &mut flow.app else {
-                continue;
-            };
-            let Some(folder) = &web.distributions else {
-                continue;
-            };
-            let paths = TABLE_FILES.map(|file| Path::new(folder).join(file));
-            let names = paths.each_ref().map(|path| path.display().to_string());
-            let mut texts = [const { String::new() }; 3];
-            for (text, (path, name)) in texts.iter_mut().zip(paths.iter().zip(&names)) {
-                *text = read(path).map_err(|reason| ScenarioError::Unreadable {
-                    place: format!("flows[{index}].app.distributions"),
-                    file: name.clone(),
-                    reason,
-                })?;
-            }
-            let texts = texts.each_ref().map(String::as_str);
-            let names = names.each_ref().map(String::as_str);
-            web.loaded = Some(Arc::new(WebTables::parse(texts, names)?));
-        }
-        Ok(())
-    }
-
-    /// Reads the recordings that links replay and the times at which they may send, if any. `read` gives the bytes of a file; paths are as
-    /// they stand in the scenario.
-    ///
-    /// # Errors
-    /// If a file cannot be read, is no trace, or has nothing of the direction.
-    pub fn load_traces(
-        &mut self,
-        mut read: impl FnMut(&Path) -> Result<Vec<u8>, String>,
-    ) -> Result<(), ScenarioError> {
-        for (name, link) in &mut self.links {
-            let at = |setting: &str| {
-                let place = format!("links.{}.{setting}", key(name));
-                |error: TraceFileError| ScenarioError::Trace {
-                    place,
-                    file: error.file,
-                    reason: error.reason,
-                }
-            };
-            let errors = link.errors.load_traces(|file| read(Path::new(file)));
-            errors.map_err(at("errors"))?;
-            let rate = link.rate.load(|file| read(Path::new(file)));
-            rate.map_err(at("rate"))?;
-        }
-        Ok(())
-    }
-
-    /// What only matters to a run: tables and recordings that are named must have been read.
-    pub(crate) fn check_tables(&self, problems: &mut Problems) {
-        for (name, link) in &self.links {
-            if link.errors.traces().any(|trace| !trace.is_loaded()) {
-                problems.add(
-                    &format!("links.{}.errors", key(name)),
-                    "the recording has not been read",
-                    "call Scenario::load_traces before the scenario is run",
-                );
-            }
-            if [&link.rate.down, &link.rate.up]
-                .map(LinkRate::mean)
-                .contains(&None)
-            {
-                problems.add(
-                    &format!("links.{}.rate", key(name)),
-                    "the trace has not been read",
-                    "call Scenario::load_traces before the scenario is run",
-                );
-            }
-        }
-        for (i, flow) in self.flows.iter().enumerate() {
-            if let AppConfig::Web(web) = &flow.app
-                && web.distributions.is_some()
-                && web.loaded.is_none()
-            {
-                problems.add(
-                    &format!("flows[{i}].app.distributions"),
-                    "the tables have not been read",
-                    "call Scenario::load_tables before the scenario is run",
-                );
-            }
-        }
-    }
-
-    /// What tables and recordings add to the scenario's hash: nothing for built-in ones.
-    pub(super) fn table_digests(&self) -> String {
-        let mut text = String::new();
-        for trace in self.links.values().flat_map(|link| link.errors.traces()) {
-            text.push_str(&format!("{:016x}", trace.digest()));
-        }
-        for trace in self.links.values().flat_map(|link| link.rate.traces()) {
-            text.push_str(&format!("{:016x}", trace.digest()));
-        }
-        for flow in &self.flows {
-            if let AppConfig::Web(web) = &flow.app
-                && let Some(tables) = &web.loaded
-            {
-                let digests = tables.digests().map(|digest| format!("{digest:016x}"));
-                text.push_str(&digests.concat());
-            }
-        }
-        text
     }
 }
 
