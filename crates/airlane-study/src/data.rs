@@ -2,6 +2,7 @@
 
 use std::collections::BTreeMap;
 
+use crate::axis::Place;
 use crate::expression::{Expression, Function, Operator, Quantity};
 use crate::statistics::Sample;
 use crate::study::Study;
@@ -20,9 +21,6 @@ struct Results {
     /// Values of each metric, by point and repetition; no points if nothing has run yet.
     columns: BTreeMap<String, Vec<Vec<f64>>>,
 }
-
-/// A place where a claim is checked: one value for each open axis.
-pub(crate) type Place = Vec<String>;
 
 impl Data {
     pub(crate) const fn new(runs: usize) -> Self {

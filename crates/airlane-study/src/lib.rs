@@ -12,6 +12,7 @@
 
 #![forbid(unsafe_code)]
 
+mod axis;
 mod claim;
 mod data;
 mod error;
@@ -37,10 +38,12 @@ mod unit;
 pub mod verdict;
 mod work;
 
+pub use axis::Axis;
 pub use claim::{Claim, Class, Judgement, Kind};
 pub use error::StudyError;
 pub use execute::{Done, Shard, Watch};
-pub use figure::{FigureKind, FigureOutcome, FigureWidth, LineOutcome, PanelOutcome, ValueOutcome};
+pub use figure::outcome::{FigureOutcome, LineOutcome, PanelOutcome, ValueOutcome};
+pub use figure::{FigureKind, FigureWidth};
 pub use manifest::{Manifest, ManifestVariant, ManifestWork};
 pub use markdown::markdown;
 pub use metrics::metrics;
@@ -51,7 +54,7 @@ pub use report::{AlternativeReport, OfWork, Report};
 pub use results::WorkResults;
 pub use statistics::student_t;
 pub use store::{Key, Record, Store, VERSION};
-pub use study::{Axis, Part, Point, Study, StudyFile};
+pub use study::{Part, Point, Study, StudyFile};
 pub use unit::Unit;
 pub use verdict::Verdict;
 pub use work::{Alternative, Work};

@@ -66,6 +66,11 @@ impl Assignment {
         })
     }
 
+    /// Reads a list of them, up to the first that is none.
+    pub(crate) fn parse_all(texts: &[String]) -> Result<Vec<Self>, StudyError> {
+        texts.iter().map(|text| Self::parse(text)).collect()
+    }
+
     /// As it was written.
     pub fn text(&self) -> &str {
         &self.text

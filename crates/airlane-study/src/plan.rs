@@ -127,10 +127,7 @@ impl Plan {
             if let Some(name) = alternative {
                 set.extend(plan.work.alternative(name)?.iter().cloned());
             }
-            let set: Vec<Assignment> = set
-                .iter()
-                .map(|text| Assignment::parse(text))
-                .collect::<Result<_, _>>()?;
+            let set = Assignment::parse_all(&set)?;
             let studies = plan.studies(&order, &set, &mut known)?;
             let scenarios = plan.scenarios(&order, &set)?;
             let runs = match alternative {

@@ -36,10 +36,7 @@ impl Work {
         if let Some(name) = alternative {
             texts.extend(self.alternative(name)?.iter().cloned());
         }
-        let extra: Vec<Assignment> = texts
-            .iter()
-            .map(|text| Assignment::parse(text))
-            .collect::<Result<_, _>>()?;
+        let extra = Assignment::parse_all(&texts)?;
         let mut reached = BTreeMap::new();
         let mut scenario = found.compose(&self.id, at, &extra, &mut reached)?.scenario;
         // An alternative is about the whole work and need not be about every point of it.

@@ -13,6 +13,7 @@ use schemars::{JsonSchema, Schema, SchemaGenerator, json_schema};
 use serde::Deserialize;
 use toml::{Table, Value};
 
+use crate::axis::Axis;
 use crate::claim::Claim;
 use crate::error::StudyError;
 use crate::figure::{Figure, FigureFile, Labels};
@@ -106,16 +107,6 @@ pub struct Study {
     set: Vec<Assignment>,
 }
 
-/// One thing that differs between the scenarios of a study.
-#[derive(Clone, Debug)]
-pub struct Axis {
-    /// `scheme`, `level`.
-    pub name: String,
-    /// `rlp`, `L1`, in the order of the file.
-    pub values: Vec<String>,
-    set: Vec<Vec<Assignment>>,
-}
-
 /// One scenario of a study.
 #[derive(Clone, Debug)]
 pub struct Point {
@@ -157,7 +148,7 @@ impl Study {
         set.extend(file.set);
         let mut axes = vec![];
         for (name, choice) in &file.axes {
-            axes.push(axis(name, choice, known.get(name.as_str()).copied())?);
+            axes.push(Axis::new(name, choice, known.get(name.as_str()).copied())?);
         }
         let mut names: Vec<&String> = axes.iter().flat_map(|axis: &Axis| &axis.values).collect();
         names.sort();
@@ -175,7 +166,7 @@ impl Study {
             figure: figure.filter(|_| !scenario.is_empty()),
             labels,
             scenario,
-            set: assignments(&set)?,
+            set: Assignment::parse_all(&set).map_err(|e| e.to_string())?,
         })
     }
 
@@ -276,55 +267,6 @@ impl Study {
             .map(|(axis, v)| axis.values[*v].as_str());
         values.collect::<Vec<_>>().join(", ")
     }
-}
-
-fn axis(name: &str, choice: &Value, known: Option<&Table>) -> Result<Axis, String> {
-    let (values, table): (Vec<String>, &Table) = match choice {
-        Value::Table(table) => (table.keys().cloned().collect(), table),
-        Value::Array(values) => {
-            let values = values.iter().map(|value| value.as_str().map(str::to_owned));
-            let values: Option<Vec<String>> = values.collect();
-            let wrong = || format!("axes.{name}: a list of names, such as [\"L1\", \"L2\"]");
-            let no_part = || format!("axes.{name}: no part of this study defines it");
-            (values.ok_or_else(wrong)?, known.ok_or_else(no_part)?)
-        }
-        other => {
-            let kind = other.type_str();
-            return Err(format!(
-                "axes.{name}: its type is {kind}; write a list of values or a table"
-            ));
-        }
-    };
-    if values.is_empty() {
-        return Err(format!("axes.{name} has no values"));
-    }
-    let set = values
-        .iter()
-        .map(|value| {
-            let list = table.get(value).and_then(Value::as_array).ok_or_else(|| {
-                let known: Vec<&str> = table.keys().map(String::as_str).collect();
-                let known = known.join(", ");
-                format!("axes.{name}: no list of assignments for \"{value}\"; there are: {known}")
-            })?;
-            let texts: Option<Vec<String>> = list
-                .iter()
-                .map(|text| text.as_str().map(str::to_owned))
-                .collect();
-            let texts =
-                texts.ok_or_else(|| format!("axes.{name}.{value}: assignments are text"))?;
-            assignments(&texts)
-        })
-        .collect::<Result<_, String>>()?;
-    Ok(Axis {
-        name: name.to_owned(),
-        values,
-        set,
-    })
-}
-
-fn assignments(texts: &[String]) -> Result<Vec<Assignment>, String> {
-    let parsed = texts.iter().map(|text| Assignment::parse(text));
-    parsed.collect::<Result<_, _>>().map_err(|e| e.to_string())
 }
 
 /// Tables key by key, lists of named tables by name, everything else replaced.

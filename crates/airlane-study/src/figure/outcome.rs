@@ -1,0 +1,128 @@
+//! The numbers of a figure.
+
+use std::collections::BTreeMap;
+
+use serde::Serialize;
+
+use super::{Figure, FigureKind, FigureWidth, Labels, Panel};
+use crate::axis::Place;
+use crate::data::Data;
+use crate::expression::Operand;
+use crate::statistics::Known;
+use crate::unit::Unit;
+
+/// The numbers of a figure.
+#[derive(Clone, Debug, Serialize)]
+pub struct FigureOutcome {
+    /// What stands for a number.
+    pub kind: FigureKind,
+    /// How much of a page it wants.
+    pub width: FigureWidth,
+    /// Whether the y axis is logarithmic.
+    pub log: bool,
+    /// What the x axis shows.
+    pub x_label: String,
+    /// Its places, in order.
+    pub x: Vec<String>,
+    /// What the lines are.
+    pub lines_label: String,
+    /// The lines, or groups of bars.
+    pub lines: Vec<LineOutcome>,
+    /// How many panels stand side by side.
+    pub columns: usize,
+    /// Row by row.
+    pub panels: Vec<PanelOutcome>,
+}
+
+/// A line of a figure.
+#[derive(Clone, Debug, Serialize)]
+pub struct LineOutcome {
+    /// As in the study.
+    pub id: String,
+    /// As it is shown.
+    pub label: String,
+    /// Equal for equal ids in all figures of a work, different within a figure.
+    pub slot: usize,
+}
+
+/// One drawing area.
+#[derive(Clone, Debug, Serialize)]
+pub struct PanelOutcome {
+    /// Which part of the study it shows; empty if all of it.
+    pub title: String,
+    /// What it shows.
+    pub y_label: String,
+    /// Of the values: `bit/s`, `s`, `ratio`, or nothing for counts and quotients.
+    pub unit: &'static str,
+    /// By line, then by place on the x axis; none if it could not be measured.
+    pub values: Vec<Vec<Option<ValueOutcome>>>,
+}
+
+/// A measured value.
+#[derive(Clone, Copy, Debug, Serialize)]
+pub struct ValueOutcome {
+    /// Of the mean over the repetitions.
+    pub value: f64,
+    /// Half the width of its 95 % confidence interval (jackknife); none for a single repetition.
+    pub ci95_half_width: Option<f64>,
+}
+
+impl Figure {
+    /// Its numbers.
+    pub(crate) fn outcome(
+        &self,
+        data: &Data,
+        study: &str,
+        labels: &Labels,
+        slots: &BTreeMap<String, usize>,
+    ) -> Result<FigureOutcome, String> {
+        let label = |name: &String| labels.get(name).unwrap_or(name).clone();
+        let panel = |panel: &Panel| {
+            let first = panel.cells.iter().flatten().next();
+            let read = first.map_or(Unit::None, |(of, _)| {
+                Unit::of(&of.expression, &|quantity| {
+                    data.metric_name(study, quantity).map(str::to_owned)
+                })
+            });
+            let unit = self.unit.unwrap_or(read);
+            let value = |(of, place): &(Operand, Place)| {
+                let known = Known::of(data.runs, |sample| {
+                    data.value(study, &of.expression, place, sample)
+                })?;
+                let half = (data.runs > 1).then(|| known.half_width(0.95));
+                Ok(known.value.is_finite().then(|| ValueOutcome {
+                    value: known.value,
+                    ci95_half_width: half.filter(|half| half.is_finite()),
+                }))
+            };
+            let row = |row: &Vec<_>| row.iter().map(value).collect::<Result<_, String>>();
+            let title: Vec<String> = panel.at.iter().map(label).collect();
+            Ok(PanelOutcome {
+                title: title.join(", "),
+                y_label: label(&panel.y),
+                unit: unit.base(),
+                values: panel.cells.iter().map(row).collect::<Result<_, String>>()?,
+            })
+        };
+        let lines = self.lines.1.iter().map(|line| LineOutcome {
+            id: line.clone(),
+            label: label(line),
+            slot: slots.get(line).copied().unwrap_or(0),
+        });
+        Ok(FigureOutcome {
+            kind: self.kind,
+            width: self.width,
+            log: self.log,
+            x_label: label(&self.x.0),
+            x: self.x.1.iter().map(label).collect(),
+            lines_label: label(&self.lines.0),
+            lines: lines.collect(),
+            columns: self.columns,
+            panels: self
+                .panels
+                .iter()
+                .map(panel)
+                .collect::<Result<_, String>>()?,
+        })
+    }
+}
