@@ -13,6 +13,7 @@
 pub mod adversary;
 pub mod bottleneck;
 pub mod drain;
+mod error;
 pub mod live;
 pub mod machine;
 pub mod netns;

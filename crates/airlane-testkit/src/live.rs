@@ -14,7 +14,6 @@
 //! The programs under test are the real ones, run on the files that users read: the emulator's file
 //! joins `to-left` and `to-right`, the ends' files use the addresses of `wire`.
 
-use std::io;
 use std::net::{IpAddr, Ipv4Addr, Ipv6Addr, SocketAddr};
 use std::path::{Path, PathBuf};
 use std::process::{Command, Stdio};
@@ -24,12 +23,10 @@ use std::time::Duration;
 
 use rustix::process::Signal;
 
-use airlane_probe::{
-    ClientConfig, Door, ProbeError, ServeError, ServerConfig, Times, TrafficReport, run_client,
-    serve,
-};
+use airlane_probe::{ClientConfig, Door, ServerConfig, Times, TrafficReport, run_client, serve};
 
-use crate::netns::{self, Namespace, NetnsError};
+pub use crate::error::LiveError;
+use crate::netns::{self, Namespace};
 use crate::program::Program;
 use crate::traffic::flood;
 
@@ -79,42 +76,6 @@ pub struct Outcome {
     pub status: Option<[serde_json::Value; 2]>,
     /// The emulator's report, asked and delivered: `airlane_live::air::AirReport`.
     pub air: serde_json::Value,
-}
-
-/// Why an experiment could not be made.
-#[derive(Debug, thiserror::Error)]
-#[non_exhaustive]
-pub enum LiveError {
-    /// The namespaces.
-    #[error(transparent)]
-    Netns(#[from] NetnsError),
-    /// A program of the experiment ended early, or did not come up.
-    #[error("`{what}` {problem}\n{said}")]
-    Program {
-        /// The command.
-        what: String,
-        /// What is wrong with it.
-        problem: String,
-        /// Its last words.
-        said: String,
-    },
-    /// The traffic.
-    #[error("traffic: {0}")]
-    Traffic(io::Error),
-    /// The applications.
-    #[error(transparent)]
-    Probe(#[from] ProbeError),
-    /// Their server.
-    #[error(transparent)]
-    Serve(#[from] ServeError),
-    /// A file.
-    #[error("{path}: {source}", path = path.display())]
-    File {
-        /// Its path.
-        path: PathBuf,
-        /// What the operating system said.
-        source: io::Error,
-    },
 }
 
 /// Builds the link, runs the three applications over it, and takes everything down again.

@@ -7,7 +7,7 @@ use std::time::{Duration, Instant};
 
 use rustix::process::{Pid, Signal, kill_process};
 
-use crate::live::LiveError;
+use crate::error::LiveError;
 use crate::netns::Process;
 
 /// How long a program may take to start or to end: against hanging only, however slow the machine is.
