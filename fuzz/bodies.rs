@@ -7,7 +7,6 @@ use airlane_channel::trace::{End, Outcome, Replay, Trace, TraceHeader, Way, writ
 use airlane_channel::{Channel, ChannelConfig, ErrorModel, ErrorModelConfig, Opportunities};
 use airlane_link::pack::headers::{self, LONGEST_SHORT};
 use airlane_link::pack::{Contents, contents};
-use airlane_link::session::Hello;
 use airlane_link::wire::LIVE_HEADER_ROOM;
 use airlane_link::{Codec, Frame, FrameKind, Header, HeaderProfile, Layout};
 use airlane_live::air::AirConfig;
@@ -19,6 +18,7 @@ use airlane_live::status::Status;
 use airlane_secure::{
     Endpoint, Limits, OVERHEAD, PeerConfig, PrivateKey, PublicKey, Received, Secure, Wall,
 };
+use airlane_session::Hello;
 use airlane_sim::Scenario;
 use airlane_sim::import::{App, from_mahimahi, from_netem};
 use airlane_testkit::setup::{class, service};

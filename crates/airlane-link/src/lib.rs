@@ -45,7 +45,6 @@ mod port;
 pub mod queue;
 pub mod schedule;
 mod service;
-pub mod session;
 pub mod wire;
 
 pub use classify::{ClassConfig, ClassesConfig, Classifier};

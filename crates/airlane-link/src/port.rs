@@ -2,7 +2,10 @@
 
 mod admin;
 mod agree;
+mod agreement;
+mod departure;
 mod limiter;
+mod numbers;
 mod pacer;
 mod shares;
 mod slot;
@@ -20,17 +23,17 @@ use crate::ledger::ServiceLedger;
 use crate::measure::INTERVAL;
 use crate::queue::DropReason;
 use crate::schedule::{Schedule, Scheduler, Turn};
-use crate::wire::{Codec, Decoded, Frame, FrameError, Header, Layout};
+use crate::wire::{Codec, Decoded, Frame, FrameError, Layout};
 
 pub use admin::{AdminError, ServiceStatus};
-use agree::{Agreement, Peer};
+use agreement::PeerOffers;
+use departure::Handed;
+pub use departure::{Outcome, Token};
 use limiter::Limiter;
+use numbers::{SERVICES, numbers};
 use pacer::Pacer;
 use shares::Shares;
 use slot::Slot;
-
-/// Service numbers have 4 bits.
-const SERVICES: usize = 16;
 
 /// Packets that are made out of payloads before somebody takes some.
 const OPEN_AHEAD: usize = 64;
@@ -81,51 +84,13 @@ pub struct Port<P> {
     /// Longest payload of a frame now; not more than at the start.
     room: usize,
     /// What the other end has; none where nobody tells.
-    peer: Option<Peer>,
+    peer: Option<PeerOffers>,
     /// What this end has may have changed.
     offers_changed: bool,
     /// Ledgers of services that were removed.
     retired: Vec<(String, ServiceLedger)>,
     /// Whether somebody wants the packets that are dropped.
     keeps_dropped: bool,
-}
-
-/// A frame, and when its packet came, where it is the first with it.
-#[derive(Clone, Debug)]
-struct Handed<P> {
-    frame: Frame<P>,
-    came: Option<Instant>,
-}
-
-/// Stands for a frame that a port has given out, until the medium says what became of it.
-///
-/// It goes back to the same port, by [`Port::frame_done`], when the frame has left or never will.
-#[derive(Debug)]
-#[must_use = "timers and pacing start when the port is told that the frame is done"]
-pub struct Token {
-    header: Header,
-    /// Bytes with all that is below the frame.
-    len: usize,
-    came: Option<Instant>,
-    epoch: u32,
-}
-
-/// What became of a frame that a medium was given.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub enum Outcome {
-    /// It is on its way since then: its first bit left at that time.
-    Sent(Instant),
-    /// The medium has given it up, and knows that the peer does not have it.
-    Failed,
-}
-
-/// The numbers that a set has, one bit each, in ascending order.
-fn numbers(mut set: u16) -> impl Iterator<Item = usize> {
-    std::iter::from_fn(move || {
-        let number = set.trailing_zeros() as usize;
-        set &= set.checked_sub(1)?;
-        Some(number)
-    })
 }
 
 impl<P: Packet> Port<P> {
@@ -588,6 +553,22 @@ impl<P: Packet> Port<P> {
         while self.ready != 0 {
             self.hand_over(now, self.ready.trailing_zeros() as usize);
         }
+    }
+
+    /// Sets the rates from what was measured, at the end of an interval.
+    fn follow_traffic(&mut self, now: Instant) {
+        let Some(passed) = self.shares.as_mut().and_then(|shares| shares.roll(now)) else {
+            return;
+        };
+        let all: u64 = passed.iter().sum();
+        for (number, slot) in self.slots.iter_mut().enumerate() {
+            if let Some(slot) = slot {
+                let rate = (passed[number] as f64 / all as f64).max(shares::LEAST);
+                slot.config.rate = rate;
+                self.scheduler.set_rate(number as u8, rate);
+            }
+        }
+        self.update_timer_factors();
     }
 
     #[inline]

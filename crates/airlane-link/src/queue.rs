@@ -15,53 +15,20 @@
 
 mod codel;
 mod config;
+mod drops;
 mod fq;
 
 use std::collections::VecDeque;
 
 use airlane_base::{Instant, QueueLimit};
-use serde::{Deserialize, Serialize};
 
 pub use config::QueueConfig;
 use config::USUAL;
+pub use drops::DropReason;
 
 use crate::flow::Packet;
 use codel::Parameters;
-use fq::FqCodel;
-
-/// Why a packet was dropped.
-#[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Hash, Serialize, Deserialize)]
-#[serde(rename_all = "kebab-case")]
-#[non_exhaustive]
-pub enum DropReason {
-    /// The waiting room was full.
-    QueueFull,
-    /// It, or others of its flow, had waited longer than CoDel's target for a whole interval.
-    #[serde(rename = "codel")]
-    CoDel,
-    /// The service's window was full and there is no waiting room.
-    WindowFull,
-    /// The link was taken away.
-    Disconnected,
-    /// It had waited for longer than its budget.
-    TooOld,
-    /// It does not fit a frame.
-    TooBig,
-}
-
-impl DropReason {
-    /// The reason's name, as in results: `queue-full`.
-    pub const fn name(self) -> &'static str {
-        match self {
-            Self::QueueFull => "queue-full",
-            Self::CoDel => "codel",
-            Self::WindowFull => "window-full",
-            Self::Disconnected => "disconnected",
-            Self::TooOld => "too-old",
-            Self::TooBig => "too-big",
-        }
-    }
-}
+use fq::{FqCodel, charge};
 
 /// The waiting room of one service.
 ///
@@ -194,11 +161,6 @@ impl<P: Packet> IngressQueue<P> {
     pub fn is_empty(&self) -> bool {
         self.len() == 0
     }
-}
-
-/// What a packet counts towards a limit in bytes.
-fn charge<P: Packet>(packet: &P) -> usize {
-    packet.len().max(1)
 }
 
 #[cfg(test)]

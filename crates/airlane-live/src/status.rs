@@ -2,9 +2,9 @@
 
 use std::collections::BTreeMap;
 
-use airlane_link::session::LossReport;
 use airlane_link::{ClassConfig, ServiceLedger, ServiceMetrics, ServiceStatus, effective_goodput};
 use airlane_secure::Endpoint;
+use airlane_session::LossReport;
 use serde::{Deserialize, Serialize};
 
 /// Everything about one node. Raw numbers carry their unit in the name.

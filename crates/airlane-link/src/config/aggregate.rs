@@ -4,7 +4,7 @@ use airlane_base::{Duration, Size};
 use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 
-use super::SchemeConfig;
+use super::scheme::SchemeConfig;
 use crate::pack::contents::LONGEST_TOGETHER;
 use crate::wire::HeaderProfile;
 

@@ -2,24 +2,15 @@
 
 use airlane_base::Duration;
 
-use super::{
-    IMPLICIT_NAME, MAX_LIVE_WINDOW, Multiplier, SchemeConfig, ServiceConfig, TimerProfile,
-    TimerValue, TimersConfig,
-};
+use super::problem::ConfigError;
+use super::scheme::SchemeConfig;
+use super::service::{IMPLICIT_NAME, ServiceConfig};
+use super::timers::{Multiplier, TimerProfile, TimerValue, TimersConfig};
 use crate::classify::ClassConfig;
 use crate::wire::HeaderProfile;
 
-/// A service table that cannot work. `path` is relative to the link's table.
-#[derive(Clone, Debug, PartialEq, Eq, thiserror::Error)]
-#[error("{path}: {problem}; {help}")]
-pub struct ConfigError {
-    /// Where: `services[1].number`.
-    pub path: String,
-    /// What is wrong.
-    pub problem: String,
-    /// What would be right.
-    pub help: String,
-}
+/// The largest live window: echoes shorten numbers to 16 bits.
+pub const MAX_LIVE_WINDOW: u32 = 16_384;
 
 /// Finds what is wrong with a service table, all of it at once.
 pub fn check(

@@ -4,10 +4,9 @@ use airlane_base::Duration;
 use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 
-use super::{Keepalives, Multiplier, TimerOrigin, TimersConfig};
-use crate::mechanism::blocks::PLACES;
+use super::timers::{Keepalives, Multiplier, TimerOrigin, TimersConfig};
+use crate::mechanism::blocks::{MOST_PACKETS, PLACES};
 use crate::mechanism::reed_solomon::ReedSolomon;
-use crate::service::xor::MAX_BLOCK;
 
 /// Options of the XOR code.
 #[derive(Clone, Debug, Default, PartialEq, Serialize, Deserialize, JsonSchema)]
@@ -170,12 +169,12 @@ fn check_shape(n: u32, h: u32, at: &str, wrong: &mut impl FnMut(String, String, 
 
 fn check_block(block: Option<u32>, at: &str, wrong: &mut impl FnMut(String, String, &str)) {
     if let Some(block) = block
-        && !(1..=MAX_BLOCK).contains(&block)
+        && !(1..=MOST_PACKETS).contains(&block)
     {
         wrong(
             format!("{at}.block"),
             format!("a block of {block} packets is impossible"),
-            &format!("a block has 1 to {MAX_BLOCK} packets"),
+            &format!("a block has 1 to {MOST_PACKETS} packets"),
         );
     }
 }

@@ -8,10 +8,9 @@ use airlane_base::{Duration, Probability, Size};
 use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 
-use super::{
-    AggregateConfig, CopiesConfig, Keepalives, RlpConfig, SchemeConfig, ServiceConfig, SrConfig,
-};
-use crate::queue::QueueConfig;
+use super::copies::CopiesConfig;
+use super::scheme::{RlpConfig, SchemeConfig, SrConfig};
+use super::timers::Keepalives;
 
 /// What a service is for.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
@@ -102,72 +101,11 @@ impl Goal {
     }
 }
 
-/// A service as it stands in a file.
-#[derive(Deserialize, JsonSchema)]
-#[serde(deny_unknown_fields, rename_all = "kebab-case")]
-#[schemars(extend("anyOf" = [{ "required": ["scheme", "rate"] }, { "required": ["goal"] }]))]
-pub(super) struct Written {
-    /// Frames of the service have this number, 0 to 15; 0 is where unrecognised traffic goes.
-    #[schemars(range(max = 15), example = 1)]
-    number: u8,
-    /// Classes and reports call it so.
-    #[schemars(example = &"voice")]
-    name: String,
-    /// What the service is for: it stands for a scheme, a rate and whatever suits them. What is written
-    /// beside it counts.
-    goal: Option<Goal>,
-    /// It gets this share of the link, relative to the other services. Source: Xylomenos 1999, section
-    /// 6.2. Left out: that of the goal.
-    #[schemars(example = 0.5, extend("x-unit" = "relative"))]
-    rate: Option<f64>,
-    /// How losses are repaired. Left out: that of the goal.
-    scheme: Option<SchemeConfig>,
-    /// Where packets wait that the service cannot take yet. Left out: `fq-codel` (live), `drop-tail` of
-    /// the link's `queue` (study).
-    queue: Option<QueueConfig>,
-    /// How old a packet may become on its way. What waits longer is dropped, and what was lost is
-    /// neither asked for nor sent again when it would be too late. Left out: no limit, or that of the
-    /// goal.
-    budget: Option<Duration>,
-    /// Whether small packets share frames. Live only. Left out: those up to 256 B that wait anyway;
-    /// never where the scheme looks into packets.
-    aggregate: Option<AggregateConfig>,
-    /// Whether TCP/IP headers travel as what has changed since the packet before. Live only, of schemes
-    /// that give up every packet in order. Left out: false, or that of the goal.
-    compact_headers: Option<bool>,
-}
-
-/// What a service must have and has neither by itself nor by its goal.
-#[derive(Debug, thiserror::Error)]
-#[error("missing field `{0}`")]
-pub(super) struct Missing(&'static str);
-
-impl TryFrom<Written> for ServiceConfig {
-    type Error = Missing;
-
-    fn try_from(written: Written) -> Result<Self, Missing> {
-        let goal = written.goal;
-        let rate = written.rate.or(goal.map(Goal::rate));
-        let scheme = written.scheme.or(goal.map(Goal::scheme));
-        let scheme = scheme.ok_or(Missing("scheme"))?;
-        let compact = goal.is_some_and(Goal::compact_headers) && scheme.is_reliable();
-        Ok(Self {
-            number: written.number,
-            name: written.name,
-            rate: rate.ok_or(Missing("rate"))?,
-            scheme,
-            queue: written.queue,
-            aggregate: written.aggregate,
-            compact_headers: written.compact_headers.unwrap_or(compact),
-            budget: written.budget.or(goal.and_then(Goal::budget)),
-        })
-    }
-}
-
 #[cfg(test)]
 mod tests {
     use super::*;
-    use crate::config::check;
+    use crate::config::{ServiceConfig, check};
+    use crate::queue::QueueConfig;
     use crate::wire::HeaderProfile;
 
     fn read(text: &str) -> Result<ServiceConfig, String> {

@@ -3,7 +3,9 @@
 use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 
-use super::{ConfigError, SchemeConfig, ServiceConfig};
+use super::problem::ConfigError;
+use super::scheme::SchemeConfig;
+use super::service::ServiceConfig;
 use crate::wire::HeaderProfile;
 
 /// Which rate a port paces itself to.

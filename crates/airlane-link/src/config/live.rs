@@ -6,10 +6,11 @@
 
 use airlane_base::{Duration, QueueLimit, Rate};
 
-use super::{
-    ConfigError, Multiplier, MultiplierHeuristic, SchemeConfig, ServiceConfig, SnoopVariant,
-    TimerProfile, TimersConfig, USUAL_RETRIES,
-};
+use super::problem::ConfigError;
+use super::scheme::SchemeConfig;
+use super::service::{ServiceConfig, USUAL_RETRIES};
+use super::snoop::SnoopVariant;
+use super::timers::{Multiplier, MultiplierHeuristic, TimerProfile, TimersConfig};
 use crate::classify::{ClassConfig, Protocol};
 use crate::flow;
 use crate::mechanism::timers::{LinkTiming, RttEstimator, TimerPolicy};

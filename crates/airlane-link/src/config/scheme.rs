@@ -1,227 +1,147 @@
-//! The table of schemes: what each is to those that never look inside it, and what those that send again have
-//! in common. No row stands for "all others": where a new scheme belongs, the compiler asks.
+//! What people write about a scheme: its kind and its options.
 
-use super::{CopiesConfig, Multiplier, SchemeConfig, TimerOrigin, TimersConfig};
-use crate::path::{Class, Reliability};
-use crate::wire::Layout;
+use schemars::JsonSchema;
+use serde::{Deserialize, Serialize};
 
-/// What a scheme is, whatever its options say.
-#[derive(Clone, Copy, Debug)]
-pub(crate) struct Traits {
-    /// The name that stands in files.
-    pub(crate) name: &'static str,
-    /// The fields of its frames.
-    pub(crate) layout: Layout,
-    pub(crate) reliability: Reliability,
-    /// Packets leave the link in the order in which they came.
-    pub(crate) in_order: bool,
-    /// A loss delays the packets behind it.
-    pub(crate) holds: bool,
-    /// It needs frames with one whole packet each: it watches its TCP.
-    pub(crate) looks_into_packets: bool,
-    /// The receiver asks for what is lost, and gives it up when it has asked often enough.
-    pub(crate) gives_up_by_requests: bool,
+use super::copies::CopiesConfig;
+use super::fec::{RseAdConfig, RseConfig, XorAdConfig, XorConfig};
+use super::snoop::SnoopConfig;
+use super::timers::{Keepalives, Multiplier, TimerOrigin, TimersConfig};
+
+/// The link layer schemes.
+#[derive(Clone, Debug, PartialEq, Serialize, Deserialize, JsonSchema)]
+#[serde(tag = "kind", rename_all = "kebab-case")]
+#[schemars(extend("examples" = [{ "kind": "sr-m2" }]))]
+pub enum SchemeConfig {
+    /// No recovery (Xylomenos 1999, section 3.3: the raw link).
+    Default(DefaultConfig),
+    /// Go back N: a timeout sends everything again.
+    Gbn(WindowConfig),
+    /// Selective repeat with one NAK at a time.
+    Sr(SrConfig),
+    /// Selective repeat with one NAK for each frame.
+    SrM1(SrConfig),
+    /// Selective repeat with several NAKs per frame.
+    SrM2(SrConfig),
+    /// Selective repeat with bitmaps of what has arrived.
+    SrBitmap(WindowConfig),
+    /// Limited retransmission, delivery in order.
+    Rlp(RlpConfig),
+    /// Limited retransmission, delivery as received.
+    RlpOos(RlpConfig),
+    /// A parity frame behind every n packets.
+    Xor(XorConfig),
+    /// A parity frame behind n packets, or when the source falls silent.
+    XorAd(XorAdConfig),
+    /// h Reed-Solomon parity frames behind every n packets.
+    Rse(RseConfig),
+    /// Reed-Solomon parity frames behind every n packets, most of them on request.
+    RseAd(RseAdConfig),
+    /// An agent at the base station that watches TCP.
+    Snoop(SnoopConfig),
 }
 
-/// The raw link.
-const RAW: Traits = Traits {
-    name: "default",
-    layout: Layout::Bare,
-    reliability: Reliability::None,
-    in_order: true,
-    holds: false,
-    looks_into_packets: false,
-    gives_up_by_requests: false,
-};
+/// Nothing to choose.
+#[derive(Clone, Debug, Default, PartialEq, Serialize, Deserialize, JsonSchema)]
+#[serde(deny_unknown_fields)]
+pub struct DefaultConfig {}
 
-/// Every packet is kept until the peer acknowledges it, and goes up in its order.
-const fn reliable(name: &'static str, layout: Layout) -> Traits {
-    Traits {
-        name,
-        layout,
-        reliability: Reliability::Full,
-        holds: true,
-        ..RAW
-    }
-}
-
-/// Losses are repaired with a limited effort; packets go up as they come.
-const fn limited(name: &'static str, layout: Layout) -> Traits {
-    Traits {
-        name,
-        layout,
-        reliability: Reliability::Limited,
-        in_order: false,
-        ..RAW
-    }
-}
-
-const RLP: Traits = Traits {
-    in_order: true,
-    holds: true,
-    gives_up_by_requests: true,
-    ..limited("rlp", Layout::Seq)
-};
-
-/// What all schemes that send again are told.
-#[derive(Clone, Copy, Debug)]
-pub(crate) struct ArqOptions<'a> {
-    pub(crate) window: Option<u32>,
-    pub(crate) timers: Option<&'a TimersConfig>,
-    pub(crate) multiplier: Multiplier,
-    pub(crate) timer_origin: TimerOrigin,
-    /// Where the receiver gives up some day.
-    pub(crate) retries: Option<u32>,
-    pub(crate) copies: Option<&'a CopiesConfig>,
-    pub(crate) dejitter: bool,
-}
-
-/// The options that all have, out of a table with fields of these names, and what it has beyond them.
-macro_rules! arq {
-    ($config:expr $(, $more:ident: $value:expr)*) => {
-        ArqOptions {
-            $($more: $value,)*
-            ..ArqOptions {
-                window: $config.window,
-                timers: $config.timers.as_ref(),
-                multiplier: $config.multiplier,
-                timer_origin: $config.timer_origin,
-                retries: None,
-                copies: None,
-                dejitter: false,
-            }
-        }
-    };
-}
-
-impl SchemeConfig {
-    /// Its row of the table.
-    pub(crate) const fn traits(&self) -> Traits {
-        match self {
-            Self::Default(_) => RAW,
-            Self::Gbn(_) => reliable("gbn", Layout::SeqAck),
-            Self::Sr(_) => reliable("sr", Layout::SeqAck),
-            Self::SrM1(_) => reliable("sr-m1", Layout::SeqAck),
-            Self::SrM2(_) => reliable("sr-m2", Layout::SeqAck),
-            Self::SrBitmap(_) => reliable("sr-bitmap", Layout::Bitmap),
-            Self::Rlp(_) => RLP,
-            Self::RlpOos(_) => Traits {
-                gives_up_by_requests: true,
-                ..limited("rlp-oos", Layout::Seq)
-            },
-            Self::Xor(_) => limited("xor", Layout::Coded),
-            Self::XorAd(_) => limited("xor-ad", Layout::Block),
-            Self::Rse(_) => limited("rse", Layout::Coded),
-            Self::RseAd(_) => Traits {
-                gives_up_by_requests: true,
-                ..limited("rse-ad", Layout::Coded)
-            },
-            Self::Snoop(_) => Traits {
-                name: "snoop",
-                looks_into_packets: true,
-                ..RAW
-            },
-        }
-    }
-
-    /// The options that it shares with all that send again, if it is one of them.
-    pub(crate) const fn arq(&self) -> Option<ArqOptions<'_>> {
-        Some(match self {
-            Self::Gbn(c) | Self::SrBitmap(c) => arq!(c),
-            Self::Sr(c) | Self::SrM1(c) | Self::SrM2(c) => {
-                arq!(c, copies: c.copies.as_ref(), dejitter: c.dejitter)
-            }
-            Self::Rlp(c) | Self::RlpOos(c) => {
-                arq!(c, retries: c.retries, copies: c.copies.as_ref())
-            }
-            Self::RseAd(c) => arq!(c, retries: c.retries),
-            Self::Default(_) | Self::Xor(_) | Self::XorAd(_) | Self::Rse(_) | Self::Snoop(_) => {
-                return None;
-            }
-        })
-    }
-
-    /// What both ends of a link must have in common beyond the kind, for an error message.
-    pub(crate) fn terms(&self) -> String {
-        let (name, value) = match self {
-            Self::Default(_) => return String::new(),
-            Self::Gbn(_)
-            | Self::Sr(_)
-            | Self::SrM1(_)
-            | Self::SrM2(_)
-            | Self::SrBitmap(_)
-            | Self::Rlp(_)
-            | Self::RlpOos(_) => ("window", self.window()),
-            Self::Xor(c) => ("block", c.block),
-            Self::XorAd(c) => ("block", c.block),
-            Self::Rse(c) => return format!(" block {} parity {}", c.block(), c.parity()),
-            Self::RseAd(c) => {
-                let (n, first, all) = (c.block(), c.initial(), c.parity());
-                return format!(" block {n} initial {first} parity {all}");
-            }
-            Self::Snoop(c) => return format!(" base-station {}", c.base_station.name()),
-        };
-        value.map_or(String::new(), |value| format!(" {name} {value}"))
-    }
-
-    /// The name that stands in files.
-    pub const fn kind(&self) -> &'static str {
-        self.traits().name
-    }
-
-    /// The class of the scheme's services. Snoop repairs nothing but TCP, and that in one direction:
-    /// to the rest it is the raw link.
-    pub const fn class(&self) -> Class {
-        let Traits {
-            reliability,
-            in_order,
-            ..
-        } = self.traits();
-        Class {
-            reliability,
-            in_order,
-        }
-    }
-
-    /// It needs frames with one whole packet each: it watches its TCP.
-    pub const fn looks_into_packets(&self) -> bool {
-        self.traits().looks_into_packets
-    }
-
-    /// Every packet is kept until the peer acknowledges it, and goes up in its order.
-    pub const fn is_reliable(&self) -> bool {
-        matches!(self.traits().reliability, Reliability::Full)
-    }
-
-    /// Frames that a sender or receiver keeps, where the scheme keeps any and the number is given.
-    pub fn window(&self) -> Option<u32> {
-        self.arq()?.window
-    }
-
-    /// Timer values, where the scheme has timers and they are given.
-    pub fn timers(&self) -> Option<&TimersConfig> {
-        self.arq()?.timers
-    }
-
-    /// By how much sharing stretches fixed timers, where the scheme has timers.
-    pub fn multiplier(&self) -> Option<Multiplier> {
-        self.arq().map(|options| options.multiplier)
-    }
-
+/// Options of schemes with a window and one timer.
+#[derive(Clone, Debug, Default, PartialEq, Serialize, Deserialize, JsonSchema)]
+#[serde(deny_unknown_fields, rename_all = "kebab-case")]
+pub struct WindowConfig {
+    /// This many frames may be unacknowledged. Source: Xylomenos 1999, section 4.3. Left out: 127, of
+    /// `sr-bitmap` 4096 (live).
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    #[schemars(extend("x-unit" = "frames"))]
+    pub window: Option<u32>,
+    /// The scheme's timers have these values. Left out: `relaxed` (study), `measured` (live).
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub timers: Option<TimersConfig>,
+    /// It says by how much sharing stretches fixed timers. Source: Xylomenos 1999, section 6.2.2.
+    #[serde(default)]
+    pub multiplier: Multiplier,
     /// Where timers start.
-    pub fn timer_origin(&self) -> TimerOrigin {
-        self.arq()
-            .map_or(TimerOrigin::Departure, |options| options.timer_origin)
-    }
+    #[serde(default)]
+    pub timer_origin: TimerOrigin,
+}
 
-    /// Copies, where the scheme can send some and shall.
-    pub fn copies(&self) -> Option<&CopiesConfig> {
-        self.arq()?.copies
-    }
+/// Options of the selective repeat schemes.
+#[derive(Clone, Debug, Default, PartialEq, Serialize, Deserialize, JsonSchema)]
+#[serde(deny_unknown_fields, rename_all = "kebab-case")]
+pub struct SrConfig {
+    /// This many frames may be unacknowledged. Source: Xylomenos 1999, section 4.3. Left out: 127
+    /// (study), 4096 (live).
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    #[schemars(extend("x-unit" = "frames"))]
+    pub window: Option<u32>,
+    /// The scheme's timers have these values. Left out: `relaxed` (study), `measured` (live).
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub timers: Option<TimersConfig>,
+    /// It says by how much sharing stretches fixed timers. Source: Xylomenos 1999, section 6.2.2.
+    #[serde(default)]
+    pub multiplier: Multiplier,
+    /// Where timers start.
+    #[serde(default)]
+    pub timer_origin: TimerOrigin,
+    /// What a timeout may resend. Left out: `each` (study), `base` (live).
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub timeout_resends: Option<TimeoutResends>,
+    /// How many keepalives follow the last frame while it is not acknowledged: they let the peer see
+    /// a lost tail. Left out: none: the timers find it. Live only.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    #[schemars(extend("x-unit" = "frames"))]
+    pub keepalives: Option<Keepalives>,
+    /// Whether the receiver asks again for what has not come within its NAK timer, as RLP does. Left out:
+    /// false: only the sender's timers find it. Live only.
+    #[serde(default, skip_serializing_if = "std::ops::Not::not")]
+    pub repeat_naks: bool,
+    /// Whether packets go up as late as one that had to be repaired, while frames are lost: for senders
+    /// that model the path's round trip, as BBR does. Left out: false. Live only.
+    #[serde(default, skip_serializing_if = "std::ops::Not::not")]
+    pub dejitter: bool,
+    /// Frames are copied so while a flow is thin. Left out: none. Live only.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub copies: Option<CopiesConfig>,
+}
 
-    /// Packets that its de-jitter buffer holds at most, where it has one.
-    pub(crate) fn dejitter(&self) -> Option<u32> {
-        let options = self.arq()?;
-        options.dejitter.then_some(options.window).flatten()
-    }
+/// Options of RLP and RLP/OOS.
+#[derive(Clone, Debug, Default, PartialEq, Serialize, Deserialize, JsonSchema)]
+#[serde(deny_unknown_fields, rename_all = "kebab-case")]
+pub struct RlpConfig {
+    /// How often the receiver asks for a frame before it gives up: N. Source: Xylomenos 1999, section
+    /// 4.3. Left out: 3.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    #[schemars(extend("x-unit" = "requests"))]
+    pub retries: Option<u32>,
+    /// This many frames are kept for retransmission. Left out: 127 (study), 1024 (live).
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    #[schemars(extend("x-unit" = "frames"))]
+    pub window: Option<u32>,
+    /// The scheme's timers have these values. Left out: `relaxed` (study), `measured` (live).
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub timers: Option<TimersConfig>,
+    /// It says by how much sharing stretches fixed timers. Source: Xylomenos 1999, section 6.2.2.
+    #[serde(default)]
+    pub multiplier: Multiplier,
+    /// Where timers start.
+    #[serde(default)]
+    pub timer_origin: TimerOrigin,
+    /// How many keepalives follow the last frame. Left out: unlimited (study), 8 (live).
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    #[schemars(extend("x-unit" = "frames"))]
+    pub keepalives: Option<Keepalives>,
+    /// Frames are copied so while a flow is thin. Left out: none. Live only.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub copies: Option<CopiesConfig>,
+}
+
+/// What a timeout may resend in selective repeat (section 7.11, "SR under a hole").
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
+#[serde(rename_all = "kebab-case")]
+pub enum TimeoutResends {
+    /// Only the oldest outstanding frame; the others may have arrived behind a hole.
+    Base,
+    /// Each frame whose timer expires.
+    Each,
 }

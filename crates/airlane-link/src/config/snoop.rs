@@ -1,13 +1,7 @@
-//! Options of Snoop: at which end of the link the base station stands.
-//!
-//! A scenario sees a link from above and names one of its two ends; the file of a live node sees it
-//! from one end and says whether that is the one. Services are the same at both ends of a scenario's
-//! link, so [`at_end`] turns the first kind of answer into the second.
+//! Options of Snoop.
 
 use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
-
-use super::{ConfigError, SchemeConfig, ServiceConfig};
 
 /// Options of Snoop.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
@@ -67,15 +61,6 @@ pub enum BaseStation {
     Peer,
 }
 
-/// Who says which end is meant.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub enum Viewpoint {
-    /// A scenario, which sees both ends.
-    World,
-    /// One end, which sees itself and its peer.
-    End,
-}
-
 impl BaseStation {
     /// As it stands in files.
     pub(super) const fn name(self) -> &'static str {
@@ -84,100 +69,6 @@ impl BaseStation {
             Self::Second => "second",
             Self::Here => "here",
             Self::Peer => "peer",
-        }
-    }
-
-    const fn viewpoint(self) -> Viewpoint {
-        match self {
-            Self::First | Self::Second => Viewpoint::World,
-            Self::Here | Self::Peer => Viewpoint::End,
-        }
-    }
-}
-
-impl SchemeConfig {
-    /// The same scheme as the other end of a link sees it.
-    #[must_use]
-    pub fn at_peer(&self) -> Self {
-        let mut scheme = self.clone();
-        if let Self::Snoop(snoop) = &mut scheme {
-            snoop.base_station = match snoop.base_station {
-                BaseStation::Here => BaseStation::Peer,
-                BaseStation::Peer => BaseStation::Here,
-                seen_from_the_world => seen_from_the_world,
-            };
-        }
-        scheme
-    }
-}
-
-/// The services as one end of a scenario's link sees them.
-pub fn at_end(services: &[ServiceConfig], first: bool) -> Vec<ServiceConfig> {
-    let mut services = services.to_vec();
-    for service in &mut services {
-        if let SchemeConfig::Snoop(snoop) = &mut service.scheme {
-            snoop.base_station = match (snoop.base_station, first) {
-                (BaseStation::First, true) | (BaseStation::Second, false) => BaseStation::Here,
-                (BaseStation::First, false) | (BaseStation::Second, true) => BaseStation::Peer,
-                (seen_from_an_end, _) => seen_from_an_end,
-            };
-        }
-    }
-    services
-}
-
-/// Finds ends that mean nothing from where the table is read.
-pub fn check_ends(viewpoint: Viewpoint, services: &[ServiceConfig]) -> Vec<ConfigError> {
-    let mut found = Vec::new();
-    for (i, service) in services.iter().enumerate() {
-        let SchemeConfig::Snoop(snoop) = &service.scheme else {
-            continue;
-        };
-        if snoop.base_station.viewpoint() != viewpoint {
-            let (problem, help) = match viewpoint {
-                Viewpoint::World => (
-                    "a scenario has no end that is here",
-                    "\"first\" or \"second\", in the order of the link's ends",
-                ),
-                Viewpoint::End => (
-                    "from one end there is no first and second",
-                    "\"here\" at the base station's end, \"peer\" at the other",
-                ),
-            };
-            found.push(ConfigError {
-                path: format!("services[{i}].scheme.base-station"),
-                problem: problem.to_owned(),
-                help: help.to_owned(),
-            });
-        }
-    }
-    found
-}
-
-#[cfg(test)]
-mod tests {
-    use super::*;
-
-    #[test]
-    fn the_two_ends_see_the_same_base_station() {
-        for first in [true, false] {
-            let base_station = BaseStation::First;
-            let world: ServiceConfig = toml::from_str(
-                "number = 1\nname = \"tcp\"\nrate = 1.0\n\
-                 scheme = { kind = \"snoop\", base-station = \"first\" }",
-            )
-            .unwrap();
-            assert_eq!(
-                world.scheme,
-                SchemeConfig::Snoop(SnoopConfig {
-                    base_station,
-                    variant: SnoopVariant::Standard,
-                })
-            );
-            let [here, there] =
-                [first, !first].map(|end| at_end(std::slice::from_ref(&world), end).remove(0));
-            assert_eq!(here.scheme.at_peer(), there.scheme);
-            assert_ne!(here.scheme.terms(), there.scheme.terms());
         }
     }
 }

@@ -152,3 +152,31 @@ pub enum TimerOrigin {
     /// When the frame is handed to the scheduler, as in the dissertation.
     HandOver,
 }
+
+/// How many keepalives follow the last new frame (XYL-S-14).
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
+#[serde(untagged, expecting = "keepalives is a number or \"unlimited\"")]
+pub enum Keepalives {
+    /// This many.
+    Limit(u32),
+    /// `"unlimited"`.
+    Word(UnlimitedWord),
+}
+
+/// The word `"unlimited"`.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
+#[serde(rename_all = "kebab-case")]
+pub enum UnlimitedWord {
+    /// No limit.
+    Unlimited,
+}
+
+impl Keepalives {
+    /// The limit; none if there is no limit.
+    pub const fn limit(self) -> Option<u32> {
+        match self {
+            Self::Limit(n) => Some(n),
+            Self::Word(UnlimitedWord::Unlimited) => None,
+        }
+    }
+}

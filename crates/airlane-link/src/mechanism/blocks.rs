@@ -11,6 +11,8 @@ use airlane_base::Instant;
 
 /// How many places a block can have.
 pub(crate) const PLACES: u32 = u128::BITS;
+/// The longest block of packets that one parity protects: the parity needs a place too.
+pub(crate) const MOST_PACKETS: u32 = PLACES - 1;
 /// How many blocks stay open on a live path.
 const LIVE: usize = 8;
 

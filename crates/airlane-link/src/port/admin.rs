@@ -4,7 +4,11 @@
 use airlane_base::{Instant, Rate};
 use serde::Serialize;
 
-use super::{Agreement, Pacer, Port, SERVICES, Slot, numbers};
+use super::Port;
+use super::agreement::Agreement;
+use super::numbers::{SERVICES, numbers};
+use super::pacer::Pacer;
+use super::slot::Slot;
 use crate::classify::{ClassConfig, Classifier};
 use crate::config::{
     self, ConfigError, IMPLICIT_NAME, Multiplier, MultiplierHeuristic, SchemeConfig, ServiceConfig,

@@ -32,54 +32,15 @@
 use airlane_base::Instant;
 use airlane_base::random::fnv1a;
 
-use super::{AdminError, Port};
+use super::Port;
+use super::admin::AdminError;
+use super::agreement::{Agreement, FIRST, PeerOffers};
+use super::numbers::{SERVICES, numbers};
 use crate::classify::ClassConfig;
 use crate::config::{self, ConfigError, IMPLICIT_NAME, SchemeConfig, ServiceConfig, Viewpoint};
 use crate::flow::Packet;
 use crate::schedule::Schedule;
-use crate::session::{OwnService, ServiceOffer};
-
-/// The instance of every service at the beginning of a session.
-const FIRST: u32 = 1;
-
-/// How a service stands with the peer's of its number.
-#[derive(Clone, Debug)]
-pub(super) struct Agreement {
-    instance: u32,
-    /// The peer's instance that this one exchanges frames with.
-    partner: Option<u32>,
-    /// The peer's has paired with this one.
-    pub(super) open: bool,
-}
-
-/// What the peer offers, and which number an instance gets next.
-#[derive(Clone, Debug)]
-pub(super) struct Peer {
-    offers: Vec<ServiceOffer>,
-    next_instance: u32,
-}
-
-impl Agreement {
-    /// Of a service that begins: without a peer to ask, it is open.
-    pub(super) fn new(peer: Option<&mut Peer>) -> Self {
-        match peer {
-            None => Self {
-                instance: FIRST,
-                partner: Some(FIRST),
-                open: true,
-            },
-            Some(peer) => {
-                let instance = peer.next_instance;
-                peer.next_instance += 1;
-                Self {
-                    instance,
-                    partner: None,
-                    open: false,
-                }
-            }
-        }
-    }
-}
+use airlane_session::{OwnService, ServiceOffer};
 
 impl<P: Packet> Port<P> {
     /// A session begins, after [`Port::reset`]: what the peer offered when it was accepted.
@@ -89,7 +50,7 @@ impl<P: Packet> Port<P> {
             partner: FIRST,
             ..*offer
         });
-        self.peer = Some(Peer {
+        self.peer = Some(PeerOffers {
             offers: offers.collect(),
             next_instance: FIRST + 1,
         });
@@ -176,7 +137,7 @@ impl<P: Packet> Port<P> {
             return Err(AdminError::DefaultService);
         }
         let mut changes = Vec::new();
-        for number in 0..super::SERVICES as u8 {
+        for number in 0..SERVICES as u8 {
             match (of(&old, number), of(&new, number)) {
                 (None, None) => {}
                 (Some(a), Some(b)) if a == b => {}
@@ -297,7 +258,7 @@ impl<P: Packet> Port<P> {
             }
             changed |= before != (own.partner, own.open);
         }
-        for number in super::numbers(leaving) {
+        for number in numbers(leaving) {
             if let Some(slot) = &mut self.slots[number] {
                 // Its own configuration: the operator of this end still wants it.
                 let mut next = slot.config.clone();

@@ -10,13 +10,11 @@
 
 use airlane_base::Instant;
 
-use super::{Port, SERVICES};
-use crate::flow::Packet;
+use super::numbers::SERVICES;
 use crate::measure::INTERVAL;
-use crate::schedule::Schedule;
 
 /// The least share of a service that is there.
-const LEAST: f64 = 0.01;
+pub(super) const LEAST: f64 = 0.01;
 
 /// Bytes given to each service in the present interval.
 #[derive(Clone, Debug)]
@@ -38,30 +36,12 @@ impl Shares {
     }
 
     /// The bytes of an interval that is over, if there were any.
-    fn roll(&mut self, now: Instant) -> Option<[u64; SERVICES]> {
+    pub(super) fn roll(&mut self, now: Instant) -> Option<[u64; SERVICES]> {
         if now < self.ends {
             return None;
         }
         self.ends = now + INTERVAL;
         let passed = std::mem::take(&mut self.passed);
         passed.iter().any(|bytes| *bytes > 0).then_some(passed)
-    }
-}
-
-impl<P: Packet> Port<P> {
-    /// Sets the rates from what was measured, at the end of an interval.
-    pub(super) fn follow_traffic(&mut self, now: Instant) {
-        let Some(passed) = self.shares.as_mut().and_then(|shares| shares.roll(now)) else {
-            return;
-        };
-        let all: u64 = passed.iter().sum();
-        for (number, slot) in self.slots.iter_mut().enumerate() {
-            if let Some(slot) = slot {
-                let rate = (passed[number] as f64 / all as f64).max(LEAST);
-                slot.config.rate = rate;
-                self.scheduler.set_rate(number as u8, rate);
-            }
-        }
-        self.update_timer_factors();
     }
 }

@@ -4,7 +4,8 @@ use std::collections::VecDeque;
 
 use airlane_base::{Duration, Instant, Payload};
 
-use super::{Agreement, Handed, Outcome};
+use super::agreement::Agreement;
+use super::departure::{Handed, Outcome};
 use crate::config::{AggregateConfig, PortConfig, ServiceConfig, TimerOrigin};
 use crate::context::{Context, Given, Output, PortFacts, earliest};
 use crate::flow::Packet;

@@ -14,8 +14,13 @@ use std::num::NonZeroU32;
 use airlane_base::{Instant, QueueLimit};
 
 use super::codel::{Codel, Head, Parameters};
-use super::{DropReason, charge};
+use super::drops::DropReason;
 use crate::flow::Packet;
+
+/// What a packet counts towards a limit in bytes.
+pub(super) fn charge<P: Packet>(packet: &P) -> usize {
+    packet.len().max(1)
+}
 
 /// An index that means "none".
 const NIL: u32 = u32::MAX;

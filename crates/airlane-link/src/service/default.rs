@@ -10,7 +10,7 @@
 
 use airlane_base::{Duration, Instant, Payload, Seq, SeqSpace};
 
-use super::Scheme;
+use super::scheme::Scheme;
 use crate::context::{Context, PortFacts};
 use crate::wire::{Frame, FrameKind, Header, Layout};
 

@@ -20,7 +20,7 @@
 
 use airlane_base::{Duration, Instant, Payload, Seq, SeqSpace};
 
-use super::{LINGER_TIMEOUTS, Scheme};
+use super::scheme::{LINGER_TIMEOUTS, Scheme};
 use crate::config::WindowConfig;
 use crate::context::{Context, PortFacts, earliest};
 use crate::mechanism::delayed_ack::DelayedAck;

@@ -38,27 +38,19 @@ mod sender;
 
 use airlane_base::{Duration, Instant, Payload};
 
-use super::Scheme;
+use super::scheme::Scheme;
 use crate::config::{Keepalives, RlpConfig};
 use crate::context::{Context, PortFacts, earliest};
 use crate::mechanism::copies::Copies;
 use crate::mechanism::keepalive::Keepalive;
 use crate::mechanism::timers::{LinkTiming, TimerPolicy};
 use crate::wire::{Frame, FrameKind, Header, Layout};
+pub(crate) use receiver::Order;
 use receiver::{Receiver, Terms};
 use sender::Sender;
 
 /// Longer than a measured timer of any peer.
 const PATIENCE: Duration = Duration::from_secs(15);
-
-/// In which order packets go up.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub(crate) enum Order {
-    /// RLP.
-    InOrder,
-    /// RLP/OOS.
-    AsReceived,
-}
 
 /// RLP or RLP/OOS.
 #[derive(Clone, Debug)]

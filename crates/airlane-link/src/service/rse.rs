@@ -19,7 +19,7 @@ use std::collections::VecDeque;
 
 use airlane_base::{Duration, Instant, Payload};
 
-use super::Scheme;
+use super::scheme::Scheme;
 use crate::context::{Context, PortFacts};
 use crate::mechanism::blocks::Blocks;
 use crate::mechanism::kept::{self, Kept};

@@ -22,39 +22,32 @@
 //! stays open, as with XOR, and a loss counts as final when its block is closed by later ones.
 //! Left out: interleaving; parities over fewer than n packets.
 
+mod numbering;
 mod receiver;
 mod sender;
 
 use airlane_base::{Duration, Instant, Payload};
 
-use super::Scheme;
+use super::scheme::Scheme;
 use crate::config::{Keepalives, RseAdConfig};
 use crate::context::{Context, PortFacts, earliest};
 use crate::mechanism::keepalive::Keepalive;
 use crate::mechanism::reed_solomon::ReedSolomon;
 use crate::mechanism::timers::{LinkTiming, TimerPolicy};
 use crate::wire::{Frame, FrameKind, Header, Layout};
+use numbering::Numbering;
 use receiver::Receiver;
 use sender::Sender;
 
 /// Reed-Solomon erasure coding with parities on request.
 #[derive(Clone, Debug)]
 pub(crate) struct RseAd<P> {
-    shape: Shape,
+    numbering: Numbering,
     retries: u32,
     keepalive: Keepalive,
     code: ReedSolomon,
     sender: Sender<P>,
     receiver: Receiver<P>,
-}
-
-/// What both ends agree on: n, n + h0 and n + h, and how many blocks have a number of their own.
-#[derive(Clone, Copy, Debug)]
-struct Shape {
-    packets: u32,
-    unasked: u32,
-    frames: u32,
-    numbers: u32,
 }
 
 impl<P: Payload> RseAd<P> {
@@ -64,7 +57,7 @@ impl<P: Payload> RseAd<P> {
         let frames = packets + config.parity();
         let numbers = facts.space(Layout::Coded).modulus() / u64::from(frames);
         let numbers = numbers.max(2) as u32;
-        let shape = Shape {
+        let numbering = Numbering {
             packets,
             unasked: packets + config.initial(),
             frames,
@@ -76,12 +69,12 @@ impl<P: Payload> RseAd<P> {
         let retries = config.retries.unwrap_or(3);
         let policy = TimerPolicy::new(config.timers.as_ref(), timing);
         Self {
-            shape,
+            numbering,
             retries,
             keepalive: Keepalive::new(config.keepalives.and_then(Keepalives::limit)),
             code: ReedSolomon::new(packets, config.parity()),
-            sender: Sender::new(shape, keep),
-            receiver: Receiver::new(shape, keep, retries, policy, facts.is_live()),
+            sender: Sender::new(numbering, keep),
+            receiver: Receiver::new(numbering, keep, retries, policy, facts.is_live()),
         }
     }
 }
@@ -89,8 +82,8 @@ impl<P: Payload> RseAd<P> {
 impl<P: Payload> Scheme<P> for RseAd<P> {
     fn handle_frame(&mut self, cx: &mut Context<'_, P>, frame: Frame<P>) {
         let Header { kind, seq, .. } = frame.header;
-        let (number, place) = (seq / self.shape.frames, seq % self.shape.frames);
-        let known = number < self.shape.numbers;
+        let (number, place) = (seq / self.numbering.frames, seq % self.numbering.frames);
+        let known = number < self.numbering.numbers;
         let header = frame.header;
         match (kind, frame.into_packet()) {
             (FrameKind::Data | FrameKind::Parity, Some(payload)) => {

@@ -44,7 +44,7 @@ use std::fmt::Debug;
 
 use airlane_base::{Duration, Instant, Payload, Rate, Seq};
 
-use super::{LINGER_TIMEOUTS, Scheme};
+use super::scheme::{LINGER_TIMEOUTS, Scheme};
 use crate::config::{Keepalives, SrConfig, TimeoutResends};
 use crate::context::{Context, PortFacts, earliest};
 use crate::mechanism::copies::Copies;

@@ -31,7 +31,8 @@ use std::collections::{BTreeMap, VecDeque};
 
 use airlane_base::{Duration, Instant};
 
-use super::{DefaultService, Scheme};
+use super::default::DefaultService;
+use super::scheme::Scheme;
 use crate::config::SnoopVariant;
 use crate::context::{Context, PortFacts};
 use crate::flow::{FlowKey, Packet, TcpView};

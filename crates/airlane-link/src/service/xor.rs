@@ -24,14 +24,11 @@
 
 use airlane_base::{Duration, Instant, Payload};
 
-use super::Scheme;
+use super::scheme::Scheme;
 use crate::context::{Context, PortFacts};
-use crate::mechanism::blocks::{Blocks, PLACES, Store};
+use crate::mechanism::blocks::{Blocks, Store};
 use crate::mechanism::sum::{Sum, coded_len};
 use crate::wire::{Frame, FrameKind, Header, Layout, STUDY_BLOCKS};
-
-/// The longest block, in packets: the parity needs a place too.
-pub(crate) const MAX_BLOCK: u32 = PLACES - 1;
 
 /// Where frames say to which block they belong.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]

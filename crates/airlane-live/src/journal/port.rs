@@ -5,9 +5,9 @@ use std::ops::Deref;
 
 use airlane_base::{Instant, Rate};
 use airlane_link::config::ConfigError;
-use airlane_link::session::ServiceOffer;
 use airlane_link::wire::LIVE_HEADER_ROOM;
 use airlane_link::{AdminError, ClassConfig, Frame, Port, PortConfig, ServiceConfig};
+use airlane_session::ServiceOffer;
 use serde::Serialize;
 
 use super::JournalFile;

@@ -1,8 +1,8 @@
 //! Doing again what a port did.
 
 use airlane_base::{Duration, Instant, Rate};
-use airlane_link::session::ServiceOffer;
 use airlane_link::{ClassConfig, Port, PortConfig, ServiceConfig};
+use airlane_session::ServiceOffer;
 use serde::Serialize;
 use serde::de::DeserializeOwned;
 

@@ -5,8 +5,8 @@ use std::io;
 
 use airlane_base::{Duration, Instant};
 use airlane_link::FrameError;
-use airlane_link::session::HelloError;
 use airlane_secure::{Refused, SealError};
+use airlane_session::HelloError;
 use serde::ser::{Serialize, SerializeMap, Serializer};
 
 use crate::device::says_interface_is_away;

@@ -3,10 +3,10 @@
 
 use airlane_base::{Duration, Instant, Rate};
 use airlane_link::config::{ConfigError, HandedOver};
-use airlane_link::session::{LossReport, ServiceOffer, Session, SessionConfig, SessionEvent};
 use airlane_link::wire::{Decoded, LIVE_HEADER_ROOM};
 use airlane_link::{AdminError, Frame, FrameKind, Header, Layout, Medium, PortConfig};
 use airlane_secure::{Endpoint, PeerId};
+use airlane_session::{LossReport, ServiceOffer, Session, SessionConfig, SessionEvent};
 
 use super::below::{Below, To};
 use super::drops::{Drops, Reason};

@@ -22,9 +22,10 @@ use std::hash::{Hash, Hasher};
 use airlane_base::{Duration, Instant, Rate};
 use stateright::{Checker, Model, Property};
 
-use super::{End, Flight, Numbered, Service, relative};
+use super::world::{End, Flight, Numbered, relative};
 use crate::config::{FixedTimers, Keepalives, RlpConfig, SchemeConfig, TimersConfig};
 use crate::context::{Context, Output, PortFacts};
+use crate::service::Service;
 use crate::wire::{Codec, FrameKind, HeaderProfile};
 
 /// T_d: everything else is in units of a quarter of it.

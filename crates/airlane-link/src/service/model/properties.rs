@@ -4,7 +4,9 @@ use std::collections::BTreeSet;
 
 use stateright::Property;
 
-use super::{FrameKind, Layout, SchemeConfig, State, World};
+use super::world::{State, World};
+use crate::config::SchemeConfig;
+use crate::wire::{FrameKind, Layout};
 
 type Properties = Vec<Property<World>>;
 

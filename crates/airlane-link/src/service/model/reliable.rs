@@ -1,8 +1,9 @@
 //! Worlds of the schemes that lose nothing.
 
-use super::{Channel, Codec, SchemeConfig, World, check, timers};
-use crate::config::{SrConfig, WindowConfig};
-use crate::wire::HeaderProfile;
+use super::check;
+use super::world::{Channel, World, timers};
+use crate::config::{SchemeConfig, SrConfig, WindowConfig};
+use crate::wire::{Codec, HeaderProfile};
 
 fn sr(window: u8) -> SrConfig {
     SrConfig {

@@ -1,8 +1,9 @@
 //! Worlds of RLP and RLP/OOS.
 
-use super::{Channel, Codec, SchemeConfig, World, check, timers};
-use crate::config::{Keepalives, RlpConfig};
-use crate::wire::HeaderProfile;
+use super::check;
+use super::world::{Channel, World, timers};
+use crate::config::{Keepalives, RlpConfig, SchemeConfig};
+use crate::wire::{Codec, HeaderProfile};
 
 fn rlp(window: u8, retries: u32) -> RlpConfig {
     RlpConfig {

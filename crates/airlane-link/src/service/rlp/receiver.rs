@@ -4,12 +4,20 @@ use std::collections::VecDeque;
 
 use airlane_base::{Duration, Instant, Payload, Seq, SeqSpace};
 
-use super::Order;
 use crate::context::{Context, Noted};
 use crate::mechanism::ring::Ring;
 use crate::mechanism::started::StartedTimers;
 use crate::mechanism::timers::TimerPolicy;
 use crate::wire::{Frame, FrameKind};
+
+/// In which order packets go up.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(crate) enum Order {
+    /// RLP.
+    InOrder,
+    /// RLP/OOS.
+    AsReceived,
+}
 
 /// A missing frame.
 #[derive(Clone, Copy, Debug)]

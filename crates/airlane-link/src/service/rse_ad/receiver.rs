@@ -4,7 +4,7 @@ use std::collections::VecDeque;
 
 use airlane_base::{Instant, Payload, Seq};
 
-use super::Shape;
+use super::numbering::Numbering;
 use crate::context::Context;
 use crate::mechanism::blocks::{Block, Blocks};
 use crate::mechanism::kept::{self, Kept};
@@ -39,16 +39,16 @@ impl Default for Asked {
 
 /// How many frames of a block are lacking that the sender can still send; none if that is not
 /// enough, or nothing is lacking.
-fn short<P>(shape: Shape, block: &Block<Kept<P, Asked>>) -> Option<u32> {
-    let left = shape.frames - block.end().max(shape.unasked);
-    let short = shape.packets.saturating_sub(block.store.frames());
-    (block.here < shape.packets && (1..=left).contains(&short)).then_some(short)
+fn short<P>(numbering: Numbering, block: &Block<Kept<P, Asked>>) -> Option<u32> {
+    let left = numbering.frames - block.end().max(numbering.unasked);
+    let short = numbering.packets.saturating_sub(block.store.frames());
+    (block.here < numbering.packets && (1..=left).contains(&short)).then_some(short)
 }
 
 /// The receiver: the open blocks, and requests for those that are over.
 #[derive(Clone, Debug)]
 pub(super) struct Receiver<P> {
-    shape: Shape,
+    numbering: Numbering,
     retries: u32,
     /// Here, because answers to requests are what round trips are measured by.
     pub(super) policy: TimerPolicy,
@@ -60,15 +60,15 @@ pub(super) struct Receiver<P> {
 impl<P: Payload> Receiver<P> {
     /// A receiver that may ask for `keep` blocks.
     pub(super) fn new(
-        shape: Shape,
+        numbering: Numbering,
         keep: usize,
         retries: u32,
         policy: TimerPolicy,
         live: bool,
     ) -> Self {
-        let received = Blocks::new(shape.numbers, Some(shape.packets), live);
+        let received = Blocks::new(numbering.numbers, Some(numbering.packets), live);
         Self {
-            shape,
+            numbering,
             retries,
             policy,
             received: received.keeping(keep + 1),
@@ -85,12 +85,12 @@ impl<P: Payload> Receiver<P> {
         header: Header,
         payload: P,
     ) {
-        let Shape {
+        let Numbering {
             packets,
             unasked,
             frames,
             numbers,
-        } = self.shape;
+        } = self.numbering;
         let (number, place) = (header.seq / frames, header.seq % frames);
         let parity = header.kind == FrameKind::Parity;
         if parity != (place >= packets) || number >= numbers {
@@ -128,10 +128,10 @@ impl<P: Payload> Receiver<P> {
     /// Asks for every block that is over, misses packets, and has not been asked for.
     fn ask(&mut self) {
         let newest = self.received.newest();
-        let shape = self.shape;
+        let numbering = self.numbering;
         for block in self.received.open_mut() {
             let number = block.number();
-            let lacking = short(shape, block);
+            let lacking = short(numbering, block);
             let asked = &mut block.store.note;
             asked.over |= newest != Some(number);
             if asked.over && asked.tries == 0 && lacking.is_some() {
@@ -145,7 +145,7 @@ impl<P: Payload> Receiver<P> {
     fn request(&self, number: u32) -> Option<u32> {
         let block = self.received.get(number)?;
         let waits = block.store.note.waits;
-        short(self.shape, block).filter(|_| waits)
+        short(self.numbering, block).filter(|_| waits)
     }
 
     pub(super) fn prune(&mut self) {
@@ -154,22 +154,22 @@ impl<P: Payload> Receiver<P> {
         {
             self.naks.pop_front();
         }
-        let (received, shape) = (&self.received, self.shape);
+        let (received, numbering) = (&self.received, self.numbering);
         self.nak_timers.prune(|timer| {
             received.get(timer.seq).is_some_and(|block| {
                 let asked = block.store.note;
-                short(shape, block).is_some() && asked.tries == timer.attempt && !asked.waits
+                short(numbering, block).is_some() && asked.tries == timer.attempt && !asked.waits
             })
         });
     }
 
     /// The peer has sent everything up to `seq`.
     pub(super) fn on_keepalive(&mut self, cx: &mut Context<'_, P>, seq: Seq) {
-        let (number, place) = (seq / self.shape.frames, seq % self.shape.frames);
+        let (number, place) = (seq / self.numbering.frames, seq % self.numbering.frames);
         let mut lost = 0;
         self.received.reach(number, &mut lost);
         cx.ledger.lose(lost, false);
-        let unasked = self.shape.unasked;
+        let unasked = self.numbering.unasked;
         if let Some(block) = self.received.get_mut(number) {
             block.store.note.over |= place + 1 >= unasked;
         }
@@ -180,9 +180,9 @@ impl<P: Payload> Receiver<P> {
     pub(super) fn handle_timeout(&mut self, now: Instant) {
         let runs = self.policy.nak();
         while let Some(timer) = self.nak_timers.pop_expired(now, runs) {
-            let (shape, retries) = (self.shape, self.retries);
+            let (numbering, retries) = (self.numbering, self.retries);
             if let Some(block) = self.received.get_mut(timer.seq)
-                && short(shape, block).is_some()
+                && short(numbering, block).is_some()
             {
                 let asked = &mut block.store.note;
                 if asked.tries == timer.attempt && !asked.waits && asked.tries < retries {
@@ -199,7 +199,7 @@ impl<P: Payload> Receiver<P> {
     pub(super) fn next_nak(&mut self) -> Option<Frame<P>> {
         while let Some(number) = self.naks.pop_front() {
             if let Some(short) = self.request(number) {
-                let seq = number * self.shape.frames + short;
+                let seq = number * self.numbering.frames + short;
                 return Some(Frame::control(FrameKind::Nak, seq));
             }
         }
@@ -208,7 +208,7 @@ impl<P: Payload> Receiver<P> {
 
     /// A request has left, or has been handed over.
     pub(super) fn on_nak_left(&mut self, seq: Seq, left: Instant) {
-        let number = seq / self.shape.frames;
+        let number = seq / self.numbering.frames;
         if let Some(block) = self.received.get_mut(number) {
             let asked = &mut block.store.note;
             (asked.waits, asked.at) = (false, left);

@@ -4,7 +4,7 @@ use std::collections::VecDeque;
 
 use airlane_base::{Payload, Seq};
 
-use super::Shape;
+use super::numbering::Numbering;
 use crate::context::Context;
 use crate::mechanism::reed_solomon::ReedSolomon;
 use crate::wire::{Frame, FrameKind, Header};
@@ -20,7 +20,7 @@ struct Spare<P> {
 /// The sender: one block that fills, and the parities of those before it.
 #[derive(Clone, Debug)]
 pub(super) struct Sender<P> {
-    shape: Shape,
+    numbering: Numbering,
     /// How many blocks may still be asked for.
     keep: usize,
     /// The block being sent, and its packets.
@@ -36,13 +36,13 @@ pub(super) struct Sender<P> {
 }
 
 impl<P: Payload> Sender<P> {
-    pub(super) fn new(shape: Shape, keep: usize) -> Self {
+    pub(super) fn new(numbering: Numbering, keep: usize) -> Self {
         Self {
-            shape,
+            numbering,
             keep,
             number: 0,
-            block: Vec::with_capacity(shape.packets as usize),
-            first: VecDeque::with_capacity((shape.unasked - shape.packets) as usize),
+            block: Vec::with_capacity(numbering.packets as usize),
+            first: VecDeque::with_capacity((numbering.unasked - numbering.packets) as usize),
             spare: VecDeque::with_capacity(keep + 1),
             requests: VecDeque::with_capacity(keep),
             highest: 0,
@@ -56,9 +56,9 @@ impl<P: Payload> Sender<P> {
 
     /// The frame of a new packet.
     pub(super) fn send(&mut self, code: &mut ReedSolomon, packet: P) -> Frame<P> {
-        let seq = self.number * self.shape.frames + self.block.len() as u32;
+        let seq = self.number * self.numbering.frames + self.block.len() as u32;
         self.block.push(packet.clone());
-        if self.block.len() as u32 == self.shape.packets {
+        if self.block.len() as u32 == self.numbering.packets {
             self.close(code);
         }
         self.highest = seq;
@@ -89,8 +89,8 @@ impl<P: Payload> Sender<P> {
 
     /// Makes the parities of the full block and begins the next.
     fn close(&mut self, code: &mut ReedSolomon) {
-        let first = self.number * self.shape.frames + self.shape.packets;
-        let unasked = self.number * self.shape.frames + self.shape.unasked;
+        let first = self.number * self.numbering.frames + self.numbering.packets;
+        let unasked = self.number * self.numbering.frames + self.numbering.unasked;
         let mut spare = if self.spare.len() == self.keep {
             self.spare.pop_front()
         } else {
@@ -112,12 +112,15 @@ impl<P: Payload> Sender<P> {
             seq += 1;
             queue.push_back(Frame::new(header, Some(parity)));
         });
-        debug_assert!(made.is_ok(), "checked: blocks of this shape can be coded");
+        debug_assert!(
+            made.is_ok(),
+            "checked: blocks of this numbering can be coded"
+        );
         self.spare.push_back(Spare {
             parities: spare,
             wanted: 0,
         });
-        self.number = (self.number + 1) % self.shape.numbers;
+        self.number = (self.number + 1) % self.numbering.numbers;
         self.block.clear();
     }
 
@@ -126,7 +129,7 @@ impl<P: Payload> Sender<P> {
         let ago = if self.number >= number {
             self.number - number
         } else {
-            self.number + (self.shape.numbers - number)
+            self.number + (self.numbering.numbers - number)
         };
         let at = self.spare.len().checked_sub(ago as usize)?;
         self.spare.get_mut(at)

@@ -32,6 +32,8 @@
 //! Left out: authenticity. Whoever can read the path can forge a hello; that is the secure
 //! session's job.
 
+#![forbid(unsafe_code)]
+
 use std::collections::VecDeque;
 use std::fmt;
 

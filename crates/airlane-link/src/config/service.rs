@@ -1,0 +1,207 @@
+//! What people write about a service, and what they leave out.
+
+use airlane_base::{Duration, QueueLimit};
+use schemars::JsonSchema;
+use serde::{Deserialize, Serialize};
+
+use super::aggregate::AggregateConfig;
+use super::goal::Goal;
+use super::scheme::{DefaultConfig, SchemeConfig, TimeoutResends};
+use super::timers::{Keepalives, TimerProfile, TimersConfig, UnlimitedWord};
+use crate::queue::QueueConfig;
+use crate::wire::HeaderProfile;
+
+/// One service on a link. Files may give a `goal` instead of scheme and rate.
+#[derive(Clone, Debug, PartialEq, Serialize, Deserialize, JsonSchema)]
+#[serde(try_from = "Written", rename_all = "kebab-case")]
+pub struct ServiceConfig {
+    /// Service number, 0 to 15; 0 is where unrecognised traffic goes.
+    pub number: u8,
+    /// Classes and reports call it so.
+    pub name: String,
+    /// Share of the link, relative to the other services.
+    pub rate: f64,
+    /// How losses are repaired.
+    pub scheme: SchemeConfig,
+    /// How old a packet may become on its way. What waits longer is dropped, and what was lost is
+    /// neither asked for nor sent again when it would be too late. Left out: no limit.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub budget: Option<Duration>,
+    /// Where packets wait that the service cannot take yet.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub queue: Option<QueueConfig>,
+    /// Whether small packets share frames. Left out: those up to 256 B that wait anyway; never where the
+    /// scheme looks into packets. Live only.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub aggregate: Option<AggregateConfig>,
+    /// Whether TCP/IP headers travel as what has changed since the packet before. Left out: false. Live
+    /// only, of schemes that give up every packet in order.
+    #[serde(default, skip_serializing_if = "std::ops::Not::not")]
+    pub compact_headers: bool,
+}
+
+/// A service as it stands in a file.
+#[derive(Deserialize, JsonSchema)]
+#[serde(deny_unknown_fields, rename_all = "kebab-case")]
+#[schemars(extend("anyOf" = [{ "required": ["scheme", "rate"] }, { "required": ["goal"] }]))]
+struct Written {
+    /// Frames of the service have this number, 0 to 15; 0 is where unrecognised traffic goes.
+    #[schemars(range(max = 15), example = 1)]
+    number: u8,
+    /// Classes and reports call it so.
+    #[schemars(example = &"voice")]
+    name: String,
+    /// What the service is for: it stands for a scheme, a rate and whatever suits them. What is written
+    /// beside it counts.
+    goal: Option<Goal>,
+    /// It gets this share of the link, relative to the other services. Source: Xylomenos 1999, section
+    /// 6.2. Left out: that of the goal.
+    #[schemars(example = 0.5, extend("x-unit" = "relative"))]
+    rate: Option<f64>,
+    /// How losses are repaired. Left out: that of the goal.
+    scheme: Option<SchemeConfig>,
+    /// Where packets wait that the service cannot take yet. Left out: `fq-codel` (live), `drop-tail` of
+    /// the link's `queue` (study).
+    queue: Option<QueueConfig>,
+    /// How old a packet may become on its way. What waits longer is dropped, and what was lost is
+    /// neither asked for nor sent again when it would be too late. Left out: no limit, or that of the
+    /// goal.
+    budget: Option<Duration>,
+    /// Whether small packets share frames. Live only. Left out: those up to 256 B that wait anyway;
+    /// never where the scheme looks into packets.
+    aggregate: Option<AggregateConfig>,
+    /// Whether TCP/IP headers travel as what has changed since the packet before. Live only, of schemes
+    /// that give up every packet in order. Left out: false, or that of the goal.
+    compact_headers: Option<bool>,
+}
+
+/// What a service must have and has neither by itself nor by its goal.
+#[derive(Debug, thiserror::Error)]
+#[error("missing field `{0}`")]
+struct Missing(&'static str);
+
+impl TryFrom<Written> for ServiceConfig {
+    type Error = Missing;
+
+    fn try_from(written: Written) -> Result<Self, Missing> {
+        let goal = written.goal;
+        let rate = written.rate.or(goal.map(Goal::rate));
+        let scheme = written.scheme.or(goal.map(Goal::scheme));
+        let scheme = scheme.ok_or(Missing("scheme"))?;
+        let compact = goal.is_some_and(Goal::compact_headers) && scheme.is_reliable();
+        Ok(Self {
+            number: written.number,
+            name: written.name,
+            rate: rate.ok_or(Missing("rate"))?,
+            scheme,
+            queue: written.queue,
+            aggregate: written.aggregate,
+            compact_headers: written.compact_headers.unwrap_or(compact),
+            budget: written.budget.or(goal.and_then(Goal::budget)),
+        })
+    }
+}
+
+/// How often a receiver asks for a frame where nothing is said.
+pub(super) const USUAL_RETRIES: u32 = 3;
+
+/// The name of the raw service that exists where none has number 0.
+pub const IMPLICIT_NAME: &str = "default";
+
+/// The services with every default filled in, and the raw service added where none has number 0.
+pub fn resolve(header: HeaderProfile, services: &[ServiceConfig]) -> Vec<ServiceConfig> {
+    let mut all: Vec<_> = services.iter().map(|s| s.resolve(header)).collect();
+    if !all.iter().any(|s| s.number == 0) {
+        // Unrecognised traffic gets the smallest share that anyone got, never nothing.
+        let rate = all.iter().map(|s| s.rate).fold(1.0, f64::min);
+        let implicit = ServiceConfig {
+            number: 0,
+            name: IMPLICIT_NAME.to_owned(),
+            rate,
+            scheme: SchemeConfig::Default(DefaultConfig {}),
+            budget: None,
+            queue: None,
+            aggregate: None,
+            compact_headers: false,
+        };
+        all.insert(0, implicit.resolve(header));
+    }
+    all
+}
+
+impl ServiceConfig {
+    /// The same with every default of the header profile filled in.
+    #[must_use]
+    pub fn resolve(&self, header: HeaderProfile) -> Self {
+        let live = header.is_live();
+        let timers = || {
+            Some(TimersConfig::Profile(if live {
+                TimerProfile::Measured
+            } else {
+                TimerProfile::Relaxed
+            }))
+        };
+        let keepalives = if live {
+            Keepalives::Limit(8)
+        } else {
+            Keepalives::Word(UnlimitedWord::Unlimited)
+        };
+        let mut all = self.clone();
+        let usual = if live {
+            QueueConfig::fq_codel()
+        } else {
+            QueueConfig::DropTail {
+                limit: QueueLimit::Packets(50),
+            }
+        };
+        all.queue = Some(
+            all.queue
+                .unwrap_or(usual)
+                .resolve(self.scheme.traits().holds),
+        );
+        if live && !self.scheme.looks_into_packets() {
+            all.aggregate = all.aggregate.or(Some(AggregateConfig::default()));
+        }
+        match &mut all.scheme {
+            SchemeConfig::Default(_) | SchemeConfig::Snoop(_) => {}
+            SchemeConfig::Xor(c) => c.block = Some(c.block()),
+            SchemeConfig::XorAd(c) => c.block = Some(c.block()),
+            SchemeConfig::Rse(c) => {
+                (c.block, c.parity) = (Some(c.block()), Some(c.parity()));
+            }
+            SchemeConfig::RseAd(c) => {
+                (c.block, c.parity) = (Some(c.block()), Some(c.parity()));
+                c.initial = Some(c.initial());
+                c.retries = c.retries.or(Some(USUAL_RETRIES));
+                c.window = c.window.or(Some(if live { 1024 } else { 127 }));
+                c.timers = c.timers.take().or_else(timers);
+                c.keepalives = c.keepalives.or(Some(keepalives));
+            }
+            SchemeConfig::Gbn(c) => {
+                // What a timeout sends again: no more than a link needs to be kept busy.
+                c.window = c.window.or(Some(127));
+                c.timers = c.timers.take().or_else(timers);
+            }
+            SchemeConfig::SrBitmap(c) => {
+                c.window = c.window.or(Some(if live { 4096 } else { 127 }));
+                c.timers = c.timers.take().or_else(timers);
+            }
+            SchemeConfig::Sr(c) | SchemeConfig::SrM1(c) | SchemeConfig::SrM2(c) => {
+                c.window = c.window.or(Some(if live { 4096 } else { 127 }));
+                c.timers = c.timers.take().or_else(timers);
+                c.timeout_resends = c.timeout_resends.or(Some(if live {
+                    TimeoutResends::Base
+                } else {
+                    TimeoutResends::Each
+                }));
+            }
+            SchemeConfig::Rlp(c) | SchemeConfig::RlpOos(c) => {
+                c.retries = c.retries.or(Some(USUAL_RETRIES));
+                c.window = c.window.or(Some(if live { 1024 } else { 127 }));
+                c.timers = c.timers.take().or_else(timers);
+                c.keepalives = c.keepalives.or(Some(keepalives));
+            }
+        }
+        all
+    }
+}

@@ -1,0 +1,323 @@
+//! A world to check: two ends, what is on its way between them, and how its states compare.
+
+use std::fmt::Write;
+use std::hash::{Hash, Hasher};
+use std::net::Ipv4Addr;
+
+use airlane_base::{Duration, Instant, Payload, Rate};
+
+use crate::config::{FixedTimers, SchemeConfig, TimersConfig};
+use crate::context::{Context, Given, Output, PortFacts};
+use crate::flow::{FlowKey, Packet};
+use crate::ledger::ServiceLedger;
+use crate::mechanism::receive_window::ReceiveWindow;
+use crate::mechanism::send_window::SendWindow;
+use crate::service::Service;
+use crate::wire::{Codec, Frame, FrameKind, Layout};
+
+/// A packet that is only a number.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord)]
+pub(super) struct Numbered(pub(super) u8);
+
+impl Payload for Numbered {
+    fn len(&self) -> usize {
+        1
+    }
+
+    fn image(&self) -> impl AsRef<[u8]> {
+        [self.0]
+    }
+
+    fn coded(&self, image: &[u8], _len: usize) -> Self {
+        Self(image.first().copied().unwrap_or(0))
+    }
+
+    fn recovered(&self, image: &[u8], len: usize) -> Option<Self> {
+        (len == 1).then(|| self.coded(image, len))
+    }
+}
+
+impl crate::pack::Divisible for Numbered {}
+
+impl Packet for Numbered {
+    fn flow(&self) -> FlowKey {
+        FlowKey {
+            dscp: 0,
+            protocol: 0,
+            src: Ipv4Addr::UNSPECIFIED.into(),
+            dst: Ipv4Addr::UNSPECIFIED.into(),
+            src_port: 0,
+            dst_port: 0,
+        }
+    }
+}
+
+/// No world has more.
+pub(super) const MOST_PACKETS: usize = 8;
+
+/// How the channel treats frames.
+#[derive(Clone, Copy, Debug)]
+pub(super) struct Channel {
+    /// Frames of one direction that can be on their way; more are lost.
+    pub(super) room: usize,
+    /// How many frames come twice.
+    pub(super) doubles: u8,
+    /// How many numbers may overtake a frame; 0: none, first in, first out.
+    pub(super) overtakes: u8,
+    /// Original frames and keepalives keep their order and do not come twice.
+    pub(super) originals_in_order: bool,
+}
+
+/// A world to check.
+pub(super) struct World {
+    pub(super) scheme: SchemeConfig,
+    pub(super) codec: Codec,
+    pub(super) window: u8,
+    /// Packets that end 0 sends.
+    pub(super) packets: u8,
+    /// How often a timer runs out, at either end; this bounds the attempts, which are numbered.
+    pub(super) timeouts: u8,
+    pub(super) channel: Channel,
+}
+
+#[derive(Clone, Debug)]
+pub(super) struct Flight {
+    pub(super) frame: Frame<Numbered>,
+    /// Originals sent and packets delivered at its sender when it left.
+    pub(super) sent: u8,
+    pub(super) received: u8,
+}
+
+#[derive(Clone, Debug)]
+pub(super) struct End {
+    pub(super) service: Service<Numbered>,
+    pub(super) ledger: ServiceLedger,
+    pub(super) sent: u8,
+    pub(super) delivered: Vec<u8>,
+    /// Newest stamps that have come from the other end.
+    pub(super) newest: (u8, u8),
+    /// How often this end has asked for each packet that has not gone up yet.
+    pub(super) asked: [u8; MOST_PACKETS],
+}
+
+#[derive(Clone, Debug)]
+pub(super) struct State {
+    pub(super) ends: [End; 2],
+    /// Frames on their way to end 0 and 1.
+    pub(super) air: [Vec<Flight>; 2],
+    pub(super) now: Instant,
+    pub(super) doubled: u8,
+    pub(super) timeouts: u8,
+    /// A hash of everything above, in a form in which equal states are equal.
+    pub(super) key: [u64; 2],
+}
+
+impl PartialEq for State {
+    fn eq(&self, other: &Self) -> bool {
+        self.key == other.key
+    }
+}
+
+impl Hash for State {
+    fn hash<H: Hasher>(&self, state: &mut H) {
+        self.key.hash(state);
+    }
+}
+
+impl World {
+    pub(super) fn end(&self) -> End {
+        let facts = PortFacts {
+            codec: self.codec,
+            rate: Rate::from_bps(1_000_000).unwrap(),
+            delay: Duration::ZERO,
+            max_payload: 1,
+            frame_overhead: 0,
+        };
+        End {
+            service: Service::new(&self.scheme, None, &facts),
+            ledger: ServiceLedger::default(),
+            sent: 0,
+            delivered: Vec::new(),
+            newest: (0, 0),
+            asked: [0; MOST_PACKETS],
+        }
+    }
+
+    /// One input to an end, then everything out of it.
+    pub(super) fn input(
+        &self,
+        state: &mut State,
+        end: usize,
+        packet: &mut Option<Numbered>,
+        input: impl FnOnce(&mut Service<Numbered>, &mut Context<'_, Numbered>),
+    ) {
+        let mut out = Output::default();
+        let sent_by_peer = state.ends[1 - end].sent;
+        let this = &mut state.ends[end];
+        let mut cx = Context::new(state.now, &mut out, &mut this.ledger);
+        input(&mut this.service, &mut cx);
+        while let Some(frame) = this.service.poll_any(&mut cx, packet) {
+            this.service.start_timers(&frame.header, state.now);
+            this.sent += u8::from(frame.header.kind == FrameKind::Data);
+            if frame.header.kind == FrameKind::Nak {
+                // The newest packet with this number: the window has no two of them.
+                let space = self.codec.space(Layout::Seq);
+                let behind = space.distance(sent_by_peer.into(), frame.header.seq);
+                if let Some(packet) = u32::from(sent_by_peer).checked_sub(behind) {
+                    this.asked[packet as usize] += 1;
+                }
+            }
+            let flight = Flight {
+                frame,
+                sent: this.sent,
+                received: (this.delivered.len() + cx.out.given.len()) as u8,
+            };
+            if state.air[1 - end].len() < self.channel.room {
+                state.air[1 - end].push(flight);
+            }
+        }
+        for Given { payload, .. } in out.given {
+            this.delivered.push(payload.0);
+            this.asked[usize::from(payload.0)] = 0;
+        }
+    }
+
+    /// Whether the frame may arrive before those that left before it, and after those that have
+    /// overtaken it already.
+    pub(super) fn may_arrive(&self, state: &State, to: usize, place: usize) -> bool {
+        let flight = &state.air[to][place];
+        if self.channel.overtakes == 0 && place > 0 {
+            return false;
+        }
+        let in_step = |kind| matches!(kind, FrameKind::Data | FrameKind::Keepalive);
+        if self.channel.originals_in_order && in_step(flight.frame.header.kind) {
+            let mut before = state.air[to][..place].iter();
+            if before.any(|other| in_step(other.frame.header.kind)) {
+                return false;
+            }
+        }
+        let newest = state.ends[to].newest;
+        let overtaken = newest.0.saturating_sub(flight.sent);
+        let outdated = newest.1.saturating_sub(flight.received);
+        overtaken.max(outdated) <= self.channel.overtakes
+    }
+
+    pub(super) fn arrive(&self, state: &mut State, to: usize, flight: Flight) {
+        let newest = &mut state.ends[to].newest;
+        newest.0 = newest.0.max(flight.sent);
+        newest.1 = newest.1.max(flight.received);
+        self.input(state, to, &mut None, |service, cx| {
+            service.handle_frame(cx, flight.frame);
+        });
+    }
+
+    pub(super) fn key(&self, state: &State) -> [u64; 2] {
+        let mut key = format!(
+            "{:?} {} {} ",
+            state.ends[1].delivered, state.doubled, state.timeouts
+        );
+        for end in 0..2 {
+            let this = &state.ends[end];
+            let text = format!("{:?}", this.service);
+            relative(&text, state.now, &mut key);
+            let mut flights: Vec<String> = state.air[end]
+                .iter()
+                .map(|flight| {
+                    let (sent, received) = (flight.sent, flight.received);
+                    let overtaken = this.newest.0.saturating_sub(sent);
+                    let outdated = this.newest.1.saturating_sub(received);
+                    let ahead = (
+                        sent.saturating_sub(this.newest.0),
+                        received.saturating_sub(this.newest.1),
+                    );
+                    let text = format!("{:?} {overtaken} {outdated} {ahead:?}", flight.frame);
+                    text
+                })
+                .collect();
+            if self.channel.overtakes > 0 && !self.channel.originals_in_order {
+                flights.sort_unstable();
+            }
+            write!(key, "{} {:?} {flights:?}", this.sent, this.asked).unwrap();
+        }
+        // 128 bits: two of a million different states are the same once in 10^26.
+        [0u64, 1].map(|salt| {
+            let mut hasher = std::hash::DefaultHasher::new();
+            (salt, &key).hash(&mut hasher);
+            hasher.finish()
+        })
+    }
+}
+
+/// Longer ago than any timer runs.
+pub(super) const LONG_AGO: u64 = 20;
+
+/// Copies a debug text with every time in it relative to now, and without those that decide nothing any more
+/// ([`Noted`](crate::context::Noted)).
+pub(super) fn relative(text: &str, now: Instant, out: &mut String) {
+    let mut rest = text;
+    while let Some(at) = rest.find("Instant(") {
+        let (before, after) = rest.split_at(at);
+        let end = after.find(')').unwrap();
+        let nanos: u64 = after["Instant(".len()..end].parse().unwrap();
+        out.push_str(before);
+        let distance = nanos as i64 - now.as_nanos() as i64;
+        if before.ends_with("Noted(") && distance <= 0 {
+            out.push('_');
+        } else {
+            write!(out, "{}", distance.max(-(LONG_AGO as i64))).unwrap();
+        }
+        rest = &after[end + 1..];
+    }
+    out.push_str(rest);
+}
+
+impl Service<Numbered> {
+    pub(super) fn send_window(&self) -> Option<&SendWindow<Numbered>> {
+        match self {
+            Self::Gbn(s) => Some(&s.sent),
+            Self::Sr(s) => Some(&s.sent),
+            Self::SrM1(s) => Some(&s.sent),
+            Self::SrM2(s) => Some(&s.sent),
+            Self::SrBitmap(s) => Some(&s.sent),
+            _ => None,
+        }
+    }
+
+    pub(super) fn receive_window(&self) -> Option<&ReceiveWindow<Numbered>> {
+        match self {
+            Self::Sr(s) => Some(&s.received),
+            Self::SrM1(s) => Some(&s.received),
+            Self::SrM2(s) => Some(&s.received),
+            Self::SrBitmap(s) => Some(&s.received),
+            _ => None,
+        }
+    }
+
+    /// Packets that a reliable sender keeps.
+    pub(super) fn kept(&self) -> Vec<u8> {
+        let window = self.send_window();
+        window.map_or(vec![], |w| w.packets().map(|packet| packet.0).collect())
+    }
+
+    /// Packets that a reliable receiver holds behind a hole.
+    pub(super) fn held(&self) -> Vec<u8> {
+        let window = self.receive_window();
+        window.map_or(vec![], |w| w.packets().map(|packet| packet.0).collect())
+    }
+
+    /// The most transmissions of one frame that is still outstanding.
+    pub(super) fn attempts(&self) -> u32 {
+        let window = self.send_window();
+        window.map_or(0, |w| w.attempts())
+    }
+}
+
+pub(super) fn timers() -> Option<TimersConfig> {
+    let nanos = |n| Duration::from_nanos(n).into();
+    Some(TimersConfig::Fixed(FixedTimers {
+        ack: nanos(1),
+        nak: nanos(3),
+        keepalive: nanos(4),
+        rto: nanos(5),
+    }))
+}
