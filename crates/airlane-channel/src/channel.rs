@@ -93,6 +93,8 @@ struct Waiting {
 #[derive(Debug)]
 pub struct Channel<T> {
     config: ChannelConfig,
+    /// What each frame takes beside its bits: to win the medium, and to synchronise with the receiver.
+    overhead: Duration,
     errors: ErrorModel,
     /// When it may send, if not at any time.
     opportunities: Option<Box<Cursor>>,
@@ -117,6 +119,7 @@ impl<T> Channel<T> {
     pub fn new(config: ChannelConfig, errors: ErrorModel) -> Self {
         Self {
             config,
+            overhead: Duration::ZERO,
             errors,
             opportunities: None,
             outages: VecDeque::new(),
@@ -134,6 +137,13 @@ impl<T> Channel<T> {
     #[must_use]
     pub fn with_opportunities(mut self, opportunities: Arc<Opportunities>) -> Self {
         self.opportunities = Some(Box::new(Cursor::new(opportunities)));
+        self
+    }
+
+    /// The same, where each frame takes so much time beside its bits.
+    #[must_use]
+    pub fn with_overhead(mut self, overhead: Duration) -> Self {
+        self.overhead = overhead;
         self
     }
 
@@ -195,10 +205,16 @@ impl<T> Channel<T> {
         self.transmit(start, len, item)
     }
 
+    /// Counts a frame that found the queue full, where that stands in front of the channel.
+    pub fn refuse(&mut self, len: usize) {
+        self.stats.offered.add(len);
+        self.stats.dropped_queue.add(len);
+    }
+
     #[inline]
     fn transmit(&mut self, start: Instant, len: usize, item: T) -> Instant {
         let departs = match &mut self.opportunities {
-            None => start + self.config.rate.transmission_time(len),
+            None => start + self.overhead + self.config.rate.transmission_time(len),
             Some(cursor) => cursor.take(len),
         };
         (self.last_start, self.free) = (start, departs);

@@ -18,13 +18,14 @@
 //! thread; runs are parallel, not events.
 
 pub(crate) mod deadlines;
+pub(crate) mod medium;
 pub(crate) mod observe;
 
 use std::collections::VecDeque;
 
 use airlane_base::{Duration, Instant, Payload as _};
 use airlane_channel::{Channel, ChannelStats, Count};
-use airlane_link::{Frame, Outcome, Port, Token};
+use airlane_link::{Frame, Outcome, Port};
 
 use crate::app::Flow;
 use crate::custom::WeightPolicy;
@@ -32,92 +33,8 @@ use crate::error::ScenarioError;
 use crate::hint::FlowHint;
 use crate::packet::Packet;
 use deadlines::Deadlines;
+use medium::{Air, Direction, Medium};
 use observe::{Departure, Loss, Observer};
-
-/// What a direction of a link carries.
-#[derive(Debug)]
-pub(crate) enum Medium {
-    /// A link without services.
-    Packets(Channel<Packet>),
-    /// A link between two ports, which pace themselves.
-    Frames(Channel<Frame<Packet>>),
-    /// A link between two ports that says itself when it takes the next frame.
-    Driving(Box<Driving>),
-}
-
-/// A link that decides when frames leave: it asks the port at its near end for a frame when one may begin
-/// to leave, and tells it when that has left. Nothing waits below the port.
-#[derive(Debug)]
-pub(crate) struct Driving {
-    channel: Channel<Frame<Packet>>,
-    /// The port at the near end.
-    near: u32,
-    /// When it takes the next frame.
-    next: Option<Instant>,
-    /// The frame that leaves, when it has begun to, and when it will have left.
-    leaving: Option<(Token, Instant, Instant)>,
-}
-
-impl Driving {
-    fn poll_timeout(&self) -> Option<Instant> {
-        let left = self.leaving.as_ref().map(|(_, _, left)| *left);
-        let own = left.or(self.next);
-        own.into_iter().chain(self.channel.poll_timeout()).min()
-    }
-}
-
-impl Medium {
-    /// The same, saying itself when it takes frames of the port at its near end.
-    pub(crate) fn driving(self, near: u32) -> Self {
-        match self {
-            Self::Frames(channel) => Self::Driving(Box::new(Driving {
-                channel,
-                near,
-                next: None,
-                leaving: None,
-            })),
-            other => other,
-        }
-    }
-}
-
-/// One direction of a link.
-#[derive(Debug)]
-pub(crate) struct Direction {
-    pub(crate) medium: Medium,
-    /// The node at its far end.
-    pub(crate) to: u16,
-    /// The port at its far end, which takes the frames.
-    pub(crate) port: Option<u32>,
-}
-
-impl Direction {
-    pub(crate) fn stats(&self) -> &ChannelStats {
-        match &self.medium {
-            Medium::Packets(channel) => channel.stats(),
-            Medium::Frames(channel) => channel.stats(),
-            Medium::Driving(link) => link.channel.stats(),
-        }
-    }
-
-    /// When everything that was given to the transmitter will have left.
-    pub(crate) fn free_at(&self) -> Instant {
-        match &self.medium {
-            Medium::Packets(channel) => channel.free_at(),
-            Medium::Frames(channel) => channel.free_at(),
-            Medium::Driving(link) => link.channel.free_at(),
-        }
-    }
-
-    /// Whether its error model is a custom piece.
-    pub(crate) fn has_custom_errors(&self) -> bool {
-        match &self.medium {
-            Medium::Packets(channel) => channel.errors().is_custom(),
-            Medium::Frames(channel) => channel.errors().is_custom(),
-            Medium::Driving(link) => link.channel.errors().is_custom(),
-        }
-    }
-}
 
 /// One end of a link with services.
 #[derive(Clone, Debug)]
@@ -163,6 +80,19 @@ pub(crate) struct Policy {
     pub(crate) policy: Box<dyn WeightPolicy>,
 }
 
+/// Everything that an engine runs.
+#[derive(Debug)]
+pub(crate) struct World {
+    pub(crate) directions: Vec<Direction>,
+    pub(crate) airs: Vec<Air>,
+    pub(crate) ports: Vec<PortEnd>,
+    pub(crate) flows: Vec<Flow>,
+    pub(crate) hints: Vec<FlowHint>,
+    pub(crate) moves: Vec<Move>,
+    pub(crate) policies: Vec<Policy>,
+    pub(crate) next_hops: Vec<NextHop>,
+}
+
 /// A built world, running.
 #[derive(Debug)]
 pub(crate) struct Engine {
@@ -170,6 +100,8 @@ pub(crate) struct Engine {
     events: u64,
     deadlines: Deadlines,
     pub(crate) directions: Vec<Direction>,
+    /// Transmitters that several directions share.
+    airs: Vec<Air>,
     pub(crate) ports: Vec<PortEnd>,
     pub(crate) flows: Vec<Flow>,
     /// In the order of time; those that are over go.
@@ -190,21 +122,24 @@ pub(crate) struct Engine {
 }
 
 impl Engine {
-    pub(crate) fn new(
-        directions: Vec<Direction>,
-        ports: Vec<PortEnd>,
-        flows: Vec<Flow>,
-        hints: Vec<FlowHint>,
-        moves: Vec<Move>,
-        policies: Vec<Policy>,
-        next_hops: Vec<NextHop>,
-    ) -> Self {
+    pub(crate) fn new(world: World) -> Self {
+        let World {
+            directions,
+            airs,
+            ports,
+            flows,
+            hints,
+            moves,
+            policies,
+            next_hops,
+        } = world;
         let components = directions.len() + ports.len() + flows.len() + 3;
         let mut engine = Self {
             now: Instant::ORIGIN,
             events: 0,
             deadlines: Deadlines::new(components),
             directions,
+            airs,
             ports,
             flows,
             hints: hints.into(),
@@ -329,6 +264,7 @@ impl Engine {
                     let near = link.near as usize;
                     let port = &mut self.ports[near].port;
                     port.frame_done(token, self.now, Outcome::Sent(start));
+                    self.pass_turn(index, observer);
                     self.drain_port(near, observer);
                 } else if link.leaving.is_none() && link.next.is_some_and(|next| next <= self.now) {
                     let near = link.near as usize;
@@ -337,6 +273,24 @@ impl Engine {
                     let arrival = link.channel.poll_deliver(self.now);
                     self.deadlines.set(index, link.poll_timeout());
                     self.on_frame(index, arrival, observer);
+                }
+            }
+            Medium::Queued(link) => {
+                let left = link.leaving.take_if(|left| *left <= self.now);
+                let packet = match left {
+                    Some(_) => None,
+                    None => link.channel.poll_deliver(self.now),
+                };
+                self.deadlines.set(index, link.poll_timeout());
+                let node = direction.to;
+                if left.is_some() {
+                    self.pass_turn(index, observer);
+                    self.send_queued(index, observer);
+                }
+                if let Some(packet) = packet {
+                    observer.on_packet_arrival(self.now, index, &packet);
+                    observer.on_arrival(self.now, index, &packet);
+                    self.arrive(node, packet, observer);
                 }
             }
         }
@@ -502,8 +456,9 @@ impl Engine {
         } = &mut self.ports[index];
         let out = *out as usize;
         let mut driven = false;
-        match &mut self.directions[out].medium {
-            Medium::Packets(_) => {}
+        let Direction { medium, air, .. } = &mut self.directions[out];
+        match medium {
+            Medium::Packets(_) | Medium::Queued(_) => {}
             Medium::Frames(channel) => {
                 let mut sent = false;
                 while let Some(frame) = port.poll_transmit(self.now) {
@@ -522,7 +477,9 @@ impl Engine {
             }
             Medium::Driving(link) => {
                 driven = true;
-                while link.leaving.is_none() && port.has_frame() {
+                let mut air = air.map(|air| &mut self.airs[air as usize]);
+                let taken = air.as_ref().is_some_and(|air| air.busy);
+                while !taken && link.leaving.is_none() && port.has_frame() {
                     let start = *link
                         .next
                         .get_or_insert_with(|| link.channel.next_start(self.now));
@@ -546,6 +503,9 @@ impl Engine {
                         observer.on_frame(self.now, out, port, &frame, sent);
                     }
                     link.leaving = Some((token, start, departs));
+                    if let Some(air) = &mut air {
+                        air.busy = true;
+                    }
                 }
                 if link.leaving.is_some() || !port.has_frame() {
                     link.next = None;
@@ -575,12 +535,66 @@ impl Engine {
     /// Hands a packet to a link; a full queue drops and counts it.
     #[inline]
     fn send<O: Observer>(&mut self, index: usize, packet: Packet, observer: &mut O) {
-        if let Medium::Packets(channel) = &mut self.directions[index].medium {
-            // The channel counts what it cannot take.
-            let sent = transmit::<O, _>(channel, self.now, packet.len(), packet);
-            observer.on_packet(self.now, index, &packet, sent);
-            // Only a pipe that was empty gets an earlier arrival; otherwise `set` changes nothing.
-            self.deadlines.set(index, channel.poll_timeout());
+        match &mut self.directions[index].medium {
+            Medium::Packets(channel) => {
+                // The channel counts what it cannot take.
+                let sent = transmit::<O, _>(channel, self.now, packet.len(), packet);
+                observer.on_packet(self.now, index, &packet, sent);
+                // Only a pipe that was empty gets an earlier arrival; otherwise `set` changes nothing.
+                self.deadlines.set(index, channel.poll_timeout());
+            }
+            Medium::Queued(link) => {
+                if link.push(packet) {
+                    self.send_queued(index, observer);
+                } else {
+                    observer.on_packet(self.now, index, &packet, Departure::Dropped);
+                }
+            }
+            Medium::Frames(_) | Medium::Driving(_) => {}
+        }
+    }
+
+    /// Lets the next packet that waits in front of shared air leave, if the air is free.
+    fn send_queued<O: Observer>(&mut self, index: usize, observer: &mut O) {
+        let Direction { medium, air, .. } = &mut self.directions[index];
+        let (Medium::Queued(link), Some(air)) = (medium, air) else {
+            return;
+        };
+        let air = &mut self.airs[*air as usize];
+        if air.busy {
+            return;
+        }
+        let Some(packet) = link.pop() else {
+            return;
+        };
+        let before = *link.channel.stats();
+        let departs = link.channel.send_at(self.now, packet.len(), packet);
+        let sent = Departure::Sent {
+            start: self.now,
+            departs,
+            lost: loss(&before, link.channel.stats()),
+        };
+        observer.on_packet(self.now, index, &packet, sent);
+        air.busy = true;
+        link.leaving = Some(departs);
+        self.deadlines.set(index, link.poll_timeout());
+    }
+
+    /// A direction's frame has left: all others on its air have their turn before it has the next.
+    fn pass_turn<O: Observer>(&mut self, index: usize, observer: &mut O) {
+        let Some(air) = self.directions[index].air else {
+            return;
+        };
+        let air = air as usize;
+        self.airs[air].busy = false;
+        for other in self.airs[air].after(index) {
+            if self.airs[air].busy {
+                return;
+            }
+            match &self.directions[other].medium {
+                Medium::Driving(link) => self.drain_port(link.near as usize, observer),
+                _ => self.send_queued(other, observer),
+            }
         }
     }
 }

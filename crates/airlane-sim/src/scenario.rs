@@ -66,6 +66,10 @@ pub struct Scenario {
     pub nodes: BTreeMap<String, NodeConfig>,
     /// These are the duplex links, by name.
     pub links: BTreeMap<String, LinkConfig>,
+    /// These are transmitters that several links share, by name.
+    #[serde(default, skip_serializing_if = "BTreeMap::is_empty")]
+    #[schemars(extend("examples" = [{ "wavelan": { "kind": "half-duplex", "overhead": "1 ms" } }]))]
+    pub media: BTreeMap<String, MediumConfig>,
     /// These nodes leave one link and join another, in the order of time.
     #[serde(default, skip_serializing_if = "Vec::is_empty")]
     pub handoffs: Vec<HandoffConfig>,
@@ -93,6 +97,10 @@ pub struct LinkConfig {
     /// It joins these two nodes.
     #[schemars(extend("examples" = [["base", "mobile"]]))]
     pub ends: [String; 2],
+    /// It shares the transmitter of this name in `media` with all links that name it. Left out: each
+    /// direction has a transmitter of its own.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub medium: Option<String>,
     /// Frames are serialised at this rate, in both directions or in each; or the link sends at these times.
     ///
     /// Ports in front of opportunities are told their mean rate, and what comes faster than
@@ -173,6 +181,20 @@ pub enum PacedBy {
     Link,
 }
 
+/// A transmitter that several directions of links share.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
+#[serde(tag = "kind", rename_all = "kebab-case", deny_unknown_fields)]
+pub enum MediumConfig {
+    /// One frame at a time, either way, as on a radio channel. Who has something to send takes turns, frame
+    /// by frame.
+    HalfDuplex {
+        /// Each frame takes this long beside its bits: what contention and preambles cost. Source:
+        /// Balakrishnan et al. 1997, section 4.
+        #[serde(default)]
+        overhead: Duration,
+    },
+}
+
 /// A time without the link: a tunnel, or the gap of a handoff.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
 #[serde(deny_unknown_fields)]
@@ -197,6 +219,21 @@ fn default_queue() -> BothWays<QueueLimit> {
 }
 
 impl Scenario {
+    /// The place of a link's medium among `media`, if it shares one.
+    pub(crate) fn medium_index(&self, link: &LinkConfig) -> Option<usize> {
+        let name = link.medium.as_ref()?;
+        self.media.keys().position(|medium| medium == name)
+    }
+
+    /// What each frame of a link takes beside its bits.
+    pub(crate) fn overhead(&self, link: &LinkConfig) -> Duration {
+        let medium = link.medium.as_ref().and_then(|name| self.media.get(name));
+        match medium {
+            Some(MediumConfig::HalfDuplex { overhead }) => *overhead,
+            None => Duration::ZERO,
+        }
+    }
+
     /// Reads a scenario. `file` is the name that error messages show.
     ///
     /// # Errors

@@ -18,7 +18,8 @@ use crate::app::place::Place;
 use crate::app::telnet::{Telnet, Typing};
 use crate::app::web::{Browsing, Web};
 use crate::custom::{AppFactory, ErrorsFactory, Pieces};
-use crate::engine::{Direction, Engine, Medium, Move, NextHop, Policy, PortEnd};
+use crate::engine::medium::{Air, Direction, Medium};
+use crate::engine::{Engine, Move, NextHop, Policy, PortEnd, World};
 use crate::hint::{flow_hints, outages};
 use crate::packet::Packet;
 use crate::route::Routes;
@@ -43,6 +44,7 @@ pub(crate) fn build(scenario: &Scenario, seed: u64, run: u64, mut pieces: Pieces
         traffic: Streams::new(seed, 0),
     };
     let mut directions = vec![];
+    let mut airs = vec![Air::default(); scenario.media.len()];
     let mut ports = vec![];
     let mut policies = vec![];
     // Where each link's ports stand in `ports`, first end first.
@@ -57,6 +59,11 @@ pub(crate) fn build(scenario: &Scenario, seed: u64, run: u64, mut pieces: Pieces
             if link.paced_by == Some(PacedBy::Link) {
                 let near = ports.len() as u32 + u32::from(!down);
                 direction.medium = direction.medium.driving(near);
+            }
+            if let Some(air) = scenario.medium_index(link) {
+                direction.medium = direction.medium.queued();
+                direction.air = Some(air as u32);
+                airs[air].attached.push(directions.len() as u32);
             }
             directions.push(direction);
         }
@@ -116,7 +123,16 @@ pub(crate) fn build(scenario: &Scenario, seed: u64, run: u64, mut pieces: Pieces
         }
     }
     hints.sort_by_key(|hint| (hint.at, hint.flow, hint.end));
-    Engine::new(directions, ports, flows, hints, moves, policies, first_hops)
+    Engine::new(World {
+        directions,
+        airs,
+        ports,
+        flows,
+        hints,
+        moves,
+        policies,
+        next_hops: first_hops,
+    })
 }
 
 /// By `from * nodes + to`.
@@ -189,6 +205,7 @@ fn direction(
         medium,
         to: node_index(scenario, to),
         port: None,
+        air: None,
     }
 }
 
@@ -200,6 +217,7 @@ fn channel<T>(
     opportunities: Option<&Arc<Opportunities>>,
 ) -> Channel<T> {
     let channel = Channel::new(config, errors)
+        .with_overhead(scenario.overhead(&scenario.links[name]))
         .with_outages(outages(&scenario.links[name]))
         .with_absences(scenario.absences(name));
     match opportunities {

@@ -6,7 +6,7 @@ use airlane_base::Size;
 use airlane_link::config::HandedOver;
 use airlane_link::{ClassesConfig, HeaderProfile, QueueConfig};
 
-use super::{AppConfig, Epoch, FlowConfig, LinkConfig, Scenario};
+use super::{AppConfig, Epoch, FlowConfig, LinkConfig, PacedBy, Scenario};
 use crate::route::{Hop, Routes};
 
 impl Scenario {
@@ -83,6 +83,9 @@ impl LinkConfig {
         self.classes = ClassesConfig::Rules(self.classes.rules(&self.services));
         self.handed_over.get_or_insert(HandedOver::usual(header));
         self.pacing.get_or_insert_default();
+        if self.medium.is_some() {
+            self.paced_by = Some(PacedBy::Link);
+        }
         for service in &mut self.services {
             // The dissertation's IP queue is drop-tail; a live port's is fair and kept short.
             if header == HeaderProfile::Study {

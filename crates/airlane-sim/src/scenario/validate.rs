@@ -9,8 +9,8 @@ use airlane_channel::ErrorModelConfig;
 use airlane_link::config::{self, Viewpoint};
 
 use super::{
-    AppConfig, ConferencingConfig, Epoch, FlowConfig, LONGEST_RUN, LinkConfig, SCHEMA, Scenario,
-    TransportConfig,
+    AppConfig, ConferencingConfig, Epoch, FlowConfig, LONGEST_RUN, LinkConfig, PacedBy, SCHEMA,
+    Scenario, TransportConfig,
 };
 
 /// Next hops are a table of all pairs: 1000 nodes take 40 MB.
@@ -183,6 +183,9 @@ impl Scenario {
                 "add [[links.<name>.services]], or leave out paced-by",
             );
         }
+        if let Some(medium) = &link.medium {
+            self.check_medium(medium, link, problems);
+        }
         for (i, outage) in link.outages.iter().enumerate() {
             if outage.from >= outage.to || outage.to > LONGEST_RUN {
                 problems.add(
@@ -238,6 +241,34 @@ impl Scenario {
                     "leave it out; live links do it",
                 );
             }
+        }
+    }
+
+    fn check_medium(&self, medium: &str, link: &LinkConfig, problems: &mut Problems) {
+        if !self.media.contains_key(medium) {
+            let media: Vec<&str> = self.media.keys().map(String::as_str).collect();
+            problems.add(
+                "medium",
+                format!("there is no medium \"{medium}\""),
+                match media[..] {
+                    [] => format!("[media.{}] with its kind", key(medium)),
+                    _ => format!("one of: {}", media.join(", ")),
+                },
+            );
+        }
+        if link.rate.down.is_opportunities() || link.rate.up.is_opportunities() {
+            problems.add(
+                "medium",
+                "a link that sends at given times cannot wait for its turn on a shared medium",
+                "a rate, or no medium",
+            );
+        }
+        if link.paced_by == Some(PacedBy::Port) {
+            problems.add(
+                "paced-by",
+                "only a shared medium itself knows when it is free",
+                "paced-by = \"link\", or leave it out",
+            );
         }
     }
 

@@ -15,6 +15,7 @@ mod events;
 mod handoffs;
 mod imports;
 mod interactive;
+mod media;
 mod ns2_reference;
 mod outages;
 mod pacing;

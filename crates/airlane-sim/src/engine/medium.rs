@@ -1,0 +1,186 @@
+//! What carries packets and frames between nodes.
+//!
+//! ```text
+//! Packets   IP ─────► pipe                     a link without services
+//! Frames    port ───► pipe                     a port that paces itself
+//! Driving   port ◄──► pipe or shared air       a port that is asked when its next frame may leave
+//! Queued    IP ► queue ► shared air            a link without services that waits for its turn
+//! ```
+//!
+//! A pipe is a transmitter of its own, whose next departure is known when something is handed over. [`Air`]
+//! is one for all directions that are attached to it: one frame at a time, and who has something to send
+//! takes turns, frame by frame. Nothing collides; what contention costs is a part of each frame's time.
+
+use std::collections::VecDeque;
+
+use airlane_base::{Instant, Payload as _, QueueLimit};
+use airlane_channel::{Channel, ChannelStats};
+use airlane_link::{Frame, Token};
+
+use crate::packet::Packet;
+
+/// What a direction of a link sends over, and what takes its turns there.
+#[derive(Debug)]
+pub(crate) enum Medium {
+    /// A link without services.
+    Packets(Channel<Packet>),
+    /// A link between two ports, which pace themselves.
+    Frames(Channel<Frame<Packet>>),
+    /// A link between two ports that says itself when it takes the next frame.
+    Driving(Box<Driving>),
+    /// A link without services whose packets wait for their turn.
+    Queued(Box<Queued>),
+}
+
+/// A link that decides when frames leave: it asks the port at its near end for a frame when one may begin
+/// to leave, and tells it when that has left. Nothing waits below the port.
+#[derive(Debug)]
+pub(crate) struct Driving {
+    pub(super) channel: Channel<Frame<Packet>>,
+    /// The port at the near end.
+    pub(super) near: u32,
+    /// When it takes the next frame.
+    pub(super) next: Option<Instant>,
+    /// The frame that leaves, when it has begun to, and when it will have left.
+    pub(super) leaving: Option<(Token, Instant, Instant)>,
+}
+
+impl Driving {
+    pub(super) fn poll_timeout(&self) -> Option<Instant> {
+        let left = self.leaving.as_ref().map(|(_, _, left)| *left);
+        let own = left.or(self.next);
+        own.into_iter().chain(self.channel.poll_timeout()).min()
+    }
+}
+
+/// Packets that wait for their turn on shared air.
+#[derive(Debug)]
+pub(crate) struct Queued {
+    pub(super) channel: Channel<Packet>,
+    limit: QueueLimit,
+    waiting: VecDeque<Packet>,
+    bytes: usize,
+    /// When the packet that leaves will have left.
+    pub(super) leaving: Option<Instant>,
+}
+
+impl Queued {
+    /// Takes a packet, unless the queue is full: then it is counted.
+    pub(super) fn push(&mut self, packet: Packet) -> bool {
+        let len = packet.len();
+        if !self.limit.admits(self.waiting.len(), self.bytes, len) {
+            self.channel.refuse(len);
+            return false;
+        }
+        self.bytes += len;
+        self.waiting.push_back(packet);
+        true
+    }
+
+    pub(super) fn pop(&mut self) -> Option<Packet> {
+        let packet = self.waiting.pop_front()?;
+        self.bytes -= packet.len();
+        Some(packet)
+    }
+
+    pub(super) fn poll_timeout(&self) -> Option<Instant> {
+        self.leaving
+            .into_iter()
+            .chain(self.channel.poll_timeout())
+            .min()
+    }
+}
+
+impl Medium {
+    /// The same, saying itself when it takes frames of the port at its near end.
+    pub(crate) fn driving(self, near: u32) -> Self {
+        match self {
+            Self::Frames(channel) => Self::Driving(Box::new(Driving {
+                channel,
+                near,
+                next: None,
+                leaving: None,
+            })),
+            other => other,
+        }
+    }
+
+    /// The same with a queue in which packets wait for their turn.
+    pub(crate) fn queued(self) -> Self {
+        match self {
+            Self::Packets(channel) => Self::Queued(Box::new(Queued {
+                limit: channel.config().queue,
+                channel,
+                waiting: VecDeque::new(),
+                bytes: 0,
+                leaving: None,
+            })),
+            other => other,
+        }
+    }
+}
+
+/// A transmitter that several directions share.
+#[derive(Clone, Debug, Default)]
+pub(crate) struct Air {
+    /// The directions, in the order of their turns.
+    pub(crate) attached: Vec<u32>,
+    /// Whether a frame of one of them leaves now.
+    pub(super) busy: bool,
+}
+
+impl Air {
+    /// Whose turn it is after a direction's: all others in their order.
+    pub(super) fn after(&self, direction: usize) -> impl Iterator<Item = usize> + use<> {
+        let attached = &self.attached;
+        let own = attached.iter().position(|d| *d as usize == direction);
+        let behind = own.map_or(0, |own| own + 1);
+        let (before, rest) = attached.split_at(behind);
+        let turns: Vec<usize> = rest.iter().chain(before).map(|d| *d as usize).collect();
+        turns.into_iter().filter(move |d| *d != direction)
+    }
+}
+
+/// One direction of a link.
+#[derive(Debug)]
+pub(crate) struct Direction {
+    pub(crate) medium: Medium,
+    /// The node at its far end.
+    pub(crate) to: u16,
+    /// The port at the far end, which takes the frames.
+    pub(crate) port: Option<u32>,
+    /// The air that it shares with others, if it does.
+    pub(crate) air: Option<u32>,
+}
+
+impl Direction {
+    pub(crate) fn stats(&self) -> &ChannelStats {
+        match &self.medium {
+            Medium::Packets(channel) => channel.stats(),
+            Medium::Frames(channel) => channel.stats(),
+            Medium::Driving(link) => link.channel.stats(),
+            Medium::Queued(link) => link.channel.stats(),
+        }
+    }
+
+    /// When everything that was given to the transmitter will have left.
+    pub(crate) fn free_at(&self) -> Instant {
+        match &self.medium {
+            Medium::Packets(channel) => channel.free_at(),
+            Medium::Frames(channel) => channel.free_at(),
+            Medium::Driving(link) => link.channel.free_at(),
+            Medium::Queued(link) => link.channel.free_at(),
+        }
+    }
+
+    /// Whether its error model is a custom piece.
+    pub(crate) fn has_custom_errors(&self) -> bool {
+        let errors = match &self.medium {
+            Medium::Packets(channel) => channel.errors(),
+            Medium::Frames(channel) => channel.errors(),
+            Medium::Driving(link) => link.channel.errors(),
+            Medium::Queued(link) => link.channel.errors(),
+        };
+        errors.is_custom()
+    }
+}
