@@ -5,7 +5,9 @@ use std::sync::atomic::{AtomicUsize, Ordering};
 
 use airlane_sim::{Estimate, repeat};
 
-use super::{Errors, Known, Measured, Ns2, Ns2Error};
+use super::grid::Known;
+use super::run::{Measured, Ns2, Ns2Error};
+use super::setting::Errors;
 
 /// How far the mean throughputs may be apart.
 pub const LIMIT: f64 = 0.05;

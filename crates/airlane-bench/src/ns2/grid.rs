@@ -1,6 +1,6 @@
 //! The settings of which ns-2's figures are known.
 
-use super::{Errors, Link, Setting, Topology};
+use super::setting::{Errors, Link, Setting, Topology};
 
 /// A setting with what ns-2 gave when the table was made.
 #[derive(Clone, Debug, PartialEq)]

@@ -4,7 +4,7 @@ use std::io;
 use std::path::PathBuf;
 use std::process::{Command, Stdio};
 
-use super::Setting;
+use super::setting::Setting;
 
 /// Our script; written to a file for each [`Ns2`].
 const SCRIPT: &str = include_str!("../../ns2/bulk.tcl");

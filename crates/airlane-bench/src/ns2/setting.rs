@@ -1,0 +1,196 @@
+//! One transfer, as both simulators take it.
+
+use std::fmt::Write as _;
+
+use airlane_sim::Scenario;
+
+/// A wireless link of Xylomenos 1999, tables 3.1 to 3.3, or of Xylomenos and Polyzos.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Link {
+    /// 14.4 kbit/s, 100 ms, 50 B.
+    Cellular,
+    /// 64 kbit/s, 50 ms, 250 B.
+    Pcs,
+    /// 2 Mbit/s, 3 ms, 1000 B.
+    Wlan,
+    /// 86.4 kbit/s, 100 ms, 100 B.
+    Hscsd,
+}
+
+impl Link {
+    /// Rate in bit/s, delay in ms, bytes of a segment.
+    const fn parameters(self) -> (u32, u32, u32) {
+        match self {
+            Self::Cellular => (14_400, 100, 50),
+            Self::Pcs => (64_000, 50, 250),
+            Self::Wlan => (2_000_000, 3, 1_000),
+            Self::Hscsd => (86_400, 100, 100),
+        }
+    }
+}
+
+/// Where the wireless links stand (Xylomenos 1999, chapter 3).
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Topology {
+    /// Host, 10 Mbit/s and 1 ms, base station, wireless link, host.
+    Lan1,
+    /// Host, 2 Mbit/s and 50 ms, base station, wireless link, host.
+    Wan1,
+    /// Host, wireless link, base station, 2 Mbit/s and 50 ms, base station, wireless link, host.
+    Wan2,
+}
+
+/// What the wireless links lose, independently in each direction.
+#[derive(Clone, Copy, Debug, PartialEq)]
+pub enum Errors {
+    /// Nothing.
+    None,
+    /// Each frame with this probability.
+    Uniform(f64),
+    /// Frames with bad bytes; bytes between two of them, on average.
+    Bytes(u32),
+    /// Frames that arrive in a bad period, and frames with bad bytes.
+    Fades {
+        /// Mean bad period, seconds; good ones are 10 s.
+        bad_s: f64,
+        /// Byte error rate.
+        byte_errors: f64,
+    },
+}
+
+/// Mean good period of fading links, seconds.
+const GOOD_S: u32 = 10;
+
+/// One transfer.
+#[derive(Clone, Copy, Debug, PartialEq)]
+pub struct Setting {
+    /// The wireless link or links.
+    pub link: Link,
+    /// Where they stand.
+    pub topology: Topology,
+    /// The receiver's window, segments.
+    pub window: u32,
+    /// Packets that may wait in front of a wireless link.
+    pub queue: u32,
+    /// What they lose.
+    pub errors: Errors,
+    /// Length of the transfer, segments.
+    pub segments: u64,
+}
+
+impl Setting {
+    /// What `ns2/bulk.tcl` takes, without the repetition.
+    pub(super) fn ns2_arguments(&self) -> Vec<String> {
+        let (rate, delay, segment) = self.link.parameters();
+        let topology = match self.topology {
+            Topology::Lan1 => "LAN1",
+            Topology::Wan1 => "WAN1",
+            Topology::Wan2 => "WAN2",
+        };
+        let mut arguments = vec![
+            format!("topology={topology}"),
+            format!("rate={rate}"),
+            format!("delay={delay}ms"),
+            format!("segment={segment}"),
+            format!("segments={}", self.segments),
+            format!("window={}", self.window),
+            format!("queue={}", self.queue),
+        ];
+        match self.errors {
+            Errors::None => {}
+            Errors::Uniform(loss) => {
+                arguments.extend(["errors=pkt".to_owned(), format!("loss={loss}")]);
+            }
+            Errors::Bytes(mean) => {
+                let rate = 1.0 / f64::from(mean);
+                arguments.extend(["errors=byteexp".to_owned(), format!("ber={rate}")]);
+            }
+            Errors::Fades { bad_s, byte_errors } => arguments.extend([
+                "errors=time2".to_owned(),
+                format!("good={GOOD_S}"),
+                format!("bad={bad_s}"),
+                format!("ber={byte_errors}"),
+            ]),
+        }
+        arguments
+    }
+
+    /// The same transfer for Airlane. `services` is put into the wireless links' tables as it is;
+    /// empty for links without services.
+    ///
+    /// # Panics
+    /// If `services` is not what a scenario may have there.
+    pub fn scenario(&self, services: &str) -> Scenario {
+        let text = self.scenario_text(services);
+        Scenario::from_toml(&text, "ns2").expect("a setting describes a world")
+    }
+
+    fn scenario_text(&self, services: &str) -> String {
+        let (rate, delay, segment) = self.link.parameters();
+        let errors = match self.errors {
+            Errors::None => "{ kind = \"none\" }".to_owned(),
+            Errors::Uniform(rate) => format!("{{ kind = \"uniform\", rate = {rate} }}"),
+            Errors::Bytes(mean) => {
+                format!("{{ kind = \"byte-exponential\", mean = \"{mean} B\" }}")
+            }
+            Errors::Fades { bad_s, byte_errors } => {
+                // The same chance for each bit as for a byte of them.
+                let bits = -libm::expm1(libm::log1p(-byte_errors) / 8.0);
+                format!(
+                    "{{ kind = \"two-state-arrival\", good = \"{GOOD_S} s\", bad = \"{bad_s} s\", \
+                     ber_good = {bits}, ber_bad = 1 }}"
+                )
+            }
+        };
+        let mut text = String::from(
+            "schema = 1\nname = \"bulk transfer\"\nduration = \"1000000000 s\"\nuntil = \"file\"\n",
+        );
+        let (wired, wireless, last): (_, &[_], _) = match self.topology {
+            Topology::Lan1 => (
+                ("n0", "n1", "10 Mbit/s", "1 ms"),
+                &[("radio", "n1", "n2")],
+                "n2",
+            ),
+            Topology::Wan1 => (
+                ("n0", "n1", "2 Mbit/s", "50 ms"),
+                &[("radio", "n1", "n2")],
+                "n2",
+            ),
+            Topology::Wan2 => (
+                ("n1", "n2", "2 Mbit/s", "50 ms"),
+                &[("radio-1", "n0", "n1"), ("radio-2", "n2", "n3")],
+                "n3",
+            ),
+        };
+        for node in ["n0", "n1", "n2", "n3"] {
+            text.push_str(&format!("[nodes.{node}]\n"));
+            if node == last {
+                break;
+            }
+        }
+        let (a, b, wired_rate, wired_delay) = wired;
+        let mut add = |part: std::fmt::Arguments<'_>| {
+            text.write_fmt(part).expect("a string takes everything");
+        };
+        add(format_args!(
+            "[links.wired]\nends = [\"{a}\", \"{b}\"]\nrate = \"{wired_rate}\"\n\
+             delay = \"{wired_delay}\"\nqueue = \"1000 packets\"\n"
+        ));
+        for (name, a, b) in wireless {
+            add(format_args!(
+                "[links.{name}]\nends = [\"{a}\", \"{b}\"]\nrate = \"{rate} bit/s\"\n\
+                 delay = \"{delay} ms\"\nqueue = \"{} packets\"\nframe = \"{segment} B\"\n\
+                 errors = {errors}\nservices = [{services}]\n",
+                self.queue
+            ));
+        }
+        add(format_args!(
+            "[[flows]]\nname = \"file\"\nends = [\"n0\", \"{last}\"]\n\
+             transport = {{ kind = \"tcp\", profile = \"ns2-1999\", window = {} }}\n\
+             app = {{ kind = \"bulk\", size = \"{} B\" }}\n",
+            self.window,
+            self.segments * u64::from(segment)
+        ));
+        text
+    }
+}
