@@ -27,112 +27,24 @@
 mod config;
 mod decode;
 mod encode;
+mod format;
+mod join;
 mod lateness;
 mod path;
+mod record;
 mod replay;
 #[cfg(test)]
 mod tests;
 mod varint;
 
-use airlane_base::{Duration, Instant};
-
 pub use config::{TraceConfig, TraceFileError, TraceStart};
 pub use decode::TraceError;
 pub use encode::{Encoder, write_block};
+pub use format::{block_len, whole_blocks};
+pub use join::JoinError;
 pub use path::{Outcome, Path, Sample, Way};
+pub use record::{End, FrameId, Record, TraceHeader};
 pub use replay::{REACH, Replay};
-
-/// What a trace begins with.
-const MAGIC: &[u8; 8] = b"airtrace";
-const VERSION: u8 = 1;
-/// Bytes in front of a block's records: end, length, checksum.
-const BLOCK_HEAD: usize = 9;
-/// Longest header and longest block that are read.
-const LONGEST_HEADER: usize = 1 << 16;
-const LONGEST_BLOCK: usize = 1 << 20;
-/// Latest time of a record: nine years, far below where nanoseconds end.
-const LATEST_US: u64 = 1 << 48;
-/// Longest frame.
-const LONGEST_FRAME: u64 = 1 << 16;
-
-const CRC: crc::Crc<u32> = crc::Crc::<u32>::new(&crc::CRC_32_ISO_HDLC);
-
-/// About a recording.
-#[derive(Clone, Debug, Default, PartialEq, Eq)]
-pub struct TraceHeader {
-    /// What its link is called.
-    pub name: String,
-    /// Rate that the link was shaped to.
-    pub rate_bps: u64,
-    /// What lies below each datagram, bytes: lengths in the trace are without it.
-    pub overhead_bytes: u32,
-    /// When it began, s since 1970.
-    pub started_unix_s: u64,
-}
-
-/// An end of the link.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub enum End {
-    /// The one that recorded, or the first of two.
-    Near = 0,
-    /// The other one.
-    Far = 1,
-}
-
-/// Names a frame: the secure session numbers all datagrams under one pair of keys.
-#[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord)]
-pub struct FrameId {
-    /// The receiver's index of the keys.
-    pub key: u32,
-    /// Its number under them.
-    pub number: u64,
-}
-
-/// What an end saw. Times count from the start of its recording, in whole microseconds.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub enum Record {
-    /// A frame left.
-    Sent {
-        /// When.
-        at: Duration,
-        /// Which.
-        frame: FrameId,
-        /// Its length, bytes.
-        len: u32,
-        /// What waited in the port behind it, bytes.
-        queue: u32,
-    },
-    /// A frame came.
-    Received {
-        /// When.
-        at: Duration,
-        /// Which.
-        frame: FrameId,
-        /// Its length, bytes.
-        len: u32,
-    },
-    /// Records before this are missing.
-    Missed {
-        /// When recording went on.
-        at: Duration,
-        /// How many.
-        records: u64,
-    },
-}
-
-impl Record {
-    /// When it was.
-    pub const fn at(&self) -> Duration {
-        match *self {
-            Self::Sent { at, .. } | Self::Received { at, .. } | Self::Missed { at, .. } => at,
-        }
-    }
-}
-
-/// Time as a trace has it.
-pub(crate) fn whole_us(since: Instant, now: Instant) -> Duration {
-    Duration::from_micros(now.saturating_since(since).as_nanos() / 1_000)
-}
 
 /// A recording, read.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
@@ -147,69 +59,7 @@ pub struct Trace {
     pub cut_at: Option<u64>,
 }
 
-/// Why two recordings cannot be joined.
-#[derive(Clone, Debug, PartialEq, Eq, thiserror::Error)]
-#[non_exhaustive]
-pub enum JoinError {
-    /// One of them has both ends.
-    #[error("\"{name}\" has the views of both ends already; join the recordings of single ends")]
-    Joined {
-        /// Name of the recording.
-        name: String,
-    },
-    /// They have nothing in common.
-    #[error(
-        "no frame that one end sent was received in the other's recording, either way; record both ends of \
-         one link at the same time"
-    )]
-    Strangers,
-}
-
-/// Bytes of the block that stands at the front, checksum not looked at; none if it is cut off.
-pub fn block_len(bytes: &[u8]) -> Option<usize> {
-    let [_, l0, l1, l2, l3, ..] = *bytes.first_chunk::<BLOCK_HEAD>()?;
-    let len = BLOCK_HEAD + u32::from_be_bytes([l0, l1, l2, l3]) as usize;
-    (len <= bytes.len()).then_some(len)
-}
-
-/// Bytes of the whole blocks at the front.
-pub fn whole_blocks(bytes: &[u8]) -> usize {
-    let mut at = 0;
-    while let Some(len) = block_len(&bytes[at..]) {
-        at += len;
-    }
-    at
-}
-
 impl Trace {
-    /// One trace from the recordings of the two ends.
-    ///
-    /// # Errors
-    /// If they are not the two ends of one link at one time.
-    pub fn join(near: Self, far: Self) -> Result<Self, JoinError> {
-        if let Some(both) = [&near, &far].into_iter().find(|t| !t.far.is_empty()) {
-            let name = both.header.name.clone();
-            return Err(JoinError::Joined { name });
-        }
-        let joined = Self {
-            header: TraceHeader {
-                name: format!("{} and {}", near.header.name, far.header.name),
-                ..near.header
-            },
-            near: near.near,
-            far: far.near,
-            cut_at: None,
-        };
-        let common = [Way::In, Way::Out].into_iter().any(|way| {
-            let path = joined.path(way);
-            path.is_some_and(|path| path.received > 0)
-        });
-        if !common {
-            return Err(JoinError::Strangers);
-        }
-        Ok(joined)
-    }
-
     /// The file.
     pub fn to_bytes(&self) -> Vec<u8> {
         let mut out = Vec::new();

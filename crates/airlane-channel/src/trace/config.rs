@@ -9,7 +9,9 @@ use airlane_base::{Duration, Streams, UnitError};
 use schemars::JsonSchema;
 use serde::{Deserialize, Deserializer, Serialize, Serializer};
 
-use super::{Replay, Trace, Way};
+use super::Trace;
+use super::path::Way;
+use super::replay::Replay;
 
 /// Losses and delays of a recorded link.
 #[derive(Clone, Debug, PartialEq, Serialize, JsonSchema)]

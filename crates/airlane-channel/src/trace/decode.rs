@@ -5,10 +5,11 @@ use airlane_base::Duration;
 use super::encode::{
     KEY, LONG_TIME, MISSED, NEXT, RECEIVED, SAME_LEN, SAME_QUEUE, State, TIME_SHIFT,
 };
-use super::{
-    BLOCK_HEAD, CRC, FrameId, LATEST_US, LONGEST_BLOCK, LONGEST_FRAME, LONGEST_HEADER, MAGIC,
-    Record, Trace, TraceHeader, VERSION, varint,
+use super::format::{
+    BLOCK_HEAD, CRC, LATEST_US, LONGEST_BLOCK, LONGEST_FRAME, LONGEST_HEADER, MAGIC, VERSION,
 };
+use super::record::{FrameId, Record, TraceHeader};
+use super::{Trace, varint};
 
 /// Why bytes are no trace.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, thiserror::Error)]

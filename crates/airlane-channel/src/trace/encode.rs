@@ -2,10 +2,9 @@
 
 use airlane_base::Instant;
 
-use super::{
-    BLOCK_HEAD, CRC, End, FrameId, LATEST_US, LONGEST_FRAME, MAGIC, Record, TraceHeader, VERSION,
-    varint, whole_us,
-};
+use super::format::{BLOCK_HEAD, CRC, LATEST_US, LONGEST_FRAME, LONGEST_HEADER, MAGIC, VERSION};
+use super::record::{End, FrameId, Record, TraceHeader, whole_us};
+use super::varint;
 
 /// A block is finished when it has so many bytes.
 const FULL: usize = 1 << 14;
@@ -31,7 +30,7 @@ impl TraceHeader {
         varint::write(&mut fields, u64::from(self.overhead_bytes));
         varint::write(&mut fields, self.started_unix_s);
         // A name is a word; whatever would not be read back is left out.
-        let room = super::LONGEST_HEADER - 64;
+        let room = LONGEST_HEADER - 64;
         let end = (0..=self.name.len().min(room))
             .rev()
             .find(|end| self.name.is_char_boundary(*end));

@@ -4,8 +4,9 @@ use airlane_base::Duration;
 use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 
+use super::Trace;
 use super::lateness::Baseline;
-use super::{FrameId, Record, Trace};
+use super::record::{FrameId, Record};
 
 /// A direction, as the near end sees it.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]

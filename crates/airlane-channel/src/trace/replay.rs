@@ -11,7 +11,7 @@
 
 use airlane_base::{Duration, Instant};
 
-use super::{Outcome, Path};
+use super::path::{Outcome, Path};
 
 /// A recorded frame says nothing about the link so long before or after it.
 pub const REACH: Duration = Duration::from_millis(20);

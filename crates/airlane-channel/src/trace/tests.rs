@@ -1,8 +1,9 @@
 //! What is written is read back; what is damaged is found; both ends tell what became of frames.
 
-use airlane_base::{Instant, Streams};
+use airlane_base::{Duration, Instant, Streams};
 use proptest::prelude::*;
 
+use super::format::{BLOCK_HEAD, CRC};
 use super::*;
 
 fn records() -> impl Strategy<Value = Vec<Record>> {
