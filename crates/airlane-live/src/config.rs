@@ -26,6 +26,7 @@
 //! under `[[peers]]` instead, see [`peers`].
 
 mod names;
+mod peer;
 pub mod peers;
 mod underlay;
 
@@ -48,7 +49,8 @@ use crate::netlink::Cidr;
 use crate::packet::ecn::Outer;
 use crate::security::Security;
 use names::{check_interface_name, is_plain};
-pub use peers::PeerConfig;
+pub use peer::PeerConfig;
+pub(crate) use peer::Place;
 pub use underlay::UnderlayConfig;
 
 /// What can be written for `security`, and what it means.

@@ -14,55 +14,20 @@
 //! Prefixes are what WireGuard calls allowed IPs: packets for them go to the peer, by the longest that
 //! matches, and packets from the peer must come from them. The one peer of a file without a list has all.
 
-use std::net::{IpAddr, Ipv4Addr, Ipv6Addr};
+use std::net::{Ipv4Addr, Ipv6Addr};
 
-use airlane_base::Rate;
 use airlane_base::config::Problems;
 use airlane_link::Medium;
-use airlane_secure::{Endpoint, EthernetAddress, PublicKey};
-use schemars::JsonSchema;
-use serde::{Deserialize, Serialize};
 
-use super::names::is_plain;
-use super::{LinkConfig, LiveConfig};
+use super::LiveConfig;
+use super::peer::{NOBODY, PeerConfig};
 use crate::netlink::Cidr;
 use crate::security::Security;
 
 /// Name of the peer in a file that lists none.
 const ONLY: &str = "peer";
-/// Why a peer without keys needs an address.
-const NOBODY: &str =
-    "only a peer with keys may call from anywhere: without them nobody knows who calls";
 /// Peers at most.
 pub const MOST_PEERS: usize = Medium::PORTS;
-
-/// Whoever is at one of several other ends.
-#[derive(Clone, Debug, PartialEq, Serialize, Deserialize, JsonSchema)]
-#[serde(deny_unknown_fields)]
-pub struct PeerConfig {
-    /// It is called so here, with letters, digits, `.`, `_` and `-`.
-    #[schemars(example = &"station")]
-    pub name: String,
-    /// It has this public key. Source: RFC 7748.
-    #[serde(default, skip_serializing_if = "Option::is_none")]
-    pub key: Option<PublicKey>,
-    /// Where it is. Left out: it calls.
-    #[serde(default, skip_serializing_if = "Option::is_none")]
-    pub address: Option<Endpoint>,
-    /// These networks are behind it, its own address in the tunnel among them.
-    pub prefixes: Vec<Cidr>,
-    /// It gets this share of the link while others want theirs.
-    #[serde(default = "one")]
-    #[schemars(extend("x-unit" = "relative"))]
-    pub weight: f64,
-    /// It is sent at most this much. Left out: the link's rate.
-    #[serde(default, skip_serializing_if = "Option::is_none")]
-    pub rate: Option<Rate>,
-}
-
-const fn one() -> f64 {
-    1.0
-}
 
 impl LiveConfig {
     /// Everybody at the other ends, in the order of the file.
@@ -83,7 +48,7 @@ impl LiveConfig {
                 everything(Ipv4Addr::UNSPECIFIED.into()),
                 everything(Ipv6Addr::UNSPECIFIED.into()),
             ],
-            weight: one(),
+            weight: 1.0,
             rate: None,
         }]
     }
@@ -144,7 +109,8 @@ impl LiveConfig {
         }
         for (i, peer) in self.peers.iter().enumerate() {
             problems.within(&format!("peers[{i}]"), |problems| {
-                peer.check(&self.link, keys.is_some(), problems);
+                let secured = keys.is_some();
+                peer.check(underlay, self.link.rate, secured, problems);
                 self.check_unique(i, peer, problems);
             });
         }
@@ -175,100 +141,6 @@ impl LiveConfig {
             let help =
                 "a packet can only go to one of them; the longest prefix that matches decides";
             twice(&format!("prefixes[{j}]"), format!("{prefix}"), other, help);
-        }
-    }
-}
-
-impl PeerConfig {
-    fn check(&self, link: &LinkConfig, secured: bool, problems: &mut Problems) {
-        if !is_plain(&self.name) {
-            problems.add(
-                "name",
-                format!("\"{}\" cannot name a peer", self.name),
-                "use letters, digits, \".\", \"_\" and \"-\", such as \"farm\"",
-            );
-        }
-        match (secured, &self.key) {
-            (true, None) => problems.add(
-                "key",
-                "this peer has no key, and the link is secured",
-                "key = \"THE PEER'S PUBLIC KEY\", which `airlane keygen` printed there",
-            ),
-            (false, Some(_)) => problems.add(
-                "key",
-                "security = \"none\" has no use for keys",
-                "leave it out, or write security = { private-key = \"FILE\" } under [link]",
-            ),
-            _ => {}
-        }
-        match self.address {
-            Some(address) => link.underlay.check_peer(&address, "address", problems),
-            None if secured => {}
-            None => problems.add(
-                "address",
-                NOBODY,
-                format!("give {}, or all ends keys", link.underlay.such_as()),
-            ),
-        }
-        if self.prefixes.is_empty() {
-            problems.add(
-                "prefixes",
-                "without prefixes no packet goes to this peer, and none may come from it",
-                "list its address in the tunnel and the networks behind it, such as [\"10.7.0.2/32\"]",
-            );
-        }
-        for (i, prefix) in self.prefixes.iter().enumerate() {
-            let at = format!("prefixes[{i}]");
-            let network = prefix.network();
-            if network != prefix.address {
-                problems.add(
-                    &at,
-                    format!("{prefix} has bits set behind its prefix"),
-                    format!("write \"{network}/{}\"", prefix.prefix),
-                );
-            }
-            if self.prefixes[..i].contains(prefix) {
-                problems.add(&at, format!("{prefix} stands here twice"), "leave one out");
-            }
-        }
-        if !(self.weight > 0.0 && self.weight.is_finite()) {
-            problems.add(
-                "weight",
-                format!("a weight of {} gives the peer nothing", self.weight),
-                "a share above 0, relative to the other peers', such as 1",
-            );
-        }
-        if let Some(rate) = self.rate.filter(|rate| *rate > link.rate) {
-            problems.add(
-                "rate",
-                format!("{rate} is more than the link has, which is {}", link.rate),
-                "at most link.rate, or leave it out",
-            );
-        }
-    }
-
-    /// Whether every packet is this peer's.
-    pub(crate) fn has_everything(&self) -> bool {
-        let all = |v4: bool| {
-            let mut prefixes = self.prefixes.iter();
-            prefixes.any(|p| p.prefix == 0 && p.address.is_ipv4() == v4)
-        };
-        all(true) && all(false)
-    }
-}
-
-/// Where a peer is, without what else an address may carry, to tell peers apart by it.
-#[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord)]
-pub(crate) enum Place {
-    Udp(IpAddr, u16),
-    Ethernet([u8; 6]),
-}
-
-impl From<Endpoint> for Place {
-    fn from(endpoint: Endpoint) -> Self {
-        match endpoint {
-            Endpoint::Udp(address) => Self::Udp(address.ip(), address.port()),
-            Endpoint::Ethernet(EthernetAddress(octets)) => Self::Ethernet(octets),
         }
     }
 }

@@ -12,8 +12,7 @@ use super::drops::Reason;
 use super::guard::Guard;
 use super::link::Link;
 use super::transmit::Fate;
-use crate::config::PeerConfig;
-use crate::config::peers::Place;
+use crate::config::{PeerConfig, Place};
 use crate::netlink::Cidr;
 use crate::packet::addresses;
 
