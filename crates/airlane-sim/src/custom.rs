@@ -11,8 +11,6 @@ use airlane_base::{Duration, Instant, Rng};
 use airlane_channel::CustomErrors;
 use airlane_link::ServiceStatus;
 
-pub use crate::app::custom::{Delivery, Host};
-
 /// Makes the error model of a direction of a link. Its random stream is the one that built-in models
 /// draw their errors from, as it stands at the beginning.
 pub type ErrorsFactory = Box<dyn FnOnce(Rng) -> Box<dyn CustomErrors> + Send>;
@@ -33,6 +31,54 @@ pub trait Application: fmt::Debug + Send {
     fn on_delivered(&mut self, host: &mut Host, delivery: Delivery);
     /// The timer has run out that [`Host::set_timer`] set.
     fn on_timer(&mut self, host: &mut Host);
+}
+
+/// What has arrived at one end of a flow.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct Delivery {
+    /// Where: 0 or 1, the flow's first or second end.
+    pub end: usize,
+    /// How much, user bytes.
+    pub len_bytes: u64,
+    /// How long the datagram took; none over TCP.
+    pub delay: Option<Duration>,
+}
+
+/// What an application may do. Everything is done when its method returns.
+#[derive(Clone, Debug, Default)]
+pub struct Host {
+    pub(crate) now: Instant,
+    pub(crate) sends: Vec<(usize, u64)>,
+    pub(crate) timer: Option<Instant>,
+    pub(crate) finished: bool,
+    pub(crate) responses: Vec<Duration>,
+}
+
+impl Host {
+    /// The time, since the run's origin.
+    pub fn now(&self) -> Instant {
+        self.now
+    }
+
+    /// Sends bytes from the flow's first end (0) or its second (1). They begin a segment or datagram.
+    pub fn send(&mut self, end: usize, len_bytes: u64) {
+        self.sends.push((end, len_bytes));
+    }
+
+    /// When [`Application::on_timer`] is called, instead of what was set before; not before now.
+    pub fn set_timer(&mut self, at: Option<Instant>) {
+        self.timer = at.map(|at| at.max(self.now));
+    }
+
+    /// The application has nothing more to do: the flow is finished when TCP has brought all of it.
+    pub fn finish(&mut self) {
+        self.finished = true;
+    }
+
+    /// A response has come that took this long.
+    pub fn record_response(&mut self, duration: Duration) {
+        self.responses.push(duration);
+    }
 }
 
 /// Sets the shares of a link's services from time to time.

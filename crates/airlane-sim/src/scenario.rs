@@ -8,6 +8,7 @@
 mod flows;
 mod handoff;
 mod interactive;
+mod mobility;
 mod named_files;
 mod resolve;
 mod validate;
@@ -28,9 +29,9 @@ use serde::{Deserialize, Serialize};
 pub use flows::{
     AppConfig, BulkConfig, ConferencingConfig, FlowConfig, PagesConfig, TransportConfig, UdpConfig,
 };
-pub(crate) use handoff::Epoch;
 pub use handoff::{HandoffConfig, HandoffKind};
 pub use interactive::{MailConfig, TelnetConfig};
+pub(crate) use mobility::Epoch;
 pub(crate) use web::WebTables;
 pub use web::{Completion, FilesPerPage, TABLE_FILES, WebConfig};
 

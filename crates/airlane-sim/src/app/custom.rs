@@ -9,57 +9,9 @@ use airlane_transport::{Endpoint, TcpConfig};
 use super::end::End;
 use super::exchange::Totals;
 use super::place::Place;
-use crate::custom::Application;
+use crate::custom::{Application, Delivery, Host};
 use crate::packet::{Packet, Role};
 use crate::probe::DelayProbe;
-
-/// What has arrived at one end of a flow.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub struct Delivery {
-    /// Where: 0 or 1, the flow's first or second end.
-    pub end: usize,
-    /// How much, user bytes.
-    pub len_bytes: u64,
-    /// How long the datagram took; none over TCP.
-    pub delay: Option<Duration>,
-}
-
-/// What an application may do. Everything is done when its method returns.
-#[derive(Clone, Debug, Default)]
-pub struct Host {
-    now: Instant,
-    sends: Vec<(usize, u64)>,
-    timer: Option<Instant>,
-    finished: bool,
-    responses: Vec<Duration>,
-}
-
-impl Host {
-    /// The time, since the run's origin.
-    pub fn now(&self) -> Instant {
-        self.now
-    }
-
-    /// Sends bytes from the flow's first end (0) or its second (1). They begin a segment or datagram.
-    pub fn send(&mut self, end: usize, len_bytes: u64) {
-        self.sends.push((end, len_bytes));
-    }
-
-    /// When [`Application::on_timer`] is called, instead of what was set before; not before now.
-    pub fn set_timer(&mut self, at: Option<Instant>) {
-        self.timer = at.map(|at| at.max(self.now));
-    }
-
-    /// The application has nothing more to do: the flow is finished when TCP has brought all of it.
-    pub fn finish(&mut self) {
-        self.finished = true;
-    }
-
-    /// A response has come that took this long.
-    pub fn record_response(&mut self, duration: Duration) {
-        self.responses.push(duration);
-    }
-}
 
 #[derive(Debug)]
 enum Transport {
