@@ -59,11 +59,12 @@ $(PARTS:%=part-%): part-%:
 fmt: ## Format the code
 	$(CARGO) fmt --all
 
-lint: ## Check format and lints
+lint: ## Check format, lints, and that no modules import each other in a circle
 	$(CARGO) fmt --all --check
 	@for file in crates/*/tests/it/*.rs; do name=$$(basename $$file .rs); \
 	  [ $$name = main ] || grep -q "^mod $$name;" $${file%/*}/main.rs || \
 	  { echo "$@: $$file is no module of main.rs beside it, so that nothing runs it" >&2; exit 1; }; done
+	python3 .ci/circles
 	$(CARGO) clippy --workspace --all-targets --locked -- -D warnings
 
 units: ## Run unit, property and integration tests
