@@ -111,6 +111,8 @@ pub struct Channel<T> {
     waiting_bytes: usize,
     /// Frames that will arrive, in order.
     pipe: VecDeque<InFlight<T>>,
+    /// Frames that will arrive destroyed by errors, likewise, where somebody asks for them.
+    destroyed: Option<VecDeque<InFlight<T>>>,
     stats: ChannelStats,
 }
 
@@ -129,6 +131,7 @@ impl<T> Channel<T> {
             waiting: VecDeque::new(),
             waiting_bytes: 0,
             pipe: VecDeque::new(),
+            destroyed: None,
             stats: ChannelStats::default(),
         }
     }
@@ -160,6 +163,13 @@ impl<T> Channel<T> {
     #[must_use]
     pub fn with_absences(mut self, absences: impl IntoIterator<Item = [Instant; 2]>) -> Self {
         self.absences = absences.into_iter().collect();
+        self
+    }
+
+    /// The same, with what errors destroy to be asked for when it arrives.
+    #[must_use]
+    pub fn with_destroyed(mut self) -> Self {
+        self.destroyed = Some(VecDeque::new());
         self
     }
 
@@ -236,6 +246,13 @@ impl<T> Channel<T> {
             if gone {
                 self.stats.lost_handoff.add(len);
             }
+            if let Some(destroyed) = &mut self.destroyed
+                && !(down || gone)
+            {
+                let last = destroyed.back().map_or(arrives, |last| last.arrives);
+                let arrives = arrives.max(last);
+                destroyed.push_back(InFlight { arrives, len, item });
+            }
             return departs;
         }
         self.pipe.push_back(InFlight { arrives, len, item });
@@ -263,10 +280,28 @@ impl<T> Channel<T> {
         Some(frame.item)
     }
 
+    /// The next frame that has arrived destroyed by `now`, if [`with_destroyed`](Self::with_destroyed) asks
+    /// for these. It is counted as lost.
+    #[inline]
+    pub fn poll_destroyed(&mut self, now: Instant) -> Option<T> {
+        let destroyed = self.destroyed.as_mut()?;
+        if destroyed.front()?.arrives > now {
+            return None;
+        }
+        destroyed.pop_front().map(|frame| frame.item)
+    }
+
     /// When the next frame arrives.
     #[inline]
     pub fn poll_timeout(&self) -> Option<Instant> {
-        self.pipe.front().map(|frame| frame.arrives)
+        let whole = self.pipe.front().map(|frame| frame.arrives);
+        match &self.destroyed {
+            None => whole,
+            Some(destroyed) => {
+                let destroyed = destroyed.front().map(|frame| frame.arrives);
+                whole.into_iter().chain(destroyed).min()
+            }
+        }
     }
 
     /// When the transmitter will have sent all it was given; the past if it is idle.
@@ -385,6 +420,20 @@ mod tests {
         assert!(c.send(Instant::ORIGIN, 1, 0).is_ok());
         assert_eq!(c.send(Instant::ORIGIN, 1, 1), Err(1));
         assert!(c.send(Instant::ORIGIN + MS, 1, 2).is_ok());
+    }
+
+    #[test]
+    fn what_errors_destroy_arrives_for_those_who_ask() {
+        let at = |ms| Instant::ORIGIN + MS * ms;
+        let mut c = channel(8_000, MS * 5, "9 packets", 1.0).with_destroyed();
+        assert!(c.send(at(0), 100, 'a').is_ok());
+        assert_eq!(c.poll_timeout(), Some(at(105)));
+        assert_eq!(
+            (c.poll_deliver(at(105)), c.poll_destroyed(at(104))),
+            (None, None)
+        );
+        assert_eq!(c.poll_destroyed(at(105)), Some('a'));
+        assert_eq!((c.poll_timeout(), c.stats().lost_air.frames), (None, 1));
     }
 
     #[test]

@@ -64,6 +64,19 @@ impl Flow {
         each!(self, app => app.handle_packet(now, packet));
     }
 
+    /// A packet has come to its node destroyed, and the link knows which it was.
+    pub(crate) fn handle_destroyed(&mut self, packet: &Packet) {
+        match self {
+            Flow::Bulk(app) => app.handle_destroyed(packet),
+            Flow::Conferencing(_) => {}
+            Flow::Pages(app) => app.exchange.handle_destroyed(packet),
+            Flow::Web(app) => app.handle_destroyed(packet),
+            Flow::Telnet(app) => app.exchange.handle_destroyed(packet),
+            Flow::Mail(app) => app.exchange.handle_destroyed(packet),
+            Flow::Custom(app) => app.handle_destroyed(packet),
+        }
+    }
+
     /// Time has passed; an early call does nothing.
     pub(crate) fn handle_timeout(&mut self, now: Instant) {
         each!(self, app => app.handle_timeout(now));

@@ -244,8 +244,12 @@ impl Engine {
         match &mut direction.medium {
             Medium::Packets(channel) => {
                 let packet = channel.poll_deliver(self.now);
+                let destroyed = channel.poll_destroyed(self.now);
                 self.deadlines.set(index, channel.poll_timeout());
                 let node = direction.to;
+                if let Some(packet) = destroyed {
+                    self.on_destroyed(node, &packet);
+                }
                 if let Some(packet) = packet {
                     observer.on_packet_arrival(self.now, index, &packet);
                     observer.on_arrival(self.now, index, &packet);
@@ -254,7 +258,10 @@ impl Engine {
             }
             Medium::Frames(channel) => {
                 let arrival = channel.poll_deliver(self.now);
+                let destroyed = channel.poll_destroyed(self.now);
                 self.deadlines.set(index, channel.poll_timeout());
+                let node = direction.to;
+                self.on_destroyed_frame(node, destroyed);
                 self.on_frame(index, arrival, observer);
             }
             Medium::Driving(link) => {
@@ -271,21 +278,30 @@ impl Engine {
                     self.drain_port(near, observer);
                 } else {
                     let arrival = link.channel.poll_deliver(self.now);
+                    let destroyed = link.channel.poll_destroyed(self.now);
                     self.deadlines.set(index, link.poll_timeout());
+                    let node = direction.to;
+                    self.on_destroyed_frame(node, destroyed);
                     self.on_frame(index, arrival, observer);
                 }
             }
             Medium::Queued(link) => {
                 let left = link.leaving.take_if(|left| *left <= self.now);
-                let packet = match left {
-                    Some(_) => None,
-                    None => link.channel.poll_deliver(self.now),
+                let (packet, destroyed) = match left {
+                    Some(_) => (None, None),
+                    None => (
+                        link.channel.poll_deliver(self.now),
+                        link.channel.poll_destroyed(self.now),
+                    ),
                 };
                 self.deadlines.set(index, link.poll_timeout());
                 let node = direction.to;
                 if left.is_some() {
                     self.pass_turn(index, observer);
                     self.send_queued(index, observer);
+                }
+                if let Some(packet) = destroyed {
+                    self.on_destroyed(node, &packet);
                 }
                 if let Some(packet) = packet {
                     observer.on_packet_arrival(self.now, index, &packet);
@@ -313,6 +329,23 @@ impl Engine {
         observer.on_frame_arrival(self.now, index, end, &frame);
         end.handle_frame(self.now, frame);
         self.drain_port(port as usize, observer);
+    }
+
+    /// A packet has come to a node destroyed: an end that it was for may hear.
+    fn on_destroyed(&mut self, node: u16, packet: &Packet) {
+        if packet.to == node {
+            self.flows[packet.flow as usize].handle_destroyed(packet);
+        }
+    }
+
+    #[inline]
+    fn on_destroyed_frame(&mut self, node: u16, frame: Option<Frame<Packet>>) {
+        if let Some(frame) = frame
+            && frame.header.kind.is_packet()
+            && let Some(packet) = frame.packet()
+        {
+            self.on_destroyed(node, packet);
+        }
     }
 
     fn on_port_timer<O: Observer>(&mut self, index: usize, observer: &mut O) {

@@ -8,9 +8,9 @@ use airlane_link::{FlowKey, TcpView};
 use airlane_transport::tcp::MOST_BLOCKS;
 
 /// What a packet is to the flow that sent it.
-// Wide for the same reason as `FrameKind` is.
+// Wider than a byte for the same reason as `FrameKind` is.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-#[repr(u32)]
+#[repr(u16)]
 pub enum Role {
     /// A datagram, without a transport that repairs.
     Datagram,
@@ -61,7 +61,10 @@ pub(crate) struct Packet {
     /// Node that it goes to.
     pub(crate) to: u16,
     pub(crate) role: Role,
-    pub(crate) retransmission: bool,
+    pub(crate) marks: Marks,
+    /// Segments that an acknowledgment's window lacks of the whole one, in the units of its
+    /// [`End`](crate::app::end::End).
+    pub(crate) closed: u16,
     /// What the image of coded bytes has beyond role and flag; 0 in every packet.
     pub(crate) residue: u16,
     /// Blocks that an acknowledgment reports (RFC 2018), segments: how far beyond its number each
@@ -69,6 +72,31 @@ pub(crate) struct Packet {
     pub(crate) blocks: [[u16; 2]; MOST_BLOCKS],
     /// What a classifier may read.
     pub(crate) header: Header,
+}
+
+/// What a packet says with one bit each, of the five that its image has room for.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+pub(crate) struct Marks(u8);
+
+impl Marks {
+    /// The segment was sent before.
+    pub(crate) const AGAIN: Self = Self(1);
+    /// The segment that is expected next was destroyed on a link.
+    pub(crate) const ELN: Self = Self(2);
+    /// It asks for the window, and carries a byte that nobody keeps.
+    pub(crate) const PROBE: Self = Self(4);
+    /// Whether it has this mark.
+    #[inline]
+    pub(crate) const fn has(self, mark: Self) -> bool {
+        self.0 & mark.0 != 0
+    }
+
+    /// The same, with this mark if `marked`.
+    #[inline]
+    #[must_use]
+    pub(crate) const fn with(self, mark: Self, marked: bool) -> Self {
+        Self(if marked { self.0 | mark.0 } else { self.0 })
+    }
 }
 
 /// The header fields that classifiers match, as they would stand in the packet.
@@ -108,9 +136,9 @@ impl From<Header> for FlowKey {
     }
 }
 
-/// Bytes of an image without blocks, and of one that has any. Even, as codes work on pairs of them.
+/// Bytes of an image with neither blocks nor a closed window, and of one with either. Even, as codes work on pairs of them.
 const SHORT_IMAGE: usize = 42;
-const IMAGE: usize = SHORT_IMAGE + 4 * MOST_BLOCKS;
+const IMAGE: usize = SHORT_IMAGE + 4 * MOST_BLOCKS + 2;
 /// Segment numbers end here; the bits above hold a check in the image.
 const SEQ_BITS: u32 = 40;
 
@@ -138,18 +166,21 @@ impl Packet {
         for number in self.blocks.as_flattened() {
             put(&number.to_le_bytes());
         }
+        put(&self.closed.to_le_bytes());
         image
     }
 
     fn image_len(&self) -> usize {
-        match self.blocks {
-            NO_BLOCKS => SHORT_IMAGE,
+        match (self.blocks, self.closed) {
+            (NO_BLOCKS, 0) => SHORT_IMAGE,
             _ => IMAGE,
         }
     }
 
     const fn tag(&self) -> u16 {
-        (self.endpoints as u16) << 8 | (self.role as u16) << 1 | self.retransmission as u16
+        let Marks(marks) = self.marks;
+        let marks = (marks as u16 & !1) << 3 | marks as u16 & 1;
+        (self.endpoints as u16) << 8 | marks | (self.role as u16) << 1
     }
 
     /// Stands for the checksums of real headers: a hash of everything behind the segment number,
@@ -167,9 +198,9 @@ impl Packet {
     fn from_image(image: &[u8; IMAGE], len: u32) -> Self {
         let mut rest = &image[..];
         let tag = u16::from_le_bytes([image[26], image[27]]);
-        let (role, retransmission) = match Role::from_code((tag >> 1) as u8 & 0x7f) {
-            Some(role) => (role, tag & 1 == 1),
-            None => (Role::Datagram, false),
+        let (role, marks) = match Role::from_code((tag >> 1) as u8 & 0b111) {
+            Some(role) => (role, Marks((tag >> 3) as u8 & 0b1_1110 | tag as u8 & 1)),
+            None => (Role::Datagram, Marks::default()),
         };
         let mut packet = Self {
             seq: u64::from_le_bytes(take(&mut rest)) ^ Self::check(image),
@@ -180,7 +211,7 @@ impl Packet {
             endpoints: (tag >> 8) as u8,
             to: u16::from_le_bytes(take(&mut rest)),
             role,
-            retransmission,
+            marks,
             residue: 0,
             header: {
                 let _tag: [u8; 2] = take(&mut rest);
@@ -195,6 +226,7 @@ impl Packet {
             },
             blocks: [[(); 2]; MOST_BLOCKS]
                 .map(|block| block.map(|()| u16::from_le_bytes(take(&mut rest)))),
+            closed: u16::from_le_bytes(take(&mut rest)),
         };
         packet.residue = packet.tag() ^ tag;
         packet
@@ -261,6 +293,8 @@ impl airlane_link::Packet for Packet {
     fn tcp(&self) -> Option<TcpView> {
         let (seq, end, ack) = match self.role {
             Role::Datagram => return None,
+            // A probe asks the other end, and is no data.
+            Role::Data | Role::Request if self.marks.has(Marks::PROBE) => return None,
             Role::Data | Role::Request => {
                 (self.seq as u32, (self.seq as u32).wrapping_add(1), None)
             }
@@ -272,7 +306,8 @@ impl airlane_link::Packet for Packet {
             seq,
             end,
             ack,
-            window: 0,
+            // Only whether it changes matters.
+            window: self.closed,
             syn: false,
             rst: false,
         })
@@ -297,7 +332,8 @@ mod tests {
             endpoints: rng.next_u64() as u8,
             to: word as u16,
             role: Role::from_code((word % 5) as u8).unwrap(),
-            retransmission: word & 64 != 0,
+            marks: Marks(rng.next_u64() as u8 & 0b1_1111),
+            closed: (word >> 20) as u16 * u16::from(word & 512 != 0),
             residue: 0,
             blocks: match word & 128 {
                 0 => NO_BLOCKS,

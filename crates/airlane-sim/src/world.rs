@@ -220,6 +220,14 @@ fn channel<T>(
         .with_overhead(scenario.overhead(&scenario.links[name]))
         .with_outages(outages(&scenario.links[name]))
         .with_absences(scenario.absences(name));
+    let notified = scenario.flows.iter().any(
+        |flow| matches!(&flow.transport, TransportConfig::Tcp(tcp) if tcp.loss_memory().is_some()),
+    );
+    let channel = if notified {
+        channel.with_destroyed()
+    } else {
+        channel
+    };
     match opportunities {
         None => channel,
         Some(opportunities) => channel.with_opportunities(Arc::clone(opportunities)),
@@ -286,7 +294,7 @@ fn flow(
             let mut clock = clock();
             let phases = [0, 1].map(|_| draw_phase(&mut clock, tcp));
             Flow::Bulk(Box::new(Bulk::new(
-                place, start, tcp, segment, bytes, phases,
+                place, start, tcp, segment, bytes, app.takes, phases,
             )))
         }
         (AppConfig::Pages(app), TransportConfig::Tcp(tcp)) => {

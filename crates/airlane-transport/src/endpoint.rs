@@ -20,6 +20,9 @@ pub trait Endpoint {
     /// A segment has arrived from the peer.
     fn handle_segment(&mut self, now: Instant, segment: Self::Segment);
 
+    /// A segment from the peer has come destroyed, and a link knows which it was.
+    fn handle_destroyed(&mut self, segment: &Self::Segment);
+
     /// Time has passed; an early call does nothing.
     fn handle_timeout(&mut self, now: Instant);
 

@@ -4,7 +4,7 @@
 //!              Tcp: one end of a connection
 //!  write ─► Sender ─────────────────────────────────────┐
 //!           │ SendWindow   what is sent, what is acknowledged
-//!           │ Recovery     what is lost, and what leaves next (tahoe, reno, newreno, sack)
+//!           │ Recovery     what is lost, and what leaves next (tahoe, reno, newreno, sack, smart, eln)
 //!           │ Congestion   how much may be on its way
 //!           │ Timer        when to give up waiting; RtoEstimator: how long that is
 //!           └─ Data ─► peer's Receiver ─ Ack ─► peer's Sender
@@ -16,13 +16,19 @@
 
 pub mod config;
 mod congestion;
+mod control;
+mod duplicates;
 mod messages;
+mod options;
+mod persist;
 mod ranges;
 pub mod receiver;
 mod recovery;
 pub mod rto;
 mod scoreboard;
+mod segment;
 pub mod sender;
+mod stats;
 mod timer;
 mod window;
 
@@ -30,79 +36,16 @@ use airlane_base::{Duration, Instant};
 
 use crate::Endpoint;
 pub use config::{
-    AckClock, CongestionKind, Deflation, DelayedAck, Profile, RecoveryKind, TcpConfig, TimerRestart,
+    AckClock, CongestionKind, Deflation, DelayedAck, LossMemory, Profile, RecoveryKind, TcpConfig,
+    TimerKind, TimerRestart,
 };
+pub use options::Options;
 pub use ranges::Range;
 pub use receiver::{Receiver, ReceiverStats};
 pub use rto::RtoEstimator;
-pub use sender::{Sender, SenderStats};
-
-/// One data segment. Numbers count segments from 0, as in the agents of ns-2.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub struct Data {
-    /// Segment number.
-    pub seq: u64,
-    /// User bytes carried; headers are not counted.
-    pub len: u32,
-    /// Whether these bytes were sent before.
-    pub retransmission: bool,
-}
-
-/// A cumulative acknowledgment: every segment below `ack` has arrived.
-#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
-pub struct Ack {
-    /// The next segment expected (`rcv_nxt`).
-    pub ack: u64,
-    /// What has arrived beyond it, where that is reported (RFC 2018).
-    pub blocks: Blocks,
-}
-
-/// As many blocks as an acknowledgment with other options has room for.
-pub const MOST_BLOCKS: usize = 3;
-
-/// Bytes of the option that reports so many blocks (RFC 2018, section 3), with two that align it.
-pub const fn sack_option_len(blocks: usize) -> u32 {
-    match blocks {
-        0 => 0,
-        _ => 4 + 8 * blocks as u32,
-    }
-}
-
-/// Ranges of segments that arrived ahead of a hole: that of the segment which caused the
-/// acknowledgment, then those that were reported last.
-#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
-pub struct Blocks {
-    /// Those behind the last are empty.
-    list: [Range; MOST_BLOCKS],
-    len: u8,
-}
-
-impl Blocks {
-    /// Adds a block behind the others, while there is room.
-    pub fn push(&mut self, block: Range) {
-        if let Some(free) = self.list.get_mut(usize::from(self.len)) {
-            *free = block;
-            self.len += 1;
-        }
-    }
-}
-
-impl std::ops::Deref for Blocks {
-    type Target = [Range];
-
-    fn deref(&self) -> &[Range] {
-        &self.list[..usize::from(self.len)]
-    }
-}
-
-/// What two ends of TCP exchange.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub enum Segment {
-    /// From a sender to the receiver of the other end.
-    Data(Data),
-    /// From a receiver to the sender of the other end.
-    Ack(Ack),
-}
+pub use segment::{Ack, Blocks, Data, MOST_BLOCKS, Segment, sack_option_len};
+pub use sender::Sender;
+pub use stats::SenderStats;
 
 /// One end of a TCP connection.
 #[derive(Clone, Debug)]
@@ -118,7 +61,7 @@ impl Tcp {
     pub fn new(config: &TcpConfig, segment: u32, tick_phase: Duration) -> Self {
         Self {
             sender: Sender::new(config, segment, tick_phase),
-            receiver: Receiver::new(config, tick_phase),
+            receiver: Receiver::new(config, segment, tick_phase),
         }
     }
 
@@ -155,6 +98,13 @@ impl Endpoint for Tcp {
         match segment {
             Segment::Data(data) => self.receiver.handle_data(now, data),
             Segment::Ack(ack) => self.sender.handle_ack(now, ack),
+            Segment::Probe(_) => self.receiver.handle_probe(),
+        }
+    }
+
+    fn handle_destroyed(&mut self, segment: &Segment) {
+        if let Segment::Data(data) = segment {
+            self.receiver.handle_destroyed(data.seq);
         }
     }
 
@@ -181,7 +131,10 @@ impl Endpoint for Tcp {
         if self.sender.is_finished() {
             return None;
         }
-        self.sender.poll_transmit(now).map(Segment::Data)
+        if let Some(data) = self.sender.poll_transmit(now) {
+            return Some(Segment::Data(data));
+        }
+        self.sender.poll_probe().map(Segment::Probe)
     }
 
     #[inline]

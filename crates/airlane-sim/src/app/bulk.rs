@@ -1,6 +1,6 @@
 //! File transfer: a greedy source over one TCP connection (the specification, 5.1).
 
-use airlane_base::{Duration, Instant};
+use airlane_base::{Duration, Instant, Rate};
 use airlane_link::mobility::Hint;
 use airlane_transport::{Endpoint, TcpConfig};
 
@@ -16,6 +16,10 @@ pub(crate) struct Bulk {
     start: Instant,
     started: bool,
     stopped: bool,
+    /// How fast the receiving application does with what it takes; at once if none.
+    takes: Option<Rate>,
+    /// Until then it does with what it took last.
+    busy: Instant,
     /// The sender, the receiver.
     ends: [End; 2],
     /// Of segments that arrived, each since it was sent.
@@ -29,6 +33,7 @@ impl Bulk {
         config: &TcpConfig,
         segment: u32,
         bytes: Option<u64>,
+        takes: Option<Rate>,
         phases: [Duration; 2],
     ) -> Self {
         let mut ends = [0, 1].map(|end| End::new(config, segment, phases[end], end, 0));
@@ -38,6 +43,8 @@ impl Bulk {
             start,
             started: false,
             stopped: false,
+            takes,
+            busy: Instant::ORIGIN,
             ends,
             delays: DelayProbe::default(),
         }
@@ -52,7 +59,28 @@ impl Bulk {
         if packet.role == Role::Data {
             self.delays.record(now.saturating_since(packet.created));
         }
-        self.ends[End::of(packet)].handle_packet(now, packet);
+        let end = End::of(packet);
+        self.ends[end].handle_packet(now, packet);
+        if end == 1 {
+            self.take(now);
+        }
+    }
+
+    /// The receiving application takes what is there, if it has done with what it took before.
+    #[inline]
+    fn take(&mut self, now: Instant) {
+        if now < self.busy {
+            return;
+        }
+        if let Some(bytes) = self.ends[1].read()
+            && let Some(rate) = self.takes
+        {
+            self.busy = now + rate.transmission_time(bytes as usize);
+        }
+    }
+
+    pub(super) fn handle_destroyed(&mut self, packet: &Packet) {
+        self.ends[End::of(packet)].handle_destroyed(packet);
     }
 
     pub(super) fn handle_timeout(&mut self, now: Instant) {
@@ -62,6 +90,7 @@ impl Bulk {
             for end in &mut self.ends {
                 end.handle_timeout(now);
             }
+            self.take(now);
         }
     }
 
@@ -92,10 +121,14 @@ impl Bulk {
             None
         } else {
             let [sender, receiver] = &self.ends;
-            earlier(
+            let timers = earlier(
                 sender.endpoint().poll_timeout(),
                 receiver.endpoint().poll_timeout(),
-            )
+            );
+            match receiver.endpoint().receiver().has_unread() {
+                false => timers,
+                true => earlier(timers, Some(self.busy)),
+            }
         }
     }
 

@@ -118,6 +118,12 @@ impl Custom {
         }
     }
 
+    pub(super) fn handle_destroyed(&mut self, packet: &Packet) {
+        if let Transport::Tcp(ends) = &mut self.transport {
+            ends[End::of(packet)].handle_destroyed(packet);
+        }
+    }
+
     pub(super) fn handle_timeout(&mut self, now: Instant) {
         if self.stopped {
             return;

@@ -5,11 +5,11 @@
 
 use airlane_base::{Duration, Instant};
 use airlane_link::mobility::Hint;
-use airlane_transport::tcp::{MOST_BLOCKS, sack_option_len};
+use airlane_transport::tcp::{MOST_BLOCKS, Options};
 use airlane_transport::{Ack, Blocks, Data, Endpoint, Range, Segment, Tcp, TcpConfig};
 
 use super::place::Place;
-use crate::packet::{NO_BLOCKS, Packet, Role};
+use crate::packet::{Marks, NO_BLOCKS, Packet, Role};
 
 /// One end of a flow.
 #[derive(Clone, Debug)]
@@ -20,6 +20,12 @@ pub(crate) struct End {
     /// The flow's first end, or its second.
     first: bool,
     ack_len: u32,
+    options: Options,
+    /// The whole window, segments, and how many bits of what it lacks have no room in a packet.
+    window: u32,
+    scale: u32,
+    /// Bytes in front of user data.
+    header_len: u32,
     /// Number of the connection whose data it sends; packets of others are ignored.
     pub(crate) sends: u32,
     /// Number of the connection whose data it receives.
@@ -43,6 +49,11 @@ impl End {
             stirred: false,
             first: end == 0,
             ack_len: config.ack_size.as_bytes() as u32,
+            options: config.options(),
+            window: config.window_of(segment),
+            scale: (u32::BITS - config.window_of(segment).leading_zeros())
+                .saturating_sub(u16::BITS),
+            header_len: config.header_len(),
             sends: 0,
             receives: 0,
             endpoints,
@@ -74,8 +85,12 @@ impl End {
     }
 
     /// In-order bytes for the application since the last call.
+    #[inline]
     pub(crate) fn read(&mut self) -> Option<u64> {
-        self.endpoint.read()
+        let bytes = self.endpoint.read();
+        // What opens a window says so.
+        self.stirred |= bytes.is_some();
+        bytes
     }
 
     /// Time has passed; an early call does nothing.
@@ -114,22 +129,40 @@ impl End {
     #[inline]
     pub(crate) fn handle_packet(&mut self, now: Instant, packet: &Packet) {
         let (connection, segment) = if packet.role.carries_data() {
-            let data = Data {
-                seq: packet.seq,
-                len: packet.len,
-                retransmission: packet.retransmission,
-            };
-            (self.receives, Segment::Data(data))
+            (self.receives, self.data_of(packet))
         } else {
+            let closed = u32::from(packet.closed) << self.scale;
             let ack = Ack {
                 ack: packet.seq,
                 blocks: blocks_of(packet),
+                window: self.window.saturating_sub(closed),
+                eln: packet.marks.has(Marks::ELN),
             };
             (self.sends, Segment::Ack(ack))
         };
         if packet.connection == connection {
             self.endpoint.handle_segment(now, segment);
             self.stirred = true;
+        }
+    }
+
+    /// The segment in a packet with data.
+    #[inline]
+    fn data_of(&self, packet: &Packet) -> Segment {
+        if packet.marks.has(Marks::PROBE) {
+            return Segment::Probe(packet.seq);
+        }
+        Segment::Data(Data {
+            seq: packet.seq,
+            len: packet.len - self.header_len,
+            retransmission: packet.marks.has(Marks::AGAIN),
+        })
+    }
+
+    /// A packet for this end has come destroyed, and the link knows which it was.
+    pub(crate) fn handle_destroyed(&mut self, packet: &Packet) {
+        if packet.role.carries_data() && packet.connection == self.receives {
+            self.endpoint.handle_destroyed(&self.data_of(packet));
         }
     }
 
@@ -159,18 +192,28 @@ impl End {
             return None;
         };
         let mut blocks = NO_BLOCKS;
-        let (role, connection, seq, len, retransmission) = match segment {
+        let mut marks = Marks::default();
+        let mut closed = 0;
+        let (role, connection, seq, len) = match segment {
             Segment::Data(data) => {
                 let Data { seq, len, .. } = data;
-                (self.data_role(), self.sends, seq, len, data.retransmission)
+                marks = marks.with(Marks::AGAIN, data.retransmission);
+                (self.data_role(), self.sends, seq, self.header_len + len)
             }
             Segment::Ack(ack) => {
-                let mut len = self.ack_len;
+                let len = self.ack_len + self.options.len(&ack);
                 if !ack.blocks.is_empty() {
-                    len += sack_option_len(ack.blocks.len());
                     blocks = packet_blocks(&ack);
                 }
-                (self.ack_role(), self.receives, ack.ack, len, false)
+                marks = marks.with(Marks::ELN, ack.eln);
+                // Rounded up: what is advertised is there.
+                let lacks = self.window - ack.window;
+                closed = lacks.div_ceil(1 << self.scale) as u16;
+                (self.ack_role(), self.receives, ack.ack, len)
+            }
+            Segment::Probe(seq) => {
+                marks = marks.with(Marks::PROBE, true);
+                (self.data_role(), self.sends, seq, self.header_len + 1)
             }
         };
         // Every connection has a port of its own at the client.
@@ -186,7 +229,8 @@ impl End {
         };
         packet.connection = connection;
         packet.endpoints = self.endpoints;
-        packet.retransmission = retransmission;
+        packet.marks = marks;
+        packet.closed = closed;
         packet.blocks = blocks;
         Some(packet)
     }

@@ -175,13 +175,20 @@ impl Exchange {
         now: Instant,
         packet: &Packet,
     ) -> Option<Completed> {
-        self.ends[End::of(packet)].handle_packet(now, packet);
+        let end = &mut self.ends[End::of(packet)];
+        end.handle_packet(now, packet);
+        end.read();
         let from = match self.waiting? {
             Completed::Request => CLIENT,
             Completed::Reply => SERVER,
         };
         let over = self.is_over(from, opener.completion);
         if over { self.waiting.take() } else { None }
+    }
+
+    /// A packet of the flow has come destroyed.
+    pub(crate) fn handle_destroyed(&mut self, packet: &Packet) {
+        self.ends[End::of(packet)].handle_destroyed(packet);
     }
 
     /// Time has passed; an early call does nothing.

@@ -2,7 +2,7 @@
 
 use airlane_base::Instant;
 
-use crate::packet::{Header, NO_BLOCKS, Packet, Role};
+use crate::packet::{Header, Marks, NO_BLOCKS, Packet, Role};
 
 /// The first dynamic port, and how many there are.
 pub(crate) const DYNAMIC_PORTS: u16 = 49_152;
@@ -31,7 +31,8 @@ impl Place {
             endpoints: 0,
             to: self.nodes[1],
             role,
-            retransmission: false,
+            marks: Marks::default(),
+            closed: 0,
             residue: 0,
             blocks: NO_BLOCKS,
             header: self.header,

@@ -110,6 +110,12 @@ impl Web {
         }
     }
 
+    pub(super) fn handle_destroyed(&mut self, packet: &Packet) {
+        for exchange in &mut self.exchanges {
+            exchange.handle_destroyed(packet);
+        }
+    }
+
     fn begin(&mut self, now: Instant) {
         self.first.get_or_insert(now);
         self.next = None;

@@ -13,9 +13,10 @@
 use std::collections::BTreeMap;
 
 use airlane_link::flow::TCP;
+use airlane_transport::tcp::RecoveryKind;
 use etherparse::{IpDscp, IpHeaders, Ipv4Header, PacketBuilder, TcpHeader, TcpOptionElement};
 
-use crate::packet::{Packet, Role};
+use crate::packet::{Marks, Packet, Role};
 use crate::scenario::{Scenario, TransportConfig};
 
 /// User bytes that IPv4 and TCP headers leave of the largest IP packet.
@@ -68,8 +69,12 @@ impl Sent {
 struct FlowFacts {
     /// User bytes of a full segment.
     size: u64,
-    /// Advertised window, bytes.
-    window: u16,
+    /// The whole advertised window, segments.
+    window: u32,
+    /// Simulated headers of a data packet, bytes; the real ones stand for them.
+    header_len: u32,
+    /// Whether acknowledgments name the segment that caused them, and report no blocks.
+    smart: bool,
     /// By number: the first end, the second end.
     connections: BTreeMap<u32, [Sent; 2]>,
 }
@@ -86,13 +91,18 @@ impl Headers {
     pub(super) fn new(scenario: &Scenario) -> Self {
         let flows = scenario.flows.iter().map(|flow| {
             let size = flow.app.packet().map_or(1, |size| size.as_bytes());
-            let window = match &flow.transport {
-                TransportConfig::Tcp(tcp) => u64::from(tcp.window) * size,
-                TransportConfig::Udp(_) => 0,
+            let (window, header_len, smart) = match &flow.transport {
+                TransportConfig::Tcp(tcp) => {
+                    let smart = tcp.recovery() == RecoveryKind::Smart;
+                    (tcp.window_of(size as u32), tcp.header_len(), smart)
+                }
+                TransportConfig::Udp(_) => (0, 0, false),
             };
             FlowFacts {
                 size,
-                window: u16::try_from(window).unwrap_or(u16::MAX),
+                window,
+                header_len,
+                smart,
                 connections: BTreeMap::new(),
             }
         });
@@ -146,8 +156,10 @@ impl Headers {
             Role::RequestAck | Role::Datagram => (0, false),
         };
         let (user, sequence) = if is_data {
-            let len = u64::from(packet.len);
-            ends[from].note(packet.seq, len, size);
+            let len = u64::from(packet.len.saturating_sub(facts.header_len));
+            if !packet.marks.has(Marks::PROBE) {
+                ends[from].note(packet.seq, len, size);
+            }
             (len, ends[from].offset(packet.seq, size))
         } else {
             let acknowledged = ends[1 - from].offset(packet.seq, size);
@@ -163,7 +175,9 @@ impl Headers {
         let peer = &ends[1 - from];
         let in_bytes = |seq: u64| peer.offset(seq, size);
         let ports = (packet.header.src_port, packet.header.dst_port);
-        let mut header = TcpHeader::new(ports.0, ports.1, number(sequence), facts.window);
+        let window = u64::from(facts.window.saturating_sub(packet.closed.into())) * size;
+        let window = u16::try_from(window).unwrap_or(u16::MAX);
+        let mut header = TcpHeader::new(ports.0, ports.1, number(sequence), window);
         header.ack = true;
         header.psh = is_data && user < size;
         header.acknowledgment_number = number(acknowledged);
@@ -177,7 +191,10 @@ impl Headers {
                 let [from, to] = ends.map(|seq| number(in_bytes(seq)));
                 (from, to)
             });
-        if let Some(first) = blocks.next() {
+        if facts.smart || packet.marks.has(Marks::ELN) {
+            let caused_by = blocks.next().map(|(from, _)| from);
+            set_experiments(&mut header, caused_by, packet.marks.has(Marks::ELN));
+        } else if let Some(first) = blocks.next() {
             let rest = std::array::from_fn(|_| blocks.next());
             let option = TcpOptionElement::SelectiveAcknowledgement(first, rest);
             let written =
@@ -189,4 +206,20 @@ impl Headers {
         }
         (user, header)
     }
+}
+
+/// The options of a SMART acknowledgment and of an explicit loss notification, as RFC 6994 has experiments:
+/// kind 253, length, an identifier, and a sequence number or nothing.
+fn set_experiments(header: &mut TcpHeader, caused_by: Option<u32>, eln: bool) {
+    const KIND: u8 = 253;
+    let mut options = Vec::with_capacity(12);
+    if let Some(seq) = caused_by {
+        options.extend([KIND, 8, b'S', b'M']);
+        options.extend(seq.to_be_bytes());
+    }
+    if eln {
+        options.extend([KIND, 4, b'E', b'L']);
+    }
+    let written = header.set_options_raw(&options);
+    written.expect("12 bytes fit into a TCP header");
 }

@@ -9,7 +9,7 @@ use super::{
 use crate::app::Flow;
 use crate::app::end::End;
 use crate::engine::observe::{Departure, Loss, Observer};
-use crate::packet::{Packet, Role};
+use crate::packet::{Marks, Packet, Role};
 
 /// Shows events to a watcher.
 pub(crate) struct Typed<'a, W> {
@@ -61,7 +61,7 @@ impl From<&Packet> for PacketInfo {
             role: packet.role,
             seq: packet.seq,
             len_bytes: packet.len,
-            retransmission: packet.retransmission,
+            retransmission: packet.marks.has(Marks::AGAIN),
             created: packet.created,
         }
     }

@@ -83,6 +83,10 @@ pub struct BulkConfig {
     /// A packet has this many user bytes. Left out: the smallest frame on the path.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub packet: Option<Size>,
+    /// The receiving application does with what has arrived at this rate, and takes what has come meanwhile
+    /// when it has done: a slow one closes the window. Left out: it takes all at once.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub takes: Option<Rate>,
 }
 
 /// Talk and silence, exponentially distributed; packets at fixed intervals while talking.
@@ -202,6 +206,14 @@ impl AppConfig {
 }
 
 impl TransportConfig {
+    /// Bytes that it puts in front of user data.
+    pub(super) fn header_len(&self) -> u32 {
+        match self {
+            Self::Tcp(tcp) => tcp.header_len(),
+            Self::Udp(_) => 0,
+        }
+    }
+
     /// Its `kind` in a file.
     pub fn kind(&self) -> &'static str {
         match self {

@@ -41,7 +41,10 @@ impl Scenario {
                 let spoken = app.usual_packet();
                 Some(frame.map_or(spoken, |frame| frame.min(spoken)))
             }
-            _ => frame,
+            _ => frame.map(|frame| {
+                let header = u64::from(flow.transport.header_len());
+                Size::from_bytes(frame.as_bytes().saturating_sub(header).max(1))
+            }),
         }
     }
 

@@ -335,7 +335,8 @@ impl Scenario {
             }
         };
         if let Some(packet) = flow.app.packet() {
-            fits("a packet", "app.packet", packet);
+            let whole = packet.as_bytes() + u64::from(flow.transport.header_len());
+            fits("a packet", "app.packet", Size::from_bytes(whole));
         }
         if let TransportConfig::Tcp(tcp) = &flow.transport {
             fits("an acknowledgment", "transport.ack-size", tcp.longest_ack());

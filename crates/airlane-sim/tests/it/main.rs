@@ -24,4 +24,5 @@ mod redundancy;
 mod shipped;
 mod snoop;
 mod storm;
+mod tcp;
 mod web;

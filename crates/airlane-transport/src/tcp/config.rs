@@ -3,114 +3,17 @@
 //! A profile names a complete set of values; every value can be overridden next to it. Values are
 //! filled in while the file is read, so that what is printed is what runs.
 
+mod check;
+mod kinds;
+
 use airlane_base::{Duration, Size};
 use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 
-use super::{MOST_BLOCKS, sack_option_len};
-
-/// A complete set of TCP settings, by the name of what it reproduces.
-#[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
-#[serde(rename_all = "kebab-case")]
-pub enum Profile {
-    /// ns-2 as it stood in 1999 (the specification, section 4): no connection set-up, initial
-    /// window of one segment, half-second ticks, no limited transmit, an acknowledgment for
-    /// every segment.
-    #[default]
-    #[serde(rename = "ns2-1999")]
-    Ns2In1999,
-}
-
-/// What finds losses and repairs them. Source: RFC 5681, RFC 6582 and RFC 6675.
-#[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
-#[serde(rename_all = "kebab-case")]
-pub enum RecoveryKind {
-    /// Fast retransmit, then slow start (Jacobson 1988).
-    Tahoe,
-    /// Fast retransmit and fast recovery (RFC 2001, later RFC 5681 section 3.2).
-    #[default]
-    Reno,
-    /// Fast recovery until everything is repaired, one segment each round trip (RFC 6582).
-    #[serde(rename = "newreno")]
-    NewReno,
-    /// Selective acknowledgments (RFC 2018) and the recovery of RFC 6675.
-    Sack,
-}
-
-/// What a partial acknowledgment does to the window that duplicates have inflated (NewReno).
-#[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
-#[serde(rename_all = "kebab-case")]
-pub enum Deflation {
-    /// It takes away what it acknowledges, less one segment (RFC 6582).
-    #[default]
-    #[serde(rename = "rfc6582")]
-    Rfc6582,
-    /// The first of a recovery ends all inflation up to then (Balakrishnan et al. 1997: the window is at
-    /// half of its size with the first new acknowledgment).
-    FirstAck,
-}
-
-/// Which partial acknowledgments restart the retransmission timer (NewReno).
-#[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
-#[serde(rename_all = "kebab-case")]
-pub enum TimerRestart {
-    /// Every one: "slow but steady" (RFC 6582, section 4).
-    #[default]
-    Every,
-    /// The first of a recovery: "impatient", a timeout ends a long one.
-    First,
-}
-
-/// Which clock delayed acknowledgments wait for.
-#[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
-#[serde(rename_all = "kebab-case")]
-pub enum AckClock {
-    /// A timer that starts with the segment.
-    #[default]
-    FromArrival,
-    /// The next tick of the host's own clock, as in BSD: from no time at all to a whole period.
-    FreeRunning,
-}
-
-/// Acknowledgments that wait for company.
-#[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
-#[serde(rename_all = "kebab-case", deny_unknown_fields)]
-pub struct DelayedAck {
-    /// One acknowledgment stands for this many segments, at least 1. Source: RFC 5681, section 4.2.
-    #[serde(default = "every_second")]
-    pub every: u32,
-    /// How long the first of them waits at most. At most 500 ms (RFC 5681, section 4.2).
-    #[serde(default = "fifth_of_a_second")]
-    pub within: Duration,
-    /// Which clock says that it is over.
-    #[serde(default)]
-    pub clock: AckClock,
-}
-
-const fn every_second() -> u32 {
-    2
-}
-
-const fn fifth_of_a_second() -> Duration {
-    Duration::from_millis(200)
-}
-
-/// How the congestion window opens, and how it reacts to a loss.
-#[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
-#[serde(rename_all = "kebab-case")]
-pub enum CongestionKind {
-    /// Slow start and congestion avoidance (RFC 5681, section 3.1).
-    #[default]
-    Reno,
-}
-
-/// A name for a choice of all parts.
-#[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
-#[serde(rename_all = "kebab-case")]
-pub enum Variant {
-    /// `recovery = "reno"`, `congestion = "reno"`.
-    Reno,
-}
+pub use kinds::{
+    AckClock, CongestionKind, Deflation, DelayedAck, LossMemory, Profile, RecoveryKind, TimerKind,
+    TimerRestart, Variant,
+};
 
 /// A TCP endpoint's settings.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
@@ -123,7 +26,8 @@ pub struct TcpConfig {
     /// printed by this name, as it always was, so that its files keep their hash.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub variant: Option<Variant>,
-    /// What finds losses and repairs them. Source: RFC 5681, RFC 6582 and RFC 6675. Left out: `reno`.
+    /// What finds losses and repairs them. Source: RFC 5681, RFC 6582, RFC 6675 and Balakrishnan et al. 1997.
+    /// Left out: `reno`.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub recovery: Option<RecoveryKind>,
     /// How the congestion window reacts. Source: RFC 5681, section 3.1. Left out: `reno`.
@@ -136,12 +40,36 @@ pub struct TcpConfig {
     /// `every`.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub partial_restart: Option<TimerRestart>,
+    /// How many destroyed segments the receiver of an explicit loss notification remembers. Source: Balakrishnan
+    /// et al. 1997. Left out: `all`.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub eln_memory: Option<LossMemory>,
     /// Whether acknowledgments wait for a second segment. Source: RFC 5681, section 4.2. Left out: each
     /// segment is acknowledged.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub delayed_ack: Option<DelayedAck>,
-    /// The receiver advertises this window, at least 1 segment; with selective acknowledgments at most
-    /// 65,535.
+    /// Whether Reno deflates its window behind a recovery only if more than the first duplicates have come, as
+    /// both releases of 4.4BSD do. Source: Wright and Stevens 1995, chapter 29. Left out: `false`.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub late_deflation: Option<bool>,
+    /// Whether congestion avoidance adds an eighth of a segment to BSD's window for each acknowledgment, as
+    /// 4.4BSD-Lite does. Source: Wright and Stevens 1995, chapter 29. Left out: `false`.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub eighth: Option<bool>,
+    /// How the retransmission timer reads its clock. Source: Wright and Stevens 1995, chapter 25. Left out:
+    /// `ticks`.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub timer: Option<TimerKind>,
+    /// The socket buffers hold this much: the window is as many full segments as fit, at least 1, and at most
+    /// `window`. Source: Balakrishnan et al. 1997. Left out: `window` alone says it.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub buffer: Option<Size>,
+    /// Headers of a data segment, all layers together: they take time on links and meet errors, and are no
+    /// user data. At most 1,000 B. Source: Balakrishnan et al. 1997. Left out: `0 B`.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub header_size: Option<Size>,
+    /// The receiver advertises this window, at least 1 segment; with selective acknowledgments, SMART's
+    /// too, at most 65,535.
     #[schemars(extend("x-unit" = "segments"))]
     pub window: u32,
     /// A fresh connection starts with this congestion window, at least 1 segment. Source: RFC 2001,
@@ -182,13 +110,32 @@ impl TcpConfig {
         self.recovery.unwrap_or_default()
     }
 
-    /// Length of an acknowledgment with all options that it may have.
-    pub fn longest_ack(&self) -> Size {
-        let options = match self.recovery() {
-            RecoveryKind::Sack => sack_option_len(MOST_BLOCKS),
-            RecoveryKind::Tahoe | RecoveryKind::Reno | RecoveryKind::NewReno => 0,
-        };
-        Size::from_bytes(self.ack_size.as_bytes() + u64::from(options))
+    /// How the congestion window reacts.
+    pub fn congestion(&self) -> CongestionKind {
+        self.congestion.unwrap_or_default()
+    }
+
+    /// The receiver's whole window where a full segment has `segment` user bytes, segments.
+    pub fn window_of(&self, segment: u32) -> u32 {
+        match self.buffer {
+            None => self.window,
+            Some(buffer) => {
+                let fit = buffer.as_bytes() / u64::from(segment.max(1));
+                self.window
+                    .min(u32::try_from(fit.max(1)).unwrap_or(u32::MAX))
+            }
+        }
+    }
+
+    /// Bytes of a data segment's headers.
+    pub fn header_len(&self) -> u32 {
+        self.header_size.map_or(0, |size| size.as_bytes() as u32)
+    }
+
+    /// What the receiver remembers of destroyed segments; none where it notifies nobody.
+    pub fn loss_memory(&self) -> Option<LossMemory> {
+        matches!(self.recovery(), RecoveryKind::Eln | RecoveryKind::ElnRxmt)
+            .then(|| self.eln_memory.unwrap_or_default())
     }
 
     /// All values of a profile.
@@ -201,7 +148,13 @@ impl TcpConfig {
                 congestion: None,
                 partial_deflation: None,
                 partial_restart: None,
+                eln_memory: None,
                 delayed_ack: None,
+                late_deflation: None,
+                eighth: None,
+                timer: None,
+                buffer: None,
+                header_size: None,
                 window: 20,
                 initial_window: 1,
                 dupack_threshold: 3,
@@ -213,120 +166,26 @@ impl TcpConfig {
                 freeze: false,
                 keep_rtt_mark: false,
             },
+            Profile::BsdIn1997 => Self {
+                profile,
+                variant: None,
+                recovery: Some(RecoveryKind::Reno),
+                congestion: Some(CongestionKind::Bsd),
+                delayed_ack: Some(DelayedAck {
+                    every: 2,
+                    within: Duration::from_millis(200),
+                    clock: AckClock::FreeRunning,
+                }),
+                timer: Some(TimerKind::Bsd),
+                buffer: Some(Size::from_bytes(32_768)),
+                header_size: Some(Size::from_bytes(58)),
+                ack_size: Size::from_bytes(58),
+                window: 65_535,
+                ..Self::profile(Profile::Ns2In1999)
+            },
         }
-    }
-
-    /// Whether every value can be used; if not, which one and what is allowed.
-    ///
-    /// # Errors
-    /// A sentence that names the key, its value and its range.
-    pub fn validate(&self) -> Result<(), String> {
-        let at_least = |key: &str, value: String, ok: bool, least: &str| {
-            if ok {
-                Ok(())
-            } else {
-                Err(format!("{key} = {value} is too small; at least {least}"))
-            }
-        };
-        // The receiver keeps one slot for each segment of the window.
-        if self.window > MAX_WINDOW {
-            return Err(format!(
-                "window = {} is too large; at most {MAX_WINDOW} segments",
-                self.window
-            ));
-        }
-        let sack = self.recovery() == RecoveryKind::Sack;
-        if sack && self.window > MAX_SACK_WINDOW {
-            return Err(format!(
-                "window = {} is too large for recovery = \"sack\"; at most {MAX_SACK_WINDOW} segments",
-                self.window
-            ));
-        }
-        let newreno = self.recovery() == RecoveryKind::NewReno;
-        for (key, is_stated) in [
-            ("partial-deflation", self.partial_deflation.is_some()),
-            ("partial-restart", self.partial_restart.is_some()),
-        ] {
-            if is_stated && !newreno {
-                return Err(format!("{key} does nothing without recovery = \"newreno\""));
-            }
-        }
-        if let Some(DelayedAck { every, within, .. }) = self.delayed_ack {
-            at_least("delayed-ack.every", every.to_string(), every >= 1, "1")?;
-            let longest = Duration::from_millis(500);
-            if within == Duration::ZERO || within > longest {
-                return Err(format!(
-                    "delayed-ack.within = \"{within}\" is out of range; more than 0, and at most \"500 ms\""
-                ));
-            }
-        }
-        at_least("window", self.window.to_string(), self.window >= 1, "1")?;
-        at_least(
-            "initial-window",
-            self.initial_window.to_string(),
-            self.initial_window >= 1,
-            "1",
-        )?;
-        at_least(
-            "dupack-threshold",
-            self.dupack_threshold.to_string(),
-            self.dupack_threshold >= 1,
-            "1",
-        )?;
-        at_least(
-            "ack-size",
-            format!("\"{}\"", self.ack_size),
-            self.ack_size.as_bytes() >= 1,
-            "\"1 B\"",
-        )?;
-        at_least(
-            "tick",
-            format!("\"{}\"", self.tick),
-            self.tick >= Duration::from_millis(1),
-            "\"1 ms\"",
-        )?;
-        let usual = Self::profile(self.profile);
-        let tick = ("tick", self.tick, usual.tick);
-        let initial = ("initial-rto", self.initial_rto, usual.initial_rto);
-        let (min, max) = (
-            ("min-rto", self.min_rto, usual.min_rto),
-            ("max-rto", self.max_rto, usual.max_rto),
-        );
-        in_order(tick, initial)?;
-        in_order(tick, min)?;
-        in_order(min, max)
     }
 }
-
-/// A time that cannot be longer than another one: key, value, what the profile has. What differs from
-/// the profile was given, and is to blame.
-fn in_order(
-    (low, short, usual_short): (&str, Duration, Duration),
-    (high, long, usual_long): (&str, Duration, Duration),
-) -> Result<(), String> {
-    if short <= long {
-        return Ok(());
-    }
-    Err(match (short != usual_short, long != usual_long) {
-        (true, false) => format!(
-            "{low} = \"{short}\" is longer than {high}, which is \"{long}\" unless it is given; at most \
-             \"{long}\", or a longer {high}, too"
-        ),
-        (false, true) => format!(
-            "{high} = \"{long}\" is shorter than {low}, which is \"{short}\" unless it is given; at least \
-             \"{short}\", or a shorter {low}, too"
-        ),
-        _ => format!(
-            "{low} = \"{short}\" is longer than {high} = \"{long}\"; {high} is at least {low}"
-        ),
-    })
-}
-
-/// Largest window in segments: 1 GB of 1000-byte segments, far above any link modelled here.
-const MAX_WINDOW: u32 = 1 << 20;
-
-/// Beyond it the offsets of blocks would not fit into a simulated packet.
-const MAX_SACK_WINDOW: u32 = u16::MAX as u32;
 
 /// What a file may state; the rest comes from the profile.
 #[derive(Deserialize)]
@@ -334,13 +193,18 @@ const MAX_SACK_WINDOW: u32 = u16::MAX as u32;
 struct Overrides {
     #[serde(default)]
     profile: Profile,
-    #[expect(dead_code, reason = "it is read for its name, and has one")]
     variant: Option<Variant>,
     recovery: Option<RecoveryKind>,
     congestion: Option<CongestionKind>,
     partial_deflation: Option<Deflation>,
     partial_restart: Option<TimerRestart>,
+    eln_memory: Option<LossMemory>,
     delayed_ack: Option<DelayedAck>,
+    late_deflation: Option<bool>,
+    eighth: Option<bool>,
+    timer: Option<TimerKind>,
+    buffer: Option<Size>,
+    header_size: Option<Size>,
     window: Option<u32>,
     initial_window: Option<u32>,
     dupack_threshold: Option<u32>,
@@ -358,9 +222,12 @@ impl TryFrom<Overrides> for TcpConfig {
 
     fn try_from(o: Overrides) -> Result<Self, String> {
         let d = Self::profile(o.profile);
-        // `variant` has one value, which is what is meant without it.
-        let recovery = o.recovery.unwrap_or_default();
-        let congestion = o.congestion.unwrap_or_default();
+        let (recovery, congestion) = match o.variant {
+            Some(Variant::Reno) => Default::default(),
+            None => (d.recovery(), d.congestion()),
+        };
+        let recovery = o.recovery.unwrap_or(recovery);
+        let congestion = o.congestion.unwrap_or(congestion);
         let is_reno = (recovery, congestion) == Default::default();
         let config = Self {
             profile: o.profile,
@@ -369,7 +236,13 @@ impl TryFrom<Overrides> for TcpConfig {
             congestion: (!is_reno).then_some(congestion),
             partial_deflation: o.partial_deflation.or(d.partial_deflation),
             partial_restart: o.partial_restart.or(d.partial_restart),
+            eln_memory: o.eln_memory.or(d.eln_memory),
             delayed_ack: o.delayed_ack.or(d.delayed_ack),
+            late_deflation: o.late_deflation.or(d.late_deflation),
+            eighth: o.eighth.or(d.eighth),
+            timer: o.timer.or(d.timer),
+            buffer: o.buffer.or(d.buffer),
+            header_size: o.header_size.or(d.header_size),
             window: o.window.unwrap_or(d.window),
             initial_window: o.initial_window.unwrap_or(d.initial_window),
             dupack_threshold: o.dupack_threshold.unwrap_or(d.dupack_threshold),
@@ -428,6 +301,9 @@ mod tests {
 
     #[test]
     fn what_is_printed_reads_back_the_same() {
+        let config: TcpConfig = toml::from_str("profile = \"bsd-1997\"").unwrap();
+        let text = toml::to_string(&config).unwrap();
+        assert_eq!(toml::from_str::<TcpConfig>(&text).unwrap(), config);
         let text = toml::to_string(&TcpConfig::default()).unwrap();
         assert!(text.starts_with("profile = \"ns2-1999\"\nvariant = \"reno\"\nwindow = 20\n"));
         assert_eq!(
@@ -457,6 +333,11 @@ mod tests {
             ("variant = \"cubic\"", "cubic"),
             ("recovery = \"sack\"\nwindow = 70000", "65535"),
             ("partial-restart = \"first\"", "newreno"),
+            ("recovery = \"smart\"\nwindow = 70000", "65535"),
+            ("eln-memory = \"last\"", "eln-rxmt"),
+            ("eighth = true", "bsd"),
+            ("header-size = \"2 kB\"", "1 kB"),
+            ("recovery = \"sack\"\nlate-deflation = true", "reno"),
             ("delayed-ack = { every = 0 }", "delayed-ack.every = 0"),
             ("delayed-ack = { within = \"1 s\" }", "500 ms"),
         ] {

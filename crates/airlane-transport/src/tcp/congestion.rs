@@ -1,70 +1,77 @@
-//! Congestion control: how many segments may be on their way (RFC 5681, in segments).
+//! Congestion control: how many segments may be on their way.
 //!
-//! Slow start opens the window by one segment for each acknowledgment while it lies below `ssthresh`,
-//! congestion avoidance by `1/cwnd`. `ssthresh` starts at the advertised window. A loss halves what
-//! was in use, in whole segments (ns-2 halved exactly from 2006 on), and `ssthresh` is at least 2.
+//! Each control has a file of its own; [`Congestion`] is one of them, as the settings say.
 
-use super::TcpConfig;
+mod bsd;
+mod reno;
+
+use super::{CongestionKind, TcpConfig};
+use bsd::Bsd;
+use reno::Reno;
 
 /// The congestion window of one connection.
 #[derive(Clone, Debug)]
-pub(super) struct Congestion {
-    /// Segments. Grows without bound; the advertised window caps its use.
-    cwnd: f64,
-    ssthresh: u64,
+pub(super) enum Congestion {
+    Reno(Reno),
+    Bsd(Bsd),
+}
+
+macro_rules! each {
+    ($congestion:expr, $one:ident => $call:expr) => {
+        match $congestion {
+            Congestion::Reno($one) => $call,
+            Congestion::Bsd($one) => $call,
+        }
+    };
 }
 
 impl Congestion {
-    pub(super) fn new(config: &TcpConfig) -> Self {
-        Self {
-            cwnd: f64::from(config.initial_window),
-            ssthresh: u64::from(config.window),
+    pub(super) fn new(config: &TcpConfig, segment: u32) -> Self {
+        match config.congestion() {
+            CongestionKind::Reno => Self::Reno(Reno::new(config, segment)),
+            CongestionKind::Bsd => Self::Bsd(Bsd::new(config, segment)),
         }
     }
 
     /// Segments.
-    pub(super) const fn cwnd(&self) -> f64 {
-        self.cwnd
+    pub(super) fn cwnd(&self) -> f64 {
+        each!(self, one => one.cwnd())
     }
 
     /// Whole segments that may be on their way.
+    #[inline]
     pub(super) const fn window(&self) -> u64 {
-        self.cwnd as u64
+        each!(self, one => one.window())
     }
 
     /// Segments.
     pub(super) const fn ssthresh(&self) -> u64 {
-        self.ssthresh
+        each!(self, one => one.ssthresh())
     }
 
     /// New data was acknowledged, and no loss is being repaired.
+    #[inline]
     pub(super) fn on_ack(&mut self) {
-        if self.cwnd < self.ssthresh as f64 {
-            self.cwnd += 1.0;
-        } else {
-            self.cwnd += 1.0 / self.cwnd;
-        }
+        each!(self, one => one.on_ack());
     }
 
     /// Duplicate acknowledgments show a loss while `in_use` segments of the window were used.
     pub(super) fn on_loss(&mut self, in_use: u64) {
-        self.cwnd = self.halve(in_use) as f64;
+        each!(self, one => one.on_loss(in_use));
     }
 
-    /// Goes on with `ssthresh`, as RFC 5681 has it behind a loss; Reno in ns-2 went on with the half itself.
+    /// Goes on with `ssthresh`, as RFC 5681 has it behind a loss.
     pub(super) const fn resume(&mut self) {
-        self.cwnd = self.ssthresh as f64;
+        each!(self, one => one.resume());
+    }
+
+    /// Recovery ends with a window larger by so many segments.
+    pub(super) fn keep(&mut self, segments: u64) {
+        each!(self, one => one.keep(segments));
     }
 
     /// The loss was so heavy that nothing tells how much the path takes: slow start.
     pub(super) fn on_collapse(&mut self, in_use: u64) {
-        self.halve(in_use);
-        self.cwnd = 1.0;
-    }
-
-    fn halve(&mut self, in_use: u64) -> u64 {
-        let half = in_use / 2;
-        self.ssthresh = half.max(2);
-        half
+        each!(self, one => one.on_collapse(in_use));
     }
 }

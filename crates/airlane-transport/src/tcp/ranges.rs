@@ -53,6 +53,11 @@ impl Ranges {
             .filter(|range| range.start <= seq)
     }
 
+    /// `seq`, or the first number behind it that is not held.
+    pub(super) fn skip(&self, seq: u64) -> u64 {
+        self.containing(seq).map_or(seq, |range| range.end)
+    }
+
     /// Adds a range; how many segments of it are new.
     pub(super) fn insert(&mut self, new: Range) -> u64 {
         if new.is_empty() {

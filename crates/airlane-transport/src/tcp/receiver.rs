@@ -7,14 +7,22 @@
 //! Where selective acknowledgments are on, each reports the block of the segment that caused it first, and
 //! then the blocks that were reported last. Bytes leave the buffer in order and once.
 //!
-//! Invariant: `rcv_nxt` is never held in the buffer. Left out: window updates (the application reads at
-//! once), and the report of duplicates (RFC 2883).
+//! The buffer holds one window, what the application has not taken included; each acknowledgment advertises
+//! what is left of it. An application that takes something of a window that was advertised as smaller causes
+//! one more, once it has opened by two segments or half of the buffer (RFC 1122, section 4.2.3.3).
+//!
+//! Invariants: `rcv_nxt` is never held in the buffer; `rcv_nxt` and the advertised window together never go
+//! back. Left out: the report of duplicates (RFC 2883).
+
+mod delayed;
+mod report;
 
 use airlane_base::{Duration, Instant};
 use serde::Serialize;
 
-use super::ranges::Ranges;
-use super::{Ack, AckClock, Blocks, Data, DelayedAck, MOST_BLOCKS, Range, RecoveryKind, TcpConfig};
+use super::{Ack, Blocks, Data, Range, RecoveryKind, TcpConfig};
+use delayed::Delayed;
+use report::{Destroyed, Report};
 
 /// What a receiver has counted, since the start.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Serialize)]
@@ -31,93 +39,25 @@ pub struct ReceiverStats {
     pub delivered_bytes: u64,
 }
 
-/// Acknowledgments that wait for a second segment (RFC 5681, section 4.2).
-#[derive(Clone, Debug)]
-struct Delayed {
-    config: DelayedAck,
-    /// Where a free-running clock's ticks lie against the driver's origin.
-    phase: Duration,
-    /// Segments in order that no acknowledgment covers yet.
-    unacknowledged: u32,
-    /// When these are acknowledged at the latest.
-    due: Option<Instant>,
-}
-
-impl Delayed {
-    fn new(config: &TcpConfig, tick_phase: Duration) -> Option<Self> {
-        let delayed = config.delayed_ack?;
-        // The same point of this clock's period as of the other's.
-        let share = tick_phase.as_secs_f64() / config.tick.as_secs_f64();
-        Some(Self {
-            config: delayed,
-            phase: delayed.within.mul_f64(share),
-            unacknowledged: 0,
-            due: None,
-        })
-    }
-
-    /// A segment has come in order; whether it is acknowledged now.
-    fn on_segment(&mut self, now: Instant) -> bool {
-        self.unacknowledged += 1;
-        if self.due.is_none() {
-            let within = self.config.within;
-            self.due = Some(match self.config.clock {
-                AckClock::FromArrival => now + within,
-                AckClock::FreeRunning => {
-                    let since = (now + self.phase).as_nanos() % within.as_nanos();
-                    now + Duration::from_nanos(within.as_nanos() - since)
-                }
-            });
-        }
-        self.unacknowledged >= self.config.every
-    }
-
-    fn on_acknowledged(&mut self) {
-        self.unacknowledged = 0;
-        self.due = None;
-    }
-}
-
-/// What is reported of segments ahead of a hole (RFC 2018, section 4).
-#[derive(Clone, Debug, Default)]
-struct Sack {
-    held: Ranges,
-    /// The newest segment of each block that was reported last, the latest first; some may have been
-    /// delivered since. A block only grows, so this finds it again.
-    recent: [u64; MOST_BLOCKS],
-}
-
-impl Sack {
-    /// The blocks of the acknowledgment that `trigger` causes.
-    fn blocks(&mut self, trigger: u64) -> Blocks {
-        let mut blocks = Blocks::default();
-        let mut reported = [0; MOST_BLOCKS];
-        for seq in std::iter::once(trigger).chain(self.recent) {
-            if let Some(block) = self.held.containing(seq)
-                && !blocks.contains(&block)
-                && blocks.len() < MOST_BLOCKS
-            {
-                reported[blocks.len()] = seq;
-                blocks.push(block);
-            }
-        }
-        self.recent = reported;
-        blocks
-    }
-}
-
 /// The receiving half of one end.
 #[derive(Clone, Debug)]
 pub struct Receiver {
     /// Lengths of waiting segments by `seq % waiting.len()`, a power of two; zero is a free slot. Empty
     /// until a segment waits.
     waiting: Vec<u32>,
+    /// The whole window, segments.
     window: u64,
+    /// User bytes of a full segment.
+    segment: u32,
     rcv_nxt: u64,
     /// The segment that came last.
     trigger: u64,
     /// In-order bytes that the application has not taken yet.
     readable: u64,
+    /// Segments that these are; at most `window`.
+    unread: u64,
+    /// Where the window ended that was advertised last, if the application had left some of it.
+    narrow_edge: Option<u64>,
     /// Bytes of earlier connections.
     delivered_before: u64,
     /// Segments in `waiting`.
@@ -125,32 +65,43 @@ pub struct Receiver {
     /// Whether an acknowledgment has to leave now.
     ack_now: bool,
     delayed: Option<Delayed>,
-    sack: Option<Box<Sack>>,
+    report: Report,
+    destroyed: Option<Box<Destroyed>>,
     stats: ReceiverStats,
 }
 
 impl Receiver {
-    /// A receiver that has seen nothing. `tick_phase` is that of its host's clock, as for a
+    /// A receiver that has seen nothing. A full segment has `segment` user bytes; `tick_phase` is that of its host's clock, as for a
     /// [`Sender`](super::Sender).
-    pub fn new(config: &TcpConfig, tick_phase: Duration) -> Self {
+    pub fn new(config: &TcpConfig, segment: u32, tick_phase: Duration) -> Self {
         Self {
             waiting: vec![],
-            window: u64::from(config.window),
+            window: u64::from(config.window_of(segment)),
+            segment,
             rcv_nxt: 0,
             trigger: 0,
             readable: 0,
+            unread: 0,
+            narrow_edge: None,
             delivered_before: 0,
             held: 0,
             ack_now: false,
             delayed: Delayed::new(config, tick_phase),
-            sack: (config.recovery() == RecoveryKind::Sack).then(Box::default),
+            report: match config.recovery() {
+                RecoveryKind::Sack => Report::Sack(Box::default()),
+                RecoveryKind::Smart => Report::Trigger,
+                _ => Report::Nothing,
+            },
+            destroyed: config
+                .loss_memory()
+                .map(|memory| Box::new(Destroyed::new(memory))),
             stats: ReceiverStats::default(),
         }
     }
 
     /// Forgets everything: the receiver of a new connection. Keeps the counters and the memory.
     pub fn restart(&mut self, config: &TcpConfig, tick_phase: Duration) {
-        let fresh = Self::new(config, tick_phase);
+        let fresh = Self::new(config, self.segment, tick_phase);
         let mut waiting = std::mem::take(&mut self.waiting);
         if self.held > 0 {
             waiting.fill(0);
@@ -168,7 +119,7 @@ impl Receiver {
     pub fn handle_data(&mut self, now: Instant, data: Data) {
         self.stats.segments_received += 1;
         self.trigger = data.seq;
-        if data.seq != self.rcv_nxt {
+        if data.seq != self.rcv_nxt || self.unread >= self.window {
             self.keep(data);
             self.ack_now = true;
         } else if self.held == 0 {
@@ -181,6 +132,21 @@ impl Receiver {
             self.deliver(data.len);
             self.release();
             self.ack_now = true;
+        }
+    }
+
+    /// The sender asks for the window.
+    pub fn handle_probe(&mut self) {
+        self.ack_now = true;
+    }
+
+    /// A link has shown that it destroyed segment `seq` on its way here.
+    pub fn handle_destroyed(&mut self, seq: u64) {
+        let ahead = seq.checked_sub(self.rcv_nxt);
+        let is_new = ahead.is_some_and(|ahead| ahead < self.window)
+            && (self.waiting.is_empty() || self.waiting[self.slot(seq)] == 0);
+        if is_new && let Some(destroyed) = &mut self.destroyed {
+            destroyed.insert(seq);
         }
     }
 
@@ -206,7 +172,7 @@ impl Receiver {
             self.stats.segments_duplicate += 1;
             return;
         }
-        if data.seq - self.rcv_nxt >= self.window {
+        if data.seq - self.rcv_nxt >= self.window - self.unread {
             self.stats.segments_beyond_window += 1;
             return;
         }
@@ -217,7 +183,7 @@ impl Receiver {
         if self.waiting[slot] == 0 {
             self.waiting[slot] = data.len.max(1);
             self.held += 1;
-            if let Some(sack) = &mut self.sack {
+            if let Report::Sack(sack) = &mut self.report {
                 sack.held.insert(Range {
                     start: data.seq,
                     end: data.seq + 1,
@@ -238,20 +204,59 @@ impl Receiver {
         if let Some(delayed) = &mut self.delayed {
             delayed.on_acknowledged();
         }
-        let blocks = match &mut self.sack {
-            Some(sack) if self.held > 0 => sack.blocks(self.trigger),
-            _ => Blocks::default(),
+        let blocks = if self.held == 0 {
+            Blocks::default()
+        } else {
+            self.blocks()
         };
+        let window = self.window - self.unread;
+        self.narrow_edge = (self.unread > 0).then_some(self.rcv_nxt + window);
         Some(Ack {
             ack: self.rcv_nxt,
             blocks,
+            window: window as u32,
+            eln: match &mut self.destroyed {
+                None => false,
+                Some(destroyed) => destroyed.holds(self.rcv_nxt),
+            },
         })
+    }
+
+    fn blocks(&mut self) -> Blocks {
+        match &mut self.report {
+            Report::Nothing => Blocks::default(),
+            Report::Sack(sack) => sack.blocks(self.trigger),
+            Report::Trigger => {
+                let mut blocks = Blocks::default();
+                let ahead = self.trigger.checked_sub(self.rcv_nxt);
+                if ahead.is_some_and(|ahead| ahead < self.window - self.unread)
+                    && self.waiting[self.slot(self.trigger)] > 0
+                {
+                    blocks.push(Range {
+                        start: self.trigger,
+                        end: self.trigger + 1,
+                    });
+                }
+                blocks
+            }
+        }
     }
 
     /// In-order bytes for the application since the last call; none if there are none.
     pub fn poll_deliver(&mut self) -> Option<u64> {
         let bytes = std::mem::take(&mut self.readable);
+        self.unread = 0;
+        if let Some(edge) = self.narrow_edge {
+            let opened = self.rcv_nxt + self.window - edge;
+            self.ack_now |= opened >= 2.min(self.window.div_ceil(2));
+        }
         (bytes > 0).then_some(bytes)
+    }
+
+    /// Whether the application has not taken all that is there.
+    #[inline]
+    pub fn has_unread(&self) -> bool {
+        self.unread > 0
     }
 
     /// User bytes that have arrived in order on this connection.
@@ -272,6 +277,7 @@ impl Receiver {
     fn deliver(&mut self, len: u32) {
         self.rcv_nxt += 1;
         self.readable += u64::from(len);
+        self.unread += 1;
         self.stats.delivered_bytes += u64::from(len);
     }
 
@@ -289,7 +295,7 @@ impl Receiver {
             }
             self.held -= 1;
         }
-        if let Some(sack) = &mut self.sack {
+        if let Report::Sack(sack) = &mut self.report {
             sack.held.cut_below(self.rcv_nxt);
         }
     }
@@ -320,7 +326,7 @@ mod tests {
 
     #[test]
     fn a_hole_repeats_the_acknowledgment_until_it_is_filled() {
-        let mut r = Receiver::new(&TcpConfig::default(), Duration::ZERO);
+        let mut r = Receiver::new(&TcpConfig::default(), 50, Duration::ZERO);
         let acks: Vec<u64> = [0, 1, 3, 4, 5, 2, 6].map(|s| r.answer(segment(s))).into();
         assert_eq!(acks, [1, 2, 2, 2, 2, 6, 7]);
         assert_eq!(r.poll_deliver(), Some(350));
@@ -330,7 +336,7 @@ mod tests {
 
     #[test]
     fn duplicates_are_counted_and_acknowledged_but_never_delivered_twice() {
-        let mut r = Receiver::new(&TcpConfig::default(), Duration::ZERO);
+        let mut r = Receiver::new(&TcpConfig::default(), 50, Duration::ZERO);
         for s in [0, 0, 2, 2, 1, 1] {
             r.handle_data(Instant::ORIGIN, segment(s));
         }
@@ -345,7 +351,7 @@ mod tests {
             window: 20,
             ..TcpConfig::default()
         };
-        let mut r = Receiver::new(&config, Duration::ZERO);
+        let mut r = Receiver::new(&config, 50, Duration::ZERO);
         r.handle_data(Instant::ORIGIN, segment(1));
         r.handle_data(Instant::ORIGIN, segment(33)); // the slot of segment 1 in a buffer of 32
         r.handle_data(Instant::ORIGIN, segment(20));
@@ -357,9 +363,9 @@ mod tests {
         /// Whatever arrives in whatever order, the application gets a prefix, once.
         #[test]
         fn delivers_exactly_the_prefix(seqs in prop::collection::vec(0u64..40, 0..200), window in 1u32..40) {
-            let mut r = Receiver::new(&TcpConfig { window, ..TcpConfig::default() }, Duration::ZERO);
+            let mut r = Receiver::new(&TcpConfig { window, ..TcpConfig::default() }, 50, Duration::ZERO);
             let mut model = std::collections::BTreeSet::new();
-            let mut next = 0;
+            let (mut next, mut read) = (0, 0);
             for s in seqs {
                 if s < next + u64::from(window) {
                     model.insert(s);
@@ -368,6 +374,8 @@ mod tests {
                     next += 1;
                 }
                 prop_assert_eq!(r.answer(segment(s)), next);
+                read += r.poll_deliver().unwrap_or(0);
+                prop_assert_eq!(read, next * 50);
             }
             prop_assert_eq!(r.stats().delivered_bytes, next * 50);
         }

@@ -1,101 +1,25 @@
 //! Loss detection and recovery: which segments are lost, and what leaves next.
 //!
-//! A recovery acts on the other parts of its sender through [`Control`]. Each has a file of its own;
+//! A recovery acts on the other parts of its sender through `Control`. Each has a file of its own;
 //! [`Recovery`] is one of them, as the settings say.
 
+mod eln;
 mod newreno;
 mod reno;
 mod sack;
+mod smart;
 mod tahoe;
 
 use airlane_base::Instant;
 
-use super::congestion::Congestion;
-use super::timer::Timer;
-use super::window::SendWindow;
-use super::{Ack, RecoveryKind, SenderStats, TcpConfig};
+use super::control::Control;
+use super::{Ack, RecoveryKind, TcpConfig};
+use eln::Eln;
 use newreno::NewReno;
 use reno::Reno;
 use sack::Sack;
+use smart::Smart;
 use tahoe::Tahoe;
-
-/// The parts of a sender that a recovery acts on.
-#[derive(Clone, Debug)]
-pub(super) struct Control {
-    pub(super) window: SendWindow,
-    pub(super) congestion: Congestion,
-    pub(super) timer: Timer,
-    pub(super) stats: SenderStats,
-}
-
-impl Control {
-    /// Segments that may be on their way, with `inflation` of them known to have left the path.
-    #[inline]
-    fn usable(&self, inflation: u64) -> u64 {
-        (self.congestion.window() + inflation).min(self.window.advertised)
-    }
-
-    /// Everything below `ack` has arrived.
-    #[inline]
-    fn acknowledge(&mut self, now: Instant, ack: u64) {
-        self.window.acknowledge(ack);
-        let outstanding = self.window.flight_size() > 0;
-        self.timer.on_acknowledged(now, ack, outstanding);
-    }
-
-    /// Duplicate acknowledgments show a loss: the window is cut, and the timer waits for the repair.
-    fn cut(&mut self, now: Instant) {
-        self.stats.fast_retransmits += 1;
-        self.stats.window_cuts += 1;
-        self.congestion.on_loss(self.usable(0));
-        self.timer.abandon_sample();
-        self.timer.restart(now);
-    }
-
-    /// Slow start from the oldest segment; what follows it leaves again, as the window allows, except
-    /// what acknowledgments skip.
-    fn collapse(&mut self) {
-        self.stats.window_cuts += 1;
-        self.congestion.on_collapse(self.usable(0));
-        self.window.go_back();
-    }
-}
-
-/// Duplicate acknowledgments in a row, and when they stand for a loss.
-#[derive(Clone, Debug)]
-struct Duplicates {
-    threshold: u32,
-    count: u32,
-    /// The highest number sent when the window was last cut, by any cause. One window of data is cut at
-    /// most once (ns-2's `bugFix_`, RFC 6582).
-    recover: u64,
-}
-
-impl Duplicates {
-    fn new(config: &TcpConfig) -> Self {
-        Self {
-            threshold: config.dupack_threshold,
-            count: 0,
-            recover: 0,
-        }
-    }
-
-    /// One more; whether it is the one that shows a loss.
-    fn show_loss(&mut self, window: &SendWindow) -> bool {
-        self.count += 1;
-        self.count == self.threshold && self.is_new(window)
-    }
-
-    /// Whether a loss of the oldest segment is none of those that the last cut was for.
-    const fn is_new(&self, window: &SendWindow) -> bool {
-        window.una > self.recover || self.recover == 0
-    }
-
-    /// The window is cut for everything that was sent up to now.
-    fn mark_cut(&mut self, window: &SendWindow) {
-        self.recover = window.max;
-    }
-}
 
 /// The recovery of one connection.
 #[derive(Clone, Debug)]
@@ -104,6 +28,8 @@ pub(super) enum Recovery {
     Reno(Reno),
     NewReno(NewReno),
     Sack(Box<Sack>),
+    Smart(Box<Smart>),
+    Eln(Eln),
 }
 
 macro_rules! each {
@@ -113,6 +39,8 @@ macro_rules! each {
             Recovery::Reno($one) => $call,
             Recovery::NewReno($one) => $call,
             Recovery::Sack($one) => $call,
+            Recovery::Smart($one) => $call,
+            Recovery::Eln($one) => $call,
         }
     };
 }
@@ -124,6 +52,8 @@ impl Recovery {
             RecoveryKind::Reno => Self::Reno(Reno::new(config)),
             RecoveryKind::NewReno => Self::NewReno(NewReno::new(config)),
             RecoveryKind::Sack => Self::Sack(Box::new(Sack::new(config))),
+            RecoveryKind::Smart => Self::Smart(Box::new(Smart::new())),
+            RecoveryKind::Eln | RecoveryKind::ElnRxmt => Self::Eln(Eln::new(config)),
         }
     }
 
@@ -145,7 +75,7 @@ impl Recovery {
 
     /// The segment that may leave now.
     #[inline]
-    pub(super) fn next(&mut self, control: &mut Control) -> Option<u64> {
-        each!(self, recovery => recovery.next(control))
+    pub(super) fn next(&mut self, control: &mut Control, now: Instant) -> Option<u64> {
+        each!(self, recovery => recovery.next(control, now))
     }
 }

@@ -18,7 +18,7 @@
 
 use airlane_base::{Duration, Instant};
 
-use super::TcpConfig;
+use super::{TcpConfig, TimerKind};
 
 const SRTT_BITS: u32 = 3;
 const RTTVAR_BITS: u32 = 2;
@@ -34,6 +34,7 @@ pub struct RtoEstimator {
     phase: Duration,
     min: Duration,
     max: Duration,
+    kind: TimerKind,
     /// Smoothed round trip, ticks * 8. Zero until a sample starts it (again).
     srtt: i64,
     /// Mean deviation, ticks * 4.
@@ -51,6 +52,7 @@ impl RtoEstimator {
             phase,
             min: config.min_rto,
             max: config.max_rto,
+            kind: config.timer.unwrap_or_default(),
             srtt: 0,
             rttvar: 0,
             base: config.initial_rto,
@@ -61,11 +63,15 @@ impl RtoEstimator {
     /// A segment sent at `sent` for the first and only time (Karn) was acknowledged at `now`.
     pub fn sample(&mut self, sent: Instant, now: Instant) {
         self.backoff = 1;
-        let ticks = |at: Instant| (at + self.phase).as_nanos() / self.tick.as_nanos();
-        let rtt = ((ticks(now) - ticks(sent)) as i64).max(1);
+        let crossed = (self.ticks(now) - self.ticks(sent)) as i64;
+        // BSD's count begins at 1, which only the first sample keeps.
+        let (first, rtt) = match self.kind {
+            TimerKind::Ticks => (crossed.max(1), crossed.max(1)),
+            TimerKind::Bsd => (crossed + 1, crossed),
+        };
         if self.srtt == 0 {
-            self.srtt = rtt << SRTT_BITS;
-            self.rttvar = rtt << (RTTVAR_BITS - 1);
+            self.srtt = first << SRTT_BITS;
+            self.rttvar = first << (RTTVAR_BITS - 1);
         } else {
             let delta = rtt - (self.srtt >> SRTT_BITS);
             self.srtt = (self.srtt + delta).max(1);
@@ -92,6 +98,25 @@ impl RtoEstimator {
     pub fn srtt(&self) -> Option<Duration> {
         (self.srtt > 0)
             .then(|| Duration::from_nanos((self.tick.as_nanos() * self.srtt as u64) >> SRTT_BITS))
+    }
+
+    /// Ticks of the clock up to `at`.
+    fn ticks(&self, at: Instant) -> u64 {
+        (at + self.phase).as_nanos() / self.tick.as_nanos()
+    }
+
+    /// When a timer expires that is set at `at`.
+    #[inline]
+    pub fn deadline(&self, at: Instant) -> Instant {
+        let rto = self.rto();
+        match self.kind {
+            TimerKind::Ticks => at + rto,
+            TimerKind::Bsd => {
+                let since = (at + self.phase).as_nanos() % self.tick.as_nanos();
+                // Never at once: the timeout is at least a tick, and `since` less than one.
+                (at + rto) - Duration::from_nanos(since)
+            }
+        }
     }
 
     /// The timeout to set now.
@@ -147,6 +172,33 @@ mod tests {
             e.sample(at(1_000 * k), at(1_000 * k + 100));
         }
         assert_eq!(e.rto(), Duration::from_millis(2_000));
+    }
+
+    /// Balakrishnan et al. 1997 on 4.4BSD: round trips below half a tick settle at three ticks; one of two
+    /// ticks lifts the timeout to five, then four, then three again.
+    #[test]
+    fn bsd_settles_at_three_ticks() {
+        let config = TcpConfig {
+            timer: Some(TimerKind::Bsd),
+            ..TcpConfig::default()
+        };
+        let mut e = RtoEstimator::new(&config, Duration::ZERO);
+        let mut seen = vec![];
+        for (sent, now) in [
+            (0, 100),
+            (100, 200),
+            (200, 300),
+            (400, 510),
+            (600, 700),
+            (700, 800),
+        ] {
+            e.sample(at(sent), at(now));
+            seen.push(e.rto().as_millis_f64() / 500.0);
+        }
+        assert_eq!(seen, [3.0, 3.0, 3.0, 5.0, 4.0, 3.0]);
+        // Set between ticks, a timer of three lasts between two and three.
+        assert_eq!(e.deadline(at(800)), at(2_000));
+        assert_eq!(e.deadline(at(1_000)), at(2_500));
     }
 
     #[test]

@@ -109,7 +109,7 @@ impl Scoreboard {
 
     /// `seq`, or the first segment behind it that has not arrived.
     pub(super) fn skip(&self, seq: u64) -> u64 {
-        self.sacked.containing(seq).map_or(seq, |range| range.end)
+        self.sacked.skip(seq)
     }
 
     /// One more than the highest segment that has arrived; `una` if nothing has.

@@ -15,38 +15,23 @@
 //! returns none, then `poll_timeout`.
 
 use airlane_base::{Duration, Instant};
-use serde::Serialize;
 
 use super::congestion::Congestion;
-use super::recovery::{Control, Recovery};
+use super::control::Control;
+use super::persist::Persist;
+use super::recovery::Recovery;
 use super::timer::Timer;
 use super::window::SendWindow;
-use super::{Ack, Data, TcpConfig};
-
-/// What a sender has counted, over all connections since the start.
-#[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Serialize)]
-pub struct SenderStats {
-    /// Segments sent, retransmissions included.
-    pub segments_sent: u64,
-    /// Segments sent again.
-    pub retransmissions: u64,
-    /// Times that the retransmission timer expired.
-    pub timeouts: u64,
-    /// Retransmissions started by duplicate acknowledgments.
-    pub fast_retransmits: u64,
-    /// Times that `cwnd` was cut, by either cause.
-    pub window_cuts: u64,
-    /// Duplicate acknowledgments received.
-    pub duplicate_acks: u64,
-    /// Acknowledgments of segments that were never sent, ignored.
-    pub invalid_acks: u64,
-}
+use super::{Ack, Data, SenderStats, TcpConfig};
 
 /// The sending half of one end.
 #[derive(Clone, Debug)]
 pub struct Sender {
     control: Control,
     recovery: Recovery,
+    persist: Persist,
+    /// The persist timer waits at most this long.
+    longest_wait: Duration,
     first_sent: Option<Instant>,
     last_acked: Option<Instant>,
 }
@@ -58,12 +43,14 @@ impl Sender {
     pub fn new(config: &TcpConfig, segment: u32, tick_phase: Duration) -> Self {
         Self {
             control: Control {
-                window: SendWindow::new(segment, config.window),
-                congestion: Congestion::new(config),
+                window: SendWindow::new(segment, config.window_of(segment)),
+                congestion: Congestion::new(config, segment),
                 timer: Timer::new(config, tick_phase),
                 stats: SenderStats::default(),
             },
             recovery: Recovery::new(config),
+            persist: Persist::default(),
+            longest_wait: config.max_rto,
             first_sent: None,
             last_acked: None,
         }
@@ -78,15 +65,18 @@ impl Sender {
             stats,
             ..
         } = &self.control;
+        let segment = window.messages.segment();
         let control = Control {
-            window: SendWindow::new(window.messages.segment(), config.window),
-            congestion: Congestion::new(config),
+            window: SendWindow::new(segment, config.window_of(segment)),
+            congestion: Congestion::new(config, segment),
             timer: timer.restarted(config, tick_phase),
             stats: *stats,
         };
         *self = Self {
             control,
             recovery: Recovery::new(config),
+            persist: Persist::default(),
+            longest_wait: config.max_rto,
             first_sent: None,
             last_acked: None,
         };
@@ -109,10 +99,15 @@ impl Sender {
             control.stats.invalid_acks += 1;
         } else if ack.ack > una {
             self.last_acked = Some(now);
+            control.window.advertise(ack.ack, ack.window);
             recovery.on_new_ack(control, now, &ack);
-        } else if ack.ack == una && una < max {
-            control.stats.duplicate_acks += 1;
-            recovery.on_duplicate(control, now, &ack);
+        } else if ack.ack == una {
+            let opens = control.window.advertise(una, ack.window);
+            // A window update is no duplicate (RFC 5681, section 2), unless it reports something.
+            if una < max && !(opens && ack.blocks.is_empty()) {
+                control.stats.duplicate_acks += 1;
+                recovery.on_duplicate(control, now, &ack);
+            }
         }
     }
 
@@ -125,6 +120,8 @@ impl Sender {
     /// The path is there again. The timer goes on with the time that was left.
     pub fn thaw(&mut self, now: Instant) {
         self.control.timer.thaw(now);
+        // It begins anew with the next question for a segment.
+        self.persist.stop();
     }
 
     /// Time has passed; an early call does nothing.
@@ -133,6 +130,7 @@ impl Sender {
             self.control.stats.timeouts += 1;
             self.recovery.on_timeout(&mut self.control);
         }
+        self.persist.expire(now);
     }
 
     /// The next segment that may leave now.
@@ -144,7 +142,16 @@ impl Sender {
         if control.timer.is_frozen() {
             return None;
         }
-        let seq = recovery.next(control)?;
+        let Some(seq) = recovery.next(control, now) else {
+            if control.window.is_shut() {
+                let rto = control.timer.rto.rto();
+                self.persist.arm(now, rto, self.longest_wait);
+            }
+            return None;
+        };
+        if self.persist.due().is_some() {
+            self.persist.stop();
+        }
         let retransmission = seq < control.window.max;
         control.stats.segments_sent += 1;
         if retransmission {
@@ -161,10 +168,22 @@ impl Sender {
         })
     }
 
+    /// The segment of which one byte has to leave now to probe the peer's window.
+    #[inline]
+    pub fn poll_probe(&mut self) -> Option<u64> {
+        let leaves = !self.control.timer.is_frozen() && self.persist.take_probe();
+        leaves.then_some(self.control.window.una)
+    }
+
     /// When `handle_timeout` is due.
     #[inline]
     pub fn poll_timeout(&self) -> Option<Instant> {
-        self.control.timer.due()
+        let persist = || {
+            self.persist
+                .due()
+                .filter(|_| !self.control.timer.is_frozen())
+        };
+        self.control.timer.due().or_else(persist)
     }
 
     /// Whether everything has been acknowledged.
@@ -199,6 +218,11 @@ impl Sender {
         self.last_acked
     }
 
+    /// Whether it waits for nothing but the peer's window.
+    pub fn is_shut(&self) -> bool {
+        self.control.window.is_shut()
+    }
+
     /// Congestion window, segments.
     pub fn cwnd(&self) -> f64 {
         self.control.congestion.cwnd()
@@ -206,7 +230,7 @@ impl Sender {
 
     /// The receiver's advertised window, segments: what of the congestion window can be used.
     pub fn window(&self) -> u64 {
-        self.control.window.advertised
+        self.control.window.advertised()
     }
 
     /// Slow start threshold, segments.

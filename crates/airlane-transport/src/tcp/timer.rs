@@ -22,6 +22,8 @@ pub(super) struct Timer {
     due: Option<Instant>,
     /// Whether a round trip is being measured.
     timing: bool,
+    /// Smoothed round trip by a clock of 1 ms, in eighths of one; 0 before the first.
+    fine: u64,
     /// The segment that is timed, or was last, and when it left.
     mark: Option<(u64, Instant)>,
     /// Since when time stands still.
@@ -34,6 +36,7 @@ impl Timer {
             rto: RtoEstimator::new(config, tick_phase),
             due: None,
             timing: false,
+            fine: 0,
             mark: None,
             frozen: None,
         }
@@ -45,6 +48,11 @@ impl Timer {
             mark: self.mark.filter(|_| config.keep_rtt_mark),
             ..Self::new(config, tick_phase)
         }
+    }
+
+    /// Smoothed round trip time by a finer clock than the timer's; none before the first sample.
+    pub(super) fn fine_srtt(&self) -> Option<Duration> {
+        (self.fine > 0).then(|| Duration::from_millis(self.fine) / 8)
     }
 
     pub(super) const fn is_frozen(&self) -> bool {
@@ -69,7 +77,7 @@ impl Timer {
             }
         }
         if self.due.is_none() {
-            self.due = Some(now + self.rto.rto());
+            self.due = Some(self.rto.deadline(now));
         }
     }
 
@@ -91,13 +99,18 @@ impl Timer {
             && ack > seq
         {
             self.rto.sample(sent, now);
+            let millis = (now.saturating_since(sent).as_nanos() / 1_000_000).max(1);
+            self.fine = match self.fine {
+                0 => 8 * millis,
+                fine => fine - fine / 8 + millis,
+            };
             self.timing = false;
         }
     }
 
     /// The timer begins anew; frozen, it has not begun to run.
     pub(super) fn restart(&mut self, now: Instant) {
-        self.due = Some(self.frozen.unwrap_or(now) + self.rto.rto());
+        self.due = Some(self.rto.deadline(self.frozen.unwrap_or(now)));
     }
 
     /// The round trip in progress says nothing of the path.

@@ -1,7 +1,7 @@
 //! What a sender has sent and what of it is acknowledged: the send sequence space of RFC 9293,
 //! section 3.3.1, in segments.
 //!
-//! Invariant: `una <= nxt <= max <= segments`.
+//! Invariant: `una <= nxt <= max <= segments`, and `max <= edge`.
 
 use super::messages::Messages;
 
@@ -11,8 +11,11 @@ pub(super) struct SendWindow {
     pub(super) messages: Messages,
     /// Segments that all that was written takes.
     segments: u64,
-    /// The peer's advertised window, segments.
-    pub(super) advertised: u64,
+    /// One more than the highest segment that the peer has room for. It never goes back (RFC 9293,
+    /// section 3.8.6: a window does not shrink), so an acknowledgment that was overtaken closes nothing.
+    edge: u64,
+    /// What an acknowledgment may advertise at most: this end keeps no more.
+    limit: u32,
     /// Oldest segment not acknowledged.
     pub(super) una: u64,
     /// Next segment to send; a timeout may take it back to `una`.
@@ -26,7 +29,8 @@ impl SendWindow {
         Self {
             messages: Messages::new(segment),
             segments: 0,
-            advertised: u64::from(advertised),
+            edge: u64::from(advertised),
+            limit: advertised,
             una: 0,
             nxt: 0,
             max: 0,
@@ -47,6 +51,25 @@ impl SendWindow {
     /// Segments sent and not acknowledged.
     pub(super) const fn flight_size(&self) -> u64 {
         self.max - self.una
+    }
+
+    /// The peer's advertised window, segments from the oldest that is not acknowledged.
+    #[inline]
+    pub(super) const fn advertised(&self) -> u64 {
+        self.edge - self.una
+    }
+
+    /// An acknowledgment of `ack` advertises `window` segments from there on; whether that opens the window.
+    #[inline]
+    pub(super) fn advertise(&mut self, ack: u64, window: u32) -> bool {
+        let before = self.edge;
+        self.edge = self.edge.max(ack + u64::from(window.min(self.limit)));
+        self.edge > before
+    }
+
+    /// Whether something waits for nothing but the peer's window.
+    pub(super) const fn is_shut(&self) -> bool {
+        self.una == self.edge && self.max < self.segments
     }
 
     /// Everything below `ack`, which lies between `una` and `max`, has arrived.

@@ -10,9 +10,13 @@
 //! write BYTES | endless  the application gives bytes; full segments are 100 bytes long
 //! < ack N [sack A-B ..]  an acknowledgment arrives; `ack N..M` is one after the other, `ack N x3` thrice;
 //!                        A-B reports segments A to B
+//!                        with `eln` it tells that N was destroyed, with `win W` that W segments have room
 //! < N ..                 data arrives: segment numbers, `3..6` is 3 4 5 6
+//! < destroyed N ..       data arrives that a link has destroyed; < probe: the peer asks for the window
 //! > N ..                 these segments leave, in this order; `7!` has left before
-//! > ack N [sack A-B ..]  this acknowledgment leaves
+//! > ack N [sack A-B ..] [eln] [win W]   this acknowledgment leaves; `win` where it is not the whole window
+//! > probe                the window is asked for
+//! unread | read          from now on the application takes nothing; it takes all that is there
 //! freeze | thaw          the path goes down, comes back
 //! restart                a new connection on the same end
 //! cwnd X | ssthresh N | rto MS | due MS | due never | acked BYTES | received BYTES | finished
@@ -38,6 +42,8 @@ struct Script {
     phase: Duration,
     end: Tcp,
     now: Instant,
+    /// Whether the application takes what arrives.
+    reads: bool,
     /// What has left and was not expected yet.
     sent: VecDeque<String>,
 }
@@ -107,6 +113,7 @@ fn run(text: &str) -> Outcome {
         config,
         phase,
         now: Instant::ORIGIN,
+        reads: true,
         sent: VecDeque::new(),
     };
     let mut last = 1;
@@ -155,6 +162,8 @@ impl Script {
                 self.quiet()?;
                 self.end.write(first.parse().unwrap_or(u64::MAX));
             }
+            "unread" => self.reads = false,
+            "read" => _ = self.end.read(),
             "freeze" => self.end.freeze(self.now),
             "thaw" => self.end.thaw(self.now),
             "restart" => self.end.restart(&self.config, self.phase),
@@ -189,6 +198,9 @@ impl Script {
     }
 
     fn drain(&mut self) {
+        if self.reads {
+            self.end.read();
+        }
         while let Some(segment) = self.end.poll_transmit(self.now) {
             self.sent.push_back(match segment {
                 Segment::Data(data) => {
@@ -201,8 +213,15 @@ impl Script {
                         let sack = if at == 0 { " sack" } else { "" };
                         write!(text, "{sack} {}-{}", block.start, block.end - 1).unwrap();
                     }
+                    if ack.eln {
+                        text += " eln";
+                    }
+                    if ack.window != self.config.window {
+                        write!(text, " win {}", ack.window).unwrap();
+                    }
                     text
                 }
+                Segment::Probe(_) => "probe".to_owned(),
             });
         }
     }
@@ -221,7 +240,8 @@ impl Script {
     }
 
     fn expect(&mut self, words: &[&str]) -> Outcome {
-        let expected: Vec<String> = if words.first() == Some(&"ack") {
+        let is_whole = matches!(words.first(), Some(&"ack" | &"probe"));
+        let expected: Vec<String> = if is_whole {
             vec![words.join(" ")]
         } else {
             let mut all = vec![];
@@ -247,6 +267,14 @@ impl Script {
     }
 
     fn arrive(&mut self, words: &[&str]) -> Outcome {
+        if words == ["probe"] {
+            self.end.handle_segment(self.now, Segment::Probe(0));
+            return Ok(());
+        }
+        let (words, destroyed) = match words.split_first() {
+            Some((&"destroyed", rest)) => (rest, true),
+            _ => (words, false),
+        };
         let Some((&"ack", rest)) = words.split_first() else {
             for word in words {
                 for seq in numbers(word)? {
@@ -255,18 +283,32 @@ impl Script {
                         len: SEGMENT,
                         retransmission: false,
                     };
-                    self.end.handle_segment(self.now, Segment::Data(data));
+                    let segment = Segment::Data(data);
+                    if destroyed {
+                        self.end.handle_destroyed(&segment);
+                    } else {
+                        self.end.handle_segment(self.now, segment);
+                    }
                     self.drain();
                 }
             }
             return Ok(());
         };
         let (word, rest) = rest.split_first().ok_or("which acknowledgment?")?;
-        let mut template = Ack::default();
+        let mut template = Ack {
+            window: self.config.window,
+            ..Ack::default()
+        };
         let mut times = 1;
-        for word in rest {
+        let mut rest = rest.iter();
+        while let Some(word) = rest.next() {
             if let Some(number) = word.strip_prefix('x') {
                 times = number.parse().map_err(|_| format!("{word}: how often?"))?;
+            } else if *word == "eln" {
+                template.eln = true;
+            } else if *word == "win" {
+                let window = rest.next().and_then(|word| word.parse().ok());
+                template.window = window.ok_or("a window of how many?")?;
             } else if *word != "sack" {
                 let (from, to) = word.split_once('-').ok_or("a block is A-B")?;
                 let [start, last] = [from, to].map(|number| number.parse().unwrap_or(0));

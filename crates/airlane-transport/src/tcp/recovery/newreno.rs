@@ -10,7 +10,8 @@
 
 use airlane_base::Instant;
 
-use super::{Control, Duplicates};
+use crate::tcp::control::Control;
+use crate::tcp::duplicates::Duplicates;
 use crate::tcp::{Ack, Deflation, TcpConfig, TimerRestart};
 
 #[derive(Clone, Debug)]
@@ -106,7 +107,7 @@ impl NewReno {
     }
 
     #[inline]
-    pub(super) fn next(&mut self, control: &mut Control) -> Option<u64> {
+    pub(super) fn next(&mut self, control: &mut Control, _now: Instant) -> Option<u64> {
         if std::mem::take(&mut self.resend) {
             return Some(control.window.una);
         }
@@ -114,7 +115,7 @@ impl NewReno {
             .congestion
             .window()
             .saturating_add_signed(self.inflation);
-        let usable = window.min(control.window.advertised);
+        let usable = window.min(control.window.advertised());
         control.window.take_next(usable)
     }
 }

@@ -7,12 +7,15 @@
 
 use airlane_base::Instant;
 
-use super::{Control, Duplicates};
+use crate::tcp::control::Control;
+use crate::tcp::duplicates::Duplicates;
 use crate::tcp::{Ack, TcpConfig};
 
 #[derive(Clone, Debug)]
 pub(in crate::tcp) struct Reno {
     duplicates: Duplicates,
+    /// Whether recovery has to have seen more than its first duplicates to end with the window deflated.
+    late_deflation: bool,
     in_recovery: bool,
     /// Segments by which fast recovery has opened the window.
     inflation: u64,
@@ -24,6 +27,7 @@ impl Reno {
     pub(super) fn new(config: &TcpConfig) -> Self {
         Self {
             duplicates: Duplicates::new(config),
+            late_deflation: config.late_deflation.unwrap_or_default(),
             in_recovery: false,
             inflation: 0,
             resend: false,
@@ -39,8 +43,14 @@ impl Reno {
 
     #[inline]
     pub(super) fn on_new_ack(&mut self, control: &mut Control, now: Instant, ack: &Ack) {
+        let kept = self.late_deflation
+            && self.in_recovery
+            && self.duplicates.count == self.duplicates.threshold;
         self.leave();
         control.acknowledge(now, ack.ack);
+        if kept {
+            control.congestion.keep(self.duplicates.threshold.into());
+        }
         control.congestion.on_ack();
     }
 
@@ -63,7 +73,7 @@ impl Reno {
     }
 
     #[inline]
-    pub(super) fn next(&mut self, control: &mut Control) -> Option<u64> {
+    pub(super) fn next(&mut self, control: &mut Control, _now: Instant) -> Option<u64> {
         if std::mem::take(&mut self.resend) {
             return Some(control.window.una);
         }

@@ -12,7 +12,8 @@
 
 use airlane_base::Instant;
 
-use super::{Control, Duplicates};
+use crate::tcp::control::Control;
+use crate::tcp::duplicates::Duplicates;
 use crate::tcp::scoreboard::Scoreboard;
 use crate::tcp::{Ack, TcpConfig};
 
@@ -82,7 +83,7 @@ impl Sack {
     }
 
     #[inline]
-    pub(super) fn next(&mut self, control: &mut Control) -> Option<u64> {
+    pub(super) fn next(&mut self, control: &mut Control, _now: Instant) -> Option<u64> {
         let window = &mut control.window;
         if std::mem::take(&mut self.resend) {
             self.board.on_resent(window, window.una);
@@ -110,7 +111,7 @@ impl Sack {
             return Some(hole);
         }
         window.nxt = window.max;
-        if let Some(seq) = window.take_next(window.advertised) {
+        if let Some(seq) = window.take_next(window.advertised()) {
             return Some(seq);
         }
         if hole < self.board.high_sacked(window) {

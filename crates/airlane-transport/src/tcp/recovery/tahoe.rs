@@ -6,7 +6,8 @@
 
 use airlane_base::Instant;
 
-use super::{Control, Duplicates};
+use crate::tcp::control::Control;
+use crate::tcp::duplicates::Duplicates;
 use crate::tcp::{Ack, TcpConfig};
 
 #[derive(Clone, Debug)]
@@ -45,7 +46,7 @@ impl Tahoe {
     }
 
     #[inline]
-    pub(super) fn next(&mut self, control: &mut Control) -> Option<u64> {
+    pub(super) fn next(&mut self, control: &mut Control, _now: Instant) -> Option<u64> {
         let usable = control.usable(0);
         control.window.take_next(usable)
     }

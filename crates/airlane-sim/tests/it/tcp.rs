@@ -1,0 +1,104 @@
+//! Transports in a world: what a flow's TCP is told shows in what it measures.
+
+use crate::common::runs;
+use airlane_sim::{FlowResult, Scenario};
+
+/// A file over a wired and a radio hop (Balakrishnan et al. 1997, section 4, without contention).
+fn file(transport: &str, size: &str, mean: &str, app: &str) -> Scenario {
+    let text = format!(
+        "schema = 1\nname = \"tcp\"\nduration = \"10000 s\"\nuntil = \"file\"\n\
+         [nodes.source]\n[nodes.base]\n[nodes.mobile]\n\
+         [links.wired]\nends = [\"source\", \"base\"]\nrate = \"10 Mbit/s\"\ndelay = \"1 ms\"\n\
+         [links.radio]\nends = [\"base\", \"mobile\"]\nrate = \"1.562 Mbit/s\"\ndelay = \"1 ms\"\n\
+         frame = \"1500 B\"\nerrors = {{ kind = \"byte-exponential\", mean = \"{mean}\" }}\n\
+         [[flows]]\nname = \"file\"\nends = [\"source\", \"mobile\"]\n\
+         transport = {{ kind = \"tcp\", {transport} }}\n\
+         app = {{ kind = \"bulk\", size = \"{size}\", packet = \"1400 B\"{app} }}\n"
+    );
+    Scenario::from_toml(&text, "test.toml").unwrap_or_else(|e| panic!("{e}"))
+}
+
+fn results(scenario: &Scenario) -> Vec<FlowResult> {
+    let runs = runs(scenario, 6).into_iter();
+    runs.flat_map(|run| run.flows).collect()
+}
+
+/// Mean throughput over runs, Mbit/s; all of the file has come each time.
+fn throughput(transport: &str) -> f64 {
+    let scenario = file(transport, "2 MB", "65536 B", "");
+    let flows = results(&scenario);
+    for flow in &flows {
+        assert_eq!(flow.delivered_bytes, 2_000_000, "{transport}");
+    }
+    let sum: f64 = flows.iter().filter_map(|flow| flow.throughput_bps).sum();
+    sum / flows.len() as f64 / 1e6
+}
+
+/// Balakrishnan et al. 1997, section 4.3: the order of the end-to-end schemes in the LAN.
+#[test]
+fn what_a_link_destroys_costs_less_where_tcp_knows() {
+    let reno = throughput("window = 23");
+    let newreno = throughput("window = 23, recovery = \"newreno\"");
+    let eln = throughput("window = 23, recovery = \"eln\"");
+    let eln_rxmt = throughput("window = 23, recovery = \"eln-rxmt\"");
+    let smart = throughput("window = 23, recovery = \"smart\"");
+    assert!(reno < newreno, "{reno} {newreno}");
+    assert!(reno < eln && eln < eln_rxmt, "{reno} {eln} {eln_rxmt}");
+    assert!(eln_rxmt < smart, "{eln_rxmt} {smart}");
+}
+
+/// A receiver that remembers the latest loss alone halves the window for the others.
+#[test]
+fn a_receiver_that_forgets_destroyed_segments_cuts_the_window() {
+    let cuts = |memory: &str| {
+        let transport = format!("window = 23, recovery = \"eln-rxmt\"{memory}");
+        let flows = results(&file(&transport, "2 MB", "32768 B", ""));
+        flows
+            .iter()
+            .filter_map(|flow| flow.window_cuts)
+            .sum::<u64>()
+    };
+    assert!(cuts(", eln-memory = \"last\"") > cuts(""));
+}
+
+/// An application that takes 40 kB each second closes the window, and gets all at that rate.
+#[test]
+fn a_slow_application_slows_the_sender() {
+    let app = ", takes = \"320 kbit/s\"";
+    for transport in [
+        "window = 2",
+        "window = 20",
+        "window = 20, recovery = \"sack\"",
+    ] {
+        for flow in results(&file(transport, "1 MB", "1000000 B", app)) {
+            assert_eq!(flow.delivered_bytes, 1_000_000);
+            let rate = flow.throughput_bps.unwrap_or_default();
+            assert!((250e3..=345e3).contains(&rate), "{transport}: {rate}");
+        }
+    }
+}
+
+/// Balakrishnan et al. 1997, in closed form: 1400 of 1458 bytes are user data, and a frame of 1458 bytes is
+/// destroyed with 1 - exp(-1458 / 65536).
+#[test]
+fn headers_take_air_time_and_errors_and_are_no_user_data() {
+    let bsd = "profile = \"bsd-1997\"";
+    for flow in results(&file(bsd, "8 MB", "1000 GB", "")) {
+        let peak = 1.562 * 1400.0 / 1458.0;
+        let rate = flow.throughput_bps.unwrap_or_default() / 1e6;
+        assert!((peak * 0.98..=peak).contains(&rate), "{rate} of {peak}");
+    }
+    let (mut sent, mut lost, mut bytes) = (0, 0, 0);
+    for run in runs(&file(bsd, "8 MB", "65536 B", ""), 20) {
+        let down = &run.links[0].down.channel;
+        assert_eq!(run.links[0].name, "radio");
+        sent += down.offered.frames;
+        bytes += down.offered.bytes;
+        lost += down.lost_air.frames;
+        assert_eq!(run.flows[0].delivered_bytes, 8_000_000);
+    }
+    assert!(bytes > (sent - 20) * 1458 && bytes <= sent * 1458);
+    let ratio = lost as f64 / sent as f64;
+    // Four standard deviations of 117,000 frames.
+    assert!((ratio - 0.022_002).abs() < 0.001_75, "{ratio}");
+}

@@ -1,0 +1,156 @@
+//! Which settings of TCP can be used.
+
+use airlane_base::{Duration, Size};
+
+use super::TcpConfig;
+use super::kinds::{CongestionKind, DelayedAck, RecoveryKind};
+
+impl TcpConfig {
+    /// Whether every value can be used; if not, which one and what is allowed.
+    ///
+    /// # Errors
+    /// A sentence that names the key, its value and its range.
+    pub fn validate(&self) -> Result<(), String> {
+        let at_least = |key: &str, value: String, ok: bool, least: &str| {
+            if ok {
+                Ok(())
+            } else {
+                Err(format!("{key} = {value} is too small; at least {least}"))
+            }
+        };
+        // The receiver keeps one slot for each segment of the window.
+        if self.window > MAX_WINDOW {
+            return Err(format!(
+                "window = {} is too large; at most {MAX_WINDOW} segments",
+                self.window
+            ));
+        }
+        let reports = match self.recovery() {
+            RecoveryKind::Sack => Some("sack"),
+            RecoveryKind::Smart => Some("smart"),
+            _ => None,
+        };
+        if let Some(kind) = reports
+            && self.window > MAX_SACK_WINDOW
+        {
+            return Err(format!(
+                "window = {} is too large for recovery = \"{kind}\"; at most {MAX_SACK_WINDOW} segments",
+                self.window
+            ));
+        }
+        if self.eighth.is_some() && self.congestion() != CongestionKind::Bsd {
+            return Err("eighth does nothing without congestion = \"bsd\"".to_owned());
+        }
+        if self.late_deflation.is_some() && self.recovery() != RecoveryKind::Reno {
+            return Err("late-deflation does nothing without recovery = \"reno\"".to_owned());
+        }
+        if let Some(buffer) = self.buffer {
+            at_least(
+                "buffer",
+                format!("\"{buffer}\""),
+                buffer.as_bytes() >= 1,
+                "\"1 B\"",
+            )?;
+        }
+        if self
+            .header_size
+            .is_some_and(|size| size.as_bytes() > MAX_HEADER)
+        {
+            return Err(format!(
+                "header-size is too large; at most \"{}\"",
+                Size::from_bytes(MAX_HEADER)
+            ));
+        }
+        if self.eln_memory.is_some() && self.loss_memory().is_none() {
+            return Err(
+                "eln-memory does nothing without recovery = \"eln\" or \"eln-rxmt\"".to_owned(),
+            );
+        }
+        let newreno = self.recovery() == RecoveryKind::NewReno;
+        for (key, is_stated) in [
+            ("partial-deflation", self.partial_deflation.is_some()),
+            ("partial-restart", self.partial_restart.is_some()),
+        ] {
+            if is_stated && !newreno {
+                return Err(format!("{key} does nothing without recovery = \"newreno\""));
+            }
+        }
+        if let Some(DelayedAck { every, within, .. }) = self.delayed_ack {
+            at_least("delayed-ack.every", every.to_string(), every >= 1, "1")?;
+            let longest = Duration::from_millis(500);
+            if within == Duration::ZERO || within > longest {
+                return Err(format!(
+                    "delayed-ack.within = \"{within}\" is out of range; more than 0, and at most \"500 ms\""
+                ));
+            }
+        }
+        at_least("window", self.window.to_string(), self.window >= 1, "1")?;
+        at_least(
+            "initial-window",
+            self.initial_window.to_string(),
+            self.initial_window >= 1,
+            "1",
+        )?;
+        at_least(
+            "dupack-threshold",
+            self.dupack_threshold.to_string(),
+            self.dupack_threshold >= 1,
+            "1",
+        )?;
+        at_least(
+            "ack-size",
+            format!("\"{}\"", self.ack_size),
+            self.ack_size.as_bytes() >= 1,
+            "\"1 B\"",
+        )?;
+        at_least(
+            "tick",
+            format!("\"{}\"", self.tick),
+            self.tick >= Duration::from_millis(1),
+            "\"1 ms\"",
+        )?;
+        let usual = Self::profile(self.profile);
+        let tick = ("tick", self.tick, usual.tick);
+        let initial = ("initial-rto", self.initial_rto, usual.initial_rto);
+        let (min, max) = (
+            ("min-rto", self.min_rto, usual.min_rto),
+            ("max-rto", self.max_rto, usual.max_rto),
+        );
+        in_order(tick, initial)?;
+        in_order(tick, min)?;
+        in_order(min, max)
+    }
+}
+
+/// A time that cannot be longer than another one: key, value, what the profile has. What differs from
+/// the profile was given, and is to blame.
+fn in_order(
+    (low, short, usual_short): (&str, Duration, Duration),
+    (high, long, usual_long): (&str, Duration, Duration),
+) -> Result<(), String> {
+    if short <= long {
+        return Ok(());
+    }
+    Err(match (short != usual_short, long != usual_long) {
+        (true, false) => format!(
+            "{low} = \"{short}\" is longer than {high}, which is \"{long}\" unless it is given; at most \
+             \"{long}\", or a longer {high}, too"
+        ),
+        (false, true) => format!(
+            "{high} = \"{long}\" is shorter than {low}, which is \"{short}\" unless it is given; at least \
+             \"{short}\", or a shorter {low}, too"
+        ),
+        _ => format!(
+            "{low} = \"{short}\" is longer than {high} = \"{long}\"; {high} is at least {low}"
+        ),
+    })
+}
+
+/// Largest window in segments: 1 GB of 1000-byte segments, far above any link modelled here.
+const MAX_WINDOW: u32 = 1 << 20;
+
+/// More than the headers of any network.
+const MAX_HEADER: u64 = 1_000;
+
+/// Beyond it the offsets of blocks would not fit into a simulated packet.
+const MAX_SACK_WINDOW: u32 = u16::MAX as u32;

@@ -1,0 +1,147 @@
+//! The parts that a TCP endpoint can be made of, by the names that files use.
+
+use airlane_base::Duration;
+use schemars::JsonSchema;
+use serde::{Deserialize, Serialize};
+
+/// A complete set of TCP settings, by the name of what it reproduces.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
+#[serde(rename_all = "kebab-case")]
+pub enum Profile {
+    /// ns-2 as it stood in 1999 (the specification, section 4): no connection set-up, initial
+    /// window of one segment, half-second ticks, no limited transmit, an acknowledgment for
+    /// every segment.
+    #[default]
+    #[serde(rename = "ns2-1999")]
+    Ns2In1999,
+    /// A BSD host of 1997 as Balakrishnan et al. measured with it (4.4BSD; Wright and Stevens 1995): no connection
+    /// set-up, ticks of half a second at which timers expire, delayed acknowledgments by a clock of 200 ms, a
+    /// window of 32 kB (2^15 bytes) in bytes, and 58 bytes of headers.
+    #[serde(rename = "bsd-1997")]
+    BsdIn1997,
+}
+
+/// What finds losses and repairs them. Source: RFC 5681, RFC 6582, RFC 6675 and Balakrishnan et al. 1997.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
+#[serde(rename_all = "kebab-case")]
+pub enum RecoveryKind {
+    /// Fast retransmit, then slow start (Jacobson 1988).
+    Tahoe,
+    /// Fast retransmit and fast recovery (RFC 2001, later RFC 5681 section 3.2).
+    #[default]
+    Reno,
+    /// Fast recovery until everything is repaired, one segment each round trip (RFC 6582).
+    #[serde(rename = "newreno")]
+    NewReno,
+    /// Selective acknowledgments (RFC 2018) and the recovery of RFC 6675.
+    Sack,
+    /// Each acknowledgment names the segment that caused it, and every gap is a loss at once (SMART, Keshav and
+    /// Morgan 1997, as Balakrishnan et al. 1997 simplify it). For paths that keep the order.
+    Smart,
+    /// Reno with explicit loss notification: what a link destroyed is sent again with the third duplicate, and
+    /// the window stays as it is (Balakrishnan et al. 1997).
+    Eln,
+    /// Likewise, with the first duplicate.
+    ElnRxmt,
+}
+
+/// What a partial acknowledgment does to the window that duplicates have inflated (NewReno).
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
+#[serde(rename_all = "kebab-case")]
+pub enum Deflation {
+    /// It takes away what it acknowledges, less one segment (RFC 6582).
+    #[default]
+    #[serde(rename = "rfc6582")]
+    Rfc6582,
+    /// The first of a recovery ends all inflation up to then (Balakrishnan et al. 1997: the window is at
+    /// half of its size with the first new acknowledgment).
+    FirstAck,
+}
+
+/// Which partial acknowledgments restart the retransmission timer (NewReno).
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
+#[serde(rename_all = "kebab-case")]
+pub enum TimerRestart {
+    /// Every one: "slow but steady" (RFC 6582, section 4).
+    #[default]
+    Every,
+    /// The first of a recovery: "impatient", a timeout ends a long one.
+    First,
+}
+
+/// How many of the segments that a link destroyed a receiver remembers (ELN).
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
+#[serde(rename_all = "kebab-case")]
+pub enum LossMemory {
+    /// All that have not come since.
+    #[default]
+    All,
+    /// The latest.
+    Last,
+}
+
+/// Which clock delayed acknowledgments wait for.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
+#[serde(rename_all = "kebab-case")]
+pub enum AckClock {
+    /// A timer that starts with the segment.
+    #[default]
+    FromArrival,
+    /// The next tick of the host's own clock, as in BSD: from no time at all to a whole period.
+    FreeRunning,
+}
+
+/// Acknowledgments that wait for company.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
+#[serde(rename_all = "kebab-case", deny_unknown_fields)]
+pub struct DelayedAck {
+    /// One acknowledgment stands for this many segments, at least 1. Source: RFC 5681, section 4.2.
+    #[serde(default = "every_second")]
+    pub every: u32,
+    /// How long the first of them waits at most. At most 500 ms (RFC 5681, section 4.2).
+    #[serde(default = "fifth_of_a_second")]
+    pub within: Duration,
+    /// Which clock says that it is over.
+    #[serde(default)]
+    pub clock: AckClock,
+}
+
+const fn every_second() -> u32 {
+    2
+}
+
+const fn fifth_of_a_second() -> Duration {
+    Duration::from_millis(200)
+}
+
+/// How the congestion window opens, and how it reacts to a loss.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
+#[serde(rename_all = "kebab-case")]
+pub enum CongestionKind {
+    /// Slow start and congestion avoidance (RFC 5681, section 3.1).
+    #[default]
+    Reno,
+    /// The same as 4.4BSD has them: in bytes, at most 65,535 of them. Tahoe, Reno and ELN may then retransmit fast
+    /// more than once in a window (Wright and Stevens 1995, chapters 24 and 29).
+    Bsd,
+}
+
+/// How the retransmission timer reads its clock.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
+#[serde(rename_all = "kebab-case")]
+pub enum TimerKind {
+    /// Round trips count ticks, timeouts run for their whole length, as in ns-2.
+    #[default]
+    Ticks,
+    /// Timeouts expire with a tick as well, so one of n ticks takes between n - 1 and n; round trips count from
+    /// 1 (Wright and Stevens 1995, chapter 25).
+    Bsd,
+}
+
+/// A name for a choice of all parts.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
+#[serde(rename_all = "kebab-case")]
+pub enum Variant {
+    /// `recovery = "reno"`, `congestion = "reno"`.
+    Reno,
+}

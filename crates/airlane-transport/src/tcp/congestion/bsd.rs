@@ -1,0 +1,92 @@
+//! Slow start and congestion avoidance as 4.4BSD has them, in bytes (Wright and Stevens 1995, chapter 24).
+//!
+//! They differ from RFC 5681 in little things that show: slow start goes on while `cwnd` is not above
+//! `ssthresh`, so the acknowledgment that ends a fast recovery opens the window by a segment; `ssthresh` starts
+//! at 65,535 bytes, which also is the largest `cwnd`; divisions cut. 4.4BSD-Lite (1994) adds an eighth of a segment
+//! for each acknowledgment in congestion avoidance, its second release (1995) does not.
+
+use crate::tcp::TcpConfig;
+
+/// The largest window, and the first threshold, bytes.
+const LARGEST: u64 = 65_535;
+
+/// BSD's window.
+#[derive(Clone, Debug)]
+pub(in crate::tcp) struct Bsd {
+    /// User bytes of a full segment.
+    segment: u64,
+    /// Bytes.
+    cwnd: u64,
+    /// Bytes.
+    ssthresh: u64,
+    /// Whether congestion avoidance adds an eighth of a segment.
+    eighth: bool,
+}
+
+impl Bsd {
+    pub(super) fn new(config: &TcpConfig, segment: u32) -> Self {
+        let segment = u64::from(segment);
+        Self {
+            segment,
+            cwnd: u64::from(config.initial_window) * segment,
+            ssthresh: LARGEST,
+            eighth: config.eighth.unwrap_or_default(),
+        }
+    }
+
+    /// Segments.
+    pub(super) fn cwnd(&self) -> f64 {
+        self.cwnd as f64 / self.segment as f64
+    }
+
+    /// Whole segments that may be on their way: a part of one is not sent (RFC 1122, section 4.2.3.4).
+    pub(super) const fn window(&self) -> u64 {
+        self.cwnd / self.segment
+    }
+
+    /// Whole segments.
+    pub(super) const fn ssthresh(&self) -> u64 {
+        self.ssthresh / self.segment
+    }
+
+    /// This many segments more.
+    pub(super) fn keep(&mut self, segments: u64) {
+        self.grow(segments * self.segment);
+    }
+
+    fn grow(&mut self, bytes: u64) {
+        // A single segment may be longer than the largest window.
+        self.cwnd = (self.cwnd + bytes).min(LARGEST.max(self.segment));
+    }
+
+    /// New data was acknowledged, and no loss is being repaired.
+    pub(super) fn on_ack(&mut self) {
+        if self.cwnd <= self.ssthresh {
+            self.grow(self.segment);
+        } else {
+            let eighth = if self.eighth { self.segment / 8 } else { 0 };
+            self.grow(self.segment * self.segment / self.cwnd + eighth);
+        }
+    }
+
+    /// Duplicate acknowledgments show a loss while `in_use` segments of the window were used.
+    pub(super) fn on_loss(&mut self, in_use: u64) {
+        self.halve(in_use);
+        self.cwnd = self.ssthresh;
+    }
+
+    /// Goes on with `ssthresh`.
+    pub(super) const fn resume(&mut self) {
+        self.cwnd = self.ssthresh;
+    }
+
+    /// Slow start.
+    pub(super) fn on_collapse(&mut self, in_use: u64) {
+        self.halve(in_use);
+        self.cwnd = self.segment;
+    }
+
+    fn halve(&mut self, in_use: u64) {
+        self.ssthresh = (in_use / 2).max(2) * self.segment;
+    }
+}

@@ -1,0 +1,50 @@
+//! Duplicate acknowledgments as a sign of loss (RFC 5681, section 3.2), one cut for each window.
+
+use super::window::SendWindow;
+use super::{CongestionKind, RecoveryKind, TcpConfig};
+
+/// Duplicate acknowledgments in a row, and when they stand for a loss.
+#[derive(Clone, Debug)]
+pub(super) struct Duplicates {
+    pub(super) threshold: u32,
+    pub(super) count: u32,
+    /// The highest number sent when the window was last cut, by any cause. One window of data is cut at
+    /// most once (ns-2's `bugFix_`, RFC 6582).
+    pub(super) recover: u64,
+    /// Whether a window may be cut more than once, as in BSD.
+    repeats: bool,
+}
+
+impl Duplicates {
+    pub(super) fn new(config: &TcpConfig) -> Self {
+        Self {
+            threshold: config.dupack_threshold,
+            count: 0,
+            recover: 0,
+            repeats: config.congestion() == CongestionKind::Bsd
+                && matches!(
+                    config.recovery(),
+                    RecoveryKind::Tahoe
+                        | RecoveryKind::Reno
+                        | RecoveryKind::Eln
+                        | RecoveryKind::ElnRxmt
+                ),
+        }
+    }
+
+    /// One more; whether it is the one that shows a loss.
+    pub(super) fn show_loss(&mut self, window: &SendWindow) -> bool {
+        self.count += 1;
+        self.count == self.threshold && self.is_new(window)
+    }
+
+    /// Whether a loss of the oldest segment is none of those that the last cut was for.
+    pub(super) const fn is_new(&self, window: &SendWindow) -> bool {
+        self.repeats || window.una > self.recover || self.recover == 0
+    }
+
+    /// The window is cut for everything that was sent up to now.
+    pub(super) fn mark_cut(&mut self, window: &SendWindow) {
+        self.recover = window.max;
+    }
+}
