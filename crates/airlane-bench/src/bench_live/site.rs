@@ -6,7 +6,7 @@ use std::path::{Path, PathBuf};
 use airlane_testkit::live::LiveError;
 use airlane_testkit::netns::Namespace;
 
-/// The left host's address on the cable of [`Tool::Veth`].
+/// The left host's address on the cable of [`Tool::Veth`](super::tool::Tool::Veth).
 pub const BARE_SERVER: IpAddr = IpAddr::V4(Ipv4Addr::new(198, 51, 100, 1));
 /// The interface of that cable.
 pub const BARE: &str = "bare";
