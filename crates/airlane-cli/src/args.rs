@@ -16,17 +16,24 @@ use clap::builder::styling::{AnsiColor, Styles};
 use clap::{Args, Parser, Subcommand, ValueHint};
 use clap_complete::Shell;
 
-pub use import::{Import, Wireguard};
-pub use measure::{Journal, JournalReplay, Record, Test, TestApp, Trace, TraceJoin, TraceShow};
-pub use node::{Daemon, Keygen, LogFormat, Reload, Running, Status, Top, Up};
-pub use scenario::{FromMahimahi, FromNetem, Scenario, ScenarioApp, Written};
+pub use import::{ImportVerb, WireguardArgs};
+pub use measure::{
+    JournalReplayArgs, JournalVerb, RecordArgs, TestApp, TestArgs, TraceJoinArgs, TraceShowArgs,
+    TraceVerb,
+};
+pub use node::{
+    DaemonArgs, KeygenArgs, LogFormat, ReloadArgs, RunningArgs, StatusArgs, TopArgs, UpArgs,
+};
+pub use scenario::{FromMahimahiArgs, FromNetemArgs, ScenarioApp, ScenarioVerb, WrittenArgs};
 pub use schema::{FileKind, SchemaArgs};
-pub use service::{Link, Service, ServiceAdd, ServiceRemove, ServiceSet, SetRate};
-pub use set::Set;
-pub use sim::{Compare, Repeat, Run, Sim};
+pub use service::{
+    LinkArgs, ServiceAddArgs, ServiceRemoveArgs, ServiceSetArgs, ServiceVerb, SetRateArgs,
+};
+pub use set::SetArgs;
+pub use sim::{CompareArgs, RepeatArgs, RunArgs, SimVerb};
 pub use study::{
-    Studies, Study, StudyList, StudyOutput, StudyPage, StudyReport, StudyRun, StudyScenario,
-    StudyShow,
+    StudiesArgs, StudyListArgs, StudyOutputArgs, StudyPageArgs, StudyReportArgs, StudyRunArgs,
+    StudyScenarioArgs, StudyShowArgs, StudyVerb,
 };
 
 const STYLES: Styles = Styles::styled()
@@ -60,19 +67,19 @@ pub struct Cli {
 pub enum Command {
     /// Simulate: run a scenario, or compare several
     #[command(subcommand, arg_required_else_help = true)]
-    Sim(Sim),
+    Sim(SimVerb),
     /// List and show the scenarios that come with the program, and make them of what other tools were told
     #[command(subcommand, arg_required_else_help = true)]
-    Scenario(Scenario),
+    Scenario(ScenarioVerb),
     /// Run the figures of published works and judge their claims
     #[command(subcommand, arg_required_else_help = true)]
-    Study(Study),
+    Study(StudyVerb),
     /// Print a file with every default filled in
     ///
     /// FILE is a scenario, a daemon file or an emulator file; its keys tell which. The output is
     /// again a valid file, in which each value has its unit.
     #[command(after_help = EXPLAIN_EXAMPLES)]
-    Explain(Explain),
+    Explain(ExplainArgs),
     /// Print what may stand in a file: JSON Schema for editors, or a reference of all keys
     #[command(after_help = schema::EXAMPLES)]
     Schema(SchemaArgs),
@@ -84,59 +91,59 @@ pub enum Command {
     /// alone. At the end the device is
     /// removed and the counters are printed.
     #[command(after_help = node::UP_EXAMPLES)]
-    Up(Up),
+    Up(UpArgs),
     /// Make a key for one end of a secured link
     ///
     /// Writes a new private key to FILE, which nobody but its owner may read, and prints its public
     /// half: the other end has that as `peer-key`.
     #[command(after_help = node::KEYGEN_EXAMPLES)]
-    Keygen(Keygen),
+    Keygen(KeygenArgs),
     /// Emulate a lossy link between two interfaces until SIGTERM or Ctrl-C
     ///
     /// Carries Ethernet frames between the two interfaces of FILE at the stated rate, delay and
     /// queue and loses some of them. Needs root, or CAP_NET_RAW. At the end it prints what was asked
     /// and what was delivered.
     #[command(after_help = node::AIR_EXAMPLES)]
-    Air(Running),
+    Air(RunningArgs),
     /// Check whether a link can come up, and say what to do where it cannot
     ///
     /// Tries rights, keys, interface, port, route and MTU as `airlane up` does and undoes them again;
     /// a peer with keys is asked for a handshake. Of a link that runs it says how each session stands, and why
     /// one has never come up.
     #[command(after_help = node::DOCTOR_EXAMPLES)]
-    Doctor(Daemon),
+    Doctor(DaemonArgs),
     /// Let a running link take over what changed in its file
     ///
     /// Keys, peers, their addresses, rates, services and classes change at once, and connections through
     /// links that stay go on. SIGHUP to `airlane up` does the same with the file that it was started with. What only a new start can change is named, and nothing is changed then.
     #[command(after_help = node::RELOAD_EXAMPLES)]
-    Reload(Reload),
+    Reload(ReloadArgs),
     /// Make a live file of what another tunnel was told
     #[command(subcommand, arg_required_else_help = true)]
-    Import(Import),
+    Import(ImportVerb),
     /// Change the rate of a running link
     ///
     /// Frames leave at it from now on: no new session, nothing lost. The file stays as it is; write there,
     /// too, what shall outlast a reload.
     #[command(after_help = service::SET_EXAMPLES)]
-    Set(SetRate),
+    Set(SetRateArgs),
     /// Change the services of a running link
     ///
     /// Nothing else is interrupted: connections through the other services go on. A service is used once
     /// both ends have it; until then, and once one end has removed it, its packets travel as those
     /// without a class. The file stays as it is; write there, too, what shall outlast a restart.
     #[command(subcommand, arg_required_else_help = true)]
-    Service(Service),
+    Service(ServiceVerb),
     /// Show what each service of a running link has carried, repaired and lost
     #[command(after_help = node::STATUS_EXAMPLES)]
-    Status(Status),
+    Status(StatusArgs),
     /// Watch a running link on the whole screen
     ///
     /// Per service and direction: packets, repairs, their cost, losses, round trip, queue and rates, once
     /// a second. Of several peers each has a line, and the arrow keys choose whose services are shown. q,
     /// Esc or Ctrl-C ends.
     #[command(after_help = node::TOP_EXAMPLES)]
-    Top(Top),
+    Top(TopArgs),
     /// Measure what a file, web pages and voice get below a link and through it
     ///
     /// First run `airlane test --serve` at the other end. Then each application runs alone, and all of them
@@ -148,7 +155,7 @@ pub enum Command {
     /// leads to, the plain path alone can be measured: `airlane test --serve ADDRESS` there, and here
     /// `airlane test ADDRESS --before`.
     #[command(after_help = measure::TEST_EXAMPLES)]
-    Test(Test),
+    Test(TestArgs),
     /// Record what becomes of each frame of a running link
     ///
     /// Writes a trace to OUT until Ctrl-C: each frame sent with its size and what waited behind it, each
@@ -157,13 +164,13 @@ pub enum Command {
     /// one recording knows the losses on the way to its end. The link must be secured: the frames of other
     /// links are not all numbered.
     #[command(after_help = measure::RECORD_EXAMPLES)]
-    Record(Record),
+    Record(RecordArgs),
     /// Do again what a port did, from its journal
     #[command(subcommand, arg_required_else_help = true)]
-    Journal(Journal),
+    Journal(JournalVerb),
     /// Look at recorded traces, and join those of two ends
     #[command(subcommand, arg_required_else_help = true)]
-    Trace(Trace),
+    Trace(TraceVerb),
     /// Write the manual pages, one for each verb, into a folder
     #[command(after_help = MANUAL_EXAMPLES)]
     Manual {
@@ -184,13 +191,13 @@ pub enum Command {
 
 /// Arguments of `explain`.
 #[derive(Debug, Args)]
-pub struct Explain {
+pub struct ExplainArgs {
     /// The file.
     #[arg(value_hint = ValueHint::FilePath)]
     pub file: PathBuf,
     /// Changes of the file.
     #[command(flatten)]
-    pub set: Set,
+    pub set: SetArgs,
 }
 
 const EXPLAIN_EXAMPLES: &str = "\

@@ -5,7 +5,7 @@ use std::path::PathBuf;
 use airlane_sim::{Comparison, MetricComparison, Row};
 use anstyle::{AnsiColor, Style};
 
-use crate::comparison::{self, Better, Measure};
+use crate::chart::{Better, Chart, Measure};
 use crate::fault::BadInput;
 use crate::metric::{is_headline, metric};
 use crate::quantity::{Estimate, Unit};
@@ -165,7 +165,7 @@ fn ratio(row: &Row, better: Better) -> Cell {
 }
 
 /// The comparison for bars and pictures.
-pub fn picture(title: String, ways: &[String], comparison: &Comparison) -> comparison::Comparison {
+pub fn picture(title: String, ways: &[String], comparison: &Comparison) -> Chart {
     let measure = |found: &MetricComparison| {
         let shown = metric(found.metric)?;
         Some(Measure {
@@ -180,7 +180,7 @@ pub fn picture(title: String, ways: &[String], comparison: &Comparison) -> compa
                 .collect(),
         })
     };
-    comparison::Comparison {
+    Chart {
         title,
         ways: ways.to_vec(),
         measures: headlines(comparison).filter_map(measure).collect(),

@@ -5,7 +5,7 @@ use airlane_live::doctor::{Check, Verdict, examine};
 use anstyle::{AnsiColor, Style};
 use anyhow::bail;
 
-use crate::args::Daemon;
+use crate::args::DaemonArgs;
 use crate::{input, output};
 
 const GOOD: Style = AnsiColor::Green.on_default().bold();
@@ -13,7 +13,7 @@ const WARNING: Style = AnsiColor::Yellow.on_default().bold();
 const BAD: Style = AnsiColor::Red.on_default().bold();
 
 /// Runs `airlane doctor`.
-pub(crate) fn doctor(args: &Daemon) -> anyhow::Result<()> {
+pub(crate) fn doctor(args: &DaemonArgs) -> anyhow::Result<()> {
     let config: LiveConfig = input::document(&args.file, &args.set.set)?.read()?;
     let (mut checks, mut printed) = (Vec::new(), Ok(()));
     examine(&config, &mut |check| {

@@ -11,27 +11,27 @@ use airlane_live::config::LiveConfig;
 use serde::Serialize;
 use toml::{Table, Value};
 
-use crate::args::Explain;
-use crate::input::{self, Kind};
+use crate::args::ExplainArgs;
+use crate::input::{self, FileContent};
 use crate::{output, sim};
 
 /// Runs the verb.
-pub(crate) fn explain(args: &Explain) -> anyhow::Result<()> {
+pub(crate) fn explain(args: &ExplainArgs) -> anyhow::Result<()> {
     let document = input::document(&args.file, &args.set.set)?;
-    let text = match Kind::of(&document)? {
-        Kind::Scenario => {
+    let text = match FileContent::of(&document)? {
+        FileContent::Scenario => {
             let scenario = input::scenario(&document, &args.file)?;
             sim::warn_unreached(&args.file.display().to_string(), &scenario);
             to_toml(&scenario.resolved())
         }
-        Kind::Daemon => {
+        FileContent::Daemon => {
             let config = document.read::<LiveConfig>()?;
             for unreached in config.link.unreached() {
                 output::warn(&format!("{}: {unreached}", args.file.display()));
             }
             to_toml(&config.resolve())
         }
-        Kind::Air => to_toml(&document.read::<AirConfig>()?),
+        FileContent::Air => to_toml(&document.read::<AirConfig>()?),
     };
     output::print(&text?)
 }

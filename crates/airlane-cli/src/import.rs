@@ -8,13 +8,13 @@ use airlane_live::import::from_wireguard;
 use airlane_live::security::save_key;
 use anyhow::Context as _;
 
-use crate::args::Wireguard;
+use crate::args::WireguardArgs;
 use crate::fault::BadInput;
 use crate::output;
 use crate::scenario::write;
 
 /// Runs `airlane import wg`.
-pub(crate) fn wireguard(args: &Wireguard) -> anyhow::Result<()> {
+pub(crate) fn wireguard(args: &WireguardArgs) -> anyhow::Result<()> {
     let shown = args.file.display();
     let text = std::fs::read_to_string(&args.file)
         .with_context(|| BadInput(format!("cannot read {shown}")))?;

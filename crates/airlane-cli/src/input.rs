@@ -7,7 +7,7 @@ use airlane_sim::Scenario;
 use airlane_study::{StudyError, Work};
 use anyhow::Context as _;
 
-use crate::args::Studies;
+use crate::args::StudiesArgs;
 use crate::fault::BadInput;
 
 /// The document in `path` with `assignments` on top of it.
@@ -63,7 +63,7 @@ pub(crate) fn scenario(document: &Document, path: &Path) -> anyhow::Result<Scena
 ///
 /// # Errors
 /// If a file is missing or wrong.
-pub(crate) fn works(studies: &Studies) -> Result<Vec<Work>, StudyError> {
+pub(crate) fn works(studies: &StudiesArgs) -> Result<Vec<Work>, StudyError> {
     let here = Path::new("studies");
     match &studies.studies {
         Some(folder) => Work::load_all(folder),
@@ -74,7 +74,7 @@ pub(crate) fn works(studies: &Studies) -> Result<Vec<Work>, StudyError> {
 
 /// What a file describes.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub(crate) enum Kind {
+pub(crate) enum FileContent {
     /// A simulated world.
     Scenario,
     /// One end of a live link.
@@ -83,7 +83,7 @@ pub(crate) enum Kind {
     Air,
 }
 
-impl Kind {
+impl FileContent {
     /// Tells the kind from the keys at the top of the file.
     ///
     /// # Errors

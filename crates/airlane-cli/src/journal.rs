@@ -3,13 +3,13 @@
 use airlane_live::journal::{JournalError, replay as replay_bytes};
 use anyhow::Context as _;
 
-use crate::args::JournalReplay;
+use crate::args::JournalReplayArgs;
 use crate::fault::BadInput;
 use crate::output;
 use crate::quantity::{Estimate, Unit};
 
 /// Runs the verb.
-pub(crate) fn replay(args: &JournalReplay) -> anyhow::Result<()> {
+pub(crate) fn replay(args: &JournalReplayArgs) -> anyhow::Result<()> {
     let shown = args.file.display();
     let bytes =
         std::fs::read(&args.file).with_context(|| BadInput(format!("cannot read {shown}")))?;

@@ -2,11 +2,11 @@
 
 use airlane_live::security::{new_key, read_key};
 
-use crate::args::Keygen;
+use crate::args::KeygenArgs;
 use crate::output;
 
 /// Runs `airlane keygen`.
-pub(crate) fn keygen(args: &Keygen) -> anyhow::Result<()> {
+pub(crate) fn keygen(args: &KeygenArgs) -> anyhow::Result<()> {
     let public = if args.public {
         read_key(&args.file)?.public()
     } else {

@@ -5,8 +5,8 @@
 
 pub mod args;
 mod capture;
+pub mod chart;
 pub mod compare;
-pub mod comparison;
 mod doctor;
 mod events;
 mod explain;
@@ -39,7 +39,7 @@ mod trace;
 use std::process::ExitCode;
 
 use anyhow::Context as _;
-use args::{Cli, Command, Import, Journal, Sim, Study, Trace};
+use args::{Cli, Command, ImportVerb, JournalVerb, SimVerb, StudyVerb, TraceVerb};
 use clap::{CommandFactory as _, Parser as _};
 
 /// The run failed.
@@ -68,15 +68,15 @@ pub fn main() -> ExitCode {
 
 fn run(command: Command) -> anyhow::Result<()> {
     match command {
-        Command::Study(Study::List(args)) => study::list(&args),
-        Command::Study(Study::Show(args)) => study::show(&args),
-        Command::Study(Study::Run(args)) => study::run(&args),
-        Command::Study(Study::Merge(args)) => study::merge(&args),
-        Command::Study(Study::Report(args)) => study::report(&args),
-        Command::Study(Study::Scenario(args)) => scenario::of_study(&args),
+        Command::Study(StudyVerb::List(args)) => study::list(&args),
+        Command::Study(StudyVerb::Show(args)) => study::show(&args),
+        Command::Study(StudyVerb::Run(args)) => study::run(&args),
+        Command::Study(StudyVerb::Merge(args)) => study::merge(&args),
+        Command::Study(StudyVerb::Report(args)) => study::report(&args),
+        Command::Study(StudyVerb::Scenario(args)) => scenario::of_study(&args),
         Command::Scenario(verb) => scenario::scenario(&verb),
-        Command::Sim(Sim::Run(args)) => sim::run(&args),
-        Command::Sim(Sim::Compare(args)) => sim::compare(&args),
+        Command::Sim(SimVerb::Run(args)) => sim::run(&args),
+        Command::Sim(SimVerb::Compare(args)) => sim::compare(&args),
         Command::Schema(args) => schema::schema(&args),
         Command::Explain(args) => explain::explain(&args),
         Command::Up(args) => live::up(&args),
@@ -84,16 +84,16 @@ fn run(command: Command) -> anyhow::Result<()> {
         Command::Air(args) => live::air(&args),
         Command::Doctor(args) => doctor::doctor(&args),
         Command::Reload(args) => live::reload(&args),
-        Command::Import(Import::Wireguard(args)) => import::wireguard(&args),
+        Command::Import(ImportVerb::Wireguard(args)) => import::wireguard(&args),
         Command::Set(args) => live::set(&args),
         Command::Service(verb) => service::service(&verb),
         Command::Status(args) => live::status(&args),
         Command::Top(args) => live::socket(args.link.as_deref()).and_then(|s| top::top(&s)),
         Command::Test(args) => test::test(&args),
         Command::Record(args) => record::record(&args),
-        Command::Journal(Journal::Replay(args)) => journal::replay(&args),
-        Command::Trace(Trace::Show(args)) => trace::show(&args),
-        Command::Trace(Trace::Join(args)) => trace::join(&args),
+        Command::Journal(JournalVerb::Replay(args)) => journal::replay(&args),
+        Command::Trace(TraceVerb::Show(args)) => trace::show(&args),
+        Command::Trace(TraceVerb::Join(args)) => trace::join(&args),
         Command::Manual { folder } => std::fs::create_dir_all(&folder)
             .and_then(|()| clap_mangen::generate_to(Cli::command(), &folder))
             .with_context(|| format!("cannot write to {}", folder.display())),

@@ -17,7 +17,7 @@ use airlane_live::signals::{Wish, on_wishes, stop_on_signals};
 use airlane_live::status::Status as NodeStatus;
 use anyhow::{Context as _, bail};
 
-use crate::args::{Reload, Running, SetRate, Status, Up};
+use crate::args::{ReloadArgs, RunningArgs, SetRateArgs, StatusArgs, UpArgs};
 use crate::fault::BadInput;
 use crate::input;
 use crate::log::{self, Log};
@@ -25,13 +25,13 @@ use crate::output::Several;
 use crate::{output, status};
 
 /// Runs `airlane up`.
-pub(crate) fn up(up: &Up) -> anyhow::Result<()> {
+pub(crate) fn up(up: &UpArgs) -> anyhow::Result<()> {
     let mut log = None;
     let ran = run(up, &mut log);
     log::report(up.running.log_format, log, ran)
 }
 
-fn run(up: &Up, log: &mut Option<Log>) -> anyhow::Result<()> {
+fn run(up: &UpArgs, log: &mut Option<Log>) -> anyhow::Result<()> {
     let running = &up.running;
     let args = &running.daemon;
     let document = input::document(&args.file, &args.set.set)?;
@@ -152,13 +152,13 @@ fn with_others(config: &LiveConfig, error: anyhow::Error) -> anyhow::Error {
 }
 
 /// Runs `airlane air`.
-pub(crate) fn air(running: &Running) -> anyhow::Result<()> {
+pub(crate) fn air(running: &RunningArgs) -> anyhow::Result<()> {
     let mut log = None;
     let ran = emulate(running, &mut log);
     log::report(running.log_format, log, ran)
 }
 
-fn emulate(running: &Running, log: &mut Option<Log>) -> anyhow::Result<()> {
+fn emulate(running: &RunningArgs, log: &mut Option<Log>) -> anyhow::Result<()> {
     let args = &running.daemon;
     let document = input::document(&args.file, &args.set.set)?;
     let mut config: AirConfig = document.read()?;
@@ -186,8 +186,8 @@ fn emulate(running: &Running, log: &mut Option<Log>) -> anyhow::Result<()> {
 }
 
 /// Runs `airlane reload`.
-pub(crate) fn reload(args: &Reload) -> anyhow::Result<()> {
-    let Reload { daemon, dry_run } = args;
+pub(crate) fn reload(args: &ReloadArgs) -> anyhow::Result<()> {
+    let ReloadArgs { daemon, dry_run } = args;
     let config: LiveConfig = input::document(&daemon.file, &daemon.set.set)?.read()?;
     let changes = control::reload(&config.socket(), &config, *dry_run)?;
     if *dry_run && !daemon.json {
@@ -202,7 +202,7 @@ pub(crate) fn reload(args: &Reload) -> anyhow::Result<()> {
 }
 
 /// Runs `airlane set`.
-pub(crate) fn set(args: &SetRate) -> anyhow::Result<()> {
+pub(crate) fn set(args: &SetRateArgs) -> anyhow::Result<()> {
     let value = args.value.strip_prefix("rate=");
     let wrong = |why: String| BadInput(format!("\"{}\": {why}", args.value));
     let value = value.ok_or_else(|| {
@@ -227,7 +227,7 @@ pub(crate) fn print_changes(changes: &[String], json: bool) -> anyhow::Result<()
 }
 
 /// Runs `airlane status`.
-pub(crate) fn status(args: &Status) -> anyhow::Result<()> {
+pub(crate) fn status(args: &StatusArgs) -> anyhow::Result<()> {
     let socket = socket(args.link.as_deref())?;
     let mut before: Option<NodeStatus> = None;
     loop {

@@ -2,7 +2,7 @@
 //!
 //! `docs/metrics.md` defines them; the names in results carry their unit, and so does JSON.
 
-use crate::comparison::Better;
+use crate::chart::Better;
 use crate::quantity::Unit;
 
 /// How a metric is shown.

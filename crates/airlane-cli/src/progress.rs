@@ -15,7 +15,7 @@ const EVERY: Duration = Duration::from_secs(10);
 const FIRST: Duration = Duration::from_secs(2);
 
 /// The progress of some simulations.
-pub(crate) struct Progress {
+pub(crate) struct ProgressLine {
     /// None where nobody watches.
     bar: Option<ProgressBar>,
     /// What lines begin with.
@@ -24,7 +24,7 @@ pub(crate) struct Progress {
     next: Mutex<Duration>,
 }
 
-impl Progress {
+impl ProgressLine {
     /// Of `total` simulations; silent if there is nothing to wait for.
     pub(crate) fn new(what: &str, total: u64) -> Self {
         let bar = output::is_watched().then(|| {
@@ -79,7 +79,7 @@ impl Progress {
     }
 }
 
-impl Watch for Progress {
+impl Watch for ProgressLine {
     fn now(&self) -> Duration {
         self.began.elapsed()
     }
@@ -108,7 +108,7 @@ mod tests {
 
     #[test]
     fn a_line_comes_soon_and_then_every_ten_seconds() {
-        let progress = Progress::new("F4.2", 400);
+        let progress = ProgressLine::new("F4.2", 400);
         let line = |seconds, done| progress.line(Duration::from_secs(seconds), done, 400);
         assert_eq!(line(1, 2), None);
         let first = line(3, 10).unwrap();

@@ -11,7 +11,7 @@ use airlane_live::signals::stop_on_signals;
 use anyhow::Context as _;
 use indicatif::{ProgressBar, ProgressDrawTarget, ProgressStyle};
 
-use crate::args::Record;
+use crate::args::RecordArgs;
 use crate::fault::BadInput;
 use crate::quantity::{Estimate, Unit};
 use crate::{live, output, trace};
@@ -22,7 +22,7 @@ const TURN: Duration = Duration::from_millis(100);
 const PATIENCE: Duration = Duration::from_secs(5);
 
 /// Runs the verb.
-pub(crate) fn record(args: &Record) -> anyhow::Result<()> {
+pub(crate) fn record(args: &RecordArgs) -> anyhow::Result<()> {
     let socket = live::socket(args.socket.as_deref().or(args.link.as_deref()))?;
     let mut stop = stop_on_signals().context("cannot wait for signals")?;
     stop.set_nonblocking(true)

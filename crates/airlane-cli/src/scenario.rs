@@ -7,18 +7,20 @@ use airlane_sim::import::{App, Import, ImportError, from_mahimahi, from_netem};
 use airlane_study::shipped;
 use anyhow::Context as _;
 
-use crate::args::{FromMahimahi, FromNetem, Scenario, ScenarioApp, StudyScenario, Written};
+use crate::args::{
+    FromMahimahiArgs, FromNetemArgs, ScenarioApp, ScenarioVerb, StudyScenarioArgs, WrittenArgs,
+};
 use crate::fault::BadInput;
 use crate::table::{Align, Table};
 use crate::{explain, input, output, study};
 
 /// Runs the verb.
-pub(crate) fn scenario(verb: &Scenario) -> anyhow::Result<()> {
+pub(crate) fn scenario(verb: &ScenarioVerb) -> anyhow::Result<()> {
     match verb {
-        Scenario::List => list(),
-        Scenario::Show { name } => show(name),
-        Scenario::FromNetem(args) => netem(args),
-        Scenario::FromMahimahi(args) => mahimahi(args),
+        ScenarioVerb::List => list(),
+        ScenarioVerb::Show { name } => show(name),
+        ScenarioVerb::FromNetem(args) => netem(args),
+        ScenarioVerb::FromMahimahi(args) => mahimahi(args),
     }
 }
 
@@ -45,7 +47,7 @@ fn show(name: &str) -> anyhow::Result<()> {
     output::print(text)
 }
 
-fn netem(args: &FromNetem) -> anyhow::Result<()> {
+fn netem(args: &FromNetemArgs) -> anyhow::Result<()> {
     let (text, name) = input(&args.input)?;
     let reverse = args.reverse.as_deref().map(input).transpose()?;
     let reverse = reverse.as_ref().map(|(text, _)| text.as_str());
@@ -53,7 +55,7 @@ fn netem(args: &FromNetem) -> anyhow::Result<()> {
     finish(import, &name, &args.written)
 }
 
-fn mahimahi(args: &FromMahimahi) -> anyhow::Result<()> {
+fn mahimahi(args: &FromMahimahiArgs) -> anyhow::Result<()> {
     let (text, name) = input(&args.input)?;
     let read = |file: &str| std::fs::read(file).map_err(|error| error.to_string());
     let output = args.written.output.as_deref();
@@ -96,7 +98,7 @@ fn input(text: &str) -> anyhow::Result<(String, String)> {
     Ok((read, name))
 }
 
-fn apps(written: &Written) -> Vec<App> {
+fn apps(written: &WrittenArgs) -> Vec<App> {
     let app = |app: &ScenarioApp| match app {
         ScenarioApp::File => App::File,
         ScenarioApp::Web => App::Web,
@@ -114,7 +116,7 @@ fn apps(written: &Written) -> Vec<App> {
 fn finish(
     import: Result<Import, ImportError>,
     name: &str,
-    written: &Written,
+    written: &WrittenArgs,
 ) -> anyhow::Result<()> {
     let import = import.map_err(|error| BadInput(format!("{name}: {error}")))?;
     for note in &import.notes {
@@ -124,7 +126,7 @@ fn finish(
 }
 
 /// Runs `study scenario`.
-pub(crate) fn of_study(args: &StudyScenario) -> anyhow::Result<()> {
+pub(crate) fn of_study(args: &StudyScenarioArgs) -> anyhow::Result<()> {
     let works = input::works(&args.studies)?;
     let asked = study::select(works, std::slice::from_ref(&args.id))?;
     let [(work, ids)] = asked.as_slice() else {

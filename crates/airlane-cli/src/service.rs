@@ -6,34 +6,34 @@ use airlane_base::config::Document;
 use airlane_live::control::{self, AddServices, ServiceChange};
 use anyhow::bail;
 
-use crate::args::{Link, Service, ServiceAdd, ServiceSet};
+use crate::args::{LinkArgs, ServiceAddArgs, ServiceSetArgs, ServiceVerb};
 use crate::fault::BadInput;
 use crate::input;
 use crate::live;
 
 /// Runs `airlane service`.
-pub(crate) fn service(verb: &Service) -> anyhow::Result<()> {
+pub(crate) fn service(verb: &ServiceVerb) -> anyhow::Result<()> {
     match verb {
-        Service::Add(args) => change(&args.link, ServiceChange::Add(added(args)?)),
-        Service::Remove(args) => {
+        ServiceVerb::Add(args) => change(&args.link, ServiceChange::Add(added(args)?)),
+        ServiceVerb::Remove(args) => {
             let name = args.name.clone();
             change(&args.link, ServiceChange::Remove { name })
         }
-        Service::Set(args) => {
+        ServiceVerb::Set(args) => {
             let (name, rate) = (args.name.clone(), rate(args)?);
             change(&args.link, ServiceChange::Set { name, rate })
         }
     }
 }
 
-fn change(link: &Link, change: ServiceChange) -> anyhow::Result<()> {
+fn change(link: &LinkArgs, change: ServiceChange) -> anyhow::Result<()> {
     let socket = live::socket(link.link.as_deref())?;
     let changes = control::change_services(&socket, &change)?;
     live::print_changes(&changes, link.json)
 }
 
 /// What to add, from a file or from the command line.
-fn added(args: &ServiceAdd) -> anyhow::Result<AddServices> {
+fn added(args: &ServiceAddArgs) -> anyhow::Result<AddServices> {
     let inline = args.service.trim_start().starts_with('{');
     if !inline {
         if !args.matches.is_empty() {
@@ -55,7 +55,7 @@ fn added(args: &ServiceAdd) -> anyhow::Result<AddServices> {
     Ok(all)
 }
 
-fn rate(args: &ServiceSet) -> anyhow::Result<f64> {
+fn rate(args: &ServiceSetArgs) -> anyhow::Result<f64> {
     let value = args.value.strip_prefix("rate=").map(str::parse);
     match value {
         Some(Ok(rate)) => Ok(rate),

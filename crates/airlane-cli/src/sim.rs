@@ -10,11 +10,11 @@ use airlane_sim::{
 use anyhow::Context as _;
 use serde::Serialize;
 
-use crate::args::{Compare, Repeat, Run};
+use crate::args::{CompareArgs, RepeatArgs, RunArgs};
 use crate::fault::BadInput;
 use crate::input;
 use crate::metric::metric;
-use crate::progress::Progress;
+use crate::progress::ProgressLine;
 use crate::quantity::Estimate;
 use crate::table::{Align, Table};
 use crate::{capture, compare, events, output, svg, trace};
@@ -33,7 +33,7 @@ struct RunOutput<'a> {
 }
 
 /// Runs `sim run`.
-pub(crate) fn run(args: &Run) -> anyhow::Result<()> {
+pub(crate) fn run(args: &RunArgs) -> anyhow::Result<()> {
     let mut document = input::document(&args.file, &args.set.set)?;
     trace::use_channels(&mut document, &args.channel)?;
     let scenario = input::scenario(&document, &args.file)?;
@@ -72,7 +72,7 @@ pub(crate) fn run(args: &Run) -> anyhow::Result<()> {
 }
 
 /// Runs repetition 0 and writes what `--pcap` and `--events` ask for.
-fn written(scenario: &Scenario, seed: u64, args: &Run) -> anyhow::Result<RunResult> {
+fn written(scenario: &Scenario, seed: u64, args: &RunArgs) -> anyhow::Result<RunResult> {
     let prepared = Prepared::new(scenario)?;
     let Some(file) = &args.events else {
         let captures = capture::open(scenario, &args.pcap)?;
@@ -122,7 +122,7 @@ struct CompareAt {
 }
 
 /// Runs `sim compare`.
-pub(crate) fn compare(args: &Compare) -> anyhow::Result<()> {
+pub(crate) fn compare(args: &CompareArgs) -> anyhow::Result<()> {
     let vary = args.vary.as_deref().map(compare::Vary::parse).transpose()?;
     let values = vary
         .as_ref()
@@ -207,7 +207,7 @@ fn write(path: &Path, text: &str) -> anyhow::Result<()> {
 }
 
 /// 0 lets the library choose.
-fn threads(repeat: &Repeat) -> usize {
+fn threads(repeat: &RepeatArgs) -> usize {
     repeat.threads.map_or(0, usize::from)
 }
 
@@ -216,7 +216,7 @@ fn watched<T>(
     total: u64,
     work: impl FnOnce(&(dyn Fn(u64, u64) + Sync)) -> Result<T, ScenarioError>,
 ) -> anyhow::Result<T> {
-    let progress = Progress::new("simulated", total);
+    let progress = ProgressLine::new("simulated", total);
     let result = work(&|done, _| progress.at(done, total));
     progress.finish();
     result.map_err(|error| match error {

@@ -11,12 +11,14 @@ use anstyle::{AnsiColor, Style};
 use anyhow::Context as _;
 use serde::{Deserialize, Serialize};
 
-use crate::args::{StudyList, StudyOutput, StudyPage, StudyReport, StudyRun, StudyShow};
+use crate::args::{
+    StudyListArgs, StudyOutputArgs, StudyPageArgs, StudyReportArgs, StudyRunArgs, StudyShowArgs,
+};
 use crate::fault::BadInput;
 use crate::input;
 use crate::output;
 use crate::page;
-use crate::progress::Progress;
+use crate::progress::ProgressLine;
 use crate::table::{Align, Cell, Table};
 
 /// Committed verdicts, and what made them.
@@ -31,7 +33,7 @@ struct Committed {
 type Asked = (Work, Vec<String>);
 
 /// Runs `study list`.
-pub(crate) fn list(args: &StudyList) -> anyhow::Result<()> {
+pub(crate) fn list(args: &StudyListArgs) -> anyhow::Result<()> {
     let mut text = String::new();
     for work in input::works(&args.studies)? {
         text += &format!("{}: {}\n\n", work.id, work.title);
@@ -64,7 +66,7 @@ pub(crate) fn list(args: &StudyList) -> anyhow::Result<()> {
 }
 
 /// Runs `study show`.
-pub(crate) fn show(args: &StudyShow) -> anyhow::Result<()> {
+pub(crate) fn show(args: &StudyShowArgs) -> anyhow::Result<()> {
     let works = input::works(&args.studies)?;
     let asked = select(works, std::slice::from_ref(&args.id))?;
     let mut text = String::new();
@@ -81,7 +83,7 @@ pub(crate) fn show(args: &StudyShow) -> anyhow::Result<()> {
 }
 
 /// Runs `study run`.
-pub(crate) fn run(args: &StudyRun) -> anyhow::Result<()> {
+pub(crate) fn run(args: &StudyRunArgs) -> anyhow::Result<()> {
     let shard = match &args.shard {
         None => Shard::ALL,
         Some(text) => Shard::parse(text).with_context(|| {
@@ -128,7 +130,7 @@ pub(crate) fn run(args: &StudyRun) -> anyhow::Result<()> {
 }
 
 /// Runs `study merge`.
-pub(crate) fn merge(args: &StudyReport) -> anyhow::Result<()> {
+pub(crate) fn merge(args: &StudyReportArgs) -> anyhow::Result<()> {
     let (plans, mut store) = reopen(args)?;
     let before = committed(&plans, &args.show)?;
     let keys: Vec<_> = plans.iter().flat_map(Plan::keys).collect();
@@ -145,8 +147,8 @@ pub(crate) fn merge(args: &StudyReport) -> anyhow::Result<()> {
 }
 
 /// Runs `study report`.
-pub(crate) fn report(args: &StudyPage) -> anyhow::Result<()> {
-    let StudyReport { folder, show, .. } = &args.report;
+pub(crate) fn report(args: &StudyPageArgs) -> anyhow::Result<()> {
+    let StudyReportArgs { folder, show, .. } = &args.report;
     let (plans, store) = reopen(&args.report)?;
     let before = committed(&plans, show)?;
     let outcomes = judge(&plans, &store, folder)?;
@@ -221,7 +223,7 @@ fn plan(asked: &[Asked], request: &Request, all: bool) -> Result<Vec<Plan>, Stud
 }
 
 /// The arguments that decide the results.
-fn command(args: &StudyRun) -> Vec<String> {
+fn command(args: &StudyRunArgs) -> Vec<String> {
     let mut command: Vec<String> = ["airlane", "study", "run"].map(str::to_owned).to_vec();
     command.extend(args.ids.iter().cloned());
     let mut option = |name: &str, value: Option<String>| {
@@ -284,7 +286,7 @@ fn announce(plan: &Plan, ids: &[String]) {
 
 /// Simulates and shows how far it is; tells how many runs are left to other shards.
 fn execute(plan: &Plan, store: &mut Store, shard: Shard, threads: usize) -> anyhow::Result<u64> {
-    let progress = Progress::new(&plan.work.id, plan.jobs());
+    let progress = ProgressLine::new(&plan.work.id, plan.jobs());
     let done = plan.execute(store, shard, threads, &progress);
     progress.finish();
     let done = done?;
@@ -296,7 +298,7 @@ fn execute(plan: &Plan, store: &mut Store, shard: Shard, threads: usize) -> anyh
 }
 
 /// The plans of a folder and its results.
-fn reopen(args: &StudyReport) -> anyhow::Result<(Vec<Plan>, Store)> {
+fn reopen(args: &StudyReportArgs) -> anyhow::Result<(Vec<Plan>, Store)> {
     let manifest = Manifest::read(&args.folder)?;
     let works = input::works(&args.studies)?;
     let mut plans = vec![];
@@ -327,7 +329,7 @@ fn finish(
     plans: &[Plan],
     store: &mut Store,
     folder: &Path,
-    show: &StudyOutput,
+    show: &StudyOutputArgs,
     before: Option<Committed>,
 ) -> anyhow::Result<()> {
     for plan in plans {
@@ -354,7 +356,7 @@ fn judge(plans: &[Plan], store: &Store, folder: &Path) -> anyhow::Result<Vec<Out
 fn present(
     plans: &[Plan],
     outcomes: &[Outcome],
-    show: &StudyOutput,
+    show: &StudyOutputArgs,
     before: Option<Committed>,
 ) -> anyhow::Result<()> {
     let report = Report::new(outcomes);
@@ -424,7 +426,7 @@ fn made_with(plan: &Plan) -> (u64, u64) {
 
 /// The verdicts to compare with, read before --save may replace them. Refuses works that cannot be
 /// compared with them, or that no one file can hold.
-fn committed(plans: &[Plan], show: &StudyOutput) -> anyhow::Result<Option<Committed>> {
+fn committed(plans: &[Plan], show: &StudyOutputArgs) -> anyhow::Result<Option<Committed>> {
     let flags = |(runs, seed): (u64, u64)| format!("--runs {runs} --seed {seed}");
     let odd = |made: (u64, u64)| plans.iter().find(|plan| made_with(plan) != made);
     if let Some(path) = &show.save {

@@ -5,7 +5,7 @@
 
 use std::fmt::Write as _;
 
-use crate::comparison::{Comparison, Measure};
+use crate::chart::{Chart, Measure};
 
 const COLOURS: [&str; 6] = [
     "#999999", "#0072b2", "#e69f00", "#009e73", "#cc79a7", "#56b4e9",
@@ -20,7 +20,7 @@ const BAR_STEP: usize = 23;
 const PANEL_GAP: usize = 16;
 
 /// The whole picture of `comparisons`, one below the other.
-pub fn picture(comparisons: &[Comparison]) -> String {
+pub fn picture(comparisons: &[Chart]) -> String {
     let mut body = String::new();
     let mut y = MARGIN;
     for comparison in comparisons {
@@ -35,7 +35,7 @@ pub fn picture(comparisons: &[Comparison]) -> String {
 }
 
 /// Draws from `y` down and returns where the next one may start.
-fn draw(body: &mut String, comparison: &Comparison, mut y: usize) -> usize {
+fn draw(body: &mut String, comparison: &Chart, mut y: usize) -> usize {
     y += 8;
     for (i, line) in comparison.title.lines().enumerate() {
         let bold = "font-size=\"16\" font-weight=\"bold\"";
@@ -144,12 +144,12 @@ fn push(body: &mut String, element: std::fmt::Arguments<'_>) {
 #[cfg(test)]
 mod tests {
     use super::*;
-    use crate::comparison::Better;
+    use crate::chart::Better;
     use crate::quantity::{Estimate, Unit};
 
     #[test]
     fn the_picture_is_well_formed_and_escapes_names() {
-        let picture = picture(&[Comparison {
+        let picture = picture(&[Chart {
             title: "a < b & c".to_owned(),
             ways: vec!["raw".to_owned(), "services".to_owned()],
             measures: vec![Measure {

@@ -22,7 +22,7 @@ use indicatif::{ProgressBar, ProgressDrawTarget, ProgressStyle};
 use serde::Serialize;
 use services::Used;
 
-use crate::args::{Test, TestApp};
+use crate::args::{TestApp, TestArgs};
 use crate::fault::BadInput;
 use crate::{live, output};
 
@@ -47,7 +47,7 @@ struct Outcome<'a> {
 }
 
 /// Runs the verb.
-pub(crate) fn test(args: &Test) -> anyhow::Result<()> {
+pub(crate) fn test(args: &TestArgs) -> anyhow::Result<()> {
     if args.serve {
         return answer(args);
     }
@@ -124,7 +124,7 @@ struct Ways {
 }
 
 impl Ways {
-    fn find(args: &Test) -> anyhow::Result<Self> {
+    fn find(args: &TestArgs) -> anyhow::Result<Self> {
         let peer = args.peer.as_deref();
         let address: Option<IpAddr> = peer.and_then(|peer| peer.parse().ok());
         let Some(address) = address else {
@@ -163,7 +163,7 @@ impl Ways {
     }
 
     /// Over a link whose other end has this address in it.
-    fn of(link: &Status, server: IpAddr, args: &Test) -> anyhow::Result<Self> {
+    fn of(link: &Status, server: IpAddr, args: &TestArgs) -> anyhow::Result<Self> {
         let name = &link.name;
         let Some(peer) = toward(link, server) else {
             return Err(BadInput(format!(
@@ -289,7 +289,7 @@ fn search(link: &Status, port: u16) -> anyhow::Result<IpAddr> {
 }
 
 /// What to do about it.
-fn explain(error: ProbeError, ways: &Ways, args: &Test) -> anyhow::Error {
+fn explain(error: ProbeError, ways: &Ways, args: &TestArgs) -> anyhow::Error {
     let help = match &error {
         ProbeError::NoServer { at, .. } => match &ways.link {
             Some(_) => "run `airlane test --serve` there".to_owned(),
@@ -344,7 +344,7 @@ fn show(bar: &ProgressBar, step: Step<'_>) {
 }
 
 /// Runs `airlane test --serve`.
-fn answer(args: &Test) -> anyhow::Result<()> {
+fn answer(args: &TestArgs) -> anyhow::Result<()> {
     let peer = args.peer.as_deref();
     let (door, what) = match peer.and_then(|peer| peer.parse().ok()) {
         Some(address) => {
@@ -418,7 +418,7 @@ fn told(what: &str, event: Event<'_>) -> String {
 }
 
 /// What to do about a port that cannot be opened.
-fn port_help(error: ServeError, args: &Test) -> anyhow::Error {
+fn port_help(error: ServeError, args: &TestArgs) -> anyhow::Error {
     let option = match error.port {
         port if port == args.pages_port => "--pages-port",
         port if port == args.file_port => "--file-port",
@@ -453,9 +453,9 @@ mod tests {
             before: None,
             after: None,
         };
-        let args = <Test as clap::Args>::augment_args(clap::Command::new("test"));
+        let args = <TestArgs as clap::Args>::augment_args(clap::Command::new("test"));
         let args = args.get_matches_from(["test", "10.7.0.2"]);
-        let args = <Test as clap::FromArgMatches>::from_arg_matches(&args).unwrap();
+        let args = <TestArgs as clap::FromArgMatches>::from_arg_matches(&args).unwrap();
         let error = ProbeError::Refused {
             at: (client, 4999).into(),
             why: EVIL.to_owned(),

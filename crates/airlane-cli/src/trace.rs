@@ -8,7 +8,7 @@ use airlane_sim::Scenario;
 use anyhow::Context as _;
 use serde::Serialize;
 
-use crate::args::{TraceJoin, TraceShow};
+use crate::args::{TraceJoinArgs, TraceShowArgs};
 use crate::fault::BadInput;
 use crate::output;
 use crate::quantity::{Estimate, Unit};
@@ -112,12 +112,12 @@ impl Direction {
 }
 
 /// Runs `trace show`.
-pub(crate) fn show(args: &TraceShow) -> anyhow::Result<()> {
+pub(crate) fn show(args: &TraceShowArgs) -> anyhow::Result<()> {
     print(&args.file, args.json)
 }
 
 /// Runs `trace join`.
-pub(crate) fn join(args: &TraceJoin) -> anyhow::Result<()> {
+pub(crate) fn join(args: &TraceJoinArgs) -> anyhow::Result<()> {
     let joined = Trace::join(read(&args.near)?, read(&args.far)?)
         .map_err(|error| BadInput(error.to_string()))?;
     std::fs::write(&args.out, joined.to_bytes())

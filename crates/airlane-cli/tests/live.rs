@@ -19,7 +19,9 @@ use airlane_live::air::AirReport;
 use airlane_live::security::new_key;
 use airlane_live::status::Status;
 use airlane_probe::{ClientConfig, Times, TrafficReport};
-use airlane_testkit::live::{Experiment, GRACE, Link, Outcome, TUNNEL_SERVER, run};
+use airlane_testkit::live::{
+    EmulatedLink, Experiment, ExperimentOutcome, GRACE, TUNNEL_SERVER, run,
+};
 use airlane_testkit::netns::{self, Process};
 use serde_json::Value;
 
@@ -154,7 +156,7 @@ fn a_flood_changes_nothing() {
         measure: Duration::from_secs(4),
         pages: false,
     };
-    let mut link = Link::new(&experiment).unwrap();
+    let mut link = EmulatedLink::new(&experiment).unwrap();
     link.up([&files[0], &files[1]]).unwrap();
     let config = ClientConfig {
         times: Times {
@@ -210,7 +212,7 @@ fn airlane_test_shows_what_a_link_gains() {
     }
     let (air, left, right) = (demo("air.toml"), demo("left.toml"), demo("right.toml"));
     let airlane = Path::new(env!("CARGO_BIN_EXE_airlane"));
-    let mut link = Link::new(&Experiment {
+    let mut link = EmulatedLink::new(&Experiment {
         airlane,
         air: &air,
         seed: 1,
@@ -408,7 +410,7 @@ errors = { kind = "uniform", rate = 0.05 }
 "#;
 
 /// A number of the service's ledger at one end: 0 is left, where file and server are.
-fn count(outcome: &Outcome, end: usize, service: &str, key: &str) -> u64 {
+fn count(outcome: &ExperimentOutcome, end: usize, service: &str, key: &str) -> u64 {
     let status = outcome.status.as_ref().expect("both ends answered");
     let services = status[end]["peers"][0]["services"]
         .as_array()

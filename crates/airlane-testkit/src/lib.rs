@@ -27,5 +27,5 @@ pub use adversary::{Adversary, Departure, Fate, Random, Scripted};
 pub use bottleneck::Bottleneck;
 pub use drain::{Sink, drain};
 pub use packet::{Tally, TestPacket};
-pub use pair::{Delivery, Pair, Reordering};
+pub use pair::{Pair, PairDelivery, Reordering};
 pub use setup::Setup;

@@ -69,7 +69,7 @@ pub const GRACE: Duration = Duration::from_secs(1);
 
 /// What came out.
 #[derive(Clone, Debug)]
-pub struct Outcome {
+pub struct ExperimentOutcome {
     /// What the applications got.
     pub traffic: TrafficReport,
     /// Status of the left and the right end after the traffic.
@@ -82,8 +82,8 @@ pub struct Outcome {
 ///
 /// # Errors
 /// If something does not start, ends early, or the server cannot be reached.
-pub fn run(experiment: &Experiment<'_>) -> Result<Outcome, LiveError> {
-    let mut link = Link::new(experiment)?;
+pub fn run(experiment: &Experiment<'_>) -> Result<ExperimentOutcome, LiveError> {
+    let mut link = EmulatedLink::new(experiment)?;
     let server = match experiment.ends {
         Some(ends) => {
             link.up(ends)?;
@@ -102,7 +102,7 @@ pub fn run(experiment: &Experiment<'_>) -> Result<Outcome, LiveError> {
         None => None,
     };
     let air = link.finish()?;
-    Ok(Outcome {
+    Ok(ExperimentOutcome {
         traffic,
         status,
         air,
@@ -111,7 +111,7 @@ pub fn run(experiment: &Experiment<'_>) -> Result<Outcome, LiveError> {
 
 /// The three namespaces with the emulator running. Dropping it takes everything down.
 #[derive(Debug)]
-pub struct Link {
+pub struct EmulatedLink {
     // Programs before namespaces: fields are dropped in this order.
     ends: Vec<Program>,
     air: Program,
@@ -125,7 +125,7 @@ pub struct Link {
 
 const NAMES: [&str; 2] = ["left", "right"];
 
-impl Link {
+impl EmulatedLink {
     /// Builds the namespaces and starts the emulator.
     ///
     /// # Errors

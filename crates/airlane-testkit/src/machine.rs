@@ -13,9 +13,9 @@ pub const MUCH: f64 = 0.05;
 
 /// A moment from which on time is watched.
 #[derive(Clone, Copy, Debug)]
-pub struct Watch(Ticks);
+pub struct MachineWatch(Ticks);
 
-impl Watch {
+impl MachineWatch {
     /// From now on.
     ///
     /// # Errors
@@ -28,21 +28,21 @@ impl Watch {
     ///
     /// # Errors
     /// If there is no `/proc` any more.
-    pub fn lost(&self) -> io::Result<Lost> {
-        Ok(Lost::between(self.0, Ticks::now()?))
+    pub fn lost(&self) -> io::Result<LostTime> {
+        Ok(LostTime::between(self.0, Ticks::now()?))
     }
 }
 
 /// Parts of the time of all processors, 0 to 1.
 #[derive(Clone, Copy, Debug, Default, PartialEq)]
-pub struct Lost {
+pub struct LostTime {
     /// Taken by the host.
     pub stolen: f64,
     /// Used by other programs.
     pub others: f64,
 }
 
-impl Lost {
+impl LostTime {
     fn between(begin: Ticks, end: Ticks) -> Self {
         let all = end.all.saturating_sub(begin.all).max(1) as f64;
         let part = |ticks: u64| ticks as f64 / all;
@@ -60,7 +60,7 @@ impl Lost {
     }
 }
 
-impl fmt::Display for Lost {
+impl fmt::Display for LostTime {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         let [all, stolen, others] =
             [self.stolen + self.others, self.stolen, self.others].map(|part| part * 100.0);
@@ -143,10 +143,10 @@ mod tests {
         let begin = Ticks::read(BEGIN, &own(10, 0)).unwrap();
         let end = Ticks::read(END, &own(50, 30)).unwrap();
         // 200 ticks in all, 40 of them stolen; programs used 90, and 70 of these were ours.
-        let lost = Lost::between(begin, end);
+        let lost = LostTime::between(begin, end);
         assert_eq!(
             lost,
-            Lost {
+            LostTime {
                 stolen: 0.2,
                 others: 0.1
             }
@@ -155,13 +155,13 @@ mod tests {
             lost.spoils() && lost.to_string().contains("30.0 %"),
             "{lost}"
         );
-        assert_eq!(Lost::between(end, end), Lost::default());
-        assert!(!Lost::default().spoils());
+        assert_eq!(LostTime::between(end, end), LostTime::default());
+        assert!(!LostTime::default().spoils());
     }
 
     #[test]
     fn work_of_ones_own_is_not_lost() {
-        let watch = Watch::begin().unwrap();
+        let watch = MachineWatch::begin().unwrap();
         let begin = watch.0.own;
         let mut sum = 0u64;
         while Ticks::now().unwrap().own < begin + 3 {

@@ -12,7 +12,7 @@ use crate::{Adversary, Departure, Fate, Setup, Sink, TestPacket, drain};
 
 /// A packet that came out of a port.
 #[derive(Clone, Debug, PartialEq, Eq)]
-pub struct Delivery {
+pub struct PairDelivery {
     /// When.
     pub at: Instant,
     /// When the first frame with it had arrived.
@@ -76,7 +76,7 @@ impl Stamp {
 #[derive(Debug)]
 struct End {
     port: Port<TestPacket>,
-    delivered: Vec<Delivery>,
+    delivered: Vec<PairDelivery>,
     /// First arrival of each packet, by service and number.
     arrived: BTreeMap<(u8, u64), Instant>,
     departures: u64,
@@ -179,7 +179,7 @@ impl<A: Adversary> Pair<A> {
     }
 
     /// What has come out of an end.
-    pub fn delivered(&self, end: usize) -> &[Delivery] {
+    pub fn delivered(&self, end: usize) -> &[PairDelivery] {
         &self.ends[end].delivered
     }
 
@@ -338,7 +338,7 @@ impl<A: Adversary> Pair<A> {
             let state = &mut self.ends[end];
             state.stamps[usize::from(packet.service)].received_at_most += 1;
             let arrived = state.arrived.get(&(packet.service, packet.id));
-            state.delivered.push(Delivery {
+            state.delivered.push(PairDelivery {
                 at: self.now,
                 // What is computed out of other packets arrives when it can be.
                 arrived: arrived.copied().unwrap_or(self.now),

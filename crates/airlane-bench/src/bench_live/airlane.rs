@@ -5,10 +5,13 @@ use std::process::{Command, Stdio};
 use airlane_testkit::live::{self, LiveError};
 use airlane_testkit::program::Program;
 
-use super::site::{NAMES, Site, problem};
+use super::site::{NAMES, ToolSite, problem};
 
 /// Starts both ends on the site's files and waits until they have a session.
-pub(super) fn start(site: &Site<'_>, secured: bool) -> Result<(Vec<Program>, String), LiveError> {
+pub(super) fn start(
+    site: &ToolSite<'_>,
+    secured: bool,
+) -> Result<(Vec<Program>, String), LiveError> {
     let security = match secured {
         true => keys(site)?,
         false => [(), ()].map(|()| "\"none\"".to_owned()),
@@ -36,7 +39,7 @@ pub(super) fn start(site: &Site<'_>, secured: bool) -> Result<(Vec<Program>, Str
 const INTERFACE: &str = "air0";
 
 /// Keys for both ends, and what each file says about them.
-fn keys(site: &Site<'_>) -> Result<[String; 2], LiveError> {
+fn keys(site: &ToolSite<'_>) -> Result<[String; 2], LiveError> {
     let [left, right] = [keygen(site, 0)?, keygen(site, 1)?];
     Ok([(0, right), (1, left)].map(|(end, peer)| {
         let own = live::toml_string(&key_file(site, end));
@@ -45,12 +48,12 @@ fn keys(site: &Site<'_>) -> Result<[String; 2], LiveError> {
 }
 
 /// Where an end's private key is.
-pub(super) fn key_file(site: &Site<'_>, end: usize) -> std::path::PathBuf {
+pub(super) fn key_file(site: &ToolSite<'_>, end: usize) -> std::path::PathBuf {
     site.directory.join(format!("{}.key", NAMES[end]))
 }
 
 /// Makes the private key of an end, unless it has one; gives the public half.
-pub(super) fn keygen(site: &Site<'_>, end: usize) -> Result<String, LiveError> {
+pub(super) fn keygen(site: &ToolSite<'_>, end: usize) -> Result<String, LiveError> {
     let file = key_file(site, end);
     let mut command = Command::new(&site.programs.airlane);
     command.arg("keygen").arg(&file);

@@ -9,7 +9,7 @@ pub const RATE_BPS: f64 = 20e6;
 
 /// How frames are lost, in both directions alike.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, ValueEnum)]
-pub enum Channel {
+pub enum LossChannel {
     /// No frame is lost.
     #[value(name = "uniform-0")]
     Uniform0,
@@ -33,7 +33,7 @@ pub enum Channel {
     Bursts5Frames,
 }
 
-impl Channel {
+impl LossChannel {
     /// What is measured unless said otherwise.
     pub const USUAL: [Self; 6] = [
         Self::Uniform0,
@@ -100,7 +100,7 @@ pub fn air(errors: &str) -> String {
     )
 }
 
-impl fmt::Display for Channel {
+impl fmt::Display for LossChannel {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         f.pad(&self.name())
     }
@@ -144,7 +144,7 @@ mod tests {
         struct Air {
             errors: ErrorsConfig,
         }
-        for channel in Channel::value_variants() {
+        for channel in LossChannel::value_variants() {
             let air: Air = toml::from_str(&channel.air()).unwrap();
             let model: ErrorModelConfig = air.errors.down;
             let rate = airlane_base::Rate::from_bps(RATE_BPS as u64).unwrap();

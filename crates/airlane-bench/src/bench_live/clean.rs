@@ -9,13 +9,13 @@ use std::sync::atomic::{AtomicBool, AtomicU64, Ordering};
 use std::time::{Duration, Instant};
 
 use airlane_testkit::live::LiveError;
-use airlane_testkit::machine::{Lost, Watch};
+use airlane_testkit::machine::{LostTime, MachineWatch};
 use airlane_testkit::netns::Namespace;
 use airlane_testkit::traffic::{bulk_receive, bulk_send, echo};
 
 use super::measured::Measured;
-use super::progress::Progress;
-use super::site::{BARE, Programs, Site, problem};
+use super::progress::ProgressLine;
+use super::site::{BARE, Programs, ToolSite, problem};
 use super::tool::Tool;
 use super::tunnel::Tunnel;
 
@@ -47,7 +47,7 @@ pub struct CleanRun {
     /// Processor time of the tool's programs at both ends for 10^9 of those bytes, s.
     pub cpu_s_per_gb: f64,
     /// The machine's time that was not there for it.
-    pub lost: Lost,
+    pub lost: LostTime,
 }
 
 /// Airlane's file for one end: what a user writes for a fast cable, and no more.
@@ -78,7 +78,7 @@ service = "files"
 pub fn run(
     plan: &CleanPlan,
     programs: &Programs,
-    progress: &mut Progress,
+    progress: &mut ProgressLine,
 ) -> Result<Measured<(Tool, CleanRun)>, LiveError> {
     let directory = tempfile::tempdir().map_err(|source| LiveError::File {
         path: std::env::temp_dir(),
@@ -99,7 +99,7 @@ pub fn run(
     if plan.tools.contains(&Tool::Veth) {
         hosts.iter().try_for_each(without_offloads)?;
     }
-    let site = Site {
+    let site = ToolSite {
         hosts: [&hosts[0], &hosts[1]],
         directory: directory.path(),
         programs,
@@ -109,7 +109,7 @@ pub fn run(
     for run in 1..=plan.runs {
         for &tool in &plan.tools {
             progress.step(&format!("{tool}, run {run} of {}", plan.runs));
-            let watch = Watch::begin().map_err(LiveError::Traffic)?;
+            let watch = MachineWatch::begin().map_err(LiveError::Traffic)?;
             match measure(tool, &site, plan) {
                 Ok(figures) => {
                     let lost = watch.lost().map_err(LiveError::Traffic)?;
@@ -150,7 +150,7 @@ fn without_offloads(host: &Namespace) -> Result<(), LiveError> {
     }
 }
 
-fn measure(tool: Tool, site: &Site<'_>, plan: &CleanPlan) -> Result<CleanRun, LiveError> {
+fn measure(tool: Tool, site: &ToolSite<'_>, plan: &CleanPlan) -> Result<CleanRun, LiveError> {
     let mut tunnel = Tunnel::start(tool, site)?;
     let server = tunnel.server;
     let patience = Duration::from_secs(1);
@@ -189,6 +189,6 @@ fn measure(tool: Tool, site: &Site<'_>, plan: &CleanPlan) -> Result<CleanRun, Li
         tcp_mbps: bytes * 8.0 / seconds / 1e6,
         rtt_p50_us: rtt_ns as f64 / 1e3,
         cpu_s_per_gb: (after.2 - before.2) / (bytes / 1e9),
-        lost: Lost::default(),
+        lost: LostTime::default(),
     })
 }

@@ -3,7 +3,7 @@
 
 use std::fmt;
 
-use super::channel::{Channel, Endpoints};
+use super::channel::{Endpoints, LossChannel};
 
 /// TCP of Airlane over that of wireguard-go, both ends on one machine.
 pub const SPEEDUP: f64 = 1.5;
@@ -14,7 +14,7 @@ pub const IDLE_PAGE_MS: f64 = 155.0;
 
 /// Whether a figure is as good as it should be.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub enum Verdict {
+pub enum CriterionVerdict {
     /// It is.
     Holds,
     /// It is not.
@@ -23,14 +23,14 @@ pub enum Verdict {
     Open,
 }
 
-impl Verdict {
+impl CriterionVerdict {
     /// Of what was asked.
     pub const fn of(holds: bool) -> Self {
         if holds { Self::Holds } else { Self::Missed }
     }
 }
 
-impl fmt::Display for Verdict {
+impl fmt::Display for CriterionVerdict {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         f.pad(match self {
             Self::Holds => "ok",
@@ -42,66 +42,66 @@ impl fmt::Display for Verdict {
 
 /// The file: a part of its ceiling, or of what plain bbr gets.
 pub fn file(
-    channel: Channel,
+    channel: LossChannel,
     endpoints: Endpoints,
     mbps: f64,
     ceiling_mbps: f64,
     plain_bbr_mbps: Option<f64>,
-) -> Verdict {
+) -> CriterionVerdict {
     match (endpoints, plain_bbr_mbps) {
         (Endpoints::Cubic, _) => {
             let part = if channel.is_bursty() { 0.85 } else { 0.92 };
-            Verdict::of(mbps >= part * ceiling_mbps)
+            CriterionVerdict::of(mbps >= part * ceiling_mbps)
         }
-        (Endpoints::Bbr, Some(plain)) => Verdict::of(mbps >= 0.95 * plain),
-        (Endpoints::Bbr, None) => Verdict::Open,
+        (Endpoints::Bbr, Some(plain)) => CriterionVerdict::of(mbps >= 0.95 * plain),
+        (Endpoints::Bbr, None) => CriterionVerdict::Open,
     }
 }
 
 /// Pages: their mean over that of the idle link without losses.
-pub fn pages(channel: Channel, mean_ms: f64) -> Verdict {
+pub fn pages(channel: LossChannel, mean_ms: f64) -> CriterionVerdict {
     let times = match channel {
         bursty if bursty.is_bursty() => 2.0,
-        Channel::Uniform10 => 1.6,
+        LossChannel::Uniform10 => 1.6,
         _ => 1.25,
     };
-    Verdict::of(mean_ms <= times * IDLE_PAGE_MS)
+    CriterionVerdict::of(mean_ms <= times * IDLE_PAGE_MS)
 }
 
 /// Voice packets that did not arrive, %.
-pub fn voice_loss(channel: Channel, percent: f64) -> Verdict {
+pub fn voice_loss(channel: LossChannel, percent: f64) -> CriterionVerdict {
     let limit = match channel {
         bursty if bursty.is_bursty() => 1.5,
-        Channel::Uniform10 => 1.0,
+        LossChannel::Uniform10 => 1.0,
         _ => 0.3,
     };
-    Verdict::of(percent < limit)
+    CriterionVerdict::of(percent < limit)
 }
 
 /// What 99 of 100 voice packets that arrived do not exceed.
-pub fn voice_p99(channel: Channel, ms: f64) -> Verdict {
-    if channel.is_bursty() || channel == Channel::Uniform10 {
-        return Verdict::Open;
+pub fn voice_p99(channel: LossChannel, ms: f64) -> CriterionVerdict {
+    if channel.is_bursty() || channel == LossChannel::Uniform10 {
+        return CriterionVerdict::Open;
     }
-    Verdict::of(ms < 55.0)
+    CriterionVerdict::of(ms < 55.0)
 }
 
 /// Datagrams a second of a stranger's flood.
 pub const FLOOD: u64 = 100_000;
 
 /// The file under a flood: four fifths of what it gets without; open where the machine could not flood so.
-pub fn flooded(quiet_mbps: f64, flooded_mbps: f64, sent_per_s: f64) -> Verdict {
+pub fn flooded(quiet_mbps: f64, flooded_mbps: f64, sent_per_s: f64) -> CriterionVerdict {
     if sent_per_s < 0.9 * FLOOD as f64 {
-        return Verdict::Open;
+        return CriterionVerdict::Open;
     }
-    Verdict::of(flooded_mbps >= 0.8 * quiet_mbps)
+    CriterionVerdict::of(flooded_mbps >= 0.8 * quiet_mbps)
 }
 
 #[cfg(test)]
 mod tests {
-    use Channel::{Bursts5, Uniform5, Uniform10};
+    use CriterionVerdict::{Holds, Missed, Open};
     use Endpoints::{Bbr, Cubic};
-    use Verdict::{Holds, Missed, Open};
+    use LossChannel::{Bursts5, Uniform5, Uniform10};
 
     use super::*;
 

@@ -6,15 +6,15 @@ use std::time::{Duration, Instant};
 use airlane_link::ServiceConfig;
 use airlane_probe::{ClientConfig, Times, TrafficReport};
 
-use airlane_testkit::live::{Experiment, GRACE, Link, LiveError, TUNNEL_SERVER};
-use airlane_testkit::machine::{Lost, Watch};
+use airlane_testkit::live::{EmulatedLink, Experiment, GRACE, LiveError, TUNNEL_SERVER};
+use airlane_testkit::machine::{LostTime, MachineWatch};
 
 use super::ceiling::Ceiling;
-use super::channel::{Channel, Endpoints, RATE_BPS};
+use super::channel::{Endpoints, LossChannel, RATE_BPS};
 use super::criteria;
 use super::measured::Measured;
-use super::progress::Progress;
-use super::site::{Programs, Site};
+use super::progress::ProgressLine;
+use super::site::{Programs, ToolSite};
 use super::tool::Tool;
 use super::tunnel::Tunnel;
 
@@ -24,7 +24,7 @@ pub struct ImpairedPlan {
     /// In this order.
     pub tools: Vec<Tool>,
     /// How the link loses frames.
-    pub channels: Vec<Channel>,
+    pub channels: Vec<LossChannel>,
     /// Congestion control of the server.
     pub endpoints: Vec<Endpoints>,
     /// All applications before the measuring.
@@ -55,7 +55,7 @@ pub struct ImpairedFigures {
     /// Through what.
     pub tool: Tool,
     /// How frames were lost.
-    pub channel: Channel,
+    pub channel: LossChannel,
     /// Congestion control of the server.
     pub endpoints: Endpoints,
     /// What the file got.
@@ -71,7 +71,7 @@ pub struct ImpairedFigures {
     /// What 99 of 100 do not exceed, in the worse direction.
     pub voice_p99_ms: f64,
     /// The machine's time that was not there for it.
-    pub lost: Lost,
+    pub lost: LostTime,
 }
 
 /// Airlane's file without and with a stranger's flood.
@@ -84,7 +84,7 @@ pub struct FloodFigures {
     /// Datagrams that the stranger could send, a second.
     pub sent_per_s: f64,
     /// The machine's time that was not there for it.
-    pub lost: Lost,
+    pub lost: LostTime,
 }
 
 /// All runs, and what a page takes where there is nothing else and nothing is lost.
@@ -105,7 +105,7 @@ pub struct Impaired {
 pub fn run(
     plan: &ImpairedPlan,
     programs: &Programs,
-    progress: &mut Progress,
+    progress: &mut ProgressLine,
 ) -> Result<Impaired, LiveError> {
     let directory = tempfile::tempdir().map_err(|source| LiveError::File {
         path: std::env::temp_dir(),
@@ -127,7 +127,7 @@ pub fn run(
             for &tool in &plan.tools {
                 let what = format!("{tool}, {channel}, {endpoints}");
                 progress.step(&what);
-                let watch = Watch::begin().map_err(LiveError::Traffic)?;
+                let watch = MachineWatch::begin().map_err(LiveError::Traffic)?;
                 match bench.row(tool, channel, endpoints) {
                     Ok(row) => {
                         let lost = watch.lost().map_err(LiveError::Traffic)?;
@@ -159,7 +159,7 @@ impl Bench<'_> {
     fn traffic(
         &self,
         tool: Tool,
-        channel: Channel,
+        channel: LossChannel,
         config: &ClientConfig,
     ) -> Result<(TrafficReport, u32), LiveError> {
         let (mut link, mut tunnel) = self.open(tool, channel, config)?;
@@ -179,15 +179,15 @@ impl Bench<'_> {
     fn open(
         &self,
         tool: Tool,
-        channel: Channel,
+        channel: LossChannel,
         config: &ClientConfig,
-    ) -> Result<(Link, Tunnel), LiveError> {
+    ) -> Result<(EmulatedLink, Tunnel), LiveError> {
         let air = self.directory.path().join("air.toml");
         std::fs::write(&air, channel.air()).map_err(|source| LiveError::File {
             path: air.clone(),
             source,
         })?;
-        let link = Link::new(&Experiment {
+        let link = EmulatedLink::new(&Experiment {
             airlane: &self.programs.airlane,
             air: &air,
             seed: self.plan.seed,
@@ -201,7 +201,7 @@ impl Bench<'_> {
         }
         let tunnel = Tunnel::start(
             tool,
-            &Site {
+            &ToolSite {
                 hosts: link.hosts(),
                 directory: self.directory.path(),
                 programs: self.programs,
@@ -213,13 +213,13 @@ impl Bench<'_> {
 
     /// The file of Airlane without and with a flood of datagrams that look like the session's.
     fn flood(&self) -> Result<FloodFigures, LiveError> {
-        let watch = Watch::begin().map_err(LiveError::Traffic)?;
+        let watch = MachineWatch::begin().map_err(LiveError::Traffic)?;
         let config = ClientConfig {
             pages: false,
             server: TUNNEL_SERVER,
             ..self.config()
         };
-        let (mut link, mut tunnel) = self.open(Tool::Airlane, Channel::Uniform5, &config)?;
+        let (mut link, mut tunnel) = self.open(Tool::Airlane, LossChannel::Uniform5, &config)?;
         let mbps = |report: TrafficReport| {
             let file = report.file.ok_or_else(|| missing("the file"))?;
             Ok::<_, LiveError>(file.goodput_bps / 1e6)
@@ -282,7 +282,7 @@ impl Bench<'_> {
             voice: false,
             ..self.config()
         };
-        let (report, _) = self.traffic(Tool::Plain, Channel::Uniform0, &config)?;
+        let (report, _) = self.traffic(Tool::Plain, LossChannel::Uniform0, &config)?;
         let pages = report.pages.ok_or_else(|| missing("pages"))?;
         Ok(pages.mean_ns / 1e6)
     }
@@ -290,7 +290,7 @@ impl Bench<'_> {
     fn row(
         &self,
         tool: Tool,
-        channel: Channel,
+        channel: LossChannel,
         endpoints: Endpoints,
     ) -> Result<ImpairedFigures, LiveError> {
         let config = ClientConfig {
@@ -327,7 +327,7 @@ impl Bench<'_> {
             pages_failed: pages.failed,
             voice_loss_pct: voice_loss * 100.0,
             voice_p99_ms: p99_ns.max().unwrap_or(0) as f64 / 1e6,
-            lost: Lost::default(),
+            lost: LostTime::default(),
         })
     }
 }

@@ -24,25 +24,25 @@ pub use plain_tun::forward;
 pub use plain_tun_offload::forward_offload;
 
 use airlane_testkit::live::LiveError;
-use airlane_testkit::machine::Watch;
+use airlane_testkit::machine::MachineWatch;
 
 use clean::CleanPlan;
 use impaired::ImpairedPlan;
-use progress::Progress;
+use progress::ProgressLine;
 use results::Results;
 use site::Programs;
 use tool::Tool;
 
 /// What is to be measured.
 #[derive(Clone, Debug)]
-pub struct Plan {
+pub struct BenchPlan {
     /// Over the clean link.
     pub clean: Option<CleanPlan>,
     /// Over the impaired link.
     pub impaired: Option<ImpairedPlan>,
 }
 
-impl Plan {
+impl BenchPlan {
     /// Leaves tools out that cannot be run here; gives them with the reasons.
     fn leave_out(&mut self, programs: &Programs) -> Vec<(Tool, String)> {
         let lists = |plan: &mut Self| -> Vec<Tool> {
@@ -72,7 +72,7 @@ impl Plan {
 ///
 /// # Errors
 /// If namespaces or files cannot be made. A tool that does not run is part of the results.
-pub fn run(mut plan: Plan, programs: &Programs) -> Result<Results, LiveError> {
+pub fn run(mut plan: BenchPlan, programs: &Programs) -> Result<Results, LiveError> {
     let mut results = Results {
         left_out: plan.leave_out(programs),
         ..Results::default()
@@ -80,8 +80,8 @@ pub fn run(mut plan: Plan, programs: &Programs) -> Result<Results, LiveError> {
     let clean = plan.clean.as_ref();
     let clean = clean.map_or(0, |p| p.tools.len() * p.runs as usize);
     let impaired = plan.impaired.as_ref().map_or(0, ImpairedPlan::steps);
-    let mut progress = Progress::new((clean + impaired) as u64);
-    let watch = Watch::begin().map_err(LiveError::Traffic)?;
+    let mut progress = ProgressLine::new((clean + impaired) as u64);
+    let watch = MachineWatch::begin().map_err(LiveError::Traffic)?;
     if let Some(plan) = &plan.clean {
         results.clean = Some(clean::run(plan, programs, &mut progress)?);
     }

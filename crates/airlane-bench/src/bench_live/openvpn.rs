@@ -7,12 +7,12 @@ use std::process::{Command, Stdio};
 use airlane_testkit::live::LiveError;
 use airlane_testkit::program::Program;
 
-use super::site::{NAMES, Site, problem};
+use super::site::{NAMES, ToolSite, problem};
 
 const INTERFACE: &str = "ovpn0";
 
 /// Starts both ends; they are up when they have authenticated each other.
-pub(super) fn start(site: &Site<'_>) -> Result<(Vec<Program>, String), LiveError> {
+pub(super) fn start(site: &ToolSite<'_>) -> Result<(Vec<Program>, String), LiveError> {
     let fingerprints = [certificate(site, 0)?, certificate(site, 1)?];
     let mut programs = Vec::new();
     for end in 0..2 {
@@ -33,7 +33,7 @@ pub(super) fn start(site: &Site<'_>) -> Result<(Vec<Program>, String), LiveError
     Ok((programs, INTERFACE.to_owned()))
 }
 
-fn files(site: &Site<'_>, end: usize) -> [PathBuf; 2] {
+fn files(site: &ToolSite<'_>, end: usize) -> [PathBuf; 2] {
     ["crt", "pem"].map(|kind| {
         site.directory
             .join(format!("openvpn-{}.{kind}", NAMES[end]))
@@ -41,7 +41,7 @@ fn files(site: &Site<'_>, end: usize) -> [PathBuf; 2] {
 }
 
 /// Makes key and certificate of an end, unless it has them; gives the certificate's fingerprint.
-fn certificate(site: &Site<'_>, end: usize) -> Result<String, LiveError> {
+fn certificate(site: &ToolSite<'_>, end: usize) -> Result<String, LiveError> {
     let [certificate, key] = files(site, end);
     if !certificate.exists() {
         let mut command = Command::new("openssl");

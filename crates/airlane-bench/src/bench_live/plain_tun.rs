@@ -10,7 +10,7 @@ use tun_rs::DeviceBuilder;
 use airlane_testkit::live::LiveError;
 use airlane_testkit::program::Program;
 
-use super::site::{NAMES, Site};
+use super::site::{NAMES, ToolSite};
 
 /// What leaves room for IPv4 and UDP on Ethernet.
 pub(super) const MTU: u16 = 1500 - 28;
@@ -20,7 +20,10 @@ const INTERFACE: &str = "plain0";
 const TURN: usize = 64;
 
 /// Starts the forwarder at both ends: this one, or the one with offloads.
-pub(super) fn start(site: &Site<'_>, offload: bool) -> Result<(Vec<Program>, String), LiveError> {
+pub(super) fn start(
+    site: &ToolSite<'_>,
+    offload: bool,
+) -> Result<(Vec<Program>, String), LiveError> {
     let mut programs = Vec::new();
     for (end, name) in NAMES.into_iter().enumerate() {
         let mut command = site.hosts[end].command(&site.programs.own);

@@ -7,13 +7,13 @@ use indicatif::{ProgressBar, ProgressStyle};
 
 /// How far the bench is.
 #[derive(Debug)]
-pub struct Progress {
+pub struct ProgressLine {
     bar: Option<ProgressBar>,
     steps: u64,
     begun: u64,
 }
 
-impl Progress {
+impl ProgressLine {
     /// For so many steps.
     pub fn new(steps: u64) -> Self {
         let bar = stderr().is_terminal().then(|| {
@@ -45,7 +45,7 @@ impl Progress {
     }
 }
 
-impl Drop for Progress {
+impl Drop for ProgressLine {
     fn drop(&mut self) {
         if let Some(bar) = &self.bar {
             bar.finish_and_clear();

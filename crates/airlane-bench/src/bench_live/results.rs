@@ -5,11 +5,11 @@ use std::fmt;
 
 use serde::Serialize;
 
-use airlane_testkit::machine::{self, Lost};
+use airlane_testkit::machine::{self, LostTime};
 
 use super::channel::Endpoints;
 use super::clean::CleanRun;
-use super::criteria::{self, Verdict};
+use super::criteria::{self, CriterionVerdict};
 use super::impaired::{Impaired, ImpairedFigures};
 use super::measured::Measured;
 use super::tool::Tool;
@@ -24,7 +24,7 @@ pub struct Results {
     /// The impaired link.
     pub impaired: Option<Impaired>,
     /// The machine's time that was not there for all of it.
-    pub lost: Lost,
+    pub lost: LostTime,
 }
 
 impl Results {
@@ -192,19 +192,20 @@ impl Results {
         for t in &tools {
             // What is asked of Airlane.
             let asked = |holds: bool| match t.tool {
-                Tool::Airlane => Verdict::of(holds),
-                _ => Verdict::Open,
+                Tool::Airlane => CriterionVerdict::of(holds),
+                _ => CriterionVerdict::Open,
             };
-            let (times, fast) = wireguard.map_or((String::new(), Verdict::Open), |other| {
-                let times = t.tcp().median / other;
-                (format!("{times:.2}"), asked(times >= criteria::SPEEDUP))
-            });
+            let (times, fast) =
+                wireguard.map_or((String::new(), CriterionVerdict::Open), |other| {
+                    let times = t.tcp().median / other;
+                    (format!("{times:.2}"), asked(times >= criteria::SPEEDUP))
+                });
             let (added, short) = match cable {
                 Some(cable) if t.tool != Tool::Veth => {
                     let added = t.rtt().median - cable;
                     (format!("{added:.0}"), asked(added < criteria::ADDED_US))
                 }
-                _ => (String::new(), Verdict::Open),
+                _ => (String::new(), CriterionVerdict::Open),
             };
             let spoilt = t.runs.iter().filter(|run| run.lost.spoils()).count();
             let spoilt = match spoilt {
@@ -233,7 +234,7 @@ impl Results {
 }
 
 /// What stands behind figures that say little.
-fn spoilt(lost: Lost) -> String {
+fn spoilt(lost: LostTime) -> String {
     match lost.spoils() {
         true => format!(" SPOILT by {:.0} %", 100.0 * (lost.stolen + lost.others)),
         false => String::new(),
@@ -320,7 +321,7 @@ fn impaired_table(impaired: &Impaired, f: &mut fmt::Formatter<'_>) -> fmt::Resul
 
 #[cfg(test)]
 mod tests {
-    use super::super::channel::Channel;
+    use super::super::channel::LossChannel;
     use super::super::impaired::FloodFigures;
     use super::*;
 
@@ -329,7 +330,7 @@ mod tests {
             tcp_mbps,
             rtt_p50_us,
             cpu_s_per_gb: 2.0,
-            lost: Lost::default(),
+            lost: LostTime::default(),
         }
     }
 
@@ -343,7 +344,7 @@ mod tests {
         ];
         let row = ImpairedFigures {
             tool: Tool::Plain,
-            channel: Channel::Uniform5,
+            channel: LossChannel::Uniform5,
             endpoints: Endpoints::Bbr,
             file_mbps: 17.2,
             file_ceiling_mbps: 17.5,
@@ -351,10 +352,10 @@ mod tests {
             pages_failed: 0,
             voice_loss_pct: 5.0,
             voice_p99_ms: 67.0,
-            lost: Lost::default(),
+            lost: LostTime::default(),
         };
         Results {
-            lost: Lost::default(),
+            lost: LostTime::default(),
             left_out: vec![(Tool::OpenVpn, "not there".to_owned())],
             clean: Some(Measured {
                 rows,
@@ -366,7 +367,7 @@ mod tests {
                     quiet_mbps: 15.0,
                     flooded_mbps: 12.5,
                     sent_per_s: 95_000.0,
-                    lost: Lost {
+                    lost: LostTime {
                         stolen: 0.1,
                         others: 0.02,
                     },

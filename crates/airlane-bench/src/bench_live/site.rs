@@ -26,7 +26,7 @@ pub struct Programs {
 
 /// Where a tool is started.
 #[derive(Clone, Copy, Debug)]
-pub struct Site<'a> {
+pub struct ToolSite<'a> {
     /// Left and right.
     pub hosts: [&'a Namespace; 2],
     /// For sockets, keys and output.
@@ -37,7 +37,7 @@ pub struct Site<'a> {
     pub ends: [&'a Path; 2],
 }
 
-impl Site<'_> {
+impl ToolSite<'_> {
     /// Gives the tunnel's interface its address, 10.7.0.1 or .2, and takes it up.
     pub(super) fn address(&self, end: usize, interface: &str) -> Result<(), LiveError> {
         let address = format!("10.7.0.{}/24", end + 1);

@@ -14,7 +14,7 @@ use airlane_testkit::live::{LiveError, TUNNEL_SERVER, WIRE_SERVER};
 use airlane_testkit::program::Program;
 use airlane_testkit::traffic::echo;
 
-use super::site::{BARE, BARE_SERVER, Site, problem};
+use super::site::{BARE, BARE_SERVER, ToolSite, problem};
 use super::tool::Tool;
 use super::{airlane, openvpn, plain_tun, wireguard};
 
@@ -36,7 +36,7 @@ impl Tunnel {
     ///
     /// # Errors
     /// If a program does not start or ends early, or nothing comes through.
-    pub fn start(tool: Tool, site: &Site<'_>) -> Result<Self, LiveError> {
+    pub fn start(tool: Tool, site: &ToolSite<'_>) -> Result<Self, LiveError> {
         let (programs, interface) = match tool {
             Tool::Plain => (Vec::new(), "wire".to_owned()),
             Tool::Veth => (Vec::new(), BARE.to_owned()),
@@ -63,7 +63,7 @@ impl Tunnel {
         Ok(tunnel)
     }
 
-    fn wait_for_a_packet(&mut self, site: &Site<'_>) -> Result<(), LiveError> {
+    fn wait_for_a_packet(&mut self, site: &ToolSite<'_>) -> Result<(), LiveError> {
         let deadline = Instant::now() + PATIENCE;
         let mut last = io::Error::from(io::ErrorKind::TimedOut);
         while Instant::now() < deadline {

@@ -13,13 +13,13 @@ use airlane_testkit::live::LiveError;
 use airlane_testkit::program::Program;
 
 use super::airlane::{key_file, keygen};
-use super::site::{NAMES, Site, problem};
+use super::site::{NAMES, ToolSite, problem};
 
 const PORT: u16 = 51820;
 
 /// Starts both ends and makes them peers. Keys are of the kind that Airlane has, so its program makes
 /// them.
-pub(super) fn start(site: &Site<'_>) -> Result<(Vec<Program>, String), LiveError> {
+pub(super) fn start(site: &ToolSite<'_>) -> Result<(Vec<Program>, String), LiveError> {
     let public = [keygen(site, 0)?, keygen(site, 1)?];
     let mut programs = Vec::new();
     for end in 0..2 {

@@ -7,12 +7,12 @@ use std::path::{Path, PathBuf};
 use std::process::ExitCode;
 use std::time::Duration;
 
-use airlane_bench::bench_live::channel::{Channel, Endpoints};
+use airlane_bench::bench_live::channel::{Endpoints, LossChannel};
 use airlane_bench::bench_live::clean::CleanPlan;
 use airlane_bench::bench_live::impaired::ImpairedPlan;
 use airlane_bench::bench_live::site::Programs;
 use airlane_bench::bench_live::tool::Tool;
-use airlane_bench::bench_live::{Plan, forward, forward_offload, install, run};
+use airlane_bench::bench_live::{BenchPlan, forward, forward_offload, install, run};
 use airlane_testkit::netns;
 use clap::{Parser, Subcommand};
 
@@ -68,7 +68,7 @@ struct Bench {
     tools: Vec<Tool>,
     /// Channels of the impaired link [default: all but bursts-5-frames]
     #[arg(long, value_delimiter = ',', value_name = "A,B")]
-    channels: Vec<Channel>,
+    channels: Vec<LossChannel>,
     /// Congestion control of the impaired link's server
     #[arg(
         long,
@@ -115,7 +115,7 @@ fn seconds(text: &str) -> Result<Duration, String> {
 }
 
 impl Bench {
-    fn plan(&self) -> Plan {
+    fn plan(&self) -> BenchPlan {
         // None of them named means both.
         let both = self.clean == self.impaired;
         let s = Duration::from_secs;
@@ -136,7 +136,7 @@ impl Bench {
         let impaired = ImpairedPlan {
             tools: pick(&Tool::IMPAIRED, &Tool::IMPAIRABLE),
             channels: match self.channels.is_empty() {
-                true => Channel::USUAL.to_vec(),
+                true => LossChannel::USUAL.to_vec(),
                 false => self.channels.clone(),
             },
             endpoints: self.endpoints.clone(),
@@ -145,7 +145,7 @@ impl Bench {
             seed: self.seed,
             ends: [0, 1].map(|end| self.ends[end].clone()),
         };
-        Plan {
+        BenchPlan {
             clean: (both || self.clean).then_some(clean),
             impaired: (both || self.impaired).then_some(impaired),
         }

@@ -5,7 +5,7 @@
 use std::path::PathBuf;
 use std::process::ExitCode;
 
-use airlane_bench::ns2::{Known, LIMIT, Ns2, Ns2Error, compare, grid, markdown};
+use airlane_bench::ns2::{KnownSetting, LIMIT, Ns2, Ns2Error, compare, grid, markdown};
 use clap::Parser;
 
 /// Run ns-2 beside Airlane and print how far their throughputs are apart.
@@ -44,7 +44,7 @@ fn run(arguments: &Arguments) -> Result<bool, String> {
         }
         Err(error) => return Err(error.to_string()),
     };
-    let mut settings: Vec<Known> = grid();
+    let mut settings: Vec<KnownSetting> = grid();
     if let Some(only) = &arguments.only {
         settings.retain(|known| known.label.contains(only));
     }

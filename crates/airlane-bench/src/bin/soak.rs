@@ -5,7 +5,7 @@ use std::io::{self, Write};
 use std::path::PathBuf;
 use std::time::Duration;
 
-use airlane_bench::soak::{Outcome, Plan, run};
+use airlane_bench::soak::{SoakOutcome, SoakPlan, run};
 use airlane_testkit::netns;
 use clap::Parser;
 
@@ -75,7 +75,7 @@ fn soak(args: &Args) -> Result<bool, Box<dyn Error>> {
         let build = "build it with: cargo build --release -p airlane-cli";
         return Err(format!("{path} does not exist; {build}").into());
     }
-    let outcome = run(&Plan {
+    let outcome = run(&SoakPlan {
         airlane: args.airlane.clone(),
         ends: [args.ends[0].clone(), args.ends[1].clone()],
         total: Duration::from_secs_f64(args.minutes * 60.0),
@@ -91,7 +91,7 @@ fn soak(args: &Args) -> Result<bool, Box<dyn Error>> {
     Ok(outcome.failures.is_empty())
 }
 
-fn print(outcome: &Outcome, out: &mut impl Write) -> io::Result<()> {
+fn print(outcome: &SoakOutcome, out: &mut impl Write) -> io::Result<()> {
     for (number, round) in (1..).zip(&outcome.rounds) {
         writeln!(out, "round {number}")?;
         if let Some(traffic) = &round.traffic {

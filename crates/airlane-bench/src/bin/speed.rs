@@ -8,9 +8,9 @@
 use std::process::ExitCode;
 use std::time::Instant;
 
-use airlane_bench::ns2::{Errors, Link, Ns2, Ns2Error, Setting, Topology};
+use airlane_bench::ns2::{Errors, Ns2, Ns2Error, Setting, Topology, WirelessLink};
 use airlane_sim::{Scenario, run};
-use airlane_testkit::machine::Watch;
+use airlane_testkit::machine::MachineWatch;
 
 /// Long enough that a start weighs nothing.
 const SEGMENTS: u64 = 1_000_000;
@@ -40,7 +40,7 @@ const LOSSY: Errors = Errors::Bytes(131_072);
 
 const fn wlan(errors: Errors) -> Setting {
     Setting {
-        link: Link::Wlan,
+        link: WirelessLink::Wlan,
         topology: Topology::Lan1,
         window: 20,
         queue: 50,
@@ -59,7 +59,7 @@ fn table() -> Result<(), String> {
          the fastest of {TRIALS} runs of {SEGMENTS} segments; lossy: a bad byte in 131072\n"
     );
     let lossy = LOSSY;
-    let begin = || Watch::begin().map_err(|error| error.to_string());
+    let begin = || MachineWatch::begin().map_err(|error| error.to_string());
     let whole = begin()?;
     let row = |what: &str, speed: &dyn Fn() -> Result<f64, String>| {
         let watch = begin()?;

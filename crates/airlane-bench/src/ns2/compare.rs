@@ -5,8 +5,8 @@ use std::sync::atomic::{AtomicUsize, Ordering};
 
 use airlane_sim::{Estimate, repeat};
 
-use super::grid::Known;
-use super::run::{Measured, Ns2, Ns2Error};
+use super::grid::KnownSetting;
+use super::run::{Ns2, Ns2Error, TransferFigures};
 use super::setting::Errors;
 
 /// How far the mean throughputs may be apart.
@@ -23,7 +23,7 @@ const SEED: u64 = 1999;
 
 /// One setting in both simulators.
 #[derive(Clone, Debug)]
-pub struct Comparison {
+pub struct BesideNs2 {
     /// Which.
     pub label: String,
     /// Repetitions in each simulator.
@@ -36,7 +36,7 @@ pub struct Comparison {
     pub timeouts: [f64; 2],
 }
 
-impl Comparison {
+impl BesideNs2 {
     /// Airlane's mean against ns-2's: 0.01 is one percent more.
     pub fn gap(&self) -> f64 {
         let gap = self.airlane.mean / self.ns2.0 - 1.0;
@@ -65,10 +65,10 @@ impl Comparison {
 ///
 /// # Panics
 /// If Airlane refuses the setting.
-pub fn compare(known: &Known, ns2: Option<&Ns2>) -> Result<Comparison, Ns2Error> {
+pub fn compare(known: &KnownSetting, ns2: Option<&Ns2>) -> Result<BesideNs2, Ns2Error> {
     let scenario = known.setting.scenario("");
     let without_chance = known.setting.errors == Errors::None;
-    let mut theirs: Vec<Measured> = Vec::new();
+    let mut theirs: Vec<TransferFigures> = Vec::new();
     let mut runs = match ns2 {
         _ if without_chance => 1,
         Some(_) => FEWEST,
@@ -88,7 +88,7 @@ pub fn compare(known: &Known, ns2: Option<&Ns2>) -> Result<Comparison, Ns2Error>
             Some(ns2) => {
                 let from = theirs.len() as u64;
                 theirs.extend(repeat_ns2(known, ns2, from, runs)?);
-                let column = |of: fn(&Measured) -> f64| {
+                let column = |of: fn(&TransferFigures) -> f64| {
                     let values: Vec<f64> = theirs.iter().map(of).collect();
                     Estimate::of(&values).expect("there are runs")
                 };
@@ -101,7 +101,7 @@ pub fn compare(known: &Known, ns2: Option<&Ns2>) -> Result<Comparison, Ns2Error>
                 known.timeouts,
             ),
         };
-        let comparison = Comparison {
+        let comparison = BesideNs2 {
             label: known.label.clone(),
             runs,
             airlane: column("throughput_bps"),
@@ -117,7 +117,12 @@ pub fn compare(known: &Known, ns2: Option<&Ns2>) -> Result<Comparison, Ns2Error>
 }
 
 /// Repetitions `from` to `to - 1`, in order, on all cores.
-fn repeat_ns2(known: &Known, ns2: &Ns2, from: u64, to: u64) -> Result<Vec<Measured>, Ns2Error> {
+fn repeat_ns2(
+    known: &KnownSetting,
+    ns2: &Ns2,
+    from: u64,
+    to: u64,
+) -> Result<Vec<TransferFigures>, Ns2Error> {
     let count = to.saturating_sub(from) as usize;
     let next = AtomicUsize::new(0);
     let threads = std::thread::available_parallelism().map_or(1, usize::from);
@@ -144,7 +149,7 @@ fn repeat_ns2(known: &Known, ns2: &Ns2, from: u64, to: u64) -> Result<Vec<Measur
 }
 
 /// The report: what was compared, and every setting.
-pub fn markdown(comparisons: &[Comparison]) -> String {
+pub fn markdown(comparisons: &[BesideNs2]) -> String {
     let mut text = String::from(
         "# TCP Reno without link repair: Airlane beside ns-2\n\n\
          Written by `make validate-ns2`, which runs ns-2 2.35 (Debian's package `ns2`) on \

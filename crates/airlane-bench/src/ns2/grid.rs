@@ -1,10 +1,10 @@
 //! The settings of which ns-2's figures are known.
 
-use super::setting::{Errors, Link, Setting, Topology};
+use super::setting::{Errors, Setting, Topology, WirelessLink};
 
 /// A setting with what ns-2 gave when the table was made.
 #[derive(Clone, Debug, PartialEq)]
-pub struct Known {
+pub struct KnownSetting {
     /// The setting.
     pub setting: Setting,
     /// Its place in the table, in words.
@@ -30,7 +30,7 @@ const HSCSD: &str = include_str!("../../ns2/hscsd.csv");
 ///
 /// # Panics
 /// If the table is not what this reads; a test reads it.
-pub fn grid() -> Vec<Known> {
+pub fn grid() -> Vec<KnownSetting> {
     let rows = |table: &'static str| {
         let lines = table.lines().filter(|line| !line.starts_with('#'));
         lines.skip(1)
@@ -41,14 +41,14 @@ pub fn grid() -> Vec<Known> {
         .collect()
 }
 
-fn known(line: &str) -> Option<Known> {
+fn known(line: &str) -> Option<KnownSetting> {
     let cells: Vec<&str> = line.split(',').collect();
     let number = |i: usize| cells.get(i)?.parse::<f64>().ok();
     let link = match *cells.first()? {
-        "cellular" => Link::Cellular,
-        "pcs" => Link::Pcs,
-        "wlan" => Link::Wlan,
-        "hscsd" => Link::Hscsd,
+        "cellular" => WirelessLink::Cellular,
+        "pcs" => WirelessLink::Pcs,
+        "wlan" => WirelessLink::Wlan,
+        "hscsd" => WirelessLink::Hscsd,
         _ => return None,
     };
     let topology = match *cells.get(1)? {
@@ -80,7 +80,7 @@ fn known(line: &str) -> Option<Known> {
         }
         Errors::Fades { bad_s, .. } => format!("fades of {bad_s} s"),
     };
-    Some(Known {
+    Some(KnownSetting {
         label: format!("{} | {} | {window} | {queue} | {what}", cells[0], cells[1]),
         setting: Setting {
             link,

@@ -9,7 +9,7 @@ mod grid;
 mod run;
 mod setting;
 
-pub use compare::{Comparison, LIMIT, compare, markdown};
-pub use grid::{Known, grid};
-pub use run::{Measured, Ns2, Ns2Error};
-pub use setting::{Errors, Link, Setting, Topology};
+pub use compare::{BesideNs2, LIMIT, compare, markdown};
+pub use grid::{KnownSetting, grid};
+pub use run::{Ns2, Ns2Error, TransferFigures};
+pub use setting::{Errors, Setting, Topology, WirelessLink};

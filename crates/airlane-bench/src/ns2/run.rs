@@ -31,7 +31,7 @@ pub enum Ns2Error {
 
 /// What one transfer gave.
 #[derive(Clone, Copy, Debug, PartialEq)]
-pub struct Measured {
+pub struct TransferFigures {
     /// User bits over the time from the first segment to the last new acknowledgment.
     pub throughput_bps: f64,
     /// Expirations of the retransmission timer.
@@ -72,7 +72,7 @@ impl Ns2 {
     ///
     /// # Errors
     /// If ns-2 fails.
-    pub fn run(&self, setting: &Setting, seed: u64, run: u64) -> Result<Measured, Ns2Error> {
+    pub fn run(&self, setting: &Setting, seed: u64, run: u64) -> Result<TransferFigures, Ns2Error> {
         let mut arguments = setting.ns2_arguments();
         arguments.extend([format!("seed={seed}"), format!("run={run}")]);
         let script: PathBuf = self.directory.path().join("bulk.tcl");
@@ -87,10 +87,12 @@ impl Ns2 {
             found.and_then(|value| value.parse::<f64>().ok())
         };
         match (value("throughput_bps"), value("timeouts")) {
-            (Some(throughput_bps), Some(timeouts)) if output.status.success() => Ok(Measured {
-                throughput_bps,
-                timeouts,
-            }),
+            (Some(throughput_bps), Some(timeouts)) if output.status.success() => {
+                Ok(TransferFigures {
+                    throughput_bps,
+                    timeouts,
+                })
+            }
             _ => Err(Ns2Error::Said {
                 arguments: arguments.join(" "),
                 said: format!("{text}{}", String::from_utf8_lossy(&output.stderr)),

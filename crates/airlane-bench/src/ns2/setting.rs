@@ -6,7 +6,7 @@ use airlane_sim::Scenario;
 
 /// A wireless link of Xylomenos 1999, tables 3.1 to 3.3, or of Xylomenos and Polyzos.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub enum Link {
+pub enum WirelessLink {
     /// 14.4 kbit/s, 100 ms, 50 B.
     Cellular,
     /// 64 kbit/s, 50 ms, 250 B.
@@ -17,7 +17,7 @@ pub enum Link {
     Hscsd,
 }
 
-impl Link {
+impl WirelessLink {
     /// Rate in bit/s, delay in ms, bytes of a segment.
     const fn parameters(self) -> (u32, u32, u32) {
         match self {
@@ -65,7 +65,7 @@ const GOOD_S: u32 = 10;
 #[derive(Clone, Copy, Debug, PartialEq)]
 pub struct Setting {
     /// The wireless link or links.
-    pub link: Link,
+    pub link: WirelessLink,
     /// Where they stand.
     pub topology: Topology,
     /// The receiver's window, segments.

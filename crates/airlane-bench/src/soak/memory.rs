@@ -9,7 +9,7 @@ use serde::Serialize;
 
 /// What a process had at a time.
 #[derive(Clone, Copy, Debug, PartialEq)]
-pub struct Sample {
+pub struct MemorySample {
     /// Since it was started, s.
     pub age_s: f64,
     /// Resident memory, bytes.
@@ -42,7 +42,7 @@ const NOISE: u64 = 64 << 10;
 
 impl Memory {
     /// Judges a life; none if it was too short.
-    pub fn judge(samples: &[Sample]) -> Option<Self> {
+    pub fn judge(samples: &[MemorySample]) -> Option<Self> {
         let from = samples.partition_point(|sample| sample.age_s < WARMUP_S);
         let samples = &samples[from..];
         let (first, last) = (samples.first()?, samples.last()?);
@@ -77,7 +77,7 @@ mod tests {
     use super::*;
 
     fn life(resident: impl Fn(u64) -> u64) -> Option<Memory> {
-        let sample = |second: u64| Sample {
+        let sample = |second: u64| MemorySample {
             age_s: second as f64,
             resident: resident(second),
             frames: second * 3_000,
@@ -100,7 +100,7 @@ mod tests {
         assert!(!leak.flat, "{leak:?}");
         assert_eq!(Memory::judge(&[]), None);
         // Two that are seldom asked are two samples and no thirds.
-        let seldom = [0.0, 100.0, 900.0].map(|age_s| Sample {
+        let seldom = [0.0, 100.0, 900.0].map(|age_s| MemorySample {
             age_s,
             resident: MB,
             frames: 0,

@@ -27,19 +27,19 @@ use airlane_probe::{
 use serde::Serialize;
 use serde_json::Value;
 
-use crate::bench_live::progress::Progress as Shown;
+use crate::bench_live::progress::ProgressLine as Shown;
 use airlane_testkit::live::{LiveError, TUNNEL_SERVER, server};
-pub use plan::Plan;
+pub use plan::SoakPlan;
 
 use books::{Books, ENDS, Line};
-use memory::{Memory, Sample};
-use recovery::{Recovered, Recovery};
-use schedule::Event;
-use site::Site;
+use memory::{Memory, MemorySample};
+use recovery::{Recovered, RecoveryWatch};
+use schedule::SoakEvent;
+use site::SoakSite;
 
 /// What came out.
 #[derive(Debug, Default, Serialize)]
-pub struct Outcome {
+pub struct SoakOutcome {
     /// Seed of the events and of the losses.
     pub seed: u64,
     /// How long there was load, s.
@@ -71,7 +71,7 @@ pub struct Happened {
     /// Since the start, s.
     pub at_s: f64,
     /// What.
-    pub event: Event,
+    pub event: SoakEvent,
     /// What came back when.
     pub recovered: Recovered,
 }
@@ -92,7 +92,7 @@ pub struct Life {
 }
 
 /// How an end is started again.
-type Start = fn(&mut Site, usize) -> Result<(), LiveError>;
+type Start = fn(&mut SoakSite, usize) -> Result<(), LiveError>;
 
 /// The loop's pace, and how often an end is asked.
 const TICK: Duration = Duration::from_millis(50);
@@ -104,14 +104,14 @@ const GRACE: Duration = Duration::from_secs(5);
 
 /// A running process and what is known of it.
 #[derive(Debug)]
-pub(crate) struct Process {
+pub(crate) struct EndProcess {
     started: Instant,
     /// Another process was this end before it.
     restarted: bool,
-    samples: Vec<Sample>,
+    samples: Vec<MemorySample>,
 }
 
-impl Process {
+impl EndProcess {
     fn new(restarted: bool) -> Self {
         Self {
             started: Instant::now(),
@@ -123,11 +123,11 @@ impl Process {
 
 /// A run.
 pub(crate) struct Soak {
-    site: Site,
+    site: SoakSite,
     start: Instant,
-    processes: [Process; 2],
+    processes: [EndProcess; 2],
     books: Books,
-    outcome: Outcome,
+    outcome: SoakOutcome,
 }
 
 /// Runs it all. What does not hold is in the outcome, a program that ends by itself included; the load may
@@ -135,19 +135,19 @@ pub(crate) struct Soak {
 ///
 /// # Errors
 /// If the link does not come up.
-pub fn run(plan: &Plan) -> Result<Outcome, LiveError> {
+pub fn run(plan: &SoakPlan) -> Result<SoakOutcome, LiveError> {
     let rounds = schedule::rounds(plan.total, plan.every, plan.seed);
     let steps = rounds.iter().map(|round| round.events.len() as u64 + 1);
     let mut shown = Shown::new(steps.sum());
-    let site = Site::new(plan)?;
+    let site = SoakSite::new(plan)?;
     let mut soak = Soak {
         start: Instant::now(),
-        processes: [Process::new(false), Process::new(false)],
+        processes: [EndProcess::new(false), EndProcess::new(false)],
         books: Books::default(),
-        outcome: Outcome {
+        outcome: SoakOutcome {
             seed: plan.seed,
             files: site.files().to_owned(),
-            ..Outcome::default()
+            ..SoakOutcome::default()
         },
         site,
     };
@@ -159,7 +159,7 @@ pub fn run(plan: &Plan) -> Result<Outcome, LiveError> {
 }
 
 impl Soak {
-    fn all(&mut self, rounds: &[schedule::Round], shown: &mut Shown) -> Result<(), LiveError> {
+    fn all(&mut self, rounds: &[schedule::SoakRound], shown: &mut Shown) -> Result<(), LiveError> {
         for (number, round) in (1..).zip(rounds) {
             shown.step(&format!("round {number}"));
             self.round(round, shown)?;
@@ -171,12 +171,12 @@ impl Soak {
         Ok(())
     }
 
-    fn round(&mut self, round: &schedule::Round, shown: &mut Shown) -> Result<(), LiveError> {
+    fn round(&mut self, round: &schedule::SoakRound, shown: &mut Shown) -> Result<(), LiveError> {
         let progress = Progress::default();
         let load = Load::start(&self.site, round.length, &progress);
         let begin = Instant::now();
         let mut events = round.events.iter().peekable();
-        let mut recovery: Option<(Recovery, f64, Event)> = None;
+        let mut recovery: Option<(RecoveryWatch, f64, SoakEvent)> = None;
         let mut next_sample = begin;
         while !load.client.is_finished() {
             std::thread::sleep(TICK);
@@ -198,11 +198,15 @@ impl Soak {
                 let from = Instant::now();
                 self.happen(event)?;
                 let outage = match event {
-                    Event::Loss(_) | Event::NewKeys | Event::Hangup => Duration::ZERO,
+                    SoakEvent::Loss(_) | SoakEvent::NewKeys | SoakEvent::Hangup => Duration::ZERO,
                     _ => from.elapsed(),
                 };
                 let counts = progress.counts();
-                recovery = Some((Recovery::new(Instant::now(), counts, outage), at_s, event));
+                recovery = Some((
+                    RecoveryWatch::new(Instant::now(), counts, outage),
+                    at_s,
+                    event,
+                ));
             }
         }
         self.close(recovery.take());
@@ -221,7 +225,7 @@ impl Soak {
     }
 
     /// Files how an event ended.
-    fn close(&mut self, ended: Option<(Recovery, f64, Event)>) {
+    fn close(&mut self, ended: Option<(RecoveryWatch, f64, SoakEvent)>) {
         let Some((recovery, at_s, event)) = ended else {
             return;
         };
@@ -240,7 +244,7 @@ impl Soak {
     fn sample(&mut self) -> Result<(), LiveError> {
         for end in [0, 1] {
             let status = self.site.link.status(end)?;
-            let sample = Sample {
+            let sample = MemorySample {
                 age_s: self.processes[end].started.elapsed().as_secs_f64(),
                 resident: self.site.link.resident(end)?,
                 frames: books::frames(&status),
@@ -256,10 +260,10 @@ impl Soak {
         self.outcome.failures.extend(problems);
     }
 
-    fn happen(&mut self, event: Event) -> Result<(), LiveError> {
+    fn happen(&mut self, event: SoakEvent) -> Result<(), LiveError> {
         match event {
-            Event::Loss(channel) => self.site.set_loss(channel),
-            Event::Outage(time) => {
+            SoakEvent::Loss(channel) => self.site.set_loss(channel),
+            SoakEvent::Outage(time) => {
                 self.site.silence()?;
                 let until = Instant::now() + time;
                 while Instant::now() < until {
@@ -268,18 +272,18 @@ impl Soak {
                 }
                 self.site.end_silence()
             }
-            Event::Kill(end) => {
+            SoakEvent::Kill(end) => {
                 let asked = Instant::now();
                 let last = self.site.link.status(end)?;
                 self.site.link.kill_end(end)?;
-                self.restart(end, last, asked.elapsed(), Site::start)
+                self.restart(end, last, asked.elapsed(), SoakSite::start)
             }
-            Event::Stop(end) => self.stop(end, Site::start),
-            Event::FullLog(end) => self.stop(end, Site::start_with_full_log),
-            Event::NoRoute(end) => self.stop(end, Site::start_without_route),
-            Event::NewKeys => self.site.new_keys(),
-            Event::Hangup => self.site.hang_up(),
-            Event::Move => self.site.move_right(),
+            SoakEvent::Stop(end) => self.stop(end, SoakSite::start),
+            SoakEvent::FullLog(end) => self.stop(end, SoakSite::start_with_full_log),
+            SoakEvent::NoRoute(end) => self.stop(end, SoakSite::start_without_route),
+            SoakEvent::NewKeys => self.site.new_keys(),
+            SoakEvent::Hangup => self.site.hang_up(),
+            SoakEvent::Move => self.site.move_right(),
         }
     }
 
@@ -300,7 +304,7 @@ impl Soak {
         let other = self.site.link.status(1 - end)?;
         self.end_of_life(end, last);
         start(&mut self.site, end)?;
-        self.processes[end] = Process::new(true);
+        self.processes[end] = EndProcess::new(true);
         for end in [0, 1] {
             self.site.link.wait_for_session(end)?;
         }
@@ -397,7 +401,7 @@ struct Load {
 }
 
 impl Load {
-    fn start(site: &Site, length: Duration, progress: &Progress) -> Self {
+    fn start(site: &SoakSite, length: Duration, progress: &Progress) -> Self {
         let [left, right] = site.link.shared_hosts();
         let stop = Arc::new(AtomicBool::new(false));
         let server = ServerConfig {

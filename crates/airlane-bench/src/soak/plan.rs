@@ -5,7 +5,7 @@ use std::time::Duration;
 
 /// What is run.
 #[derive(Clone, Debug)]
-pub struct Plan {
+pub struct SoakPlan {
     /// The program `airlane`.
     pub airlane: PathBuf,
     /// Files of the left and the right end; what they say about keys and listening is replaced.

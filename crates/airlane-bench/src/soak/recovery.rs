@@ -22,7 +22,7 @@ pub struct Recovered {
 
 /// Waits for the applications after an event.
 #[derive(Debug)]
-pub struct Recovery {
+pub struct RecoveryWatch {
     since: Instant,
     outage: Duration,
     /// The first bytes after the event; this and the following in the order of [`NAMES`].
@@ -40,7 +40,7 @@ const LINK: Duration = Duration::from_secs(5);
 /// TCP behind an outage may have doubled its timer up to the outage's length; and what is on its way.
 const TCP: Duration = Duration::from_secs(10);
 
-impl Recovery {
+impl RecoveryWatch {
     /// After an event that ended now, and while which nothing came through for so long.
     pub fn new(since: Instant, base: Counts, outage: Duration) -> Self {
         Self {
@@ -110,7 +110,7 @@ mod tests {
     #[test]
     fn who_comes_late_or_never_is_named() {
         let start = Instant::now();
-        let mut recovery = Recovery::new(start, Counts::default(), Duration::ZERO);
+        let mut recovery = RecoveryWatch::new(start, Counts::default(), Duration::ZERO);
         let s = Duration::from_secs;
         let mut counts = Counts {
             voice_down: 1,
@@ -129,7 +129,7 @@ mod tests {
             counts.voice_up += 1;
             recovery.observe(start + s(second), counts);
         }
-        let problems = |recovery: &Recovery| recovery.problems().collect::<Vec<_>>();
+        let problems = |recovery: &RecoveryWatch| recovery.problems().collect::<Vec<_>>();
         let names = ["pages stood", "voice up stood"];
         let found = problems(&recovery);
         assert_eq!(found.len(), 2, "{found:?}");

@@ -6,13 +6,13 @@ use std::time::Duration;
 use airlane_base::{Rng, Streams};
 use serde::Serialize;
 
-use crate::bench_live::channel::{self, Channel};
+use crate::bench_live::channel::{self, LossChannel};
 
 /// Something that happens to the link while applications use it.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub enum Event {
+pub enum SoakEvent {
     /// Another loss from now on.
-    Loss(Channel),
+    Loss(LossChannel),
     /// Nothing comes through for this time.
     Outage(Duration),
     /// `kill -9` of an end, which is then started again.
@@ -31,14 +31,14 @@ pub enum Event {
     Move,
 }
 
-impl Event {
+impl SoakEvent {
     /// The file of the emulator that lets nothing through.
     pub fn silence() -> String {
         channel::air("{ kind = \"uniform\", rate = 1 }")
     }
 }
 
-impl fmt::Display for Event {
+impl fmt::Display for SoakEvent {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         let end = |end: usize| ["left", "right"][end];
         match *self {
@@ -55,7 +55,7 @@ impl fmt::Display for Event {
     }
 }
 
-impl Serialize for Event {
+impl Serialize for SoakEvent {
     fn serialize<S: serde::Serializer>(&self, serializer: S) -> Result<S::Ok, S::Error> {
         serializer.collect_str(self)
     }
@@ -63,11 +63,11 @@ impl Serialize for Event {
 
 /// A time of load with its events, after which the books are compared.
 #[derive(Clone, Debug, PartialEq, Eq)]
-pub struct Round {
+pub struct SoakRound {
     /// How long the load lasts.
     pub length: Duration,
     /// When what happens.
-    pub events: Vec<(Duration, Event)>,
+    pub events: Vec<(Duration, SoakEvent)>,
 }
 
 /// Load before the first event, and after the last one: time to recover.
@@ -77,7 +77,7 @@ const AFTER: Duration = Duration::from_secs(20);
 /// Three rounds. In the first one the left end is restarted, in the second one the right end and in
 /// the third one none, so that each end has a long life in which its memory must not grow. Each deck
 /// of events has one of each kind, in an order that the seed draws.
-pub fn rounds(total: Duration, every: Duration, seed: u64) -> Vec<Round> {
+pub fn rounds(total: Duration, every: Duration, seed: u64) -> Vec<SoakRound> {
     let mut rng = Streams::new(seed, 0).stream("soak");
     // The longest outage comes first: buffers then have been as full as they will be.
     let longest = (total / 20).min(Duration::from_secs(60));
@@ -87,7 +87,7 @@ pub fn rounds(total: Duration, every: Duration, seed: u64) -> Vec<Round> {
         let mut events = Vec::new();
         let mut at = BEFORE;
         if round == 0 {
-            events.push((at, Event::Outage(longest)));
+            events.push((at, SoakEvent::Outage(longest)));
             at += longest + every;
         }
         let mut deck = Vec::new();
@@ -98,27 +98,35 @@ pub fn rounds(total: Duration, every: Duration, seed: u64) -> Vec<Round> {
             let event = deck.pop().expect("a deck has events");
             events.push((at, event));
             let outage = match event {
-                Event::Outage(time) => time,
+                SoakEvent::Outage(time) => time,
                 _ => Duration::ZERO,
             };
             at += outage + every.mul_f64(0.75 + 0.5 * rng.uniform());
         }
-        Round { length, events }
+        SoakRound { length, events }
     })
     .collect()
 }
 
-fn shuffled(restarted: Option<usize>, rng: &mut Rng) -> Vec<Event> {
+fn shuffled(restarted: Option<usize>, rng: &mut Rng) -> Vec<SoakEvent> {
     let mut below = |n: usize| (rng.uniform() * n as f64) as usize;
     let mut deck = vec![
-        Event::Outage(Duration::from_secs(2 + below(8) as u64)),
-        Event::NewKeys,
-        Event::Hangup,
-        Event::Move,
+        SoakEvent::Outage(Duration::from_secs(2 + below(8) as u64)),
+        SoakEvent::NewKeys,
+        SoakEvent::Hangup,
+        SoakEvent::Move,
     ];
-    deck.extend([(); 3].map(|()| Event::Loss(Channel::USUAL[below(Channel::USUAL.len())])));
+    deck.extend(
+        [(); 3].map(|()| SoakEvent::Loss(LossChannel::USUAL[below(LossChannel::USUAL.len())])),
+    );
     deck.extend(restarted.into_iter().flat_map(|end| {
-        [Event::Kill, Event::Stop, Event::FullLog, Event::NoRoute].map(|of| of(end))
+        [
+            SoakEvent::Kill,
+            SoakEvent::Stop,
+            SoakEvent::FullLog,
+            SoakEvent::NoRoute,
+        ]
+        .map(|of| of(end))
     }));
     for last in (1..deck.len()).rev() {
         deck.swap(last, below(last + 1));
@@ -136,22 +144,31 @@ mod tests {
         let all = rounds(s(1_200), s(15), 1);
         assert_eq!(all, rounds(s(1_200), s(15), 1));
         assert_ne!(all, rounds(s(1_200), s(15), 2));
-        let any = |round: usize, wanted: Event| all[round].events.iter().any(|e| e.1 == wanted);
-        assert!(any(0, Event::Outage(s(60))));
-        assert!(any(0, Event::Kill(0)) && any(0, Event::Stop(0)) && !any(0, Event::Kill(1)));
-        assert!(any(1, Event::Kill(1)) && any(1, Event::Stop(1)) && !any(1, Event::Stop(0)));
+        let any = |round: usize, wanted: SoakEvent| all[round].events.iter().any(|e| e.1 == wanted);
+        assert!(any(0, SoakEvent::Outage(s(60))));
+        assert!(
+            any(0, SoakEvent::Kill(0)) && any(0, SoakEvent::Stop(0)) && !any(0, SoakEvent::Kill(1))
+        );
+        assert!(
+            any(1, SoakEvent::Kill(1)) && any(1, SoakEvent::Stop(1)) && !any(1, SoakEvent::Stop(0))
+        );
         for round in &all {
-            assert!(round.events.iter().any(|e| e.1 == Event::NewKeys));
-            assert!(round.events.iter().any(|e| e.1 == Event::Hangup));
-            assert!(round.events.iter().any(|e| matches!(e.1, Event::Loss(_))));
+            assert!(round.events.iter().any(|e| e.1 == SoakEvent::NewKeys));
+            assert!(round.events.iter().any(|e| e.1 == SoakEvent::Hangup));
+            assert!(
+                round
+                    .events
+                    .iter()
+                    .any(|e| matches!(e.1, SoakEvent::Loss(_)))
+            );
             assert!(round.events.is_sorted_by_key(|e| e.0));
             assert!(round.events.iter().all(|e| e.0 + AFTER < round.length));
         }
         for end in [0, 1] {
-            assert!(any(end, Event::FullLog(end)) && any(end, Event::NoRoute(end)));
+            assert!(any(end, SoakEvent::FullLog(end)) && any(end, SoakEvent::NoRoute(end)));
         }
-        let stays = |e: &(Duration, Event)| {
-            use Event::{Hangup, Loss, Move, NewKeys, Outage};
+        let stays = |e: &(Duration, SoakEvent)| {
+            use SoakEvent::{Hangup, Loss, Move, NewKeys, Outage};
             matches!(e.1, Loss(_) | Outage(_) | NewKeys | Hangup | Move)
         };
         assert!(all[2].events.iter().all(stays));

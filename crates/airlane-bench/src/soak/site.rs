@@ -4,20 +4,20 @@ use std::path::{Path, PathBuf};
 use std::process::{Command, Stdio};
 use std::time::{Duration, Instant};
 
-use super::plan::Plan;
-use super::schedule::Event;
-use crate::bench_live::channel::Channel;
-use airlane_testkit::live::{Experiment, Link, LiveError};
+use super::plan::SoakPlan;
+use super::schedule::SoakEvent;
+use crate::bench_live::channel::LossChannel;
+use airlane_testkit::live::{EmulatedLink, Experiment, LiveError};
 
 /// The link with the files of its programs.
-pub(super) struct Site {
-    pub(super) link: Link,
+pub(super) struct SoakSite {
+    pub(super) link: EmulatedLink,
     airlane: PathBuf,
     seed: u64,
     /// The ends' files as they were given.
     given: [toml::Table; 2],
     folder: PathBuf,
-    channel: Channel,
+    channel: LossChannel,
     /// Keys and emulators made so far.
     made: u64,
 }
@@ -27,14 +27,14 @@ const AWAY: Duration = Duration::from_secs(3);
 /// How long an end may take to read its file again.
 const PATIENCE: Duration = Duration::from_secs(10);
 
-impl Site {
+impl SoakSite {
     /// Builds the link without losses, and starts both ends.
-    pub(super) fn new(plan: &Plan) -> Result<Self, LiveError> {
+    pub(super) fn new(plan: &SoakPlan) -> Result<Self, LiveError> {
         let given = [read(&plan.ends[0])?, read(&plan.ends[1])?];
-        let channel = Channel::Uniform0;
+        let channel = LossChannel::Uniform0;
         let first = tempfile::NamedTempFile::new().map_err(|e| file_error(Path::new("air"), e))?;
         write(first.path(), &channel.air())?;
-        let mut link = Link::new(&Experiment {
+        let mut link = EmulatedLink::new(&Experiment {
             airlane: &plan.airlane,
             air: first.path(),
             seed: plan.seed,
@@ -123,7 +123,7 @@ impl Site {
     /// The end has to stay, and to try again until its peer can be reached.
     pub(super) fn start_without_route(&mut self, end: usize) -> Result<(), LiveError> {
         let peer = format!("192.0.2.{}/32", 2 - end);
-        let route = |link: &Link, verb: &str| {
+        let route = |link: &EmulatedLink, verb: &str| {
             let host = link.hosts()[end];
             host.ip(&["route", verb, "unreachable", &peer])
         };
@@ -136,14 +136,14 @@ impl Site {
         stayed
     }
 
-    pub(super) fn set_loss(&mut self, channel: Channel) -> Result<(), LiveError> {
+    pub(super) fn set_loss(&mut self, channel: LossChannel) -> Result<(), LiveError> {
         self.channel = channel;
         self.change_air(&channel.air())
     }
 
     /// Nothing comes through from now on.
     pub(super) fn silence(&mut self) -> Result<(), LiveError> {
-        self.change_air(&Event::silence())
+        self.change_air(&SoakEvent::silence())
     }
 
     /// As before the silence.

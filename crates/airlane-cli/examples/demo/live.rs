@@ -4,7 +4,7 @@
 use std::path::{Path, PathBuf};
 use std::time::Duration;
 
-use airlane_cli::comparison::{Better, Comparison, Measure};
+use airlane_cli::chart::{Better, Chart, Measure};
 use airlane_cli::output;
 use airlane_cli::quantity::{Estimate, Unit};
 use airlane_probe::TrafficReport;
@@ -27,7 +27,7 @@ pub(crate) fn possible() -> Result<(), netns::NetnsError> {
     netns::available()
 }
 
-pub(crate) fn run(root: &Path) -> anyhow::Result<Comparison> {
+pub(crate) fn run(root: &Path) -> anyhow::Result<Chart> {
     // Ctrl-C must not leave namespaces behind.
     netns::clean_up_on_signals().context("cannot wait for signals")?;
     let airlane = program()?;
@@ -67,7 +67,7 @@ fn program() -> anyhow::Result<PathBuf> {
     Ok(airlane)
 }
 
-fn comparison(reports: &[TrafficReport]) -> Comparison {
+fn comparison(reports: &[TrafficReport]) -> Chart {
     let row =
         |flow: &str, what: &str, unit, better, value: &dyn Fn(&TrafficReport) -> Option<f64>| {
             Measure {
@@ -83,7 +83,7 @@ fn comparison(reports: &[TrafficReport]) -> Comparison {
         };
     let both = |r: &TrafficReport| r.voice_down.clone().zip(r.voice_up.clone());
     let seconds = |ns: u64| ns as f64 / 1e9;
-    Comparison {
+    Chart {
         title: TITLE.to_owned(),
         ways: WAYS.map(str::to_owned).to_vec(),
         measures: vec![

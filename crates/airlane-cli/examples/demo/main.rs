@@ -9,7 +9,7 @@ mod simulated;
 use std::path::{Path, PathBuf};
 use std::process::ExitCode;
 
-use airlane_cli::comparison::Comparison;
+use airlane_cli::chart::Chart;
 use airlane_cli::{output, svg};
 use anyhow::Context as _;
 
@@ -57,7 +57,7 @@ fn demo() -> anyhow::Result<()> {
     ))
 }
 
-fn show(comparison: &Comparison) -> anyhow::Result<()> {
+fn show(comparison: &Chart) -> anyhow::Result<()> {
     output::print(&format!("\n{}\n{}", comparison.table(), comparison.bars()))
 }
 

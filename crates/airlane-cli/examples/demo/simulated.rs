@@ -2,8 +2,8 @@
 
 use std::path::Path;
 
+use airlane_cli::chart::Chart;
 use airlane_cli::compare;
-use airlane_cli::comparison::Comparison;
 use airlane_cli::output;
 use airlane_sim::{Scenario, repeat_all};
 use anyhow::Context as _;
@@ -34,7 +34,7 @@ pub(crate) const LINKS: [Link; 2] = [
     },
 ];
 
-pub(crate) fn run(link: &Link, root: &Path) -> anyhow::Result<Comparison> {
+pub(crate) fn run(link: &Link, root: &Path) -> anyhow::Result<Chart> {
     let load = |file: &str| -> anyhow::Result<Scenario> {
         let path = root.join("scenarios").join(file);
         let text = std::fs::read_to_string(&path)

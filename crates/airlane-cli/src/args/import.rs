@@ -7,19 +7,19 @@ use clap::{Args, Subcommand, ValueHint};
 
 /// The tunnels.
 #[derive(Debug, Subcommand)]
-pub enum Import {
+pub enum ImportVerb {
     /// Translate a file of `wg` or `wg-quick`
     ///
     /// Addresses, port, peers, their endpoints and allowed IPs become a live file. Its keys are WireGuard's own, as
     /// both use Curve25519: the private one is written to a file beside. What a link here does otherwise, or
     /// not at all, is named on standard error and in the first lines.
     #[command(name = "wg", after_help = WG_EXAMPLES)]
-    Wireguard(Wireguard),
+    Wireguard(WireguardArgs),
 }
 
 /// Arguments of `import wg`.
 #[derive(Debug, Args)]
-pub struct Wireguard {
+pub struct WireguardArgs {
     /// The file, such as /etc/wireguard/wg0.conf
     #[arg(value_hint = ValueHint::FilePath)]
     pub file: PathBuf,

@@ -7,32 +7,32 @@ use clap::{Args, Subcommand, ValueEnum, ValueHint};
 
 /// The verbs of journals.
 #[derive(Debug, Subcommand)]
-pub enum Journal {
+pub enum JournalVerb {
     /// Put everything in a journal into a new port and compare what comes out
     ///
     /// `airlane up --journal PATH` keeps one. The same version of airlane gives the same outputs, bit for
     /// bit; where it does not, the moment is named.
     #[command(after_help = JOURNAL_REPLAY_EXAMPLES)]
-    Replay(JournalReplay),
+    Replay(JournalReplayArgs),
 }
 
 /// The verbs of traces.
 #[derive(Debug, Subcommand)]
-pub enum Trace {
+pub enum TraceVerb {
     /// Show how many frames a trace has, how many were lost, and how late the others were
     #[command(after_help = TRACE_SHOW_EXAMPLES)]
-    Show(TraceShow),
+    Show(TraceShowArgs),
     /// Make one trace of the recordings of the two ends of a link
     ///
     /// Clocks need not agree: a frame's delay is measured from that of the fastest one, and drift is taken
     /// out.
     #[command(after_help = TRACE_JOIN_EXAMPLES)]
-    Join(TraceJoin),
+    Join(TraceJoinArgs),
 }
 
 /// Arguments of `test`.
 #[derive(Debug, Args)]
-pub struct Test {
+pub struct TestArgs {
     /// The link, or the address of its other end; with --serve the link, or this end's address [default:
     /// the only link running]
     #[arg(value_name = "PEER")]
@@ -121,7 +121,7 @@ pub enum TestApp {
 
 /// Arguments of `record`.
 #[derive(Debug, Args)]
-pub struct Record {
+pub struct RecordArgs {
     /// File for the trace; one that exists is replaced.
     #[arg(value_name = "OUT", value_hint = ValueHint::FilePath)]
     pub file: PathBuf,
@@ -147,7 +147,7 @@ pub struct Record {
 
 /// Arguments of `journal replay`.
 #[derive(Debug, Args)]
-pub struct JournalReplay {
+pub struct JournalReplayArgs {
     /// The journal.
     #[arg(value_hint = ValueHint::FilePath)]
     pub file: PathBuf,
@@ -158,7 +158,7 @@ pub struct JournalReplay {
 
 /// Arguments of `trace show`.
 #[derive(Debug, Args)]
-pub struct TraceShow {
+pub struct TraceShowArgs {
     /// The trace.
     #[arg(value_hint = ValueHint::FilePath)]
     pub file: PathBuf,
@@ -169,7 +169,7 @@ pub struct TraceShow {
 
 /// Arguments of `trace join`.
 #[derive(Debug, Args)]
-pub struct TraceJoin {
+pub struct TraceJoinArgs {
     /// Recording of one end; the directions are named as this end sees them.
     #[arg(value_hint = ValueHint::FilePath)]
     pub near: PathBuf,

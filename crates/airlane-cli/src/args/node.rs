@@ -5,11 +5,11 @@ use std::path::PathBuf;
 use airlane_base::Size;
 use clap::{Args, ValueEnum, ValueHint};
 
-use super::set::Set;
+use super::set::SetArgs;
 
 /// Arguments of the verbs that read the file of a link.
 #[derive(Debug, Args)]
-pub struct Daemon {
+pub struct DaemonArgs {
     /// The file.
     #[arg(value_hint = ValueHint::FilePath)]
     pub file: PathBuf,
@@ -18,15 +18,15 @@ pub struct Daemon {
     pub json: bool,
     /// Changes of the file.
     #[command(flatten)]
-    pub set: Set,
+    pub set: SetArgs,
 }
 
 /// Arguments of `reload`.
 #[derive(Debug, Args)]
-pub struct Reload {
+pub struct ReloadArgs {
     /// The file, and how changes are printed.
     #[command(flatten)]
-    pub daemon: Daemon,
+    pub daemon: DaemonArgs,
     /// Only say what would change, and what it would take back of what `airlane set` and `airlane service` changed
     #[arg(long)]
     pub dry_run: bool,
@@ -34,10 +34,10 @@ pub struct Reload {
 
 /// Arguments of the verbs that run until they are stopped.
 #[derive(Debug, Args)]
-pub struct Running {
+pub struct RunningArgs {
     /// The file, and how results are printed.
     #[command(flatten)]
-    pub daemon: Daemon,
+    pub daemon: DaemonArgs,
     /// How the log on standard error is written, one line for each change of state with its reason
     ///
     /// The environment variable AIRLANE_LOG chooses its lines: error, warn, info (default), debug.
@@ -57,7 +57,7 @@ pub enum LogFormat {
 
 /// Arguments of `top`.
 #[derive(Debug, Args)]
-pub struct Top {
+pub struct TopArgs {
     /// Name of the link in its file, or path of its control socket [default: the only one running]
     #[arg(value_name = "NAME|SOCKET")]
     pub link: Option<String>,
@@ -65,10 +65,10 @@ pub struct Top {
 
 /// Arguments of `up`.
 #[derive(Debug, Args)]
-pub struct Up {
+pub struct UpArgs {
     /// The file, and how the log is written.
     #[command(flatten)]
-    pub running: Running,
+    pub running: RunningArgs,
     /// Become this user before anything is opened: root then keeps the capabilities that a link needs, and
     /// no other rights. The files of FILE have to be readable for the user
     #[arg(long, value_name = "NAME")]
@@ -90,7 +90,7 @@ pub struct Up {
 
 /// Arguments of `keygen`.
 #[derive(Debug, Args)]
-pub struct Keygen {
+pub struct KeygenArgs {
     /// File for the private key; one that exists stays as it is.
     #[arg(value_hint = ValueHint::FilePath)]
     pub file: PathBuf,
@@ -101,7 +101,7 @@ pub struct Keygen {
 
 /// Arguments of `status`.
 #[derive(Debug, Args)]
-pub struct Status {
+pub struct StatusArgs {
     /// Name of the link in its file, or path of its control socket [default: the only one running]
     #[arg(value_name = "NAME|SOCKET")]
     pub link: Option<String>,

@@ -6,7 +6,7 @@ use clap::{Args, Subcommand, ValueEnum, ValueHint};
 
 /// The verbs of scenario files.
 #[derive(Debug, Subcommand)]
-pub enum Scenario {
+pub enum ScenarioVerb {
     /// List the scenarios that come with the program
     #[command(after_help = LIST_EXAMPLES)]
     List,
@@ -21,19 +21,19 @@ pub enum Scenario {
     /// The link gets rate, delay, queue and losses; a flow runs over it. What a link here does
     /// otherwise, or not at all, is named on standard error and in the file's first lines.
     #[command(after_help = FROM_NETEM_EXAMPLES)]
-    FromNetem(FromNetem),
+    FromNetem(FromNetemArgs),
     /// Translate a row of Mahimahi's shells into a scenario
     ///
     /// mm-link with its traces, mm-delay, mm-loss and mm-onoff become one link; a flow runs over it,
     /// downlink. What a link here does otherwise, or not at all, is named on standard error and in the
     /// file's first lines.
     #[command(after_help = FROM_MAHIMAHI_EXAMPLES)]
-    FromMahimahi(FromMahimahi),
+    FromMahimahi(FromMahimahiArgs),
 }
 
 /// Arguments of `scenario from-netem`.
 #[derive(Debug, Args)]
-pub struct FromNetem {
+pub struct FromNetemArgs {
     /// What `tc qdisc show` prints, a `tc qdisc add ... netem` command or what is behind `netem`; a file
     /// with that; or - for standard input.
     #[arg(value_name = "TEXT|FILE|-")]
@@ -46,23 +46,23 @@ pub struct FromNetem {
     pub dev: Option<String>,
     /// What is written.
     #[command(flatten)]
-    pub written: Written,
+    pub written: WrittenArgs,
 }
 
 /// Arguments of `scenario from-mahimahi`.
 #[derive(Debug, Args)]
-pub struct FromMahimahi {
+pub struct FromMahimahiArgs {
     /// The command, from its first mm- on; a file with it; or - for standard input.
     #[arg(value_name = "TEXT|FILE|-")]
     pub input: String,
     /// What is written.
     #[command(flatten)]
-    pub written: Written,
+    pub written: WrittenArgs,
 }
 
 /// A scenario that is written.
 #[derive(Debug, Args)]
-pub struct Written {
+pub struct WrittenArgs {
     /// What runs over the link
     #[arg(
         long,

@@ -4,26 +4,26 @@ use clap::{Args, Subcommand, ValueHint};
 
 /// The verbs of services.
 #[derive(Debug, Subcommand)]
-pub enum Service {
+pub enum ServiceVerb {
     /// Add services
     ///
     /// SERVICE is a file with `services` and `classes` as under `link` in a live file, or one service
     /// as an inline table. What is added is matched before what there is.
     #[command(after_help = SERVICE_ADD_EXAMPLES)]
-    Add(ServiceAdd),
+    Add(ServiceAddArgs),
     /// Remove a service, once what waits in it has left
     #[command(after_help = SERVICE_REMOVE_EXAMPLES)]
-    Remove(ServiceRemove),
+    Remove(ServiceRemoveArgs),
     /// Change the share of a service
     ///
     /// Anything else of a service changes by `airlane reload`: it then drains and begins anew.
     #[command(after_help = SERVICE_SET_EXAMPLES)]
-    Set(ServiceSet),
+    Set(ServiceSetArgs),
 }
 
 /// Arguments of `service add`.
 #[derive(Debug, Args)]
-pub struct ServiceAdd {
+pub struct ServiceAddArgs {
     /// The file, or `{ number = .., name = .., rate = .., scheme = { kind = .. } }`.
     #[arg(value_name = "SERVICE", value_hint = ValueHint::FilePath)]
     pub service: String,
@@ -34,22 +34,22 @@ pub struct ServiceAdd {
     pub matches: Vec<String>,
     /// Which link.
     #[command(flatten)]
-    pub link: Link,
+    pub link: LinkArgs,
 }
 
 /// Arguments of `service remove`.
 #[derive(Debug, Args)]
-pub struct ServiceRemove {
+pub struct ServiceRemoveArgs {
     /// Its name.
     pub name: String,
     /// Which link.
     #[command(flatten)]
-    pub link: Link,
+    pub link: LinkArgs,
 }
 
 /// Arguments of `service set`.
 #[derive(Debug, Args)]
-pub struct ServiceSet {
+pub struct ServiceSetArgs {
     /// Its name.
     pub name: String,
     /// Its share of the link, relative to the others'.
@@ -57,23 +57,23 @@ pub struct ServiceSet {
     pub value: String,
     /// Which link.
     #[command(flatten)]
-    pub link: Link,
+    pub link: LinkArgs,
 }
 
 /// Arguments of `set`.
 #[derive(Debug, Args)]
-pub struct SetRate {
+pub struct SetRateArgs {
     /// The rate, as `link.rate` in the file.
     #[arg(value_name = "rate=RATE")]
     pub value: String,
     /// Which link.
     #[command(flatten)]
-    pub link: Link,
+    pub link: LinkArgs,
 }
 
 /// Which running link is meant.
 #[derive(Debug, Args)]
-pub struct Link {
+pub struct LinkArgs {
     /// Name of the link in its file, or path of its control socket [default: the only one running]
     #[arg(long, value_name = "NAME|SOCKET")]
     pub link: Option<String>,

@@ -7,7 +7,7 @@ const SET_HELP: &str = "Change one value of the file, such as links.radio.servic
 
 /// Assignments on top of a file.
 #[derive(Debug, Args)]
-pub struct Set {
+pub struct SetArgs {
     /// Values by path, each `KEY=VALUE`.
     #[arg(long = "set", value_name = "KEY=VALUE", help = SET_HELP)]
     pub set: Vec<String>,

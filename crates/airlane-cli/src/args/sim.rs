@@ -4,40 +4,40 @@ use std::path::PathBuf;
 
 use clap::{Args, Subcommand, ValueHint};
 
-use super::set::Set;
+use super::set::SetArgs;
 
 /// The verbs of the simulator.
 #[derive(Debug, Subcommand)]
-pub enum Sim {
+pub enum SimVerb {
     /// Run one scenario and print what each flow got
     ///
     /// Repetitions differ in their seeds only; means come with 95 % confidence intervals. The
     /// result does not depend on the number of threads.
     #[command(after_help = RUN_EXAMPLES)]
-    Run(Run),
+    Run(RunArgs),
     /// Run several scenarios with paired seeds and print them side by side
     ///
     /// The first FILE is the baseline. Repetition k of every scenario has the same seed, so that all
     /// of them meet the same fades and differences are tested in pairs.
     #[command(after_help = COMPARE_EXAMPLES)]
-    Compare(Compare),
+    Compare(CompareArgs),
 }
 
 /// Arguments of `sim run`.
 #[derive(Debug, Args)]
-pub struct Run {
+pub struct RunArgs {
     /// The scenario.
     #[arg(value_hint = ValueHint::FilePath)]
     pub file: PathBuf,
     /// How repetitions are made.
     #[command(flatten)]
-    pub repeat: Repeat,
+    pub repeat: RepeatArgs,
     /// How many repetitions [default: 1]
     #[arg(long, value_name = "N", value_parser = clap::value_parser!(u32).range(1..))]
     pub runs: Option<u32>,
     /// Changes of the file.
     #[command(flatten)]
-    pub set: Set,
+    pub set: SetArgs,
     /// Print JSON; every name carries its unit
     #[arg(long)]
     pub json: bool,
@@ -86,7 +86,7 @@ pub struct Run {
 
 /// Arguments of `sim compare`.
 #[derive(Debug, Args)]
-pub struct Compare {
+pub struct CompareArgs {
     /// The scenarios; the first is the baseline.
     #[arg(required = true, value_hint = ValueHint::FilePath)]
     pub files: Vec<PathBuf>,
@@ -95,13 +95,13 @@ pub struct Compare {
     pub vary: Option<String>,
     /// How repetitions are made.
     #[command(flatten)]
-    pub repeat: Repeat,
+    pub repeat: RepeatArgs,
     /// How many repetitions of each scenario
     #[arg(long, value_name = "N", default_value_t = 30, value_parser = clap::value_parser!(u32).range(1..))]
     pub runs: u32,
     /// Changes of the file.
     #[command(flatten)]
-    pub set: Set,
+    pub set: SetArgs,
     /// Print JSON; every name carries its unit
     #[arg(long)]
     pub json: bool,
@@ -112,7 +112,7 @@ pub struct Compare {
 
 /// How repetitions are made.
 #[derive(Debug, Args)]
-pub struct Repeat {
+pub struct RepeatArgs {
     /// Seed of all random streams [default: the scenario's]
     #[arg(long, value_name = "N")]
     pub seed: Option<u64>,

@@ -6,35 +6,35 @@ use clap::{Args, Subcommand, ValueHint};
 
 /// The verbs of published studies.
 #[derive(Debug, Subcommand)]
-pub enum Study {
+pub enum StudyVerb {
     /// List the works, their figures and their claims
     #[command(after_help = STUDY_LIST_EXAMPLES)]
-    List(StudyList),
+    List(StudyListArgs),
     /// Show one study: what it runs and what was claimed
     #[command(after_help = STUDY_SHOW_EXAMPLES)]
-    Show(StudyShow),
+    Show(StudyShowArgs),
     /// Run studies and judge their claims
     ///
     /// ID is a work, a study, or WORK/STUDY. Results are kept in the folder of --out: a run that
     /// was stopped goes on where it was, and worlds that several figures share run once.
     #[command(after_help = STUDY_RUN_EXAMPLES)]
-    Run(StudyRun),
+    Run(StudyRunArgs),
     /// Write one point of a study as a scenario file, to run, look at and change by itself
     ///
     /// `airlane sim run` then gives the same results as the study, repetition by repetition.
     #[command(after_help = STUDY_SCENARIO_EXAMPLES)]
-    Scenario(StudyScenario),
+    Scenario(StudyScenarioArgs),
     /// Join the results of shards in one folder
     #[command(after_help = STUDY_MERGE_EXAMPLES)]
-    Merge(StudyReport),
+    Merge(StudyReportArgs),
     /// Judge the results in a folder again, without simulating, and write an HTML page for each work
     #[command(after_help = STUDY_REPORT_EXAMPLES)]
-    Report(StudyPage),
+    Report(StudyPageArgs),
 }
 
 /// Where the works are.
 #[derive(Debug, Args)]
-pub struct Studies {
+pub struct StudiesArgs {
     /// Folder with one folder for each work [default: studies, or without it those of the program]
     #[arg(long, value_name = "DIR", value_hint = ValueHint::DirPath)]
     pub studies: Option<PathBuf>,
@@ -42,25 +42,25 @@ pub struct Studies {
 
 /// Arguments of `study list`.
 #[derive(Debug, Args)]
-pub struct StudyList {
+pub struct StudyListArgs {
     /// Where the works are.
     #[command(flatten)]
-    pub studies: Studies,
+    pub studies: StudiesArgs,
 }
 
 /// Arguments of `study show`.
 #[derive(Debug, Args)]
-pub struct StudyShow {
+pub struct StudyShowArgs {
     /// The study.
     pub id: String,
     /// Where the works are.
     #[command(flatten)]
-    pub studies: Studies,
+    pub studies: StudiesArgs,
 }
 
 /// Arguments of `study run`.
 #[derive(Debug, Args)]
-pub struct StudyRun {
+pub struct StudyRunArgs {
     /// Works or studies.
     #[arg(required = true, value_name = "ID")]
     pub ids: Vec<String>,
@@ -96,15 +96,15 @@ pub struct StudyRun {
     pub alternative_runs: Option<u32>,
     /// How results are shown.
     #[command(flatten)]
-    pub show: StudyOutput,
+    pub show: StudyOutputArgs,
     /// Where the works are.
     #[command(flatten)]
-    pub studies: Studies,
+    pub studies: StudiesArgs,
 }
 
 /// How results of studies are shown.
 #[derive(Debug, Args)]
-pub struct StudyOutput {
+pub struct StudyOutputArgs {
     /// Print JSON; every name carries its unit
     #[arg(long)]
     pub json: bool,
@@ -121,10 +121,10 @@ pub struct StudyOutput {
 
 /// Arguments of `study report`.
 #[derive(Debug, Args)]
-pub struct StudyPage {
+pub struct StudyPageArgs {
     /// The results.
     #[command(flatten)]
-    pub report: StudyReport,
+    pub report: StudyReportArgs,
     /// Write the HTML pages into OUT [default: `report` in the folder; none with --json]
     ///
     /// The Python package `airlane` writes them. AIRLANE_PYTHON names the interpreter that has it
@@ -135,21 +135,21 @@ pub struct StudyPage {
 
 /// Arguments of `study merge` and `study report`.
 #[derive(Debug, Args)]
-pub struct StudyReport {
+pub struct StudyReportArgs {
     /// Folder with results.
     #[arg(value_hint = ValueHint::DirPath)]
     pub folder: PathBuf,
     /// How results are shown.
     #[command(flatten)]
-    pub show: StudyOutput,
+    pub show: StudyOutputArgs,
     /// Where the works are.
     #[command(flatten)]
-    pub studies: Studies,
+    pub studies: StudiesArgs,
 }
 
 /// Arguments of `study scenario`.
 #[derive(Debug, Args)]
-pub struct StudyScenario {
+pub struct StudyScenarioArgs {
     /// The study.
     pub id: String,
     /// The point: one value of each axis, as `airlane study show ID` lists them.
@@ -166,7 +166,7 @@ pub struct StudyScenario {
     pub output: Option<PathBuf>,
     /// Where the works are.
     #[command(flatten)]
-    pub studies: Studies,
+    pub studies: StudiesArgs,
 }
 
 const STUDY_SET_HELP: &str = "Change every scenario that has the place, such as links.*.services[*].scheme(kind=rlp).retries=2";

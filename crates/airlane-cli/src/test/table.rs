@@ -2,7 +2,7 @@
 
 use airlane_probe::{App, PathReport, SurveyReport, Times, TrafficReport};
 
-use crate::comparison::{Better, Comparison, Measure};
+use crate::chart::{Better, Chart, Measure};
 use crate::output;
 use crate::quantity::{Estimate, Unit};
 
@@ -23,7 +23,7 @@ pub(super) fn render(report: &SurveyReport, link: Option<&str>, times: &Times) -
         // In the server's words.
         title += &format!(", TCP {}", output::plain(&file.congestion_control));
     }
-    Comparison {
+    Chart {
         title,
         ways: paths.iter().map(|(name, _)| (*name).to_owned()).collect(),
         measures: rows(&paths),

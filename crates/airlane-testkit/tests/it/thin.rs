@@ -235,7 +235,8 @@ fn delays(scheme: &str, loss: f64, packets: u64) -> Vec<Duration> {
     }
     pair.run_for(Duration::from_secs(5));
     assert_eq!(pair.ids(1, 1), (0..packets).collect::<Vec<_>>());
-    let delay = |d: &airlane_testkit::Delivery| d.at.saturating_since(came[d.packet.id as usize]);
+    let delay =
+        |d: &airlane_testkit::PairDelivery| d.at.saturating_since(came[d.packet.id as usize]);
     let mut delays: Vec<_> = pair.delivered(1).iter().map(delay).collect();
     delays.sort_unstable();
     delays
@@ -285,7 +286,7 @@ fn ages<A: Adversary>(pair: &mut Pair<A>, offers: &[(usize, Duration)]) -> Vec<D
         pair.run_for(*gap);
     }
     pair.run_for(Duration::from_secs(5));
-    let age = |d: &airlane_testkit::Delivery| d.at.saturating_since(came[&d.packet.id]);
+    let age = |d: &airlane_testkit::PairDelivery| d.at.saturating_since(came[&d.packet.id]);
     let mut ages: Vec<_> = pair.delivered(1).iter().map(age).collect();
     ages.sort_unstable_by(|a, b| b.cmp(a));
     ages

@@ -205,7 +205,7 @@ fn table_5_2_parity_repairs_after_half_a_block() {
                 let mut pair = Pair::new(&table(scheme, link), fate);
                 (0..9).for_each(|id| pair.offer(0, TestPacket::new(1, id, link.2)));
                 pair.run_for(Duration::from_secs(5));
-                let at = |d: &airlane_testkit::Delivery| (d.packet.id, d.at);
+                let at = |d: &airlane_testkit::PairDelivery| (d.packet.id, d.at);
                 pair.delivered(1)
                     .iter()
                     .map(at)

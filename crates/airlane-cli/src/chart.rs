@@ -31,7 +31,7 @@ pub struct Measure {
 
 /// Ways side by side; the first one is the baseline.
 #[derive(Clone, Debug)]
-pub struct Comparison {
+pub struct Chart {
     /// One line that says what is compared.
     pub title: String,
     /// Names of the ways.
@@ -49,7 +49,7 @@ const GOOD: Style = AnsiColor::Green.on_default();
 const BAD: Style = AnsiColor::Red.on_default();
 const DIM: Style = Style::new().dimmed();
 
-impl Comparison {
+impl Chart {
     /// A table: a line for each measure, a column for each way, and how each compares with the first.
     pub fn table(&self) -> String {
         let mut columns = vec![(String::new(), Align::Left), (String::new(), Align::Left)];
@@ -173,7 +173,7 @@ fn bar(share: f64) -> String {
 mod tests {
     use super::*;
 
-    fn comparison() -> Comparison {
+    fn comparison() -> Chart {
         let measure = |flow: &str, what: &str, unit, better, values: [f64; 2]| Measure {
             flow: flow.to_owned(),
             what: what.to_owned(),
@@ -181,7 +181,7 @@ mod tests {
             better,
             values: values.map(|v| Some(Estimate::single(v))).to_vec(),
         };
-        Comparison {
+        Chart {
             title: "One link".to_owned(),
             ways: vec!["raw".to_owned(), "services".to_owned()],
             measures: vec![
