@@ -3,7 +3,9 @@
 use std::collections::{BTreeSet, VecDeque};
 
 use airlane_base::{Duration, Instant, Size, Streams};
-use airlane_channel::trace::{End, Outcome, Replay, Trace, TraceHeader, Way, write_block};
+use airlane_channel::trace::{
+    FrameOutcome, Replay, Trace, TraceEnd, TraceHeader, Way, write_block,
+};
 use airlane_channel::{Channel, ChannelConfig, ErrorModel, ErrorModelConfig, Opportunities};
 use airlane_link::pack::headers::{self, LONGEST_SHORT};
 use airlane_link::pack::{Contents, contents};
@@ -16,11 +18,12 @@ use airlane_live::journal::{self, Replayed};
 use airlane_live::packet::{Headers, clamp_mss, needs_clamping};
 use airlane_live::status::Status;
 use airlane_secure::{
-    Endpoint, Limits, OVERHEAD, PeerConfig, PrivateKey, PublicKey, Received, Secure, Wall,
+    AcceptedDatagram, Limits, OVERHEAD, PeerAddress, PrivateKey, PublicKey, Secure, SecurePeer,
+    Wall,
 };
 use airlane_session::Hello;
 use airlane_sim::Scenario;
-use airlane_sim::import::{App, from_mahimahi, from_netem};
+use airlane_sim::import::{ImportedApp, from_mahimahi, from_netem};
 use airlane_testkit::setup::{class, service};
 use airlane_testkit::{Departure, Fate, Pair, Setup, TestPacket};
 
@@ -278,7 +281,7 @@ pub(crate) fn import(data: &[u8]) {
     let Ok(text) = std::str::from_utf8(data) else {
         return;
     };
-    let apps = [App::File, App::Web, App::Voice];
+    let apps = [ImportedApp::File, ImportedApp::Web, ImportedApp::Voice];
     let netem = from_netem(text, Some(text), None, &apps);
     let mahimahi = from_mahimahi(text, |_| Ok(TRACE.to_vec()), str::to_owned, &apps);
     for import in [netem, mahimahi] {
@@ -388,8 +391,8 @@ pub(crate) fn trace(data: &[u8]) {
     for ends in [[data, &[]], [near, far]] {
         let mut file = Vec::new();
         TraceHeader::default().encode(&mut file);
-        write_block(End::Near, ends[0], &mut file);
-        write_block(End::Far, ends[1], &mut file);
+        write_block(TraceEnd::Near, ends[0], &mut file);
+        write_block(TraceEnd::Far, ends[1], &mut file);
         trace_file(&file);
     }
 }
@@ -408,7 +411,7 @@ fn trace_file(data: &[u8]) {
         let Some(path) = trace.path(way) else {
             continue;
         };
-        let lost = |outcome| matches!(outcome, Outcome::Lost);
+        let lost = |outcome| matches!(outcome, FrameOutcome::Lost);
         let frames = path.samples.iter().filter(|sample| lost(sample.outcome));
         assert_eq!(frames.map(|sample| sample.frames).sum::<u64>(), path.lost);
         assert!(path.samples.is_sorted_by_key(|sample| sample.at));
@@ -469,9 +472,9 @@ impl SecurePair {
         PrivateKey::generate([end as u8 + 1; 32])
     }
 
-    fn address(end: usize) -> Endpoint {
+    fn address(end: usize) -> PeerAddress {
         let last = end as u8 + 1;
-        Endpoint::Udp(([192, 0, 2, last], last.into()).into())
+        PeerAddress::Udp(([192, 0, 2, last], last.into()).into())
     }
 
     fn end(now: Instant, end: usize, start: u8) -> Secure {
@@ -486,9 +489,9 @@ impl SecurePair {
             handshakes_per_second: 3,
             ..Limits::default()
         };
-        let peer = PeerConfig {
+        let peer = SecurePeer {
             key: Self::key(1 - end).public(),
-            endpoint: Some(Self::address(1 - end)),
+            address: Some(Self::address(1 - end)),
         };
         let seed = [start ^ (end as u8) << 7; 32];
         Secure::new(now, Self::key(end), &[peer], limits, seed).expect("two different keys")
@@ -514,10 +517,10 @@ impl SecurePair {
     }
 
     /// What is opened was sent to this end, and not opened before.
-    fn arrive(&mut self, end: usize, from: Endpoint, datagram: &[u8]) {
+    fn arrive(&mut self, end: usize, from: PeerAddress, datagram: &[u8]) {
         let mut plain = [0; 4_096];
         let received = self.ends[end].handle_datagram(self.now, from, datagram, &mut plain);
-        if let Ok(Received::Data { len, .. }) = received {
+        if let Ok(AcceptedDatagram::Data { len, .. }) = received {
             let id = plain[..len].try_into().expect("payloads have four bytes");
             let id = u32::from_be_bytes(id);
             assert!(self.sent[end].remove(&id), "{id} twice, or never sent");
@@ -555,7 +558,7 @@ impl SecurePair {
 /// restart: what is opened was sent and is opened once, and afterwards the session recovers.
 pub(crate) fn secure(data: &[u8]) {
     const MOST: usize = 300;
-    let elsewhere = Endpoint::Udp(([203, 0, 113, 1], 9).into());
+    let elsewhere = PeerAddress::Udp(([203, 0, 113, 1], 9).into());
     let mut pair = SecurePair::new();
     pair.arrive(0, elsewhere, data);
     let mut starts = 1;

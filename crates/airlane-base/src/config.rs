@@ -27,7 +27,7 @@ pub use message::nearest;
 pub use path::{Step, fits, key, steps};
 pub use problem::{ConfigError, Problem};
 
-use path::Path;
+use path::KeyPath;
 use problem::{PROBLEMS_AT_ONCE, Source};
 
 /// Reads `text` into a `T`. `file` is the name that error messages show.
@@ -149,7 +149,7 @@ pub struct Document {
 /// `path = value`, where the value's text is a source of its own.
 #[derive(Clone, Debug)]
 struct Assignment {
-    path: Path,
+    path: KeyPath,
     source: usize,
     /// TOML text of the value, and where it starts among all sources.
     value: String,
@@ -219,7 +219,7 @@ impl Document {
         let Some((left, right)) = assignment.split_once('=') else {
             return Err("there is no `=` here".to_owned());
         };
-        let Some(path) = Path::parse(left.trim()).filter(|p| !p.is_empty()) else {
+        let Some(path) = KeyPath::parse(left.trim()).filter(|p| !p.is_empty()) else {
             return Err("the left side is not a path of keys".to_owned());
         };
         let lead = right.len() - right.trim_start().len();
@@ -245,7 +245,7 @@ impl Document {
 
     /// Whether something stands at `path`.
     pub fn has(&self, path: &str) -> bool {
-        match (self.tree(), Path::parse(path)) {
+        match (self.tree(), KeyPath::parse(path)) {
             (Ok(tree), Some(path)) => path.find(&tree).complete,
             _ => false,
         }
@@ -253,7 +253,7 @@ impl Document {
 
     /// The value at `path` as it was written; none if nothing stands there.
     pub fn text(&self, path: &str) -> Option<&str> {
-        let found = Path::parse(path)?.find(&self.tree().ok()?);
+        let found = KeyPath::parse(path)?.find(&self.tree().ok()?);
         let mut sources = self.sources.iter().rev();
         let source = sources.find(|source| source.offset <= found.span.start)?;
         let within = found.span.start - source.offset..found.span.end - source.offset;
@@ -264,7 +264,7 @@ impl Document {
     /// entry, whichever way it is written. None if it is no path.
     pub fn places(&self, path: &str) -> Option<Vec<Vec<Step>>> {
         let tree = self.tree().ok()?;
-        let places = Path::parse(path)?.places(&tree);
+        let places = KeyPath::parse(path)?.places(&tree);
         Some(places.iter().map(|place| place.steps(&tree)).collect())
     }
 
@@ -326,7 +326,7 @@ impl Document {
             if made.contains(&name) {
                 return None;
             }
-            let entry = Path::default().with_key(table).with_key(name);
+            let entry = KeyPath::default().with_key(table).with_key(name);
             let message = path::missing(&entry, &made)?;
             let help = format!("correct the name; a new entry has `{needed}`, too");
             let span = self.sources[assignment.source].offset..assignment.offset - 1;
@@ -342,7 +342,7 @@ impl Document {
         let place = |finding: Finding| {
             let found = tree
                 .as_ref()
-                .zip(Path::parse(&finding.path))
+                .zip(KeyPath::parse(&finding.path))
                 .map(|(tree, path)| path.find(tree));
             let span = found.map_or(0..0, |found| found.span);
             let text = message::Text::new(&finding.message, &finding.help);

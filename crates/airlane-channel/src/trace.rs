@@ -42,8 +42,8 @@ pub use decode::TraceError;
 pub use encode::{Encoder, write_block};
 pub use format::{block_len, whole_blocks};
 pub use join::JoinError;
-pub use path::{Outcome, Path, Sample, Way};
-pub use record::{End, FrameId, Record, TraceHeader};
+pub use path::{DirectionTrace, FrameOutcome, TraceSample, Way};
+pub use record::{FrameId, TraceEnd, TraceHeader, TraceRecord};
 pub use replay::{REACH, Replay};
 
 /// A recording, read.
@@ -52,9 +52,9 @@ pub struct Trace {
     /// About it.
     pub header: TraceHeader,
     /// What the near end saw, in the order of time.
-    pub near: Vec<Record>,
+    pub near: Vec<TraceRecord>,
     /// What the far end saw by its own clock; nothing unless two recordings were joined.
-    pub far: Vec<Record>,
+    pub far: Vec<TraceRecord>,
     /// Where the last block is cut off or damaged at its end: the recording was not ended.
     pub cut_at: Option<u64>,
 }
@@ -64,7 +64,7 @@ impl Trace {
     pub fn to_bytes(&self) -> Vec<u8> {
         let mut out = Vec::new();
         self.header.encode(&mut out);
-        for (end, records) in [(End::Near, &self.near), (End::Far, &self.far)] {
+        for (end, records) in [(TraceEnd::Near, &self.near), (TraceEnd::Far, &self.far)] {
             let mut encoder = Encoder::new(end);
             for record in records {
                 encoder.push(record);

@@ -1,7 +1,7 @@
 //! `airlane doctor`.
 
 use airlane_live::config::LiveConfig;
-use airlane_live::doctor::{Check, Verdict, examine};
+use airlane_live::doctor::{Check, Grade, examine};
 use anstyle::{AnsiColor, Style};
 use anyhow::bail;
 
@@ -26,7 +26,7 @@ pub(crate) fn doctor(args: &DaemonArgs) -> anyhow::Result<()> {
     if args.json {
         output::print(&(serde_json::json!({ "checks": checks }).to_string() + "\n"))?;
     }
-    let bad = checks.iter().filter(|c| c.verdict == Verdict::Bad).count();
+    let bad = checks.iter().filter(|c| c.verdict == Grade::Bad).count();
     match bad {
         0 => Ok(()),
         n => bail!("{n} of {} checks are bad", checks.len()),
@@ -35,9 +35,9 @@ pub(crate) fn doctor(args: &DaemonArgs) -> anyhow::Result<()> {
 
 fn line(check: &Check) -> String {
     let (style, word) = match check.verdict {
-        Verdict::Good => (GOOD, "good"),
-        Verdict::Warning => (WARNING, "warning"),
-        Verdict::Bad => (BAD, "bad"),
+        Grade::Good => (GOOD, "good"),
+        Grade::Warning => (WARNING, "warning"),
+        Grade::Bad => (BAD, "bad"),
     };
     // A peer's words may be in it.
     let (what, found) = (check.what, output::plain(&check.found));

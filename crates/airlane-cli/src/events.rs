@@ -6,7 +6,7 @@ use std::path::Path;
 
 use airlane_base::Instant;
 use airlane_sim::ScenarioError;
-use airlane_sim::event::{Event, EventFilter, Names, Record, Watcher};
+use airlane_sim::event::{Event, EventFilter, EventRecord, Names, Watcher};
 use anyhow::Context as _;
 
 use crate::fault::BadInput;
@@ -57,7 +57,7 @@ impl Watcher for Lines<'_> {
         if self.failed.is_some() || !self.filter.admits(event) {
             return;
         }
-        let record = Record::new(self.names, now, event);
+        let record = EventRecord::new(self.names, now, event);
         let line = serde_json::to_writer(&mut self.out, &record).map_err(io::Error::from);
         self.failed = line.and_then(|()| self.out.write_all(b"\n")).err();
     }

@@ -4,7 +4,7 @@
 use std::sync::{Mutex, PoisonError};
 use std::time::{Duration, Instant};
 
-use airlane_study::Watch;
+use airlane_study::ExecutionWatch;
 use indicatif::{HumanDuration, ProgressBar, ProgressDrawTarget, ProgressStyle};
 
 use crate::output;
@@ -79,7 +79,7 @@ impl ProgressLine {
     }
 }
 
-impl Watch for ProgressLine {
+impl ExecutionWatch for ProgressLine {
     fn now(&self) -> Duration {
         self.began.elapsed()
     }

@@ -3,7 +3,7 @@
 use std::io::Read as _;
 use std::path::{Path, PathBuf};
 
-use airlane_sim::import::{App, Import, ImportError, from_mahimahi, from_netem};
+use airlane_sim::import::{ImportError, ImportedApp, ImportedScenario, from_mahimahi, from_netem};
 use airlane_study::shipped;
 use anyhow::Context as _;
 
@@ -98,13 +98,13 @@ fn input(text: &str) -> anyhow::Result<(String, String)> {
     Ok((read, name))
 }
 
-fn apps(written: &WrittenArgs) -> Vec<App> {
+fn apps(written: &WrittenArgs) -> Vec<ImportedApp> {
     let app = |app: &ScenarioApp| match app {
-        ScenarioApp::File => App::File,
-        ScenarioApp::Web => App::Web,
-        ScenarioApp::Voice => App::Voice,
+        ScenarioApp::File => ImportedApp::File,
+        ScenarioApp::Web => ImportedApp::Web,
+        ScenarioApp::Voice => ImportedApp::Voice,
     };
-    let mut apps: Vec<App> = vec![];
+    let mut apps: Vec<ImportedApp> = vec![];
     for app in written.app.iter().map(app) {
         if !apps.contains(&app) {
             apps.push(app);
@@ -114,7 +114,7 @@ fn apps(written: &WrittenArgs) -> Vec<App> {
 }
 
 fn finish(
-    import: Result<Import, ImportError>,
+    import: Result<ImportedScenario, ImportError>,
     name: &str,
     written: &WrittenArgs,
 ) -> anyhow::Result<()> {

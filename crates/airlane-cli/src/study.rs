@@ -4,8 +4,8 @@ use std::collections::BTreeMap;
 use std::path::Path;
 
 use airlane_study::{
-    Manifest, ManifestWork, Needs, OfWork, Outcome, Plan, Report, Request, Shard, Store, Study,
-    StudyError, StudyOutcome, Unit, Verdict, Verdicts, Work, WorkResults,
+    Manifest, ManifestWork, Needs, OfWork, Plan, Report, RunRequest, Shard, Store, Study,
+    StudyError, StudyOutcome, Unit, Verdict, Verdicts, Work, WorkOutcome, WorkResults,
 };
 use anstyle::{AnsiColor, Style};
 use anyhow::Context as _;
@@ -94,7 +94,7 @@ pub(crate) fn run(args: &StudyRunArgs) -> anyhow::Result<()> {
     };
     let works = input::works(&args.studies)?;
     let asked = select(works, &args.ids)?;
-    let request = Request {
+    let request = RunRequest {
         runs: args.runs.map(u64::from),
         alternative_runs: args.alternative_runs.map(u64::from),
         seed: args.seed,
@@ -207,7 +207,7 @@ pub(crate) fn select(works: Vec<Work>, ids: &[String]) -> Result<Vec<Asked>, Stu
         .collect())
 }
 
-fn plan(asked: &[Asked], request: &Request, all: bool) -> Result<Vec<Plan>, StudyError> {
+fn plan(asked: &[Asked], request: &RunRequest, all: bool) -> Result<Vec<Plan>, StudyError> {
     asked
         .iter()
         .map(|(work, ids)| {
@@ -312,7 +312,7 @@ fn reopen(args: &StudyReportArgs) -> anyhow::Result<(Vec<Plan>, Store)> {
             .variants
             .iter()
             .filter_map(|v| v.alternative.clone());
-        let request = Request {
+        let request = RunRequest {
             runs: Some(described.runs),
             alternative_runs: Some(described.alternative_runs),
             seed: Some(described.seed),
@@ -339,8 +339,8 @@ fn finish(
 }
 
 /// Judges complete results and leaves what it found beside them.
-fn judge(plans: &[Plan], store: &Store, folder: &Path) -> anyhow::Result<Vec<Outcome>> {
-    let mut outcomes: Vec<Outcome> = vec![];
+fn judge(plans: &[Plan], store: &Store, folder: &Path) -> anyhow::Result<Vec<WorkOutcome>> {
+    let mut outcomes: Vec<WorkOutcome> = vec![];
     for plan in plans {
         outcomes.extend(plan.outcomes(store)?);
     }
@@ -355,7 +355,7 @@ fn judge(plans: &[Plan], store: &Store, folder: &Path) -> anyhow::Result<Vec<Out
 /// Shows what was found, and what got worse than it was `before`.
 fn present(
     plans: &[Plan],
-    outcomes: &[Outcome],
+    outcomes: &[WorkOutcome],
     show: &StudyOutputArgs,
     before: Option<Committed>,
 ) -> anyhow::Result<()> {
@@ -369,7 +369,7 @@ fn present(
     }
     if let Some(path) = &show.save {
         let (runs, seed) = made_with(&plans[0]);
-        let verdicts = in_full(outcomes).flat_map(Outcome::verdicts).collect();
+        let verdicts = in_full(outcomes).flat_map(WorkOutcome::verdicts).collect();
         let committed = Committed {
             runs,
             seed,
@@ -414,9 +414,9 @@ fn warn_few(plans: &[Plan], report: &Report) {
 }
 
 /// What is reported in full: of each work the first outcome.
-fn in_full(outcomes: &[Outcome]) -> impl Iterator<Item = &Outcome> {
+fn in_full(outcomes: &[WorkOutcome]) -> impl Iterator<Item = &WorkOutcome> {
     let works = outcomes.chunk_by(|a, b| a.work == b.work);
-    works.filter_map(<[Outcome]>::first)
+    works.filter_map(<[WorkOutcome]>::first)
 }
 
 /// Repetitions and seed of what is reported in full.
@@ -461,7 +461,7 @@ fn committed(plans: &[Plan], show: &StudyOutputArgs) -> anyhow::Result<Option<Co
     Ok(Some(committed))
 }
 
-fn check(path: &Path, before: &Committed, outcomes: &[Outcome]) -> anyhow::Result<()> {
+fn check(path: &Path, before: &Committed, outcomes: &[WorkOutcome]) -> anyhow::Result<()> {
     let name = path.display();
     let mut worse = vec![];
     for outcome in in_full(outcomes) {

@@ -14,8 +14,8 @@ use airlane_live::netlink::{Cidr, leads_to};
 use airlane_live::signals::stop_on_signals;
 use airlane_live::status::{PeerStatus, Status};
 use airlane_probe::{
-    App, Door, Event, Path, Ports, ProbeError, ServeError, ServerConfig, Step, Survey,
-    SurveyReport, Times, find_server, serve,
+    App, Door, ProbeError, ServeError, ServerConfig, ServerEvent, ServerPorts, Survey,
+    SurveyReport, SurveyStep, TestedPath, Times, find_server, serve,
 };
 use anyhow::{Context as _, anyhow, bail};
 use indicatif::{ProgressBar, ProgressDrawTarget, ProgressStyle};
@@ -330,10 +330,10 @@ fn progress(steps: usize) -> ProgressBar {
     bar
 }
 
-fn show(bar: &ProgressBar, step: Step<'_>) {
+fn show(bar: &ProgressBar, step: SurveyStep<'_>) {
     let path = match step.path {
-        Path::Before => "before",
-        Path::After => "after",
+        TestedPath::Before => "before",
+        TestedPath::After => "after",
     };
     let apps: Vec<_> = step.apps.iter().map(|app| app.name()).collect();
     // The first run has none behind it.
@@ -364,7 +364,7 @@ fn answer(args: &TestArgs) -> anyhow::Result<()> {
         }
     };
     let config = ServerConfig {
-        ports: Ports {
+        ports: ServerPorts {
             control: args.port,
             file: args.file_port,
             pages: args.pages_port,
@@ -384,7 +384,7 @@ fn answer(args: &TestArgs) -> anyhow::Result<()> {
             stop.store(true, Ordering::Relaxed);
         }
     });
-    let tell = |event: Event<'_>| {
+    let tell = |event: ServerEvent<'_>| {
         // Whether anybody reads it or not.
         let _ = output::print(&(told(&what, event) + "\n"));
     };
@@ -392,9 +392,9 @@ fn answer(args: &TestArgs) -> anyhow::Result<()> {
 }
 
 /// What is said of an event; a client's words may be in it.
-fn told(what: &str, event: Event<'_>) -> String {
+fn told(what: &str, event: ServerEvent<'_>) -> String {
     output::plain(&match event {
-        Event::Ready(ports) => format!(
+        ServerEvent::Ready(ports) => format!(
             "answering tests for {what}: control TCP {}; TCP {file} and {}, UDP {file} and {}; \
                  Ctrl-C ends",
             ports.control,
@@ -402,18 +402,18 @@ fn told(what: &str, event: Event<'_>) -> String {
             ports.voice,
             file = ports.file
         ),
-        Event::Begun { client, times } => {
+        ServerEvent::Begun { client, times } => {
             format!("{client}: a test of {} s begins", times.total().as_secs())
         }
-        Event::Ended {
+        ServerEvent::Ended {
             client,
             error: None,
         } => format!("{client}: done"),
-        Event::Ended {
+        ServerEvent::Ended {
             client,
             error: Some(error),
         } => format!("{client}: ended early: {error}"),
-        Event::Refused { client, why } => format!("{client}: refused: {why}"),
+        ServerEvent::Refused { client, why } => format!("{client}: refused: {why}"),
     })
 }
 
@@ -446,7 +446,7 @@ mod tests {
     #[test]
     fn what_the_other_end_says_does_nothing_to_the_terminal() {
         let client = [10, 7, 0, 2].into();
-        let refused = told("whoever", Event::Refused { client, why: EVIL });
+        let refused = told("whoever", ServerEvent::Refused { client, why: EVIL });
         let ways = Ways {
             link: None,
             control: client,

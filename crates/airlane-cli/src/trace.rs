@@ -3,7 +3,7 @@
 use std::path::Path;
 
 use airlane_base::config::{Document, key};
-use airlane_channel::trace::{Outcome, Trace, Way};
+use airlane_channel::trace::{FrameOutcome, Trace, Way};
 use airlane_sim::Scenario;
 use anyhow::Context as _;
 use serde::Serialize;
@@ -60,8 +60,8 @@ impl Direction {
         let (mut row, mut longest) = (0, 0);
         for sample in &path.samples {
             match sample.outcome {
-                Outcome::Lost => row += sample.frames,
-                Outcome::Received(delay) => {
+                FrameOutcome::Lost => row += sample.frames,
+                FrameOutcome::Received(delay) => {
                     late.extend(delay);
                     row = 0;
                 }
@@ -137,7 +137,7 @@ pub(crate) fn print(path: &Path, json: bool) -> anyhow::Result<()> {
     let trace = read(path)?;
     let [inwards, out] = [Way::In, Way::Out].map(|way| Direction::of(&trace, way));
     let missed = trace.near.iter().chain(&trace.far).map(|record| {
-        if let airlane_channel::trace::Record::Missed { records, .. } = record {
+        if let airlane_channel::trace::TraceRecord::Missed { records, .. } = record {
             *records
         } else {
             0

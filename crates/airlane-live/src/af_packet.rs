@@ -25,7 +25,7 @@ const BUFFER: usize = VNET_HEADER_LEN + FRAME_MAX;
 
 /// What is known of a received message beside its bytes.
 #[derive(Clone, Copy, Debug)]
-pub(crate) struct Slot {
+pub(crate) struct MessageInfo {
     len: u32,
     /// The interface that sent it.
     pub(crate) source: EthernetAddress,
@@ -37,7 +37,7 @@ pub(crate) struct Slot {
     pub(crate) truncated: bool,
 }
 
-impl Slot {
+impl MessageInfo {
     const EMPTY: Self = Self {
         len: 0,
         source: EthernetAddress([0; 6]),
@@ -51,7 +51,7 @@ impl Slot {
 #[derive(Debug)]
 pub(crate) struct Batch {
     buffers: Box<[u8]>,
-    slots: [Slot; BATCH],
+    slots: [MessageInfo; BATCH],
     len: usize,
 }
 
@@ -59,7 +59,7 @@ impl Batch {
     pub(crate) fn new() -> Self {
         Self {
             buffers: vec![0; BATCH * BUFFER].into_boxed_slice(),
-            slots: [Slot::EMPTY; BATCH],
+            slots: [MessageInfo::EMPTY; BATCH],
             len: 0,
         }
     }
@@ -70,7 +70,7 @@ impl Batch {
     }
 
     /// The messages of the last [`PacketSocket::receive`].
-    pub(crate) fn messages(&self) -> impl Iterator<Item = (&[u8], &Slot)> {
+    pub(crate) fn messages(&self) -> impl Iterator<Item = (&[u8], &MessageInfo)> {
         let slots = self.slots.iter().take(self.len);
         let buffers = self.buffers.chunks_exact(BUFFER);
         buffers
@@ -79,7 +79,7 @@ impl Batch {
     }
 
     /// The same, to be changed in place.
-    pub(crate) fn messages_mut(&mut self) -> impl Iterator<Item = (&mut [u8], &Slot)> {
+    pub(crate) fn messages_mut(&mut self) -> impl Iterator<Item = (&mut [u8], &MessageInfo)> {
         let slots = self.slots.iter().take(self.len);
         let buffers = self.buffers.chunks_exact_mut(BUFFER);
         buffers
@@ -231,7 +231,7 @@ impl PacketSocket {
         for (slot, (message, source)) in batch.slots.iter_mut().zip(heard) {
             let [a, b, c, d, e, f, ..] = source.sll_addr;
             let (vlan, arrived) = beside(&message.msg_hdr);
-            *slot = Slot {
+            *slot = MessageInfo {
                 len: message.msg_len,
                 source: EthernetAddress([a, b, c, d, e, f]),
                 vlan,

@@ -50,7 +50,7 @@ use crate::packet::ecn::Outer;
 use crate::security::Security;
 use names::{check_interface_name, is_plain};
 pub use peer::PeerConfig;
-pub(crate) use peer::Place;
+pub(crate) use peer::PeerPlace;
 pub use underlay::UnderlayConfig;
 
 /// What can be written for `security`, and what it means.

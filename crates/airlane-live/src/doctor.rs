@@ -19,7 +19,7 @@ use crate::security::{Keys, Security};
 use crate::tun::Tun;
 use crate::underlay::Underlay;
 use findings::Findings;
-pub use findings::{Check, Verdict};
+pub use findings::{Check, Grade};
 
 /// Checks everything that `airlane up` needs, and tells each finding as soon as there is one: the
 /// peer may take its time.
@@ -38,7 +38,7 @@ pub fn examine(file: &LiveConfig, tell: &mut dyn FnMut(Check)) {
         None if matches!(file.link.security, Some(Security::Keys(_))) => {}
         None => findings.add(
             "peer",
-            Verdict::Warning,
+            Grade::Warning,
             "not asked: only a peer with keys can prove that it is the one",
             "",
         ),
@@ -49,7 +49,7 @@ pub fn examine(file: &LiveConfig, tell: &mut dyn FnMut(Check)) {
 pub fn obstacles(file: &LiveConfig) -> Vec<Check> {
     let mut bad = Vec::new();
     let mut tell = |check: Check| {
-        if check.verdict == Verdict::Bad {
+        if check.verdict == Grade::Bad {
             bad.push(check);
         }
     };
@@ -106,7 +106,7 @@ fn check_missing(config: &UnderlayConfig, error: &DeviceError, findings: &mut Fi
         Err(_) => findings.bad("underlay", error),
         Ok(_closed_again) => findings.add(
             "underlay",
-            Verdict::Warning,
+            Grade::Warning,
             format!("{error}: the link would come up and wait for it"),
             "MTU and peers cannot be checked until then",
         ),
@@ -116,7 +116,7 @@ fn check_missing(config: &UnderlayConfig, error: &DeviceError, findings: &mut Fi
 /// Services that nothing can travel through.
 fn check_services(file: &LiveConfig, findings: &mut Findings<'_>) {
     for unreached in file.link.unreached() {
-        findings.add("services", Verdict::Warning, unreached.to_string(), "");
+        findings.add("services", Grade::Warning, unreached.to_string(), "");
     }
 }
 
@@ -129,7 +129,7 @@ fn check_security(
     let Some(Security::Keys(keys)) = &file.link.security else {
         findings.add(
             "security",
-            Verdict::Warning,
+            Grade::Warning,
             "none: whoever is on the path can read and forge frames",
             "make keys with `airlane keygen FILE`, unless the link below is secured",
         );
@@ -139,7 +139,7 @@ fn check_security(
         Ok(key) if peers.iter().any(|peer| peer.key == Some(key.public())) => {
             findings.add(
                 "security",
-                Verdict::Bad,
+                Grade::Bad,
                 "a peer's key is the public key of this end",
                 "write the one that `airlane keygen` printed at the other end",
             );
@@ -173,13 +173,13 @@ fn check_underlay(config: &UnderlayConfig, findings: &mut Findings<'_>) {
     match Interface::ask(interface) {
         Ok(facts) if facts.is_port => findings.add(
             "underlay",
-            Verdict::Bad,
+            Grade::Bad,
             format!("{interface} is a port of a bridge or bond, which takes its frames"),
             "name the bridge or bond instead, or take the interface out of it",
         ),
         Ok(facts) if !facts.carrier => findings.add(
             "underlay",
-            Verdict::Warning,
+            Grade::Warning,
             format!("{interface} is up, but has nobody to send to"),
             "is the cable plugged in, or the radio associated?",
         ),
@@ -202,7 +202,7 @@ fn check_way(file: &LiveConfig, peer: IpAddr, findings: &mut Findings<'_>) {
     match Netlink::open().and_then(|mut netlink| netlink.way_to(peer)) {
         Err(error) => findings.add(
             "route",
-            Verdict::Warning,
+            Grade::Warning,
             format!("there is no way to {peer} yet ({error}): the link would come up and wait for one"),
             "`ip route get` shows what the kernel knows; is the network up, or a route missing?",
         ),
@@ -210,7 +210,7 @@ fn check_way(file: &LiveConfig, peer: IpAddr, findings: &mut Findings<'_>) {
             None => findings.good("route", format!("there is a way to {peer}")),
             Some(cidr) => findings.add(
                 "route",
-                Verdict::Warning,
+                Grade::Warning,
                 format!("{cidr}, which leads into the tunnel, covers the peer {peer}: frames may go into the tunnel"),
                 "give the peer a more specific route outside, or leave that one out",
             ),
@@ -234,7 +234,7 @@ fn check_mtu(
         Ok(path_mtu) => path_mtu.unwrap_or_default(),
         Err(error) => {
             let found = format!("not known until there is a way to the peer: {error}");
-            return findings.add("mtu", Verdict::Warning, found, "");
+            return findings.add("mtu", Grade::Warning, found, "");
         }
     };
     let around = Codec::new(file.link.header()).header_max() + sealing;
@@ -255,12 +255,12 @@ fn check_mtu(
     match file.tun.mtu {
         _ if left < least => {
             let help = format!("{least} B are needed; widen the path");
-            findings.add("mtu", Verdict::Bad, found, &help);
+            findings.add("mtu", Grade::Bad, found, &help);
         }
         Mtu::Fixed(size) if size.as_bytes() as usize > left => {
             let help = "leave tun.mtu out, or write link.fragment = \"auto\": larger packets travel in fragments of IP, \
                         of which none can be repaired alone";
-            findings.add("mtu", Verdict::Warning, found, help);
+            findings.add("mtu", Grade::Warning, found, help);
         }
         _ => findings.good("mtu", found),
     }

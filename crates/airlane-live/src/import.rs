@@ -17,7 +17,7 @@ const USUAL_PORT: u16 = 7007;
 
 /// A live file that was made of another.
 #[derive(Debug)]
-pub struct Import {
+pub struct ImportedLink {
     /// Its text.
     pub text: String,
     /// The private key for the file beside it.
@@ -44,7 +44,7 @@ pub enum ImportError {
 }
 
 #[derive(Debug, Default)]
-struct Interface {
+struct WireguardInterface {
     key: Option<PrivateKey>,
     port: Option<u16>,
     addresses: Vec<Cidr>,
@@ -52,7 +52,7 @@ struct Interface {
 }
 
 #[derive(Debug, Default)]
-struct Peer {
+struct WireguardPeer {
     key: Option<PublicKey>,
     endpoint: Option<SocketAddr>,
     allowed: Vec<Cidr>,
@@ -60,8 +60,8 @@ struct Peer {
 
 #[derive(Debug, Default)]
 struct Wireguard {
-    interface: Interface,
-    peers: Vec<Peer>,
+    interface: WireguardInterface,
+    peers: Vec<WireguardPeer>,
     notes: Vec<String>,
 }
 
@@ -75,7 +75,7 @@ pub fn from_wireguard(
     name: &str,
     key: &Path,
     rate: Rate,
-) -> Result<Import, ImportError> {
+) -> Result<ImportedLink, ImportError> {
     let mut file = Wireguard::default();
     let mut section = None;
     for (at, whole) in text.lines().enumerate() {
@@ -94,7 +94,7 @@ pub fn from_wireguard(
                 return Err(wrong(problem));
             }
             if is_peer {
-                file.peers.push(Peer::default());
+                file.peers.push(WireguardPeer::default());
             }
             section = Some(is_peer);
             continue;
@@ -183,8 +183,13 @@ impl Wireguard {
         self.notes.push(format!("{key} = {value}: {what}"));
     }
 
-    fn into_import(mut self, name: &str, key: &Path, rate: Rate) -> Result<Import, ImportError> {
-        let Interface {
+    fn into_import(
+        mut self,
+        name: &str,
+        key: &Path,
+        rate: Rate,
+    ) -> Result<ImportedLink, ImportError> {
+        let WireguardInterface {
             key: private,
             port,
             addresses,
@@ -255,7 +260,7 @@ impl Wireguard {
         }
         match self.peers.is_empty() {
             true => Err(missing("there is no [Peer]")),
-            false => Ok(Import {
+            false => Ok(ImportedLink {
                 text,
                 key: private,
                 notes: self.notes,
@@ -310,7 +315,7 @@ AllowedIPs = 10.0.0.3/32
 Endpoint = vpn.example.com:51820
 ";
 
-    fn import(text: &str) -> Result<Import, ImportError> {
+    fn import(text: &str) -> Result<ImportedLink, ImportError> {
         let rate = "20 Mbit/s".parse().unwrap();
         from_wireguard(text, "wg0", Path::new("/etc/airlane/wg0.key"), rate)
     }

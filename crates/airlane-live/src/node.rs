@@ -39,7 +39,7 @@ use std::os::fd::{AsFd, BorrowedFd};
 
 use airlane_base::{Duration, Instant, Rate};
 use airlane_link::Medium;
-use airlane_secure::Endpoint;
+use airlane_secure::PeerAddress;
 use rustix::event::{PollFd, PollFlags};
 
 pub(crate) use guard::Guard;
@@ -84,7 +84,7 @@ pub struct Node {
     links: Links,
     /// Gives the links' ports their turns.
     medium: Medium,
-    listen: Endpoint,
+    listen: PeerAddress,
     control: Option<Server>,
     /// Of the memory that keys are in; none without keys.
     lineage: Option<Lineage>,
@@ -308,7 +308,7 @@ impl Node {
             if let (Some(guard), Some(session)) = (&mut below.guard, link.to.session)
                 && link.config.address.is_none()
             {
-                guard.forget_endpoint(session);
+                guard.forget_address(session);
                 link.to.address = None;
             }
             link.path.ask(now);

@@ -10,7 +10,7 @@
 //! be seen, and there is nothing to record.
 
 use airlane_base::{Duration, Instant};
-use airlane_channel::trace::{Encoder, End, FrameId};
+use airlane_channel::trace::{Encoder, FrameId, TraceEnd};
 use serde::{Deserialize, Serialize};
 
 /// Bytes that wait for the client at most: a second of 100,000 frames each way.
@@ -62,7 +62,7 @@ impl Recorder {
         self.0 = Some(Box::new(Running {
             link: Some(link),
             start: now,
-            encoder: Encoder::new(End::Near),
+            encoder: Encoder::new(TraceEnd::Near),
             blocks: Vec::with_capacity(ROOM / 4),
             next: now + INTERVAL,
             records: 0,
@@ -195,7 +195,7 @@ fn frame_of(datagram: &[u8]) -> Option<FrameId> {
 #[cfg(test)]
 mod tests {
     use super::*;
-    use airlane_channel::trace::{Record, Trace, TraceHeader};
+    use airlane_channel::trace::{Trace, TraceHeader, TraceRecord};
 
     const LINK: u8 = 3;
 
@@ -250,9 +250,9 @@ mod tests {
         let (mut marked, mut sent, mut received) = (0, 0, 0);
         for record in &trace.near {
             match record {
-                Record::Missed { records, .. } => marked += records,
-                Record::Sent { .. } => sent += 1,
-                Record::Received { .. } => received += 1,
+                TraceRecord::Missed { records, .. } => marked += records,
+                TraceRecord::Sent { .. } => sent += 1,
+                TraceRecord::Received { .. } => received += 1,
             }
         }
         assert_eq!((sent, received), (501_000 - ended.missed, 1));

@@ -3,7 +3,7 @@
 use std::collections::BTreeMap;
 
 use airlane_link::{ClassConfig, ServiceLedger, ServiceMetrics, ServiceStatus, effective_goodput};
-use airlane_secure::Endpoint;
+use airlane_secure::PeerAddress;
 use airlane_session::LossReport;
 use serde::{Deserialize, Serialize};
 
@@ -39,7 +39,7 @@ pub struct Status {
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
 pub struct CallerReport {
     /// Where it called from.
-    pub address: Endpoint,
+    pub address: PeerAddress,
     /// What was wrong.
     pub why: CallFault,
     /// What its key begins with, if that is unknown.
@@ -101,7 +101,7 @@ pub struct PeerStatus {
     /// Its name; `peer` where the file has no list.
     pub name: String,
     /// Where it is, as far as is known.
-    pub address: Option<Endpoint>,
+    pub address: Option<PeerAddress>,
     /// Its public key, where the link is secured.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub key: Option<String>,
@@ -192,7 +192,7 @@ pub struct TunReport {
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
 pub struct UnderlayReport {
     /// Where this end listens.
-    pub listen: Endpoint,
+    pub listen: PeerAddress,
     /// The interface, where frames travel straight on one.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub interface: Option<InterfaceReport>,

@@ -4,11 +4,13 @@ use std::io;
 use std::net::{IpAddr, Ipv4Addr, Ipv6Addr, SocketAddr, TcpStream, UdpSocket};
 use std::time::{Duration, Instant};
 
-use crate::clock::{Clocks, Watch};
-use crate::control::{Accepted, Control, Finish, Go, Order, Reply, ServerResult, Started, VERSION};
+use crate::clock::{Clocks, LocalClock};
+use crate::control::{
+    Accepted, Control, Finish, Go, Reply, ServerResult, Started, TestOrder, VERSION,
+};
 use crate::echo::{Echoes, Round};
-use crate::plan::{Plan, Times};
-use crate::ports::{CONTROL_PORT, Ports};
+use crate::plan::{Times, Timetable};
+use crate::ports::{CONTROL_PORT, ServerPorts};
 use crate::progress::{Counter, Progress};
 use crate::report::{ClockReport, FileReport, TrafficReport};
 use crate::voice::Arrivals;
@@ -41,7 +43,7 @@ pub struct ClientConfig {
     /// Where it tells how far it is.
     pub progress: Progress,
     /// Its clock.
-    pub watch: Watch,
+    pub watch: LocalClock,
 }
 
 impl ClientConfig {
@@ -63,7 +65,7 @@ impl ClientConfig {
             voice_port: None,
             patience: Duration::from_secs(20),
             progress: Progress::default(),
-            watch: Watch::default(),
+            watch: LocalClock::default(),
         }
     }
 }
@@ -128,7 +130,7 @@ pub fn run_client(config: &ClientConfig) -> Result<TrafficReport, ProbeError> {
     let lost = |source| ProbeError::LostServer { at: server, source };
     let mut control = connect(config)?;
     control
-        .say(&Order {
+        .say(&TestOrder {
             version: VERSION,
             times: config.times,
             congestion_control: config.congestion_control.clone(),
@@ -150,7 +152,7 @@ pub fn run_client(config: &ClientConfig) -> Result<TrafficReport, ProbeError> {
 
     control.say(&Go).map_err(lost)?;
     let _: Started = control.hear(ANSWER, || false).map_err(lost)?;
-    let plan = Plan::starting_now(watch, &config.times);
+    let plan = Timetable::starting_now(watch, &config.times);
     let carried = load.carry(&plan, echoes.as_mut())?;
 
     let (mut clocks, mut clock) = (Clocks::default(), None);
@@ -171,7 +173,7 @@ pub fn run_client(config: &ClientConfig) -> Result<TrafficReport, ProbeError> {
     Ok(TrafficReport {
         measured_ns: measure.as_nanos() as u64,
         warmup_ns: config.times.warmup.as_nanos() as u64,
-        ports: Ports {
+        ports: ServerPorts {
             control: server.port(),
             file: accepted.file_port,
             pages: accepted.pages_port,
@@ -231,7 +233,7 @@ impl<'a> Load<'a> {
         })
     }
 
-    fn carry(&self, plan: &Plan, echoes: Option<&mut Echoes>) -> io::Result<Carried> {
+    fn carry(&self, plan: &Timetable, echoes: Option<&mut Echoes>) -> io::Result<Carried> {
         let Self {
             config, accepted, ..
         } = self;

@@ -20,13 +20,13 @@ use serde::{Deserialize, Serialize};
 
 /// A clock of this machine.
 #[derive(Clone, Copy, Debug, Default)]
-pub struct Watch {
+pub struct LocalClock {
     /// Nanoseconds that it is ahead of CLOCK_MONOTONIC, which all processes of a machine share: other
     /// than zero where a test wants two clocks on one machine.
     pub ahead_ns: u64,
 }
 
-impl Watch {
+impl LocalClock {
     pub(crate) fn now_ns(self) -> u64 {
         let t = clock_gettime(ClockId::Monotonic);
         t.tv_sec as u64 * 1_000_000_000 + t.tv_nsec as u64 + self.ahead_ns
@@ -44,7 +44,7 @@ impl Watch {
 
 /// The four times of an echo, ns.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub struct Exchange {
+pub struct EchoTimes {
     /// The request left, by the client's clock.
     pub sent_ns: u64,
     /// It arrived, by the server's clock.
@@ -55,7 +55,7 @@ pub struct Exchange {
     pub returned_ns: u64,
 }
 
-impl Exchange {
+impl EchoTimes {
     /// Time on the way, both ways together; none if the server's times make no sense.
     pub fn rtt_ns(&self) -> Option<u64> {
         let away = self.returned_ns.checked_sub(self.sent_ns)?;
@@ -95,9 +95,9 @@ pub struct Clocks {
 impl Clocks {
     /// From echoes before the load and behind it; none if nothing of use is among the first. Without the
     /// others the clocks are taken to go equally fast.
-    pub fn new(before: &[Exchange], behind: &[Exchange]) -> Option<Self> {
-        let best = |exchanges: &[Exchange]| {
-            let readings = exchanges.iter().filter_map(Exchange::reading);
+    pub fn new(before: &[EchoTimes], behind: &[EchoTimes]) -> Option<Self> {
+        let best = |exchanges: &[EchoTimes]| {
+            let readings = exchanges.iter().filter_map(EchoTimes::reading);
             readings.min_by_key(|reading| reading.rtt_ns)
         };
         let first = best(before)?;
@@ -168,9 +168,9 @@ mod tests {
         }
 
         /// An echo sent at `at`, with these times on the two ways.
-        fn echo(self, at: u64, up: u64, down: u64) -> Exchange {
+        fn echo(self, at: u64, up: u64, down: u64) -> EchoTimes {
             let answer = at + up + 30_000;
-            Exchange {
+            EchoTimes {
                 sent_ns: at,
                 heard_ns: self.shows(at + up),
                 answered_ns: self.shows(answer),
@@ -188,7 +188,7 @@ mod tests {
         let begin = 10 * HOUR as u64;
         let end = begin + 60_000 * MS;
         // Queues on either way, and now and then none.
-        let echoes = |from: u64| -> Vec<Exchange> {
+        let echoes = |from: u64| -> Vec<EchoTimes> {
             let waits = [[7, 0], [3, 9], [0, 0], [0, 40], [12, 1]];
             let at = |i: usize| from + i as u64 * 25 * MS;
             let waits = waits.iter().enumerate();
@@ -224,17 +224,17 @@ mod tests {
 
     #[test]
     fn times_that_make_no_sense_are_not_used() {
-        let echo = Exchange {
+        let echo = EchoTimes {
             sent_ns: 10,
             heard_ns: 100,
             answered_ns: 90,
             returned_ns: 20,
         };
-        let slow = Exchange {
+        let slow = EchoTimes {
             answered_ns: 120,
             ..echo
         };
-        let far = Exchange {
+        let far = EchoTimes {
             heard_ns: u64::MAX,
             answered_ns: u64::MAX,
             ..echo
@@ -267,7 +267,7 @@ mod tests {
         fn no_times_panic(times in prop::collection::vec(any::<[u64; 4]>(), 0..6), at: [u64; 2]) {
             let echoes: Vec<_> = times
                 .iter()
-                .map(|[sent_ns, heard_ns, answered_ns, returned_ns]| Exchange {
+                .map(|[sent_ns, heard_ns, answered_ns, returned_ns]| EchoTimes {
                     sent_ns: *sent_ns,
                     heard_ns: *heard_ns,
                     answered_ns: *answered_ns,

@@ -9,7 +9,7 @@ use serde::{Deserialize, Serialize};
 
 use crate::clock::Clocks;
 use crate::plan::Times;
-use crate::token::Token;
+use crate::token::TestToken;
 use crate::voice::Arrivals;
 use crate::{GLANCE, is_timeout};
 
@@ -21,7 +21,7 @@ const LONGEST: u64 = 4096;
 
 /// From the client: what to do.
 #[derive(Debug, Serialize, Deserialize)]
-pub(crate) struct Order {
+pub(crate) struct TestOrder {
     pub(crate) version: u32,
     pub(crate) times: Times,
     /// Congestion control of the server's TCP connections; none: the kernel's usual one.
@@ -34,7 +34,7 @@ pub(crate) type Reply = Result<Accepted, String>;
 
 #[derive(Debug, Serialize, Deserialize)]
 pub(crate) struct Accepted {
-    pub(crate) token: Token,
+    pub(crate) token: TestToken,
     /// What the server's sockets really use.
     pub(crate) congestion_control: String,
     pub(crate) echo_port: u16,

@@ -4,12 +4,12 @@ use std::net::SocketAddr;
 use std::sync::atomic::{AtomicBool, AtomicU64, AtomicUsize, Ordering};
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 
-use crate::clock::Watch;
-use crate::token::Token;
+use crate::clock::LocalClock;
+use crate::token::TestToken;
 
 /// What all threads of a server share.
 pub(crate) struct Desk<'a> {
-    pub(crate) watch: Watch,
+    pub(crate) watch: LocalClock,
     /// When the server ends by itself.
     end_ns: u64,
     stop: &'a AtomicBool,
@@ -22,10 +22,10 @@ pub(crate) struct Desk<'a> {
 
 /// A test that is on.
 pub(crate) struct Test {
-    pub(crate) token: Token,
+    pub(crate) token: TestToken,
     /// When it is over at the latest.
     end_ns: u64,
-    watch: Watch,
+    watch: LocalClock,
     over: AtomicBool,
     bytes_left: AtomicU64,
     /// Where the client's voice comes from.
@@ -37,7 +37,7 @@ const MOST_CONNECTIONS: usize = 16;
 const MOST_CLIENTS: usize = 8;
 
 impl<'a> Desk<'a> {
-    pub(crate) fn new(watch: Watch, end_ns: u64, stop: &'a AtomicBool) -> Self {
+    pub(crate) fn new(watch: LocalClock, end_ns: u64, stop: &'a AtomicBool) -> Self {
         Self {
             watch,
             end_ns,
@@ -54,7 +54,12 @@ impl<'a> Desk<'a> {
     }
 
     /// Begins a test, if none is on.
-    pub(crate) fn begin(&self, token: Token, end_ns: u64, most_bytes: u64) -> Option<Arc<Test>> {
+    pub(crate) fn begin(
+        &self,
+        token: TestToken,
+        end_ns: u64,
+        most_bytes: u64,
+    ) -> Option<Arc<Test>> {
         let mut on = lock(&self.test);
         if on.is_some() {
             return None;
@@ -150,14 +155,14 @@ mod tests {
     use super::*;
 
     fn desk(stop: &AtomicBool) -> Desk<'_> {
-        Desk::new(Watch::default(), u64::MAX, stop)
+        Desk::new(LocalClock::default(), u64::MAX, stop)
     }
 
     #[test]
     fn one_test_is_on_at_a_time_and_known_by_its_token() {
         let stop = AtomicBool::new(false);
         let desk = desk(&stop);
-        let tokens = [Token([1; 16]), Token([2; 16])];
+        let tokens = [TestToken([1; 16]), TestToken([2; 16])];
         let test = desk.begin(tokens[0], u64::MAX, 100).unwrap();
         assert!(desk.begin(tokens[1], u64::MAX, 100).is_none());
         assert!(desk.test_of(&tokens[0].0).is_some());
@@ -174,12 +179,12 @@ mod tests {
     fn a_test_ends_by_itself_and_sends_no_more_than_it_may() {
         let stop = AtomicBool::new(false);
         let desk = desk(&stop);
-        let test = desk.begin(Token([1; 16]), 0, 100).unwrap();
+        let test = desk.begin(TestToken([1; 16]), 0, 100).unwrap();
         assert!(test.is_over());
         assert!(test.spend(60) && test.spend(40) && test.is_used_up());
         assert!(!test.spend(1));
         desk.end();
-        let test = desk.begin(Token([1; 16]), 0, 100).unwrap();
+        let test = desk.begin(TestToken([1; 16]), 0, 100).unwrap();
         // Bytes that are left but not enough are used up, too.
         assert!(!test.spend(101) && test.is_used_up());
     }

@@ -16,11 +16,11 @@ use std::time::{Duration, Instant};
 
 use socket2::{Domain, Protocol, Socket, Type};
 
-use crate::clock::{Exchange, Watch};
+use crate::clock::{EchoTimes, LocalClock};
 use crate::desk::Desk;
-use crate::plan::Plan;
+use crate::plan::Timetable;
 use crate::report::EchoReport;
-use crate::token::{TOKEN_LEN, Token};
+use crate::token::{TOKEN_LEN, TestToken};
 use crate::{GLANCE, is_timeout, quantile};
 
 const LENGTH: usize = 64;
@@ -101,24 +101,24 @@ fn reply(packet: &mut [u8; LENGTH], desk: &Desk<'_>, welcoming: bool, heard_ns: 
 pub(crate) struct Echoes {
     socket: UdpSocket,
     server: SocketAddr,
-    token: Token,
-    watch: Watch,
+    token: TestToken,
+    watch: LocalClock,
     /// Number of the next request, over all rounds: a late answer belongs to no later one.
     seq: u32,
 }
 
 /// Requests by their numbers, and what came of each: an answer that comes twice counts once.
 #[derive(Debug, Default)]
-pub(crate) struct Round(BTreeMap<u32, Option<Exchange>>);
+pub(crate) struct Round(BTreeMap<u32, Option<EchoTimes>>);
 
 impl Round {
-    pub(crate) fn exchanges(&self) -> Vec<Exchange> {
+    pub(crate) fn exchanges(&self) -> Vec<EchoTimes> {
         self.0.values().copied().flatten().collect()
     }
 
     pub(crate) fn report(&self) -> EchoReport {
         let answers = self.0.values().flatten();
-        let mut rtts: Vec<u64> = answers.filter_map(Exchange::rtt_ns).collect();
+        let mut rtts: Vec<u64> = answers.filter_map(EchoTimes::rtt_ns).collect();
         rtts.sort_unstable();
         EchoReport {
             sent: self.0.len() as u64,
@@ -132,7 +132,7 @@ impl Round {
 }
 
 impl Echoes {
-    pub(crate) fn new(server: SocketAddr, token: Token, watch: Watch) -> io::Result<Self> {
+    pub(crate) fn new(server: SocketAddr, token: TestToken, watch: LocalClock) -> io::Result<Self> {
         let any: IpAddr = match server {
             SocketAddr::V4(_) => Ipv4Addr::UNSPECIFIED.into(),
             SocketAddr::V6(_) => std::net::Ipv6Addr::UNSPECIFIED.into(),
@@ -161,7 +161,7 @@ impl Echoes {
     }
 
     /// Echoes until the plan's end; those of the measuring period count.
-    pub(crate) fn loaded(&mut self, plan: &Plan) -> io::Result<Round> {
+    pub(crate) fn loaded(&mut self, plan: &Timetable) -> io::Result<Round> {
         let mut round = Round::default();
         let mut due_ns = plan.start_ns;
         while due_ns < plan.end_ns {
@@ -220,7 +220,7 @@ impl Echoes {
         }
         let seq = packet[4..].first_chunk().copied().unwrap_or_default();
         if let Some(answer @ None) = round.0.get_mut(&u32::from_be_bytes(seq)) {
-            *answer = Some(Exchange {
+            *answer = Some(EchoTimes {
                 sent_ns: field(SENT, packet),
                 heard_ns: field(HEARD, packet),
                 answered_ns: field(ANSWERED, packet),
@@ -270,7 +270,7 @@ mod tests {
 
     use super::*;
 
-    fn request(token: Token) -> [u8; LENGTH] {
+    fn request(token: TestToken) -> [u8; LENGTH] {
         let mut packet = [0; LENGTH];
         packet[..4].copy_from_slice(&REQUEST);
         packet[8..8 + TOKEN_LEN].copy_from_slice(&token.0);
@@ -280,8 +280,8 @@ mod tests {
     #[test]
     fn strangers_get_no_answer() {
         let stop = AtomicBool::new(false);
-        let desk = Desk::new(Watch::default(), u64::MAX, &stop);
-        let tokens = [Token([1; TOKEN_LEN]), Token([2; TOKEN_LEN])];
+        let desk = Desk::new(LocalClock::default(), u64::MAX, &stop);
+        let tokens = [TestToken([1; TOKEN_LEN]), TestToken([2; TOKEN_LEN])];
         assert!(
             !reply(&mut request(tokens[0]), &desk, true, 7),
             "no test is on"

@@ -8,9 +8,9 @@ use std::io::{self, Read, Write};
 use std::net::{SocketAddr, TcpStream};
 
 use crate::desk::Test;
-use crate::plan::Plan;
+use crate::plan::Timetable;
 use crate::progress::{Counter, Progress};
-use crate::token::Token;
+use crate::token::TestToken;
 use crate::{GLANCE, is_timeout};
 
 /// The file's bytes, again and again: as long as a prime times the number of values of a byte, so
@@ -47,8 +47,8 @@ impl Content {
 /// Receives until the plan's end; gives the bytes received in the measuring period.
 pub(crate) fn receive(
     server: SocketAddr,
-    token: Token,
-    plan: &Plan,
+    token: TestToken,
+    plan: &Timetable,
     progress: &Progress,
 ) -> (u64, Option<String>) {
     let mut counted = 0;

@@ -56,14 +56,14 @@ use std::net::TcpStream;
 use std::time::Duration;
 
 pub use client::{ClientConfig, ProbeError, run_client};
-pub use clock::Watch;
+pub use clock::LocalClock;
 pub use echo::find_server;
 pub use plan::Times;
-pub use ports::{CONTROL_PORT, FILE_PORT, PAGES_PORT, Ports, VOICE_PORT};
+pub use ports::{CONTROL_PORT, FILE_PORT, PAGES_PORT, ServerPorts, VOICE_PORT};
 pub use progress::{Counts, Progress};
 pub use report::{ClockReport, EchoReport, FileReport, PagesReport, TrafficReport, VoiceReport};
-pub use server::{Door, Event, ServeError, ServerConfig, serve};
-pub use survey::{App, Path, PathReport, Step, Survey, SurveyReport};
+pub use server::{Door, ServeError, ServerConfig, ServerEvent, serve};
+pub use survey::{App, PathReport, Survey, SurveyReport, SurveyStep, TestedPath};
 pub use voice::VOICE_DSCP;
 
 /// How long a blocking call may take before a loop looks at its deadline again.

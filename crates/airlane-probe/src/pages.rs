@@ -6,10 +6,10 @@ use std::net::{SocketAddr, TcpStream};
 use std::time::Duration;
 
 use crate::desk::Test;
-use crate::plan::Plan;
+use crate::plan::Timetable;
 use crate::progress::{Counter, Progress};
 use crate::report::PagesReport;
-use crate::token::{TOKEN_LEN, Token};
+use crate::token::{TOKEN_LEN, TestToken};
 use crate::{GLANCE, is_timeout, quantile};
 
 const PAGE_LEN: usize = 20_000;
@@ -20,15 +20,15 @@ const BEHIND_TOKEN: &str = " HTTP/1.0\r\n\r\n";
 pub(crate) const REQUEST_LEN: usize = BEFORE_TOKEN.len() + 2 * TOKEN_LEN + BEHIND_TOKEN.len();
 
 /// What asks for a page.
-pub(crate) fn request(token: Token) -> Vec<u8> {
+pub(crate) fn request(token: TestToken) -> Vec<u8> {
     format!("{BEFORE_TOKEN}{token}{BEHIND_TOKEN}").into_bytes()
 }
 
 /// Fetches one page after the other until the plan's end.
 pub(crate) fn fetch(
     server: SocketAddr,
-    token: Token,
-    plan: &Plan,
+    token: TestToken,
+    plan: &Timetable,
     progress: &Progress,
 ) -> PagesReport {
     let request = request(token);
@@ -63,7 +63,7 @@ pub(crate) fn fetch(
     }
 }
 
-fn fetch_one(server: SocketAddr, request: &[u8], plan: &Plan) -> io::Result<()> {
+fn fetch_one(server: SocketAddr, request: &[u8], plan: &Timetable) -> io::Result<()> {
     let mut stream = TcpStream::connect_timeout(&server, plan.patience())?;
     stream.set_nodelay(true)?;
     stream.write_all(request)?;
@@ -111,6 +111,6 @@ mod tests {
 
     #[test]
     fn a_request_is_as_long_as_it_says() {
-        assert_eq!(request(Token([0xab; TOKEN_LEN])).len(), REQUEST_LEN);
+        assert_eq!(request(TestToken([0xab; TOKEN_LEN])).len(), REQUEST_LEN);
     }
 }

@@ -5,7 +5,7 @@ use std::time::Duration;
 use serde::{Deserialize, Serialize};
 
 use crate::GLANCE;
-use crate::clock::Watch;
+use crate::clock::LocalClock;
 
 /// How long a test's load lasts. Both ends know this; when it begins each knows by its own clock.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]
@@ -28,8 +28,8 @@ impl Times {
 }
 
 #[derive(Clone, Copy, Debug)]
-pub(crate) struct Plan {
-    pub(crate) watch: Watch,
+pub(crate) struct Timetable {
+    pub(crate) watch: LocalClock,
     /// The load starts.
     pub(crate) start_ns: u64,
     /// The measuring period.
@@ -39,9 +39,9 @@ pub(crate) struct Plan {
     pub(crate) end_ns: u64,
 }
 
-impl Plan {
+impl Timetable {
     /// The load starts now.
-    pub(crate) fn starting_now(watch: Watch, times: &Times) -> Self {
+    pub(crate) fn starting_now(watch: LocalClock, times: &Times) -> Self {
         let start_ns = watch.now_ns();
         let behind = |at: u64, time: Duration| at.saturating_add(time.as_nanos() as u64);
         let from_ns = behind(start_ns, times.warmup);

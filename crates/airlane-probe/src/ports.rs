@@ -13,7 +13,7 @@ pub const VOICE_PORT: u16 = 4000;
 
 /// The server's ports; zero is any that is free.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]
-pub struct Ports {
+pub struct ServerPorts {
     /// Control, TCP; whoever looks for a server, UDP.
     pub control: u16,
     /// The file, TCP; echoes, UDP.
@@ -24,7 +24,7 @@ pub struct Ports {
     pub voice: u16,
 }
 
-impl Default for Ports {
+impl Default for ServerPorts {
     fn default() -> Self {
         Self {
             control: CONTROL_PORT,

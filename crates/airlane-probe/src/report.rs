@@ -5,7 +5,7 @@ use std::fmt;
 
 use serde::{Deserialize, Serialize};
 
-use crate::ports::Ports;
+use crate::ports::ServerPorts;
 
 /// All three applications over one measuring period.
 #[derive(Clone, Debug, Serialize, Deserialize)]
@@ -16,7 +16,7 @@ pub struct TrafficReport {
     pub warmup_ns: u64,
     /// Where the server was.
     #[serde(default)]
-    pub ports: Ports,
+    pub ports: ServerPorts,
     /// The file, if it was carried.
     pub file: Option<FileReport>,
     /// The pages, if they were fetched.

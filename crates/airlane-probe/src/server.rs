@@ -12,13 +12,15 @@ use std::time::Duration;
 
 use socket2::{Domain, Protocol, SockRef, Socket, Type};
 
-use crate::clock::Watch;
-use crate::control::{Accepted, Control, Finish, Go, Order, Reply, ServerResult, Started, VERSION};
+use crate::clock::LocalClock;
+use crate::control::{
+    Accepted, Control, Finish, Go, Reply, ServerResult, Started, TestOrder, VERSION,
+};
 use crate::desk::{Desk, Test, lock};
-use crate::plan::{Plan, Times};
-use crate::ports::Ports;
+use crate::plan::{Times, Timetable};
+use crate::ports::ServerPorts;
 use crate::progress::{Counter, Progress};
-use crate::token::{TOKEN_LEN, Token};
+use crate::token::{TOKEN_LEN, TestToken};
 use crate::voice::Arrivals;
 use crate::{GLANCE, echo, file, fill, is_timeout, pages, voice};
 
@@ -44,7 +46,7 @@ pub struct ServerConfig {
     /// Who may begin a test.
     pub door: Door,
     /// Where it listens.
-    pub ports: Ports,
+    pub ports: ServerPorts,
     /// It ends by itself after this time.
     pub lifetime: Duration,
     /// The longest load that a client may ask for.
@@ -54,7 +56,7 @@ pub struct ServerConfig {
     /// Where it tells how far it is: the same as the client's, if anybody watches both.
     pub progress: Progress,
     /// Its clock.
-    pub watch: Watch,
+    pub watch: LocalClock,
 }
 
 impl ServerConfig {
@@ -62,21 +64,21 @@ impl ServerConfig {
     pub fn new(door: Door) -> Self {
         Self {
             door,
-            ports: Ports::default(),
+            ports: ServerPorts::default(),
             lifetime: Duration::from_secs(3600),
             longest: Duration::from_secs(600),
             most_bytes: 10_000_000_000,
             progress: Progress::default(),
-            watch: Watch::default(),
+            watch: LocalClock::default(),
         }
     }
 }
 
 /// What a server tells whoever started it.
 #[derive(Clone, Copy, Debug)]
-pub enum Event<'a> {
+pub enum ServerEvent<'a> {
     /// All ports are open.
-    Ready(Ports),
+    Ready(ServerPorts),
     /// A client's test has begun.
     Begun {
         /// The client.
@@ -133,7 +135,7 @@ impl Sockets {
             Door::Address(address) => (*address, None),
             Door::Interface(name) => (unspecified(), Some(name.as_str())),
         };
-        let Ports {
+        let ServerPorts {
             control,
             file,
             pages,
@@ -164,8 +166,8 @@ impl Sockets {
     }
 
     /// The ports, and that of echoes.
-    fn ports(&self) -> io::Result<(Ports, u16)> {
-        let ports = Ports {
+    fn ports(&self) -> io::Result<(ServerPorts, u16)> {
+        let ports = ServerPorts {
             control: self.control.local_addr()?.port(),
             file: self.file.local_addr()?.port(),
             pages: self.pages.local_addr()?.port(),
@@ -270,7 +272,7 @@ fn refused(
 pub fn serve(
     config: &ServerConfig,
     stop: &AtomicBool,
-    tell: &(dyn Fn(Event<'_>) + Sync),
+    tell: &(dyn Fn(ServerEvent<'_>) + Sync),
 ) -> Result<(), ServeError> {
     let sockets = Sockets::open(config)?;
     let (ports, echo_port) = sockets.ports().map_err(|source| ServeError {
@@ -289,13 +291,13 @@ pub fn serve(
         desk: &desk,
         tell,
     };
-    tell(Event::Ready(ports));
+    tell(ServerEvent::Ready(ports));
     std::thread::scope(|scope| server.run(scope));
     Ok(())
 }
 
 /// So much later than now.
-fn behind(watch: Watch, time: Duration) -> u64 {
+fn behind(watch: LocalClock, time: Duration) -> u64 {
     let ns = u64::try_from(time.as_nanos()).unwrap_or(u64::MAX);
     watch.now_ns().saturating_add(ns)
 }
@@ -303,11 +305,11 @@ fn behind(watch: Watch, time: Duration) -> u64 {
 #[derive(Clone, Copy)]
 struct Server<'a> {
     config: &'a ServerConfig,
-    ports: Ports,
+    ports: ServerPorts,
     echo_port: u16,
     sockets: &'a Sockets,
     desk: &'a Desk<'a>,
-    tell: &'a (dyn Fn(Event<'_>) + Sync),
+    tell: &'a (dyn Fn(ServerEvent<'_>) + Sync),
 }
 
 impl<'a> Server<'a> {
@@ -377,31 +379,36 @@ impl<'a> Server<'a> {
     fn receive_client(self, stream: TcpStream) -> io::Result<()> {
         let client = stream.peer_addr()?.ip().to_canonical();
         let mut control = Control::new(stream)?;
-        let order: Order = control.hear(ORDER, || self.desk.is_over())?;
-        let (test, accepted) = match self.accept_order(&order, Token::draw()?) {
+        let order: TestOrder = control.hear(ORDER, || self.desk.is_over())?;
+        let (test, accepted) = match self.accept_order(&order, TestToken::draw()?) {
             Ok(begun) => begun,
             Err(why) => {
-                (self.tell)(Event::Refused { client, why: &why });
+                (self.tell)(ServerEvent::Refused { client, why: &why });
                 return control.say(&Reply::Err(why));
             }
         };
         let times = order.times;
-        (self.tell)(Event::Begun { client, times });
+        (self.tell)(ServerEvent::Begun { client, times });
         let outcome = control
             .say(&Reply::Ok(accepted))
             .and_then(|()| self.obey(&order, &test, &mut control));
         // Before the client hears of it: its next test may come at once.
         self.desk.end();
         let error = outcome.as_ref().err();
-        (self.tell)(Event::Ended { client, error });
+        (self.tell)(ServerEvent::Ended { client, error });
         control.say(&outcome?)
     }
 
     /// Does what a client asks for.
-    fn obey(self, order: &Order, test: &Test, control: &mut Control) -> io::Result<ServerResult> {
+    fn obey(
+        self,
+        order: &TestOrder,
+        test: &Test,
+        control: &mut Control,
+    ) -> io::Result<ServerResult> {
         let is_over = || self.desk.is_over() || test.is_over();
         let _: Go = control.hear(PATIENCE, is_over)?;
-        let plan = Plan::starting_now(self.desk.watch, &order.times);
+        let plan = Timetable::starting_now(self.desk.watch, &order.times);
         control.say(&Started)?;
         let patience = order.times.total().saturating_add(PATIENCE);
         let (voice_sent, voice_arrivals) = match order.voice {
@@ -418,7 +425,11 @@ impl<'a> Server<'a> {
         })
     }
 
-    fn accept_order(self, order: &Order, token: Token) -> Result<(Arc<Test>, Accepted), String> {
+    fn accept_order(
+        self,
+        order: &TestOrder,
+        token: TestToken,
+    ) -> Result<(Arc<Test>, Accepted), String> {
         if order.version != VERSION {
             return Err(format!(
                 "it speaks version {VERSION} of the test, and this end version {}: install the same \
@@ -457,9 +468,9 @@ impl<'a> Server<'a> {
     /// Sends and receives voice until the client has finished. What was sent, and what arrived.
     fn talk(
         self,
-        order: &Order,
+        order: &TestOrder,
         test: &Test,
-        plan: &Plan,
+        plan: &Timetable,
         finish: impl FnOnce() -> io::Result<Finish>,
     ) -> io::Result<(u64, Arrivals)> {
         let finished = AtomicBool::new(false);

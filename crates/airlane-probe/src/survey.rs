@@ -9,7 +9,7 @@ use std::time::Duration;
 use serde::{Deserialize, Serialize};
 
 use crate::client::{ClientConfig, ProbeError, run_client};
-use crate::clock::Watch;
+use crate::clock::LocalClock;
 use crate::plan::Times;
 use crate::progress::Progress;
 use crate::report::TrafficReport;
@@ -42,7 +42,7 @@ impl App {
 
 /// A way to the other end.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub enum Path {
+pub enum TestedPath {
     /// The plain path below the link.
     Before,
     /// Through the link.
@@ -70,9 +70,9 @@ pub struct Survey {
 
 /// A run that begins.
 #[derive(Clone, Copy, Debug)]
-pub struct Step<'a> {
+pub struct SurveyStep<'a> {
     /// Where.
-    pub path: Path,
+    pub path: TestedPath,
     /// What.
     pub apps: &'a [App],
 }
@@ -98,8 +98,11 @@ pub struct PathReport {
 }
 
 impl Survey {
-    fn paths(&self) -> impl Iterator<Item = (Path, IpAddr)> {
-        let both = [(Path::Before, self.before), (Path::After, self.after)];
+    fn paths(&self) -> impl Iterator<Item = (TestedPath, IpAddr)> {
+        let both = [
+            (TestedPath::Before, self.before),
+            (TestedPath::After, self.after),
+        ];
         both.into_iter()
             .filter_map(|(path, address)| Some((path, address?)))
     }
@@ -122,7 +125,7 @@ impl Survey {
     ///
     /// # Errors
     /// At the first run that cannot be made.
-    pub fn run(&self, tell: &mut dyn FnMut(Step<'_>)) -> Result<SurveyReport, ProbeError> {
+    pub fn run(&self, tell: &mut dyn FnMut(SurveyStep<'_>)) -> Result<SurveyReport, ProbeError> {
         let empty = |address| PathReport {
             address,
             alone: BTreeMap::new(),
@@ -134,11 +137,11 @@ impl Survey {
         };
         for apps in self.groups() {
             for (path, address) in self.paths() {
-                tell(Step { path, apps });
+                tell(SurveyStep { path, apps });
                 let traffic = run_client(&self.client(address, apps))?;
                 let here = match path {
-                    Path::Before => &mut report.before,
-                    Path::After => &mut report.after,
+                    TestedPath::Before => &mut report.before,
+                    TestedPath::After => &mut report.after,
                 };
                 if let Some(here) = here {
                     here.note(apps, traffic);
@@ -161,7 +164,7 @@ impl Survey {
             voice_port: None,
             patience: self.patience,
             progress: Progress::default(),
-            watch: Watch::default(),
+            watch: LocalClock::default(),
         }
     }
 }

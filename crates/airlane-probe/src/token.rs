@@ -12,9 +12,9 @@ use serde::{Deserialize, Serialize};
 pub(crate) const TOKEN_LEN: usize = 16;
 
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]
-pub(crate) struct Token(pub(crate) [u8; TOKEN_LEN]);
+pub(crate) struct TestToken(pub(crate) [u8; TOKEN_LEN]);
 
-impl Token {
+impl TestToken {
     /// A new one.
     pub(crate) fn draw() -> std::io::Result<Self> {
         let mut bytes = [0; TOKEN_LEN];
@@ -25,7 +25,7 @@ impl Token {
 }
 
 /// In hexadecimal digits.
-impl fmt::Display for Token {
+impl fmt::Display for TestToken {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         self.0.iter().try_for_each(|byte| write!(f, "{byte:02x}"))
     }

@@ -14,10 +14,10 @@ use std::time::Duration;
 use serde::{Deserialize, Serialize};
 use socket2::SockRef;
 
-use crate::clock::Watch;
-use crate::plan::{Plan, Times};
+use crate::clock::LocalClock;
+use crate::plan::{Times, Timetable};
 use crate::report::VoiceReport;
-use crate::token::{TOKEN_LEN, Token};
+use crate::token::{TOKEN_LEN, TestToken};
 use crate::{GLANCE, is_timeout, quantile};
 
 /// The DS code point of voice, EF (RFC 3246).
@@ -112,8 +112,8 @@ pub(crate) fn mark(socket: &UdpSocket) -> std::io::Result<()> {
 pub(crate) fn send(
     socket: &UdpSocket,
     to: impl Fn() -> Option<SocketAddr>,
-    token: Token,
-    plan: &Plan,
+    token: TestToken,
+    plan: &Timetable,
     is_over: impl Fn() -> bool,
 ) -> u64 {
     let mut packet = [0; PACKET_LEN];
@@ -148,8 +148,8 @@ pub(crate) fn most_arrivals(times: &Times) -> usize {
 /// Receives until it is over; `arrived` is called for each packet with where it came from.
 pub(crate) fn receive(
     socket: &UdpSocket,
-    token: Token,
-    (watch, most): (Watch, usize),
+    token: TestToken,
+    (watch, most): (LocalClock, usize),
     is_over: impl Fn() -> bool,
     arrived: impl Fn(SocketAddr),
 ) -> std::io::Result<Vec<Arrival>> {
@@ -174,7 +174,7 @@ pub(crate) fn receive(
     Ok(arrivals)
 }
 
-fn parse(packet: &[u8], token: Token, received_ns: u64) -> Option<Arrival> {
+fn parse(packet: &[u8], token: TestToken, received_ns: u64) -> Option<Arrival> {
     let packet: &[u8; PACKET_LEN] = packet.try_into().ok()?;
     let (head, rest) = packet.split_first_chunk::<4>()?;
     let (seq, rest) = rest.split_first_chunk::<4>()?;
@@ -192,7 +192,7 @@ fn parse(packet: &[u8], token: Token, received_ns: u64) -> Option<Arrival> {
 mod tests {
     use super::*;
 
-    const TOKEN: Token = Token([7; TOKEN_LEN]);
+    const TOKEN: TestToken = TestToken([7; TOKEN_LEN]);
 
     #[test]
     fn what_was_sent_in_the_period_counts_once_however_late_it_comes() {
@@ -227,11 +227,17 @@ mod tests {
             measure: 2 * INTERVAL,
             grace: INTERVAL,
         };
-        let plan = Plan::starting_now(Watch::default(), &times);
+        let plan = Timetable::starting_now(LocalClock::default(), &times);
         let to = far.local_addr().unwrap();
         near.send_to(&[0; PACKET_LEN], to).unwrap();
         near.send_to(b"VOIC", to).unwrap();
-        send(&near, || Some(to), Token([8; TOKEN_LEN]), &plan, || true);
+        send(
+            &near,
+            || Some(to),
+            TestToken([8; TOKEN_LEN]),
+            &plan,
+            || true,
+        );
         let sent = send(&near, || Some(to), TOKEN, &plan, || false);
         let over = plan.end_ns + 50_000_000;
         let is_over = || plan.watch.now_ns() > over;

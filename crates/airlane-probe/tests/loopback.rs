@@ -9,15 +9,15 @@ use std::sync::{Mutex, mpsc};
 use std::time::{Duration, Instant};
 
 use airlane_probe::{
-    ClientConfig, Door, Event, Ports, ProbeError, ServerConfig, Times, TrafficReport, Watch,
-    run_client, serve,
+    ClientConfig, Door, LocalClock, ProbeError, ServerConfig, ServerEvent, ServerPorts, Times,
+    TrafficReport, run_client, serve,
 };
 
 const HERE: IpAddr = IpAddr::V4(Ipv4Addr::LOCALHOST);
 /// Against hanging only, however slow the machine is.
 const PATIENCE: Duration = Duration::from_secs(60);
 const HOURS: u64 = 5 * 3_600_000_000_000;
-const ANY: Ports = Ports {
+const ANY: ServerPorts = ServerPorts {
     control: 0,
     file: 0,
     pages: 0,
@@ -27,12 +27,12 @@ const ANY: Ports = Ports {
 fn server() -> ServerConfig {
     ServerConfig {
         ports: ANY,
-        watch: Watch { ahead_ns: HOURS },
+        watch: LocalClock { ahead_ns: HOURS },
         ..ServerConfig::new(Door::Address(HERE))
     }
 }
 
-fn client(ports: Ports) -> ClientConfig {
+fn client(ports: ServerPorts) -> ClientConfig {
     ClientConfig {
         control: SocketAddr::from((HERE, ports.control)),
         times: Times {
@@ -61,13 +61,13 @@ impl Drop for StopsAtLast<'_> {
 /// told.
 fn with_server<T>(
     config: &ServerConfig,
-    work: impl FnOnce(Ports, &Mutex<Vec<String>>) -> T,
+    work: impl FnOnce(ServerPorts, &Mutex<Vec<String>>) -> T,
 ) -> (T, Vec<String>) {
     let stop = AtomicBool::new(false);
     let (ready, is_ready) = mpsc::channel();
     let (ready, told) = (Mutex::new(ready), Mutex::new(Vec::new()));
-    let tell = |event: Event<'_>| {
-        if let Event::Ready(ports) = event {
+    let tell = |event: ServerEvent<'_>| {
+        if let ServerEvent::Ready(ports) = event {
             ready.lock().unwrap().send(ports).unwrap();
         }
         told.lock().unwrap().push(format!("{event:?}"));
@@ -203,7 +203,7 @@ fn a_server_that_is_not_there_is_named() {
     drop(nobody);
     let config = ClientConfig {
         patience: Duration::ZERO,
-        ..client(Ports { control, ..ANY })
+        ..client(ServerPorts { control, ..ANY })
     };
     let error = run_client(&config).unwrap_err();
     assert!(matches!(error, ProbeError::NoServer { .. }), "{error}");

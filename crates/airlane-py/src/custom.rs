@@ -11,7 +11,7 @@ use airlane_base::{Duration, Instant, Rng};
 use airlane_channel::CustomErrors;
 use airlane_link::ServiceStatus;
 use airlane_sim::custom::{Application, Delivery, Host as SimHost, Pieces, WeightPolicy};
-use airlane_sim::event::{Event, EventKind, Names, Record, Watcher};
+use airlane_sim::event::{Event, EventKind, EventRecord, Names, Watcher};
 use pyo3::exceptions::{PyRuntimeError, PyValueError};
 use pyo3::prelude::*;
 use pyo3::types::{PyDict, PyString};
@@ -274,7 +274,7 @@ macro_rules! fields {
     };
 }
 
-fn dict_of<'py>(py: Python<'py>, record: &Record<'_>) -> PyResult<Bound<'py, PyDict>> {
+fn dict_of<'py>(py: Python<'py>, record: &EventRecord<'_>) -> PyResult<Bound<'py, PyDict>> {
     let dict = PyDict::new(py);
     dict.set_item("time_ns", record.time_ns)?;
     dict.set_item("event", record.event)?;
@@ -291,7 +291,7 @@ impl Watcher for Probe {
     fn on_event(&mut self, now: Instant, event: &Event) {
         if let Some(method) = self.methods.get(&event.kind()) {
             self.failure.guard(|py| {
-                let dict = dict_of(py, &Record::new(&self.names, now, event))?;
+                let dict = dict_of(py, &EventRecord::new(&self.names, now, event))?;
                 method.bind(py).call1((dict,)).map(drop)
             });
         }

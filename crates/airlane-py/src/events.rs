@@ -3,7 +3,7 @@
 use std::sync::Arc;
 
 use airlane_base::Instant;
-use airlane_sim::event::{Event, EventFilter, EventKind, Names, Record, Watcher};
+use airlane_sim::event::{Event, EventFilter, EventKind, EventRecord, Names, Watcher};
 use arrow_array::builder::{
     BooleanBuilder, Float64Builder, StringDictionaryBuilder, UInt32Builder, UInt64Builder,
 };
@@ -30,7 +30,7 @@ macro_rules! columns {
         }
 
         impl Columns {
-            fn push(&mut self, record: &Record<'_>) {
+            fn push(&mut self, record: &EventRecord<'_>) {
                 self.time_ns.append_value(record.time_ns);
                 self.event.append_value(record.event);
                 $(self.$field.append_option(record.$field);)*
@@ -87,7 +87,7 @@ impl Watcher for Recorder<'_> {
     fn on_event(&mut self, now: Instant, event: &Event) {
         if self.left > 0 && self.filter.admits(event) {
             self.left -= 1;
-            self.columns.push(&Record::new(self.names, now, event));
+            self.columns.push(&EventRecord::new(self.names, now, event));
         }
     }
 

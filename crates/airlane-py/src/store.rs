@@ -3,7 +3,7 @@
 use std::path::PathBuf;
 use std::sync::{Mutex, MutexGuard, PoisonError};
 
-use airlane_study::{Key, Shard, student_t as quantile};
+use airlane_study::{RunKey, Shard, student_t as quantile};
 use pyo3::exceptions::PyValueError;
 use pyo3::prelude::*;
 
@@ -85,7 +85,7 @@ impl Store {
     /// One metric of these runs, in their order; NaN where it is not known.
     fn values(&self, scenario: String, seed: u64, runs: Vec<u64>, metric: &str) -> Vec<f64> {
         let store = self.lock();
-        let mut key: Key = (scenario, seed, 0);
+        let mut key: RunKey = (scenario, seed, 0);
         let value = |run| {
             key.2 = run;
             store

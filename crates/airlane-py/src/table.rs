@@ -2,7 +2,7 @@
 
 use std::sync::Arc;
 
-use airlane_study::{Key, Record, Store};
+use airlane_study::{RunKey, RunRecord, Store};
 use arrow_array::ffi_stream::FFI_ArrowArrayStream;
 use arrow_array::{
     ArrayRef, Float64Array, Int64Array, RecordBatch, RecordBatchIterator, StringArray, UInt64Array,
@@ -54,8 +54,8 @@ pub(crate) fn build(
     rows: &[(usize, u64)],
     metrics: &[String],
 ) -> PyResult<Table> {
-    let mut known: Vec<(usize, u64, &Record)> = vec![];
-    let mut key: Key = (String::new(), seed, 0);
+    let mut known: Vec<(usize, u64, &RunRecord)> = vec![];
+    let mut key: RunKey = (String::new(), seed, 0);
     for (point, run) in rows {
         key.0.clone_from(&scenarios[*point]);
         key.2 = *run;

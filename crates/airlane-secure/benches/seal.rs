@@ -3,7 +3,7 @@
 
 use airlane_base::{Duration, Instant};
 use airlane_secure::{
-    Endpoint, Limits, OVERHEAD, PeerConfig, PeerId, PrivateKey, Received, Secure, Wall,
+    AcceptedDatagram, Limits, OVERHEAD, PeerAddress, PeerId, PrivateKey, Secure, SecurePeer, Wall,
 };
 use divan::Bencher;
 use divan::counter::{BytesCount, ItemsCount};
@@ -22,27 +22,27 @@ fn main() {
 struct Pair {
     ends: [Secure; 2],
     peers: [PeerId; 2],
-    addresses: [Endpoint; 2],
+    addresses: [PeerAddress; 2],
 }
 
 impl Pair {
     fn new(fast_aes: bool) -> Self {
         let keys = [1, 2].map(|n| PrivateKey::generate([n; 32]));
         let public = keys.each_ref().map(PrivateKey::public);
-        let addresses = [1, 2].map(|host| Endpoint::Udp(([192, 0, 2, host], 4_000).into()));
+        let addresses = [1, 2].map(|host| PeerAddress::Udp(([192, 0, 2, host], 4_000).into()));
         let [first, second] = keys;
         // Only the first knows where the other is, so only it begins.
-        let node = |key, seed, peer: PeerConfig| {
+        let node = |key, seed, peer: SecurePeer| {
             Secure::new(Instant::ORIGIN, key, &[peer], Limits::default(), [seed; 32])
                 .expect("two different keys")
         };
-        let second_end = PeerConfig {
+        let second_end = SecurePeer {
             key: public[1],
-            endpoint: Some(addresses[1]),
+            address: Some(addresses[1]),
         };
-        let first_end = PeerConfig {
+        let first_end = SecurePeer {
             key: public[0],
-            endpoint: None,
+            address: None,
         };
         let mut ends = [node(first, 1, second_end), node(second, 2, first_end)];
         for end in &mut ends {
@@ -125,7 +125,7 @@ fn seal_and_open(bencher: Bencher<'_, '_>, fast_aes: bool) {
                         &mut plain,
                     )
                     .expect("a frame that was sealed");
-                assert!(matches!(opened, Received::Data { len: FRAME, .. }));
+                assert!(matches!(opened, AcceptedDatagram::Data { len: FRAME, .. }));
             }
         });
 }

@@ -11,7 +11,7 @@ use std::net::IpAddr;
 
 use airlane_base::{Duration, Instant};
 
-use crate::endpoint::{Endpoint, EthernetAddress};
+use crate::peer_address::{EthernetAddress, PeerAddress};
 
 /// Networks that are watched at a time, 32 kB of them.
 const MOST: usize = 1024;
@@ -28,17 +28,17 @@ enum Network {
 }
 
 impl Network {
-    fn of(endpoint: Endpoint) -> Self {
-        match endpoint {
+    fn of(address: PeerAddress) -> Self {
+        match address {
             // A socket for both versions shows those of IPv4 as ::ffff:0:0/96.
-            Endpoint::Udp(address) => match address.ip().to_canonical() {
+            PeerAddress::Udp(address) => match address.ip().to_canonical() {
                 IpAddr::V4(ip) => Self::V4(ip.octets()),
                 IpAddr::V6(ip) => {
                     let [a, b, c, d, e, f, g, h, ..] = ip.octets();
                     Self::V6([a, b, c, d, e, f, g, h])
                 }
             },
-            Endpoint::Ethernet(EthernetAddress(octets)) => Self::Ethernet(octets),
+            PeerAddress::Ethernet(EthernetAddress(octets)) => Self::Ethernet(octets),
         }
     }
 }
@@ -64,7 +64,7 @@ impl Addresses {
     }
 
     /// Takes a token of an address, if it has one left.
-    pub(crate) fn admit(&mut self, now: Instant, from: Endpoint) -> bool {
+    pub(crate) fn admit(&mut self, now: Instant, from: PeerAddress) -> bool {
         let network = Network::of(from);
         if let Some(full_at) = self.full_at.get_mut(&network) {
             let then = (*full_at).max(now) + self.interval;
@@ -95,7 +95,7 @@ mod tests {
         Instant::ORIGIN + Duration::from_millis(ms)
     }
 
-    fn from(text: &str) -> Endpoint {
+    fn from(text: &str) -> PeerAddress {
         text.parse().unwrap()
     }
 
@@ -115,7 +115,7 @@ mod tests {
     #[test]
     fn there_is_room_for_so_many_and_it_comes_back() {
         let mut addresses = Addresses::new(at(0), 10);
-        let host = |n: u32| Endpoint::Udp((n.to_be_bytes(), 1).into());
+        let host = |n: u32| PeerAddress::Udp((n.to_be_bytes(), 1).into());
         let taken = (0..5_000).filter(|n| addresses.admit(at(0), host(*n)));
         assert_eq!(taken.count(), MOST);
         assert!(addresses.admit(at(0), host(3)), "it has its bucket");

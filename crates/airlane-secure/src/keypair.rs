@@ -11,7 +11,7 @@ use airlane_base::Instant;
 use ring::aead::{Aad, LessSafeKey};
 
 use crate::limits::Limits;
-use crate::message::{DATA_HEADER_LEN, Data, OVERHEAD, TAG_LEN, data_header};
+use crate::message::{DATA_HEADER_LEN, DataMessage, OVERHEAD, TAG_LEN, data_header};
 use crate::noise::{Split, nonce};
 use crate::refused::Refused;
 use crate::replay::{Stale, Window};
@@ -121,7 +121,7 @@ impl Keypair {
         now: Instant,
         limits: &Limits,
         binding: Option<u64>,
-        data: &Data<'_>,
+        data: &DataMessage<'_>,
         plain: &mut [u8],
     ) -> Result<(usize, bool), Refused> {
         let counter = self.window.widen(data.counter);

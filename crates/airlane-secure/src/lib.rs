@@ -19,7 +19,7 @@
 //!
 //! Different on purpose:
 //!
-//! - An endpoint moves only after a response, or after a data message newer than all before it under
+//! - An address moves only after a response, or after a data message newer than all before it under
 //!   keys in use. An initiation, which is the one message that can be replayed after a restart, is
 //!   answered where it came from but moves nothing.
 //! - Two initiations that cross cannot undo each other: the end with the smaller public key gives up
@@ -45,7 +45,6 @@
 
 mod addresses;
 mod cipher;
-mod endpoint;
 mod entropy;
 pub mod key;
 mod keypair;
@@ -54,6 +53,7 @@ mod mac;
 mod message;
 mod noise;
 mod peer;
+mod peer_address;
 mod peer_id;
 mod receive;
 mod refused;
@@ -62,15 +62,15 @@ mod secure;
 #[cfg(test)]
 mod tests;
 
-pub use endpoint::{Endpoint, EthernetAddress};
 pub use key::{KeyError, PrivateKey, PublicKey};
 pub use limits::{Limits, Wall};
 pub use message::{
     COOKIE_REPLY_LEN, DATA_HEADER_LEN, INITIATION_LEN, OVERHEAD, RESPONSE_LEN, TAG_LEN, data_number,
 };
-pub use peer::{PeerConfig, PeerStatus};
+pub use peer::{SecurePeer, SecurePeerStatus};
+pub use peer_address::{EthernetAddress, PeerAddress};
 pub use peer_id::PeerId;
-pub use receive::Received;
+pub use receive::AcceptedDatagram;
 pub use refused::{Counters, Refusals, Refused};
 pub use replay::WINDOW;
 pub use secure::{PeersError, SealError, Sealed, Secure, Transmit};

@@ -13,10 +13,10 @@ use chacha20poly1305::aead::AeadInOut;
 use chacha20poly1305::{Key, Tag, XChaCha20Poly1305, XNonce};
 use subtle::ConstantTimeEq;
 
-use crate::endpoint::Endpoint;
 use crate::entropy::Entropy;
 use crate::key::PublicKey;
 use crate::message::{COOKIE_NONCE_LEN, CookieReply, Handshake, MAC_LEN};
+use crate::peer_address::PeerAddress;
 
 const MAC1_LABEL: &[u8] = b"airlane-secure 1 mac1";
 const COOKIE_LABEL: &[u8] = b"airlane-secure 1 cookie";
@@ -114,7 +114,7 @@ impl CookieSecret {
     }
 
     /// The cookie of this address for now.
-    pub(crate) fn cookie(&mut self, now: Instant, from: Endpoint, entropy: &mut Entropy) -> Mac {
+    pub(crate) fn cookie(&mut self, now: Instant, from: PeerAddress, entropy: &mut Entropy) -> Mac {
         let current = |at| now.saturating_since(at) < self.lifetime;
         if !self.drawn.is_some_and(current) {
             self.secret = entropy.draw();

@@ -86,7 +86,7 @@ pub(crate) struct CookieReply<'a> {
 
 /// A data message.
 #[derive(Clone, Copy, Debug)]
-pub(crate) struct Data<'a> {
+pub(crate) struct DataMessage<'a> {
     pub(crate) receiver: u32,
     pub(crate) bound: bool,
     /// The low bits of the counter.
@@ -106,7 +106,7 @@ pub(crate) enum Message<'a> {
         handshake: Handshake<'a>,
     },
     CookieReply(CookieReply<'a>),
-    Data(Data<'a>),
+    Data(DataMessage<'a>),
 }
 
 impl<'a> Message<'a> {
@@ -156,7 +156,7 @@ impl<'a> Message<'a> {
         let (header, behind) = datagram.split_first_chunk().ok_or(Refused::Length)?;
         let (encrypted, tag) = behind.split_last_chunk().ok_or(Refused::Length)?;
         let first = u32_at(header, 0);
-        Ok(Self::Data(Data {
+        Ok(Self::Data(DataMessage {
             receiver: first & (INDICES - 1),
             bound: first & BOUND != 0,
             counter: u32_at(header, 4),

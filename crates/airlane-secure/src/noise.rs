@@ -10,7 +10,7 @@
 //!
 //! X25519 is `x25519-dalek`'s, whose secrets are wiped; ChaCha20-Poly1305 is ring's, as for data
 //! messages; BLAKE2s is RustCrypto's. A shared secret of zero is refused (RFC 7748, section 6.1):
-//! the peer's point was of small order. Whose static key is nobody's (`Known`) is refused once it is read,
+//! the peer's point was of small order. Whose static key is nobody's (`KnownKeys`) is refused once it is read,
 //! before `ss`: a stranger's initiation costs one exchange.
 
 use std::collections::BTreeMap;
@@ -44,7 +44,7 @@ pub(crate) const OFFER_LEN: usize = TIMESTAMP_LEN + 1;
 pub(crate) const CHOICE_LEN: usize = 1;
 
 /// The static keys that a responder answers.
-pub(crate) type Known = Arc<BTreeMap<PublicKey, PeerId>>;
+pub(crate) type KnownKeys = Arc<BTreeMap<PublicKey, PeerId>>;
 
 /// What both ends have after the handshake.
 pub(crate) struct Split {
@@ -56,14 +56,14 @@ pub(crate) struct Split {
 
 /// What an initiation says.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub(crate) struct Offer {
+pub(crate) struct HandshakeOffer {
     /// When it was made, by the initiator's own clock.
     pub(crate) timestamp: u64,
     /// The initiator's processor has instructions for AES.
     pub(crate) fast_aes: bool,
 }
 
-impl Offer {
+impl HandshakeOffer {
     fn bytes(self) -> [u8; OFFER_LEN] {
         let mut bytes = [0; OFFER_LEN];
         bytes[..TIMESTAMP_LEN].copy_from_slice(&self.timestamp.to_be_bytes());
@@ -101,7 +101,7 @@ impl Split {
     }
 }
 
-fn builder(private: &PrivateKey, seed: [u8; 32], known: Option<Known>) -> Builder<'_> {
+fn builder(private: &PrivateKey, seed: [u8; 32], known: Option<KnownKeys>) -> Builder<'_> {
     let primitives = Box::new(Primitives { seed, known });
     let params = PATTERN.parse().expect("a name of the specification");
     Builder::with_resolver(params, primitives)
@@ -123,7 +123,7 @@ impl Initiation {
         private: &PrivateKey,
         peer: &PublicKey,
         seed: [u8; 32],
-        offer: Offer,
+        offer: HandshakeOffer,
         noise: &mut [u8],
     ) -> Result<Self, Error> {
         let mut state = builder(private, seed, None)
@@ -158,7 +158,7 @@ pub(crate) struct Response {
     /// Who sent it.
     pub(crate) key: PublicKey,
     /// What it said.
-    pub(crate) offer: Offer,
+    pub(crate) offer: HandshakeOffer,
 }
 
 impl Response {
@@ -166,7 +166,7 @@ impl Response {
     pub(crate) fn read(
         private: &PrivateKey,
         seed: [u8; 32],
-        known: &Known,
+        known: &KnownKeys,
         noise: &[u8],
         stranger: &mut Option<PublicKey>,
     ) -> Result<Self, Refused> {
@@ -186,7 +186,7 @@ impl Response {
             return Err(Refused::UnknownKey);
         }
         let len = read.map_err(|_| Refused::Forged)?;
-        let offer = Offer::read(&payload[..len]).ok_or(Refused::Forged)?;
+        let offer = HandshakeOffer::read(&payload[..len]).ok_or(Refused::Forged)?;
         Ok(Self { state, key, offer })
     }
 
@@ -204,7 +204,7 @@ impl Response {
 /// Primitives for one handshake, the seed of its ephemeral key, and whom a responder answers.
 struct Primitives {
     seed: [u8; 32],
-    known: Option<Known>,
+    known: Option<KnownKeys>,
 }
 
 impl CryptoResolver for Primitives {
@@ -246,14 +246,14 @@ impl Random for Seeded {
 struct X25519 {
     secret: StaticSecret,
     public: [u8; KEY_LEN],
-    known: Option<Known>,
+    known: Option<KnownKeys>,
     /// The first exchange of a responder's static key is `es`, with a key that nobody knows yet; the
     /// second is `ss`.
     es_is_done: AtomicBool,
 }
 
 impl X25519 {
-    fn new(known: Option<Known>) -> Self {
+    fn new(known: Option<KnownKeys>) -> Self {
         Self {
             secret: StaticSecret::from([0; KEY_LEN]),
             public: [0; KEY_LEN],

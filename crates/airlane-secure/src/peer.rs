@@ -17,7 +17,6 @@ use std::collections::BTreeMap;
 use airlane_base::{Duration, Instant};
 use serde::Serialize;
 
-use crate::endpoint::Endpoint;
 use crate::entropy::Entropy;
 use crate::key::PublicKey;
 use crate::keypair::Keypair;
@@ -25,6 +24,7 @@ use crate::limits::Limits;
 use crate::mac::{Mac, MacKeys};
 use crate::message::INDICES;
 use crate::noise::Initiation;
+use crate::peer_address::PeerAddress;
 use crate::peer_id::PeerId;
 
 /// Pairs of keys that are kept for frames in flight. One would do if handshakes never crossed; with
@@ -33,24 +33,24 @@ const RETIRED: usize = 4;
 
 /// What is configured of a peer.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub struct PeerConfig {
+pub struct SecurePeer {
     /// Its public key.
     pub key: PublicKey,
     /// Where it listens, if that is known. Otherwise it has to begin.
-    pub endpoint: Option<Endpoint>,
+    pub address: Option<PeerAddress>,
 }
 
 /// How a peer stands, for people.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize)]
 #[serde(rename_all = "kebab-case")]
 #[non_exhaustive]
-pub struct PeerStatus {
+pub struct SecurePeerStatus {
     /// Its name in calls.
     pub peer: PeerId,
     /// Its public key.
     pub key: PublicKey,
     /// Where it was last heard, or is configured.
-    pub endpoint: Option<Endpoint>,
+    pub address: Option<PeerAddress>,
     /// Age of the keys in use; none: there is no session.
     pub session_age: Option<Duration>,
     /// Whether a handshake is being tried.
@@ -111,17 +111,17 @@ struct Sent {
 
 /// Which keys a message came under.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub(crate) enum Slot {
+pub(crate) enum WhichKeys {
     Current,
     Next,
     Retired(usize),
 }
 
-pub(crate) struct Peer {
+pub(crate) struct PeerSession {
     pub(crate) key: PublicKey,
     pub(crate) macs: MacKeys,
-    pub(crate) configured: Option<Endpoint>,
-    pub(crate) endpoint: Option<Endpoint>,
+    pub(crate) configured: Option<PeerAddress>,
+    pub(crate) address: Option<PeerAddress>,
     pub(crate) pending: Option<Pending>,
     wish: Option<Wish>,
     last_initiation: Option<Instant>,
@@ -147,13 +147,13 @@ pub(crate) struct Peer {
     pub(crate) opened_bytes: u64,
 }
 
-impl Peer {
-    pub(crate) fn new(config: &PeerConfig) -> Self {
+impl PeerSession {
+    pub(crate) fn new(config: &SecurePeer) -> Self {
         Self {
             key: config.key,
             macs: MacKeys::of(&config.key),
-            configured: config.endpoint,
-            endpoint: config.endpoint,
+            configured: config.address,
+            address: config.address,
             pending: None,
             wish: None,
             last_initiation: None,
@@ -234,7 +234,7 @@ impl Peer {
         match self.wish {
             Some(wish) if wish.due <= now => {
                 let wanted = now.saturating_since(wish.renewed) < limits.give_up_after;
-                if !wanted || self.endpoint.is_none() {
+                if !wanted || self.address.is_none() {
                     self.wish = None;
                     self.abandon(indices);
                 }
@@ -322,25 +322,25 @@ impl Peer {
         in_use.into_iter().flatten().chain(&self.retired)
     }
 
-    pub(crate) fn slot(&self, index: u32) -> Option<Slot> {
+    pub(crate) fn slot(&self, index: u32) -> Option<WhichKeys> {
         let has = |keypair: &Option<Box<Keypair>>| {
             keypair.as_ref().is_some_and(|keys| keys.local == index)
         };
         if has(&self.current) {
-            return Some(Slot::Current);
+            return Some(WhichKeys::Current);
         }
         if has(&self.next) {
-            return Some(Slot::Next);
+            return Some(WhichKeys::Next);
         }
         let retired = self.retired.iter().position(|keys| keys.local == index);
-        retired.map(Slot::Retired)
+        retired.map(WhichKeys::Retired)
     }
 
-    pub(crate) fn keypair(&mut self, slot: Slot) -> Option<&mut Keypair> {
+    pub(crate) fn keypair(&mut self, slot: WhichKeys) -> Option<&mut Keypair> {
         match slot {
-            Slot::Current => self.current.as_deref_mut(),
-            Slot::Next => self.next.as_deref_mut(),
-            Slot::Retired(at) => self.retired.get_mut(at),
+            WhichKeys::Current => self.current.as_deref_mut(),
+            WhichKeys::Next => self.next.as_deref_mut(),
+            WhichKeys::Retired(at) => self.retired.get_mut(at),
         }
     }
 
@@ -434,13 +434,13 @@ impl Peer {
         (self.sent, self.unanswered, self.reply_due) = (None, None, None);
     }
 
-    pub(crate) fn status(&self, peer: PeerId, now: Instant, limits: &Limits) -> PeerStatus {
+    pub(crate) fn status(&self, peer: PeerId, now: Instant, limits: &Limits) -> SecurePeerStatus {
         let current = self.current.as_ref();
         let usable = current.filter(|keypair| keypair.can_send(now, limits));
-        PeerStatus {
+        SecurePeerStatus {
             peer,
             key: self.key,
-            endpoint: self.endpoint,
+            address: self.address,
             session_age: usable.map(|keypair| now.saturating_since(keypair.made)),
             handshake: self.wish.is_some(),
             sealed_bytes: self.sealed_bytes,
@@ -450,12 +450,12 @@ impl Peer {
 }
 
 /// Everything that handshakes and data decide, and no keys: two peers that print alike are alike.
-impl std::fmt::Debug for Peer {
+impl std::fmt::Debug for PeerSession {
     fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
         f.debug_struct("Peer")
             .field("key", &self.key)
             .field("configured", &self.configured)
-            .field("endpoint", &self.endpoint)
+            .field("address", &self.address)
             .field("pending", &self.pending)
             .field("wish", &self.wish)
             .field("last_initiation", &self.last_initiation)

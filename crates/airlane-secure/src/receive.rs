@@ -2,14 +2,15 @@
 
 use airlane_base::Instant;
 
-use crate::endpoint::Endpoint;
 use crate::keypair::Keypair;
 use crate::mac::shows;
 use crate::message::{
-    COOKIE_REPLY_LEN, CookieReply, Data, Handshake, Message, RESPONSE_LEN, cookie_reply, response,
+    COOKIE_REPLY_LEN, CookieReply, DataMessage, Handshake, Message, RESPONSE_LEN, cookie_reply,
+    response,
 };
 use crate::noise::Response;
-use crate::peer::{Peer, Slot};
+use crate::peer::{PeerSession, WhichKeys};
+use crate::peer_address::PeerAddress;
 use crate::peer_id::PeerId;
 use crate::refused::Refused;
 use crate::secure::Secure;
@@ -17,7 +18,7 @@ use crate::secure::Secure;
 /// What an accepted datagram was.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 #[non_exhaustive]
-pub enum Received {
+pub enum AcceptedDatagram {
     /// A payload: the first `len` bytes of the buffer.
     Data {
         /// Who sent it.
@@ -26,15 +27,15 @@ pub enum Received {
         len: usize,
         /// Whether it was bound to what this end is bound to.
         bound: bool,
-        /// Whether the peer's endpoint is another from now on.
-        endpoint_changed: bool,
+        /// Whether the peer's address is another from now on.
+        address_changed: bool,
     },
     /// An empty data message.
     Keepalive {
         /// Who sent it.
         peer: PeerId,
-        /// Whether the peer's endpoint is another from now on.
-        endpoint_changed: bool,
+        /// Whether the peer's address is another from now on.
+        address_changed: bool,
     },
     /// A handshake message that brought the session forward.
     Handshake {
@@ -57,10 +58,10 @@ impl Secure {
     pub fn handle_datagram(
         &mut self,
         now: Instant,
-        from: Endpoint,
+        from: PeerAddress,
         datagram: &[u8],
         plain: &mut [u8],
-    ) -> Result<Received, Refused> {
+    ) -> Result<AcceptedDatagram, Refused> {
         let received = match Message::parse(datagram) {
             Ok(Message::Data(data)) => self.on_data(now, from, &data, plain),
             Ok(Message::Initiation(handshake)) => self.on_initiation(now, from, &handshake),
@@ -80,10 +81,10 @@ impl Secure {
     fn on_data(
         &mut self,
         now: Instant,
-        from: Endpoint,
-        data: &Data<'_>,
+        from: PeerAddress,
+        data: &DataMessage<'_>,
         plain: &mut [u8],
-    ) -> Result<Received, Refused> {
+    ) -> Result<AcceptedDatagram, Refused> {
         let Self {
             peers,
             indices,
@@ -98,36 +99,36 @@ impl Secure {
         let keypair = peer.keypair(slot).ok_or(Refused::UnknownIndex)?;
         let (len, newest) = keypair.open(now, limits, binding, data, plain)?;
         // From here on it is authentic.
-        if slot == Slot::Next {
+        if slot == WhichKeys::Next {
             peer.on_confirmed(indices);
             counters.established += 1;
         }
         peer.on_received(now, limits, len);
         // An old message may have been held back at an address that the peer has left.
-        let moves = newest && !matches!(slot, Slot::Retired(_));
-        let endpoint_changed = moves && peer.endpoint.replace(from) != Some(from);
+        let moves = newest && !matches!(slot, WhichKeys::Retired(_));
+        let address_changed = moves && peer.address.replace(from) != Some(from);
         if len == 0 {
             counters.keepalives_received += 1;
-            return Ok(Received::Keepalive {
+            return Ok(AcceptedDatagram::Keepalive {
                 peer: id,
-                endpoint_changed,
+                address_changed,
             });
         }
         counters.opened += 1;
-        Ok(Received::Data {
+        Ok(AcceptedDatagram::Data {
             peer: id,
             len,
             bound: data.bound,
-            endpoint_changed,
+            address_changed,
         })
     }
 
     fn on_initiation(
         &mut self,
         now: Instant,
-        from: Endpoint,
+        from: PeerAddress,
         handshake: &Handshake<'_>,
-    ) -> Result<Received, Refused> {
+    ) -> Result<AcceptedDatagram, Refused> {
         self.admit(now, from, handshake)?;
         self.counters.exchanges += 1;
         let (seed, known) = (self.entropy.draw(), &self.by_key);
@@ -167,22 +168,22 @@ impl Secure {
             // Ours may have crossed it. One of the two must yield, and both ends know which.
             peer.abandon(indices);
         }
-        peer.endpoint = peer.endpoint.or(Some(from));
+        peer.address = peer.address.or(Some(from));
         peer.sign(now, limits, index, &mut message);
         self.counters.responses_sent += 1;
         self.transmit(from, &message);
-        Ok(Received::Handshake { peer: id })
+        Ok(AcceptedDatagram::Handshake { peer: id })
     }
 
     fn on_response(
         &mut self,
         now: Instant,
-        from: Endpoint,
+        from: PeerAddress,
         receiver: u32,
         handshake: &Handshake<'_>,
-    ) -> Result<Received, Refused> {
+    ) -> Result<AcceptedDatagram, Refused> {
         let id = self.indices.owner(receiver).ok_or(Refused::UnknownIndex)?;
-        let asked = |peer: &&mut Peer| {
+        let asked = |peer: &&mut PeerSession| {
             let pending = peer.pending.as_ref();
             pending.is_some_and(|pending| pending.index == receiver)
         };
@@ -203,18 +204,18 @@ impl Secure {
         // From here on it is authentic, and new: nobody could answer before we asked.
         let keypair = Keypair::new(now, &split, receiver, handshake.sender, true);
         peer.on_established(keypair, indices);
-        peer.endpoint = Some(from);
+        peer.address = Some(from);
         counters.established += 1;
         // The responder may send only when it knows that we have the keys.
         self.send_keepalive(now, id);
-        Ok(Received::Handshake { peer: id })
+        Ok(AcceptedDatagram::Handshake { peer: id })
     }
 
     /// Decides whether a handshake message is worth Diffie-Hellman exchanges (section 5.3).
     fn admit(
         &mut self,
         now: Instant,
-        from: Endpoint,
+        from: PeerAddress,
         handshake: &Handshake<'_>,
     ) -> Result<(), Refused> {
         if !self.macs.verify(handshake) {
@@ -245,7 +246,7 @@ impl Secure {
         &mut self,
         now: Instant,
         reply: &CookieReply<'_>,
-    ) -> Result<Received, Refused> {
+    ) -> Result<AcceptedDatagram, Refused> {
         let id = self.indices.owner(reply.receiver);
         let id = id.ok_or(Refused::UnknownIndex)?;
         let peer = self.peers.get_mut(&id).ok_or(Refused::UnknownIndex)?;
@@ -254,6 +255,6 @@ impl Secure {
         let cookie = peer.macs.open_cookie(reply, mac1);
         peer.on_cookie(now, cookie.ok_or(Refused::Forged)?);
         self.counters.cookies_received += 1;
-        Ok(Received::Cookie { peer: id })
+        Ok(AcceptedDatagram::Cookie { peer: id })
     }
 }

@@ -7,14 +7,14 @@ use airlane_base::Instant;
 use thiserror::Error;
 
 use crate::addresses::Addresses;
-use crate::endpoint::Endpoint;
 use crate::entropy::Entropy;
 use crate::key::{PrivateKey, PublicKey};
 use crate::limits::{Limits, Wall};
 use crate::mac::{CookieSecret, Load, MacKeys};
 use crate::message::{INITIATION_LEN, OVERHEAD, initiation};
-use crate::noise::{Initiation, Offer};
-use crate::peer::{Indices, Peer, PeerConfig, PeerStatus, Pending};
+use crate::noise::{HandshakeOffer, Initiation};
+use crate::peer::{Indices, PeerSession, Pending, SecurePeer, SecurePeerStatus};
+use crate::peer_address::PeerAddress;
 use crate::peer_id::PeerId;
 use crate::refused::Counters;
 
@@ -43,7 +43,7 @@ pub enum SealError {
     /// It was to be bound, and there is nothing to bind it to.
     #[error("nothing was said that messages to this peer are bound to")]
     Unbound,
-    /// There are no keys yet; a handshake is under way if the peer's endpoint is known.
+    /// There are no keys yet; a handshake is under way if the peer's address is known.
     #[error("there is no session with this peer yet")]
     NoSession,
     /// The buffer is too short for the message.
@@ -62,20 +62,20 @@ pub struct Sealed {
     /// Its length.
     pub len: usize,
     /// Where to send it.
-    pub to: Endpoint,
+    pub to: PeerAddress,
 }
 
 /// A message of the session itself, to be sent as it is.
 #[derive(Clone, Copy, Debug)]
 pub struct Transmit {
     /// Where to send it.
-    pub to: Endpoint,
+    pub to: PeerAddress,
     len: usize,
     message: [u8; INITIATION_LEN],
 }
 
 impl Transmit {
-    pub(crate) fn new(to: Endpoint, bytes: &[u8]) -> Self {
+    pub(crate) fn new(to: PeerAddress, bytes: &[u8]) -> Self {
         let mut message = [0; INITIATION_LEN];
         message[..bytes.len()].copy_from_slice(bytes);
         Self {
@@ -99,7 +99,7 @@ pub struct Secure {
     pub(crate) limits: Limits,
     pub(crate) fast_aes: bool,
     pub(crate) entropy: Entropy,
-    pub(crate) peers: BTreeMap<PeerId, Peer>,
+    pub(crate) peers: BTreeMap<PeerId, PeerSession>,
     /// Handshakes under way look into it, too.
     pub(crate) by_key: Arc<BTreeMap<PublicKey, PeerId>>,
     pub(crate) indices: Indices,
@@ -114,7 +114,7 @@ pub struct Secure {
 }
 
 impl Secure {
-    /// A node that begins a handshake with every peer whose endpoint is known, at its first timeout,
+    /// A node that begins a handshake with every peer whose address is known, at its first timeout,
     /// which is `now`. The seed is 32 bytes from the operating system's random source, and no two
     /// nodes or starts may have the same.
     ///
@@ -123,7 +123,7 @@ impl Secure {
     pub fn new(
         now: Instant,
         private: PrivateKey,
-        peers: &[PeerConfig],
+        peers: &[SecurePeer],
         limits: Limits,
         seed: [u8; 32],
     ) -> Result<Self, PeersError> {
@@ -157,12 +157,12 @@ impl Secure {
     }
 
     /// Replaces the list of peers. A peer whose key stays keeps its session; the sessions of keys
-    /// that go end at once, and new ones begin as at the start. A configured endpoint that changed
+    /// that go end at once, and new ones begin as at the start. A configured address that changed
     /// is taken over.
     ///
     /// # Errors
     /// If a key stands twice among the peers or is our own; then nothing changes.
-    pub fn set_peers(&mut self, now: Instant, list: &[PeerConfig]) -> Result<(), PeersError> {
+    pub fn set_peers(&mut self, now: Instant, list: &[SecurePeer]) -> Result<(), PeersError> {
         let mut wanted = BTreeSet::new();
         for config in list {
             if config.key == self.public {
@@ -190,20 +190,20 @@ impl Secure {
         Ok(())
     }
 
-    fn configure(&mut self, id: PeerId, config: &PeerConfig) {
+    fn configure(&mut self, id: PeerId, config: &SecurePeer) {
         if let Some(peer) = self.peers.get_mut(&id)
-            && peer.configured != config.endpoint
+            && peer.configured != config.address
         {
-            peer.configured = config.endpoint;
-            peer.endpoint = config.endpoint.or(peer.endpoint);
+            peer.configured = config.address;
+            peer.address = config.address.or(peer.address);
         }
     }
 
-    fn add(&mut self, now: Instant, config: &PeerConfig) {
+    fn add(&mut self, now: Instant, config: &SecurePeer) {
         let id = PeerId(self.next_id);
         self.next_id += 1;
-        let mut peer = Peer::new(config);
-        if config.endpoint.is_some() {
+        let mut peer = PeerSession::new(config);
+        if config.address.is_some() {
             peer.wish(now, &self.limits);
         }
         self.peers.insert(id, peer);
@@ -212,7 +212,7 @@ impl Secure {
 
     /// Forgets all keys, and draws others from `seed` from now on, which only this machine may know. For a
     /// machine that has slept, or of which there is a copy: its memory may be known elsewhere, and a copy
-    /// would use the same numbers. Peers stay; handshakes with those whose endpoint is known begin at the
+    /// would use the same numbers. Peers stay; handshakes with those whose address is known begin at the
     /// next timeout.
     pub fn renew(&mut self, now: Instant, seed: [u8; 32]) {
         self.entropy = Entropy::new(seed);
@@ -220,7 +220,7 @@ impl Secure {
         self.queue.clear();
         for peer in self.peers.values_mut() {
             peer.forget_keys(&mut self.indices);
-            if peer.endpoint.is_some() {
+            if peer.address.is_some() {
                 peer.wish(now, &self.limits);
             }
         }
@@ -237,15 +237,15 @@ impl Secure {
     }
 
     /// Where to send to this peer.
-    pub fn endpoint(&self, peer: PeerId) -> Option<Endpoint> {
-        self.peers.get(&peer)?.endpoint
+    pub fn address(&self, peer: PeerId) -> Option<PeerAddress> {
+        self.peers.get(&peer)?.address
     }
 
-    /// Sends to the configured endpoint again, if there is one, until the peer is heard: it may have
+    /// Sends to the configured address again, if there is one, until the peer is heard: it may have
     /// another one by now, and not know ours.
-    pub fn forget_endpoint(&mut self, peer: PeerId) {
+    pub fn forget_address(&mut self, peer: PeerId) {
         if let Some(peer) = self.peers.get_mut(&peer) {
-            peer.endpoint = peer.configured.or(peer.endpoint);
+            peer.address = peer.configured.or(peer.address);
         }
     }
 
@@ -257,7 +257,7 @@ impl Secure {
     }
 
     /// How all peers stand, in the order in which they were added.
-    pub fn status(&self, now: Instant) -> impl Iterator<Item = PeerStatus> {
+    pub fn status(&self, now: Instant) -> impl Iterator<Item = SecurePeerStatus> {
         let peers = self.peers.iter();
         peers.map(move |(&id, peer)| peer.status(id, now, &self.limits))
     }
@@ -333,7 +333,7 @@ impl Secure {
         if needed > room {
             return Err(SealError::NoRoom { needed, room });
         }
-        let to = peer.endpoint;
+        let to = peer.address;
         let (Some(keypair), Some(to)) = (peer.sending(now, limits), to) else {
             self.counters.unsealed += 1;
             if to.is_some() {
@@ -420,7 +420,7 @@ impl Secure {
             &self.private,
             &peer.key,
             entropy.draw(),
-            Offer {
+            HandshakeOffer {
                 timestamp: peer.sent_timestamp,
                 fast_aes: *fast_aes,
             },
@@ -430,7 +430,7 @@ impl Secure {
         let jitter = entropy.below(limits.jitter);
         peer.on_initiated(now, Pending { index, noise }, limits, jitter, indices);
         peer.sign(now, limits, index, &mut message);
-        if let Some(to) = peer.endpoint {
+        if let Some(to) = peer.address {
             self.counters.initiations_sent += 1;
             self.transmit(to, &message);
         }
@@ -447,7 +447,7 @@ impl Secure {
         }
     }
 
-    pub(crate) fn transmit(&mut self, to: Endpoint, bytes: &[u8]) {
+    pub(crate) fn transmit(&mut self, to: PeerAddress, bytes: &[u8]) {
         match self.queue.len() < QUEUE {
             true => self.queue.push_back(Transmit::new(to, bytes)),
             false => self.counters.queue_full += 1,

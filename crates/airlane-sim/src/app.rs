@@ -27,7 +27,7 @@ use end::End;
 use exchange::Exchange;
 use mail::Mail;
 use pages::Pages;
-use place::Place;
+use place::FlowPlace;
 use telnet::Telnet;
 use web::Web;
 
@@ -117,7 +117,7 @@ impl Flow {
         each!(self, app => app.is_finished())
     }
 
-    pub(crate) fn place(&self) -> &Place {
+    pub(crate) fn place(&self) -> &FlowPlace {
         each!(self, app => app.place())
     }
 

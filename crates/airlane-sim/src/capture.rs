@@ -37,7 +37,7 @@ use crate::result::RunResult;
 use crate::run::Prepared;
 use crate::scenario::{LinkConfig, Scenario};
 use crate::world::mean_rate;
-use file::{CaptureFile, Mark, Medium};
+use file::{CaptureFile, LinkType, Mark};
 use headers::{Headers, LARGEST_PACKET};
 
 /// Where a capture is taken: `radio` on a link, `radio@mobile` at a node's end of it.
@@ -281,9 +281,9 @@ impl<W: Write> Capture<W> {
         let (link, end) = point.find(scenario)?;
         let config: &LinkConfig = &scenario.links[&point.link];
         let medium = if end.is_none() && !config.services.is_empty() {
-            Medium::Frames
+            LinkType::Frames
         } else {
-            Medium::Ip
+            LinkType::Ip
         };
         Ok(Self {
             link,

@@ -4,7 +4,7 @@
 //! [`Prepared::run_watched`](crate::Prepared::run_watched) shows each event to a [`Watcher`] when it
 //! happens, in the order of time. A watcher sees and changes nothing: the result is that of the run
 //! that nobody watches. `docs/events.md` lists events and fields for users of files and of Python,
-//! who get each as a [`Record`].
+//! who get each as a [`EventRecord`].
 //!
 //! Left out: what frames wait for in front of a scheduler, and what a service thinks of a packet
 //! that it has given up: such a packet enters a link and never leaves it.
@@ -18,7 +18,7 @@ use airlane_link::{DropReason, FrameKind};
 
 pub use crate::packet::Role;
 pub use filter::EventFilter;
-pub use record::{Names, Record};
+pub use record::{EventRecord, Names};
 pub(crate) use watch::Typed;
 
 /// Somebody who watches a run.
@@ -34,7 +34,7 @@ pub trait Watcher {
 
 /// One direction of a link.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub struct Way {
+pub struct LinkDirection {
     /// Index of the link in the order of their names.
     pub link: u16,
     /// From the link's first end to its second.
@@ -138,7 +138,7 @@ pub enum Event {
     /// IP hands a packet to a link.
     PacketEntered {
         /// Where.
-        way: Way,
+        way: LinkDirection,
         /// The service that the classifier puts it on; none on a link without services.
         service: Option<u8>,
         /// Which.
@@ -147,14 +147,14 @@ pub enum Event {
     /// IP at the other end of a link gets a packet.
     PacketLeft {
         /// Where.
-        way: Way,
+        way: LinkDirection,
         /// Which.
         packet: PacketInfo,
     },
     /// A packet is dropped in front of a link, or because there is none.
     PacketDropped {
         /// Where; none without a way.
-        way: Option<Way>,
+        way: Option<LinkDirection>,
         /// The service whose queue it was; none on a link without services.
         service: Option<u8>,
         /// Why.
@@ -165,7 +165,7 @@ pub enum Event {
     /// A frame is given to the transmitter.
     FrameSent {
         /// Where.
-        way: Way,
+        way: LinkDirection,
         /// Which.
         frame: FrameInfo,
         /// When its last bit will have left.
@@ -174,7 +174,7 @@ pub enum Event {
     /// The same frame will not arrive. Comes right behind [`Event::FrameSent`].
     FrameLost {
         /// Where.
-        way: Way,
+        way: LinkDirection,
         /// Which.
         frame: FrameInfo,
         /// When its last bit will have left.
@@ -185,7 +185,7 @@ pub enum Event {
     /// A frame arrives.
     FrameReceived {
         /// Where.
-        way: Way,
+        way: LinkDirection,
         /// Which.
         frame: FrameInfo,
     },
@@ -306,7 +306,7 @@ impl Event {
     }
 
     /// The direction of a link on which it happens, if it does on one.
-    pub const fn way(&self) -> Option<Way> {
+    pub const fn way(&self) -> Option<LinkDirection> {
         match *self {
             Self::PacketEntered { way, .. }
             | Self::PacketLeft { way, .. }

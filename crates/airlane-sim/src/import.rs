@@ -1,7 +1,7 @@
 //! Scenarios made of what other tools were told: `tc qdisc` with netem, and Mahimahi's shells.
 //!
 //! A command there becomes one link here and a flow over it, as the text of a scenario file. What a
-//! link here cannot do is left out or put as near as it can be, and said so: each [`Import`] has a note
+//! link here cannot do is left out or put as near as it can be, and said so: each [`ImportedScenario`] has a note
 //! for each of these, and the file has them as comments. What is not understood is refused, with its
 //! place.
 
@@ -17,7 +17,7 @@ pub use words::ImportError;
 
 /// A scenario, and what of it is not as it was there.
 #[derive(Clone, Debug, PartialEq, Eq)]
-pub struct Import {
+pub struct ImportedScenario {
     /// A scenario file.
     pub text: String,
     /// One line for each thing that a link here does otherwise or not at all.
@@ -26,7 +26,7 @@ pub struct Import {
 
 /// An application that runs over the link.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub enum App {
+pub enum ImportedApp {
     /// A TCP transfer that does not end.
     File,
     /// Web pages.

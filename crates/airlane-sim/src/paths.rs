@@ -11,12 +11,12 @@ use crate::scenario::{LinkConfig, Scenario};
 use crate::world::{direction_index, mean_rate};
 
 /// Links with their directions: true is down.
-pub(crate) type Path = Vec<(usize, bool)>;
+pub(crate) type LinkPath = Vec<(usize, bool)>;
 
 /// One result for each pair of ends that some flow joins over a link with services.
 pub(crate) fn path_results(
     scenario: &Scenario,
-    paths: &[Path],
+    paths: &[LinkPath],
     engine: &Engine,
 ) -> Vec<PathResult> {
     let links: Vec<(&String, &LinkConfig)> = scenario.links.iter().collect();

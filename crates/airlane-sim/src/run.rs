@@ -12,7 +12,7 @@ use crate::engine::Engine;
 use crate::engine::observe::{Nobody, Observer};
 use crate::error::{ScenarioError, known};
 use crate::event::{Names, Typed, Watcher};
-use crate::paths::{Path, path_results};
+use crate::paths::{LinkPath, path_results};
 use crate::probe::DelayProbe;
 use crate::result::{
     DirectionResult, FlowResult, FlowService, HandoffResult, LinkResult, RunResult, ServiceResult,
@@ -39,7 +39,7 @@ pub struct Prepared {
     scenario: Scenario,
     hash: String,
     /// Links that each flow crosses in its main direction, and whether downwards, from a time on.
-    paths: Vec<(Instant, Vec<Path>)>,
+    paths: Vec<(Instant, Vec<LinkPath>)>,
     /// What the classes of the links say of each flow.
     services: Vec<Vec<FlowService>>,
 }
@@ -52,7 +52,7 @@ impl Prepared {
     pub fn new(scenario: &Scenario) -> Result<Self, ScenarioError> {
         scenario.check()?;
         let scenario = scenario.resolved();
-        let path = |flow: &FlowConfig, routes: &Routes| -> Path {
+        let path = |flow: &FlowConfig, routes: &Routes| -> LinkPath {
             let hops = scenario.path(flow, routes);
             hops.iter().map(|hop| (hop.link, hop.down)).collect()
         };
@@ -306,7 +306,7 @@ impl Prepared {
                 .map(|down| engine.directions[direction_index(link, down)].has_custom_errors())
                 != [false; 2]
         };
-        let wireless: Path = path
+        let wireless: LinkPath = path
             .iter()
             .copied()
             .filter(|(link, _)| self.link(*link).is_some_and(is_wireless) || custom(*link))
@@ -352,7 +352,7 @@ impl Prepared {
     }
 
     /// The paths of all flows at a time.
-    fn paths_at(&self, now: Instant) -> &[Path] {
+    fn paths_at(&self, now: Instant) -> &[LinkPath] {
         let begun = self.paths.iter().rev().find(|(begin, _)| *begin <= now);
         begun.map_or(&[], |(_, paths)| paths)
     }

@@ -12,9 +12,9 @@ use crate::app::bulk::Bulk;
 use crate::app::conferencing::Conferencing;
 use crate::app::custom::Custom;
 use crate::app::exchange::{Opener, draw_phase};
-use crate::app::mail::{Check, Mail};
+use crate::app::mail::{Mail, MailCheck};
 use crate::app::pages::{Page, Pages};
-use crate::app::place::Place;
+use crate::app::place::FlowPlace;
 use crate::app::telnet::{Telnet, Typing};
 use crate::app::web::{Browsing, Web};
 use crate::custom::{AppFactory, ErrorsFactory, Pieces};
@@ -330,7 +330,7 @@ fn flow(
             Flow::Telnet(Box::new(Telnet::new(place, start, opener, typing, keys)))
         }
         (AppConfig::Mail(app), TransportConfig::Tcp(tcp)) => {
-            let check = Check {
+            let check = MailCheck {
                 turns: app.turns,
                 command: app.command.as_bytes(),
                 response: app.response.as_bytes(),
@@ -354,8 +354,8 @@ fn flow(
     }
 }
 
-fn place(scenario: &Scenario, index: usize, config: &FlowConfig) -> Place {
-    Place {
+fn place(scenario: &Scenario, index: usize, config: &FlowConfig) -> FlowPlace {
+    FlowPlace {
         flow: index as u32,
         nodes: [0, 1].map(|end| node_index(scenario, &config.ends[end])),
         header: header(scenario, index),

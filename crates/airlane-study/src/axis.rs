@@ -16,7 +16,7 @@ pub struct Axis {
 }
 
 /// A place where a claim is checked: one value for each open axis.
-pub(crate) type Place = Vec<String>;
+pub(crate) type AxisValues = Vec<String>;
 
 impl Axis {
     /// An axis of a study: its values with their assignments, or values of one that a part defines.

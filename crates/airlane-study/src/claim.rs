@@ -25,9 +25,9 @@ pub struct Claim {
     #[schemars(example = &"RLP is better than the raw link")]
     pub published: String,
     /// What it says: numbers or orderings. Left out: `qualitative` with `check`, else `quantitative`.
-    kind: Option<Kind>,
+    kind: Option<ClaimKind>,
     /// Why it is counted apart. Left out: it counts.
-    pub class: Option<Class>,
+    pub class: Option<ClaimClass>,
     /// Why it has this class.
     pub reason: Option<String>,
     /// These orderings must be true at each of the places.
@@ -55,7 +55,8 @@ pub struct Claim {
 /// Numbers, or orderings.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
 #[serde(rename_all = "kebab-case")]
-pub enum Kind {
+#[schemars(rename = "Kind")]
+pub enum ClaimKind {
     /// A printed number or range.
     Quantitative,
     /// An ordering or a shape.
@@ -67,7 +68,8 @@ pub enum Kind {
     Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Serialize, Deserialize, JsonSchema,
 )]
 #[serde(rename_all = "kebab-case")]
-pub enum Class {
+#[schemars(rename = "Class")]
+pub enum ClaimClass {
     /// True by construction: a value that was set.
     Setting,
     /// A quantity quoted from elsewhere.
@@ -82,7 +84,7 @@ pub enum Class {
     NotTestable,
 }
 
-impl Class {
+impl ClaimClass {
     /// As in files.
     pub const fn word(self) -> &'static str {
         match self {
@@ -228,11 +230,11 @@ impl<'de> Deserialize<'de> for Operand {
 
 impl Claim {
     /// Numbers, or orderings.
-    pub fn kind(&self) -> Kind {
+    pub fn kind(&self) -> ClaimKind {
         self.kind.unwrap_or(if self.check.as_slice().is_empty() {
-            Kind::Quantitative
+            ClaimKind::Quantitative
         } else {
-            Kind::Qualitative
+            ClaimKind::Qualitative
         })
     }
 

@@ -2,14 +2,14 @@
 
 use std::collections::BTreeMap;
 
-use crate::axis::Place;
+use crate::axis::AxisValues;
 use crate::expression::{Expression, Function, Operator, Quantity};
-use crate::statistics::Sample;
+use crate::statistics::Repetitions;
 use crate::study::Study;
 
 /// What the studies of a work measured.
 #[derive(Clone, Debug)]
-pub(crate) struct Data {
+pub(crate) struct MeasuredData {
     pub(crate) runs: usize,
     studies: BTreeMap<String, Results>,
 }
@@ -22,7 +22,7 @@ struct Results {
     columns: BTreeMap<String, Vec<Vec<f64>>>,
 }
 
-impl Data {
+impl MeasuredData {
     pub(crate) const fn new(runs: usize) -> Self {
         Self {
             runs,
@@ -116,7 +116,7 @@ impl Data {
         own: &str,
         expressions: &[&Expression],
         at: &[String],
-    ) -> Result<Vec<Place>, String> {
+    ) -> Result<Vec<AxisValues>, String> {
         let axes = self.open_axes(own, expressions)?;
         if let Some(value) = at
             .iter()
@@ -124,7 +124,7 @@ impl Data {
         {
             return Err(format!("no open axis has the value \"{value}\""));
         }
-        let mut places: Vec<Place> = vec![vec![]];
+        let mut places: Vec<AxisValues> = vec![vec![]];
         for (_, values) in axes {
             let chosen: Vec<&String> = values.iter().filter(|v| at.contains(v)).collect();
             let chosen = if chosen.is_empty() {
@@ -152,7 +152,7 @@ impl Data {
         own: &str,
         expression: &Expression,
         place: &[String],
-        sample: Sample,
+        sample: Repetitions,
     ) -> Result<f64, String> {
         Ok(match expression {
             Expression::Number(number) => *number,
@@ -192,10 +192,10 @@ impl Data {
         own: &str,
         of: &Expression,
         place: &[String],
-        sample: Sample,
+        sample: Repetitions,
     ) -> Result<Vec<f64>, String> {
         let runs = sample.of(self.runs);
-        runs.map(|run| self.value(own, of, place, Sample::Only(run)))
+        runs.map(|run| self.value(own, of, place, Repetitions::Only(run)))
             .collect()
     }
 
@@ -205,7 +205,7 @@ impl Data {
         own: &str,
         of: &Expression,
         place: &[String],
-        sample: Sample,
+        sample: Repetitions,
     ) -> Result<Vec<f64>, String> {
         let axes = self.open_axes(own, &[of])?;
         let Some((_, values)) = axes.last() else {
@@ -215,7 +215,7 @@ impl Data {
             .iter()
             .map(|value| {
                 // The innermost choice wins.
-                let place: Place = std::iter::once(value).chain(place).cloned().collect();
+                let place: AxisValues = std::iter::once(value).chain(place).cloned().collect();
                 self.value(own, of, &place, sample)
             })
             .collect()
@@ -226,7 +226,7 @@ impl Data {
         own: &str,
         quantity: &Quantity,
         place: &[String],
-        sample: Sample,
+        sample: Repetitions,
     ) -> Result<f64, String> {
         let results = self.results(own, quantity)?;
         let mut at = vec![];

@@ -11,7 +11,7 @@ use rayon::prelude::*;
 use crate::error::StudyError;
 use crate::metrics::metrics;
 use crate::plan::Plan;
-use crate::store::{Key, Store};
+use crate::store::{RunKey, Store};
 
 /// Which part of the work is done here: shard `index` (from 1) of `count`.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -37,7 +37,7 @@ impl Shard {
     }
 
     /// Whether a run is done here.
-    pub fn has(self, key: &Key) -> bool {
+    pub fn has(self, key: &RunKey) -> bool {
         let text = format!("{} {} {}", key.0, key.1, key.2);
         fnv1a(text.as_bytes()) % u64::from(self.count) == u64::from(self.index - 1)
     }
@@ -63,7 +63,7 @@ pub struct Done {
 }
 
 /// Whoever waits for a plan, and has the clock.
-pub trait Watch: Sync {
+pub trait ExecutionWatch: Sync {
     /// Time since some moment.
     fn now(&self) -> Duration;
 
@@ -75,7 +75,7 @@ pub trait Watch: Sync {
 }
 
 /// Nobody waits.
-impl Watch for () {
+impl ExecutionWatch for () {
     fn now(&self) -> Duration {
         Duration::ZERO
     }
@@ -87,12 +87,12 @@ impl Watch for () {
 
 impl Plan {
     /// Every result that the plan needs, sorted by repetition, then world.
-    pub fn keys(&self) -> Vec<Key> {
+    pub fn keys(&self) -> Vec<RunKey> {
         self.queue().map(|(_, key)| key).collect()
     }
 
     /// The same, each with the index of its world.
-    fn queue(&self) -> impl Iterator<Item = (usize, Key)> {
+    fn queue(&self) -> impl Iterator<Item = (usize, RunKey)> {
         let most = self.repetitions.iter().copied().max().unwrap_or(0);
         (0..most).flat_map(move |run| {
             let worlds = self.worlds.iter().zip(&self.repetitions).enumerate();
@@ -112,7 +112,7 @@ impl Plan {
         store: &mut Store,
         shard: Shard,
         threads: usize,
-        watch: &impl Watch,
+        watch: &impl ExecutionWatch,
     ) -> Result<Done, StudyError> {
         let mut done = Done::default();
         let mut jobs = vec![];
@@ -183,7 +183,7 @@ impl Plan {
 }
 
 /// A world by its index, and which run of it.
-type Job = (usize, Key);
+type Job = (usize, RunKey);
 
 /// How many runs of a study say how long the others take.
 const SAMPLE: usize = 3;

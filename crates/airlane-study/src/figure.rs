@@ -12,7 +12,7 @@ use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 use toml::{Table, Value};
 
-use crate::axis::{Axis, Place};
+use crate::axis::{Axis, AxisValues};
 use crate::claim::OneOrMany;
 use crate::expression::Operand;
 use crate::unit::Unit;
@@ -80,11 +80,11 @@ pub(crate) struct Figure {
 #[derive(Clone, Debug)]
 struct Panel {
     /// Values of the axes that neither `x` nor the lines show.
-    at: Place,
+    at: AxisValues,
     /// What is drawn, as written.
     y: String,
     /// By line, then by `x`.
-    cells: Vec<Vec<(Operand, Place)>>,
+    cells: Vec<Vec<(Operand, AxisValues)>>,
 }
 
 /// Names for people, by axis, axis value, metric or expression; what has none shows its own name.
@@ -174,7 +174,7 @@ impl Figure {
             let x = take("x", x, last)?;
             (x, take("lines", None, Some(0))?)
         };
-        let mut columns: Vec<Place> = vec![vec![]];
+        let mut columns: Vec<AxisValues> = vec![vec![]];
         for axis in open {
             columns = columns
                 .iter()

@@ -39,21 +39,23 @@ pub mod verdict;
 mod work;
 
 pub use axis::Axis;
-pub use claim::{Claim, Class, Judgement, Kind};
+pub use claim::{Claim, ClaimClass, ClaimKind, Judgement};
 pub use error::StudyError;
-pub use execute::{Done, Shard, Watch};
+pub use execute::{Done, ExecutionWatch, Shard};
 pub use figure::outcome::{FigureOutcome, LineOutcome, PanelOutcome, ValueOutcome};
 pub use figure::{FigureKind, FigureWidth};
 pub use manifest::{Manifest, ManifestVariant, ManifestWork};
 pub use markdown::markdown;
 pub use metrics::metrics;
-pub use outcome::{ClaimOutcome, Counts, Outcome, PointOutcome, StudyOutcome, Unjudged, Verdicts};
+pub use outcome::{
+    ClaimOutcome, PointOutcome, StudyOutcome, Unjudged, VerdictCounts, Verdicts, WorkOutcome,
+};
 pub use pattern::{Assignment, Pattern};
-pub use plan::{Needs, Plan, PlannedStudy, Request, Variant};
+pub use plan::{Needs, Plan, PlannedStudy, PlannedVariant, RunRequest};
 pub use report::{AlternativeReport, OfWork, Report};
 pub use results::WorkResults;
 pub use statistics::student_t;
-pub use store::{Key, Record, Store, VERSION};
+pub use store::{RunKey, RunRecord, Store, VERSION};
 pub use study::{Part, Point, Study, StudyFile};
 pub use unit::Unit;
 pub use verdict::Verdict;

@@ -5,7 +5,7 @@ use std::path::Path;
 use serde::{Deserialize, Serialize};
 
 use crate::error::StudyError;
-use crate::plan::{Plan, Request};
+use crate::plan::{Plan, RunRequest};
 use crate::store::VERSION;
 
 /// `manifest.json`. Nothing in it depends on time, machine, threads or shards.
@@ -18,7 +18,7 @@ pub struct Manifest {
     /// The arguments that decide the results, as typed.
     pub command: Vec<String>,
     /// What they asked for.
-    pub request: Request,
+    pub request: RunRequest,
     /// The works and studies that they named; a work without studies stands for all of them.
     pub works: Vec<ManifestWork>,
 }
@@ -85,7 +85,7 @@ impl ManifestWork {
 
 impl Manifest {
     /// What a command asks for.
-    pub fn new(command: Vec<String>, request: Request, works: Vec<ManifestWork>) -> Self {
+    pub fn new(command: Vec<String>, request: RunRequest, works: Vec<ManifestWork>) -> Self {
         Self {
             schema: 1,
             version: VERSION.to_owned(),

@@ -3,13 +3,13 @@
 
 use std::fmt::Write as _;
 
-use crate::outcome::{ClaimOutcome, Outcome};
+use crate::outcome::{ClaimOutcome, WorkOutcome};
 use crate::report::Report;
 use crate::verdict::Verdict;
 use crate::work::Work;
 
 /// The page. `works` are those of the outcomes, for their notes and the titles of alternatives.
-pub fn markdown(report: &Report, outcomes: &[Outcome], works: &[&Work]) -> String {
+pub fn markdown(report: &Report, outcomes: &[WorkOutcome], works: &[&Work]) -> String {
     let mut out = String::from("# Validation\n\n");
     let counts = report.counts;
     let _ = writeln!(
@@ -37,9 +37,9 @@ pub fn markdown(report: &Report, outcomes: &[Outcome], works: &[&Work]) -> Strin
 fn section(
     out: &mut String,
     work: &Work,
-    base: &Outcome,
-    yardstick: &Outcome,
-    others: &[&Outcome],
+    base: &WorkOutcome,
+    yardstick: &WorkOutcome,
+    others: &[&WorkOutcome],
 ) {
     let counts = base.counts;
     let _ = writeln!(
@@ -85,7 +85,7 @@ fn section(
              testable.\n\n| claim | figure | published | measured | class |\n|---|---|---|---|---|\n",
         );
         for claim in &base.apart {
-            let class = claim.class.map_or("", crate::claim::Class::word);
+            let class = claim.class.map_or("", crate::claim::ClaimClass::word);
             let mut last = match claim.verdict {
                 Some(verdict) => format!("{class}: {}", word(Some(verdict))),
                 None => class.to_owned(),
@@ -120,8 +120,8 @@ fn moves(
     out: &mut String,
     work: &Work,
     claim: &ClaimOutcome,
-    yardstick: &Outcome,
-    others: &[&Outcome],
+    yardstick: &WorkOutcome,
+    others: &[&WorkOutcome],
 ) {
     let few = yardstick.claims.iter().find(|c| c.id == claim.id);
     let before = few.map_or(claim.verdict, |c| c.verdict.max(claim.verdict));
@@ -148,7 +148,7 @@ fn moves(
     }
 }
 
-fn alternatives(out: &mut String, work: &Work, base: &Outcome, others: &[&Outcome]) {
+fn alternatives(out: &mut String, work: &Work, base: &WorkOutcome, others: &[&WorkOutcome]) {
     let _ = write!(
         out,
         "### Other choices where the work is silent\n\n{} repetitions of each, what is committed \

@@ -5,13 +5,13 @@ use std::collections::BTreeMap;
 use airlane_sim::Estimate;
 use serde::Serialize;
 
-use crate::claim::{Claim, Class, Kind};
-use crate::data::Data;
+use crate::claim::{Claim, ClaimClass, ClaimKind};
+use crate::data::MeasuredData;
 use crate::error::StudyError;
 use crate::figure;
 use crate::figure::outcome::FigureOutcome;
-use crate::plan::{Plan, PlannedStudy, Variant};
-use crate::store::{Record, Store, VERSION};
+use crate::plan::{Plan, PlannedStudy, PlannedVariant};
+use crate::store::{RunRecord, Store, VERSION};
 use crate::study::Study;
 use crate::verdict::Verdict;
 
@@ -20,7 +20,7 @@ pub(crate) const SCHEMA: u32 = 1;
 
 /// What the studies of a work gave under one set of choices.
 #[derive(Clone, Debug, Serialize)]
-pub struct Outcome {
+pub struct WorkOutcome {
     /// Version of the layout of this JSON.
     pub schema: u32,
     /// Id of the work.
@@ -37,7 +37,7 @@ pub struct Outcome {
     #[serde(skip_serializing_if = "Option::is_none")]
     pub alternative: Option<String>,
     /// Of `claims`.
-    pub counts: Counts,
+    pub counts: VerdictCounts,
     /// Claims that count.
     pub claims: Vec<ClaimOutcome>,
     /// Settings, background, closed forms, artefacts, slips and what is not testable.
@@ -60,7 +60,7 @@ pub struct Unjudged {
 
 /// How many claims fared how.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Serialize)]
-pub struct Counts {
+pub struct VerdictCounts {
     /// Reproduced.
     pub holds: u64,
     /// Almost.
@@ -77,10 +77,10 @@ pub struct ClaimOutcome {
     /// The study that judges it.
     pub study: String,
     /// Numbers, or orderings.
-    pub kind: Kind,
+    pub kind: ClaimKind,
     /// Why it is counted apart.
     #[serde(skip_serializing_if = "Option::is_none")]
-    pub class: Option<Class>,
+    pub class: Option<ClaimClass>,
     /// Why it has this class.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub reason: Option<String>,
@@ -135,12 +135,12 @@ impl Plan {
     ///
     /// # Errors
     /// If results are missing or a claim cannot be judged.
-    pub fn outcomes(&self, store: &Store) -> Result<Vec<Outcome>, StudyError> {
+    pub fn outcomes(&self, store: &Store) -> Result<Vec<WorkOutcome>, StudyError> {
         let mut outcomes = vec![];
         for variant in &self.variants {
             outcomes.push(self.outcome(store, variant)?);
             if variant.runs > self.alternative_runs && self.variants.len() > 1 {
-                let few = Variant {
+                let few = PlannedVariant {
                     runs: self.alternative_runs,
                     ..variant.clone()
                 };
@@ -154,9 +154,13 @@ impl Plan {
     ///
     /// # Errors
     /// If results are missing or a claim cannot be judged.
-    pub fn outcome(&self, store: &Store, variant: &Variant) -> Result<Outcome, StudyError> {
+    pub fn outcome(
+        &self,
+        store: &Store,
+        variant: &PlannedVariant,
+    ) -> Result<WorkOutcome, StudyError> {
         let data = self.data(Some(store), variant)?;
-        let mut outcome = Outcome {
+        let mut outcome = WorkOutcome {
             schema: SCHEMA,
             work: self.work.id.clone(),
             title: self.work.title.clone(),
@@ -164,7 +168,7 @@ impl Plan {
             runs: variant.runs,
             seed: self.seed,
             alternative: variant.alternative.clone(),
-            counts: Counts::default(),
+            counts: VerdictCounts::default(),
             claims: vec![],
             apart: vec![],
             unjudged: vec![],
@@ -214,19 +218,24 @@ impl Plan {
         self.work.study(&planned.id).ok_or_else(missing)
     }
 
-    fn data(&self, store: Option<&Store>, variant: &Variant) -> Result<Data, StudyError> {
-        let mut data = Data::new(variant.runs as usize);
+    fn data(
+        &self,
+        store: Option<&Store>,
+        variant: &PlannedVariant,
+    ) -> Result<MeasuredData, StudyError> {
+        let mut data = MeasuredData::new(variant.runs as usize);
         for planned in &variant.studies {
             let study = self.study(planned)?;
             let mut columns: BTreeMap<String, Vec<Vec<f64>>> = BTreeMap::new();
             if let Some(store) = store {
-                let runs: Vec<Vec<&Record>> = planned
+                let runs: Vec<Vec<&RunRecord>> = planned
                     .worlds
                     .iter()
                     .map(|world| self.records(store, *world, variant.runs))
                     .collect::<Result<_, _>>()?;
                 for (metric, name) in &study.metrics {
-                    let column = |runs: &Vec<&Record>| runs.iter().map(|r| r.get(name)).collect();
+                    let column =
+                        |runs: &Vec<&RunRecord>| runs.iter().map(|r| r.get(name)).collect();
                     columns.insert(metric.clone(), runs.iter().map(column).collect());
                 }
             }
@@ -241,7 +250,7 @@ impl Plan {
         store: &'s Store,
         world: usize,
         runs: u64,
-    ) -> Result<Vec<&'s Record>, StudyError> {
+    ) -> Result<Vec<&'s RunRecord>, StudyError> {
         let hash = self.worlds[world].hash();
         (0..runs)
             .map(|run| {
@@ -257,8 +266,8 @@ impl Plan {
 
     fn claims(
         &self,
-        data: &Data,
-        variant: &Variant,
+        data: &MeasuredData,
+        variant: &PlannedVariant,
         planned: &PlannedStudy,
     ) -> Result<Vec<ClaimOutcome>, StudyError> {
         let study = self.study(planned)?;
@@ -295,7 +304,11 @@ impl Plan {
             .collect()
     }
 
-    fn figure(&self, data: &Data, study: &Study) -> Result<Option<FigureOutcome>, StudyError> {
+    fn figure(
+        &self,
+        data: &MeasuredData,
+        study: &Study,
+    ) -> Result<Option<FigureOutcome>, StudyError> {
         let Some(figure) = &study.figure else {
             return Ok(None);
         };
@@ -309,7 +322,7 @@ impl Plan {
 
     fn study_outcome(
         &self,
-        data: &Data,
+        data: &MeasuredData,
         study: &Study,
         planned: &PlannedStudy,
     ) -> Result<StudyOutcome, StudyError> {
@@ -343,7 +356,7 @@ impl Plan {
     }
 }
 
-impl Variant {
+impl PlannedVariant {
     /// Studies that a claim reads and that were left out.
     fn left_out(&self, claim: &Claim) -> Vec<String> {
         let read = claim.studies().into_iter();
@@ -358,7 +371,7 @@ impl Variant {
 /// Verdicts by claim, as they are committed and compared.
 pub type Verdicts = BTreeMap<String, Verdict>;
 
-impl Outcome {
+impl WorkOutcome {
     /// The verdicts of all claims that have one, those counted apart included.
     pub fn verdicts(&self) -> Verdicts {
         let all = self.claims.iter().chain(&self.apart);

@@ -13,7 +13,7 @@ use crate::work::Work;
 
 /// What was asked for.
 #[derive(Clone, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
-pub struct Request {
+pub struct RunRequest {
     /// Repetitions; the work's own number if none.
     pub runs: Option<u64>,
     /// Repetitions of alternatives; as many as of what is committed if none.
@@ -57,7 +57,7 @@ pub struct Plan {
     /// Assignments on top of every scenario.
     pub set: Vec<String>,
     /// What is committed and the alternatives, in the order in which they were asked for.
-    pub variants: Vec<Variant>,
+    pub variants: Vec<PlannedVariant>,
     /// Every distinct world once.
     pub worlds: Vec<Prepared>,
     /// Repetitions of each world: the most that a variant asks for.
@@ -66,7 +66,7 @@ pub struct Plan {
 
 /// The studies under one set of choices.
 #[derive(Clone, Debug)]
-pub struct Variant {
+pub struct PlannedVariant {
     /// Name of the alternative; none for what is committed.
     pub alternative: Option<String>,
     /// Repetitions.
@@ -104,7 +104,7 @@ impl Plan {
     ///
     /// # Errors
     /// If a study or an alternative is unknown, or a scenario is wrong.
-    pub fn new(work: Work, ids: &[String], request: &Request) -> Result<Self, StudyError> {
+    pub fn new(work: Work, ids: &[String], request: &RunRequest) -> Result<Self, StudyError> {
         let runs = request.runs.unwrap_or(work.runs);
         let mut plan = Self {
             runs,
@@ -138,7 +138,7 @@ impl Plan {
             for world in studies.iter().flat_map(|study| &study.worlds) {
                 plan.repetitions[*world] = plan.repetitions[*world].max(runs);
             }
-            plan.variants.push(Variant {
+            plan.variants.push(PlannedVariant {
                 alternative: alternative.cloned(),
                 runs,
                 studies,

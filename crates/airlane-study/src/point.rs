@@ -12,7 +12,7 @@ use crate::work::Work;
 impl Work {
     /// The scenario of the point of a study that `values` (`scheme=rlp`, one for each axis) name, with
     /// the work's seed, so that repetition k of it is repetition k of the study. `alternative` and `set`
-    /// are as in a [`Request`](crate::Request).
+    /// are as in a [`RunRequest`](crate::RunRequest).
     ///
     /// # Errors
     /// If a name is unknown, an axis has no value or two, or an assignment leads nowhere.

@@ -2,7 +2,9 @@
 
 use serde::Serialize;
 
-use crate::outcome::{ClaimOutcome, Counts, Outcome, SCHEMA, StudyOutcome, Unjudged, Verdicts};
+use crate::outcome::{
+    ClaimOutcome, SCHEMA, StudyOutcome, Unjudged, VerdictCounts, Verdicts, WorkOutcome,
+};
 use crate::store::VERSION;
 use crate::verdict::Verdict;
 
@@ -14,7 +16,7 @@ pub struct Report {
     /// Version and fingerprint of the code that simulated.
     pub version: &'static str,
     /// Of `claims`.
-    pub counts: Counts,
+    pub counts: VerdictCounts,
     /// Claims that count.
     pub claims: Vec<OfWork<ClaimOutcome>>,
     /// Settings, background, closed forms, artefacts, slips and what is not testable.
@@ -46,7 +48,7 @@ pub struct AlternativeReport {
     /// The alternative.
     pub name: String,
     /// Of the claims that count.
-    pub counts: Counts,
+    pub counts: VerdictCounts,
     /// Claims whose verdict differs from the committed one; all claims if that was not asked for.
     pub moved: Vec<ClaimOutcome>,
 }
@@ -54,18 +56,18 @@ pub struct AlternativeReport {
 impl Report {
     /// Puts together what was found. The first outcome of each work is the one reported in full;
     /// alternatives are held against the last one of what is committed.
-    pub fn new(outcomes: &[Outcome]) -> Self {
+    pub fn new(outcomes: &[WorkOutcome]) -> Self {
         let mut report = Self {
             schema: SCHEMA,
             version: VERSION,
-            counts: Counts::default(),
+            counts: VerdictCounts::default(),
             claims: vec![],
             apart: vec![],
             unjudged: vec![],
             studies: vec![],
             alternatives: vec![],
         };
-        let mut first: Option<&Outcome> = None;
+        let mut first: Option<&WorkOutcome> = None;
         for outcome in outcomes {
             let known = first.filter(|first| first.work == outcome.work);
             if let (Some(base), Some(name)) = (known, &outcome.alternative) {
@@ -108,7 +110,7 @@ fn of<T: Clone>(work: &str, item: &T) -> OfWork<T> {
     }
 }
 
-impl Outcome {
+impl WorkOutcome {
     /// Claims whose verdict is not the one in `base`.
     pub fn moved(&self, base: &Verdicts) -> Vec<ClaimOutcome> {
         let all = self.claims.iter().chain(&self.apart);
@@ -117,7 +119,7 @@ impl Outcome {
     }
 }
 
-impl std::ops::Add for Counts {
+impl std::ops::Add for VerdictCounts {
     type Output = Self;
 
     fn add(self, other: Self) -> Self {
@@ -129,7 +131,7 @@ impl std::ops::Add for Counts {
     }
 }
 
-impl Counts {
+impl VerdictCounts {
     /// Counts one more.
     pub(crate) const fn count(&mut self, verdict: Option<Verdict>) {
         match verdict {

@@ -5,7 +5,7 @@ use std::path::Path;
 use serde::Serialize;
 
 use crate::error::StudyError;
-use crate::outcome::Outcome;
+use crate::outcome::WorkOutcome;
 use crate::plan::Plan;
 use crate::report::{AlternativeReport, Report};
 
@@ -14,7 +14,7 @@ use crate::report::{AlternativeReport, Report};
 pub struct WorkResults {
     /// What is reported in full.
     #[serde(flatten)]
-    pub outcome: Outcome,
+    pub outcome: WorkOutcome,
     /// How the verdicts move with other choices.
     pub alternatives: Vec<AlternativeReport>,
     /// After `airlane study run WORK` or `WORK/STUDY`, what gives the same results again.
@@ -23,9 +23,9 @@ pub struct WorkResults {
 
 impl WorkResults {
     /// Of `outcomes`, which may be of several works, those of a plan; none if there are none.
-    pub fn new(plan: &Plan, outcomes: &[Outcome]) -> Option<Self> {
+    pub fn new(plan: &Plan, outcomes: &[WorkOutcome]) -> Option<Self> {
         let own = outcomes.iter().filter(|o| o.work == plan.work.id);
-        let own: Vec<Outcome> = own.cloned().collect();
+        let own: Vec<WorkOutcome> = own.cloned().collect();
         let alternatives = Report::new(&own).alternatives;
         let outcome = own.into_iter().next()?;
         let mut options = vec![

@@ -8,7 +8,7 @@
 
 /// Which repetitions count.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub(crate) enum Sample {
+pub(crate) enum Repetitions {
     All,
     /// All but one.
     Without(usize),
@@ -16,7 +16,7 @@ pub(crate) enum Sample {
     Only(usize),
 }
 
-impl Sample {
+impl Repetitions {
     /// The repetitions of `runs` that count.
     pub(crate) fn of(self, runs: usize) -> impl Iterator<Item = usize> {
         (0..runs).filter(move |run| match self {
@@ -29,22 +29,22 @@ impl Sample {
 
 /// A value and its standard error.
 #[derive(Clone, Copy, Debug, PartialEq)]
-pub(crate) struct Known {
+pub(crate) struct Jackknife {
     pub(crate) value: f64,
     error: f64,
     runs: usize,
 }
 
-impl Known {
+impl Jackknife {
     /// The jackknife of `statistic` over `runs` repetitions.
     pub(crate) fn of<E>(
         runs: usize,
-        statistic: impl Fn(Sample) -> Result<f64, E>,
+        statistic: impl Fn(Repetitions) -> Result<f64, E>,
     ) -> Result<Self, E> {
-        let value = statistic(Sample::All)?;
+        let value = statistic(Repetitions::All)?;
         let mut error = 0.0;
         if runs > 1 {
-            let without = (0..runs).map(|run| statistic(Sample::Without(run)));
+            let without = (0..runs).map(|run| statistic(Repetitions::Without(run)));
             let without: Vec<f64> = without.collect::<Result<_, E>>()?;
             let n = runs as f64;
             let mean = without.iter().sum::<f64>() / n;
@@ -123,11 +123,11 @@ mod tests {
     #[test]
     fn the_jackknife_of_a_difference_is_the_paired_error() {
         let (a, b) = ([3.0, 5.0, 10.0], [1.0, 2.0, 6.0]);
-        let mean = |values: &[f64], sample: Sample| {
+        let mean = |values: &[f64], sample: Repetitions| {
             let chosen: Vec<f64> = sample.of(3).map(|run| values[run]).collect();
             chosen.iter().sum::<f64>() / chosen.len() as f64
         };
-        let known = Known::of::<()>(3, |s| Ok(mean(&a, s) - mean(&b, s))).unwrap();
+        let known = Jackknife::of::<()>(3, |s| Ok(mean(&a, s) - mean(&b, s))).unwrap();
         // Differences 2, 3, 4: mean 3, standard error 1 / sqrt(3), t(2) = 4.3027.
         assert!((known.value - 3.0).abs() < 1e-12);
         assert!((known.half_width(0.95) - 4.3027 / 3f64.sqrt()).abs() < 1e-4);
@@ -135,7 +135,7 @@ mod tests {
 
     #[test]
     fn one_repetition_has_no_error() {
-        let known = Known::of::<()>(1, |_| Ok(7.0)).unwrap();
+        let known = Jackknife::of::<()>(1, |_| Ok(7.0)).unwrap();
         assert_eq!((known.value, known.half_width(0.95)), (7.0, 0.0));
     }
 }

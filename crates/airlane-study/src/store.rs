@@ -19,14 +19,14 @@ pub const VERSION: &str = concat!(env!("CARGO_PKG_VERSION"), "+", env!("AIRLANE_
 
 /// What one run gave: values by metric; NaN where nothing could be measured.
 #[derive(Clone, Debug)]
-pub struct Record {
+pub struct RunRecord {
     /// Shared by all runs of a scenario.
     pub names: Arc<[String]>,
     /// In the order of `names`.
     pub values: Vec<f64>,
 }
 
-impl Record {
+impl RunRecord {
     /// One value; NaN if there is no such metric.
     pub fn get(&self, name: &str) -> f64 {
         let at = self.names.iter().position(|n| n == name);
@@ -35,7 +35,7 @@ impl Record {
 }
 
 /// Which run: hash of the scenario, seed, repetition.
-pub type Key = (String, u64, u64);
+pub type RunKey = (String, u64, u64);
 
 /// The results in a folder, or only in memory.
 #[derive(Debug, Default)]
@@ -43,7 +43,7 @@ pub struct Store {
     folder: Option<PathBuf>,
     file: Option<(PathBuf, File)>,
     /// Looked up by key only, never iterated.
-    records: HashMap<Key, Record>,
+    records: HashMap<RunKey, RunRecord>,
     names: BTreeSet<Arc<[String]>>,
     /// Lines of another version.
     pub foreign: u64,
@@ -100,7 +100,7 @@ impl Store {
         Ok(())
     }
 
-    fn keep(&mut self, key: Key, names: Vec<String>, values: Vec<f64>) {
+    fn keep(&mut self, key: RunKey, names: Vec<String>, values: Vec<f64>) {
         let names: Arc<[String]> = names.into();
         let names = match self.names.get(&names) {
             Some(known) => Arc::clone(known),
@@ -109,11 +109,11 @@ impl Store {
                 names
             }
         };
-        self.records.insert(key, Record { names, values });
+        self.records.insert(key, RunRecord { names, values });
     }
 
     /// What a run gave, if it is known.
-    pub fn get(&self, key: &Key) -> Option<&Record> {
+    pub fn get(&self, key: &RunKey) -> Option<&RunRecord> {
         self.records.get(key)
     }
 
@@ -123,7 +123,7 @@ impl Store {
     /// If the file cannot be written.
     pub fn add(
         &mut self,
-        key: Key,
+        key: RunKey,
         names: Vec<String>,
         values: Vec<f64>,
         suffix: &str,
@@ -140,7 +140,7 @@ impl Store {
 
     fn write(
         &mut self,
-        key: &Key,
+        key: &RunKey,
         values: &BTreeMap<String, f64>,
         suffix: &str,
     ) -> Result<(), StudyError> {
@@ -210,7 +210,7 @@ impl Store {
         };
         let old = files(folder)?;
         let path = folder.join("merged.tmp");
-        let mut sorted: Vec<&Key> = self.records.keys().collect();
+        let mut sorted: Vec<&RunKey> = self.records.keys().collect();
         sorted.sort();
         let mut text = String::new();
         for key in sorted {
@@ -265,7 +265,7 @@ fn files(folder: &Path) -> Result<Vec<PathBuf>, StudyError> {
 mod tests {
     use super::*;
 
-    fn key(run: u64) -> Key {
+    fn key(run: u64) -> RunKey {
         ("0123456789abcdef".to_owned(), 1, run)
     }
 

@@ -17,7 +17,7 @@ use parquet::schema::types::Type;
 
 use crate::error::StudyError;
 use crate::plan::Plan;
-use crate::store::{Record, Store};
+use crate::store::{RunRecord, Store};
 
 /// A column before it is written.
 enum Column {
@@ -56,7 +56,7 @@ impl Plan {
                 columns.push(("scenario_hash".to_owned(), Column::Text(vec![])));
                 columns.push(("seed".to_owned(), Column::Count(vec![])));
                 columns.push(("run".to_owned(), Column::Count(vec![])));
-                let mut rows: Vec<&Record> = vec![];
+                let mut rows: Vec<&RunRecord> = vec![];
                 for (point, world) in planned.worlds.iter().enumerate() {
                     let at = study.values(point);
                     let hash = self.worlds[*world].hash();

@@ -13,7 +13,7 @@ use toml::Spanned;
 use toml::de::{DeTable, DeValue};
 
 use super::message::{self, Text};
-use super::path::Path;
+use super::path::KeyPath;
 use super::problem::PROBLEMS_AT_ONCE;
 use crate::schema::{FileSchema, written};
 
@@ -26,7 +26,7 @@ const TAG: &str = "kind";
 /// A problem with its place.
 pub(super) struct Complaint {
     pub(super) span: Range<usize>,
-    pub(super) path: Path,
+    pub(super) path: KeyPath,
     pub(super) text: Text,
 }
 
@@ -124,14 +124,14 @@ fn attempt<T: DeserializeOwned>(tree: Spanned<DeTable<'_>>) -> Result<T, toml::d
 
 /// Whether a key of a table is missing only because what was wrong with it was taken out: that has been said
 /// already.
-fn is_said(key: &str, table: &Path, complaints: &[Complaint]) -> bool {
+fn is_said(key: &str, table: &KeyPath, complaints: &[Complaint]) -> bool {
     let here = |complaint: &&Complaint| complaint.path.parent() == *table;
     let mut complaints = complaints.iter().filter(here);
     complaints.any(|complaint| complaint.path.last_key() == Some(key))
 }
 
 struct Culprit {
-    path: Path,
+    path: KeyPath,
     span: Range<usize>,
     /// Whether the fault is that something is not there.
     missing: bool,
@@ -140,7 +140,7 @@ struct Culprit {
 struct Search<'i> {
     tree: Spanned<DeTable<'i>>,
     /// What could stand where something is missing: table, key and value.
-    filled: Vec<(Path, String, String)>,
+    filled: Vec<(KeyPath, String, String)>,
     trials: usize,
 }
 
@@ -154,7 +154,7 @@ impl Search<'_> {
         attempt(tree)
     }
 
-    fn has_filled(&self, table: &Path, key: &str) -> bool {
+    fn has_filled(&self, table: &KeyPath, key: &str) -> bool {
         let mut filled = self.filled.iter();
         filled.any(|(path, known, _)| path == table && known == key)
     }
@@ -180,7 +180,7 @@ impl Search<'_> {
                 };
             }
             Some(Place::Value(path)) => path,
-            None => Path::default(),
+            None => KeyPath::default(),
         };
         if let Some(key) = message::missing_key(message) {
             let path = self.hole::<T>(&start, key, message).unwrap_or(start);
@@ -206,7 +206,7 @@ impl Search<'_> {
     }
 
     /// Descends from `path` to the child that the complaint is about, as far as there is one.
-    fn narrow<T: DeserializeOwned>(&mut self, mut path: Path, message: &str) -> Path {
+    fn narrow<T: DeserializeOwned>(&mut self, mut path: KeyPath, message: &str) -> KeyPath {
         loop {
             let children = children(&self.tree, &path);
             let guilty = children.into_iter().find(|child| {
@@ -223,7 +223,12 @@ impl Search<'_> {
     }
 
     /// The table at or below `path` in which a new `key` changes the complaint that it is missing.
-    fn hole<T: DeserializeOwned>(&mut self, path: &Path, key: &str, message: &str) -> Option<Path> {
+    fn hole<T: DeserializeOwned>(
+        &mut self,
+        path: &KeyPath,
+        key: &str,
+        message: &str,
+    ) -> Option<KeyPath> {
         let mut open = vec![path.clone()];
         while let Some(path) = open.pop() {
             let edit = |tree: &mut Spanned<DeTable<'_>>| {
@@ -266,13 +271,13 @@ impl Search<'_> {
 }
 
 enum Place {
-    Key(Path),
-    Value(Path),
+    Key(KeyPath),
+    Value(KeyPath),
 }
 
 /// What stands at exactly `span`.
 fn place(root: &DeTable<'_>, span: &Range<usize>) -> Option<Place> {
-    fn in_table(table: &DeTable<'_>, path: &Path, span: &Range<usize>) -> Option<Place> {
+    fn in_table(table: &DeTable<'_>, path: &KeyPath, span: &Range<usize>) -> Option<Place> {
         table.iter().find_map(|(key, value)| {
             let here = path.with_key(key.get_ref());
             if value.span() == *span {
@@ -284,7 +289,7 @@ fn place(root: &DeTable<'_>, span: &Range<usize>) -> Option<Place> {
             }
         })
     }
-    fn in_value(value: &DeValue<'_>, path: &Path, span: &Range<usize>) -> Option<Place> {
+    fn in_value(value: &DeValue<'_>, path: &KeyPath, span: &Range<usize>) -> Option<Place> {
         match value {
             DeValue::Table(table) => in_table(table, path, span),
             DeValue::Array(items) => items.iter().enumerate().find_map(|(i, item)| {
@@ -298,14 +303,14 @@ fn place(root: &DeTable<'_>, span: &Range<usize>) -> Option<Place> {
             _ => None,
         }
     }
-    in_table(root, &Path::default(), span)
+    in_table(root, &KeyPath::default(), span)
 }
 
 /// The children of what stands at `path`; the tag last, for without it nothing can be read.
-fn children(root: &Spanned<DeTable<'_>>, path: &Path) -> Vec<Path> {
+fn children(root: &Spanned<DeTable<'_>>, path: &KeyPath) -> Vec<KeyPath> {
     let mut root = root.clone();
     let of_table = |table: &DeTable<'_>| {
-        let mut keys: Vec<Path> = table.keys().map(|k| path.with_key(k.get_ref())).collect();
+        let mut keys: Vec<KeyPath> = table.keys().map(|k| path.with_key(k.get_ref())).collect();
         keys.sort_by_key(|path| path.last_key() == Some(TAG));
         keys
     };
@@ -320,7 +325,7 @@ fn children(root: &Spanned<DeTable<'_>>, path: &Path) -> Vec<Path> {
 }
 
 /// Where the key at the end of `path` is written.
-fn key_span(root: &Spanned<DeTable<'_>>, path: &Path, name: &str) -> Option<Range<usize>> {
+fn key_span(root: &Spanned<DeTable<'_>>, path: &KeyPath, name: &str) -> Option<Range<usize>> {
     let mut root = root.clone();
     let parent = path.parent();
     let table = parent.table_mut(&mut root)?;

@@ -52,7 +52,7 @@ pub fn fits(glob: &str, name: &str) -> bool {
 
 /// Steps from the root of a document.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
-pub(super) struct Path(Vec<Step>);
+pub(super) struct KeyPath(Vec<Step>);
 
 /// Where a path leads.
 pub(super) struct Found {
@@ -63,7 +63,7 @@ pub(super) struct Found {
 
 /// The steps of a path as it is written. None if it is no path.
 pub fn steps(path: &str) -> Option<Vec<Step>> {
-    Some(Path::parse(path)?.0)
+    Some(KeyPath::parse(path)?.0)
 }
 
 /// `name` as one key of a path, quoted where it must be.
@@ -83,7 +83,7 @@ pub fn key(name: &str) -> Cow<'_, str> {
     Cow::Owned(quoted)
 }
 
-impl Path {
+impl KeyPath {
     /// None if `text` is not a path.
     pub(super) fn parse(text: &str) -> Option<Self> {
         let mut steps = Vec::new();
@@ -351,7 +351,7 @@ impl Path {
     }
 }
 
-impl std::fmt::Display for Path {
+impl std::fmt::Display for KeyPath {
     fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
         for (i, step) in self.0.iter().enumerate() {
             match step {
@@ -366,7 +366,7 @@ impl std::fmt::Display for Path {
 }
 
 /// What to say where `path` leads to nothing and others stand beside it.
-pub(super) fn missing(path: &Path, known: &[&str]) -> Option<String> {
+pub(super) fn missing(path: &KeyPath, known: &[&str]) -> Option<String> {
     let mut known: Vec<_> = known.iter().map(|name| key(name)).collect();
     known.sort();
     (!known.is_empty()).then(|| format!("there is no `{path}`; there are: {}", known.join(", ")))
@@ -496,10 +496,10 @@ mod tests {
             "\"a.b\".c",
             "s[voice].x",
         ] {
-            assert_eq!(Path::parse(text).unwrap().to_string(), text);
+            assert_eq!(KeyPath::parse(text).unwrap().to_string(), text);
         }
         assert_eq!(
-            Path::parse("\"say \\\"hi\\\"\"").unwrap().last_key(),
+            KeyPath::parse("\"say \\\"hi\\\"\"").unwrap().last_key(),
             Some("say \"hi\"")
         );
     }
@@ -508,13 +508,13 @@ mod tests {
     fn entries_have_one_place_whichever_way_they_are_written() {
         let table =
             DeTable::parse("s = [{ name = \"tcp\" }, { name = \"voice\", x = 1 }]").unwrap();
-        let steps = |text: &str| Path::parse(text).unwrap().steps(&table);
+        let steps = |text: &str| KeyPath::parse(text).unwrap().steps(&table);
         assert_eq!(steps("s[voice].x"), steps("s[1].x"));
         assert_eq!(
             steps("s[none].y[0]"),
-            Path::parse("s[none].y[0]").unwrap().0
+            KeyPath::parse("s[none].y[0]").unwrap().0
         );
-        assert_eq!(steps("t.u"), Path::parse("t.u").unwrap().0);
+        assert_eq!(steps("t.u"), KeyPath::parse("t.u").unwrap().0);
     }
 
     #[test]
@@ -522,8 +522,8 @@ mod tests {
         let file = "l.r1 = { s = [{ name = \"tcp\", x = 1 }, { name = \"voice\" }] }\nl.r2.y = 1\nl.w.s = [{}]";
         let root = DeTable::parse(file).unwrap();
         let places = |text: &str| -> Vec<String> {
-            let places = Path::parse(text).unwrap().places(&root);
-            places.iter().map(Path::to_string).collect()
+            let places = KeyPath::parse(text).unwrap().places(&root);
+            places.iter().map(KeyPath::to_string).collect()
         };
         assert_eq!(
             places("l.*.s[*].x"),
@@ -563,7 +563,7 @@ mod tests {
             "[0]x",
             &"a.".repeat(99),
         ] {
-            assert_eq!(Path::parse(text), None, "{text}");
+            assert_eq!(KeyPath::parse(text), None, "{text}");
         }
     }
 }

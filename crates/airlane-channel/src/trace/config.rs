@@ -226,7 +226,7 @@ impl<'de> Deserialize<'de> for TraceStart {
 #[cfg(test)]
 mod tests {
     use super::*;
-    use crate::trace::{FrameId, Record, TraceHeader};
+    use crate::trace::{FrameId, TraceHeader, TraceRecord};
     use crate::{Channel, ChannelConfig, ErrorModel, ErrorModelConfig, ErrorsConfig};
     use airlane_base::{Instant, Rate};
 
@@ -236,7 +236,7 @@ mod tests {
     fn recording() -> Vec<u8> {
         let received = (0..10_000u64)
             .filter(|number| number % 20 != 7)
-            .map(|number| Record::Received {
+            .map(|number| TraceRecord::Received {
                 at: MS * number,
                 frame: FrameId { key: 3, number },
                 len: 1_000,
@@ -333,14 +333,14 @@ mod tests {
                 },
             );
             let queue = 0;
-            records[0].push(Record::Sent {
+            records[0].push(TraceRecord::Sent {
                 at,
                 frame,
                 len,
                 queue,
             });
             let at = at + late;
-            records[1].push(Record::Received { at, frame, len });
+            records[1].push(TraceRecord::Received { at, frame, len });
         }
         let [near, far] = records.map(|near| Trace {
             near,

@@ -8,7 +8,7 @@ use super::encode::{
 use super::format::{
     BLOCK_HEAD, CRC, LATEST_US, LONGEST_BLOCK, LONGEST_FRAME, LONGEST_HEADER, MAGIC, VERSION,
 };
-use super::record::{FrameId, Record, TraceHeader};
+use super::record::{FrameId, TraceHeader, TraceRecord};
 use super::{Trace, varint};
 
 /// Why bytes are no trace.
@@ -144,9 +144,9 @@ fn read_header(mut fields: &[u8]) -> Result<TraceHeader, &'static str> {
     })
 }
 
-fn read_block(records: &[u8], at: u64, view: &mut Vec<Record>) -> Result<(), TraceError> {
+fn read_block(records: &[u8], at: u64, view: &mut Vec<TraceRecord>) -> Result<(), TraceError> {
     let mut state = State::default();
-    let mut earliest = view.last().map_or(Duration::ZERO, Record::at);
+    let mut earliest = view.last().map_or(Duration::ZERO, TraceRecord::at);
     let mut rest = records;
     while !rest.is_empty() {
         let offset = at + (records.len() - rest.len()) as u64;
@@ -167,7 +167,7 @@ fn read_block(records: &[u8], at: u64, view: &mut Vec<Record>) -> Result<(), Tra
 const ENDLESS: &str = "a number does not end";
 
 /// The next record; none for one that only changes the state.
-fn read_record(rest: &mut &[u8], state: &mut State) -> Result<Option<Record>, &'static str> {
+fn read_record(rest: &mut &[u8], state: &mut State) -> Result<Option<TraceRecord>, &'static str> {
     let (&first, behind) = rest.split_first().ok_or("there is none")?;
     *rest = behind;
     let kind = first & 3;
@@ -190,7 +190,7 @@ fn read_record(rest: &mut &[u8], state: &mut State) -> Result<Option<Record>, &'
     let at = Duration::from_micros(state.at_us);
     if kind == MISSED {
         let records = varint::read(rest).ok_or(ENDLESS)?;
-        return Ok(Some(Record::Missed { at, records }));
+        return Ok(Some(TraceRecord::Missed { at, records }));
     }
     let last = &mut state.last[usize::from(kind)];
     let key = last.key.ok_or("no keys were named before it")?;
@@ -206,14 +206,14 @@ fn read_record(rest: &mut &[u8], state: &mut State) -> Result<Option<Record>, &'
     last.next = number.wrapping_add(1);
     let (frame, len) = (FrameId { key, number }, last.len);
     if kind == RECEIVED {
-        return Ok(Some(Record::Received { at, frame, len }));
+        return Ok(Some(TraceRecord::Received { at, frame, len }));
     }
     if first & SAME_QUEUE == 0 {
         let queue = varint::read(rest).ok_or(ENDLESS)?;
         last.queue = u32::try_from(queue).map_err(|_| "no queue is so long")?;
     }
     let queue = last.queue;
-    Ok(Some(Record::Sent {
+    Ok(Some(TraceRecord::Sent {
         at,
         frame,
         len,

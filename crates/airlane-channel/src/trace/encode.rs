@@ -3,7 +3,7 @@
 use airlane_base::Instant;
 
 use super::format::{BLOCK_HEAD, CRC, LATEST_US, LONGEST_FRAME, LONGEST_HEADER, MAGIC, VERSION};
-use super::record::{End, FrameId, Record, TraceHeader, whole_us};
+use super::record::{FrameId, TraceEnd, TraceHeader, TraceRecord, whole_us};
 use super::varint;
 
 /// A block is finished when it has so many bytes.
@@ -43,7 +43,7 @@ impl TraceHeader {
 }
 
 /// Appends a block of records as they stand in the file.
-pub fn write_block(end: End, records: &[u8], out: &mut Vec<u8>) {
+pub fn write_block(end: TraceEnd, records: &[u8], out: &mut Vec<u8>) {
     out.reserve(BLOCK_HEAD + records.len());
     out.push(end as u8);
     out.extend_from_slice(&(records.len() as u32).to_be_bytes());
@@ -72,7 +72,7 @@ pub(super) struct State {
 /// Turns records into blocks.
 #[derive(Clone, Debug)]
 pub struct Encoder {
-    end: End,
+    end: TraceEnd,
     records: Vec<u8>,
     count: u64,
     state: State,
@@ -80,7 +80,7 @@ pub struct Encoder {
 
 impl Encoder {
     /// Without records.
-    pub fn new(end: End) -> Self {
+    pub fn new(end: TraceEnd) -> Self {
         Self {
             end,
             records: Vec::with_capacity(FULL + LONGEST_RECORD),
@@ -91,7 +91,7 @@ impl Encoder {
 
     /// Adds a frame that left at `now`.
     pub fn sent(&mut self, start: Instant, now: Instant, frame: FrameId, len: usize, queue: usize) {
-        self.push(&Record::Sent {
+        self.push(&TraceRecord::Sent {
             at: whole_us(start, now),
             frame,
             len: len as u32,
@@ -101,7 +101,7 @@ impl Encoder {
 
     /// Adds a frame that came at `now`.
     pub fn received(&mut self, start: Instant, now: Instant, frame: FrameId, len: usize) {
-        self.push(&Record::Received {
+        self.push(&TraceRecord::Received {
             at: whole_us(start, now),
             frame,
             len: len as u32,
@@ -111,19 +111,21 @@ impl Encoder {
     /// Says that records are missing.
     pub fn missed(&mut self, start: Instant, now: Instant, records: u64) {
         let at = whole_us(start, now);
-        self.push(&Record::Missed { at, records });
+        self.push(&TraceRecord::Missed { at, records });
     }
 
     /// Adds a record. Time does not go back.
-    pub fn push(&mut self, record: &Record) {
+    pub fn push(&mut self, record: &TraceRecord) {
         self.count += 1;
         let at_us = (record.at().as_nanos() / 1_000).min(LATEST_US);
         match *record {
-            Record::Sent {
+            TraceRecord::Sent {
                 frame, len, queue, ..
             } => self.frame(SENT, at_us, frame, len, Some(queue)),
-            Record::Received { frame, len, .. } => self.frame(RECEIVED, at_us, frame, len, None),
-            Record::Missed { records, .. } => {
+            TraceRecord::Received { frame, len, .. } => {
+                self.frame(RECEIVED, at_us, frame, len, None)
+            }
+            TraceRecord::Missed { records, .. } => {
                 self.first_byte(MISSED, at_us);
                 varint::write(&mut self.records, records);
             }

@@ -6,7 +6,7 @@ use serde::{Deserialize, Serialize};
 
 use super::Trace;
 use super::lateness::Baseline;
-use super::record::{FrameId, Record};
+use super::record::{FrameId, TraceRecord};
 
 /// A direction, as the near end sees it.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
@@ -20,7 +20,7 @@ pub enum Way {
 
 /// What became of frames.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub enum Outcome {
+pub enum FrameOutcome {
     /// They never came.
     Lost,
     /// It came so much later than a frame that does not wait; none: only one end was recorded.
@@ -29,7 +29,7 @@ pub enum Outcome {
 
 /// A frame, or several in a row that were lost.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub struct Sample {
+pub struct TraceSample {
     /// When the first left, by the near end's clock and less the delay of a frame that does not wait;
     /// for lack of a better one, when it came or should have come.
     pub at: Duration,
@@ -42,14 +42,14 @@ pub struct Sample {
     /// Bytes that waited behind it.
     pub queue: Option<u32>,
     /// What became of them.
-    pub outcome: Outcome,
+    pub outcome: FrameOutcome,
 }
 
 /// All frames of one direction whose fate is known.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
-pub struct Path {
+pub struct DirectionTrace {
     /// In the order of time.
-    pub samples: Vec<Sample>,
+    pub samples: Vec<TraceSample>,
     /// Frames that came.
     pub received: u64,
     /// Frames that did not.
@@ -59,7 +59,7 @@ pub struct Path {
     pub unknown: u64,
 }
 
-impl Path {
+impl DirectionTrace {
     /// The part of the frames that was lost; zero without frames.
     pub fn loss(&self) -> f64 {
         match self.received + self.lost {
@@ -68,10 +68,10 @@ impl Path {
         }
     }
 
-    fn add(&mut self, sample: Sample) {
+    fn add(&mut self, sample: TraceSample) {
         match sample.outcome {
-            Outcome::Lost => self.lost = self.lost.saturating_add(sample.frames),
-            Outcome::Received(_) => self.received += sample.frames,
+            FrameOutcome::Lost => self.lost = self.lost.saturating_add(sample.frames),
+            FrameOutcome::Received(_) => self.received += sample.frames,
         }
         self.samples.push(sample);
     }
@@ -85,7 +85,7 @@ type Arrival = (FrameId, Duration);
 
 impl Trace {
     /// What became of the frames of a direction. None if its receiver was not recorded.
-    pub fn path(&self, way: Way) -> Option<Path> {
+    pub fn path(&self, way: Way) -> Option<DirectionTrace> {
         let (sender, receiver) = match way {
             Way::In => (&self.far, &self.near),
             Way::Out => (&self.near, &self.far),
@@ -104,16 +104,16 @@ impl Trace {
 
     /// From the first record of the near end to its last.
     pub fn span(&self) -> Duration {
-        let first = self.near.first().map_or(Duration::ZERO, Record::at);
-        let last = self.near.last().map_or(Duration::ZERO, Record::at);
+        let first = self.near.first().map_or(Duration::ZERO, TraceRecord::at);
+        let last = self.near.last().map_or(Duration::ZERO, TraceRecord::at);
         last.saturating_sub(first)
     }
 }
 
 /// Every frame that came, by its number.
-fn arrivals(receiver: &[Record]) -> Vec<(Arrival, u32)> {
+fn arrivals(receiver: &[TraceRecord]) -> Vec<(Arrival, u32)> {
     let received = receiver.iter().filter_map(|record| match *record {
-        Record::Received { at, frame, len } => Some(((frame, at), len)),
+        TraceRecord::Received { at, frame, len } => Some(((frame, at), len)),
         _ => None,
     });
     let mut arrivals: Vec<_> = received.collect();
@@ -126,9 +126,9 @@ fn arrivals(receiver: &[Record]) -> Vec<(Arrival, u32)> {
 struct Holes(Vec<(Duration, Duration)>);
 
 impl Holes {
-    fn of(view: &[Record]) -> Self {
+    fn of(view: &[TraceRecord]) -> Self {
         let pairs = view.windows(2);
-        let holes = pairs.filter(|pair| matches!(pair[1], Record::Missed { .. }));
+        let holes = pairs.filter(|pair| matches!(pair[1], TraceRecord::Missed { .. }));
         Self(holes.map(|pair| (pair[0].at(), pair[1].at())).collect())
     }
 
@@ -139,18 +139,18 @@ impl Holes {
     }
 }
 
-fn by_receiver(receiver: &[Record]) -> Path {
-    let mut path = Path::default();
+fn by_receiver(receiver: &[TraceRecord]) -> DirectionTrace {
+    let mut path = DirectionTrace::default();
     let holes = Holes::of(receiver);
     let arrivals = arrivals(receiver);
     for (i, &((frame, at), len)) in arrivals.iter().enumerate() {
-        path.add(Sample {
+        path.add(TraceSample {
             at,
             last: at,
             frames: 1,
             len,
             queue: None,
-            outcome: Outcome::Received(None),
+            outcome: FrameOutcome::Received(None),
         });
         let Some(&((next, came), _)) = arrivals
             .get(i + 1)
@@ -169,20 +169,20 @@ fn by_receiver(receiver: &[Record]) -> Path {
         }
         // They left between the two that came, evenly for all that is known.
         let between = (end.as_nanos() - begin.as_nanos()) / (row + 1);
-        path.add(Sample {
+        path.add(TraceSample {
             at: begin + Duration::from_nanos(between),
             last: begin + Duration::from_nanos(between * row),
             frames: row,
             len: 0,
             queue: None,
-            outcome: Outcome::Lost,
+            outcome: FrameOutcome::Lost,
         });
     }
     path
 }
 
-fn by_both(sender: &[Record], receiver: &[Record], way: Way) -> Path {
-    let mut path = Path::default();
+fn by_both(sender: &[TraceRecord], receiver: &[TraceRecord], way: Way) -> DirectionTrace {
+    let mut path = DirectionTrace::default();
     let holes = Holes::of(receiver);
     let arrivals = arrivals(receiver);
     let came = |frame: FrameId| {
@@ -192,15 +192,15 @@ fn by_both(sender: &[Record], receiver: &[Record], way: Way) -> Path {
     let pairs: Vec<(u64, u64)> = sender
         .iter()
         .filter_map(|record| match *record {
-            Record::Sent { at, frame, .. } => Some((at.as_nanos(), came(frame)?.as_nanos())),
+            TraceRecord::Sent { at, frame, .. } => Some((at.as_nanos(), came(frame)?.as_nanos())),
             _ => None,
         })
         .collect();
     let baseline = Baseline::of(&pairs);
-    let edge = |record: Option<&Record>| record.map_or(Duration::ZERO, Record::at);
+    let edge = |record: Option<&TraceRecord>| record.map_or(Duration::ZERO, TraceRecord::at);
     let (first, last) = (edge(receiver.first()), edge(receiver.last()));
     for record in sender {
-        let &Record::Sent {
+        let &TraceRecord::Sent {
             at,
             frame,
             len,
@@ -215,19 +215,19 @@ fn by_both(sender: &[Record], receiver: &[Record], way: Way) -> Path {
         };
         let soonest = Duration::from_nanos(baseline.soonest(at.as_nanos()));
         let outcome = match came(frame) {
-            Some(came) => Outcome::Received(Some(came.saturating_sub(soonest))),
+            Some(came) => FrameOutcome::Received(Some(came.saturating_sub(soonest))),
             // Nobody was there to see it, or what was seen is missing.
             None if soonest < first || soonest > last || holes.meet(soonest, soonest) => {
                 path.unknown += 1;
                 continue;
             }
-            None => Outcome::Lost,
+            None => FrameOutcome::Lost,
         };
         let at = match way {
             Way::In => soonest,
             Way::Out => at,
         };
-        path.add(Sample {
+        path.add(TraceSample {
             at,
             last: at,
             frames: 1,

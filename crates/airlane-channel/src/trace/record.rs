@@ -17,7 +17,7 @@ pub struct TraceHeader {
 
 /// An end of the link.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub enum End {
+pub enum TraceEnd {
     /// The one that recorded, or the first of two.
     Near = 0,
     /// The other one.
@@ -35,7 +35,7 @@ pub struct FrameId {
 
 /// What an end saw. Times count from the start of its recording, in whole microseconds.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub enum Record {
+pub enum TraceRecord {
     /// A frame left.
     Sent {
         /// When.
@@ -65,7 +65,7 @@ pub enum Record {
     },
 }
 
-impl Record {
+impl TraceRecord {
     /// When it was.
     pub const fn at(&self) -> Duration {
         match *self {

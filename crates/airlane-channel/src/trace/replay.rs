@@ -11,7 +11,7 @@
 
 use airlane_base::{Duration, Instant};
 
-use super::path::{Outcome, Path};
+use super::path::{DirectionTrace, FrameOutcome};
 
 /// A recorded frame says nothing about the link so long before or after it.
 pub const REACH: Duration = Duration::from_millis(20);
@@ -59,14 +59,14 @@ pub struct Replay {
 
 impl Replay {
     /// Of a recording that lasted for `span`.
-    pub fn new(path: &Path, span: Duration) -> Self {
+    pub fn new(path: &DirectionTrace, span: Duration) -> Self {
         let mut losses = Line::default();
         let mut delays = Line::default();
         let (mut sum, mut count) = (0.0, 0u64);
         for sample in &path.samples {
             let lost = match sample.outcome {
-                Outcome::Lost => 1.0,
-                Outcome::Received(late) => {
+                FrameOutcome::Lost => 1.0,
+                FrameOutcome::Received(late) => {
                     if let Some(late) = late {
                         let late = late.as_nanos() as f32;
                         delays.points.push((sample.at.as_nanos(), late));
@@ -122,25 +122,25 @@ impl Replay {
 #[cfg(test)]
 mod tests {
     use super::*;
-    use crate::trace::Sample;
+    use crate::trace::TraceSample;
 
     const MS: Duration = Duration::from_millis(1);
 
-    fn path(lost: &[bool], every: Duration) -> Path {
-        let samples = lost.iter().zip(0..).map(|(lost, i)| Sample {
+    fn path(lost: &[bool], every: Duration) -> DirectionTrace {
+        let samples = lost.iter().zip(0..).map(|(lost, i)| TraceSample {
             at: every * i,
             last: every * i,
             frames: 1,
             len: 100,
             queue: None,
             outcome: match lost {
-                true => Outcome::Lost,
-                false => Outcome::Received(Some(MS * (i % 3))),
+                true => FrameOutcome::Lost,
+                false => FrameOutcome::Received(Some(MS * (i % 3))),
             },
         });
         let all = lost.len() as u64;
         let lost = lost.iter().filter(|lost| **lost).count() as u64;
-        Path {
+        DirectionTrace {
             samples: samples.collect(),
             lost,
             received: all - lost,
@@ -181,7 +181,7 @@ mod tests {
 
     #[test]
     fn nothing_recorded_is_no_loss() {
-        let replay = Replay::new(&Path::default(), Duration::ZERO);
+        let replay = Replay::new(&DirectionTrace::default(), Duration::ZERO);
         assert_eq!(replay.loss_at(MS, at(7)), 0.0);
         assert_eq!(replay.delay_at(MS, at(7)), Duration::ZERO);
     }

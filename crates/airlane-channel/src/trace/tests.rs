@@ -6,7 +6,7 @@ use proptest::prelude::*;
 use super::format::{BLOCK_HEAD, CRC};
 use super::*;
 
-fn records() -> impl Strategy<Value = Vec<Record>> {
+fn records() -> impl Strategy<Value = Vec<TraceRecord>> {
     let step = prop_oneof![0u64..10, 0u64..1_000, 0u64..10_000_000_000];
     let number = prop_oneof![
         Just(None),
@@ -25,17 +25,17 @@ fn records() -> impl Strategy<Value = Vec<Record>> {
             next = number.wrapping_add(1);
             let frame = FrameId { key, number };
             match kind {
-                0 => Record::Missed {
+                0 => TraceRecord::Missed {
                     at,
                     records: missed,
                 },
-                1..=10 => Record::Sent {
+                1..=10 => TraceRecord::Sent {
                     at,
                     frame,
                     len,
                     queue,
                 },
-                _ => Record::Received { at, frame, len },
+                _ => TraceRecord::Received { at, frame, len },
             }
         };
         records.into_iter().map(build).collect()
@@ -99,7 +99,7 @@ fn refusals_say_what_and_where() {
     assert!(refusal(b"airtrace\x07").contains("version 7"));
     assert!(refusal(b"airtrace\x01\0\0\0\x09").contains("at byte 9"));
     let trace = Trace {
-        near: vec![Record::Missed {
+        near: vec![TraceRecord::Missed {
             at: Duration::from_micros(3),
             records: 1,
         }],
@@ -132,7 +132,7 @@ fn refusals_say_what_and_where() {
 #[test]
 fn a_busy_link_takes_few_bytes_for_a_frame() {
     let mut rng = Streams::new(1, 0).stream("link");
-    let mut encoder = Encoder::new(End::Near);
+    let mut encoder = Encoder::new(TraceEnd::Near);
     let (mut out, mut now) = (Vec::new(), 0);
     let frames = 100_000;
     for i in 0..frames {
@@ -165,7 +165,7 @@ fn two_ends(frames: u64, lose: u64, late: u64) -> [Trace; 2] {
         let answer = FrameId { key: 6, number: i };
         let at = Duration::from_millis(10 * i);
         let (len, queue) = (1_000, 0);
-        left.push(Record::Sent {
+        left.push(TraceRecord::Sent {
             at,
             frame,
             len,
@@ -174,21 +174,21 @@ fn two_ends(frames: u64, lose: u64, late: u64) -> [Trace; 2] {
         let wait = if i % late == late - 1 { 3 } else { 0 };
         let came = Duration::from_millis(10 * i + 500 + 2 + wait);
         if i % lose != lose - 1 {
-            right.push(Record::Received {
+            right.push(TraceRecord::Received {
                 at: came,
                 frame,
                 len,
             });
         }
         let at = Duration::from_millis(10 * i + 500 + 6);
-        right.push(Record::Sent {
+        right.push(TraceRecord::Sent {
             at,
             frame: answer,
             len,
             queue,
         });
         let came = Duration::from_millis(10 * i + 8);
-        left.push(Record::Received {
+        left.push(TraceRecord::Received {
             at: came,
             frame: answer,
             len,
@@ -215,9 +215,9 @@ fn two_views_tell_what_became_of_each_frame() {
     for (i, sample) in out.samples.iter().enumerate() {
         assert_eq!(sample.at, Duration::from_millis(10 * i as u64));
         let outcome = match (i % 20 == 19, i % 7 == 6) {
-            (true, _) => Outcome::Lost,
-            (_, true) => Outcome::Received(Some(Duration::from_millis(3))),
-            _ => Outcome::Received(Some(Duration::ZERO)),
+            (true, _) => FrameOutcome::Lost,
+            (_, true) => FrameOutcome::Received(Some(Duration::from_millis(3))),
+            _ => FrameOutcome::Received(Some(Duration::ZERO)),
         };
         assert_eq!(sample.outcome, outcome, "frame {i}");
     }
@@ -244,7 +244,7 @@ fn one_view_knows_what_was_lost_on_the_way_to_it() {
     let lost: Vec<_> = path
         .samples
         .iter()
-        .filter(|s| s.outcome == Outcome::Lost)
+        .filter(|s| s.outcome == FrameOutcome::Lost)
         .collect();
     assert_eq!(lost[0].at, Duration::from_nanos(500_000_000 + 193_500_000));
     assert_eq!(left.path(Way::In).unwrap().lost, 0);
@@ -254,7 +254,7 @@ fn one_view_knows_what_was_lost_on_the_way_to_it() {
 fn what_was_not_recorded_is_not_lost() {
     let [left, mut right] = two_ends(1_000, 20, 7);
     // The right end began later, ended earlier, and missed a part.
-    let at = |record: &Record| record.at().as_nanos() / 10_000_000;
+    let at = |record: &TraceRecord| record.at().as_nanos() / 10_000_000;
     right
         .near
         .retain(|record| matches!(at(record), 100..400 | 450..900));
@@ -263,7 +263,7 @@ fn what_was_not_recorded_is_not_lost() {
         .iter()
         .position(|record| at(record) >= 450)
         .unwrap();
-    let hole = Record::Missed {
+    let hole = TraceRecord::Missed {
         at: right.near[after].at(),
         records: 100,
     };
@@ -271,7 +271,7 @@ fn what_was_not_recorded_is_not_lost() {
     let received = right
         .near
         .iter()
-        .filter(|r| matches!(r, Record::Received { .. }));
+        .filter(|r| matches!(r, TraceRecord::Received { .. }));
     let received = received.count() as u64;
     let joined = Trace::join(left, right.clone()).unwrap();
     let path = joined.path(Way::Out).unwrap();
@@ -285,7 +285,7 @@ fn what_was_not_recorded_is_not_lost() {
 
 #[test]
 fn numbers_out_of_all_proportion_are_no_losses() {
-    let received = |ms, number| Record::Received {
+    let received = |ms, number| TraceRecord::Received {
         at: Duration::from_millis(ms),
         frame: FrameId { key: 1, number },
         len: 1,

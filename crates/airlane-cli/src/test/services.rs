@@ -5,7 +5,7 @@ use std::net::IpAddr;
 use airlane_link::flow::{TCP, UDP};
 use airlane_link::{Classifier, FlowKey};
 use airlane_live::status::{PeerStatus, ServiceReport, Status};
-use airlane_probe::{App, PathReport, Ports, VOICE_DSCP};
+use airlane_probe::{App, PathReport, ServerPorts, VOICE_DSCP};
 use serde::Serialize;
 
 /// What is neither repaired nor kept from the others.
@@ -46,7 +46,7 @@ pub(super) fn used(link: &Status, peer: &PeerStatus, path: &PathReport, here: Ip
 }
 
 /// What the server sends.
-fn flow(app: App, ports: Ports, server: IpAddr, here: IpAddr) -> FlowKey {
+fn flow(app: App, ports: ServerPorts, server: IpAddr, here: IpAddr) -> FlowKey {
     let (protocol, src_port, dst_port, dscp) = match app {
         App::File => (TCP, ports.file, CLIENT, 0),
         App::Pages => (TCP, ports.pages, CLIENT, 0),
@@ -123,7 +123,7 @@ mod tests {
         let classifier = Classifier::new(&rules, number, 0);
         let (server, here) = ([10, 7, 0, 2].into(), [10, 7, 0, 1].into());
         let of = |app| {
-            let flow = flow(app, Ports::default(), server, here);
+            let flow = flow(app, ServerPorts::default(), server, here);
             (classifier.classify(&flow), app)
         };
         App::ALL.map(of).to_vec()

@@ -192,7 +192,7 @@ mod tests {
         TrafficReport {
             measured_ns: 1,
             warmup_ns: 1,
-            ports: airlane_probe::Ports::default(),
+            ports: airlane_probe::ServerPorts::default(),
             file: Some(FileReport {
                 congestion_control: "cubic".to_owned(),
                 received_bytes: 1,

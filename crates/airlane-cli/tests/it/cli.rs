@@ -853,9 +853,9 @@ fn damaged_files_never_make_the_program_panic() {
 
 /// A recording of the right end: a frame every 2 ms, of which each tenth is lost.
 fn trace(folder: &Path) -> String {
-    use airlane_channel::trace::{FrameId, Record, Trace, TraceHeader};
+    use airlane_channel::trace::{FrameId, Trace, TraceHeader, TraceRecord};
     let received = (0..5_000).filter(|number| number % 10 != 3);
-    let record = |number| Record::Received {
+    let record = |number| TraceRecord::Received {
         at: airlane_base::Duration::from_millis(2 * number),
         frame: FrameId { key: 1, number },
         len: 100,

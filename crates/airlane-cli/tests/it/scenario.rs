@@ -5,7 +5,7 @@ use std::path::{Path, PathBuf};
 use std::process::{Command, Output, Stdio};
 
 use airlane_sim::Scenario;
-use airlane_study::{Plan, Request, Work};
+use airlane_study::{Plan, RunRequest, Work};
 
 fn airlane(folder: &Path, arguments: &[&str], input: &str) -> Output {
     let mut child = Command::new(env!("CARGO_BIN_EXE_airlane"))
@@ -132,7 +132,7 @@ fn a_point_of_a_study_has_the_results_of_the_study() {
     let set = ["--set", "links.*.services[*].scheme(kind=rlp).retries=2"];
     for extra in [&[][..], &set, &["--alternative", "tight"]] {
         let work = Work::load(&Path::new(studies).join("xylomenos-1999")).unwrap();
-        let request = Request {
+        let request = RunRequest {
             runs: Some(1),
             set: extra
                 .iter()
@@ -145,7 +145,7 @@ fn a_point_of_a_study_has_the_results_of_the_study() {
                 .map(|t| t.to_string())
                 .collect(),
             committed: !extra.contains(&"--alternative"),
-            ..Request::default()
+            ..RunRequest::default()
         };
         if request
             .alternatives

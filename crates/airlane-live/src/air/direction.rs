@@ -19,9 +19,9 @@ pub(super) type Frame = Vec<u8>;
 
 /// Buffers that came back: after a while, frames cost no allocation.
 #[derive(Debug, Default)]
-pub(super) struct Pool(Vec<Frame>);
+pub(super) struct FramePool(Vec<Frame>);
 
-impl Pool {
+impl FramePool {
     /// More than a bandwidth-delay product of anything this emulator can carry.
     const KEPT: usize = 4096;
 
@@ -109,7 +109,7 @@ impl Direction {
         &mut self,
         came: Instant,
         received: Received<'_>,
-        pool: &mut Pool,
+        pool: &mut FramePool,
         scratch: &mut Vec<u8>,
     ) -> Result<(), Refusal> {
         let Received {
@@ -191,7 +191,7 @@ impl Direction {
         &mut self,
         frame: &[u8],
         vlan: Option<[u8; 4]>,
-        pool: &mut Pool,
+        pool: &mut FramePool,
     ) -> Result<(), Refusal> {
         let tagged = matches!(frame.get(12..14), Some([0x81, 0] | [0x88, 0xa8]));
         let tag = if vlan.is_some() || tagged {
@@ -324,7 +324,7 @@ mod tests {
         direction.handle_frame(
             Instant::ORIGIN,
             received,
-            &mut Pool::default(),
+            &mut FramePool::default(),
             &mut Vec::new(),
         )
     }

@@ -32,7 +32,7 @@ pub use report::{AirReport, DirectionReport, Refused};
 
 use crate::clock;
 use crate::device::DeviceError;
-use direction::{Direction, Pool, Refusal};
+use direction::{Direction, FramePool, Refusal};
 use offload::OffloadsOff;
 use packet_socket::{Batch, PacketSocket};
 
@@ -72,7 +72,7 @@ struct Emulator {
     ends: [PacketSocket; 2],
     /// `directions[i]` leads from `ends[i]` to `ends[1 - i]`.
     directions: [Direction; 2],
-    pool: Pool,
+    pool: FramePool,
     batch: Batch,
     scratch: Vec<u8>,
     origin: std::time::Instant,
@@ -92,7 +92,7 @@ impl Emulator {
                 direction(config.up(), "up", &ends[0]),
             ],
             ends,
-            pool: Pool::default(),
+            pool: FramePool::default(),
             batch: Batch::new(),
             scratch: Vec::new(),
             origin: std::time::Instant::now(),

@@ -4,7 +4,7 @@ use std::net::IpAddr;
 
 use airlane_base::Rate;
 use airlane_base::config::Problems;
-use airlane_secure::{Endpoint, EthernetAddress, PublicKey};
+use airlane_secure::{EthernetAddress, PeerAddress, PublicKey};
 use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 
@@ -27,7 +27,7 @@ pub struct PeerConfig {
     pub key: Option<PublicKey>,
     /// Where it is. Left out: it calls.
     #[serde(default, skip_serializing_if = "Option::is_none")]
-    pub address: Option<Endpoint>,
+    pub address: Option<PeerAddress>,
     /// These networks are behind it, its own address in the tunnel among them.
     pub prefixes: Vec<Cidr>,
     /// It gets this share of the link while others want theirs.
@@ -130,16 +130,16 @@ impl PeerConfig {
 
 /// Where a peer is, without what else an address may carry, to tell peers apart by it.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord)]
-pub(crate) enum Place {
+pub(crate) enum PeerPlace {
     Udp(IpAddr, u16),
     Ethernet([u8; 6]),
 }
 
-impl From<Endpoint> for Place {
-    fn from(endpoint: Endpoint) -> Self {
-        match endpoint {
-            Endpoint::Udp(address) => Self::Udp(address.ip(), address.port()),
-            Endpoint::Ethernet(EthernetAddress(octets)) => Self::Ethernet(octets),
+impl From<PeerAddress> for PeerPlace {
+    fn from(address: PeerAddress) -> Self {
+        match address {
+            PeerAddress::Udp(address) => Self::Udp(address.ip(), address.port()),
+            PeerAddress::Ethernet(EthernetAddress(octets)) => Self::Ethernet(octets),
         }
     }
 }

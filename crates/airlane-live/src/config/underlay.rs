@@ -3,7 +3,7 @@
 use std::net::{IpAddr, SocketAddr};
 
 use airlane_base::config::Problems;
-use airlane_secure::{Endpoint, EthernetAddress};
+use airlane_secure::{EthernetAddress, PeerAddress};
 use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 
@@ -43,10 +43,10 @@ pub enum UnderlayConfig {
 
 impl UnderlayConfig {
     /// Where the peer is, if the file says so.
-    pub fn peer(&self) -> Option<Endpoint> {
+    pub fn peer(&self) -> Option<PeerAddress> {
         match self {
-            Self::Udp { peer, .. } => peer.map(Endpoint::Udp),
-            Self::Ethernet { peer, .. } => peer.map(Endpoint::Ethernet),
+            Self::Udp { peer, .. } => peer.map(PeerAddress::Udp),
+            Self::Ethernet { peer, .. } => peer.map(PeerAddress::Ethernet),
         }
     }
 
@@ -81,13 +81,13 @@ impl UnderlayConfig {
     }
 
     /// What is wrong with a peer's address, which stands at `at`.
-    pub(super) fn check_peer(&self, peer: &Endpoint, at: &str, problems: &mut Problems) {
+    pub(super) fn check_peer(&self, peer: &PeerAddress, at: &str, problems: &mut Problems) {
         match (self, peer) {
-            (Self::Udp { listen, .. }, Endpoint::Udp(peer)) => {
+            (Self::Udp { listen, .. }, PeerAddress::Udp(peer)) => {
                 check_peer(listen, peer, at, problems);
             }
-            (Self::Ethernet { .. }, Endpoint::Ethernet(peer)) if peer.is_unicast() => {}
-            (Self::Ethernet { .. }, Endpoint::Ethernet(peer)) => problems.add(
+            (Self::Ethernet { .. }, PeerAddress::Ethernet(peer)) if peer.is_unicast() => {}
+            (Self::Ethernet { .. }, PeerAddress::Ethernet(peer)) => problems.add(
                 at,
                 format!("{peer} is no address of one interface"),
                 "give that of the other end, such as \"02:00:00:00:00:01\", or both ends keys and none",

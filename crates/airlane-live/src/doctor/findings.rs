@@ -5,7 +5,7 @@ use serde::Serialize;
 /// How one check ended.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize)]
 #[serde(rename_all = "kebab-case")]
-pub enum Verdict {
+pub enum Grade {
     /// As it should be.
     Good,
     /// It may work all the same.
@@ -20,7 +20,7 @@ pub struct Check {
     /// What was looked at.
     pub what: &'static str,
     /// How it ended.
-    pub verdict: Verdict,
+    pub verdict: Grade,
     /// What was found.
     pub found: String,
     /// What to do.
@@ -35,7 +35,7 @@ impl Findings<'_> {
     pub(super) fn add(
         &mut self,
         what: &'static str,
-        verdict: Verdict,
+        verdict: Grade,
         found: impl Into<String>,
         help: &str,
     ) {
@@ -48,10 +48,10 @@ impl Findings<'_> {
     }
 
     pub(super) fn good(&mut self, what: &'static str, found: impl Into<String>) {
-        self.add(what, Verdict::Good, found, "");
+        self.add(what, Grade::Good, found, "");
     }
 
     pub(super) fn bad(&mut self, what: &'static str, found: impl ToString) {
-        self.add(what, Verdict::Bad, found.to_string(), "");
+        self.add(what, Grade::Bad, found.to_string(), "");
     }
 }

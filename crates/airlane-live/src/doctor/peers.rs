@@ -6,10 +6,10 @@ use std::net::{IpAddr, Ipv4Addr, Ipv6Addr, SocketAddr, UdpSocket};
 use std::os::fd::AsFd as _;
 
 use airlane_base::{Duration, Instant};
-use airlane_secure::{Endpoint, Refused};
+use airlane_secure::{PeerAddress, Refused};
 use rustix::event::{PollFd, PollFlags};
 
-use super::findings::{Findings, Verdict};
+use super::findings::{Findings, Grade};
 use crate::clock;
 use crate::config::{LiveConfig, PeerConfig};
 use crate::control;
@@ -56,12 +56,12 @@ fn check_session(
     findings: &mut Findings<'_>,
 ) {
     let (session, who) = (&peer.session, who(&peer.name, peer.address));
-    let mut bad = |found: String, help: &str| findings.add("peer", Verdict::Bad, found, help);
+    let mut bad = |found: String, help: &str| findings.add("peer", Grade::Bad, found, help);
     match (&*session.state, &session.refused) {
         ("confirmed", _) => findings.good("peer", format!("the session with {who} is confirmed")),
         ("accepted", _) => {
             let found = format!("the session with {who} has begun, and is not confirmed yet");
-            findings.add("peer", Verdict::Warning, found, "");
+            findings.add("peer", Grade::Warning, found, "");
         }
         (_, Some(tables)) => bad(
             format!(
@@ -97,7 +97,7 @@ fn one_line(table: &str) -> String {
 /// Why a peer has never answered, as far as its own calls tell, and what to do.
 fn cause(
     who: &str,
-    address: Option<Endpoint>,
+    address: Option<PeerAddress>,
     callers: &[CallerReport],
     ours: Option<&str>,
 ) -> (String, String) {
@@ -156,8 +156,8 @@ fn cause(
 }
 
 /// Whether the machine there says that its port is shut. It tells only whoever asks from a socket of his own.
-fn nobody_listens(address: Endpoint) -> bool {
-    let Endpoint::Udp(address) = address else {
+fn nobody_listens(address: PeerAddress) -> bool {
+    let PeerAddress::Udp(address) = address else {
         return false;
     };
     let any: IpAddr = match address {
@@ -207,11 +207,11 @@ pub(super) fn check_peers(
     for peer in &asking.asked {
         let who = who(&peer.name, peer.address);
         let (found, help) = cause(&who, peer.address, &callers, Some(&ours));
-        findings.add("peer", Verdict::Bad, found, &help);
+        findings.add("peer", Grade::Bad, found, &help);
     }
 }
 
-fn who(name: &str, address: Option<Endpoint>) -> String {
+fn who(name: &str, address: Option<PeerAddress>) -> String {
     match address {
         Some(address) => format!("{name} at {address}"),
         None => format!("{name} (wherever it is)"),
@@ -288,7 +288,7 @@ impl Asking<'_> {
                 let found = format!("{who} cannot be asked yet: {error}");
                 findings.add(
                     "peer",
-                    Verdict::Warning,
+                    Grade::Warning,
                     found,
                     "the link would come up and go on trying",
                 );
@@ -296,7 +296,7 @@ impl Asking<'_> {
         }
     }
 
-    fn refuse(&mut self, now: Instant, source: Endpoint, refused: Refused) {
+    fn refuse(&mut self, now: Instant, source: PeerAddress, refused: Refused) {
         let expected = self.asked.iter().any(|peer| peer.address == Some(source));
         let key = self.guard.last_stranger();
         let what = (Reason::from(refused), key);

@@ -3,12 +3,12 @@
 
 use airlane_base::Instant;
 use airlane_link::Codec;
-use airlane_secure::{Endpoint, PeerId};
+use airlane_secure::{PeerAddress, PeerId};
 
 use super::callers::Callers;
 use super::drops::{Drops, Reason};
 use super::guard::Guard;
-use super::transmit::Transmit;
+use super::transmit::TransmitBatch;
 use crate::config::LinkConfig;
 use crate::packet::ecn::Outer;
 use crate::record::Recorder;
@@ -22,7 +22,7 @@ pub(super) struct To {
     /// Its secure session; none without keys.
     pub(super) session: Option<PeerId>,
     /// None until the peer has called.
-    pub(super) address: Option<Endpoint>,
+    pub(super) address: Option<PeerAddress>,
 }
 
 /// See the module.
@@ -31,7 +31,7 @@ pub(super) struct Below {
     pub(super) underlay: Underlay,
     /// None without security.
     pub(super) guard: Option<Guard>,
-    pub(super) transmit: Transmit,
+    pub(super) transmit: TransmitBatch,
     pub(super) recorder: Recorder,
     pub(super) outer: Outer,
     /// Of datagrams and packets that are no peer's.
@@ -49,7 +49,7 @@ impl Below {
         Self {
             underlay,
             guard,
-            transmit: Transmit::new(0),
+            transmit: TransmitBatch::new(0),
             recorder: Recorder::default(),
             outer,
             drops: Drops::new(None),
@@ -75,7 +75,7 @@ impl Below {
     pub(super) fn refuse(
         &mut self,
         now: Instant,
-        source: Endpoint,
+        source: PeerAddress,
         reason: Reason,
         peer: Option<&str>,
     ) {

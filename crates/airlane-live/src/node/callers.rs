@@ -5,7 +5,7 @@
 //! in a minute as are remembered.
 
 use airlane_base::{Duration, Instant};
-use airlane_secure::{Endpoint, PublicKey};
+use airlane_secure::{PeerAddress, PublicKey};
 
 use super::drops::Reason;
 use crate::status::{CallFault, CallerReport};
@@ -49,7 +49,7 @@ impl Callers {
     pub(crate) fn note(
         &mut self,
         now: Instant,
-        address: Endpoint,
+        address: PeerAddress,
         (reason, key): (Reason, Option<&PublicKey>),
         expected: bool,
     ) -> Option<&CallerReport> {
@@ -128,7 +128,7 @@ mod tests {
         Instant::ORIGIN + Duration::from_secs(100 + seconds)
     }
 
-    fn address(last: u8) -> Endpoint {
+    fn address(last: u8) -> PeerAddress {
         format!("192.0.2.{last}:7007").parse().unwrap()
     }
 

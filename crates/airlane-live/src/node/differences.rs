@@ -3,8 +3,8 @@
 use airlane_base::Instant;
 
 use super::Node;
-use super::link::{Link, at};
-use super::path::Path;
+use super::link::{PeerLink, at};
+use super::path::PathMtu;
 use super::reload::ReloadError;
 use crate::config::{LiveConfig, PeerConfig};
 use crate::underlay::ETHERNET_MTU;
@@ -36,9 +36,9 @@ impl Node {
     ) -> Result<Vec<String>, ReloadError> {
         let mut changes = of_peers(&old.peers(), &new.peers());
         // A port that runs as the old file says knows what the new one asks of it.
-        let path = Path::new(now, ETHERNET_MTU, false);
+        let path = PathMtu::new(now, ETHERNET_MTU, false);
         if let Some(peer) = old.peers().first() {
-            let mut port = Link::new(now, peer, old, self.sizes, path)?;
+            let mut port = PeerLink::new(now, peer, old, self.sizes, path)?;
             changes.extend(port.set_services(now, new)?);
         }
         changes.extend(of_rates(old, new));

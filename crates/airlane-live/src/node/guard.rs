@@ -2,8 +2,8 @@
 
 use airlane_base::{Duration, Instant};
 use airlane_secure::{
-    Endpoint, Limits, OVERHEAD, PeerConfig as SecurePeer, PeerId, PeersError, PublicKey, Received,
-    Refused, SealError, Secure, Transmit,
+    AcceptedDatagram, Limits, OVERHEAD, PeerAddress, PeerId, PeersError, PublicKey, Refused,
+    SealError, Secure, SecurePeer, Transmit,
 };
 
 use super::up_error::UpError;
@@ -48,11 +48,11 @@ impl std::fmt::Debug for Guard {
 }
 
 /// Those that have keys, and where to seek them: at `anyone` where nobody knows, if there is such a place.
-fn list(peers: &[PeerConfig], anyone: Option<Endpoint>) -> Vec<SecurePeer> {
+fn list(peers: &[PeerConfig], anyone: Option<PeerAddress>) -> Vec<SecurePeer> {
     let peers = peers.iter().filter_map(|peer| {
         Some(SecurePeer {
             key: peer.key?,
-            endpoint: peer.address.or(anyone),
+            address: peer.address.or(anyone),
         })
     });
     peers.collect()
@@ -66,7 +66,7 @@ impl Guard {
         now: Instant,
         keys: &Keys,
         peers: &[PeerConfig],
-        anyone: Option<Endpoint>,
+        anyone: Option<PeerAddress>,
     ) -> Result<Self, UpError> {
         let private = read_key(&keys.private_key)?;
         let seed =
@@ -98,8 +98,8 @@ impl Guard {
     }
 
     /// Where a peer is, as far as is known.
-    pub(crate) fn endpoint(&self, peer: PeerId) -> Option<Endpoint> {
-        self.secure.endpoint(peer)
+    pub(crate) fn address(&self, peer: PeerId) -> Option<PeerAddress> {
+        self.secure.address(peer)
     }
 
     /// Replaces the list of peers; sessions of keys that stay go on.
@@ -107,14 +107,14 @@ impl Guard {
         &mut self,
         now: Instant,
         peers: &[PeerConfig],
-        anyone: Option<Endpoint>,
+        anyone: Option<PeerAddress>,
     ) -> Result<(), PeersError> {
         self.secure.set_peers(now, &list(peers, anyone))
     }
 
     /// The peer is sought where it was at the start.
-    pub(crate) fn forget_endpoint(&mut self, peer: PeerId) {
-        self.secure.forget_endpoint(peer);
+    pub(crate) fn forget_address(&mut self, peer: PeerId) {
+        self.secure.forget_address(peer);
     }
 
     /// Says which session frames of and for this peer belong to from now on: those of another cannot be
@@ -147,19 +147,19 @@ impl Guard {
     pub(crate) fn open(
         &mut self,
         now: Instant,
-        from: Endpoint,
+        from: PeerAddress,
         datagram: &[u8],
         plain: &mut [u8],
     ) -> Result<Option<Opened>, Refused> {
         let opened = |peer, frame| Some(Opened { peer, frame });
         Ok(
             match self.secure.handle_datagram(now, from, datagram, plain)? {
-                Received::Data {
+                AcceptedDatagram::Data {
                     peer, len, bound, ..
                 } => opened(peer, Some((len, bound))),
-                Received::Keepalive { peer, .. }
-                | Received::Handshake { peer }
-                | Received::Cookie { peer } => opened(peer, None),
+                AcceptedDatagram::Keepalive { peer, .. }
+                | AcceptedDatagram::Handshake { peer }
+                | AcceptedDatagram::Cookie { peer } => opened(peer, None),
                 _ => None,
             },
         )
@@ -177,7 +177,7 @@ impl Guard {
         self.secure.handle_timeout(now, clock::wall());
         // A link is always wanted, with whoever can be asked.
         let wanted = self.secure.status(now);
-        let wanted = wanted.filter(|s| s.session_age.is_none() && s.endpoint.is_some());
+        let wanted = wanted.filter(|s| s.session_age.is_none() && s.address.is_some());
         let wanted: Vec<PeerId> = wanted.map(|status| status.peer).collect();
         for peer in wanted {
             self.secure.rekey(now, peer);

@@ -2,7 +2,7 @@
 
 use std::path::{Path, PathBuf};
 
-use super::link::Link;
+use super::link::PeerLink;
 use crate::device::DeviceError;
 use crate::journal::JournalFile;
 
@@ -23,7 +23,7 @@ impl Journals {
     }
 
     /// Has a port without state keep a journal.
-    pub(super) fn begin(&self, link: &mut Link) -> Result<(), DeviceError> {
+    pub(super) fn begin(&self, link: &mut PeerLink) -> Result<(), DeviceError> {
         let name = &link.config.name;
         let path = match self.path.extension().and_then(|e| e.to_str()) {
             _ if !self.named => self.path.clone(),

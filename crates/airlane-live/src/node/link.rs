@@ -5,14 +5,14 @@ use airlane_base::{Duration, Instant, Rate};
 use airlane_link::config::{ConfigError, HandedOver};
 use airlane_link::wire::{Decoded, LIVE_HEADER_ROOM};
 use airlane_link::{AdminError, Frame, FrameKind, Header, Layout, Medium, PortConfig};
-use airlane_secure::{Endpoint, PeerId};
+use airlane_secure::{PeerAddress, PeerId};
 use airlane_session::{LossReport, ServiceOffer, Session, SessionConfig, SessionEvent};
 
 use super::below::{Below, To};
 use super::drops::{Drops, Reason};
-use super::path::Path;
+use super::path::PathMtu;
 use super::share::Spent;
-use super::transmit::Fate;
+use super::transmit::SendFate;
 use super::up_error::UpError;
 use crate::config::{LiveConfig, PeerConfig};
 use crate::journal::JournaledPort;
@@ -47,13 +47,13 @@ pub(super) struct Sizes {
 
 /// See the module.
 #[derive(Debug)]
-pub(super) struct Link {
+pub(super) struct PeerLink {
     pub(super) config: PeerConfig,
     pub(super) to: To,
     pub(super) port: JournaledPort,
     pub(super) session: Session,
     pub(super) drops: Drops,
-    pub(super) path: Path,
+    pub(super) path: PathMtu,
     /// Of the present turn.
     pub(super) spent: Spent,
     /// Longest payload of a frame, where longer packets are cut.
@@ -61,7 +61,7 @@ pub(super) struct Link {
     /// What the path leaves for a packet, where the interface has more for the sake of others.
     narrow: Option<usize>,
     /// Where the peer was when the log last said so, and how often it has moved since.
-    moved: Option<(Option<Endpoint>, u64)>,
+    moved: Option<(Option<PeerAddress>, u64)>,
 
     pub(super) session_since: Option<Instant>,
     pub(super) sessions: u64,
@@ -78,7 +78,7 @@ pub(super) struct Link {
     pub(super) narrowed: u64,
 }
 
-impl Link {
+impl PeerLink {
     /// A link with this peer, as `file` says, that has sent nothing yet. Its number and secure session are
     /// the node's to give.
     pub(super) fn new(
@@ -86,7 +86,7 @@ impl Link {
         peer: &PeerConfig,
         file: &LiveConfig,
         sizes: Sizes,
-        path: Path,
+        path: PathMtu,
     ) -> Result<Self, UpError> {
         let link = &file.link;
         let rate = peer.rate.unwrap_or(link.rate);
@@ -166,7 +166,7 @@ impl Link {
 
     /// An authentic datagram has shown where the peer is. The log and the path follow, but not as fast as
     /// it may move.
-    pub(super) fn move_to(&mut self, now: Instant, address: Endpoint) {
+    pub(super) fn move_to(&mut self, now: Instant, address: PeerAddress) {
         let was = self.to.address.replace(address);
         self.moved.get_or_insert((was, 0)).1 += 1;
         self.path.ask(now);
@@ -396,19 +396,19 @@ impl Link {
     }
 
     /// The socket has said what became of datagrams.
-    pub(super) fn on_fate(&mut self, now: Instant, fate: Fate) {
+    pub(super) fn on_fate(&mut self, now: Instant, fate: SendFate) {
         match fate {
-            Fate::Sent { datagrams, bytes } => {
+            SendFate::Sent { datagrams, bytes } => {
                 self.datagrams_sent += datagrams;
                 self.sent_bytes += bytes;
             }
-            Fate::Narrowed => {
+            SendFate::Narrowed => {
                 self.narrowed += 1;
                 self.path.ask(now);
                 let peer = self.who();
                 tracing::info!(%peer, "a frame no longer fits the path to the peer");
             }
-            Fate::Dropped(reason) => self.drops.count(now, reason),
+            SendFate::Dropped(reason) => self.drops.count(now, reason),
         }
     }
 
@@ -574,11 +574,11 @@ fn hellos(rate: Rate) -> (Duration, Duration) {
 }
 
 /// A peer for the log.
-pub(super) fn who(name: &str, address: Option<Endpoint>) -> String {
+pub(super) fn who(name: &str, address: Option<PeerAddress>) -> String {
     format!("{name} {}", at(address))
 }
 
-pub(super) fn at(address: Option<Endpoint>) -> String {
+pub(super) fn at(address: Option<PeerAddress>) -> String {
     address.map_or_else(
         || "wherever it calls from".to_owned(),
         |peer| format!("at {peer}"),
@@ -606,7 +606,7 @@ security = "none"
 services = [{ number = 1, name = "files", rate = 1, scheme = { kind = "sr-m2" } }]
 "#;
 
-    fn link() -> Link {
+    fn link() -> PeerLink {
         let file: LiveConfig = airlane_base::config::load(FILE, "up.toml").unwrap();
         let file = file.resolve();
         let sizes = Sizes {
@@ -615,8 +615,8 @@ services = [{ number = 1, name = "files", rate = 1, scheme = { kind = "sr-m2" } 
             frame_overhead: 28,
         };
         let now = Instant::ORIGIN;
-        let path = Path::new(now, 1_500, false);
-        Link::new(now, &file.peers()[0], &file, sizes, path).unwrap()
+        let path = PathMtu::new(now, 1_500, false);
+        PeerLink::new(now, &file.peers()[0], &file, sizes, path).unwrap()
     }
 
     /// Senders inside know the services' names, and must not choose whose queue they share.

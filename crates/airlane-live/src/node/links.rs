@@ -5,23 +5,23 @@ use std::collections::BTreeMap;
 use std::net::IpAddr;
 
 use airlane_base::Instant;
-use airlane_secure::{Endpoint, PeerId};
+use airlane_secure::{PeerAddress, PeerId};
 
 use super::below::Below;
 use super::drops::Reason;
 use super::guard::Guard;
-use super::link::Link;
-use super::transmit::Fate;
-use crate::config::{PeerConfig, Place};
+use super::link::PeerLink;
+use super::transmit::SendFate;
+use crate::config::{PeerConfig, PeerPlace};
 use crate::netlink::Cidr;
 use crate::packet::addresses;
 
 /// The links by their numbers, which are those of their ports in the medium.
 #[derive(Debug, Default)]
 pub(super) struct Links {
-    pub(super) all: BTreeMap<u8, Link>,
+    pub(super) all: BTreeMap<u8, PeerLink>,
     by_session: BTreeMap<PeerId, u8>,
-    by_place: BTreeMap<Place, u8>,
+    by_place: BTreeMap<PeerPlace, u8>,
     pub(super) prefixes: Prefixes,
 }
 
@@ -48,30 +48,30 @@ impl Links {
     }
 
     /// The link of a peer without keys.
-    pub(super) fn at(&self, address: Endpoint) -> Option<u8> {
+    pub(super) fn at(&self, address: PeerAddress) -> Option<u8> {
         self.by_place.get(&address.into()).copied()
     }
 
     /// Name of the peer that is expected at an address and has no session yet.
-    pub(super) fn expected_at(&self, address: Endpoint) -> Option<&str> {
+    pub(super) fn expected_at(&self, address: PeerAddress) -> Option<&str> {
         let link = self.all.get(&self.at(address)?)?;
         let missing = link.session.id().is_none();
         missing.then_some(&*link.config.name)
     }
 
-    pub(super) fn get_mut(&mut self, number: u8) -> Option<&mut Link> {
+    pub(super) fn get_mut(&mut self, number: u8) -> Option<&mut PeerLink> {
         self.all.get_mut(&number)
     }
 
-    pub(super) fn iter(&self) -> impl Iterator<Item = &Link> {
+    pub(super) fn iter(&self) -> impl Iterator<Item = &PeerLink> {
         self.all.values()
     }
 
-    pub(super) fn iter_mut(&mut self) -> impl Iterator<Item = &mut Link> {
+    pub(super) fn iter_mut(&mut self) -> impl Iterator<Item = &mut PeerLink> {
         self.all.values_mut()
     }
 
-    pub(super) fn named(&self, name: &str) -> Option<&Link> {
+    pub(super) fn named(&self, name: &str) -> Option<&PeerLink> {
         self.iter().find(|link| link.config.name == name)
     }
 
@@ -111,7 +111,7 @@ impl Links {
             ..
         } = below;
         transmit.flush(now, underlay, &mut |link, fate| {
-            if let Fate::Sent { datagrams, bytes } = fate {
+            if let SendFate::Sent { datagrams, bytes } = fate {
                 *datagrams_sent += datagrams;
                 *bytes_sent += bytes;
             }

@@ -18,7 +18,7 @@ const LEAST_BELIEVED: usize = 1280;
 
 /// See the module.
 #[derive(Debug)]
-pub(super) struct Path {
+pub(super) struct PathMtu {
     mtu: usize,
     /// Nothing less is believed.
     least: usize,
@@ -26,7 +26,7 @@ pub(super) struct Path {
     due: Instant,
 }
 
-impl Path {
+impl PathMtu {
     /// One that took so much at the start. `hearsay`: what is said of it later may be anybody's word.
     pub(super) fn new(now: Instant, mtu: usize, hearsay: bool) -> Self {
         Self {
@@ -79,7 +79,7 @@ mod tests {
 
     #[test]
     fn a_peer_that_moves_all_the_time_is_asked_for_once_a_second() {
-        let mut path = Path::new(at(0), 1500, true);
+        let mut path = PathMtu::new(at(0), 1500, true);
         let mut asked = 0;
         for ms in 0..10_000 {
             path.ask(at(ms));
@@ -93,15 +93,15 @@ mod tests {
 
     #[test]
     fn what_anybody_may_say_narrows_a_path_down_to_what_all_paths_take() {
-        let mut path = Path::new(at(0), 1500, true);
+        let mut path = PathMtu::new(at(0), 1500, true);
         assert_eq!((path.follow(1400), path.mtu()), (Some(1500), 1400));
         assert_eq!((path.follow(552), path.mtu()), (Some(1400), 1280));
         assert_eq!((path.follow(68), path.mtu()), (None, 1280));
         assert_eq!((path.follow(1500), path.mtu()), (Some(1280), 1500));
         // What it was at the start, and what its own interface says.
-        let mut narrow = Path::new(at(0), 600, true);
+        let mut narrow = PathMtu::new(at(0), 600, true);
         assert_eq!((narrow.follow(552), narrow.mtu()), (None, 600));
-        let mut interface = Path::new(at(0), 1500, false);
+        let mut interface = PathMtu::new(at(0), 1500, false);
         assert_eq!((interface.follow(576), interface.mtu()), (Some(1500), 576));
     }
 }

@@ -4,7 +4,7 @@ use std::io;
 
 use airlane_base::{Instant, Payload};
 use airlane_link::FrameKind;
-use airlane_secure::Endpoint;
+use airlane_secure::PeerAddress;
 
 use super::Node;
 use super::drops::Reason;
@@ -53,7 +53,7 @@ impl Node {
     }
 
     /// One datagram. Whatever it is, it is taken or counted.
-    fn on_datagram(&mut self, now: Instant, datagram: &[u8], source: Endpoint, mark: Ecn) {
+    fn on_datagram(&mut self, now: Instant, datagram: &[u8], source: PeerAddress, mark: Ecn) {
         self.below.datagrams_received += 1;
         self.below.received_bytes += datagram.len() as u64;
         let mut lease = self.pool.lease();
@@ -116,7 +116,7 @@ impl Node {
         &mut self,
         now: Instant,
         datagram: &[u8],
-        source: Endpoint,
+        source: PeerAddress,
         plain: &mut [u8],
     ) -> Result<Option<(u8, usize, bool)>, Reason> {
         let Self { below, links, .. } = self;
@@ -136,7 +136,7 @@ impl Node {
             return Ok(None);
         };
         let guard = below.guard.as_ref();
-        let address = guard.and_then(|guard| guard.endpoint(opened.peer));
+        let address = guard.and_then(|guard| guard.address(opened.peer));
         let number = links.of_session(opened.peer);
         let Some(link) = number.and_then(|number| links.get_mut(number)) else {
             return Ok(None);

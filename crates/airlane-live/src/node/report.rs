@@ -5,7 +5,7 @@ use airlane_base::{Duration, Instant, Rate};
 use super::Node;
 use super::below::Below;
 use super::drops::{Drops, Reason};
-use super::link::Link;
+use super::link::PeerLink;
 use crate::clock;
 use crate::status::{PeerStatus, ServiceReport, SessionReport, Status, TunReport, UnderlayReport};
 
@@ -62,7 +62,7 @@ impl Node {
     }
 }
 
-impl Link {
+impl PeerLink {
     fn status(&self, now: Instant, below: &Below, link: Rate) -> PeerStatus {
         let since = |then: Instant| now.saturating_since(then).as_nanos();
         let state = serde_json::to_value(self.session.state());

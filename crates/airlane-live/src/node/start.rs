@@ -8,11 +8,11 @@ use super::Node;
 use super::below::Below;
 use super::guard::Guard;
 use super::lineage::Lineage;
-use super::link::{BURST, Link, Sizes, who};
+use super::link::{BURST, PeerLink, Sizes, who};
 use super::links::Links;
-use super::path::Path;
+use super::path::PathMtu;
 use super::share::Pressure;
-use super::transmit::Transmit;
+use super::transmit::TransmitBatch;
 use super::up_error::UpError;
 use crate::clock;
 use crate::config::{IPV4_MIN_MTU, IPV6_MIN_MTU, LiveConfig, Mtu, PeerConfig, USUAL_PACKET};
@@ -131,7 +131,7 @@ impl Node {
         }
         let header_max = Codec::new(link.header()).header_max();
         let buffer = (mtu.max(most) + header_max + below.sealing()).max(BUFFER);
-        below.transmit = Transmit::new(buffer);
+        below.transmit = TransmitBatch::new(buffer);
         let sizes = Sizes {
             max_payload: mtu,
             left: most,
@@ -188,7 +188,7 @@ impl Node {
         peer: &PeerConfig,
         path_mtu: usize,
         file: &LiveConfig,
-    ) -> Result<Link, UpError> {
+    ) -> Result<PeerLink, UpError> {
         let left = self.below.left(&file.link, path_mtu);
         check_path(file, peer, (path_mtu, left, self.mtu_range.0))?;
         // Buffers are for the widest path of the start.
@@ -196,8 +196,8 @@ impl Node {
             left: left.min(self.sizes.left),
             ..self.sizes
         };
-        let path = Path::new(now, path_mtu, self.below.underlay.path_is_hearsay());
-        Link::new(now, peer, file, sizes, path)
+        let path = PathMtu::new(now, path_mtu, self.below.underlay.path_is_hearsay());
+        PeerLink::new(now, peer, file, sizes, path)
     }
 
     /// The secure session with a peer.
@@ -206,7 +206,7 @@ impl Node {
     }
 
     /// Takes a new link in, at a number that is free. The indices are the caller's business.
-    pub(super) fn add_link(&mut self, mut link: Link) {
+    pub(super) fn add_link(&mut self, mut link: PeerLink) {
         link.to.link = self.links.free_number();
         link.to.session = self.session_of(&link.config);
         self.medium.set_weight(link.to.link, link.config.weight);

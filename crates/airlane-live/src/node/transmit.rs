@@ -4,7 +4,7 @@
 use std::io;
 
 use airlane_base::Instant;
-use airlane_secure::Endpoint;
+use airlane_secure::PeerAddress;
 
 use super::drops::Reason;
 use crate::underlay::{SEND_MAX, Underlay};
@@ -14,7 +14,7 @@ const BATCH: usize = 256;
 
 /// What the underlay has not taken yet.
 #[derive(Debug)]
-pub(super) struct Transmit {
+pub(super) struct TransmitBatch {
     bytes: Box<[u8]>,
     /// In order, without gaps.
     waiting: Vec<Waiting>,
@@ -35,7 +35,7 @@ struct Waiting {
     mark: u8,
     /// Whose it is, by the number of the link.
     link: u8,
-    to: Endpoint,
+    to: PeerAddress,
 }
 
 impl Waiting {
@@ -47,7 +47,7 @@ impl Waiting {
 
 /// What became of datagrams of a link.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub(super) enum Fate {
+pub(super) enum SendFate {
     /// They left.
     Sent { datagrams: u64, bytes: u64 },
     /// The path has become narrower than one of them.
@@ -59,7 +59,7 @@ pub(super) enum Fate {
 /// How long datagrams of before may be on their way after the path became narrower.
 const FRAGMENTS_FOR: airlane_base::Duration = airlane_base::Duration::from_secs(10);
 
-impl Transmit {
+impl TransmitBatch {
     /// For datagrams of up to `longest` bytes.
     pub(super) fn new(longest: usize) -> Self {
         Self {
@@ -87,7 +87,7 @@ impl Transmit {
     pub(super) fn push<E>(
         &mut self,
         link: u8,
-        to: Endpoint,
+        to: PeerAddress,
         mark: u8,
         write: impl FnOnce(&mut [u8]) -> Result<usize, E>,
     ) -> Result<(), E> {
@@ -133,7 +133,7 @@ impl Transmit {
         &mut self,
         now: Instant,
         underlay: &Underlay,
-        tell: &mut dyn FnMut(u8, Fate),
+        tell: &mut dyn FnMut(u8, SendFate),
     ) {
         if self.fragments_until.is_some_and(|until| now >= until) {
             self.fragments_until = None;
@@ -153,7 +153,7 @@ impl Transmit {
                     // All of a run but its last have one length.
                     let end = end.min(start + sent * size);
                     let (datagrams, bytes) = (sent as u64, (end - start) as u64);
-                    tell(head.link, Fate::Sent { datagrams, bytes });
+                    tell(head.link, SendFate::Sent { datagrams, bytes });
                     (done, start) = (done + sent, end);
                     continue;
                 }
@@ -172,7 +172,7 @@ impl Transmit {
                     // would send it for ever, so it travels in fragments, this once. The socket is that
                     // of all links: the others may send fragments as long.
                     Some(libc::EMSGSIZE) if self.fragments_until.is_none() => {
-                        tell(head.link, Fate::Narrowed);
+                        tell(head.link, SendFate::Narrowed);
                         self.fragments_until = Some(now + FRAGMENTS_FOR);
                         if underlay.allow_fragments(true).is_ok() {
                             continue;
@@ -182,7 +182,7 @@ impl Transmit {
                     _ => Reason::from(&error),
                 },
             };
-            tell(head.link, Fate::Dropped(reason));
+            tell(head.link, SendFate::Dropped(reason));
             (done, start) = (done + 1, end);
         }
         self.forget(done, start);
@@ -207,13 +207,13 @@ impl Transmit {
 mod tests {
     use super::*;
 
-    const fn at(port: u16) -> Endpoint {
+    const fn at(port: u16) -> PeerAddress {
         let ip = std::net::IpAddr::V4(std::net::Ipv4Addr::LOCALHOST);
-        Endpoint::Udp(std::net::SocketAddr::new(ip, port))
+        PeerAddress::Udp(std::net::SocketAddr::new(ip, port))
     }
-    const FARM: Endpoint = at(1);
+    const FARM: PeerAddress = at(1);
 
-    fn push(transmit: &mut Transmit, length: usize) {
+    fn push(transmit: &mut TransmitBatch, length: usize) {
         let written = transmit.push(0, FARM, 0, |room| {
             room[..length].fill(length as u8);
             Ok::<_, ()>(length)
@@ -223,7 +223,7 @@ mod tests {
 
     #[test]
     fn a_run_ends_at_another_length() {
-        let mut transmit = Transmit::new(1500);
+        let mut transmit = TransmitBatch::new(1500);
         for length in [100, 100, 40, 100, 200, 200] {
             push(&mut transmit, length);
         }
@@ -235,7 +235,7 @@ mod tests {
 
     #[test]
     fn a_run_ends_at_another_traffic_class() {
-        let mut transmit = Transmit::new(1500);
+        let mut transmit = TransmitBatch::new(1500);
         for mark in [0, 0, 46 << 2, 46 << 2, 46 << 2] {
             let written = transmit.push(0, FARM, mark, |_| Ok::<_, ()>(100));
             written.unwrap();
@@ -248,7 +248,7 @@ mod tests {
 
     #[test]
     fn a_run_ends_at_another_address() {
-        let mut transmit = Transmit::new(1500);
+        let mut transmit = TransmitBatch::new(1500);
         let mill = at(2);
         for (link, to) in [(0, FARM), (0, FARM), (1, mill), (0, FARM)] {
             let written = transmit.push(link, to, 0, |_| Ok::<_, ()>(100));
@@ -260,7 +260,7 @@ mod tests {
 
     #[test]
     fn a_run_is_never_longer_than_a_datagram_may_be() {
-        let mut transmit = Transmit::new(1500);
+        let mut transmit = TransmitBatch::new(1500);
         for _ in 0..60 {
             push(&mut transmit, 1400);
         }
@@ -270,7 +270,7 @@ mod tests {
 
     #[test]
     fn what_is_not_sent_stays_in_order() {
-        let mut transmit = Transmit::new(1500);
+        let mut transmit = TransmitBatch::new(1500);
         for length in [10, 20, 30] {
             push(&mut transmit, length);
         }
@@ -286,7 +286,7 @@ mod tests {
     #[test]
     fn there_is_room_for_the_longest_until_it_is_full() {
         for longest in [1500, 65_000] {
-            let mut transmit = Transmit::new(longest);
+            let mut transmit = TransmitBatch::new(longest);
             let mut pushed = 0;
             while !transmit.is_full() {
                 push(&mut transmit, longest);

@@ -16,7 +16,7 @@ use std::io::IoSlice;
 
 use super::Offloads;
 use super::checksum;
-use super::layout::{Layout, Network, Transport};
+use super::layout::{Network, PacketLayout, Transport};
 use super::vnet::{VNET_HEADER_LEN, VnetHeader};
 
 /// Most packets in a super-packet, as in the kernel's GRO for UDP.
@@ -35,7 +35,7 @@ const PSH: u8 = 0x08;
 #[derive(Debug)]
 struct Run<P> {
     pieces: Vec<P>,
-    layout: Layout,
+    layout: PacketLayout,
     /// Payload of all together.
     payload: usize,
     next_seq: u32,
@@ -104,7 +104,7 @@ impl<P: AsRef<[u8]>> Joiner<P> {
     /// Takes a packet. What cannot wait for others any more goes to `write`.
     pub(crate) fn push(&mut self, packet: P, mut write: impl FnMut(&Joined<'_, P>)) {
         let bytes = packet.as_ref();
-        let Some(layout) = Layout::parse(bytes, 0) else {
+        let Some(layout) = PacketLayout::parse(bytes, 0) else {
             // Of no flow that is known, so it overtakes none.
             self.flush(&mut write);
             write(&Joined::single(&packet));
@@ -154,7 +154,7 @@ impl<P: AsRef<[u8]>> Joiner<P> {
     }
 
     /// Whether others may follow this packet in a super-packet.
-    fn may_begin(&self, layout: &Layout, bytes: &[u8]) -> bool {
+    fn may_begin(&self, layout: &PacketLayout, bytes: &[u8]) -> bool {
         let plain = match layout.network {
             Network::V4 => layout.l4 == 20,
             Network::V6 => layout.l4 == 40,
@@ -173,7 +173,7 @@ impl<P: AsRef<[u8]>> Run<P> {
     }
 
     /// The addresses, the protocol and the ports are the same.
-    fn is_flow_of(&self, layout: &Layout, bytes: &[u8]) -> bool {
+    fn is_flow_of(&self, layout: &PacketLayout, bytes: &[u8]) -> bool {
         let ours = self.first();
         let same = |from: usize, to: usize| ours.get(from..to) == bytes.get(from..to);
         let addresses = match layout.network {
@@ -186,7 +186,7 @@ impl<P: AsRef<[u8]>> Run<P> {
     }
 
     /// Whether a packet of this flow continues it.
-    fn takes(&self, layout: &Layout, bytes: &[u8]) -> bool {
+    fn takes(&self, layout: &PacketLayout, bytes: &[u8]) -> bool {
         let (ours, theirs) = (self.first(), bytes);
         let same = |from: usize, to: usize| ours[from..to] == theirs[from..to];
         let l4 = layout.l4;
@@ -228,7 +228,7 @@ impl<P: AsRef<[u8]>> Run<P> {
         self.layout.end - self.layout.payload
     }
 
-    fn add(&mut self, layout: &Layout, packet: P) {
+    fn add(&mut self, layout: &PacketLayout, packet: P) {
         let bytes = packet.as_ref();
         let len = layout.end - layout.payload;
         if layout.transport == Transport::Tcp {
@@ -300,13 +300,13 @@ impl<P: AsRef<[u8]>> Run<P> {
     }
 }
 
-fn sequence(layout: &Layout, bytes: &[u8]) -> u32 {
+fn sequence(layout: &PacketLayout, bytes: &[u8]) -> u32 {
     let at = layout.l4 + 4;
     u32::from_be_bytes([bytes[at], bytes[at + 1], bytes[at + 2], bytes[at + 3]])
 }
 
 /// Whether all checksums of the packet hold.
-fn holds(layout: &Layout, bytes: &[u8]) -> bool {
+fn holds(layout: &PacketLayout, bytes: &[u8]) -> bool {
     let header = match layout.network {
         Network::V4 => checksum::finish(checksum::sum(&bytes[..layout.l4])) == 0,
         Network::V6 => true,
@@ -380,7 +380,7 @@ mod tests {
             assert_eq!(head, VnetHeader::default());
             return vec![packet.to_vec()];
         };
-        let layout = Layout::parse(packet, 0).unwrap();
+        let layout = PacketLayout::parse(packet, 0).unwrap();
         // The unfinished checksum covers the pseudo-header alone.
         let at = usize::from(head.csum_start + head.csum_offset);
         let pseudo = checksum::finish(layout.pseudo_header(packet, packet.len() - layout.l4));
@@ -429,14 +429,14 @@ mod tests {
             if is_tcp {
                 // Both are zero (RFC 1071); who cuts writes the second, what goes alone stays as it is.
                 for bytes in packets.iter_mut().chain(&mut got) {
-                    let at = Layout::parse(bytes, 0).unwrap().l4 + 16;
+                    let at = PacketLayout::parse(bytes, 0).unwrap().l4 + 16;
                     if bytes[at..at + 2] == [0, 0] {
                         bytes[at..at + 2].fill(0xff);
                     }
                 }
             }
             let flow_of = |bytes: &Vec<u8>| {
-                let layout = Layout::parse(bytes, 0).unwrap();
+                let layout = PacketLayout::parse(bytes, 0).unwrap();
                 bytes[layout.l4..layout.l4 + 2].to_vec()
             };
             prop_assert_eq!(got.len(), packets.len());

@@ -26,7 +26,7 @@ const UDP: u8 = 17;
 
 /// Offsets within a packet, checked against its length.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub(crate) struct Layout {
+pub(crate) struct PacketLayout {
     pub(crate) network: Network,
     pub(crate) transport: Transport,
     /// The IP header.
@@ -38,7 +38,7 @@ pub(crate) struct Layout {
     pub(crate) end: usize,
 }
 
-impl Layout {
+impl PacketLayout {
     /// The layout of the packet whose IP header stands at `ip`. None for fragments, tunnels,
     /// protocols other than TCP and UDP, and for headers that are cut short.
     pub(crate) fn parse(bytes: &[u8], ip: usize) -> Option<Self> {

@@ -16,7 +16,7 @@
 //! Left out: tunnels and protocols other than TCP and UDP; such super-packets are refused.
 
 use super::checksum;
-use super::layout::{Layout, Network, Transport};
+use super::layout::{Network, PacketLayout, Transport};
 
 /// A packet that cannot be cut.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -30,7 +30,7 @@ const CWR: u8 = 0x80;
 #[derive(Clone, Copy, Debug)]
 pub(crate) struct SuperPacket<'a> {
     bytes: &'a [u8],
-    layout: Layout,
+    layout: PacketLayout,
     size: usize,
 }
 
@@ -46,7 +46,7 @@ impl<'a> SuperPacket<'a> {
         transport: Transport,
         size: usize,
     ) -> Result<Self, NotSegmentable> {
-        let layout = Layout::parse(bytes, ip).filter(|layout| layout.transport == transport);
+        let layout = PacketLayout::parse(bytes, ip).filter(|layout| layout.transport == transport);
         let layout = layout.ok_or(NotSegmentable)?;
         if size == 0 || layout.payload == layout.end {
             return Err(NotSegmentable);
@@ -98,7 +98,7 @@ fn put(frame: &mut [u8], at: usize, value: u16) {
     frame[at..at + 2].copy_from_slice(&value.to_be_bytes());
 }
 
-fn write_network(frame: &mut [u8], layout: Layout, i: usize) {
+fn write_network(frame: &mut [u8], layout: PacketLayout, i: usize) {
     let ip = layout.ip;
     match layout.network {
         Network::V4 => {
@@ -113,7 +113,7 @@ fn write_network(frame: &mut [u8], layout: Layout, i: usize) {
     }
 }
 
-fn write_tcp(frame: &mut [u8], layout: Layout, offset: usize, first: bool, last: bool) {
+fn write_tcp(frame: &mut [u8], layout: PacketLayout, offset: usize, first: bool, last: bool) {
     let at = layout.l4 + 4;
     let seq = u32::from_be_bytes([frame[at], frame[at + 1], frame[at + 2], frame[at + 3]]);
     let seq = seq.wrapping_add(offset as u32);

@@ -15,18 +15,18 @@ struct Shelf {
     size: usize,
     /// Free buffers beyond this many are given back to the allocator.
     keep: usize,
-    free: RefCell<Vec<Rc<Slot>>>,
+    free: RefCell<Vec<Rc<PooledBytes>>>,
 }
 
 #[derive(Debug)]
-struct Slot {
+struct PooledBytes {
     bytes: Box<[u8]>,
     home: Weak<Shelf>,
 }
 
 /// A buffer that may be read and shared. A clone shares it.
 #[derive(Clone, Debug)]
-pub struct Buffer(Rc<Slot>);
+pub struct Buffer(Rc<PooledBytes>);
 
 /// A buffer that has one owner and may be written.
 #[derive(Debug)]
@@ -46,7 +46,7 @@ impl Pool {
     pub fn lease(&self) -> Lease {
         let free = self.0.free.borrow_mut().pop();
         Lease(Buffer(free.unwrap_or_else(|| {
-            Rc::new(Slot {
+            Rc::new(PooledBytes {
                 bytes: vec![0; self.0.size].into_boxed_slice(),
                 home: Rc::downgrade(&self.0),
             })
@@ -71,7 +71,7 @@ impl Buffer {
         let home = self.0.home.upgrade().filter(|home| home.size >= len);
         home.map_or_else(
             || {
-                Lease(Self(Rc::new(Slot {
+                Lease(Self(Rc::new(PooledBytes {
                     bytes: vec![0; len].into_boxed_slice(),
                     home: Weak::new(),
                 })))

@@ -17,7 +17,7 @@ use std::io::{self, IoSlice};
 use std::os::fd::{AsFd, BorrowedFd};
 
 use airlane_base::{Duration, Instant};
-use airlane_secure::{Endpoint, EthernetAddress};
+use airlane_secure::{EthernetAddress, PeerAddress};
 use rustix::net::SocketType;
 
 use super::ether_type::EtherType;
@@ -71,9 +71,9 @@ impl Received {
     }
 
     /// What cannot be read is given as an empty datagram, and will be counted as one.
-    pub(super) fn for_each(&mut self, mut take: impl FnMut(&[u8], Endpoint)) {
+    pub(super) fn for_each(&mut self, mut take: impl FnMut(&[u8], PeerAddress)) {
         for (message, slot) in self.batch.messages() {
-            let source = Endpoint::Ethernet(slot.source);
+            let source = PeerAddress::Ethernet(slot.source);
             match self.assembly.read(slot.source, message) {
                 Read::Frame(frame) => take(frame, source),
                 Read::Part => {}
@@ -85,7 +85,7 @@ impl Received {
 
 impl Ethernet {
     /// Where a peer is called whose address is not known.
-    pub const ANYONE: Endpoint = Endpoint::Ethernet(EthernetAddress::BROADCAST);
+    pub const ANYONE: PeerAddress = PeerAddress::Ethernet(EthernetAddress::BROADCAST);
     /// What stands before a frame within the MTU.
     pub(super) const OVERHEAD: usize = WHOLE;
     pub(super) const RUN_MAX: usize = BATCH;
@@ -394,7 +394,7 @@ mod tests {
     }
 
     /// What has arrived by now: each datagram, and who sent it.
-    fn heard(ethernet: &Ethernet) -> Vec<(Vec<u8>, Endpoint)> {
+    fn heard(ethernet: &Ethernet) -> Vec<(Vec<u8>, PeerAddress)> {
         std::thread::sleep(Wait::from_millis(20));
         let (mut received, mut all) = (Received::new(), Vec::new());
         while ethernet.receive(&mut received).is_ok() {
@@ -430,7 +430,7 @@ mod tests {
             let expected: Vec<_> = contents
                 .chunks(100)
                 .chain([&[][..], &[9; 1498], &[8; 5000]])
-                .map(|datagram| (datagram.to_vec(), Endpoint::Ethernet(ONE)))
+                .map(|datagram| (datagram.to_vec(), PeerAddress::Ethernet(ONE)))
                 .collect();
             assert_eq!(heard(&two), expected);
             assert_eq!(heard(&one), []);
@@ -449,7 +449,7 @@ mod tests {
             short.resize(60 - 12, 0xee);
             send_raw(&one, TWO, &short);
             send_raw(&one, EthernetAddress::BROADCAST, &short);
-            let ours = (vec![7, 8, 9], Endpoint::Ethernet(ONE));
+            let ours = (vec![7, 8, 9], PeerAddress::Ethernet(ONE));
             assert_eq!(heard(&two), [ours.clone(), ours.clone()]);
             // A priority tag is no VLAN.
             let tagged = |vlan: [u8; 2]| [&[0x81, 0], &vlan[..], &short].concat();
@@ -467,7 +467,7 @@ mod tests {
             send_raw(&one, TWO, &short);
             short[2..4].copy_from_slice(&[0xff, 3]);
             send_raw(&one, TWO, &short);
-            let nothing = (vec![], Endpoint::Ethernet(ONE));
+            let nothing = (vec![], PeerAddress::Ethernet(ONE));
             assert_eq!(heard(&two), [nothing.clone(), nothing]);
             // A VLAN's frames are for its own interface, where the kernel has such.
             let add = "link add link two name two.6 type vlan id 6";

@@ -1,5 +1,5 @@
 //! What frames travel in: UDP datagrams, or Ethernet frames with an EtherType of their own. The node
-//! knows them as datagrams from and to an [`Endpoint`].
+//! knows them as datagrams from and to an [`PeerAddress`].
 //!
 //! A node's endpoints are of its underlay's kind; one of the other kind is nobody's.
 
@@ -12,7 +12,7 @@ use std::io;
 use std::os::fd::{AsFd, BorrowedFd};
 
 use airlane_base::Instant;
-use airlane_secure::Endpoint;
+use airlane_secure::PeerAddress;
 
 pub use ether_type::EtherType;
 pub use ethernet::Ethernet;
@@ -57,7 +57,7 @@ impl Received {
 
     /// Gives `take` the datagrams, where they came from and how they are marked, in the order in
     /// which they came. An empty one is one all the same.
-    pub(crate) fn for_each(&mut self, mut take: impl FnMut(&[u8], Endpoint, Ecn)) {
+    pub(crate) fn for_each(&mut self, mut take: impl FnMut(&[u8], PeerAddress, Ecn)) {
         match self {
             Self::None => {}
             Self::Udp(received) => received.for_each(take),
@@ -103,15 +103,15 @@ impl Underlay {
     ///
     /// # Errors
     /// If it is.
-    pub(crate) fn refuse_self(&self, peer: Endpoint) -> Result<(), DeviceError> {
+    pub(crate) fn refuse_self(&self, peer: PeerAddress) -> Result<(), DeviceError> {
         match (self, peer) {
-            (Self::Ethernet(ethernet), Endpoint::Ethernet(peer)) => ethernet.refuse_self(peer),
+            (Self::Ethernet(ethernet), PeerAddress::Ethernet(peer)) => ethernet.refuse_self(peer),
             _ => Ok(()),
         }
     }
 
     /// Where a peer can be called while nobody knows where it is.
-    pub const fn anyone(&self) -> Option<Endpoint> {
+    pub const fn anyone(&self) -> Option<PeerAddress> {
         match self {
             Self::Udp(_) => None,
             Self::Ethernet(_) => Some(Ethernet::ANYONE),
@@ -122,10 +122,10 @@ impl Underlay {
     ///
     /// # Errors
     /// If the kernel does not know.
-    pub fn local(&self) -> Result<Endpoint, DeviceError> {
+    pub fn local(&self) -> Result<PeerAddress, DeviceError> {
         match self {
-            Self::Udp(udp) => udp.local().map(Endpoint::Udp),
-            Self::Ethernet(ethernet) => Ok(Endpoint::Ethernet(ethernet.local())),
+            Self::Udp(udp) => udp.local().map(PeerAddress::Udp),
+            Self::Ethernet(ethernet) => Ok(PeerAddress::Ethernet(ethernet.local())),
         }
     }
 
@@ -164,14 +164,16 @@ impl Underlay {
     /// What the kernel has against the first; then nothing was sent.
     pub(crate) fn send(
         &self,
-        to: Endpoint,
+        to: PeerAddress,
         contents: &[u8],
         size: usize,
         class: u8,
     ) -> io::Result<usize> {
         match (self, to) {
-            (Self::Udp(udp), Endpoint::Udp(to)) => udp.send(to, contents, size, class),
-            (Self::Ethernet(ethernet), Endpoint::Ethernet(to)) => ethernet.send(to, contents, size),
+            (Self::Udp(udp), PeerAddress::Udp(to)) => udp.send(to, contents, size, class),
+            (Self::Ethernet(ethernet), PeerAddress::Ethernet(to)) => {
+                ethernet.send(to, contents, size)
+            }
             _ => Err(io::ErrorKind::Unsupported.into()),
         }
     }
@@ -180,10 +182,10 @@ impl Underlay {
     ///
     /// # Errors
     /// What the kernel has against it.
-    pub fn send_to(&self, to: Endpoint, datagram: &[u8]) -> io::Result<()> {
+    pub fn send_to(&self, to: PeerAddress, datagram: &[u8]) -> io::Result<()> {
         match (self, to) {
-            (Self::Udp(udp), Endpoint::Udp(to)) => udp.send_to(to, datagram),
-            (Self::Ethernet(ethernet), Endpoint::Ethernet(to)) => ethernet.send_to(to, datagram),
+            (Self::Udp(udp), PeerAddress::Udp(to)) => udp.send_to(to, datagram),
+            (Self::Ethernet(ethernet), PeerAddress::Ethernet(to)) => ethernet.send_to(to, datagram),
             _ => Err(io::ErrorKind::Unsupported.into()),
         }
     }
@@ -220,9 +222,9 @@ impl Underlay {
     ///
     /// # Errors
     /// If there is no path to the peer.
-    pub fn path_mtu(&self, peer: Option<Endpoint>) -> Result<usize, DeviceError> {
+    pub fn path_mtu(&self, peer: Option<PeerAddress>) -> Result<usize, DeviceError> {
         match (self, peer) {
-            (Self::Udp(udp), Some(Endpoint::Udp(peer))) => udp.path_mtu(Some(peer)),
+            (Self::Udp(udp), Some(PeerAddress::Udp(peer))) => udp.path_mtu(Some(peer)),
             (Self::Udp(udp), _) => udp.path_mtu(None),
             (Self::Ethernet(ethernet), _) => ethernet.path_mtu(),
         }

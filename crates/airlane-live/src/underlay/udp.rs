@@ -10,7 +10,7 @@ use std::io::{self, IoSliceMut};
 use std::net::{IpAddr, Ipv4Addr, Ipv6Addr, SocketAddr, UdpSocket};
 use std::os::fd::{AsFd, BorrowedFd};
 
-use airlane_secure::Endpoint;
+use airlane_secure::PeerAddress;
 use quinn_udp::{EcnCodepoint, RecvMeta, Transmit, UdpSocketState};
 use rustix::net::sockopt::{
     self, Ipv4PathMtuDiscovery, Ipv6PathMtuDiscovery, set_ip_mtu_discover, set_ipv6_mtu_discover,
@@ -67,13 +67,13 @@ impl Received {
         self.filled == RECEIVE_BUFFERS
     }
 
-    pub(super) fn for_each(&self, mut take: impl FnMut(&[u8], Endpoint, Ecn)) {
+    pub(super) fn for_each(&self, mut take: impl FnMut(&[u8], PeerAddress, Ecn)) {
         for (buffer, meta) in self.buffers.iter().zip(&self.meta).take(self.filled) {
             let bytes = &buffer[..meta.len.min(buffer.len())];
             let empty = bytes.is_empty().then_some(bytes);
             let mark = meta.ecn.map_or(Ecn::NotEct, |mark| Ecn::of(mark as u8));
             for datagram in bytes.chunks(meta.stride.max(1)).chain(empty) {
-                take(datagram, Endpoint::Udp(meta.addr), mark);
+                take(datagram, PeerAddress::Udp(meta.addr), mark);
             }
         }
     }

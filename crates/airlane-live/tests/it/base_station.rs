@@ -21,16 +21,16 @@ use crate::common::air::Air;
 use crate::common::station::{Entry, NAMES, Site, all_confirmed};
 use crate::common::traffic::{address, echo, round_trip, transfer};
 use crate::common::{Namespace, PATIENCE, Running, cable, can_run, service};
-use airlane_channel::trace::Record;
+use airlane_channel::trace::TraceRecord;
 use airlane_live::config::LiveConfig;
 use airlane_live::control;
-use airlane_live::doctor::{Verdict, examine};
+use airlane_live::doctor::{Grade, examine};
 use airlane_live::journal::replay;
 use airlane_live::node::Node;
 use airlane_live::status::{PeerStatus, Status};
 use airlane_live::tun::Tun;
 use airlane_live::underlay::{Udp, Underlay};
-use airlane_secure::Endpoint;
+use airlane_secure::PeerAddress;
 
 /// A switch with these ends on it.
 fn switch(ends: &[(&Namespace, &str)]) -> Namespace {
@@ -62,7 +62,7 @@ fn plain_site(test: &str) -> Option<Site> {
     Some(Site::new(base, stations, switch))
 }
 
-fn endpoint(text: &str) -> Endpoint {
+fn peer_address(text: &str) -> PeerAddress {
     text.parse().unwrap()
 }
 
@@ -93,7 +93,7 @@ fn each_station_is_reached_by_its_prefix_and_found_by_its_key() {
         let peer = peer(&base, station);
         assert_eq!(
             peer.address,
-            Some(endpoint(&format!("192.0.2.{last}:7007")))
+            Some(peer_address(&format!("192.0.2.{last}:7007")))
         );
         let talk = service(&peer, "talk");
         assert_eq!(
@@ -122,7 +122,7 @@ fn each_station_is_reached_by_its_prefix_and_found_by_its_key() {
     site.stations[0].ip("addr del 192.0.2.2/24 dev wire");
     site.stations[0].ip("addr add 192.0.2.9/24 dev wire");
     base.wait_until("following", |status| {
-        status.peers[0].address == Some(endpoint("192.0.2.9:7007"))
+        status.peers[0].address == Some(peer_address("192.0.2.9:7007"))
     });
     (0..3).for_each(|station| ping(&site, station));
     assert_eq!(ids(), before);
@@ -166,8 +166,8 @@ fn each_station_is_reached_by_its_prefix_and_found_by_its_key() {
     file.extend_from_slice(&blocks);
     let trace = airlane_channel::trace::Trace::read(&file).unwrap();
     // Five packets each way, and none of the other's; hellos and the like are shorter.
-    let len = |record: &Record| match record {
-        Record::Sent { len, .. } | Record::Received { len, .. } => *len,
+    let len = |record: &TraceRecord| match record {
+        TraceRecord::Sent { len, .. } | TraceRecord::Received { len, .. } => *len,
         _ => 0,
     };
     let longest = trace.near.iter().map(len).max();
@@ -191,15 +191,15 @@ fn each_station_is_reached_by_its_prefix_and_found_by_its_key() {
         examine(&config, &mut |check| found.push(check));
         found
     });
-    let says = |verdict: Verdict, part: &str| {
+    let says = |verdict: Grade, part: &str| {
         let mut checks = found
             .iter()
             .filter(|c| c.what == "peer" && c.verdict == verdict);
         assert!(checks.any(|c| c.found.contains(part)), "{part}: {found:#?}");
     };
-    says(Verdict::Good, "farm at 192.0.2.9:7007 answered");
-    says(Verdict::Good, "mill at 192.0.2.3:7007 answered");
-    says(Verdict::Bad, "no answer from pier at 192.0.2.88:7007");
+    says(Grade::Good, "farm at 192.0.2.9:7007 answered");
+    says(Grade::Good, "mill at 192.0.2.3:7007 answered");
+    says(Grade::Bad, "no answer from pier at 192.0.2.88:7007");
     drop(nodes);
 }
 
@@ -290,7 +290,7 @@ fn stations_on_ethernet_are_found_by_their_keys() {
     for (station, last) in (0..3).zip(2..) {
         let peer = peer(&base, station);
         let own = format!("02:00:00:00:00:0{last}");
-        assert_eq!(peer.address, Some(endpoint(&own)));
+        assert_eq!(peer.address, Some(peer_address(&own)));
         assert_eq!(service(&peer, "talk").ledger.packets_delivered, 5);
         assert!(peer.drops.is_empty(), "{:?}", peer.drops);
     }
@@ -298,7 +298,7 @@ fn stations_on_ethernet_are_found_by_their_keys() {
     let before = sessions();
     site.stations[1].ip("link set wire address 02:00:00:00:00:09");
     base.wait_until("following", |status| {
-        status.peers[1].address == Some(endpoint("02:00:00:00:00:09"))
+        status.peers[1].address == Some(peer_address("02:00:00:00:00:09"))
     });
     (0..3).for_each(|station| ping(&site, station));
     assert_eq!(sessions(), before);

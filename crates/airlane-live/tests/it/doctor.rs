@@ -2,7 +2,7 @@
 
 use crate::common::{Namespace, Running, cable, can_run};
 use airlane_live::config::LiveConfig;
-use airlane_live::doctor::{Check, Verdict, examine};
+use airlane_live::doctor::{Check, Grade, examine};
 use airlane_live::security::new_key;
 
 fn file(end: usize, directory: &str, peer_key: &str, more: &str) -> String {
@@ -58,7 +58,7 @@ fn what_is_wrong_is_found_and_nothing_is_left_behind() {
     let right_node = Running::start(&right, &file(1, directory, &keys[0], "")).unwrap();
 
     let good = checks(&left, &here);
-    assert!(good.iter().all(|c| c.verdict == Verdict::Good), "{good:#?}");
+    assert!(good.iter().all(|c| c.verdict == Grade::Good), "{good:#?}");
     assert!(find(&good, "peer").found.contains("with the right key"));
     assert!(!left.ip("link").contains("air0"));
     // The peer is none the worse for having been asked.
@@ -74,30 +74,30 @@ fn what_is_wrong_is_found_and_nothing_is_left_behind() {
         &left,
         &file(0, directory, &keys[1], "routes = [\"192.0.2.0/24\"]"),
     );
-    assert_eq!(find(&loops, "route").verdict, Verdict::Warning);
+    assert_eq!(find(&loops, "route").verdict, Grade::Warning);
     let own = checks(&left, &file(0, directory, &keys[0], ""));
-    assert_eq!(find(&own, "security").verdict, Verdict::Bad);
+    assert_eq!(find(&own, "security").verdict, Grade::Bad);
     left.ip("link set wire mtu 1300");
     let narrow = here.replace("10.7.0.1/24", "fd07::1/64");
     let narrow = checks(&left, &narrow);
-    assert_eq!(find(&narrow, "mtu").verdict, Verdict::Bad);
+    assert_eq!(find(&narrow, "mtu").verdict, Grade::Bad);
     left.ip("link set wire mtu 1500");
 
     right_node.stop();
     let silent = checks(&left, &here);
     let peer = find(&silent, "peer");
-    assert_eq!(peer.verdict, Verdict::Bad, "{silent:#?}");
+    assert_eq!(peer.verdict, Grade::Bad, "{silent:#?}");
     assert!(peer.found.contains("nobody listens"), "{peer:?}");
     left.ip("route del 192.0.2.0/24 dev wire");
     let lost = checks(&left, &here.replace("192.0.2.1:", "0.0.0.0:"));
     let route = find(&lost, "route");
-    assert_eq!(route.verdict, Verdict::Warning, "{lost:#?}");
+    assert_eq!(route.verdict, Grade::Warning, "{lost:#?}");
     assert!(route.found.contains("no way to 192.0.2.2 yet"), "{route:?}");
-    assert!(lost.iter().all(|c| c.verdict != Verdict::Bad), "{lost:#?}");
+    assert!(lost.iter().all(|c| c.verdict != Grade::Bad), "{lost:#?}");
 }
 
 /// The peer check of each end of a link that runs or, at end 0, does not, and what end 1 has logged of callers.
-fn peer_checks(keys: [&str; 2], files: [&str; 2], runs: bool) -> [(Verdict, String); 2] {
+fn peer_checks(keys: [&str; 2], files: [&str; 2], runs: bool) -> [(Grade, String); 2] {
     let (left, right) = (Namespace::new("left"), Namespace::new("right"));
     cable(&left, "wire", &right, "wire");
     left.ip("addr add 192.0.2.1/24 dev wire");
@@ -134,7 +134,7 @@ fn a_wrong_key_at_either_end_and_other_services_are_different_causes() {
     for runs in [true, false] {
         // The left end has written down another key for the right one.
         let [left, right] = peer_checks(["wrong", "right"], ["", ""], runs);
-        assert_eq!((left.0, right.0), (Verdict::Bad, Verdict::Bad));
+        assert_eq!((left.0, right.0), (Grade::Bad, Grade::Bad));
         let not_its = "the peer key is not that of whoever is at 192.0.2.2:7007";
         assert!(left.1.contains(not_its), "{left:?}");
         if runs {
@@ -142,7 +142,7 @@ fn a_wrong_key_at_either_end_and_other_services_are_different_causes() {
         }
         // The right end expects another: that is, the left one has the wrong private key.
         let [left, _] = peer_checks(["right", "wrong"], ["", ""], runs);
-        assert_eq!(left.0, Verdict::Bad);
+        assert_eq!(left.0, Grade::Bad);
         assert!(left.1.contains("calls another key"), "{left:?}");
         assert!(left.1.contains("its peer-key has to be"), "{left:?}");
     }
@@ -153,6 +153,6 @@ fn a_wrong_key_at_either_end_and_other_services_are_different_causes() {
     };
     let services = [service("sr-m2"), service("rlp-oos")];
     let [left, _] = peer_checks(["right", "right"], [&services[0], &services[1]], true);
-    assert_eq!(left.0, Verdict::Bad);
+    assert_eq!(left.0, Grade::Bad);
     assert!(left.1.contains("services of one number differ"), "{left:?}");
 }

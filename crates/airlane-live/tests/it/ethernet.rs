@@ -16,11 +16,11 @@ use crate::common::{
 use airlane_base::Streams;
 use airlane_live::air::Refused;
 use airlane_live::config::LiveConfig;
-use airlane_live::doctor::{Check, Verdict, examine};
+use airlane_live::doctor::{Check, Grade, examine};
 use airlane_live::security::new_key;
 use airlane_live::status::Status;
 use airlane_live::underlay::{EtherType, Ethernet, Underlay};
-use airlane_secure::{Endpoint, EthernetAddress};
+use airlane_secure::{EthernetAddress, PeerAddress};
 use socket2::{Domain, Protocol, Socket, Type};
 
 /// The address of an end's wire.
@@ -171,9 +171,9 @@ fn a_file_and_pings_cross_a_lossy_segment_with_keys_and_without() {
         let (header, sealing) = if keys { (11, 24) } else { (17, 0) };
         assert_eq!(status[0].tun.mtu_bytes, 1500 - 2 - header - sealing);
         assert_eq!(status[0].underlay.frame_overhead_bytes, 14 + 2 + sealing);
-        assert_eq!(status[0].underlay.listen, Endpoint::Ethernet(wire(0)));
+        assert_eq!(status[0].underlay.listen, PeerAddress::Ethernet(wire(0)));
         for (end, status) in status.iter().enumerate() {
-            let peer = Some(Endpoint::Ethernet(wire(1 - end)));
+            let peer = Some(PeerAddress::Ethernet(wire(1 - end)));
             assert_eq!(status.peers[0].address, peer, "learned, or as in the file");
         }
         let answered = ping(&site.ends[0], 100, Duration::from_secs(1));
@@ -254,7 +254,7 @@ fn an_interface_goes_and_comes_back_under_another_number_and_address() {
         until_ping(left);
         for (end, node) in nodes.iter().enumerate() {
             // An interface gets its address after it is made, and its number is noticed first.
-            let [own, peer] = [end, 1 - end].map(|end| Endpoint::Ethernet(address(end)));
+            let [own, peer] = [end, 1 - end].map(|end| PeerAddress::Ethernet(address(end)));
             let status = node.wait_until("at its new address", |status| {
                 status.underlay.listen == own && status.peers[0].address == Some(peer)
             });
@@ -420,7 +420,7 @@ fn what_is_wrong_with_an_interface_is_said() {
     };
     let right = Running::start(&site.ends[1], &site.file(1, true)).unwrap();
     let good = checks(left, &file);
-    assert!(good.iter().all(|c| c.verdict == Verdict::Good), "{good:#?}");
+    assert!(good.iter().all(|c| c.verdict == Grade::Good), "{good:#?}");
     let said: Vec<_> = good.iter().map(|check| check.found.as_str()).collect();
     let said = said.join("\n");
     assert!(said.contains("peer (wherever it is) answered in"), "{said}");
@@ -442,7 +442,7 @@ fn what_is_wrong_with_an_interface_is_said() {
         let (verdict, said) = found("underlay", &file.replace(old, new));
         assert!(said.contains(why), "{said}");
         let missing = new == "\"wlan7\"";
-        let expected = [Verdict::Bad, Verdict::Warning][usize::from(missing)];
+        let expected = [Grade::Bad, Grade::Warning][usize::from(missing)];
         assert_eq!(verdict, expected, "{said}");
         if missing {
             // One that is not there yet is waited for.
@@ -461,6 +461,6 @@ fn what_is_wrong_with_an_interface_is_said() {
     left.ip("link add br0 type bridge");
     left.ip("link set wire master br0");
     let (verdict, said) = found("underlay", &file);
-    assert_eq!(verdict, Verdict::Bad);
+    assert_eq!(verdict, Grade::Bad);
     assert!(said.contains("a port of a bridge"), "{said}");
 }

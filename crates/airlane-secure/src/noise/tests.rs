@@ -96,7 +96,7 @@ fn keys() -> (PrivateKey, PrivateKey) {
 }
 
 /// The initiator, to the responder.
-fn known() -> Known {
+fn known() -> KnownKeys {
     let id = PeerId(0);
     Arc::new(BTreeMap::from([(keys().0.public(), id)]))
 }
@@ -104,7 +104,7 @@ fn known() -> Known {
 fn initiate(fast_aes: bool) -> (Initiation, [u8; 105]) {
     let (private, peer) = keys();
     let mut noise = [0; 105];
-    let offer = Offer {
+    let offer = HandshakeOffer {
         timestamp: 77,
         fast_aes,
     };

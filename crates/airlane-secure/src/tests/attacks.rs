@@ -4,13 +4,13 @@
 use airlane_base::Duration;
 use proptest::prelude::*;
 
-use super::world::{World, address, endpoint, key};
+use super::world::{World, address, key, socket_address};
 use crate::mac::MacKeys;
 use crate::message::{INITIATION_LEN, initiation};
-use crate::noise::{Initiation, Offer};
+use crate::noise::{HandshakeOffer, Initiation};
 use crate::{
-    COOKIE_REPLY_LEN, Endpoint, Limits, PrivateKey, RESPONSE_LEN, Received, Refused, SealError,
-    Secure, Transmit,
+    AcceptedDatagram, COOKIE_REPLY_LEN, Limits, PeerAddress, PrivateKey, RESPONSE_LEN, Refused,
+    SealError, Secure, Transmit,
 };
 
 const SECOND: Duration = Duration::from_secs(1);
@@ -183,11 +183,17 @@ fn a_bound_message_opens_for_whoever_is_bound_to_the_same() {
     world.bind(1, Some(7));
     refuses_all_changes(&mut world, 1, &message, 0);
     let received = world.arrive(1, address(1), message.bytes());
-    assert!(matches!(received, Ok(Received::Data { bound: true, .. })));
+    assert!(matches!(
+        received,
+        Ok(AcceptedDatagram::Data { bound: true, .. })
+    ));
     // What is not bound opens as ever, and says so.
     let free = world.seal(0, b"free").unwrap();
     let received = world.arrive(1, address(1), free.bytes());
-    assert!(matches!(received, Ok(Received::Data { bound: false, .. })));
+    assert!(matches!(
+        received,
+        Ok(AcceptedDatagram::Data { bound: false, .. })
+    ));
     world.assert_works();
 }
 
@@ -209,7 +215,7 @@ fn initiations_from_before_a_restart_move_and_replace_nothing() {
     assert_eq!(world.ends[1].peers[&peer].heard_timestamp, None);
     world.arrive(1, address(13), recorded.bytes()).unwrap();
     assert_eq!(world.intercept(1).to, address(13));
-    assert_eq!(world.ends[1].endpoint(peer), Some(address(1)));
+    assert_eq!(world.ends[1].address(peer), Some(address(1)));
     assert!(world.arrive(0, address(2), other.bytes()).is_ok());
     world.assert_works();
 }
@@ -220,7 +226,7 @@ fn stranger(n: u64) -> Vec<u8> {
     let private = PrivateKey::generate(private);
     let mut message = [0; INITIATION_LEN];
     let noise = initiation(&mut message, n as u32);
-    let offer = Offer {
+    let offer = HandshakeOffer {
         timestamp: n,
         fast_aes: false,
     };
@@ -250,7 +256,7 @@ fn a_flood_costs_few_exchanges_and_the_session_goes_on() {
     let flood: Vec<_> = (1..20).map(stranger).collect();
     for n in 0..1_000 {
         world.now += Duration::from_micros(900);
-        let from = endpoint([203, 0, 113, (n % 250) as u8], 7);
+        let from = socket_address([203, 0, 113, (n % 250) as u8], 7);
         assert!(world.arrive(1, from, &flood[n % flood.len()]).is_err());
         while let Some(answer) = world.ends[1].poll_transmit() {
             assert_eq!(answer.to, from);
@@ -295,7 +301,7 @@ fn under_load_a_cookie_must_be_shown() {
     );
     refuses_all_changes(&mut world, 0, &reply, 0);
     let received = world.arrive(0, address(2), reply.bytes());
-    assert!(matches!(received, Ok(Received::Cookie { .. })));
+    assert!(matches!(received, Ok(AcceptedDatagram::Cookie { .. })));
     // The same cookie again is no news.
     let before = world.snapshot(0);
     assert_eq!(
@@ -307,7 +313,7 @@ fn under_load_a_cookie_must_be_shown() {
     world.now += SECOND * 6;
     world.timeout(0);
     let second = world.intercept(0);
-    for elsewhere in [address(13), endpoint([192, 0, 2, 1], 4_001)] {
+    for elsewhere in [address(13), socket_address([192, 0, 2, 1], 4_001)] {
         assert_eq!(
             world.arrive(1, elsewhere, second.bytes()),
             Err(Refused::Load)
@@ -326,7 +332,7 @@ fn under_load_a_cookie_must_be_shown() {
     }
     assert_eq!(world.ends[1].counters().exchanges, 0);
     let received = world.arrive(1, address(1), second.bytes());
-    assert!(matches!(received, Ok(Received::Handshake { .. })));
+    assert!(matches!(received, Ok(AcceptedDatagram::Handshake { .. })));
 }
 
 #[test]
@@ -384,9 +390,9 @@ fn the_key_is_looked_up_before_the_second_exchange() {
     assert_eq!(received, Err(Refused::Forged));
 }
 
-/// Sends a stranger's initiations with valid cookies, one a millisecond, each from another endpoint in
+/// Sends a stranger's initiations with valid cookies, one a millisecond, each from another address in
 /// turn: how many were worth an exchange.
-fn flood_with_cookies(world: &mut World, from: &[Endpoint], messages: usize) -> u64 {
+fn flood_with_cookies(world: &mut World, from: &[PeerAddress], messages: usize) -> u64 {
     let before = world.ends[1].counters().exchanges;
     for n in 0..messages {
         world.now += Duration::from_millis(1);
@@ -412,7 +418,7 @@ fn an_address_that_shows_cookies_is_worth_few_exchanges() {
     let most = 3 * u64::from(Limits::default().handshakes_per_address);
     // Two seconds: what it may save up, and twice what it may have in one.
     let ports: Vec<_> = (1..=50)
-        .map(|port| endpoint([203, 0, 113, 7], port))
+        .map(|port| socket_address([203, 0, 113, 7], port))
         .collect();
     let exchanges = flood_with_cookies(&mut world, &ports, 2_000);
     assert!(
@@ -420,7 +426,7 @@ fn an_address_that_shows_cookies_is_worth_few_exchanges() {
         "{exchanges} of {most}"
     );
     // One network of 64 bits is one address.
-    let hosts: Vec<Endpoint> = (1..=50)
+    let hosts: Vec<PeerAddress> = (1..=50)
         .map(|host| format!("[2001:db8:0:7::{host}]:{host}").parse().unwrap())
         .collect();
     let exchanges = flood_with_cookies(&mut world, &hosts, 2_000);

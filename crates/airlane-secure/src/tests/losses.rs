@@ -108,8 +108,8 @@ fn act(world: &mut World, sent: &mut Sent, act: Act, seed: u8) {
             world.ends[end].rekey(world.now, peer);
         }
         Act::Restart(end, knows) => {
-            let endpoint = knows.then_some(world.addresses[1 - end]);
-            world.ends[end] = node(world.now, end, endpoint, hasty(), seed);
+            let address = knows.then_some(world.addresses[1 - end]);
+            world.ends[end] = node(world.now, end, address, hasty(), seed);
         }
         Act::Dead(ms) => {
             world.dead = true;
@@ -136,7 +136,7 @@ proptest! {
             sent.check(&world)?;
         }
         // A node that forgot where the other is cannot begin; if both have, nobody can.
-        let forgotten = [0, 1].iter().all(|&end| world.ends[end].endpoint(world.peer(end)).is_none());
+        let forgotten = [0, 1].iter().all(|&end| world.ends[end].address(world.peer(end)).is_none());
         prop_assume!(!forgotten);
         // The path works from here on. Silence, a handshake that waits for its turn, and one more.
         world.fates.clear();

@@ -3,7 +3,7 @@
 use airlane_base::Duration;
 
 use super::world::{DELAY, Fate, World, address, key, node};
-use crate::{Limits, PeerConfig, PeersError, Received, Refused, SealError};
+use crate::{AcceptedDatagram, Limits, PeersError, Refused, SealError, SecurePeer};
 
 const SECOND: Duration = Duration::from_secs(1);
 
@@ -66,7 +66,7 @@ fn the_responder_waits_until_the_initiator_has_the_keys() {
     let confirmation = world.intercept(0);
     assert_eq!(world.seal(1, b"early").unwrap_err(), SealError::NoSession);
     let received = world.arrive(1, address(1), confirmation.bytes());
-    assert!(matches!(received, Ok(Received::Keepalive { .. })));
+    assert!(matches!(received, Ok(AcceptedDatagram::Keepalive { .. })));
     assert!(world.seal(1, b"now").is_ok());
     assert_eq!(world.ends[1].counters().unsealed, 2);
 }
@@ -281,14 +281,14 @@ fn a_peer_may_roam() {
     world.addresses[0] = address(9);
     let message = world.seal(0, b"I moved").unwrap();
     let received = world.arrive(1, address(9), message.bytes()).unwrap();
-    let data = Received::Data {
+    let data = AcceptedDatagram::Data {
         peer,
         len: 7,
         bound: false,
-        endpoint_changed: true,
+        address_changed: true,
     };
     assert_eq!(received, data);
-    assert_eq!(world.ends[1].endpoint(peer), Some(address(9)));
+    assert_eq!(world.ends[1].address(peer), Some(address(9)));
     world.assert_works();
 }
 
@@ -298,19 +298,19 @@ fn a_peer_that_moved_unseen_is_sought_where_it_is_configured() {
     let peer = world.peer(0);
     let message = world.seal(1, b"I moved").unwrap();
     world.arrive(0, address(9), message.bytes()).unwrap();
-    assert_eq!(world.ends[0].endpoint(peer), Some(address(9)));
-    world.ends[0].forget_endpoint(peer);
-    assert_eq!(world.ends[0].endpoint(peer), Some(address(2)));
+    assert_eq!(world.ends[0].address(peer), Some(address(9)));
+    world.ends[0].forget_address(peer);
+    assert_eq!(world.ends[0].address(peer), Some(address(2)));
     assert_eq!(world.seal(0, b"where are you").unwrap().to, address(2));
     // Its next word says where it is.
     let message = world.seal(1, b"here").unwrap();
     world.arrive(0, address(9), message.bytes()).unwrap();
-    assert_eq!(world.ends[0].endpoint(peer), Some(address(9)));
+    assert_eq!(world.ends[0].address(peer), Some(address(9)));
     // Without a configured one the last is the best guess.
     let peer = world.peer(1);
-    let before = world.ends[1].endpoint(peer);
-    world.ends[1].forget_endpoint(peer);
-    assert_eq!(world.ends[1].endpoint(peer), before);
+    let before = world.ends[1].address(peer);
+    world.ends[1].forget_address(peer);
+    assert_eq!(world.ends[1].address(peer), before);
 }
 
 #[test]
@@ -323,12 +323,12 @@ fn an_old_message_moves_nobody() {
     let late = world.arrive(1, address(1), old.bytes()).unwrap();
     assert!(matches!(
         late,
-        Received::Data {
-            endpoint_changed: false,
+        AcceptedDatagram::Data {
+            address_changed: false,
             ..
         }
     ));
-    assert_eq!(world.ends[1].endpoint(peer), Some(address(9)));
+    assert_eq!(world.ends[1].address(peer), Some(address(9)));
     // Nor does one under retired keys, however new it is among them.
     let retired = world.seal(0, b"in flight").unwrap();
     world.ends[1].rekey(world.now, peer);
@@ -336,7 +336,7 @@ fn an_old_message_moves_nobody() {
     world.run_for(SECOND * 6);
     world.assert_works();
     assert!(world.arrive(1, address(1), retired.bytes()).is_ok());
-    assert_eq!(world.ends[1].endpoint(peer), Some(address(9)));
+    assert_eq!(world.ends[1].address(peer), Some(address(9)));
 }
 
 #[test]
@@ -347,9 +347,9 @@ fn keys_can_be_changed_at_both_ends() {
     let in_flight = world.seal(1, b"under the old key").unwrap();
     // End 1 gets another private key; end 0 is told.
     let fresh = crate::PrivateKey::generate([77; 32]);
-    let replaced = PeerConfig {
+    let replaced = SecurePeer {
         key: fresh.public(),
-        endpoint: Some(address(2)),
+        address: Some(address(2)),
     };
     world.ends[0].set_peers(world.now, &[replaced]).unwrap();
     assert_eq!(
@@ -378,9 +378,9 @@ fn keys_can_be_changed_at_both_ends() {
     );
     assert_eq!(world.snapshot(0), before);
     // The new one does.
-    let peer = PeerConfig {
+    let peer = SecurePeer {
         key: key(0).public(),
-        endpoint: None,
+        address: None,
     };
     let limits = Limits::default();
     world.ends[1] = crate::Secure::new(world.now, fresh, &[peer], limits, [7; 32]).unwrap();
@@ -393,13 +393,13 @@ fn keys_can_be_changed_at_both_ends() {
 #[test]
 fn peers_that_stay_keep_their_sessions() {
     let mut world = World::established();
-    let kept = PeerConfig {
+    let kept = SecurePeer {
         key: key(1).public(),
-        endpoint: Some(address(2)),
+        address: Some(address(2)),
     };
-    let third = PeerConfig {
+    let third = SecurePeer {
         key: key(2).public(),
-        endpoint: None,
+        address: None,
     };
     let before = world.peer(0);
     world.ends[0].set_peers(world.now, &[third, kept]).unwrap();
@@ -408,21 +408,21 @@ fn peers_that_stay_keep_their_sessions() {
     let statuses: Vec<_> = world.ends[0].status(world.now).collect();
     assert_eq!(statuses.len(), 2);
     assert!(statuses[0].session_age.is_some() && statuses[1].session_age.is_none());
-    // A configured endpoint that changes is taken over.
-    let moved = PeerConfig {
-        endpoint: Some(address(8)),
+    // A configured address that changes is taken over.
+    let moved = SecurePeer {
+        address: Some(address(8)),
         ..kept
     };
     world.ends[0].set_peers(world.now, &[moved]).unwrap();
-    assert_eq!(world.ends[0].endpoint(before), Some(address(8)));
+    assert_eq!(world.ends[0].address(before), Some(address(8)));
 }
 
 #[test]
 fn bad_lists_of_peers_change_nothing() {
     let mut world = World::established();
-    let peer = |end| PeerConfig {
+    let peer = |end| SecurePeer {
         key: key(end).public(),
-        endpoint: None,
+        address: None,
     };
     let before = world.snapshot(0);
     let refused = world.ends[0].set_peers(world.now, &[peer(2), peer(2)]);

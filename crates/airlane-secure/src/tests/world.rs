@@ -6,8 +6,8 @@ use std::collections::{BTreeMap, VecDeque};
 use airlane_base::{Duration, Instant};
 
 use crate::{
-    Endpoint, Limits, OVERHEAD, PeerConfig, PeerId, PrivateKey, Received, Refused, SealError,
-    Secure, Transmit, Wall,
+    AcceptedDatagram, Limits, OVERHEAD, PeerAddress, PeerId, PrivateKey, Refused, SealError,
+    Secure, SecurePeer, Transmit, Wall,
 };
 
 /// Delay of a datagram that no fate says otherwise.
@@ -20,15 +20,15 @@ pub(super) struct Fate(pub(super) Vec<Duration>);
 
 #[derive(Debug)]
 struct Flying {
-    from: Endpoint,
-    to: Endpoint,
+    from: PeerAddress,
+    to: PeerAddress,
     bytes: Vec<u8>,
 }
 
 pub(super) struct World {
     pub(super) now: Instant,
     pub(super) ends: [Secure; 2],
-    pub(super) addresses: [Endpoint; 2],
+    pub(super) addresses: [PeerAddress; 2],
     /// What each end's clock says at the origin of time.
     pub(super) walls: [Duration; 2],
     /// Fates of the next datagrams; then all arrive.
@@ -45,25 +45,25 @@ pub(super) fn key(end: usize) -> PrivateKey {
     PrivateKey::generate([end as u8 + 1; 32])
 }
 
-pub(super) fn endpoint(ip: [u8; 4], port: u16) -> Endpoint {
-    Endpoint::Udp((ip, port).into())
+pub(super) fn socket_address(ip: [u8; 4], port: u16) -> PeerAddress {
+    PeerAddress::Udp((ip, port).into())
 }
 
-pub(super) fn address(host: u8) -> Endpoint {
-    endpoint([192, 0, 2, host], 4_000)
+pub(super) fn address(host: u8) -> PeerAddress {
+    socket_address([192, 0, 2, host], 4_000)
 }
 
 /// An end as it is after a start; `seed` differs from start to start.
 pub(super) fn node(
     now: Instant,
     end: usize,
-    endpoint: Option<Endpoint>,
+    address: Option<PeerAddress>,
     limits: Limits,
     seed: u8,
 ) -> Secure {
-    let peer = PeerConfig {
+    let peer = SecurePeer {
         key: key(1 - end).public(),
-        endpoint,
+        address,
     };
     Secure::new(now, key(end), &[peer], limits, [seed; 32]).expect("two different keys")
 }
@@ -73,9 +73,9 @@ impl World {
     pub(super) fn with_limits(knows: [bool; 2], limits: [Limits; 2]) -> Self {
         let addresses = [address(1), address(2)];
         let ends = [0, 1].map(|end: usize| {
-            let endpoint = knows[end].then_some(addresses[1 - end]);
+            let address = knows[end].then_some(addresses[1 - end]);
             let seed = 100 + end as u8;
-            node(Instant::ORIGIN, end, endpoint, limits[end], seed)
+            node(Instant::ORIGIN, end, address, limits[end], seed)
         });
         Self {
             now: Instant::ORIGIN,
@@ -173,12 +173,12 @@ impl World {
     pub(super) fn arrive(
         &mut self,
         end: usize,
-        from: Endpoint,
+        from: PeerAddress,
         bytes: &[u8],
-    ) -> Result<Received, Refused> {
+    ) -> Result<AcceptedDatagram, Refused> {
         let mut plain = [0; ROOM];
         let received = self.ends[end].handle_datagram(self.now, from, bytes, &mut plain);
-        if let Ok(Received::Data { len, .. }) = received {
+        if let Ok(AcceptedDatagram::Data { len, .. }) = received {
             self.got[end].push(plain[..len].to_vec());
         }
         received

@@ -5,14 +5,14 @@ use airlane_link::mobility::Hint;
 use airlane_transport::{Endpoint, TcpConfig};
 
 use super::end::End;
-use super::place::Place;
+use super::place::FlowPlace;
 use crate::packet::{Packet, Role};
 use crate::probe::DelayProbe;
 
 /// A file on its way.
 #[derive(Clone, Debug)]
 pub(crate) struct Bulk {
-    place: Place,
+    place: FlowPlace,
     start: Instant,
     started: bool,
     stopped: bool,
@@ -28,7 +28,7 @@ pub(crate) struct Bulk {
 
 impl Bulk {
     pub(crate) fn new(
-        place: Place,
+        place: FlowPlace,
         start: Instant,
         config: &TcpConfig,
         segment: u32,
@@ -136,7 +136,7 @@ impl Bulk {
         self.ends[0].endpoint().is_acknowledged()
     }
 
-    pub(super) fn place(&self) -> &Place {
+    pub(super) fn place(&self) -> &FlowPlace {
         &self.place
     }
 

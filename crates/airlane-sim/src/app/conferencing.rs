@@ -11,14 +11,14 @@
 
 use airlane_base::{Duration, Instant, Rng};
 
-use super::place::Place;
+use super::place::FlowPlace;
 use crate::packet::{Packet, Role};
 use crate::probe::DelayProbe;
 
 /// One speaker and one listener.
 #[derive(Clone, Debug)]
 pub(crate) struct Conferencing {
-    place: Place,
+    place: FlowPlace,
     len: u32,
     interval: Duration,
     talk: Duration,
@@ -35,7 +35,7 @@ pub(crate) struct Conferencing {
 
 impl Conferencing {
     pub(crate) fn new(
-        place: Place,
+        place: FlowPlace,
         start: Instant,
         len: u32,
         interval: Duration,
@@ -108,7 +108,7 @@ impl Conferencing {
         false
     }
 
-    pub(super) fn place(&self) -> &Place {
+    pub(super) fn place(&self) -> &FlowPlace {
         &self.place
     }
 

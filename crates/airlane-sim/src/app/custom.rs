@@ -8,7 +8,7 @@ use airlane_transport::{Endpoint, TcpConfig};
 
 use super::end::End;
 use super::exchange::Totals;
-use super::place::Place;
+use super::place::FlowPlace;
 use crate::custom::{Application, Delivery, Host};
 use crate::packet::{Packet, Role};
 use crate::probe::DelayProbe;
@@ -27,7 +27,7 @@ enum Transport {
 /// One application with its endpoints.
 #[derive(Debug)]
 pub(crate) struct Custom {
-    place: Place,
+    place: FlowPlace,
     start: Instant,
     started: bool,
     stopped: bool,
@@ -48,7 +48,7 @@ pub(crate) struct Custom {
 impl Custom {
     /// Over TCP with the phases of two clocks, otherwise over UDP.
     pub(crate) fn new(
-        place: Place,
+        place: FlowPlace,
         start: Instant,
         packet_len: u32,
         app: Box<dyn Application>,
@@ -217,7 +217,7 @@ impl Custom {
         self.host.finished && ends.all(|end| end.endpoint().is_acknowledged())
     }
 
-    pub(super) fn place(&self) -> &Place {
+    pub(super) fn place(&self) -> &FlowPlace {
         &self.place
     }
 

@@ -8,7 +8,7 @@ use airlane_link::mobility::Hint;
 use airlane_transport::tcp::{MOST_BLOCKS, Options};
 use airlane_transport::{Ack, Blocks, Data, Endpoint, Range, Segment, Tcp, TcpConfig};
 
-use super::place::Place;
+use super::place::FlowPlace;
 use crate::packet::{Marks, NO_BLOCKS, Packet, Role};
 
 /// One end of a flow.
@@ -177,7 +177,7 @@ impl End {
 
     /// The next packet to leave now.
     #[inline]
-    pub(crate) fn poll_transmit(&mut self, place: &Place, now: Instant) -> Option<Packet> {
+    pub(crate) fn poll_transmit(&mut self, place: &FlowPlace, now: Instant) -> Option<Packet> {
         // Of two ends one is asked in vain each time: the question is short.
         if self.stirred {
             self.next_packet(place, now)
@@ -186,7 +186,7 @@ impl End {
         }
     }
 
-    fn next_packet(&mut self, place: &Place, now: Instant) -> Option<Packet> {
+    fn next_packet(&mut self, place: &FlowPlace, now: Instant) -> Option<Packet> {
         let Some(segment) = self.endpoint.poll_transmit(now) else {
             self.stirred = false;
             return None;

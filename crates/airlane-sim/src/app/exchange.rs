@@ -12,7 +12,7 @@ use airlane_link::mobility::Hint;
 use airlane_transport::{Endpoint, TcpConfig};
 
 use super::end::End;
-use super::place::Place;
+use super::place::FlowPlace;
 use crate::packet::Packet;
 use crate::scenario::Completion;
 
@@ -200,7 +200,7 @@ impl Exchange {
 
     /// The next packet of either side.
     #[inline]
-    pub(crate) fn poll_transmit(&mut self, place: &Place, now: Instant) -> Option<Packet> {
+    pub(crate) fn poll_transmit(&mut self, place: &FlowPlace, now: Instant) -> Option<Packet> {
         let [server, client] = &mut self.ends;
         client
             .poll_transmit(place, now)

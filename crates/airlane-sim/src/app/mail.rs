@@ -12,13 +12,13 @@
 use airlane_base::{Duration, Instant, Rng};
 
 use super::exchange::{Completed, Exchange, Opener, Totals};
-use super::place::Place;
+use super::place::FlowPlace;
 use crate::packet::Packet;
 use crate::probe::DelayProbe;
 
 /// What a check takes.
 #[derive(Clone, Copy, Debug)]
-pub(crate) struct Check {
+pub(crate) struct MailCheck {
     /// Short turns, the last of them after the messages.
     pub(crate) turns: u32,
     /// Bytes.
@@ -32,7 +32,7 @@ pub(crate) struct Check {
     pub(crate) count: Option<u64>,
 }
 
-impl Check {
+impl MailCheck {
     /// Whether turn `turn`, from 0, brings a message.
     fn is_message(&self, turn: u32) -> bool {
         let first = self.turns - 1;
@@ -43,9 +43,9 @@ impl Check {
 /// One mail reader and its server.
 #[derive(Clone, Debug)]
 pub(crate) struct Mail {
-    place: Place,
+    place: FlowPlace,
     opener: Opener,
-    check: Check,
+    check: MailCheck,
     sizes: Rng,
     pub(super) exchange: Exchange,
     /// When the next check begins.
@@ -59,10 +59,10 @@ pub(crate) struct Mail {
 
 impl Mail {
     pub(crate) fn new(
-        place: Place,
+        place: FlowPlace,
         start: Instant,
         opener: Opener,
-        check: Check,
+        check: MailCheck,
         sizes: Rng,
     ) -> Self {
         Self {
@@ -144,7 +144,7 @@ impl Mail {
         self.check.count.is_some_and(|n| self.times.count() >= n)
     }
 
-    pub(super) fn place(&self) -> &Place {
+    pub(super) fn place(&self) -> &FlowPlace {
         &self.place
     }
 

@@ -9,7 +9,7 @@
 use airlane_base::{Duration, Instant};
 
 use super::exchange::{Completed, Exchange, Opener, Totals};
-use super::place::Place;
+use super::place::FlowPlace;
 use crate::packet::Packet;
 use crate::probe::DelayProbe;
 
@@ -27,7 +27,7 @@ pub(crate) struct Page {
 /// One client and its server.
 #[derive(Clone, Debug)]
 pub(crate) struct Pages {
-    place: Place,
+    place: FlowPlace,
     opener: Opener,
     page: Page,
     pub(super) exchange: Exchange,
@@ -41,7 +41,7 @@ pub(crate) struct Pages {
 }
 
 impl Pages {
-    pub(crate) fn new(place: Place, start: Instant, opener: Opener, page: Page) -> Self {
+    pub(crate) fn new(place: FlowPlace, start: Instant, opener: Opener, page: Page) -> Self {
         Self {
             place,
             exchange: Exchange::new(&opener, 0),
@@ -108,7 +108,7 @@ impl Pages {
         self.page.count.is_some_and(|n| self.times.count() >= n)
     }
 
-    pub(super) fn place(&self) -> &Place {
+    pub(super) fn place(&self) -> &FlowPlace {
         &self.place
     }
 

@@ -10,7 +10,7 @@ const DYNAMIC: u32 = 16_384;
 
 /// Where a flow sits and what stands in its packets' headers.
 #[derive(Clone, Copy, Debug)]
-pub(crate) struct Place {
+pub(crate) struct FlowPlace {
     /// Index of the flow.
     pub(crate) flow: u32,
     /// Nodes of the main direction: source, destination.
@@ -19,7 +19,7 @@ pub(crate) struct Place {
     pub(crate) header: Header,
 }
 
-impl Place {
+impl FlowPlace {
     /// A packet of the main direction.
     pub(crate) fn forward(&self, now: Instant, role: Role, seq: u64, len: u32) -> Packet {
         Packet {

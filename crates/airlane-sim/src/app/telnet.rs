@@ -13,7 +13,7 @@ use std::collections::VecDeque;
 use airlane_base::{Duration, Instant, Rng};
 
 use super::exchange::{Exchange, Opener, Totals};
-use super::place::Place;
+use super::place::FlowPlace;
 use crate::packet::Packet;
 use crate::probe::DelayProbe;
 
@@ -63,7 +63,7 @@ impl Keys {
 /// One terminal and its host.
 #[derive(Clone, Debug)]
 pub(crate) struct Telnet {
-    place: Place,
+    place: FlowPlace,
     opener: Opener,
     typing: Typing,
     random: Rng,
@@ -81,7 +81,7 @@ pub(crate) struct Telnet {
 
 impl Telnet {
     pub(crate) fn new(
-        place: Place,
+        place: FlowPlace,
         start: Instant,
         opener: Opener,
         typing: Typing,
@@ -177,7 +177,7 @@ impl Telnet {
         self.typing.count.is_some_and(|n| self.times.count() >= n)
     }
 
-    pub(super) fn place(&self) -> &Place {
+    pub(super) fn place(&self) -> &FlowPlace {
         &self.place
     }
 

@@ -19,7 +19,7 @@ use airlane_base::{Duration, Instant, Rng};
 use airlane_link::mobility::Hint;
 
 use super::exchange::{Completed, Exchange, Opener, Totals};
-use super::place::Place;
+use super::place::FlowPlace;
 use crate::packet::Packet;
 use crate::probe::DelayProbe;
 use crate::scenario::{FilesPerPage, WebTables};
@@ -54,7 +54,7 @@ struct Transaction {
 /// One client and its server.
 #[derive(Clone, Debug)]
 pub(crate) struct Web {
-    place: Place,
+    place: FlowPlace,
     opener: Opener,
     browsing: Browsing,
     sizes: Rng,
@@ -73,7 +73,7 @@ pub(crate) struct Web {
 
 impl Web {
     pub(crate) fn new(
-        place: Place,
+        place: FlowPlace,
         start: Instant,
         opener: Opener,
         browsing: Browsing,
@@ -235,7 +235,7 @@ impl Web {
         self.browsing.count.is_some_and(|n| self.times.count() >= n)
     }
 
-    pub(super) fn place(&self) -> &Place {
+    pub(super) fn place(&self) -> &FlowPlace {
         &self.place
     }
 

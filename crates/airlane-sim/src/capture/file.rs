@@ -18,7 +18,7 @@ use pcap_file::pcapng::{PcapNgWriteError, PcapNgWriter};
 
 /// What stands in the records.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub(super) enum Medium {
+pub(super) enum LinkType {
     /// IP packets: link type RAW.
     Ip,
     /// Frames of services: link type USER0.
@@ -44,7 +44,7 @@ pub(super) struct CaptureFile<W: Write> {
 }
 
 impl<W: Write> CaptureFile<W> {
-    pub(super) fn new(writer: W, medium: Medium, name: &str, rate: Rate) -> Self {
+    pub(super) fn new(writer: W, medium: LinkType, name: &str, rate: Rate) -> Self {
         let section = SectionHeaderBlock {
             options: vec![SectionHeaderOption::UserApplication(Cow::Borrowed(
                 concat!("airlane ", env!("CARGO_PKG_VERSION")),
@@ -53,8 +53,8 @@ impl<W: Write> CaptureFile<W> {
         };
         let interface = InterfaceDescriptionBlock {
             linktype: match medium {
-                Medium::Ip => DataLink::RAW,
-                Medium::Frames => DataLink::USER0,
+                LinkType::Ip => DataLink::RAW,
+                LinkType::Frames => DataLink::USER0,
             },
             snaplen: 0,
             options: vec![

@@ -69,7 +69,7 @@ impl Names {
 
 /// An event as a flat record. A field that the event does not have is none, and left out of JSON.
 #[derive(Clone, Copy, Debug, PartialEq, Serialize)]
-pub struct Record<'a> {
+pub struct EventRecord<'a> {
     /// Time since the run's origin.
     pub time_ns: u64,
     /// Name of its kind.
@@ -151,7 +151,7 @@ pub struct Record<'a> {
     pub duration_ns: Option<u64>,
 }
 
-impl<'a> Record<'a> {
+impl<'a> EventRecord<'a> {
     /// The record of an event at `now`.
     pub fn new(names: &'a Names, now: Instant, event: &Event) -> Self {
         let way = event.way();

@@ -4,7 +4,8 @@ use airlane_base::{Duration, Instant};
 use airlane_link::{DropReason, Frame, FrameKind, Layout, Port};
 
 use super::{
-    Dropped, Event, FrameInfo, HeaderInfo, Lost, PacketInfo, SenderInfo, TcpState, Watcher, Way,
+    Dropped, Event, FrameInfo, HeaderInfo, LinkDirection, Lost, PacketInfo, SenderInfo, TcpState,
+    Watcher,
 };
 use crate::app::Flow;
 use crate::app::end::End;
@@ -46,8 +47,8 @@ impl<'a, W: Watcher> Typed<'a, W> {
 }
 
 /// Even directions are "down".
-const fn way(direction: usize) -> Way {
-    Way {
+const fn way(direction: usize) -> LinkDirection {
+    LinkDirection {
         link: (direction / 2) as u16,
         down: direction.is_multiple_of(2),
     }
@@ -86,7 +87,7 @@ fn frame_info(port: &Port<Packet>, frame: &Frame<Packet>) -> FrameInfo {
 }
 
 impl<W: Watcher> Typed<'_, W> {
-    fn departure(&mut self, now: Instant, way: Way, frame: FrameInfo, what: Departure) {
+    fn departure(&mut self, now: Instant, way: LinkDirection, frame: FrameInfo, what: Departure) {
         let Departure::Sent { departs, lost, .. } = what else {
             return;
         };

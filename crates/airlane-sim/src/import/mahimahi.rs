@@ -12,7 +12,7 @@ use airlane_channel::{ErrorModelConfig, LinkRate, LinkRates, OpportunitiesConfig
 use super::direction::{Direction, UNLIMITED};
 use super::words::{ImportError, Word, Words, commands, nothing};
 use super::write::Draft;
-use super::{App, Import};
+use super::{ImportedApp, ImportedScenario};
 use crate::scenario::LONGEST_RUN;
 
 const SHELLS: &str = "mm-delay, mm-loss, mm-onoff or mm-link";
@@ -34,19 +34,19 @@ const PACKET: (u64, &str) = (
 ///
 /// # Examples
 /// ```
-/// use airlane_sim::import::{App, from_mahimahi};
+/// use airlane_sim::import::{ImportedApp, from_mahimahi};
 ///
 /// let command = "mm-delay 25 mm-link UP.trace DOWN.trace";
 /// let read = |_: &str| Ok(b"1\n2\n5\n".to_vec());
-/// let import = from_mahimahi(command, read, str::to_owned, &[App::File]).unwrap();
+/// let import = from_mahimahi(command, read, str::to_owned, &[ImportedApp::File]).unwrap();
 /// assert!(import.text.contains("opportunities"));
 /// ```
 pub fn from_mahimahi(
     text: &str,
     mut read: impl FnMut(&str) -> Result<Vec<u8>, String>,
     place: impl Fn(&str) -> String,
-    apps: &[App],
-) -> Result<Import, ImportError> {
+    apps: &[ImportedApp],
+) -> Result<ImportedScenario, ImportError> {
     let commands = commands(text)?;
     let [command] = commands.as_slice() else {
         return Err(match commands.get(1).and_then(|command| command.first()) {
@@ -317,7 +317,12 @@ impl Shells {
         Ok(limit.unwrap_or(INFINITE))
     }
 
-    fn finish(mut self, source: &str, place: impl Fn(&str) -> String, apps: &[App]) -> Import {
+    fn finish(
+        mut self,
+        source: &str,
+        place: impl Fn(&str) -> String,
+        apps: &[ImportedApp],
+    ) -> ImportedScenario {
         if !self.has_link {
             self.notes.push(format!(
                 "mm-link: none was given; {UNLIMITED} stands for no limit"

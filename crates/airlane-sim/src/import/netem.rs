@@ -14,7 +14,7 @@ use airlane_channel::{ErrorModelConfig, LinkRate};
 use super::direction::{Direction, UNLIMITED};
 use super::words::{ImportError, Word, Words, commands, nothing};
 use super::write::Draft;
-use super::{App, Import};
+use super::{ImportedApp, ImportedScenario};
 use crate::scenario::LONGEST_RUN;
 
 const EXPECTED: &str = "the output of `tc qdisc show`, `tc qdisc add dev X root netem ...`, or what \
@@ -43,9 +43,9 @@ const OTHERS: [&str; 17] = [
 ///
 /// # Examples
 /// ```
-/// use airlane_sim::import::{App, from_netem};
+/// use airlane_sim::import::{ImportedApp, from_netem};
 ///
-/// let import = from_netem("netem delay 25ms loss 5%", None, None, &[App::File]).unwrap();
+/// let import = from_netem("netem delay 25ms loss 5%", None, None, &[ImportedApp::File]).unwrap();
 /// let scenario = airlane_sim::Scenario::from_toml(&import.text, "netem.toml").unwrap();
 /// assert_eq!(scenario.links["link"].delay.down.to_string(), "25 ms");
 /// ```
@@ -53,8 +53,8 @@ pub fn from_netem(
     text: &str,
     reverse: Option<&str>,
     device: Option<&str>,
-    apps: &[App],
-) -> Result<Import, ImportError> {
+    apps: &[ImportedApp],
+) -> Result<ImportedScenario, ImportError> {
     let down = shaped(text, device)?;
     let mut notes = down.notes;
     let mut source = text.trim().to_owned();

@@ -8,7 +8,7 @@ use serde::Serialize;
 use toml::Value;
 
 use super::direction::Direction;
-use super::{App, Import};
+use super::{ImportedApp, ImportedScenario};
 
 /// A link and what is said about it.
 pub(super) struct Draft<'a> {
@@ -27,14 +27,14 @@ pub(super) struct Draft<'a> {
 }
 
 impl Draft<'_> {
-    pub(super) fn finish(mut self, apps: &[App]) -> Import {
+    pub(super) fn finish(mut self, apps: &[ImportedApp]) -> ImportedScenario {
         // As hosts have them today, where the default is a host of 1999.
         let settings = format!(
             "window = {}, initial-window = 10, tick = \"10 ms\", initial-rto = \"1 s\", min-rto = \"200 ms\"",
             self.window()
         );
         let tcp = format!("{{ kind = \"tcp\", {settings} }}");
-        if apps.iter().any(|app| *app != App::Voice) {
+        if apps.iter().any(|app| *app != ImportedApp::Voice) {
             self.notes.push(format!(
                 "TCP: {settings}, as hosts have them today; what a scenario does not say is as in 1999"
             ));
@@ -93,9 +93,9 @@ errors = {errors}
         .expect("writing to a string cannot fail");
         for app in apps {
             let (flow, transport, app) = match app {
-                App::File => ("file", tcp.as_str(), "kind = \"bulk\"".to_owned()),
-                App::Web => ("web", tcp.as_str(), "kind = \"web\"".to_owned()),
-                App::Voice => (
+                ImportedApp::File => ("file", tcp.as_str(), "kind = \"bulk\"".to_owned()),
+                ImportedApp::Web => ("web", tcp.as_str(), "kind = \"web\"".to_owned()),
+                ImportedApp::Voice => (
                     "voice",
                     "{ kind = \"udp\" }",
                     "kind = \"conferencing\", rate = \"64 kbit/s\", talk = \"1 s\", \
@@ -117,7 +117,7 @@ app = {{ {app}, packet = \"{len} B\" }}{why}
             )
             .expect("writing to a string cannot fail");
         }
-        Import {
+        ImportedScenario {
             text,
             notes: self.notes,
         }

@@ -4,7 +4,7 @@ use std::collections::BTreeMap;
 
 use crate::common::load;
 use airlane_base::Instant;
-use airlane_sim::event::{Event, EventFilter, EventKind, Record, Watcher};
+use airlane_sim::event::{Event, EventFilter, EventKind, EventRecord, Watcher};
 use airlane_sim::{Prepared, RunResult, Scenario, ScenarioError};
 
 #[derive(Default)]
@@ -198,7 +198,7 @@ fn filters_admit_by_name_and_refuse_names_that_there_are_not() {
         .iter()
         .filter(|(_, event)| filter.admits(event))
     {
-        let record = Record::new(&names, *at, event);
+        let record = EventRecord::new(&names, *at, event);
         assert_eq!(record.event, "frame-lost");
         assert_eq!((record.flow, record.link), (Some("voice"), Some("radio")));
         *seen.entry(record.service.unwrap()).or_default() += 1;

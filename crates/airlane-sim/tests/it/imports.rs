@@ -1,22 +1,22 @@
 //! What other tools were told, as scenarios: each is one that runs, and what differs is said.
 
 use airlane_channel::ErrorModelConfig;
-use airlane_sim::import::{App, Import, from_mahimahi, from_netem};
+use airlane_sim::import::{ImportedApp, ImportedScenario, from_mahimahi, from_netem};
 use airlane_sim::{Scenario, run};
 use proptest::prelude::*;
 
 const TRACE: &[u8] = b"1\n1\n2\n5\n5\n9\n10\n";
 
 fn netem(text: &str) -> (Scenario, Vec<String>) {
-    checked(from_netem(text, None, None, &[App::File]).unwrap())
+    checked(from_netem(text, None, None, &[ImportedApp::File]).unwrap())
 }
 
 fn mahimahi(text: &str) -> (Scenario, Vec<String>) {
     let read = |_: &str| Ok(TRACE.to_vec());
-    checked(from_mahimahi(text, read, str::to_owned, &[App::File]).unwrap())
+    checked(from_mahimahi(text, read, str::to_owned, &[ImportedApp::File]).unwrap())
 }
 
-fn checked(Import { text, notes }: Import) -> (Scenario, Vec<String>) {
+fn checked(ImportedScenario { text, notes }: ImportedScenario) -> (Scenario, Vec<String>) {
     let mut scenario = Scenario::from_toml(&text, "import.toml").unwrap();
     scenario.load_traces(|_| Ok(TRACE.to_vec())).unwrap();
     for note in &notes {
@@ -155,7 +155,7 @@ fn what_tc_prints_is_read_and_what_differs_is_said() {
         &two,
         Some("delay 7ms"),
         Some("eth1"),
-        &[App::Web, App::Voice],
+        &[ImportedApp::Web, ImportedApp::Voice],
     )
     .unwrap();
     let (scenario, _) = checked(one);
@@ -454,7 +454,7 @@ proptest! {
         behind in prop::sample::select(&["", "netem", "tc qdisc add dev eth0 root netem", "mm-link U D"][..]),
         reverse in prop::option::of(words()),
     ) {
-        let apps = [App::File, App::Web, App::Voice];
+        let apps = [ImportedApp::File, ImportedApp::Web, ImportedApp::Voice];
         let text = format!("{behind} {text}");
         if let Ok(import) = from_netem(&text, reverse.as_deref(), None, &apps) {
             checked(import);

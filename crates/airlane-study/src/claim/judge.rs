@@ -4,16 +4,16 @@ use std::cell::RefCell;
 
 use toml::Table;
 
-use super::{Claim, Class, Closed, Gain, Judgement};
-use crate::data::Data;
+use super::{Claim, ClaimClass, Closed, Gain, Judgement};
+use crate::data::MeasuredData;
 use crate::expression::{Comparator, Condition, ConditionKind, Expression, Operand};
-use crate::statistics::Known;
+use crate::statistics::Jackknife;
 use crate::unit::Unit;
 use crate::verdict::{self, Verdict};
 
 /// The results and the words for them.
 struct Judge<'d> {
-    data: &'d Data,
+    data: &'d MeasuredData,
     study: &'d str,
     /// Of each comparison that does not hold, why.
     why: RefCell<Vec<String>>,
@@ -23,11 +23,12 @@ impl Claim {
     /// Compares it with the results. `scenarios` gives those of a study that it reads.
     pub(crate) fn judge<'s>(
         &self,
-        data: &Data,
+        data: &MeasuredData,
         study: &str,
         scenarios: &dyn Fn(&str) -> &'s [Table],
     ) -> Result<Judgement, String> {
-        if self.class.is_some() != self.reason.is_some() && self.class != Some(Class::Setting) {
+        if self.class.is_some() != self.reason.is_some() && self.class != Some(ClaimClass::Setting)
+        {
             return Err("a class needs a reason, and a reason a class".to_owned());
         }
         let judge = Judge {
@@ -63,7 +64,12 @@ impl Claim {
         for setting in self.setting.as_slice() {
             found.push(setting.judge(study, scenarios)?);
         }
-        if found.is_empty() && !matches!(self.class, Some(Class::Background | Class::NotTestable)) {
+        if found.is_empty()
+            && !matches!(
+                self.class,
+                Some(ClaimClass::Background | ClaimClass::NotTestable)
+            )
+        {
             return Err("there is no check".to_owned());
         }
         Ok(Judgement {
@@ -91,8 +97,8 @@ impl Judge<'_> {
         }
     }
 
-    fn known(&self, of: &Expression, place: &[String]) -> Result<Known, String> {
-        Known::of(self.data.runs, |sample| {
+    fn known(&self, of: &Expression, place: &[String]) -> Result<Jackknife, String> {
+        Jackknife::of(self.data.runs, |sample| {
             self.data.value(self.study, of, place, sample)
         })
     }
@@ -164,8 +170,8 @@ impl Judge<'_> {
         let (data, study) = (self.data, self.study);
         let a = |s| data.value(study, &left.expression, left_place, s);
         let b = |s| data.value(study, &right.expression, right_place, s);
-        let difference = Known::of(data.runs, |s| Ok::<_, String>(a(s)? - b(s)?))?;
-        let all = crate::statistics::Sample::All;
+        let difference = Jackknife::of(data.runs, |s| Ok::<_, String>(a(s)? - b(s)?))?;
+        let all = crate::statistics::Repetitions::All;
         let (a, b) = (a(all)?, b(all)?);
         let half = difference.half_width(0.95);
         let verdict = verdict::compare(comparator, a, b, half);

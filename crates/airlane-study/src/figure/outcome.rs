@@ -5,10 +5,10 @@ use std::collections::BTreeMap;
 use serde::Serialize;
 
 use super::{Figure, FigureKind, FigureWidth, Labels, Panel};
-use crate::axis::Place;
-use crate::data::Data;
+use crate::axis::AxisValues;
+use crate::data::MeasuredData;
 use crate::expression::Operand;
-use crate::statistics::Known;
+use crate::statistics::Jackknife;
 use crate::unit::Unit;
 
 /// The numbers of a figure.
@@ -71,7 +71,7 @@ impl Figure {
     /// Its numbers.
     pub(crate) fn outcome(
         &self,
-        data: &Data,
+        data: &MeasuredData,
         study: &str,
         labels: &Labels,
         slots: &BTreeMap<String, usize>,
@@ -85,8 +85,8 @@ impl Figure {
                 })
             });
             let unit = self.unit.unwrap_or(read);
-            let value = |(of, place): &(Operand, Place)| {
-                let known = Known::of(data.runs, |sample| {
+            let value = |(of, place): &(Operand, AxisValues)| {
+                let known = Jackknife::of(data.runs, |sample| {
                     data.value(study, &of.expression, place, sample)
                 })?;
                 let half = (data.runs > 1).then(|| known.half_width(0.95));

@@ -3,7 +3,7 @@
 use std::collections::BTreeMap;
 use std::path::Path;
 
-use airlane_study::{Plan, Report, Request, Shard, Store, Verdict, Work, markdown};
+use airlane_study::{Plan, Report, RunRequest, Shard, Store, Verdict, Work, markdown};
 
 const PART: &str = r#"
 scenario.schema = 1
@@ -96,10 +96,10 @@ fn work(folder: &Path) -> Work {
 }
 
 fn plan(folder: &Path, set: &[&str]) -> Plan {
-    let request = Request {
+    let request = RunRequest {
         committed: true,
         set: set.iter().map(|s| (*s).to_owned()).collect(),
-        ..Request::default()
+        ..RunRequest::default()
     };
     let plan = Plan::new(work(folder), &[], &request).unwrap_or_else(|e| panic!("{e}"));
     plan.check().unwrap_or_else(|e| panic!("{e}"));
@@ -210,10 +210,10 @@ fn assignments_change_every_world_they_reach() {
         [true, true, false, false]
     );
 
-    let request = Request {
+    let request = RunRequest {
         set: vec!["links.*.services[*].scheme(kind=rpl).retries=1".to_owned()],
         committed: true,
-        ..Request::default()
+        ..RunRequest::default()
     };
     let error = Plan::new(work(folder.path()), &[], &request)
         .unwrap_err()
@@ -238,9 +238,9 @@ fn claims_that_cannot_be_judged_are_found_before_anything_runs() {
         );
         std::fs::write(folder.path().join("small/F4.toml"), text).unwrap();
         let work = Work::load(&folder.path().join("small")).unwrap();
-        let request = Request {
+        let request = RunRequest {
             committed: true,
-            ..Request::default()
+            ..RunRequest::default()
         };
         let found = Plan::new(work, &["F4".to_owned()], &request).and_then(|plan| plan.check());
         let error = found.unwrap_err().to_string();
@@ -255,11 +255,11 @@ fn alternatives_can_have_fewer_repetitions_and_are_held_against_as_few() {
     work(folder.path());
     std::fs::write(folder.path().join("small/alternatives.toml"), text).unwrap();
     let work = Work::load(&folder.path().join("small")).unwrap();
-    let request = Request {
+    let request = RunRequest {
         committed: true,
         alternatives: vec!["halved".to_owned()],
         alternative_runs: Some(2),
-        ..Request::default()
+        ..RunRequest::default()
     };
     let plan = Plan::new(work, &[], &request).unwrap_or_else(|e| panic!("{e}"));
     // Four worlds, four times; four others, twice.

@@ -3,7 +3,7 @@
 use std::collections::BTreeSet;
 use std::path::Path;
 
-use airlane_study::{Plan, Request, Work};
+use airlane_study::{Plan, RunRequest, Work};
 
 fn works() -> Vec<Work> {
     let folder = Path::new(env!("CARGO_MANIFEST_DIR")).join("../../studies");
@@ -35,11 +35,11 @@ fn every_claim_is_judged() {
 #[test]
 fn every_scenario_and_claim_can_be_planned_under_every_alternative() {
     for work in works() {
-        let request = Request {
+        let request = RunRequest {
             runs: Some(1),
             alternatives: work.alternatives.keys().cloned().collect(),
             committed: true,
-            ..Request::default()
+            ..RunRequest::default()
         };
         let plan = Plan::new(work, &[], &request).unwrap_or_else(|e| panic!("{e}"));
         plan.check().unwrap_or_else(|e| panic!("{e}"));

@@ -52,14 +52,14 @@ impl FromStr for EthernetAddress {
 
 /// Where a datagram comes from, or goes.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub enum Endpoint {
+pub enum PeerAddress {
     /// An IP address and a UDP port.
     Udp(SocketAddr),
     /// An interface on the same Ethernet segment, or all of them.
     Ethernet(EthernetAddress),
 }
 
-impl Endpoint {
+impl PeerAddress {
     /// The IP address, where there is one.
     pub const fn ip(&self) -> Option<IpAddr> {
         match self {
@@ -68,7 +68,7 @@ impl Endpoint {
         }
     }
 
-    /// What cookies are bound to: that many bytes of the array. All endpoints of a node are of one
+    /// What cookies are bound to: that many bytes of the array. All addresses of a node are of one
     /// kind, so that no two have the same bytes.
     pub(crate) fn bytes(&self) -> ([u8; 18], usize) {
         let mut bytes = [0; 18];
@@ -91,19 +91,19 @@ impl Endpoint {
     }
 }
 
-impl From<SocketAddr> for Endpoint {
+impl From<SocketAddr> for PeerAddress {
     fn from(address: SocketAddr) -> Self {
         Self::Udp(address)
     }
 }
 
-impl From<EthernetAddress> for Endpoint {
+impl From<EthernetAddress> for PeerAddress {
     fn from(address: EthernetAddress) -> Self {
         Self::Ethernet(address)
     }
 }
 
-impl fmt::Display for Endpoint {
+impl fmt::Display for PeerAddress {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         match self {
             Self::Udp(address) => address.fmt(f),
@@ -112,7 +112,7 @@ impl fmt::Display for Endpoint {
     }
 }
 
-impl FromStr for Endpoint {
+impl FromStr for PeerAddress {
     type Err = String;
 
     fn from_str(text: &str) -> Result<Self, String> {
@@ -138,7 +138,7 @@ macro_rules! as_text {
 }
 
 as_text!(EthernetAddress);
-as_text!(Endpoint);
+as_text!(PeerAddress);
 
 airlane_base::schema_of!(EthernetAddress, "EthernetAddress", {
     "type": "string",
@@ -146,7 +146,7 @@ airlane_base::schema_of!(EthernetAddress, "EthernetAddress", {
     "pattern": "^[0-9A-Fa-f]{2}(:[0-9A-Fa-f]{2}){5}$",
     "examples": ["02:00:00:00:00:02"],
 });
-airlane_base::schema_of!(Endpoint, "Endpoint", {
+airlane_base::schema_of!(PeerAddress, "Endpoint", {
     "type": "string",
     "description": "Address and port over UDP, or the address of an Ethernet interface.",
     "examples": ["192.0.2.7:7007", "02:00:00:00:00:02"],
@@ -164,11 +164,11 @@ mod tests {
             "02:00:5e:10:0f:fe",
             "ff:ff:ff:ff:ff:ff",
         ] {
-            let endpoint: Endpoint = text.parse().unwrap();
-            assert_eq!(endpoint.to_string(), text);
-            let json = serde_json::to_string(&endpoint).unwrap();
+            let address: PeerAddress = text.parse().unwrap();
+            assert_eq!(address.to_string(), text);
+            let json = serde_json::to_string(&address).unwrap();
             assert_eq!(json, format!("\"{text}\""));
-            assert_eq!(serde_json::from_str::<Endpoint>(&json).unwrap(), endpoint);
+            assert_eq!(serde_json::from_str::<PeerAddress>(&json).unwrap(), address);
         }
         for wrong in [
             "",
@@ -196,7 +196,7 @@ mod tests {
     #[test]
     fn cookies_are_bound_to_all_of_an_endpoint() {
         let bytes = |text: &str| {
-            let (bytes, len) = text.parse::<Endpoint>().unwrap().bytes();
+            let (bytes, len) = text.parse::<PeerAddress>().unwrap().bytes();
             bytes[..len].to_vec()
         };
         assert_eq!(bytes("192.0.2.7:258"), [192, 0, 2, 7, 1, 2]);
