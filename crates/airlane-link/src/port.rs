@@ -17,7 +17,7 @@ use airlane_base::{Instant, Rate};
 
 use crate::classify::Classifier;
 use crate::config::{self, ConfigError, PortConfig, RateLimit, Rates, Viewpoint};
-use crate::context::{Output, PortFacts, earliest};
+use crate::context::{Output, PortFacts};
 use crate::flow::Packet;
 use crate::ledger::ServiceLedger;
 use crate::measure::INTERVAL;
@@ -192,6 +192,45 @@ impl<P: Packet> Port<P> {
         self.take(now, number, packet)
     }
 
+    /// Takes a packet from IP and gives its frame, where nothing stands in front of it: the link is free and
+    /// nobody waits for it. That is what [`Port::handle_packet`] and [`Port::poll_transmit`] do, without the way
+    /// through queue and scheduler.
+    ///
+    /// # Errors
+    /// Gives the packet back, for [`Port::handle_packet`], where it has to wait or to be dropped. Nothing has
+    /// happened then.
+    #[inline]
+    pub fn pass(&mut self, now: Instant, packet: P) -> Result<Frame<P>, P> {
+        let idle = now >= self.free_at && self.scheduler.is_empty() && self.under_way == 0;
+        // A packet that may share its frame with others waits for them.
+        if !idle || P::DIVISIBLE || self.pacer.is_some() || packet.len() > self.config.max_payload {
+            return Err(packet);
+        }
+        let number = usize::from(self.classifier.classify(&packet.flow())) % SERVICES;
+        let slot = self.slots[number].as_deref_mut();
+        let Some(slot) = slot.filter(|slot| self.ready == 0 && slot.is_clear()) else {
+            return Err(packet);
+        };
+        if let Some(shares) = &mut self.shares {
+            shares.pass(number, packet.len());
+        }
+        slot.offer(&packet);
+        let mut frame = slot.send(now, &mut self.out, packet);
+        frame.header.service = number as u8;
+        let len = slot.frame_len(self.facts.codec, &frame) + self.config.frame_overhead;
+        self.scheduler.link_idle();
+        self.scheduler.pass(number as u8, len);
+        self.under_way += 1;
+        let token = Token {
+            header: frame.header,
+            len,
+            came: Some(now),
+            epoch: self.epoch,
+        };
+        self.leave(now, token);
+        Ok(frame)
+    }
+
     /// Takes a batch of packets from IP.
     pub fn handle_packets(&mut self, now: Instant, packets: impl IntoIterator<Item = P>) {
         for packet in packets {
@@ -206,7 +245,9 @@ impl<P: Packet> Port<P> {
             self.unknown_service += 1;
             return;
         };
-        self.next_timer.set(None);
+        if slot.is_timed() {
+            self.next_timer.set(None);
+        }
         let len = slot.frame_len(self.facts.codec, &frame);
         self.out.service = number as u8;
         let round_trip = slot.handle_frame(now, &mut self.out, frame, len);
@@ -268,10 +309,16 @@ impl<P: Packet> Port<P> {
             return None;
         }
         let (frame, token) = self.poll_frame(now)?;
+        self.leave(now, token);
+        Some(frame)
+    }
+
+    /// A frame begins to leave at the port's own pace.
+    #[inline]
+    fn leave(&mut self, now: Instant, token: Token) {
         let start = self.free_at.max(now - self.config.burst);
         self.free_at = start + self.rate().transmission_time(token.len);
         self.done(now, token, self.free_at.max(now), Outcome::Sent(start));
-        Some(frame)
     }
 
     /// The next frame for a medium that decides itself when frames leave, whether others are under way
@@ -315,7 +362,9 @@ impl<P: Packet> Port<P> {
             if let (Some(came), Outcome::Sent(start)) = (came, outcome) {
                 slot.meter.waited(start.saturating_since(came));
             }
-            self.next_timer.set(None);
+            if slot.is_timed() {
+                self.next_timer.set(None);
+            }
             let len = len - self.config.frame_overhead;
             slot.handle_departure(&header, len, at, outcome);
             self.hand_over(now, number);
@@ -366,24 +415,34 @@ impl<P: Packet> Port<P> {
     /// When to call [`Port::handle_timeout`] or [`Port::poll_transmit`] next.
     #[inline]
     pub fn poll_timeout(&self) -> Option<Instant> {
-        let link = (!self.scheduler.is_empty()).then_some(self.free_at);
-        earliest(self.next_timer(), link)
+        let timer = self.known_timer();
+        let due = match self.scheduler.is_empty() {
+            true => timer,
+            false => timer.min(self.free_at),
+        };
+        (due < Instant::FAR_FUTURE).then_some(due)
     }
 
     /// When to call [`Port::handle_timeout`] next, whatever waits for the link.
     #[inline]
     pub fn next_timer(&self) -> Option<Instant> {
-        let known = match self.next_timer.get() {
+        let timer = self.known_timer();
+        (timer < Instant::FAR_FUTURE).then_some(timer)
+    }
+
+    #[inline]
+    fn known_timer(&self) -> Instant {
+        match self.next_timer.get() {
             Some(known) => known,
             None => self.find_timer(),
-        };
-        (known < Instant::FAR_FUTURE).then_some(known)
+        }
     }
 
     fn find_timer(&self) -> Instant {
         let mut due = Instant::FAR_FUTURE;
         for number in numbers(self.installed) {
             if let Some(slot) = &self.slots[number]
+                && slot.is_timed()
                 && let Some(timer) = slot.poll_timeout()
             {
                 due = due.min(timer);
@@ -509,7 +568,7 @@ impl<P: Packet> Port<P> {
     fn hand_over(&mut self, now: Instant, number: usize) {
         self.ready &= !(1 << number);
         if let Some(slot) = &mut self.slots[number] {
-            if slot.has_frames() {
+            if slot.handed_over() < self.config.handed_over.limit() && slot.has_frames() {
                 self.hand_over_frames(now, number, None);
             } else if slot.draining {
                 slot.note_polled(now);
@@ -528,7 +587,9 @@ impl<P: Packet> Port<P> {
         let congested = self.limiter.as_ref().is_some_and(|l| l.rate().is_some());
         // A packet that only waits starts no timer.
         while slot.handed_over() < limit && (arriving.is_some() || slot.has_frames()) {
-            self.next_timer.set(None);
+            if slot.is_timed() {
+                self.next_timer.set(None);
+            }
             let Some(mut handed) = slot.poll_frame(now, &mut self.out, &mut arriving, congested)
             else {
                 break;

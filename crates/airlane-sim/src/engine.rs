@@ -328,7 +328,16 @@ impl Engine {
         let end = &mut self.ports[port as usize].port;
         observer.on_frame_arrival(self.now, index, end, &frame);
         end.handle_frame(self.now, frame);
+        // One packet is the rule, and need not wait with others until the port is drained.
+        let first = match O::WATCHES {
+            true => None,
+            false => end.poll_deliver(),
+        };
         self.drain_port(port as usize, observer);
+        if let Some(packet) = first {
+            let node = self.ports[port as usize].node;
+            self.arrive(node, packet, observer);
+        }
     }
 
     /// A packet has come to a node destroyed: an end that it was for may hear.
@@ -444,7 +453,20 @@ impl Engine {
             NextHop::Port(index) => {
                 let index = index as usize;
                 let end = &mut self.ports[index];
-                observer.on_port(self.now, end.out as usize, &end.port, &packet);
+                let out = end.out as usize;
+                observer.on_port(self.now, out, &end.port, &packet);
+                let packet = match &mut self.directions[out].medium {
+                    Medium::Frames(channel) => match end.port.pass(self.now, packet) {
+                        Ok(frame) => {
+                            put_on_link(channel, self.now, (out, &end.port), frame, observer);
+                            self.deadlines.set(out, channel.poll_timeout());
+                            self.schedule_port(index);
+                            return;
+                        }
+                        Err(packet) => packet,
+                    },
+                    _ => packet,
+                };
                 let news = end.port.handle_packet(self.now, packet);
                 // A link that takes frames itself may be free before its port knows.
                 if O::WATCHES || news || end.driven {
@@ -488,20 +510,13 @@ impl Engine {
             port, node, out, ..
         } = &mut self.ports[index];
         let out = *out as usize;
-        let mut driven = false;
         let Direction { medium, air, .. } = &mut self.directions[out];
         match medium {
             Medium::Packets(_) | Medium::Queued(_) => {}
             Medium::Frames(channel) => {
                 let mut sent = false;
                 while let Some(frame) = port.poll_transmit(self.now) {
-                    let len = port.frame_len(&frame);
-                    let watched = O::WATCHES.then(|| frame.clone());
-                    // Where the link sends at times of its own, its queue may be full: the channel counts.
-                    let departure = transmit::<O, _>(channel, self.now, len, frame);
-                    if let Some(frame) = watched {
-                        observer.on_frame(self.now, out, port, &frame, departure);
-                    }
+                    put_on_link(channel, self.now, (out, port), frame, observer);
                     sent = true;
                 }
                 if sent {
@@ -509,7 +524,6 @@ impl Engine {
                 }
             }
             Medium::Driving(link) => {
-                driven = true;
                 let mut air = air.map(|air| &mut self.airs[air as usize]);
                 let taken = air.as_ref().is_some_and(|air| air.busy);
                 while !taken && link.leaving.is_none() && port.has_frame() {
@@ -556,11 +570,17 @@ impl Engine {
             observer.on_arrival(self.now, out ^ 1, &packet);
             self.delivered.push_back((*node, packet));
         }
-        // An input may make something due at once, or overdue: a measured timer that just shrank.
+        self.schedule_port(index);
+    }
+
+    #[inline]
+    fn schedule_port(&mut self, index: usize) {
+        let PortEnd { port, driven, .. } = &self.ports[index];
         let due = match driven {
             true => port.next_timer(),
             false => port.poll_timeout(),
         };
+        // An input may make something due at once, or overdue: a measured timer that just shrank.
         let due = due.map(|at| at.max(self.now));
         self.deadlines.set(self.directions.len() + index, due);
     }
@@ -629,6 +649,24 @@ impl Engine {
                 _ => self.send_queued(other, observer),
             }
         }
+    }
+}
+
+/// Hands a port's frame to the transmitter of a direction.
+#[inline]
+fn put_on_link<O: Observer>(
+    channel: &mut Channel<Frame<Packet>>,
+    now: Instant,
+    (out, port): (usize, &Port<Packet>),
+    frame: Frame<Packet>,
+    observer: &mut O,
+) {
+    let len = port.frame_len(&frame);
+    let watched = O::WATCHES.then(|| frame.clone());
+    // Where the link sends at times of its own, its queue may be full: the channel counts.
+    let departure = transmit::<O, _>(channel, now, len, frame);
+    if let Some(frame) = watched {
+        observer.on_frame(now, out, port, &frame, departure);
     }
 }
 

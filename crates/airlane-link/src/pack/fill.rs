@@ -91,6 +91,19 @@ pub(crate) struct Filled {
     pub(crate) came: Option<Instant>,
 }
 
+impl Filled {
+    /// One packet as it is.
+    pub(crate) fn whole(packet: &impl Packet, came: Instant) -> Self {
+        Self {
+            packets: 1,
+            bytes: packet.len() as u64,
+            spared: 0,
+            fragment: false,
+            came: Some(came),
+        }
+    }
+}
+
 impl<P: Packet> Packer<P> {
     /// Frames carry up to `room` bytes; of several packets, if they are copied, up to what is copied.
     pub(crate) fn new(
@@ -130,13 +143,7 @@ impl<P: Packet> Packer<P> {
             return self.fill_from(&mut pop);
         }
         let (packet, came) = pop(&mut self.held)?;
-        let filled = Filled {
-            packets: 1,
-            bytes: packet.len() as u64,
-            spared: 0,
-            fragment: false,
-            came: Some(came),
-        };
+        let filled = Filled::whole(&packet, came);
         Some((packet, filled))
     }
 

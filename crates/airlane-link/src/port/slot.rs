@@ -6,7 +6,7 @@ use airlane_base::{Duration, Instant, Payload};
 
 use super::agreement::Agreement;
 use super::departure::{Handed, Outcome};
-use crate::config::{AggregateConfig, PortConfig, ServiceConfig, TimerOrigin};
+use crate::config::{AggregateConfig, PortConfig, SchemeConfig, ServiceConfig, TimerOrigin};
 use crate::context::{Context, Given, Output, PortFacts, earliest};
 use crate::flow::Packet;
 use crate::ledger::ServiceLedger;
@@ -58,6 +58,8 @@ pub(super) struct Slot<P> {
     /// Frames of this service in the scheduler.
     handed_over: u32,
     timer_origin: TimerOrigin,
+    /// Whether it may have deadlines.
+    timed: bool,
 }
 
 /// How long a full frame takes through the link.
@@ -115,6 +117,7 @@ impl<P: Packet> Slot<P> {
             at_ip: (0, 0),
             handed_over: 0,
             timer_origin: config.scheme.timer_origin(),
+            timed: P::DIVISIBLE || !matches!(config.scheme, SchemeConfig::Default(_)),
             config,
         }
     }
@@ -185,6 +188,37 @@ impl<P: Packet> Slot<P> {
         });
     }
 
+    /// Whether it ever has a deadline: the raw service of whole packets has none.
+    #[inline]
+    pub(super) fn is_timed(&self) -> bool {
+        self.timed || self.draining
+    }
+
+    /// Whether a packet that comes now would be its next frame.
+    #[inline]
+    pub(super) fn is_clear(&self) -> bool {
+        !self.has_frames() && self.service.has_room() && self.handed_over == 0 && !self.draining
+    }
+
+    /// The frame of a packet that nothing waits in front of, see [`Slot::is_clear`].
+    #[inline]
+    pub(super) fn send(&mut self, now: Instant, out: &mut Output<P>, packet: P) -> Frame<P> {
+        self.note_polled(now);
+        self.count_packed(&Filled::whole(&packet, now));
+        let mut cx = Context::new(now, out, &mut self.ledger);
+        let frame = self.service.send(&mut cx, packet, Some(now));
+        self.note_handed_over(&frame.header, now);
+        frame
+    }
+
+    #[inline]
+    fn note_handed_over(&mut self, header: &Header, now: Instant) {
+        self.handed_over += 1;
+        if self.timer_origin == TimerOrigin::HandOver {
+            self.service.start_timers(header, now);
+        }
+    }
+
     /// Whether [`Slot::poll_frame`] may give one though nothing arrives.
     #[inline]
     pub(super) fn has_frames(&self) -> bool {
@@ -226,10 +260,7 @@ impl<P: Packet> Slot<P> {
         } else {
             return None;
         };
-        self.handed_over += 1;
-        if self.timer_origin == TimerOrigin::HandOver {
-            self.service.start_timers(&handed.frame.header, now);
-        }
+        self.note_handed_over(&handed.frame.header, now);
         Some(handed)
     }
 

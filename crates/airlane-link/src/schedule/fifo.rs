@@ -27,6 +27,9 @@ impl<T> Schedule<T> for Fifo<T> {
             item,
         });
     }
+
+    fn pass(&mut self, _service: u8, _len: usize) {}
+
     fn dequeue(&mut self) -> Option<Turn<T>> {
         self.queue.pop_front()
     }

@@ -26,6 +26,8 @@ pub struct Turn<T> {
 pub trait Schedule<T> {
     /// Adds an item of `len` bytes of a service.
     fn enqueue(&mut self, service: u8, len: usize, item: T);
+    /// An item of `len` bytes leaves at once, as nothing waits.
+    fn pass(&mut self, service: u8, len: usize);
     /// The next item to send.
     fn dequeue(&mut self) -> Option<Turn<T>>;
     /// Service and length of the item that [`dequeue`](Self::dequeue) would give now.
@@ -70,6 +72,10 @@ impl<T> Schedule<T> for Scheduler<T> {
     #[inline]
     fn enqueue(&mut self, service: u8, len: usize, item: T) {
         each!(self, s => s.enqueue(service, len, item));
+    }
+    #[inline]
+    fn pass(&mut self, service: u8, len: usize) {
+        each!(self, s => s.pass(service, len));
     }
     #[inline]
     fn dequeue(&mut self) -> Option<Turn<T>> {

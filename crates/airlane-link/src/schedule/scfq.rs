@@ -89,6 +89,17 @@ impl<T, const SERVICES: usize> Scfq<T, SERVICES> {
         self.stamp(service, stamp, len, item);
     }
 
+    /// The stamp of an item that comes now.
+    #[inline]
+    fn next_stamp(&mut self, service: u8, len: usize) -> f64 {
+        let (virtual_time, period) = (self.virtual_time, self.period);
+        let queue = self.queue(service);
+        if queue.period != period {
+            (queue.last, queue.period) = (0.0, period);
+        }
+        len as f64 / queue.rate + queue.last.max(virtual_time)
+    }
+
     #[inline]
     fn stamp(&mut self, service: u8, stamp: f64, len: usize, item: T) {
         let queue = self.queue(service);
@@ -150,13 +161,19 @@ impl<T, const SERVICES: usize> Scfq<T, SERVICES> {
 impl<T, const SERVICES: usize> Schedule<T> for Scfq<T, SERVICES> {
     #[inline]
     fn enqueue(&mut self, service: u8, len: usize, item: T) {
-        let (virtual_time, period) = (self.virtual_time, self.period);
-        let queue = self.queue(service);
-        if queue.period != period {
-            (queue.last, queue.period) = (0.0, period);
-        }
-        let stamp = len as f64 / queue.rate + queue.last.max(virtual_time);
+        let stamp = self.next_stamp(service, len);
         self.stamp(service, stamp, len, item);
+    }
+
+    #[inline]
+    fn pass(&mut self, service: u8, len: usize) {
+        debug_assert!(
+            self.active == 0,
+            "what leaves at once has nothing in front of it"
+        );
+        let stamp = self.next_stamp(service, len);
+        self.queue(service).last = stamp;
+        self.virtual_time = self.virtual_time.max(stamp);
     }
 
     #[inline]
