@@ -4,9 +4,7 @@
 use std::net::{IpAddr, Ipv4Addr};
 
 use airlane_base::{Duration, Instant, Payload, Rate};
-use airlane_link::config::{
-    HandedOver, PortConfig, RateLimit, Rates, SchedulerConfig, ServiceConfig,
-};
+use airlane_link::config::{PortConfig, ServiceConfig};
 use airlane_link::{Codec, FlowKey, Frame, FrameKind, Header, HeaderProfile, Layout, Packet, Port};
 use divan::Bencher;
 use divan::counter::ItemsCount;
@@ -60,23 +58,11 @@ const PACKETS: usize = 100_000;
 fn port(scheme: &str) -> Port<Stand> {
     let service = format!("number = 0\nname = \"all\"\nrate = 1.0\nscheme = {scheme}");
     let service: ServiceConfig = toml::from_str(&service).expect("a valid service");
+    let rate = Rate::from_bps(1_000_000_000).expect("not zero");
     let config = PortConfig {
-        header: HeaderProfile::Live,
-        rate: Rate::from_bps(1_000_000_000).expect("not zero"),
-        delay: Duration::from_micros(10),
-        max_payload: 1400,
-        max_frame_payload: None,
-        alike: 0,
-        flow_salt: 0,
         frame_overhead: 42,
-        burst: Duration::ZERO,
-        handed_over: HandedOver::usual(HeaderProfile::Live),
-        pacing: None,
-        rates: Rates::Fixed,
-        rate_limit: RateLimit::Fixed,
-        scheduler: SchedulerConfig::Scfq,
         services: vec![service],
-        classes: vec![],
+        ..PortConfig::new(HeaderProfile::Live, rate, Duration::from_micros(10), 1400)
     };
     Port::new(config).expect("a valid port")
 }

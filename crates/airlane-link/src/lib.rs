@@ -20,7 +20,7 @@
 //! # Who decides when frames leave
 //! The port, as a rule: it shapes to its rate, and [`Port::poll_transmit`] gives nothing while the frame
 //! before is still being serialised. So the queue stands here, where the scheduler decides, in the
-//! simulator as on a real link. Several ports share one link through a [`Medium`], which says whose frame
+//! simulator as on a real link. Several ports share one link through a [`SharedLink`], which says whose frame
 //! goes, and asks that port alone.
 //!
 //! Or the medium, where it learns only later when a frame leaves and how it fares, as with time slots and
@@ -37,7 +37,6 @@ pub mod flow;
 mod ledger;
 mod measure;
 mod mechanism;
-mod medium;
 pub mod mobility;
 pub mod pack;
 pub mod path;
@@ -45,6 +44,7 @@ mod port;
 pub mod queue;
 pub mod schedule;
 mod service;
+mod shared_link;
 pub mod wire;
 
 pub use classify::{ClassConfig, ClassesConfig, Classifier};
@@ -52,8 +52,8 @@ pub use config::{PortConfig, ServiceConfig};
 pub use flow::{FlowKey, Packet, TcpView};
 pub use ledger::ServiceLedger;
 pub use measure::{ServiceMetrics, effective_goodput};
-pub use medium::Medium;
 pub use port::{AdminError, Outcome, Port, ServiceStatus, Token};
 pub use queue::{DropReason, IngressQueue, QueueConfig};
 pub use service::SnoopCounts;
+pub use shared_link::SharedLink;
 pub use wire::{Bitmap, Body, Codec, Frame, FrameError, FrameKind, Header, HeaderProfile, Layout};

@@ -18,7 +18,7 @@ use serde::Serialize;
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Serialize)]
 #[serde(rename_all = "kebab-case")]
 pub enum Reliability {
-    /// Not at all.
+    /// Nothing is repaired.
     None,
     /// With a limited effort.
     Limited,

@@ -54,7 +54,7 @@ pub struct Port<P> {
     /// What each service was given, where rates follow it.
     shares: Option<Box<Shares>>,
     slots: [Option<Box<Slot<P>>>; SERVICES],
-    /// Which of them there are, one bit each: most ports have few.
+    /// Which slots are in use, one bit each: most ports use few.
     installed: u16,
     /// Frames that have been handed over.
     scheduler: Scheduler<Handed<P>>,
@@ -72,7 +72,7 @@ pub struct Port<P> {
     out: Output<P>,
     /// Packets for IP; before those that are still in `out`.
     up: VecDeque<P>,
-    /// When that was given.
+    /// When the payloads in `out` were given.
     given_at: Instant,
     /// Bytes of all frames sent, and as of the last measuring interval.
     sent_bytes: u64,
@@ -373,7 +373,7 @@ impl<P: Packet> Port<P> {
     }
 
     /// How long the frame is, with all that is below it, that [`Port::poll_transmit`] would give now; none:
-    /// it would give none. Of several ports on one link a [`Medium`](crate::Medium) says whose frame goes.
+    /// it would give none. Of several ports on one link a [`SharedLink`](crate::SharedLink) says whose frame goes.
     pub fn next_frame_len(&self, now: Instant) -> Option<usize> {
         debug_assert!(self.ready == 0, "every input hands over what it can");
         let free = now >= self.free_at;

@@ -110,7 +110,7 @@ impl<P: Packet> IngressQueue<P> {
         self.pop_since(now, dropped).map(|(packet, _)| packet)
     }
 
-    /// The same, with when the packet came.
+    /// Gives the packet whose turn it is, and when it came; see [`pop`](Self::pop).
     pub fn pop_since(
         &mut self,
         now: Instant,

@@ -262,7 +262,7 @@ impl<P> Frame<P> {
         }
     }
 
-    /// The same with what `change` makes of its packet.
+    /// Gives the frame with what `change` makes of its packet.
     #[must_use]
     pub fn map_packet(mut self, change: impl FnOnce(P) -> P) -> Self {
         self.body = match self.body {

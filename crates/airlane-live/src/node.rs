@@ -2,11 +2,11 @@
 //! [`Port`](airlane_link::Port) for each peer and an underlay: UDP, or raw Ethernet.
 //!
 //! ```text
-//! kernel ── TUN ─► cut ─► whose? ─► port.handle_packet     medium ─► port.poll_transmit ─► seal ─► batch ─► underlay
+//! kernel ── TUN ─► cut ─► whose? ─► port.handle_packetshared link ─► port.poll_transmit ─► seal ─► batch ─► underlay
 //! kernel ◄─ TUN ◄─ join ◄─ from there? ◄─ port.poll_deliver    port.handle_frame ◄─ whose? ◄─ open ◄─ underlay
 //! ```
 //!
-//! What there is once per peer is a link; the medium gives their ports turns. Invariants: after every
+//! What there is once per peer is a link; the shared link gives their ports turns. Invariants: after every
 //! batch of inputs the ports are drained; `now` never goes back; the TUN device and the socket are read
 //! whenever they have something, so nothing queues in the kernel but for the time of one batch; no error
 //! of a single packet or frame ends the loop; whoever is not known allocates and changes nothing.
@@ -38,7 +38,7 @@ mod up_error;
 use std::os::fd::{AsFd, BorrowedFd};
 
 use airlane_base::{Duration, Instant, Rate};
-use airlane_link::Medium;
+use airlane_link::SharedLink;
 use airlane_secure::PeerAddress;
 use rustix::event::{PollFd, PollFlags};
 
@@ -83,7 +83,7 @@ pub struct Node {
     below: Below,
     links: Links,
     /// Gives the links' ports their turns.
-    medium: Medium,
+    shared: SharedLink,
     listen: PeerAddress,
     control: Option<Server>,
     /// Of the memory that keys are in; none without keys.
@@ -232,18 +232,18 @@ impl Node {
         let Self {
             below,
             links,
-            medium,
+            shared,
             ..
         } = self;
         let guard = below.guard.as_ref().and_then(Guard::poll_timeout);
         // With a full socket a turn is of no use.
-        let medium_free = medium.poll_timeout();
-        let medium_free = medium_free.filter(|_| !below.transmit.is_blocked());
+        let shared_free = shared.poll_timeout();
+        let shared_free = shared_free.filter(|_| !below.transmit.is_blocked());
         let links = links.iter();
         links
-            .map(|link| link.poll_timeout(turn, below, medium))
+            .map(|link| link.poll_timeout(turn, below, shared))
             .chain(guard)
-            .chain(medium_free)
+            .chain(shared_free)
             .chain([below.underlay.poll_timeout()])
             .chain(self.links.iter().map(|link| link.path.poll_timeout()))
             .fold(Instant::FAR_FUTURE, Instant::min)
@@ -273,23 +273,23 @@ impl Node {
         let Self {
             below,
             links,
-            medium,
+            shared,
             ..
         } = self;
         for link in links.iter() {
-            link.offer(now, below, medium);
+            link.offer(now, below, shared);
         }
         while !below.transmit.is_blocked() {
             if below.transmit.is_full() {
                 links.flush(now, below);
                 continue;
             }
-            let Some(turn) = medium.next(now) else {
+            let Some(turn) = shared.next(now) else {
                 break;
             };
             match links.get_mut(turn) {
-                Some(link) => link.take_turn(now, below, medium),
-                None => medium.skip(),
+                Some(link) => link.take_turn(now, below, shared),
+                None => shared.skip(),
             }
         }
         self.deliver(now);

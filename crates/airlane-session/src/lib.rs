@@ -157,7 +157,7 @@ impl fmt::Display for SessionState {
 
 /// The peer whose epoch was accepted.
 #[derive(Clone, Debug)]
-struct Peer {
+struct PeerEpoch {
     epoch: u64,
     session: u32,
     confirmed: bool,
@@ -189,7 +189,7 @@ pub struct Session {
     silence: Duration,
     nonces: Rng,
     nonce: u64,
-    peer: Option<Peer>,
+    peer: Option<PeerEpoch>,
     heard: Option<Heard>,
     /// The nonce that our last hello echoed.
     echoed: u64,
@@ -502,7 +502,7 @@ impl Session {
         self.refused = None;
         self.other_version = None;
         let session = session_number(self.epoch, hello.epoch);
-        self.peer = Some(Peer {
+        self.peer = Some(PeerEpoch {
             epoch: hello.epoch,
             session,
             confirmed: false,

@@ -242,17 +242,11 @@ pub(crate) fn mean_rate(link: &LinkConfig, down: bool) -> Rate {
 
 fn port(link: &LinkConfig, first: bool) -> Port<Packet> {
     let frame = link.frame.expect("validated: services have a frame size");
+    // Timers wait for round trips: half of one.
+    let delay = (link.delay.down + link.delay.up) / 2;
+    let header = link.header.unwrap_or_default();
+    let rate = mean_rate(link, first);
     let config = PortConfig {
-        header: link.header.unwrap_or_default(),
-        rate: mean_rate(link, first),
-        // Timers wait for round trips: half of one.
-        delay: (link.delay.down + link.delay.up) / 2,
-        max_payload: frame.as_bytes() as usize,
-        max_frame_payload: None,
-        alike: 0,
-        flow_salt: 0,
-        frame_overhead: 0,
-        burst: Duration::ZERO,
         handed_over: link
             .handed_over
             .expect("resolved: services have a hand-over limit"),
@@ -262,6 +256,7 @@ fn port(link: &LinkConfig, first: bool) -> Port<Packet> {
         rate_limit: link.rate_limit.unwrap_or_default(),
         services: at_end(&link.services, first),
         classes: link.classes.rules(&link.services),
+        ..PortConfig::new(header, rate, delay, frame.as_bytes() as usize)
     };
     Port::new(config).expect("validated: the service table works")
 }

@@ -1,7 +1,6 @@
 //! Ports for tests, described as files describe them.
 
 use airlane_base::{Duration, Rate};
-use airlane_link::config::{HandedOver, RateLimit, Rates, SchedulerConfig};
 use airlane_link::{ClassConfig, Codec, HeaderProfile, Port, PortConfig, ServiceConfig};
 use serde::de::DeserializeOwned;
 
@@ -21,24 +20,12 @@ impl Setup {
     pub fn new(header: HeaderProfile) -> Self {
         Self {
             codec: Codec::new(header),
-            config: PortConfig {
+            config: PortConfig::new(
                 header,
-                rate: Rate::from_bps(1_000_000).expect("a million is not zero"),
-                delay: Duration::from_millis(5),
-                max_payload: 1_000,
-                max_frame_payload: None,
-                alike: 0,
-                frame_overhead: 0,
-                burst: Duration::ZERO,
-                handed_over: HandedOver::usual(header),
-                pacing: None,
-                rates: Rates::Fixed,
-                rate_limit: RateLimit::Fixed,
-                scheduler: SchedulerConfig::Scfq,
-                services: Vec::new(),
-                classes: Vec::new(),
-                flow_salt: 0,
-            },
+                Rate::from_bps(1_000_000).expect("a million is not zero"),
+                Duration::from_millis(5),
+                1_000,
+            ),
         }
     }
 

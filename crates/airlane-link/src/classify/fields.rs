@@ -14,13 +14,13 @@ use crate::flow;
 #[derive(Clone, Debug, PartialEq, Eq, thiserror::Error)]
 #[non_exhaustive]
 pub enum FieldError {
-    /// Not a code point.
+    /// The text names no code point.
     #[error("\"{text}\" is not a DS code point; write 0 to 63 or a name: {}", names(&DSCP_NAMES))]
     Dscp {
         /// What was written.
         text: String,
     },
-    /// Not a protocol.
+    /// The text names no protocol.
     #[error(
         "\"{text}\" is not a known protocol; write its number, 0 to 255, or a name: {}",
         names(&PROTOCOL_NAMES)
@@ -29,7 +29,7 @@ pub enum FieldError {
         /// What was written.
         text: String,
     },
-    /// Not a prefix.
+    /// The text is no prefix of addresses.
     #[error("\"{text}\" is not a prefix; write {}", Prefix::EXPECTED)]
     Prefix {
         /// What was written.
@@ -43,7 +43,7 @@ pub enum FieldError {
         /// The network that the address lies in.
         prefix: Prefix,
     },
-    /// Not a port or range.
+    /// The text is no port and no range of ports.
     #[error("\"{text}\" is not a port; write {}", Ports::EXPECTED)]
     Ports {
         /// What was written.

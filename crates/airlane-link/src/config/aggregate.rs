@@ -40,7 +40,7 @@ pub struct AggregateOptions {
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
 #[serde(rename_all = "kebab-case")]
 pub enum Off {
-    /// Not at all.
+    /// Packets never share frames.
     Off,
 }
 

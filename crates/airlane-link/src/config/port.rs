@@ -124,6 +124,29 @@ pub struct PortConfig {
 }
 
 impl PortConfig {
+    /// What a port of a link is told beside this link's rate, delay and largest packet where nobody says
+    /// anything else: packets travel whole, SCFQ over fixed rates, and no services but the raw one.
+    pub fn new(header: HeaderProfile, rate: Rate, delay: Duration, max_payload: usize) -> Self {
+        Self {
+            header,
+            rate,
+            rate_limit: RateLimit::default(),
+            delay,
+            max_payload,
+            max_frame_payload: None,
+            alike: 0,
+            frame_overhead: 0,
+            burst: Duration::ZERO,
+            handed_over: HandedOver::usual(header),
+            pacing: None,
+            scheduler: SchedulerConfig::default(),
+            rates: Rates::default(),
+            services: Vec::new(),
+            classes: Vec::new(),
+            flow_salt: 0,
+        }
+    }
+
     /// Longest payload of a frame, bytes.
     pub fn frame_payload(&self) -> usize {
         let most = self.max_frame_payload.unwrap_or(usize::MAX);

@@ -130,7 +130,7 @@ pub fn resolve(header: HeaderProfile, services: &[ServiceConfig]) -> Vec<Service
 }
 
 impl ServiceConfig {
-    /// The same with every default of the header profile filled in.
+    /// Gives this service with every default of the header profile filled in.
     #[must_use]
     pub fn resolve(&self, header: HeaderProfile) -> Self {
         let live = header.is_live();

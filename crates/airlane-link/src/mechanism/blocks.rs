@@ -122,7 +122,7 @@ impl<S: Store> Blocks<S> {
         }
     }
 
-    /// The same with this many open blocks.
+    /// Gives this store with room for so many open blocks.
     pub(crate) fn keeping(self, most: usize) -> Self {
         Self { most, ..self }
     }

@@ -37,7 +37,7 @@ const UNKNOWN: u32 = 20;
 
 /// A packet on its way up, and when it goes.
 #[derive(Clone, Debug)]
-struct Held<P> {
+struct Delayed<P> {
     given: Given<P>,
     at: Instant,
 }
@@ -45,7 +45,7 @@ struct Held<P> {
 /// Packets that are held, and how long a repair takes.
 #[derive(Clone, Debug)]
 pub(crate) struct Dejitter<P> {
-    held: VecDeque<Held<P>>,
+    held: VecDeque<Delayed<P>>,
     room: usize,
     /// Packets that had to wait of all, in units of 1 / `ONE`.
     waiting: u32,
@@ -89,7 +89,7 @@ impl<P> Dejitter<P> {
         let last = self.held.back().map_or(now, |before| before.at);
         let due = (given.since + self.hold()).min(now + AT_MOST);
         let at = due.max(last).max(now);
-        self.held.push_back(Held { given, at });
+        self.held.push_back(Delayed { given, at });
     }
 
     /// The next packet that is due, or has no room.

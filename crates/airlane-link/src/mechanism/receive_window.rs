@@ -19,7 +19,7 @@ use crate::wire::{Bitmap, Frame, FrameKind};
 /// A number between `expected` and `high`.
 #[derive(Clone, Debug)]
 struct Place<P> {
-    /// None while the frame is missing.
+    /// It is none while the frame is missing.
     packet: Option<P>,
     /// A repair brought it, or is asked for.
     repaired: bool,

@@ -92,7 +92,7 @@ impl<P: Payload> SendWindow<P> {
         self.acknowledge_each(ack, |_| ())
     }
 
-    /// The same, and tells which frames were outstanding until now.
+    /// Acknowledges as [`acknowledge`](Self::acknowledge) does, and tells which frames were outstanding until now.
     pub(crate) fn acknowledge_each(&mut self, ack: Seq, mut freed: impl FnMut(Seq)) -> bool {
         let count = self.space.distance(ack, self.base);
         if count == 0 || count > self.space.distance(self.next, self.base) {

@@ -212,7 +212,7 @@ impl TimerPolicy {
         }
     }
 
-    /// The same after timeouts without progress. The first repetition is quick, for a lost tail; an
+    /// How long the timer runs after timeouts without progress. The first repetition is quick, for a lost tail; an
     /// unreachable peer is asked ever less, but often enough to find it soon when it is back.
     pub(crate) fn rto_now(&self) -> Duration {
         const AT_MOST: Duration = Duration::from_millis(500);
@@ -252,7 +252,7 @@ impl TimerPolicy {
 /// Smoothed round trip time and its variation (RFC 6298, section 2).
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub(crate) struct RttEstimator {
-    /// None until the first sample.
+    /// It is none until the first sample.
     smoothed: Option<(Duration, Duration)>,
 }
 

@@ -32,9 +32,9 @@ type Came<P> = (P, Instant);
 pub(crate) struct Packer<P> {
     /// Longest payload of a frame.
     room: usize,
-    /// None: each packet has its own frame.
+    /// Without it, each packet has its own frame.
     together: Option<Together>,
-    /// None: headers travel as they are.
+    /// Without it, headers travel as they are.
     shortener: Option<Shortener>,
     /// Taken from the queue, with when it came, and not sent yet.
     held: Option<Came<P>>,
@@ -296,7 +296,7 @@ impl<P: Packet> Packer<P> {
         }
     }
 
-    /// Whether they have, and did not before.
+    /// Whether packets have waited long enough for others by now, and had not before.
     pub(crate) fn handle_timeout(&mut self, now: Instant) -> bool {
         let due = self.poll_timeout().is_some_and(|until| until <= now);
         if due {
@@ -310,7 +310,7 @@ impl<P: Packet> Packer<P> {
         self.held.as_ref().map(|(packet, _)| packet)
     }
 
-    /// Takes it away.
+    /// Takes the packet that waits here away.
     pub(crate) fn take_held(&mut self) -> Option<P> {
         self.held.take().map(|(packet, _)| packet)
     }

@@ -66,7 +66,7 @@ pub trait Divisible: Payload {
         None
     }
 
-    /// The same with `head` in place of its first `cut` bytes. None unless its bytes are visible.
+    /// Gives this payload with `head` in place of its first `cut` bytes. None unless its bytes are visible.
     #[must_use]
     fn with_head(&self, _cut: usize, _head: &[u8]) -> Option<Self> {
         None

@@ -35,7 +35,7 @@ struct Begun<P> {
 /// The packets that a receiver puts together.
 #[derive(Clone, Debug)]
 pub(crate) struct Reassembly<P> {
-    /// None: for as long as it takes.
+    /// Without a limit, parts wait for as long as it takes.
     patience: Option<Duration>,
     /// The oldest first.
     begun: Vec<Begun<P>>,

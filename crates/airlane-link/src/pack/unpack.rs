@@ -16,7 +16,7 @@ use crate::mechanism::dejitter::Dejitter;
 /// The way up from one service.
 #[derive(Clone, Debug)]
 pub(crate) struct Unpacker<P> {
-    /// None: payloads go up at once.
+    /// Without it, payloads go up at once.
     dejitter: Option<Dejitter<P>>,
     reassembly: Reassembly<P>,
     expander: Expander,

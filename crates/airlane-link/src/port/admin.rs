@@ -68,11 +68,11 @@ pub struct ServiceStatus {
     pub rate: f64,
     /// Being removed.
     pub draining: bool,
-    /// Not used: the peer has no such service, or another one of its number.
+    /// It is not used: the peer has no such service, or another one of its number.
     pub waiting: bool,
     /// Packets that wait in its queue, or for it at IP.
     pub queue_packets: usize,
-    /// Bytes of them.
+    /// Bytes of the packets that wait.
     pub queue_bytes: usize,
     /// Smoothed round trip of the link, where the service measures it, seconds.
     pub srtt_s: Option<f64>,

@@ -144,7 +144,7 @@ impl<P: Packet> Slot<P> {
         self.at_ip = (self.at_ip.0 + 1, self.at_ip.1 + len);
     }
 
-    /// That packet comes, or will not.
+    /// A packet of `len` bytes has left IP for this service, or will never come.
     pub(super) fn leaves_ip(&mut self, now: Instant, len: usize) {
         self.at_ip = (self.at_ip.0 - 1, self.at_ip.1 - len);
         self.progress_at = self.progress_at.max(now);
@@ -407,7 +407,7 @@ impl<P: Packet> Slot<P> {
         self.at_ip.0 + self.queue.len() + usize::from(self.packer.held().is_some())
     }
 
-    /// Bytes of them.
+    /// Bytes of the packets that wait.
     pub(super) fn waiting_bytes(&self) -> usize {
         self.at_ip.1 + self.queue.bytes() + self.packer.held().map_or(0, Payload::len)
     }

@@ -61,7 +61,7 @@ impl QueueConfig {
         }
     }
 
-    /// The same with every default filled in.
+    /// Gives this queue with every default filled in.
     ///
     /// A service that repairs in order holds what follows a loss for a round trip of the link, or
     /// two, and then releases it at once. The flows see round trips of several hundred ms, and

@@ -35,19 +35,19 @@ pub(super) struct FqCodel<P> {
     backlog: Vec<usize>,
     new: List,
     old: List,
-    slots: Vec<Slot<P>>,
-    /// First unused slot.
+    entries: Vec<Entry<P>>,
+    /// First unused entry.
     free: u32,
     packets: usize,
     bytes: usize,
 }
 
 #[derive(Clone, Debug)]
-struct Slot<P> {
-    /// None while the slot is unused.
+struct Entry<P> {
+    /// It is none while the entry is unused.
     packet: Option<P>,
     enqueued: Instant,
-    /// The next packet of the flow, or the next unused slot.
+    /// The next packet of the flow, or the next unused entry.
     next: u32,
 }
 
@@ -115,7 +115,7 @@ impl<P: Packet> FqCodel<P> {
             backlog: vec![0; flows.get() as usize],
             new: List::EMPTY,
             old: List::EMPTY,
-            slots: Vec::new(),
+            entries: Vec::new(),
             free: NIL,
             packets: 0,
             bytes: 0,
@@ -234,25 +234,25 @@ impl<P: Packet> FqCodel<P> {
     }
 
     fn append(&mut self, flow: usize, now: Instant, packet: P, len: usize) {
-        let slot = Slot {
+        let entry = Entry {
             packet: Some(packet),
             enqueued: now,
             next: NIL,
         };
         let index = match self.free {
             NIL => {
-                self.slots.push(slot);
-                (self.slots.len() - 1) as u32
+                self.entries.push(entry);
+                (self.entries.len() - 1) as u32
             }
             index => {
-                self.free = self.slots[index as usize].next;
-                self.slots[index as usize] = slot;
+                self.free = self.entries[index as usize].next;
+                self.entries[index as usize] = entry;
                 index
             }
         };
         match self.flows[flow].tail {
             NIL => self.flows[flow].head = index,
-            tail => self.slots[tail as usize].next = index,
+            tail => self.entries[tail as usize].next = index,
         }
         self.flows[flow].tail = index;
         self.backlog[flow] += len;
@@ -263,14 +263,14 @@ impl<P: Packet> FqCodel<P> {
     /// Takes the first packet of a flow off its queue.
     fn take(&mut self, flow: usize) -> Option<Head<P>> {
         let index = self.flows[flow].head;
-        let slot = self.slots.get_mut(index as usize)?;
-        let packet = slot.packet.take()?;
-        let enqueued = slot.enqueued;
-        self.flows[flow].head = slot.next;
-        if slot.next == NIL {
+        let entry = self.entries.get_mut(index as usize)?;
+        let packet = entry.packet.take()?;
+        let enqueued = entry.enqueued;
+        self.flows[flow].head = entry.next;
+        if entry.next == NIL {
             self.flows[flow].tail = NIL;
         }
-        slot.next = self.free;
+        entry.next = self.free;
         self.free = index;
         let len = charge(&packet);
         self.backlog[flow] -= len;
@@ -285,7 +285,7 @@ impl<P: Packet> FqCodel<P> {
 
     /// Slots ever used, for the test that memory stays bounded.
     #[cfg(test)]
-    pub(super) fn slots(&self) -> usize {
-        self.slots.len()
+    pub(super) fn entries(&self) -> usize {
+        self.entries.len()
     }
 }

@@ -428,7 +428,7 @@ proptest! {
                 QueueLimit::Bytes(n) => prop_assert!(queue.bytes() as u64 <= n),
             }
             if let (Kind::FqCodel(fq), QueueLimit::Packets(n)) = (&queue.kind, limit) {
-                prop_assert!(fq.slots() as u64 <= n + 1);
+                prop_assert!(fq.entries() as u64 <= n + 1);
             }
         }
         let mut drained = Vec::new();

@@ -10,7 +10,7 @@
 //! |S_i / r_i - S_j / r_j| <= L_i / r_i + L_j / r_j (XYL-R-2). A heap over the services with frames
 //! finds the least stamp; ties go to the lower service number (XYL-S-13).
 //!
-//! Whoever shares may be a service of a port or, in a [`Medium`](crate::Medium), a whole port.
+//! Whoever shares may be a service of a port or, in a [`SharedLink`](crate::SharedLink), a whole port.
 
 use std::collections::VecDeque;
 

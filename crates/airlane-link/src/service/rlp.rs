@@ -46,8 +46,8 @@ use crate::mechanism::keepalive::Keepalive;
 use crate::mechanism::timers::{LinkTiming, TimerPolicy};
 use crate::wire::{Frame, FrameKind, Header, Layout};
 pub(crate) use receiver::Order;
-use receiver::{Receiver, Terms};
-use sender::Sender;
+use receiver::{RlpReceiver, Terms};
+use sender::RlpSender;
 
 /// Longer than a measured timer of any peer.
 const PATIENCE: Duration = Duration::from_secs(15);
@@ -59,8 +59,8 @@ pub(crate) struct Rlp<P> {
     live: bool,
     keepalive: Keepalive,
     copies: Option<Copies>,
-    sender: Sender<P>,
-    receiver: Receiver<P>,
+    sender: RlpSender<P>,
+    receiver: RlpReceiver<P>,
 }
 
 impl<P: Payload> Rlp<P> {
@@ -95,8 +95,8 @@ impl<P: Payload> Rlp<P> {
                 .copies
                 .as_ref()
                 .map(|copies| Copies::new(copies, facts, Layout::Seq)),
-            sender: Sender::new(window, budget, space),
-            receiver: Receiver::new(policy, terms),
+            sender: RlpSender::new(window, budget, space),
+            receiver: RlpReceiver::new(policy, terms),
         }
     }
 

@@ -36,8 +36,8 @@ use crate::mechanism::reed_solomon::ReedSolomon;
 use crate::mechanism::timers::{LinkTiming, TimerPolicy};
 use crate::wire::{Frame, FrameKind, Header, Layout};
 use numbering::Numbering;
-use receiver::Receiver;
-use sender::Sender;
+use receiver::OpenBlocks;
+use sender::Parities;
 
 /// Reed-Solomon erasure coding with parities on request.
 #[derive(Clone, Debug)]
@@ -46,8 +46,8 @@ pub(crate) struct RseAd<P> {
     retries: u32,
     keepalive: Keepalive,
     code: ReedSolomon,
-    sender: Sender<P>,
-    receiver: Receiver<P>,
+    sender: Parities<P>,
+    receiver: OpenBlocks<P>,
 }
 
 impl<P: Payload> RseAd<P> {
@@ -73,8 +73,8 @@ impl<P: Payload> RseAd<P> {
             retries,
             keepalive: Keepalive::new(config.keepalives.and_then(Keepalives::limit)),
             code: ReedSolomon::new(packets, config.parity()),
-            sender: Sender::new(numbering, keep),
-            receiver: Receiver::new(numbering, keep, retries, policy, facts.is_live()),
+            sender: Parities::new(numbering, keep),
+            receiver: OpenBlocks::new(numbering, keep, retries, policy, facts.is_live()),
         }
     }
 }

@@ -56,7 +56,7 @@ pub(crate) struct Xor<P> {
     sum: Sum,
     /// A packet of it, which lends the parity its memory.
     last: Option<P>,
-    /// When that packet left; none while it waits to.
+    /// When the last packet left; none while it waits to.
     quiet_since: Option<Instant>,
     parity_due: bool,
 

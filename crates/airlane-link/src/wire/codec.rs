@@ -137,7 +137,7 @@ impl Codec {
         }
     }
 
-    /// The same with sequence numbers modulo `numbers`, as far as the headers have room for them.
+    /// Gives this codec with sequence numbers modulo `numbers`, as far as the headers have room for them.
     #[must_use]
     pub const fn with_modulus(self, numbers: u64) -> Self {
         Self { numbers, ..self }

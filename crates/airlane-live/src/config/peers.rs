@@ -17,7 +17,7 @@
 use std::net::{Ipv4Addr, Ipv6Addr};
 
 use airlane_base::config::Problems;
-use airlane_link::Medium;
+use airlane_link::SharedLink;
 
 use super::LiveConfig;
 use super::peer::{NOBODY, PeerConfig};
@@ -27,7 +27,7 @@ use crate::security::Security;
 /// Name of the peer in a file that lists none.
 const ONLY: &str = "peer";
 /// Peers at most.
-pub const MOST_PEERS: usize = Medium::PORTS;
+pub const MOST_PEERS: usize = SharedLink::PORTS;
 
 impl LiveConfig {
     /// Everybody at the other ends, in the order of the file.

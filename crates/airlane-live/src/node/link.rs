@@ -2,9 +2,9 @@
 //! node's: [`Below`] the ports, the TUN device above them.
 
 use airlane_base::{Duration, Instant, Rate};
-use airlane_link::config::{ConfigError, HandedOver};
+use airlane_link::config::ConfigError;
 use airlane_link::wire::{Decoded, LIVE_HEADER_ROOM};
-use airlane_link::{AdminError, Frame, FrameKind, Header, Layout, Medium, PortConfig};
+use airlane_link::{AdminError, Frame, FrameKind, Header, Layout, PortConfig, SharedLink};
 use airlane_secure::{PeerAddress, PeerId};
 use airlane_session::{LossReport, ServiceOffer, Session, SessionConfig, SessionEvent};
 
@@ -91,22 +91,17 @@ impl PeerLink {
         let link = &file.link;
         let rate = peer.rate.unwrap_or(link.rate);
         let port = JournaledPort::new(PortConfig {
-            header: link.header(),
-            rate,
-            delay: link.delay,
-            max_payload: sizes.max_payload,
             max_frame_payload: link.fragment.map(|_| sizes.left),
             alike: link.outer.taken(),
             frame_overhead: sizes.frame_overhead,
             burst: BURST,
-            handed_over: HandedOver::usual(link.header()),
-            pacing: None,
             rates: link.rates(),
             rate_limit: link.rate_limit,
             scheduler: link.scheduler.clone(),
             services: link.services.clone(),
             classes: link.classes.rules(&link.services),
             flow_salt: random_number()?,
+            ..PortConfig::new(link.header(), rate, link.delay, sizes.max_payload)
         })
         .map_err(|problems: Vec<ConfigError>| UpError::Config { problems })?;
         let (keepalive, silence) = hellos(rate);
@@ -253,9 +248,9 @@ impl PeerLink {
 
     // ---- time
 
-    /// When there is something to do without any input. The turns of ports that wait for the medium are
+    /// When there is something to do without any input. The turns of ports that wait for the shared link are
     /// its business.
-    pub(super) fn poll_timeout(&self, now: Instant, below: &Below, medium: &Medium) -> Instant {
+    pub(super) fn poll_timeout(&self, now: Instant, below: &Below, shared: &SharedLink) -> Instant {
         // Without keys a hello has nowhere to go.
         if !below.is_open(now, self.to) {
             return Instant::FAR_FUTURE;
@@ -265,7 +260,7 @@ impl PeerLink {
         if self.session.id().is_none() || below.transmit.is_blocked() {
             return hello;
         }
-        let port = match medium.offered(self.to.link) {
+        let port = match shared.offered(self.to.link) {
             Some(_) => self.port.next_timer(),
             None => self.port.poll_timeout(),
         };
@@ -303,12 +298,12 @@ impl PeerLink {
     // ---- to below
 
     /// Has the port wait for its turn, if it has a frame that can leave and does not wait already.
-    pub(super) fn offer(&self, now: Instant, below: &Below, medium: &mut Medium) {
-        if medium.offered(self.to.link).is_none()
+    pub(super) fn offer(&self, now: Instant, below: &Below, shared: &mut SharedLink) {
+        if shared.offered(self.to.link).is_none()
             && let Some(len) = self.port.next_frame_len(now)
             && self.is_open(now, below)
         {
-            medium.offer(now, self.to.link, len);
+            shared.offer(now, self.to.link, len);
         }
     }
 
@@ -319,21 +314,21 @@ impl PeerLink {
 
     /// It is the port's turn: a frame goes into the batch, unless by now that is another one, whose turn
     /// comes later.
-    pub(super) fn take_turn(&mut self, now: Instant, below: &mut Below, medium: &mut Medium) {
+    pub(super) fn take_turn(&mut self, now: Instant, below: &mut Below, shared: &mut SharedLink) {
         let next = self.port.next_frame_len(now);
         match next.filter(|_| self.is_open(now, below)) {
-            None => medium.skip(),
-            Some(len) if medium.offered(self.to.link) != Some(len) => {
-                medium.offer(now, self.to.link, len);
+            None => shared.skip(),
+            Some(len) if shared.offered(self.to.link) != Some(len) => {
+                shared.offer(now, self.to.link, len);
             }
             Some(_) => {
                 if let Some(frame) = self.port.poll_transmit(now) {
                     self.stage(now, &frame, below);
                 }
-                let free = medium.pass(now).max(now);
+                let free = shared.pass(now).max(now);
                 // A port that its own rate holds back for longer comes again when it may.
                 if let Some(next) = self.port.next_frame_len(free) {
-                    medium.follow(self.to.link, next);
+                    shared.follow(self.to.link, next);
                 }
             }
         }

@@ -16,7 +16,7 @@ use crate::config::{PeerConfig, PeerPlace};
 use crate::netlink::Cidr;
 use crate::packet::addresses;
 
-/// The links by their numbers, which are those of their ports in the medium.
+/// The links by their numbers, which are those of their ports on the shared link.
 #[derive(Debug, Default)]
 pub(super) struct Links {
     pub(super) all: BTreeMap<u8, PeerLink>,

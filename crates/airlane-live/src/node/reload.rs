@@ -91,13 +91,13 @@ impl Node {
             let Self {
                 links,
                 below,
-                medium,
+                shared,
                 ..
             } = self;
             let mut links = links.iter_mut();
             if let Some(link) = links.find(|link| link.config.name == peer.name) {
                 link.set_config(peer, session, below);
-                medium.set_weight(link.to.link, peer.weight);
+                shared.set_weight(link.to.link, peer.weight);
             }
         }
         self.links.index();
@@ -158,7 +158,7 @@ impl Node {
     pub(super) fn set_rates(&mut self, now: Instant, new: &LiveConfig) {
         let (is, was) = (new.link.rate, self.config.link.rate);
         if is != was {
-            self.medium.set_rate(is);
+            self.shared.set_rate(is);
         }
         let old = self.config.peers();
         for peer in new.peers() {

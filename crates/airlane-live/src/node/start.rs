@@ -2,7 +2,7 @@
 
 use airlane_base::Instant;
 use airlane_link::pack::contents::{FRAGMENT_HEAD, MOST_FRAGMENTS};
-use airlane_link::{Codec, Medium};
+use airlane_link::{Codec, SharedLink};
 
 use super::Node;
 use super::below::Below;
@@ -154,7 +154,7 @@ impl Node {
             pressure: Pressure::default(),
             below,
             links: Links::default(),
-            medium: Medium::new(link.rate, BURST),
+            shared: SharedLink::new(link.rate, BURST),
             read: vec![0; READ_MAX].into_boxed_slice(),
             joiner: Joiner::new(tun.offloads()),
             sizes,
@@ -209,7 +209,7 @@ impl Node {
     pub(super) fn add_link(&mut self, mut link: PeerLink) {
         link.to.link = self.links.free_number();
         link.to.session = self.session_of(&link.config);
-        self.medium.set_weight(link.to.link, link.config.weight);
+        self.shared.set_weight(link.to.link, link.config.weight);
         self.links.all.insert(link.to.link, link);
     }
 

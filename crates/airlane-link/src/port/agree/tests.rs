@@ -4,7 +4,7 @@ use airlane_base::{Duration, Payload, Rate};
 use proptest::prelude::*;
 
 use super::*;
-use crate::config::{HandedOver, PortConfig, Rates, SchedulerConfig};
+use crate::config::PortConfig;
 use crate::flow::FlowKey;
 use crate::wire::HeaderProfile;
 
@@ -68,23 +68,12 @@ fn classes(services: &[ServiceConfig]) -> Vec<ClassConfig> {
 }
 
 fn port(services: &[ServiceConfig]) -> Port<To> {
+    let rate = Rate::from_bps(10_000_000).unwrap();
     Port::new(PortConfig {
-        rate_limit: config::RateLimit::default(),
-        header: HeaderProfile::Live,
-        rate: Rate::from_bps(10_000_000).unwrap(),
-        delay: Duration::from_millis(5),
-        max_payload: 1400,
-        max_frame_payload: None,
-        alike: 0,
-        flow_salt: 0,
-        frame_overhead: 0,
         burst: Duration::from_millis(1),
-        handed_over: HandedOver::usual(HeaderProfile::Live),
-        pacing: None,
-        scheduler: SchedulerConfig::Scfq,
-        rates: Rates::Fixed,
         services: services.to_vec(),
         classes: classes(services),
+        ..PortConfig::new(HeaderProfile::Live, rate, Duration::from_millis(5), 1400)
     })
     .unwrap()
 }

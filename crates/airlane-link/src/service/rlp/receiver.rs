@@ -34,7 +34,7 @@ struct Hole {
 
 /// A frame held behind a hole.
 #[derive(Clone, Debug)]
-struct Held<P> {
+struct Early<P> {
     packet: P,
     since: Noted,
     recovered: bool,
@@ -42,8 +42,8 @@ struct Held<P> {
 
 /// The receiver: all that is missing between `base` and `high`, and what waits for it.
 #[derive(Clone, Debug)]
-pub(super) struct Receiver<P> {
-    /// Here, because answers to NAKs are what round trips are measured by.
+pub(super) struct RlpReceiver<P> {
+    /// The receiver has it, because answers to NAKs are what round trips are measured by.
     pub(super) policy: TimerPolicy,
     space: SeqSpace,
     order: Order,
@@ -57,7 +57,7 @@ pub(super) struct Receiver<P> {
     high: Seq,
     holes: Ring<Hole>,
     hole_count: u32,
-    held: Ring<Held<P>>,
+    held: Ring<Early<P>>,
     naks: VecDeque<Seq>,
     nak_timers: StartedTimers,
 }
@@ -73,7 +73,7 @@ pub(super) struct Terms {
     pub(super) delay: Duration,
 }
 
-impl<P: Payload> Receiver<P> {
+impl<P: Payload> RlpReceiver<P> {
     pub(super) fn new(policy: TimerPolicy, terms: Terms) -> Self {
         let Terms {
             space,
@@ -173,7 +173,7 @@ impl<P: Payload> Receiver<P> {
             }
             Order::InOrder => {
                 self.make_room(cx, seq);
-                let held = Held {
+                let held = Early {
                     packet,
                     since: Noted(since),
                     recovered,

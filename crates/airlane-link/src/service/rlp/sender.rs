@@ -10,7 +10,7 @@ use crate::wire::{Frame, FrameKind, Header};
 
 /// A frame kept for retransmission.
 #[derive(Clone, Debug)]
-struct Kept<P> {
+struct Outgoing<P> {
     packet: P,
     /// When its budget is spent; none: never.
     until: Option<Instant>,
@@ -24,7 +24,7 @@ struct Kept<P> {
     waits: bool,
 }
 
-impl<P> Kept<P> {
+impl<P> Outgoing<P> {
     fn is_too_old(&self, now: Instant) -> bool {
         self.until.is_some_and(|until| until < now)
     }
@@ -32,7 +32,7 @@ impl<P> Kept<P> {
 
 /// The sender: the last `window` frames, whoever has them.
 #[derive(Clone, Debug)]
-pub(super) struct Sender<P> {
+pub(super) struct RlpSender<P> {
     space: SeqSpace,
     window: u32,
     /// How old a packet may be when it is sent again.
@@ -40,11 +40,11 @@ pub(super) struct Sender<P> {
     next: Seq,
     /// When the last frame left, of any kind.
     left: Noted,
-    kept: Ring<Kept<P>>,
+    kept: Ring<Outgoing<P>>,
     repairs: VecDeque<Seq>,
 }
 
-impl<P: Payload> Sender<P> {
+impl<P: Payload> RlpSender<P> {
     pub(super) fn new(window: u32, budget: Option<Duration>, space: SeqSpace) -> Self {
         Self {
             space,
@@ -63,7 +63,7 @@ impl<P: Payload> Sender<P> {
         self.next = self.space.next(seq);
         // The peer cannot ask for it any more.
         self.kept.remove(self.space.sub(seq, self.window));
-        let kept = Kept {
+        let kept = Outgoing {
             packet: packet.clone(),
             until: came.zip(self.budget).map(|(came, budget)| came + budget),
             left: None,

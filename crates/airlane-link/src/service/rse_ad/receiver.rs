@@ -47,17 +47,17 @@ fn short<P>(numbering: Numbering, block: &Block<Kept<P, Asked>>) -> Option<u32> 
 
 /// The receiver: the open blocks, and requests for those that are over.
 #[derive(Clone, Debug)]
-pub(super) struct Receiver<P> {
+pub(super) struct OpenBlocks<P> {
     numbering: Numbering,
     retries: u32,
-    /// Here, because answers to requests are what round trips are measured by.
+    /// The receiver has it, because answers to requests are what round trips are measured by.
     pub(super) policy: TimerPolicy,
     received: Blocks<Kept<P, Asked>>,
     naks: VecDeque<u32>,
     nak_timers: StartedTimers,
 }
 
-impl<P: Payload> Receiver<P> {
+impl<P: Payload> OpenBlocks<P> {
     /// A receiver that may ask for `keep` blocks.
     pub(super) fn new(
         numbering: Numbering,

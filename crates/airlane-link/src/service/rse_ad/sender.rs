@@ -19,7 +19,7 @@ struct Spare<P> {
 
 /// The sender: one block that fills, and the parities of those before it.
 #[derive(Clone, Debug)]
-pub(super) struct Sender<P> {
+pub(super) struct Parities<P> {
     numbering: Numbering,
     /// How many blocks may still be asked for.
     keep: usize,
@@ -35,7 +35,7 @@ pub(super) struct Sender<P> {
     highest: Seq,
 }
 
-impl<P: Payload> Sender<P> {
+impl<P: Payload> Parities<P> {
     pub(super) fn new(numbering: Numbering, keep: usize) -> Self {
         Self {
             numbering,

@@ -8,7 +8,7 @@
 //! port 2: ...                        ─┘
 //! ```
 //!
-//! The medium holds no frames. A port is asked for its frame when that may leave, so what a port's own
+//! The shared link holds no frames. A port is asked for its frame when that may leave, so what a port's own
 //! scheduler prefers by then goes, and timers begin when a frame really departs. What a port sends,
 //! repairs included, is charged to that port alone: a peer that loses much takes nothing from the others.
 //!
@@ -23,16 +23,16 @@ use crate::schedule::{Scfq, Schedule, Turn};
 
 /// One link under several ports, by number.
 #[derive(Clone, Debug)]
-pub struct Medium {
+pub struct SharedLink {
     rate: Rate,
     burst: Duration,
     /// When the frame on the link is over.
     free_at: Instant,
     /// A turn for each port that has a frame, as long as that.
-    turns: Box<Scfq<(), { Medium::PORTS }>>,
+    turns: Box<Scfq<(), { SharedLink::PORTS }>>,
 }
 
-impl Medium {
+impl SharedLink {
     /// Ports at most; their numbers are below.
     pub const PORTS: usize = 64;
 
@@ -76,13 +76,13 @@ impl Medium {
         self.turns.first_of(port)
     }
 
-    /// Whose frame may leave now. It leaves with [`Medium::pass`], or never was with [`Medium::skip`].
+    /// Whose frame may leave now. It leaves with [`SharedLink::pass`], or never was with [`SharedLink::skip`].
     pub fn next(&self, now: Instant) -> Option<u8> {
         let turn = self.turns.peek().filter(|_| now >= self.free_at);
         turn.map(|(port, _)| port)
     }
 
-    /// The frame of [`Medium::next`] leaves. When the next one can.
+    /// The frame of [`SharedLink::next`] leaves. When the next one can.
     pub fn pass(&mut self, now: Instant) -> Instant {
         if let Some(Turn { len, .. }) = self.turns.dequeue() {
             let start = self.free_at.max(now - self.burst);
@@ -99,12 +99,12 @@ impl Medium {
         }
     }
 
-    /// The port of [`Medium::next`] has no frame any more. It has had its turn all the same.
+    /// The port of [`SharedLink::next`] has no frame any more. It has had its turn all the same.
     pub fn skip(&mut self) {
         self.turns.dequeue();
     }
 
-    /// When [`Medium::next`] may have a port, if any waits.
+    /// When [`SharedLink::next`] may have a port, if any waits.
     pub fn poll_timeout(&self) -> Option<Instant> {
         (!self.turns.is_empty()).then_some(self.free_at)
     }
@@ -115,13 +115,17 @@ mod tests {
     use super::*;
     use proptest::prelude::*;
 
-    fn medium() -> Medium {
-        Medium::new("20 Mbit/s".parse().unwrap(), Duration::from_millis(1))
+    fn medium() -> SharedLink {
+        SharedLink::new("20 Mbit/s".parse().unwrap(), Duration::from_millis(1))
     }
 
     /// Serves for a second of ports that have frames all the time, of the lengths that `len` tells: the
     /// bytes of each.
-    fn served(medium: &mut Medium, ports: u8, mut len: impl FnMut(u8, u64) -> usize) -> Vec<u64> {
+    fn served(
+        medium: &mut SharedLink,
+        ports: u8,
+        mut len: impl FnMut(u8, u64) -> usize,
+    ) -> Vec<u64> {
         let mut bytes = vec![0; usize::from(ports)];
         let mut now = Instant::ORIGIN;
         let mut turn = 0;
