@@ -99,6 +99,9 @@ pub struct TcpView {
     pub ack: Option<u32>,
     /// The receive window as the header states it.
     pub window: u16,
+    /// What has come behind a hole, from the first number to the one behind the last: the first block of a
+    /// selective acknowledgment (RFC 2018), or the one segment that a receiver with SMART names.
+    pub block: Option<[u32; 2]>,
     /// Opens the connection.
     pub syn: bool,
     /// Ends the connection at once.

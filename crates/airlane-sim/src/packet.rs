@@ -308,6 +308,12 @@ impl airlane_link::Packet for Packet {
             ack,
             // Only whether it changes matters.
             window: self.closed,
+            block: ack
+                .zip(self.blocks.first())
+                .and_then(|(ack, [ahead, len])| {
+                    let start = ack.wrapping_add(u32::from(*ahead));
+                    (*len > 0).then(|| [start, start.wrapping_add(u32::from(*len))])
+                }),
             syn: false,
             rst: false,
         })

@@ -5,6 +5,7 @@ use airlane_base::Duration;
 use super::problem::ConfigError;
 use super::scheme::SchemeConfig;
 use super::service::{IMPLICIT_NAME, ServiceConfig};
+use super::snoop::{SnoopConfig, SnoopVariant};
 use super::timers::{Multiplier, TimerProfile, TimerValue, TimersConfig};
 use crate::classify::ClassConfig;
 use crate::wire::HeaderProfile;
@@ -231,9 +232,14 @@ fn check_scheme(
             );
         }
     }
-    let largest = match header {
-        HeaderProfile::Study => 127,
-        HeaderProfile::Live | HeaderProfile::Sealed => MAX_LIVE_WINDOW,
+    if let SchemeConfig::Snoop(snoop) = scheme {
+        check_snoop(snoop, at, wrong);
+    }
+    let largest = match (header, scheme) {
+        // Its receiver keeps nothing, so all of 256 numbers but one may be outstanding where nothing is overtaken.
+        (HeaderProfile::Study, SchemeConfig::Gbn(_)) => 255,
+        (HeaderProfile::Study, _) => 127,
+        (HeaderProfile::Live | HeaderProfile::Sealed, _) => MAX_LIVE_WINDOW,
     };
     if let Some(window) = scheme.window()
         && !(1..=largest).contains(&window)
@@ -258,6 +264,30 @@ fn check_scheme(
             format!("{at}.multiplier"),
             problem,
             "use \"services\", \"share\" or a number above 0",
+        );
+    }
+}
+
+fn check_snoop(snoop: &SnoopConfig, at: &str, wrong: &mut impl FnMut(String, String, &str)) {
+    if snoop.variant != SnoopVariant::Standard && !snoop.is_plain() {
+        wrong(
+            format!("{at}.variant"),
+            "ns-2's module has rules of its own, which nothing else changes".to_owned(),
+            "variant = \"standard\", or no suppress, detect, threshold, min-timeout and repairs",
+        );
+    }
+    if !(1..=10).contains(&snoop.threshold) {
+        wrong(
+            format!("{at}.threshold"),
+            format!("{} duplicates cannot begin a repair", snoop.threshold),
+            "1 to 10 duplicates",
+        );
+    }
+    if snoop.min_timeout == Duration::ZERO {
+        wrong(
+            format!("{at}.min-timeout"),
+            "a timer of \"0 s\" would repair without end".to_owned(),
+            "a time above zero, such as \"200 ms\"",
         );
     }
 }
@@ -338,6 +368,49 @@ mod tests {
                 assert_eq!(problem.path, "services[0].scheme.timers");
                 assert!(problem.problem.contains("echo"), "{problem}");
             }
+        }
+    }
+
+    #[test]
+    fn only_go_back_n_may_use_more_than_half_of_the_numbers() {
+        let refused = |scheme: &str, window: u32| {
+            let found = paths(
+                HeaderProfile::Study,
+                &format!("kind = \"{scheme}\", window = {window}"),
+                "",
+            );
+            found == ["services[0].scheme.window"]
+        };
+        assert_eq!(
+            [255, 256].map(|window| refused("gbn", window)),
+            [false, true]
+        );
+        for scheme in ["sr", "sr-m2", "sr-bitmap", "rlp"] {
+            let windows = [127, 128].map(|window| refused(scheme, window));
+            assert_eq!(windows, [false, true], "{scheme}");
+        }
+    }
+
+    #[test]
+    fn an_agent_that_cannot_be_is_refused() {
+        let agent = |more: &str| {
+            let scheme = format!("kind = \"snoop\", base-station = \"here\", {more}");
+            paths(HeaderProfile::Study, &scheme, "")
+        };
+        for more in [
+            "suppress = false, detect = \"smart\"",
+            "threshold = 1, min-timeout = \"200 ms\"",
+            "variant = \"ns2\"",
+        ] {
+            assert!(agent(more).is_empty(), "{more}");
+        }
+        for (more, field) in [
+            ("threshold = 0", "threshold"),
+            ("threshold = 11", "threshold"),
+            ("min-timeout = \"0 s\"", "min-timeout"),
+            ("variant = \"ns2\", suppress = false", "variant"),
+        ] {
+            assert_eq!(agent(more), [format!("services[0].scheme.{field}")]);
         }
     }
 }

@@ -26,7 +26,7 @@ const fn viewpoint_of(station: BaseStation) -> Viewpoint {
 }
 
 impl SchemeConfig {
-    /// The same scheme as the other end of a link sees it.
+    /// Gives this scheme as the other end of a link sees it.
     #[must_use]
     pub fn at_peer(&self) -> Self {
         let mut scheme = self.clone();
@@ -87,7 +87,7 @@ pub fn check_ends(viewpoint: Viewpoint, services: &[ServiceConfig]) -> Vec<Confi
 #[cfg(test)]
 mod tests {
     use super::*;
-    use crate::config::{SnoopConfig, SnoopVariant};
+    use crate::config::SnoopConfig;
 
     #[test]
     fn the_two_ends_see_the_same_base_station() {
@@ -100,10 +100,7 @@ mod tests {
             .unwrap();
             assert_eq!(
                 world.scheme,
-                SchemeConfig::Snoop(SnoopConfig {
-                    base_station,
-                    variant: SnoopVariant::Standard,
-                })
+                SchemeConfig::Snoop(SnoopConfig::new(base_station))
             );
             let [here, there] =
                 [first, !first].map(|end| at_end(std::slice::from_ref(&world), end).remove(0));

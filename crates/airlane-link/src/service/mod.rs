@@ -23,7 +23,7 @@ pub(crate) mod xor;
 
 use airlane_base::{Duration, Instant};
 
-use crate::config::{BaseStation, SchemeConfig};
+use crate::config::SchemeConfig;
 use crate::context::{Context, PortFacts};
 use crate::flow::Packet;
 use crate::mechanism::timers::LinkTiming;
@@ -125,10 +125,7 @@ impl<P: Packet> Service<P> {
             SchemeConfig::RlpOos(c) => {
                 Self::Rlp(Rlp::new(c, budget, rlp::Order::AsReceived, facts, timing))
             }
-            SchemeConfig::Snoop(c) => {
-                let here = c.base_station == BaseStation::Here;
-                Self::Snoop(Snoop::new(here, c.variant, facts))
-            }
+            SchemeConfig::Snoop(c) => Self::Snoop(Snoop::new(c, facts)),
             SchemeConfig::Xor(c) => Self::Xor(Xor::new(c.block(), facts)),
             SchemeConfig::Rse(c) => Self::Rse(Rse::new(c.block(), c.parity(), facts)),
             SchemeConfig::RseAd(c) => Self::RseAd(RseAd::new(c, facts, timing)),

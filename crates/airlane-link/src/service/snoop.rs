@@ -13,6 +13,15 @@
 //! agent    connection -> copies of its segments, last acknowledgment, duplicates expected, timer
 //! ```
 //!
+//! The same agent is the four link mechanisms of Balakrishnan et al. 1997, by two switches: what tells it of
+//! losses, duplicates or what receivers with SMART name, and whether it suppresses duplicates.
+//!
+//! ```text
+//!                       suppress = true            suppress = false
+//! detect = duplicates   LL-TCP-AWARE               LL
+//! detect = smart        LL-SMART-TCP-AWARE         LL-SMART
+//! ```
+//!
 //! Invariants: what the agent knows is soft, and losing it never breaks a connection; at most
 //! [`CONNECTIONS`] connections of [`CACHE`](connection::CACHE) segments are kept, those silent for
 //! [`SILENCE`] are forgotten (by the standard rules), as is the one silent for longest where a new one
@@ -33,11 +42,11 @@ use airlane_base::{Duration, Instant};
 
 use super::default::DefaultService;
 use super::scheme::Scheme;
-use crate::config::SnoopVariant;
+use crate::config::{BaseStation, RepairOrder, SnoopConfig, SnoopDetection, SnoopVariant};
 use crate::context::{Context, PortFacts};
 use crate::flow::{FlowKey, Packet, TcpView};
 use crate::wire::{Frame, FrameKind, Header};
-use connection::{Connection, Kept, Verdict};
+use connection::{Admission, Connection, Rules, Verdict};
 use counts::Counts;
 pub use counts::SnoopCounts;
 use ns2::Ns2;
@@ -63,7 +72,9 @@ struct Key {
 
 #[derive(Clone, Debug)]
 struct Agent<P> {
-    variant: SnoopVariant,
+    config: SnoopConfig,
+    /// What one acknowledgment has shown to be missing.
+    holes: Vec<u32>,
     connections: BTreeMap<Key, Watched<P>>,
     /// At most one entry for each segment kept, so it is as bounded as they are.
     repairs: VecDeque<Repair>,
@@ -121,9 +132,14 @@ impl Key {
 }
 
 impl<P: Packet> Memory<P> {
-    fn new(variant: SnoopVariant, now: Instant, next: u32) -> Self {
-        match variant {
-            SnoopVariant::Standard => Self::Standard(Connection::new(now, next)),
+    fn new(config: &SnoopConfig, now: Instant, next: u32) -> Self {
+        let rules = Rules {
+            threshold: config.threshold,
+            min_timeout: config.min_timeout,
+            smart: config.detect == SnoopDetection::Smart,
+        };
+        match config.variant {
+            SnoopVariant::Standard => Self::Standard(Connection::new(rules, now, next)),
             _ => Self::Ns2(Ns2::new(now)),
         }
     }
@@ -149,7 +165,7 @@ impl<P: Packet> Memory<P> {
         }
     }
 
-    fn on_data(&mut self, now: Instant, segment: &TcpView, packet: &P) -> Kept {
+    fn on_data(&mut self, now: Instant, segment: &TcpView, packet: &P) -> Admission {
         match self {
             Self::Standard(tcp) => tcp.on_data(now, segment, packet),
             Self::Ns2(tcp) => tcp.on_data(now, segment, packet),
@@ -162,9 +178,10 @@ impl<P: Packet> Memory<P> {
         segment: &TcpView,
         ack: u32,
         duplicate_seen: &mut bool,
+        holes: &mut Vec<u32>,
     ) -> Verdict {
         match self {
-            Self::Standard(tcp) => tcp.on_ack(now, segment, ack),
+            Self::Standard(tcp) => tcp.on_ack(now, segment, ack, holes),
             Self::Ns2(tcp) => tcp.on_ack(now, ack, duplicate_seen),
         }
     }
@@ -185,9 +202,10 @@ impl<P: Packet> Memory<P> {
 }
 
 impl<P: Packet> Agent<P> {
-    fn new(variant: SnoopVariant) -> Self {
+    fn new(config: SnoopConfig) -> Self {
         Self {
-            variant,
+            config,
+            holes: Vec::new(),
             connections: BTreeMap::new(),
             repairs: VecDeque::new(),
             serial: 0,
@@ -209,7 +227,7 @@ impl<P: Packet> Agent<P> {
         self.serial += 1;
         let watched = Watched {
             serial: self.serial,
-            tcp: Memory::new(self.variant, now, next),
+            tcp: Memory::new(&self.config, now, next),
         };
         self.connections.insert(key, watched);
     }
@@ -220,7 +238,7 @@ impl<P: Packet> Agent<P> {
             return;
         };
         let flow = packet.flow();
-        let key = Key::new(self.variant, flow, &segment);
+        let key = Key::new(self.config.variant, flow, &segment);
         if segment.rst {
             self.connections.remove(&key);
             return;
@@ -236,7 +254,7 @@ impl<P: Packet> Agent<P> {
             return;
         };
         if let Memory::Ns2(tcp) = &mut watched.tcp
-            && self.variant.clears()
+            && self.config.variant.clears()
             && segment.seq == 0
         {
             tcp.clear(now);
@@ -254,7 +272,7 @@ impl<P: Packet> Agent<P> {
             return true;
         };
         let flow = packet.flow().reversed();
-        let key = Key::new(self.variant, flow, &segment);
+        let key = Key::new(self.config.variant, flow, &segment);
         if segment.rst {
             self.connections.remove(&key);
             return true;
@@ -263,20 +281,23 @@ impl<P: Packet> Agent<P> {
             return true;
         };
         let seen = &mut self.duplicate_seen;
-        let verdict = watched.tcp.on_ack(now, &segment, ack, seen);
+        self.holes.clear();
+        let holes = &mut self.holes;
+        let verdict = watched.tcp.on_ack(now, &segment, ack, seen, holes);
         let (serial, expires) = (watched.serial, watched.tcp.expires());
         let row = self.counts.row(&flow);
-        self.counts.at(row).on_ack(verdict);
+        self.counts.at(row).on_ack(verdict, self.config.suppress);
         if let Verdict::Repair(start) = verdict {
-            self.repairs.push_back(Repair {
-                key,
-                serial,
-                start,
-                by_timer: false,
-            });
+            self.holes.push(start);
         }
+        self.repairs.extend(self.holes.iter().map(|start| Repair {
+            key,
+            serial,
+            start: *start,
+            by_timer: false,
+        }));
         self.wake_at(expires);
-        !matches!(verdict, Verdict::Suppress | Verdict::Repair(_))
+        !(self.config.suppress && matches!(verdict, Verdict::Suppress | Verdict::Repair(_)))
     }
 
     fn next_repair(&mut self, now: Instant) -> Option<P> {
@@ -294,7 +315,7 @@ impl<P: Packet> Agent<P> {
 
     /// Timers of all connections. How many ran out.
     fn on_time(&mut self, now: Instant) -> u64 {
-        if self.variant == SnoopVariant::Standard {
+        if self.config.variant == SnoopVariant::Standard {
             self.connections
                 .retain(|_, c| c.tcp.active() + SILENCE > now);
         }
@@ -328,15 +349,21 @@ impl<P: Packet> Agent<P> {
 
 impl<P: Packet> Snoop<P> {
     /// With an agent at the base station's end.
-    pub(crate) fn new(
-        base_station_is_here: bool,
-        variant: SnoopVariant,
-        facts: &PortFacts,
-    ) -> Self {
+    pub(crate) fn new(config: &SnoopConfig, facts: &PortFacts) -> Self {
+        let here = config.base_station == BaseStation::Here;
         Self {
             raw: DefaultService::new(facts),
-            agent: base_station_is_here.then(|| Agent::new(variant)),
+            agent: here.then(|| Agent::new(*config)),
         }
+    }
+
+    fn repair(&mut self, cx: &Context<'_, P>, order: RepairOrder) -> Option<Frame<P>> {
+        let agent = self.agent.as_mut()?;
+        if agent.config.repairs != order {
+            return None;
+        }
+        let repair = agent.next_repair(cx.now)?;
+        Some(self.raw.frame(FrameKind::Retransmission, repair))
     }
 
     /// What the agent did, by application; nothing at the other end.
@@ -371,8 +398,11 @@ impl<P: Packet> Scheme<P> for Snoop<P> {
     }
 
     fn poll_frame(&mut self, cx: &mut Context<'_, P>) -> Option<Frame<P>> {
-        let repair = self.agent.as_mut()?.next_repair(cx.now)?;
-        Some(self.raw.frame(FrameKind::Retransmission, repair))
+        self.repair(cx, RepairOrder::First)
+    }
+
+    fn poll_spare(&mut self, cx: &mut Context<'_, P>, _congested: bool) -> Option<Frame<P>> {
+        self.repair(cx, RepairOrder::Last)
     }
 
     fn has_frames(&self) -> bool {
@@ -404,7 +434,7 @@ impl<P: Packet> Scheme<P> for Snoop<P> {
         if let Some(agent) = &mut self.agent {
             *agent = Agent {
                 counts: std::mem::take(&mut agent.counts),
-                ..Agent::new(agent.variant)
+                ..Agent::new(agent.config)
             };
         }
         Scheme::<P>::reset(&mut self.raw, cx);

@@ -1,4 +1,5 @@
-//! What Snoop reads of a TCP segment (RFC 9293, section 3.1). Options are not read.
+//! What Snoop reads of a TCP segment (RFC 9293, section 3.1), and the first block of a selective
+//! acknowledgment in it (RFC 2018). Other options are passed over.
 
 use airlane_link::TcpView;
 
@@ -8,6 +9,11 @@ const FIN: u8 = 0x01;
 const SYN: u8 = 0x02;
 const RST: u8 = 0x04;
 const ACK: u8 = 0x10;
+
+/// Kinds of options (RFC 9293, section 3.1; RFC 2018, section 3).
+const END: u8 = 0;
+const NO_OPERATION: u8 = 1;
+const SACK: u8 = 5;
 
 /// The segment in an IP packet. None if it is none, a fragment, or its header is cut short.
 pub(super) fn view(packet: &[u8]) -> Option<TcpView> {
@@ -27,9 +33,31 @@ pub(super) fn view(packet: &[u8]) -> Option<TcpView> {
         end: u32_at(4).wrapping_add(numbers),
         ack: flag(ACK).then(|| u32_at(8)),
         window: u16::from_be_bytes([fixed[14], fixed[15]]),
+        block: tcp.get(20..header).and_then(first_block),
         syn: flag(SYN),
         rst: flag(RST),
     })
+}
+
+/// The first block of selective acknowledgment among the options of a header. None if there is none, or what
+/// stands before it is no option.
+fn first_block(mut options: &[u8]) -> Option<[u32; 2]> {
+    loop {
+        let (kind, rest) = options.split_first()?;
+        match *kind {
+            END => return None,
+            NO_OPERATION => options = rest,
+            kind => {
+                let len = usize::from(*rest.first()?);
+                let option = options.get(2..len)?;
+                if kind == SACK {
+                    let [start, end] = *option.as_chunks::<4>().0.first_chunk()?;
+                    return Some([start, end].map(u32::from_be_bytes));
+                }
+                options = &options[len..];
+            }
+        }
+    }
 }
 
 #[cfg(test)]
@@ -68,11 +96,39 @@ mod tests {
                 end: seq.wrapping_add(numbers),
                 ack: tcp.ack.then_some(ack),
                 window,
+                block: None,
                 syn: tcp.syn,
                 rst: tcp.rst,
             }));
             // The IP header states a length that is not there any more.
             prop_assert_eq!(view(&bytes[..bytes.len() - 1]), None);
+        }
+    }
+
+    #[test]
+    fn the_first_block_is_found_behind_other_options_and_none_in_what_is_none() {
+        let timestamps = [8, 10, 0, 0, 0, 1, 0, 0, 0, 2];
+        let sack = [5, 18, 0, 0, 1, 0, 0, 0, 2, 0, 0, 0, 3, 0, 0, 0, 4, 0];
+        let options = [&[1, 1], &timestamps[..], &sack].concat();
+        assert_eq!(first_block(&options), Some([0x100, 0x200]));
+        for cut in 0..22 {
+            assert_eq!(first_block(&options[..cut]), None, "{cut}");
+        }
+        for none in [
+            &[0, 5, 10][..],
+            &[5, 0],
+            &[5, 1],
+            &[5, 6, 0, 0, 0, 0],
+            &[8, 1, 5],
+        ] {
+            assert_eq!(first_block(none), None, "{none:?}");
+        }
+    }
+
+    proptest! {
+        #[test]
+        fn no_options_make_it_panic(options in prop::collection::vec(any::<u8>(), 0..60)) {
+            let _block = first_block(&options);
         }
     }
 

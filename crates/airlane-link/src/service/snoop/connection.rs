@@ -14,9 +14,10 @@ use crate::flow::TcpView;
 pub(super) const CACHE: usize = 100;
 /// Local retransmissions of a segment.
 pub(super) const MAX_REPAIRS: u8 = 10;
-/// At the start, and the least that a timeout may be (XYL-S-16).
+/// Round trips as they are taken to be at the start (XYL-S-16).
 pub(super) const FIRST_SRTT: Duration = Duration::from_millis(100);
 pub(super) const FIRST_RTTVAR: Duration = Duration::from_millis(250);
+/// The least that a timeout of ns-2's module may be.
 pub(super) const TICK: Duration = Duration::from_millis(100);
 
 /// A copy of a segment.
@@ -32,14 +33,18 @@ pub(super) struct Cached<P> {
     pub(super) sender_rxmit: bool,
     /// A local copy waits to leave.
     pub(super) waits: bool,
+    /// An acknowledgment has named it: the wireless host has it.
+    pub(super) arrived: bool,
 }
 
 /// What became of a segment on its way.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub(super) enum Kept {
-    Yes,
+pub(super) enum Admission {
+    /// A copy of it is kept.
+    Cached,
     /// It, or one behind it, had been acknowledged.
     Acknowledged,
+    /// There was no room for a copy.
     Full,
 }
 
@@ -54,13 +59,25 @@ pub(super) enum Verdict {
     Duplicate,
     /// The TCP sender need not know.
     Suppress,
-    /// The same, and the segment with this number goes out again.
+    /// The TCP sender need not know, and the segment with this number goes out again.
     Repair(u32),
+}
+
+/// By which rules a connection is watched.
+#[derive(Clone, Copy, Debug)]
+pub(super) struct Rules {
+    /// So many duplicates in a row begin a repair.
+    pub(super) threshold: u32,
+    /// The timer runs at least this long.
+    pub(super) min_timeout: Duration,
+    /// What an acknowledgment names tells of losses, and duplicates do not.
+    pub(super) smart: bool,
 }
 
 /// One direction of a TCP connection, towards the wireless host.
 #[derive(Clone, Debug)]
 pub(super) struct Connection<P> {
+    rules: Rules,
     /// Ascending by number.
     cache: VecDeque<Cached<P>>,
     /// Behind the highest number seen.
@@ -72,8 +89,10 @@ pub(super) struct Connection<P> {
     expected_dup: u32,
     /// Segments before this have been counted.
     counted: u32,
-    /// A duplicate has been forwarded since the last new acknowledgment or local repair.
-    duplicate_seen: bool,
+    /// Behind the highest segment that an acknowledgment has named.
+    named: u32,
+    /// Duplicates since the last new acknowledgment or local repair.
+    duplicates: u32,
     srtt: Duration,
     rttvar: Duration,
     /// When the timer runs out; it runs while anything is cached.
@@ -89,15 +108,17 @@ const fn before(a: u32, b: u32) -> bool {
 
 impl<P: Clone> Connection<P> {
     /// A connection whose next segment has this number.
-    pub(super) fn new(now: Instant, next: u32) -> Self {
+    pub(super) fn new(rules: Rules, now: Instant, next: u32) -> Self {
         Self {
+            rules,
             cache: VecDeque::new(),
             last_seen: next,
             last_ack: next,
             window: None,
             expected_dup: 0,
             counted: next,
-            duplicate_seen: false,
+            named: next,
+            duplicates: 0,
             srtt: FIRST_SRTT,
             rttvar: FIRST_RTTVAR,
             expires: None,
@@ -111,7 +132,7 @@ impl<P: Clone> Connection<P> {
         cache.clear();
         *self = Self {
             cache,
-            ..Self::new(now, next)
+            ..Self::new(self.rules, now, next)
         };
     }
 
@@ -120,18 +141,18 @@ impl<P: Clone> Connection<P> {
     }
 
     /// A segment is on its way to the wireless host.
-    pub(super) fn on_data(&mut self, now: Instant, segment: &TcpView, packet: &P) -> Kept {
+    pub(super) fn on_data(&mut self, now: Instant, segment: &TcpView, packet: &P) -> Admission {
         self.active = now;
         if segment.syn {
             self.restart(now, segment.end);
-            return Kept::Yes;
+            return Admission::Cached;
         }
         let (start, end) = (segment.seq, segment.end);
         if start == end || !before(self.last_ack, end) {
             // Nothing in it, or nothing that is not acknowledged already.
-            return Kept::Acknowledged;
+            return Admission::Acknowledged;
         }
-        let mut kept = Kept::Yes;
+        let mut kept = Admission::Cached;
         let at = self.cache.partition_point(|c| before(c.start, start));
         if let Some(cached) = self.cache.get_mut(at).filter(|c| c.start == start) {
             cached.packet = packet.clone();
@@ -149,10 +170,11 @@ impl<P: Clone> Connection<P> {
                 repairs: 0,
                 sender_rxmit,
                 waits: false,
+                arrived: false,
             };
             self.cache.insert(at, cached);
         } else {
-            kept = Kept::Full;
+            kept = Admission::Full;
         }
         if before(self.last_seen, end) {
             self.last_seen = end;
@@ -163,13 +185,20 @@ impl<P: Clone> Connection<P> {
         kept
     }
 
-    /// An acknowledgment has come from the wireless host.
-    pub(super) fn on_ack(&mut self, now: Instant, segment: &TcpView, ack: u32) -> Verdict {
+    /// An acknowledgment has come from the wireless host. What SMART shows to be missing goes to `holes`, to be sent again.
+    pub(super) fn on_ack(
+        &mut self,
+        now: Instant,
+        segment: &TcpView,
+        ack: u32,
+        holes: &mut Vec<u32>,
+    ) -> Verdict {
         self.active = now;
         let window = self.window.replace(segment.window);
         let opens_window = window.is_some_and(|before| before != segment.window);
         if before(self.last_ack, ack) {
             self.on_new_ack(now, ack);
+            self.find_holes(now, segment, holes);
             return Verdict::New;
         }
         let bare = segment.seq == segment.end && !segment.syn;
@@ -186,22 +215,62 @@ impl<P: Clone> Connection<P> {
             // Lost before it came here, by congestion: the sender must know.
             return Verdict::Duplicate;
         }
+        if self.rules.smart {
+            self.duplicates += 1;
+            let explained = !oldest.sender_rxmit && self.duplicates >= self.rules.threshold;
+            self.find_holes(now, segment, holes);
+            return match explained {
+                true => Verdict::Suppress,
+                false => Verdict::Duplicate,
+            };
+        }
         if self.expected_dup > 0 {
             self.expected_dup -= 1;
             return Verdict::Suppress;
         }
-        let first = !std::mem::replace(&mut self.duplicate_seen, true);
-        if first || oldest.sender_rxmit || oldest.repairs >= MAX_REPAIRS {
+        let (sender_rxmit, repairs) = (oldest.sender_rxmit, oldest.repairs);
+        self.duplicates = (self.duplicates + 1).min(self.rules.threshold);
+        let below = self.duplicates < self.rules.threshold;
+        if below || sender_rxmit || repairs >= MAX_REPAIRS {
             return Verdict::Duplicate;
         }
-        // Each segment behind the hole causes one; two of them have come.
+        // Each segment behind the hole causes one; as many as begin a repair have come.
         let causes = self.cache.iter().skip(1);
         let causes = causes.filter(|c| !before(c.start, self.counted)).count();
-        self.expected_dup = (causes as u32).saturating_sub(2);
+        self.expected_dup = (causes as u32).saturating_sub(self.rules.threshold);
         self.counted = self.last_seen;
         match self.repair_oldest() {
             Some(start) => Verdict::Repair(start),
             None => Verdict::Suppress,
+        }
+    }
+
+    /// The wireless host has the segment that the acknowledgment names, and misses all before it that no
+    /// acknowledgment has named. What was sent again has a round trip to arrive.
+    fn find_holes(&mut self, now: Instant, segment: &TcpView, holes: &mut Vec<u32>) {
+        let Some([start, end]) = segment.block.filter(|_| self.rules.smart) else {
+            return;
+        };
+        let at = self.cache.partition_point(|c| before(c.start, start));
+        for cached in self.cache.range_mut(at..) {
+            if before(end, cached.end) {
+                break;
+            }
+            cached.arrived = true;
+        }
+        if before(self.named, end) {
+            self.named = end;
+        }
+        let (srtt, named) = (self.srtt, self.named);
+        let behind = self.cache.iter_mut().take_while(|c| before(c.start, named));
+        for cached in behind {
+            let again = cached.repairs == 0 || now.saturating_since(cached.sent) >= srtt;
+            let missing = !cached.arrived && !cached.sender_rxmit && !cached.waits;
+            if missing && again && cached.repairs < MAX_REPAIRS {
+                cached.waits = true;
+                cached.repairs += 1;
+                holes.push(cached.start);
+            }
         }
     }
 
@@ -223,7 +292,7 @@ impl<P: Clone> Connection<P> {
         if before(self.counted, ack) {
             self.counted = ack;
         }
-        (self.expected_dup, self.duplicate_seen) = (0, false);
+        (self.expected_dup, self.duplicates) = (0, 0);
         self.start_timer(now);
     }
 
@@ -241,7 +310,7 @@ impl<P: Clone> Connection<P> {
     /// Marks the oldest segment for a local repair; none if one waits already.
     fn repair_oldest(&mut self) -> Option<u32> {
         let oldest = self.cache.front_mut()?;
-        self.duplicate_seen = false;
+        self.duplicates = 0;
         if std::mem::replace(&mut oldest.waits, true) {
             return None;
         }
@@ -261,7 +330,7 @@ impl<P: Clone> Connection<P> {
     }
 
     fn start_timer(&mut self, now: Instant) {
-        let runs = TICK.max(self.srtt + self.rttvar * 4);
+        let runs = self.rules.min_timeout.max(self.srtt + self.rttvar * 4);
         self.expires = (!self.cache.is_empty()).then(|| now + runs);
     }
 

@@ -8,7 +8,7 @@ use std::net::IpAddr;
 
 use serde::Serialize;
 
-use super::connection::{Kept, Verdict};
+use super::connection::{Admission, Verdict};
 use crate::flow::FlowKey;
 
 /// Applications told apart.
@@ -24,10 +24,10 @@ pub struct SnoopCounts {
     pub port: u16,
     /// Segments on their way to the wireless host, repairs not counted.
     pub segments: u64,
-    /// Of them: not kept, as a segment of their number or a later one had been acknowledged, be it by
-    /// another connection of the same state.
+    /// Of these segments, those that were not kept, as a segment of their number or a later one had been
+    /// acknowledged, be it by another connection of the same state.
     pub not_kept_acknowledged: u64,
-    /// Of them: not kept for lack of room.
+    /// Of these segments, those that were not kept for lack of room.
     pub not_kept_full: u64,
     /// Times that the first segment of a connection cleared a state.
     pub cleared: u64,
@@ -44,21 +44,23 @@ pub struct SnoopCounts {
 }
 
 impl SnoopCounts {
-    pub(super) fn on_data(&mut self, kept: Kept) {
+    pub(super) fn on_data(&mut self, admission: Admission) {
         self.segments += 1;
-        match kept {
-            Kept::Yes => {}
-            Kept::Acknowledged => self.not_kept_acknowledged += 1,
-            Kept::Full => self.not_kept_full += 1,
+        match admission {
+            Admission::Cached => {}
+            Admission::Acknowledged => self.not_kept_acknowledged += 1,
+            Admission::Full => self.not_kept_full += 1,
         }
     }
 
-    pub(super) fn on_ack(&mut self, verdict: Verdict) {
+    pub(super) fn on_ack(&mut self, verdict: Verdict, suppress: bool) {
         match verdict {
             Verdict::New => {}
             Verdict::Below => self.acks_below += 1,
-            Verdict::Duplicate => self.duplicates_passed += 1,
-            Verdict::Suppress | Verdict::Repair(_) => self.duplicates_suppressed += 1,
+            Verdict::Suppress | Verdict::Repair(_) if suppress => self.duplicates_suppressed += 1,
+            Verdict::Duplicate | Verdict::Suppress | Verdict::Repair(_) => {
+                self.duplicates_passed += 1;
+            }
         }
     }
 

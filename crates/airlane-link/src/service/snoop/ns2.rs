@@ -24,7 +24,7 @@ use std::collections::VecDeque;
 use airlane_base::{Duration, Instant};
 
 use super::connection::{
-    CACHE, Cached, FIRST_RTTVAR, FIRST_SRTT, Kept, MAX_REPAIRS, TICK, Verdict,
+    Admission, CACHE, Cached, FIRST_RTTVAR, FIRST_SRTT, MAX_REPAIRS, TICK, Verdict,
 };
 use crate::flow::TcpView;
 
@@ -81,12 +81,12 @@ impl<P: Clone> Ns2<P> {
     }
 
     /// A segment is on its way to the wireless host.
-    pub(super) fn on_data(&mut self, now: Instant, segment: &TcpView, packet: &P) -> Kept {
+    pub(super) fn on_data(&mut self, now: Instant, segment: &TcpView, packet: &P) -> Admission {
         self.active = now;
         let seq = i64::from(segment.seq);
         if self.cache.len() >= CACHE {
             self.last_seen = self.last_seen.max(seq);
-            return Kept::Full;
+            return Admission::Full;
         }
         let keeps = seq > self.last_ack;
         if keeps && self.keep(now, segment, packet) {
@@ -95,7 +95,11 @@ impl<P: Clone> Ns2<P> {
         if self.expires.is_none() {
             self.start_timer(now);
         }
-        if keeps { Kept::Yes } else { Kept::Acknowledged }
+        if keeps {
+            Admission::Cached
+        } else {
+            Admission::Acknowledged
+        }
     }
 
     /// Keeps a copy. Whether the segment is an old one, for which the timer starts again.
@@ -116,6 +120,7 @@ impl<P: Clone> Ns2<P> {
             repairs: 0,
             sender_rxmit: old && at == 0,
             waits: false,
+            arrived: false,
         };
         self.cache.insert(at, cached);
         if old {

@@ -74,6 +74,13 @@ impl Base {
     }
 
     fn with(variant: SnoopVariant) -> Self {
+        Self::told(SnoopConfig {
+            variant,
+            ..SnoopConfig::new(BaseStation::Here)
+        })
+    }
+
+    fn told(config: SnoopConfig) -> Self {
         let facts = PortFacts {
             codec: Codec::new(HeaderProfile::Live),
             rate: Rate::from_bps(1_000_000).unwrap(),
@@ -82,7 +89,7 @@ impl Base {
             frame_overhead: 0,
         };
         Self {
-            snoop: Snoop::new(true, variant, &facts),
+            snoop: Snoop::new(&config, &facts),
             ledger: ServiceLedger::default(),
             out: Output::default(),
             now: Instant::ORIGIN,
@@ -101,6 +108,7 @@ impl Base {
                 end,
                 ack,
                 window: 1000,
+                block: None,
                 syn: false,
                 rst: false,
             },
@@ -477,5 +485,92 @@ proptest! {
                 prop_assert!(n + 4 > acked, "{} is acknowledged up to {}", n, acked);
             }
         }
+    }
+}
+
+impl Base {
+    /// Whether an acknowledgment that names one more segment goes on to the sender.
+    fn smart_ack(&mut self, ack: u32, named: u32) -> bool {
+        let mut packet = self.segment(1, 7, 7, Some(ack));
+        packet.view.block = Some([named, named.wrapping_add(LEN)]);
+        self.receive(packet)
+    }
+}
+
+/// Balakrishnan et al. 1997, section 3: LL is the same agent, of which the sender sees everything.
+#[test]
+fn without_suppression_the_segment_is_repaired_and_every_duplicate_goes_on() {
+    let mut base = Base::told(SnoopConfig {
+        suppress: false,
+        ..SnoopConfig::new(BaseStation::Here)
+    });
+    (0..5).for_each(|n| base.data(at(0, n)));
+    for _ in 0..3 {
+        assert!(base.ack(0));
+    }
+    assert_eq!(base.repairs(), [0]);
+    assert_eq!(base.ledger.suppressed_acks, 0);
+    let counts = base.snoop.counts()[0];
+    assert_eq!(
+        (counts.duplicates_passed, counts.duplicates_suppressed),
+        (3, 0)
+    );
+}
+
+/// Two of five segments are lost: what an acknowledgment names shows both at once.
+#[test]
+fn smart_repairs_all_holes_at_the_first_duplicate_and_each_once_in_a_round_trip() {
+    for (start, suppress) in STARTS.into_iter().flat_map(|s| [(s, true), (s, false)]) {
+        let mut base = Base::told(SnoopConfig {
+            suppress,
+            detect: SnoopDetection::Smart,
+            ..SnoopConfig::new(BaseStation::Here)
+        });
+        (0..5).for_each(|n| base.data(at(start, n)));
+        assert!(
+            base.smart_ack(start, at(start, 2)),
+            "the first duplicate goes on"
+        );
+        assert_eq!(base.repairs(), [start, at(start, 1)]);
+        assert_eq!(base.smart_ack(start, at(start, 3)), !suppress);
+        assert_eq!(base.smart_ack(start, at(start, 4)), !suppress);
+        assert!(base.repairs().is_empty(), "a round trip has not passed");
+        // The first repair is lost as well, and what the second provokes shows it again.
+        base.wait(Duration::from_millis(100));
+        assert_eq!(base.smart_ack(start, at(start, 1)), !suppress);
+        assert_eq!(base.repairs(), [start]);
+        assert!(base.ack(at(start, 5)));
+        assert_eq!(base.copies(), 0);
+    }
+}
+
+#[test]
+fn threshold_and_least_timeout_are_as_they_are_told() {
+    let mut base = Base::told(SnoopConfig {
+        threshold: 1,
+        min_timeout: Duration::from_secs(2),
+        ..SnoopConfig::new(BaseStation::Here)
+    });
+    (0..4).for_each(|n| base.data(at(0, n)));
+    assert!(!base.ack(0));
+    assert_eq!(base.repairs(), [0]);
+    base.wait(Duration::from_millis(1_999));
+    assert!(base.repairs().is_empty());
+    base.wait(Duration::from_millis(1));
+    assert_eq!(base.repairs(), [0]);
+}
+
+#[test]
+fn repairs_leave_first_or_when_nothing_else_waits() {
+    for (order, first) in [(RepairOrder::First, true), (RepairOrder::Last, false)] {
+        let mut base = Base::told(SnoopConfig {
+            repairs: order,
+            ..SnoopConfig::new(BaseStation::Here)
+        });
+        (0..4).for_each(|n| base.data(at(0, n)));
+        assert!(base.ack(0) && !base.ack(0));
+        let waits = base.segment(1, at(0, 4), at(0, 5), None);
+        let frame = base.poll(Some(waits)).unwrap();
+        assert_eq!(frame.header.kind == FrameKind::Retransmission, first);
     }
 }
