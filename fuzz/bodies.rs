@@ -25,7 +25,7 @@ use airlane_session::Hello;
 use airlane_sim::Scenario;
 use airlane_sim::import::{ImportedApp, from_mahimahi, from_netem};
 use airlane_testkit::setup::{class, service};
-use airlane_testkit::{Departure, Fate, Pair, Setup, TestPacket};
+use airlane_testkit::{Fate, FrameDeparture, Pair, Setup, TestPacket};
 
 /// A frame from the link: read by every codec, and written again.
 pub(crate) fn frame(data: &[u8]) {
@@ -152,7 +152,7 @@ pub(crate) fn operations(data: &[u8]) {
         .service(6, 0.3, "kind = \"rse\", block = 3, parity = 2", ROOM)
         .service(7, 0.3, "kind = \"rse-ad\", block = 3", ROOM);
     let mut fates = data.iter().rev().copied();
-    let mut pair = Pair::new(&setup, |_: Departure<'_>| {
+    let mut pair = Pair::new(&setup, |_: FrameDeparture<'_>| {
         let byte = fates.next().unwrap_or(0xff);
         let late = |n: u8| Duration::from_millis(u64::from(n & 7) * 4);
         match byte {

@@ -25,7 +25,7 @@ use toml::de::{DeTable, DeValue};
 
 pub use message::nearest;
 pub use path::{Step, fits, key, steps};
-pub use problem::{ConfigError, Problem};
+pub use problem::{Problem, RefusedFile};
 
 use path::KeyPath;
 use problem::{PROBLEMS_AT_ONCE, Source};
@@ -55,7 +55,7 @@ use problem::{PROBLEMS_AT_ONCE, Source};
 /// let error = config::load::<Link>("rate = \"20 Mbit/s\"\nwindow = 0\n", "link.toml").unwrap_err();
 /// assert!(error.to_string().starts_with("link.toml:2:10: a window of 0 frames can send nothing"));
 /// ```
-pub fn load<T: DeserializeOwned + Validate>(text: &str, file: &str) -> Result<T, ConfigError> {
+pub fn load<T: DeserializeOwned + Validate>(text: &str, file: &str) -> Result<T, RefusedFile> {
     Document::parse(text, file)?.read()
 }
 
@@ -161,7 +161,7 @@ impl Document {
     ///
     /// # Errors
     /// If the text is not TOML.
-    pub fn parse(text: &str, file: &str) -> Result<Self, ConfigError> {
+    pub fn parse(text: &str, file: &str) -> Result<Self, RefusedFile> {
         let document = Self {
             sources: vec![Source::new(file, text, 0)],
             assignments: Vec::new(),
@@ -194,7 +194,7 @@ impl Document {
     ///
     /// # Errors
     /// If there is no `=`, or the path leads to no place that can hold a value.
-    pub fn set(&mut self, assignment: &str) -> Result<(), ConfigError> {
+    pub fn set(&mut self, assignment: &str) -> Result<(), RefusedFile> {
         let mut changed = self.clone();
         let offset = changed.sources.last().map_or(0, Source::end);
         let source = changed.sources.len();
@@ -272,7 +272,7 @@ impl Document {
     ///
     /// # Errors
     /// Everything that is wrong with the document, in the order of its lines.
-    pub fn read<T: DeserializeOwned + Validate>(&self) -> Result<T, ConfigError> {
+    pub fn read<T: DeserializeOwned + Validate>(&self) -> Result<T, RefusedFile> {
         let tree = match self.tree() {
             Ok(tree) => tree,
             Err(reason) => return Err(self.refuse("", reason, "")),
@@ -337,7 +337,7 @@ impl Document {
     }
 
     /// The error for problems that showed only later, such as by building what the file describes.
-    pub fn locate(&self, problems: Problems) -> ConfigError {
+    pub fn locate(&self, problems: Problems) -> RefusedFile {
         let tree = self.tree().ok();
         let place = |finding: Finding| {
             let found = tree
@@ -357,7 +357,7 @@ impl Document {
         path: &str,
         message: impl Into<String>,
         help: impl Into<String>,
-    ) -> ConfigError {
+    ) -> RefusedFile {
         let mut problems = Problems::new();
         problems.add(path, message, help);
         self.locate(problems)
@@ -386,11 +386,11 @@ impl Document {
         source.problem(span, path, text)
     }
 
-    fn refusal(&self, mut problems: Vec<Problem>) -> ConfigError {
+    fn refusal(&self, mut problems: Vec<Problem>) -> RefusedFile {
         let file = |p: &Problem| p.file != self.sources[0].name;
         problems.sort_by_key(|p| (file(p), p.line, p.column));
         problems.truncate(PROBLEMS_AT_ONCE);
-        ConfigError { problems }
+        RefusedFile { problems }
     }
 }
 

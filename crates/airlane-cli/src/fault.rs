@@ -2,7 +2,7 @@
 
 use std::fmt;
 
-use airlane_base::config::ConfigError;
+use airlane_base::config::RefusedFile;
 use airlane_study::StudyError;
 
 /// Something wrong with what the user gave: exit code 2.
@@ -39,6 +39,6 @@ pub(crate) fn is_bad_input(error: &anyhow::Error) -> bool {
         || error
             .downcast_ref::<Told>()
             .is_some_and(|told| told.bad_input)
-        || error.downcast_ref::<ConfigError>().is_some()
+        || error.downcast_ref::<RefusedFile>().is_some()
         || study.is_some_and(StudyError::is_bad_input)
 }

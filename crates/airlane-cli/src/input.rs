@@ -2,7 +2,7 @@
 
 use std::path::Path;
 
-use airlane_base::config::{ConfigError, Document};
+use airlane_base::config::{Document, RefusedFile};
 use airlane_sim::Scenario;
 use airlane_study::{StudyError, Work};
 use anyhow::Context as _;
@@ -88,7 +88,7 @@ impl FileContent {
     ///
     /// # Errors
     /// If no key tells it.
-    pub(crate) fn of(document: &Document) -> Result<Self, ConfigError> {
+    pub(crate) fn of(document: &Document) -> Result<Self, RefusedFile> {
         let has = |keys: &[&str]| keys.iter().any(|key| document.has(key));
         if has(&["interfaces"]) {
             Ok(Self::Air)

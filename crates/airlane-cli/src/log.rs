@@ -11,7 +11,7 @@ use std::sync::atomic::{AtomicU64, Ordering};
 use std::sync::mpsc::{Receiver, SyncSender, sync_channel};
 use std::time::Duration;
 
-use airlane_base::config::{ConfigError, Problem};
+use airlane_base::config::{Problem, RefusedFile};
 use airlane_live::privileges;
 use tracing_subscriber::EnvFilter;
 use tracing_subscriber::fmt::MakeWriter;
@@ -129,7 +129,7 @@ pub(crate) fn report<T>(
     if log.is_none() {
         log = Some(start(format)?);
     }
-    if let Some(config) = error.downcast_ref::<ConfigError>() {
+    if let Some(config) = error.downcast_ref::<RefusedFile>() {
         for problem in config.problems() {
             let Problem {
                 file,

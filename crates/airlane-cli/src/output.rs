@@ -7,7 +7,7 @@ use std::fmt::Write as _;
 use std::io::{ErrorKind, IsTerminal, Write};
 use std::sync::{Mutex, PoisonError};
 
-use airlane_base::config::{ConfigError, Problem};
+use airlane_base::config::{Problem, RefusedFile};
 use anstyle::{AnsiColor, Style};
 
 const ERROR: Style = AnsiColor::Red.on_default().bold();
@@ -90,7 +90,7 @@ pub(crate) fn with_causes(error: &anyhow::Error) -> String {
 /// The text of an error, with its causes.
 pub fn error_text(error: &anyhow::Error) -> String {
     let mut text = String::new();
-    if let Some(config) = error.downcast_ref::<ConfigError>() {
+    if let Some(config) = error.downcast_ref::<RefusedFile>() {
         for (i, problem) in config.problems().iter().enumerate() {
             text.push_str(if i == 0 { "" } else { "\n\n" });
             text.push_str(&problem_text(problem));

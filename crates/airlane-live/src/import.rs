@@ -29,7 +29,7 @@ pub struct ImportedLink {
 /// Why a file could not be read.
 #[derive(Clone, Debug, PartialEq, Eq, thiserror::Error)]
 #[non_exhaustive]
-pub enum ImportError {
+pub enum WireguardError {
     /// A line is wrong.
     #[error("line {line}: {problem}")]
     Line {
@@ -75,7 +75,7 @@ pub fn from_wireguard(
     name: &str,
     key: &Path,
     rate: Rate,
-) -> Result<ImportedLink, ImportError> {
+) -> Result<ImportedLink, WireguardError> {
     let mut file = Wireguard::default();
     let mut section = None;
     for (at, whole) in text.lines().enumerate() {
@@ -83,7 +83,7 @@ pub fn from_wireguard(
         if line.is_empty() {
             continue;
         }
-        let wrong = |problem| ImportError::Line {
+        let wrong = |problem| WireguardError::Line {
             line: at + 1,
             problem,
         };
@@ -188,14 +188,14 @@ impl Wireguard {
         name: &str,
         key: &Path,
         rate: Rate,
-    ) -> Result<ImportedLink, ImportError> {
+    ) -> Result<ImportedLink, WireguardError> {
         let WireguardInterface {
             key: private,
             port,
             addresses,
             mtu,
         } = self.interface;
-        let missing = |what| ImportError::Missing(what);
+        let missing = |what| WireguardError::Missing(what);
         let private = private.ok_or(missing("there is no PrivateKey in an [Interface]"))?;
         if addresses.is_empty() {
             self.notes.push(
@@ -315,7 +315,7 @@ AllowedIPs = 10.0.0.3/32
 Endpoint = vpn.example.com:51820
 ";
 
-    fn import(text: &str) -> Result<ImportedLink, ImportError> {
+    fn import(text: &str) -> Result<ImportedLink, WireguardError> {
         let rate = "20 Mbit/s".parse().unwrap();
         from_wireguard(text, "wg0", Path::new("/etc/airlane/wg0.key"), rate)
     }

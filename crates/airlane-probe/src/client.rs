@@ -6,7 +6,7 @@ use std::time::{Duration, Instant};
 
 use crate::clock::{Clocks, LocalClock};
 use crate::control::{
-    Accepted, Control, Finish, Go, Reply, ServerResult, Started, TestOrder, VERSION,
+    Accepted, ControlConnection, Finish, Go, LoadStarted, Reply, ServerResult, TestOrder, VERSION,
 };
 use crate::echo::{Echoes, Round};
 use crate::plan::{Times, Timetable};
@@ -151,7 +151,7 @@ pub fn run_client(config: &ClientConfig) -> Result<TrafficReport, ProbeError> {
     }
 
     control.say(&Go).map_err(lost)?;
-    let _: Started = control.hear(ANSWER, || false).map_err(lost)?;
+    let _: LoadStarted = control.hear(ANSWER, || false).map_err(lost)?;
     let plan = Timetable::starting_now(watch, &config.times);
     let carried = load.carry(&plan, echoes.as_mut())?;
 
@@ -209,7 +209,7 @@ struct Carried {
     file: Option<(u64, Option<String>)>,
     pages: Option<crate::PagesReport>,
     said: Option<u64>,
-    heard: Option<Vec<voice::Arrival>>,
+    heard: Option<Vec<voice::VoiceArrival>>,
     loaded: Option<Round>,
 }
 
@@ -278,14 +278,14 @@ impl<'a> Load<'a> {
 }
 
 /// Connects within the patience; a server that is only just starting refuses at first.
-fn connect(config: &ClientConfig) -> Result<Control, ProbeError> {
+fn connect(config: &ClientConfig) -> Result<ControlConnection, ProbeError> {
     const PAUSE: Duration = Duration::from_millis(50);
     let at = config.control;
     let deadline = Instant::now() + config.patience;
     loop {
         let left = deadline.saturating_duration_since(Instant::now());
         let outcome = TcpStream::connect_timeout(&at, left.max(PAUSE));
-        match outcome.and_then(Control::new) {
+        match outcome.and_then(ControlConnection::new) {
             Ok(control) => return Ok(control),
             Err(source) if Instant::now() >= deadline => {
                 return Err(ProbeError::NoServer { at, source });

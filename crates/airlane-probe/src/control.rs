@@ -49,7 +49,7 @@ pub(crate) struct Go;
 
 /// From the server: it has begun.
 #[derive(Debug, Serialize, Deserialize)]
-pub(crate) struct Started;
+pub(crate) struct LoadStarted;
 
 /// From the client: the load has ended.
 #[derive(Debug, Serialize, Deserialize)]
@@ -69,13 +69,13 @@ pub(crate) struct ServerResult {
 }
 
 /// A control connection with lines of JSON.
-pub(crate) struct Control {
+pub(crate) struct ControlConnection {
     reader: BufReader<TcpStream>,
     /// Of a line that has not come whole yet.
     begun: Vec<u8>,
 }
 
-impl Control {
+impl ControlConnection {
     pub(crate) fn new(stream: TcpStream) -> io::Result<Self> {
         stream.set_nodelay(true)?;
         // A line fits into the socket's buffer: it waits only for a peer that does not listen.
@@ -127,11 +127,11 @@ mod tests {
 
     use super::*;
 
-    fn pair() -> (TcpStream, Control) {
+    fn pair() -> (TcpStream, ControlConnection) {
         let listener = TcpListener::bind((Ipv4Addr::LOCALHOST, 0)).unwrap();
         let near = TcpStream::connect(listener.local_addr().unwrap()).unwrap();
         let far = listener.accept().unwrap().0;
-        (near, Control::new(far).unwrap())
+        (near, ControlConnection::new(far).unwrap())
     }
 
     #[test]

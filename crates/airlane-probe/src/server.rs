@@ -14,7 +14,7 @@ use socket2::{Domain, Protocol, SockRef, Socket, Type};
 
 use crate::clock::LocalClock;
 use crate::control::{
-    Accepted, Control, Finish, Go, Reply, ServerResult, Started, TestOrder, VERSION,
+    Accepted, ControlConnection, Finish, Go, LoadStarted, Reply, ServerResult, TestOrder, VERSION,
 };
 use crate::desk::{Desk, Test, lock};
 use crate::plan::{Times, Timetable};
@@ -378,7 +378,7 @@ impl<'a> Server<'a> {
 
     fn receive_client(self, stream: TcpStream) -> io::Result<()> {
         let client = stream.peer_addr()?.ip().to_canonical();
-        let mut control = Control::new(stream)?;
+        let mut control = ControlConnection::new(stream)?;
         let order: TestOrder = control.hear(ORDER, || self.desk.is_over())?;
         let (test, accepted) = match self.accept_order(&order, TestToken::draw()?) {
             Ok(begun) => begun,
@@ -404,12 +404,12 @@ impl<'a> Server<'a> {
         self,
         order: &TestOrder,
         test: &Test,
-        control: &mut Control,
+        control: &mut ControlConnection,
     ) -> io::Result<ServerResult> {
         let is_over = || self.desk.is_over() || test.is_over();
         let _: Go = control.hear(PATIENCE, is_over)?;
         let plan = Timetable::starting_now(self.desk.watch, &order.times);
-        control.say(&Started)?;
+        control.say(&LoadStarted)?;
         let patience = order.times.total().saturating_add(PATIENCE);
         let (voice_sent, voice_arrivals) = match order.voice {
             true => self.talk(order, test, &plan, || control.hear(patience, is_over))?,

@@ -31,7 +31,7 @@ const MAGIC: [u8; 4] = *b"VOIC";
 
 /// A voice packet that arrived.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub(crate) struct Arrival {
+pub(crate) struct VoiceArrival {
     seq: u32,
     /// By the sender's clock.
     sent_ns: u64,
@@ -55,7 +55,7 @@ pub(crate) struct Arrivals {
 impl Arrivals {
     /// Counts the packets of the measuring period, in the order of their arrival. `delay` makes one time
     /// of two clocks: from when a packet was sent to when it was received.
-    pub(crate) fn count(arrivals: &[Arrival], delay: impl Fn(u64, u64) -> u64) -> Self {
+    pub(crate) fn count(arrivals: &[VoiceArrival], delay: impl Fn(u64, u64) -> u64) -> Self {
         let mut seen = std::collections::BTreeSet::new();
         let mut delays = Vec::new();
         let (mut duplicates, mut reordered, mut highest) = (0, 0, None);
@@ -152,7 +152,7 @@ pub(crate) fn receive(
     (watch, most): (LocalClock, usize),
     is_over: impl Fn() -> bool,
     arrived: impl Fn(SocketAddr),
-) -> std::io::Result<Vec<Arrival>> {
+) -> std::io::Result<Vec<VoiceArrival>> {
     socket.set_read_timeout(Some(GLANCE))?;
     let mut arrivals = Vec::new();
     let mut buffer = [0; 2048];
@@ -174,13 +174,13 @@ pub(crate) fn receive(
     Ok(arrivals)
 }
 
-fn parse(packet: &[u8], token: TestToken, received_ns: u64) -> Option<Arrival> {
+fn parse(packet: &[u8], token: TestToken, received_ns: u64) -> Option<VoiceArrival> {
     let packet: &[u8; PACKET_LEN] = packet.try_into().ok()?;
     let (head, rest) = packet.split_first_chunk::<4>()?;
     let (seq, rest) = rest.split_first_chunk::<4>()?;
     let (sent, rest) = rest.split_first_chunk::<8>()?;
     let (theirs, rest) = rest.split_first_chunk::<TOKEN_LEN>()?;
-    (*head == MAGIC && *theirs == token.0).then_some(Arrival {
+    (*head == MAGIC && *theirs == token.0).then_some(VoiceArrival {
         seq: u32::from_be_bytes(*seq),
         sent_ns: u64::from_be_bytes(*sent),
         received_ns,
@@ -196,7 +196,7 @@ mod tests {
 
     #[test]
     fn what_was_sent_in_the_period_counts_once_however_late_it_comes() {
-        let arrival = |seq, sent_ns: u64, received_ns| Arrival {
+        let arrival = |seq, sent_ns: u64, received_ns| VoiceArrival {
             seq,
             sent_ns,
             received_ns,

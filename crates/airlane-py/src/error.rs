@@ -3,7 +3,7 @@
 use std::fmt::Write as _;
 use std::path::Path;
 
-use airlane_base::config::{ConfigError, Document, Problem};
+use airlane_base::config::{Document, Problem, RefusedFile};
 use airlane_study::StudyError;
 use pyo3::exceptions::PyOSError;
 use pyo3::prelude::*;
@@ -14,7 +14,7 @@ pyo3::import_exception!(airlane.errors, ScenarioError);
 
 /// `ScenarioError(message, path, value)` of the first problem, the message with all of them. The
 /// value is the TOML text at its path.
-pub(crate) fn refused(error: &ConfigError, document: Option<&Document>) -> PyErr {
+pub(crate) fn refused(error: &RefusedFile, document: Option<&Document>) -> PyErr {
     let all: Vec<String> = error.problems().iter().map(words).collect();
     let path = error.problems().first().map_or("", |p| &p.path).to_owned();
     let value = document.and_then(|document| document.text(&path));

@@ -38,7 +38,7 @@ use crate::run::Prepared;
 use crate::scenario::{LinkConfig, Scenario};
 use crate::world::mean_rate;
 use file::{CaptureFile, LinkType, Mark};
-use headers::{Headers, LARGEST_PACKET};
+use headers::{CaptureHeaders, LARGEST_PACKET};
 
 /// Where a capture is taken: `radio` on a link, `radio@mobile` at a node's end of it.
 #[derive(Clone, Debug, PartialEq, Eq)]
@@ -268,7 +268,7 @@ struct Capture<W: Write> {
     link: usize,
     /// Which end of the link; none for the link itself.
     end: Option<usize>,
-    headers: Headers,
+    headers: CaptureHeaders,
     file: CaptureFile<W>,
     /// Up and down: what will leave, in order. At most as much as waits in the link's queues.
     expected: [VecDeque<Expected>; 2],
@@ -288,7 +288,7 @@ impl<W: Write> Capture<W> {
         Ok(Self {
             link,
             end,
-            headers: Headers::new(scenario),
+            headers: CaptureHeaders::new(scenario),
             file: CaptureFile::new(writer, medium, &point.to_string(), mean_rate(config, true)),
             expected: [VecDeque::new(), VecDeque::new()],
             bytes: Vec::new(),

@@ -1,6 +1,6 @@
 //! Why a scenario cannot be simulated.
 
-use airlane_base::config::{ConfigError, Document, Problems, Validate as _};
+use airlane_base::config::{Document, Problems, RefusedFile, Validate as _};
 
 use crate::empirical::TableError;
 use crate::scenario::Scenario;
@@ -12,7 +12,7 @@ pub enum ScenarioError {
     /// Its file cannot be read, or describes no world. Each problem names the TOML path, the
     /// value, and what is allowed.
     #[error(transparent)]
-    Refused(#[from] ConfigError),
+    Refused(#[from] RefusedFile),
     /// A table that it names cannot be read.
     #[error("{place} names {file}, which cannot be read: {reason}")]
     Unreadable {

@@ -17,7 +17,7 @@ mod web;
 use std::collections::BTreeMap;
 use std::net::Ipv4Addr;
 
-use airlane_base::config::{ConfigError, Document};
+use airlane_base::config::{Document, RefusedFile};
 use airlane_base::random::fnv1a;
 use airlane_base::{BothWays, Duration, QueueLimit, Size};
 use airlane_channel::{ErrorsConfig, LinkRates};
@@ -239,7 +239,7 @@ impl Scenario {
     ///
     /// # Errors
     /// Everything that is wrong with it, with file, line and what would be right.
-    pub fn from_toml(text: &str, file: &str) -> Result<Self, ConfigError> {
+    pub fn from_toml(text: &str, file: &str) -> Result<Self, RefusedFile> {
         Self::from_toml_with::<&str>(text, file, &[])
     }
 
@@ -252,7 +252,7 @@ impl Scenario {
         text: &str,
         file: &str,
         assignments: &[S],
-    ) -> Result<Self, ConfigError> {
+    ) -> Result<Self, RefusedFile> {
         let mut document = Document::parse(text, file)?;
         for assignment in assignments {
             document.set(assignment.as_ref())?;

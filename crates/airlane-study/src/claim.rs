@@ -10,7 +10,7 @@ use serde::de::DeserializeOwned;
 use serde::{Deserialize, Serialize};
 use toml::Value;
 
-use self::setting::Setting;
+use self::setting::ClaimSetting;
 use crate::expression::{Condition, Operand};
 use crate::verdict::Verdict;
 
@@ -49,7 +49,7 @@ pub struct Claim {
     closed: OneOrMany<Closed>,
     /// The scenarios must have these values.
     #[serde(default)]
-    setting: OneOrMany<Setting>,
+    setting: OneOrMany<ClaimSetting>,
 }
 
 /// Numbers, or orderings.

@@ -2,7 +2,7 @@
 
 use std::path::{Path, PathBuf};
 
-use airlane_base::config::{ConfigError, nearest};
+use airlane_base::config::{RefusedFile, nearest};
 
 /// Why a study cannot be run or read.
 #[derive(Debug, thiserror::Error)]
@@ -34,7 +34,7 @@ pub enum StudyError {
     },
     /// What a study composes is no scenario; the file is named by study and point.
     #[error(transparent)]
-    Refused(#[from] ConfigError),
+    Refused(#[from] RefusedFile),
     /// A scenario cannot be simulated.
     #[error("{study} [{point}]: {problem}")]
     Scenario {

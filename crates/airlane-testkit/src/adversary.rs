@@ -23,7 +23,7 @@ impl Fate {
 
 /// A frame that leaves.
 #[derive(Clone, Copy, Debug)]
-pub struct Departure<'a> {
+pub struct FrameDeparture<'a> {
     /// The end that sends it, 0 or 1.
     pub from: usize,
     /// When.
@@ -37,11 +37,11 @@ pub struct Departure<'a> {
 /// Decides over every frame. A closure is one.
 pub trait Adversary {
     /// The fate of a frame.
-    fn fate(&mut self, departure: Departure<'_>) -> Fate;
+    fn fate(&mut self, departure: FrameDeparture<'_>) -> Fate;
 }
 
-impl<F: FnMut(Departure<'_>) -> Fate> Adversary for F {
-    fn fate(&mut self, departure: Departure<'_>) -> Fate {
+impl<F: FnMut(FrameDeparture<'_>) -> Fate> Adversary for F {
+    fn fate(&mut self, departure: FrameDeparture<'_>) -> Fate {
         self(departure)
     }
 }
@@ -71,7 +71,7 @@ impl Scripted {
 }
 
 impl Adversary for Scripted {
-    fn fate(&mut self, _: Departure<'_>) -> Fate {
+    fn fate(&mut self, _: FrameDeparture<'_>) -> Fate {
         let fate = self.script.get(self.at).copied().unwrap_or(Fate::ARRIVE);
         self.at += 1;
         fate
@@ -80,7 +80,7 @@ impl Adversary for Scripted {
 
 /// Loses, doubles and delays at random until a given time; afterwards everything arrives.
 #[derive(Clone, Debug)]
-pub struct Random {
+pub struct RandomAdversary {
     rng: Rng,
     loss: f64,
     twice: f64,
@@ -88,7 +88,7 @@ pub struct Random {
     until: Instant,
 }
 
-impl Random {
+impl RandomAdversary {
     /// Loses with this probability, for ever, and does nothing else.
     pub fn losing(seed: u64, loss: f64) -> Self {
         Self {
@@ -115,8 +115,8 @@ impl Random {
     }
 }
 
-impl Adversary for Random {
-    fn fate(&mut self, departure: Departure<'_>) -> Fate {
+impl Adversary for RandomAdversary {
+    fn fate(&mut self, departure: FrameDeparture<'_>) -> Fate {
         let (lost, twice) = (self.rng.chance(self.loss), self.rng.chance(self.twice));
         let mut late = || self.jitter.mul_f64(self.rng.uniform());
         let (first, second) = (late(), late());

@@ -2,7 +2,7 @@
 
 use airlane_base::{Duration, Instant, Payload, Rate, Rng, Streams};
 
-use crate::{Adversary, Departure, Fate};
+use crate::{Adversary, Fate, FrameDeparture};
 
 /// In each direction a queue of limited length in front of a rate, and losses on the air behind it.
 ///
@@ -54,7 +54,7 @@ impl Bottleneck {
 }
 
 impl Adversary for Bottleneck {
-    fn fate(&mut self, departure: Departure<'_>) -> Fate {
+    fn fate(&mut self, departure: FrameDeparture<'_>) -> Fate {
         let free_at = &mut self.free_at[departure.from];
         let wait = free_at.saturating_since(departure.now);
         let lost = self.rng.chance(self.loss);

@@ -23,7 +23,7 @@ pub mod program;
 pub mod setup;
 pub mod traffic;
 
-pub use adversary::{Adversary, Departure, Fate, Random, Scripted};
+pub use adversary::{Adversary, Fate, FrameDeparture, RandomAdversary, Scripted};
 pub use bottleneck::Bottleneck;
 pub use drain::{Sink, drain};
 pub use packet::{Tally, TestPacket};

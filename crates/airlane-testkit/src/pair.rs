@@ -8,7 +8,7 @@ use std::collections::BTreeMap;
 use airlane_base::{Duration, Instant, Rate, SeqSpace};
 use airlane_link::{Frame, FrameKind, Layout, Packet, Port, ServiceLedger};
 
-use crate::{Adversary, Departure, Fate, Setup, Sink, TestPacket, drain};
+use crate::{Adversary, Fate, FrameDeparture, Setup, Sink, TestPacket, drain};
 
 /// A packet that came out of a port.
 #[derive(Clone, Debug, PartialEq, Eq)]
@@ -357,7 +357,7 @@ impl<A: Adversary> Pair<A> {
         if original {
             end.stamps[service].sent += 1;
         }
-        let fate = self.adversary.fate(Departure {
+        let fate = self.adversary.fate(FrameDeparture {
             from,
             now: self.now,
             ordinal: end.departures,

@@ -75,18 +75,18 @@ impl Problem {
 
 /// Why a file was refused: one problem or several, in the order of its lines.
 #[derive(Clone, Debug, PartialEq, Eq)]
-pub struct ConfigError {
+pub struct RefusedFile {
     pub(super) problems: Vec<Problem>,
 }
 
-impl ConfigError {
+impl RefusedFile {
     /// All of them; at least one.
     pub fn problems(&self) -> &[Problem] {
         &self.problems
     }
 }
 
-impl fmt::Display for ConfigError {
+impl fmt::Display for RefusedFile {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         for (i, problem) in self.problems.iter().enumerate() {
             if i > 0 {
@@ -98,7 +98,7 @@ impl fmt::Display for ConfigError {
     }
 }
 
-impl std::error::Error for ConfigError {}
+impl std::error::Error for RefusedFile {}
 
 /// A piece of text that spans point into.
 #[derive(Clone, Debug)]

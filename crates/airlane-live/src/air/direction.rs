@@ -15,17 +15,17 @@ const ETHERNET_HEADER: usize = 14;
 const VLAN_TAG: usize = 4;
 
 /// An Ethernet frame behind the zeroed offload header with which it will be sent.
-pub(super) type Frame = Vec<u8>;
+pub(super) type FrameBytes = Vec<u8>;
 
 /// Buffers that came back: after a while, frames cost no allocation.
 #[derive(Debug, Default)]
-pub(super) struct FramePool(Vec<Frame>);
+pub(super) struct FramePool(Vec<FrameBytes>);
 
 impl FramePool {
     /// More than a bandwidth-delay product of anything this emulator can carry.
     const KEPT: usize = 4096;
 
-    fn take(&mut self, frame: &[u8], vlan: Option<[u8; 4]>) -> Frame {
+    fn take(&mut self, frame: &[u8], vlan: Option<[u8; 4]>) -> FrameBytes {
         let mut buffer = self.0.pop().unwrap_or_default();
         buffer.clear();
         buffer.resize(VNET_HEADER_LEN, 0);
@@ -40,7 +40,7 @@ impl FramePool {
         buffer
     }
 
-    pub(super) fn give_back(&mut self, frame: Frame) {
+    pub(super) fn give_back(&mut self, frame: FrameBytes) {
         if self.0.len() < Self::KEPT {
             self.0.push(frame);
         }
@@ -57,7 +57,7 @@ pub(super) enum Refusal {
 
 #[derive(Debug)]
 pub(super) struct Direction {
-    channel: Channel<Frame>,
+    channel: Channel<FrameBytes>,
     model: ErrorModelConfig,
     /// Longest IP packet that the interface at the other end sends.
     mtu: usize,
@@ -219,7 +219,7 @@ impl Direction {
     }
 
     /// The next frame that is due, if it is.
-    pub(super) fn poll_deliver(&mut self, now: Instant) -> Option<Frame> {
+    pub(super) fn poll_deliver(&mut self, now: Instant) -> Option<FrameBytes> {
         let due = self.channel.poll_timeout()?;
         let frame = self.channel.poll_deliver(now)?;
         let late = now.saturating_since(due);
@@ -329,7 +329,7 @@ mod tests {
         )
     }
 
-    fn take_all(direction: &mut Direction) -> Vec<Frame> {
+    fn take_all(direction: &mut Direction) -> Vec<FrameBytes> {
         std::iter::from_fn(|| direction.poll_deliver(Instant::FAR_FUTURE)).collect()
     }
 

@@ -34,7 +34,7 @@ use crate::clock;
 use crate::device::DeviceError;
 use direction::{Direction, FramePool, Refusal};
 use offload::OffloadsOff;
-use packet_socket::{Batch, PacketSocket};
+use packet_socket::{Batch, EmulatorSocket};
 
 /// Batches read from one interface before the other one, and what is due, get their turn.
 const BATCHES_IN_A_ROW: usize = 4;
@@ -46,7 +46,7 @@ const BATCHES_IN_A_ROW: usize = 4;
 /// lacks the right to do so.
 pub fn run(config: &AirConfig, stop: BorrowedFd<'_>) -> Result<AirReport, DeviceError> {
     let [a, b] = &config.interfaces;
-    let ends = [PacketSocket::open(a)?, PacketSocket::open(b)?];
+    let ends = [EmulatorSocket::open(a)?, EmulatorSocket::open(b)?];
     let _offloads = [a, b].map(|interface| offloads_off(interface));
     let mut emulator = Emulator::new(config, ends);
     for ((from, to), (channel, errors)) in [((a, b), config.down()), ((b, a), config.up())] {
@@ -69,7 +69,7 @@ fn offloads_off(interface: &str) -> Option<OffloadsOff> {
 }
 
 struct Emulator {
-    ends: [PacketSocket; 2],
+    ends: [EmulatorSocket; 2],
     /// `directions[i]` leads from `ends[i]` to `ends[1 - i]`.
     directions: [Direction; 2],
     pool: FramePool,
@@ -79,9 +79,9 @@ struct Emulator {
 }
 
 impl Emulator {
-    fn new(config: &AirConfig, ends: [PacketSocket; 2]) -> Self {
+    fn new(config: &AirConfig, ends: [EmulatorSocket; 2]) -> Self {
         let streams = Streams::new(config.seed, 0);
-        let direction = |channel, name: &str, to: &PacketSocket| {
+        let direction = |channel, name: &str, to: &EmulatorSocket| {
             // The simulator's name for the same link.
             let name = format!("link.{}.{name}", config.name);
             Direction::new(channel, streams, &name, to.mtu())

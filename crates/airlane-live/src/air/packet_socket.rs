@@ -43,7 +43,7 @@ impl Batch {
         Self(af_packet::Batch::new())
     }
 
-    /// The frames of the last [`PacketSocket::receive`].
+    /// The frames of the last [`EmulatorSocket::receive`].
     pub(super) fn frames(&mut self) -> impl Iterator<Item = Received<'_>> {
         self.0.messages_mut().filter_map(|(message, slot)| {
             let (header, frame) = message.split_at_mut_checked(VNET_HEADER_LEN)?;
@@ -60,19 +60,19 @@ impl Batch {
 
 /// A raw socket bound to one Ethernet interface, promiscuous, not blocking.
 #[derive(Debug)]
-pub(super) struct PacketSocket {
+pub(super) struct EmulatorSocket {
     socket: af_packet::PacketSocket,
     interface: String,
     mtu: usize,
 }
 
-impl AsFd for PacketSocket {
+impl AsFd for EmulatorSocket {
     fn as_fd(&self) -> BorrowedFd<'_> {
         self.socket.as_fd()
     }
 }
 
-impl PacketSocket {
+impl EmulatorSocket {
     /// Opens a socket that hears all of `interface`, which must be an Ethernet interface and up.
     pub(super) fn open(interface: &str) -> Result<Self, DeviceError> {
         let failed = |call| move |e: io::Error| DeviceError::new(interface, call, e);
@@ -139,7 +139,7 @@ mod tests {
 
     #[test]
     fn an_interface_that_does_not_exist_is_named() {
-        let error = PacketSocket::open("no-such-if0").unwrap_err().to_string();
+        let error = EmulatorSocket::open("no-such-if0").unwrap_err().to_string();
         assert!(error.starts_with("no-such-if0: "), "{error}");
     }
 
@@ -157,7 +157,7 @@ mod tests {
         // The longest frame: the tag comes on top of the MTU.
         sent.resize(VNET_HEADER_LEN + 14 + 4 + 1500, 7);
         let exchange = || {
-            let ends = ["one", "two"].map(|end| PacketSocket::open(end).unwrap());
+            let ends = ["one", "two"].map(|end| EmulatorSocket::open(end).unwrap());
             ends[0].send(&sent).unwrap();
             let mut batch = Batch::new();
             for _ in 0..30_000 {

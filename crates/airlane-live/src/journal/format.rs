@@ -191,12 +191,12 @@ pub(super) fn read_number(bytes: &mut &[u8]) -> Option<u64> {
 
 /// Records of one block.
 #[derive(Debug)]
-pub(super) struct Block {
+pub(super) struct JournalBlock {
     pub(super) records: Vec<u8>,
     last: Instant,
 }
 
-impl Block {
+impl JournalBlock {
     pub(super) fn new(capacity: usize) -> Self {
         Self {
             records: Vec::with_capacity(capacity),

@@ -10,7 +10,7 @@ use std::thread::JoinHandle;
 use airlane_base::{Duration, Instant};
 use airlane_link::PortConfig;
 
-use super::format::{Block, Input, Outputs, write_head};
+use super::format::{Input, JournalBlock, Outputs, write_head};
 use crate::device::DeviceError;
 
 /// A block is finished when it has so many bytes, or began so long ago.
@@ -71,7 +71,7 @@ pub(super) struct Journal {
     path: PathBuf,
     to_disk: Option<SyncSender<Vec<u8>>>,
     thread: Option<JoinHandle<()>>,
-    block: Block,
+    block: JournalBlock,
     began: Option<Instant>,
     pub(super) outputs: Outputs,
     written: u64,
@@ -96,7 +96,7 @@ impl Journal {
             path,
             to_disk: Some(to_disk),
             thread: Some(thread),
-            block: Block::new(ROOM),
+            block: JournalBlock::new(ROOM),
             began: None,
             outputs: Outputs::new(),
             written,
@@ -105,7 +105,7 @@ impl Journal {
     }
 
     /// An input without bytes.
-    pub(super) fn input(&mut self, now: Instant, what: Input) -> &mut Block {
+    pub(super) fn input(&mut self, now: Instant, what: Input) -> &mut JournalBlock {
         if self.block.records.len() >= FULL || self.began.is_some_and(|began| now >= began + OLD) {
             self.finish_block(now);
         }
@@ -121,7 +121,7 @@ impl Journal {
 
     fn finish_block(&mut self, now: Instant) {
         let Some(to_disk) = &self.to_disk else {
-            self.block = Block::new(0);
+            self.block = JournalBlock::new(0);
             return;
         };
         if self.began.take().is_none() {

@@ -81,12 +81,12 @@ struct FlowFacts {
 
 /// Gives packets their bytes, as they pass one place.
 #[derive(Clone, Debug)]
-pub(super) struct Headers {
+pub(super) struct CaptureHeaders {
     flows: Vec<FlowFacts>,
     zeros: Vec<u8>,
 }
 
-impl Headers {
+impl CaptureHeaders {
     /// For a resolved scenario.
     pub(super) fn new(scenario: &Scenario) -> Self {
         let flows = scenario.flows.iter().map(|flow| {

@@ -13,7 +13,7 @@ use crate::verdict::Verdict;
 /// A value of the scenarios.
 #[derive(Clone, Debug, Deserialize, JsonSchema)]
 #[serde(deny_unknown_fields)]
-pub(super) struct Setting {
+pub(super) struct ClaimSetting {
     /// It leads to keys of the scenarios, with `*` for any.
     #[schemars(example = &"links.radio.frame")]
     path: String,
@@ -25,7 +25,7 @@ pub(super) struct Setting {
     studies: Vec<String>,
 }
 
-impl Setting {
+impl ClaimSetting {
     /// Studies whose scenarios it reads; `own` is that of its claim.
     pub(super) fn studies<'s>(&'s self, own: &'s str) -> impl Iterator<Item = &'s str> {
         let own = self.studies.is_empty().then_some(own);
@@ -62,7 +62,7 @@ impl Setting {
     }
 }
 
-impl std::fmt::Display for Setting {
+impl std::fmt::Display for ClaimSetting {
     fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
         write!(f, "{} = {}", self.path, self.is)?;
         if !self.studies.is_empty() {

@@ -18,14 +18,14 @@ const LENGTH: usize = 8 + 56;
 
 /// The round trips of an idle link.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
-pub struct Echoes {
+pub struct EchoTally {
     /// Requests that were not answered in time.
     pub lost: u64,
     /// Round trip times, sorted, ns.
     pub times_ns: Vec<u64>,
 }
 
-impl Echoes {
+impl EchoTally {
     /// Median of the round trip times, ns; zero if there were none.
     pub fn p50_ns(&self) -> u64 {
         quantile(&self.times_ns, 0.5)
@@ -36,11 +36,16 @@ impl Echoes {
 ///
 /// # Errors
 /// If there is no such socket, or the address cannot be reached.
-pub fn echo(target: IpAddr, count: u16, pause: Duration, patience: Duration) -> io::Result<Echoes> {
+pub fn echo(
+    target: IpAddr,
+    count: u16,
+    pause: Duration,
+    patience: Duration,
+) -> io::Result<EchoTally> {
     let mut socket = Socket::new(Domain::IPV4, Type::DGRAM, Some(Protocol::ICMPV4))?;
     socket.connect(&SocketAddr::from((target, 0)).into())?;
     socket.set_read_timeout(Some(patience))?;
-    let mut echoes = Echoes::default();
+    let mut echoes = EchoTally::default();
     for seq in 0..count {
         let mut request = [0; LENGTH];
         request[0] = REQUEST;

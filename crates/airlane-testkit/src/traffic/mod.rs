@@ -12,7 +12,7 @@ mod flood;
 use std::time::Duration;
 
 pub use bulk::{BULK_PORT, bulk_receive, bulk_send};
-pub use echo::{Echoes, echo};
+pub use echo::{EchoTally, echo};
 pub use flood::flood;
 
 /// How long a blocking call may take before a loop looks at its deadline again.

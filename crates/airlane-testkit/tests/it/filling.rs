@@ -318,13 +318,14 @@ fn a_packet_without_all_its_parts_is_dropped_and_counted() {
     let setup = Setup::new(Sealed)
         .service(SERVICE, 1.0, SCHEMES[0].scheme, ROOMY)
         .cut(254);
-    let mut pair = Pair::new(
-        &setup,
-        |departure: airlane_testkit::Departure<'_>| match departure.ordinal {
-            2 => airlane_testkit::Fate::Lose,
-            _ => airlane_testkit::Fate::ARRIVE,
-        },
-    );
+    let mut pair =
+        Pair::new(
+            &setup,
+            |departure: airlane_testkit::FrameDeparture<'_>| match departure.ordinal {
+                2 => airlane_testkit::Fate::Lose,
+                _ => airlane_testkit::Fate::ARRIVE,
+            },
+        );
     for id in 0..3 {
         pair.offer(0, TestPacket::new(SERVICE, id, 1_000));
     }
@@ -345,7 +346,7 @@ fn a_packet_without_all_its_parts_is_dropped_and_counted() {
 /// Of what a new epoch throws away the sender's books count packets, however many frames have them.
 #[test]
 fn an_epoch_loses_packets_and_not_frames() {
-    let nothing = |_: airlane_testkit::Departure<'_>| airlane_testkit::Fate::Lose;
+    let nothing = |_: airlane_testkit::FrameDeparture<'_>| airlane_testkit::Fate::Lose;
     for (scheme, filling, packets, len) in [
         ("kind = \"sr-m2\"", FILLINGS[0], 41, 50),
         ("kind = \"sr-m2\"", FILLINGS[2], 3, 900),

@@ -8,7 +8,7 @@ use airlane_link::HeaderProfile::{Live, Study};
 use airlane_link::{Frame, FrameKind};
 use airlane_testkit::setup::{class, service};
 use airlane_testkit::{
-    Adversary, Departure, Fate, Pair, Random, Reordering, Scripted, Setup, TestPacket,
+    Adversary, Fate, FrameDeparture, Pair, RandomAdversary, Reordering, Scripted, Setup, TestPacket,
 };
 use proptest::prelude::*;
 
@@ -51,7 +51,7 @@ fn bytes_on_the_link_follow_the_rates() {
             .service(2, 0.3, RLP, ROOMY)
             .service(3, 0.2, OOS, ROOMY)
             .service(4, 0.1, RAW, ROOMY);
-        let mut pair = Pair::new(&setup, Random::losing(3, loss));
+        let mut pair = Pair::new(&setup, RandomAdversary::losing(3, loss));
         pair.keeps_journal = true;
         flood(&mut pair, 1..=4, 2_000);
         pair.run_for(Duration::from_secs(4));
@@ -141,7 +141,7 @@ proptest! {
         let setup = Setup::new(Live).service(1, 0.5, scheme, ROOMY).service(2, 0.5, RAW, ROOMY);
         let run = |others: &[Fate]| {
             let (mut mine, mut others) = (mine.iter(), others.iter());
-            let mut pair = Pair::new(&setup, |departure: Departure<'_>| {
+            let mut pair = Pair::new(&setup, |departure: FrameDeparture<'_>| {
                 let is_mine = departure.frame.header.service == 1;
                 let fates = if is_mine { &mut mine } else { &mut others };
                 fates.next().copied().unwrap_or(Fate::ARRIVE)
@@ -368,7 +368,7 @@ fn replace<A: Adversary>(pair: &mut Pair<A>, number: u8, scheme: &str) {
 #[test]
 fn a_removed_service_does_not_wait_for_a_silent_peer() {
     let setup = Setup::new(Live).service(1, 1.0, "kind = \"sr-m2\", window = 4", ROOMY);
-    let mut pair = Pair::new(&setup, |_: Departure<'_>| Fate::ARRIVE);
+    let mut pair = Pair::new(&setup, |_: FrameDeparture<'_>| Fate::ARRIVE);
     let remove = |pair: &mut Pair<_>, end| {
         pair.admin(end, |port, now| port.remove_service(now, 1))
             .expect("it is there");
@@ -395,7 +395,7 @@ fn a_flood_leaves_others_their_share() {
     let setup = Setup::new(Live)
         .service(1, 0.2, OOS, ROOMY)
         .service(2, 0.8, RAW, ROOMY);
-    let mut pair = Pair::new(&setup, |_: Departure<'_>| Fate::ARRIVE);
+    let mut pair = Pair::new(&setup, |_: FrameDeparture<'_>| Fate::ARRIVE);
     flood(&mut pair, 2..=2, 1_000);
     for id in 0..50 {
         // 100 B each 20 ms is 45 kbit/s with its header, of 200 kbit/s that are its share.
@@ -419,7 +419,9 @@ fn a_flood_leaves_others_their_share() {
 /// Frames for a service that is not there are counted and dropped.
 #[test]
 fn unknown_services_are_counted() {
-    let mut pair = Pair::new(&four(Setup::new(Live)), |_: Departure<'_>| Fate::ARRIVE);
+    let mut pair = Pair::new(&four(Setup::new(Live)), |_: FrameDeparture<'_>| {
+        Fate::ARRIVE
+    });
     let mut header = airlane_link::Header::new(FrameKind::Data, 0);
     header.service = 9;
     let payload = Some(TestPacket::new(9, 0, 10));
@@ -430,7 +432,9 @@ fn unknown_services_are_counted() {
 
 #[test]
 fn traffic_without_a_rule_gets_the_raw_service() {
-    let mut pair = Pair::new(&four(Setup::new(Live)), |_: Departure<'_>| Fate::ARRIVE);
+    let mut pair = Pair::new(&four(Setup::new(Live)), |_: FrameDeparture<'_>| {
+        Fate::ARRIVE
+    });
     let offer = |service| Offer {
         end: 0,
         service,

@@ -4,7 +4,9 @@
 use crate::strategies::{Offer, cases, fates, losses, play, traffic};
 use airlane_base::{Duration, Instant};
 use airlane_link::HeaderProfile::{Live, Study};
-use airlane_testkit::{Departure, Fate, Pair, Random, Reordering, Scripted, Setup, TestPacket};
+use airlane_testkit::{
+    Fate, FrameDeparture, Pair, RandomAdversary, Reordering, Scripted, Setup, TestPacket,
+};
 use proptest::prelude::*;
 
 const QUEUE: &str = "kind = \"drop-tail\", limit = \"100000 packets\"";
@@ -169,7 +171,7 @@ fn around_the_ring_many_times() {
             };
             let setup = setup(base.clone(), window, options).rate("10 Mbit/s");
             let loss_ends = Instant::from_nanos(200_000_000_000);
-            let adversary = Random::losing(seed, 0.2)
+            let adversary = RandomAdversary::losing(seed, 0.2)
                 .confusing(0.1, Duration::from_millis(5))
                 .until(loss_ends);
             let mut pair = Pair::new(&setup, adversary);
@@ -211,7 +213,7 @@ fn measured_timers_recover_too() {
         let scheme = format!("kind = \"{kind}\", window = 64, timers = \"measured\"");
         let setup = Setup::new(Live).service(0, 1.0, &scheme, QUEUE);
         let loss_ends = Instant::from_nanos(5_000_000_000);
-        let adversary = Random::losing(seed, 0.5)
+        let adversary = RandomAdversary::losing(seed, 0.5)
             .confusing(0.2, Duration::from_millis(20))
             .until(loss_ends);
         let mut pair = Pair::new(&setup, adversary);
@@ -245,7 +247,7 @@ fn a_lost_burst_is_one_timeout() {
         .service(1, 1.0, scheme, QUEUE);
     let dead = std::rc::Rc::new(std::cell::Cell::new(false));
     let dies = dead.clone();
-    let mut pair = Pair::new(&setup, move |_: Departure<'_>| match dies.get() {
+    let mut pair = Pair::new(&setup, move |_: FrameDeparture<'_>| match dies.get() {
         true => Fate::Lose,
         false => Fate::ARRIVE,
     });

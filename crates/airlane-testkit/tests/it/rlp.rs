@@ -7,7 +7,8 @@ use airlane_base::{Duration, Instant};
 use airlane_link::FrameKind;
 use airlane_link::HeaderProfile::{Live, Study};
 use airlane_testkit::{
-    Adversary, Departure, Fate, Pair, Random, Reordering, Scripted, Setup, Tally, TestPacket,
+    Adversary, Fate, FrameDeparture, Pair, RandomAdversary, Reordering, Scripted, Setup, Tally,
+    TestPacket,
 };
 use proptest::prelude::*;
 
@@ -201,7 +202,7 @@ fn around_the_ring_many_times() {
     ] {
         for seed in 0..4 {
             let setup = setup(Setup::new(profile), order, 3, 127);
-            let mut adversary = Random::losing(seed, 0.1);
+            let mut adversary = RandomAdversary::losing(seed, 0.1);
             if profile == Live {
                 adversary = adversary.confusing(0.1, Duration::from_millis(30));
             }
@@ -226,7 +227,7 @@ fn around_the_ring_many_times() {
 }
 
 /// Loses a run of original frames of end 0, beginning with the `first`.
-fn losing_run(first: u64, n: u64) -> impl FnMut(Departure<'_>) -> Fate {
+fn losing_run(first: u64, n: u64) -> impl FnMut(FrameDeparture<'_>) -> Fate {
     let mut originals = 0;
     move |departure| {
         if departure.from == 0 && departure.frame.header.kind == FrameKind::Data {
@@ -248,12 +249,12 @@ fn lose_in_a_row(
     profile: airlane_link::HeaderProfile,
     order: Order,
     run: u64,
-) -> Pair<impl FnMut(Departure<'_>) -> Fate + use<>> {
+) -> Pair<impl FnMut(FrameDeparture<'_>) -> Fate + use<>> {
     let setup = setup(Setup::new(profile), order, 1, 127);
     // 9 is lost alone, so that 10..20 are held behind a hole when the fade comes.
     let mut inner = losing_run(20, run);
     let mut originals = 0;
-    let adversary = move |departure: Departure<'_>| {
+    let adversary = move |departure: FrameDeparture<'_>| {
         let data = departure.from == 0 && departure.frame.header.kind == FrameKind::Data;
         originals += u64::from(data);
         let fate = inner(departure);
@@ -309,7 +310,7 @@ fn live_never_resynchronises() {
 fn a_lost_tail_is_recovered() {
     for profile in [Study, Live] {
         let setup = setup(Setup::new(profile), Order::InOrder, 3, 127);
-        let mut pair = Pair::new(&setup, |departure: Departure<'_>| {
+        let mut pair = Pair::new(&setup, |departure: FrameDeparture<'_>| {
             let tail = departure.from == 0 && (5..10).contains(&departure.ordinal);
             if tail { Fate::Lose } else { Fate::ARRIVE }
         });
@@ -331,7 +332,7 @@ fn a_lost_tail_is_recovered() {
 fn nothing_is_kept_that_nobody_asks_for() {
     let scheme = "kind = \"rlp\", window = 100, keepalives = 2";
     let setup = Setup::new(Live).service(1, 1.0, scheme, QUEUE);
-    let mut pair = Pair::new(&setup, |_: Departure<'_>| Fate::ARRIVE);
+    let mut pair = Pair::new(&setup, |_: FrameDeparture<'_>| Fate::ARRIVE);
     let tally = Tally::default();
     for id in 0..1_000 {
         pair.offer(0, TestPacket::new(1, id, 100).counted(&tally));

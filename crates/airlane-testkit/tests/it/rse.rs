@@ -6,7 +6,9 @@ use crate::strategies::{cases, fates, play, traffic};
 use airlane_base::Duration;
 use airlane_link::FrameKind;
 use airlane_link::HeaderProfile::{Live, Study};
-use airlane_testkit::{Departure, Fate, Pair, Random, Reordering, Scripted, Setup, TestPacket};
+use airlane_testkit::{
+    Fate, FrameDeparture, Pair, RandomAdversary, Reordering, Scripted, Setup, TestPacket,
+};
 use proptest::prelude::*;
 
 const ROOMY: &str = "kind = \"drop-tail\", limit = \"1000000 packets\"";
@@ -26,7 +28,7 @@ proptest! {
         let mut recovered = 0;
         let mut ordinal = 0;
         let setup = Setup::new(header).service(1, 1.0, SCHEME, ROOMY);
-        let mut pair = Pair::new(&setup, |d: Departure<'_>| {
+        let mut pair = Pair::new(&setup, |d: FrameDeparture<'_>| {
             let packet = d.frame.packet().cloned().expect("there are no other frames");
             let arrives = !lost[ordinal % lost.len()];
             ordinal += 1;
@@ -90,7 +92,7 @@ fn the_residual_loss_is_the_closed_form() {
     let setup = Setup::new(Study)
         .rate("100 Mbit/s")
         .service(1, 1.0, "kind = \"rse\"", ROOMY);
-    let mut pair = Pair::new(&setup, Random::losing(7, p));
+    let mut pair = Pair::new(&setup, RandomAdversary::losing(7, p));
     let packets = 160_000u64;
     (0..packets).for_each(|id| pair.offer(0, TestPacket::new(1, id, 100)));
     pair.run_for(Duration::from_secs(60));

@@ -6,7 +6,9 @@ use crate::strategies::{cases, fates, losses, play, traffic};
 use airlane_base::{Duration, Instant};
 use airlane_link::FrameKind;
 use airlane_link::HeaderProfile::{Live, Study};
-use airlane_testkit::{Departure, Fate, Pair, Random, Reordering, Scripted, Setup, TestPacket};
+use airlane_testkit::{
+    Fate, FrameDeparture, Pair, RandomAdversary, Reordering, Scripted, Setup, TestPacket,
+};
 use proptest::prelude::*;
 
 const ROOMY: &str = "kind = \"drop-tail\", limit = \"1000000 packets\"";
@@ -32,7 +34,7 @@ proptest! {
         let mut blocks: BTreeMap<usize, Vec<bool>> = BTreeMap::new();
         let mut ordinal = 0;
         let setup = Setup::new(header).service(1, 1.0, SCHEME, ROOMY);
-        let mut pair = Pair::new(&setup, |d: Departure<'_>| {
+        let mut pair = Pair::new(&setup, |d: FrameDeparture<'_>| {
             let (block, place) = (d.frame.header.seq as usize / (n + all), d.frame.header.seq as usize % (n + all));
             let first = matches!(d.frame.header.kind, FrameKind::Data | FrameKind::Parity)
                 && place < n + initial;
@@ -134,7 +136,7 @@ fn a_lost_tail_is_noticed() {
     for header in [Study, Live] {
         let scheme = SCHEME.replace("initial = 1", "initial = 0");
         let setup = Setup::new(header).service(1, 1.0, &scheme, ROOMY);
-        let mut pair = Pair::new(&setup, |d: Departure<'_>| match d.frame.header.seq {
+        let mut pair = Pair::new(&setup, |d: FrameDeparture<'_>| match d.frame.header.seq {
             3..=4 if d.frame.header.kind == FrameKind::Data => Fate::Lose,
             _ => Fate::ARRIVE,
         });
@@ -154,7 +156,7 @@ fn fewer_parities_repair_more() {
         let setup = Setup::new(Study)
             .rate("1 Mbit/s")
             .service(1, 1.0, scheme, ROOMY);
-        let mut pair = Pair::new(&setup, Random::losing(11, 0.03));
+        let mut pair = Pair::new(&setup, RandomAdversary::losing(11, 0.03));
         let packets = 16_000u64;
         for id in 0..packets {
             pair.offer(0, TestPacket::new(1, id, 100));

@@ -6,7 +6,7 @@ use crate::strategies::{cases, traffic};
 use airlane_base::{Duration, Instant};
 use airlane_link::FrameKind;
 use airlane_link::HeaderProfile::Live;
-use airlane_testkit::{Adversary, Departure, Fate, Pair, Random, Setup, TestPacket};
+use airlane_testkit::{Adversary, Fate, FrameDeparture, Pair, RandomAdversary, Setup, TestPacket};
 use proptest::prelude::*;
 
 const QUEUE: &str = "kind = \"drop-tail\", limit = \"100000 packets\"";
@@ -36,7 +36,7 @@ fn warm<A: Adversary>(scheme: &str, adversary: A) -> Pair<A> {
 }
 
 /// Loses what leaves end 0 from 2 s on for so long.
-fn fade(lasts: Duration) -> impl FnMut(Departure<'_>) -> Fate {
+fn fade(lasts: Duration) -> impl FnMut(FrameDeparture<'_>) -> Fate {
     let begins = Instant::ORIGIN + Duration::from_secs(2);
     move |departure| {
         let within = begins <= departure.now && departure.now < begins + lasts;
@@ -85,7 +85,7 @@ fn a_keepalive_finds_a_lost_tail_without_a_timeout() {
 fn a_lost_request_is_repeated() {
     let took = |more: &str| {
         let begins = Instant::ORIGIN + Duration::from_secs(2);
-        let adversary = move |departure: Departure<'_>| {
+        let adversary = move |departure: FrameDeparture<'_>| {
             let since = departure.now.saturating_since(begins);
             let original = departure.from == 0 && (MS(1)..MS(20)).contains(&since);
             let request = departure.from == 1 && (MS(1)..MS(70)).contains(&since);
@@ -160,7 +160,7 @@ fn a_copy_outlives_a_fade_without_being_asked_for() {
 fn copies_of_a_bulk_flow_are_few() {
     for share in [0.01, 0.1] {
         let scheme = format!("kind = \"sr-m2\", copies = {{ number = 4, share = {share:?} }}");
-        let mut pair = Pair::new(&setup(&scheme), Random::losing(1, 0.0));
+        let mut pair = Pair::new(&setup(&scheme), RandomAdversary::losing(1, 0.0));
         // Half of what the link can do, with pauses in which every copy could go.
         for id in 0..2_500u64 {
             offer(&mut pair, id..id + 1, 1_000);
@@ -184,7 +184,7 @@ fn copies_of_a_bulk_flow_are_few() {
 }
 
 /// A page as TCP sends one: a request, ten segments, five, each after what came before.
-fn page(pair: &mut Pair<Random>, from: u64) -> Duration {
+fn page(pair: &mut Pair<RandomAdversary>, from: u64) -> Duration {
     let begun = pair.now();
     for (end, ids) in [
         (1, from..from + 1),
@@ -207,7 +207,7 @@ fn page(pair: &mut Pair<Random>, from: u64) -> Duration {
 #[test]
 fn a_page_does_not_wait_for_repairs() {
     let mean = |scheme: &str, loss: f64| {
-        let mut pair = Pair::new(&setup(scheme), Random::losing(7, loss));
+        let mut pair = Pair::new(&setup(scheme), RandomAdversary::losing(7, loss));
         let pages = 300;
         let all = (0..pages).map(|n| page(&mut pair, n * 15).as_millis_f64());
         all.sum::<f64>() / pages as f64
@@ -226,7 +226,7 @@ fn a_page_does_not_wait_for_repairs() {
 
 /// Delays of packets that come each millisecond, shortest first.
 fn delays(scheme: &str, loss: f64, packets: u64) -> Vec<Duration> {
-    let mut pair = Pair::new(&setup(scheme), Random::losing(3, loss));
+    let mut pair = Pair::new(&setup(scheme), RandomAdversary::losing(3, loss));
     let mut came = Vec::new();
     for id in 0..packets {
         came.push(pair.now());
@@ -301,7 +301,10 @@ fn with_budget(kind: &str, budget: &str) -> Setup {
 
 #[test]
 fn what_has_waited_past_its_budget_is_dropped_and_counted() {
-    let mut pair = Pair::new(&with_budget("rlp-oos", "60 ms"), Random::losing(1, 0.0));
+    let mut pair = Pair::new(
+        &with_budget("rlp-oos", "60 ms"),
+        RandomAdversary::losing(1, 0.0),
+    );
     // 400 kB at once take 160 ms; 35 ms are left for waiting.
     let ages = ages(&mut pair, &[(1_000, Duration::ZERO); 400]);
     let ledger = pair.ledger(0, 1);
@@ -347,7 +350,7 @@ proptest! {
     ) {
         let budget = format!("{budget_ms} ms");
         let until = Instant::ORIGIN + Duration::from_secs(3);
-        let lossy = Random::losing(seed, loss).until(until);
+        let lossy = RandomAdversary::losing(seed, loss).until(until);
         let mut pair = Pair::new(&with_budget(kind, &budget), lossy);
         let offers: Vec<_> = offers.iter().map(|offer| (offer.len, offer.gap)).collect();
         let ages = ages(&mut pair, &offers);

@@ -2,11 +2,11 @@
 
 use airlane_base::{Duration, Instant};
 use airlane_link::HeaderProfile::Study;
-use airlane_testkit::{Pair, Random, Setup, TestPacket};
+use airlane_testkit::{Pair, RandomAdversary, Setup, TestPacket};
 
 const NO_QUEUE: &str = "kind = \"none\"";
 
-fn offer(pair: &mut Pair<Random>, packets: u64) {
+fn offer(pair: &mut Pair<RandomAdversary>, packets: u64) {
     for id in 0..packets {
         pair.offer(0, TestPacket::new(0, id, 1_000));
     }
@@ -19,7 +19,7 @@ fn without_a_queue_a_full_window_drops_and_counts() {
         Setup::new(Study)
             .unlimited()
             .service(0, 1.0, "kind = \"sr-m2\", window = 8", NO_QUEUE);
-    let mut pair = Pair::new(&setup, Random::losing(1, 0.0));
+    let mut pair = Pair::new(&setup, RandomAdversary::losing(1, 0.0));
     offer(&mut pair, 20);
     let ledger = pair.ledger(0, 0);
     assert_eq!((ledger.packets_sent, ledger.dropped_window_full), (8, 12));
@@ -34,7 +34,7 @@ fn nominal_pacing_keeps_the_queue_at_ip() {
         .unlimited()
         .service(0, 1.0, "kind = \"sr-m2\"", NO_QUEUE);
     setup.config.pacing = "20 packets".parse().ok();
-    let mut pair = Pair::new(&setup, Random::losing(1, 0.0));
+    let mut pair = Pair::new(&setup, RandomAdversary::losing(1, 0.0));
     offer(&mut pair, 30);
     // One goes through, 20 wait, the rest is dropped and counted.
     let ledger = pair.ledger(0, 0);
@@ -53,7 +53,7 @@ fn nominal_pacing_keeps_the_queue_at_ip() {
 fn what_waits_survives_a_new_epoch() {
     let queue = "kind = \"drop-tail\", limit = \"50 packets\"";
     let setup = Setup::new(Study).service(0, 1.0, "kind = \"default\"", queue);
-    let mut pair = Pair::new(&setup, Random::losing(1, 0.0));
+    let mut pair = Pair::new(&setup, RandomAdversary::losing(1, 0.0));
     offer(&mut pair, 5);
     let waiting = 5 - pair.ledger(0, 0).packets_sent;
     assert!(waiting > 0);
@@ -71,7 +71,7 @@ fn what_waits_at_ip_is_in_the_books_of_its_service() {
         .service(0, 1.0, "kind = \"default\"", queue)
         .service(1, 1.0, "kind = \"sr-m2\"", queue);
     setup.config.pacing = "5000 packets".parse().ok();
-    let mut pair = Pair::new(&setup, Random::losing(1, 0.0));
+    let mut pair = Pair::new(&setup, RandomAdversary::losing(1, 0.0));
     // 40 s of packets, of which those of service 1 come last.
     for id in 0..4_000 {
         pair.offer(0, TestPacket::new(0, id, 1_000));
@@ -79,7 +79,7 @@ fn what_waits_at_ip_is_in_the_books_of_its_service() {
     for id in 0..1_000 {
         pair.offer(0, TestPacket::new(1, id, 1_000));
     }
-    let status = |pair: &Pair<Random>, number| {
+    let status = |pair: &Pair<RandomAdversary>, number| {
         let mut services = pair.port(0).services();
         services
             .find(|service| service.number == number)

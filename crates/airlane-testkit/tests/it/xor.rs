@@ -6,7 +6,9 @@ use crate::strategies::{cases, fates, losses, play, traffic};
 use airlane_base::{Duration, Instant};
 use airlane_link::FrameKind;
 use airlane_link::HeaderProfile::{self, Live, Study};
-use airlane_testkit::{Departure, Fate, Pair, Random, Reordering, Scripted, Setup, TestPacket};
+use airlane_testkit::{
+    Fate, FrameDeparture, Pair, RandomAdversary, Reordering, Scripted, Setup, TestPacket,
+};
 use proptest::prelude::*;
 
 const ROOMY: &str = "kind = \"drop-tail\", limit = \"1000000 packets\"";
@@ -31,7 +33,7 @@ struct Oracle {
 }
 
 impl Oracle {
-    fn see(&mut self, departure: &Departure<'_>, arrives: bool) {
+    fn see(&mut self, departure: &FrameDeparture<'_>, arrives: bool) {
         let frame = departure.frame;
         let packet = frame
             .packet()
@@ -79,7 +81,7 @@ proptest! {
         }).collect();
         let mut oracle = Oracle::default();
         let mut ordinal = 0;
-        let mut pair = Pair::new(&setup(header, SCHEMES[which]), |departure: Departure<'_>| {
+        let mut pair = Pair::new(&setup(header, SCHEMES[which]), |departure: FrameDeparture<'_>| {
             let arrives = script.get(ordinal).copied().unwrap_or(true);
             ordinal += 1;
             oracle.see(&departure, arrives);
@@ -143,7 +145,7 @@ fn the_residual_loss_is_the_closed_form() {
             format!("kind = \"xor-ad\", block = {n}, silence = \"10 s\""),
         ] {
             let setup = setup(Study, &scheme).rate("100 Mbit/s");
-            let mut pair = Pair::new(&setup, Random::losing(7, p));
+            let mut pair = Pair::new(&setup, RandomAdversary::losing(7, p));
             let packets = BLOCKS * n;
             for id in 0..packets {
                 pair.offer(0, TestPacket::new(1, id, 100));
@@ -198,7 +200,7 @@ fn table_5_2_parity_repairs_after_half_a_block() {
             "kind = \"xor-ad\", block = 9, silence = \"10 s\"",
         ] {
             let arrivals = |lost: Option<u64>| {
-                let fate = move |d: Departure<'_>| match lost {
+                let fate = move |d: FrameDeparture<'_>| match lost {
                     Some(n) if d.ordinal == n => Fate::Lose,
                     _ => Fate::ARRIVE,
                 };
@@ -231,7 +233,7 @@ fn table_5_2_parity_repairs_after_half_a_block() {
 #[test]
 fn table_5_2_a_request_repairs_after_a_round_trip() {
     for (link, published) in [(CELLULAR, 258.9), (PCS, 163.3), (WLAN, 14.0)] {
-        let fate = |d: Departure<'_>| match (d.from, d.ordinal) {
+        let fate = |d: FrameDeparture<'_>| match (d.from, d.ordinal) {
             (0, 0) => Fate::Lose,
             _ => Fate::ARRIVE,
         };
@@ -265,7 +267,7 @@ fn table_5_2_a_request_repairs_after_a_round_trip() {
 #[test]
 fn silence_ends_an_adaptive_block() {
     let run = |scheme: &str| {
-        let fate = |d: Departure<'_>| match d.ordinal {
+        let fate = |d: FrameDeparture<'_>| match d.ordinal {
             1 => Fate::Lose,
             _ => Fate::ARRIVE,
         };
