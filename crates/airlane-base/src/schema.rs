@@ -20,7 +20,7 @@ pub struct FileSchema {
 }
 
 impl FileSchema {
-    /// That of the files that are read into a `T`.
+    /// Makes the schema of the files that are read into a `T`.
     pub fn of<T: JsonSchema>() -> Self {
         let schema = SchemaSettings::draft07().into_generator();
         let mut root = schema.into_root_schema_for::<T>().to_value();

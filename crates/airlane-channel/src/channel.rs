@@ -136,21 +136,21 @@ impl<T> Channel<T> {
         }
     }
 
-    /// The same, sending at these times instead of at a rate.
+    /// Makes the channel send at these times instead of at a rate.
     #[must_use]
     pub fn with_opportunities(mut self, opportunities: Arc<Opportunities>) -> Self {
         self.opportunities = Some(Box::new(Cursor::new(opportunities)));
         self
     }
 
-    /// The same, where each frame takes so much time beside its bits.
+    /// Makes each frame take so much time beside that of its bits.
     #[must_use]
     pub fn with_overhead(mut self, overhead: Duration) -> Self {
         self.overhead = overhead;
         self
     }
 
-    /// The same with outages, from the first time to the second of each. They are in order and do
+    /// Adds outages, from the first time to the second of each. They are in order and do
     /// not overlap. A frame is lost if any part of it leaves during one.
     #[must_use]
     pub fn with_outages(mut self, outages: impl IntoIterator<Item = [Instant; 2]>) -> Self {
@@ -158,7 +158,7 @@ impl<T> Channel<T> {
         self
     }
 
-    /// The same with absences, given as outages are. A frame that is on its way during any part of
+    /// Adds absences, given as outages are. A frame that is on its way during any part of
     /// one is lost: the far end has gone.
     #[must_use]
     pub fn with_absences(mut self, absences: impl IntoIterator<Item = [Instant; 2]>) -> Self {
@@ -166,7 +166,7 @@ impl<T> Channel<T> {
         self
     }
 
-    /// The same, with what errors destroy to be asked for when it arrives.
+    /// Keeps what errors destroy, to be asked for when it arrives.
     #[must_use]
     pub fn with_destroyed(mut self) -> Self {
         self.destroyed = Some(VecDeque::new());

@@ -39,7 +39,7 @@ pub enum OpportunitiesError {
         "line {line}: \"{text}\" is no time; write one whole number of milliseconds a line, at most {LONGEST_MS}"
     )]
     NoTime {
-        /// From 1.
+        /// The line, from 1.
         line: usize,
         /// How it begins.
         text: String,
@@ -47,7 +47,7 @@ pub enum OpportunitiesError {
     /// A time before the one above it.
     #[error("line {line}: {ms} ms comes after {before} ms; times never go back")]
     Back {
-        /// From 1.
+        /// The line, from 1.
         line: usize,
         /// Its time.
         ms: u64,

@@ -21,7 +21,7 @@ pub struct Measure {
     pub flow: String,
     /// What it is: "throughput".
     pub what: String,
-    /// In what.
+    /// The unit of the values.
     pub unit: Unit,
     /// Which direction is good.
     pub better: Better,

@@ -9,7 +9,7 @@ use indicatif::{HumanDuration, ProgressBar, ProgressDrawTarget, ProgressStyle};
 
 use crate::output;
 
-/// Between two lines.
+/// Time between two lines.
 const EVERY: Duration = Duration::from_secs(10);
 /// Before the first line: what was simulated by then says how long the rest takes.
 const FIRST: Duration = Duration::from_secs(2);

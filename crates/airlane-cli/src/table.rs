@@ -5,9 +5,9 @@ use anstyle::Style;
 /// Where a column's text stands.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Align {
-    /// For words.
+    /// At the left of its column, as words stand.
     Left,
-    /// For numbers.
+    /// At the right of its column, as numbers stand.
     Right,
 }
 

@@ -38,7 +38,7 @@ struct Outcome<'a> {
     schema: u32,
     /// The link's name, if it was measured through one.
     link: Option<&'a str>,
-    /// Of each run.
+    /// Length of each run's measuring period.
     measured_ns: u64,
     /// What each application used of the link.
     services: Vec<Used>,
@@ -119,7 +119,7 @@ struct Ways {
     control: IpAddr,
     /// Below the link.
     before: Option<IpAddr>,
-    /// In the link.
+    /// The peer's address in the link.
     after: Option<IpAddr>,
 }
 
@@ -311,7 +311,7 @@ fn explain(error: ProbeError, ways: &Ways, args: &TestArgs) -> anyhow::Error {
         ProbeError::Port { .. } => {
             "stop what uses it, or let the other end serve with another --voice-port".to_owned()
         }
-        // In its words.
+        // The server says why in its own words.
         ProbeError::Refused { .. } => return anyhow!(output::plain(&error.to_string())),
         _ => return error.into(),
     };

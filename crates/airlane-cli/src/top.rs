@@ -124,7 +124,7 @@ impl View {
                 new.push((at, [rate(sent_bytes), rate(delivered_bytes)]));
             }
         }
-        // Those of peers and services that are gone.
+        // Rates of peers and services that are gone are forgotten.
         self.rates
             .retain(|at, _| new.iter().any(|(known, _)| known == at));
         for (at, rates) in new {
@@ -476,7 +476,7 @@ fn delivered_bytes(service: &ServiceReport) -> u64 {
     service.ledger.delivered_bytes
 }
 
-/// The same peer in another answer.
+/// Finds a peer in another answer of the node.
 fn peer_of<'a>(status: &'a Status, peer: &PeerStatus) -> Option<&'a PeerStatus> {
     status.peers.iter().find(|p| p.name == peer.name)
 }

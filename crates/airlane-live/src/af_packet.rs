@@ -78,7 +78,7 @@ impl Batch {
             .map(|(b, slot)| (&b[..slot.len as usize], slot))
     }
 
-    /// The same, to be changed in place.
+    /// Gives the messages, to be changed in place.
     pub(crate) fn messages_mut(&mut self) -> impl Iterator<Item = (&mut [u8], &MessageInfo)> {
         let slots = self.slots.iter().take(self.len);
         let buffers = self.buffers.chunks_exact_mut(BUFFER);

@@ -13,7 +13,7 @@ pub(crate) fn now() -> Instant {
     read(ClockId::Boottime)
 }
 
-/// The same without those asleep.
+/// Time since the machine was started, without that in which it slept.
 pub(crate) fn awake() -> Instant {
     read(ClockId::Monotonic)
 }
@@ -29,7 +29,7 @@ pub(crate) fn wall() -> Wall {
     Wall::from_unix(Duration::from_nanos(since_1970()))
 }
 
-/// The same, ns.
+/// Nanoseconds since 1970, by the wall clock.
 pub(crate) fn since_1970() -> u64 {
     let now = clock_gettime(ClockId::Realtime);
     let ns = (now.tv_sec as u64).saturating_mul(1_000_000_000);

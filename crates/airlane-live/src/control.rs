@@ -63,13 +63,13 @@ pub enum Request {
     },
     /// Asks for the blocks of a trace from now on.
     Record {
-        /// Of the link with this peer; may be left out where there is one.
+        /// The peer whose link is recorded; may be left out where there is one.
         #[serde(default, skip_serializing_if = "Option::is_none")]
         peer: Option<String>,
     },
     /// Asks to send at another rate.
     Rate {
-        /// Of the link, as `link.rate` in its file.
+        /// The rate of the link, as `link.rate` in its file.
         rate: Rate,
     },
     /// Asks to change the services.

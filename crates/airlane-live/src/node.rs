@@ -86,7 +86,7 @@ pub struct Node {
     shared: SharedLink,
     listen: PeerAddress,
     control: Option<Server>,
-    /// Of the memory that keys are in; none without keys.
+    /// Tells whether the machine has slept or is a copy, after which its keys are not used; none without keys.
     lineage: Option<Lineage>,
     /// Asks over the control socket, so it ends after that.
     exporter: Option<Exporter>,
@@ -99,14 +99,14 @@ pub struct Node {
     /// Where a packet or super-packet of the kernel is read.
     read: Box<[u8]>,
     joiner: Joiner<LivePacket>,
-    /// Of the widest path at the start.
+    /// Sizes of the widest path at the start.
     sizes: Sizes,
     started: Instant,
 
     /// Whether the MTU follows the paths.
     auto_mtu: bool,
     mtu: usize,
-    /// Neither lower, so that IPv6 goes on, nor higher, as the ports' frames end there.
+    /// The MTU is neither lower, so that IPv6 goes on, nor higher, as the ports' frames end there.
     mtu_range: (usize, usize),
 
     packets_read: u64,

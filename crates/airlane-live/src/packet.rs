@@ -60,7 +60,7 @@ impl LivePacket {
         }
     }
 
-    /// The same out of a datagram with this mark.
+    /// Marks the packet as one out of a datagram with this mark.
     #[must_use]
     pub fn under(self, mark: Ecn) -> Self {
         Self { mark, ..self }

@@ -96,7 +96,7 @@ pub enum KeyFileError {
     File {
         /// Read or write.
         verb: &'static str,
-        /// Which.
+        /// Path of the file.
         path: PathBuf,
         /// What the system says.
         source: io::Error,
@@ -106,7 +106,7 @@ pub enum KeyFileError {
         "others may use the private key {} (mode {mode:04o}): chmod 600 {0}", .path.display()
     )]
     Exposed {
-        /// Which.
+        /// Path of the file.
         path: PathBuf,
         /// Its permissions.
         mode: u32,
@@ -114,7 +114,7 @@ pub enum KeyFileError {
     /// Something else stands in it.
     #[error("{} holds no private key: {source}", .path.display())]
     NotAKey {
-        /// Which.
+        /// Path of the file.
         path: PathBuf,
         /// What is wrong with it.
         source: KeyError,

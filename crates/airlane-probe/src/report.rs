@@ -52,7 +52,7 @@ pub struct FileReport {
     pub congestion_control: String,
     /// Bytes that the receiver's application got in the measuring period.
     pub received_bytes: u64,
-    /// The same as a rate.
+    /// These bytes as a rate.
     pub goodput_bps: f64,
     /// Why the transfer ended early, if it did.
     pub error: Option<String>,
@@ -83,9 +83,9 @@ pub struct PagesReport {
 pub struct VoiceReport {
     /// Packets sent in the measuring period.
     pub sent: u64,
-    /// Those of them that arrived, each counted once.
+    /// Packets of these that arrived, each counted once.
     pub received: u64,
-    /// Those that did not.
+    /// Packets of these that did not arrive.
     pub lost: u64,
     /// Arrivals of packets that had arrived before.
     pub duplicates: u64,
@@ -109,7 +109,7 @@ pub struct VoiceReport {
 pub struct EchoReport {
     /// Requests.
     pub sent: u64,
-    /// Those that were not answered.
+    /// Requests that were not answered.
     pub lost: u64,
     /// The fastest.
     pub rtt_min_ns: u64,

@@ -97,7 +97,7 @@ pub enum ServerEvent<'a> {
     Refused {
         /// The client.
         client: IpAddr,
-        /// Why.
+        /// Why it was refused.
         why: &'a str,
     },
 }

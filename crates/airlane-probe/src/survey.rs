@@ -71,9 +71,9 @@ pub struct Survey {
 /// A run that begins.
 #[derive(Clone, Copy, Debug)]
 pub struct SurveyStep<'a> {
-    /// Where.
+    /// Over which path it is measured.
     pub path: TestedPath,
-    /// What.
+    /// What is measured.
     pub apps: &'a [App],
 }
 

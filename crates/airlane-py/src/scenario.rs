@@ -133,7 +133,7 @@ impl Scenario {
         Self::build(text, String::new(), folder, vec![], Files::new())
     }
 
-    /// The same with other values, all set before anything is checked.
+    /// Gives the scenario with other values, all set before anything is checked.
     fn with_values(&self, values: &Bound<'_, PyDict>) -> PyResult<Self> {
         let mut set = self.set.clone();
         for (path, value) in values {

@@ -13,7 +13,7 @@ pub struct Limits {
     pub rekey_after_messages: u64,
     /// Keys of this age are neither used nor accepted.
     pub reject_after: Duration,
-    /// Nor are counters from this one on.
+    /// Counters from this one on are neither used nor accepted.
     pub reject_after_messages: u64,
     /// Time between two initiations to the same peer while there are keys, and the longest without.
     pub retry: Duration,

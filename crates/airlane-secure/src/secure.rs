@@ -300,7 +300,7 @@ impl Secure {
         self.seal_as(now, peer, false, parts, out)
     }
 
-    /// The same, for whoever is bound to the same ([`Secure::bind`]).
+    /// Seals a payload for whoever is bound to the same as this end ([`Secure::bind`]).
     ///
     /// # Errors
     /// As [`Secure::seal`], and if there is nothing to bind it to.

@@ -137,18 +137,18 @@ pub struct SenderInfo {
 pub enum Event {
     /// IP hands a packet to a link.
     PacketEntered {
-        /// Where.
+        /// Where it happened.
         way: LinkDirection,
         /// The service that the classifier puts it on; none on a link without services.
         service: Option<u8>,
-        /// Which.
+        /// The packet.
         packet: PacketInfo,
     },
     /// IP at the other end of a link gets a packet.
     PacketLeft {
-        /// Where.
+        /// Where it happened.
         way: LinkDirection,
-        /// Which.
+        /// The packet.
         packet: PacketInfo,
     },
     /// A packet is dropped in front of a link, or because there is none.
@@ -157,36 +157,36 @@ pub enum Event {
         way: Option<LinkDirection>,
         /// The service whose queue it was; none on a link without services.
         service: Option<u8>,
-        /// Why.
+        /// Why it is dropped.
         reason: Dropped,
-        /// Which.
+        /// The packet.
         packet: PacketInfo,
     },
     /// A frame is given to the transmitter.
     FrameSent {
-        /// Where.
+        /// Where it happened.
         way: LinkDirection,
-        /// Which.
+        /// The frame.
         frame: FrameInfo,
         /// When its last bit will have left.
         departs: Instant,
     },
     /// The same frame will not arrive. Comes right behind [`Event::FrameSent`].
     FrameLost {
-        /// Where.
+        /// Where it happened.
         way: LinkDirection,
-        /// Which.
+        /// The frame.
         frame: FrameInfo,
         /// When its last bit will have left.
         departs: Instant,
-        /// Why.
+        /// Why it was lost.
         reason: Lost,
     },
     /// A frame arrives.
     FrameReceived {
-        /// Where.
+        /// Where it happened.
         way: LinkDirection,
-        /// Which.
+        /// The frame.
         frame: FrameInfo,
     },
     /// A host sends a packet: a segment, an acknowledgment or a datagram, as its role says.

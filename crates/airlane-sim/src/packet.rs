@@ -91,7 +91,7 @@ impl Marks {
         self.0 & mark.0 != 0
     }
 
-    /// The same, with this mark if `marked`.
+    /// Adds this mark if `marked`.
     #[inline]
     #[must_use]
     pub(crate) const fn with(self, mark: Self, marked: bool) -> Self {

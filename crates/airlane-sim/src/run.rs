@@ -85,7 +85,7 @@ impl Prepared {
         self.run_observed(seed, run, &mut Nobody)
     }
 
-    /// The same under the eyes of somebody, who changes nothing: the result is that of
+    /// Runs a repetition under the eyes of somebody who changes nothing: the result is that of
     /// [`run`](Self::run).
     ///
     /// If the watcher ends the run before its time, the result is that of a run that stopped there.
@@ -94,7 +94,7 @@ impl Prepared {
         self.run_observed(seed, run, &mut typed)
     }
 
-    /// The same with pieces that somebody else wrote in the place of those of the scenario. The hash
+    /// Runs a repetition with pieces that somebody else wrote in the place of those of the scenario. The hash
     /// in the result says so: it ends with `+custom`.
     ///
     /// # Errors

@@ -11,7 +11,7 @@ pub enum StudyError {
     /// A file or folder cannot be read or written.
     #[error("{}: {source}", path.display())]
     Io {
-        /// Which.
+        /// Path of the file.
         path: PathBuf,
         /// What the operating system said.
         source: std::io::Error,
@@ -19,7 +19,7 @@ pub enum StudyError {
     /// A file of a work is wrong.
     #[error("{}: {problem}", path.display())]
     File {
-        /// Which.
+        /// Path of the file.
         path: PathBuf,
         /// What is wrong, and what would be right.
         problem: String,

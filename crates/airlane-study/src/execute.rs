@@ -91,7 +91,7 @@ impl Plan {
         self.queue().map(|(_, key)| key).collect()
     }
 
-    /// The same, each with the index of its world.
+    /// The keys of all runs in their order, each with the index of its world.
     fn queue(&self) -> impl Iterator<Item = (usize, RunKey)> {
         let most = self.repetitions.iter().copied().max().unwrap_or(0);
         (0..most).flat_map(move |run| {

@@ -40,7 +40,7 @@ pub enum ConditionKind {
     Monotone {
         /// Upwards.
         rises: bool,
-        /// What.
+        /// What it is about.
         of: Operand,
     },
 }

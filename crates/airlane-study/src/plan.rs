@@ -71,7 +71,7 @@ pub struct PlannedVariant {
     pub alternative: Option<String>,
     /// Repetitions.
     pub runs: u64,
-    /// Those that were asked for, then those that their claims read.
+    /// The studies that were asked for, then those that their claims read.
     pub studies: Vec<PlannedStudy>,
     /// By study the composed scenarios with every default filled in, where a claim reads them.
     pub(crate) scenarios: BTreeMap<String, Vec<Table>>,

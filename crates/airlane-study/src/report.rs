@@ -47,7 +47,7 @@ pub struct AlternativeReport {
     pub work: String,
     /// The alternative.
     pub name: String,
-    /// Of the claims that count.
+    /// How the claims that count fared.
     pub counts: VerdictCounts,
     /// Claims whose verdict differs from the committed one; all claims if that was not asked for.
     pub moved: Vec<ClaimOutcome>,

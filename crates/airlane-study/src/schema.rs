@@ -5,17 +5,17 @@ use airlane_base::schema::FileSchema;
 use crate::study::{Part, StudyFile};
 use crate::work::WorkFile;
 
-/// That of a study.
+/// The schema of a study's file.
 pub fn study() -> FileSchema {
     FileSchema::of::<StudyFile>()
 }
 
-/// That of `parts/*.toml`.
+/// The schema of `parts/*.toml`.
 pub fn part() -> FileSchema {
     FileSchema::of::<Part>()
 }
 
-/// That of `work.toml`.
+/// The schema of `work.toml`.
 pub fn work() -> FileSchema {
     FileSchema::of::<WorkFile>()
 }

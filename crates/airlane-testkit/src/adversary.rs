@@ -26,7 +26,7 @@ impl Fate {
 pub struct FrameDeparture<'a> {
     /// The end that sends it, 0 or 1.
     pub from: usize,
-    /// When.
+    /// When it leaves.
     pub now: Instant,
     /// How many frames this end has sent before.
     pub ordinal: u64,
@@ -100,14 +100,14 @@ impl RandomAdversary {
         }
     }
 
-    /// The same until a given time.
+    /// Lets everything through from a given time on.
     #[must_use]
     pub fn until(mut self, until: Instant) -> Self {
         self.until = until;
         self
     }
 
-    /// The same, and frames come twice with this probability, and late by up to `jitter`.
+    /// Has frames come twice with this probability, and late by up to `jitter`.
     #[must_use]
     pub fn confusing(mut self, twice: f64, jitter: Duration) -> Self {
         (self.twice, self.jitter) = (twice, jitter);

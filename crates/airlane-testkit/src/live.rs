@@ -258,7 +258,7 @@ impl EmulatedLink {
         Ok(())
     }
 
-    /// The same, and what it says about its work goes to another file, `/dev/full` for instance.
+    /// Starts an end that was stopped or killed, with its log in a file, `/dev/full` for instance.
     ///
     /// # Errors
     /// If the program does not start.

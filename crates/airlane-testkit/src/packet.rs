@@ -119,7 +119,7 @@ impl TestPacket {
         (padding.iter().all(|byte| *byte == 0)).then_some(other)
     }
 
-    /// The same, and every copy of it counted while it exists.
+    /// Has the packet and every copy of it counted while it exists.
     #[must_use]
     pub fn counted(self, tally: &Tally) -> Self {
         tally.0.fetch_add(1, Ordering::Relaxed);

@@ -13,7 +13,7 @@ use crate::{Adversary, Fate, FrameDeparture, Setup, Sink, TestPacket, drain};
 /// A packet that came out of a port.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct PairDelivery {
-    /// When.
+    /// When it was delivered.
     pub at: Instant,
     /// When the first frame with it had arrived.
     pub arrived: Instant,
@@ -55,7 +55,7 @@ struct Stamp {
 }
 
 impl Stamp {
-    /// The same, made exact by the acknowledgment if that is possible.
+    /// Makes the stamp exact by the acknowledgment if that is possible.
     fn with_ack(self, frame: &Frame<TestPacket>, space: SeqSpace) -> Self {
         let behind = space.distance(self.received_at_most as u32, frame.header.ack);
         let exact = self.received_at_most.saturating_sub(u64::from(behind));

@@ -28,7 +28,7 @@ impl Program {
         Self::start_logging(command, directory, name, &log)
     }
 
-    /// The same with its complaints in this file.
+    /// Starts it, with its output in a file of this name and its complaints in the file `log`.
     pub fn start_logging(
         mut command: Command,
         directory: &Path,

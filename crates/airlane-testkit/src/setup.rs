@@ -29,21 +29,21 @@ impl Setup {
         }
     }
 
-    /// The same with sequence numbers modulo this, if the headers have room for them.
+    /// Makes sequence numbers count modulo this, if the headers have room for them.
     #[must_use]
     pub fn modulus(mut self, modulus: u64) -> Self {
         self.codec = self.codec.with_modulus(modulus);
         self
     }
 
-    /// The same at another rate.
+    /// Sets another rate.
     #[must_use]
     pub fn rate(mut self, rate: &str) -> Self {
         self.config.rate = rate.parse().expect("a rate such as \"1 Mbit/s\"");
         self
     }
 
-    /// The same with services that hand everything over at once.
+    /// Makes services hand everything over at once.
     #[must_use]
     pub fn unlimited(mut self) -> Self {
         self.config.handed_over = parse("\"unlimited\"");
@@ -63,7 +63,7 @@ impl Setup {
         self
     }
 
-    /// The same with packets that share frames, in all services: the inside of a TOML table.
+    /// Makes packets share frames in all services, as the inside of a TOML table says.
     #[must_use]
     pub fn together(mut self, aggregate: &str) -> Self {
         let aggregate = parse(&format!("{{ {aggregate} }}"));
@@ -73,7 +73,7 @@ impl Setup {
         self
     }
 
-    /// The same with short headers, in all services.
+    /// Makes headers short in all services.
     #[must_use]
     pub fn compact(mut self) -> Self {
         for service in &mut self.config.services {
@@ -82,7 +82,7 @@ impl Setup {
         self
     }
 
-    /// The same with frames that carry so many bytes at most: longer packets travel in parts.
+    /// Makes frames carry so many bytes at most: longer packets travel in parts.
     #[must_use]
     pub fn cut(mut self, payload: usize) -> Self {
         self.config.max_frame_payload = Some(payload);

@@ -66,7 +66,7 @@ fn listed(items: &[String]) -> String {
 /// The help where a table should stand, before it is known which.
 pub(super) const WRITE_TABLE: &str = "write a table";
 
-/// The same with a table that could stand here, and the names of what it may have.
+/// Asks for a table with one that could stand here, and with the names of what it may have.
 pub(super) fn table_help(example: &Value, names: &str) -> String {
     format!("{WRITE_TABLE} such as {}; {names}", written(example))
 }

@@ -22,7 +22,7 @@ use super::tunnel::Tunnel;
 /// What is measured, how long and how often.
 #[derive(Clone, Debug)]
 pub struct CleanPlan {
-    /// In this order.
+    /// What is measured, in this order.
     pub tools: Vec<Tool>,
     /// How often each.
     pub runs: u32,

@@ -15,16 +15,16 @@ pub const IDLE_PAGE_MS: f64 = 155.0;
 /// Whether a figure is as good as it should be.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum CriterionVerdict {
-    /// It is.
+    /// The figure is as good as asked.
     Holds,
-    /// It is not.
+    /// The figure is worse than asked.
     Missed,
     /// Nothing is asked, or what it would be held against was not measured.
     Open,
 }
 
 impl CriterionVerdict {
-    /// Of what was asked.
+    /// Says whether what was asked holds.
     pub const fn of(holds: bool) -> Self {
         if holds { Self::Holds } else { Self::Missed }
     }

@@ -21,7 +21,7 @@ use super::tunnel::Tunnel;
 /// What is measured, and how long.
 #[derive(Clone, Debug)]
 pub struct ImpairedPlan {
-    /// In this order.
+    /// What is measured, in this order.
     pub tools: Vec<Tool>,
     /// How the link loses frames.
     pub channels: Vec<LossChannel>,
@@ -77,9 +77,9 @@ pub struct ImpairedFigures {
 /// Airlane's file without and with a stranger's flood.
 #[derive(Clone, Copy, Debug)]
 pub struct FloodFigures {
-    /// What the file got without.
+    /// What the file got without a flood.
     pub quiet_mbps: f64,
-    /// And with it.
+    /// What the file got under the flood.
     pub flooded_mbps: f64,
     /// Datagrams that the stranger could send, a second.
     pub sent_per_s: f64,

@@ -44,7 +44,7 @@ pub fn forward_offload(interface: &str, listen: SocketAddr, peer: SocketAddr) ->
     }
 }
 
-/// From the device to the socket.
+/// What carries packets from the device to the socket.
 struct Out {
     state: UdpSocketState,
     peer: SocketAddr,
@@ -110,7 +110,7 @@ fn run_of(sizes: &[usize], most: usize) -> usize {
     }
 }
 
-/// From the socket to the device.
+/// What carries packets from the socket to the device.
 struct Back {
     received: Vec<Vec<u8>>,
     packets: Vec<Vec<u8>>,

@@ -14,7 +14,7 @@ pub struct ProgressLine {
 }
 
 impl ProgressLine {
-    /// For so many steps.
+    /// Begins a progress of so many steps.
     pub fn new(steps: u64) -> Self {
         let bar = stderr().is_terminal().then(|| {
             let bar = ProgressBar::new(steps);

@@ -14,7 +14,7 @@ pub enum Tool {
     Veth,
     /// One thread an end between TUN and UDP, with the kernel's offloads, no encryption.
     PlainTun,
-    /// The same, but a packet with each call, without offloads.
+    /// One thread an end between TUN and UDP, a packet with each call, without offloads or encryption.
     PlainTunPackets,
     /// WireGuard in user space, in Go.
     WireguardGo,
@@ -79,7 +79,7 @@ impl Tool {
             Self::OpenVpn => ETHERNET + IPV4_UDP + 8 + 16,
             // A frame's header with sequence number and acknowledgment.
             Self::AirlaneNone => ETHERNET + IPV4_UDP + header(HeaderProfile::Live),
-            // The same inside a message.
+            // Such a frame inside a message.
             Self::Airlane => ETHERNET + IPV4_UDP + header(HeaderProfile::Sealed) + MESSAGE,
         }
     }

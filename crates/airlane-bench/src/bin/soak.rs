@@ -62,7 +62,7 @@ fn main() {
             1
         }
     };
-    // Also where the load still runs.
+    // The process ends also where the load still runs.
     netns::exit(code)
 }
 

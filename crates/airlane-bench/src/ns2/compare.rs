@@ -24,7 +24,7 @@ const SEED: u64 = 1999;
 /// One setting in both simulators.
 #[derive(Clone, Debug)]
 pub struct BesideNs2 {
-    /// Which.
+    /// The setting in words.
     pub label: String,
     /// Repetitions in each simulator.
     pub runs: u64,

@@ -55,7 +55,7 @@ struct Unknown {
 /// The ledgers of both ends.
 #[derive(Debug, Default)]
 pub struct Books {
-    /// Of processes that have ended.
+    /// Ledgers of processes that have ended.
     past: [Ledgers; 2],
     lives: [Option<Life>; 2],
     unknown: [BTreeMap<String, Unknown>; 2],

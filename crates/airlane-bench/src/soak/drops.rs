@@ -40,7 +40,7 @@ pub fn drops(status: &Value) -> BTreeMap<String, u64> {
     all
 }
 
-/// Those that must not occur, where another process was the end before or not.
+/// Gives the drops that must not occur. `restarted`: another process was the end before.
 pub fn unexplained(status: &Value, restarted: bool) -> impl Iterator<Item = (String, u64)> {
     let late = if restarted { OF_THE_LAST_SESSION } else { 0 };
     let drops = drops(status).into_iter();

@@ -70,7 +70,7 @@ pub struct RoundReport {
 pub struct Happened {
     /// Since the start, s.
     pub at_s: f64,
-    /// What.
+    /// What happened.
     pub event: SoakEvent,
     /// What came back when.
     pub recovered: Recovered,
@@ -79,7 +79,7 @@ pub struct Happened {
 /// A process.
 #[derive(Debug, Serialize)]
 pub struct Life {
-    /// Whose.
+    /// The end whose process it was.
     pub end: &'static str,
     /// How long it lived, s.
     pub age_s: f64,

@@ -10,7 +10,7 @@ pub struct SoakPlan {
     pub airlane: PathBuf,
     /// Files of the left and the right end; what they say about keys and listening is replaced.
     pub ends: [PathBuf; 2],
-    /// How long.
+    /// How long it lasts.
     pub total: Duration,
     /// Between two events, about.
     pub every: Duration,

@@ -25,7 +25,7 @@ pub enum SoakEvent {
     NoRoute(usize),
     /// New keys at both ends by `airlane reload`.
     NewKeys,
-    /// The same by SIGHUP.
+    /// New keys at both ends by SIGHUP.
     Hangup,
     /// The right end has another address for a while, and then its own again.
     Move,

@@ -146,7 +146,7 @@ impl SoakSite {
         self.change_air(&SoakEvent::silence())
     }
 
-    /// As before the silence.
+    /// Loses as many frames as before the silence.
     pub(super) fn end_silence(&mut self) -> Result<(), LiveError> {
         self.set_loss(self.channel)
     }

@@ -79,7 +79,7 @@ pub struct Encoder {
 }
 
 impl Encoder {
-    /// Without records.
+    /// Begins a block of an end, without records.
     pub fn new(end: TraceEnd) -> Self {
         Self {
             end,

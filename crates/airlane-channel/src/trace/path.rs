@@ -33,9 +33,9 @@ pub struct TraceSample {
     /// When the first left, by the near end's clock and less the delay of a frame that does not wait;
     /// for lack of a better one, when it came or should have come.
     pub at: Duration,
-    /// The same of the last.
+    /// When the last left, told as for the first.
     pub last: Duration,
-    /// How many.
+    /// How many frames these are.
     pub frames: u64,
     /// Bytes of one. Zero: nobody knows.
     pub len: u32,

@@ -38,9 +38,9 @@ pub struct FrameId {
 pub enum TraceRecord {
     /// A frame left.
     Sent {
-        /// When.
+        /// When it was.
         at: Duration,
-        /// Which.
+        /// Which frame it was.
         frame: FrameId,
         /// Its length, bytes.
         len: u32,
@@ -49,9 +49,9 @@ pub enum TraceRecord {
     },
     /// A frame came.
     Received {
-        /// When.
+        /// When it was.
         at: Duration,
-        /// Which.
+        /// Which frame it was.
         frame: FrameId,
         /// Its length, bytes.
         len: u32,
@@ -60,7 +60,7 @@ pub enum TraceRecord {
     Missed {
         /// When recording went on.
         at: Duration,
-        /// How many.
+        /// How many are missing.
         records: u64,
     },
 }

@@ -21,7 +21,7 @@ pub const REACH: Duration = Duration::from_millis(20);
 struct Line {
     /// Time in ns, and the value then; in the order of time.
     points: Vec<(u64, f32)>,
-    /// Where there are no points.
+    /// The mean, which holds where there are no points.
     mean: f64,
 }
 
@@ -58,7 +58,7 @@ pub struct Replay {
 }
 
 impl Replay {
-    /// Of a recording that lasted for `span`.
+    /// Makes a replay of a recording that lasted for `span`.
     pub fn new(path: &DirectionTrace, span: Duration) -> Self {
         let mut losses = Line::default();
         let mut delays = Line::default();

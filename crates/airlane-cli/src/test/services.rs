@@ -22,7 +22,7 @@ pub(super) struct Used {
     scheme: String,
 }
 
-/// Those of everything that ran through the link, between these addresses in it.
+/// Finds the services of everything that ran through the link, between these addresses in it.
 pub(super) fn used(link: &Status, peer: &PeerStatus, path: &PathReport, here: IpAddr) -> Vec<Used> {
     // What waits for the peer carries nothing.
     let open = || peer.services.iter().filter(|s| !s.waiting && !s.draining);

@@ -50,7 +50,7 @@ impl UnderlayConfig {
         }
     }
 
-    /// The same without a peer: what only a new start can change.
+    /// Gives the underlay without a peer: what only a new start can change.
     #[must_use]
     pub fn without_peer(&self) -> Self {
         let mut all = self.clone();

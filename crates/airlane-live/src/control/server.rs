@@ -85,7 +85,7 @@ enum Rights {
 }
 
 impl Rights {
-    /// Those of whoever is at the other end of the stream; none where the kernel does not say. Strangers
+    /// Tells the rights of whoever is at the other end of the stream; none where the kernel does not say. Strangers
     /// who are no members of the group could not open the socket.
     fn of(stream: &UnixStream) -> Option<Self> {
         let peer = rustix::net::sockopt::socket_peercred(stream).ok()?;

@@ -223,7 +223,7 @@ struct Asking<'a> {
     guard: Guard,
     underlay: &'a Underlay,
     begun: Instant,
-    /// Those that have not answered yet.
+    /// The peers that have not answered yet.
     asked: Vec<&'a PeerConfig>,
     callers: Callers,
 }

@@ -59,7 +59,7 @@ pub enum JournalError {
     /// A block or a record is damaged.
     #[error("the journal is damaged at byte {offset}: {problem}")]
     Damaged {
-        /// Where.
+        /// Where it stands in the journal.
         offset: u64,
         /// What is wrong.
         problem: &'static str,

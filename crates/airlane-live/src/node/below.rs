@@ -25,7 +25,7 @@ pub(super) struct To {
     pub(super) address: Option<PeerAddress>,
 }
 
-/// See the module.
+/// What is below the ports of a node.
 #[derive(Debug)]
 pub(super) struct Below {
     pub(super) underlay: Underlay,
@@ -34,7 +34,7 @@ pub(super) struct Below {
     pub(super) transmit: TransmitBatch,
     pub(super) recorder: Recorder,
     pub(super) outer: Outer,
-    /// Of datagrams and packets that are no peer's.
+    /// Drops of datagrams and packets that are no peer's.
     pub(super) drops: Drops,
     /// Whose key or address was refused.
     pub(super) callers: Callers,

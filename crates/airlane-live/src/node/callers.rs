@@ -28,7 +28,7 @@ struct Caller {
     told: Option<Instant>,
 }
 
-/// See the module.
+/// Whoever called and was refused, as long as it is news.
 #[derive(Debug)]
 pub(crate) struct Callers {
     all: Vec<Caller>,
@@ -104,7 +104,7 @@ impl Callers {
         Some(&caller.report)
     }
 
-    /// Those that called not long ago, the last first.
+    /// Lists who called not long ago, the last first.
     pub(crate) fn report(&self, now: Instant) -> Vec<CallerReport> {
         let mut all: Vec<_> = self
             .all

@@ -82,7 +82,7 @@ fn of_peer(old: &PeerConfig, new: &PeerConfig) -> Vec<String> {
     changes
 }
 
-/// Of the link, and of peers that stay.
+/// Says which rates differ, of the link and of peers that stay.
 pub(super) fn of_rates(old: &LiveConfig, new: &LiveConfig) -> Vec<String> {
     let (is, was) = (new.link.rate, old.link.rate);
     let mut changes = Vec::new();

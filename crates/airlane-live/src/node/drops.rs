@@ -218,7 +218,7 @@ impl Drops {
         self.note(now, reason, None);
     }
 
-    /// The same of a datagram or packet from or to `address`, which the log names.
+    /// Counts a datagram or packet from or to `address`, which the log names.
     pub(crate) fn count_of(&mut self, now: Instant, reason: Reason, address: &dyn Display) {
         self.note(now, reason, Some(address));
     }

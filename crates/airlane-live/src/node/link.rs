@@ -45,7 +45,7 @@ pub(super) struct Sizes {
     pub(super) frame_overhead: usize,
 }
 
-/// See the module.
+/// The link with one peer.
 #[derive(Debug)]
 pub(super) struct PeerLink {
     pub(super) config: PeerConfig,
@@ -54,7 +54,7 @@ pub(super) struct PeerLink {
     pub(super) session: Session,
     pub(super) drops: Drops,
     pub(super) path: PathMtu,
-    /// Of the present turn.
+    /// What the peer has cost in the present turn.
     pub(super) spent: Spent,
     /// Longest payload of a frame, where longer packets are cut.
     room: Option<usize>,

@@ -260,7 +260,7 @@ mod tests {
     }
 
     proptest! {
-        /// As looking at every prefix does.
+        /// The table finds what a search of every prefix finds.
         #[test]
         fn a_look_finds_what_a_search_does(
             all in prop::collection::vec((0..=32u8, any::<[u8; 4]>(), 0..4usize), 1..20),

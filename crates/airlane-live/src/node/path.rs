@@ -9,14 +9,14 @@
 
 use airlane_base::{Duration, Instant};
 
-/// What is asked for without a reason.
+/// How often a path is asked for without a reason.
 const EVERY: Duration = Duration::from_secs(10);
-/// And with one.
+/// How often a path is asked for with a reason, at most.
 const AT_MOST_EVERY: Duration = Duration::from_secs(1);
 /// RFC 8200, section 5.
 const LEAST_BELIEVED: usize = 1280;
 
-/// See the module.
+/// What is known of the path to a peer.
 #[derive(Debug)]
 pub(super) struct PathMtu {
     mtu: usize,

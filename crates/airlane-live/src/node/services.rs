@@ -20,7 +20,7 @@ pub enum ServiceError {
     Unknown {
         /// The name.
         name: String,
-        /// Those that there are.
+        /// The services that there are.
         known: Vec<String>,
     },
     /// The new table would not work.

@@ -41,7 +41,7 @@ impl Spent {
         self.0 = 0;
     }
 
-    /// So many datagrams or packets.
+    /// Adds so many datagrams or packets.
     pub(super) const fn add(&mut self, more: usize) {
         self.0 = self.0.saturating_add(more);
     }

@@ -60,7 +60,7 @@ pub(super) enum SendFate {
 const FRAGMENTS_FOR: airlane_base::Duration = airlane_base::Duration::from_secs(10);
 
 impl TransmitBatch {
-    /// For datagrams of up to `longest` bytes.
+    /// Makes room for datagrams of up to `longest` bytes.
     pub(super) fn new(longest: usize) -> Self {
         Self {
             bytes: vec![0; BATCH * longest.min(2048) + longest].into_boxed_slice(),
@@ -83,7 +83,7 @@ impl TransmitBatch {
     /// Adds a datagram of a link with this traffic class, which `write` writes and tells the length of.
     ///
     /// # Errors
-    /// Those of `write`; nothing is added then.
+    /// The errors of `write`; nothing is added then.
     pub(super) fn push<E>(
         &mut self,
         link: u8,

@@ -17,6 +17,6 @@ pub(crate) enum Offloads {
     None,
     /// Super-packets of TCP.
     Tcp,
-    /// And of UDP: Linux 6.2 and later.
+    /// Super-packets of TCP and of UDP: Linux 6.2 and later.
     TcpAndUdp,
 }

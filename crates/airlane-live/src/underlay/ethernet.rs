@@ -101,7 +101,7 @@ impl Ethernet {
         Ok(ethernet)
     }
 
-    /// The same, where the interface may be down or missing: it is looked for as one that was lost.
+    /// Opens an interface that may be down or missing: it is looked for as one that was lost.
     ///
     /// # Errors
     /// If it is no Ethernet interface, or the kernel refuses; needs `CAP_NET_RAW`.

@@ -84,7 +84,7 @@ impl Underlay {
         }
     }
 
-    /// The same, where its interface or address may not be there yet: it is used once it is.
+    /// Opens what the file says where its interface or address may not be there yet: it is used once it is.
     ///
     /// # Errors
     /// If the address is taken, or the interface is none for frames.

@@ -88,7 +88,7 @@ impl Udp {
         Self::over(listen, UdpSocket::bind(listen))
     }
 
-    /// The same, where no interface may have the address yet: it is used once one has it.
+    /// Binds to an address that no interface may have yet: it is used once one has it.
     ///
     /// # Errors
     /// If the address is taken.

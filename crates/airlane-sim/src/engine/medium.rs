@@ -92,7 +92,7 @@ impl Queued {
 }
 
 impl Medium {
-    /// The same, saying itself when it takes frames of the port at its near end.
+    /// Makes the medium say itself when it takes frames of the port at its near end.
     pub(crate) fn driving(self, near: u32) -> Self {
         match self {
             Self::Frames(channel) => Self::Driving(Box::new(Driving {
@@ -105,7 +105,7 @@ impl Medium {
         }
     }
 
-    /// The same with a queue in which packets wait for their turn.
+    /// Gives the medium a queue in which packets wait for their turn.
     pub(crate) fn queued(self) -> Self {
         match self {
             Self::Packets(channel) => Self::Queued(Box::new(Queued {

@@ -325,7 +325,7 @@ pub(super) const fn frame_name(kind: FrameKind) -> &'static str {
     }
 }
 
-/// Likewise of packets.
+/// Names the roles of packets for JSON.
 pub(super) const fn role_name(role: Role) -> &'static str {
     match role {
         Role::Datagram => "datagram",

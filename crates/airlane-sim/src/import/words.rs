@@ -6,9 +6,9 @@ use std::fmt;
 #[derive(Clone, Debug, PartialEq, Eq, thiserror::Error)]
 #[error("line {line}, column {column}: {problem}; {help}")]
 pub struct ImportError {
-    /// Of the text, from 1.
+    /// Line of the text, from 1.
     pub line: usize,
-    /// In characters, from 1.
+    /// Column in characters, from 1.
     pub column: usize,
     /// What is wrong.
     pub problem: String,

@@ -12,7 +12,7 @@ use super::{ImportedApp, ImportedScenario};
 
 /// A link and what is said about it.
 pub(super) struct Draft<'a> {
-    /// Of the scenario.
+    /// Name of the scenario.
     pub(super) name: &'a str,
     /// What it was made of.
     pub(super) source: &'a str,

@@ -37,9 +37,9 @@ pub struct FigureOutcome {
 /// A line of a figure.
 #[derive(Clone, Debug, Serialize)]
 pub struct LineOutcome {
-    /// As in the study.
+    /// Its name in the study.
     pub id: String,
-    /// As it is shown.
+    /// Its name as it is shown.
     pub label: String,
     /// Equal for equal ids in all figures of a work, different within a figure.
     pub slot: usize,
@@ -52,7 +52,7 @@ pub struct PanelOutcome {
     pub title: String,
     /// What it shows.
     pub y_label: String,
-    /// Of the values: `bit/s`, `s`, `ratio`, or nothing for counts and quotients.
+    /// Unit of the values: `bit/s`, `s`, `ratio`, or nothing for counts and quotients.
     pub unit: &'static str,
     /// By line, then by place on the x axis; none if it could not be measured.
     pub values: Vec<Vec<Option<ValueOutcome>>>,
@@ -61,7 +61,7 @@ pub struct PanelOutcome {
 /// A measured value.
 #[derive(Clone, Copy, Debug, Serialize)]
 pub struct ValueOutcome {
-    /// Of the mean over the repetitions.
+    /// The mean over the repetitions.
     pub value: f64,
     /// Half the width of its 95 % confidence interval (jackknife); none for a single repetition.
     pub ci95_half_width: Option<f64>,
