@@ -79,7 +79,7 @@ pub(crate) struct Packet {
 pub(crate) struct Marks(u8);
 
 impl Marks {
-    /// The segment was sent before.
+    /// The segment was sent before; of an acknowledgment, the one that caused it.
     pub(crate) const AGAIN: Self = Self(1);
     /// The segment that is expected next was destroyed on a link.
     pub(crate) const ELN: Self = Self(2);

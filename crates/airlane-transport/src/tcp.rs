@@ -5,7 +5,7 @@
 //!  write ─► Sender ─────────────────────────────────────┐
 //!           │ SendWindow   what is sent, what is acknowledged
 //!           │ Recovery     what is lost, and what leaves next (tahoe, reno, newreno, sack, smart, eln)
-//!           │ Congestion   how much may be on its way
+//!           │ Congestion   how much may be on its way (reno, bsd, cubic, vegas)
 //!           │ Timer        when to give up waiting; RtoEstimator: how long that is
 //!           └─ Data ─► peer's Receiver ─ Ack ─► peer's Sender
 //!  read ◄── Receiver    what has arrived, and when to say so
@@ -28,6 +28,7 @@ pub mod rto;
 mod scoreboard;
 mod segment;
 pub mod sender;
+mod spurious;
 mod stats;
 mod timer;
 mod window;

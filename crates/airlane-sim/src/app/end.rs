@@ -26,6 +26,8 @@ pub(crate) struct End {
     scale: u32,
     /// Bytes in front of user data.
     header_len: u32,
+    /// Whether acknowledgments tell which copy of a segment caused them.
+    tells_copies: bool,
     /// Number of the connection whose data it sends; packets of others are ignored.
     pub(crate) sends: u32,
     /// Number of the connection whose data it receives.
@@ -54,6 +56,7 @@ impl End {
             scale: (u32::BITS - config.window_of(segment).leading_zeros())
                 .saturating_sub(u16::BITS),
             header_len: config.header_len(),
+            tells_copies: config.eifel.unwrap_or_default(),
             sends: 0,
             receives: 0,
             endpoints,
@@ -137,6 +140,7 @@ impl End {
                 blocks: blocks_of(packet),
                 window: self.window.saturating_sub(closed),
                 eln: packet.marks.has(Marks::ELN),
+                again: packet.marks.has(Marks::AGAIN),
             };
             (self.sends, Segment::Ack(ack))
         };
@@ -205,7 +209,9 @@ impl End {
                 if !ack.blocks.is_empty() {
                     blocks = packet_blocks(&ack);
                 }
-                marks = marks.with(Marks::ELN, ack.eln);
+                marks = marks
+                    .with(Marks::ELN, ack.eln)
+                    .with(Marks::AGAIN, self.tells_copies && ack.again);
                 // Rounded up: what is advertised is there.
                 let lacks = self.window - ack.window;
                 closed = lacks.div_ceil(1 << self.scale) as u16;

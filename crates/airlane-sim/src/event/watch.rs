@@ -62,7 +62,7 @@ impl From<&Packet> for PacketInfo {
             role: packet.role,
             seq: packet.seq,
             len_bytes: packet.len,
-            retransmission: packet.marks.has(Marks::AGAIN),
+            retransmission: packet.role.carries_data() && packet.marks.has(Marks::AGAIN),
             created: packet.created,
         }
     }

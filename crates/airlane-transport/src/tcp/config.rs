@@ -30,7 +30,8 @@ pub struct TcpConfig {
     /// Left out: `reno`.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub recovery: Option<RecoveryKind>,
-    /// How the congestion window reacts. Source: RFC 5681, section 3.1. Left out: `reno`.
+    /// How the congestion window reacts. Source: RFC 5681, section 3.1; RFC 9438; Brakmo and Peterson 1995. Left
+    /// out: `reno`.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub congestion: Option<CongestionKind>,
     /// What a partial acknowledgment does to NewReno's window. Source: RFC 6582. Left out: `rfc6582`.
@@ -48,6 +49,14 @@ pub struct TcpConfig {
     /// segment is acknowledged.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub delayed_ack: Option<DelayedAck>,
+    /// Whether the segments of a recovery with selective acknowledgments leave in proportion to those that arrive
+    /// (proportional rate reduction), and not as the window opens. Source: RFC 6937. Left out: `false`.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub prr: Option<bool>,
+    /// Whether acknowledgments tell which copy of a segment caused them, and a cut that was not needed is undone
+    /// (Eifel). Source: RFC 3522 and RFC 4015. Left out: `false`.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub eifel: Option<bool>,
     /// Whether Reno deflates its window behind a recovery only if more than the first duplicates have come, as
     /// both releases of 4.4BSD do. Source: Wright and Stevens 1995, chapter 29. Left out: `false`.
     #[serde(skip_serializing_if = "Option::is_none")]
@@ -56,8 +65,8 @@ pub struct TcpConfig {
     /// 4.4BSD-Lite does. Source: Wright and Stevens 1995, chapter 29. Left out: `false`.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub eighth: Option<bool>,
-    /// How the retransmission timer reads its clock. Source: Wright and Stevens 1995, chapter 25. Left out:
-    /// `ticks`.
+    /// How the retransmission timer reads its clock. Source: Wright and Stevens 1995, chapter 25; RFC 6298. Left
+    /// out: `ticks`.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub timer: Option<TimerKind>,
     /// The socket buffers hold this much: the window is as many full segments as fit, at least 1, and at most
@@ -150,6 +159,8 @@ impl TcpConfig {
                 partial_restart: None,
                 eln_memory: None,
                 delayed_ack: None,
+                prr: None,
+                eifel: None,
                 late_deflation: None,
                 eighth: None,
                 timer: None,
@@ -200,6 +211,8 @@ struct Overrides {
     partial_restart: Option<TimerRestart>,
     eln_memory: Option<LossMemory>,
     delayed_ack: Option<DelayedAck>,
+    prr: Option<bool>,
+    eifel: Option<bool>,
     late_deflation: Option<bool>,
     eighth: Option<bool>,
     timer: Option<TimerKind>,
@@ -238,6 +251,8 @@ impl TryFrom<Overrides> for TcpConfig {
             partial_restart: o.partial_restart.or(d.partial_restart),
             eln_memory: o.eln_memory.or(d.eln_memory),
             delayed_ack: o.delayed_ack.or(d.delayed_ack),
+            prr: o.prr.or(d.prr),
+            eifel: o.eifel.or(d.eifel),
             late_deflation: o.late_deflation.or(d.late_deflation),
             eighth: o.eighth.or(d.eighth),
             timer: o.timer.or(d.timer),
@@ -336,6 +351,7 @@ mod tests {
             ("recovery = \"smart\"\nwindow = 70000", "65535"),
             ("eln-memory = \"last\"", "eln-rxmt"),
             ("eighth = true", "bsd"),
+            ("recovery = \"newreno\"\nprr = true", "sack"),
             ("header-size = \"2 kB\"", "1 kB"),
             ("recovery = \"sack\"\nlate-deflation = true", "reno"),
             ("delayed-ack = { every = 0 }", "delayed-ack.every = 0"),

@@ -2,18 +2,26 @@
 //!
 //! Each control has a file of its own; [`Congestion`] is one of them, as the settings say.
 
+pub(super) mod acked;
 mod bsd;
+mod cubic;
 mod reno;
+mod vegas;
 
 use super::{CongestionKind, TcpConfig};
+use acked::Acked;
 use bsd::Bsd;
+use cubic::Cubic;
 use reno::Reno;
+use vegas::Vegas;
 
 /// The congestion window of one connection.
 #[derive(Clone, Debug)]
 pub(super) enum Congestion {
     Reno(Reno),
     Bsd(Bsd),
+    Cubic(Cubic),
+    Vegas(Vegas),
 }
 
 macro_rules! each {
@@ -21,6 +29,8 @@ macro_rules! each {
         match $congestion {
             Congestion::Reno($one) => $call,
             Congestion::Bsd($one) => $call,
+            Congestion::Cubic($one) => $call,
+            Congestion::Vegas(Vegas { reno: $one, .. }) => $call,
         }
     };
 }
@@ -30,6 +40,8 @@ impl Congestion {
         match config.congestion() {
             CongestionKind::Reno => Self::Reno(Reno::new(config, segment)),
             CongestionKind::Bsd => Self::Bsd(Bsd::new(config, segment)),
+            CongestionKind::Cubic => Self::Cubic(Cubic::new(config, segment)),
+            CongestionKind::Vegas => Self::Vegas(Vegas::new(config, segment)),
         }
     }
 
@@ -49,10 +61,15 @@ impl Congestion {
         each!(self, one => one.ssthresh())
     }
 
-    /// New data was acknowledged, and no loss is being repaired.
+    /// New data was acknowledged, and no loss is being repaired. Few ask what exactly.
     #[inline]
-    pub(super) fn on_ack(&mut self) {
-        each!(self, one => one.on_ack());
+    pub(super) fn on_ack(&mut self, acked: impl FnOnce() -> Acked) {
+        match self {
+            Self::Reno(reno) => reno.on_ack(),
+            Self::Bsd(bsd) => bsd.on_ack(),
+            Self::Cubic(cubic) => cubic.on_ack(acked()),
+            Self::Vegas(vegas) => vegas.on_ack(acked()),
+        }
     }
 
     /// Duplicate acknowledgments show a loss while `in_use` segments of the window were used.
@@ -63,6 +80,11 @@ impl Congestion {
     /// Goes on with `ssthresh`, as RFC 5681 has it behind a loss.
     pub(super) const fn resume(&mut self) {
         each!(self, one => one.resume());
+    }
+
+    /// Goes on with this window and threshold, segments.
+    pub(super) fn restore(&mut self, cwnd: f64, ssthresh: u64) {
+        each!(self, one => one.restore(cwnd, ssthresh));
     }
 
     /// Recovery ends with a window larger by so many segments.

@@ -3,6 +3,8 @@
 use airlane_base::Instant;
 
 use super::congestion::Congestion;
+use super::congestion::acked::Acked;
+use super::spurious::Undo;
 use super::stats::SenderStats;
 use super::timer::Timer;
 use super::window::SendWindow;
@@ -13,7 +15,11 @@ pub(super) struct Control {
     pub(super) window: SendWindow,
     pub(super) congestion: Congestion,
     pub(super) timer: Timer,
+    pub(super) undo: Undo,
     pub(super) stats: SenderStats,
+    /// Segments that the last acknowledgment was the first of, and those outstanding before it.
+    pub(super) acked: u64,
+    pub(super) flight_before: u64,
 }
 
 impl Control {
@@ -26,15 +32,37 @@ impl Control {
     /// Everything below `ack` has arrived.
     #[inline]
     pub(super) fn acknowledge(&mut self, now: Instant, ack: u64) {
+        self.acked = ack - self.window.una;
+        self.flight_before = self.window.flight_size();
         self.window.acknowledge(ack);
         let outstanding = self.window.flight_size() > 0;
         self.timer.on_acknowledged(now, ack, outstanding);
+    }
+
+    /// The acknowledgment that was taken last opens the congestion window.
+    #[inline]
+    pub(super) fn open(&mut self, now: Instant) {
+        let Self {
+            congestion,
+            timer,
+            acked,
+            flight_before,
+            ..
+        } = self;
+        congestion.on_ack(|| Acked {
+            now,
+            segments: *acked,
+            flight: *flight_before,
+            srtt: timer.fine_srtt().unwrap_or_default(),
+            rtt: timer.latest(),
+        });
     }
 
     /// Duplicate acknowledgments show a loss: the window is cut, and the timer waits for the repair.
     pub(super) fn cut(&mut self, now: Instant) {
         self.stats.fast_retransmits += 1;
         self.stats.window_cuts += 1;
+        self.remember();
         self.congestion.on_loss(self.usable(0));
         self.timer.abandon_sample();
         self.timer.restart(now);
@@ -44,7 +72,24 @@ impl Control {
     /// what acknowledgments skip.
     pub(super) fn collapse(&mut self) {
         self.stats.window_cuts += 1;
+        self.remember();
         self.congestion.on_collapse(self.usable(0));
         self.window.go_back();
+    }
+
+    fn remember(&mut self) {
+        let flight = self.window.flight_size();
+        self.undo.on_cut(flight, self.congestion.ssthresh());
+    }
+
+    /// An acknowledgment of `ack` shows that the last cut was not needed, before which `pipe` segments were on
+    /// their way or allowed to be (RFC 4015, section 3.2).
+    pub(super) fn take_back(&mut self, ack: u64, pipe: u64, initial_window: u64) {
+        self.stats.undone_cuts += 1;
+        let flight = self.window.max - ack;
+        let released = (ack - self.window.una).min(initial_window);
+        self.congestion
+            .restore((flight + released) as f64, pipe.max(2));
+        self.window.nxt = self.window.max;
     }
 }

@@ -43,6 +43,12 @@ impl Duplicates {
         self.repeats || window.una > self.recover || self.recover == 0
     }
 
+    /// The last cut was not needed.
+    pub(super) const fn forget(&mut self) {
+        self.count = 0;
+        self.recover = 0;
+    }
+
     /// The window is cut for everything that was sent up to now.
     pub(super) fn mark_cut(&mut self, window: &SendWindow) {
         self.recover = window.max;

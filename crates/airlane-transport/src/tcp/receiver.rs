@@ -64,6 +64,8 @@ pub struct Receiver {
     held: u64,
     /// Whether an acknowledgment has to leave now.
     ack_now: bool,
+    /// Whether the first segment in order since the last acknowledgment was sent before.
+    again: Option<bool>,
     delayed: Option<Delayed>,
     report: Report,
     destroyed: Option<Box<Destroyed>>,
@@ -86,6 +88,7 @@ impl Receiver {
             delivered_before: 0,
             held: 0,
             ack_now: false,
+            again: None,
             delayed: Delayed::new(config, tick_phase),
             report: match config.recovery() {
                 RecoveryKind::Sack => Report::Sack(Box::default()),
@@ -122,7 +125,10 @@ impl Receiver {
         if data.seq != self.rcv_nxt || self.unread >= self.window {
             self.keep(data);
             self.ack_now = true;
-        } else if self.held == 0 {
+            return;
+        }
+        self.again.get_or_insert(data.retransmission);
+        if self.held == 0 {
             self.deliver(data.len);
             self.ack_now |= match &mut self.delayed {
                 None => true,
@@ -213,6 +219,7 @@ impl Receiver {
         self.narrow_edge = (self.unread > 0).then_some(self.rcv_nxt + window);
         Some(Ack {
             ack: self.rcv_nxt,
+            again: self.again.take().unwrap_or_default(),
             blocks,
             window: window as u32,
             eln: match &mut self.destroyed {

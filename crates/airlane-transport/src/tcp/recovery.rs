@@ -5,6 +5,7 @@
 
 mod eln;
 mod newreno;
+mod prr;
 mod reno;
 mod sack;
 mod smart;
@@ -71,6 +72,11 @@ impl Recovery {
     /// The retransmission timer has expired, backed off and begun anew.
     pub(super) fn on_timeout(&mut self, control: &mut Control) {
         each!(self, recovery => recovery.on_timeout(control));
+    }
+
+    /// What was repaired was not lost.
+    pub(super) fn undo(&mut self) {
+        each!(self, recovery => recovery.undo());
     }
 
     /// The segment that may leave now.

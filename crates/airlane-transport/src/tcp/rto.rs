@@ -14,11 +14,16 @@
 //! a backoff of 8 the old estimate is distrusted: it moves into the variance and the next sample
 //! starts afresh, while the timeout itself keeps its value until then.
 //!
+//! A fine clock measures instead, by the letter of RFC 6298 (`fine`), and trusts its estimate throughout.
+//!
 //! Left out: the timestamp option, and the per-acknowledgment variance of later releases.
+
+mod fine;
 
 use airlane_base::{Duration, Instant};
 
 use super::{TcpConfig, TimerKind};
+use fine::Fine;
 
 const SRTT_BITS: u32 = 3;
 const RTTVAR_BITS: u32 = 2;
@@ -35,6 +40,7 @@ pub struct RtoEstimator {
     min: Duration,
     max: Duration,
     kind: TimerKind,
+    fine: Fine,
     /// Smoothed round trip, ticks * 8. Zero until a sample starts it (again).
     srtt: i64,
     /// Mean deviation, ticks * 4.
@@ -53,6 +59,7 @@ impl RtoEstimator {
             min: config.min_rto,
             max: config.max_rto,
             kind: config.timer.unwrap_or_default(),
+            fine: Fine::default(),
             srtt: 0,
             rttvar: 0,
             base: config.initial_rto,
@@ -63,10 +70,15 @@ impl RtoEstimator {
     /// A segment sent at `sent` for the first and only time (Karn) was acknowledged at `now`.
     pub fn sample(&mut self, sent: Instant, now: Instant) {
         self.backoff = 1;
+        if self.kind == TimerKind::Fine {
+            let rtt = now.saturating_since(sent);
+            self.base = self.fine.sample(rtt, self.tick);
+            return;
+        }
         let crossed = (self.ticks(now) - self.ticks(sent)) as i64;
         // BSD's count begins at 1, which only the first sample keeps.
         let (first, rtt) = match self.kind {
-            TimerKind::Ticks => (crossed.max(1), crossed.max(1)),
+            TimerKind::Ticks | TimerKind::Fine => (crossed.max(1), crossed.max(1)),
             TimerKind::Bsd => (crossed + 1, crossed),
         };
         if self.srtt == 0 {
@@ -88,7 +100,7 @@ impl RtoEstimator {
         if self.backoff < MAX_BACKOFF {
             self.backoff *= 2;
         }
-        if self.backoff > TRUSTED_BACKOFF {
+        if self.backoff > TRUSTED_BACKOFF && self.kind != TimerKind::Fine {
             self.rttvar += self.srtt >> SRTT_BITS;
             self.srtt = 0;
         }
@@ -96,6 +108,9 @@ impl RtoEstimator {
 
     /// Smoothed round trip time, if there is one.
     pub fn srtt(&self) -> Option<Duration> {
+        if self.kind == TimerKind::Fine {
+            return self.fine.srtt();
+        }
         (self.srtt > 0)
             .then(|| Duration::from_nanos((self.tick.as_nanos() * self.srtt as u64) >> SRTT_BITS))
     }
@@ -110,7 +125,7 @@ impl RtoEstimator {
     pub fn deadline(&self, at: Instant) -> Instant {
         let rto = self.rto();
         match self.kind {
-            TimerKind::Ticks => at + rto,
+            TimerKind::Ticks | TimerKind::Fine => at + rto,
             TimerKind::Bsd => {
                 let since = (at + self.phase).as_nanos() % self.tick.as_nanos();
                 // Never at once: the timeout is at least a tick, and `since` less than one.
@@ -172,6 +187,33 @@ mod tests {
             e.sample(at(1_000 * k), at(1_000 * k + 100));
         }
         assert_eq!(e.rto(), Duration::from_millis(2_000));
+    }
+
+    /// RFC 6298, section 2: `R + 4 R / 2`, then gains of 1/8 and 1/4, and a clock of 1 ms.
+    #[test]
+    fn a_fine_clock_measures() {
+        let config = TcpConfig {
+            timer: Some(TimerKind::Fine),
+            tick: Duration::from_millis(1),
+            min_rto: Duration::from_millis(1),
+            ..TcpConfig::default()
+        };
+        let mut e = RtoEstimator::new(&config, Duration::ZERO);
+        e.sample(at(0), at(100));
+        assert_eq!(e.rto(), Duration::from_millis(300));
+        e.sample(at(1_000), at(1_180));
+        // srtt 110, rttvar (3 * 50 + 80) / 4 = 57.5.
+        assert_eq!(e.srtt(), Some(Duration::from_millis(110)));
+        assert_eq!(e.rto(), Duration::from_millis(340));
+        for k in 2..200 {
+            e.sample(at(1_000 * k), at(1_000 * k + 110));
+        }
+        // The variation is below a quarter of the clock's tick.
+        assert_eq!(e.rto(), Duration::from_millis(111));
+        for _ in 0..5 {
+            e.on_timeout();
+        }
+        assert_eq!(e.srtt(), Some(Duration::from_millis(110)));
     }
 
     /// Balakrishnan et al. 1997 on 4.4BSD: round trips below half a tick settle at three ticks; one of two

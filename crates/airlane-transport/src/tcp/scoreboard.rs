@@ -69,6 +69,11 @@ impl Scoreboard {
         }
     }
 
+    /// Segments above `snd_una` that have arrived.
+    pub(super) const fn count(&self) -> u64 {
+        self.count
+    }
+
     /// What is below and has not arrived is lost; `una` if nothing is.
     pub(super) fn loss_edge(&self, window: &SendWindow) -> u64 {
         if self.count < self.threshold {

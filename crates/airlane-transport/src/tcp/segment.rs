@@ -25,6 +25,8 @@ pub struct Ack {
     /// Whether the segment at `ack` is known to have been destroyed on a link, and not dropped by a queue
     /// (explicit loss notification, Balakrishnan et al. 1997).
     pub eln: bool,
+    /// Whether the segment that brought it to `ack` was sent before: which copy of it has come.
+    pub again: bool,
 }
 
 /// As many blocks as an acknowledgment with other options has room for.

@@ -20,6 +20,7 @@ use super::congestion::Congestion;
 use super::control::Control;
 use super::persist::Persist;
 use super::recovery::Recovery;
+use super::spurious::Undo;
 use super::timer::Timer;
 use super::window::SendWindow;
 use super::{Ack, Data, SenderStats, TcpConfig};
@@ -32,6 +33,7 @@ pub struct Sender {
     persist: Persist,
     /// The persist timer waits at most this long.
     longest_wait: Duration,
+    initial_window: u64,
     first_sent: Option<Instant>,
     last_acked: Option<Instant>,
 }
@@ -46,11 +48,15 @@ impl Sender {
                 window: SendWindow::new(segment, config.window_of(segment)),
                 congestion: Congestion::new(config, segment),
                 timer: Timer::new(config, tick_phase),
+                undo: Undo::new(config.eifel.unwrap_or_default()),
                 stats: SenderStats::default(),
+                acked: 0,
+                flight_before: 0,
             },
             recovery: Recovery::new(config),
             persist: Persist::default(),
             longest_wait: config.max_rto,
+            initial_window: u64::from(config.initial_window),
             first_sent: None,
             last_acked: None,
         }
@@ -70,13 +76,17 @@ impl Sender {
             window: SendWindow::new(segment, config.window_of(segment)),
             congestion: Congestion::new(config, segment),
             timer: timer.restarted(config, tick_phase),
+            undo: Undo::new(config.eifel.unwrap_or_default()),
             stats: *stats,
+            acked: 0,
+            flight_before: 0,
         };
         *self = Self {
             control,
             recovery: Recovery::new(config),
             persist: Persist::default(),
             longest_wait: config.max_rto,
+            initial_window: u64::from(config.initial_window),
             first_sent: None,
             last_acked: None,
         };
@@ -99,6 +109,10 @@ impl Sender {
             control.stats.invalid_acks += 1;
         } else if ack.ack > una {
             self.last_acked = Some(now);
+            if let Some(pipe) = control.undo.on_ack(ack.ack, ack.again) {
+                control.take_back(ack.ack, pipe, self.initial_window);
+                recovery.undo();
+            }
             control.window.advertise(ack.ack, ack.window);
             recovery.on_new_ack(control, now, &ack);
         } else if ack.ack == una {
@@ -156,6 +170,7 @@ impl Sender {
         control.stats.segments_sent += 1;
         if retransmission {
             control.stats.retransmissions += 1;
+            control.undo.on_resent(seq);
         } else {
             control.window.max = seq + 1;
             self.first_sent.get_or_insert(now);

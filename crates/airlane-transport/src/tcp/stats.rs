@@ -15,6 +15,8 @@ pub struct SenderStats {
     pub fast_retransmits: u64,
     /// Times that `cwnd` was cut, by either cause.
     pub window_cuts: u64,
+    /// Of these, cuts that were not needed and were undone.
+    pub undone_cuts: u64,
     /// Duplicate acknowledgments received.
     pub duplicate_acks: u64,
     /// Acknowledgments of segments that were never sent, ignored.

@@ -24,6 +24,8 @@ pub(super) struct Timer {
     timing: bool,
     /// Smoothed round trip by a clock of 1 ms, in eighths of one; 0 before the first.
     fine: u64,
+    /// The round trip that the last acknowledgment ended.
+    latest: Option<Duration>,
     /// The segment that is timed, or was last, and when it left.
     mark: Option<(u64, Instant)>,
     /// Since when time stands still.
@@ -37,6 +39,7 @@ impl Timer {
             due: None,
             timing: false,
             fine: 0,
+            latest: None,
             mark: None,
             frozen: None,
         }
@@ -48,6 +51,11 @@ impl Timer {
             mark: self.mark.filter(|_| config.keep_rtt_mark),
             ..Self::new(config, tick_phase)
         }
+    }
+
+    /// The round trip that the last acknowledgment of new data ended, if one was measured.
+    pub(super) const fn latest(&self) -> Option<Duration> {
+        self.latest
     }
 
     /// Smoothed round trip time by a finer clock than the timer's; none before the first sample.
@@ -89,6 +97,7 @@ impl Timer {
         } else {
             self.due = None;
         }
+        self.latest = None;
         self.sample(now, ack);
     }
 
@@ -99,6 +108,7 @@ impl Timer {
             && ack > seq
         {
             self.rto.sample(sent, now);
+            self.latest = Some(now.saturating_since(sent));
             let millis = (now.saturating_since(sent).as_nanos() / 1_000_000).max(1);
             self.fine = match self.fine {
                 0 => 8 * millis,

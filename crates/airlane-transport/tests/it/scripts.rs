@@ -10,17 +10,18 @@
 //! write BYTES | endless  the application gives bytes; full segments are 100 bytes long
 //! < ack N [sack A-B ..]  an acknowledgment arrives; `ack N..M` is one after the other, `ack N x3` thrice;
 //!                        A-B reports segments A to B
+//!                        `again`: a segment that was sent before brought it there;
 //!                        with `eln` it tells that N was destroyed, with `win W` that W segments have room
-//! < N ..                 data arrives: segment numbers, `3..6` is 3 4 5 6
+//! < N ..                 data arrives: segment numbers, `3..6` is 3 4 5 6; `7!` was sent before
 //! < destroyed N ..       data arrives that a link has destroyed; < probe: the peer asks for the window
 //! > N ..                 these segments leave, in this order; `7!` has left before
-//! > ack N [sack A-B ..] [eln] [win W]   this acknowledgment leaves; `win` where it is not the whole window
+//! > ack N [sack A-B ..] [again] [eln] [win W]   this acknowledgment leaves; `win` where it is not the whole window
 //! > probe                the window is asked for
 //! unread | read          from now on the application takes nothing; it takes all that is there
 //! freeze | thaw          the path goes down, comes back
 //! restart                a new connection on the same end
 //! cwnd X | ssthresh N | rto MS | due MS | due never | acked BYTES | received BYTES | finished
-//! timeouts N | fast-retransmits N | retransmissions N | cuts N | duplicates N | invalid N
+//! timeouts N | fast-retransmits N | retransmissions N | cuts N | undone N | duplicates N | invalid N
 //! ```
 //!
 //! Timers run by themselves. Whatever leaves has to be expected before time moves on and before the next
@@ -213,6 +214,9 @@ impl Script {
                         let sack = if at == 0 { " sack" } else { "" };
                         write!(text, "{sack} {}-{}", block.start, block.end - 1).unwrap();
                     }
+                    if ack.again {
+                        text += " again";
+                    }
                     if ack.eln {
                         text += " eln";
                     }
@@ -277,11 +281,11 @@ impl Script {
         };
         let Some((&"ack", rest)) = words.split_first() else {
             for word in words {
-                for seq in numbers(word)? {
+                for seq in numbers(word.trim_end_matches('!'))? {
                     let data = Data {
                         seq,
                         len: SEGMENT,
-                        retransmission: false,
+                        retransmission: word.ends_with('!'),
                     };
                     let segment = Segment::Data(data);
                     if destroyed {
@@ -304,6 +308,8 @@ impl Script {
         while let Some(word) = rest.next() {
             if let Some(number) = word.strip_prefix('x') {
                 times = number.parse().map_err(|_| format!("{word}: how often?"))?;
+            } else if *word == "again" {
+                template.again = true;
             } else if *word == "eln" {
                 template.eln = true;
             } else if *word == "win" {
@@ -356,6 +362,7 @@ impl Script {
             "retransmissions" => stats.retransmissions.to_string(),
             "cuts" => stats.window_cuts.to_string(),
             "duplicates" => stats.duplicate_acks.to_string(),
+            "undone" => stats.undone_cuts.to_string(),
             "invalid" => stats.invalid_acks.to_string(),
             _ => return Err(format!("{what} is unknown")),
         };

@@ -34,6 +34,7 @@ fn settings() -> impl Strategy<Value = TcpConfig> {
             "recovery = \"newreno\"\npartial-deflation = \"first-ack\"\npartial-restart = \"first\""
         ),
         Just("recovery = \"sack\""),
+        Just("recovery = \"sack\"\nprr = true"),
         Just("recovery = \"smart\""),
         Just("recovery = \"eln\""),
         Just("recovery = \"eln-rxmt\""),
@@ -46,6 +47,9 @@ fn settings() -> impl Strategy<Value = TcpConfig> {
     ];
     let era = prop_oneof![
         2 => Just(""),
+        1 => Just("eifel = true"),
+        1 => Just("congestion = \"cubic\"\ntimer = \"fine\"\ntick = \"1 ms\"\nmin-rto = \"5 ms\"\neifel = true"),
+        1 => Just("congestion = \"vegas\"\ntimer = \"fine\""),
         1 => Just("profile = \"bsd-1997\""),
         1 => Just("profile = \"bsd-1997\"\nbuffer = \"800 B\"\neighth = true"),
     ];

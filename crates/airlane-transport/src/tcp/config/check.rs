@@ -41,6 +41,9 @@ impl TcpConfig {
         if self.eighth.is_some() && self.congestion() != CongestionKind::Bsd {
             return Err("eighth does nothing without congestion = \"bsd\"".to_owned());
         }
+        if self.prr.is_some() && self.recovery() != RecoveryKind::Sack {
+            return Err("prr does nothing without recovery = \"sack\"".to_owned());
+        }
         if self.late_deflation.is_some() && self.recovery() != RecoveryKind::Reno {
             return Err("late-deflation does nothing without recovery = \"reno\"".to_owned());
         }

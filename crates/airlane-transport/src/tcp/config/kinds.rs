@@ -124,6 +124,10 @@ pub enum CongestionKind {
     /// The same as 4.4BSD has them: in bytes, at most 65,535 of them. Tahoe, Reno and ELN may then retransmit fast
     /// more than once in a window (Wright and Stevens 1995, chapters 24 and 29).
     Bsd,
+    /// A cubic function of the time since the last loss (CUBIC, RFC 9438).
+    Cubic,
+    /// One to three segments wait in queues; losses do what they do to Reno (Vegas, Brakmo and Peterson 1995).
+    Vegas,
 }
 
 /// How the retransmission timer reads its clock.
@@ -136,6 +140,8 @@ pub enum TimerKind {
     /// Timeouts expire with a tick as well, so one of n ticks takes between n - 1 and n; round trips count from
     /// 1 (Wright and Stevens 1995, chapter 25).
     Bsd,
+    /// Round trips are measured, and `tick` is only the clock's granularity (RFC 6298, section 2).
+    Fine,
 }
 
 /// A name for a choice of all parts.

@@ -54,6 +54,13 @@ impl Bsd {
         self.grow(segments * self.segment);
     }
 
+    /// Goes on with this window and threshold, segments.
+    pub(super) fn restore(&mut self, cwnd: f64, ssthresh: u64) {
+        self.cwnd = 0;
+        self.grow((cwnd * self.segment as f64) as u64);
+        self.ssthresh = ssthresh * self.segment;
+    }
+
     fn grow(&mut self, bytes: u64) {
         // A single segment may be longer than the largest window.
         self.cwnd = (self.cwnd + bytes).min(LARGEST.max(self.segment));

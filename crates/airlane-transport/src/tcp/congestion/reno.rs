@@ -42,6 +42,12 @@ impl Reno {
         self.cwnd += segments as f64;
     }
 
+    /// Goes on with this window and threshold, segments.
+    pub(super) const fn restore(&mut self, cwnd: f64, ssthresh: u64) {
+        self.cwnd = cwnd;
+        self.ssthresh = ssthresh;
+    }
+
     /// New data was acknowledged, and no loss is being repaired.
     pub(super) fn on_ack(&mut self) {
         if self.cwnd < self.ssthresh as f64 {

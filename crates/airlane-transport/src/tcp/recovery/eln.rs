@@ -59,7 +59,7 @@ impl Eln {
         self.marked = ack.eln;
         self.expired = false;
         control.acknowledge(now, ack.ack);
-        control.congestion.on_ack();
+        control.open(now);
     }
 
     pub(super) fn on_duplicate(&mut self, control: &mut Control, now: Instant, ack: &Ack) {
@@ -82,6 +82,12 @@ impl Eln {
         self.in_recovery = true;
         self.inflation = u64::from(self.duplicates.count);
         self.resend = true;
+    }
+
+    /// What was repaired was not lost.
+    pub(super) fn undo(&mut self) {
+        self.leave();
+        self.duplicates.forget();
     }
 
     pub(super) fn on_timeout(&mut self, control: &mut Control) {

@@ -52,7 +52,7 @@ impl NewReno {
         self.duplicates.count = 0;
         if !self.in_recovery {
             control.acknowledge(now, ack.ack);
-            control.congestion.on_ack();
+            control.open(now);
         } else if ack.ack >= self.duplicates.recover {
             self.leave();
             control.acknowledge(now, ack.ack);
@@ -97,6 +97,12 @@ impl NewReno {
             self.inflation = i64::from(self.duplicates.threshold);
             self.resend = true;
         }
+    }
+
+    /// What was repaired was not lost.
+    pub(super) fn undo(&mut self) {
+        self.leave();
+        self.duplicates.forget();
     }
 
     pub(super) fn on_timeout(&mut self, control: &mut Control) {

@@ -51,7 +51,7 @@ impl Reno {
         if kept {
             control.congestion.keep(self.duplicates.threshold.into());
         }
-        control.congestion.on_ack();
+        control.open(now);
     }
 
     pub(super) fn on_duplicate(&mut self, control: &mut Control, now: Instant, _ack: &Ack) {
@@ -64,6 +64,12 @@ impl Reno {
         } else if self.in_recovery {
             self.inflation += 1;
         }
+    }
+
+    /// What was repaired was not lost.
+    pub(super) fn undo(&mut self) {
+        self.leave();
+        self.duplicates.forget();
     }
 
     pub(super) fn on_timeout(&mut self, control: &mut Control) {

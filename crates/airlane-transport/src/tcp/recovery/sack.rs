@@ -6,12 +6,15 @@
 //! lost yet, else once in a recovery the highest segment, whose loss nothing else would show. Recovery ends
 //! with the acknowledgment of all that was sent before it.
 //!
+//! With proportional rate reduction another account says when one more leaves (`prr`).
+//!
 //! A timeout forgets what was reported; segments that are reported again are not sent again.
 //!
 //! Left out: limited transmit.
 
 use airlane_base::Instant;
 
+use super::prr::Prr;
 use crate::tcp::control::Control;
 use crate::tcp::duplicates::Duplicates;
 use crate::tcp::scoreboard::Scoreboard;
@@ -22,6 +25,8 @@ pub(in crate::tcp) struct Sack {
     duplicates: Duplicates,
     board: Scoreboard,
     in_recovery: bool,
+    /// The account that says when a segment may leave in a recovery, instead of the pipe.
+    prr: Option<Prr>,
     /// Up to here the highest segment was sent again in vain (RFC 6675's RescueRxt).
     rescued: u64,
     /// `snd_una` has to be sent again at once.
@@ -34,6 +39,7 @@ impl Sack {
             duplicates: Duplicates::new(config),
             board: Scoreboard::new(config.dupack_threshold),
             in_recovery: false,
+            prr: config.prr.unwrap_or_default().then(Prr::default),
             rescued: 0,
             resend: false,
         }
@@ -42,25 +48,40 @@ impl Sack {
     pub(super) fn on_new_ack(&mut self, control: &mut Control, now: Instant, ack: &Ack) {
         self.duplicates.count = 0;
         self.resend = false;
+        let known = self.board.count();
         control.acknowledge(now, ack.ack);
         self.board.update(&control.window, &ack.blocks);
+        let delivered = control.acked + self.board.count() - known;
         if !self.in_recovery {
-            control.congestion.on_ack();
-            self.begin_if_lost(control, now);
+            control.open(now);
+            self.begin_if_lost(control, now, delivered);
         } else if ack.ack >= self.duplicates.recover {
             self.in_recovery = false;
+        } else {
+            self.account(control, delivered);
         }
     }
 
     pub(super) fn on_duplicate(&mut self, control: &mut Control, now: Instant, ack: &Ack) {
         self.duplicates.count += 1;
+        let known = self.board.count();
         self.board.update(&control.window, &ack.blocks);
-        if !self.in_recovery {
-            self.begin_if_lost(control, now);
+        let delivered = self.board.count() - known;
+        if self.in_recovery {
+            self.account(control, delivered);
+        } else {
+            self.begin_if_lost(control, now, delivered);
         }
     }
 
-    fn begin_if_lost(&mut self, control: &mut Control, now: Instant) {
+    fn account(&mut self, control: &Control, delivered: u64) {
+        if let Some(prr) = &mut self.prr {
+            let pipe = self.board.pipe(&control.window);
+            prr.on_ack(delivered, pipe, control.congestion.ssthresh());
+        }
+    }
+
+    fn begin_if_lost(&mut self, control: &mut Control, now: Instant, delivered: u64) {
         let shown = self.duplicates.count >= self.duplicates.threshold || self.board.shows_loss();
         if !shown || !self.duplicates.is_new(&control.window) {
             return;
@@ -71,6 +92,17 @@ impl Sack {
         self.board.begin_recovery();
         self.in_recovery = true;
         self.resend = true;
+        if let Some(prr) = &mut self.prr {
+            *prr = Prr::begin(control.window.flight_size());
+            self.account(control, delivered);
+        }
+    }
+
+    /// What was repaired was not lost.
+    pub(super) fn undo(&mut self) {
+        self.in_recovery = false;
+        self.resend = false;
+        self.duplicates.forget();
     }
 
     pub(super) fn on_timeout(&mut self, control: &mut Control) {
@@ -84,24 +116,37 @@ impl Sack {
 
     #[inline]
     pub(super) fn next(&mut self, control: &mut Control, _now: Instant) -> Option<u64> {
+        if self.in_recovery {
+            let seq = self.next_in_recovery(control)?;
+            if let Some(prr) = &mut self.prr {
+                prr.on_sent();
+            }
+            return Some(seq);
+        }
+        // Behind a timeout.
+        let window = &mut control.window;
+        while window.nxt < window.max {
+            let next = self.board.skip(window.nxt);
+            if next == window.nxt {
+                break;
+            }
+            window.nxt = next;
+        }
+        let usable = control.usable(0);
+        control.window.take_next(usable)
+    }
+
+    fn next_in_recovery(&mut self, control: &mut Control) -> Option<u64> {
         let window = &mut control.window;
         if std::mem::take(&mut self.resend) {
             self.board.on_resent(window, window.una);
             return Some(window.una);
         }
-        if !self.in_recovery {
-            // Behind a timeout.
-            while window.nxt < window.max {
-                let next = self.board.skip(window.nxt);
-                if next == window.nxt {
-                    break;
-                }
-                window.nxt = next;
-            }
-            let usable = control.usable(0);
-            return control.window.take_next(usable);
-        }
-        if self.board.pipe(window) >= control.congestion.window() {
+        let has_room = match &self.prr {
+            Some(prr) => prr.allows(),
+            None => self.board.pipe(window) < control.congestion.window(),
+        };
+        if !has_room {
             return None;
         }
         // RFC 6675, NextSeg (1) to (4).

@@ -46,7 +46,7 @@ impl Smart {
         let before = control.window.una;
         control.acknowledge(now, ack.ack);
         if before >= self.recover || before < self.behind_timeout {
-            control.congestion.on_ack();
+            control.open(now);
         }
         self.on_ack(control, now, ack);
     }
@@ -71,6 +71,12 @@ impl Smart {
             control.cut(now);
             control.congestion.resume();
         }
+    }
+
+    /// What was repaired was not lost.
+    pub(super) fn undo(&mut self) {
+        self.recover = 0;
+        self.behind_timeout = 0;
     }
 
     pub(super) fn on_timeout(&mut self, control: &mut Control) {

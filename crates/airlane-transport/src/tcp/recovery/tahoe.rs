@@ -26,7 +26,7 @@ impl Tahoe {
     pub(super) fn on_new_ack(&mut self, control: &mut Control, now: Instant, ack: &Ack) {
         self.duplicates.count = 0;
         control.acknowledge(now, ack.ack);
-        control.congestion.on_ack();
+        control.open(now);
     }
 
     pub(super) fn on_duplicate(&mut self, control: &mut Control, now: Instant, _ack: &Ack) {
@@ -37,6 +37,11 @@ impl Tahoe {
             control.timer.restart(now);
             control.collapse();
         }
+    }
+
+    /// What was repaired was not lost.
+    pub(super) fn undo(&mut self) {
+        self.duplicates.forget();
     }
 
     pub(super) fn on_timeout(&mut self, control: &mut Control) {

@@ -1,0 +1,18 @@
+//! What an acknowledgment tells a congestion control.
+
+use airlane_base::{Duration, Instant};
+
+/// An acknowledgment of new data, while no loss is being repaired.
+#[derive(Clone, Copy, Debug)]
+pub(in crate::tcp) struct Acked {
+    /// When it came.
+    pub(in crate::tcp) now: Instant,
+    /// Segments that it acknowledges for the first time.
+    pub(in crate::tcp) segments: u64,
+    /// Segments that were outstanding before it.
+    pub(in crate::tcp) flight: u64,
+    /// Smoothed round trip time; zero before the first sample.
+    pub(in crate::tcp) srtt: Duration,
+    /// The round trip that it ends, if one was measured.
+    pub(in crate::tcp) rtt: Option<Duration>,
+}

@@ -1,0 +1,256 @@
+//! CUBIC (RFC 9438), in segments: the window is a cubic function of the time since the last loss, with its
+//! plateau where that happened.
+//!
+//! Losses take the window to 0.7 of what was in use. Then `W(t) = C (t - K)^3 + W_max`, and where Reno would be
+//! faster (short round trips, small windows) the window is what Reno's would be on average. Slow start counts
+//! two segments of an acknowledgment at most (RFC 3465). Only acknowledgments of a window that was in use open it.
+//!
+//! Left out: HyStart++ (RFC 9406), and the undoing of section 4.9, which belongs to who finds out
+//! (`eifel`).
+
+use airlane_base::{Duration, Instant};
+
+use super::acked::Acked;
+use crate::tcp::TcpConfig;
+
+/// RFC 9438, section 5: segments for each second cubed.
+const C: f64 = 0.4;
+/// RFC 9438, section 4.6.
+const BETA: f64 = 0.7;
+/// Reno's additive increase that with BETA gives Reno's mean window (section 4.3).
+const ALPHA: f64 = 3.0 * (1.0 - BETA) / (1.0 + BETA);
+/// Acknowledged segments that open the window in slow start, for each acknowledgment (RFC 3465).
+const SLOW_START_LIMIT: u64 = 2;
+
+/// Since when the window follows the function.
+#[derive(Clone, Copy, Debug)]
+struct Epoch {
+    begin: Instant,
+    /// Seconds from there to the plateau.
+    k: f64,
+    /// What Reno's window would be, segments.
+    reno: f64,
+}
+
+/// CUBIC's window.
+#[derive(Clone, Debug)]
+pub(in crate::tcp) struct Cubic {
+    /// Segments.
+    cwnd: f64,
+    ssthresh: u64,
+    /// The plateau, segments; 0 if nothing tells where it is.
+    w_max: f64,
+    /// The window before the last loss, segments.
+    prior: f64,
+    epoch: Option<Epoch>,
+}
+
+fn seconds(duration: Duration) -> f64 {
+    duration.as_secs_f64()
+}
+
+impl Cubic {
+    pub(super) fn new(config: &TcpConfig, segment: u32) -> Self {
+        Self {
+            cwnd: f64::from(config.initial_window),
+            ssthresh: u64::from(config.window_of(segment)),
+            w_max: 0.0,
+            prior: 0.0,
+            epoch: None,
+        }
+    }
+
+    /// Segments.
+    pub(super) const fn cwnd(&self) -> f64 {
+        self.cwnd
+    }
+
+    /// Whole segments that may be on their way.
+    pub(super) const fn window(&self) -> u64 {
+        self.cwnd as u64
+    }
+
+    /// Segments.
+    pub(super) const fn ssthresh(&self) -> u64 {
+        self.ssthresh
+    }
+
+    /// This many segments more.
+    pub(super) fn keep(&mut self, segments: u64) {
+        self.cwnd += segments as f64;
+    }
+
+    /// Goes on with this window and threshold, segments.
+    pub(super) const fn restore(&mut self, cwnd: f64, ssthresh: u64) {
+        self.cwnd = cwnd;
+        self.ssthresh = ssthresh;
+        self.epoch = None;
+    }
+
+    /// New data was acknowledged, and no loss is being repaired.
+    pub(super) fn on_ack(&mut self, acked: Acked) {
+        if self.cwnd < self.ssthresh as f64 {
+            // The window may double from what was in use.
+            if self.cwnd < 2.0 * acked.flight as f64 {
+                self.cwnd += acked.segments.min(SLOW_START_LIMIT) as f64;
+            }
+        } else if acked.flight as f64 + 1.0 > self.cwnd {
+            self.follow(acked);
+        } else {
+            // Time without need of the window opens none (section 4.2).
+            self.epoch = None;
+        }
+    }
+
+    fn follow(&mut self, acked: Acked) {
+        let cwnd = self.cwnd;
+        let mut epoch = match self.epoch {
+            Some(epoch) => epoch,
+            None => {
+                self.w_max = self.w_max.max(cwnd);
+                Epoch {
+                    begin: acked.now,
+                    k: libm::cbrt((self.w_max - cwnd) / C),
+                    reno: cwnd,
+                }
+            }
+        };
+        let t = seconds(acked.now.saturating_since(epoch.begin));
+        let w_cubic = |t: f64| {
+            let since = t - epoch.k;
+            C * since * since * since + self.w_max
+        };
+        let segments = acked.segments as f64;
+        let alpha = if epoch.reno < self.prior { ALPHA } else { 1.0 };
+        epoch.reno += alpha * segments / cwnd;
+        if w_cubic(t) < epoch.reno {
+            self.cwnd = cwnd.max(epoch.reno);
+        } else {
+            let target = w_cubic(t + seconds(acked.srtt)).clamp(cwnd, 1.5 * cwnd);
+            self.cwnd += (target - cwnd) / cwnd * segments;
+        }
+        self.epoch = Some(epoch);
+    }
+
+    /// Duplicate acknowledgments show a loss while `in_use` segments of the window were used.
+    pub(super) fn on_loss(&mut self, in_use: u64) {
+        let used = in_use as f64;
+        // Fast convergence (section 4.7): a flow whose plateau falls leaves room for others.
+        self.w_max = if used < self.w_max {
+            used * (1.0 + BETA) / 2.0
+        } else {
+            used
+        };
+        self.cut(used);
+        self.cwnd = self.ssthresh as f64;
+    }
+
+    /// Goes on with `ssthresh`.
+    pub(super) const fn resume(&mut self) {
+        self.cwnd = self.ssthresh as f64;
+    }
+
+    /// Slow start; the plateau is where congestion avoidance then begins (section 4.8).
+    pub(super) fn on_collapse(&mut self, in_use: u64) {
+        self.cut(in_use as f64);
+        self.w_max = 0.0;
+        self.cwnd = 1.0;
+    }
+
+    fn cut(&mut self, used: f64) {
+        self.prior = used;
+        self.ssthresh = ((used * BETA) as u64).max(2);
+        self.epoch = None;
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn at(ms: u64) -> Instant {
+        Instant::ORIGIN + Duration::from_millis(ms)
+    }
+
+    /// A window that is always in use, acknowledged segment by segment once a round trip.
+    fn after(cubic: &mut Cubic, from: u64, to: u64, rtt: u64) {
+        for round in (from..to).step_by(rtt as usize) {
+            for _ in 0..cubic.window() {
+                cubic.on_ack(Acked {
+                    now: at(round),
+                    segments: 1,
+                    flight: cubic.window(),
+                    srtt: Duration::from_millis(rtt),
+                    rtt: None,
+                });
+            }
+        }
+    }
+
+    fn lost_at(window: u64) -> Cubic {
+        let config = TcpConfig {
+            window: 10_000,
+            ..TcpConfig::default()
+        };
+        let mut cubic = Cubic::new(&config, 1000);
+        cubic.on_loss(window);
+        cubic
+    }
+
+    /// Section 4.2: `K = cbrt(W_max (1 - 0.7) / 0.4)` seconds behind a loss the window is where it was, and
+    /// behind that it grows as it did before.
+    #[test]
+    fn the_plateau_is_where_the_loss_was() {
+        let mut cubic = lost_at(1_000);
+        assert!((cubic.cwnd() - 700.0).abs() < 1e-9);
+        let k = (libm::cbrt(300.0 / 0.4) * 1e3) as u64;
+        after(&mut cubic, 0, k, 100);
+        assert!((cubic.cwnd() - 1_000.0).abs() < 3.0, "{}", cubic.cwnd());
+        let half = 1_000.0 - 0.4 * libm::pow(k as f64 / 2e3, 3.0);
+        let mut halfway = lost_at(1_000);
+        after(&mut halfway, 0, k / 2, 100);
+        assert!(
+            (halfway.cwnd() - half).abs() < 12.0,
+            "{} {half}",
+            halfway.cwnd()
+        );
+    }
+
+    /// Section 4.3: with a small window and a short round trip Reno is faster, by ALPHA a round trip until its
+    /// window is the one before the loss.
+    #[test]
+    fn small_windows_are_renos() {
+        let mut cubic = lost_at(10);
+        after(&mut cubic, 0, 40, 10);
+        // From 7 on, four rounds of whole segments: a little less than four times ALPHA.
+        assert!(
+            (cubic.cwnd() - 7.0 - 4.0 * ALPHA).abs() < 0.25,
+            "{}",
+            cubic.cwnd()
+        );
+    }
+
+    /// Section 4.7.
+    #[test]
+    fn a_lower_loss_lowers_the_plateau() {
+        let mut cubic = lost_at(1_000);
+        cubic.on_loss(800);
+        assert!((cubic.w_max - 800.0 * 0.85).abs() < 1e-9);
+    }
+
+    #[test]
+    fn a_window_that_is_not_in_use_stays() {
+        let mut cubic = lost_at(100);
+        let acked = Acked {
+            now: at(500),
+            segments: 1,
+            flight: 20,
+            srtt: Duration::from_millis(100),
+            rtt: None,
+        };
+        for _ in 0..1_000 {
+            cubic.on_ack(acked);
+        }
+        assert!((cubic.cwnd() - 70.0).abs() < 1e-9);
+    }
+}

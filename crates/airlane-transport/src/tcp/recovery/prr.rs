@@ -1,0 +1,53 @@
+//! Proportional rate reduction (RFC 6937): during a recovery segments leave in proportion to those that arrive, so
+//! that the window is at `ssthresh` at its end without a pause at its beginning or a burst.
+//!
+//! While more is on its way than `ssthresh`, so many have left as of the arrived ones the new window is of the
+//! old; with less, as many as arrive and one more (the slow start reduction bound), up to `ssthresh`.
+
+/// The account of one recovery, segments.
+#[derive(Clone, Copy, Debug, Default)]
+pub(super) struct Prr {
+    /// Outstanding when it began (RecoverFS).
+    flight: u64,
+    /// Arrived since (prr_delivered).
+    delivered: u64,
+    /// Sent since (prr_out).
+    sent: u64,
+    /// May leave now (sndcnt).
+    left: u64,
+}
+
+impl Prr {
+    /// A recovery begins with so many segments outstanding.
+    pub(super) const fn begin(flight: u64) -> Self {
+        Self {
+            flight,
+            delivered: 0,
+            sent: 0,
+            left: 0,
+        }
+    }
+
+    /// An acknowledgment has shown that `delivered` more have arrived; `pipe` are on their way.
+    pub(super) fn on_ack(&mut self, delivered: u64, pipe: u64, ssthresh: u64) {
+        self.delivered += delivered;
+        self.left = if pipe > ssthresh {
+            let share = (self.delivered * ssthresh).div_ceil(self.flight.max(1));
+            share.saturating_sub(self.sent)
+        } else {
+            let bound = self.delivered.saturating_sub(self.sent).max(delivered) + 1;
+            (ssthresh - pipe).min(bound)
+        };
+    }
+
+    /// Whether one may leave now.
+    pub(super) const fn allows(&self) -> bool {
+        self.left > 0
+    }
+
+    /// One has left.
+    pub(super) const fn on_sent(&mut self) {
+        self.sent += 1;
+        self.left = self.left.saturating_sub(1);
+    }
+}

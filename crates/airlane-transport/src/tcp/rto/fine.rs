@@ -1,0 +1,33 @@
+//! Round trips as RFC 6298 measures them, in nanoseconds.
+
+use airlane_base::Duration;
+
+/// Smoothed round trip and its variation (RFC 6298, section 2).
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+pub(super) struct Fine {
+    srtt: Option<Duration>,
+    rttvar: Duration,
+}
+
+impl Fine {
+    pub(super) const fn srtt(&self) -> Option<Duration> {
+        self.srtt
+    }
+
+    /// A round trip took `rtt`; the timeout that follows, by a clock of this granularity.
+    pub(super) fn sample(&mut self, rtt: Duration, granularity: Duration) -> Duration {
+        let srtt = match self.srtt {
+            None => {
+                self.rttvar = rtt / 2;
+                rtt
+            }
+            Some(srtt) => {
+                let deviation = Duration::from_nanos(rtt.as_nanos().abs_diff(srtt.as_nanos()));
+                self.rttvar = (self.rttvar * 3 + deviation) / 4;
+                (srtt * 7 + rtt) / 8
+            }
+        };
+        self.srtt = Some(srtt);
+        srtt + granularity.max(self.rttvar * 4)
+    }
+}
