@@ -4,7 +4,8 @@
 //!              Tcp: one end of a connection
 //!  write ─► Sender ─────────────────────────────────────┐
 //!           │ SendWindow   what is sent, what is acknowledged
-//!           │ Recovery     what is lost, and what leaves next (tahoe, reno, newreno, sack, smart, eln)
+//!           │ Recovery     what is lost, and what leaves next (tahoe, reno, newreno, sack, rack, smart,
+//!           │              eln)
 //!           │ Congestion   how much may be on its way (reno, bsd, cubic, vegas)
 //!           │ Timer        when to give up waiting; RtoEstimator: how long that is
 //!           └─ Data ─► peer's Receiver ─ Ack ─► peer's Sender

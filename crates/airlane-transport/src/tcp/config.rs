@@ -26,7 +26,8 @@ pub struct TcpConfig {
     /// printed by this name, as it always was, so that its files keep their hash.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub variant: Option<Variant>,
-    /// What finds losses and repairs them. Source: RFC 5681, RFC 6582, RFC 6675 and Balakrishnan et al. 1997.
+    /// What finds losses and repairs them. Source: RFC 5681, RFC 6582, RFC 6675, RFC 8985 and Balakrishnan et al.
+    /// 1997.
     /// Left out: `reno`.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub recovery: Option<RecoveryKind>,
@@ -194,6 +195,26 @@ impl TcpConfig {
                 window: 65_535,
                 ..Self::profile(Profile::Ns2In1999)
             },
+            Profile::Modern => Self {
+                profile,
+                variant: None,
+                recovery: Some(RecoveryKind::Rack),
+                congestion: Some(CongestionKind::Cubic),
+                delayed_ack: Some(DelayedAck {
+                    every: 2,
+                    within: Duration::from_millis(200),
+                    clock: AckClock::FromArrival,
+                }),
+                eifel: Some(true),
+                timer: Some(TimerKind::Fine),
+                header_size: Some(Size::from_bytes(40)),
+                window: 4_096,
+                initial_window: 10,
+                tick: Duration::from_millis(1),
+                initial_rto: Duration::from_secs(1),
+                max_rto: Duration::from_secs(60),
+                ..Self::profile(Profile::Ns2In1999)
+            },
         }
     }
 }
@@ -316,9 +337,11 @@ mod tests {
 
     #[test]
     fn what_is_printed_reads_back_the_same() {
-        let config: TcpConfig = toml::from_str("profile = \"bsd-1997\"").unwrap();
-        let text = toml::to_string(&config).unwrap();
-        assert_eq!(toml::from_str::<TcpConfig>(&text).unwrap(), config);
+        for profile in ["bsd-1997", "modern"] {
+            let config: TcpConfig = toml::from_str(&format!("profile = \"{profile}\"")).unwrap();
+            let text = toml::to_string(&config).unwrap();
+            assert_eq!(toml::from_str::<TcpConfig>(&text).unwrap(), config);
+        }
         let text = toml::to_string(&TcpConfig::default()).unwrap();
         assert!(text.starts_with("profile = \"ns2-1999\"\nvariant = \"reno\"\nwindow = 20\n"));
         assert_eq!(

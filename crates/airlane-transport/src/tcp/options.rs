@@ -32,7 +32,7 @@ impl Options {
     /// Bytes that they take at most.
     pub fn longest(&self) -> u32 {
         match self.recovery {
-            RecoveryKind::Sack => sack_option_len(MOST_BLOCKS),
+            RecoveryKind::Sack | RecoveryKind::Rack => sack_option_len(MOST_BLOCKS),
             RecoveryKind::Smart => SMART,
             RecoveryKind::Eln | RecoveryKind::ElnRxmt => ELN,
             RecoveryKind::Tahoe | RecoveryKind::Reno | RecoveryKind::NewReno => 0,

@@ -91,7 +91,7 @@ impl Receiver {
             again: None,
             delayed: Delayed::new(config, tick_phase),
             report: match config.recovery() {
-                RecoveryKind::Sack => Report::Sack(Box::default()),
+                RecoveryKind::Sack | RecoveryKind::Rack => Report::Sack(Box::default()),
                 RecoveryKind::Smart => Report::Trigger,
                 _ => Report::Nothing,
             },

@@ -6,6 +6,7 @@
 mod eln;
 mod newreno;
 mod prr;
+mod rack;
 mod reno;
 mod sack;
 mod smart;
@@ -17,6 +18,7 @@ use super::control::Control;
 use super::{Ack, RecoveryKind, TcpConfig};
 use eln::Eln;
 use newreno::NewReno;
+use rack::Rack;
 use reno::Reno;
 use sack::Sack;
 use smart::Smart;
@@ -30,6 +32,7 @@ pub(super) enum Recovery {
     NewReno(NewReno),
     Sack(Box<Sack>),
     Smart(Box<Smart>),
+    Rack(Box<Rack>),
     Eln(Eln),
 }
 
@@ -41,6 +44,7 @@ macro_rules! each {
             Recovery::NewReno($one) => $call,
             Recovery::Sack($one) => $call,
             Recovery::Smart($one) => $call,
+            Recovery::Rack($one) => $call,
             Recovery::Eln($one) => $call,
         }
     };
@@ -53,6 +57,7 @@ impl Recovery {
             RecoveryKind::Reno => Self::Reno(Reno::new(config)),
             RecoveryKind::NewReno => Self::NewReno(NewReno::new(config)),
             RecoveryKind::Sack => Self::Sack(Box::new(Sack::new(config))),
+            RecoveryKind::Rack => Self::Rack(Box::new(Rack::new())),
             RecoveryKind::Smart => Self::Smart(Box::new(Smart::new())),
             RecoveryKind::Eln | RecoveryKind::ElnRxmt => Self::Eln(Eln::new(config)),
         }
@@ -70,8 +75,25 @@ impl Recovery {
     }
 
     /// The retransmission timer has expired, backed off and begun anew.
-    pub(super) fn on_timeout(&mut self, control: &mut Control) {
-        each!(self, recovery => recovery.on_timeout(control));
+    pub(super) fn on_timeout(&mut self, control: &mut Control, now: Instant) {
+        each!(self, recovery => recovery.on_timeout(control, now));
+    }
+
+    /// When `on_timer` is due; most have no timer of their own.
+    #[inline]
+    pub(super) fn due(&self) -> Option<Instant> {
+        match self {
+            Self::Rack(rack) => rack.due(),
+            _ => None,
+        }
+    }
+
+    /// Time has passed for its own timers; an early call does nothing.
+    #[inline]
+    pub(super) fn on_timer(&mut self, control: &mut Control, now: Instant) {
+        if let Self::Rack(rack) = self {
+            rack.on_timer(control, now);
+        }
     }
 
     /// What was repaired was not lost.

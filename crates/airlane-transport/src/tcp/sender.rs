@@ -142,7 +142,9 @@ impl Sender {
     pub fn handle_timeout(&mut self, now: Instant) {
         if self.control.timer.expire(now) {
             self.control.stats.timeouts += 1;
-            self.recovery.on_timeout(&mut self.control);
+            self.recovery.on_timeout(&mut self.control, now);
+        } else if !self.control.timer.is_frozen() {
+            self.recovery.on_timer(&mut self.control, now);
         }
         self.persist.expire(now);
     }
@@ -193,12 +195,14 @@ impl Sender {
     /// When `handle_timeout` is due.
     #[inline]
     pub fn poll_timeout(&self) -> Option<Instant> {
-        let persist = || {
-            self.persist
-                .due()
-                .filter(|_| !self.control.timer.is_frozen())
-        };
-        self.control.timer.due().or_else(persist)
+        if self.control.timer.is_frozen() {
+            return None;
+        }
+        let due = self.control.timer.due().or_else(|| self.persist.due());
+        match self.recovery.due() {
+            None => due,
+            own => due.min(own).or(own),
+        }
     }
 
     /// Whether everything has been acknowledged.

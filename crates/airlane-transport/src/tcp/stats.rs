@@ -13,6 +13,8 @@ pub struct SenderStats {
     pub timeouts: u64,
     /// Retransmissions started by duplicate acknowledgments.
     pub fast_retransmits: u64,
+    /// Tail loss probes sent.
+    pub probes: u64,
     /// Times that `cwnd` was cut, by either cause.
     pub window_cuts: u64,
     /// Of these, cuts that were not needed and were undone.

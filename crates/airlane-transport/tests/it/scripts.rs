@@ -21,7 +21,7 @@
 //! freeze | thaw          the path goes down, comes back
 //! restart                a new connection on the same end
 //! cwnd X | ssthresh N | rto MS | due MS | due never | acked BYTES | received BYTES | finished
-//! timeouts N | fast-retransmits N | retransmissions N | cuts N | undone N | duplicates N | invalid N
+//! timeouts N | fast-retransmits N | retransmissions N | cuts N | undone N | probes N | duplicates N | invalid N
 //! ```
 //!
 //! Timers run by themselves. Whatever leaves has to be expected before time moves on and before the next
@@ -362,6 +362,7 @@ impl Script {
             "retransmissions" => stats.retransmissions.to_string(),
             "cuts" => stats.window_cuts.to_string(),
             "duplicates" => stats.duplicate_acks.to_string(),
+            "probes" => stats.probes.to_string(),
             "undone" => stats.undone_cuts.to_string(),
             "invalid" => stats.invalid_acks.to_string(),
             _ => return Err(format!("{what} is unknown")),

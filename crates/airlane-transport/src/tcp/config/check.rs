@@ -28,6 +28,7 @@ impl TcpConfig {
         let reports = match self.recovery() {
             RecoveryKind::Sack => Some("sack"),
             RecoveryKind::Smart => Some("smart"),
+            RecoveryKind::Rack => Some("rack"),
             _ => None,
         };
         if let Some(kind) = reports

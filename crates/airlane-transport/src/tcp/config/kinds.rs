@@ -19,9 +19,13 @@ pub enum Profile {
     /// window of 32 kB (2^15 bytes) in bytes, and 58 bytes of headers.
     #[serde(rename = "bsd-1997")]
     BsdIn1997,
+    /// What today's TCP does: RACK-TLP, CUBIC, a timer that measures (RFC 6298), an initial window of 10 (RFC
+    /// 6928), delayed acknowledgments, Eifel, and 40 bytes of headers. Without connection set-up, timestamps, ECN and
+    /// pacing.
+    Modern,
 }
 
-/// What finds losses and repairs them. Source: RFC 5681, RFC 6582, RFC 6675 and Balakrishnan et al. 1997.
+/// What finds losses and repairs them. Source: RFC 5681, RFC 6582, RFC 6675, RFC 8985 and Balakrishnan et al. 1997.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
 #[serde(rename_all = "kebab-case")]
 pub enum RecoveryKind {
@@ -35,6 +39,9 @@ pub enum RecoveryKind {
     NewReno,
     /// Selective acknowledgments (RFC 2018) and the recovery of RFC 6675.
     Sack,
+    /// Selective acknowledgments, losses found by time, proportional rate reduction, and probes of the tail
+    /// (RACK-TLP, RFC 8985).
+    Rack,
     /// Each acknowledgment names the segment that caused it, and every gap is a loss at once (SMART, Keshav and
     /// Morgan 1997, as Balakrishnan et al. 1997 simplify it). For paths that keep the order.
     Smart,

@@ -90,7 +90,7 @@ impl Eln {
         self.duplicates.forget();
     }
 
-    pub(super) fn on_timeout(&mut self, control: &mut Control) {
+    pub(super) fn on_timeout(&mut self, control: &mut Control, _now: Instant) {
         self.leave();
         self.expired = true;
         self.duplicates.mark_cut(&control.window);

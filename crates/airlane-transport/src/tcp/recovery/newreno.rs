@@ -105,7 +105,7 @@ impl NewReno {
         self.duplicates.forget();
     }
 
-    pub(super) fn on_timeout(&mut self, control: &mut Control) {
+    pub(super) fn on_timeout(&mut self, control: &mut Control, _now: Instant) {
         self.leave();
         self.duplicates.count = 0;
         self.duplicates.mark_cut(&control.window);

@@ -38,6 +38,10 @@ impl Prr {
             let bound = self.delivered.saturating_sub(self.sent).max(delivered) + 1;
             (ssthresh - pipe).min(bound)
         };
+        // The first leaves at once: no acknowledgment may follow that would let it (RFC 5681, section 3.2).
+        if self.sent == 0 {
+            self.left = self.left.max(1);
+        }
     }
 
     /// Whether one may leave now.

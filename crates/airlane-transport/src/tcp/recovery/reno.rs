@@ -72,7 +72,7 @@ impl Reno {
         self.duplicates.forget();
     }
 
-    pub(super) fn on_timeout(&mut self, control: &mut Control) {
+    pub(super) fn on_timeout(&mut self, control: &mut Control, _now: Instant) {
         self.leave();
         self.duplicates.mark_cut(&control.window);
         control.collapse();

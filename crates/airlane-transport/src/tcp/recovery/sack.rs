@@ -105,7 +105,7 @@ impl Sack {
         self.duplicates.forget();
     }
 
-    pub(super) fn on_timeout(&mut self, control: &mut Control) {
+    pub(super) fn on_timeout(&mut self, control: &mut Control, _now: Instant) {
         self.board.clear();
         self.in_recovery = false;
         self.resend = false;

@@ -79,7 +79,7 @@ impl Smart {
         self.behind_timeout = 0;
     }
 
-    pub(super) fn on_timeout(&mut self, control: &mut Control) {
+    pub(super) fn on_timeout(&mut self, control: &mut Control, _now: Instant) {
         *self = Self {
             recover: control.window.max,
             behind_timeout: control.window.max,

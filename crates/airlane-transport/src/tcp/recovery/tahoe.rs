@@ -44,7 +44,7 @@ impl Tahoe {
         self.duplicates.forget();
     }
 
-    pub(super) fn on_timeout(&mut self, control: &mut Control) {
+    pub(super) fn on_timeout(&mut self, control: &mut Control, _now: Instant) {
         self.duplicates.count = 0;
         self.duplicates.mark_cut(&control.window);
         control.collapse();

@@ -1,0 +1,254 @@
+//! Every segment that is outstanding, on its own: when its last copy left, whether it has come, whether it is
+//! lost; and the order in which they left.
+//!
+//! A segment is in the order of departures once for each copy; only the entry of its last copy counts. Invariant:
+//! `sacked` and `lost` are the numbers of segments above `snd_una` that have come, and that are lost and have not
+//! left again; no segment is both.
+
+use std::collections::VecDeque;
+
+use airlane_base::Instant;
+
+use crate::tcp::Range;
+use crate::tcp::ranges::Ranges;
+
+/// One segment.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(super) struct Segment {
+    /// When its last copy left.
+    pub(super) left: Instant,
+    /// Whether it has left more than once.
+    pub(super) again: bool,
+    lost: bool,
+}
+
+/// The segments from `una` to the highest that has left.
+#[derive(Clone, Debug, Default)]
+pub(super) struct Sent {
+    una: u64,
+    segments: VecDeque<Segment>,
+    arrived: Ranges,
+    sacked: u64,
+    lost: u64,
+    /// Copies by when they left, oldest first; neither lost nor, the first one, come or left again.
+    order: VecDeque<(u64, Instant)>,
+    /// What is lost, in the order in which that was found; some have come or left again since.
+    to_resend: VecDeque<u64>,
+}
+
+impl Sent {
+    fn get(&self, seq: u64) -> Option<&Segment> {
+        self.segments.get(seq.checked_sub(self.una)? as usize)
+    }
+
+    fn get_mut(&mut self, seq: u64) -> Option<&mut Segment> {
+        self.segments.get_mut(seq.checked_sub(self.una)? as usize)
+    }
+
+    fn has_come(&self, seq: u64) -> bool {
+        seq < self.una || (self.sacked > 0 && self.arrived.containing(seq).is_some())
+    }
+
+    /// Segments that are on their way.
+    pub(super) fn pipe(&self) -> u64 {
+        self.segments.len() as u64 - self.sacked - self.lost
+    }
+
+    /// Segments above `una` that have come.
+    pub(super) const fn sacked(&self) -> u64 {
+        self.sacked
+    }
+
+    /// A copy of `seq` leaves: of the next one for the first time, or of an earlier one.
+    pub(super) fn on_sent(&mut self, now: Instant, seq: u64) {
+        match self.get_mut(seq) {
+            None => self.segments.push_back(Segment {
+                left: now,
+                again: false,
+                lost: false,
+            }),
+            Some(segment) => {
+                let was_lost = std::mem::take(&mut segment.lost);
+                segment.left = now;
+                segment.again = true;
+                self.lost -= u64::from(was_lost);
+            }
+        }
+        self.order.push_back((seq, now));
+    }
+
+    /// Everything below `ack` has come; `each` sees those that are news.
+    pub(super) fn acknowledge(&mut self, ack: u64, mut each: impl FnMut(u64, &Segment)) {
+        while self.una < ack {
+            let Some(segment) = self.segments.pop_front() else {
+                break;
+            };
+            if self.sacked > 0 && self.arrived.containing(self.una).is_some() {
+                self.sacked -= 1;
+            } else {
+                self.lost -= u64::from(segment.lost);
+                each(self.una, &segment);
+            }
+            self.una += 1;
+        }
+        self.arrived.cut_below(self.una);
+    }
+
+    /// A block reports segments; `each` sees those that are news. What never left is ignored.
+    pub(super) fn report(&mut self, block: Range, mut each: impl FnMut(u64, &Segment)) {
+        if block.end > self.una + self.segments.len() as u64 {
+            return;
+        }
+        let mut seq = self.arrived.skip(block.start.max(self.una));
+        while seq < block.end {
+            let Some(segment) = self.get_mut(seq) else {
+                return;
+            };
+            let was_lost = std::mem::take(&mut segment.lost);
+            let segment = *segment;
+            self.lost -= u64::from(was_lost);
+            self.sacked += 1;
+            self.arrived.insert(Range {
+                start: seq,
+                end: seq + 1,
+            });
+            each(seq, &segment);
+            seq = self.arrived.skip(seq + 1);
+        }
+    }
+
+    /// The copy that left first of those that count: its number, and when.
+    pub(super) fn oldest(&mut self) -> Option<(u64, Instant)> {
+        while let Some((seq, left)) = self.order.front().copied() {
+            let counts = self
+                .get(seq)
+                .is_some_and(|segment| segment.left == left && !segment.lost);
+            if counts && !self.has_come(seq) {
+                return Some((seq, left));
+            }
+            self.order.pop_front();
+        }
+        None
+    }
+
+    /// A segment that has neither come nor is lost already is lost.
+    pub(super) fn lose(&mut self, seq: u64) {
+        if self.has_come(seq) {
+            return;
+        }
+        let Some(segment) = self.get_mut(seq) else {
+            return;
+        };
+        if !std::mem::replace(&mut segment.lost, true) {
+            self.lost += 1;
+            self.to_resend.push_back(seq);
+        }
+    }
+
+    /// What is lost and has not left again: the first that was found.
+    pub(super) fn next_lost(&mut self) -> Option<u64> {
+        while let Some(seq) = self.to_resend.front().copied() {
+            if self.get(seq).is_some_and(|segment| segment.lost) {
+                return Some(seq);
+            }
+            self.to_resend.pop_front();
+        }
+        None
+    }
+
+    /// Nothing that has not left again was lost. This is rare, and may take its time.
+    pub(super) fn find_all(&mut self) {
+        while let Some(seq) = self.to_resend.pop_back() {
+            if let Some(segment) = self.get_mut(seq)
+                && std::mem::take(&mut segment.lost)
+            {
+                let left = segment.left;
+                self.lost -= 1;
+                self.order.push_back((seq, left));
+            }
+        }
+        let order = self.order.make_contiguous();
+        order.sort_unstable_by_key(|(seq, left)| (*left, *seq));
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use airlane_base::Duration;
+    use proptest::prelude::*;
+    use std::collections::BTreeMap;
+
+    /// Each segment by its number: when it left last, whether it has come, whether it is lost.
+    type Naive = BTreeMap<u64, (Instant, bool, bool)>;
+
+    proptest! {
+        #[test]
+        fn agrees_with_a_model_of_single_segments(
+            steps in prop::collection::vec((0u8..7, 0u64..30, 1u64..6), 0..120),
+        ) {
+            let (mut sent, mut naive) = (Sent::default(), Naive::new());
+            let (mut una, mut max) = (0, 0);
+            for (at, (step, number, len)) in steps.into_iter().enumerate() {
+                let now = Instant::ORIGIN + Duration::from_millis(at as u64);
+                let seq = una + number.min(max - una);
+                let mut news = vec![];
+                let mut expected = vec![];
+                match step {
+                    0 | 1 => {
+                        sent.on_sent(now, max);
+                        naive.insert(max, (now, false, false));
+                        max += 1;
+                    }
+                    2 => {
+                        sent.acknowledge(seq, |seq, _| news.push(seq));
+                        let rest = naive.split_off(&seq);
+                        expected = naive.iter().filter(|(_, state)| !state.1).map(|(seq, _)| *seq).collect();
+                        naive = rest;
+                        una = seq;
+                    }
+                    3 | 4 => {
+                        let block = Range { start: seq, end: seq + len };
+                        sent.report(block, |seq, _| news.push(seq));
+                        if block.end <= max {
+                            for (seq, state) in naive.range_mut(block.start..block.end) {
+                                if !state.1 {
+                                    expected.push(*seq);
+                                }
+                                (state.1, state.2) = (true, false);
+                            }
+                        }
+                    }
+                    5 => {
+                        sent.lose(seq);
+                        if let Some(state) = naive.get_mut(&seq) {
+                            state.2 = !state.1;
+                        }
+                    }
+                    _ if len == 5 => {
+                        sent.find_all();
+                        naive.values_mut().for_each(|state| state.2 = false);
+                    }
+                    _ => {
+                        if let Some(seq) = sent.next_lost() {
+                            sent.on_sent(now, seq);
+                            let state = naive.get_mut(&seq).unwrap();
+                            prop_assert!(state.2);
+                            *state = (now, false, false);
+                        }
+                    }
+                }
+                prop_assert_eq!(news, expected);
+                let count = |which: &dyn Fn(&(Instant, bool, bool)) -> bool| {
+                    naive.values().filter(|state| which(state)).count() as u64
+                };
+                prop_assert_eq!(sent.sacked(), count(&|state| state.1));
+                prop_assert_eq!(sent.pipe(), count(&|state| !state.1 && !state.2));
+                prop_assert_eq!(sent.next_lost().is_some(), count(&|state| state.2) > 0);
+                let on_way = naive.iter().filter(|(_, state)| !state.1 && !state.2);
+                let oldest = on_way.map(|(seq, state)| (state.0, *seq)).min();
+                prop_assert_eq!(sent.oldest().map(|(seq, left)| (left, seq)), oldest);
+            }
+        }
+    }
+}
