@@ -7,6 +7,7 @@
 //!           │ Recovery     what is lost, and what leaves next (tahoe, reno, newreno, sack, rack, smart,
 //!           │              eln)
 //!           │ Congestion   how much may be on its way (reno, bsd, cubic, vegas)
+//!           │ Pacing       when the next one leaves
 //!           │ Timer        when to give up waiting; RtoEstimator: how long that is
 //!           └─ Data ─► peer's Receiver ─ Ack ─► peer's Sender
 //!  read ◄── Receiver    what has arrived, and when to say so
@@ -21,6 +22,7 @@ mod control;
 mod duplicates;
 mod messages;
 mod options;
+mod pacing;
 mod persist;
 mod ranges;
 pub mod receiver;

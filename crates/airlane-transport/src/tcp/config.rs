@@ -58,6 +58,9 @@ pub struct TcpConfig {
     /// (Eifel). Source: RFC 3522 and RFC 4015. Left out: `false`.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub eifel: Option<bool>,
+    /// Whether segments leave evenly over the round trip. Source: docs/choices.md. Left out: `false`.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub pacing: Option<bool>,
     /// Whether Reno deflates its window behind a recovery only if more than the first duplicates have come, as
     /// both releases of 4.4BSD do. Source: Wright and Stevens 1995, chapter 29. Left out: `false`.
     #[serde(skip_serializing_if = "Option::is_none")]
@@ -162,6 +165,7 @@ impl TcpConfig {
                 delayed_ack: None,
                 prr: None,
                 eifel: None,
+                pacing: None,
                 late_deflation: None,
                 eighth: None,
                 timer: None,
@@ -206,6 +210,7 @@ impl TcpConfig {
                     clock: AckClock::FromArrival,
                 }),
                 eifel: Some(true),
+                pacing: Some(true),
                 timer: Some(TimerKind::Fine),
                 header_size: Some(Size::from_bytes(40)),
                 window: 4_096,
@@ -234,6 +239,7 @@ struct Overrides {
     delayed_ack: Option<DelayedAck>,
     prr: Option<bool>,
     eifel: Option<bool>,
+    pacing: Option<bool>,
     late_deflation: Option<bool>,
     eighth: Option<bool>,
     timer: Option<TimerKind>,
@@ -274,6 +280,7 @@ impl TryFrom<Overrides> for TcpConfig {
             delayed_ack: o.delayed_ack.or(d.delayed_ack),
             prr: o.prr.or(d.prr),
             eifel: o.eifel.or(d.eifel),
+            pacing: o.pacing.or(d.pacing),
             late_deflation: o.late_deflation.or(d.late_deflation),
             eighth: o.eighth.or(d.eighth),
             timer: o.timer.or(d.timer),

@@ -9,7 +9,7 @@
 //! of the path is known to be down nothing leaves and the timer stands still; thawed, it goes on
 //! with the time that was left. So an outage costs what was on its way, and no backoff.
 //!
-//! Left out: handshake and release, limited transmit, ECN, idle restart, and pacing.
+//! Left out: handshake and release, limited transmit, ECN, and idle restart.
 //!
 //! Contract: one input (`write`, `handle_ack`, `handle_timeout`), then `poll_transmit` until it
 //! returns none, then `poll_timeout`.
@@ -18,6 +18,7 @@ use airlane_base::{Duration, Instant};
 
 use super::congestion::Congestion;
 use super::control::Control;
+use super::pacing::Pacing;
 use super::persist::Persist;
 use super::recovery::Recovery;
 use super::spurious::Undo;
@@ -31,6 +32,7 @@ pub struct Sender {
     control: Control,
     recovery: Recovery,
     persist: Persist,
+    pacing: Pacing,
     /// The persist timer waits at most this long.
     longest_wait: Duration,
     initial_window: u64,
@@ -55,6 +57,7 @@ impl Sender {
             },
             recovery: Recovery::new(config),
             persist: Persist::default(),
+            pacing: Pacing::new(config.pacing.unwrap_or_default()),
             longest_wait: config.max_rto,
             initial_window: u64::from(config.initial_window),
             first_sent: None,
@@ -85,6 +88,7 @@ impl Sender {
             control,
             recovery: Recovery::new(config),
             persist: Persist::default(),
+            pacing: Pacing::new(config.pacing.unwrap_or_default()),
             longest_wait: config.max_rto,
             initial_window: u64::from(config.initial_window),
             first_sent: None,
@@ -136,6 +140,8 @@ impl Sender {
         self.control.timer.thaw(now);
         // It begins anew with the next question for a segment.
         self.persist.stop();
+        self.pacing.on_time(now);
+        self.recovery.on_timer(&mut self.control, now);
     }
 
     /// Time has passed; an early call does nothing.
@@ -147,6 +153,7 @@ impl Sender {
             self.recovery.on_timer(&mut self.control, now);
         }
         self.persist.expire(now);
+        self.pacing.on_time(now);
     }
 
     /// The next segment that may leave now.
@@ -155,7 +162,7 @@ impl Sender {
         let Self {
             control, recovery, ..
         } = self;
-        if control.timer.is_frozen() {
+        if control.timer.is_frozen() || self.pacing.holds(now) {
             return None;
         }
         let Some(seq) = recovery.next(control, now) else {
@@ -178,6 +185,13 @@ impl Sender {
             self.first_sent.get_or_insert(now);
         }
         control.timer.on_sent(now, seq, retransmission);
+        if self.pacing.is_enabled()
+            && let Some(srtt) = control.timer.fine_srtt()
+        {
+            let cwnd = control.congestion.cwnd();
+            let slow_start = cwnd < control.congestion.ssthresh() as f64;
+            self.pacing.on_sent(now, srtt, cwnd, slow_start);
+        }
         Some(Data {
             seq,
             len: control.window.messages.segment_len(seq),
@@ -199,10 +213,7 @@ impl Sender {
             return None;
         }
         let due = self.control.timer.due().or_else(|| self.persist.due());
-        match self.recovery.due() {
-            None => due,
-            own => due.min(own).or(own),
-        }
+        earlier(earlier(due, self.recovery.due()), self.pacing.due())
     }
 
     /// Whether everything has been acknowledged.
@@ -242,6 +253,11 @@ impl Sender {
         self.control.window.is_shut()
     }
 
+    /// Whether something may wait for its turn to leave.
+    pub fn is_paced(&self) -> bool {
+        self.pacing.due().is_some()
+    }
+
     /// Congestion window, segments.
     pub fn cwnd(&self) -> f64 {
         self.control.congestion.cwnd()
@@ -276,5 +292,14 @@ impl Sender {
     /// Counters.
     pub fn stats(&self) -> &SenderStats {
         &self.control.stats
+    }
+}
+
+/// The earlier of two deadlines.
+#[inline]
+fn earlier(one: Option<Instant>, other: Option<Instant>) -> Option<Instant> {
+    match (one, other) {
+        (Some(one), Some(other)) => Some(one.min(other)),
+        (one, other) => one.or(other),
     }
 }

@@ -48,6 +48,7 @@ fn settings() -> impl Strategy<Value = TcpConfig> {
     ];
     let era = prop_oneof![
         2 => Just(""),
+        1 => Just("pacing = true"),
         1 => Just("eifel = true"),
         1 => Just("congestion = \"cubic\"\ntimer = \"fine\"\ntick = \"1 ms\"\nmin-rto = \"5 ms\"\neifel = true"),
         1 => Just("profile = \"modern\""),
@@ -152,7 +153,7 @@ proptest! {
                 prop_assert!(sender.ssthresh() >= 1);
                 // No timer is lost, and none runs for nothing.
                 let due = sender.poll_timeout();
-                let waits = sender.flight_size() > 0 || sender.is_shut();
+                let waits = sender.flight_size() > 0 || sender.is_shut() || sender.is_paced();
                 prop_assert_eq!(due.is_some(), waits);
                 prop_assert!(due.is_none_or(|due| due >= world.now));
             }
