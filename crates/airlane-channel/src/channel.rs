@@ -199,6 +199,15 @@ impl<T> Channel<T> {
         Ok(self.transmit(start, len, item))
     }
 
+    /// Whether what waits in the queue leaves room for `len` bytes more within a limit other than its own.
+    pub fn has_room(&mut self, now: Instant, len: usize, limit: QueueLimit) -> bool {
+        if self.next_start(now) <= now {
+            return limit.admits(0, 0, len);
+        }
+        self.begin_transmissions(now);
+        limit.admits(self.waiting.len(), self.waiting_bytes, len)
+    }
+
     /// When a frame would begin to leave that is handed over now.
     #[inline]
     pub fn next_start(&mut self, now: Instant) -> Instant {

@@ -31,7 +31,7 @@ use crate::app::Flow;
 use crate::custom::WeightPolicy;
 use crate::error::ScenarioError;
 use crate::hint::FlowHint;
-use crate::packet::Packet;
+use crate::packet::{Marks, Packet};
 use deadlines::Deadlines;
 use medium::{Air, Direction, Medium};
 use observe::{Departure, Loss, Observer};
@@ -587,9 +587,16 @@ impl Engine {
 
     /// Hands a packet to a link; a full queue drops and counts it.
     #[inline]
-    fn send<O: Observer>(&mut self, index: usize, packet: Packet, observer: &mut O) {
-        match &mut self.directions[index].medium {
+    fn send<O: Observer>(&mut self, index: usize, mut packet: Packet, observer: &mut O) {
+        let direction = &mut self.directions[index];
+        let markable = packet.marks.has(Marks::MARKABLE);
+        let limit = direction.mark_above.filter(|_| markable);
+        match &mut direction.medium {
             Medium::Packets(channel) => {
+                if let Some(limit) = limit {
+                    let full = !channel.has_room(self.now, packet.len(), limit);
+                    packet.marks = packet.marks.with(Marks::MARKED, full);
+                }
                 // The channel counts what it cannot take.
                 let sent = transmit::<O, _>(channel, self.now, packet.len(), packet);
                 observer.on_packet(self.now, index, &packet, sent);
@@ -597,6 +604,10 @@ impl Engine {
                 self.deadlines.set(index, channel.poll_timeout());
             }
             Medium::Queued(link) => {
+                if let Some(limit) = limit {
+                    let full = !link.has_room(packet.len(), limit);
+                    packet.marks = packet.marks.with(Marks::MARKED, full);
+                }
                 if link.push(packet) {
                     self.send_queued(index, observer);
                 } else {

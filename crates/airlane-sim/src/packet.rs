@@ -81,10 +81,16 @@ pub(crate) struct Marks(u8);
 impl Marks {
     /// The segment was sent before; of an acknowledgment, the one that caused it.
     pub(crate) const AGAIN: Self = Self(1);
-    /// The segment that is expected next was destroyed on a link.
+    /// Of an acknowledgment: the segment that is expected next was destroyed on a link.
     pub(crate) const ELN: Self = Self(2);
-    /// It asks for the window, and carries a byte that nobody keeps.
-    pub(crate) const PROBE: Self = Self(4);
+    /// Of data: it asks for the window, and carries a byte that nobody keeps.
+    pub(crate) const PROBE: Self = Self(2);
+    /// Of an acknowledgment: it tells of a mark (ECN-Echo). Of data: the window was cut for one (CWR).
+    pub(crate) const ECHO: Self = Self(4);
+    /// A queue may mark it (ECT).
+    pub(crate) const MARKABLE: Self = Self(8);
+    /// A queue has marked it (CE).
+    pub(crate) const MARKED: Self = Self(16);
     /// Whether it has this mark.
     #[inline]
     pub(crate) const fn has(self, mark: Self) -> bool {

@@ -114,6 +114,10 @@ pub struct LinkConfig {
     /// wait in front of each that states no queue of its own.
     #[serde(default = "default_queue")]
     pub queue: BothWays<QueueLimit>,
+    /// Packets of flows with `ecn` are marked that find more than this waiting, without services. Source: RFC
+    /// 3168. Left out: the link marks nothing.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub mark_above: Option<QueueLimit>,
     /// Which frames are lost on the air.
     #[serde(default)]
     pub errors: ErrorsConfig,

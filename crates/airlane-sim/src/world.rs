@@ -206,6 +206,7 @@ fn direction(
         to: node_index(scenario, to),
         port: None,
         air: None,
+        mark_above: link.mark_above,
     }
 }
 

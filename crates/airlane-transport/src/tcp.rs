@@ -20,6 +20,7 @@ pub mod config;
 mod congestion;
 mod control;
 mod duplicates;
+mod ecn;
 mod messages;
 mod options;
 mod pacing;
@@ -43,6 +44,7 @@ pub use config::{
     AckClock, CongestionKind, Deflation, DelayedAck, LossMemory, Profile, RecoveryKind, TcpConfig,
     TimerKind, TimerRestart,
 };
+pub use ecn::Ecn;
 pub use options::Options;
 pub use ranges::Range;
 pub use receiver::{Receiver, ReceiverStats};

@@ -5,7 +5,7 @@
 
 use airlane_base::{Duration, Instant};
 use airlane_link::mobility::Hint;
-use airlane_transport::tcp::{MOST_BLOCKS, Options};
+use airlane_transport::tcp::{Ecn, MOST_BLOCKS, Options};
 use airlane_transport::{Ack, Blocks, Data, Endpoint, Range, Segment, Tcp, TcpConfig};
 
 use super::place::FlowPlace;
@@ -141,6 +141,7 @@ impl End {
                 window: self.window.saturating_sub(closed),
                 eln: packet.marks.has(Marks::ELN),
                 again: packet.marks.has(Marks::AGAIN),
+                echo: packet.marks.has(Marks::ECHO),
             };
             (self.sends, Segment::Ack(ack))
         };
@@ -160,6 +161,11 @@ impl End {
             seq: packet.seq,
             len: packet.len - self.header_len,
             retransmission: packet.marks.has(Marks::AGAIN),
+            ecn: match packet.marks.has(Marks::MARKED) {
+                true => Ecn::Marked,
+                false => Ecn::NotCapable,
+            },
+            cut: packet.marks.has(Marks::ECHO),
         })
     }
 
@@ -201,7 +207,10 @@ impl End {
         let (role, connection, seq, len) = match segment {
             Segment::Data(data) => {
                 let Data { seq, len, .. } = data;
-                marks = marks.with(Marks::AGAIN, data.retransmission);
+                marks = marks
+                    .with(Marks::AGAIN, data.retransmission)
+                    .with(Marks::MARKABLE, data.ecn != Ecn::NotCapable)
+                    .with(Marks::ECHO, data.cut);
                 (self.data_role(), self.sends, seq, self.header_len + len)
             }
             Segment::Ack(ack) => {
@@ -211,6 +220,7 @@ impl End {
                 }
                 marks = marks
                     .with(Marks::ELN, ack.eln)
+                    .with(Marks::ECHO, ack.echo)
                     .with(Marks::AGAIN, self.tells_copies && ack.again);
                 // Rounded up: what is advertised is there.
                 let lacks = self.window - ack.window;

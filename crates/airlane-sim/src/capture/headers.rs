@@ -14,7 +14,9 @@ use std::collections::BTreeMap;
 
 use airlane_link::flow::TCP;
 use airlane_transport::tcp::RecoveryKind;
-use etherparse::{IpDscp, IpHeaders, Ipv4Header, PacketBuilder, TcpHeader, TcpOptionElement};
+use etherparse::{
+    IpDscp, IpEcn, IpHeaders, Ipv4Header, PacketBuilder, TcpHeader, TcpOptionElement,
+};
 
 use crate::packet::{Marks, Packet, Role};
 use crate::scenario::{Scenario, TransportConfig};
@@ -131,6 +133,11 @@ impl CaptureHeaders {
             destination: packet.header.dst.octets(),
             ..Ipv4Header::default()
         };
+        ip.ecn = match packet.marks {
+            marks if marks.has(Marks::MARKED) => IpEcn::CongestionExperienced,
+            marks if marks.has(Marks::MARKABLE) => IpEcn::Ect0,
+            _ => IpEcn::default(),
+        };
         ip.dscp = IpDscp::try_new(packet.header.dscp).unwrap_or_default();
         let packet_builder = PacketBuilder::ip(IpHeaders::Ipv4(ip, Default::default()));
         let payload = &self.zeros[..user];
@@ -179,6 +186,8 @@ impl CaptureHeaders {
         let window = u16::try_from(window).unwrap_or(u16::MAX);
         let mut header = TcpHeader::new(ports.0, ports.1, number(sequence), window);
         header.ack = true;
+        let echo = packet.marks.has(Marks::ECHO);
+        (header.ece, header.cwr) = (echo && !is_data, echo && is_data);
         header.psh = is_data && user < size;
         header.acknowledgment_number = number(acknowledged);
         let mut blocks = packet

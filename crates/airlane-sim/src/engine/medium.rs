@@ -77,6 +77,11 @@ impl Queued {
         true
     }
 
+    /// Whether what waits leaves room for `len` bytes more within a limit other than the queue's own.
+    pub(super) fn has_room(&self, len: usize, limit: QueueLimit) -> bool {
+        limit.admits(self.waiting.len(), self.bytes, len)
+    }
+
     pub(super) fn pop(&mut self) -> Option<Packet> {
         let packet = self.waiting.pop_front()?;
         self.bytes -= packet.len();
@@ -151,6 +156,8 @@ pub(crate) struct Direction {
     pub(crate) port: Option<u32>,
     /// The air that it shares with others, if it does.
     pub(crate) air: Option<u32>,
+    /// What finds more than this waiting is marked, if it may be.
+    pub(crate) mark_above: Option<QueueLimit>,
 }
 
 impl Direction {

@@ -208,6 +208,13 @@ impl Scenario {
             }
             return;
         }
+        if link.mark_above.is_some() && !link.services.is_empty() {
+            problems.add(
+                "mark-above",
+                "the queues of services mark nothing",
+                "a link without services, or no mark-above",
+            );
+        }
         if link.queue.down != link.queue.up {
             problems.add(
                 "queue",

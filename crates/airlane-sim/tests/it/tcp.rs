@@ -193,3 +193,19 @@ fn modern_repairs_without_the_timer() {
     assert!(modern * 20 < reno, "{modern} {reno}");
     assert!(fast > 1.25 * slow, "{fast} {slow}");
 }
+
+/// RFC 3168: a queue that marks loses nothing, and stays shorter than one that has to be full.
+#[test]
+fn marks_keep_the_queue_from_overflowing() {
+    let sack = "window = 500, recovery = \"sack\", initial-window = 2";
+    let marking = "mark-above = \"30 packets\"\n";
+    let of = |transport: &str, more: &str| results(&hop(transport, more)).swap_remove(0);
+    let plain = of(sack, marking);
+    let ecn = of(&format!("{sack}, ecn = true"), marking);
+    assert!(plain.retransmissions > Some(0));
+    assert_eq!(ecn.retransmissions, Some(0));
+    assert!(ecn.window_cuts > Some(0));
+    assert!(ecn.delay_mean_s < plain.delay_mean_s);
+    // Without a link that marks it changes nothing.
+    assert_eq!(of(&format!("{sack}, ecn = true"), ""), of(sack, ""));
+}

@@ -58,6 +58,10 @@ pub struct TcpConfig {
     /// (Eifel). Source: RFC 3522 and RFC 4015. Left out: `false`.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub eifel: Option<bool>,
+    /// Whether links with `mark-above` may mark segments in place of dropping them later, and the sender cuts its
+    /// window for it (explicit congestion notification). Source: RFC 3168. Left out: `false`.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub ecn: Option<bool>,
     /// Whether segments leave evenly over the round trip. Source: docs/choices.md. Left out: `false`.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub pacing: Option<bool>,
@@ -166,6 +170,7 @@ impl TcpConfig {
                 prr: None,
                 eifel: None,
                 pacing: None,
+                ecn: None,
                 late_deflation: None,
                 eighth: None,
                 timer: None,
@@ -211,6 +216,7 @@ impl TcpConfig {
                 }),
                 eifel: Some(true),
                 pacing: Some(true),
+                ecn: Some(true),
                 timer: Some(TimerKind::Fine),
                 header_size: Some(Size::from_bytes(40)),
                 window: 4_096,
@@ -240,6 +246,7 @@ struct Overrides {
     prr: Option<bool>,
     eifel: Option<bool>,
     pacing: Option<bool>,
+    ecn: Option<bool>,
     late_deflation: Option<bool>,
     eighth: Option<bool>,
     timer: Option<TimerKind>,
@@ -281,6 +288,7 @@ impl TryFrom<Overrides> for TcpConfig {
             prr: o.prr.or(d.prr),
             eifel: o.eifel.or(d.eifel),
             pacing: o.pacing.or(d.pacing),
+            ecn: o.ecn.or(d.ecn),
             late_deflation: o.late_deflation.or(d.late_deflation),
             eighth: o.eighth.or(d.eighth),
             timer: o.timer.or(d.timer),

@@ -4,6 +4,7 @@ use airlane_base::Instant;
 
 use super::congestion::Congestion;
 use super::congestion::acked::Acked;
+use super::ecn::Reaction;
 use super::spurious::Undo;
 use super::stats::SenderStats;
 use super::timer::Timer;
@@ -16,6 +17,7 @@ pub(super) struct Control {
     pub(super) congestion: Congestion,
     pub(super) timer: Timer,
     pub(super) undo: Undo,
+    pub(super) ecn: Reaction,
     pub(super) stats: SenderStats,
     /// Segments that the last acknowledgment was the first of, and those outstanding before it.
     pub(super) acked: u64,
@@ -63,7 +65,11 @@ impl Control {
         self.stats.fast_retransmits += 1;
         self.stats.window_cuts += 1;
         self.remember();
-        self.congestion.on_loss(self.usable(0));
+        // One cut for one window (RFC 3168, section 6.1.2).
+        let SendWindow { una, max, .. } = self.window;
+        if !self.ecn.on_loss(una, max) {
+            self.congestion.on_loss(self.usable(0));
+        }
         self.timer.abandon_sample();
         self.timer.restart(now);
     }
@@ -73,8 +79,21 @@ impl Control {
     pub(super) fn collapse(&mut self) {
         self.stats.window_cuts += 1;
         self.remember();
+        self.ecn.on_loss(self.window.una, self.window.max);
         self.congestion.on_collapse(self.usable(0));
         self.window.go_back();
+    }
+
+    /// An acknowledgment tells of a mark: the window is cut, if it was not for what is on its way.
+    pub(super) fn on_echo(&mut self) {
+        let SendWindow { una, max, .. } = self.window;
+        if self.ecn.asks_for_cut(una) {
+            self.stats.window_cuts += 1;
+            self.stats.marked_cuts += 1;
+            self.congestion.on_loss(self.usable(0));
+            self.congestion.resume();
+            self.ecn.on_mark(max);
+        }
     }
 
     fn remember(&mut self) {

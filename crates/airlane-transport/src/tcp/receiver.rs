@@ -20,6 +20,7 @@ mod report;
 use airlane_base::{Duration, Instant};
 use serde::Serialize;
 
+use super::ecn::Echo;
 use super::{Ack, Blocks, Data, Range, RecoveryKind, TcpConfig};
 use delayed::Delayed;
 use report::{Destroyed, Report};
@@ -66,6 +67,7 @@ pub struct Receiver {
     ack_now: bool,
     /// Whether the first segment in order since the last acknowledgment was sent before.
     again: Option<bool>,
+    echo: Echo,
     delayed: Option<Delayed>,
     report: Report,
     destroyed: Option<Box<Destroyed>>,
@@ -89,6 +91,7 @@ impl Receiver {
             held: 0,
             ack_now: false,
             again: None,
+            echo: Echo::default(),
             delayed: Delayed::new(config, tick_phase),
             report: match config.recovery() {
                 RecoveryKind::Sack | RecoveryKind::Rack => Report::Sack(Box::default()),
@@ -122,6 +125,7 @@ impl Receiver {
     pub fn handle_data(&mut self, now: Instant, data: Data) {
         self.stats.segments_received += 1;
         self.trigger = data.seq;
+        self.echo.on_data(data.ecn, data.cut);
         if data.seq != self.rcv_nxt || self.unread >= self.window {
             self.keep(data);
             self.ack_now = true;
@@ -220,6 +224,7 @@ impl Receiver {
         Some(Ack {
             ack: self.rcv_nxt,
             again: self.again.take().unwrap_or_default(),
+            echo: self.echo.is_on(),
             blocks,
             window: window as u32,
             eln: match &mut self.destroyed {
@@ -311,6 +316,7 @@ impl Receiver {
 #[cfg(test)]
 mod tests {
     use super::*;
+    use crate::tcp::Ecn;
     use proptest::prelude::*;
 
     fn segment(seq: u64) -> Data {
@@ -318,6 +324,8 @@ mod tests {
             seq,
             len: 50,
             retransmission: false,
+            ecn: Ecn::NotCapable,
+            cut: false,
         }
     }
 

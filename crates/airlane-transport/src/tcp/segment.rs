@@ -1,5 +1,6 @@
 //! What two ends of TCP exchange, in segments.
 
+use super::ecn::Ecn;
 use super::ranges::Range;
 
 /// One data segment. Numbers count segments from 0, as in the agents of ns-2.
@@ -11,6 +12,10 @@ pub struct Data {
     pub len: u32,
     /// Whether these bytes were sent before.
     pub retransmission: bool,
+    /// What its IP header says of congestion.
+    pub ecn: Ecn,
+    /// Whether its sender has cut its window for a mark (RFC 3168's CWR).
+    pub cut: bool,
 }
 
 /// A cumulative acknowledgment: every segment below `ack` has arrived.
@@ -27,6 +32,8 @@ pub struct Ack {
     pub eln: bool,
     /// Whether the segment that brought it to `ack` was sent before: which copy of it has come.
     pub again: bool,
+    /// Whether a segment was marked that its sender has not cut its window for (RFC 3168's ECN-Echo).
+    pub echo: bool,
 }
 
 /// As many blocks as an acknowledgment with other options has room for.

@@ -9,7 +9,7 @@
 //! of the path is known to be down nothing leaves and the timer stands still; thawed, it goes on
 //! with the time that was left. So an outage costs what was on its way, and no backoff.
 //!
-//! Left out: handshake and release, limited transmit, ECN, and idle restart.
+//! Left out: handshake and release, limited transmit, and idle restart.
 //!
 //! Contract: one input (`write`, `handle_ack`, `handle_timeout`), then `poll_transmit` until it
 //! returns none, then `poll_timeout`.
@@ -18,6 +18,7 @@ use airlane_base::{Duration, Instant};
 
 use super::congestion::Congestion;
 use super::control::Control;
+use super::ecn::Reaction;
 use super::pacing::Pacing;
 use super::persist::Persist;
 use super::recovery::Recovery;
@@ -51,6 +52,7 @@ impl Sender {
                 congestion: Congestion::new(config, segment),
                 timer: Timer::new(config, tick_phase),
                 undo: Undo::new(config.eifel.unwrap_or_default()),
+                ecn: Reaction::new(config.ecn.unwrap_or_default()),
                 stats: SenderStats::default(),
                 acked: 0,
                 flight_before: 0,
@@ -80,6 +82,7 @@ impl Sender {
             congestion: Congestion::new(config, segment),
             timer: timer.restarted(config, tick_phase),
             undo: Undo::new(config.eifel.unwrap_or_default()),
+            ecn: Reaction::new(config.ecn.unwrap_or_default()),
             stats: *stats,
             acked: 0,
             flight_before: 0,
@@ -126,6 +129,9 @@ impl Sender {
                 control.stats.duplicate_acks += 1;
                 recovery.on_duplicate(control, now, &ack);
             }
+        }
+        if ack.echo {
+            control.on_echo();
         }
     }
 
@@ -192,10 +198,13 @@ impl Sender {
             let slow_start = cwnd < control.congestion.ssthresh() as f64;
             self.pacing.on_sent(now, srtt, cwnd, slow_start);
         }
+        let (ecn, cut) = control.ecn.on_sent(retransmission);
         Some(Data {
             seq,
             len: control.window.messages.segment_len(seq),
             retransmission,
+            ecn,
+            cut,
         })
     }
 

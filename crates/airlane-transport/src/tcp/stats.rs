@@ -15,8 +15,10 @@ pub struct SenderStats {
     pub fast_retransmits: u64,
     /// Tail loss probes sent.
     pub probes: u64,
-    /// Times that `cwnd` was cut, by either cause.
+    /// Times that `cwnd` was cut, by any cause.
     pub window_cuts: u64,
+    /// Of these, cuts that a queue asked for by a mark.
+    pub marked_cuts: u64,
     /// Of these, cuts that were not needed and were undone.
     pub undone_cuts: u64,
     /// Duplicate acknowledgments received.

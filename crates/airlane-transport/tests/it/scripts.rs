@@ -10,18 +10,20 @@
 //! write BYTES | endless  the application gives bytes; full segments are 100 bytes long
 //! < ack N [sack A-B ..]  an acknowledgment arrives; `ack N..M` is one after the other, `ack N x3` thrice;
 //!                        A-B reports segments A to B
-//!                        `again`: a segment that was sent before brought it there;
+//!                        `echo`: it tells of a mark; `again`: a segment that was sent before brought it there;
 //!                        with `eln` it tells that N was destroyed, with `win W` that W segments have room
-//! < N ..                 data arrives: segment numbers, `3..6` is 3 4 5 6; `7!` was sent before
+//! < N ..                 data arrives: segment numbers, `3..6` is 3 4 5 6; `7!` was sent before,
+//!                        `7*` was marked on its way, `7^` tells that the window was cut
 //! < destroyed N ..       data arrives that a link has destroyed; < probe: the peer asks for the window
-//! > N ..                 these segments leave, in this order; `7!` has left before
-//! > ack N [sack A-B ..] [again] [eln] [win W]   this acknowledgment leaves; `win` where it is not the whole window
+//! > N ..                 these segments leave, in this order; `7!` has left before, `7^`
+//!                        tells that the window was cut
+//! > ack N [sack A-B ..] [echo] [again] [eln] [win W]   this acknowledgment leaves; `win` where it is not the whole window
 //! > probe                the window is asked for
 //! unread | read          from now on the application takes nothing; it takes all that is there
 //! freeze | thaw          the path goes down, comes back
 //! restart                a new connection on the same end
 //! cwnd X | ssthresh N | rto MS | due MS | due never | acked BYTES | received BYTES | finished
-//! timeouts N | fast-retransmits N | retransmissions N | cuts N | undone N | probes N | duplicates N | invalid N
+//! timeouts N | fast-retransmits N | retransmissions N | cuts N | undone N | probes N | marked N | duplicates N | invalid N
 //! ```
 //!
 //! Timers run by themselves. Whatever leaves has to be expected before time moves on and before the next
@@ -32,6 +34,7 @@ use std::fmt::Write as _;
 use std::path::Path;
 
 use airlane_base::{Duration, Instant};
+use airlane_transport::tcp::Ecn;
 use airlane_transport::{Ack, Data, Endpoint, Range, Segment, Tcp, TcpConfig};
 
 const SEGMENT: u32 = 100;
@@ -206,13 +209,17 @@ impl Script {
             self.sent.push_back(match segment {
                 Segment::Data(data) => {
                     let again = if data.retransmission { "!" } else { "" };
-                    format!("{}{again}", data.seq)
+                    let cut = if data.cut { "^" } else { "" };
+                    format!("{}{again}{cut}", data.seq)
                 }
                 Segment::Ack(ack) => {
                     let mut text = format!("ack {}", ack.ack);
                     for (at, block) in ack.blocks.iter().enumerate() {
                         let sack = if at == 0 { " sack" } else { "" };
                         write!(text, "{sack} {}-{}", block.start, block.end - 1).unwrap();
+                    }
+                    if ack.echo {
+                        text += " echo";
                     }
                     if ack.again {
                         text += " again";
@@ -250,8 +257,9 @@ impl Script {
         } else {
             let mut all = vec![];
             for word in words {
-                let again = if word.ends_with('!') { "!" } else { "" };
-                for number in numbers(word.trim_end_matches('!'))? {
+                let bare = word.trim_end_matches(['!', '^']);
+                let again = &word[bare.len()..];
+                for number in numbers(bare)? {
                     all.push(format!("{number}{again}"));
                 }
             }
@@ -281,11 +289,16 @@ impl Script {
         };
         let Some((&"ack", rest)) = words.split_first() else {
             for word in words {
-                for seq in numbers(word.trim_end_matches('!'))? {
+                for seq in numbers(word.trim_end_matches(['!', '*', '^']))? {
                     let data = Data {
                         seq,
                         len: SEGMENT,
                         retransmission: word.ends_with('!'),
+                        ecn: match word.ends_with('*') {
+                            true => Ecn::Marked,
+                            false => Ecn::NotCapable,
+                        },
+                        cut: word.ends_with('^'),
                     };
                     let segment = Segment::Data(data);
                     if destroyed {
@@ -308,6 +321,8 @@ impl Script {
         while let Some(word) = rest.next() {
             if let Some(number) = word.strip_prefix('x') {
                 times = number.parse().map_err(|_| format!("{word}: how often?"))?;
+            } else if *word == "echo" {
+                template.echo = true;
             } else if *word == "again" {
                 template.again = true;
             } else if *word == "eln" {
@@ -362,6 +377,7 @@ impl Script {
             "retransmissions" => stats.retransmissions.to_string(),
             "cuts" => stats.window_cuts.to_string(),
             "duplicates" => stats.duplicate_acks.to_string(),
+            "marked" => stats.marked_cuts.to_string(),
             "probes" => stats.probes.to_string(),
             "undone" => stats.undone_cuts.to_string(),
             "invalid" => stats.invalid_acks.to_string(),

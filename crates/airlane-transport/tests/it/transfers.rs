@@ -3,6 +3,7 @@
 use std::collections::BTreeMap;
 
 use airlane_base::{Duration, Instant};
+use airlane_transport::tcp::Ecn;
 use airlane_transport::{Endpoint, Segment, Tcp, TcpConfig};
 use proptest::prelude::*;
 
@@ -10,6 +11,7 @@ use proptest::prelude::*;
 #[derive(Clone, Copy, Debug)]
 enum Fate {
     Lost,
+    Marked,
     Twice,
     /// How long it takes, milliseconds: others overtake it.
     Late(u16),
@@ -18,6 +20,7 @@ enum Fate {
 fn fates() -> impl Strategy<Value = Vec<Fate>> {
     let fate = prop_oneof![
         3 => Just(Fate::Lost),
+        1 => Just(Fate::Marked),
         1 => Just(Fate::Twice),
         6 => (1u16..40).prop_map(Fate::Late),
         1 => (40u16..3_000).prop_map(Fate::Late),
@@ -49,6 +52,7 @@ fn settings() -> impl Strategy<Value = TcpConfig> {
     let era = prop_oneof![
         2 => Just(""),
         1 => Just("pacing = true"),
+        1 => Just("ecn = true"),
         1 => Just("eifel = true"),
         1 => Just("congestion = \"cubic\"\ntimer = \"fine\"\ntick = \"1 ms\"\nmin-rto = \"5 ms\"\neifel = true"),
         1 => Just("profile = \"modern\""),
@@ -77,9 +81,17 @@ struct World {
 impl World {
     fn drain(&mut self, fates: &mut impl Iterator<Item = Fate>) {
         for from in 0..2 {
-            while let Some(segment) = self.ends[from].poll_transmit(self.now) {
+            while let Some(mut segment) = self.ends[from].poll_transmit(self.now) {
                 let (copies, late) = match fates.next().unwrap_or(Fate::Late(7)) {
                     Fate::Lost => (0, 0),
+                    Fate::Marked => {
+                        if let Segment::Data(data) = &mut segment
+                            && data.ecn == Ecn::Capable
+                        {
+                            data.ecn = Ecn::Marked;
+                        }
+                        (1, 7)
+                    }
                     Fate::Twice => (2, 7),
                     Fate::Late(late) => (1, late),
                 };

@@ -20,8 +20,8 @@ pub enum Profile {
     #[serde(rename = "bsd-1997")]
     BsdIn1997,
     /// What today's TCP does: RACK-TLP, CUBIC, a timer that measures (RFC 6298), an initial window of 10 (RFC
-    /// 6928), delayed acknowledgments, pacing, Eifel, and 40 bytes of headers. Without connection set-up, timestamps
-    /// and ECN.
+    /// 6928), delayed acknowledgments, pacing, ECN, Eifel, and 40 bytes of headers. Without connection set-up and
+    /// timestamps.
     Modern,
 }
 
