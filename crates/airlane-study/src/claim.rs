@@ -76,6 +76,8 @@ pub enum ClaimClass {
     Background,
     /// What follows from the setup by arithmetic; not a result of the work.
     ClosedForm,
+    /// A printed number that decided a value which the work does not state: it comes out because of that.
+    Calibrated,
     /// Said to follow from how the study was made.
     Artefact,
     /// A slip of the source.
@@ -91,6 +93,7 @@ impl ClaimClass {
             Self::Setting => "setting",
             Self::Background => "background",
             Self::ClosedForm => "closed form",
+            Self::Calibrated => "calibrated",
             Self::Artefact => "artefact",
             Self::Slip => "slip",
             Self::NotTestable => "not testable",

@@ -41,8 +41,8 @@ use airlane_base::{Duration, Instant};
 
 use crate::Endpoint;
 pub use config::{
-    AckClock, CongestionKind, Deflation, DelayedAck, LossMemory, Profile, RecoveryKind, TcpConfig,
-    TimerKind, TimerRestart,
+    AckClock, CongestionKind, Deflation, DelayedAck, LossMemory, Profile, RecoveryKind, ReportKind,
+    TcpConfig, TimerKind, TimerRestart,
 };
 pub use ecn::Ecn;
 pub use options::Options;

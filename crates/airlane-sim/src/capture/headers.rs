@@ -13,7 +13,7 @@
 use std::collections::BTreeMap;
 
 use airlane_link::flow::TCP;
-use airlane_transport::tcp::RecoveryKind;
+use airlane_transport::tcp::ReportKind;
 use etherparse::{
     IpDscp, IpEcn, IpHeaders, Ipv4Header, PacketBuilder, TcpHeader, TcpOptionElement,
 };
@@ -95,7 +95,7 @@ impl CaptureHeaders {
             let size = flow.app.packet().map_or(1, |size| size.as_bytes());
             let (window, header_len, smart) = match &flow.transport {
                 TransportConfig::Tcp(tcp) => {
-                    let smart = tcp.recovery() == RecoveryKind::Smart;
+                    let smart = tcp.report() == ReportKind::Smart;
                     (tcp.window_of(size as u32), tcp.header_len(), smart)
                 }
                 TransportConfig::Udp(_) => (0, 0, false),

@@ -11,8 +11,8 @@ use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 
 pub use kinds::{
-    AckClock, CongestionKind, Deflation, DelayedAck, LossMemory, Profile, RecoveryKind, TimerKind,
-    TimerRestart, Variant,
+    AckClock, CongestionKind, Deflation, DelayedAck, LossMemory, Profile, RecoveryKind, ReportKind,
+    TimerKind, TimerRestart, Variant,
 };
 
 /// A TCP endpoint's settings.
@@ -42,6 +42,10 @@ pub struct TcpConfig {
     /// `every`.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub partial_restart: Option<TimerRestart>,
+    /// What acknowledgments say beside their number; whatever sends or repairs on the path may read it. Source:
+    /// Balakrishnan et al. 1997, LL-SMART. Left out: what `recovery` reads.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub acknowledgments: Option<ReportKind>,
     /// How many destroyed segments the receiver of an explicit loss notification remembers. Source: Balakrishnan
     /// et al. 1997. Left out: `all`.
     #[serde(skip_serializing_if = "Option::is_none")]
@@ -149,6 +153,25 @@ impl TcpConfig {
         self.header_size.map_or(0, |size| size.as_bytes() as u32)
     }
 
+    /// What recovery reads of acknowledgments beside their number, if it does.
+    fn reads(&self) -> Option<ReportKind> {
+        match self.recovery() {
+            RecoveryKind::Sack | RecoveryKind::Rack => Some(ReportKind::Sack),
+            RecoveryKind::Smart => Some(ReportKind::Smart),
+            RecoveryKind::Tahoe
+            | RecoveryKind::Reno
+            | RecoveryKind::NewReno
+            | RecoveryKind::Eln
+            | RecoveryKind::ElnRxmt => None,
+        }
+    }
+
+    /// What acknowledgments say beside their number.
+    pub fn report(&self) -> ReportKind {
+        let stated = self.acknowledgments.or(self.reads());
+        stated.unwrap_or(ReportKind::Plain)
+    }
+
     /// What the receiver remembers of destroyed segments; none where it notifies nobody.
     pub fn loss_memory(&self) -> Option<LossMemory> {
         matches!(self.recovery(), RecoveryKind::Eln | RecoveryKind::ElnRxmt)
@@ -165,6 +188,7 @@ impl TcpConfig {
                 congestion: None,
                 partial_deflation: None,
                 partial_restart: None,
+                acknowledgments: None,
                 eln_memory: None,
                 delayed_ack: None,
                 prr: None,
@@ -241,6 +265,7 @@ struct Overrides {
     congestion: Option<CongestionKind>,
     partial_deflation: Option<Deflation>,
     partial_restart: Option<TimerRestart>,
+    acknowledgments: Option<ReportKind>,
     eln_memory: Option<LossMemory>,
     delayed_ack: Option<DelayedAck>,
     prr: Option<bool>,
@@ -283,6 +308,7 @@ impl TryFrom<Overrides> for TcpConfig {
             congestion: (!is_reno).then_some(congestion),
             partial_deflation: o.partial_deflation.or(d.partial_deflation),
             partial_restart: o.partial_restart.or(d.partial_restart),
+            acknowledgments: o.acknowledgments.or(d.acknowledgments),
             eln_memory: o.eln_memory.or(d.eln_memory),
             delayed_ack: o.delayed_ack.or(d.delayed_ack),
             prr: o.prr.or(d.prr),
@@ -385,6 +411,8 @@ mod tests {
             ("max-rto = \"0.5 s\"", "max-rto"),
             ("variant = \"cubic\"", "cubic"),
             ("recovery = \"sack\"\nwindow = 70000", "65535"),
+            ("acknowledgments = \"plain\"\nrecovery = \"sack\"", "sack"),
+            ("acknowledgments = \"smart\"\nwindow = 70000", "65535"),
             ("partial-restart = \"first\"", "newreno"),
             ("recovery = \"smart\"\nwindow = 70000", "65535"),
             ("eln-memory = \"last\"", "eln-rxmt"),

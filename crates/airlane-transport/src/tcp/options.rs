@@ -2,7 +2,7 @@
 
 use airlane_base::Size;
 
-use super::config::{RecoveryKind, TcpConfig};
+use super::config::{ReportKind, TcpConfig};
 use super::segment::{Ack, MOST_BLOCKS, sack_option_len};
 
 /// Bytes of the option that names the segment which caused an acknowledgment: an experimental one (RFC 6994)
@@ -14,16 +14,17 @@ const ELN: u32 = 4;
 /// The options of a connection's acknowledgments.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Options {
-    recovery: RecoveryKind,
+    report: ReportKind,
+    eln: bool,
 }
 
 impl Options {
     /// Bytes that they take in this acknowledgment.
     #[inline]
     pub fn len(&self, ack: &Ack) -> u32 {
-        let report = match (ack.blocks.len(), self.recovery) {
+        let report = match (ack.blocks.len(), self.report) {
             (0, _) => 0,
-            (_, RecoveryKind::Smart) => SMART,
+            (_, ReportKind::Smart) => SMART,
             (blocks, _) => sack_option_len(blocks),
         };
         report + if ack.eln { ELN } else { 0 }
@@ -31,12 +32,12 @@ impl Options {
 
     /// Bytes that they take at most.
     pub fn longest(&self) -> u32 {
-        match self.recovery {
-            RecoveryKind::Sack | RecoveryKind::Rack => sack_option_len(MOST_BLOCKS),
-            RecoveryKind::Smart => SMART,
-            RecoveryKind::Eln | RecoveryKind::ElnRxmt => ELN,
-            RecoveryKind::Tahoe | RecoveryKind::Reno | RecoveryKind::NewReno => 0,
-        }
+        let report = match self.report {
+            ReportKind::Sack => sack_option_len(MOST_BLOCKS),
+            ReportKind::Smart => SMART,
+            ReportKind::Plain => 0,
+        };
+        report + if self.eln { ELN } else { 0 }
     }
 }
 
@@ -44,7 +45,8 @@ impl TcpConfig {
     /// The options of acknowledgments.
     pub fn options(&self) -> Options {
         Options {
-            recovery: self.recovery(),
+            report: self.report(),
+            eln: self.loss_memory().is_some(),
         }
     }
 

@@ -21,7 +21,7 @@ use airlane_base::{Duration, Instant};
 use serde::Serialize;
 
 use super::ecn::Echo;
-use super::{Ack, Blocks, Data, Range, RecoveryKind, TcpConfig};
+use super::{Ack, Blocks, Data, Range, ReportKind, TcpConfig};
 use delayed::Delayed;
 use report::{Destroyed, Report};
 
@@ -93,10 +93,10 @@ impl Receiver {
             again: None,
             echo: Echo::default(),
             delayed: Delayed::new(config, tick_phase),
-            report: match config.recovery() {
-                RecoveryKind::Sack | RecoveryKind::Rack => Report::Sack(Box::default()),
-                RecoveryKind::Smart => Report::Trigger,
-                _ => Report::Nothing,
+            report: match config.report() {
+                ReportKind::Plain => Report::Nothing,
+                ReportKind::Sack => Report::Sack(Box::default()),
+                ReportKind::Smart => Report::Trigger,
             },
             destroyed: config
                 .loss_memory()

@@ -3,7 +3,7 @@
 use airlane_base::{Duration, Size};
 
 use super::TcpConfig;
-use super::kinds::{CongestionKind, DelayedAck, RecoveryKind};
+use super::kinds::{CongestionKind, DelayedAck, RecoveryKind, ReportKind};
 
 impl TcpConfig {
     /// Whether every value can be used; if not, which one and what is allowed.
@@ -25,17 +25,21 @@ impl TcpConfig {
                 self.window
             ));
         }
-        let reports = match self.recovery() {
-            RecoveryKind::Sack => Some("sack"),
-            RecoveryKind::Smart => Some("smart"),
-            RecoveryKind::Rack => Some("rack"),
-            _ => None,
-        };
-        if let Some(kind) = reports
-            && self.window > MAX_SACK_WINDOW
-        {
+        let (needs, says) = (self.reads(), self.report());
+        if needs.is_some_and(|needs| needs != says) {
             return Err(format!(
-                "window = {} is too large for recovery = \"{kind}\"; at most {MAX_SACK_WINDOW} segments",
+                "recovery = \"{0}\" reads what only acknowledgments = \"{0}\" say; leave acknowledgments out",
+                if needs == Some(ReportKind::Sack) {
+                    "sack"
+                } else {
+                    "smart"
+                }
+            ));
+        }
+        if says != ReportKind::Plain && self.window > MAX_SACK_WINDOW {
+            return Err(format!(
+                "window = {} is too large where acknowledgments say more than their number; at most \
+                 {MAX_SACK_WINDOW} segments",
                 self.window
             ));
         }

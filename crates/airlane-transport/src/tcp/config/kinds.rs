@@ -76,6 +76,18 @@ pub enum TimerRestart {
     First,
 }
 
+/// What acknowledgments say beside their number.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
+#[serde(rename_all = "kebab-case")]
+pub enum ReportKind {
+    /// Nothing.
+    Plain,
+    /// What has come behind holes, in up to three blocks (RFC 2018).
+    Sack,
+    /// The segment that caused the acknowledgment (Balakrishnan et al. 1997: SMART).
+    Smart,
+}
+
 /// How many of the segments that a link destroyed a receiver remembers (ELN).
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
 #[serde(rename_all = "kebab-case")]
