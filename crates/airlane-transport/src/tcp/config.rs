@@ -5,6 +5,7 @@
 
 mod check;
 mod kinds;
+mod profiles;
 
 use airlane_base::{Duration, Size};
 use schemars::JsonSchema;
@@ -176,81 +177,6 @@ impl TcpConfig {
     pub fn loss_memory(&self) -> Option<LossMemory> {
         matches!(self.recovery(), RecoveryKind::Eln | RecoveryKind::ElnRxmt)
             .then(|| self.eln_memory.unwrap_or_default())
-    }
-
-    /// All values of a profile.
-    pub fn profile(profile: Profile) -> Self {
-        match profile {
-            Profile::Ns2In1999 => Self {
-                profile,
-                variant: Some(Variant::Reno),
-                recovery: None,
-                congestion: None,
-                partial_deflation: None,
-                partial_restart: None,
-                acknowledgments: None,
-                eln_memory: None,
-                delayed_ack: None,
-                prr: None,
-                eifel: None,
-                pacing: None,
-                ecn: None,
-                late_deflation: None,
-                eighth: None,
-                timer: None,
-                buffer: None,
-                header_size: None,
-                window: 20,
-                initial_window: 1,
-                dupack_threshold: 3,
-                ack_size: Size::from_bytes(40),
-                tick: Duration::from_millis(500),
-                initial_rto: Duration::from_secs(6),
-                min_rto: Duration::from_secs(1),
-                max_rto: Duration::from_secs(64),
-                freeze: false,
-                keep_rtt_mark: false,
-            },
-            Profile::BsdIn1997 => Self {
-                profile,
-                variant: None,
-                recovery: Some(RecoveryKind::Reno),
-                congestion: Some(CongestionKind::Bsd),
-                delayed_ack: Some(DelayedAck {
-                    every: 2,
-                    within: Duration::from_millis(200),
-                    clock: AckClock::FreeRunning,
-                }),
-                timer: Some(TimerKind::Bsd),
-                buffer: Some(Size::from_bytes(32_768)),
-                header_size: Some(Size::from_bytes(58)),
-                ack_size: Size::from_bytes(58),
-                window: 65_535,
-                ..Self::profile(Profile::Ns2In1999)
-            },
-            Profile::Modern => Self {
-                profile,
-                variant: None,
-                recovery: Some(RecoveryKind::Rack),
-                congestion: Some(CongestionKind::Cubic),
-                delayed_ack: Some(DelayedAck {
-                    every: 2,
-                    within: Duration::from_millis(200),
-                    clock: AckClock::FromArrival,
-                }),
-                eifel: Some(true),
-                pacing: Some(true),
-                ecn: Some(true),
-                timer: Some(TimerKind::Fine),
-                header_size: Some(Size::from_bytes(40)),
-                window: 4_096,
-                initial_window: 10,
-                tick: Duration::from_millis(1),
-                initial_rto: Duration::from_secs(1),
-                max_rto: Duration::from_secs(60),
-                ..Self::profile(Profile::Ns2In1999)
-            },
-        }
     }
 }
 

@@ -30,6 +30,7 @@ impl Echo {
     }
 
     /// Whether acknowledgments tell of a mark.
+    #[inline]
     pub(super) const fn is_on(self) -> bool {
         self.on
     }

@@ -18,6 +18,7 @@ pub(super) struct Persist {
 }
 
 impl Persist {
+    #[inline]
     pub(super) const fn due(&self) -> Option<Instant> {
         self.due
     }
@@ -45,6 +46,7 @@ impl Persist {
     }
 
     /// Whether a probe leaves now.
+    #[inline]
     pub(super) fn take_probe(&mut self) -> bool {
         std::mem::take(&mut self.probe)
     }

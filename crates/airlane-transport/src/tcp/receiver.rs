@@ -255,6 +255,7 @@ impl Receiver {
     }
 
     /// In-order bytes for the application since the last call; none if there are none.
+    #[inline]
     pub fn poll_deliver(&mut self) -> Option<u64> {
         let bytes = std::mem::take(&mut self.readable);
         self.unread = 0;
@@ -286,6 +287,7 @@ impl Receiver {
         &self.stats
     }
 
+    #[inline]
     fn deliver(&mut self, len: u32) {
         self.rcv_nxt += 1;
         self.readable += u64::from(len);

@@ -135,6 +135,7 @@ impl RtoEstimator {
     }
 
     /// The timeout to set now.
+    #[inline]
     pub fn rto(&self) -> Duration {
         // RFC 6298 2.4 and 2.5: bounded below before, and above after the backoff.
         (self.base.max(self.min) * u64::from(self.backoff)).min(self.max)

@@ -69,6 +69,7 @@ impl Blocks {
 impl std::ops::Deref for Blocks {
     type Target = [Range];
 
+    #[inline]
     fn deref(&self) -> &[Range] {
         &self.list[..usize::from(self.len)]
     }

@@ -63,6 +63,7 @@ impl Timer {
         (self.fine > 0).then(|| Duration::from_millis(self.fine) / 8)
     }
 
+    #[inline]
     pub(super) const fn is_frozen(&self) -> bool {
         self.frozen.is_some()
     }
@@ -102,6 +103,7 @@ impl Timer {
     }
 
     /// Ends the measurement if everything below `ack` holds the segment that is timed.
+    #[inline]
     pub(super) fn sample(&mut self, now: Instant, ack: u64) {
         if let Some((seq, sent)) = self.mark
             && self.timing

@@ -44,11 +44,13 @@ impl SendWindow {
     }
 
     /// Segments that all that was written takes.
+    #[inline]
     pub(super) const fn segments(&self) -> u64 {
         self.segments
     }
 
     /// Segments sent and not acknowledged.
+    #[inline]
     pub(super) const fn flight_size(&self) -> u64 {
         self.max - self.una
     }
@@ -68,11 +70,13 @@ impl SendWindow {
     }
 
     /// Whether something waits for nothing but the peer's window.
+    #[inline]
     pub(super) const fn is_shut(&self) -> bool {
         self.una == self.edge && self.max < self.segments
     }
 
     /// Everything below `ack`, which lies between `una` and `max`, has arrived.
+    #[inline]
     pub(super) fn acknowledge(&mut self, ack: u64) {
         self.una = ack;
         self.nxt = self.nxt.max(ack);

@@ -40,6 +40,7 @@ impl Bsd {
     }
 
     /// Whole segments that may be on their way: a part of one is not sent (RFC 1122, section 4.2.3.4).
+    #[inline]
     pub(super) const fn window(&self) -> u64 {
         self.cwnd / self.segment
     }

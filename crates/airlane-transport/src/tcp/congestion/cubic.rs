@@ -66,6 +66,7 @@ impl Cubic {
     }
 
     /// Whole segments that may be on their way.
+    #[inline]
     pub(super) const fn window(&self) -> u64 {
         self.cwnd as u64
     }

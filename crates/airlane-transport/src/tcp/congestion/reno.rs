@@ -28,6 +28,7 @@ impl Reno {
     }
 
     /// Whole segments that may be on their way.
+    #[inline]
     pub(super) const fn window(&self) -> u64 {
         self.cwnd as u64
     }
@@ -49,6 +50,7 @@ impl Reno {
     }
 
     /// New data was acknowledged, and no loss is being repaired.
+    #[inline]
     pub(super) fn on_ack(&mut self) {
         if self.cwnd < self.ssthresh as f64 {
             self.cwnd += 1.0;
