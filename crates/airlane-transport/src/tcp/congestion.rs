@@ -75,6 +75,10 @@ impl Congestion {
     /// Duplicate acknowledgments show a loss while `in_use` segments of the window were used.
     pub(super) fn on_loss(&mut self, in_use: u64) {
         each!(self, one => one.on_loss(in_use));
+        // Reno's half may be none, which its next acknowledgment makes one. Vegas waits for a round trip.
+        if let Self::Vegas(vegas) = self {
+            vegas.reno.resume();
+        }
     }
 
     /// Goes on with `ssthresh`, as RFC 5681 has it behind a loss.

@@ -71,7 +71,10 @@ impl Control {
             self.congestion.on_loss(self.usable(0));
         }
         self.timer.abandon_sample();
-        self.timer.restart(now);
+        // What a probe has repaired may have been the last.
+        if self.window.flight_size() > 0 {
+            self.timer.restart(now);
+        }
     }
 
     /// Slow start from the oldest segment; what follows it leaves again, as the window allows, except
