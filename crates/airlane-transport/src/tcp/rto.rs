@@ -14,7 +14,8 @@
 //! a backoff of 8 the old estimate is distrusted: it moves into the variance and the next sample
 //! starts afresh, while the timeout itself keeps its value until then.
 //!
-//! A fine clock measures instead, by the letter of RFC 6298 (`fine`), and trusts its estimate throughout.
+//! A fine clock measures instead, by the letter of RFC 6298 (`fine`), and trusts its estimate throughout; its
+//! backoff ends with the next acknowledgment of new data.
 //!
 //! Left out: the timestamp option, and the per-acknowledgment variance of later releases.
 
@@ -93,6 +94,14 @@ impl RtoEstimator {
         // srtt + 4 rttvar, both brought to eighths of a tick: 4 rttvar = 8 * (rttvar / 2 * 4) / 8.
         let eighths = (self.rttvar << (2 + SRTT_BITS - RTTVAR_BITS)) + self.srtt;
         self.base = self.tick * (eighths >> SRTT_BITS) as u64;
+    }
+
+    /// New data has been acknowledged. Where a clock measures, the acknowledgment tells which copy came, so
+    /// the path gives round trips again and the backoff is over (RFC 7323, section 4).
+    pub fn on_progress(&mut self) {
+        if self.kind == TimerKind::Fine {
+            self.backoff = 1;
+        }
     }
 
     /// The timer has expired.

@@ -93,6 +93,7 @@ impl Timer {
     /// Everything below `ack` has arrived: the timer begins anew if something is `outstanding`
     /// (RFC 6298 5.2 and 5.3), and a round trip may be over.
     pub(super) fn on_acknowledged(&mut self, now: Instant, ack: u64, outstanding: bool) {
+        self.rto.on_progress();
         if outstanding {
             self.restart(now);
         } else {

@@ -49,16 +49,17 @@ struct Newest {
 
 impl Newest {
     /// `seq` has come (RFC 8985, section 6.2, steps 1 to 3).
-    fn update(&mut self, now: Instant, seq: u64, segment: &Segment) {
+    /// `known`: it is known to be the copy that left last.
+    fn update(&mut self, now: Instant, seq: u64, segment: &Segment, known: bool) {
         let rtt = now.saturating_since(segment.left);
-        if segment.again {
+        if segment.again && !known {
             // Sooner than any round trip: that was an earlier copy.
             if self.shortest.is_some_and(|shortest| rtt < shortest) {
                 return;
             }
         } else {
             self.shortest = Some(self.shortest.map_or(rtt, |shortest| shortest.min(rtt)));
-            self.reordering |= seq + 1 < self.high;
+            self.reordering |= !segment.again && seq + 1 < self.high;
         }
         self.high = self.high.max(seq + 1);
         if self
@@ -136,13 +137,18 @@ impl Rack {
     fn take_in(&mut self, now: Instant, ack: &Ack) -> u64 {
         let Self { sent, newest, .. } = self;
         let mut delivered = 0;
-        let mut each = |seq: u64, segment: &Segment| {
+        sent.acknowledge(ack.ack, |seq, segment| {
             delivered += 1;
-            newest.update(now, seq, segment);
-        };
-        sent.acknowledge(ack.ack, &mut each);
+            // What its timestamp tells: an earlier copy has come, so when the last one left says nothing.
+            if ack.again || !segment.again {
+                newest.update(now, seq, segment, ack.again);
+            }
+        });
         for block in ack.blocks.iter() {
-            sent.report(*block, &mut each);
+            sent.report(*block, |seq, segment| {
+                delivered += 1;
+                newest.update(now, seq, segment, false);
+            });
         }
         delivered
     }
@@ -229,7 +235,7 @@ impl Rack {
     pub(super) fn on_timeout(&mut self, control: &mut Control, now: Instant) {
         let window = &control.window;
         let recover = window.max;
-        self.sent.lose(window.una);
+        self.sent.lose_oldest();
         let wait = self.newest.rtt + self.patience();
         while let Some((seq, left)) = self.sent.oldest() {
             if left + wait > now {

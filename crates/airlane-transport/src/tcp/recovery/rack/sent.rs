@@ -145,6 +145,13 @@ impl Sent {
         }
     }
 
+    /// The oldest segment is lost, and leaves again before all others that are: without it nothing is
+    /// acknowledged, and the timer would only be doubled.
+    pub(super) fn lose_oldest(&mut self) {
+        self.lose(self.una);
+        self.to_resend.push_front(self.una);
+    }
+
     /// What is lost and has not left again: the first that was found.
     pub(super) fn next_lost(&mut self) -> Option<u64> {
         while let Some(seq) = self.to_resend.front().copied() {
@@ -181,6 +188,19 @@ mod tests {
 
     /// Each segment by its number: when it left last, whether it has come, whether it is lost.
     type Naive = BTreeMap<u64, (Instant, bool, bool)>;
+
+    #[test]
+    fn a_copy_of_the_oldest_that_is_lost_too_leaves_before_what_was_found_earlier() {
+        let mut sent = Sent::default();
+        (0..4).for_each(|seq| sent.on_sent(Instant::ORIGIN, seq));
+        (0..3).for_each(|seq| sent.lose(seq));
+        sent.on_sent(Instant::ORIGIN, 0);
+        assert_eq!(sent.next_lost(), Some(1));
+        sent.lose_oldest();
+        assert_eq!((sent.next_lost(), sent.pipe()), (Some(0), 1));
+        sent.on_sent(Instant::ORIGIN, 0);
+        assert_eq!((sent.next_lost(), sent.pipe()), (Some(1), 2));
+    }
 
     proptest! {
         #[test]
