@@ -3,7 +3,7 @@
 
 use std::collections::VecDeque;
 
-use super::{Schedule, Turn};
+use super::turn::{Schedule, Turn};
 
 /// One queue for all.
 #[derive(Clone, Debug)]

@@ -14,7 +14,7 @@
 
 use std::collections::VecDeque;
 
-use super::{Schedule, Turn};
+use super::turn::{Schedule, Turn};
 
 /// The queue of one service.
 #[derive(Clone, Debug)]
