@@ -58,5 +58,8 @@ fn every_scenario_and_claim_can_be_planned_under_every_alternative() {
         let distinct: BTreeSet<usize> = shown.iter().copied().collect();
         shares |= distinct.len() < shown.len();
     }
-    assert!(shares, "some works show throughput of a world in one figure and goodput in another");
+    assert!(
+        shares,
+        "some works show throughput of a world in one figure and goodput in another"
+    );
 }
