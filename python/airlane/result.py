@@ -112,6 +112,14 @@ class FlowResult:
     """Bulk: times that the congestion window was cut."""
     duplicates: int | None = None
     """Bulk: segments that arrived although they were there already."""
+    relay_retransmissions: int | None = None
+    """Behind a relay: segments that it sent again."""
+    relay_timeouts: int | None = None
+    """Behind a relay: expirations of its retransmission timer."""
+    relay_early_bytes: int | None = None
+    """With a relay: the most bytes that were acknowledged to the source before the receiver had them."""
+    relay_held_bytes: int | None = None
+    """With a relay: the most bytes that it held."""
 
 
 @dataclass(frozen=True, slots=True)

@@ -43,6 +43,10 @@ pub(crate) fn metric(name: &str) -> Option<Metric> {
         "retransmissions" => ("TCP retransmissions", Count, Lower, false),
         "timeouts" => ("TCP timeouts", Count, Lower, false),
         "window_cuts" => ("TCP window cuts", Count, Lower, false),
+        "relay_retransmissions" => ("retransmissions of the relay", Count, Lower, false),
+        "relay_timeouts" => ("timeouts of the relay", Count, Lower, false),
+        "relay_early_bytes" => ("bytes acknowledged early", Count, Lower, false),
+        "relay_held_bytes" => ("bytes held by the relay", Count, Lower, false),
         _ => return None,
     };
     Some(Metric {

@@ -12,6 +12,7 @@ pub(crate) mod exchange;
 pub(crate) mod mail;
 pub(crate) mod pages;
 pub(crate) mod place;
+pub(crate) mod split;
 pub(crate) mod telnet;
 pub(crate) mod web;
 
@@ -28,6 +29,7 @@ use exchange::Exchange;
 use mail::Mail;
 use pages::Pages;
 use place::FlowPlace;
+use split::Split;
 use telnet::Telnet;
 use web::Web;
 
@@ -35,6 +37,7 @@ use web::Web;
 #[derive(Debug)]
 pub(crate) enum Flow {
     Bulk(Box<Bulk>),
+    Split(Box<Split>),
     Conferencing(Box<Conferencing>),
     Pages(Box<Pages>),
     Web(Box<Web>),
@@ -47,6 +50,7 @@ macro_rules! each {
     ($flow:expr, $app:ident => $call:expr) => {
         match $flow {
             Flow::Bulk($app) => $call,
+            Flow::Split($app) => $call,
             Flow::Conferencing($app) => $call,
             Flow::Pages($app) => $call,
             Flow::Web($app) => $call,
@@ -68,6 +72,7 @@ impl Flow {
     pub(crate) fn handle_destroyed(&mut self, packet: &Packet) {
         match self {
             Flow::Bulk(app) => app.handle_destroyed(packet),
+            Flow::Split(app) => app.handle_destroyed(packet),
             Flow::Conferencing(_) => {}
             Flow::Pages(app) => app.exchange.handle_destroyed(packet),
             Flow::Web(app) => app.handle_destroyed(packet),
@@ -86,7 +91,8 @@ impl Flow {
     pub(crate) fn handle_hint(&mut self, now: Instant, end: usize, hint: Hint<()>) {
         match self {
             Flow::Bulk(app) => app.handle_hint(now, end, hint),
-            Flow::Conferencing(_) => {}
+            // What an end hears of links says nothing of its own leg.
+            Flow::Conferencing(_) | Flow::Split(_) => {}
             Flow::Pages(app) => app.exchange.handle_hint(now, end, hint),
             Flow::Web(app) => app.handle_hint(now, end, hint),
             Flow::Telnet(app) => app.exchange.handle_hint(now, end, hint),
@@ -117,6 +123,15 @@ impl Flow {
         each!(self, app => app.is_finished())
     }
 
+    /// The node where one of its packets enters the network.
+    #[inline]
+    pub(crate) fn origin(&self, packet: &Packet) -> u16 {
+        match self {
+            Flow::Split(app) => app.origin(packet),
+            app => app.place().origin(packet),
+        }
+    }
+
     pub(crate) fn place(&self) -> &FlowPlace {
         each!(self, app => app.place())
     }
@@ -125,6 +140,7 @@ impl Flow {
     pub(crate) fn each_sender(&self, visit: impl FnMut(&End)) {
         let exchange = match self {
             Flow::Bulk(app) => return app.ends()[..1].iter().for_each(visit),
+            Flow::Split(app) => return app.ends().iter().step_by(2).for_each(visit),
             Flow::Conferencing(_) => return,
             Flow::Web(app) => {
                 let ends = app.exchanges.iter().flat_map(Exchange::client_and_server);
@@ -141,7 +157,7 @@ impl Flow {
     /// Times of the pages or responses that are complete, where it has such.
     pub(crate) fn times(&self) -> Option<&DelayProbe> {
         match self {
-            Flow::Bulk(_) | Flow::Conferencing(_) => None,
+            Flow::Bulk(_) | Flow::Split(_) | Flow::Conferencing(_) => None,
             Flow::Pages(app) => Some(&app.times),
             Flow::Web(app) => Some(&app.times),
             Flow::Telnet(app) => Some(&app.times),

@@ -492,7 +492,7 @@ impl Engine {
     fn drain_flow<O: Observer>(&mut self, flow: usize, observer: &mut O) {
         while let Some(packet) = self.flows[flow].poll_transmit(self.now) {
             observer.on_transmit(self.now, &packet);
-            let origin = self.flows[flow].place().origin(&packet);
+            let origin = self.flows[flow].origin(&packet);
             self.arrive(origin, packet, observer);
         }
         self.schedule_flow(flow);

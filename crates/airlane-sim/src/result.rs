@@ -182,6 +182,18 @@ pub struct FlowResult {
     /// Bulk: segments that arrived although they were there already.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub duplicates: Option<u64>,
+    /// Behind a relay: segments that it sent again.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub relay_retransmissions: Option<u64>,
+    /// Behind a relay: expirations of its retransmission timer.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub relay_timeouts: Option<u64>,
+    /// With a relay: the most bytes that were acknowledged to the source before the receiver had them.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub relay_early_bytes: Option<u64>,
+    /// With a relay: the most bytes that it held.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub relay_held_bytes: Option<u64>,
 }
 
 /// What happened on a link.
@@ -271,6 +283,10 @@ impl FlowResult {
             ("timeouts", count(self.timeouts)),
             ("window_cuts", count(self.window_cuts)),
             ("duplicates", count(self.duplicates)),
+            ("relay_retransmissions", count(self.relay_retransmissions)),
+            ("relay_timeouts", count(self.relay_timeouts)),
+            ("relay_early_bytes", count(self.relay_early_bytes)),
+            ("relay_held_bytes", count(self.relay_held_bytes)),
         ];
         all.into_iter()
             .filter_map(|(name, value)| Some((name, value?)))

@@ -3,9 +3,11 @@
 use airlane_base::{Duration, Instant};
 use airlane_channel::{ChannelStats, ErrorModelConfig};
 use airlane_link::{ServiceStatus, effective_goodput};
+use airlane_transport::Endpoint as _;
 
 use crate::app::Flow;
 use crate::app::custom::Custom;
+use crate::app::end::End;
 use crate::app::exchange::Totals;
 use crate::custom::Pieces;
 use crate::engine::Engine;
@@ -250,6 +252,32 @@ impl Prepared {
                     duplicates: Some(receiver.stats().segments_duplicate),
                     delay_mean_s: bulk.delays.mean_s(),
                     delay_p95_s: bulk.delays.quantile_s(0.95),
+                    ..base
+                }
+            }
+            Flow::Split(split) => {
+                let [source, _, out, end] = split.ends().each_ref().map(End::endpoint);
+                let (sender, receiver) = (source.sender(), end.receiver());
+                let time = sender.first_sent().zip(out.sender().last_acked());
+                let time_s = time.map(|(first, last)| last.saturating_since(first).as_secs_f64());
+                let (stats, relay) = (sender.stats(), out.sender().stats());
+                FlowResult {
+                    finished: Some(out.written() == source.written() && out.is_acknowledged()),
+                    throughput_bps: time_s.map(|s| out.acknowledged() as f64 * 8.0 / s),
+                    goodput_ratio: self.goodput(index, out.acknowledged(), at_stop, engine),
+                    delivered_bytes: receiver.stats().delivered_bytes,
+                    packets_sent: stats.segments_sent,
+                    packets_received: receiver.stats().segments_received,
+                    retransmissions: Some(stats.retransmissions),
+                    timeouts: Some(stats.timeouts),
+                    window_cuts: Some(stats.window_cuts),
+                    duplicates: Some(receiver.stats().segments_duplicate),
+                    relay_retransmissions: Some(relay.retransmissions),
+                    relay_timeouts: Some(relay.timeouts),
+                    relay_early_bytes: Some(split.early_bytes),
+                    relay_held_bytes: Some(split.held_bytes),
+                    delay_mean_s: split.delays.mean_s(),
+                    delay_p95_s: split.delays.quantile_s(0.95),
                     ..base
                 }
             }

@@ -27,7 +27,8 @@ use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 
 pub use flows::{
-    AppConfig, BulkConfig, ConferencingConfig, FlowConfig, PagesConfig, TransportConfig, UdpConfig,
+    AppConfig, BulkConfig, ConferencingConfig, FlowConfig, PagesConfig, RelayConfig,
+    TransportConfig, UdpConfig,
 };
 pub use handoff::{HandoffConfig, HandoffKind};
 pub use interactive::{MailConfig, TelnetConfig};

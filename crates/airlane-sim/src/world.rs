@@ -15,6 +15,7 @@ use crate::app::exchange::{Opener, draw_phase};
 use crate::app::mail::{Mail, MailCheck};
 use crate::app::pages::{Page, Pages};
 use crate::app::place::FlowPlace;
+use crate::app::split::Split;
 use crate::app::telnet::{Telnet, Typing};
 use crate::app::web::{Browsing, Web};
 use crate::custom::{AppFactory, ErrorsFactory, Pieces};
@@ -24,7 +25,7 @@ use crate::hint::{flow_hints, outages};
 use crate::packet::Packet;
 use crate::route::Routes;
 use crate::scenario::{
-    AppConfig, Completion, FlowConfig, LinkConfig, PacedBy, Scenario, TransportConfig,
+    AppConfig, Completion, FlowConfig, LinkConfig, PacedBy, RelayConfig, Scenario, TransportConfig,
 };
 use crate::services::header;
 
@@ -288,6 +289,26 @@ fn flow(
         (AppConfig::Bulk(app), TransportConfig::Tcp(tcp)) => {
             let bytes = app.size.map(|s| s.as_bytes());
             let mut clock = clock();
+            if let Some(RelayConfig::Split {
+                at,
+                pool,
+                transport,
+            }) = &config.relay
+            {
+                let second = match transport {
+                    Some(TransportConfig::Tcp(second)) => second,
+                    _ => tcp,
+                };
+                let legs = [tcp, second];
+                let phases = [0, 0, 1, 1].map(|leg: usize| draw_phase(&mut clock, legs[leg]));
+                let relay = node_index(scenario, at);
+                let [from, to] = place.nodes;
+                let places = [[from, relay], [relay, to]].map(|nodes| FlowPlace { nodes, ..place });
+                let pool = pool.as_bytes();
+                return Flow::Split(Box::new(Split::new(
+                    places, start, legs, segment, bytes, pool, phases,
+                )));
+            }
             let phases = [0, 1].map(|_| draw_phase(&mut clock, tcp));
             Flow::Bulk(Box::new(Bulk::new(
                 place, start, tcp, segment, bytes, app.takes, phases,

@@ -65,6 +65,14 @@ const PAGES: &[&str] = &[
     "page_time_max_s",
 ];
 
+/// Where a relay splits a transfer.
+const RELAY: &[&str] = &[
+    "relay_retransmissions",
+    "relay_timeouts",
+    "relay_early_bytes",
+    "relay_held_bytes",
+];
+
 /// The same names for every run of a scenario, whatever happened in it.
 fn flow_metrics(flow: &FlowResult) -> Vec<(&'static str, f64)> {
     let always: &[&[&'static str]] = match flow.app {
@@ -91,7 +99,11 @@ fn flow_metrics(flow: &FlowResult) -> Vec<(&'static str, f64)> {
         ("packets_received", flow.packets_received as f64),
         ("delivered_bytes", flow.delivered_bytes as f64),
     ];
-    let always = always.iter().copied().flatten();
+    let relay = match flow.relay_timeouts {
+        Some(_) => RELAY,
+        None => &[],
+    };
+    let always = always.iter().copied().flatten().chain(relay);
     always.map(value).chain(counts).collect()
 }
 

@@ -30,8 +30,36 @@ pub struct FlowConfig {
     pub port: Option<u16>,
     /// What carries it.
     pub transport: TransportConfig,
+    /// A node on its way ends the connection and opens another. Bulk transfers over TCP only.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub relay: Option<RelayConfig>,
     /// What it does.
     pub app: AppConfig,
+}
+
+/// A relay on a flow's way.
+#[derive(Clone, Debug, PartialEq, Serialize, Deserialize, JsonSchema)]
+#[serde(tag = "kind", rename_all = "kebab-case", deny_unknown_fields)]
+#[schemars(extend("examples" = [{ "kind": "split", "at": "base" }]))]
+pub enum RelayConfig {
+    /// Two connections instead of one: what has come over the first goes out over the second, and is
+    /// acknowledged to the source before the receiver has it. Source: Balakrishnan et al. 1997, SPLIT.
+    Split {
+        /// This node has it.
+        at: String,
+        /// The relay takes no more from the first connection while it holds this much that the second has not
+        /// carried; what has come by then waits in the first one's window.
+        #[serde(default = "usual_pool")]
+        pool: Size,
+        /// The second connection has this transport. Left out: that of the flow.
+        #[serde(default, skip_serializing_if = "Option::is_none")]
+        transport: Option<TransportConfig>,
+    },
+}
+
+/// The specification's proposal (question 9).
+fn usual_pool() -> Size {
+    Size::from_bytes(65_536)
 }
 
 fn best_effort() -> Dscp {

@@ -9,8 +9,8 @@ use airlane_channel::ErrorModelConfig;
 use airlane_link::config::{self, Viewpoint};
 
 use super::{
-    AppConfig, ConferencingConfig, Epoch, FlowConfig, LONGEST_RUN, LinkConfig, PacedBy, SCHEMA,
-    Scenario, TransportConfig,
+    AppConfig, ConferencingConfig, Epoch, FlowConfig, LONGEST_RUN, LinkConfig, PacedBy,
+    RelayConfig, SCHEMA, Scenario, TransportConfig,
 };
 
 /// Next hops are a table of all pairs: 1000 nodes take 40 MB.
@@ -300,10 +300,45 @@ impl Scenario {
             );
             return;
         }
+        if let Some(relay) = &flow.relay {
+            self.check_relay(flow, relay, problems);
+        }
         self.check_packet(flow, &path, epochs, problems);
         let packet = flow.app.packet();
         let packet = packet.or_else(|| self.usual_packet(flow, epochs));
         check_app(flow, packet, problems);
+    }
+
+    fn check_relay(&self, flow: &FlowConfig, relay: &RelayConfig, problems: &mut Problems) {
+        let RelayConfig::Split {
+            at,
+            pool,
+            transport,
+        } = relay;
+        self.known_node("relay.at", at, problems);
+        if flow.ends.contains(at) {
+            problems.add(
+                "relay.at",
+                format!("\"{at}\" is an end of the flow"),
+                "a node between the ends",
+            );
+        }
+        let tcp = |transport: &TransportConfig| matches!(transport, TransportConfig::Tcp(_));
+        let both = tcp(&flow.transport) && transport.as_ref().is_none_or(tcp);
+        if !both || !matches!(flow.app, AppConfig::Bulk(_)) {
+            problems.add(
+                "relay",
+                "only bulk transfers over TCP can be split",
+                "app = { kind = \"bulk\" } and transport = { kind = \"tcp\" }, or no relay",
+            );
+        }
+        if pool.as_bytes() == 0 {
+            problems.add(
+                "relay.pool",
+                "a relay without room passes nothing on",
+                "\"1 B\" or more, such as \"64 kB\"",
+            );
+        }
     }
 
     fn check_packet(

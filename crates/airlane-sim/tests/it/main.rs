@@ -21,6 +21,7 @@ mod outages;
 mod pacing;
 mod random_worlds;
 mod redundancy;
+mod relay;
 mod shipped;
 mod snoop;
 mod storm;
