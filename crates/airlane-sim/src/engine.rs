@@ -98,6 +98,9 @@ pub(crate) struct World {
 pub(crate) struct Engine {
     now: Instant,
     events: u64,
+    /// The flow whose end ends the run, and whether it has ended.
+    until: Option<usize>,
+    over: bool,
     deadlines: Deadlines,
     pub(crate) directions: Vec<Direction>,
     /// Transmitters that several directions share.
@@ -137,6 +140,8 @@ impl Engine {
         let mut engine = Self {
             now: Instant::ORIGIN,
             events: 0,
+            until: None,
+            over: false,
             deadlines: Deadlines::new(components),
             directions,
             airs,
@@ -172,6 +177,8 @@ impl Engine {
                 .iter_mut()
                 .for_each(|end| end.port.keep_dropped());
         }
+        self.until = until;
+        self.over = until.is_some_and(|flow| self.flows[flow].is_finished());
         let first_port = self.directions.len();
         let first_flow = first_port + self.ports.len();
         let hints = first_flow + self.flows.len();
@@ -202,9 +209,7 @@ impl Engine {
             while let Some((node, packet)) = self.delivered.pop_front() {
                 self.arrive(node, packet, observer);
             }
-            if let Some(flow) = until
-                && self.flows[flow].is_finished()
-            {
+            if self.over {
                 return;
             }
             if O::WATCHES && observer.is_over() {
@@ -501,7 +506,11 @@ impl Engine {
     #[inline]
     fn schedule_flow(&mut self, flow: usize) {
         let slot = self.directions.len() + self.ports.len() + flow;
-        self.deadlines.set(slot, self.flows[flow].poll_timeout());
+        let changed = &self.flows[flow];
+        self.deadlines.set(slot, changed.poll_timeout());
+        if self.until == Some(flow) {
+            self.over = changed.is_finished();
+        }
     }
 
     /// Takes out all that a port wants to give, then reads its deadline.
