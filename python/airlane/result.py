@@ -117,7 +117,7 @@ class FlowResult:
     relay_timeouts: int | None = None
     """Behind a relay: expirations of its retransmission timer."""
     relay_early_bytes: int | None = None
-    """With a relay: the most bytes that were acknowledged to the source before the receiver had them."""
+    """With a relay: the most bytes that the source heard acknowledged before they had arrived."""
     relay_held_bytes: int | None = None
     """With a relay: the most bytes that it held."""
 
