@@ -13,7 +13,7 @@
 
 mod culprit;
 mod message;
-mod path;
+pub(crate) mod path;
 mod problem;
 
 use std::collections::BTreeMap;

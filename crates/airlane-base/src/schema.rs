@@ -108,7 +108,7 @@ pub fn written(value: &Value) -> String {
     match value {
         Value::Object(table) => {
             let entries = table.iter().map(|(key, value)| {
-                let key = crate::config::key(key);
+                let key = crate::config::path::key(key);
                 format!("{key} = {}", written(value))
             });
             format!("{{ {} }}", entries.collect::<Vec<_>>().join(", "))

@@ -28,7 +28,7 @@
 mod names;
 mod peer;
 pub mod peers;
-mod underlay;
+pub(crate) mod underlay;
 
 use std::fmt;
 use std::net::SocketAddr;

@@ -8,7 +8,7 @@ use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 
 use super::names::check_interface_name;
-use crate::underlay::EtherType;
+use crate::underlay::ether_type::EtherType;
 
 /// What frames travel in.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]

@@ -3,7 +3,7 @@
 //!
 //! A node's endpoints are of its underlay's kind; one of the other kind is nobody's.
 
-mod ether_type;
+pub(crate) mod ether_type;
 mod ethernet;
 mod parts;
 mod udp;
@@ -19,7 +19,7 @@ pub use ethernet::Ethernet;
 pub(crate) use udp::ETHERNET_MTU;
 pub use udp::Udp;
 
-use crate::config::UnderlayConfig;
+use crate::config::underlay::UnderlayConfig;
 use crate::device::DeviceError;
 use crate::packet::ecn::Ecn;
 use crate::status::InterfaceReport;
