@@ -32,6 +32,7 @@ fn models() -> [(&'static str, ErrorModelConfig); 5] {
             "byte-exponential",
             ErrorModelConfig::ByteExponential {
                 mean: Size::from_bytes(131_072),
+                burst: None,
             },
         ),
         (

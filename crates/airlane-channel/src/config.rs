@@ -72,6 +72,11 @@ pub enum ErrorModelConfig {
     ByteExponential {
         /// Bad bytes are this far apart on average. Source: Xylomenos 1999, table 3.3.
         mean: Size,
+        /// A frame with a bad byte takes so many frames with it, itself included; bytes of those behind it do
+        /// not count. Source: Balakrishnan et al. 1997, section 4.5. Left out: 1.
+        #[serde(skip_serializing_if = "Option::is_none")]
+        #[schemars(extend("x-unit" = "frames"))]
+        burst: Option<u32>,
     },
     /// The chain of Gilbert 1960 and Elliott 1963, one step for each frame.
     GilbertElliott {
@@ -172,7 +177,11 @@ impl ErrorModelConfig {
                     }
                 }
             }
-            Self::ByteExponential { mean } => {
+            Self::ByteExponential { mean, burst } => {
+                if burst == Some(0) {
+                    let allowed = "a burst has at least 1 frame";
+                    return impossible("burst", "0".to_owned(), allowed);
+                }
                 if mean.as_bytes() == 0 {
                     let allowed = "the mean interval between bad bytes is at least 1 B";
                     return impossible("mean", mean.to_string(), allowed);
@@ -222,8 +231,10 @@ impl ErrorModelConfig {
                     |ber: Probability| -libm::expm1(8.0 * bytes as f64 * libm::log1p(-ber.value()));
                 (good * lost(ber_good) + bad * lost(ber_bad)) / (good + bad)
             }
-            Self::ByteExponential { mean } => {
-                -libm::expm1(-(bytes as f64) / mean.as_bytes() as f64)
+            Self::ByteExponential { mean, burst } => {
+                let begins = -libm::expm1(-(bytes as f64) / mean.as_bytes() as f64);
+                let burst = f64::from(burst.unwrap_or(1));
+                burst * begins / (1.0 + (burst - 1.0) * begins)
             }
             Self::GilbertElliott {
                 good_to_bad,
@@ -379,6 +390,7 @@ struct Table {
     ber_good: Option<Probability>,
     ber_bad: Option<Probability>,
     mean: Option<Size>,
+    burst: Option<u32>,
     good_to_bad: Option<Probability>,
     bad_to_good: Option<Probability>,
     loss_good: Option<Probability>,
@@ -399,7 +411,7 @@ impl Table {
             Kind::UniformBer => ("uniform-ber", "ber"),
             Kind::TwoState => ("two-state", "good, bad, ber_good, ber_bad"),
             Kind::TwoStateArrival => ("two-state-arrival", "good, bad, ber_good, ber_bad"),
-            Kind::ByteExponential => ("byte-exponential", "mean"),
+            Kind::ByteExponential => ("byte-exponential", "mean, burst"),
             Kind::GilbertElliott => (
                 "gilbert-elliott",
                 "good_to_bad, bad_to_good, loss_good, loss_bad",
@@ -428,7 +440,10 @@ impl Table {
                 ber_good: need!(ber_good),
                 ber_bad: need!(ber_bad),
             },
-            Kind::ByteExponential => ErrorModelConfig::ByteExponential { mean: need!(mean) },
+            Kind::ByteExponential => ErrorModelConfig::ByteExponential {
+                mean: need!(mean),
+                burst: self.burst.take(),
+            },
             Kind::GilbertElliott => ErrorModelConfig::GilbertElliott {
                 good_to_bad: need!(good_to_bad),
                 bad_to_good: need!(bad_to_good),
@@ -539,7 +554,10 @@ mod tests {
         )
         .unwrap();
         let mean = Size::from_bytes(131_072);
-        assert_eq!(each.up, ErrorModelConfig::ByteExponential { mean });
+        assert_eq!(
+            each.up,
+            ErrorModelConfig::ByteExponential { mean, burst: None }
+        );
         assert!(matches!(each.down, ErrorModelConfig::TwoState { bad, .. }
             if bad == Duration::from_millis(100)));
 

@@ -85,6 +85,9 @@ enum Model {
         mean: f64,
         /// Bytes until the next bad one.
         gap: f64,
+        /// Frames that one takes with it beside its own, and how many of them are still to come.
+        behind: u32,
+        left: u32,
     },
     GilbertElliott {
         leave: [f64; 2],
@@ -163,10 +166,15 @@ impl ErrorModel {
                     state_ends: Instant::ORIGIN + draw_duration(&mut fades, mean[0]),
                 }
             }
-            ErrorModelConfig::ByteExponential { mean } => {
+            ErrorModelConfig::ByteExponential { mean, burst } => {
                 let mean = mean.as_bytes().max(1) as f64;
                 let gap = errors.exponential(mean);
-                Model::ByteExponential { mean, gap }
+                Model::ByteExponential {
+                    mean,
+                    gap,
+                    behind: burst.map_or(0, |burst| burst.saturating_sub(1)),
+                    left: 0,
+                }
             }
             ErrorModelConfig::GilbertElliott {
                 good_to_bad,
@@ -226,7 +234,16 @@ impl ErrorModel {
                 };
                 self.errors.chance(-libm::expm1(log_ok))
             }
-            Model::ByteExponential { mean, gap } => {
+            Model::ByteExponential {
+                mean,
+                gap,
+                behind,
+                left,
+            } => {
+                if *left > 0 {
+                    *left -= 1;
+                    return true;
+                }
                 let bytes = bytes as f64;
                 let mut hit = false;
                 while *gap < bytes {
@@ -234,6 +251,9 @@ impl ErrorModel {
                     *gap += self.errors.exponential(*mean);
                 }
                 *gap -= bytes;
+                if hit {
+                    *left = *behind;
+                }
                 hit
             }
             Model::TwoState {
@@ -367,7 +387,7 @@ mod tests {
     #[test]
     fn byte_exponential_advances_with_bytes_only() {
         let mean = Size::from_bytes(1000);
-        let config = ErrorModelConfig::ByteExponential { mean };
+        let config = ErrorModelConfig::ByteExponential { mean, burst: None };
         let (mut whole, mut split) = (model(&config, 1, 0), model(&config, 1, 0));
         let now = Instant::ORIGIN;
         for i in 0..10_000 {
@@ -375,6 +395,21 @@ mod tests {
             let late = Instant::from_nanos(i * 1_000_000_000);
             let pieces = [300, 200, 500].map(|n| split.loses(late, late, n));
             assert_eq!(whole.loses(now, now, 1000), pieces.contains(&true));
+        }
+    }
+
+    #[test]
+    fn a_burst_takes_the_frames_behind_and_nothing_of_the_distance_to_the_next() {
+        let mean = Size::from_bytes(20_000);
+        let config = |burst| ErrorModelConfig::ByteExponential { mean, burst };
+        let (mut single, mut bursts) = (model(&config(None), 1, 0), model(&config(Some(4)), 1, 0));
+        let now = Instant::ORIGIN;
+        for _ in 0..10_000 {
+            let hit = single.loses(now, now, 1000);
+            assert_eq!(bursts.loses(now, now, 1000), hit);
+            if hit {
+                assert!((0..3).all(|_| bursts.loses(now, now, 1500)));
+            }
         }
     }
 

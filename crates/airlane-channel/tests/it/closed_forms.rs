@@ -74,6 +74,7 @@ fn wlan_byte_exponential() {
     for (mean, percent) in levels {
         let config = ErrorModelConfig::ByteExponential {
             mean: Size::from_bytes(mean),
+            burst: None,
         };
         let measured = measure(&config, rate, 1001, Duration::ZERO);
         assert_within_three_errors(measured, config.loss_probability(rate, 1001), percent);
