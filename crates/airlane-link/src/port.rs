@@ -239,13 +239,17 @@ impl<P: Packet> Port<P> {
     }
 
     /// Takes a frame from the link, decoded.
-    pub fn handle_frame(&mut self, now: Instant, frame: Frame<P>) {
+    ///
+    /// Whether the port may have another frame to give by that, or another deadline. It may have packets for IP
+    /// in any case.
+    pub fn handle_frame(&mut self, now: Instant, frame: Frame<P>) -> bool {
         let number = usize::from(frame.header.service) % SERVICES;
         let Some(slot) = &mut self.slots[number] else {
             self.unknown_service += 1;
-            return;
+            return false;
         };
-        if slot.is_timed() {
+        let timed = slot.is_timed();
+        if timed {
             self.next_timer.set(None);
         }
         let len = slot.frame_len(self.facts.codec, &frame);
@@ -255,9 +259,13 @@ impl<P: Packet> Port<P> {
         if let (Some(limiter), Some(round_trip)) = (&mut self.limiter, round_trip) {
             limiter.sample(now, round_trip);
         }
-        self.hand_over(now, number);
+        // The raw service has nothing to answer, and its packets are handed over when others leave.
+        if timed {
+            self.hand_over(now, number);
+        }
         // An end that only receives may never send, nor have a timer.
         self.measure(now);
+        timed
     }
 
     /// Acts on whatever has become due. An early call does nothing.

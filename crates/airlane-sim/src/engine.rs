@@ -3,7 +3,7 @@
 //! ```text
 //!            +--------- Deadlines: (time, slot) ----------+
 //!            v                   v                        v
-//!  slots:  link directions     ports of service links    flows, hints, moves, weight policies
+//!  slots:  link directions     ports of service links    flows, what is planned
 //!            | arrival           | timer, link free        | timer, talk
 //!            v                   v                         v
 //!          node --route--> link direction, port, or flow at this node
@@ -17,24 +17,26 @@
 //! nothing is allocated for a packet once the queues have grown to their content. One run is one
 //! thread; runs are parallel, not events.
 
+pub(crate) mod agenda;
 pub(crate) mod deadlines;
 pub(crate) mod medium;
 pub(crate) mod observe;
+mod transmit;
 
 use std::collections::VecDeque;
 
-use airlane_base::{Duration, Instant, Payload as _};
-use airlane_channel::{Channel, ChannelStats, Count};
+use airlane_base::{Instant, Payload as _};
+use airlane_channel::Count;
 use airlane_link::{Frame, Outcome, Port};
 
 use crate::app::Flow;
-use crate::custom::WeightPolicy;
 use crate::error::ScenarioError;
-use crate::hint::FlowHint;
 use crate::packet::{Marks, Packet};
+use agenda::{Agenda, Planned, Policy};
 use deadlines::Deadlines;
-use medium::{Air, Direction, Medium};
-use observe::{Departure, Loss, Observer};
+use medium::{Air, Direction, Medium, NextHop};
+use observe::{Departure, Observer};
+use transmit::{loss, put_on_link, transmit};
 
 /// One end of a link with services.
 #[derive(Clone, Debug)]
@@ -48,38 +50,6 @@ pub(crate) struct PortEnd {
     pub(crate) driven: bool,
 }
 
-/// Where a node sends a packet for some other node.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub(crate) enum NextHop {
-    /// The packet is where it goes.
-    Here,
-    /// There is no way to it.
-    Nowhere,
-    Direction(u32),
-    Port(u32),
-}
-
-/// Links go and come: other routes, and ports that lose their link.
-#[derive(Clone, Debug)]
-pub(crate) struct Move {
-    pub(crate) at: Instant,
-    pub(crate) next_hops: Vec<NextHop>,
-    /// Ports whose link goes.
-    pub(crate) disconnected: Vec<usize>,
-}
-
-/// Somebody who sets the shares of a link's services from time to time.
-#[derive(Debug)]
-pub(crate) struct Policy {
-    /// When it is asked next.
-    pub(crate) next: Instant,
-    pub(crate) interval: Duration,
-    /// The ports at the link's first end and at its second.
-    pub(crate) ports: [usize; 2],
-    pub(crate) link: String,
-    pub(crate) policy: Box<dyn WeightPolicy>,
-}
-
 /// Everything that an engine runs.
 #[derive(Debug)]
 pub(crate) struct World {
@@ -87,9 +57,7 @@ pub(crate) struct World {
     pub(crate) airs: Vec<Air>,
     pub(crate) ports: Vec<PortEnd>,
     pub(crate) flows: Vec<Flow>,
-    pub(crate) hints: Vec<FlowHint>,
-    pub(crate) moves: Vec<Move>,
-    pub(crate) policies: Vec<Policy>,
+    pub(crate) agenda: Agenda,
     pub(crate) next_hops: Vec<NextHop>,
 }
 
@@ -107,11 +75,7 @@ pub(crate) struct Engine {
     airs: Vec<Air>,
     pub(crate) ports: Vec<PortEnd>,
     pub(crate) flows: Vec<Flow>,
-    /// In the order of time; those that are over go.
-    hints: VecDeque<FlowHint>,
-    /// Likewise.
-    moves: VecDeque<Move>,
-    policies: Vec<Policy>,
+    agenda: Agenda,
     /// What a policy did that no port can follow.
     refused: Option<ScenarioError>,
     /// Packets without a way to their destination.
@@ -131,12 +95,10 @@ impl Engine {
             airs,
             ports,
             flows,
-            hints,
-            moves,
-            policies,
+            agenda,
             next_hops,
         } = world;
-        let components = directions.len() + ports.len() + flows.len() + 3;
+        let components = directions.len() + ports.len() + flows.len() + 1;
         let mut engine = Self {
             now: Instant::ORIGIN,
             events: 0,
@@ -147,9 +109,7 @@ impl Engine {
             airs,
             ports,
             flows,
-            hints: hints.into(),
-            moves: moves.into(),
-            policies,
+            agenda,
             refused: None,
             unroutable: Count::default(),
             nodes: next_hops.len().isqrt(),
@@ -159,9 +119,7 @@ impl Engine {
         for flow in 0..engine.flows.len() {
             engine.schedule_flow(flow);
         }
-        engine.schedule_hint();
-        engine.schedule_move();
-        engine.schedule_policies();
+        engine.schedule_agenda();
         engine
     }
 
@@ -181,7 +139,7 @@ impl Engine {
         self.over = until.is_some_and(|flow| self.flows[flow].is_finished());
         let first_port = self.directions.len();
         let first_flow = first_port + self.ports.len();
-        let hints = first_flow + self.flows.len();
+        let agenda = first_flow + self.flows.len();
         loop {
             let (at, slot) = self.deadlines.first();
             if at > end || at == Instant::FAR_FUTURE {
@@ -194,14 +152,10 @@ impl Engine {
                 self.on_arrival(slot, observer);
             } else if slot < first_flow {
                 self.on_port_timer(slot - first_port, observer);
-            } else if slot < hints {
+            } else if slot < agenda {
                 self.on_flow_timer(slot - first_flow, observer);
-            } else if slot == hints {
-                self.on_hint(observer);
-            } else if slot == hints + 1 {
-                self.on_move(observer);
             } else {
-                self.on_policies(observer);
+                self.on_agenda(observer);
                 if self.refused.is_some() {
                     return;
                 }
@@ -332,13 +286,15 @@ impl Engine {
         };
         let end = &mut self.ports[port as usize].port;
         observer.on_frame_arrival(self.now, index, end, &frame);
-        end.handle_frame(self.now, frame);
+        let news = end.handle_frame(self.now, frame);
         // One packet is the rule, and need not wait with others until the port is drained.
         let first = match O::WATCHES {
             true => None,
             false => end.poll_deliver(),
         };
-        self.drain_port(port as usize, observer);
+        if O::WATCHES || news || end.deliveries() > 0 {
+            self.drain_port(port as usize, observer);
+        }
         if let Some(packet) = first {
             let node = self.ports[port as usize].node;
             self.arrive(node, packet, observer);
@@ -373,35 +329,40 @@ impl Engine {
         self.drain_flow(flow, observer);
     }
 
-    fn on_hint<O: Observer>(&mut self, observer: &mut O) {
-        if let Some(hint) = self.hints.pop_front() {
-            self.flows[hint.flow].handle_hint(self.now, hint.end, hint.hint);
-            observer.on_flow(self.now, hint.flow, &self.flows[hint.flow]);
-            self.drain_flow(hint.flow, observer);
+    fn on_agenda<O: Observer>(&mut self, observer: &mut O) {
+        match self.agenda.next(self.now) {
+            Some(Planned::Hint(hint)) => {
+                self.flows[hint.flow].handle_hint(self.now, hint.end, hint.hint);
+                observer.on_flow(self.now, hint.flow, &self.flows[hint.flow]);
+                self.drain_flow(hint.flow, observer);
+            }
+            Some(Planned::Move(moved)) => {
+                self.next_hops = moved.next_hops;
+                for port in moved.disconnected {
+                    self.ports[port].port.disconnect(self.now);
+                    self.drain_port(port, observer);
+                }
+            }
+            Some(Planned::Policies) => self.on_policies(observer),
+            None => {}
         }
-        self.schedule_hint();
+        self.schedule_agenda();
     }
 
-    fn on_move<O: Observer>(&mut self, observer: &mut O) {
-        if let Some(moved) = self.moves.pop_front() {
-            self.next_hops = moved.next_hops;
-            for port in moved.disconnected {
-                self.ports[port].port.disconnect(self.now);
-                self.drain_port(port, observer);
-            }
-        }
-        self.schedule_move();
+    fn schedule_agenda(&mut self) {
+        let slot = self.directions.len() + self.ports.len() + self.flows.len();
+        self.deadlines.set(slot, self.agenda.poll_timeout());
     }
 
     fn on_policies<O: Observer>(&mut self, observer: &mut O) {
-        for index in 0..self.policies.len() {
+        for index in 0..self.agenda.policies.len() {
             let Policy {
                 next,
                 interval,
                 ports,
                 link,
                 policy,
-            } = &mut self.policies[index];
+            } = &mut self.agenda.policies[index];
             if *next > self.now {
                 continue;
             }
@@ -424,30 +385,11 @@ impl Engine {
                 self.drain_port(port, observer);
             }
         }
-        self.schedule_policies();
-    }
-
-    fn schedule_policies(&mut self) {
-        let slot = self.directions.len() + self.ports.len() + self.flows.len() + 2;
-        let due = self.policies.iter().map(|policy| policy.next).min();
-        self.deadlines.set(slot, due);
     }
 
     /// What a policy did that no port can follow: the run has ended there.
     pub(crate) fn refused(&mut self) -> Option<ScenarioError> {
         self.refused.take()
-    }
-
-    fn schedule_move(&mut self) {
-        let slot = self.directions.len() + self.ports.len() + self.flows.len() + 1;
-        let due = self.moves.front().map(|moved| moved.at);
-        self.deadlines.set(slot, due);
-    }
-
-    fn schedule_hint(&mut self) {
-        let slot = self.directions.len() + self.ports.len() + self.flows.len();
-        let due = self.hints.front().map(|hint| hint.at);
-        self.deadlines.set(slot, due);
     }
 
     /// A packet stands at a node: it is delivered there, or goes on.
@@ -660,68 +602,14 @@ impl Engine {
         };
         let air = air as usize;
         self.airs[air].busy = false;
-        for other in self.airs[air].after(index) {
-            if self.airs[air].busy {
-                return;
-            }
+        let mut turns = 1..;
+        while !self.airs[air].busy
+            && let Some(other) = turns.next().and_then(|n| self.airs[air].after(index, n))
+        {
             match &self.directions[other].medium {
                 Medium::Driving(link) => self.drain_port(link.near as usize, observer),
                 _ => self.send_queued(other, observer),
             }
         }
     }
-}
-
-/// Hands a port's frame to the transmitter of a direction.
-#[inline]
-fn put_on_link<O: Observer>(
-    channel: &mut Channel<Frame<Packet>>,
-    now: Instant,
-    (out, port): (usize, &Port<Packet>),
-    frame: Frame<Packet>,
-    observer: &mut O,
-) {
-    let len = port.frame_len(&frame);
-    let watched = O::WATCHES.then(|| frame.clone());
-    // Where the link sends at times of its own, its queue may be full: the channel counts.
-    let departure = transmit::<O, _>(channel, now, len, frame);
-    if let Some(frame) = watched {
-        observer.on_frame(now, out, port, &frame, departure);
-    }
-}
-
-/// Hands something to a transmitter and sees what becomes of it, if anybody watches.
-#[inline]
-fn transmit<O: Observer, T>(
-    channel: &mut Channel<T>,
-    now: Instant,
-    len: usize,
-    item: T,
-) -> Departure {
-    let before = O::WATCHES.then(|| *channel.stats());
-    match channel.send(now, len, item) {
-        Ok(departs) => Departure::Sent {
-            start: match before {
-                Some(_) => channel.last_start(),
-                None => now,
-            },
-            departs,
-            lost: before.and_then(|before| loss(&before, channel.stats())),
-        },
-        Err(_) => Departure::Dropped,
-    }
-}
-
-/// What the frame between two counts met.
-fn loss(before: &ChannelStats, after: &ChannelStats) -> Option<Loss> {
-    if after.lost_air.frames == before.lost_air.frames {
-        return None;
-    }
-    Some(if after.lost_handoff.frames > before.lost_handoff.frames {
-        Loss::Handoff
-    } else if after.lost_outage.frames > before.lost_outage.frames {
-        Loss::Outage
-    } else {
-        Loss::Errors
-    })
 }

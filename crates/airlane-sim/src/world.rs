@@ -19,8 +19,9 @@ use crate::app::split::Split;
 use crate::app::telnet::{Telnet, Typing};
 use crate::app::web::{Browsing, Web};
 use crate::custom::{AppFactory, ErrorsFactory, Pieces};
-use crate::engine::medium::{Air, Direction, Medium};
-use crate::engine::{Engine, Move, NextHop, Policy, PortEnd, World};
+use crate::engine::agenda::{Agenda, Move, Policy};
+use crate::engine::medium::{Air, Direction, Medium, NextHop};
+use crate::engine::{Engine, PortEnd, World};
 use crate::hint::{flow_hints, outages};
 use crate::packet::Packet;
 use crate::route::Routes;
@@ -129,9 +130,7 @@ pub(crate) fn build(scenario: &Scenario, seed: u64, run: u64, mut pieces: Pieces
         airs,
         ports,
         flows,
-        hints,
-        moves,
-        policies,
+        agenda: Agenda::new(hints, moves, policies),
         next_hops: first_hops,
     })
 }

@@ -11,16 +11,16 @@
 use airlane_base::Instant;
 
 /// Slots of a block.
-const BLOCK: usize = 16;
+const BLOCK: usize = 8;
 
 /// The deadlines of a fixed number of components.
 #[derive(Clone, Debug)]
 pub(crate) struct Deadlines {
     /// By slot; `FAR_FUTURE` means none.
     due: Vec<[Instant; BLOCK]>,
-    /// Winning slots by tree node: 1 is the root, `n` has the children `2n` and `2n + 1`, and the
-    /// last half are the blocks.
-    winner: Vec<u32>,
+    /// The earliest deadline and its slot by tree node: 1 is the root, `n` has the children `2n` and
+    /// `2n + 1`, and the last half are the blocks.
+    winner: Vec<(Instant, usize)>,
     /// The block that was changed last and has not been searched since.
     open: usize,
 }
@@ -30,7 +30,7 @@ impl Deadlines {
         let blocks = components.div_ceil(BLOCK).next_power_of_two();
         let mut tree = Self {
             due: vec![[Instant::FAR_FUTURE; BLOCK]; blocks],
-            winner: vec![0; 2 * blocks],
+            winner: vec![(Instant::FAR_FUTURE, 0); 2 * blocks],
             open: 0,
         };
         for block in 0..blocks {
@@ -44,8 +44,7 @@ impl Deadlines {
     #[inline]
     pub(crate) fn first(&mut self) -> (Instant, usize) {
         self.settle();
-        let slot = self.winner[1] as usize;
-        (self.due_of(slot), slot)
+        self.winner[1]
     }
 
     /// Sets or clears the deadline of a slot.
@@ -59,22 +58,25 @@ impl Deadlines {
         self.due[block][slot % BLOCK] = due.unwrap_or(Instant::FAR_FUTURE);
     }
 
-    fn due_of(&self, slot: usize) -> Instant {
-        self.due[slot / BLOCK][slot % BLOCK]
-    }
-
     /// Searches the open block and replays its matches on the way to the root.
     #[inline]
     fn settle(&mut self) {
+        let due = &self.due[self.open];
+        let place = earliest(due);
+        let mut best = (due[place], self.open * BLOCK + place);
         let mut node = self.winner.len() / 2 + self.open;
-        self.winner[node] = (self.open * BLOCK + earliest(&self.due[self.open])) as u32;
         while node > 1 {
+            self.winner[node] = best;
+            let other = self.winner[node ^ 1];
+            // The left subtree, of the even node, holds the lower slots: it wins ties.
+            let wins = match node & 1 {
+                0 => other.0 >= best.0,
+                _ => best.0 < other.0,
+            };
+            best = if wins { best } else { other };
             node /= 2;
-            let (left, right) = (self.winner[2 * node], self.winner[2 * node + 1]);
-            // The left subtree holds the lower slots: it wins ties.
-            let right_wins = self.due_of(right as usize) < self.due_of(left as usize);
-            self.winner[node] = if right_wins { right } else { left };
         }
+        self.winner[1] = best;
     }
 }
 

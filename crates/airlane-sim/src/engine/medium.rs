@@ -19,6 +19,17 @@ use airlane_link::{Frame, Token};
 
 use crate::packet::Packet;
 
+/// Where a node sends a packet for some other node.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(crate) enum NextHop {
+    /// The packet is where it goes.
+    Here,
+    /// There is no way to it.
+    Nowhere,
+    Direction(u32),
+    Port(u32),
+}
+
 /// What a direction of a link sends over, and what takes its turns there.
 #[derive(Debug)]
 pub(crate) enum Medium {
@@ -135,14 +146,12 @@ pub(crate) struct Air {
 }
 
 impl Air {
-    /// Whose turn it is after a direction's: all others in their order.
-    pub(super) fn after(&self, direction: usize) -> impl Iterator<Item = usize> + use<> {
+    /// Whose turn it is `turns` after a direction's; none once all others have had theirs.
+    pub(super) fn after(&self, direction: usize, turns: usize) -> Option<usize> {
         let attached = &self.attached;
-        let own = attached.iter().position(|d| *d as usize == direction);
-        let behind = own.map_or(0, |own| own + 1);
-        let (before, rest) = attached.split_at(behind);
-        let turns: Vec<usize> = rest.iter().chain(before).map(|d| *d as usize).collect();
-        turns.into_iter().filter(move |d| *d != direction)
+        let own = attached.iter().position(|d| *d as usize == direction)?;
+        let next = attached.get((own + turns) % attached.len())?;
+        (turns < attached.len()).then_some(*next as usize)
     }
 }
 

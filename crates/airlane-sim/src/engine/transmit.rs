@@ -1,0 +1,62 @@
+//! What is handed to a transmitter, and what becomes of it, for whoever watches.
+
+use airlane_base::Instant;
+use airlane_channel::{Channel, ChannelStats};
+use airlane_link::{Frame, Port};
+
+use super::observe::{Departure, Loss, Observer};
+use crate::packet::Packet;
+
+/// Hands a port's frame to the transmitter of a direction.
+#[inline]
+pub(super) fn put_on_link<O: Observer>(
+    channel: &mut Channel<Frame<Packet>>,
+    now: Instant,
+    (out, port): (usize, &Port<Packet>),
+    frame: Frame<Packet>,
+    observer: &mut O,
+) {
+    let len = port.frame_len(&frame);
+    let watched = O::WATCHES.then(|| frame.clone());
+    // Where the link sends at times of its own, its queue may be full: the channel counts.
+    let departure = transmit::<O, _>(channel, now, len, frame);
+    if let Some(frame) = watched {
+        observer.on_frame(now, out, port, &frame, departure);
+    }
+}
+
+/// Hands something to a transmitter and sees what becomes of it, if anybody watches.
+#[inline]
+pub(super) fn transmit<O: Observer, T>(
+    channel: &mut Channel<T>,
+    now: Instant,
+    len: usize,
+    item: T,
+) -> Departure {
+    let before = O::WATCHES.then(|| *channel.stats());
+    match channel.send(now, len, item) {
+        Ok(departs) => Departure::Sent {
+            start: match before {
+                Some(_) => channel.last_start(),
+                None => now,
+            },
+            departs,
+            lost: before.and_then(|before| loss(&before, channel.stats())),
+        },
+        Err(_) => Departure::Dropped,
+    }
+}
+
+/// What the frame between two counts met.
+pub(super) fn loss(before: &ChannelStats, after: &ChannelStats) -> Option<Loss> {
+    if after.lost_air.frames == before.lost_air.frames {
+        return None;
+    }
+    Some(if after.lost_handoff.frames > before.lost_handoff.frames {
+        Loss::Handoff
+    } else if after.lost_outage.frames > before.lost_outage.frames {
+        Loss::Outage
+    } else {
+        Loss::Errors
+    })
+}
