@@ -112,6 +112,14 @@ class FlowResult:
     """Bulk: times that the congestion window was cut."""
     duplicates: int | None = None
     """Bulk: segments that arrived although they were there already."""
+    cwnd_mean_bytes: float | None = None
+    """Bulk with `windows`: mean congestion window of the sender while it sent."""
+    window_mean_bytes: float | None = None
+    """Bulk with `windows`: the same of what the receiver's window lets use of it."""
+    timeout_wait_s: float | None = None
+    """Bulk with `windows`: what the sender waited for timeouts with nothing else to do."""
+    duplicate_acks: int | None = None
+    """Bulk with `windows`: duplicate acknowledgments that the sender got."""
     relay_retransmissions: int | None = None
     """Behind a relay: segments that it sent again."""
     relay_timeouts: int | None = None

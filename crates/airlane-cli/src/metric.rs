@@ -21,7 +21,7 @@ pub(crate) struct Metric {
 /// The metric of this name in results; none if nobody wants to see it in a table.
 pub(crate) fn metric(name: &str) -> Option<Metric> {
     use Better::{Higher, Lower};
-    use Unit::{BitsPerSecond, Count, Ratio, Seconds};
+    use Unit::{BitsPerSecond, Bytes, Count, Ratio, Seconds};
     let (words, unit, better, headline) = match name {
         "throughput_bps" => ("throughput", BitsPerSecond, Higher, true),
         "goodput_ratio" => ("goodput", Ratio, Higher, false),
@@ -43,6 +43,10 @@ pub(crate) fn metric(name: &str) -> Option<Metric> {
         "retransmissions" => ("TCP retransmissions", Count, Lower, false),
         "timeouts" => ("TCP timeouts", Count, Lower, false),
         "window_cuts" => ("TCP window cuts", Count, Lower, false),
+        "cwnd_mean_bytes" => ("mean congestion window", Bytes, Higher, false),
+        "window_mean_bytes" => ("mean usable window", Bytes, Higher, false),
+        "timeout_wait_s" => ("time waited for timeouts", Seconds, Lower, false),
+        "duplicate_acks" => ("duplicate acknowledgments", Count, Lower, false),
         "relay_retransmissions" => ("retransmissions of the relay", Count, Lower, false),
         "relay_timeouts" => ("timeouts of the relay", Count, Lower, false),
         "relay_early_bytes" => ("bytes acknowledged early", Count, Lower, false),

@@ -15,6 +15,7 @@ pub(crate) mod place;
 pub(crate) mod split;
 pub(crate) mod telnet;
 pub(crate) mod web;
+pub(crate) mod window_probe;
 
 use airlane_base::Instant;
 use airlane_link::mobility::Hint;

@@ -182,6 +182,20 @@ pub struct FlowResult {
     /// Bulk: segments that arrived although they were there already.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub duplicates: Option<u64>,
+    /// Bulk with `windows`: mean congestion window of the sender, over the time from its first segment
+    /// to its last new acknowledgment.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub cwnd_mean_bytes: Option<f64>,
+    /// Bulk with `windows`: the same of what the receiver's window lets use of it.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub window_mean_bytes: Option<f64>,
+    /// Bulk with `windows`: what the sender waited for timeouts, each since it last sent a segment or got
+    /// an acknowledgment.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub timeout_wait_s: Option<f64>,
+    /// Bulk with `windows`: duplicate acknowledgments that the sender got.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub duplicate_acks: Option<u64>,
     /// Behind a relay: segments that it sent again.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub relay_retransmissions: Option<u64>,
@@ -283,6 +297,10 @@ impl FlowResult {
             ("timeouts", count(self.timeouts)),
             ("window_cuts", count(self.window_cuts)),
             ("duplicates", count(self.duplicates)),
+            ("cwnd_mean_bytes", self.cwnd_mean_bytes),
+            ("window_mean_bytes", self.window_mean_bytes),
+            ("timeout_wait_s", self.timeout_wait_s),
+            ("duplicate_acks", count(self.duplicate_acks)),
             ("relay_retransmissions", count(self.relay_retransmissions)),
             ("relay_timeouts", count(self.relay_timeouts)),
             ("relay_early_bytes", count(self.relay_early_bytes)),

@@ -252,11 +252,12 @@ impl Prepared {
                     duplicates: Some(receiver.stats().segments_duplicate),
                     delay_mean_s: bulk.delays.mean_s(),
                     delay_p95_s: bulk.delays.quantile_s(0.95),
-                    ..base
+                    ..window_result(base, first)
                 }
             }
             Flow::Split(split) => {
                 let [source, _, out, end] = split.ends().each_ref().map(End::endpoint);
+                let base = window_result(base, &split.ends()[0]);
                 let (sender, receiver) = (source.sender(), end.receiver());
                 let time = sender.first_sent().zip(out.sender().last_acked());
                 let time_s = time.map(|(first, last)| last.saturating_since(first).as_secs_f64());
@@ -402,6 +403,22 @@ impl Prepared {
 
     fn link(&self, index: usize) -> Option<&LinkConfig> {
         self.scenario.links.values().nth(index)
+    }
+}
+
+/// What a probe saw of the windows of a file's sender, if there was one.
+fn window_result(base: FlowResult, end: &End) -> FlowResult {
+    let Some(probe) = end.probe() else {
+        return base;
+    };
+    let sender = end.endpoint().sender();
+    let means = probe.means(sender);
+    FlowResult {
+        cwnd_mean_bytes: means.map(|[cwnd, _]| cwnd),
+        window_mean_bytes: means.map(|[_, usable]| usable),
+        timeout_wait_s: Some(probe.waited().as_secs_f64()),
+        duplicate_acks: Some(sender.stats().duplicate_acks),
+        ..base
     }
 }
 

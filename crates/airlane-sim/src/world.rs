@@ -304,14 +304,18 @@ fn flow(
                 let [from, to] = place.nodes;
                 let places = [[from, relay], [relay, to]].map(|nodes| FlowPlace { nodes, ..place });
                 let pool = pool.as_bytes();
-                return Flow::Split(Box::new(Split::new(
-                    places, start, legs, segment, bytes, pool, phases,
-                )));
+                let mut split = Split::new(places, start, legs, segment, bytes, pool, phases);
+                if app.windows {
+                    split.watch(segment);
+                }
+                return Flow::Split(Box::new(split));
             }
             let phases = [0, 1].map(|_| draw_phase(&mut clock, tcp));
-            Flow::Bulk(Box::new(Bulk::new(
-                place, start, tcp, segment, bytes, app.takes, phases,
-            )))
+            let mut bulk = Bulk::new(place, start, tcp, segment, bytes, app.takes, phases);
+            if app.windows {
+                bulk.watch(segment);
+            }
+            Flow::Bulk(Box::new(bulk))
         }
         (AppConfig::Pages(app), TransportConfig::Tcp(tcp)) => {
             let page = Page {

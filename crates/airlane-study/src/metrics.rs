@@ -65,6 +65,14 @@ const PAGES: &[&str] = &[
     "page_time_max_s",
 ];
 
+/// Where the windows of a file's sender are measured.
+const WINDOWS: &[&str] = &[
+    "cwnd_mean_bytes",
+    "window_mean_bytes",
+    "timeout_wait_s",
+    "duplicate_acks",
+];
+
 /// Where a relay splits a transfer.
 const RELAY: &[&str] = &[
     "relay_retransmissions",
@@ -103,7 +111,11 @@ fn flow_metrics(flow: &FlowResult) -> Vec<(&'static str, f64)> {
         Some(_) => RELAY,
         None => &[],
     };
-    let always = always.iter().copied().flatten().chain(relay);
+    let windows = match flow.timeout_wait_s {
+        Some(_) => WINDOWS,
+        None => &[],
+    };
+    let always = always.iter().copied().flatten().chain(windows).chain(relay);
     always.map(value).chain(counts).collect()
 }
 

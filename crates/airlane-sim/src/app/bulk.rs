@@ -50,6 +50,11 @@ impl Bulk {
         }
     }
 
+    /// Measures the sender's windows; `segment` is as in [`new`](Self::new).
+    pub(crate) fn watch(&mut self, segment: u32) {
+        self.ends[0].watch(segment);
+    }
+
     #[inline]
     pub(super) fn handle_packet(&mut self, now: Instant, packet: &Packet) {
         // What still arrives after the end changes no metric: they cover the run, not the drain.

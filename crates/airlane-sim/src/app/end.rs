@@ -9,6 +9,7 @@ use airlane_transport::tcp::{Ecn, MOST_BLOCKS, Options};
 use airlane_transport::{Ack, Blocks, Data, Endpoint, Range, Segment, Tcp, TcpConfig};
 
 use super::place::FlowPlace;
+use super::window_probe::WindowProbe;
 use crate::packet::{Marks, NO_BLOCKS, Packet, Role};
 
 /// One end of a flow.
@@ -34,6 +35,8 @@ pub(crate) struct End {
     receives: u32,
     /// Which endpoints of the flow these are, of those that it has.
     endpoints: u8,
+    /// Of its sender, where somebody asks.
+    probe: Option<Box<WindowProbe>>,
 }
 
 impl End {
@@ -60,7 +63,18 @@ impl End {
             sends: 0,
             receives: 0,
             endpoints,
+            probe: None,
         }
+    }
+
+    /// Measures the windows of its sender from now on; `segment` is as in [`new`](Self::new).
+    pub(crate) fn watch(&mut self, segment: u32) {
+        self.probe = Some(Box::new(WindowProbe::new(segment)));
+    }
+
+    /// What was measured, if somebody asked.
+    pub(crate) fn probe(&self) -> Option<&WindowProbe> {
+        self.probe.as_deref()
     }
 
     /// The next connections, over fresh state; counters go on.
@@ -98,7 +112,13 @@ impl End {
 
     /// Time has passed; an early call does nothing.
     pub(crate) fn handle_timeout(&mut self, now: Instant) {
+        if let Some(probe) = &mut self.probe {
+            probe.advance(now, self.endpoint.sender());
+        }
         self.endpoint.handle_timeout(now);
+        if let Some(probe) = &mut self.probe {
+            probe.on_timers(now, self.endpoint.sender());
+        }
         self.stirred = true;
     }
 
@@ -146,6 +166,10 @@ impl End {
             (self.sends, Segment::Ack(ack))
         };
         if packet.connection == connection {
+            if let Some(probe) = &mut self.probe {
+                probe.advance(now, self.endpoint.sender());
+                probe.on_activity(now);
+            }
             self.endpoint.handle_segment(now, segment);
             self.stirred = true;
         }
@@ -201,6 +225,9 @@ impl End {
             self.stirred = false;
             return None;
         };
+        if let Some(probe) = &mut self.probe {
+            probe.on_activity(now);
+        }
         let mut blocks = NO_BLOCKS;
         let mut marks = Marks::default();
         let mut closed = 0;

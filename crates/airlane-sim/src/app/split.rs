@@ -72,6 +72,11 @@ impl Split {
         }
     }
 
+    /// Measures the source's windows; `segment` is as in [`new`](Self::new).
+    pub(crate) fn watch(&mut self, segment: u32) {
+        self.ends[SOURCE].watch(segment);
+    }
+
     pub(super) fn handle_packet(&mut self, now: Instant, packet: &Packet) {
         if self.stopped {
             return;

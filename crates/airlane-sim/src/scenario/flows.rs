@@ -115,6 +115,10 @@ pub struct BulkConfig {
     /// when it has done: a slow one closes the window. Left out: it takes all at once.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub takes: Option<Rate>,
+    /// The sender's windows and what it waits for timeouts are measured, too: `cwnd_mean_bytes`,
+    /// `window_mean_bytes`, `timeout_wait_s` and `duplicate_acks` of the results.
+    #[serde(default, skip_serializing_if = "std::ops::Not::not")]
+    pub windows: bool,
 }
 
 /// Talk and silence, exponentially distributed; packets at fixed intervals while talking.

@@ -9,7 +9,7 @@ use airlane_channel::ErrorModelConfig;
 use airlane_link::config::{self, Viewpoint};
 
 use super::{
-    AppConfig, ConferencingConfig, Epoch, FlowConfig, LONGEST_RUN, LinkConfig, PacedBy,
+    AppConfig, BulkConfig, ConferencingConfig, Epoch, FlowConfig, LONGEST_RUN, LinkConfig, PacedBy,
     RelayConfig, SCHEMA, Scenario, TransportConfig,
 };
 
@@ -330,6 +330,13 @@ impl Scenario {
                 "relay",
                 "only bulk transfers over TCP can be split",
                 "app = { kind = \"bulk\" } and transport = { kind = \"tcp\" }, or no relay",
+            );
+        }
+        if let AppConfig::Bulk(BulkConfig { takes: Some(_), .. }) = flow.app {
+            problems.add(
+                "app.takes",
+                "behind a relay the receiving application takes all at once",
+                "takes or relay, not both",
             );
         }
         if pool.as_bytes() == 0 {

@@ -1,7 +1,9 @@
 //! Transports in a world: what a flow's TCP is told shows in what it measures.
 
 use crate::common::runs;
-use airlane_sim::{FlowResult, Scenario};
+use airlane_base::Instant;
+use airlane_sim::event::{Event, Role, Watcher};
+use airlane_sim::{FlowResult, Prepared, Scenario};
 
 /// A file over a wired and a radio hop (Balakrishnan et al. 1997, section 4, without contention).
 fn file(transport: &str, size: &str, mean: &str, app: &str) -> Scenario {
@@ -208,4 +210,84 @@ fn marks_keep_the_queue_from_overflowing() {
     assert!(ecn.delay_mean_s < plain.delay_mean_s);
     // Without a link that marks it changes nothing.
     assert_eq!(of(&format!("{sack}, ecn = true"), ""), of(sack, ""));
+}
+
+/// What the windows were and what was waited, as events tell it.
+#[derive(Default)]
+struct Naive {
+    since: Option<Instant>,
+    cwnd: f64,
+    usable: f64,
+    sums: [f64; 2],
+    active: Instant,
+    waited: f64,
+    duplicates: u64,
+    acknowledged: u64,
+}
+
+impl Watcher for Naive {
+    fn on_event(&mut self, now: Instant, event: &Event) {
+        match *event {
+            Event::PacketSent(packet) if packet.role == Role::Data => {
+                self.active = now;
+                self.since.get_or_insert(now);
+            }
+            Event::PacketReceived(packet) if packet.role == Role::Ack => {
+                self.active = now;
+                self.duplicates += u64::from(packet.seq == self.acknowledged);
+                self.acknowledged = packet.seq;
+            }
+            Event::Timeout(_) => {
+                self.waited += now.saturating_since(self.active).as_secs_f64();
+            }
+            Event::TcpState(_, state) => {
+                if let Some(since) = &mut self.since {
+                    let stood = now.saturating_since(*since).as_secs_f64();
+                    self.sums[0] += self.cwnd * stood;
+                    self.sums[1] += self.usable * stood;
+                    *since = now;
+                }
+                self.cwnd = state.cwnd_segments;
+                self.usable = state.cwnd_segments.min(state.window_segments as f64);
+            }
+            _ => {}
+        }
+    }
+}
+
+/// The probe of windows says what events say, and changes nothing.
+#[test]
+fn windows_are_what_events_tell_of_them() {
+    for transport in [
+        "profile = \"bsd-1997\"",
+        "window = 23, recovery = \"newreno\"",
+    ] {
+        let watched = file(transport, "2 MB", "16384 B", ", windows = true");
+        let mut naive = Naive::default();
+        let result = Prepared::new(&watched).unwrap();
+        let mut result = result.run_watched(1, 0, &mut naive);
+        let flow = result.flows.remove(0);
+        let (first, last) = (0.0, result.stopped_s);
+        let close = |found: Option<f64>, expected: f64| {
+            let found = found.unwrap();
+            let off = (found / expected - 1.0).abs();
+            assert!(off < 1e-6, "{transport}: {found} {expected}");
+        };
+        let mean = |sum: f64| sum / (last - first) * 1400.0;
+        close(flow.cwnd_mean_bytes, mean(naive.sums[0]));
+        close(flow.window_mean_bytes, mean(naive.sums[1]));
+        assert!(naive.waited > 0.0, "there is something to wait for");
+        close(flow.timeout_wait_s, naive.waited);
+        assert_eq!(flow.duplicate_acks, Some(naive.duplicates), "{transport}");
+        let asked = FlowResult {
+            cwnd_mean_bytes: None,
+            window_mean_bytes: None,
+            timeout_wait_s: None,
+            duplicate_acks: None,
+            ..flow
+        };
+        let unwatched = file(transport, "2 MB", "16384 B", "");
+        let unwatched = Prepared::new(&unwatched).unwrap().run(1, 0);
+        assert_eq!(unwatched.flows, [asked], "{transport}");
+    }
 }
