@@ -12,6 +12,7 @@ mod custom;
 mod delays;
 mod determinism;
 mod events;
+mod figure_1;
 mod handoffs;
 mod imports;
 mod interactive;
