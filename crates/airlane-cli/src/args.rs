@@ -3,6 +3,7 @@
 mod import;
 mod measure;
 mod node;
+mod relay;
 mod scenario;
 mod schema;
 mod service;
@@ -24,6 +25,7 @@ pub use measure::{
 pub use node::{
     DaemonArgs, KeygenArgs, LogFormat, ReloadArgs, RunningArgs, StatusArgs, TopArgs, UpArgs,
 };
+pub use relay::RelayArgs;
 pub use scenario::{FromMahimahiArgs, FromNetemArgs, ScenarioApp, ScenarioVerb, WrittenArgs};
 pub use schema::{FileKind, SchemaArgs};
 pub use service::{
@@ -105,6 +107,14 @@ pub enum Command {
     /// and what was delivered.
     #[command(after_help = node::AIR_EXAMPLES)]
     Air(RunningArgs),
+    /// Split TCP connections: end each here and go on with another one, until SIGTERM or Ctrl-C
+    ///
+    /// What comes in on one passes on to the other, so each side of the relay repairs its own losses over its own
+    /// round trip. The source hears acknowledgments of what has not arrived yet. One connection holds at most
+    /// twice the pool; a closed direction closes the other side's behind its last byte, and a side that dies
+    /// resets the other at once. At the end all are reset and the counters are printed; SIGUSR1 logs them.
+    #[command(after_help = relay::EXAMPLES)]
+    Relay(RelayArgs),
     /// Check whether a link can come up, and say what to do where it cannot
     ///
     /// Tries rights, keys, interface, port, route and MTU as `airlane up` does and undoes them again;

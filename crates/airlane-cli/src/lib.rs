@@ -24,6 +24,7 @@ mod progress;
 pub mod quantity;
 mod record;
 mod reference;
+mod relay;
 mod scenario;
 mod schema;
 mod service;
@@ -82,6 +83,7 @@ fn run(command: Command) -> anyhow::Result<()> {
         Command::Up(args) => live::up(&args),
         Command::Keygen(args) => keys::keygen(&args),
         Command::Air(args) => live::air(&args),
+        Command::Relay(args) => relay::relay(&args),
         Command::Doctor(args) => doctor::doctor(&args),
         Command::Reload(args) => live::reload(&args),
         Command::Import(ImportVerb::Wireguard(args)) => import::wireguard(&args),

@@ -7,6 +7,7 @@
 //! * [`import`]: `airlane import`, live files of what other tunnels were told.
 //! * [`journal`]: `airlane up --journal`, what goes into a port, to do it again.
 //! * [`record`]: `airlane record`, what becomes of each frame.
+//! * [`relay`]: `airlane relay`, split TCP connections.
 //! * [`signals`] and [`privileges`]: what the process is told, and what it gives up.
 //! * [`control`] and [`status`]: `airlane status`; [`metrics`]: the same for Prometheus.
 //!
@@ -30,6 +31,7 @@ mod offload;
 pub mod packet;
 pub mod privileges;
 pub mod record;
+pub mod relay;
 pub mod security;
 pub mod signals;
 pub mod status;

@@ -1,4 +1,4 @@
-//! What signals ask of the loops of `up` and `air`.
+//! What signals ask of the loops of `up`, `air` and `relay`.
 
 use std::io;
 use std::os::unix::net::UnixStream;
@@ -15,11 +15,24 @@ use crate::privileges;
 /// # Errors
 /// If the operating system gives no descriptors or refuses the handlers.
 pub fn stop_on_signals() -> io::Result<UnixStream> {
-    let (stop, write_end) = UnixStream::pair()?;
-    for signal in [SIGTERM, SIGINT, SIGQUIT] {
-        pipe::register(signal, write_end.try_clone()?)?;
+    readable_on(&[SIGTERM, SIGINT, SIGQUIT])
+}
+
+/// A descriptor that becomes readable with each SIGUSR1, which asks where everything stands, for a loop that
+/// says so itself.
+///
+/// # Errors
+/// If the operating system gives no descriptors or refuses the handler.
+pub fn tell_on_signals() -> io::Result<UnixStream> {
+    readable_on(&[SIGUSR1])
+}
+
+fn readable_on(signals: &[i32]) -> io::Result<UnixStream> {
+    let (readable, write_end) = UnixStream::pair()?;
+    for signal in signals {
+        pipe::register(*signal, write_end.try_clone()?)?;
     }
-    Ok(stop)
+    Ok(readable)
 }
 
 /// What a signal asks for that ends nothing.

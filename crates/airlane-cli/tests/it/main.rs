@@ -9,5 +9,6 @@ mod excerpts;
 mod manager;
 mod operator;
 mod record;
+mod relay;
 mod scenario;
 mod study;

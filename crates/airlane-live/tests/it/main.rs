@@ -17,5 +17,6 @@ mod hostile;
 mod lossy_link;
 mod mtu;
 mod operate;
+mod relay;
 mod secured;
 mod two_nodes;
