@@ -276,13 +276,13 @@ impl<P: Clone> Connection<P> {
 
     fn on_new_ack(&mut self, now: Instant, ack: u32) {
         let mut newest = None;
+        let mut again = false;
         while let Some(cached) = self.cache.pop_front_if(|c| !before(ack, c.end)) {
+            again |= cached.repairs > 0 || cached.sender_rxmit;
             newest = Some(cached);
         }
-        if let Some(cached) = newest
-            && cached.repairs == 0
-            && !cached.sender_rxmit
-        {
+        // What a repair ends has waited behind the hole: that is no round trip.
+        if let Some(cached) = newest.filter(|_| !again) {
             self.measure(now.saturating_since(cached.sent));
         }
         self.last_ack = ack;

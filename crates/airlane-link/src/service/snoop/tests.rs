@@ -235,6 +235,28 @@ fn the_timeout_follows_the_round_trip() {
     assert_eq!(base.repairs(), [at(0, 200)]);
 }
 
+/// Segments behind a hole are acknowledged when it is filled, however soon they arrived: the timer does not learn
+/// from that, or a burst of losses would keep the next ones waiting for seconds.
+#[test]
+fn what_waited_behind_a_hole_is_no_round_trip() {
+    let mut base = Base::new();
+    for n in 0..200 {
+        base.data(at(0, n));
+        base.wait(Duration::from_millis(30));
+        assert!(base.ack(at(0, n + 1)));
+    }
+    // 200 is lost, and its repair comes late.
+    (200..210).for_each(|n| base.data(at(0, n)));
+    base.wait(Duration::from_millis(30));
+    (0..9).for_each(|_| _ = base.ack(at(0, 200)));
+    assert_eq!(base.repairs(), [at(0, 200)]);
+    base.wait(Duration::from_millis(60));
+    assert!(base.ack(at(0, 210)));
+    base.data(at(0, 210));
+    base.wait(Duration::from_millis(100));
+    assert_eq!(base.repairs(), [at(0, 210)]);
+}
+
 #[test]
 fn what_the_network_lost_is_left_to_the_sender() {
     let mut base = Base::new();
