@@ -105,7 +105,11 @@ impl Marks {
     }
 }
 
-/// The header fields that classifiers match, as they would stand in the packet.
+/// What stands behind the IP header of an encrypted packet (RFC 4303).
+pub(crate) const ESP: u8 = 50;
+
+/// The header fields that classifiers match, as they would stand in the packet. Its ends know the ports of an encrypted
+/// one, too.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(crate) struct Header {
     pub(crate) src: Ipv4Addr,
@@ -131,13 +135,14 @@ impl Header {
 
 impl From<Header> for FlowKey {
     fn from(header: Header) -> Self {
+        let shown = |port: u16| if header.protocol == ESP { 0 } else { port };
         Self {
             dscp: header.dscp,
             protocol: header.protocol,
             src: header.src.into(),
             dst: header.dst.into(),
-            src_port: header.src_port,
-            dst_port: header.dst_port,
+            src_port: shown(header.src_port),
+            dst_port: shown(header.dst_port),
         }
     }
 }
@@ -299,6 +304,7 @@ impl airlane_link::Packet for Packet {
     fn tcp(&self) -> Option<TcpView> {
         let (seq, end, ack) = match self.role {
             Role::Datagram => return None,
+            _ if self.header.protocol == ESP => return None,
             // A probe asks the other end, and is no data.
             Role::Data | Role::Request if self.marks.has(Marks::PROBE) => return None,
             Role::Data | Role::Request => {

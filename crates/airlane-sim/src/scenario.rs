@@ -187,7 +187,7 @@ pub enum PacedBy {
     Link,
 }
 
-/// A transmitter that several directions of links share.
+/// What links send over, where that is not a transmitter for each way.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
 #[serde(tag = "kind", rename_all = "kebab-case", deny_unknown_fields)]
 pub enum MediumConfig {
@@ -196,6 +196,12 @@ pub enum MediumConfig {
     HalfDuplex {
         /// Each frame takes this long beside its bits: what contention and preambles cost. Source:
         /// Balakrishnan et al. 1997, section 4.
+        #[serde(default)]
+        overhead: Duration,
+    },
+    /// A transmitter for each way of each link, as on a cable: nobody waits for anybody.
+    FullDuplex {
+        /// As of `half-duplex`.
         #[serde(default)]
         overhead: Duration,
     },
@@ -225,9 +231,12 @@ fn default_queue() -> BothWays<QueueLimit> {
 }
 
 impl Scenario {
-    /// The place of a link's medium among `media`, if it shares one.
+    /// The place of a link's medium among `media`, if it shares its transmitter.
     pub(crate) fn medium_index(&self, link: &LinkConfig) -> Option<usize> {
         let name = link.medium.as_ref()?;
+        if matches!(self.media.get(name), Some(MediumConfig::FullDuplex { .. })) {
+            return None;
+        }
         self.media.keys().position(|medium| medium == name)
     }
 
@@ -235,7 +244,9 @@ impl Scenario {
     pub(crate) fn overhead(&self, link: &LinkConfig) -> Duration {
         let medium = link.medium.as_ref().and_then(|name| self.media.get(name));
         match medium {
-            Some(MediumConfig::HalfDuplex { overhead }) => *overhead,
+            Some(MediumConfig::HalfDuplex { overhead } | MediumConfig::FullDuplex { overhead }) => {
+                *overhead
+            }
             None => Duration::ZERO,
         }
     }

@@ -6,7 +6,7 @@ use airlane_link::config::IMPLICIT_NAME;
 use airlane_link::flow::{TCP, UDP};
 
 use crate::app::place::DYNAMIC_PORTS;
-use crate::packet::Header;
+use crate::packet::{ESP, Header};
 use crate::result::FlowService;
 use crate::route::Hop;
 use crate::scenario::{Epoch, LinkConfig, Scenario, TransportConfig};
@@ -27,6 +27,7 @@ pub(crate) fn header(scenario: &Scenario, index: usize) -> Header {
         dst_port: DYNAMIC_PORTS + (index % 16_384) as u16,
         dscp: config.dscp.value(),
         protocol: match config.transport {
+            _ if config.encrypted => ESP,
             TransportConfig::Tcp(_) => TCP,
             TransportConfig::Udp(_) => UDP,
         },

@@ -12,7 +12,6 @@
 
 use std::collections::BTreeMap;
 
-use airlane_link::flow::TCP;
 use airlane_transport::tcp::ReportKind;
 use etherparse::{
     IpDscp, IpEcn, IpHeaders, Ipv4Header, PacketBuilder, TcpHeader, TcpOptionElement,
@@ -116,7 +115,8 @@ impl CaptureHeaders {
 
     /// Appends the packet's bytes.
     pub(super) fn write(&mut self, packet: &Packet, bytes: &mut Vec<u8>) {
-        let (user, tcp) = if packet.header.protocol == TCP {
+        // What is encrypted is shown as its ends know it.
+        let (user, tcp) = if packet.role != Role::Datagram {
             let (user, tcp) = self.tcp(packet);
             (user, Some(tcp))
         } else {

@@ -28,6 +28,10 @@ pub struct FlowConfig {
     /// and web, 23 for telnet, 110 for mail, 5004 for conferencing.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub port: Option<u16>,
+    /// Its ends encrypt all below TCP and UDP (RFC 4303): whatever looks into packets on their way, classes for
+    /// ports and agents for TCP, sees none.
+    #[serde(default, skip_serializing_if = "std::ops::Not::not")]
+    pub encrypted: bool,
     /// What carries it.
     pub transport: TransportConfig,
     /// A node on its way ends the connection and opens another. Bulk transfers over TCP only.

@@ -339,6 +339,13 @@ impl Scenario {
                 "takes or relay, not both",
             );
         }
+        if flow.encrypted {
+            problems.add(
+                "encrypted",
+                "a relay cannot end a connection that it cannot read",
+                "encrypted or relay, not both",
+            );
+        }
         if pool.as_bytes() == 0 {
             problems.add(
                 "relay.pool",

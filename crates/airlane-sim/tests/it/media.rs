@@ -67,6 +67,48 @@ fn what_is_wrong_with_a_medium_is_named() {
     let unknown = wrong("medium = \"radio\"", "medium = \"wire\"");
     assert!(unknown.contains("there is no medium \"wire\""), "{unknown}");
     assert!(unknown.contains("one of: radio"), "{unknown}");
-    let kind = wrong("half-duplex", "full-duplex");
+    let kind = wrong("half-duplex", "no-duplex");
     assert!(kind.contains("half-duplex"), "{kind}");
+}
+
+/// With a transmitter for each way no segment waits for an acknowledgment.
+#[test]
+fn on_a_full_duplex_medium_only_the_own_frames_take_time() {
+    let text = cell(&["a"], "", 4_000_000).to_toml();
+    let full = ["media.radio.kind=full-duplex"];
+    let result = run(
+        &Scenario::from_toml_with(&text, "cell", &full).unwrap(),
+        1,
+        0,
+    )
+    .unwrap();
+    let down = result.links[0].down.channel.delivered;
+    let busy_s = down.frames as f64 * 700e-6 + down.bytes as f64 * 8.0 / 2e6;
+    let share = busy_s / result.stopped_s;
+    assert!(
+        (0.99..=1.0).contains(&share),
+        "the way down is in use for {share}"
+    );
+}
+
+/// A blackout, as of a handoff, takes what is sent to one station meanwhile. The others have the air, and the one goes
+/// on behind it.
+#[test]
+fn a_blackout_on_shared_air_is_one_stations_own() {
+    let text = cell(&["a", "b"], "", 2_000_000).to_toml();
+    let blackout = "links.to-a.outages=[{ from = \"2 s\", to = \"5 s\" }]";
+    let [clear, dark] = [&[][..], &[blackout]].map(|changes| {
+        let scenario = Scenario::from_toml_with(&text, "cell", changes).unwrap();
+        run(&scenario, 1, 0).unwrap()
+    });
+    assert!(clear.finished && dark.finished);
+    let lost = |result: &RunResult| result.links[0].down.channel.lost_air.frames;
+    assert_eq!(lost(&clear), 0);
+    // A window, and what its timer sends into the dark.
+    assert!((1..40).contains(&lost(&dark)), "{}", lost(&dark));
+    let other = |result: &RunResult| result.flows[1].delivered_bytes;
+    assert_eq!(dark.flows[0].delivered_bytes, 2_000_000);
+    assert!(dark.flows[1].throughput_bps > clear.flows[1].throughput_bps);
+    assert_eq!(dark.links[1].down.channel.lost_air.frames, 0);
+    assert_eq!(other(&dark), 2_000_000);
 }

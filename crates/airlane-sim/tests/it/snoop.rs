@@ -51,6 +51,26 @@ fn losses_on_the_air_are_repaired_at_the_base_station() {
     }
 }
 
+/// An agent sees no TCP in what is encrypted.
+#[test]
+fn an_agent_can_do_nothing_for_encrypted_segments() {
+    let errors = Some("{ kind = \"uniform\", rate = 0.05 }");
+    let flow = |scheme, encrypted: bool| {
+        let air = Air {
+            errors,
+            scheme: Some(scheme),
+            ..Air::default()
+        };
+        let mut scenario = file(Link::Cellular, "LAN1", air, "50 kB", 20);
+        scenario.flows[0].encrypted = encrypted;
+        let flow = run(&scenario, 1999, 0).unwrap().flows.remove(0);
+        (flow.throughput_bps, flow.retransmissions, flow.timeouts)
+    };
+    assert_eq!(flow(FIRST, true), flow(RAW, false));
+    assert_eq!(flow(RAW, true), flow(RAW, false));
+    assert_ne!(flow(FIRST, false), flow(RAW, false));
+}
+
 /// An agent at the mobile host sees no segments that leave for a wireless host.
 #[test]
 fn an_agent_at_the_wrong_end_does_nothing() {
