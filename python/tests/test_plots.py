@@ -3,6 +3,7 @@ import subprocess
 import sys
 from collections.abc import Callable
 from functools import partial
+from pathlib import Path
 from xml.etree import ElementTree
 
 import matplotlib
@@ -14,6 +15,7 @@ from matplotlib.text import Text
 
 import airlane
 from airlane import plots
+from airlane.plots.__main__ import main as draw
 
 
 @pytest.fixture(scope="module")
@@ -250,3 +252,16 @@ def test_ladder_of_a_datagram(events: pl.DataFrame) -> None:
     assert "datagram 0" in words
     with pytest.raises(ValueError, match="no packet with flow voice, number 999999"):
         plots.ladder(events, flow="voice", packet=999999)
+
+
+@pytest.mark.parametrize("kind", ["window", "sequence"])
+def test_a_file_of_events_is_drawn(
+    raw: pl.DataFrame, tmp_path: Path, kind: str, capsys: pytest.CaptureFixture[str]
+) -> None:
+    file, out = tmp_path / "events.parquet", tmp_path / "picture.png"
+    raw.write_parquet(file)
+    assert draw([kind, str(file), "--flow", "file", "--out", str(out)]) == 0
+    assert out.read_bytes().startswith(b"\x89PNG")
+    assert draw([kind, str(file), "--flow", "nobody", "--out", str(out)]) == 2
+    assert "nobody" in capsys.readouterr().err
+    assert draw([kind, str(tmp_path / "missing"), "--out", str(out)]) == 2

@@ -1,4 +1,4 @@
-//! `airlane sim run --events OUT.jsonl`: what happens in a run, a line each.
+//! `airlane sim run --events OUT`: what happens in a run, a line of JSON each, or a row of a Parquet table.
 
 use std::fs::File;
 use std::io::{self, BufWriter, Write};
@@ -7,6 +7,7 @@ use std::path::Path;
 use airlane_base::Instant;
 use airlane_sim::ScenarioError;
 use airlane_sim::event::{Event, EventFilter, EventRecord, Names, Watcher};
+use airlane_study::EventTable;
 use anyhow::Context as _;
 
 use crate::fault::BadInput;
@@ -19,16 +20,22 @@ pub(crate) struct Wanted<'a> {
     pub(crate) links: &'a [String],
 }
 
-/// Events as lines of JSON, as they come.
-pub(crate) struct Lines<'a> {
+/// How events are written: as the name of the file ends.
+enum Form {
+    Json(BufWriter<File>),
+    Parquet(Box<EventTable<BufWriter<File>>>),
+}
+
+/// Events as they come.
+pub(crate) struct Written<'a> {
     names: &'a Names,
     filter: EventFilter,
     path: &'a Path,
-    out: BufWriter<File>,
+    out: Form,
     failed: Option<io::Error>,
 }
 
-impl<'a> Lines<'a> {
+impl<'a> Written<'a> {
     /// Opens the file, once it is known that there are such events.
     pub(crate) fn open(names: &'a Names, wanted: &Wanted<'a>) -> anyhow::Result<Self> {
         let filter = EventFilter::new(names, wanted.kinds, wanted.flows, wanted.links);
@@ -36,30 +43,44 @@ impl<'a> Lines<'a> {
         let path = wanted.file;
         let file = File::create(path)
             .with_context(|| BadInput(format!("--events: cannot write {}", path.display())))?;
+        let out = BufWriter::new(file);
+        let out = match path.extension().is_some_and(|e| e == "parquet") {
+            true => Form::Parquet(Box::new(EventTable::new(out)?)),
+            false => Form::Json(out),
+        };
         Ok(Self {
             names,
             filter,
             path,
-            out: BufWriter::new(file),
+            out,
             failed: None,
         })
     }
 
     /// Writes what is left.
     pub(crate) fn finish(mut self) -> anyhow::Result<()> {
-        let written = self.failed.take().map_or_else(|| self.out.flush(), Err);
+        let written = match (self.failed.take(), self.out) {
+            (Some(error), _) => Err(error),
+            (None, Form::Json(mut out)) => out.flush(),
+            (None, Form::Parquet(table)) => table.finish().map_err(io::Error::other),
+        };
         written.with_context(|| format!("cannot write {}", self.path.display()))
     }
 }
 
-impl Watcher for Lines<'_> {
+impl Watcher for Written<'_> {
     fn on_event(&mut self, now: Instant, event: &Event) {
         if self.failed.is_some() || !self.filter.admits(event) {
             return;
         }
         let record = EventRecord::new(self.names, now, event);
-        let line = serde_json::to_writer(&mut self.out, &record).map_err(io::Error::from);
-        self.failed = line.and_then(|()| self.out.write_all(b"\n")).err();
+        let written = match &mut self.out {
+            Form::Json(out) => serde_json::to_writer(&mut *out, &record)
+                .map_err(io::Error::from)
+                .and_then(|()| out.write_all(b"\n")),
+            Form::Parquet(table) => table.push(&record).map_err(io::Error::other),
+        };
+        self.failed = written.err();
     }
 
     fn is_over(&self) -> bool {

@@ -96,7 +96,7 @@ fn written(scenario: &Scenario, seed: u64, args: &RunArgs) -> anyhow::Result<Run
         return Err(BadInput(wrong).into());
     }
     let names = prepared.names();
-    let mut lines = events::Lines::open(&names, &wanted)?;
+    let mut lines = events::Written::open(&names, &wanted)?;
     let captures = capture::open(scenario, &args.pcap)?;
     let result = prepared.run_captured(seed, 0, captures, &mut lines);
     lines.finish()?;

@@ -55,7 +55,7 @@ pub struct RunArgs {
     pub pcap: Vec<String>,
     /// Write what happens to FILE as it happens, one JSON object a line: packets, frames, TCP, pages
     ///
-    /// For one run only. docs/events.md says what each event and field is; names carry their unit.
+    /// A FILE that ends in .parquet is a table with a row for each event. For one run only. docs/events.md says what each event and field is; names carry their unit.
     #[arg(long, value_name = "FILE", value_hint = ValueHint::FilePath)]
     pub events: Option<PathBuf>,
     /// Only events of these kinds, such as frame-lost,timeout [default: all]
@@ -129,7 +129,7 @@ Examples:
   airlane sim run scenarios/three-applications.toml --channel trace:hill-top.trace
   airlane sim run scenarios/three-applications-raw.toml --pcap radio@mobile=mobile.pcapng
   airlane sim run scenarios/three-applications.toml --events all.jsonl
-  airlane sim run scenarios/three-applications.toml --events tcp.jsonl --event tcp-state,timeout";
+  airlane sim run scenarios/three-applications.toml --events tcp.parquet --event tcp-state,timeout";
 
 const COMPARE_EXAMPLES: &str = "\
 Examples:
