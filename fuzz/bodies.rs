@@ -21,7 +21,7 @@ use airlane_secure::{
     AcceptedDatagram, Limits, OVERHEAD, PeerAddress, PrivateKey, PublicKey, Secure, SecurePeer,
     Wall,
 };
-use airlane_session::Hello;
+use airlane_session::{Hello, Part, Probe, Reassembly};
 use airlane_sim::Scenario;
 use airlane_sim::import::{ImportedApp, from_mahimahi, from_netem};
 use airlane_testkit::setup::{class, service};
@@ -66,6 +66,15 @@ pub(crate) fn frame(data: &[u8]) {
         assert_eq!(codec.decode(&bytes, layout_of), Ok(decoded));
     }
     contents_of(data);
+    // What else travels as a hello.
+    if let Ok(Some(probe)) = Probe::decode(data) {
+        assert_eq!(Probe::decode(&probe.encode()), Ok(Some(probe)));
+    }
+    if let Ok(Some(part)) = Part::decode(data) {
+        let again = [&part.head()[..], part.bytes()].concat();
+        assert_eq!(Part::decode(&again), Ok(Some(part)));
+        let _whole_or_not = Reassembly::default().take(&part);
+    }
     if let Ok(hello) = Hello::decode(data) {
         let mut again = Vec::new();
         hello.encode(&mut again);
@@ -490,6 +499,7 @@ impl SecurePair {
             ..Limits::default()
         };
         let peer = SecurePeer {
+            preshared: None,
             key: Self::key(1 - end).public(),
             address: Some(Self::address(1 - end)),
         };

@@ -8,6 +8,7 @@ mod scenario;
 mod schema;
 mod service;
 mod set;
+mod setup;
 mod sim;
 mod study;
 
@@ -32,6 +33,7 @@ pub use service::{
     LinkArgs, ServiceAddArgs, ServiceRemoveArgs, ServiceSetArgs, ServiceVerb, SetRateArgs,
 };
 pub use set::SetArgs;
+pub use setup::SetupArgs;
 pub use sim::{CompareArgs, RepeatArgs, RunArgs, SimVerb};
 pub use study::{
     StudiesArgs, StudyListArgs, StudyOutputArgs, StudyPageArgs, StudyReportArgs, StudyRunArgs,
@@ -94,6 +96,12 @@ pub enum Command {
     /// removed and the counters are printed.
     #[command(after_help = node::UP_EXAMPLES)]
     Up(UpArgs),
+    /// Make the files of both ends of a new link, with keys
+    ///
+    /// Asks four questions, or takes four options, and writes a file and a key for each end, which nobody but
+    /// their owner may read. What is there is not replaced without --force.
+    #[command(after_help = setup::SETUP_EXAMPLES)]
+    Setup(SetupArgs),
     /// Make a key for one end of a secured link
     ///
     /// Writes a new private key to FILE, which nobody but its owner may read, and prints its public

@@ -1,6 +1,5 @@
 //! `airlane doctor`.
 
-use airlane_live::config::LiveConfig;
 use airlane_live::doctor::{Check, Grade, examine};
 use anstyle::{AnsiColor, Style};
 use anyhow::bail;
@@ -14,7 +13,8 @@ const BAD: Style = AnsiColor::Red.on_default().bold();
 
 /// Runs `airlane doctor`.
 pub(crate) fn doctor(args: &DaemonArgs) -> anyhow::Result<()> {
-    let config: LiveConfig = input::document(&args.file, &args.set.set)?.read()?;
+    let document = input::document(&args.file, &args.set.set)?;
+    let config = input::live(&document, &args.file)?;
     let (mut checks, mut printed) = (Vec::new(), Ok(()));
     examine(&config, &mut |check| {
         if !args.json && printed.is_ok() {

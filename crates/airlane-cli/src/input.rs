@@ -3,6 +3,7 @@
 use std::path::Path;
 
 use airlane_base::config::{Document, RefusedFile};
+use airlane_live::config::LiveConfig;
 use airlane_sim::Scenario;
 use airlane_study::{StudyError, Work};
 use anyhow::Context as _;
@@ -29,6 +30,17 @@ pub(crate) fn document(path: &Path, assignments: &[String]) -> anyhow::Result<Do
         document.set(assignment)?;
     }
     Ok(document)
+}
+
+/// The live file in `document`, which was read from `path`. Keys are looked for beside it.
+///
+/// # Errors
+/// If it describes no end of a link.
+pub(crate) fn live(document: &Document, path: &Path) -> Result<LiveConfig, RefusedFile> {
+    let file: LiveConfig = document.read()?;
+    // The node that takes over a reload may stand in another folder.
+    let path = std::path::absolute(path).unwrap_or_else(|_| path.to_owned());
+    Ok(file.in_folder(path.parent().unwrap_or(Path::new(""))))
 }
 
 /// The scenario in `document`, which was read from `path`, with the tables and recordings that it

@@ -1,12 +1,15 @@
 //! `airlane keygen`.
 
-use airlane_live::security::{new_key, read_key};
+use airlane_live::security::{new_key, new_preshared, read_key};
 
 use crate::args::KeygenArgs;
 use crate::output;
 
 /// Runs `airlane keygen`.
 pub(crate) fn keygen(args: &KeygenArgs) -> anyhow::Result<()> {
+    if args.preshared {
+        return Ok(new_preshared(&args.file)?);
+    }
     let public = if args.public {
         read_key(&args.file)?.public()
     } else {

@@ -28,6 +28,7 @@ mod relay;
 mod scenario;
 mod schema;
 mod service;
+mod setup;
 mod sim;
 mod status;
 mod study;
@@ -82,6 +83,7 @@ fn run(command: Command) -> anyhow::Result<()> {
         Command::Explain(args) => explain::explain(&args),
         Command::Up(args) => live::up(&args),
         Command::Keygen(args) => keys::keygen(&args),
+        Command::Setup(args) => setup::setup(&args),
         Command::Air(args) => live::air(&args),
         Command::Relay(args) => relay::relay(&args),
         Command::Doctor(args) => doctor::doctor(&args),

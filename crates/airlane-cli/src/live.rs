@@ -35,7 +35,7 @@ fn run(up: &UpArgs, log: &mut Option<Log>) -> anyhow::Result<()> {
     let running = &up.running;
     let args = &running.daemon;
     let document = input::document(&args.file, &args.set.set)?;
-    let config: LiveConfig = document.read()?;
+    let config = input::live(&document, &args.file)?;
     // Before there is another thread.
     if let Some(user) = &up.user {
         become_user(user, &config)?;
@@ -77,7 +77,8 @@ fn become_user(name: &str, config: &LiveConfig) -> anyhow::Result<()> {
 /// What SIGHUP asks for: the node behind `socket` takes over its file as it is by now. It says itself what
 /// has changed.
 fn reload_again(file: &Path, set: &[String], socket: &Path) {
-    let read = || -> anyhow::Result<LiveConfig> { Ok(input::document(file, set)?.read()?) };
+    let read =
+        || -> anyhow::Result<LiveConfig> { Ok(input::live(&input::document(file, set)?, file)?) };
     let done = read().and_then(|config| Ok(control::reload(socket, &config, false)?));
     match done {
         Ok(changes) if changes.is_empty() => tracing::info!("reloaded: nothing has changed"),
@@ -188,7 +189,8 @@ fn emulate(running: &RunningArgs, log: &mut Option<Log>) -> anyhow::Result<()> {
 /// Runs `airlane reload`.
 pub(crate) fn reload(args: &ReloadArgs) -> anyhow::Result<()> {
     let ReloadArgs { daemon, dry_run } = args;
-    let config: LiveConfig = input::document(&daemon.file, &daemon.set.set)?.read()?;
+    let document = input::document(&daemon.file, &daemon.set.set)?;
+    let config = input::live(&document, &daemon.file)?;
     let changes = control::reload(&config.socket(), &config, *dry_run)?;
     if *dry_run && !daemon.json {
         let what = match changes.is_empty() {

@@ -33,6 +33,13 @@ pub fn note(text: &str) {
     _ = writeln!(anstream::stderr(), "{text}");
 }
 
+/// Writes a question to standard error, which is answered in the same line.
+pub fn ask(text: &str) {
+    let mut out = anstream::stderr();
+    _ = write!(out, "{text}");
+    _ = out.flush();
+}
+
 /// Writes a warning to standard error.
 pub fn warn(text: &str) {
     note(&format!("{WARNING}warning{WARNING:#}: {text}"));

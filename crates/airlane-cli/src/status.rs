@@ -127,6 +127,12 @@ fn peer_head(peer: &PeerStatus) -> String {
     if let Some(key) = &peer.key {
         text.push_str(&format!("  peer key {key}\n"));
     }
+    if let Some((host, why)) = peer.host.as_ref().zip(peer.unresolved.as_ref()) {
+        let why = output::plain(why);
+        text.push_str(&format!(
+            "  {BAD}{host} cannot be looked up{BAD:#}: {why}\n"
+        ));
+    }
     if let Some(refused) = &session.refused {
         text.push_str(&format!(
             "\n{BAD}The services of the two ends do not fit{BAD:#}; make both files say the same \

@@ -22,9 +22,13 @@
 //! service = "files"
 //! ```
 //!
-//! Services, classes and schedulers are the types of the scenario files. A base station lists its peers
+//! The shortest has `schema`, `tun`, and of `link` the underlay and the security: there is a service for
+//! each goal then. Services, classes and schedulers are the types of the scenario files. A base station lists its peers
 //! under `[[peers]]` instead, see [`peers`].
 
+pub(crate) mod endpoint;
+mod fragment;
+mod link;
 mod names;
 mod peer;
 pub mod peers;
@@ -35,12 +39,10 @@ use std::net::SocketAddr;
 use std::path::{Path, PathBuf};
 use std::str::FromStr;
 
+use airlane_base::Size;
 use airlane_base::config::{Problems, Validate};
-use airlane_base::{Duration, Rate, Size};
 use airlane_link::classify::{Unreached, unreached};
-use airlane_link::config::{
-    self, ConfigError, LiveFacts, RateLimit, Rates, SchedulerConfig, Viewpoint, check_live,
-};
+use airlane_link::config::{self, ConfigError, LiveFacts, Rates, Viewpoint, check_live};
 use airlane_link::{ClassesConfig, HeaderProfile, ServiceConfig};
 use schemars::JsonSchema;
 use serde::{Deserialize, Deserializer, Serialize, Serializer, de};
@@ -48,6 +50,10 @@ use serde::{Deserialize, Deserializer, Serialize, Serializer, de};
 use crate::netlink::Cidr;
 use crate::packet::ecn::Outer;
 use crate::security::Security;
+pub use endpoint::{HostPort, PeerEndpoint};
+pub use fragment::FragmentConfig;
+use fragment::LEAST_DATAGRAM;
+pub use link::LinkConfig;
 use names::{check_interface_name, is_plain};
 pub use peer::PeerConfig;
 pub(crate) use peer::PeerPlace;
@@ -79,8 +85,10 @@ pub struct LiveConfig {
     #[schemars(extend("const" = 1, "examples" = [1]))]
     pub schema: u32,
     /// This end has this name, of letters, digits, `.`, `_` and `-`.
+    /// Left out: that of the interface.
     #[schemars(example = &"hill-top")]
-    pub name: String,
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub name: Option<String>,
     /// The network interface above is described here.
     pub tun: TunConfig,
     /// The link below is described here.
@@ -178,123 +186,6 @@ impl Serialize for Mtu {
     }
 }
 
-/// The link below, `[link]`.
-#[derive(Clone, Debug, PartialEq, Serialize, Deserialize, JsonSchema)]
-#[serde(deny_unknown_fields)]
-pub struct LinkConfig {
-    /// The link has this rate, counted over whole Ethernet frames. The port shapes to it, so state a
-    /// little less than the link below can do.
-    pub rate: Rate,
-    /// Whether the port slows down when round trips show that the link cannot do that: `fixed` or
-    /// `estimated`.
-    #[serde(default, rename = "rate-limit")]
-    pub rate_limit: RateLimit,
-    /// The link has this one-way delay, which fixed timers use, and all others until round trips were
-    /// measured.
-    #[serde(default = "default_delay")]
-    pub delay: Duration,
-    /// What frames travel in.
-    pub underlay: UnderlayConfig,
-    /// Whether packets longer than a frame travel in parts, and how long a datagram may be then: what the
-    /// path takes, or less. Left out: no packet is longer.
-    #[serde(default, skip_serializing_if = "Option::is_none")]
-    pub fragment: Option<FragmentConfig>,
-    /// How frames are protected; it must be said. Left out: the file is refused.
-    #[serde(default, skip_serializing_if = "Option::is_none")]
-    pub security: Option<Security>,
-    /// What the outer IP header of a datagram takes from the packet inside: `dscp` and `ecn`.
-    #[serde(default)]
-    pub outer: Outer,
-    /// The scheduler says which service's frame leaves next. Source: Xylomenos 1999, section 6.2.3.
-    #[serde(default)]
-    pub scheduler: SchedulerConfig,
-    /// Where the services' shares come from: their `rate` (`fixed`, if left out), or their part of the traffic
-    /// in the last second (`measured`), which suits services that always send.
-    #[serde(default, skip_serializing_if = "Option::is_none")]
-    pub rates: Option<Rates>,
-    /// The services of the link are these.
-    #[serde(default)]
-    pub services: Vec<ServiceConfig>,
-    /// These rules, of which the first match decides, or ready-made ones by their name say which
-    /// packets get which service.
-    #[serde(default)]
-    pub classes: ClassesConfig,
-}
-
-const fn default_delay() -> Duration {
-    Duration::from_millis(50)
-}
-
-/// `fragment = "auto"`, or a size.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub enum FragmentConfig {
-    /// Datagrams are as long as the path takes.
-    Auto,
-    /// And no longer than this, with their IP header.
-    Datagram(Size),
-}
-
-/// The shortest datagrams worth cutting packets for: less than half of them is headers.
-const LEAST_DATAGRAM: u64 = 160;
-
-impl FragmentConfig {
-    /// How long a datagram may be on a path that takes `path_mtu` bytes.
-    pub fn datagram(self, path_mtu: usize) -> usize {
-        match self {
-            Self::Auto => path_mtu,
-            Self::Datagram(size) => path_mtu.min(size.as_bytes() as usize),
-        }
-    }
-}
-
-impl FromStr for FragmentConfig {
-    type Err = airlane_base::UnitError;
-    fn from_str(text: &str) -> Result<Self, Self::Err> {
-        if text == "auto" {
-            return Ok(Self::Auto);
-        }
-        text.parse().map(Self::Datagram)
-    }
-}
-
-impl fmt::Display for FragmentConfig {
-    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        match self {
-            Self::Auto => f.write_str("auto"),
-            Self::Datagram(size) => write!(f, "{} B", size.as_bytes()),
-        }
-    }
-}
-
-airlane_base::schema_of!(FragmentConfig, "Fragment", {
-    "type": "string",
-    "pattern": r"^(auto|\s*[+]?[0-9._]+\s*(B|kB|MB|GB)\s*)$",
-    "examples": ["auto", "256 B"],
-    "x-unit": "B, kB, or \"auto\"",
-});
-
-impl<'de> Deserialize<'de> for FragmentConfig {
-    fn deserialize<D: Deserializer<'de>>(d: D) -> Result<Self, D::Error> {
-        struct Text;
-        impl de::Visitor<'_> for Text {
-            type Value = FragmentConfig;
-            fn expecting(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-                f.write_str("\"auto\" or the longest datagram, such as \"256 B\"")
-            }
-            fn visit_str<E: de::Error>(self, text: &str) -> Result<FragmentConfig, E> {
-                text.parse().map_err(E::custom)
-            }
-        }
-        d.deserialize_any(Text)
-    }
-}
-
-impl Serialize for FragmentConfig {
-    fn serialize<S: Serializer>(&self, s: S) -> Result<S::Ok, S::Error> {
-        s.collect_str(self)
-    }
-}
-
 /// How to ask the running node, `[control]`.
 #[derive(Clone, Debug, Default, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
 #[serde(deny_unknown_fields)]
@@ -317,13 +208,34 @@ impl LiveConfig {
     /// Path of the control socket.
     pub fn socket(&self) -> PathBuf {
         let chosen = self.control.socket.clone();
-        chosen.unwrap_or_else(|| default_socket(&self.name))
+        chosen.unwrap_or_else(|| default_socket(self.name()))
+    }
+
+    /// The name of this end.
+    pub fn name(&self) -> &str {
+        self.name.as_deref().unwrap_or(&self.tun.name)
+    }
+
+    /// Takes files that it names, and that have no folder, as those beside it: it stands in `folder`.
+    #[must_use]
+    pub fn in_folder(mut self, folder: &Path) -> Self {
+        let in_folder = |path: &mut PathBuf| *path = folder.join(&*path);
+        if let Some(Security::Keys(keys)) = &mut self.link.security {
+            in_folder(&mut keys.private_key);
+            keys.preshared_key.iter_mut().for_each(in_folder);
+        }
+        let peers = self.peers.iter_mut();
+        peers
+            .filter_map(|peer| peer.preshared_key.as_mut())
+            .for_each(in_folder);
+        self
     }
 
     /// The file with every default filled in.
     #[must_use]
     pub fn resolve(&self) -> Self {
         let mut all = self.clone();
+        all.name = Some(self.name().to_owned());
         all.link.services = config::resolve(self.link.header(), &self.link.services);
         all.link.rates = Some(self.link.rates());
         all.link.classes = ClassesConfig::Rules(self.link.classes.rules(&self.link.services));
@@ -376,10 +288,10 @@ impl Validate for LiveConfig {
             let message = format!("this version reads schema 1, not {}", self.schema);
             problems.add("schema", message, "write schema = 1");
         }
-        if !is_plain(&self.name) {
+        if !is_plain(self.name()) {
             problems.add(
                 "name",
-                format!("\"{}\" cannot name a node", self.name),
+                format!("\"{}\" cannot name a node", self.name()),
                 "use letters, digits, \".\", \"_\" and \"-\", such as \"hill-top\"",
             );
         }
@@ -488,6 +400,10 @@ impl LinkConfig {
 
     /// Services that no class leads to.
     pub fn unreached(&self) -> Vec<Unreached> {
+        // Of those that are there by themselves nobody has asked for any.
+        if self.services == config::by_goal() {
+            return Vec::new();
+        }
         unreached(&self.services, &self.classes.rules(&self.services), None)
     }
 

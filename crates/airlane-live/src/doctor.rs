@@ -10,11 +10,15 @@ use airlane_link::Codec;
 use airlane_link::pack::contents::FRAGMENT_HEAD;
 
 use crate::clock;
-use crate::config::{IPV4_MIN_MTU, IPV6_MIN_MTU, LiveConfig, Mtu, PeerConfig, UnderlayConfig};
+use crate::config::underlay::reaches;
+use crate::config::{
+    IPV4_MIN_MTU, IPV6_MIN_MTU, LiveConfig, Mtu, PeerConfig, PeerEndpoint, UnderlayConfig,
+};
 use crate::control;
 use crate::device::DeviceError;
 use crate::netlink::{Cidr, Interface, Netlink};
 use crate::node::Guard;
+use crate::resolver::{Resolve as _, SystemResolver};
 use crate::security::{Keys, Security};
 use crate::tun::Tun;
 use crate::underlay::Underlay;
@@ -29,10 +33,9 @@ pub fn examine(file: &LiveConfig, tell: &mut dyn FnMut(Check)) {
     if let Ok(status) = control::status(&file.socket()) {
         return peers::check_running(file, status, &mut findings);
     }
-    let Some((underlay, keys)) = check_start(file, &mut findings) else {
+    let Some((underlay, keys, peers)) = check_start(file, &mut findings) else {
         return;
     };
-    let peers = file.peers();
     match keys {
         Some(keys) => peers::check_peers(&keys, &underlay, &peers, &mut findings),
         None if matches!(file.link.security, Some(Security::Keys(_))) => {}
@@ -57,10 +60,16 @@ pub fn obstacles(file: &LiveConfig) -> Vec<Check> {
     bad
 }
 
-/// What this machine has to give; what peers can be asked over, and with which keys.
-fn check_start(file: &LiveConfig, findings: &mut Findings<'_>) -> Option<(Underlay, Option<Keys>)> {
+/// What this machine has to give; what peers can be asked over, with which keys, and where.
+fn check_start(
+    file: &LiveConfig,
+    findings: &mut Findings<'_>,
+) -> Option<(Underlay, Option<Keys>, Vec<PeerConfig>)> {
     let config = &file.link.underlay;
-    let peers = file.peers();
+    let mut peers = file.peers();
+    for peer in &mut peers {
+        check_host(config, peer, findings);
+    }
     let secured = matches!(file.link.security, Some(Security::Keys(_)));
     let keys = check_security(file, &peers, findings);
     match Tun::create(&file.tun.name) {
@@ -78,7 +87,7 @@ fn check_start(file: &LiveConfig, findings: &mut Findings<'_>) -> Option<(Underl
         }
     }
     for peer in &peers {
-        if let Some(ip) = peer.address.and_then(|address| address.ip()) {
+        if let Some(ip) = peer.fixed_address().and_then(|address| address.ip()) {
             check_way(file, ip, findings);
         }
     }
@@ -89,7 +98,7 @@ fn check_start(file: &LiveConfig, findings: &mut Findings<'_>) -> Option<(Underl
             return None;
         }
     };
-    let mut addresses = peers.iter().filter_map(|peer| peer.address);
+    let mut addresses = peers.iter().filter_map(PeerConfig::fixed_address);
     if let Err(error) = addresses.try_for_each(|address| underlay.refuse_self(address)) {
         findings.bad("underlay", error);
         return None;
@@ -97,7 +106,28 @@ fn check_start(file: &LiveConfig, findings: &mut Findings<'_>) -> Option<(Underl
     check_underlay(config, findings);
     let sealing = if secured { Guard::OVERHEAD } else { 0 };
     check_mtu(file, &peers, &underlay, sealing, findings);
-    Some((underlay, keys))
+    Some((underlay, keys, peers))
+}
+
+/// Looks up where a peer is, if the file has the name of its host, and puts the address in its place.
+fn check_host(config: &UnderlayConfig, peer: &mut PeerConfig, findings: &mut Findings<'_>) {
+    let (Some(host), UnderlayConfig::Udp { listen, .. }) = (peer.host(), config) else {
+        return;
+    };
+    let (found, problem) = match SystemResolver.resolve(host) {
+        Ok(all) => (all.into_iter().find(|to| reaches(listen, to)), None),
+        Err(error) => (None, Some(error.to_string())),
+    };
+    let Some(address) = found else {
+        let why =
+            problem.unwrap_or_else(|| format!("none of its addresses is reached from {listen}"));
+        let found = format!("{host} cannot be looked up: {why}; the link would come up and try on");
+        let help = "is the name right, and does this machine have DNS? \"[::]:PORT\" as link.underlay.listen reaches \
+                    both IP versions";
+        return findings.add("host", Grade::Warning, found, help);
+    };
+    findings.good("host", format!("{host} is at {}", address.ip()));
+    peer.address = Some(PeerEndpoint::Address(address.into()));
 }
 
 /// What could not be opened: `airlane up` waits for what is not there yet, and cannot do without the rest.
@@ -226,12 +256,15 @@ fn check_mtu(
     sealing: usize,
     findings: &mut Findings<'_>,
 ) {
-    let paths: Result<Vec<usize>, _> = peers
+    let paths: Result<Vec<_>, _> = peers
         .iter()
-        .map(|peer| underlay.path_mtu(peer.address))
+        .map(|peer| {
+            let to = peer.fixed_address();
+            Ok::<_, DeviceError>((underlay.path(to)?.interface, to))
+        })
         .collect();
-    let path_mtu = match paths.map(|paths| paths.into_iter().min()) {
-        Ok(path_mtu) => path_mtu.unwrap_or_default(),
+    let (path_mtu, to) = match paths.map(|paths| paths.into_iter().min_by_key(|(mtu, _)| *mtu)) {
+        Ok(narrowest) => narrowest.unwrap_or_default(),
         Err(error) => {
             let found = format!("not known until there is a way to the peer: {error}");
             return findings.add("mtu", Grade::Warning, found, "");
@@ -240,7 +273,7 @@ fn check_mtu(
     let around = Codec::new(file.link.header()).header_max() + sealing;
     let fragment = file.link.fragment;
     let datagram = fragment.map_or(path_mtu, |fragment| fragment.datagram(path_mtu));
-    let left = datagram.saturating_sub(underlay.overhead() + around);
+    let left = datagram.saturating_sub(underlay.overhead(to) + around);
     if fragment.is_some() && left > FRAGMENT_HEAD {
         let found = format!("longer packets than {left} B travel in parts of that length");
         return findings.good("mtu", found);

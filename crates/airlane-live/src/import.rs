@@ -1,15 +1,15 @@
 //! Live files of what WireGuard was told (wg(8), wg-quick(8)).
 //!
 //! Keys are the same: both use Curve25519 in the same text. What has no counterpart is noted, and nothing of it
-//! is guessed: rates WireGuard does not have, names of hosts are not looked up, and commands are not run.
+//! is guessed: rates WireGuard does not have, and commands are not run.
 
 use std::fmt::Write as _;
-use std::net::SocketAddr;
 use std::path::Path;
 
 use airlane_base::Rate;
 use airlane_secure::{PrivateKey, PublicKey};
 
+use crate::config::PeerEndpoint;
 use crate::netlink::Cidr;
 
 /// Where nothing is said: any port would do, and a file has to name one.
@@ -54,7 +54,7 @@ struct WireguardInterface {
 #[derive(Debug, Default)]
 struct WireguardPeer {
     key: Option<PublicKey>,
-    endpoint: Option<SocketAddr>,
+    endpoint: Option<PeerEndpoint>,
     allowed: Vec<Cidr>,
 }
 
@@ -158,13 +158,13 @@ impl Wireguard {
             }
             "endpoint" => match value.parse() {
                 Ok(endpoint) => peer.endpoint = Some(endpoint),
-                Err(_) if value.contains(':') => {
-                    let what = "write its address: names are not looked up. Until then the peer has to call";
-                    self.note(key, value, what);
-                }
-                Err(_) => return Err(format!("\"{value}\" is no ADDRESS:PORT")),
+                Err(error) => return Err(error),
             },
-            "presharedkey" => self.note(key, "...", "there are none here"),
+            "presharedkey" => self.note(
+                key,
+                "...",
+                "`airlane keygen --preshared FILE` makes one for both ends, preshared-key = \"FILE\" names it",
+            ),
             "persistentkeepalive" => {
                 self.note(
                     key,
@@ -212,16 +212,16 @@ impl Wireguard {
                 "no ListenPort: {USUAL_PORT}, as a file has to name one"
             ));
         }
-        let v6 = self.peers.iter().filter_map(|peer| peer.endpoint);
-        let any = match v6.clone().next().is_some() && v6.clone().all(|e| e.is_ipv6()) {
-            true => "[::]",
-            false => "0.0.0.0",
+        let mut endpoints = self.peers.iter().filter_map(|peer| peer.endpoint.as_ref());
+        let v4 = |endpoint: &PeerEndpoint| {
+            let ip = endpoint.address().and_then(|address| address.ip());
+            ip.is_some_and(|ip| ip.is_ipv4())
         };
-        if any == "0.0.0.0" && v6.clone().any(|endpoint| endpoint.is_ipv6()) {
-            return Err(missing(
-                "endpoints of IPv4 and of IPv6 need a link each: divide the file",
-            ));
-        }
+        // That for all addresses of IPv6 is for those of IPv4, too.
+        let any = match endpoints.all(v4) {
+            true => "0.0.0.0",
+            false => "[::]",
+        };
         self.notes.push(
             "both ends have to run Airlane, and no WireGuard under the same name and port"
                 .to_owned(),
@@ -254,7 +254,7 @@ impl Wireguard {
                 at + 1,
                 list(&peer.allowed)
             );
-            if let Some(endpoint) = peer.endpoint {
+            if let Some(endpoint) = &peer.endpoint {
                 _ = writeln!(text, "address = \"{endpoint}\"");
             }
         }
@@ -329,18 +329,13 @@ Endpoint = vpn.example.com:51820
         let peers = file.peers();
         assert_eq!(text(&peers[0].prefixes), ["10.0.0.2/32", "192.168.40.0/24"]);
         assert_eq!(peers[0].address, "192.0.2.7:51820".parse().ok());
-        assert_eq!(peers[1].address, None);
+        assert_eq!(peers[1].address, "vpn.example.com:51820".parse().ok());
         assert!(file.link.unreached().is_empty());
         // As `wg pubkey` has it (wg(8) and RFC 7748: the base point).
         let public = import.key.public().to_string();
         assert_eq!(public.len(), 44);
         let notes = import.notes.join("\n");
-        for part in [
-            "DNS",
-            "PostUp",
-            "PersistentKeepalive",
-            "names are not looked up",
-        ] {
+        for part in ["DNS", "PostUp", "PersistentKeepalive"] {
             assert!(notes.contains(part), "{part}: {notes}");
         }
         // A private key goes into no file but its own.

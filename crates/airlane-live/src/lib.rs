@@ -8,6 +8,7 @@
 //! * [`journal`]: `airlane up --journal`, what goes into a port, to do it again.
 //! * [`record`]: `airlane record`, what becomes of each frame.
 //! * [`relay`]: `airlane relay`, split TCP connections.
+//! * [`setup`]: `airlane setup`, both files of a new link.
 //! * [`signals`] and [`privileges`]: what the process is told, and what it gives up.
 //! * [`control`] and [`status`]: `airlane status`; [`metrics`]: the same for Prometheus.
 //!
@@ -32,7 +33,9 @@ pub mod packet;
 pub mod privileges;
 pub mod record;
 pub mod relay;
+pub mod resolver;
 pub mod security;
+pub mod setup;
 pub mod signals;
 pub mod status;
 pub mod tun;

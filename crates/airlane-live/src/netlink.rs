@@ -279,6 +279,24 @@ impl Netlink {
         oif.ok_or_else(unexpected)
     }
 
+    /// Longest packet that the interface takes by which packets to `address` leave.
+    pub(crate) fn mtu_toward(&mut self, address: IpAddr) -> io::Result<usize> {
+        let mut message = LinkMessage::default();
+        message.header.index = self.way_to(address)?;
+        let RouteNetlinkMessage::NewLink(link) = self.ask(RouteNetlinkMessage::GetLink(message))?
+        else {
+            return Err(unexpected());
+        };
+        let mtu = link
+            .attributes
+            .iter()
+            .find_map(|attribute| match attribute {
+                LinkAttribute::Mtu(mtu) => Some(*mtu as usize),
+                _ => None,
+            });
+        mtu.ok_or_else(unexpected)
+    }
+
     /// A request whose answer is one message.
     fn ask(&mut self, request: RouteNetlinkMessage) -> io::Result<RouteNetlinkMessage> {
         self.send(request, NLM_F_REQUEST)?;
@@ -409,6 +427,7 @@ mod tests {
         let mut netlink = Netlink::open().unwrap();
         let loopback = netlink.link_index("lo").unwrap();
         assert_eq!(netlink.way_to([127, 0, 0, 1].into()).unwrap(), loopback);
+        assert!(netlink.mtu_toward([127, 0, 0, 1].into()).unwrap() >= 1280);
         assert!(leads_to("lo", [127, 0, 0, 1].into()).unwrap());
         let missing = netlink.link_index("no-such-link").unwrap_err();
         assert_eq!(missing.raw_os_error(), Some(libc::ENODEV));

@@ -23,6 +23,8 @@ mod journals;
 mod lineage;
 mod link;
 mod links;
+mod lookup;
+mod names;
 mod path;
 mod receive;
 mod recording;
@@ -55,13 +57,14 @@ use crate::metrics::exporter::Exporter;
 use crate::offload::join::Joiner;
 use crate::packet::{LivePacket, Pool};
 use crate::record::Recorded;
+use crate::resolver::Resolver;
 use crate::status::Status;
 use crate::tun::Tun;
 use crate::underlay::Received;
 use below::Below;
 use journals::Journals;
 use lineage::Lineage;
-use link::Sizes;
+use link::{PeerLink, Sizes};
 use links::Links;
 use share::Pressure;
 use supervisor::Supervisor;
@@ -90,6 +93,8 @@ pub struct Node {
     lineage: Option<Lineage>,
     /// Asks over the control socket, so it ends after that.
     exporter: Option<Exporter>,
+    /// Looks names up, once one of a peer's host is known.
+    resolver: Option<Resolver>,
     /// Where ports keep journals, if they do.
     journals: Option<Journals>,
     pool: Pool,
@@ -99,8 +104,9 @@ pub struct Node {
     /// Where a packet or super-packet of the kernel is read.
     read: Box<[u8]>,
     joiner: Joiner<LivePacket>,
-    /// Sizes of the widest path at the start.
+    /// Sizes of the widest path at the start, and what that takes.
     sizes: Sizes,
+    widest: usize,
     started: Instant,
 
     /// Whether the MTU follows the paths.
@@ -123,6 +129,7 @@ struct Ready {
     underlay: bool,
     control: bool,
     devices: bool,
+    names: bool,
 }
 
 impl Node {
@@ -145,6 +152,9 @@ impl Node {
             now = clock::now();
             self.watch_lineage(now, ready.devices);
             supervisor.handle_timeout(now);
+            if ready.names {
+                self.take_names(now);
+            }
             self.on_time(now);
             if ready.underlay {
                 self.receive_frames(now);
@@ -178,12 +188,17 @@ impl Node {
             Some(devices) => (devices, PollFlags::IN),
             None => (stop, PollFlags::empty()),
         };
+        let (names, names_flags) = match &self.resolver {
+            Some(resolver) => (resolver.as_fd(), PollFlags::IN),
+            None => (stop, PollFlags::empty()),
+        };
         let mut fds = [
             PollFd::from_borrowed_fd(stop, PollFlags::IN),
             PollFd::from_borrowed_fd(self.tun.as_fd(), PollFlags::IN),
             PollFd::from_borrowed_fd(self.below.underlay.as_fd(), underlay),
             PollFd::from_borrowed_fd(control, control_flags),
             PollFd::from_borrowed_fd(devices, devices_flags),
+            PollFd::from_borrowed_fd(names, names_flags),
         ];
         let deadline = self.deadline(turn).min(at_most).max(turn + QUANTUM);
         let timeout = clock::timeout(clock::now(), deadline);
@@ -191,13 +206,14 @@ impl Node {
             Ok(_) | Err(rustix::io::Errno::INTR) => {}
             Err(error) => return Err(DeviceError::new(&self.name, "wait for packets", error)),
         }
-        let [stop, tun, underlay, control, devices] = fds.map(|fd| !fd.revents().is_empty());
+        let [stop, tun, underlay, control, devices, names] = fds.map(|fd| !fd.revents().is_empty());
         Ok(Ready {
             stop,
             tun,
             underlay,
             control: control && self.control.is_some(),
             devices,
+            names,
         })
     }
 
@@ -246,6 +262,11 @@ impl Node {
             .chain(shared_free)
             .chain([below.underlay.poll_timeout()])
             .chain(self.links.iter().map(|link| link.path.poll_timeout()))
+            .chain(
+                self.links
+                    .iter()
+                    .filter_map(|link| Some(link.lookup.as_ref()?.poll_timeout())),
+            )
             .fold(Instant::FAR_FUTURE, Instant::min)
             .min(below.recorder.poll_timeout())
     }
@@ -263,6 +284,7 @@ impl Node {
         }
         self.drain(now);
         self.check_paths(now);
+        self.look_up(now);
         if self.below.recorder.is_due(now) {
             self.serve();
         }
@@ -315,13 +337,12 @@ impl Node {
         }
     }
 
-    /// Looks at the paths whose turn it is. Those of others are not asked for, however often one peer
-    /// moves.
+    /// Looks at the paths: each by itself, however often another peer moves.
     fn check_paths(&mut self, now: Instant) {
         let Self { below, links, .. } = self;
         let mut any = false;
         for link in links.iter_mut() {
-            any |= link.check_path(now, below);
+            any |= link.watch_path(now, below);
         }
         if any {
             self.follow_paths(now);
@@ -333,9 +354,9 @@ impl Node {
     fn follow_paths(&mut self, now: Instant) {
         let Self { below, links, .. } = self;
         let file = &self.config.link;
-        let left = |path_mtu| below.left(file, path_mtu);
+        let left = |link: &PeerLink| below.left(file, link.to.address, link.path.mtu());
         if self.auto_mtu && file.fragment.is_none() {
-            let widest = links.iter().map(|link| left(link.path.mtu())).max();
+            let widest = links.iter().map(left).max();
             let widest = widest.unwrap_or(self.mtu);
             let mtu = widest.clamp(self.mtu_range.0, self.mtu_range.1);
             if mtu != self.mtu {
@@ -350,7 +371,8 @@ impl Node {
             }
         }
         for link in links.iter_mut() {
-            let room = left(link.path.mtu());
+            let room = left(link);
+            link.to.longest = below.longest(link.to.address, link.path.mtu());
             let narrow = self.auto_mtu && file.fragment.is_none() && room < self.mtu;
             let cuts = file.fragment.is_some() || narrow && file.cuts();
             link.set_room(now, cuts.then_some(room), narrow.then_some(room));

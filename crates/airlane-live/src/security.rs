@@ -2,10 +2,11 @@
 //!
 //! ```toml
 //! security = { private-key = "/etc/airlane/hill-top.key", peer-key = "qzR7…=" }
+//! security = { private-key = "/etc/airlane/hill-top.key", peer-key = "qzR7…=", preshared-key = "/etc/airlane/pair.psk" }
 //! security = "none"
 //! ```
 //!
-//! A file with a private key holds its text and nothing else, and belongs to its owner alone: one
+//! A file with a private or pre-shared key holds its text and nothing else, and belongs to its owner alone: one
 //! that others may read is refused, as `ssh` does.
 
 use std::fmt;
@@ -13,8 +14,9 @@ use std::fs::{File, OpenOptions};
 use std::io::{self, Read as _, Write as _};
 use std::os::unix::fs::{MetadataExt as _, OpenOptionsExt as _};
 use std::path::{Path, PathBuf};
+use std::str::FromStr;
 
-use airlane_secure::{KeyError, PrivateKey, PublicKey};
+use airlane_secure::{KeyError, PresharedKey, PrivateKey, PublicKey};
 use schemars::JsonSchema;
 use serde::de::value::MapAccessDeserializer;
 use serde::{Deserialize, Deserializer, Serialize, de};
@@ -72,6 +74,12 @@ pub struct Keys {
     /// `peers`.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub peer_key: Option<PublicKey>,
+    /// This file has a secret that both ends have beside their keys, as `airlane keygen --preshared` writes
+    /// it: what is recorded today stays unread even if X25519 is broken one day. Source: The Noise Protocol
+    /// Framework, revision 34, section 9. Left out: they have none, or it stands under `peers`.
+    #[schemars(example = &"/etc/airlane/left-right.psk")]
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub preshared_key: Option<PathBuf>,
 }
 
 /// The word for no protection.
@@ -87,12 +95,12 @@ const OTHERS: u32 = 0o077;
 /// Far more than a key and a line end.
 const LONGEST_FILE: u64 = 4096;
 
-/// Why there is no private key.
+/// Why there is no private or pre-shared key.
 #[derive(Debug, thiserror::Error)]
 #[non_exhaustive]
 pub enum KeyFileError {
     /// The file is not there, or not for us.
-    #[error("cannot {verb} the private key {}: {source}{}", .path.display(), hint(.source))]
+    #[error("cannot {verb} the secret key {}: {source}{}", .path.display(), hint(.source))]
     File {
         /// Read or write.
         verb: &'static str,
@@ -103,7 +111,7 @@ pub enum KeyFileError {
     },
     /// Others may read it.
     #[error(
-        "others may use the private key {} (mode {mode:04o}): chmod 600 {0}", .path.display()
+        "others may use the secret key {} (mode {mode:04o}): chmod 600 {0}", .path.display()
     )]
     Exposed {
         /// Path of the file.
@@ -112,7 +120,7 @@ pub enum KeyFileError {
         mode: u32,
     },
     /// Something else stands in it.
-    #[error("{} holds no private key: {source}", .path.display())]
+    #[error("{} holds no secret key: {source}", .path.display())]
     NotAKey {
         /// Path of the file.
         path: PathBuf,
@@ -139,6 +147,18 @@ fn hint(error: &io::Error) -> &'static str {
 /// # Errors
 /// If there is none, or others may read it.
 pub fn read_key(path: &Path) -> Result<PrivateKey, KeyFileError> {
+    read_secret(path)
+}
+
+/// The pre-shared key in this file.
+///
+/// # Errors
+/// If there is none, or others may read it.
+pub fn read_preshared(path: &Path) -> Result<PresharedKey, KeyFileError> {
+    read_secret(path)
+}
+
+fn read_secret<K: FromStr<Err = KeyError>>(path: &Path) -> Result<K, KeyFileError> {
     let failed = |source| KeyFileError::File {
         verb: "read",
         path: path.to_owned(),
@@ -166,14 +186,25 @@ pub fn read_key(path: &Path) -> Result<PrivateKey, KeyFileError> {
 /// # Errors
 /// If the file exists or cannot be written.
 pub fn new_key(path: &Path) -> Result<PublicKey, KeyFileError> {
-    let random = random().map_err(|source| KeyFileError::File {
+    let key = PrivateKey::generate(random_for(path)?);
+    save_key(path, &key)?;
+    Ok(key.public())
+}
+
+/// Makes a pre-shared key and writes it to a new file that nobody else can read.
+///
+/// # Errors
+/// If the file exists or cannot be written.
+pub fn new_preshared(path: &Path) -> Result<(), KeyFileError> {
+    save_preshared(path, &PresharedKey::generate(random_for(path)?))
+}
+
+fn random_for(path: &Path) -> Result<[u8; 32], KeyFileError> {
+    random().map_err(|source| KeyFileError::File {
         verb: "write",
         path: path.to_owned(),
         source,
-    })?;
-    let key = PrivateKey::generate(random);
-    save_key(path, &key)?;
-    Ok(key.public())
+    })
 }
 
 /// Writes a private key to a new file that nobody else can read.
@@ -181,6 +212,18 @@ pub fn new_key(path: &Path) -> Result<PublicKey, KeyFileError> {
 /// # Errors
 /// If the file exists or cannot be written.
 pub fn save_key(path: &Path, key: &PrivateKey) -> Result<(), KeyFileError> {
+    save_secret(path, &key.to_text())
+}
+
+/// Writes a pre-shared key to a new file that nobody else can read.
+///
+/// # Errors
+/// If the file exists or cannot be written.
+pub fn save_preshared(path: &Path, key: &PresharedKey) -> Result<(), KeyFileError> {
+    save_secret(path, &key.to_text())
+}
+
+fn save_secret(path: &Path, text: &str) -> Result<(), KeyFileError> {
     let failed = |source| KeyFileError::File {
         verb: "write",
         path: path.to_owned(),
@@ -189,7 +232,6 @@ pub fn save_key(path: &Path, key: &PrivateKey) -> Result<(), KeyFileError> {
     let mut options = OpenOptions::new();
     let options = options.write(true).create_new(true).mode(0o600);
     let mut file = options.open(path).map_err(failed)?;
-    let text = key.to_text();
     file.write_all(text.as_bytes()).map_err(failed)?;
     file.write_all(b"\n").map_err(failed)?;
     file.sync_all().map_err(failed)

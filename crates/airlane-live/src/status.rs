@@ -58,6 +58,8 @@ pub enum CallFault {
     UnknownKey,
     /// It called another key than this end's.
     OtherKey,
+    /// It has the right key, and no pre-shared key, or another than this end, or this end has none.
+    OtherPreshared,
     /// Its address is no peer's, and there are no keys.
     OtherAddress,
 }
@@ -77,6 +79,9 @@ impl CallerReport {
             CallFault::OtherKey => {
                 format!("whoever is at {address} calls another key than that of this end")
             }
+            CallFault::OtherPreshared => format!(
+                "the pre-shared key of whoever is at {address} is not that of this end, or one of the two has none"
+            ),
             CallFault::OtherAddress => {
                 format!("datagrams come from {address}, which is no peer's address")
             }
@@ -102,6 +107,12 @@ pub struct PeerStatus {
     pub name: String,
     /// Where it is, as far as is known.
     pub address: Option<PeerAddress>,
+    /// The name of its host with the port, where the file has that.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub host: Option<String>,
+    /// Why that could not be looked up the last time, if it could not.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub unresolved: Option<String>,
     /// Its public key, where the link is secured.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub key: Option<String>,

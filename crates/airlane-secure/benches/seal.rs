@@ -37,10 +37,12 @@ impl Pair {
                 .expect("two different keys")
         };
         let second_end = SecurePeer {
+            preshared: None,
             key: public[1],
             address: Some(addresses[1]),
         };
         let first_end = SecurePeer {
+            preshared: None,
             key: public[0],
             address: None,
         };

@@ -152,6 +152,45 @@ impl fmt::Debug for PrivateKey {
     }
 }
 
+/// A secret that two peers have beside their keys: whoever breaks X25519 later, by a quantum computer or
+/// otherwise, cannot read what he has recorded without it (Noise, revision 34, section 9).
+#[derive(Clone, PartialEq, Eq)]
+pub struct PresharedKey(Zeroizing<[u8; KEY_LEN]>);
+
+impl PresharedKey {
+    /// A new one out of 32 random bytes of the operating system.
+    pub fn generate(mut random: [u8; KEY_LEN]) -> Self {
+        let key = Self(Zeroizing::new(random));
+        random.zeroize();
+        key
+    }
+
+    /// As text, to be written to a file that only its owner can read.
+    pub fn to_text(&self) -> Zeroizing<String> {
+        let mut text = [0; KEY_TEXT_LEN];
+        let owned = Zeroizing::new(encode(&self.0, &mut text).to_owned());
+        text.zeroize();
+        owned
+    }
+
+    pub(crate) fn as_bytes(&self) -> &[u8; KEY_LEN] {
+        &self.0
+    }
+}
+
+impl FromStr for PresharedKey {
+    type Err = KeyError;
+    fn from_str(text: &str) -> Result<Self, KeyError> {
+        Ok(Self(decode(text)?))
+    }
+}
+
+impl fmt::Debug for PresharedKey {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.write_str("PresharedKey(..)")
+    }
+}
+
 fn encode<'a>(bytes: &[u8; KEY_LEN], text: &'a mut [u8; KEY_TEXT_LEN]) -> &'a str {
     Base64::encode(bytes, text).expect("32 bytes are 44 characters")
 }
@@ -207,6 +246,9 @@ mod tests {
     fn debug_shows_nothing_secret() {
         let private = PrivateKey::generate(ALICE_PRIVATE);
         assert_eq!(format!("{private:?}"), "PrivateKey(..)");
+        let preshared = PresharedKey::generate([7; 32]);
+        assert_eq!(format!("{preshared:?}"), "PresharedKey(..)");
+        assert_eq!(preshared.to_text().parse(), Ok(preshared));
     }
 
     #[test]

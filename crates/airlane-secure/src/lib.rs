@@ -13,8 +13,8 @@
 //! The design is WireGuard's (J. Donenfeld, *WireGuard: Next Generation Kernel Network Tunnel*, NDSS
 //! 2017): the Noise IK handshake with a timestamp in the initiation (section 5.4.2), the two MACs
 //! and cookies (5.3, 5.4.4, 5.4.7), data messages and their window (5.4.6), timers and rotation of
-//! keys (6.1 to 6.5). The handshake is `Noise_IK_25519_ChaChaPoly_BLAKE2s` of *The Noise Protocol
-//! Framework*, revision 34. The messages are not WireGuard's on the wire, and labels and prologue
+//! keys (6.1 to 6.5). The handshake is `Noise_IKpsk2_25519_ChaChaPoly_BLAKE2s` of *The Noise Protocol
+//! Framework*, revision 34, with a pre-shared key of zeros where two peers have none. The messages are not WireGuard's on the wire, and labels and prologue
 //! are our own, so the two can never be taken for each other.
 //!
 //! Different on purpose:
@@ -32,7 +32,7 @@
 //! - Keys are renewed where they are used, and an initiation is never sent from within
 //!   [`Secure::seal`]: it asks for [`Secure::handle_timeout`] at once.
 //!
-//! Left out: the pre-shared key, padding, and queueing of payloads until keys are there (the port above
+//! Left out: padding, and queueing of payloads until keys are there (the port above
 //! has queues).
 //!
 //! # The contract
@@ -62,7 +62,7 @@ mod secure;
 #[cfg(test)]
 mod tests;
 
-pub use key::{KeyError, PrivateKey, PublicKey};
+pub use key::{KeyError, PresharedKey, PrivateKey, PublicKey};
 pub use limits::{Limits, Wall};
 pub use message::{
     COOKIE_REPLY_LEN, DATA_HEADER_LEN, INITIATION_LEN, OVERHEAD, RESPONSE_LEN, TAG_LEN, data_number,

@@ -1,17 +1,20 @@
-//! The handshake: `Noise_IK_25519_ChaChaPoly_BLAKE2s` (Noise specification, revision 34, sections 5
-//! and 7.5), run by `snow` on primitives chosen here.
+//! The handshake: `Noise_IKpsk2_25519_ChaChaPoly_BLAKE2s` (Noise specification, revision 34, sections 5,
+//! 7.5 and 9.4), run by `snow` on primitives chosen here.
 //!
 //! ```text
 //!   <- s                        the initiator knows the responder's public key
 //!   ...
-//!   -> e, es, s, ss, {timestamp, whether AES is fast here}
-//!   <- e, ee, se, {cipher of the data messages}
+//!   -> e, es, s, ss, {timestamp, whether AES is fast here, whether there is a pre-shared key}
+//!   <- e, ee, se, psk, {cipher of the data messages}
 //! ```
 //!
 //! X25519 is `x25519-dalek`'s, whose secrets are wiped; ChaCha20-Poly1305 is ring's, as for data
 //! messages; BLAKE2s is RustCrypto's. A shared secret of zero is refused (RFC 7748, section 6.1):
 //! the peer's point was of small order. Whose static key is nobody's (`KnownKeys`) is refused once it is read,
 //! before `ss`: a stranger's initiation costs one exchange.
+//!
+//! Peers without a pre-shared key have one of zeros (as in WireGuard, section 5.4.2): a responder learns who
+//! calls only from the message whose pattern it has to know before.
 
 use std::collections::BTreeMap;
 use std::sync::Arc;
@@ -30,14 +33,18 @@ use x25519_dalek::StaticSecret;
 use zeroize::{Zeroize, Zeroizing};
 
 use crate::cipher::DataCipher;
-use crate::key::{KEY_LEN, PrivateKey, PublicKey};
+use crate::key::{KEY_LEN, PresharedKey, PrivateKey, PublicKey};
 use crate::message::TAG_LEN;
 use crate::peer_id::PeerId;
 use crate::refused::Refused;
 
-const PATTERN: &str = "Noise_IK_25519_ChaChaPoly_BLAKE2s";
+const PATTERN: &str = "Noise_IKpsk2_25519_ChaChaPoly_BLAKE2s";
+/// Where the pre-shared key is mixed in.
+const PSK_AT: u8 = 2;
+/// That of peers who have none.
+const NO_PSK: [u8; KEY_LEN] = [0; KEY_LEN];
 /// Both ends must mean the same protocol; another version of it has another prologue.
-const PROLOGUE: &[u8] = b"airlane-secure 3";
+const PROLOGUE: &[u8] = b"airlane-secure 4";
 const TIMESTAMP_LEN: usize = 8;
 /// Bytes of the initiation's payload, and of the response's.
 pub(crate) const OFFER_LEN: usize = TIMESTAMP_LEN + 1;
@@ -61,24 +68,31 @@ pub(crate) struct HandshakeOffer {
     pub(crate) timestamp: u64,
     /// The initiator's processor has instructions for AES.
     pub(crate) fast_aes: bool,
+    /// The initiator has a pre-shared key for the responder.
+    pub(crate) preshared: bool,
 }
+
+/// Bits of an offer; others are for versions to come.
+const FAST_AES: u8 = 1;
+const PRESHARED: u8 = 2;
 
 impl HandshakeOffer {
     fn bytes(self) -> [u8; OFFER_LEN] {
         let mut bytes = [0; OFFER_LEN];
         bytes[..TIMESTAMP_LEN].copy_from_slice(&self.timestamp.to_be_bytes());
-        bytes[TIMESTAMP_LEN] = u8::from(self.fast_aes);
+        bytes[TIMESTAMP_LEN] =
+            u8::from(self.fast_aes) * FAST_AES + u8::from(self.preshared) * PRESHARED;
         bytes
     }
 
     fn read(bytes: &[u8]) -> Option<Self> {
-        let (timestamp, [fast_aes]) = bytes.split_first_chunk()? else {
+        let (timestamp, [bits]) = bytes.split_first_chunk()? else {
             return None;
         };
         Some(Self {
             timestamp: u64::from_be_bytes(*timestamp),
-            // Other bits are for versions to come.
-            fast_aes: fast_aes & 1 != 0,
+            fast_aes: bits & FAST_AES != 0,
+            preshared: bits & PRESHARED != 0,
         })
     }
 }
@@ -114,38 +128,40 @@ fn builder(private: &PrivateKey, seed: [u8; 32], known: Option<KnownKeys>) -> Bu
 #[derive(Debug)]
 pub(crate) struct Initiation {
     state: HandshakeState,
-    fast_aes: bool,
+    offer: HandshakeOffer,
 }
 
 impl Initiation {
     /// Begins a handshake; fills Noise's part of the initiation.
     pub(crate) fn write(
         private: &PrivateKey,
-        peer: &PublicKey,
+        (peer, preshared): (&PublicKey, Option<&PresharedKey>),
         seed: [u8; 32],
         offer: HandshakeOffer,
         noise: &mut [u8],
     ) -> Result<Self, Error> {
         let mut state = builder(private, seed, None)
             .remote_public_key(peer.as_bytes())?
+            .psk(PSK_AT, preshared.map_or(&NO_PSK, PresharedKey::as_bytes))?
             .build_initiator()?;
         let len = state.write_message(&offer.bytes(), noise)?;
         debug_assert_eq!(len, noise.len());
-        Ok(Self {
-            state,
-            fast_aes: offer.fast_aes,
-        })
+        Ok(Self { state, offer })
     }
 
     /// Reads the response. If it is refused another can still be read.
     pub(crate) fn finish(&mut self, noise: &[u8]) -> Result<Split, Refused> {
         let mut choice = [0; CHOICE_LEN + TAG_LEN];
         let Ok(CHOICE_LEN) = self.state.read_message(noise, &mut choice) else {
-            return Err(Refused::Forged);
+            // Whoever is right in everything else has another pre-shared key.
+            return Err(match self.offer.preshared {
+                true => Refused::Preshared,
+                false => Refused::Forged,
+            });
         };
         match DataCipher::from_code(choice[0]) {
             // Not what was offered.
-            Some(DataCipher::AesGcm) if !self.fast_aes => Err(Refused::Forged),
+            Some(DataCipher::AesGcm) if !self.offer.fast_aes => Err(Refused::Forged),
             Some(cipher) => Ok(Split::of(&mut self.state, cipher)),
             None => Err(Refused::Forged),
         }
@@ -191,8 +207,20 @@ impl Response {
     }
 
     /// Fills Noise's part of the response.
-    pub(crate) fn write(mut self, fast_aes: bool, noise: &mut [u8]) -> Result<Split, Refused> {
+    pub(crate) fn write(
+        mut self,
+        fast_aes: bool,
+        preshared: Option<&PresharedKey>,
+        noise: &mut [u8],
+    ) -> Result<Split, Refused> {
+        if self.offer.preshared != preshared.is_some() {
+            return Err(Refused::Preshared);
+        }
         let cipher = DataCipher::chosen(fast_aes, self.offer.fast_aes);
+        let preshared = preshared.map_or(&NO_PSK, PresharedKey::as_bytes);
+        self.state
+            .set_psk(PSK_AT.into(), preshared)
+            .expect("the pattern has one there");
         // The initiator's ephemeral key may be a point of small order.
         match self.state.write_message(&[cipher.code()], noise) {
             Ok(_) => Ok(Split::of(&mut self.state, cipher)),

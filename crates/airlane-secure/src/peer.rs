@@ -18,7 +18,7 @@ use airlane_base::{Duration, Instant};
 use serde::Serialize;
 
 use crate::entropy::Entropy;
-use crate::key::PublicKey;
+use crate::key::{PresharedKey, PublicKey};
 use crate::keypair::Keypair;
 use crate::limits::Limits;
 use crate::mac::{Mac, MacKeys};
@@ -32,12 +32,14 @@ use crate::peer_id::PeerId;
 const RETIRED: usize = 4;
 
 /// What is configured of a peer.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+#[derive(Clone, Debug, PartialEq, Eq)]
 pub struct SecurePeer {
     /// Its public key.
     pub key: PublicKey,
     /// Where it listens, if that is known. Otherwise it has to begin.
     pub address: Option<PeerAddress>,
+    /// What both have beside their keys, if they do.
+    pub preshared: Option<PresharedKey>,
 }
 
 /// How a peer stands, for people.
@@ -120,6 +122,7 @@ pub(crate) enum WhichKeys {
 pub(crate) struct PeerSession {
     pub(crate) key: PublicKey,
     pub(crate) macs: MacKeys,
+    pub(crate) preshared: Option<PresharedKey>,
     pub(crate) configured: Option<PeerAddress>,
     pub(crate) address: Option<PeerAddress>,
     pub(crate) pending: Option<Pending>,
@@ -152,6 +155,7 @@ impl PeerSession {
         Self {
             key: config.key,
             macs: MacKeys::of(&config.key),
+            preshared: config.preshared.clone(),
             configured: config.address,
             address: config.address,
             pending: None,
@@ -193,6 +197,12 @@ impl PeerSession {
             .chain(after_initiation)
             .fold(now, Instant::max);
         self.wish = Some(Wish { renewed: now, due });
+    }
+
+    /// It is sought at another address, where nobody has heard an initiation yet.
+    pub(crate) fn seek(&mut self, now: Instant, limits: &Limits) {
+        (self.wish, self.last_initiation, self.attempts) = (None, None, 0);
+        self.wish(now, limits);
     }
 
     /// Time between two initiations. Longer than the answer takes, which belongs to the last of them:

@@ -158,7 +158,7 @@ impl Secure {
         let mut message = [0; RESPONSE_LEN];
         let noise = response(&mut message, index, handshake.sender);
         let split = initiation
-            .write(*fast_aes, noise)
+            .write(*fast_aes, peer.preshared.as_ref(), noise)
             .inspect_err(|_| indices.release(index))?;
         // From here on it is authentic and new.
         peer.heard_timestamp = Some(timestamp);

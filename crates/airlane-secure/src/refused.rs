@@ -44,6 +44,9 @@ reasons! {
     Unbound = "unbound", "is bound, and this end is bound to nothing yet";
     /// An initiation of a key that is not configured.
     UnknownKey = "unknown-key", "the sender's key is not that of a configured peer";
+    /// A handshake with a peer that has no pre-shared key, or another, or this end has none; or a forged
+    /// response to an end that has one.
+    Preshared = "preshared", "the pre-shared keys of the two ends differ, or it is forged";
     /// An initiation that is not newer than one that was accepted.
     OldInitiation = "old-initiation", "not newer than the last initiation of this peer";
     /// A message for keys or a handshake that we do not have: those from before a restart, or made up.

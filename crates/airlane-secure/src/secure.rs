@@ -158,7 +158,7 @@ impl Secure {
 
     /// Replaces the list of peers. A peer whose key stays keeps its session; the sessions of keys
     /// that go end at once, and new ones begin as at the start. A configured address that changed
-    /// is taken over.
+    /// is taken over, and another pre-shared key from the next handshake on.
     ///
     /// # Errors
     /// If a key stands twice among the peers or is our own; then nothing changes.
@@ -191,9 +191,12 @@ impl Secure {
     }
 
     fn configure(&mut self, id: PeerId, config: &SecurePeer) {
-        if let Some(peer) = self.peers.get_mut(&id)
-            && peer.configured != config.address
-        {
+        let Some(peer) = self.peers.get_mut(&id) else {
+            return;
+        };
+        // From the next handshake on.
+        peer.preshared.clone_from(&config.preshared);
+        if peer.configured != config.address {
             peer.configured = config.address;
             peer.address = config.address.or(peer.address);
         }
@@ -246,6 +249,15 @@ impl Secure {
     pub fn forget_address(&mut self, peer: PeerId) {
         if let Some(peer) = self.peers.get_mut(&peer) {
             peer.address = peer.configured.or(peer.address);
+        }
+    }
+
+    /// Seeks this peer at an address from now on, until it is heard from another, and begins a handshake
+    /// there at the next timeout.
+    pub fn seek(&mut self, now: Instant, peer: PeerId, address: PeerAddress) {
+        if let Some(peer) = self.peers.get_mut(&peer) {
+            (peer.configured, peer.address) = (Some(address), Some(address));
+            peer.seek(now, &self.limits);
         }
     }
 
@@ -418,11 +430,12 @@ impl Secure {
         let noise = initiation(&mut message, index);
         let noise = Initiation::write(
             &self.private,
-            &peer.key,
+            (&peer.key, peer.preshared.as_ref()),
             entropy.draw(),
             HandshakeOffer {
                 timestamp: peer.sent_timestamp,
                 fast_aes: *fast_aes,
+                preshared: peer.preshared.is_some(),
             },
             noise,
         )

@@ -25,7 +25,7 @@
 use super::offer::ServiceOffer;
 
 /// The version of the protocol between two live nodes.
-pub const VERSION: u8 = 4;
+pub const VERSION: u8 = 5;
 
 const FIXED: usize = 64;
 const REPORT: usize = 21;
@@ -88,6 +88,17 @@ pub enum HelloError {
         /// How many.
         offers: usize,
     },
+    /// A part behind the last of its frame.
+    #[error("part {index} of {count} parts is none, counted from 0")]
+    Part {
+        /// Which.
+        index: u8,
+        /// Of how many.
+        count: u8,
+    },
+    /// A probe that says it is an answer, too.
+    #[error("it says that it is a probe and the answer to one")]
+    Probe,
     /// The table is not text.
     #[error("the peer's table of services is not UTF-8 text")]
     Table,
@@ -106,7 +117,11 @@ impl HelloError {
             Self::Truncated { .. } => "hello-truncated",
             Self::TooLong { .. } => "hello-oversized",
             Self::Version { .. } => "hello-wrong-version",
-            Self::Reports { .. } | Self::Offers { .. } | Self::Table => "hello-malformed",
+            Self::Reports { .. }
+            | Self::Offers { .. }
+            | Self::Part { .. }
+            | Self::Probe
+            | Self::Table => "hello-malformed",
             Self::OwnEpoch => "hello-reflected",
             Self::Old => "hello-old",
         }

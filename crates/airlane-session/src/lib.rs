@@ -43,9 +43,15 @@ use serde::Serialize;
 
 mod hello;
 mod offer;
+mod part;
+mod path;
+mod probe;
 
 pub use hello::{Hello, HelloError, LossReport, VERSION};
 pub use offer::{OwnService, ServiceOffer};
+pub use part::{Part, Reassembly};
+pub use path::{PathSearch, ProbeRequest};
+pub use probe::Probe;
 
 /// Least time between two hellos.
 pub const SPACING: Duration = Duration::from_millis(10);

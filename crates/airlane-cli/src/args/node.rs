@@ -91,12 +91,15 @@ pub struct UpArgs {
 /// Arguments of `keygen`.
 #[derive(Debug, Args)]
 pub struct KeygenArgs {
-    /// File for the private key; one that exists stays as it is.
+    /// File for the key; one that exists stays as it is.
     #[arg(value_hint = ValueHint::FilePath)]
     pub file: PathBuf,
     /// Print the public key of the private key in FILE, and make none
     #[arg(long)]
     pub public: bool,
+    /// Make a pre-shared key instead, which both ends name as their preshared-key
+    #[arg(long, conflicts_with = "public")]
+    pub preshared: bool,
 }
 
 /// Arguments of `status`.
@@ -144,7 +147,8 @@ Examples:
 pub(super) const KEYGEN_EXAMPLES: &str = "\
 Examples:
   airlane keygen /etc/airlane/hill-top.key
-  airlane keygen --public /etc/airlane/hill-top.key";
+  airlane keygen --public /etc/airlane/hill-top.key
+  airlane keygen --preshared /etc/airlane/hill-top-farm.psk   # a copy of it belongs at the other end";
 
 pub(super) const AIR_EXAMPLES: &str = "\
 Examples:

@@ -31,6 +31,8 @@ fn status(at_s: u64, sent_bytes: u64) -> Status {
     let peer = PeerStatus {
         name: "farm".to_owned(),
         address: "192.0.2.7:7007".parse().ok(),
+        host: None,
+        unresolved: None,
         key: None,
         keys_age_ns: None,
         prefixes: Vec::new(),

@@ -11,4 +11,5 @@ mod operator;
 mod record;
 mod relay;
 mod scenario;
+mod setup;
 mod study;

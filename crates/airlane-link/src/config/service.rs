@@ -102,6 +102,34 @@ impl TryFrom<Written> for ServiceConfig {
     }
 }
 
+/// The services of a link whose file names none: one for each kind of traffic that a link nearly always has.
+pub fn by_goal() -> Vec<ServiceConfig> {
+    let all = [
+        (1, "files", Goal::Bulk),
+        (2, "pages", Goal::Web),
+        (3, "calls", Goal::Voice),
+        (4, "interactive", Goal::Interactive),
+    ];
+    all.map(|(number, name, goal)| ServiceConfig::for_goal(number, name, goal))
+        .to_vec()
+}
+
+impl ServiceConfig {
+    /// A service for a goal, with all that suits it.
+    fn for_goal(number: u8, name: &str, goal: Goal) -> Self {
+        Self {
+            number,
+            name: name.to_owned(),
+            rate: goal.rate(),
+            scheme: goal.scheme(),
+            budget: goal.budget(),
+            queue: None,
+            aggregate: None,
+            compact_headers: goal.compact_headers(),
+        }
+    }
+}
+
 /// How often a receiver asks for a frame where nothing is said.
 pub(super) const USUAL_RETRIES: u32 = 3;
 

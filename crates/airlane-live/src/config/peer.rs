@@ -1,6 +1,7 @@
 //! One peer of several, an entry of `[[peers]]`.
 
 use std::net::IpAddr;
+use std::path::PathBuf;
 
 use airlane_base::Rate;
 use airlane_base::config::Problems;
@@ -8,6 +9,7 @@ use airlane_secure::{EthernetAddress, PeerAddress, PublicKey};
 use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 
+use super::endpoint::{HostPort, PeerEndpoint};
 use super::names::is_plain;
 use super::underlay::UnderlayConfig;
 use crate::netlink::Cidr;
@@ -25,9 +27,17 @@ pub struct PeerConfig {
     /// It has this public key. Source: RFC 7748.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub key: Option<PublicKey>,
-    /// Where it is. Left out: it calls.
+    /// This file has the secret that it and this end have beside their keys. Left out: they have none.
+    #[serde(
+        default,
+        rename = "preshared-key",
+        skip_serializing_if = "Option::is_none"
+    )]
+    pub preshared_key: Option<PathBuf>,
+    /// Where it is. A host's name is looked up, and again while nothing is heard from there. Left out: it
+    /// calls.
     #[serde(default, skip_serializing_if = "Option::is_none")]
-    pub address: Option<PeerAddress>,
+    pub address: Option<PeerEndpoint>,
     /// These networks are behind it, its own address in the tunnel among them.
     pub prefixes: Vec<Cidr>,
     /// It gets this share of the link while others want theirs.
@@ -72,8 +82,15 @@ impl PeerConfig {
             ),
             _ => {}
         }
-        match self.address {
-            Some(address) => underlay.check_peer(&address, "address", problems),
+        if !secured && self.preshared_key.is_some() {
+            problems.add(
+                "preshared-key",
+                "security = \"none\" has no use for keys",
+                "leave it out, or write security = { private-key = \"FILE\" } under [link]",
+            );
+        }
+        match &self.address {
+            Some(address) => underlay.check_peer(address, "address", problems),
             None if secured => {}
             None => problems.add(
                 "address",
@@ -116,6 +133,16 @@ impl PeerConfig {
                 "at most link.rate, or leave it out",
             );
         }
+    }
+
+    /// Where it is, if the file has its address.
+    pub fn fixed_address(&self) -> Option<PeerAddress> {
+        self.address.as_ref()?.address()
+    }
+
+    /// The name of the host that it is at, if the file has that.
+    pub fn host(&self) -> Option<&HostPort> {
+        self.address.as_ref()?.host()
     }
 
     /// Whether every packet is this peer's.

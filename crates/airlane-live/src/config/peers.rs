@@ -35,14 +35,15 @@ impl LiveConfig {
         if !self.peers.is_empty() {
             return self.peers.clone();
         }
-        let key = match &self.link.security {
-            Some(Security::Keys(keys)) => keys.peer_key,
-            _ => None,
+        let (key, preshared_key) = match &self.link.security {
+            Some(Security::Keys(keys)) => (keys.peer_key, keys.preshared_key.clone()),
+            _ => (None, None),
         };
         let everything = |address| Cidr { address, prefix: 0 };
         vec![PeerConfig {
             name: ONLY.to_owned(),
             key,
+            preshared_key,
             address: self.link.underlay.peer(),
             prefixes: vec![
                 everything(Ipv4Addr::UNSPECIFIED.into()),
@@ -100,6 +101,10 @@ impl LiveConfig {
         if keys.is_some_and(|keys| keys.peer_key.is_some()) {
             problems.add("link.security.peer-key", listed, "write it as a peer's key");
         }
+        if keys.is_some_and(|keys| keys.preshared_key.is_some()) {
+            let help = "write it as a peer's preshared-key: each has one of its own";
+            problems.add("link.security.preshared-key", listed, help);
+        }
         if self.peers.len() > MOST_PEERS {
             problems.add(
                 &format!("peers[{MOST_PEERS}]"),
@@ -132,7 +137,7 @@ impl LiveConfig {
         let keyed = keyed.filter(|_| peer.key.is_some());
         twice("key", "this key".to_owned(), keyed, "one peer, one key");
         let there = before.iter().find(|other| other.address == peer.address);
-        if let Some(address) = peer.address {
+        if let Some(address) = &peer.address {
             let what = format!("the address {address}");
             twice("address", what, there, "each peer is at another address");
         }

@@ -1,5 +1,6 @@
 use super::*;
 use crate::underlay::EtherType;
+use airlane_link::config::RateLimit;
 
 const GOOD: &str = r#"
 schema = 1
@@ -39,6 +40,35 @@ fn a_good_file_is_read_and_resolved() {
     assert_eq!(load(&text).unwrap(), all);
 }
 
+/// What nobody says is there by itself.
+#[test]
+fn the_shortest_file_is_a_whole_link() {
+    let shortest = "schema = 1\ntun = { addresses = [\"10.7.0.1/24\"] }\n[link]\n\
+                    underlay = { kind = \"udp\", listen = \"[::]:7007\", peer = \"gate.example.org:7007\" }\n\
+                    security = { private-key = \"a.key\", peer-key = \"TjgqYkZ2rXp0wKc5nB1hLmQ8sVdE3uJfGyA7iWoR9CM=\" }\n";
+    let config = load(shortest).unwrap();
+    assert_eq!(config.name(), "air0");
+    assert_eq!(config.socket(), Path::new("/run/airlane/air0.sock"));
+    let names: Vec<_> = config.link.services.iter().map(|s| &*s.name).collect();
+    assert_eq!(names, ["files", "pages", "calls", "interactive"]);
+    assert_eq!(config.link.rate_limit, RateLimit::Estimated);
+    assert!(config.link.unreached().is_empty());
+    let host = config.peers()[0].host().cloned();
+    assert_eq!(host, "gate.example.org:7007".parse().ok());
+    let all = config.resolve();
+    assert_eq!(load(&toml::to_string(&all).unwrap()).unwrap(), all);
+    // What is written counts, and services that are written have no classes by themselves.
+    let written = load(&format!("{shortest}rate = \"2 Mbit/s\"\nservices = []\n")).unwrap();
+    assert_eq!(written.link.rate_limit, RateLimit::Fixed);
+    assert_eq!(written.link.classes, ClassesConfig::default());
+    assert!(written.link.services.is_empty());
+    let beside = config.in_folder(Path::new("/etc/airlane"));
+    let Some(Security::Keys(keys)) = beside.link.security else {
+        panic!("it has keys");
+    };
+    assert_eq!(keys.private_key, Path::new("/etc/airlane/a.key"));
+}
+
 #[test]
 fn a_link_without_security_is_refused_with_what_to_write() {
     let error = load(&GOOD.replace("security = \"none\"\n", "")).unwrap_err();
@@ -68,8 +98,14 @@ fn bad_files_are_refused_with_the_path_and_what_would_be_right() {
         ("[tun]", "[tun]\nadresses = []", "adresses"),
         ("20 Mbit/s", "0 bit/s", "at least 1 bit/s"),
         ("20 Mbit/s", "20 Mb", "Mbit/s"),
-        ("0.0.0.0:7007", "[::]:7007", "same IP version"),
+        ("0.0.0.0:7007", "[2001:db8::1]:7007", "same IP version"),
         ("0.0.0.0:7007", "0.0.0.0:0", "port 0"),
+        (
+            "192.0.2.7:7007",
+            "gate.example.org",
+            "gate.example.org:7007",
+        ),
+        ("192.0.2.7:7007", "gate.example.org:0", "port 0"),
         ("192.0.2.7:7007", "0.0.0.0:7007", "link.underlay.peer"),
         (
             ", peer = \"192.0.2.7:7007\"",

@@ -1,12 +1,13 @@
 //! `link.underlay`: what frames travel in.
 
-use std::net::{IpAddr, SocketAddr};
+use std::net::{IpAddr, Ipv6Addr, SocketAddr};
 
 use airlane_base::config::Problems;
 use airlane_secure::{EthernetAddress, PeerAddress};
 use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 
+use super::endpoint::PeerEndpoint;
 use super::names::check_interface_name;
 use crate::underlay::ether_type::EtherType;
 
@@ -20,11 +21,11 @@ pub enum UnderlayConfig {
         /// machine's.
         #[schemars(example = &"0.0.0.0:7007")]
         listen: SocketAddr,
-        /// The other end listens at this address and port. Left out: that one calls, has our address,
-        /// and is known by its key wherever it calls from.
+        /// The other end listens at this address and port, or at this port of the host of this name. Left
+        /// out: that one calls, has our address, and is known by its key wherever it calls from.
         #[schemars(example = &"192.0.2.7:7007")]
         #[serde(default, skip_serializing_if = "Option::is_none")]
-        peer: Option<SocketAddr>,
+        peer: Option<PeerEndpoint>,
     },
     /// Ethernet frames, straight on an interface.
     Ethernet {
@@ -43,10 +44,12 @@ pub enum UnderlayConfig {
 
 impl UnderlayConfig {
     /// Where the peer is, if the file says so.
-    pub fn peer(&self) -> Option<PeerAddress> {
+    pub fn peer(&self) -> Option<PeerEndpoint> {
         match self {
-            Self::Udp { peer, .. } => peer.map(PeerAddress::Udp),
-            Self::Ethernet { peer, .. } => peer.map(PeerAddress::Ethernet),
+            Self::Udp { peer, .. } => peer.clone(),
+            Self::Ethernet { peer, .. } => {
+                peer.map(|peer| PeerEndpoint::Address(PeerAddress::Ethernet(peer)))
+            }
         }
     }
 
@@ -75,19 +78,32 @@ impl UnderlayConfig {
     /// An address as peers have it here.
     pub(super) const fn such_as(&self) -> &'static str {
         match self {
-            Self::Udp { .. } => "address and port of the other end, such as \"192.0.2.7:7007\"",
+            Self::Udp { .. } => {
+                "address or host name of the other end with its port, such as \"192.0.2.7:7007\""
+            }
             Self::Ethernet { .. } => "address of the other end, such as \"02:00:00:00:00:01\"",
         }
     }
 
     /// What is wrong with a peer's address, which stands at `at`.
-    pub(super) fn check_peer(&self, peer: &PeerAddress, at: &str, problems: &mut Problems) {
+    pub(super) fn check_peer(&self, peer: &PeerEndpoint, at: &str, problems: &mut Problems) {
+        use PeerAddress::{Ethernet, Udp};
+        use PeerEndpoint::{Address, Host};
         match (self, peer) {
-            (Self::Udp { listen, .. }, PeerAddress::Udp(peer)) => {
+            (Self::Udp { listen, .. }, Address(Udp(peer))) => {
                 check_peer(listen, peer, at, problems);
             }
-            (Self::Ethernet { .. }, PeerAddress::Ethernet(peer)) if peer.is_unicast() => {}
-            (Self::Ethernet { .. }, PeerAddress::Ethernet(peer)) => problems.add(
+            (Self::Udp { .. }, Host(host)) => {
+                if host.port == 0 {
+                    problems.add(
+                        at,
+                        format!("nobody listens at port 0 of {}", host.host),
+                        "give the port of the other end, such as 7007",
+                    );
+                }
+            }
+            (Self::Ethernet { .. }, Address(Ethernet(peer))) if peer.is_unicast() => {}
+            (Self::Ethernet { .. }, Address(Ethernet(peer))) => problems.add(
                 at,
                 format!("{peer} is no address of one interface"),
                 "give that of the other end, such as \"02:00:00:00:00:01\", or both ends keys and none",
@@ -133,12 +149,13 @@ fn check_ethernet(interface: &str, ether_type: EtherType, problems: &mut Problem
 
 /// What is wrong with a peer's address, which stands at `at`.
 fn check_peer(listen: &SocketAddr, peer: &SocketAddr, at: &str, problems: &mut Problems) {
-    if listen.is_ipv4() != peer.is_ipv4() {
+    if !reaches(listen, peer) {
         problems.add(
             at,
             format!("{listen} and the peer {peer} are not of the same IP version"),
             if peer.is_ipv4() {
-                "listen on \"0.0.0.0:PORT\" or on an IPv4 address of this machine"
+                "listen on \"0.0.0.0:PORT\", on \"[::]:PORT\" for both versions, or on an IPv4 address of \
+                 this machine"
             } else {
                 "listen on \"[::]:PORT\" or on an IPv6 address of this machine"
             },
@@ -160,4 +177,10 @@ fn check_peer(listen: &SocketAddr, peer: &SocketAddr, at: &str, problems: &mut P
             "give address and port of the other end",
         );
     }
+}
+
+/// Whether datagrams for `peer` can leave by a socket that listens there: one for all addresses of IPv6 is
+/// for those of IPv4, too (RFC 3493, section 3.7).
+pub(crate) fn reaches(listen: &SocketAddr, peer: &SocketAddr) -> bool {
+    listen.is_ipv4() == peer.is_ipv4() || listen.ip() == Ipv6Addr::UNSPECIFIED
 }

@@ -79,6 +79,14 @@ fn check_session(
                 "does the other end run, and is there a way in both directions?",
             );
         }
+        _ if peer.unresolved.is_some() => bad(
+            format!(
+                "the host of {} cannot be looked up: {}",
+                peer.name,
+                peer.unresolved.as_deref().unwrap_or_default()
+            ),
+            "is the name right, and does this machine have DNS?",
+        ),
         _ if peer.keys_age_ns.is_some() => bad(
             format!("{who} has the right key, and no session has begun"),
             "do both ends run the same version? The log has what is dropped",
@@ -116,6 +124,10 @@ fn cause(
                 "its peer-key has to be {}, or the private key of this end is not the one that it knows",
                 ours.unwrap_or("the public key of this end")
             ),
+            CallFault::OtherPreshared => {
+                "name the same preshared-key in both files, a copy of one file with the same text, or none in either"
+                    .to_owned()
+            }
             CallFault::OtherAddress => {
                 "write that address here, or give both ends keys, by which they know each other".to_owned()
             }
@@ -190,6 +202,12 @@ pub(super) fn check_peers(
     let (calling, asked): (Vec<_>, Vec<_>) = peers
         .iter()
         .partition(|peer| peer.address.is_none() && !everywhere);
+    let (asked, sought): (Vec<_>, Vec<_>) =
+        asked.into_iter().partition(|peer| peer.host().is_none());
+    for peer in sought {
+        let found = format!("{} cannot be asked: nobody knows where it is", peer.name);
+        findings.add("peer", Grade::Warning, found, "");
+    }
     for peer in calling {
         let found = format!("{} calls, from wherever it is", peer.name);
         findings.good("peer", found);
@@ -205,8 +223,8 @@ pub(super) fn check_peers(
     let callers = asking.callers.report(clock::now());
     let ours = asking.guard.public_key().to_string();
     for peer in &asking.asked {
-        let who = who(&peer.name, peer.address);
-        let (found, help) = cause(&who, peer.address, &callers, Some(&ours));
+        let who = who(&peer.name, peer.fixed_address());
+        let (found, help) = cause(&who, peer.fixed_address(), &callers, Some(&ours));
         findings.add("peer", Grade::Bad, found, &help);
     }
 }
@@ -267,7 +285,7 @@ impl Asking<'_> {
             let session = peer.key.and_then(|key| guard.peer(&key));
             let answered = session.and_then(|session| guard.keys_age(now, session));
             if answered.is_some() {
-                let who = who(&peer.name, peer.address);
+                let who = who(&peer.name, peer.fixed_address());
                 let found = format!("{who} answered in {after}, with the right key");
                 findings.good("peer", found);
             }
@@ -281,10 +299,10 @@ impl Asking<'_> {
                 continue;
             };
             let anyone = self.underlay.anyone();
-            let to = |p: &&PeerConfig| p.address.or(anyone) == Some(message.to);
+            let to = |p: &&PeerConfig| p.fixed_address().or(anyone) == Some(message.to);
             if let Some(at) = self.asked.iter().position(to) {
                 let peer = self.asked.remove(at);
-                let who = who(&peer.name, peer.address);
+                let who = who(&peer.name, peer.fixed_address());
                 let found = format!("{who} cannot be asked yet: {error}");
                 findings.add(
                     "peer",
@@ -297,7 +315,10 @@ impl Asking<'_> {
     }
 
     fn refuse(&mut self, now: Instant, source: PeerAddress, refused: Refused) {
-        let expected = self.asked.iter().any(|peer| peer.address == Some(source));
+        let expected = self
+            .asked
+            .iter()
+            .any(|peer| peer.fixed_address() == Some(source));
         let key = self.guard.last_stranger();
         let what = (Reason::from(refused), key);
         self.callers.note(now, source, what, expected);

@@ -44,6 +44,8 @@ fn sample() -> Status {
     let peer = PeerStatus {
         name: "farm".to_owned(),
         address: "192.0.2.7:7007".parse().ok(),
+        host: None,
+        unresolved: None,
         key: Some(String::new()),
         keys_age_ns: Some(3_000_000_000),
         prefixes: vec!["10.7.0.2/32".to_owned()],

@@ -23,6 +23,8 @@ pub(super) struct To {
     pub(super) session: Option<PeerId>,
     /// None until the peer has called.
     pub(super) address: Option<PeerAddress>,
+    /// Longest datagram that the path takes whole, without IP and UDP.
+    pub(super) longest: usize,
 }
 
 /// What is below the ports of a node.
@@ -120,6 +122,28 @@ impl Below {
         })
     }
 
+    /// Sends a frame of its own, which is not to be cut on its way: whether it left, and how long it was.
+    /// It bypasses the batch.
+    pub(super) fn send_whole(&mut self, now: Instant, to: To, frame: &[u8]) -> Option<usize> {
+        let address = to.address?;
+        let mut sealed = vec![0; frame.len() + self.sealing()];
+        match (&mut self.guard, to.session) {
+            (Some(guard), Some(session)) => {
+                guard
+                    .seal(now, session, false, &[frame], &mut sealed)
+                    .ok()?;
+                self.recorder.sent(now, to.link, &sealed, || 0);
+            }
+            (Some(_), None) => return None,
+            (None, _) => sealed.copy_from_slice(frame),
+        }
+        self.underlay.allow_fragments(false).ok()?;
+        self.underlay.send_to(address, &sealed).ok()?;
+        self.datagrams_sent += 1;
+        self.bytes_sent += sealed.len() as u64;
+        Some(sealed.len())
+    }
+
     /// Says which session frames of a link belong to from now on.
     pub(super) fn bind(&mut self, to: To, session: Option<u32>) {
         if let (Some(guard), Some(peer)) = (&mut self.guard, to.session) {
@@ -127,11 +151,25 @@ impl Below {
         }
     }
 
-    /// What a path leaves of a datagram for what a frame carries.
-    pub(super) fn left(&self, link: &LinkConfig, path_mtu: usize) -> usize {
+    /// Longest datagram without IP and UDP, where the path takes so much; on raw Ethernet what is longer travels
+    /// in parts that nobody has to ask for.
+    pub(super) fn longest(&self, to: Option<PeerAddress>, path_mtu: usize) -> usize {
+        match self.underlay.is_routed() {
+            true => path_mtu.saturating_sub(self.underlay.overhead(to)),
+            false => usize::MAX,
+        }
+    }
+
+    /// What the path to a peer leaves of a datagram for what a frame carries.
+    pub(super) fn left(
+        &self,
+        link: &LinkConfig,
+        to: Option<PeerAddress>,
+        path_mtu: usize,
+    ) -> usize {
         let datagram = link.fragment.map_or(path_mtu, |f| f.datagram(path_mtu));
         let header = Codec::new(link.header()).header_max();
-        datagram.saturating_sub(self.underlay.overhead() + header + self.sealing())
+        datagram.saturating_sub(self.underlay.overhead(to) + header + self.sealing())
     }
 
     /// What sealing adds to a frame.

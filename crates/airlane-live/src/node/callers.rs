@@ -56,6 +56,7 @@ impl Callers {
         let (why, key) = match reason {
             Reason::SecureUnknownKey => (CallFault::UnknownKey, key),
             Reason::SecureMac => (CallFault::OtherKey, None),
+            Reason::SecurePreshared => (CallFault::OtherPreshared, None),
             Reason::OtherAddress => (CallFault::OtherAddress, None),
             _ => return None,
         };

@@ -4,10 +4,10 @@ use airlane_base::Instant;
 
 use super::Node;
 use super::link::{PeerLink, at};
-use super::path::PathMtu;
+use super::path::Path;
 use super::reload::ReloadError;
 use crate::config::{LiveConfig, PeerConfig};
-use crate::underlay::ETHERNET_MTU;
+use crate::underlay::PathFacts;
 
 impl Node {
     /// What `new` changes of how the node runs, keys aside, and which of it takes back what was changed by
@@ -36,7 +36,7 @@ impl Node {
     ) -> Result<Vec<String>, ReloadError> {
         let mut changes = of_peers(&old.peers(), &new.peers());
         // A port that runs as the old file says knows what the new one asks of it.
-        let path = PathMtu::new(now, ETHERNET_MTU, false);
+        let path = Path::of_interface(now, PathFacts::UNKNOWN);
         if let Some(peer) = old.peers().first() {
             let mut port = PeerLink::new(now, peer, old, self.sizes, path)?;
             changes.extend(port.set_services(now, new)?);
@@ -68,8 +68,12 @@ fn of_peer(old: &PeerConfig, new: &PeerConfig) -> Vec<String> {
     {
         changes.push(format!("keys are new: peer \"{name}\" is {key}"));
     }
+    if old.preshared_key != new.preshared_key {
+        let what = "has another pre-shared key from the next handshake on";
+        changes.push(format!("peer \"{name}\" {what}"));
+    }
     if old.address != new.address {
-        changes.push(format!("peer \"{name}\" is {}", at(new.address)));
+        changes.push(format!("peer \"{name}\" is {}", at(new.address.as_ref())));
     }
     if old.prefixes != new.prefixes {
         let prefixes: Vec<_> = new.prefixes.iter().map(ToString::to_string).collect();

@@ -49,6 +49,8 @@ reasons! {
     SecureForged = "secure-forged",
     /// A handshake of a key that is not the peer's.
     SecureUnknownKey = "secure-unknown-key",
+    /// A handshake with whoever has no pre-shared key, or another than this end, or this end has none.
+    SecurePreshared = "secure-preshared",
     /// A handshake that is not newer than the last one.
     SecureOldHandshake = "secure-old-handshake",
     /// A message of no session of ours.
@@ -165,6 +167,7 @@ impl From<Refused> for Reason {
             Refused::Rate => Self::SecureRate,
             Refused::Forged => Self::SecureForged,
             Refused::UnknownKey => Self::SecureUnknownKey,
+            Refused::Preshared => Self::SecurePreshared,
             Refused::OldInitiation => Self::SecureOldHandshake,
             Refused::UnknownIndex => Self::SecureUnknownSession,
             Refused::Expired => Self::SecureExpired,

@@ -2,15 +2,15 @@
 
 use airlane_base::{Duration, Instant};
 use airlane_secure::{
-    AcceptedDatagram, Limits, OVERHEAD, PeerAddress, PeerId, PeersError, PublicKey, Refused,
-    SealError, Secure, SecurePeer, Transmit,
+    AcceptedDatagram, Limits, OVERHEAD, PeerAddress, PeerId, PublicKey, Refused, SealError, Secure,
+    SecurePeer, Transmit,
 };
 
 use super::up_error::UpError;
 use crate::clock;
 use crate::config::PeerConfig;
 use crate::device::DeviceError;
-use crate::security::{Keys, random, read_key};
+use crate::security::{KeyFileError, Keys, random, read_key, read_preshared};
 use crate::status::SecureReport;
 
 /// What an authentic datagram brought.
@@ -48,14 +48,24 @@ impl std::fmt::Debug for Guard {
 }
 
 /// Those that have keys, and where to seek them: at `anyone` where nobody knows, if there is such a place.
-fn list(peers: &[PeerConfig], anyone: Option<PeerAddress>) -> Vec<SecurePeer> {
-    let peers = peers.iter().filter_map(|peer| {
-        Some(SecurePeer {
-            key: peer.key?,
-            address: peer.address.or(anyone),
-        })
-    });
-    peers.collect()
+///
+/// # Errors
+/// If a pre-shared key cannot be read.
+fn list(
+    peers: &[PeerConfig],
+    anyone: Option<PeerAddress>,
+) -> Result<Vec<SecurePeer>, KeyFileError> {
+    let mut all = Vec::with_capacity(peers.len());
+    for peer in peers {
+        let Some(key) = peer.key else { continue };
+        let preshared = peer.preshared_key.as_deref();
+        all.push(SecurePeer {
+            key,
+            address: peer.fixed_address().or(anyone),
+            preshared: preshared.map(read_preshared).transpose()?,
+        });
+    }
+    Ok(all)
 }
 
 impl Guard {
@@ -71,7 +81,7 @@ impl Guard {
         let private = read_key(&keys.private_key)?;
         let seed =
             random().map_err(|error| DeviceError::new("random numbers", "draw a seed", error))?;
-        let mut secure = Secure::new(now, private, &list(peers, anyone), Limits::default(), seed)?;
+        let mut secure = Secure::new(now, private, &list(peers, anyone)?, Limits::default(), seed)?;
         secure.set_fast_aes(has_fast_aes());
         Ok(Self { secure })
     }
@@ -108,8 +118,13 @@ impl Guard {
         now: Instant,
         peers: &[PeerConfig],
         anyone: Option<PeerAddress>,
-    ) -> Result<(), PeersError> {
-        self.secure.set_peers(now, &list(peers, anyone))
+    ) -> Result<(), UpError> {
+        Ok(self.secure.set_peers(now, &list(peers, anyone)?)?)
+    }
+
+    /// The peer is sought at this address, by a handshake at once.
+    pub(crate) fn seek(&mut self, now: Instant, peer: PeerId, address: PeerAddress) {
+        self.secure.seek(now, peer, address);
     }
 
     /// The peer is sought where it was at the start.

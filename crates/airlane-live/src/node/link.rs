@@ -1,16 +1,22 @@
 //! The link with one peer: its port, its session, and what is counted of it. What all links share is the
 //! node's: [`Below`] the ports, the TUN device above them.
 
+use std::fmt::Display;
+
 use airlane_base::{Duration, Instant, Rate};
 use airlane_link::config::ConfigError;
 use airlane_link::wire::{Decoded, LIVE_HEADER_ROOM};
 use airlane_link::{AdminError, Frame, FrameKind, Header, Layout, PortConfig, SharedLink};
 use airlane_secure::{PeerAddress, PeerId};
-use airlane_session::{LossReport, ServiceOffer, Session, SessionConfig, SessionEvent};
+use airlane_session::{
+    LossReport, Part, PathSearch, Probe, ProbeRequest, Reassembly, ServiceOffer, Session,
+    SessionConfig, SessionEvent, SessionState,
+};
 
 use super::below::{Below, To};
 use super::drops::{Drops, Reason};
-use super::path::PathMtu;
+use super::lookup::Lookup;
+use super::path::Path;
 use super::share::Spent;
 use super::transmit::SendFate;
 use super::up_error::UpError;
@@ -53,7 +59,12 @@ pub(super) struct PeerLink {
     pub(super) port: JournaledPort,
     pub(super) session: Session,
     pub(super) drops: Drops,
-    pub(super) path: PathMtu,
+    pub(super) path: Path,
+    /// Frames that were cut for a path that had become narrower, and parts of such frames of the peer.
+    cut: u32,
+    parts: Reassembly,
+    /// The name of its host, where the file has that.
+    pub(super) lookup: Option<Lookup>,
     /// What the peer has cost in the present turn.
     pub(super) spent: Spent,
     /// Longest payload of a frame, where longer packets are cut.
@@ -86,7 +97,7 @@ impl PeerLink {
         peer: &PeerConfig,
         file: &LiveConfig,
         sizes: Sizes,
-        path: PathMtu,
+        path: Path,
     ) -> Result<Self, UpError> {
         let link = &file.link;
         let rate = peer.rate.unwrap_or(link.rate);
@@ -120,12 +131,16 @@ impl PeerLink {
             to: To {
                 link: u8::MAX,
                 session: None,
-                address: peer.address,
+                address: peer.fixed_address(),
+                longest: usize::MAX,
             },
             port,
             session,
             drops: Drops::new(Some(peer.name.clone())),
             path,
+            cut: 0,
+            parts: Reassembly::default(),
+            lookup: peer.host().map(|host| Lookup::new(now, host.clone())),
             spent: Spent::default(),
             room: link.fragment.map(|_| sizes.left),
             narrow: None,
@@ -148,7 +163,7 @@ impl PeerLink {
 
     /// The peer for the log.
     pub(super) fn who(&self) -> String {
-        who(&self.config.name, self.to.address)
+        who(&self.config.name, self.to.address.as_ref())
     }
 
     // ---- from below
@@ -167,25 +182,109 @@ impl PeerLink {
         self.path.ask(now);
     }
 
-    /// Asks for the path if it is time to: whether it did.
-    pub(super) fn check_path(&mut self, now: Instant, below: &Below) -> bool {
-        if !self.path.is_due(now) {
-            return false;
+    /// What is due of the path: asks the kernel, sends probes, and takes note of what they found. Whether
+    /// the path takes something else than before.
+    pub(super) fn watch_path(&mut self, now: Instant, below: &mut Below) -> bool {
+        if self.path.is_due(now) {
+            self.ask_path(now, below);
         }
-        let peer = self.who();
-        match self.moved.take() {
+        if let Some(search) = &mut self.path.search {
+            search.handle_timeout(now);
+        }
+        self.send_probes(now, below);
+        let Some(was) = self.path.take_change() else {
+            return false;
+        };
+        let (peer, path_mtu) = (self.who(), self.path.mtu());
+        tracing::info!(%peer, path_mtu, was, why = "the path to the peer changed", "path MTU changed");
+        self.narrowed += u64::from(path_mtu < was);
+        true
+    }
+
+    fn send_probes(&mut self, now: Instant, below: &mut Below) {
+        while let Some(request) = self.path.search.as_mut().and_then(PathSearch::poll_probe) {
+            if let Some(session) = self.session.id() {
+                self.send_probe(now, session, request, below);
+            }
+        }
+    }
+
+    /// Sends a probe that is as long as asked for.
+    fn send_probe(&mut self, now: Instant, session: u32, request: ProbeRequest, below: &mut Below) {
+        let probe = Probe {
+            answer: false,
+            session,
+            number: request.number,
+        };
+        let mut frame = self.hello_header();
+        frame.extend_from_slice(&probe.encode());
+        let around = below.underlay.overhead(self.to.address) + below.sealing();
+        let length = request.size.map_or(0, |size| size.saturating_sub(around));
+        frame.resize(frame.len().max(length), 0);
+        if let Some(length) = below.send_whole(now, self.to, &frame) {
+            self.datagrams_sent += 1;
+            self.sent_bytes += length as u64;
+        }
+    }
+
+    /// The peer probes the path from there, or has received a probe from here.
+    fn handle_probe(
+        &mut self,
+        now: Instant,
+        probe: Probe,
+        below: &mut Below,
+    ) -> Result<(), Reason> {
+        if !self.session.check(now, probe.session) {
+            return Err(Reason::StaleSession);
+        }
+        match (probe.answer, &mut self.path.search) {
+            (true, Some(search)) => search.handle_answer(now, probe.number),
+            (true, None) => {}
+            (false, _) => {
+                let answer = Probe {
+                    answer: true,
+                    ..probe
+                };
+                let (header, mark) = (self.hello_header(), below.outer.traffic_class(None));
+                self.push(now, (mark, false), &[&header, &answer.encode()], below);
+            }
+        }
+        Ok(())
+    }
+
+    /// Whether something is heard from the peer.
+    pub(super) fn is_heard(&self) -> bool {
+        self.session.id().is_some() && !self.session.is_silent()
+    }
+
+    /// The peer is to be sought at this address.
+    pub(super) fn seek(&mut self, now: Instant, address: PeerAddress, below: &mut Below) {
+        self.to.address = Some(address);
+        if let (Some(guard), Some(session)) = (&mut below.guard, self.to.session) {
+            guard.seek(now, session, address);
+        }
+        self.path.ask(now);
+    }
+
+    /// Asks the kernel for the path.
+    fn ask_path(&mut self, now: Instant, below: &Below) {
+        let (peer, moved) = (self.who(), self.moved.take());
+        match moved {
             Some((Some(was), times)) => tracing::info!(%peer, %was, times, "the peer moved"),
             Some((None, _)) => tracing::info!(%peer, "the peer called"),
             None => {}
         }
         // No route for a moment is no reason to change anything.
-        if let Ok(said) = below.underlay.path_mtu(self.to.address)
-            && let Some(was) = self.path.follow(said)
-        {
-            let (path_mtu, why) = (self.path.mtu(), "the path to the peer changed");
-            tracing::info!(%peer, path_mtu, was, why, "path MTU changed");
+        if let Ok(facts) = below.underlay.path(self.to.address) {
+            self.path.follow(now, facts);
         }
-        true
+        if let Some(search) = &mut self.path.search {
+            let cost = self.port.rate().transmission_time(search.mtu());
+            search.set_pace(self.session.srtt(), cost);
+            if moved.is_some() && self.session.state() == SessionState::Confirmed {
+                search.begin(now);
+            }
+        }
     }
 
     /// Cuts packets that are longer than `room` from now on, and has new connections keep within `narrow`,
@@ -238,6 +337,9 @@ impl PeerLink {
         body: &[u8],
         below: &mut Below,
     ) -> Result<(), Reason> {
+        if let Some(probe) = Probe::decode(body).map_err(|error| Reason::from(&error))? {
+            return self.handle_probe(now, probe, below);
+        }
         let heard = self.session.handle_hello(now, body);
         self.take_events(now, below);
         if self.session.poll_timeout() <= now {
@@ -353,9 +455,44 @@ impl PeerLink {
 
     /// Puts a frame with a mark into the batch, bound to the session if it belongs to one.
     fn push(&mut self, now: Instant, how: (u8, bool), parts: &[&[u8]], below: &mut Below) {
+        let length = parts.iter().map(|part| part.len()).sum::<usize>();
+        if length + below.sealing() > self.to.longest {
+            return self.push_in_parts(now, how, &parts.concat(), below);
+        }
         let waiting = || self.port.waiting_bytes();
         if let Err(reason) = below.push(now, self.to, how, parts, waiting) {
             self.drops.count(now, reason);
+        }
+    }
+
+    /// Puts a frame into the batch that was made before the path became narrower.
+    fn push_in_parts(&mut self, now: Instant, how: (u8, bool), frame: &[u8], below: &mut Below) {
+        let header = self.hello_header();
+        let around = below.sealing() + header.len();
+        self.cut = self.cut.wrapping_add(1);
+        let session = self.session.id().unwrap_or_default();
+        let room = self.to.longest.saturating_sub(around);
+        for part in Part::of(session, self.cut, frame, room) {
+            if below.transmit.is_full() {
+                self.drops.count(now, Reason::TooBig);
+                return;
+            }
+            let bytes: [&[u8]; 3] = [&header, &part.head(), part.bytes()];
+            if let Err(reason) = below.push(now, self.to, how, &bytes, || 0) {
+                self.drops.count(now, reason);
+            }
+        }
+    }
+
+    /// Takes a part of a frame: the frame, if it was the last of it.
+    pub(super) fn handle_part(
+        &mut self,
+        now: Instant,
+        part: &Part<'_>,
+    ) -> Result<Option<Vec<u8>>, Reason> {
+        match self.session.check(now, part.session) {
+            true => Ok(self.parts.take(part)),
+            false => Err(Reason::StaleSession),
         }
     }
 
@@ -371,13 +508,18 @@ impl PeerLink {
         };
         let mut body = Vec::new();
         hello.encode(&mut body);
-        let mut header = [0; LIVE_HEADER_ROOM];
+        let (header, mark) = (self.hello_header(), below.outer.traffic_class(None));
+        self.push(now, (mark, false), &[&header, &body], below);
+    }
+
+    /// The header of a hello, or of what travels as one.
+    fn hello_header(&self) -> Vec<u8> {
+        let mut header = vec![0; LIVE_HEADER_ROOM];
         let fields = Frame::<LivePacket>::new(Header::new(FrameKind::Hello, 0), None);
         let codec = self.port.codec();
-        if let Some(length) = codec.encode(&fields, Layout::Bare, 0, &mut header) {
-            let mark = below.outer.traffic_class(None);
-            self.push(now, (mark, false), &[&header[..length], &body], below);
-        }
+        let length = codec.encode(&fields, Layout::Bare, 0, &mut header);
+        header.truncate(length.unwrap_or_default());
+        header
     }
 
     fn loss_reports(&self) -> Vec<LossReport> {
@@ -398,10 +540,10 @@ impl PeerLink {
                 self.sent_bytes += bytes;
             }
             SendFate::Narrowed => {
-                self.narrowed += 1;
-                self.path.ask(now);
-                let peer = self.who();
-                tracing::info!(%peer, "a frame no longer fits the path to the peer");
+                if self.path.ask(now) {
+                    let peer = self.who();
+                    tracing::info!(%peer, "a frame no longer fits the path to the peer");
+                }
             }
             SendFate::Dropped(reason) => self.drops.count(now, reason),
         }
@@ -414,6 +556,15 @@ impl PeerLink {
         while let Some(event) = self.session.poll_event() {
             let peer = self.who();
             below.bind(self.to, self.session.id());
+            if let Some(search) = &mut self.path.search {
+                match event {
+                    SessionEvent::Confirmed { .. } => search.begin(now),
+                    SessionEvent::Established { .. }
+                    | SessionEvent::Refused { .. }
+                    | SessionEvent::EpochRenewed => search.stop(),
+                    _ => {}
+                }
+            }
             match event {
                 SessionEvent::Established {
                     session, replaced, ..
@@ -546,6 +697,7 @@ impl PeerLink {
     /// Takes over what changed of the peer, but for its rate.
     pub(super) fn set_config(
         &mut self,
+        now: Instant,
         new: &PeerConfig,
         session: Option<PeerId>,
         below: &mut Below,
@@ -553,7 +705,8 @@ impl PeerLink {
         let old = std::mem::replace(&mut self.config, new.clone());
         if old.address != new.address {
             // Left out, it stays where it called from last.
-            self.to.address = new.address.or(self.to.address);
+            self.to.address = new.fixed_address().or(self.to.address);
+            self.lookup = new.host().map(|host| Lookup::new(now, host.clone()));
         }
         self.to.session = session;
         // New keys know nothing of the session yet, which goes on.
@@ -569,11 +722,11 @@ fn hellos(rate: Rate) -> (Duration, Duration) {
 }
 
 /// A peer for the log.
-pub(super) fn who(name: &str, address: Option<PeerAddress>) -> String {
+pub(super) fn who(name: &str, address: Option<&impl Display>) -> String {
     format!("{name} {}", at(address))
 }
 
-pub(super) fn at(address: Option<PeerAddress>) -> String {
+pub(super) fn at(address: Option<&impl Display>) -> String {
     address.map_or_else(
         || "wherever it calls from".to_owned(),
         |peer| format!("at {peer}"),
@@ -588,6 +741,7 @@ fn one_line(table: &str) -> String {
 #[cfg(test)]
 mod tests {
     use super::*;
+    use crate::underlay::PathFacts;
 
     const FILE: &str = r#"
 schema = 1
@@ -610,7 +764,7 @@ services = [{ number = 1, name = "files", rate = 1, scheme = { kind = "sr-m2" } 
             frame_overhead: 28,
         };
         let now = Instant::ORIGIN;
-        let path = PathMtu::new(now, 1_500, false);
+        let path = Path::of_interface(now, PathFacts::UNKNOWN);
         PeerLink::new(now, &file.peers()[0], &file, sizes, path).unwrap()
     }
 

@@ -110,7 +110,7 @@ impl Links {
             bytes_sent,
             ..
         } = below;
-        transmit.flush(now, underlay, &mut |link, fate| {
+        transmit.flush(underlay, &mut |link, fate| {
             if let SendFate::Sent { datagrams, bytes } = fate {
                 *datagrams_sent += datagrams;
                 *bytes_sent += bytes;
@@ -203,6 +203,7 @@ mod tests {
         PeerConfig {
             name: "farm".to_owned(),
             key: None,
+            preshared_key: None,
             address: None,
             prefixes: prefixes.iter().map(|p| p.parse().unwrap()).collect(),
             weight: 1.0,

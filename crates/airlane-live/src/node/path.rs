@@ -1,58 +1,85 @@
-//! What is known of the way to one peer: how long a datagram it takes, and when to ask again.
+//! What is known of the way to one peer: how long a datagram it takes, and when to ask for its interface.
 //!
-//! What the kernel knows of a path is its interface's MTU, or less where an ICMP message says so, which
-//! nobody authenticates. So after the start a path is believed to have become narrower down to
-//! [`LEAST_BELIEVED`] only, which IPv6 demands of every path; datagrams that a path still does not take travel in
-//! fragments of IP (`transmit.rs`). And it concerns the one peer alone.
+//! Over UDP the path is probed ([`PathSearch`], RFC 8899). What the kernel knows of it is its interface's
+//! MTU, which no datagram can be longer than, and what ICMP messages say, which nobody authenticates and
+//! which is a hint to the search. On raw Ethernet the interface is the path.
 //!
-//! Invariant: a path is asked for at most once in [`AT_MOST_EVERY`], whatever its peer does.
+//! Invariant: the kernel is asked at most once in [`AT_MOST_EVERY`], whatever the peer does.
 
 use airlane_base::{Duration, Instant};
+use airlane_session::PathSearch;
 
-/// How often a path is asked for without a reason.
+use crate::underlay::PathFacts;
+
+/// How often the kernel is asked without a reason.
 const EVERY: Duration = Duration::from_secs(10);
-/// How often a path is asked for with a reason, at most.
+/// How often it is asked with a reason, at most.
 const AT_MOST_EVERY: Duration = Duration::from_secs(1);
-/// RFC 8200, section 5.
-const LEAST_BELIEVED: usize = 1280;
 
 /// What is known of the path to a peer.
 #[derive(Debug)]
-pub(super) struct PathMtu {
-    mtu: usize,
-    /// Nothing less is believed.
-    least: usize,
+pub(super) struct Path {
+    /// None where the interface is the path.
+    pub(super) search: Option<PathSearch>,
+    /// What was in force when somebody last took note.
+    noted: usize,
+    /// What the interface takes, and the most that there are buffers for.
+    interface: usize,
+    most: usize,
     asked: Option<Instant>,
     due: Instant,
 }
 
-impl PathMtu {
-    /// One that took so much at the start. `hearsay`: what is said of it later may be anybody's word.
-    pub(super) fn new(now: Instant, mtu: usize, hearsay: bool) -> Self {
+impl Path {
+    /// One that is not probed, to whose interface there are buffers for so much.
+    pub(super) fn of_interface(now: Instant, facts: PathFacts) -> Self {
         Self {
-            mtu,
-            least: if hearsay { mtu.min(LEAST_BELIEVED) } else { 0 },
+            search: None,
+            noted: facts.interface,
+            interface: facts.interface,
+            most: facts.interface,
+            asked: None,
+            due: now + EVERY,
+        }
+    }
+
+    /// One that is probed once there is somebody to answer. There are buffers for datagrams of `most`.
+    pub(super) fn probed(now: Instant, facts: PathFacts, most: usize, seed: u64) -> Self {
+        let interface = facts.interface.min(most);
+        let mut search = PathSearch::new(interface, seed);
+        search.hear(now, facts.said);
+        Self {
+            search: Some(search),
+            noted: interface,
+            interface,
+            most,
             asked: None,
             due: now + EVERY,
         }
     }
 
     /// The longest datagram with its IP header.
-    pub(super) const fn mtu(&self) -> usize {
-        self.mtu
+    pub(super) fn mtu(&self) -> usize {
+        self.search.as_ref().map_or(self.interface, PathSearch::mtu)
     }
 
-    pub(super) const fn poll_timeout(&self) -> Instant {
-        self.due
+    pub(super) fn poll_timeout(&self) -> Instant {
+        if self.mtu() != self.noted {
+            return Instant::ORIGIN;
+        }
+        let search = self.search.as_ref().map(PathSearch::poll_timeout);
+        self.due.min(search.unwrap_or(Instant::FAR_FUTURE))
     }
 
-    /// There is a reason to ask.
-    pub(super) fn ask(&mut self, now: Instant) {
+    /// There is a reason to ask the kernel. Whether that was not known yet.
+    pub(super) fn ask(&mut self, now: Instant) -> bool {
         let earliest = self.asked.map_or(now, |asked| asked + AT_MOST_EVERY);
-        self.due = self.due.min(earliest.max(now));
+        let (due, was) = (self.due.min(earliest.max(now)), self.due);
+        self.due = due;
+        due != was
     }
 
-    /// Whether to ask now. Then it was.
+    /// Whether to ask the kernel now. Then it was.
     pub(super) fn is_due(&mut self, now: Instant) -> bool {
         let due = self.due <= now;
         if due {
@@ -61,10 +88,19 @@ impl PathMtu {
         due
     }
 
-    /// Takes over what the kernel says; what it was before, if that is something else.
-    pub(super) fn follow(&mut self, said: usize) -> Option<usize> {
-        let mtu = said.max(self.least);
-        let was = std::mem::replace(&mut self.mtu, mtu);
+    /// Takes what the kernel knows.
+    pub(super) fn follow(&mut self, now: Instant, facts: PathFacts) {
+        self.interface = facts.interface;
+        if let Some(search) = &mut self.search {
+            search.set_most(now, facts.interface.min(self.most));
+            search.hear(now, facts.said);
+        }
+    }
+
+    /// What was in force before, if it is something else by now.
+    pub(super) fn take_change(&mut self) -> Option<usize> {
+        let mtu = self.mtu();
+        let was = std::mem::replace(&mut self.noted, mtu);
         (was != mtu).then_some(was)
     }
 }
@@ -77,9 +113,13 @@ mod tests {
         Instant::ORIGIN + Duration::from_millis(ms)
     }
 
+    const fn facts(interface: usize, said: usize) -> PathFacts {
+        PathFacts { interface, said }
+    }
+
     #[test]
     fn a_peer_that_moves_all_the_time_is_asked_for_once_a_second() {
-        let mut path = PathMtu::new(at(0), 1500, true);
+        let mut path = Path::of_interface(at(0), facts(1500, 1500));
         let mut asked = 0;
         for ms in 0..10_000 {
             path.ask(at(ms));
@@ -92,16 +132,21 @@ mod tests {
     }
 
     #[test]
-    fn what_anybody_may_say_narrows_a_path_down_to_what_all_paths_take() {
-        let mut path = PathMtu::new(at(0), 1500, true);
-        assert_eq!((path.follow(1400), path.mtu()), (Some(1500), 1400));
-        assert_eq!((path.follow(552), path.mtu()), (Some(1400), 1280));
-        assert_eq!((path.follow(68), path.mtu()), (None, 1280));
-        assert_eq!((path.follow(1500), path.mtu()), (Some(1280), 1500));
-        // What it was at the start, and what its own interface says.
-        let mut narrow = PathMtu::new(at(0), 600, true);
-        assert_eq!((narrow.follow(552), narrow.mtu()), (None, 600));
-        let mut interface = PathMtu::new(at(0), 1500, false);
-        assert_eq!((interface.follow(576), interface.mtu()), (Some(1500), 576));
+    fn an_interface_is_believed_and_hearsay_is_not() {
+        let mut path = Path::probed(at(0), facts(1500, 1500), 1500, 7);
+        path.follow(at(1), facts(1500, 552));
+        assert_eq!((path.take_change(), path.mtu()), (None, 1500));
+        path.follow(at(2), facts(1400, 552));
+        assert_eq!((path.take_change(), path.mtu()), (Some(1500), 1400));
+        assert_eq!(path.take_change(), None);
+        // There are buffers for what there was at the start.
+        path.follow(at(3), facts(9000, 9000));
+        assert_eq!((path.take_change(), path.mtu()), (Some(1400), 1500));
+        let mut interface = Path::of_interface(at(0), facts(1500, 1500));
+        interface.follow(at(1), facts(576, 576));
+        assert_eq!(
+            (interface.take_change(), interface.mtu()),
+            (Some(1500), 576)
+        );
     }
 }

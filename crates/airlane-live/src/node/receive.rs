@@ -5,6 +5,7 @@ use std::io;
 use airlane_base::{Instant, Payload};
 use airlane_link::FrameKind;
 use airlane_secure::PeerAddress;
+use airlane_session::Part;
 
 use super::Node;
 use super::drops::Reason;
@@ -65,7 +66,7 @@ impl Node {
                 return self.below.refuse(now, source, reason, peer);
             }
         };
-        let taken = self.on_frame(now, number, (lease, length, bound), mark);
+        let taken = self.on_frame(now, number, (lease, length, bound), mark, true);
         let Some(link) = self.links.get_mut(number) else {
             return;
         };
@@ -79,13 +80,15 @@ impl Node {
         }
     }
 
-    /// One frame of a link, in the buffer up to a length, and whether it is bound to our session.
+    /// One frame of a link, in the buffer up to a length, and whether it is bound to our session. `sent_so`:
+    /// it was not put together of parts.
     fn on_frame(
         &mut self,
         now: Instant,
         number: u8,
         (lease, length, bound): (Lease, usize, bool),
         mark: Ecn,
+        sent_so: bool,
     ) -> Result<(), Reason> {
         let Some(link) = self.links.get_mut(number) else {
             return Ok(());
@@ -102,10 +105,20 @@ impl Node {
             }
             return link.handle_frame(now, &decoded, (lease, length, bound), mark);
         }
+        let body = &bytes[decoded.payload_at..];
+        if sent_so && let Some(part) = Part::decode(body).map_err(|error| Reason::from(&error))? {
+            let Some(frame) = link.handle_part(now, &part)? else {
+                return Ok(());
+            };
+            let mut lease = self.pool.lease();
+            let room = lease.bytes_mut().get_mut(..frame.len());
+            room.ok_or(Reason::Oversized)?.copy_from_slice(&frame);
+            return self.on_frame(now, number, (lease, frame.len(), bound), mark, false);
+        }
         // A new session resets the port, with what came before in it.
         self.drain(now);
         match self.links.get_mut(number) {
-            Some(link) => link.handle_hello(now, &bytes[decoded.payload_at..], &mut self.below),
+            Some(link) => link.handle_hello(now, body, &mut self.below),
             None => Ok(()),
         }
     }

@@ -69,7 +69,7 @@ impl Node {
                 false => self.name.clone(),
             },
             rate_bps: link.config.rate.unwrap_or(self.config.link.rate).as_bps(),
-            overhead_bytes: below.underlay.wire_overhead() as u32,
+            overhead_bytes: below.underlay.wire_overhead(link.to.address) as u32,
         })
     }
 

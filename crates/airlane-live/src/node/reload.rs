@@ -10,7 +10,7 @@ use super::guard::Guard;
 use super::up_error::UpError;
 use crate::config::{LiveConfig, PeerConfig};
 use crate::security::Security;
-use crate::underlay::ETHERNET_MTU;
+use crate::underlay::PathFacts;
 
 /// Why a changed file was not taken over. Nothing has changed then.
 #[derive(Debug, thiserror::Error)]
@@ -62,9 +62,9 @@ impl Node {
                 self.refuse_loop(peer)?;
             }
             if there.is_none() {
-                let path_mtu = self.below.underlay.path_mtu(peer.address);
-                let path_mtu = path_mtu.unwrap_or(ETHERNET_MTU);
-                begin.push(self.new_link(now, peer, path_mtu, &new)?);
+                let facts = self.below.underlay.path(peer.fixed_address());
+                let facts = facts.unwrap_or(PathFacts::UNKNOWN);
+                begin.push(self.new_link(now, peer, facts, &new)?);
             }
         }
         let mut changes = Vec::from_iter(self.new_key(guard.as_ref()));
@@ -96,14 +96,16 @@ impl Node {
             } = self;
             let mut links = links.iter_mut();
             if let Some(link) = links.find(|link| link.config.name == peer.name) {
-                link.set_config(peer, session, below);
+                link.set_config(now, peer, session, below);
                 shared.set_weight(link.to.link, peer.weight);
             }
         }
         self.links.index();
         self.set_routes(&new);
         if !changes.is_empty() {
-            self.links.iter_mut().for_each(|link| link.path.ask(now));
+            for link in self.links.iter_mut() {
+                link.path.ask(now);
+            }
         }
         self.set_rates(now, &new);
         (self.config, self.file) = (new.clone(), new);

@@ -38,7 +38,7 @@ impl Node {
                 },
                 secure: below.guard.as_ref().map(|guard| guard.report()),
                 rate_bps: self.config.link.rate.as_bps(),
-                frame_overhead_bytes: below.underlay.wire_overhead() + below.sealing(),
+                frame_overhead_bytes: below.underlay.wire_overhead(None) + below.sealing(),
                 datagrams_sent: below.datagrams_sent,
                 sent_bytes: below.bytes_sent,
                 datagrams_received: below.datagrams_received,
@@ -74,6 +74,11 @@ impl PeerLink {
         PeerStatus {
             name: config.name.clone(),
             address: self.to.address,
+            host: config.host().map(ToString::to_string),
+            unresolved: self
+                .lookup
+                .as_ref()
+                .and_then(|lookup| lookup.obstacle().map(str::to_owned)),
             key: config.key.map(|key| key.to_string()),
             keys_age_ns: keys
                 .and_then(|(guard, session)| guard.keys_age(now, session))

@@ -3,6 +3,7 @@
 use airlane_base::Instant;
 use airlane_link::pack::contents::{FRAGMENT_HEAD, MOST_FRAGMENTS};
 use airlane_link::{Codec, SharedLink};
+use airlane_secure::PeerAddress;
 
 use super::Node;
 use super::below::Below;
@@ -10,7 +11,7 @@ use super::guard::Guard;
 use super::lineage::Lineage;
 use super::link::{BURST, PeerLink, Sizes, who};
 use super::links::Links;
-use super::path::PathMtu;
+use super::path::Path;
 use super::share::Pressure;
 use super::transmit::TransmitBatch;
 use super::up_error::UpError;
@@ -21,9 +22,9 @@ use crate::metrics::exporter::Exporter;
 use crate::netlink::Netlink;
 use crate::offload::join::Joiner;
 use crate::packet::Pool;
-use crate::security::{NoSecurity, Security};
+use crate::security::{NoSecurity, Security, random_number};
 use crate::tun::{READ_MAX, Tun};
-use crate::underlay::{ETHERNET_MTU, Underlay};
+use crate::underlay::{PathFacts, Underlay};
 
 /// Smallest buffer: a hello with its table fits in any case.
 const BUFFER: usize = 2048;
@@ -95,14 +96,14 @@ impl Node {
             Some(Security::Keys(keys)) => Some(Guard::new(now, keys, &peers, underlay.anyone())?),
             Some(Security::Word(NoSecurity::None)) | None => None,
         };
-        let paths: Vec<usize> = peers
+        let paths: Vec<PathFacts> = peers
             .iter()
-            .map(|peer| match underlay.path_mtu(peer.address) {
-                Ok(path_mtu) => path_mtu,
+            .map(|peer| match underlay.path(peer.fixed_address()) {
+                Ok(facts) => facts,
                 Err(error) => {
-                    let peer = who(&peer.name, peer.address);
+                    let peer = who(&peer.name, peer.address.as_ref());
                     tracing::warn!(%peer, %error, "there is no way to the peer yet; trying on");
-                    ETHERNET_MTU
+                    PathFacts::UNKNOWN
                 }
             })
             .collect();
@@ -112,12 +113,16 @@ impl Node {
         let v6 = config.tun.addresses.iter().chain(&routes);
         let v6 = v6.into_iter().any(|cidr| cidr.address.is_ipv6());
         let least = if v6 { IPV6_MIN_MTU } else { IPV4_MIN_MTU };
-        for (peer, path_mtu) in peers.iter().zip(&paths) {
-            let left = below.left(link, *path_mtu);
-            check_path(config, peer, (*path_mtu, left, least))?;
+        for (peer, facts) in peers.iter().zip(&paths) {
+            let left = below.left(link, peer.fixed_address(), facts.interface);
+            check_path(config, peer, (facts.interface, left, least))?;
         }
         // The interface has one MTU for all, so the widest path decides; on others packets are cut.
-        let lefts = || paths.iter().map(|path_mtu| below.left(link, *path_mtu));
+        let lefts = || {
+            let paths = peers.iter().zip(&paths);
+            paths.map(|(peer, facts)| below.left(link, peer.fixed_address(), facts.interface))
+        };
+        let widest = paths.iter().map(|facts| facts.interface).max();
         let (left, most) = (lefts().min(), lefts().max());
         let (left, most) = (left.unwrap_or_default(), most.unwrap_or_default());
         let mtu = interface_mtu(config, most);
@@ -135,10 +140,10 @@ impl Node {
         let sizes = Sizes {
             max_payload: mtu,
             left: most,
-            frame_overhead: below.underlay.wire_overhead() + below.sealing(),
+            frame_overhead: below.underlay.wire_overhead(None) + below.sealing(),
         };
         let mut node = Self {
-            name: config.name.clone(),
+            name: config.name().to_owned(),
             config: config.resolve(),
             file: config.resolve(),
             listen,
@@ -148,6 +153,7 @@ impl Node {
                 .as_ref()
                 .map(|_| Lineage::new(now, clock::awake())),
             exporter: None,
+            resolver: None,
             journals: None,
             pool: Pool::new(buffer, BUFFERS * BUFFER / buffer),
             received: Some(Box::new(below.underlay.room())),
@@ -158,6 +164,7 @@ impl Node {
             read: vec![0; READ_MAX].into_boxed_slice(),
             joiner: Joiner::new(tun.offloads()),
             sizes,
+            widest: widest.unwrap_or_default(),
             started: now,
             auto_mtu,
             mtu,
@@ -169,8 +176,8 @@ impl Node {
             mss_clamped: 0,
             tun,
         };
-        for (peer, path_mtu) in peers.iter().zip(paths) {
-            let link = node.new_link(now, peer, path_mtu, config)?;
+        for (peer, facts) in peers.iter().zip(paths) {
+            let link = node.new_link(now, peer, facts, config)?;
             node.add_link(link);
         }
         node.links.index();
@@ -178,7 +185,7 @@ impl Node {
         Ok(node)
     }
 
-    /// A link with a peer to which the path takes so much.
+    /// A link with a peer, to which the kernel knows this of the path.
     ///
     /// # Errors
     /// If that is too little, or the service table does not work.
@@ -186,17 +193,22 @@ impl Node {
         &self,
         now: Instant,
         peer: &PeerConfig,
-        path_mtu: usize,
+        facts: PathFacts,
         file: &LiveConfig,
     ) -> Result<PeerLink, UpError> {
-        let left = self.below.left(&file.link, path_mtu);
-        check_path(file, peer, (path_mtu, left, self.mtu_range.0))?;
+        let to = peer.fixed_address();
+        let left = self.below.left(&file.link, to, facts.interface);
+        check_path(file, peer, (facts.interface, left, self.mtu_range.0))?;
         // Buffers are for the widest path of the start.
         let sizes = Sizes {
             left: left.min(self.sizes.left),
+            frame_overhead: self.below.underlay.wire_overhead(to) + self.below.sealing(),
             ..self.sizes
         };
-        let path = PathMtu::new(now, path_mtu, self.below.underlay.path_is_hearsay());
+        let path = match self.below.underlay.is_routed() {
+            true => Path::probed(now, facts, self.widest, random_number()?),
+            false => Path::of_interface(now, facts),
+        };
         PeerLink::new(now, peer, file, sizes, path)
     }
 
@@ -215,10 +227,14 @@ impl Node {
 
     /// Makes sure that frames go to the peer, neither into the tunnel that they carry nor to ourselves.
     pub(super) fn refuse_loop(&self, peer: &PeerConfig) -> Result<(), UpError> {
-        if let Some(address) = peer.address {
-            self.below.underlay.refuse_self(address)?;
-        }
-        let Some(peer) = peer.address.and_then(|address| address.ip()) else {
+        let address = peer.fixed_address();
+        address.map_or(Ok(()), |address| self.refuse_loop_to(address))
+    }
+
+    /// Makes sure that frames for an address go there.
+    pub(super) fn refuse_loop_to(&self, address: PeerAddress) -> Result<(), UpError> {
+        self.below.underlay.refuse_self(address)?;
+        let Some(peer) = address.ip() else {
             return Ok(());
         };
         let way = Netlink::open().and_then(|mut netlink| netlink.way_to(peer));
@@ -261,7 +277,7 @@ fn check_path(
     match fits {
         true => Ok(()),
         false => Err(UpError::PathTooNarrow {
-            peer: who(&peer.name, peer.address),
+            peer: who(&peer.name, peer.address.as_ref()),
             path_mtu,
             left,
             need,

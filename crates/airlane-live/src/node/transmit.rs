@@ -3,7 +3,6 @@
 
 use std::io;
 
-use airlane_base::Instant;
 use airlane_secure::PeerAddress;
 
 use super::drops::Reason;
@@ -22,8 +21,6 @@ pub(super) struct TransmitBatch {
     longest: usize,
     /// The underlay's buffer was full. Nothing more goes in until it has room.
     blocked: bool,
-    /// Datagrams may be fragmented until then: some were made before the path became narrower.
-    fragments_until: Option<Instant>,
 }
 
 /// A datagram of a batch.
@@ -36,12 +33,15 @@ struct Waiting {
     /// Whose it is, by the number of the link.
     link: u8,
     to: PeerAddress,
+    /// Whether the interface takes it whole. One that was made before the interface became narrower travels
+    /// in fragments.
+    fits: bool,
 }
 
 impl Waiting {
     /// Whether both can leave with one call.
     fn joins(&self, other: &Self) -> bool {
-        (self.mark, self.to) == (other.mark, other.to)
+        (self.mark, self.to, self.fits) == (other.mark, other.to, other.fits)
     }
 }
 
@@ -56,9 +56,6 @@ pub(super) enum SendFate {
     Dropped(Reason),
 }
 
-/// How long datagrams of before may be on their way after the path became narrower.
-const FRAGMENTS_FOR: airlane_base::Duration = airlane_base::Duration::from_secs(10);
-
 impl TransmitBatch {
     /// Makes room for datagrams of up to `longest` bytes.
     pub(super) fn new(longest: usize) -> Self {
@@ -67,7 +64,6 @@ impl TransmitBatch {
             waiting: Vec::with_capacity(BATCH),
             longest,
             blocked: false,
-            fragments_until: None,
         }
     }
 
@@ -99,6 +95,7 @@ impl TransmitBatch {
             mark,
             link,
             to,
+            fits: true,
         });
         Ok(())
     }
@@ -129,22 +126,17 @@ impl TransmitBatch {
     }
 
     /// Gives the underlay what waits, in order, and tells what became of each link's.
-    pub(super) fn flush(
-        &mut self,
-        now: Instant,
-        underlay: &Underlay,
-        tell: &mut dyn FnMut(u8, SendFate),
-    ) {
-        if self.fragments_until.is_some_and(|until| now >= until) {
-            self.fragments_until = None;
-            let _best_effort = underlay.allow_fragments(false);
-        }
+    pub(super) fn flush(&mut self, underlay: &Underlay, tell: &mut dyn FnMut(u8, SendFate)) {
         self.blocked = false;
         let (mut done, mut start) = (0, 0);
         // Lowered for datagrams that the kernel refused together.
         let mut most = usize::MAX;
         while let Some(&head) = self.waiting.get(done) {
-            let together = most.min(underlay.run_max(head.mark));
+            let together = match head.fits {
+                true => most.min(underlay.run_max(head.mark)),
+                false => 1,
+            };
+            let _as_it_was = underlay.allow_fragments(!head.fits);
             let (count, end) = self.run(done, start, together);
             let size = head.end - start;
             let sent = underlay.send(head.to, &self.bytes[start..end], size, head.mark);
@@ -168,16 +160,11 @@ impl TransmitBatch {
                     continue;
                 }
                 Err(error) => match error.raw_os_error() {
-                    // The path has become narrower than the frame. A service that never gives up
-                    // would send it for ever, so it travels in fragments, this once. The socket is that
-                    // of all links: the others may send fragments as long.
-                    Some(libc::EMSGSIZE) if self.fragments_until.is_none() => {
+                    // The interface has become narrower.
+                    Some(libc::EMSGSIZE) if head.fits => {
                         tell(head.link, SendFate::Narrowed);
-                        self.fragments_until = Some(now + FRAGMENTS_FOR);
-                        if underlay.allow_fragments(true).is_ok() {
-                            continue;
-                        }
-                        Reason::TooBig
+                        self.waiting[done].fits = false;
+                        continue;
                     }
                     _ => Reason::from(&error),
                 },

@@ -22,7 +22,7 @@ use rustix::net::SocketType;
 
 use super::ether_type::EtherType;
 use super::parts::{self, Assembly, LONGEST, Read, WHOLE};
-use super::udp::ETHERNET_MTU;
+use super::path_facts::ETHERNET_MTU;
 use crate::af_packet::{BATCH, Batch, Destination, PacketSocket};
 use crate::device::{DeviceError, says_interface_is_away};
 use crate::netlink::Interface;

@@ -6,6 +6,7 @@
 pub(crate) mod ether_type;
 mod ethernet;
 mod parts;
+mod path_facts;
 mod udp;
 
 use std::io;
@@ -16,7 +17,7 @@ use airlane_secure::PeerAddress;
 
 pub use ether_type::EtherType;
 pub use ethernet::Ethernet;
-pub(crate) use udp::ETHERNET_MTU;
+pub use path_facts::PathFacts;
 pub use udp::Udp;
 
 use crate::config::underlay::UnderlayConfig;
@@ -204,34 +205,39 @@ impl Underlay {
         }
     }
 
-    /// Bytes that the layers below add to each frame, the Ethernet header included.
-    pub const fn wire_overhead(&self) -> usize {
+    /// Bytes that the layers below add to each frame for a peer, the Ethernet header included.
+    pub const fn wire_overhead(&self, peer: Option<PeerAddress>) -> usize {
         const ETHERNET: usize = 14;
-        ETHERNET + self.overhead()
+        ETHERNET + self.overhead(peer)
     }
 
-    /// Bytes of the path MTU that are not the frame's.
-    pub const fn overhead(&self) -> usize {
-        match self {
-            Self::Udp(udp) => udp.overhead(),
-            Self::Ethernet(_) => Ethernet::OVERHEAD,
+    /// Bytes of the path MTU to a peer that are not the frame's.
+    pub const fn overhead(&self, peer: Option<PeerAddress>) -> usize {
+        match (self, peer) {
+            (Self::Udp(udp), Some(PeerAddress::Udp(peer))) => udp.overhead(Some(peer)),
+            (Self::Udp(udp), _) => udp.overhead(None),
+            (Self::Ethernet(_), _) => Ethernet::OVERHEAD,
         }
     }
 
-    /// The path MTU to a peer, or to wherever it may be, as the kernel knows it now.
+    /// What the kernel knows of the path to a peer, or to wherever it may be.
     ///
     /// # Errors
     /// If there is no path to the peer.
-    pub fn path_mtu(&self, peer: Option<PeerAddress>) -> Result<usize, DeviceError> {
+    pub fn path(&self, peer: Option<PeerAddress>) -> Result<PathFacts, DeviceError> {
         match (self, peer) {
-            (Self::Udp(udp), Some(PeerAddress::Udp(peer))) => udp.path_mtu(Some(peer)),
-            (Self::Udp(udp), _) => udp.path_mtu(None),
-            (Self::Ethernet(ethernet), _) => ethernet.path_mtu(),
+            (Self::Udp(udp), Some(PeerAddress::Udp(peer))) => udp.path(peer),
+            (Self::Udp(_), _) => Ok(PathFacts::UNKNOWN),
+            (Self::Ethernet(ethernet), _) => {
+                let interface = ethernet.path_mtu()?;
+                let said = interface;
+                Ok(PathFacts { interface, said })
+            }
         }
     }
 
-    /// Whether routers may have said what the path MTU is, or whoever pretends to be one.
-    pub(crate) const fn path_is_hearsay(&self) -> bool {
+    /// Whether there is more to a path than its interface.
+    pub(crate) const fn is_routed(&self) -> bool {
         matches!(self, Self::Udp(_))
     }
 

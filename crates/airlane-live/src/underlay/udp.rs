@@ -1,9 +1,12 @@
 //! The UDP underlay: one nonblocking socket for all peers. Datagrams of one length to one peer leave with
 //! one call (UDP GSO), and come with one (GRO), where the kernel can do it.
 //!
+//! One that listens on all addresses of IPv6 is for peers of both versions; those of IPv4 are known by
+//! their own addresses, and not as IPv6 maps them (RFC 4291, section 2.5.5.2).
+//!
 //! The socket is not connected, so that datagrams from elsewhere can be counted. Datagrams are
-//! never fragmented (`IP_MTU_DISCOVER` = do): the path MTU that the kernel learnt is asked for
-//! instead, and the TUN device gets what is left of it.
+//! cut (`IP_MTU_DISCOVER` = probe): they leave whole, whatever routers said, or not at all, and how long
+//! they may be is found by probing. Those alone that were made for a wider interface may leave in fragments.
 
 use std::cell::Cell;
 use std::io::{self, IoSliceMut};
@@ -17,13 +20,13 @@ use rustix::net::sockopt::{
 };
 use rustix::net::{AddressFamily, SendFlags, SocketFlags, SocketType};
 
+use super::path_facts::PathFacts;
 use crate::device::DeviceError;
+use crate::netlink::Netlink;
 use crate::packet::ecn::Ecn;
 
 /// Asked of the kernel for each direction: half a second at 64 Mbit/s.
 const SOCKET_BUFFER: usize = 4 << 20;
-/// What a path takes until more is known of it.
-pub(crate) const ETHERNET_MTU: usize = 1500;
 const UDP: usize = 8;
 const IPV4: usize = 20;
 const IPV6: usize = 40;
@@ -39,6 +42,8 @@ pub struct Udp {
     v4: bool,
     /// The traffic class of what is sent alone.
     class: Cell<u8>,
+    /// Whether datagrams may be cut.
+    fragments: Cell<bool>,
     name: String,
 }
 
@@ -72,8 +77,9 @@ impl Received {
             let bytes = &buffer[..meta.len.min(buffer.len())];
             let empty = bytes.is_empty().then_some(bytes);
             let mark = meta.ecn.map_or(Ecn::NotEct, |mark| Ecn::of(mark as u8));
+            let source = SocketAddr::new(meta.addr.ip().to_canonical(), meta.addr.port());
             for datagram in bytes.chunks(meta.stride.max(1)).chain(empty) {
-                take(datagram, PeerAddress::Udp(meta.addr), mark);
+                take(datagram, PeerAddress::Udp(source), mark);
             }
         }
     }
@@ -99,6 +105,14 @@ impl Udp {
                 tracing::warn!(%listen, why, "the address is missing");
                 bind_anyway(listen)
             }
+            // All addresses of a machine without IPv6 are those of IPv4.
+            Err(error)
+                if error.raw_os_error() == Some(libc::EAFNOSUPPORT)
+                    && listen.ip() == Ipv6Addr::UNSPECIFIED =>
+            {
+                tracing::warn!(%listen, why = "the machine has no IPv6", "only IPv4 is heard");
+                return Self::bind_early((Ipv4Addr::UNSPECIFIED, listen.port()).into());
+            }
             bound => bound,
         };
         Self::over(listen, bound)
@@ -114,7 +128,6 @@ impl Udp {
                 .map_err(failed("set nonblocking"))?;
             let offload =
                 UdpSocketState::new((&socket).into()).map_err(failed("agree on offloads"))?;
-            // After the offloads, which would ignore what the kernel knows of the path.
             discover_mtu(&socket, listen.is_ipv4(), false).map_err(failed("forbid fragments"))?;
             Ok((socket, offload))
         };
@@ -132,6 +145,7 @@ impl Udp {
             offload,
             v4: listen.is_ipv4(),
             class: Cell::new(0),
+            fragments: Cell::new(false),
             name,
         })
     }
@@ -173,7 +187,10 @@ impl Udp {
         if class != self.class.get() {
             match self.v4 {
                 true => sockopt::set_ip_tos(&self.socket, class)?,
-                false => sockopt::set_ipv6_tclass(&self.socket, class.into())?,
+                false => {
+                    sockopt::set_ipv6_tclass(&self.socket, class.into())?;
+                    sockopt::set_ip_tos(&self.socket, class)?;
+                }
             }
             self.class.set(class);
         }
@@ -198,7 +215,7 @@ impl Udp {
             return Ok(1);
         }
         let transmit = Transmit {
-            destination: peer,
+            destination: self.on_socket(peer),
             ecn: EcnCodepoint::from_bits(class),
             contents,
             segment_size: (size < contents.len()).then_some(size),
@@ -220,8 +237,17 @@ impl Udp {
     }
 
     fn send_alone(&self, to: SocketAddr, datagram: &[u8]) -> io::Result<()> {
+        let to = self.on_socket(to);
         rustix::net::sendto(&self.socket, datagram, SendFlags::empty(), &to)?;
         Ok(())
+    }
+
+    /// An address as the socket takes it.
+    fn on_socket(&self, address: SocketAddr) -> SocketAddr {
+        match address {
+            SocketAddr::V4(v4) if !self.v4 => (v4.ip().to_ipv6_mapped(), v4.port()).into(),
+            as_it_is => as_it_is,
+        }
     }
 
     /// Whether datagrams that do not fit the path may be sent in fragments.
@@ -229,37 +255,49 @@ impl Udp {
     /// # Errors
     /// If the kernel refuses.
     pub fn allow_fragments(&self, allow: bool) -> io::Result<()> {
-        discover_mtu(&self.socket, self.v4, allow)
+        if self.fragments.get() != allow {
+            discover_mtu(&self.socket, self.v4, allow)?;
+            self.fragments.set(allow);
+        }
+        Ok(())
     }
 
-    /// Bytes that UDP and IP add to each frame.
-    pub const fn overhead(&self) -> usize {
-        match self.v4 {
-            true => IPV4 + UDP,
-            false => IPV6 + UDP,
+    /// Bytes that UDP and IP add to each frame for a peer, or at most while nobody knows where it is.
+    pub const fn overhead(&self, peer: Option<SocketAddr>) -> usize {
+        match peer {
+            Some(SocketAddr::V4(_)) => IPV4 + UDP,
+            None if self.v4 => IPV4 + UDP,
+            Some(SocketAddr::V6(_)) | None => IPV6 + UDP,
         }
     }
 
-    /// The path MTU to `peer` as the kernel knows it now: that of the interface, or less where a router
-    /// said so. Ethernet's while nobody knows where the peer is.
+    /// What the kernel knows of the path to `peer`.
     ///
     /// # Errors
     /// If there is no route to the peer.
-    pub fn path_mtu(&self, peer: Option<SocketAddr>) -> Result<usize, DeviceError> {
-        self.ask_path_mtu(peer)
+    pub(super) fn path(&self, peer: SocketAddr) -> Result<PathFacts, DeviceError> {
+        let ask = || {
+            Ok::<_, io::Error>(PathFacts {
+                interface: Netlink::open()?.mtu_toward(peer.ip())?,
+                said: self.path_mtu(peer)?,
+            })
+        };
+        ask()
             .map_err(|source| DeviceError::new(&self.name, "find the path MTU to the peer", source))
     }
 
-    fn ask_path_mtu(&self, peer: Option<SocketAddr>) -> io::Result<usize> {
-        let Some(peer) = peer else {
-            return Ok(ETHERNET_MTU);
-        };
+    /// That of the interface, or less where a router said so.
+    fn path_mtu(&self, peer: SocketAddr) -> io::Result<usize> {
         // A fresh socket each time: a connected one keeps the route that it had. It never sends.
         let any: IpAddr = match peer {
             SocketAddr::V4(_) => Ipv4Addr::UNSPECIFIED.into(),
             SocketAddr::V6(_) => Ipv6Addr::UNSPECIFIED.into(),
         };
         let source = self.socket.local_addr().map_or(any, |local| local.ip());
+        let source = match source.is_ipv4() == any.is_ipv4() {
+            true => source,
+            false => any,
+        };
         let probe = UdpSocket::bind((source, 0))?;
         probe.connect(peer)?;
         let mtu = match peer {
@@ -291,19 +329,21 @@ const fn has_dscp(class: u8) -> bool {
 }
 
 fn discover_mtu(socket: &UdpSocket, v4: bool, fragments: bool) -> io::Result<()> {
-    match (v4, fragments) {
-        (true, false) => set_ip_mtu_discover(socket, Ipv4PathMtuDiscovery::DO)?,
-        (true, true) => set_ip_mtu_discover(socket, Ipv4PathMtuDiscovery::DONT)?,
-        (false, false) => {
-            set_ipv6_mtu_discover(socket, Ipv6PathMtuDiscovery::DO)?;
-            option::forbid_fragments_v6(socket, true)?;
-        }
-        (false, true) => {
-            set_ipv6_mtu_discover(socket, Ipv6PathMtuDiscovery::DONT)?;
-            option::forbid_fragments_v6(socket, false)?;
-        }
+    let how = match fragments {
+        true => Ipv4PathMtuDiscovery::DONT,
+        false => Ipv4PathMtuDiscovery::PROBE,
+    };
+    // Of a socket for both versions, too.
+    set_ip_mtu_discover(socket, how)?;
+    if v4 {
+        return Ok(());
     }
-    Ok(())
+    let how = match fragments {
+        true => Ipv6PathMtuDiscovery::DONT,
+        false => Ipv6PathMtuDiscovery::PROBE,
+    };
+    set_ipv6_mtu_discover(socket, how)?;
+    option::forbid_fragments_v6(socket, !fragments)
 }
 
 impl AsFd for Udp {

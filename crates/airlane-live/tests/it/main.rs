@@ -16,6 +16,7 @@ mod filling;
 mod hostile;
 mod lossy_link;
 mod mtu;
+mod names;
 mod operate;
 mod relay;
 mod secured;

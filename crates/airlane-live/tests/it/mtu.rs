@@ -81,6 +81,82 @@ fn a_path_that_becomes_narrower_costs_nothing_but_its_width() {
     transfer(&left, &right, server, 1_000_000);
 }
 
+/// Nobody says so when a path takes less than the interface before it: what is too long vanishes. It is found
+/// by probing, with frames of the old length under way that are never given up, and so is that it takes
+/// more again.
+fn find_a_black_hole(name: &str, here: [&str; 2], to: [&str; 2]) {
+    if !can_run(name) {
+        return;
+    }
+    let (left, right) = router_pair();
+    for (end, last) in [(&left, 1), (&right, 2)] {
+        end.ip(&format!("addr add 2001:db8::{last}/64 dev wire nodad"));
+    }
+    let directory = tempfile::tempdir().unwrap();
+    let text = |end: usize| {
+        let [listen, peer] = [&here, &to].map(|all| all[end]);
+        file(end, directory.path())
+            .replace(
+                &format!("listen = \"192.0.2.{}:7007", end + 1),
+                &format!("listen = \"{listen}:7007"),
+            )
+            .replace(
+                &format!("peer = \"192.0.2.{}:7007", 2 - end),
+                &format!("peer = \"{peer}:7007"),
+            )
+    };
+    let nodes = [(&left, 0), (&right, 1)].map(|(end, at)| Running::start(end, &text(at)).unwrap());
+    for node in &nodes {
+        node.wait_until("established", |s| s.peers[0].session.state == "confirmed");
+    }
+    let server = address("10.7.0.2:8080");
+    let at_first = nodes[0].status();
+    assert_eq!(at_first.peers[0].path_mtu_bytes, 1500);
+    let transferring = {
+        let (from, to) = (left.clone(), right.clone());
+        std::thread::spawn(move || transfer(&from, &to, server, 8_000_000))
+    };
+    std::thread::sleep(Duration::from_millis(500));
+    // Only what the receiving end takes; a cable leaves room for a VLAN's tag.
+    right.ip("link set wire mtu 1400");
+    transferring.join().unwrap();
+    let status = nodes[0].wait_until("narrower", |s| {
+        (1400..=1404).contains(&s.peers[0].path_mtu_bytes)
+    });
+    assert!(status.peers[0].path_narrowed >= 1);
+    let narrower = 1500 - status.peers[0].path_mtu_bytes;
+    nodes[0].wait_until("followed", |s| {
+        s.tun.mtu_bytes + narrower == at_first.tun.mtu_bytes
+    });
+    transfer(&left, &right, server, 1_000_000);
+    right.ip("link set wire mtu 1500");
+    nodes[0].wait_until("wider", |s| {
+        (s.peers[0].path_mtu_bytes, s.tun.mtu_bytes) == (1500, at_first.tun.mtu_bytes)
+    });
+    let drops = nodes[0].status().all_drops();
+    assert!(drops.is_empty(), "{drops:?}");
+    transfer(&left, &right, server, 1_000_000);
+}
+
+#[test]
+fn a_black_hole_is_left_and_left_behind_again() {
+    let name = "a_black_hole_is_left_and_left_behind_again";
+    find_a_black_hole(name, ["192.0.2.1", "192.0.2.2"], ["192.0.2.2", "192.0.2.1"]);
+}
+
+#[test]
+fn a_black_hole_of_ipv6_is_left_and_left_behind_again() {
+    let name = "a_black_hole_of_ipv6_is_left_and_left_behind_again";
+    let ends = ["[2001:db8::1]", "[2001:db8::2]"];
+    find_a_black_hole(name, ends, [ends[1], ends[0]]);
+}
+
+#[test]
+fn a_socket_for_both_families_finds_the_way_to_a_peer_of_ipv4() {
+    let name = "a_socket_for_both_families_finds_the_way_to_a_peer_of_ipv4";
+    find_a_black_hole(name, ["[::]", "192.0.2.2"], ["192.0.2.2", "192.0.2.1"]);
+}
+
 #[test]
 fn hosts_behind_the_routers_learn_the_segment_size_from_the_syn() {
     if !can_run("hosts_behind_the_routers_learn_the_segment_size_from_the_syn") {

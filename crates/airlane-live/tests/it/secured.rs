@@ -15,8 +15,8 @@ use crate::common::Running;
 use crate::common::pair::{Pair, SERVER, established};
 use crate::common::traffic::{address, transfer};
 use airlane_base::Streams;
-use airlane_live::security::new_key;
-use airlane_live::status::Status;
+use airlane_live::security::{new_key, new_preshared};
+use airlane_live::status::{CallFault, Status};
 
 #[test]
 fn strangers_change_nothing() {
@@ -136,6 +136,48 @@ fn another_key_is_nobodys() {
     });
     assert_eq!(status.peers[0].session.state, "waiting");
     assert_eq!(status.tun.packets_written, 0);
+}
+
+/// Ends whose pre-shared keys differ have no session, and at least one says why; with the same they have.
+#[test]
+fn pre_shared_keys_are_the_same_or_somebody_says_that_they_are_not() {
+    let name = "pre_shared_keys_are_the_same_or_somebody_says_that_they_are_not";
+    let Some(pair) = Pair::new(name) else {
+        return;
+    };
+    let path = |key: &str| pair.directory.path().join(key);
+    for key in ["a.psk", "b.psk"] {
+        new_preshared(&path(key)).unwrap();
+    }
+    let file = |end: usize, key: Option<&str>| {
+        let file = pair.file(end, &pair.keys[1 - end]);
+        let Some(key) = key else { return file };
+        let key = format!(
+            "peer-key = \"{}\", preshared-key = \"{}\"",
+            pair.keys[1 - end],
+            path(key).display()
+        );
+        file.replace(&format!("peer-key = \"{}\"", pair.keys[1 - end]), &key)
+    };
+    let left = Running::start(&pair.ends[0], &file(0, Some("a.psk"))).unwrap();
+    for other in [None, Some("b.psk")] {
+        let right = Running::start(&pair.ends[1], &file(1, other)).unwrap();
+        let before = left.status().all_drops().get("secure-preshared").copied();
+        let status = left.wait_until("refusing", |s| {
+            s.all_drops().get("secure-preshared").copied() > before
+        });
+        assert!(status.peers[0].session.id.is_none());
+        let says = |s: &Status| s.callers.iter().any(|c| c.why == CallFault::OtherPreshared);
+        assert!(says(&status), "{:?}", status.callers);
+        drop(right);
+    }
+    let right = Running::start(&pair.ends[1], &file(1, Some("b.psk"))).unwrap();
+    let changes = right.reload(&file(1, Some("a.psk"))).unwrap();
+    assert!(changes[0].contains("another pre-shared key"), "{changes:?}");
+    for node in [&left, &right] {
+        established(node);
+    }
+    pair.transfer();
 }
 
 #[test]

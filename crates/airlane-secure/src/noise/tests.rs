@@ -2,7 +2,7 @@
 
 use super::*;
 
-/// Cacophony's vectors, as the Noise wiki publishes them: `Noise_IK_25519_ChaChaPoly_BLAKE2s`.
+/// Cacophony's vectors, as the Noise wiki publishes them: `Noise_IKpsk2_25519_ChaChaPoly_BLAKE2s`.
 const PROLOGUE: &str = "4a6f686e2047616c74";
 const INITIATOR: [&str; 2] = [
     "e61ef9919cde45dd5f82166404bd08e38bceb5dfdfded0a34c8df7ed542214d1",
@@ -13,30 +13,31 @@ const RESPONDER: [&str; 2] = [
     "bbdb4cdbd309f1a1f2e1456967fe288cadd6f712d65dc7b7793d5e63da6b375b",
 ];
 const RESPONDER_PUBLIC: &str = "31e0303fd6418d2f8c0e78b91f22e8caed0fbe48656dcf4767e4834f701b8f62";
-/// Payload and message, from the initiator and from the responder in turn.
+/// The pre-shared key; then payload and message, from the initiator and from the responder in turn.
+const PSK: &str = "54686973206973206d7920417573747269616e20706572737065637469766521";
 const MESSAGES: [(&str, &str); 4] = [
     (
         "4c756477696720766f6e204d69736573",
         concat!(
-            "ca35def5ae56cec33dc2036731ab14896bc4c75dbb07a61f879f8e3afa4c79440b03ddc7aac5123d",
-            "06a1b23b71670e32e76c28239a7ca4ac8f784de7e44c1adbfc6e83fef7352a58d9d56157400c0a73",
-            "7b1d171ce368229c7b752ac25b8faf4eca690f6d896f543be02c996ab2b86b76",
+            "ca35def5ae56cec33dc2036731ab14896bc4c75dbb07a61f879f8e3afa4c7944001e21de9f98ddd8",
+            "e2ad57527207feb56253c9c94a9e496782ecfcb2a75fbcaf1b52948cc48daefe660c62119ab50009",
+            "80c84831215f2441eba616548e832985464cf17e51ee93109008399a21f7e13f",
         ),
     ),
     (
         "4d757272617920526f746862617264",
         concat!(
-            "95ebc60d2b1fa672c1f46a8aa265ef51bfe38e7ccb39ec5be34069f144808843d9b5a8927f0ac965",
-            "5ef76833bc7e5561f42e691ac8404efd6fbd6308b6a27c",
+            "95ebc60d2b1fa672c1f46a8aa265ef51bfe38e7ccb39ec5be34069f144808843cb765f2caef0751b",
+            "8f007572dab0322217755c0632f365717edbf34d33e87a",
         ),
     ),
     (
         "462e20412e20486179656b",
-        "2c256ed08fcd08c2980f954ee4beaccb61c9581340f5dd2fd1cf3b",
+        "8153ca9833bc3c1b91a7e66e5f4d4f5b59bf9e64c2f20d15f0bba7",
     ),
     (
         "4361726c204d656e676572",
-        "d6033f70eee20945c7c9dba304e397ee3b284ff5e00fd9efb095d3",
+        "07af0c9c86e1b4e80f36b04ff7688d51141af3debd0332f0a705ef",
     ),
 ];
 
@@ -48,6 +49,7 @@ fn bytes(hex: &str) -> Vec<u8> {
 fn end(keys: [&str; 2], peer: Option<&str>) -> HandshakeState {
     let [local, ephemeral] = keys.map(bytes);
     let (prologue, peer) = (bytes(PROLOGUE), peer.map(bytes));
+    let psk: [u8; KEY_LEN] = bytes(PSK).try_into().expect("32 bytes");
     let primitives = Box::new(Primitives {
         seed: [0; 32],
         known: None,
@@ -56,6 +58,8 @@ fn end(keys: [&str; 2], peer: Option<&str>) -> HandshakeState {
         .local_private_key(&local)
         .unwrap()
         .prologue(&prologue)
+        .unwrap()
+        .psk(PSK_AT, &psk)
         .unwrap()
         .fixed_ephemeral_key_for_testing_only(&ephemeral);
     match &peer {
@@ -107,8 +111,9 @@ fn initiate(fast_aes: bool) -> (Initiation, [u8; 105]) {
     let offer = HandshakeOffer {
         timestamp: 77,
         fast_aes,
+        preshared: false,
     };
-    let state = Initiation::write(&private, &peer.public(), [3; 32], offer, &mut noise);
+    let state = Initiation::write(&private, (&peer.public(), None), [3; 32], offer, &mut noise);
     (state.expect("valid keys"), noise)
 }
 
@@ -121,7 +126,7 @@ fn both_ends_get_the_same_keys_and_the_responder_knows_who_and_when() {
     let said = (response.key, response.offer.timestamp);
     assert_eq!(said, (private.public(), 77));
     let mut noise = [0; 49];
-    let theirs = response.write(false, &mut noise).expect("room");
+    let theirs = response.write(false, None, &mut noise).expect("room");
     let ours = initiation.finish(&noise).expect("what was written");
     assert_eq!(ours.send, theirs.receive);
     assert_eq!(ours.receive, theirs.send);
@@ -136,7 +141,10 @@ fn data_is_encrypted_with_aes_where_both_ends_are_fast_at_it() {
         let response =
             Response::read(&peer, [4; 32], &known(), &noise, &mut None).expect("what was written");
         let mut noise = [0; 49];
-        let chosen = response.write(theirs, &mut noise).expect("room").cipher;
+        let chosen = response
+            .write(theirs, None, &mut noise)
+            .expect("room")
+            .cipher;
         let agreed = initiation.finish(&noise).expect("what was written").cipher;
         assert_eq!(chosen == DataCipher::AesGcm, ours && theirs);
         assert_eq!(agreed, chosen);
@@ -151,6 +159,8 @@ fn a_cipher_that_was_not_offered_is_refused() {
         let mut response =
             Response::read(&peer, [4; 32], &known(), &noise, &mut None).expect("what was written");
         let mut noise = [0; 49];
+        let set = response.state.set_psk(PSK_AT.into(), &NO_PSK);
+        set.expect("the pattern has one there");
         let written = response.state.write_message(&[choice], &mut noise);
         assert_eq!(written.ok(), Some(49));
         assert_eq!(initiation.finish(&noise).err(), Some(Refused::Forged));
@@ -171,7 +181,7 @@ fn every_bit_of_both_messages_counts() {
     let mut noise_back = [0; 49];
     let response =
         Response::read(&peer, [4; 32], &known(), &noise, &mut None).expect("what was written");
-    let theirs = response.write(true, &mut noise_back).expect("room");
+    let theirs = response.write(true, None, &mut noise_back).expect("room");
     for bit in 0..noise_back.len() * 8 {
         let mut changed = noise_back;
         changed[bit / 8] ^= 1 << (bit % 8);

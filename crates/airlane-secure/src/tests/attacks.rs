@@ -229,8 +229,16 @@ fn stranger(n: u64) -> Vec<u8> {
     let offer = HandshakeOffer {
         timestamp: n,
         fast_aes: false,
+        preshared: false,
     };
-    Initiation::write(&private, &key(1).public(), [n as u8; 32], offer, noise).expect("valid keys");
+    Initiation::write(
+        &private,
+        (&key(1).public(), None),
+        [n as u8; 32],
+        offer,
+        noise,
+    )
+    .expect("valid keys");
     MacKeys::of(&key(1).public()).sign(&mut message, None);
     message.to_vec()
 }

@@ -2,5 +2,6 @@
 
 mod attacks;
 mod losses;
+mod preshared;
 mod sessions;
 mod world;

@@ -348,10 +348,13 @@ fn keys_can_be_changed_at_both_ends() {
     // End 1 gets another private key; end 0 is told.
     let fresh = crate::PrivateKey::generate([77; 32]);
     let replaced = SecurePeer {
+        preshared: None,
         key: fresh.public(),
         address: Some(address(2)),
     };
-    world.ends[0].set_peers(world.now, &[replaced]).unwrap();
+    world.ends[0]
+        .set_peers(world.now, std::slice::from_ref(&replaced))
+        .unwrap();
     assert_eq!(
         world.arrive(0, address(2), in_flight.bytes()),
         Err(Refused::UnknownIndex)
@@ -365,7 +368,9 @@ fn keys_can_be_changed_at_both_ends() {
     let alone = crate::peer::Indices::default();
     world.ends[0].set_peers(world.now, &[]).unwrap();
     assert_eq!(format!("{:?}", world.ends[0].indices), format!("{alone:?}"));
-    world.ends[0].set_peers(world.now, &[replaced]).unwrap();
+    world.ends[0]
+        .set_peers(world.now, std::slice::from_ref(&replaced))
+        .unwrap();
     let ours = world.peer(1);
     world.now += SECOND * 6;
     world.ends[1].rekey(world.now, ours);
@@ -379,6 +384,7 @@ fn keys_can_be_changed_at_both_ends() {
     assert_eq!(world.snapshot(0), before);
     // The new one does.
     let peer = SecurePeer {
+        preshared: None,
         key: key(0).public(),
         address: None,
     };
@@ -394,15 +400,19 @@ fn keys_can_be_changed_at_both_ends() {
 fn peers_that_stay_keep_their_sessions() {
     let mut world = World::established();
     let kept = SecurePeer {
+        preshared: None,
         key: key(1).public(),
         address: Some(address(2)),
     };
     let third = SecurePeer {
+        preshared: None,
         key: key(2).public(),
         address: None,
     };
     let before = world.peer(0);
-    world.ends[0].set_peers(world.now, &[third, kept]).unwrap();
+    world.ends[0]
+        .set_peers(world.now, &[third, kept.clone()])
+        .unwrap();
     assert_eq!(world.peer(0), before);
     world.assert_works();
     let statuses: Vec<_> = world.ends[0].status(world.now).collect();
@@ -410,6 +420,7 @@ fn peers_that_stay_keep_their_sessions() {
     assert!(statuses[0].session_age.is_some() && statuses[1].session_age.is_none());
     // A configured address that changes is taken over.
     let moved = SecurePeer {
+        preshared: None,
         address: Some(address(8)),
         ..kept
     };
@@ -421,6 +432,7 @@ fn peers_that_stay_keep_their_sessions() {
 fn bad_lists_of_peers_change_nothing() {
     let mut world = World::established();
     let peer = |end| SecurePeer {
+        preshared: None,
         key: key(end).public(),
         address: None,
     };

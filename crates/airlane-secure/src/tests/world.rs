@@ -6,8 +6,8 @@ use std::collections::{BTreeMap, VecDeque};
 use airlane_base::{Duration, Instant};
 
 use crate::{
-    AcceptedDatagram, Limits, OVERHEAD, PeerAddress, PeerId, PrivateKey, Refused, SealError,
-    Secure, SecurePeer, Transmit, Wall,
+    AcceptedDatagram, Limits, OVERHEAD, PeerAddress, PeerId, PresharedKey, PrivateKey, Refused,
+    SealError, Secure, SecurePeer, Transmit, Wall,
 };
 
 /// Delay of a datagram that no fate says otherwise.
@@ -62,6 +62,7 @@ pub(super) fn node(
     seed: u8,
 ) -> Secure {
     let peer = SecurePeer {
+        preshared: None,
         key: key(1 - end).public(),
         address,
     };
@@ -88,6 +89,20 @@ impl World {
             flying: BTreeMap::new(),
             launched: 0,
             got: [vec![], vec![]],
+        }
+    }
+
+    /// Gives each end a pre-shared key for the other, as after another list of peers.
+    pub(super) fn preshare(&mut self, keys: [Option<u8>; 2]) {
+        for (end, byte) in keys.into_iter().enumerate() {
+            let id = self.peer(end);
+            let peer = SecurePeer {
+                preshared: byte.map(|byte| PresharedKey::generate([byte; 32])),
+                key: key(1 - end).public(),
+                address: self.ends[end].peers[&id].configured,
+            };
+            let known = self.ends[end].set_peers(self.now, &[peer]);
+            known.expect("the same key");
         }
     }
 

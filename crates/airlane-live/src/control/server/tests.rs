@@ -15,7 +15,7 @@ impl Served for Sample {
     }
 
     fn reload(&mut self, file: &LiveConfig, _dry_run: bool) -> Result<Vec<String>, String> {
-        match file.name.as_str() {
+        match file.name() {
             "sample" => Ok(vec!["everything".to_owned()]),
             other => Err(format!("{other} is somebody else")),
         }
@@ -88,6 +88,8 @@ fn sample() -> Status {
         peers: vec![PeerStatus {
             name: "farm".to_owned(),
             address: "192.0.2.7:7007".parse().ok(),
+            host: None,
+            unresolved: None,
             key: None,
             keys_age_ns: None,
             prefixes: vec!["10.7.0.2/32".to_owned()],
@@ -169,7 +171,7 @@ fn a_file_goes_to_the_node_and_its_answer_comes_back() {
                 peer = \"192.0.2.7:7007\" }\n";
     let good: LiveConfig = airlane_base::config::load(text, "sample.toml").unwrap();
     let other = LiveConfig {
-        name: "other".to_owned(),
+        name: Some("other".to_owned()),
         ..good.clone()
     };
     let bad = LiveConfig {

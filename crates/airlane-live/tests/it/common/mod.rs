@@ -142,6 +142,18 @@ impl Running {
     /// # Errors
     /// What kept it from starting.
     pub fn start(namespace: &Namespace, file: &str) -> Result<Self, UpError> {
+        Self::start_with(namespace, file, |_| {})
+    }
+
+    /// Starts a node that `prepare` sees before it runs.
+    ///
+    /// # Errors
+    /// What kept it from starting.
+    pub fn start_with(
+        namespace: &Namespace,
+        file: &str,
+        prepare: impl FnOnce(&mut Node) + Send + 'static,
+    ) -> Result<Self, UpError> {
         let config: LiveConfig = airlane_base::config::load(file, "up.toml").unwrap();
         let socket = config.socket();
         let (stop, stopped) = UnixStream::pair().unwrap();
@@ -154,6 +166,7 @@ impl Running {
                     return Err(error);
                 }
             };
+            prepare(&mut node);
             started.send(true).unwrap();
             node.run(stopped.as_fd())?;
             Ok(node.status())

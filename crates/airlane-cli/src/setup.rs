@@ -1,0 +1,138 @@
+//! `airlane setup`: asks what a link needs, and writes the files of both ends.
+
+use std::io::BufRead as _;
+use std::path::Path;
+
+use airlane_live::netlink::Cidr;
+use airlane_live::setup::{LinkPlan, PlannedEnd, SetupError, write};
+use anyhow::Context as _;
+
+use crate::args::SetupArgs;
+use crate::fault::BadInput;
+use crate::output;
+
+/// What stands for an end that cannot be reached.
+const NOBODY: &str = "none";
+
+/// Runs `airlane setup`.
+pub(crate) fn setup(args: &SetupArgs) -> anyhow::Result<()> {
+    let plan = plan(args)?;
+    let refused = |error: SetupError| match error {
+        SetupError::System { .. } => anyhow::Error::from(error),
+        SetupError::File(refused) => refused.into(),
+        wrong => BadInput(wrong.to_string()).into(),
+    };
+    let ends = plan.ends().map_err(refused)?;
+    write(&args.folder, &ends, args.force).map_err(refused)?;
+    output::print(&match args.json {
+        true => serde_json::to_string(&json(args, &ends))? + "\n",
+        false => text(&args.folder, &plan, &ends),
+    })
+}
+
+/// What is not on the command line is asked for, and has an answer that is taken if none is given.
+fn plan(args: &SetupArgs) -> anyhow::Result<LinkPlan> {
+    let ask = |given: Option<&str>, option: &str, question: &str, usual: &str| {
+        let answer = match given {
+            Some(given) => given.to_owned(),
+            None if args.json => anyhow::bail!(BadInput(format!(
+                "{option} is missing, and with --json nobody is asked"
+            ))),
+            None => answer(option, question, usual)?,
+        };
+        Ok(if answer.is_empty() {
+            usual.to_owned()
+        } else {
+            answer
+        })
+    };
+    let here = ask(
+        args.here.as_deref(),
+        "--here",
+        "At which address or host name does the other end reach this one?",
+        NOBODY,
+    )?;
+    let there = ask(
+        args.there.as_deref(),
+        "--there",
+        "At which address or host name does this end reach the other?",
+        NOBODY,
+    )?;
+    let network = ask(
+        args.network.as_deref(),
+        "--network",
+        "Which network is inside? The ends have its first two addresses.",
+        "10.7.0.0/24",
+    )?;
+    let port = ask(
+        args.port.as_deref(),
+        "--port",
+        "Which UDP port do both use?",
+        "7007",
+    )?;
+    let network: Cidr = network.parse().map_err(BadInput)?;
+    let port = port.parse();
+    let port = port.map_err(|_| BadInput("a port is a number up to 65535, such as 7007".into()))?;
+    let reached = |text: String| (text != NOBODY).then_some(text);
+    Ok(LinkPlan {
+        name: args.name.clone(),
+        reached_at: [reached(here), reached(there)],
+        network,
+        port,
+        rate: args.rate,
+        preshared: args.preshared,
+    })
+}
+
+fn answer(option: &str, question: &str, usual: &str) -> anyhow::Result<String> {
+    output::ask(&format!("{question} [{usual}] "));
+    let mut line = String::new();
+    let read = std::io::stdin().lock().read_line(&mut line);
+    match read.context("cannot read an answer")? {
+        0 => anyhow::bail!(BadInput(format!(
+            "there is nobody to answer: give {option} on the command line"
+        ))),
+        _ => Ok(line.trim().to_owned()),
+    }
+}
+
+fn json(args: &SetupArgs, ends: &[PlannedEnd; 2]) -> serde_json::Value {
+    let end = |end: &PlannedEnd| {
+        let files = end.files(&args.folder);
+        serde_json::json!({
+            "name": end.name,
+            "public_key": end.public.to_string(),
+            "address": end.inside.address.to_string(),
+            "run": ["airlane", "up", files[0]],
+            "files": files,
+        })
+    };
+    serde_json::json!({ "here": end(&ends[0]), "there": end(&ends[1]) })
+}
+
+fn text(folder: &Path, plan: &LinkPlan, [here, there]: &[PlannedEnd; 2]) -> String {
+    let list = |end: &PlannedEnd| {
+        let files = end.files(folder);
+        let files: Vec<_> = files.iter().map(|f| f.display().to_string()).collect();
+        files.join(" ")
+    };
+    let calls = plan.reached_at.iter().position(Option::is_none);
+    let calls = calls.map_or(String::new(), |at| {
+        let name = &[here, there][at].name;
+        format!("\n{name} is not reached by the other end, so it calls.\n")
+    });
+    format!(
+        "This end:       {}\n\
+         The other end:  {}\n\n\
+         Both belong to you alone, and hold secret keys. Bring those of the other end there by a way that nobody \n\
+         else reads, and run, as root,\n\n  \
+         airlane up {}          here\n  \
+         airlane up {}.toml     there, in the folder of its files\n\n\
+         Then {} is the other end: ping it, or `airlane test`. Delete its files here.\n{calls}",
+        list(here),
+        list(there),
+        here.files(folder)[0].display(),
+        there.name,
+        there.inside.address,
+    )
+}

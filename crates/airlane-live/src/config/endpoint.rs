@@ -1,0 +1,177 @@
+//! Where a peer is, as a file says it: an address, or the name of a host that has one at the moment.
+
+use std::fmt;
+use std::str::FromStr;
+
+use airlane_secure::PeerAddress;
+use serde::{Deserialize, Deserializer, Serialize, Serializer, de};
+
+/// Longest name, and longest label of one (RFC 1035, section 2.3.4).
+const LONGEST_NAME: usize = 253;
+const LONGEST_LABEL: usize = 63;
+
+/// Where a peer is, as a file says it.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub enum PeerEndpoint {
+    /// At this address.
+    Address(PeerAddress),
+    /// At whatever address the host of this name has.
+    Host(HostPort),
+}
+
+/// The name of a host and a port: `gate.example.org:7007`.
+#[derive(Clone, Debug, PartialEq, Eq, PartialOrd, Ord)]
+pub struct HostPort {
+    /// Its name, as the system's resolver takes it.
+    pub host: String,
+    /// The UDP port there.
+    pub port: u16,
+}
+
+impl PeerEndpoint {
+    /// The address, where the file has one.
+    pub const fn address(&self) -> Option<PeerAddress> {
+        match self {
+            Self::Address(address) => Some(*address),
+            Self::Host(_) => None,
+        }
+    }
+
+    /// The name, where the file has one.
+    pub const fn host(&self) -> Option<&HostPort> {
+        match self {
+            Self::Address(_) => None,
+            Self::Host(host) => Some(host),
+        }
+    }
+}
+
+/// Whether names of hosts look like this (RFC 1123, section 2.1; underscores are in use, too). The last
+/// label of an address in digits and dots is a number, so that a mistyped one is no name.
+fn is_host(name: &str) -> bool {
+    let name = name.strip_suffix('.').unwrap_or(name);
+    let label = |label: &str| {
+        let legal = |c: char| c.is_ascii_alphanumeric() || matches!(c, '-' | '_');
+        (1..=LONGEST_LABEL).contains(&label.len())
+            && label.chars().all(legal)
+            && !label.starts_with('-')
+            && !label.ends_with('-')
+    };
+    let last = name.rsplit('.').next().unwrap_or_default();
+    name.len() <= LONGEST_NAME
+        && name.split('.').all(label)
+        && !last.chars().all(|c| c.is_ascii_digit())
+}
+
+impl FromStr for HostPort {
+    type Err = String;
+
+    fn from_str(text: &str) -> Result<Self, String> {
+        let refuse = || {
+            format!(
+                "\"{text}\" is neither an address with its port nor a host's name with its port, such as \
+                 \"192.0.2.7:7007\", \"[2001:db8::7]:7007\" or \"gate.example.org:7007\""
+            )
+        };
+        let (host, port) = text.rsplit_once(':').ok_or_else(refuse)?;
+        let digits = port.chars().all(|c| c.is_ascii_digit());
+        let port = port.parse().ok().filter(|_| digits).ok_or_else(refuse)?;
+        if !is_host(host) {
+            return Err(refuse());
+        }
+        let host = host.to_owned();
+        Ok(Self { host, port })
+    }
+}
+
+impl FromStr for PeerEndpoint {
+    type Err = String;
+
+    fn from_str(text: &str) -> Result<Self, String> {
+        let host = || text.parse().map(Self::Host);
+        text.parse().map(Self::Address).or_else(|_: String| host())
+    }
+}
+
+impl fmt::Display for HostPort {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        write!(f, "{}:{}", self.host, self.port)
+    }
+}
+
+impl fmt::Display for PeerEndpoint {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        match self {
+            Self::Address(address) => address.fmt(f),
+            Self::Host(host) => host.fmt(f),
+        }
+    }
+}
+
+impl Serialize for PeerEndpoint {
+    fn serialize<S: Serializer>(&self, s: S) -> Result<S::Ok, S::Error> {
+        s.collect_str(self)
+    }
+}
+
+impl<'de> Deserialize<'de> for PeerEndpoint {
+    fn deserialize<D: Deserializer<'de>>(d: D) -> Result<Self, D::Error> {
+        String::deserialize(d)?.parse().map_err(de::Error::custom)
+    }
+}
+
+airlane_base::schema_of!(PeerEndpoint, "PeerEndpoint", {
+    "type": "string",
+    "description": "Over UDP an address or the name of a host, with its port; over Ethernet the address of an interface.",
+    "examples": ["192.0.2.7:7007", "gate.example.org:7007", "02:00:00:00:00:02"],
+});
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn an_address_is_one_and_everything_else_a_name() {
+        for address in ["192.0.2.7:7007", "[2001:db8::7]:7007", "02:00:00:00:00:02"] {
+            let endpoint: PeerEndpoint = address.parse().unwrap();
+            assert_eq!(endpoint.address(), address.parse().ok(), "{address}");
+            assert_eq!(endpoint.to_string(), address);
+        }
+        for name in [
+            "gate.example.org:7007",
+            "gate.example.org.:7007",
+            "localhost:1",
+            "my_gate-2:65535",
+            "3com.example:7007",
+        ] {
+            let endpoint: PeerEndpoint = name.parse().unwrap();
+            assert!(endpoint.host().is_some(), "{name}");
+            assert_eq!(endpoint.to_string(), name);
+        }
+    }
+
+    #[test]
+    fn what_is_neither_is_refused_with_what_would_be_right() {
+        let long = format!("{}:7007", "a".repeat(64));
+        for wrong in [
+            "",
+            ":7007",
+            "gate.example.org",
+            "gate.example.org:",
+            "gate.example.org:port",
+            "gate.example.org:+7",
+            "gate.example.org:70000",
+            "gate..example.org:7007",
+            "-gate:7007",
+            "gate-:7007",
+            "the gate:7007",
+            "300.0.2.7:7007",
+            "192.0.2:7007",
+            "2001:db8::7",
+            &long,
+        ] {
+            let error = wrong.parse::<PeerEndpoint>().unwrap_err();
+            assert!(error.contains("gate.example.org:7007"), "{wrong}: {error}");
+        }
+    }
+}

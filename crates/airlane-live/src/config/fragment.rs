@@ -1,0 +1,77 @@
+//! `link.fragment`: whether packets longer than a frame travel in parts.
+
+use std::fmt;
+use std::str::FromStr;
+
+use airlane_base::Size;
+use serde::{Deserialize, Deserializer, Serialize, Serializer, de};
+
+/// `fragment = "auto"`, or a size.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum FragmentConfig {
+    /// Datagrams are as long as the path takes.
+    Auto,
+    /// And no longer than this, with their IP header.
+    Datagram(Size),
+}
+
+/// The shortest datagrams worth cutting packets for: less than half of them is headers.
+pub(super) const LEAST_DATAGRAM: u64 = 160;
+
+impl FragmentConfig {
+    /// How long a datagram may be on a path that takes `path_mtu` bytes.
+    pub fn datagram(self, path_mtu: usize) -> usize {
+        match self {
+            Self::Auto => path_mtu,
+            Self::Datagram(size) => path_mtu.min(size.as_bytes() as usize),
+        }
+    }
+}
+
+impl FromStr for FragmentConfig {
+    type Err = airlane_base::UnitError;
+    fn from_str(text: &str) -> Result<Self, Self::Err> {
+        if text == "auto" {
+            return Ok(Self::Auto);
+        }
+        text.parse().map(Self::Datagram)
+    }
+}
+
+impl fmt::Display for FragmentConfig {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        match self {
+            Self::Auto => f.write_str("auto"),
+            Self::Datagram(size) => write!(f, "{} B", size.as_bytes()),
+        }
+    }
+}
+
+airlane_base::schema_of!(FragmentConfig, "Fragment", {
+    "type": "string",
+    "pattern": r"^(auto|\s*[+]?[0-9._]+\s*(B|kB|MB|GB)\s*)$",
+    "examples": ["auto", "256 B"],
+    "x-unit": "B, kB, or \"auto\"",
+});
+
+impl<'de> Deserialize<'de> for FragmentConfig {
+    fn deserialize<D: Deserializer<'de>>(d: D) -> Result<Self, D::Error> {
+        struct Text;
+        impl de::Visitor<'_> for Text {
+            type Value = FragmentConfig;
+            fn expecting(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+                f.write_str("\"auto\" or the longest datagram, such as \"256 B\"")
+            }
+            fn visit_str<E: de::Error>(self, text: &str) -> Result<FragmentConfig, E> {
+                text.parse().map_err(E::custom)
+            }
+        }
+        d.deserialize_any(Text)
+    }
+}
+
+impl Serialize for FragmentConfig {
+    fn serialize<S: Serializer>(&self, s: S) -> Result<S::Ok, S::Error> {
+        s.collect_str(self)
+    }
+}

@@ -1,0 +1,113 @@
+//! `[link]`: what people write about a link, and what is there where they leave it out.
+
+use airlane_base::{Duration, Rate};
+use airlane_link::classify::ClassProfile;
+use airlane_link::config::{RateLimit, Rates, SchedulerConfig, by_goal};
+use airlane_link::{ClassesConfig, HeaderProfile, ServiceConfig};
+use schemars::JsonSchema;
+use serde::{Deserialize, Serialize};
+
+use super::fragment::FragmentConfig;
+use super::underlay::UnderlayConfig;
+use crate::packet::ecn::Outer;
+use crate::security::Security;
+
+/// More than nearly every link: it paces nothing by itself.
+const UNSTATED_RATE: Rate = Rate::from_bps(1_000_000_000).expect("it is not zero");
+const USUAL_DELAY: Duration = Duration::from_millis(50);
+
+/// The link below, `[link]`.
+#[derive(Clone, Debug, PartialEq, Serialize, Deserialize, JsonSchema)]
+#[serde(from = "WrittenLink", rename_all = "kebab-case")]
+pub struct LinkConfig {
+    /// Its rate, counted over whole Ethernet frames.
+    pub rate: Rate,
+    /// Whether the port slows down when round trips show that the link cannot do that.
+    pub rate_limit: RateLimit,
+    /// Its one-way delay.
+    pub delay: Duration,
+    /// What frames travel in.
+    pub underlay: UnderlayConfig,
+    /// Whether packets longer than a frame travel in parts.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub fragment: Option<FragmentConfig>,
+    /// How frames are protected; none was said where this is missing, which is refused.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub security: Option<Security>,
+    /// What the outer IP header of a datagram takes from the packet inside.
+    pub outer: Outer,
+    /// Which service's frame leaves next.
+    pub scheduler: SchedulerConfig,
+    /// Where the services' shares come from.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub rates: Option<Rates>,
+    /// The services.
+    pub services: Vec<ServiceConfig>,
+    /// Which packets get which service.
+    pub classes: ClassesConfig,
+}
+
+/// The link below, `[link]`.
+#[derive(Deserialize, JsonSchema)]
+#[serde(deny_unknown_fields, rename_all = "kebab-case")]
+struct WrittenLink {
+    /// The link has this rate, counted over whole Ethernet frames. The port shapes to it, so state a
+    /// little less than the link below can do. Left out: 1 Gbit/s, and what round trips show of it.
+    rate: Option<Rate>,
+    /// Whether the port slows down when round trips show that the link cannot do that: `fixed` or
+    /// `estimated`. Left out: `fixed`, and `estimated` where no rate is given.
+    rate_limit: Option<RateLimit>,
+    /// The link has this one-way delay, which fixed timers use, and all others until round trips were
+    /// measured. Left out: 50 ms.
+    delay: Option<Duration>,
+    /// What frames travel in.
+    underlay: UnderlayConfig,
+    /// Whether packets longer than a frame travel in parts, and how long a datagram may be then: what the
+    /// path takes, or less. Left out: no packet is longer.
+    fragment: Option<FragmentConfig>,
+    /// How frames are protected; it must be said. Left out: the file is refused.
+    security: Option<Security>,
+    /// What the outer IP header of a datagram takes from the packet inside: `dscp` and `ecn`.
+    #[serde(default)]
+    outer: Outer,
+    /// The scheduler says which service's frame leaves next. Source: Xylomenos 1999, section 6.2.3.
+    #[serde(default)]
+    scheduler: SchedulerConfig,
+    /// Where the services' shares come from: their `rate` (`fixed`, if left out), or their part of the traffic
+    /// in the last second (`measured`), which suits services that always send.
+    rates: Option<Rates>,
+    /// The services of the link are these. Left out: one for each goal, `files` (bulk), `pages` (web), `calls`
+    /// (voice) and `interactive`.
+    services: Option<Vec<ServiceConfig>>,
+    /// These rules, of which the first match decides, or ready-made ones by their name say which
+    /// packets get which service. Left out: none, or `heuristic` where the services are left out, too.
+    classes: Option<ClassesConfig>,
+}
+
+impl From<WrittenLink> for LinkConfig {
+    fn from(written: WrittenLink) -> Self {
+        let usual = match written.services {
+            Some(_) => ClassesConfig::default(),
+            None => ClassesConfig::Profile(ClassProfile::Heuristic),
+        };
+        let services = written.services.unwrap_or_else(by_goal);
+        let can = RateLimit::Estimated.check(HeaderProfile::Live, &services);
+        let limit = match written.rate.is_none() && can.is_none() {
+            true => RateLimit::Estimated,
+            false => RateLimit::Fixed,
+        };
+        Self {
+            rate: written.rate.unwrap_or(UNSTATED_RATE),
+            rate_limit: written.rate_limit.unwrap_or(limit),
+            delay: written.delay.unwrap_or(USUAL_DELAY),
+            underlay: written.underlay,
+            fragment: written.fragment,
+            security: written.security,
+            outer: written.outer,
+            scheduler: written.scheduler,
+            rates: written.rates,
+            services,
+            classes: written.classes.unwrap_or(usual),
+        }
+    }
+}

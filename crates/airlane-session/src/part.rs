@@ -1,0 +1,199 @@
+//! Parts of a frame that is longer than the path takes: one that was made before the path became narrower,
+//! and that its service may never give up. Parts travel as bodies of frames of the hello's kind.
+//!
+//! ```text
+//!  0      version, as a hello's
+//!  1      flags: 16 this is a part
+//!  2      which part, from 0
+//!  3      number of parts
+//!  4..8   session
+//!  8..12  number of the frame
+//! then    the part's bytes: of all but the last equally many
+//! ```
+//!
+//! A frame of which a part is lost is lost, and repaired as any. Parts of [`FRAMES`] frames are kept at a
+//! time; what is older goes.
+
+use super::hello::{HelloError, VERSION};
+
+const FLAG_PART: u8 = 16;
+/// Bytes before those of the frame.
+const HEAD: usize = 12;
+/// Frames whose parts are kept.
+const FRAMES: usize = 2;
+/// Bytes of a frame at most: no path takes more.
+const LONGEST: usize = 65_535;
+
+/// A part of a frame.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct Part<'a> {
+    /// The session that its sender is in.
+    pub session: u32,
+    number: u32,
+    index: u8,
+    count: u8,
+    bytes: &'a [u8],
+}
+
+impl<'a> Part<'a> {
+    /// Bytes before those of the frame.
+    pub const HEAD: usize = HEAD;
+
+    /// The parts of a frame, of at most `longest` bytes each with their heads; none where that would be too
+    /// many.
+    pub fn of(
+        session: u32,
+        number: u32,
+        frame: &'a [u8],
+        longest: usize,
+    ) -> impl Iterator<Item = Self> {
+        let room = longest.saturating_sub(Self::HEAD);
+        let count = frame.len().checked_div(room).map_or(usize::MAX, |whole| {
+            whole + usize::from(!frame.len().is_multiple_of(room))
+        });
+        let count = u8::try_from(count).unwrap_or(0);
+        let parts = frame.chunks(room.max(1)).zip(0..count);
+        parts.map(move |(bytes, index)| Self {
+            session,
+            number,
+            index,
+            count,
+            bytes,
+        })
+    }
+
+    /// What stands before the part's bytes.
+    pub fn head(&self) -> [u8; HEAD] {
+        let mut head = [
+            VERSION, FLAG_PART, self.index, self.count, 0, 0, 0, 0, 0, 0, 0, 0,
+        ];
+        head[4..8].copy_from_slice(&self.session.to_be_bytes());
+        head[8..].copy_from_slice(&self.number.to_be_bytes());
+        head
+    }
+
+    /// The part's bytes of the frame.
+    pub const fn bytes(&self) -> &'a [u8] {
+        self.bytes
+    }
+
+    /// Reads the body of a frame of the hello's kind: none if it is no part.
+    ///
+    /// # Errors
+    /// If it says that it is one, and none can be like it.
+    pub fn decode(body: &'a [u8]) -> Result<Option<Self>, HelloError> {
+        if !matches!(body, [VERSION, FLAG_PART, ..]) {
+            return Ok(None);
+        }
+        let (need, got) = (Self::HEAD + 1, body.len());
+        let Some((&[_, _, index, count, a, b, c, d, e, f, g, h], bytes)) =
+            body.split_first_chunk::<{ HEAD }>()
+        else {
+            return Err(HelloError::Truncated { need, got });
+        };
+        if bytes.is_empty() {
+            return Err(HelloError::Truncated { need, got });
+        }
+        if index >= count {
+            return Err(HelloError::Part { index, count });
+        }
+        Ok(Some(Self {
+            session: u32::from_be_bytes([a, b, c, d]),
+            number: u32::from_be_bytes([e, f, g, h]),
+            index,
+            count,
+            bytes,
+        }))
+    }
+}
+
+/// Puts frames together.
+#[derive(Clone, Debug, Default)]
+pub struct Reassembly {
+    /// The newest first.
+    frames: Vec<Pieces>,
+}
+
+#[derive(Clone, Debug)]
+struct Pieces {
+    number: u32,
+    parts: Vec<Option<Box<[u8]>>>,
+}
+
+impl Reassembly {
+    /// Takes a part. The frame, if it was the last that was missing.
+    pub fn take(&mut self, part: &Part<'_>) -> Option<Vec<u8>> {
+        let (number, count) = (part.number, usize::from(part.count));
+        let known = |pieces: &Pieces| pieces.number == number && pieces.parts.len() == count;
+        let at = self.frames.iter().position(known).unwrap_or_else(|| {
+            self.frames.truncate(FRAMES - 1);
+            let parts = vec![None; count];
+            self.frames.insert(0, Pieces { number, parts });
+            0
+        });
+        let pieces = &mut self.frames[at].parts;
+        pieces[usize::from(part.index)] = Some(part.bytes.into());
+        if pieces.iter().any(Option::is_none) {
+            return None;
+        }
+        let pieces = self.frames.remove(at).parts;
+        let frame = pieces.into_iter().flatten().collect::<Vec<_>>().concat();
+        (frame.len() <= LONGEST).then_some(frame)
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use proptest::prelude::*;
+
+    proptest! {
+        #[test]
+        fn a_frame_comes_out_of_its_parts_in_whatever_order(
+            frame in prop::collection::vec(any::<u8>(), 1..3_000),
+            longest in 40..2_000usize,
+            order in any::<u64>(),
+        ) {
+            let mut parts: Vec<Vec<u8>> = Part::of(7, 9, &frame, longest)
+                .map(|part| [&part.head()[..], part.bytes()].concat())
+                .collect();
+            prop_assert!(parts.iter().all(|part| part.len() <= longest));
+            let by = (order % parts.len() as u64) as usize;
+            parts.rotate_left(by);
+            let mut reassembly = Reassembly::default();
+            let last = parts.len() - 1;
+            for (at, body) in parts.iter().enumerate() {
+                let part = Part::decode(body).unwrap().unwrap();
+                prop_assert_eq!(part.session, 7);
+                // Twice is once.
+                let whole = match at < last {
+                    true => reassembly.take(&part).or_else(|| reassembly.take(&part)),
+                    false => reassembly.take(&part),
+                };
+                prop_assert_eq!(whole, (at == last).then(|| frame.clone()));
+            }
+            prop_assert!(reassembly.frames.is_empty());
+        }
+
+        #[test]
+        fn whatever_comes_is_taken_or_refused_and_little_is_kept(
+            bodies in prop::collection::vec(prop::collection::vec(any::<u8>(), 0..20), 0..60),
+        ) {
+            let mut reassembly = Reassembly::default();
+            for mut body in bodies {
+                body.splice(..body.len().min(2), [VERSION, FLAG_PART]);
+                if let Ok(Some(part)) = Part::decode(&body) {
+                    reassembly.take(&part);
+                }
+                prop_assert!(reassembly.frames.len() <= FRAMES);
+            }
+        }
+    }
+
+    #[test]
+    fn a_frame_that_would_take_too_many_parts_takes_none() {
+        assert_eq!(Part::of(1, 1, &[0; 3_000], Part::HEAD + 1).count(), 0);
+        assert_eq!(Part::of(1, 1, &[0; 3_000], 5).count(), 0);
+        assert_eq!(Part::of(1, 1, &[0; 255], Part::HEAD + 1).count(), 255);
+    }
+}

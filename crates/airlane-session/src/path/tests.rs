@@ -1,0 +1,229 @@
+use super::*;
+use airlane_base::Rng;
+use proptest::prelude::*;
+
+const MS: Duration = Duration::from_millis(1);
+
+fn at(ms: u64) -> Instant {
+    Instant::ORIGIN + MS * ms
+}
+
+/// A path under a search: what it takes and loses.
+struct World {
+    search: PathSearch,
+    now: u64,
+    takes: usize,
+    /// Part of the probes, and of the answers, that are lost whatever their length.
+    loss: f64,
+    delay: u64,
+    random: Rng,
+    /// When answers arrive, by their number.
+    on_way: Vec<(u64, u64)>,
+    sent: u64,
+    sent_bytes: u64,
+}
+
+impl World {
+    fn new(most: usize, takes: usize, seed: u64) -> Self {
+        let mut search = PathSearch::new(most, seed);
+        search.set_pace(Some(MS * 50), Duration::ZERO);
+        search.begin(at(0));
+        Self {
+            search,
+            now: 0,
+            takes,
+            loss: 0.0,
+            delay: 50,
+            random: Streams::new(seed, 1).stream("path.test"),
+            on_way: Vec::new(),
+            sent: 0,
+            sent_bytes: 0,
+        }
+    }
+
+    fn mtu(&self) -> usize {
+        self.search.mtu()
+    }
+
+    fn send(&mut self) {
+        while let Some(probe) = self.search.poll_probe() {
+            let size = probe.size.unwrap_or(100);
+            self.sent += 1;
+            self.sent_bytes += size as u64;
+            let lost = self.random.chance(self.loss) || self.random.chance(self.loss);
+            if size <= self.takes && !lost {
+                self.on_way.push((self.now + self.delay, probe.number));
+            }
+        }
+    }
+
+    fn run(&mut self, ms: u64) {
+        let end = self.now + ms;
+        self.send();
+        loop {
+            let due = self.search.poll_timeout().saturating_since(at(0));
+            let due = (due.as_nanos() / 1_000_000).max(self.now);
+            self.on_way.sort_unstable();
+            let next = self.on_way.first().map_or(due, |(when, _)| due.min(*when));
+            if next > end {
+                self.now = end;
+                return;
+            }
+            self.now = next;
+            if self.on_way.first().is_some_and(|(when, _)| *when == next) {
+                let (_, number) = self.on_way.remove(0);
+                self.search.handle_answer(at(self.now), number);
+            } else {
+                self.search.handle_timeout(at(self.now));
+                let later = self.search.poll_timeout();
+                assert!(later > at(self.now), "{:?} at {}", self.search, self.now);
+            }
+            self.send();
+        }
+    }
+}
+
+#[test]
+fn a_path_as_wide_as_the_interface_is_confirmed_by_one_pair() {
+    let mut world = World::new(1500, 1500, 1);
+    world.run(1_000);
+    assert_eq!((world.mtu(), world.sent), (1500, 2));
+    // From then on a pair every five seconds.
+    world.run(60_000);
+    assert!((20..=26).contains(&world.sent), "{}", world.sent);
+}
+
+#[test]
+fn a_black_hole_is_left_at_once_and_what_it_takes_is_found() {
+    let mut world = World::new(1500, 1500, 2);
+    world.run(1_000);
+    world.takes = 1400;
+    let mut left = None;
+    for ms in (0..20_000).step_by(100) {
+        world.run(100);
+        if world.mtu() < 1500 && left.is_none() {
+            left = Some((ms, world.mtu()));
+        }
+    }
+    let (after, mtu) = left.unwrap();
+    assert!(after <= 6_500 && mtu == BASE, "{after} ms: {mtu}");
+    assert_eq!(world.mtu(), 1400);
+}
+
+#[test]
+fn a_hint_is_looked_into_and_no_more() {
+    let mut world = World::new(1500, 1500, 3);
+    world.run(1_000);
+    world.search.hear(at(world.now), 576);
+    world.run(4_000);
+    assert_eq!(world.mtu(), 1500, "a lie");
+    world.takes = 1400;
+    world.search.hear(at(world.now), 1400);
+    world.run(1_000);
+    assert!(world.mtu() < 1500, "the truth, within a second");
+    world.run(20_000);
+    assert_eq!(world.mtu(), 1400);
+    // Said again and again it costs nothing more.
+    let (sent, from) = (world.sent, world.now);
+    for _ in 0..1_000 {
+        world.search.hear(at(world.now), 1400);
+        world.run(10);
+    }
+    assert!(world.sent - sent < 20, "{} since {from}", world.sent - sent);
+}
+
+#[test]
+fn a_path_that_becomes_wider_is_noticed_and_one_that_does_not_is_left_alone() {
+    let mut world = World::new(1500, 1400, 4);
+    world.run(30_000);
+    assert_eq!(world.mtu(), 1400);
+    world.takes = 1500;
+    world.run(60_000);
+    assert_eq!(world.mtu(), 1500);
+
+    let mut world = World::new(1500, 1400, 5);
+    world.run(3_600_000);
+    let bytes = world.sent_bytes;
+    // Every five seconds what is used, every ten minutes one test of more.
+    assert!(bytes < 720 * 1500 + 40 * 4 * 1600, "{bytes} B in an hour");
+}
+
+#[test]
+fn a_path_narrower_than_any_should_be_has_the_least() {
+    for (takes, found) in [(600, 600), (576, 576), (300, LEAST)] {
+        let mut world = World::new(1500, takes, 6);
+        world.run(60_000);
+        assert_eq!(world.mtu(), found, "{takes}");
+    }
+    let mut world = World::new(500, 500, 7);
+    world.run(60_000);
+    assert_eq!(world.mtu(), 500, "the interface decides");
+}
+
+#[test]
+fn an_outage_decides_nothing() {
+    let mut world = World::new(1500, 1500, 8);
+    world.run(1_000);
+    let sent = world.sent;
+    world.loss = 1.0;
+    world.run(600_000);
+    assert_eq!(world.mtu(), 1500);
+    assert!(world.sent - sent < 200, "{}", world.sent - sent);
+    world.loss = 0.0;
+    world.takes = 1300;
+    world.run(30_000);
+    assert_eq!(world.mtu(), 1300);
+}
+
+#[test]
+fn answers_that_nobody_asked_for_change_nothing() {
+    let mut world = World::new(9000, 1400, 9);
+    let mut random = Streams::new(9, 9).stream("guesses");
+    for _ in 0..10_000 {
+        world.search.handle_answer(at(0), random.next_u64());
+    }
+    let before = format!("{:?}", world.search);
+    world.search.handle_answer(at(0), 0);
+    assert_eq!(before, format!("{:?}", world.search));
+    world.run(60_000);
+    assert_eq!(world.mtu(), 1400);
+}
+
+#[test]
+fn without_a_peer_nothing_is_sent() {
+    let mut world = World::new(1500, 1500, 10);
+    world.search.stop();
+    assert_eq!(world.search.poll_probe(), None);
+    assert_eq!(world.search.poll_timeout(), Instant::FAR_FUTURE);
+    world.search.hear(at(0), 1300);
+    assert_eq!((world.search.poll_probe(), world.mtu()), (None, 1500));
+    world.search.begin(at(0));
+    assert!(world.search.poll_probe().is_some());
+}
+
+proptest! {
+    /// Whatever a path takes, loses and delays: once it stays as it is, exactly that is found, what is used
+    /// is within bounds all the time, and probes are few.
+    #[test]
+    fn what_a_path_takes_is_found(
+        most in 576..9_001usize,
+        paths in prop::collection::vec((0.0..1.0f64, 0.0..0.2f64, 1..120u64), 1..4),
+        seed: u64,
+    ) {
+        let mut world = World::new(most, most, seed);
+        for (part, loss, delay) in paths {
+            world.takes = LEAST + ((most - LEAST) as f64 * part) as usize;
+            (world.loss, world.delay) = (loss, delay);
+            for _ in 0..100 {
+                let sent = world.sent;
+                world.run(1_000);
+                prop_assert!((LEAST..=most).contains(&world.mtu()));
+                prop_assert!(world.sent - sent <= 60, "{} in a second", world.sent - sent);
+            }
+            // A size may be taken for too long by bad luck; not for ever.
+            world.loss = 0.0;
+            world.run(1_300_000);
+            prop_assert_eq!(world.mtu(), world.takes);
+        }
+    }
+}
