@@ -173,6 +173,11 @@ impl<T> Channel<T> {
         self
     }
 
+    /// Frames that are handed over from now on leave at this rate.
+    pub const fn set_rate(&mut self, rate: Rate) {
+        self.config.rate = rate;
+    }
+
     /// Hands over a frame of `len` bytes. Gives the time when its last bit has left.
     ///
     /// A frame that is lost on the air is counted and swallowed. `now` must not go back.

@@ -14,7 +14,7 @@ use crate::ports::{CONTROL_PORT, ServerPorts};
 use crate::progress::{Counter, Progress};
 use crate::report::{ClockReport, FileReport, TrafficReport};
 use crate::voice::Arrivals;
-use crate::{file, pages, voice};
+use crate::{download, file, pages, voice};
 
 /// What is carried, from where, for how long.
 #[derive(Clone, Debug)]
@@ -33,6 +33,10 @@ pub struct ClientConfig {
     pub pages: bool,
     /// Send voice both ways.
     pub voice: bool,
+    /// Mark it EF.
+    pub marked: bool,
+    /// Carry a download over UDP, as QUIC has it.
+    pub download: bool,
     /// Ask for echoes, and learn from them how the clocks of the ends differ. Otherwise they must be one
     /// clock, as between the namespaces of one machine.
     pub echoes: bool,
@@ -61,6 +65,8 @@ impl ClientConfig {
             file: true,
             pages: true,
             voice: true,
+            marked: true,
+            download: false,
             echoes: false,
             voice_port: None,
             patience: Duration::from_secs(20),
@@ -135,6 +141,7 @@ pub fn run_client(config: &ClientConfig) -> Result<TrafficReport, ProbeError> {
             times: config.times,
             congestion_control: config.congestion_control.clone(),
             voice: config.voice,
+            marked: config.marked,
         })
         .map_err(lost)?;
     let reply: Reply = control.hear(ANSWER, || false).map_err(lost)?;
@@ -188,6 +195,7 @@ pub fn run_client(config: &ClientConfig) -> Result<TrafficReport, ProbeError> {
                 false => error,
             },
         }),
+        download: carried.download,
         pages: carried.pages,
         voice_down: voice_down.map(|arrivals| arrivals.report(result.voice_sent)),
         voice_up: carried.said.map(|sent| result.voice_arrivals.report(sent)),
@@ -208,6 +216,7 @@ struct Load<'a> {
 struct Carried {
     file: Option<(u64, Option<String>)>,
     pages: Option<crate::PagesReport>,
+    download: Option<crate::DownloadReport>,
     said: Option<u64>,
     heard: Option<Vec<voice::VoiceArrival>>,
     loaded: Option<Round>,
@@ -222,7 +231,7 @@ impl<'a> Load<'a> {
         let port = config.voice_port.unwrap_or(accepted.voice_port);
         let open = || {
             let socket = UdpSocket::bind((any, port))?;
-            voice::mark(&socket)?;
+            voice::mark(&socket, config.marked)?;
             Ok(socket)
         };
         let voice = config.voice.then(open).transpose();
@@ -249,6 +258,10 @@ impl<'a> Load<'a> {
                 let from = at(accepted.pages_port);
                 scope.spawn(move || pages::fetch(from, token, plan, progress))
             });
+            let download = config.download.then(|| {
+                let from = at(accepted.download_port);
+                scope.spawn(move || download::receive(from, token, plan))
+            });
             let voice = self.voice.as_ref();
             let said = voice.map(|socket| {
                 let to = Some(at(accepted.voice_port));
@@ -263,12 +276,14 @@ impl<'a> Load<'a> {
             let broken = |_| io::Error::other("a thread of the client panicked");
             let file = file.map(|thread| thread.join()).transpose();
             let pages = pages.map(|thread| thread.join()).transpose();
+            let download = download.map(|thread| thread.join()).transpose();
             let said = said.map(|thread| thread.join()).transpose();
             let heard = heard.map(|thread| thread.join()).transpose();
             let loaded = loaded.map(|thread| thread.join()).transpose();
             Ok(Carried {
                 file: file.map_err(broken)?,
                 pages: pages.map_err(broken)?,
+                download: download.map_err(broken)?.transpose()?,
                 said: said.map_err(broken)?,
                 heard: heard.map_err(broken)?.transpose()?,
                 loaded: loaded.map_err(broken)?.transpose()?,

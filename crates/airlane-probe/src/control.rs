@@ -14,7 +14,7 @@ use crate::voice::Arrivals;
 use crate::{GLANCE, is_timeout};
 
 /// Version of what is said; both ends must have the same.
-pub(crate) const VERSION: u32 = 1;
+pub(crate) const VERSION: u32 = 2;
 
 /// Longest line that is read, B.
 const LONGEST: u64 = 4096;
@@ -27,6 +27,9 @@ pub(crate) struct TestOrder {
     /// Congestion control of the server's TCP connections; none: the kernel's usual one.
     pub(crate) congestion_control: Option<String>,
     pub(crate) voice: bool,
+    /// Whether voice is marked EF.
+    #[serde(default)]
+    pub(crate) marked: bool,
 }
 
 /// From the server: what it will do, or why it will not.
@@ -41,6 +44,7 @@ pub(crate) struct Accepted {
     pub(crate) file_port: u16,
     pub(crate) pages_port: u16,
     pub(crate) voice_port: u16,
+    pub(crate) download_port: u16,
 }
 
 /// From the client: the load begins.

@@ -6,6 +6,7 @@
 //! | file | one TCP connection, server to client | 5001 | bytes that the client's application received |
 //! | pages | 20 kB, a fresh TCP connection each, 100 ms pauses | 80 | connect to last byte |
 //! | voice | UDP, 50 packets/s of 160 B, both ways, DSCP EF | 4000 | loss, one-way delay |
+//! | download | UDP as QUIC has it, server to client, if asked for | that of pages | bytes that came once |
 //! | echoes | UDP, 10/s of 64 B | 5001 | round trips; how far one clock is ahead of the other |
 //!
 //! ```text
@@ -20,6 +21,8 @@
 //!    ├── finish, with the clocks ──────────────────────────────►│
 //!    │◄─────────────────────────── what the server sent and heard
 //! ```
+//!
+//! File and pages may have one port: what a connection says first tells them apart.
 //!
 //! What was *sent* (voice) or *begun* (pages) in the measuring period counts, and has the grace to
 //! arrive. Each end measures with a clock of its own; [`clock`] brings them together.
@@ -39,6 +42,7 @@ mod client;
 pub mod clock;
 mod control;
 mod desk;
+mod download;
 mod echo;
 mod file;
 mod pages;
@@ -61,7 +65,9 @@ pub use echo::find_server;
 pub use plan::Times;
 pub use ports::{CONTROL_PORT, FILE_PORT, PAGES_PORT, ServerPorts, VOICE_PORT};
 pub use progress::{Counts, Progress};
-pub use report::{ClockReport, EchoReport, FileReport, PagesReport, TrafficReport, VoiceReport};
+pub use report::{
+    ClockReport, DownloadReport, EchoReport, FileReport, PagesReport, TrafficReport, VoiceReport,
+};
 pub use server::{Door, ServeError, ServerConfig, ServerEvent, serve};
 pub use survey::{App, PathReport, Survey, SurveyReport, SurveyStep, TestedPath};
 pub use voice::VOICE_DSCP;

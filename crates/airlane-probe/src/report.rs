@@ -19,6 +19,9 @@ pub struct TrafficReport {
     pub ports: ServerPorts,
     /// The file, if it was carried.
     pub file: Option<FileReport>,
+    /// The download over UDP, if there was one.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub download: Option<DownloadReport>,
     /// The pages, if they were fetched.
     pub pages: Option<PagesReport>,
     /// Voice from server to client, if it was sent.
@@ -56,6 +59,17 @@ pub struct FileReport {
     pub goodput_bps: f64,
     /// Why the transfer ended early, if it did.
     pub error: Option<String>,
+}
+
+/// A download over UDP as QUIC has it.
+#[derive(Clone, Debug, Default, Serialize, Deserialize)]
+pub struct DownloadReport {
+    /// Bytes that came in the measuring period, each once.
+    pub received_bytes: u64,
+    /// Packets that came in it.
+    pub packets: u64,
+    /// These bytes as a rate.
+    pub goodput_bps: f64,
 }
 
 /// Page fetches, each over a fresh TCP connection.

@@ -22,7 +22,7 @@ use crate::ports::ServerPorts;
 use crate::progress::{Counter, Progress};
 use crate::token::{TOKEN_LEN, TestToken};
 use crate::voice::Arrivals;
-use crate::{GLANCE, echo, file, fill, is_timeout, pages, voice};
+use crate::{GLANCE, download, echo, file, fill, is_timeout, pages, voice};
 
 /// How long a client may be silent where it is its turn.
 const PATIENCE: Duration = Duration::from_secs(30);
@@ -123,8 +123,10 @@ struct Sockets {
     welcome: Option<UdpSocket>,
     echo: UdpSocket,
     file: TcpListener,
-    pages: TcpListener,
+    /// None where the file's is that of pages, too.
+    pages: Option<TcpListener>,
     voice: UdpSocket,
+    download: UdpSocket,
     /// What connections use if no client asks for anything else.
     congestion_control: Vec<u8>,
 }
@@ -151,29 +153,41 @@ impl Sockets {
             at: address.to_string(),
             source,
         };
-        voice::mark(&voice_socket).map_err(refused)?;
+        voice::mark(&voice_socket, true).map_err(refused)?;
+        let one = file == pages && pages != 0;
         let file = tcp(address, None, file)?;
         let usual = SockRef::from(&file).tcp_congestion().map_err(refused)?;
         Ok(Self {
             control: tcp(address, interface, control)?,
             welcome: welcome.transpose()?,
-            echo: udp(address, None, config.ports.file)?,
+            echo: udp(address, None, if one { 0 } else { config.ports.file })?,
             file,
-            pages: tcp(address, None, pages)?,
+            pages: match one {
+                true => None,
+                false => Some(tcp(address, None, pages)?),
+            },
             voice: voice_socket,
+            // With file and pages on one port, the download has the same of UDP, as QUIC has.
+            download: udp(address, None, if one { pages } else { 0 })?,
             congestion_control: usual,
         })
     }
 
-    /// The ports, and that of echoes.
-    fn ports(&self) -> io::Result<(ServerPorts, u16)> {
+    /// The ports, that of echoes, and that of the download.
+    fn ports(&self) -> io::Result<(ServerPorts, u16, u16)> {
         let ports = ServerPorts {
             control: self.control.local_addr()?.port(),
             file: self.file.local_addr()?.port(),
-            pages: self.pages.local_addr()?.port(),
+            pages: self
+                .pages
+                .as_ref()
+                .unwrap_or(&self.file)
+                .local_addr()?
+                .port(),
             voice: self.voice.local_addr()?.port(),
         };
-        Ok((ports, self.echo.local_addr()?.port()))
+        let [echo, download] = [&self.echo, &self.download].map(UdpSocket::local_addr);
+        Ok((ports, echo?.port(), download?.port()))
     }
 
     /// Sets the congestion control of connections to come, and reads back what it is.
@@ -187,7 +201,7 @@ impl Sockets {
         }
         let name = name.map_or(self.congestion_control.as_slice(), str::as_bytes);
         let shown = || String::from_utf8_lossy(name).replace('\0', "");
-        for listener in [&self.file, &self.pages] {
+        for listener in [&self.file].into_iter().chain(&self.pages) {
             SockRef::from(listener)
                 .set_tcp_congestion(name)
                 .map_err(|e| format!("its kernel has no TCP {}: {e}", shown()))?;
@@ -275,7 +289,7 @@ pub fn serve(
     tell: &(dyn Fn(ServerEvent<'_>) + Sync),
 ) -> Result<(), ServeError> {
     let sockets = Sockets::open(config)?;
-    let (ports, echo_port) = sockets.ports().map_err(|source| ServeError {
+    let (ports, echo_port, download_port) = sockets.ports().map_err(|source| ServeError {
         transport: "TCP",
         port: config.ports.control,
         at: format!("{:?}", config.door),
@@ -287,6 +301,7 @@ pub fn serve(
         config,
         ports,
         echo_port,
+        download_port,
         sockets: &sockets,
         desk: &desk,
         tell,
@@ -307,6 +322,7 @@ struct Server<'a> {
     config: &'a ServerConfig,
     ports: ServerPorts,
     echo_port: u16,
+    download_port: u16,
     sockets: &'a Sockets,
     desk: &'a Desk<'a>,
     tell: &'a (dyn Fn(ServerEvent<'_>) + Sync),
@@ -316,22 +332,12 @@ impl<'a> Server<'a> {
     fn run<'s>(self, scope: &'s Scope<'s, 'a>) {
         let Self { sockets, desk, .. } = self;
         scope.spawn(move || {
-            accept(&sockets.file, desk, |stream| {
-                self.carry(
-                    scope,
-                    stream,
-                    TOKEN_LEN,
-                    |test| test.token.0.to_vec(),
-                    file::send,
-                );
-            });
+            accept(&sockets.file, desk, |stream| self.carry(scope, stream));
         });
-        scope.spawn(move || {
-            accept(&sockets.pages, desk, |stream| {
-                let request = |test: &Test| pages::request(test.token);
-                self.carry(scope, stream, pages::REQUEST_LEN, request, pages::answer);
-            });
-        });
+        if let Some(listener) = &sockets.pages {
+            scope.spawn(move || accept(listener, desk, |stream| self.carry(scope, stream)));
+        }
+        scope.spawn(move || download::answer(&sockets.download, desk));
         scope.spawn(move || echo::answer(&sockets.echo, desk, false));
         if let Some(welcome) = &sockets.welcome {
             scope.spawn(move || echo::answer(welcome, desk, true));
@@ -347,15 +353,9 @@ impl<'a> Server<'a> {
         });
     }
 
-    /// Serves one connection of a test, once it has shown that it belongs to one.
-    fn carry<'s>(
-        self,
-        scope: &'s Scope<'s, 'a>,
-        mut stream: TcpStream,
-        length: usize,
-        expected: impl Fn(&Test) -> Vec<u8> + Send + 's,
-        serve: impl Fn(TcpStream, &Test) -> io::Result<()> + Send + 's,
-    ) {
+    /// Serves one connection of a test, once it has shown that it belongs to one: it says the token and gets
+    /// the file, or asks for a page by it.
+    fn carry<'s>(self, scope: &'s Scope<'s, 'a>, mut stream: TcpStream) {
         let Some(admitted) = self.desk.connections.admit() else {
             return;
         };
@@ -363,16 +363,26 @@ impl<'a> Server<'a> {
             let _counted = admitted;
             let patience_ns = behind(self.desk.watch, INTRODUCTION);
             let impatient = || self.desk.watch.now_ns() >= patience_ns || self.desk.is_over();
-            let mut shown = vec![0; length];
+            let (mut shown, mut rest) = ([0; TOKEN_LEN], [0; pages::REQUEST_LEN - TOKEN_LEN]);
             if stream.set_read_timeout(Some(GLANCE)).is_err()
                 || fill(&mut stream, &mut shown, impatient).is_err()
             {
                 return;
             }
-            if let Some(test) = self.desk.test().filter(|test| expected(test) == shown) {
-                // The client sees an error on its side of the connection, and counts it.
-                let _ = serve(stream, &test);
-            }
+            // The client sees an error on its side of the connection, and counts it.
+            let _ = match self.desk.test_of(&shown) {
+                Some(test) => file::send(stream, &test),
+                None if fill(&mut stream, &mut rest, impatient).is_ok() => {
+                    let asked = |test: &Arc<Test>| {
+                        pages::request(test.token) == [&shown[..], &rest[..]].concat()
+                    };
+                    match self.desk.test().filter(asked) {
+                        Some(test) => pages::answer(stream, &test),
+                        None => Ok(()),
+                    }
+                }
+                None => Ok(()),
+            };
         });
     }
 
@@ -447,6 +457,10 @@ impl<'a> Server<'a> {
         let test = self.desk.begin(token, end_ns, self.config.most_bytes);
         let test = test.ok_or("another test is running; try again when it has ended")?;
         let name = order.congestion_control.as_deref();
+        if let Err(error) = voice::mark(&self.sockets.voice, order.marked) {
+            self.desk.end();
+            return Err(format!("its kernel marks no packets: {error}"));
+        }
         let congestion_control = match self.sockets.set_congestion_control(name) {
             Ok(name) => name,
             Err(why) => {
@@ -461,6 +475,7 @@ impl<'a> Server<'a> {
             file_port: self.ports.file,
             pages_port: self.ports.pages,
             voice_port: self.ports.voice,
+            download_port: self.download_port,
         };
         Ok((test, accepted))
     }

@@ -160,6 +160,8 @@ impl Survey {
             file: apps.contains(&App::File),
             pages: apps.contains(&App::Pages),
             voice: apps.contains(&App::Voice),
+            marked: true,
+            download: false,
             echoes: true,
             voice_port: None,
             patience: self.patience,

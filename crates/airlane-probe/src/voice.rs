@@ -98,12 +98,13 @@ impl Arrivals {
     }
 }
 
-/// Marks what the socket sends as EF, over IPv4 or IPv6.
-pub(crate) fn mark(socket: &UdpSocket) -> std::io::Result<()> {
+/// Marks what the socket sends as EF, over IPv4 or IPv6, or not at all.
+pub(crate) fn mark(socket: &UdpSocket, marked: bool) -> std::io::Result<()> {
     let socket = SockRef::from(socket);
+    let class = if marked { EXPEDITED_FORWARDING } else { 0 };
     // A socket for both families carries IPv4 too; a pure IPv4 one knows no traffic class.
-    let v6 = socket.set_tclass_v6(EXPEDITED_FORWARDING);
-    let v4 = socket.set_tos_v4(EXPEDITED_FORWARDING);
+    let v6 = socket.set_tclass_v6(class);
+    let v4 = socket.set_tos_v4(class);
     v4.or(v6)
 }
 

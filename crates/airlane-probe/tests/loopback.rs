@@ -3,7 +3,7 @@
 #![expect(clippy::unwrap_used, reason = "a test may fail this way")]
 
 use std::io::{Read, Write};
-use std::net::{IpAddr, Ipv4Addr, SocketAddr, TcpStream};
+use std::net::{IpAddr, Ipv4Addr, SocketAddr, TcpListener, TcpStream};
 use std::sync::atomic::{AtomicBool, Ordering};
 use std::sync::{Mutex, mpsc};
 use std::time::{Duration, Instant};
@@ -86,6 +86,39 @@ fn with_server<T>(
 
 fn measure(config: &ClientConfig) -> TrafficReport {
     run_client(config).unwrap_or_else(|error| panic!("{error}"))
+}
+
+/// File and pages on one TCP port, a download on that port of UDP, and voice without a mark.
+#[test]
+fn one_port_carries_what_nobody_marks() {
+    let port = TcpListener::bind((HERE, 0))
+        .unwrap()
+        .local_addr()
+        .unwrap()
+        .port();
+    let one = ServerConfig {
+        ports: ServerPorts {
+            file: port,
+            pages: port,
+            ..ANY
+        },
+        ..server()
+    };
+    let (report, _) = with_server(&one, |ports, _| {
+        assert_eq!((ports.file, ports.pages), (port, port));
+        measure(&ClientConfig {
+            marked: false,
+            download: true,
+            ..client(ports)
+        })
+    });
+    let file = report.file.unwrap();
+    assert!(file.error.is_none() && file.received_bytes > 0, "{file:?}");
+    let pages = report.pages.unwrap();
+    assert!(pages.completed > 0 && pages.errors.is_empty(), "{pages:?}");
+    let download = report.download.unwrap();
+    assert!(download.received_bytes > 0, "{download:?}");
+    assert!(report.voice_up.unwrap().received > 0);
 }
 
 #[test]
@@ -198,7 +231,7 @@ fn a_server_sends_no_more_than_it_may() {
 
 #[test]
 fn a_server_that_is_not_there_is_named() {
-    let nobody = std::net::TcpListener::bind((HERE, 0)).unwrap();
+    let nobody = TcpListener::bind((HERE, 0)).unwrap();
     let control = nobody.local_addr().unwrap().port();
     drop(nobody);
     let config = ClientConfig {
@@ -216,7 +249,7 @@ fn a_client_that_leaves_makes_room_for_the_next() {
         let mut stream = TcpStream::connect((HERE, ports.control)).unwrap();
         stream
             .write_all(
-                b"{\"version\":1,\"times\":{\"warmup\":{\"secs\":1,\"nanos\":0},\
+                b"{\"version\":2,\"times\":{\"warmup\":{\"secs\":1,\"nanos\":0},\
                   \"measure\":{\"secs\":9,\"nanos\":0},\"grace\":{\"secs\":1,\"nanos\":0}},\
                   \"congestion_control\":null,\"voice\":true}\n\"go\"\n",
             )

@@ -23,7 +23,9 @@ use std::time::Duration;
 
 use rustix::process::Signal;
 
-use airlane_probe::{ClientConfig, Door, ServerConfig, Times, TrafficReport, run_client, serve};
+use airlane_probe::{
+    ClientConfig, Door, ServerConfig, ServerPorts, Times, TrafficReport, run_client, serve,
+};
 
 pub use crate::error::LiveError;
 use crate::netns::{self, Namespace};
@@ -313,8 +315,20 @@ impl EmulatedLink {
     /// # Errors
     /// If the server cannot be reached or does not report, or a program has ended.
     pub fn traffic(&mut self, config: &ClientConfig) -> Result<TrafficReport, LiveError> {
+        self.traffic_on(ServerPorts::default(), config)
+    }
+
+    /// Runs the applications with the server on these ports.
+    ///
+    /// # Errors
+    /// If the server cannot be reached or does not report, or a program has ended.
+    pub fn traffic_on(
+        &mut self,
+        ports: ServerPorts,
+        config: &ClientConfig,
+    ) -> Result<TrafficReport, LiveError> {
         let stop = AtomicBool::new(false);
-        let server = server();
+        let server = ServerConfig { ports, ..server() };
         let [left, right] = &self.hosts;
         let report = std::thread::scope(|scope| {
             let serving = scope.spawn(|| left.run(|| serve(&server, &stop, &|_| ())));

@@ -25,6 +25,9 @@ pub(super) fn start(
         command.args(["--set", &format!("control.socket={socket}")]);
         command.args(["--set", &format!("tun.name=\"{INTERFACE}\"")]);
         command.args(["--set", &format!("link.security={security}")]);
+        if let Some(rate) = site.rate {
+            command.args(["--set", &format!("link.rate=\"{rate}\"")]);
+        }
         programs.push(Program::start(command, site.directory, NAMES[end])?);
     }
     for (end, program) in programs.iter_mut().enumerate() {

@@ -7,6 +7,9 @@ use clap::ValueEnum;
 /// Rate of the impaired link, bit/s of Ethernet frames.
 pub const RATE_BPS: f64 = 20e6;
 
+/// Rates that follow each other, Mbit/s of Ethernet frames, for 10 s each.
+const STEPS_MBPS: [f64; 4] = [20.0, 5.0, 30.0, 12.0];
+
 /// How frames are lost, in both directions alike.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, ValueEnum)]
 pub enum LossChannel {
@@ -25,6 +28,12 @@ pub enum LossChannel {
     /// 10 % of the frames.
     #[value(name = "uniform-10")]
     Uniform10,
+    /// No frame is lost, and the rate is 20, 5, 30 and 12 Mbit/s in turn, for 10 s each.
+    #[value(name = "steps")]
+    Steps,
+    /// The same, with 5 % of the frames lost.
+    #[value(name = "steps-5")]
+    Steps5,
     /// Gilbert-Elliott in real time: bad for 50 ms at the mean, good for 950 ms.
     #[value(name = "bursts-5")]
     Bursts5,
@@ -53,10 +62,10 @@ impl LossChannel {
     /// The part of the frames that is lost.
     pub const fn loss(self) -> f64 {
         match self {
-            Self::Uniform0 => 0.0,
+            Self::Uniform0 | Self::Steps => 0.0,
             Self::Uniform1 => 0.01,
             Self::Uniform2 => 0.02,
-            Self::Uniform5 | Self::Bursts5 | Self::Bursts5Frames => 0.05,
+            Self::Uniform5 | Self::Steps5 | Self::Bursts5 | Self::Bursts5Frames => 0.05,
             Self::Uniform10 => 0.1,
         }
     }
@@ -64,6 +73,16 @@ impl LossChannel {
     /// Whether losses come in bursts.
     pub const fn is_bursty(self) -> bool {
         matches!(self, Self::Bursts5 | Self::Bursts5Frames)
+    }
+
+    /// The mean rate, bit/s of Ethernet frames, over whole rounds of its steps.
+    pub fn rate_bps(self) -> f64 {
+        match self {
+            Self::Steps | Self::Steps5 => {
+                STEPS_MBPS.iter().sum::<f64>() / STEPS_MBPS.len() as f64 * 1e6
+            }
+            _ => RATE_BPS,
+        }
     }
 
     /// The emulator's file.
@@ -83,19 +102,33 @@ impl LossChannel {
             }
             uniform => format!("{{ kind = \"uniform\", rate = {} }}", uniform.loss()),
         };
-        air(&errors)
+        match self {
+            Self::Steps | Self::Steps5 => {
+                let rates = STEPS_MBPS
+                    .map(|mbps| format!("\"{mbps} Mbit/s\""))
+                    .join(", ");
+                air(&errors) + &format!("steps = {{ every = \"10 s\", rates = [{rates}] }}\n")
+            }
+            _ => air(&errors),
+        }
     }
 }
 
 /// The emulator's file with these errors.
 pub fn air(errors: &str) -> String {
+    link(RATE_BPS / 1e6, 25.0, errors)
+}
+
+/// The emulator's file of a link of this rate and one-way delay, with 50 ms of queue and these errors.
+pub fn link(mbps: f64, delay_ms: f64, errors: &str) -> String {
+    let queue = (mbps * 1e6 / 8.0 * 0.05).max(15_000.0);
     format!(
         "schema = 1\n\
          name = \"bench\"\n\
          interfaces = [\"to-left\", \"to-right\"]\n\
-         rate = \"20 Mbit/s\"\n\
-         delay = \"25 ms\"\n\
-         queue = \"125 kB\"\n\
+         rate = \"{mbps} Mbit/s\"\n\
+         delay = \"{delay_ms} ms\"\n\
+         queue = \"{queue:.0} B\"\n\
          errors = {errors}\n"
     )
 }

@@ -100,6 +100,7 @@ pub fn run(
         hosts.iter().try_for_each(without_offloads)?;
     }
     let site = ToolSite {
+        rate: None,
         hosts: [&hosts[0], &hosts[1]],
         directory: directory.path(),
         programs,

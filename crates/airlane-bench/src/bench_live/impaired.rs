@@ -4,18 +4,20 @@ use std::path::PathBuf;
 use std::time::{Duration, Instant};
 
 use airlane_link::ServiceConfig;
+use airlane_link::config::by_goal;
 use airlane_probe::{ClientConfig, Times, TrafficReport};
 
 use airlane_testkit::live::{EmulatedLink, Experiment, GRACE, LiveError, TUNNEL_SERVER};
 use airlane_testkit::machine::{LostTime, MachineWatch};
 
 use super::ceiling::Ceiling;
-use super::channel::{Endpoints, LossChannel, RATE_BPS};
+use super::channel::{Endpoints, LossChannel};
 use super::criteria;
 use super::measured::Measured;
 use super::progress::ProgressLine;
 use super::site::{Programs, ToolSite};
 use super::tool::Tool;
+use super::traffic::TrafficKind;
 use super::tunnel::Tunnel;
 
 /// What is measured, and how long.
@@ -35,6 +37,10 @@ pub struct ImpairedPlan {
     pub seed: u64,
     /// Airlane's files, left and right.
     pub ends: [PathBuf; 2],
+    /// What Airlane's ends say for their rate instead of what stands in the files.
+    pub rate: Option<String>,
+    /// Which ports and marks tell the applications apart.
+    pub traffic: TrafficKind,
 }
 
 impl ImpairedPlan {
@@ -45,7 +51,7 @@ impl ImpairedPlan {
     }
 
     fn floods(&self) -> bool {
-        self.tools.contains(&Tool::Airlane)
+        self.tools.contains(&Tool::Airlane) && self.traffic == TrafficKind::KnownPorts
     }
 }
 
@@ -62,6 +68,8 @@ pub struct ImpairedFigures {
     pub file_mbps: f64,
     /// What it could have got.
     pub file_ceiling_mbps: f64,
+    /// What the download over UDP got, where there was one.
+    pub download_mbps: Option<f64>,
     /// A page, from connecting to its last byte.
     pub page_mean_ms: f64,
     /// Pages that failed or were not there in the end.
@@ -148,26 +156,27 @@ pub fn run(
     Ok(impaired)
 }
 
-struct Bench<'a> {
-    plan: &'a ImpairedPlan,
-    programs: &'a Programs,
-    directory: tempfile::TempDir,
+/// The emulated link, and what goes over it.
+pub(super) struct Bench<'a> {
+    pub(super) plan: &'a ImpairedPlan,
+    pub(super) programs: &'a Programs,
+    pub(super) directory: tempfile::TempDir,
 }
 
 impl Bench<'_> {
     /// Runs the applications through a tool; gives what they got, and the tool's MTU.
-    fn traffic(
+    pub(super) fn traffic(
         &self,
         tool: Tool,
-        channel: LossChannel,
+        air: &str,
         config: &ClientConfig,
     ) -> Result<(TrafficReport, u32), LiveError> {
-        let (mut link, mut tunnel) = self.open(tool, channel, config)?;
+        let (mut link, mut tunnel) = self.open(tool, air, config)?;
         let config = ClientConfig {
             server: tunnel.server,
             ..config.clone()
         };
-        let report = link.traffic(&config)?;
+        let report = link.traffic_on(self.plan.traffic.ports(), &config)?;
         tunnel.check()?;
         let mtu = tunnel.mtu;
         drop(tunnel);
@@ -175,15 +184,15 @@ impl Bench<'_> {
         Ok((report, mtu))
     }
 
-    /// A link of this kind with the tool at its ends.
+    /// A link with the tool at its ends, as the emulator's file says.
     fn open(
         &self,
         tool: Tool,
-        channel: LossChannel,
+        text: &str,
         config: &ClientConfig,
     ) -> Result<(EmulatedLink, Tunnel), LiveError> {
         let air = self.directory.path().join("air.toml");
-        std::fs::write(&air, channel.air()).map_err(|source| LiveError::File {
+        std::fs::write(&air, text).map_err(|source| LiveError::File {
             path: air.clone(),
             source,
         })?;
@@ -206,6 +215,7 @@ impl Bench<'_> {
                 directory: self.directory.path(),
                 programs: self.programs,
                 ends: [&self.plan.ends[0], &self.plan.ends[1]],
+                rate: self.plan.rate.as_deref(),
             },
         )?;
         Ok((link, tunnel))
@@ -219,7 +229,8 @@ impl Bench<'_> {
             server: TUNNEL_SERVER,
             ..self.config()
         };
-        let (mut link, mut tunnel) = self.open(Tool::Airlane, LossChannel::Uniform5, &config)?;
+        let (mut link, mut tunnel) =
+            self.open(Tool::Airlane, &LossChannel::Uniform5.air(), &config)?;
         let mbps = |report: TrafficReport| {
             let file = report.file.ok_or_else(|| missing("the file"))?;
             Ok::<_, LiveError>(file.goodput_bps / 1e6)
@@ -242,7 +253,7 @@ impl Bench<'_> {
         })
     }
 
-    fn config(&self) -> ClientConfig {
+    pub(super) fn config(&self) -> ClientConfig {
         ClientConfig {
             times: Times {
                 warmup: self.plan.warmup,
@@ -282,7 +293,7 @@ impl Bench<'_> {
             voice: false,
             ..self.config()
         };
-        let (report, _) = self.traffic(Tool::Plain, LossChannel::Uniform0, &config)?;
+        let (report, _) = self.traffic(Tool::Plain, &LossChannel::Uniform0.air(), &config)?;
         let pages = report.pages.ok_or_else(|| missing("pages"))?;
         Ok(pages.mean_ns / 1e6)
     }
@@ -293,11 +304,11 @@ impl Bench<'_> {
         channel: LossChannel,
         endpoints: Endpoints,
     ) -> Result<ImpairedFigures, LiveError> {
-        let config = ClientConfig {
+        let config = self.plan.traffic.of(ClientConfig {
             congestion_control: Some(endpoints.name().to_owned()),
             ..self.config()
-        };
-        let (report, mtu) = self.traffic(tool, channel, &config)?;
+        });
+        let (report, mtu) = self.traffic(tool, &channel.air(), &config)?;
         let voice_loss = report.voice_loss().ok_or_else(|| missing("voice"))?;
         let file = report.file.ok_or_else(|| missing("the file"))?;
         if let Some(error) = file.error {
@@ -310,7 +321,7 @@ impl Bench<'_> {
         let ways = [report.voice_down, report.voice_up];
         let p99_ns = ways.into_iter().flatten().map(|way| way.delay_p99_ns);
         let ceiling = Ceiling {
-            rate_bps: RATE_BPS,
+            rate_bps: channel.rate_bps(),
             survival: 1.0 - channel.loss(),
             mtu,
             overhead: tool.overhead(),
@@ -323,6 +334,7 @@ impl Bench<'_> {
             endpoints,
             file_mbps: file.goodput_bps / 1e6,
             file_ceiling_mbps: ceiling.file_bps() / 1e6,
+            download_mbps: report.download.map(|download| download.goodput_bps / 1e6),
             page_mean_ms: pages.mean_ns / 1e6,
             pages_failed: pages.failed,
             voice_loss_pct: voice_loss * 100.0,
@@ -340,6 +352,8 @@ struct End {
 
 #[derive(serde::Deserialize)]
 struct Services {
+    /// Left out, they are those of the goals.
+    #[serde(default = "by_goal")]
     services: Vec<ServiceConfig>,
 }
 

@@ -8,10 +8,12 @@ pub mod criteria;
 pub mod impaired;
 pub mod install;
 pub mod measured;
+pub mod never_worse;
 pub mod progress;
 pub mod results;
 pub mod site;
 pub mod tool;
+pub mod traffic;
 pub mod tunnel;
 
 mod airlane;

@@ -63,6 +63,7 @@ impl Results {
             endpoints: row.endpoints.name(),
             file_mbps: rounded(row.file_mbps),
             file_ceiling_mbps: rounded(row.file_ceiling_mbps),
+            download_mbps: row.download_mbps.map(rounded),
             page_mean_ms: rounded(row.page_mean_ms),
             voice_loss_pct: rounded(row.voice_loss_pct),
             voice_p99_ms: rounded(row.voice_p99_ms),
@@ -81,6 +82,8 @@ struct ImpairedJson {
     endpoints: &'static str,
     file_mbps: f64,
     file_ceiling_mbps: f64,
+    #[serde(skip_serializing_if = "Option::is_none")]
+    download_mbps: Option<f64>,
     page_mean_ms: f64,
     voice_loss_pct: f64,
     voice_p99_ms: f64,
@@ -294,6 +297,9 @@ fn impaired_table(impaired: &Impaired, f: &mut fmt::Formatter<'_>) -> fmt::Resul
         )?;
         let p99 = row.voice_p99_ms;
         write!(f, " {p99:>9.1} {:<4}", criteria::voice_p99(channel, p99))?;
+        if let Some(download) = row.download_mbps {
+            write!(f, "  download {download:.2} Mbit/s")?;
+        }
         if row.pages_failed > 0 {
             write!(f, " {} pages failed", row.pages_failed)?;
         }
@@ -348,6 +354,7 @@ mod tests {
             endpoints: Endpoints::Bbr,
             file_mbps: 17.2,
             file_ceiling_mbps: 17.5,
+            download_mbps: None,
             page_mean_ms: 430.04,
             pages_failed: 0,
             voice_loss_pct: 5.0,

@@ -35,6 +35,8 @@ pub struct ToolSite<'a> {
     pub programs: &'a Programs,
     /// Files of Airlane's ends; what they say about security is replaced.
     pub ends: [&'a Path; 2],
+    /// What they say for their rate, instead of what stands there.
+    pub rate: Option<&'a str>,
 }
 
 impl ToolSite<'_> {

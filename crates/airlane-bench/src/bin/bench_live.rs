@@ -10,8 +10,10 @@ use std::time::Duration;
 use airlane_bench::bench_live::channel::{Endpoints, LossChannel};
 use airlane_bench::bench_live::clean::CleanPlan;
 use airlane_bench::bench_live::impaired::ImpairedPlan;
+use airlane_bench::bench_live::never_worse::{self, CellTraffic, NeverWorsePlan};
 use airlane_bench::bench_live::site::Programs;
 use airlane_bench::bench_live::tool::Tool;
+use airlane_bench::bench_live::traffic::TrafficKind;
 use airlane_bench::bench_live::{BenchPlan, forward, forward_offload, install, run};
 use airlane_testkit::netns;
 use clap::{Parser, Subcommand};
@@ -66,7 +68,7 @@ struct Bench {
     /// Tools to measure; plain is of the impaired link only, veth and openvpn of the clean one
     #[arg(long, value_delimiter = ',', value_name = "A,B")]
     tools: Vec<Tool>,
-    /// Channels of the impaired link [default: all but bursts-5-frames]
+    /// Channels of the impaired link [default: all but steps, steps-5 and bursts-5-frames]
     #[arg(long, value_delimiter = ',', value_name = "A,B")]
     channels: Vec<LossChannel>,
     /// Congestion control of the impaired link's server
@@ -82,6 +84,51 @@ struct Bench {
     #[arg(long, num_args = 2, value_names = ["LEFT", "RIGHT"],
           default_values = ["demo/left.toml", "demo/right.toml"])]
     ends: Vec<PathBuf>,
+    /// What Airlane's ends take for the rate of the impaired link, such as "30 Mbit/s" or auto [default: what
+    /// their files say]
+    #[arg(long, value_name = "RATE")]
+    rate: Option<String>,
+    /// Which ports and marks tell the impaired link's applications apart
+    #[arg(long, value_enum, default_value_t)]
+    traffic: TrafficKind,
+    /// Measure a grid of links without and with Airlane on the smallest files, and print where a figure is worse
+    /// (hours; with --quick or a part of the grid minutes). What was measured is kept beside the JSON file, and
+    /// a run that was ended goes on there
+    #[arg(long, conflicts_with_all = ["clean", "impaired"])]
+    never_worse: bool,
+    /// Rates of the grid, Mbit/s
+    #[arg(
+        long,
+        value_delimiter = ',',
+        default_value = "2,10,20,50",
+        requires = "never_worse"
+    )]
+    grid_mbps: Vec<f64>,
+    /// Round trips of the grid, ms
+    #[arg(
+        long,
+        value_delimiter = ',',
+        default_value = "5,50,150",
+        requires = "never_worse"
+    )]
+    grid_ms: Vec<f64>,
+    /// Losses of the grid, percent
+    #[arg(
+        long,
+        value_delimiter = ',',
+        default_value = "0,1,5,10",
+        requires = "never_worse"
+    )]
+    grid_loss: Vec<f64>,
+    /// What travels in the grid
+    #[arg(
+        long,
+        value_delimiter = ',',
+        value_enum,
+        default_value = "file,page,call,all",
+        requires = "never_worse"
+    )]
+    grid_apps: Vec<CellTraffic>,
     /// Seed of the impaired link's losses
     #[arg(long, default_value_t = 1)]
     seed: u64,
@@ -99,6 +146,9 @@ Examples:
   airlane-bench-live --clean --tools veth,wireguard-go,airlane
   airlane-bench-live --impaired --tools plain,airlane --channels uniform-5,bursts-5 --endpoints cubic
   airlane-bench-live --impaired --ends my-left.toml my-right.toml --seconds 60
+  airlane-bench-live --traffic one-port --rate auto --impaired --tools plain,airlane --channels uniform-5,steps
+  airlane-bench-live --never-worse --quick                   # two links, 3 min
+  airlane-bench-live --never-worse --grid-mbps 10 --grid-loss 3 --endpoints bbr --grid-apps file,page
   airlane-bench-live --quick --json /tmp/quick.json          # does it work here?
 
 Exit code 0 also where a figure misses what is asked of it; 1 if something could not run.";
@@ -144,6 +194,8 @@ impl Bench {
             measure: self.seconds.unwrap_or(s(if self.quick { 5 } else { 30 })),
             seed: self.seed,
             ends: [0, 1].map(|end| self.ends[end].clone()),
+            rate: self.rate.clone(),
+            traffic: self.traffic,
         };
         BenchPlan {
             clean: (both || self.clean).then_some(clean),
@@ -178,6 +230,42 @@ fn main() -> ExitCode {
     }
 }
 
+/// Whether all cells ran.
+fn never_worse(args: &Bench, programs: &Programs) -> Result<bool, Box<dyn Error>> {
+    let s = Duration::from_secs;
+    let all = |values: &[f64], quick: &[f64]| match args.quick {
+        true => quick.to_vec(),
+        false => values.to_vec(),
+    };
+    let plan = NeverWorsePlan {
+        mbps: all(&args.grid_mbps, &[20.0]),
+        round_trips_ms: all(&args.grid_ms, &[50.0]),
+        losses_pct: all(&args.grid_loss, &[0.0, 5.0]),
+        endpoints: match args.quick {
+            true => args.endpoints[..1].to_vec(),
+            false => args.endpoints.clone(),
+        },
+        apps: args.grid_apps.clone(),
+        warmup: s(if args.quick { 2 } else { 4 }),
+        measure: args.seconds.unwrap_or(s(if args.quick { 5 } else { 15 })),
+        seed: args.seed,
+        traffic: args.traffic,
+        rate: args.rate.clone(),
+        kept: args.json.with_extension("cells.jsonl"),
+    };
+    let found = never_worse::run(&plan, programs)?;
+    write!(io::stdout(), "{found}")?;
+    let json = serde_json::to_string_pretty(&found.json())? + "\n";
+    std::fs::write(&args.json, json).map_err(|e| format!("{}: {e}", args.json.display()))?;
+    writeln!(
+        io::stdout(),
+        "the figures are in {}, each cell in {}",
+        args.json.display(),
+        plan.kept.display()
+    )?;
+    Ok(found.failures.is_empty())
+}
+
 /// Whether everything ran.
 fn bench(args: &Bench) -> Result<bool, Box<dyn Error>> {
     netns::available()?;
@@ -195,6 +283,9 @@ fn bench(args: &Bench) -> Result<bool, Box<dyn Error>> {
             "{path} does not exist; build it with: cargo build --release -p airlane-cli"
         )
         .into());
+    }
+    if args.never_worse {
+        return never_worse(args, &programs);
     }
     let results = run(args.plan(), &programs)?;
     let mut json = serde_json::to_string_pretty(&results.json())?;

@@ -199,6 +199,7 @@ mod tests {
                 goodput_bps: rate_bps,
                 error: None,
             }),
+            download: None,
             pages: Some(PagesReport {
                 completed: 10,
                 failed,

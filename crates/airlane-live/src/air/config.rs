@@ -39,6 +39,9 @@ pub struct AirConfig {
     /// Frames are serialised at this rate, counted over whole Ethernet frames without preamble and
     /// checksum.
     pub rate: BothWays<Rate>,
+    /// From time to time the link has another rate in both directions. Left out: always `rate`.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub steps: Option<RateSteps>,
     /// A frame travels for this long, one way.
     #[serde(default)]
     pub delay: BothWays<Duration>,
@@ -48,6 +51,25 @@ pub struct AirConfig {
     /// Which frames are lost on the air.
     #[serde(default)]
     pub errors: ErrorsConfig,
+}
+
+/// Rates that a link has one after the other, again and again, from when the emulator starts.
+#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
+#[serde(deny_unknown_fields)]
+pub struct RateSteps {
+    /// Each holds for this long.
+    pub every: Duration,
+    /// These rates follow each other.
+    pub rates: Vec<Rate>,
+}
+
+impl RateSteps {
+    /// The rate so long after the start.
+    pub fn at(&self, since: Duration) -> Option<Rate> {
+        let step = since.as_nanos() / self.every.as_nanos().max(1);
+        let at = step as usize % self.rates.len().max(1);
+        self.rates.get(at).copied()
+    }
 }
 
 fn default_name() -> String {
@@ -95,6 +117,15 @@ impl Validate for AirConfig {
                 "name",
                 "the name is empty",
                 "leave it out, or name the link",
+            );
+        }
+        if let Some(steps) = &self.steps
+            && (steps.every == Duration::ZERO || steps.rates.is_empty())
+        {
+            problems.add(
+                "steps",
+                "steps without a time or without rates are none",
+                "write steps = { every = \"10 s\", rates = [\"20 Mbit/s\", \"5 Mbit/s\"] }",
             );
         }
         for (i, name) in self.interfaces.iter().enumerate() {
@@ -173,6 +204,17 @@ errors = { kind = "uniform", rate = 0.05 }
             (each.rate.down.as_bps(), each.rate.up.as_bps()),
             (2_000_000, 1_000)
         );
+    }
+
+    #[test]
+    fn rates_follow_each_other_and_begin_again() {
+        let text = format!("{DEMO}steps = {{ every = '10 s', rates = ['20 Mbit/s', '5 Mbit/s'] }}");
+        let steps = config::load::<AirConfig>(&text, "air.toml").unwrap().steps;
+        let steps = steps.unwrap();
+        let at = |s| steps.at(Duration::from_secs(s)).unwrap().as_bps() / 1_000_000;
+        assert_eq!([0, 9, 10, 19, 20, 31].map(at), [20, 20, 5, 5, 20, 5]);
+        let none = text.replace("['20 Mbit/s', '5 Mbit/s']", "[]");
+        assert!(refusal(&none).contains("are none"));
     }
 
     #[test]

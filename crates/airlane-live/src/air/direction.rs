@@ -1,7 +1,7 @@
 //! One direction of the emulated link, without its sockets: what enters the channel, and the
 //! account of it.
 
-use airlane_base::{Duration, Instant, Streams};
+use airlane_base::{Duration, Instant, Rate, Streams};
 use airlane_channel::{Channel, ChannelConfig, Count, ErrorModel, ErrorModelConfig};
 
 use super::packet_socket::Received;
@@ -101,6 +101,11 @@ impl Direction {
             second_bytes: 0,
             busiest_second_bytes: 0,
         }
+    }
+
+    /// Frames that come from now on leave at this rate.
+    pub(super) const fn set_rate(&mut self, rate: Rate) {
+        self.channel.set_rate(rate);
     }
 
     /// Takes a frame that came at `came`, as one frame or cut into several. An error is the first

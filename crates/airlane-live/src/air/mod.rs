@@ -27,7 +27,7 @@ use std::os::fd::{AsFd, BorrowedFd};
 use airlane_base::{Duration, Instant, Streams};
 use rustix::event::{PollFd, PollFlags, Timespec};
 
-pub use config::AirConfig;
+pub use config::{AirConfig, RateSteps};
 pub use report::{AirReport, DirectionReport, Refused};
 
 use crate::clock;
@@ -76,6 +76,7 @@ struct Emulator {
     batch: Batch,
     scratch: Vec<u8>,
     origin: std::time::Instant,
+    steps: Option<RateSteps>,
 }
 
 impl Emulator {
@@ -96,6 +97,7 @@ impl Emulator {
             batch: Batch::new(),
             scratch: Vec::new(),
             origin: std::time::Instant::now(),
+            steps: config.steps.clone(),
         }
     }
 
@@ -111,6 +113,7 @@ impl Emulator {
             if ready.stop {
                 return Ok(None);
             }
+            self.step();
             for (end, is_ready) in ready.ends.into_iter().enumerate() {
                 if is_ready && self.receive(end).is_err() {
                     return Ok(Some(self.ends[end].interface().to_owned()));
@@ -119,6 +122,17 @@ impl Emulator {
             for end in [0, 1] {
                 self.deliver(end);
             }
+        }
+    }
+
+    /// Has both directions send at the rate of this time.
+    fn step(&mut self) {
+        let since = self.now().saturating_since(Instant::ORIGIN);
+        let rate = self.steps.as_ref().and_then(|steps| steps.at(since));
+        if let Some(rate) = rate {
+            self.directions
+                .iter_mut()
+                .for_each(|way| way.set_rate(rate));
         }
     }
 
