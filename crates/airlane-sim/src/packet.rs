@@ -22,6 +22,12 @@ pub enum Role {
     Request,
     /// An acknowledgment of these.
     RequestAck,
+    /// No packet: what coded bytes may say at this place.
+    Coded5,
+    /// Likewise.
+    Coded6,
+    /// Likewise.
+    Coded7,
 }
 
 impl Role {
@@ -30,15 +36,17 @@ impl Role {
         matches!(self, Self::Datagram | Self::Data | Self::Request)
     }
 
-    const fn from_code(code: u8) -> Option<Self> {
-        Some(match code {
+    const fn from_code(code: u8) -> Self {
+        match code & 0b111 {
             0 => Self::Datagram,
             1 => Self::Data,
             2 => Self::Ack,
             3 => Self::Request,
             4 => Self::RequestAck,
-            _ => return None,
-        })
+            5 => Self::Coded5,
+            6 => Self::Coded6,
+            _ => Self::Coded7,
+        }
     }
 }
 
@@ -52,10 +60,12 @@ pub(crate) struct Packet {
     pub(crate) seq: u64,
     /// Length without link headers, bytes.
     pub(crate) len: u32,
-    /// Index of the flow.
-    pub(crate) flow: u32,
+    /// The timestamp that an acknowledgment echoes; 0 where there is none. What left when stands in `created`.
+    pub(crate) echoed: u32,
     /// Which connection of the flow; packets of older ones are ignored.
     pub(crate) connection: u32,
+    /// Index of the flow.
+    pub(crate) flow: u16,
     /// Which pair of the flow's endpoints; an application with several uses them again.
     pub(crate) endpoints: u8,
     /// Node that it goes to.
@@ -65,8 +75,6 @@ pub(crate) struct Packet {
     /// Segments that an acknowledgment's window lacks of the whole one, in the units of its
     /// [`End`](crate::app::end::End).
     pub(crate) closed: u16,
-    /// What the image of coded bytes has beyond role and flag; 0 in every packet.
-    pub(crate) residue: u16,
     /// Blocks that an acknowledgment reports (RFC 2018), segments: how far beyond its number each
     /// begins, and how long it is; 0 where there are no more.
     pub(crate) blocks: [[u16; 2]; MOST_BLOCKS],
@@ -79,11 +87,14 @@ pub(crate) struct Packet {
 pub(crate) struct Marks(u8);
 
 impl Marks {
-    /// The segment was sent before; of an acknowledgment, the one that caused it.
+    /// The segment was sent before.
     pub(crate) const AGAIN: Self = Self(1);
+    /// Of an acknowledgment: it agrees to a connection (SYN).
+    pub(crate) const AGREES: Self = Self(1);
     /// Of an acknowledgment: the segment that is expected next was destroyed on a link.
     pub(crate) const ELN: Self = Self(2);
-    /// Of data: it asks for the window, and carries a byte that nobody keeps.
+    /// Of data: it asks for the window, and carries a byte that nobody keeps; without one it asks for a
+    /// connection (SYN).
     pub(crate) const PROBE: Self = Self(2);
     /// Of an acknowledgment: it tells of a mark (ECN-Echo). Of data: the window was cut for one (CWR).
     pub(crate) const ECHO: Self = Self(4);
@@ -91,6 +102,9 @@ impl Marks {
     pub(crate) const MARKABLE: Self = Self(8);
     /// A queue has marked it (CE).
     pub(crate) const MARKED: Self = Self(16);
+    /// Of an acknowledgment, which no queue marks: its first block is a segment below its number, so far
+    /// below it as the block says (RFC 2883).
+    pub(crate) const REPEATED: Self = Self(16);
     /// Whether it has this mark.
     #[inline]
     pub(crate) const fn has(self, mark: Self) -> bool {
@@ -148,7 +162,7 @@ impl From<Header> for FlowKey {
 }
 
 /// Bytes of an image with neither blocks nor a closed window, and of one with either. Even, as codes work on pairs of them.
-const SHORT_IMAGE: usize = 42;
+const SHORT_IMAGE: usize = 44;
 const IMAGE: usize = SHORT_IMAGE + 4 * MOST_BLOCKS + 2;
 /// Segment numbers end here; the bits above hold a check in the image.
 const SEQ_BITS: u32 = 40;
@@ -166,9 +180,10 @@ impl Packet {
         put(&self.seq.to_le_bytes());
         put(&self.created.as_nanos().to_le_bytes());
         put(&self.flow.to_le_bytes());
+        put(&self.echoed.to_le_bytes());
         put(&self.connection.to_le_bytes());
         put(&self.to.to_le_bytes());
-        put(&(self.tag() ^ self.residue).to_le_bytes());
+        put(&self.tag().to_le_bytes());
         put(&self.header.src.octets());
         put(&self.header.dst.octets());
         put(&self.header.src_port.to_le_bytes());
@@ -179,6 +194,12 @@ impl Packet {
         }
         put(&self.closed.to_le_bytes());
         image
+    }
+
+    /// The blocks that report what has come ahead of a hole.
+    pub(crate) fn news(&self) -> &[[u16; 2]] {
+        let repeated = self.marks.has(Marks::REPEATED);
+        &self.blocks[usize::from(repeated)..]
     }
 
     fn image_len(&self) -> usize {
@@ -208,22 +229,18 @@ impl Packet {
 
     fn from_image(image: &[u8; IMAGE], len: u32) -> Self {
         let mut rest = &image[..];
-        let tag = u16::from_le_bytes([image[26], image[27]]);
-        let (role, marks) = match Role::from_code((tag >> 1) as u8 & 0b111) {
-            Some(role) => (role, Marks((tag >> 3) as u8 & 0b1_1110 | tag as u8 & 1)),
-            None => (Role::Datagram, Marks::default()),
-        };
-        let mut packet = Self {
+        let tag = u16::from_le_bytes([image[28], image[29]]);
+        Self {
             seq: u64::from_le_bytes(take(&mut rest)) ^ Self::check(image),
             created: Instant::from_nanos(u64::from_le_bytes(take(&mut rest))),
             len,
-            flow: u32::from_le_bytes(take(&mut rest)),
+            flow: u16::from_le_bytes(take(&mut rest)),
+            echoed: u32::from_le_bytes(take(&mut rest)),
             connection: u32::from_le_bytes(take(&mut rest)),
             endpoints: (tag >> 8) as u8,
             to: u16::from_le_bytes(take(&mut rest)),
-            role,
-            marks,
-            residue: 0,
+            role: Role::from_code((tag >> 1) as u8),
+            marks: Marks((tag >> 3) as u8 & 0b1_1110 | tag as u8 & 1),
             header: {
                 let _tag: [u8; 2] = take(&mut rest);
                 Header {
@@ -238,9 +255,7 @@ impl Packet {
             blocks: [[(); 2]; MOST_BLOCKS]
                 .map(|block| block.map(|()| u16::from_le_bytes(take(&mut rest)))),
             closed: u16::from_le_bytes(take(&mut rest)),
-        };
-        packet.residue = packet.tag() ^ tag;
-        packet
+        }
     }
 }
 
@@ -288,7 +303,8 @@ impl Payload for Packet {
 
     fn recovered(&self, image: &[u8], len: usize) -> Option<Self> {
         let packet = self.coded(image, len);
-        (packet.residue == 0 && packet.seq >> SEQ_BITS == 0).then_some(packet)
+        let is_packet = !matches!(packet.role, Role::Coded5 | Role::Coded6 | Role::Coded7);
+        (is_packet && packet.seq >> SEQ_BITS == 0).then_some(packet)
     }
 }
 
@@ -303,10 +319,11 @@ impl airlane_link::Packet for Packet {
     /// Counted in segments.
     fn tcp(&self) -> Option<TcpView> {
         let (seq, end, ack) = match self.role {
-            Role::Datagram => return None,
+            Role::Datagram | Role::Coded5 | Role::Coded6 | Role::Coded7 => return None,
             _ if self.header.protocol == ESP => return None,
             // A probe asks the other end, and is no data.
             Role::Data | Role::Request if self.marks.has(Marks::PROBE) => return None,
+            Role::Ack | Role::RequestAck if self.marks.has(Marks::AGREES) => return None,
             Role::Data | Role::Request => {
                 (self.seq as u32, (self.seq as u32).wrapping_add(1), None)
             }
@@ -314,14 +331,14 @@ impl airlane_link::Packet for Packet {
         };
         Some(TcpView {
             connection: self.connection,
-            endpoints: self.flow << 8 | u32::from(self.endpoints),
+            endpoints: u32::from(self.flow) << 8 | u32::from(self.endpoints),
             seq,
             end,
             ack,
             // Only whether it changes matters.
             window: self.closed,
             block: ack
-                .zip(self.blocks.first())
+                .zip(self.news().first())
                 .and_then(|(ack, [ahead, len])| {
                     let start = ack.wrapping_add(u32::from(*ahead));
                     (*len > 0).then(|| [start, start.wrapping_add(u32::from(*len))])
@@ -345,14 +362,14 @@ mod tests {
             created: Instant::from_nanos(rng.next_u64() >> 4),
             seq: rng.next_u64() >> (64 - SEQ_BITS),
             len: (word >> 48) as u32,
-            flow: word as u32,
+            flow: word as u16,
+            echoed: rng.next_u64() as u32,
             connection: rng.next_u64() as u32,
             endpoints: rng.next_u64() as u8,
             to: word as u16,
-            role: Role::from_code((word % 5) as u8).unwrap(),
+            role: Role::from_code((word % 5) as u8),
             marks: Marks(rng.next_u64() as u8 & 0b1_1111),
             closed: (word >> 20) as u16 * u16::from(word & 512 != 0),
-            residue: 0,
             blocks: match word & 128 {
                 0 => NO_BLOCKS,
                 _ => [[(); 2]; MOST_BLOCKS].map(|block| block.map(|()| rng.next_u64() as u16)),

@@ -30,9 +30,8 @@ impl DelayProbe {
         self.count += 1;
         let difference = i128::from(ns) - i128::from(self.origin);
         self.sum += difference;
-        self.squares = self
-            .squares
-            .saturating_add(difference.unsigned_abs().saturating_pow(2));
+        let distance = u128::from(ns.abs_diff(self.origin));
+        self.squares = self.squares.saturating_add(distance * distance);
         self.max = self.max.max(ns);
         let bucket = bucket_of(ns);
         if self.histogram.len() <= bucket {

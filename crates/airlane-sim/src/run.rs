@@ -240,7 +240,7 @@ impl Prepared {
                 let time_s = time.map(|(first, last)| last.saturating_since(first).as_secs_f64());
                 let stats = sender.stats();
                 FlowResult {
-                    finished: Some(sender.is_finished()),
+                    finished: Some(sender.is_acknowledged()),
                     throughput_bps: time_s.map(|s| acked_bytes as f64 * 8.0 / s),
                     goodput_ratio: self.goodput(index, acked_bytes, at_stop, engine),
                     delivered_bytes: receiver.stats().delivered_bytes,

@@ -376,7 +376,7 @@ fn flow(
 
 fn place(scenario: &Scenario, index: usize, config: &FlowConfig) -> FlowPlace {
     FlowPlace {
-        flow: index as u32,
+        flow: index as u16,
         nodes: [0, 1].map(|end| node_index(scenario, &config.ends[end])),
         header: header(scenario, index),
     }

@@ -14,6 +14,9 @@ pub trait Endpoint {
     /// `u64::MAX`, once.
     fn write(&mut self, bytes: u64);
 
+    /// The application has written all: its peer may know, where the protocol says so.
+    fn close(&mut self);
+
     /// In-order bytes for the application since the last call; none if there are none.
     fn read(&mut self) -> Option<u64>;
 

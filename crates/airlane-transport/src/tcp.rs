@@ -1,12 +1,12 @@
 //! TCP in parts, each in a file of its own:
 //!
 //! ```text
-//!              Tcp: one end of a connection
+//!              Tcp: one end of a connection, open once its Handshake is over
 //!  write ─► Sender ─────────────────────────────────────┐
 //!           │ SendWindow   what is sent, what is acknowledged
 //!           │ Recovery     what is lost, and what leaves next (tahoe, reno, newreno, sack, rack, smart,
 //!           │              eln)
-//!           │ Congestion   how much may be on its way (reno, bsd, cubic, vegas)
+//!           │ Congestion   how much may be on its way (reno, bsd, cubic, vegas, bbr)
 //!           │ Pacing       when the next one leaves
 //!           │ Timer        when to give up waiting; RtoEstimator: how long that is
 //!           └─ Data ─► peer's Receiver ─ Ack ─► peer's Sender
@@ -14,13 +14,15 @@
 //! ```
 //!
 //! Sender and receiver of one end share nothing: an acknowledgment travels on its own, as the agents of
-//! ns-2 have it. Sequence numbers count segments from 0. There is no handshake and no release.
+//! ns-2 have it. Sequence numbers count segments from 0, the end of the data is one of them. Handshake and end are
+//! for profiles that have them.
 
 pub mod config;
 mod congestion;
 mod control;
 mod duplicates;
 mod ecn;
+mod handshake;
 mod messages;
 mod options;
 mod pacing;
@@ -29,6 +31,7 @@ mod ranges;
 pub mod receiver;
 mod recovery;
 pub mod rto;
+mod scale;
 mod scoreboard;
 mod segment;
 pub mod sender;
@@ -40,6 +43,8 @@ mod window;
 use airlane_base::{Duration, Instant};
 
 use crate::Endpoint;
+use handshake::{Handshake, Reaction};
+
 pub use config::{
     AckClock, CongestionKind, Deflation, DelayedAck, LossMemory, Profile, RecoveryKind, ReportKind,
     TcpConfig, TimerKind, TimerRestart,
@@ -49,13 +54,14 @@ pub use options::Options;
 pub use ranges::Range;
 pub use receiver::{Receiver, ReceiverStats};
 pub use rto::RtoEstimator;
-pub use segment::{Ack, Blocks, Data, MOST_BLOCKS, Segment, sack_option_len};
+pub use segment::{Ack, Blocks, Data, MOST_BLOCKS, Segment, Timestamp, sack_option_len};
 pub use sender::Sender;
 pub use stats::SenderStats;
 
 /// One end of a TCP connection.
 #[derive(Clone, Debug)]
 pub struct Tcp {
+    handshake: Handshake,
     sender: Sender,
     receiver: Receiver,
 }
@@ -66,6 +72,7 @@ impl Tcp {
     /// `[0, tick)` and different from run to run.
     pub fn new(config: &TcpConfig, segment: u32, tick_phase: Duration) -> Self {
         Self {
+            handshake: Handshake::new(config),
             sender: Sender::new(config, segment, tick_phase),
             receiver: Receiver::new(config, segment, tick_phase),
         }
@@ -73,8 +80,46 @@ impl Tcp {
 
     /// The end of a new connection. Counters go on, memory is kept.
     pub fn restart(&mut self, config: &TcpConfig, tick_phase: Duration) {
+        self.handshake = Handshake::new(config);
         self.sender.restart(config, tick_phase);
         self.receiver.restart(config, tick_phase);
+    }
+
+    /// A segment comes before the connection is open; whether it is for an open one.
+    #[cold]
+    fn opens(&mut self, now: Instant, segment: &Segment) -> bool {
+        let opened = match segment {
+            Segment::Syn { answers } => match self.handshake.on_syn(now, *answers) {
+                Reaction::Open(opened) => Some(opened),
+                Reaction::Acknowledge | Reaction::Nothing => None,
+            },
+            _ => self.handshake.on_segment(now),
+        };
+        if let Some(opened) = opened {
+            self.sender.on_opened(now, opened);
+        }
+        opened.is_some()
+    }
+
+    #[cold]
+    fn poll_handshake(&mut self, now: Instant) -> Option<Segment> {
+        if self.sender.is_frozen() {
+            return None;
+        }
+        if !self.sender.is_finished() {
+            self.handshake.ask();
+        }
+        let answers = self.handshake.poll(now)?;
+        if !answers {
+            self.sender.on_asked(now);
+        }
+        Some(Segment::Syn { answers })
+    }
+
+    /// Whether it has nothing to send until it hears something, beside acknowledgments.
+    #[inline]
+    pub fn is_silent(&self) -> bool {
+        self.sender.is_finished() && self.handshake.is_open()
     }
 
     /// The half that sends data.
@@ -95,15 +140,24 @@ impl Endpoint for Tcp {
         self.sender.write(bytes);
     }
 
+    fn close(&mut self) {
+        self.sender.close();
+    }
+
     fn read(&mut self) -> Option<u64> {
         self.receiver.poll_deliver()
     }
 
     #[inline]
     fn handle_segment(&mut self, now: Instant, segment: Segment) {
+        if !self.handshake.is_open() && !self.opens(now, &segment) {
+            return;
+        }
         match segment {
             Segment::Data(data) => self.receiver.handle_data(now, data),
-            Segment::Ack(ack) => self.sender.handle_ack(now, ack),
+            Segment::Ack(ack) => self.sender.handle_ack(now, &ack),
+            // Its answer, or the answer to it, is lost.
+            Segment::Syn { .. } => self.receiver.handle_probe(),
             Segment::Probe(_) => self.receiver.handle_probe(),
         }
     }
@@ -115,6 +169,9 @@ impl Endpoint for Tcp {
     }
 
     fn handle_timeout(&mut self, now: Instant) {
+        if !self.sender.is_frozen() {
+            self.handshake.expire(now);
+        }
         self.receiver.handle_timeout(now);
         self.sender.handle_timeout(now);
     }
@@ -124,6 +181,7 @@ impl Endpoint for Tcp {
     }
 
     fn thaw(&mut self, now: Instant) {
+        self.handshake.expire(now);
         self.sender.thaw(now);
     }
 
@@ -134,8 +192,11 @@ impl Endpoint for Tcp {
             return Some(Segment::Ack(ack));
         }
         // Most ends send in one direction.
-        if self.sender.is_finished() {
+        if self.is_silent() {
             return None;
+        }
+        if !self.handshake.is_open() {
+            return self.poll_handshake(now);
         }
         if let Some(data) = self.sender.poll_transmit(now) {
             return Some(Segment::Data(data));
@@ -145,6 +206,9 @@ impl Endpoint for Tcp {
 
     #[inline]
     fn poll_timeout(&self) -> Option<Instant> {
+        if !self.handshake.is_open() {
+            return self.handshake.due().filter(|_| !self.sender.is_frozen());
+        }
         match (self.sender.poll_timeout(), self.receiver.poll_timeout()) {
             (Some(sender), Some(receiver)) => Some(sender.min(receiver)),
             (sender, receiver) => sender.or(receiver),
@@ -164,6 +228,6 @@ impl Endpoint for Tcp {
     }
 
     fn is_acknowledged(&self) -> bool {
-        self.sender.is_finished()
+        self.sender.is_acknowledged()
     }
 }

@@ -38,6 +38,9 @@ impl Bulk {
     ) -> Self {
         let mut ends = [0, 1].map(|end| End::new(config, segment, phases[end], end, 0));
         ends[0].write(bytes.unwrap_or(u64::MAX));
+        if bytes.is_some() && config.handshake.unwrap_or_default() {
+            ends[0].close();
+        }
         Self {
             place,
             start,
@@ -126,10 +129,7 @@ impl Bulk {
             None
         } else {
             let [sender, receiver] = &self.ends;
-            let timers = earlier(
-                sender.endpoint().poll_timeout(),
-                receiver.endpoint().poll_timeout(),
-            );
+            let timers = earlier(sender.poll_timeout(), receiver.poll_timeout());
             match receiver.endpoint().receiver().has_unread() {
                 false => timers,
                 true => earlier(timers, Some(self.busy)),

@@ -208,7 +208,7 @@ impl Custom {
         if !self.started {
             return Some(self.start);
         }
-        let timers = self.ends().iter().map(|end| end.endpoint().poll_timeout());
+        let timers = self.ends().iter().map(|end| end.poll_timeout());
         timers.flatten().chain(self.host.timer).min()
     }
 

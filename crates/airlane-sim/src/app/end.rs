@@ -5,7 +5,7 @@
 
 use airlane_base::{Duration, Instant};
 use airlane_link::mobility::Hint;
-use airlane_transport::tcp::{Ecn, MOST_BLOCKS, Options};
+use airlane_transport::tcp::{Ecn, MOST_BLOCKS, Options, Timestamp};
 use airlane_transport::{Ack, Blocks, Data, Endpoint, Range, Segment, Tcp, TcpConfig};
 
 use super::place::FlowPlace;
@@ -18,6 +18,8 @@ pub(crate) struct End {
     endpoint: Tcp,
     /// Whether anything has happened since it last had nothing to send.
     stirred: bool,
+    /// When its time has come, as it was then.
+    due: Option<Instant>,
     /// The flow's first end, or its second.
     first: bool,
     ack_len: u32,
@@ -27,8 +29,10 @@ pub(crate) struct End {
     scale: u32,
     /// Bytes in front of user data.
     header_len: u32,
-    /// Whether acknowledgments tell which copy of a segment caused them.
-    tells_copies: bool,
+    /// Length of a SYN.
+    syn_len: u32,
+    /// Whether segments carry the time at which they left.
+    stamps: bool,
     /// Number of the connection whose data it sends; packets of others are ignored.
     pub(crate) sends: u32,
     /// Number of the connection whose data it receives.
@@ -52,6 +56,7 @@ impl End {
         Self {
             endpoint: Tcp::new(config, segment, phase),
             stirred: false,
+            due: None,
             first: end == 0,
             ack_len: config.ack_size.as_bytes() as u32,
             options: config.options(),
@@ -59,7 +64,8 @@ impl End {
             scale: (u32::BITS - config.window_of(segment).leading_zeros())
                 .saturating_sub(u16::BITS),
             header_len: config.header_len(),
-            tells_copies: config.eifel.unwrap_or_default(),
+            syn_len: config.syn_len(),
+            stamps: config.timestamps.unwrap_or_default(),
             sends: 0,
             receives: 0,
             endpoints,
@@ -85,6 +91,7 @@ impl End {
         [sends, receives]: [u32; 2],
     ) {
         self.endpoint.restart(config, phase);
+        self.stirred = true;
         self.sends = sends;
         self.receives = receives;
     }
@@ -98,6 +105,12 @@ impl End {
     /// The application gives `bytes` more.
     pub(crate) fn write(&mut self, bytes: u64) {
         self.endpoint.write(bytes);
+        self.stirred = true;
+    }
+
+    /// The application has given all.
+    pub(crate) fn close(&mut self) {
+        self.endpoint.close();
         self.stirred = true;
     }
 
@@ -122,12 +135,27 @@ impl End {
         self.stirred = true;
     }
 
+    /// When `handle_timeout` is due, for an end that has been asked for all it has to send.
+    #[inline]
+    pub(crate) fn poll_timeout(&self) -> Option<Instant> {
+        match self.stirred {
+            true => self.endpoint.poll_timeout(),
+            false => self.due,
+        }
+    }
+
+    /// There is nothing to send until something happens.
+    fn rest(&mut self) {
+        self.stirred = false;
+        self.due = self.endpoint.poll_timeout();
+    }
+
     /// Which end takes a packet.
     #[inline]
     pub(crate) const fn of(packet: &Packet) -> usize {
         match packet.role {
             Role::Ack | Role::Request => 0,
-            Role::Data | Role::RequestAck | Role::Datagram => 1,
+            _ => 1,
         }
     }
 
@@ -153,6 +181,8 @@ impl End {
     pub(crate) fn handle_packet(&mut self, now: Instant, packet: &Packet) {
         let (connection, segment) = if packet.role.carries_data() {
             (self.receives, self.data_of(packet))
+        } else if packet.marks.has(Marks::AGREES) {
+            (self.sends, Segment::Syn { answers: true })
         } else {
             let closed = u32::from(packet.closed) << self.scale;
             let ack = Ack {
@@ -160,7 +190,7 @@ impl End {
                 blocks: blocks_of(packet),
                 window: self.window.saturating_sub(closed),
                 eln: packet.marks.has(Marks::ELN),
-                again: packet.marks.has(Marks::AGAIN),
+                stamp: Timestamp::from_number(packet.echoed),
                 echo: packet.marks.has(Marks::ECHO),
             };
             (self.sends, Segment::Ack(ack))
@@ -179,7 +209,10 @@ impl End {
     #[inline]
     fn data_of(&self, packet: &Packet) -> Segment {
         if packet.marks.has(Marks::PROBE) {
-            return Segment::Probe(packet.seq);
+            return match packet.len == self.syn_len {
+                true => Segment::Syn { answers: false },
+                false => Segment::Probe(packet.seq),
+            };
         }
         Segment::Data(Data {
             seq: packet.seq,
@@ -190,6 +223,7 @@ impl End {
                 false => Ecn::NotCapable,
             },
             cut: packet.marks.has(Marks::ECHO),
+            stamp: self.stamps.then(|| Timestamp::of(packet.created)),
         })
     }
 
@@ -222,7 +256,7 @@ impl End {
 
     fn next_packet(&mut self, place: &FlowPlace, now: Instant) -> Option<Packet> {
         let Some(segment) = self.endpoint.poll_transmit(now) else {
-            self.stirred = false;
+            self.rest();
             return None;
         };
         if let Some(probe) = &mut self.probe {
@@ -230,7 +264,7 @@ impl End {
         }
         let mut blocks = NO_BLOCKS;
         let mut marks = Marks::default();
-        let mut closed = 0;
+        let (mut closed, mut echoed) = (0, 0);
         let (role, connection, seq, len) = match segment {
             Segment::Data(data) => {
                 let Data { seq, len, .. } = data;
@@ -244,15 +278,27 @@ impl End {
                 let len = self.ack_len + self.options.len(&ack);
                 if !ack.blocks.is_empty() {
                     blocks = packet_blocks(&ack);
+                    let repeated = ack.duplicate().is_some_and(|block| block.end <= ack.ack);
+                    marks = marks.with(Marks::REPEATED, repeated);
                 }
-                marks = marks
-                    .with(Marks::ELN, ack.eln)
-                    .with(Marks::ECHO, ack.echo)
-                    .with(Marks::AGAIN, self.tells_copies && ack.again);
+                echoed = ack.stamp.map_or(0, Timestamp::number);
+                marks = marks.with(Marks::ELN, ack.eln).with(Marks::ECHO, ack.echo);
                 // Rounded up: what is advertised is there.
                 let lacks = self.window - ack.window;
                 closed = lacks.div_ceil(1 << self.scale) as u16;
+                // An end that only receives has said all that it has to say.
+                if self.endpoint.is_silent() {
+                    self.rest();
+                }
                 (self.ack_role(), self.receives, ack.ack, len)
+            }
+            Segment::Syn { answers: false } => {
+                marks = marks.with(Marks::PROBE, true);
+                (self.data_role(), self.sends, 0, self.syn_len)
+            }
+            Segment::Syn { answers: true } => {
+                marks = marks.with(Marks::AGREES, true);
+                (self.ack_role(), self.receives, 0, self.syn_len)
             }
             Segment::Probe(seq) => {
                 marks = marks.with(Marks::PROBE, true);
@@ -274,6 +320,7 @@ impl End {
         packet.endpoints = self.endpoints;
         packet.marks = marks;
         packet.closed = closed;
+        packet.echoed = echoed;
         packet.blocks = blocks;
         Some(packet)
     }
@@ -284,7 +331,7 @@ fn packet_blocks(ack: &Ack) -> [[u16; 2]; MOST_BLOCKS] {
     let mut blocks = NO_BLOCKS;
     for (place, block) in blocks.iter_mut().zip(ack.blocks.iter()) {
         // Validated: a window of selective acknowledgments is at most so many segments.
-        *place = [(block.start - ack.ack) as u16, block.len() as u16];
+        *place = [block.start.abs_diff(ack.ack) as u16, block.len() as u16];
     }
     blocks
 }
@@ -293,11 +340,16 @@ fn packet_blocks(ack: &Ack) -> [[u16; 2]; MOST_BLOCKS] {
 #[inline]
 fn blocks_of(packet: &Packet) -> Blocks {
     let mut blocks = Blocks::default();
+    let mut below = packet.marks.has(Marks::REPEATED);
     for [offset, len] in packet.blocks {
         if len == 0 {
             break;
         }
-        let start = packet.seq + u64::from(offset);
+        let offset = u64::from(offset);
+        let start = match std::mem::take(&mut below) {
+            true => packet.seq.saturating_sub(offset),
+            false => packet.seq + offset,
+        };
         blocks.push(Range {
             start,
             end: start + u64::from(len),

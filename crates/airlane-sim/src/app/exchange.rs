@@ -2,7 +2,8 @@
 //!
 //! A request and its reply are two transfers in opposite directions, each on a connection of its own,
 //! as the agents of ns-2 have them. A fresh exchange opens both over fresh TCP state; a continued one
-//! gives more to the connections that are open. There is no handshake and no release.
+//! gives more to the connections that are open. Where TCP has a handshake it opens both directions at once, and the
+//! end of a reply that is the last of its connection says so.
 //!
 //! When a fresh exchange begins, both sides forget the one before: what a sender had not heard
 //! acknowledged of it.
@@ -86,6 +87,8 @@ pub(crate) struct Exchange {
     frozen: [Option<Instant>; 2],
     /// What is on its way.
     waiting: Option<Completed>,
+    /// Whether the server says that its reply was all.
+    ends_connections: bool,
 }
 
 impl Exchange {
@@ -99,6 +102,7 @@ impl Exchange {
             opened: false,
             frozen: [None; 2],
             waiting: None,
+            ends_connections: config.handshake.unwrap_or_default() && !opener.persistent,
         }
     }
 
@@ -112,6 +116,9 @@ impl Exchange {
     pub(crate) fn answer(&mut self, bytes: u64) {
         self.waiting = Some(Completed::Reply);
         self.give_reply(bytes);
+        if self.ends_connections {
+            self.ends[SERVER].close();
+        }
     }
 
     /// The client sends `bytes`, whatever else is on its way.
@@ -209,7 +216,7 @@ impl Exchange {
 
     /// When `handle_timeout` is due.
     pub(crate) fn poll_timeout(&self) -> Option<Instant> {
-        let timers = self.ends.iter().map(|end| end.endpoint().poll_timeout());
+        let timers = self.ends.iter().map(|end| end.poll_timeout());
         timers.flatten().min()
     }
 

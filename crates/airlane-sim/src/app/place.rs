@@ -12,7 +12,7 @@ const DYNAMIC: u32 = 16_384;
 #[derive(Clone, Copy, Debug)]
 pub(crate) struct FlowPlace {
     /// Index of the flow.
-    pub(crate) flow: u32,
+    pub(crate) flow: u16,
     /// Nodes of the main direction: source, destination.
     pub(crate) nodes: [u16; 2],
     /// Header of packets in the main direction.
@@ -33,7 +33,7 @@ impl FlowPlace {
             role,
             marks: Marks::default(),
             closed: 0,
-            residue: 0,
+            echoed: 0,
             blocks: NO_BLOCKS,
             header: self.header,
         }

@@ -146,10 +146,7 @@ impl Split {
         if !self.started {
             return Some(self.start);
         }
-        let timers = self
-            .ends
-            .iter()
-            .filter_map(|end| end.endpoint().poll_timeout());
+        let timers = self.ends.iter().filter_map(|end| end.poll_timeout());
         timers.min().filter(|_| !self.stopped)
     }
 

@@ -38,7 +38,7 @@ impl WindowProbe {
 
     /// The windows of `sender` have stood until now.
     pub(super) fn advance(&mut self, now: Instant, sender: &Sender) {
-        let Some(first) = sender.first_sent().filter(|_| !sender.is_finished()) else {
+        let Some(first) = sender.first_sent().filter(|_| !sender.is_acknowledged()) else {
             return;
         };
         let stood = now.saturating_since(self.until.max(first)).as_nanos() as f64;

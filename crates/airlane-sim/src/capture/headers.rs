@@ -6,7 +6,8 @@
 //! headers, 40 bytes. Lengths and checksums are right.
 //!
 //! TCP numbers count bytes: segments times their size, the last one of a transfer may be shorter.
-//! Both directions start at 1, as behind a handshake, which is not simulated. What an end says
+//! Both directions start at 1, as behind a handshake, whether one is simulated or not; the end of the data has a flag
+//! and no number, and timestamps are left out. What an end says
 //! beside its data (how far it has received) and beside its acknowledgments (how far it has sent)
 //! is what it said last at this place; the simulator's endpoints go one way each.
 
@@ -76,6 +77,8 @@ struct FlowFacts {
     header_len: u32,
     /// Whether acknowledgments name the segment that caused them, and report no blocks.
     smart: bool,
+    /// Length of a SYN.
+    syn_len: u32,
     /// By number: the first end, the second end.
     connections: BTreeMap<u32, [Sent; 2]>,
 }
@@ -92,18 +95,20 @@ impl CaptureHeaders {
     pub(super) fn new(scenario: &Scenario) -> Self {
         let flows = scenario.flows.iter().map(|flow| {
             let size = flow.app.packet().map_or(1, |size| size.as_bytes());
-            let (window, header_len, smart) = match &flow.transport {
+            let (window, header_len, smart, syn_len) = match &flow.transport {
                 TransportConfig::Tcp(tcp) => {
                     let smart = tcp.report() == ReportKind::Smart;
-                    (tcp.window_of(size as u32), tcp.header_len(), smart)
+                    let window = tcp.window_of(size as u32);
+                    (window, tcp.header_len(), smart, tcp.syn_len())
                 }
-                TransportConfig::Udp(_) => (0, 0, false),
+                TransportConfig::Udp(_) => (0, 0, false, 0),
             };
             FlowFacts {
                 size,
                 window,
                 header_len,
                 smart,
+                syn_len,
                 connections: BTreeMap::new(),
             }
         });
@@ -160,11 +165,11 @@ impl CaptureHeaders {
             Role::Data => (0, true),
             Role::Ack => (1, false),
             Role::Request => (1, true),
-            Role::RequestAck | Role::Datagram => (0, false),
+            _ => (0, false),
         };
         let (user, sequence) = if is_data {
             let len = u64::from(packet.len.saturating_sub(facts.header_len));
-            if !packet.marks.has(Marks::PROBE) {
+            if !packet.marks.has(Marks::PROBE) && len > 0 {
                 ends[from].note(packet.seq, len, size);
             }
             (len, ends[from].offset(packet.seq, size))
@@ -185,13 +190,19 @@ impl CaptureHeaders {
         let window = u64::from(facts.window.saturating_sub(packet.closed.into())) * size;
         let window = u16::try_from(window).unwrap_or(u16::MAX);
         let mut header = TcpHeader::new(ports.0, ports.1, number(sequence), window);
+        let agrees = !is_data && packet.marks.has(Marks::AGREES);
+        let asks = is_data && packet.marks.has(Marks::PROBE) && packet.len == facts.syn_len;
+        if agrees || asks {
+            return (0, syn(header, agrees));
+        }
         header.ack = true;
+        header.fin = is_data && user == 0;
         let echo = packet.marks.has(Marks::ECHO);
         (header.ece, header.cwr) = (echo && !is_data, echo && is_data);
         header.psh = is_data && user < size;
         header.acknowledgment_number = number(acknowledged);
         let mut blocks = packet
-            .blocks
+            .news()
             .iter()
             .filter(|[_, len]| *len > 0)
             .map(|[from, len]| {
@@ -215,6 +226,15 @@ impl CaptureHeaders {
         }
         (user, header)
     }
+}
+
+/// The beginning of a connection, which asks or agrees.
+fn syn(mut header: TcpHeader, agrees: bool) -> TcpHeader {
+    header.syn = true;
+    header.ack = agrees;
+    header.sequence_number = FIRST_BYTE as u32 - 1;
+    header.acknowledgment_number = if agrees { FIRST_BYTE as u32 } else { 0 };
+    header
 }
 
 /// The options of a SMART acknowledgment and of an explicit loss notification, as RFC 6994 has experiments:

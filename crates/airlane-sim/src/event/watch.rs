@@ -57,7 +57,7 @@ const fn way(direction: usize) -> LinkDirection {
 impl From<&Packet> for PacketInfo {
     fn from(packet: &Packet) -> Self {
         Self {
-            flow: packet.flow,
+            flow: packet.flow.into(),
             connection: packet.connection,
             role: packet.role,
             seq: packet.seq,
@@ -328,7 +328,7 @@ pub(super) const fn frame_name(kind: FrameKind) -> &'static str {
 /// Names the roles of packets for JSON.
 pub(super) const fn role_name(role: Role) -> &'static str {
     match role {
-        Role::Datagram => "datagram",
+        Role::Datagram | Role::Coded5 | Role::Coded6 | Role::Coded7 => "datagram",
         Role::Data => "data",
         Role::Ack => "ack",
         Role::Request => "request",

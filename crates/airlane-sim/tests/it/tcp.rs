@@ -168,7 +168,7 @@ fn eifel_undoes_the_timeout_of_a_path_that_stood_still() {
     let more = "outages = [{ from = \"5 s\", to = \"9 s\" }]\n\
                 services = [{ number = 0, name = \"all\", rate = 1, scheme = { kind = \"sr\" } }]\n";
     let again = |eifel: bool| {
-        let transport = format!("window = 100, eifel = {eifel}");
+        let transport = format!("window = 100, timestamps = true, eifel = {eifel}");
         let flows = results(&hop(&transport, more));
         flows
             .iter()

@@ -59,8 +59,33 @@ pub struct TcpConfig {
     /// (proportional rate reduction), and not as the window opens. Source: RFC 6937. Left out: `false`.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub prr: Option<bool>,
-    /// Whether acknowledgments tell which copy of a segment caused them, and a cut that was not needed is undone
-    /// (Eifel). Source: RFC 3522 and RFC 4015. Left out: `false`.
+    /// Whether connections begin with a handshake and end with FIN; without, data flows from the first packet.
+    /// Source: RFC 9293, section 3.5. Left out: `false`.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub handshake: Option<bool>,
+    /// Whether the handshake agrees on a scale of windows; without one a handshake leaves 65,535 bytes of them.
+    /// Source: RFC 7323, section 2. Left out: `false`.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub window_scaling: Option<bool>,
+    /// Whether segments carry timestamps, 12 bytes, and acknowledgments echo them: each measures a round trip.
+    /// Source: RFC 7323, section 3. Left out: `false`.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub timestamps: Option<bool>,
+    /// Whether selective acknowledgments report what has come twice. Source: RFC 2883. Left out: `false`.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub dsack: Option<bool>,
+    /// Whether the first two duplicate acknowledgments let new segments leave. Source: RFC 3042. Left out: `false`.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub limited_transmit: Option<bool>,
+    /// Whether Reno's window opens by what an acknowledgment acknowledges, and not by one segment for each. Source:
+    /// RFC 3465. Left out: `false`.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub byte_counting: Option<bool>,
+    /// Whether CUBIC's first slow start ends when round trips grow (HyStart++). Source: RFC 9406. Left out: `false`.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub hystart: Option<bool>,
+    /// Whether a cut is undone whose retransmission an echoed timestamp shows to have been needless (Eifel).
+    /// Source: RFC 3522 and RFC 4015. Left out: `false`.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub eifel: Option<bool>,
     /// Whether links with `mark-above` may mark segments in place of dropping them later, and the sender cuts its
@@ -139,19 +164,15 @@ impl TcpConfig {
 
     /// The receiver's whole window where a full segment has `segment` user bytes, segments.
     pub fn window_of(&self, segment: u32) -> u32 {
-        match self.buffer {
-            None => self.window,
-            Some(buffer) => {
-                let fit = buffer.as_bytes() / u64::from(segment.max(1));
-                self.window
-                    .min(u32::try_from(fit.max(1)).unwrap_or(u32::MAX))
-            }
+        let mut window = self.window;
+        if let Some(buffer) = self.buffer {
+            let fit = buffer.as_bytes() / u64::from(segment.max(1));
+            window = window.min(u32::try_from(fit.max(1)).unwrap_or(u32::MAX));
         }
-    }
-
-    /// Bytes of a data segment's headers.
-    pub fn header_len(&self) -> u32 {
-        self.header_size.map_or(0, |size| size.as_bytes() as u32)
+        if self.handshake.unwrap_or_default() && !self.window_scaling.unwrap_or_default() {
+            window = window.min(Self::unscaled(segment));
+        }
+        window
     }
 
     /// What recovery reads of acknowledgments beside their number, if it does.
@@ -195,6 +216,13 @@ struct Overrides {
     eln_memory: Option<LossMemory>,
     delayed_ack: Option<DelayedAck>,
     prr: Option<bool>,
+    handshake: Option<bool>,
+    window_scaling: Option<bool>,
+    timestamps: Option<bool>,
+    dsack: Option<bool>,
+    limited_transmit: Option<bool>,
+    byte_counting: Option<bool>,
+    hystart: Option<bool>,
     eifel: Option<bool>,
     pacing: Option<bool>,
     ecn: Option<bool>,
@@ -238,6 +266,13 @@ impl TryFrom<Overrides> for TcpConfig {
             eln_memory: o.eln_memory.or(d.eln_memory),
             delayed_ack: o.delayed_ack.or(d.delayed_ack),
             prr: o.prr.or(d.prr),
+            handshake: o.handshake.or(d.handshake),
+            window_scaling: o.window_scaling.or(d.window_scaling),
+            timestamps: o.timestamps.or(d.timestamps),
+            dsack: o.dsack.or(d.dsack),
+            limited_transmit: o.limited_transmit.or(d.limited_transmit),
+            byte_counting: o.byte_counting.or(d.byte_counting),
+            hystart: o.hystart.or(d.hystart),
             eifel: o.eifel.or(d.eifel),
             pacing: o.pacing.or(d.pacing),
             ecn: o.ecn.or(d.ecn),

@@ -2,6 +2,7 @@
 
 use airlane_base::Instant;
 
+use super::Ack;
 use super::congestion::Congestion;
 use super::congestion::acked::Acked;
 use super::ecn::Reaction;
@@ -27,18 +28,20 @@ pub(super) struct Control {
 impl Control {
     /// Segments that may be on their way, with `inflation` of them known to have left the path.
     #[inline]
-    pub(super) fn usable(&self, inflation: u64) -> u64 {
-        (self.congestion.window() + inflation).min(self.window.advertised())
+    pub(super) fn usable(&self, inflation: i64) -> u64 {
+        let window = self.congestion.window().saturating_add_signed(inflation);
+        window.min(self.window.advertised())
     }
 
-    /// Everything below `ack` has arrived.
+    /// Everything below its number has arrived.
     #[inline]
-    pub(super) fn acknowledge(&mut self, now: Instant, ack: u64) {
-        self.acked = ack - self.window.una;
+    pub(super) fn acknowledge(&mut self, now: Instant, ack: &Ack) {
+        self.acked = ack.ack - self.window.una;
         self.flight_before = self.window.flight_size();
-        self.window.acknowledge(ack);
+        self.window.acknowledge(ack.ack);
         let outstanding = self.window.flight_size() > 0;
-        self.timer.on_acknowledged(now, ack, outstanding);
+        self.timer
+            .on_acknowledged(now, ack, self.flight_before, outstanding);
     }
 
     /// The acknowledgment that was taken last opens the congestion window.
@@ -49,12 +52,15 @@ impl Control {
             timer,
             acked,
             flight_before,
+            window,
             ..
         } = self;
         congestion.on_ack(|| Acked {
             now,
             segments: *acked,
             flight: *flight_before,
+            una: window.una,
+            max: window.max,
             srtt: timer.fine_srtt().unwrap_or_default(),
             rtt: timer.latest(),
         });

@@ -13,6 +13,8 @@ pub(super) struct Duplicates {
     pub(super) recover: u64,
     /// Whether a window may be cut more than once, as in BSD.
     repeats: bool,
+    /// Whether the first ones let new segments leave (RFC 3042).
+    limited_transmit: bool,
 }
 
 impl Duplicates {
@@ -29,6 +31,7 @@ impl Duplicates {
                         | RecoveryKind::Eln
                         | RecoveryKind::ElnRxmt
                 ),
+            limited_transmit: config.limited_transmit.unwrap_or_default(),
         }
     }
 
@@ -36,6 +39,14 @@ impl Duplicates {
     pub(super) fn show_loss(&mut self, window: &SendWindow) -> bool {
         self.count += 1;
         self.count == self.threshold && self.is_new(window)
+    }
+
+    /// Segments beyond the window that the duplicates so far let leave: two at most (RFC 3042).
+    pub(super) fn limited(&self) -> i64 {
+        match self.limited_transmit && self.count < self.threshold {
+            true => i64::from(self.count.min(2)),
+            false => 0,
+        }
     }
 
     /// Whether a loss of the oldest segment is none of those that the last cut was for.

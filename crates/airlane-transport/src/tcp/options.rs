@@ -10,12 +10,20 @@ use super::segment::{Ack, MOST_BLOCKS, sack_option_len};
 const SMART: u32 = 8;
 /// Bytes of the option of an explicit loss notification: an experimental one (RFC 6994) without content.
 const ELN: u32 = 4;
+/// Bytes of the timestamp option with two that align it (RFC 7323, appendix A).
+const TIMESTAMPS: u32 = 12;
+/// Bytes of a SYN's own options: largest segment, and window scale.
+const LARGEST_SEGMENT: u32 = 4;
+const WINDOW_SCALE: u32 = 3;
+/// Bytes of a SYN's promise to read selective acknowledgments, in front of its timestamp.
+const SACK_PERMITTED: u32 = 2;
 
 /// The options of a connection's acknowledgments.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Options {
     report: ReportKind,
     eln: bool,
+    timestamps: bool,
 }
 
 impl Options {
@@ -27,7 +35,13 @@ impl Options {
             (_, ReportKind::Smart) => SMART,
             (blocks, _) => sack_option_len(blocks),
         };
-        report + if ack.eln { ELN } else { 0 }
+        report + self.always() + if ack.eln { ELN } else { 0 }
+    }
+
+    /// Bytes of what stands in every segment.
+    #[inline]
+    const fn always(&self) -> u32 {
+        if self.timestamps { TIMESTAMPS } else { 0 }
     }
 
     /// Bytes that they take at most.
@@ -37,7 +51,7 @@ impl Options {
             ReportKind::Smart => SMART,
             ReportKind::Plain => 0,
         };
-        report + if self.eln { ELN } else { 0 }
+        report + self.always() + if self.eln { ELN } else { 0 }
     }
 }
 
@@ -47,7 +61,33 @@ impl TcpConfig {
         Options {
             report: self.report(),
             eln: self.loss_memory().is_some(),
+            timestamps: self.timestamps.unwrap_or_default(),
         }
+    }
+
+    /// Bytes of a data segment's headers, with their options.
+    pub fn header_len(&self) -> u32 {
+        self.header_size.map_or(0, |size| size.as_bytes() as u32) + self.options().always()
+    }
+
+    /// Length of a SYN.
+    pub fn syn_len(&self) -> u32 {
+        let sack = match self.report() {
+            ReportKind::Sack => SACK_PERMITTED,
+            ReportKind::Plain | ReportKind::Smart => 0,
+        };
+        let stamps = if self.timestamps.unwrap_or_default() {
+            TIMESTAMPS - 2
+        } else {
+            0
+        };
+        let scale = if self.window_scaling.unwrap_or_default() {
+            WINDOW_SCALE
+        } else {
+            0
+        };
+        let options = LARGEST_SEGMENT + sack + stamps + scale;
+        self.ack_size.as_bytes() as u32 + options.next_multiple_of(4)
     }
 
     /// Length of an acknowledgment with all options that it may have.

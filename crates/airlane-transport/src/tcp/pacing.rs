@@ -1,8 +1,7 @@
 //! Pacing: segments leave evenly over the round trip, and not as acknowledgments come.
 //!
-//! A window leaves within half a smoothed round trip in slow start, and within five sixths of one otherwise, so
-//! that the window and not the pace limits what is on its way. Before the first round trip nothing is paced.
-//! Nothing is saved up: who was idle sends one segment at once and the next behind its interval.
+//! The congestion control says how fast; before the first round trip nothing is paced. Nothing is saved up: who
+//! was idle sends one segment at once and the next behind its interval.
 
 use airlane_base::{Duration, Instant};
 
@@ -31,10 +30,9 @@ impl Pacing {
         self.asked
     }
 
-    /// One leaves now; `cwnd` segments may leave in each round trip.
-    pub(super) fn on_sent(&mut self, now: Instant, srtt: Duration, cwnd: f64, slow_start: bool) {
-        let share = if slow_start { 0.5 } else { 5.0 / 6.0 };
-        self.next = now + srtt.mul_f64(share / cwnd.max(1.0));
+    /// One leaves now, and the next not before `interval` has passed.
+    pub(super) fn on_sent(&mut self, now: Instant, interval: Duration) {
+        self.next = now + interval;
     }
 
     #[inline]

@@ -11,8 +11,11 @@
 //! what is left of it. An application that takes something of a window that was advertised as smaller causes
 //! one more, once it has opened by two segments or half of the buffer (RFC 1122, section 4.2.3.3).
 //!
+//! What has come twice is reported in front of the blocks, once (RFC 2883). An acknowledgment echoes the timestamp
+//! of the oldest segment that it acknowledges (RFC 7323, section 4.3). The end of the data is acknowledged at once.
+//!
 //! Invariants: `rcv_nxt` is never held in the buffer; `rcv_nxt` and the advertised window together never go
-//! back. Left out: the report of duplicates (RFC 2883).
+//! back.
 
 mod delayed;
 mod report;
@@ -21,6 +24,8 @@ use airlane_base::{Duration, Instant};
 use serde::Serialize;
 
 use super::ecn::Echo;
+use super::scale::Scale;
+use super::segment::Timestamp;
 use super::{Ack, Blocks, Data, Range, ReportKind, TcpConfig};
 use delayed::Delayed;
 use report::{Destroyed, Report};
@@ -43,8 +48,8 @@ pub struct ReceiverStats {
 /// The receiving half of one end.
 #[derive(Clone, Debug)]
 pub struct Receiver {
-    /// Lengths of waiting segments by `seq % waiting.len()`, a power of two; zero is a free slot. Empty
-    /// until a segment waits.
+    /// Lengths of waiting segments, and one more, by `seq % waiting.len()`, a power of two; zero is a free slot.
+    /// Empty until a segment waits.
     waiting: Vec<u32>,
     /// The whole window, segments.
     window: u64,
@@ -65,8 +70,13 @@ pub struct Receiver {
     held: u64,
     /// Whether an acknowledgment has to leave now.
     ack_now: bool,
-    /// Whether the first segment in order since the last acknowledgment was sent before.
-    again: Option<bool>,
+    /// What the last acknowledgment said, and the timestamp that the next one echoes (RFC 7323's TS.Recent).
+    acked: u64,
+    recent: Option<Timestamp>,
+    /// Whether segments that have come twice are reported, and the last one that has not been.
+    reports_duplicates: bool,
+    duplicate: Option<u64>,
+    scale: Scale,
     echo: Echo,
     delayed: Option<Delayed>,
     report: Report,
@@ -90,7 +100,11 @@ impl Receiver {
             delivered_before: 0,
             held: 0,
             ack_now: false,
-            again: None,
+            acked: 0,
+            recent: None,
+            reports_duplicates: config.dsack.unwrap_or_default(),
+            duplicate: None,
+            scale: Scale::new(config, segment),
             echo: Echo::default(),
             delayed: Delayed::new(config, tick_phase),
             report: match config.report() {
@@ -126,17 +140,22 @@ impl Receiver {
         self.stats.segments_received += 1;
         self.trigger = data.seq;
         self.echo.on_data(data.ecn, data.cut);
+        if let Some(stamp) = data.stamp
+            && data.seq <= self.acked
+            && self.recent.is_none_or(|recent| !stamp.is_before(recent))
+        {
+            self.recent = Some(stamp);
+        }
         if data.seq != self.rcv_nxt || self.unread >= self.window {
             self.keep(data);
             self.ack_now = true;
             return;
         }
-        self.again.get_or_insert(data.retransmission);
         if self.held == 0 {
             self.deliver(data.len);
             self.ack_now |= match &mut self.delayed {
                 None => true,
-                Some(delayed) => delayed.on_segment(now),
+                Some(delayed) => delayed.on_segment(now) || data.len == 0,
             };
         } else {
             self.deliver(data.len);
@@ -179,7 +198,7 @@ impl Receiver {
     /// A segment that does not continue what is here.
     fn keep(&mut self, data: Data) {
         if data.seq < self.rcv_nxt {
-            self.stats.segments_duplicate += 1;
+            self.repeated(data.seq);
             return;
         }
         if data.seq - self.rcv_nxt >= self.window - self.unread {
@@ -191,7 +210,7 @@ impl Receiver {
         }
         let slot = self.slot(data.seq);
         if self.waiting[slot] == 0 {
-            self.waiting[slot] = data.len.max(1);
+            self.waiting[slot] = data.len + 1;
             self.held += 1;
             if let Report::Sack(sack) = &mut self.report {
                 sack.held.insert(Range {
@@ -201,7 +220,15 @@ impl Receiver {
             }
             self.stats.segments_out_of_order += 1;
         } else {
-            self.stats.segments_duplicate += 1;
+            self.repeated(data.seq);
+        }
+    }
+
+    /// A segment has come that is here.
+    fn repeated(&mut self, seq: u64) {
+        self.stats.segments_duplicate += 1;
+        if self.reports_duplicates {
+            self.duplicate = Some(seq);
         }
     }
 
@@ -214,16 +241,17 @@ impl Receiver {
         if let Some(delayed) = &mut self.delayed {
             delayed.on_acknowledged();
         }
-        let blocks = if self.held == 0 {
+        let blocks = if self.held == 0 && self.duplicate.is_none() {
             Blocks::default()
         } else {
             self.blocks()
         };
-        let window = self.window - self.unread;
+        self.acked = self.rcv_nxt;
+        let window = self.scale.advertised(self.window - self.unread);
         self.narrow_edge = (self.unread > 0).then_some(self.rcv_nxt + window);
         Some(Ack {
             ack: self.rcv_nxt,
-            again: self.again.take().unwrap_or_default(),
+            stamp: self.recent,
             echo: self.echo.is_on(),
             blocks,
             window: window as u32,
@@ -237,7 +265,7 @@ impl Receiver {
     fn blocks(&mut self) -> Blocks {
         match &mut self.report {
             Report::Nothing => Blocks::default(),
-            Report::Sack(sack) => sack.blocks(self.trigger),
+            Report::Sack(sack) => sack.blocks(self.duplicate.take(), self.trigger),
             Report::Trigger => {
                 let mut blocks = Blocks::default();
                 let ahead = self.trigger.checked_sub(self.rcv_nxt);
@@ -305,7 +333,7 @@ impl Receiver {
             let slot = self.slot(self.rcv_nxt);
             match std::mem::take(&mut self.waiting[slot]) {
                 0 => break,
-                len => self.deliver(len),
+                len => self.deliver(len - 1),
             }
             self.held -= 1;
         }
@@ -328,6 +356,7 @@ mod tests {
             retransmission: false,
             ecn: Ecn::NotCapable,
             cut: false,
+            stamp: None,
         }
     }
 

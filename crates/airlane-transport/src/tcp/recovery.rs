@@ -4,6 +4,7 @@
 //! [`Recovery`] is one of them, as the settings say.
 
 mod eln;
+mod fast;
 mod newreno;
 mod prr;
 mod rack;
@@ -57,7 +58,7 @@ impl Recovery {
             RecoveryKind::Reno => Self::Reno(Reno::new(config)),
             RecoveryKind::NewReno => Self::NewReno(NewReno::new(config)),
             RecoveryKind::Sack => Self::Sack(Box::new(Sack::new(config))),
-            RecoveryKind::Rack => Self::Rack(Box::new(Rack::new())),
+            RecoveryKind::Rack => Self::Rack(Box::new(Rack::new(config))),
             RecoveryKind::Smart => Self::Smart(Box::new(Smart::new())),
             RecoveryKind::Eln | RecoveryKind::ElnRxmt => Self::Eln(Eln::new(config)),
         }
@@ -77,6 +78,12 @@ impl Recovery {
     /// The retransmission timer has expired, backed off and begun anew.
     pub(super) fn on_timeout(&mut self, control: &mut Control, now: Instant) {
         each!(self, recovery => recovery.on_timeout(control, now));
+    }
+
+    /// Whether it has timers of its own.
+    #[inline]
+    pub(super) const fn has_timers(&self) -> bool {
+        matches!(self, Self::Rack(_))
     }
 
     /// When `on_timer` is due; most have no timer of their own.

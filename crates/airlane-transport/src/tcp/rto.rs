@@ -17,7 +17,7 @@
 //! A fine clock measures instead, by the letter of RFC 6298 (`fine`), and trusts its estimate throughout; its
 //! backoff ends with the next acknowledgment of new data.
 //!
-//! Left out: the timestamp option, and the per-acknowledgment variance of later releases.
+//! Left out: the per-acknowledgment variance of later releases.
 
 mod fine;
 
@@ -68,12 +68,19 @@ impl RtoEstimator {
         }
     }
 
-    /// A segment sent at `sent` for the first and only time (Karn) was acknowledged at `now`.
-    pub fn sample(&mut self, sent: Instant, now: Instant) {
+    /// Whether it measures, and does not count ticks.
+    #[inline]
+    pub(super) fn is_fine(&self) -> bool {
+        self.kind == TimerKind::Fine
+    }
+
+    /// A segment sent at `sent`, and known to be that copy (Karn), was acknowledged at `now`; a round trip gives
+    /// `expected` samples, at least 1.
+    pub fn sample(&mut self, sent: Instant, now: Instant, expected: u64) {
         self.backoff = 1;
-        if self.kind == TimerKind::Fine {
+        if self.is_fine() {
             let rtt = now.saturating_since(sent);
-            self.base = self.fine.sample(rtt, self.tick);
+            self.base = self.fine.sample(rtt, self.tick, expected);
             return;
         }
         let crossed = (self.ticks(now) - self.ticks(sent)) as i64;
@@ -96,10 +103,15 @@ impl RtoEstimator {
         self.base = self.tick * (eighths >> SRTT_BITS) as u64;
     }
 
+    /// The handshake had to be repeated: nothing tells how long a round trip takes (RFC 6298, section 5.7).
+    pub(super) fn be_patient(&mut self) {
+        self.base = self.base.max(Duration::from_secs(3));
+    }
+
     /// New data has been acknowledged. Where a clock measures, the acknowledgment tells which copy came, so
     /// the path gives round trips again and the backoff is over (RFC 7323, section 4).
     pub fn on_progress(&mut self) {
-        if self.kind == TimerKind::Fine {
+        if self.is_fine() {
             self.backoff = 1;
         }
     }
@@ -117,7 +129,7 @@ impl RtoEstimator {
 
     /// Smoothed round trip time, if there is one.
     pub fn srtt(&self) -> Option<Duration> {
-        if self.kind == TimerKind::Fine {
+        if self.is_fine() {
             return self.fine.srtt();
         }
         (self.srtt > 0)
@@ -173,17 +185,17 @@ mod tests {
         // 10 ms across a boundary, and 490 ms across none, are one tick each (at least one).
         for (sent, now) in [(495, 505), (5, 495)] {
             let mut e = fresh();
-            e.sample(at(sent), at(now));
+            e.sample(at(sent), at(now), 1);
             // srtt 1, rttvar 1/2: 1 + 4 * 1/2 = 3 ticks.
             assert_eq!(e.rto(), Duration::from_millis(1_500), "{sent} to {now}");
         }
         let mut e = fresh();
-        e.sample(at(400), at(1_600));
+        e.sample(at(400), at(1_600), 1);
         // Boundaries at 500, 1000, 1500: 3 + 4 * 3/2 = 9 ticks.
         assert_eq!(e.rto(), Duration::from_millis(4_500));
         // With its clock 200 ms ahead the same round trip crosses only 800 and 1300.
         let mut e = RtoEstimator::new(&TcpConfig::default(), Duration::from_millis(200));
-        e.sample(at(400), at(1_600));
+        e.sample(at(400), at(1_600), 1);
         assert_eq!(e.rto(), Duration::from_millis(3_000));
     }
 
@@ -192,9 +204,9 @@ mod tests {
         // The shifts leave rttvar at 3/4 tick: 3 -> excess 0 - (3 >> 2) = 0. So 1 + 4 * 3/4 = 4,
         // except for a first sample of one tick, whose rttvar starts at 2/4 and stays there.
         let mut e = fresh();
-        e.sample(at(0), at(1_000));
+        e.sample(at(0), at(1_000), 1);
         for k in 1..50 {
-            e.sample(at(1_000 * k), at(1_000 * k + 100));
+            e.sample(at(1_000 * k), at(1_000 * k + 100), 1);
         }
         assert_eq!(e.rto(), Duration::from_millis(2_000));
     }
@@ -209,14 +221,14 @@ mod tests {
             ..TcpConfig::default()
         };
         let mut e = RtoEstimator::new(&config, Duration::ZERO);
-        e.sample(at(0), at(100));
+        e.sample(at(0), at(100), 1);
         assert_eq!(e.rto(), Duration::from_millis(300));
-        e.sample(at(1_000), at(1_180));
+        e.sample(at(1_000), at(1_180), 1);
         // srtt 110, rttvar (3 * 50 + 80) / 4 = 57.5.
         assert_eq!(e.srtt(), Some(Duration::from_millis(110)));
         assert_eq!(e.rto(), Duration::from_millis(340));
         for k in 2..200 {
-            e.sample(at(1_000 * k), at(1_000 * k + 110));
+            e.sample(at(1_000 * k), at(1_000 * k + 110), 1);
         }
         // The variation is below a quarter of the clock's tick.
         assert_eq!(e.rto(), Duration::from_millis(111));
@@ -244,7 +256,7 @@ mod tests {
             (600, 700),
             (700, 800),
         ] {
-            e.sample(at(sent), at(now));
+            e.sample(at(sent), at(now), 1);
             seen.push(e.rto().as_millis_f64() / 500.0);
         }
         assert_eq!(seen, [3.0, 3.0, 3.0, 5.0, 4.0, 3.0]);
@@ -256,7 +268,7 @@ mod tests {
     #[test]
     fn backoff_doubles_to_the_maximum_and_ends_with_a_sample() {
         let mut e = fresh();
-        e.sample(at(0), at(10)); // 1.5 s
+        e.sample(at(0), at(10), 1); // 1.5 s
         let mut seen = vec![];
         for _ in 0..8 {
             e.on_timeout();
@@ -269,7 +281,7 @@ mod tests {
             ]
         );
         // After a backoff above 8 the next sample starts the estimate afresh.
-        e.sample(at(100_000), at(101_000)); // 2 ticks: 2 + 4 * 1 = 6 ticks
+        e.sample(at(100_000), at(101_000), 1); // 2 ticks: 2 + 4 * 1 = 6 ticks
         assert_eq!(e.rto(), Duration::from_millis(3_000));
     }
 }

@@ -187,7 +187,7 @@ mod tests {
         fn agrees_with_a_model_of_single_segments(
             steps in prop::collection::vec((0u8..6, 0u64..30, 1u64..6), 0..80),
         ) {
-            let mut window = SendWindow::new(1, 1000);
+            let mut window = SendWindow::new(1, 1000, 1000);
             window.write(u64::MAX);
             let mut board = Scoreboard::new(3);
             let mut naive = Naive::default();

@@ -1,7 +1,6 @@
 //! The sending half of an end: its parts put together.
 //!
-//! Names are those of RFC 5681 and RFC 6298; numbers count segments. Data flows from the first packet,
-//! without a handshake. What may be sent and when a loss is assumed stand in
+//! Names are those of RFC 5681 and RFC 6298; numbers count segments. What may be sent and when a loss is assumed stand in
 //! `recovery`, how much in `congestion`, and when to give up
 //! waiting in `timer`.
 //!
@@ -9,7 +8,7 @@
 //! of the path is known to be down nothing leaves and the timer stands still; thawed, it goes on
 //! with the time that was left. So an outage costs what was on its way, and no backoff.
 //!
-//! Left out: handshake and release, limited transmit, and idle restart.
+//! Left out: idle restart.
 //!
 //! Contract: one input (`write`, `handle_ack`, `handle_timeout`), then `poll_transmit` until it
 //! returns none, then `poll_timeout`.
@@ -19,9 +18,11 @@ use airlane_base::{Duration, Instant};
 use super::congestion::Congestion;
 use super::control::Control;
 use super::ecn::Reaction;
+use super::handshake::Opened;
 use super::pacing::Pacing;
 use super::persist::Persist;
 use super::recovery::Recovery;
+use super::segment::Timestamp;
 use super::spurious::Undo;
 use super::timer::Timer;
 use super::window::SendWindow;
@@ -34,6 +35,8 @@ pub struct Sender {
     recovery: Recovery,
     persist: Persist,
     pacing: Pacing,
+    /// Whether segments carry timestamps.
+    stamps: bool,
     /// The persist timer waits at most this long.
     longest_wait: Duration,
     initial_window: u64,
@@ -46,20 +49,47 @@ impl Sender {
     /// `tick_phase` says where the ticks of this host's clock lie; it should be uniform in `[0, tick)`
     /// and different from run to run.
     pub fn new(config: &TcpConfig, segment: u32, tick_phase: Duration) -> Self {
+        let timer = Timer::new(config, tick_phase);
+        Self::with(config, segment, tick_phase, timer, SenderStats::default())
+    }
+
+    /// The sender of a new connection, as [`new`](Self::new), except for the mark that
+    /// [`TcpConfig::keep_rtt_mark`] keeps, and the counters.
+    pub fn restart(&mut self, config: &TcpConfig, tick_phase: Duration) {
+        let control = &self.control;
+        let segment = control.window.messages.segment();
+        let timer = control.timer.restarted(config, tick_phase);
+        *self = Self::with(config, segment, tick_phase, timer, control.stats);
+    }
+
+    fn with(
+        config: &TcpConfig,
+        segment: u32,
+        tick_phase: Duration,
+        timer: Timer,
+        stats: SenderStats,
+    ) -> Self {
+        let window = config.window_of(segment);
+        let first = match config.handshake.unwrap_or_default() {
+            true => TcpConfig::unscaled(segment),
+            false => window,
+        };
+        let share = tick_phase.as_secs_f64() / config.tick.as_secs_f64();
         Self {
             control: Control {
-                window: SendWindow::new(segment, config.window_of(segment)),
-                congestion: Congestion::new(config, segment),
-                timer: Timer::new(config, tick_phase),
+                window: SendWindow::new(segment, window, first),
+                congestion: Congestion::new(config, segment, share),
+                timer,
                 undo: Undo::new(config.eifel.unwrap_or_default()),
                 ecn: Reaction::new(config.ecn.unwrap_or_default()),
-                stats: SenderStats::default(),
+                stats,
                 acked: 0,
                 flight_before: 0,
             },
             recovery: Recovery::new(config),
             persist: Persist::default(),
             pacing: Pacing::new(config.pacing.unwrap_or_default()),
+            stamps: config.timestamps.unwrap_or_default(),
             longest_wait: config.max_rto,
             initial_window: u64::from(config.initial_window),
             first_sent: None,
@@ -67,36 +97,25 @@ impl Sender {
         }
     }
 
-    /// The sender of a new connection, as [`new`](Self::new), except for the mark that
-    /// [`TcpConfig::keep_rtt_mark`] keeps, and the counters.
-    pub fn restart(&mut self, config: &TcpConfig, tick_phase: Duration) {
+    /// A SYN leaves.
+    pub(super) fn on_asked(&mut self, now: Instant) {
+        self.first_sent.get_or_insert(now);
+    }
+
+    /// The handshake is over.
+    pub(super) fn on_opened(&mut self, now: Instant, opened: Opened) {
         let Control {
-            window,
-            timer,
-            stats,
-            ..
-        } = &self.control;
-        let segment = window.messages.segment();
-        let control = Control {
-            window: SendWindow::new(segment, config.window_of(segment)),
-            congestion: Congestion::new(config, segment),
-            timer: timer.restarted(config, tick_phase),
-            undo: Undo::new(config.eifel.unwrap_or_default()),
-            ecn: Reaction::new(config.ecn.unwrap_or_default()),
-            stats: *stats,
-            acked: 0,
-            flight_before: 0,
-        };
-        *self = Self {
-            control,
-            recovery: Recovery::new(config),
-            persist: Persist::default(),
-            pacing: Pacing::new(config.pacing.unwrap_or_default()),
-            longest_wait: config.max_rto,
-            initial_window: u64::from(config.initial_window),
-            first_sent: None,
-            last_acked: None,
-        };
+            timer, congestion, ..
+        } = &mut self.control;
+        if let Some(rtt) = opened.rtt {
+            timer.take(now - rtt, now);
+        } else if opened.times > 1 {
+            timer.rto.be_patient();
+        }
+        // The first timeout of a second may have been too short for the path (RFC 6298, appendix A).
+        if opened.times > 2 {
+            congestion.begin_small();
+        }
     }
 
     /// The application gives `bytes` more. They begin a new segment; congestion state and round trip
@@ -105,9 +124,14 @@ impl Sender {
         self.control.window.write(bytes);
     }
 
+    /// The application has given all.
+    pub fn close(&mut self) {
+        self.control.window.close();
+    }
+
     /// An acknowledgment has arrived.
     #[inline]
-    pub fn handle_ack(&mut self, now: Instant, ack: Ack) {
+    pub fn handle_ack(&mut self, now: Instant, ack: &Ack) {
         let Self {
             control, recovery, ..
         } = self;
@@ -115,19 +139,21 @@ impl Sender {
         if ack.ack > max {
             control.stats.invalid_acks += 1;
         } else if ack.ack > una {
-            self.last_acked = Some(now);
-            if let Some(pipe) = control.undo.on_ack(ack.ack, ack.again) {
+            if !control.window.is_acknowledged() {
+                self.last_acked = Some(now);
+            }
+            if let Some(pipe) = control.undo.on_ack(ack) {
                 control.take_back(ack.ack, pipe, self.initial_window);
                 recovery.undo();
             }
             control.window.advertise(ack.ack, ack.window);
-            recovery.on_new_ack(control, now, &ack);
+            recovery.on_new_ack(control, now, ack);
         } else if ack.ack == una {
             let opens = control.window.advertise(una, ack.window);
             // A window update is no duplicate (RFC 5681, section 2), unless it reports something.
             if una < max && !(opens && ack.blocks.is_empty()) {
                 control.stats.duplicate_acks += 1;
-                recovery.on_duplicate(control, now, &ack);
+                recovery.on_duplicate(control, now, ack);
             }
         }
         if ack.echo {
@@ -185,18 +211,17 @@ impl Sender {
         control.stats.segments_sent += 1;
         if retransmission {
             control.stats.retransmissions += 1;
-            control.undo.on_resent(seq);
+            control.undo.on_resent(now, seq);
         } else {
             control.window.max = seq + 1;
             self.first_sent.get_or_insert(now);
         }
         control.timer.on_sent(now, seq, retransmission);
-        if self.pacing.is_enabled()
-            && let Some(srtt) = control.timer.fine_srtt()
-        {
-            let cwnd = control.congestion.cwnd();
-            let slow_start = cwnd < control.congestion.ssthresh() as f64;
-            self.pacing.on_sent(now, srtt, cwnd, slow_start);
+        if self.pacing.is_enabled() {
+            let srtt = control.timer.fine_srtt();
+            if let Some(interval) = control.congestion.pacing_interval(srtt) {
+                self.pacing.on_sent(now, interval);
+            }
         }
         let (ecn, cut) = control.ecn.on_sent(retransmission);
         Some(Data {
@@ -205,6 +230,7 @@ impl Sender {
             retransmission,
             ecn,
             cut,
+            stamp: self.stamps.then(|| Timestamp::of(now)),
         })
     }
 
@@ -222,13 +248,28 @@ impl Sender {
             return None;
         }
         let due = self.control.timer.due().or_else(|| self.persist.due());
-        earlier(earlier(due, self.recovery.due()), self.pacing.due())
+        // Few have timers beside these.
+        match self.pacing.is_enabled() || self.recovery.has_timers() {
+            true => earlier(earlier(due, self.recovery.due()), self.pacing.due()),
+            false => due,
+        }
     }
 
-    /// Whether everything has been acknowledged.
+    /// Whether nothing will leave any more, unless something is written.
     #[inline]
-    pub fn is_finished(&self) -> bool {
+    pub(super) fn is_finished(&self) -> bool {
         self.control.window.una >= self.control.window.segments()
+    }
+
+    /// Whether everything that was written has been acknowledged.
+    #[inline]
+    pub fn is_acknowledged(&self) -> bool {
+        self.control.window.is_acknowledged()
+    }
+
+    /// Whether it stands still.
+    pub(super) const fn is_frozen(&self) -> bool {
+        self.control.timer.is_frozen()
     }
 
     /// Segments that all that was written takes.

@@ -1,17 +1,20 @@
 //! Retransmissions that were not needed, found out and undone: Eifel (RFC 3522, RFC 4015).
 //!
-//! Only the acknowledgment tells which copy of a segment caused it. Here it says whether that one was sent before,
-//! which is what the timestamps of RFC 3522 are asked for. If the first acknowledgment behind a retransmission
-//! was caused by the original, nothing was lost: the sender goes on with new data, at the window it had, which
-//! slow start reaches again (RFC 4015, section 3.2).
+//! The timestamp that an acknowledgment echoes tells which copy of a segment caused it. If the first
+//! acknowledgment behind a retransmission was caused by what had left before that, nothing was lost: the sender goes
+//! on with new data, at the window it had, which slow start reaches again (RFC 4015, section 3.2).
+
+use airlane_base::Instant;
+
+use super::segment::{Ack, Timestamp};
 
 /// What stood before the window was cut.
 #[derive(Clone, Copy, Debug)]
 pub(super) struct Before {
     /// Segments that were on their way or allowed to be (RFC 4015's pipe_prev).
     pub(super) pipe: u64,
-    /// What was sent again first.
-    pub(super) resent: Option<u64>,
+    /// What was sent again first, and when.
+    pub(super) resent: Option<(u64, Timestamp)>,
 }
 
 /// The memory of the last cut, where it may be undone.
@@ -41,21 +44,22 @@ impl Undo {
 
     /// Segment `seq` is sent again.
     #[inline]
-    pub(super) fn on_resent(&mut self, seq: u64) {
+    pub(super) fn on_resent(&mut self, now: Instant, seq: u64) {
         if let Some(before) = &mut self.before {
-            before.resent.get_or_insert(seq);
+            before.resent.get_or_insert((seq, Timestamp::of(now)));
         }
     }
 
-    /// Everything below `ack` has arrived, which a segment caused that was sent before (`again`), or one that
-    /// was not; what stood before a cut that was not needed.
+    /// Everything below the number has arrived; what stood before a cut that was not needed.
     #[inline]
-    pub(super) fn on_ack(&mut self, ack: u64, again: bool) -> Option<u64> {
+    pub(super) fn on_ack(&mut self, ack: &Ack) -> Option<u64> {
         let before = self.before?;
-        if before.resent.is_none_or(|seq| ack <= seq) {
+        let (seq, left) = before.resent?;
+        if ack.ack <= seq {
             return None;
         }
         self.before = None;
-        (!again).then_some(before.pipe)
+        let is_earlier = ack.stamp.is_some_and(|stamp| stamp.is_before(left));
+        is_earlier.then_some(before.pipe)
     }
 }

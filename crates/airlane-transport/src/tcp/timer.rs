@@ -3,8 +3,9 @@
 //! * The timer runs exactly while something is outstanding and the path is not frozen.
 //! * It restarts with the timeout as it stood before the acknowledgment's own round trip sample, so it
 //!   keeps a backoff that the sample ends (ns-2 changed the order in 2001).
-//! * One segment is timed at a time, never one that was sent twice (Karn). Any loss abandons the
-//!   measurement. The timer's backoff ends only with a valid sample.
+//! * With timestamps each acknowledgment of new data measures a round trip, of whichever copy (RFC 7323, section
+//!   4). Without them one segment is timed at a time, never one that was sent twice (Karn). Any loss
+//!   abandons the measurement. The timer's backoff ends only with a valid sample.
 //! * The mark, number and time of the segment timed last, may outlive a connection
 //!   ([`TcpConfig::keep_rtt_mark`], the reset of ns-2 in 1999). Until the next connection on the same
 //!   sender passes that number nothing of it is timed, and then the sample holds the time since the old
@@ -13,7 +14,7 @@
 
 use airlane_base::{Duration, Instant};
 
-use super::{RtoEstimator, TcpConfig};
+use super::{Ack, RtoEstimator, TcpConfig};
 
 /// The clock of one connection's sender.
 #[derive(Clone, Debug)]
@@ -26,6 +27,8 @@ pub(super) struct Timer {
     fine: u64,
     /// The round trip that the last acknowledgment ended.
     latest: Option<Duration>,
+    /// Samples that a round trip gives, at least 1.
+    expected: u64,
     /// The segment that is timed, or was last, and when it left.
     mark: Option<(u64, Instant)>,
     /// Since when time stands still.
@@ -40,6 +43,7 @@ impl Timer {
             timing: false,
             fine: 0,
             latest: None,
+            expected: 1,
             mark: None,
             frozen: None,
         }
@@ -60,6 +64,9 @@ impl Timer {
 
     /// Smoothed round trip time by a finer clock than the timer's; none before the first sample.
     pub(super) fn fine_srtt(&self) -> Option<Duration> {
+        if self.rto.is_fine() {
+            return self.rto.srtt();
+        }
         (self.fine > 0).then(|| Duration::from_millis(self.fine) / 8)
     }
 
@@ -92,7 +99,13 @@ impl Timer {
 
     /// Everything below `ack` has arrived: the timer begins anew if something is `outstanding`
     /// (RFC 6298 5.2 and 5.3), and a round trip may be over.
-    pub(super) fn on_acknowledged(&mut self, now: Instant, ack: u64, outstanding: bool) {
+    pub(super) fn on_acknowledged(
+        &mut self,
+        now: Instant,
+        ack: &Ack,
+        flight: u64,
+        outstanding: bool,
+    ) {
         self.rto.on_progress();
         if outstanding {
             self.restart(now);
@@ -100,25 +113,38 @@ impl Timer {
             self.due = None;
         }
         self.latest = None;
+        if ack.stamp.is_some() {
+            self.expected = flight.div_ceil(2).max(1);
+        }
         self.sample(now, ack);
     }
 
-    /// Ends the measurement if everything below `ack` holds the segment that is timed.
+    /// Ends the measurement if everything below the number holds the segment that is timed.
     #[inline]
-    pub(super) fn sample(&mut self, now: Instant, ack: u64) {
-        if let Some((seq, sent)) = self.mark
+    pub(super) fn sample(&mut self, now: Instant, ack: &Ack) {
+        if let Some(stamp) = ack.stamp {
+            if let Some(rtt) = stamp.until(now) {
+                self.take(now - rtt, now);
+            }
+        } else if let Some((seq, sent)) = self.mark
             && self.timing
-            && ack > seq
+            && ack.ack > seq
         {
-            self.rto.sample(sent, now);
-            self.latest = Some(now.saturating_since(sent));
-            let millis = (now.saturating_since(sent).as_nanos() / 1_000_000).max(1);
-            self.fine = match self.fine {
-                0 => 8 * millis,
-                fine => fine - fine / 8 + millis,
-            };
-            self.timing = false;
+            self.take(sent, now);
         }
+    }
+
+    /// A segment that left at `sent` is acknowledged at `now`.
+    pub(super) fn take(&mut self, sent: Instant, now: Instant) {
+        self.rto.sample(sent, now, self.expected);
+        let rtt = now.saturating_since(sent);
+        self.latest = Some(rtt);
+        let millis = (rtt.as_nanos() / 1_000_000).max(1);
+        self.fine = match self.fine {
+            0 => 8 * millis,
+            fine => fine - fine / 8 + millis,
+        };
+        self.timing = false;
     }
 
     /// The timer begins anew; frozen, it has not begun to run.

@@ -9,8 +9,10 @@ use super::messages::Messages;
 #[derive(Clone, Debug)]
 pub(super) struct SendWindow {
     pub(super) messages: Messages,
-    /// Segments that all that was written takes.
+    /// Segments that all that was written takes, and the end of it.
     segments: u64,
+    /// Whether the last of these is the end, without bytes.
+    closed: bool,
     /// One more than the highest segment that the peer has room for. It never goes back (RFC 9293,
     /// section 3.8.6: a window does not shrink), so an acknowledgment that was overtaken closes nothing.
     edge: u64,
@@ -25,11 +27,13 @@ pub(super) struct SendWindow {
 }
 
 impl SendWindow {
-    pub(super) fn new(segment: u32, advertised: u32) -> Self {
+    /// The peer's whole window is `advertised`, of which it has room for `first` before it says so.
+    pub(super) fn new(segment: u32, advertised: u32, first: u32) -> Self {
         Self {
             messages: Messages::new(segment),
             segments: 0,
-            edge: u64::from(advertised),
+            closed: false,
+            edge: u64::from(first.min(advertised)),
             limit: advertised,
             una: 0,
             nxt: 0,
@@ -37,13 +41,27 @@ impl SendWindow {
         }
     }
 
-    /// More to send, from a new segment on.
+    /// More to send, from a new segment on. Nothing follows the end.
     pub(super) fn write(&mut self, bytes: u64) {
-        self.messages.append(bytes, self.una);
-        self.segments = self.messages.segments();
+        if !self.closed {
+            self.messages.append(bytes, self.una);
+            self.segments = self.messages.segments();
+        }
     }
 
-    /// Segments that all that was written takes.
+    /// The end of what is to be sent, a segment of its own.
+    pub(super) fn close(&mut self) {
+        self.segments += u64::from(!self.closed);
+        self.closed = true;
+    }
+
+    /// Whether all that was written is acknowledged.
+    #[inline]
+    pub(super) const fn is_acknowledged(&self) -> bool {
+        self.una + self.closed as u64 >= self.segments
+    }
+
+    /// Segments that all that was written takes, and the end of it.
     #[inline]
     pub(super) const fn segments(&self) -> u64 {
         self.segments

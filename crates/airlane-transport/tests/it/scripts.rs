@@ -10,15 +10,18 @@
 //! write BYTES | endless  the application gives bytes; full segments are 100 bytes long
 //! < ack N [sack A-B ..]  an acknowledgment arrives; `ack N..M` is one after the other, `ack N x3` thrice;
 //!                        A-B reports segments A to B
-//!                        `echo`: it tells of a mark; `again`: a segment that was sent before brought it there;
-//!                        with `eln` it tells that N was destroyed, with `win W` that W segments have room
+//!                        `echo`: it tells of a mark; `ts MS`: it echoes the timestamp of that time;
+//!                        `dup N` reports segment N as having come twice; with `eln` it tells that N was destroyed, with `win W` that W segments have room
 //! < N ..                 data arrives: segment numbers, `3..6` is 3 4 5 6; `7!` was sent before,
-//!                        `7*` was marked on its way, `7^` tells that the window was cut
+//!                        `7*` was marked on its way, `7^` tells that the window was cut, `7@200` left at 200 ms,
+//!                        `7.` is the end of the data
+//! < syn | syn-ack        the peer asks for a connection, agrees to one
 //! < destroyed N ..       data arrives that a link has destroyed; < probe: the peer asks for the window
 //! > N ..                 these segments leave, in this order; `7!` has left before, `7^`
-//!                        tells that the window was cut
-//! > ack N [sack A-B ..] [echo] [again] [eln] [win W]   this acknowledgment leaves; `win` where it is not the whole window
-//! > probe                the window is asked for
+//!                        tells that the window was cut, `7.` is the end of the data
+//! > ack N [sack A-B ..] [echo] [ts MS] [eln] [win W]   this acknowledgment leaves; `win` where it is not the whole window
+//! > probe | syn | syn-ack    the window is asked for, a connection is, it is agreed to
+//! close                  the application has given all
 //! unread | read          from now on the application takes nothing; it takes all that is there
 //! freeze | thaw          the path goes down, comes back
 //! restart                a new connection on the same end
@@ -34,7 +37,7 @@ use std::fmt::Write as _;
 use std::path::Path;
 
 use airlane_base::{Duration, Instant};
-use airlane_transport::tcp::Ecn;
+use airlane_transport::tcp::{Ecn, Timestamp};
 use airlane_transport::{Ack, Data, Endpoint, Range, Segment, Tcp, TcpConfig};
 
 const SEGMENT: u32 = 100;
@@ -135,6 +138,11 @@ fn millis(word: Option<&&str>) -> Result<Duration, String> {
         .ok_or_else(|| "a number of milliseconds is missing".to_owned())
 }
 
+/// The timestamp of a time.
+fn stamp(word: &str) -> Result<Timestamp, String> {
+    Ok(Timestamp::of(Instant::ORIGIN + millis(Some(&word))?))
+}
+
 fn in_millis(at: Instant) -> u64 {
     at.saturating_since(Instant::ORIGIN).as_nanos() / 1_000_000
 }
@@ -165,6 +173,10 @@ impl Script {
             "write" => {
                 self.quiet()?;
                 self.end.write(first.parse().unwrap_or(u64::MAX));
+            }
+            "close" => {
+                self.quiet()?;
+                self.end.close();
             }
             "unread" => self.reads = false,
             "read" => _ = self.end.read(),
@@ -210,7 +222,8 @@ impl Script {
                 Segment::Data(data) => {
                     let again = if data.retransmission { "!" } else { "" };
                     let cut = if data.cut { "^" } else { "" };
-                    format!("{}{again}{cut}", data.seq)
+                    let end = if data.len == 0 { "." } else { "" };
+                    format!("{}{end}{again}{cut}", data.seq)
                 }
                 Segment::Ack(ack) => {
                     let mut text = format!("ack {}", ack.ack);
@@ -221,17 +234,19 @@ impl Script {
                     if ack.echo {
                         text += " echo";
                     }
-                    if ack.again {
-                        text += " again";
+                    if let Some(stamp) = ack.stamp {
+                        write!(text, " ts {}", stamp.number() / 1_000).unwrap();
                     }
                     if ack.eln {
                         text += " eln";
                     }
-                    if ack.window != self.config.window {
+                    if u64::from(ack.window) != u64::from(self.config.window_of(SEGMENT)) {
                         write!(text, " win {}", ack.window).unwrap();
                     }
                     text
                 }
+                Segment::Syn { answers: false } => "syn".to_owned(),
+                Segment::Syn { answers: true } => "syn-ack".to_owned(),
                 Segment::Probe(_) => "probe".to_owned(),
             });
         }
@@ -251,13 +266,13 @@ impl Script {
     }
 
     fn expect(&mut self, words: &[&str]) -> Outcome {
-        let is_whole = matches!(words.first(), Some(&"ack" | &"probe"));
+        let is_whole = matches!(words.first(), Some(&"ack" | &"probe" | &"syn" | &"syn-ack"));
         let expected: Vec<String> = if is_whole {
             vec![words.join(" ")]
         } else {
             let mut all = vec![];
             for word in words {
-                let bare = word.trim_end_matches(['!', '^']);
+                let bare = word.trim_end_matches(['!', '^', '.']);
                 let again = &word[bare.len()..];
                 for number in numbers(bare)? {
                     all.push(format!("{number}{again}"));
@@ -279,8 +294,14 @@ impl Script {
     }
 
     fn arrive(&mut self, words: &[&str]) -> Outcome {
-        if words == ["probe"] {
-            self.end.handle_segment(self.now, Segment::Probe(0));
+        let whole = match words {
+            ["probe"] => Some(Segment::Probe(0)),
+            ["syn"] => Some(Segment::Syn { answers: false }),
+            ["syn-ack"] => Some(Segment::Syn { answers: true }),
+            _ => None,
+        };
+        if let Some(segment) = whole {
+            self.end.handle_segment(self.now, segment);
             return Ok(());
         }
         let (words, destroyed) = match words.split_first() {
@@ -289,16 +310,21 @@ impl Script {
         };
         let Some((&"ack", rest)) = words.split_first() else {
             for word in words {
-                for seq in numbers(word.trim_end_matches(['!', '*', '^']))? {
+                let (word, left) = match word.split_once('@') {
+                    Some((word, left)) => (word, Some(stamp(left)?)),
+                    None => (*word, None),
+                };
+                for seq in numbers(word.trim_end_matches(['!', '*', '^', '.']))? {
                     let data = Data {
                         seq,
-                        len: SEGMENT,
+                        len: if word.ends_with('.') { 0 } else { SEGMENT },
                         retransmission: word.ends_with('!'),
                         ecn: match word.ends_with('*') {
                             true => Ecn::Marked,
                             false => Ecn::NotCapable,
                         },
                         cut: word.ends_with('^'),
+                        stamp: left,
                     };
                     let segment = Segment::Data(data);
                     if destroyed {
@@ -323,8 +349,12 @@ impl Script {
                 times = number.parse().map_err(|_| format!("{word}: how often?"))?;
             } else if *word == "echo" {
                 template.echo = true;
-            } else if *word == "again" {
-                template.again = true;
+            } else if *word == "ts" {
+                template.stamp = Some(stamp(rest.next().unwrap_or(&""))?);
+            } else if *word == "dup" {
+                let (start, _) = numbers(rest.next().unwrap_or(&""))?.into_inner();
+                let end = start + 1;
+                template.blocks.push(Range { start, end });
             } else if *word == "eln" {
                 template.eln = true;
             } else if *word == "win" {

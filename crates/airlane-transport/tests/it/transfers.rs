@@ -28,7 +28,18 @@ fn fates() -> impl Strategy<Value = Vec<Fate>> {
     prop::collection::vec(fate, 0..500)
 }
 
+/// BBR names all that it needs beside it.
 fn settings() -> impl Strategy<Value = TcpConfig> {
+    let bbr = (1u32..24, 1u32..5).prop_map(|(window, initial)| {
+        let text = format!(
+            "profile = \"modern\"\ncongestion = \"bbr\"\nwindow = {window}\ninitial-window = {initial}"
+        );
+        toml::from_str(&text).unwrap()
+    });
+    prop_oneof![1 => bbr, 8 => combinations()]
+}
+
+fn combinations() -> impl Strategy<Value = TcpConfig> {
     let recovery = prop_oneof![
         Just("recovery = \"tahoe\""),
         Just("recovery = \"reno\""),
@@ -39,6 +50,8 @@ fn settings() -> impl Strategy<Value = TcpConfig> {
         Just("recovery = \"sack\""),
         Just("recovery = \"sack\"\nprr = true"),
         Just("recovery = \"smart\""),
+        Just("recovery = \"newreno\"\nlimited-transmit = true"),
+        Just("recovery = \"sack\"\nlimited-transmit = true"),
         Just("recovery = \"rack\""),
         Just("recovery = \"eln\""),
         Just("recovery = \"eln-rxmt\""),
@@ -53,9 +66,11 @@ fn settings() -> impl Strategy<Value = TcpConfig> {
         2 => Just(""),
         1 => Just("pacing = true"),
         1 => Just("ecn = true"),
-        1 => Just("eifel = true"),
-        1 => Just("congestion = \"cubic\"\ntimer = \"fine\"\ntick = \"1 ms\"\nmin-rto = \"5 ms\"\neifel = true"),
+        1 => Just("timestamps = true\neifel = true"),
+        1 => Just("congestion = \"cubic\"\ntimer = \"fine\"\ntick = \"1 ms\"\nmin-rto = \"5 ms\"\ntimestamps = true\neifel = true\nhystart = true"),
         1 => Just("profile = \"modern\""),
+        1 => Just("profile = \"modern\"\ncongestion = \"reno\"\nmin-rto = \"5 ms\""),
+        1 => Just("handshake = true\nwindow-scaling = true\ndsack = true\nbyte-counting = true"),
         1 => Just("congestion = \"vegas\"\ntimer = \"fine\""),
         1 => Just("profile = \"bsd-1997\""),
         1 => Just("profile = \"bsd-1997\"\nbuffer = \"800 B\"\neighth = true"),
@@ -130,6 +145,7 @@ proptest! {
         fates in fates(),
         config in settings(),
         patience in prop_oneof![3 => Just(1u32), 1 => 2u32..200],
+        closes in any::<bool>(),
         writes in prop::collection::vec((0usize..2, 1u64..4_000, 0usize..60), 1..8),
     ) {
         let phase = |ms| Duration::from_millis(ms);
@@ -151,6 +167,9 @@ proptest! {
                 world.ends[end].write(bytes);
                 written[end] += bytes;
                 wait = next;
+                if closes && writes.len() == 0 {
+                    world.ends.iter_mut().for_each(Endpoint::close);
+                }
             }
             wait = wait.saturating_sub(1);
             world.drain(&mut fates);

@@ -52,6 +52,7 @@ impl TcpConfig {
         if self.late_deflation.is_some() && self.recovery() != RecoveryKind::Reno {
             return Err("late-deflation does nothing without recovery = \"reno\"".to_owned());
         }
+        self.check_companions()?;
         if let Some(buffer) = self.buffer {
             at_least(
                 "buffer",
@@ -127,6 +128,35 @@ impl TcpConfig {
         in_order(tick, initial)?;
         in_order(tick, min)?;
         in_order(min, max)
+    }
+}
+
+impl TcpConfig {
+    /// Settings that do nothing alone.
+    fn check_companions(&self) -> Result<(), String> {
+        let on = Option::unwrap_or_default;
+        let rack = self.recovery() == RecoveryKind::Rack;
+        if self.congestion() == CongestionKind::Bbr && !(rack && on(self.pacing)) {
+            return Err(
+                "congestion = \"bbr\" needs recovery = \"rack\" and pacing = true".to_owned(),
+            );
+        }
+        if on(self.eifel) && !on(self.timestamps) {
+            return Err("eifel = true needs timestamps = true, which tell copies apart".to_owned());
+        }
+        if on(self.window_scaling) && !on(self.handshake) {
+            return Err(
+                "window-scaling = true needs handshake = true, which agrees on it".to_owned(),
+            );
+        }
+        if on(self.limited_transmit) && (rack || self.recovery() == RecoveryKind::Smart) {
+            return Err(
+                "limited-transmit does nothing with recovery = \"rack\" or \"smart\": what has come makes room \
+                 for new segments there"
+                    .to_owned(),
+            );
+        }
+        Ok(())
     }
 }
 

@@ -19,9 +19,9 @@ pub enum Profile {
     /// window of 32 kB (2^15 bytes) in bytes, and 58 bytes of headers.
     #[serde(rename = "bsd-1997")]
     BsdIn1997,
-    /// What today's TCP does: RACK-TLP, CUBIC, a timer that measures (RFC 6298), an initial window of 10 (RFC
-    /// 6928), delayed acknowledgments, pacing, ECN, Eifel, and 40 bytes of headers. Without connection set-up and
-    /// timestamps.
+    /// What today's TCP does: handshake and end, timestamps and scaled windows (RFC 7323), RACK-TLP, CUBIC with
+    /// HyStart++, duplicates reported (RFC 2883), a timer that measures (RFC 6298), an initial window of 10 (RFC
+    /// 6928), delayed acknowledgments, pacing, ECN, Eifel, and 40 bytes of headers beside options.
     Modern,
 }
 
@@ -145,6 +145,9 @@ pub enum CongestionKind {
     Bsd,
     /// A cubic function of the time since the last loss (CUBIC, RFC 9438).
     Cubic,
+    /// A model of the path, its rate and its round trip, and not losses (BBR v1, Cardwell et al. 2016). With
+    /// `recovery = "rack"` and `pacing = true` only.
+    Bbr,
     /// One to three segments wait in queues; losses do what they do to Reno (Vegas, Brakmo and Peterson 1995).
     Vegas,
 }

@@ -11,6 +11,10 @@ pub(in crate::tcp) struct Acked {
     pub(in crate::tcp) segments: u64,
     /// Segments that were outstanding before it.
     pub(in crate::tcp) flight: u64,
+    /// Everything below has arrived.
+    pub(in crate::tcp) una: u64,
+    /// One more than the highest segment that has been sent.
+    pub(in crate::tcp) max: u64,
     /// Smoothed round trip time; zero before the first sample.
     pub(in crate::tcp) srtt: Duration,
     /// The round trip that it ends, if one was measured.

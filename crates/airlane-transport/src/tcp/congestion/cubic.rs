@@ -3,14 +3,16 @@
 //!
 //! Losses take the window to 0.7 of what was in use. Then `W(t) = C (t - K)^3 + W_max`, and where Reno would be
 //! faster (short round trips, small windows) the window is what Reno's would be on average. Slow start counts
-//! two segments of an acknowledgment at most (RFC 3465). Only acknowledgments of a window that was in use open it.
+//! two segments of an acknowledgment at most (RFC 3465); the first one may end by HyStart++ (`hystart`). Only
+//! acknowledgments of a window that was in use open it.
 //!
-//! Left out: HyStart++ (RFC 9406), and the undoing of section 4.9, which belongs to who finds out
-//! (`eifel`).
+//! Left out: the undoing of section 4.9, which belongs to who finds out (`spurious`).
 
 use airlane_base::{Duration, Instant};
 
 use super::acked::Acked;
+use super::cwnd::Cwnd;
+use super::hystart::HyStart;
 use crate::tcp::TcpConfig;
 
 /// RFC 9438, section 5: segments for each second cubed.
@@ -32,17 +34,16 @@ struct Epoch {
     reno: f64,
 }
 
-/// CUBIC's window.
+/// What CUBIC knows beside its window.
 #[derive(Clone, Debug)]
 pub(in crate::tcp) struct Cubic {
-    /// Segments.
-    cwnd: f64,
-    ssthresh: u64,
     /// The plateau, segments; 0 if nothing tells where it is.
     w_max: f64,
     /// The window before the last loss, segments.
     prior: f64,
     epoch: Option<Epoch>,
+    /// The first slow start, where it is looked after and not over.
+    hystart: Option<HyStart>,
 }
 
 fn seconds(duration: Duration) -> f64 {
@@ -50,61 +51,55 @@ fn seconds(duration: Duration) -> f64 {
 }
 
 impl Cubic {
-    pub(super) fn new(config: &TcpConfig, segment: u32) -> Self {
+    pub(super) fn new(config: &TcpConfig) -> Self {
+        let paced = config.pacing.unwrap_or_default();
         Self {
-            cwnd: f64::from(config.initial_window),
-            ssthresh: u64::from(config.window_of(segment)),
             w_max: 0.0,
             prior: 0.0,
             epoch: None,
+            hystart: config
+                .hystart
+                .unwrap_or_default()
+                .then(|| HyStart::new(paced)),
         }
     }
 
-    /// Segments.
-    pub(super) const fn cwnd(&self) -> f64 {
-        self.cwnd
-    }
-
-    /// Whole segments that may be on their way.
-    #[inline]
-    pub(super) const fn window(&self) -> u64 {
-        self.cwnd as u64
-    }
-
-    /// Segments.
-    pub(super) const fn ssthresh(&self) -> u64 {
-        self.ssthresh
-    }
-
-    /// This many segments more.
-    pub(super) fn keep(&mut self, segments: u64) {
-        self.cwnd += segments as f64;
-    }
-
-    /// Goes on with this window and threshold, segments.
-    pub(super) const fn restore(&mut self, cwnd: f64, ssthresh: u64) {
-        self.cwnd = cwnd;
-        self.ssthresh = ssthresh;
+    /// Somebody else has set the window.
+    pub(super) const fn forget_epoch(&mut self) {
         self.epoch = None;
     }
 
     /// New data was acknowledged, and no loss is being repaired.
-    pub(super) fn on_ack(&mut self, acked: Acked) {
-        if self.cwnd < self.ssthresh as f64 {
+    pub(super) fn on_ack(&mut self, cwnd: &mut Cwnd, acked: &Acked) {
+        if cwnd.in_slow_start() {
             // The window may double from what was in use.
-            if self.cwnd < 2.0 * acked.flight as f64 {
-                self.cwnd += acked.segments.min(SLOW_START_LIMIT) as f64;
+            if cwnd.segments < 2.0 * acked.flight as f64 {
+                self.slow_start(cwnd, acked);
             }
-        } else if acked.flight as f64 + 1.0 > self.cwnd {
-            self.follow(acked);
+        } else if acked.flight as f64 + 1.0 > cwnd.segments {
+            self.follow(cwnd, acked);
         } else {
             // Time without need of the window opens none (section 4.2).
             self.epoch = None;
         }
     }
 
-    fn follow(&mut self, acked: Acked) {
-        let cwnd = self.cwnd;
+    fn slow_start(&mut self, cwnd: &mut Cwnd, acked: &Acked) {
+        let Some(hystart) = &mut self.hystart else {
+            cwnd.segments += acked.segments.min(SLOW_START_LIMIT) as f64;
+            return;
+        };
+        match hystart.on_ack(acked) {
+            Some(segments) => cwnd.segments += segments,
+            None => {
+                cwnd.ssthresh = cwnd.segments as u64;
+                self.hystart = None;
+            }
+        }
+    }
+
+    fn follow(&mut self, window: &mut Cwnd, acked: &Acked) {
+        let cwnd = window.segments;
         let mut epoch = match self.epoch {
             Some(epoch) => epoch,
             None => {
@@ -125,16 +120,16 @@ impl Cubic {
         let alpha = if epoch.reno < self.prior { ALPHA } else { 1.0 };
         epoch.reno += alpha * segments / cwnd;
         if w_cubic(t) < epoch.reno {
-            self.cwnd = cwnd.max(epoch.reno);
+            window.segments = cwnd.max(epoch.reno);
         } else {
             let target = w_cubic(t + seconds(acked.srtt)).clamp(cwnd, 1.5 * cwnd);
-            self.cwnd += (target - cwnd) / cwnd * segments;
+            window.segments += (target - cwnd) / cwnd * segments;
         }
         self.epoch = Some(epoch);
     }
 
     /// Duplicate acknowledgments show a loss while `in_use` segments of the window were used.
-    pub(super) fn on_loss(&mut self, in_use: u64) {
+    pub(super) fn on_loss(&mut self, cwnd: &mut Cwnd, in_use: u64) {
         let used = in_use as f64;
         // Fast convergence (section 4.7): a flow whose plateau falls leaves room for others.
         self.w_max = if used < self.w_max {
@@ -142,26 +137,22 @@ impl Cubic {
         } else {
             used
         };
-        self.cut(used);
-        self.cwnd = self.ssthresh as f64;
-    }
-
-    /// Goes on with `ssthresh`.
-    pub(super) const fn resume(&mut self) {
-        self.cwnd = self.ssthresh as f64;
+        self.cut(cwnd, used);
+        cwnd.resume();
     }
 
     /// Slow start; the plateau is where congestion avoidance then begins (section 4.8).
-    pub(super) fn on_collapse(&mut self, in_use: u64) {
-        self.cut(in_use as f64);
+    pub(super) fn on_collapse(&mut self, cwnd: &mut Cwnd, in_use: u64) {
+        self.cut(cwnd, in_use as f64);
         self.w_max = 0.0;
-        self.cwnd = 1.0;
+        cwnd.segments = 1.0;
     }
 
-    fn cut(&mut self, used: f64) {
+    fn cut(&mut self, cwnd: &mut Cwnd, used: f64) {
         self.prior = used;
-        self.ssthresh = ((used * BETA) as u64).max(2);
+        cwnd.ssthresh = ((used * BETA) as u64).max(2);
         self.epoch = None;
+        self.hystart = None;
     }
 }
 
@@ -173,29 +164,37 @@ mod tests {
         Instant::ORIGIN + Duration::from_millis(ms)
     }
 
+    fn acked(now: Instant, flight: u64, rtt: u64) -> Acked {
+        Acked {
+            now,
+            segments: 1,
+            flight,
+            una: 1,
+            max: 1 + flight,
+            srtt: Duration::from_millis(rtt),
+            rtt: None,
+        }
+    }
+
     /// A window that is always in use, acknowledged segment by segment once a round trip.
-    fn after(cubic: &mut Cubic, from: u64, to: u64, rtt: u64) {
+    fn after((cubic, cwnd): &mut (Cubic, Cwnd), from: u64, to: u64, rtt: u64) {
         for round in (from..to).step_by(rtt as usize) {
-            for _ in 0..cubic.window() {
-                cubic.on_ack(Acked {
-                    now: at(round),
-                    segments: 1,
-                    flight: cubic.window(),
-                    srtt: Duration::from_millis(rtt),
-                    rtt: None,
-                });
+            let window = cwnd.segments as u64;
+            for _ in 0..window {
+                let flight = cwnd.segments as u64;
+                cubic.on_ack(cwnd, &acked(at(round), flight, rtt));
             }
         }
     }
 
-    fn lost_at(window: u64) -> Cubic {
+    fn lost_at(window: u64) -> (Cubic, Cwnd) {
         let config = TcpConfig {
             window: 10_000,
             ..TcpConfig::default()
         };
-        let mut cubic = Cubic::new(&config, 1000);
-        cubic.on_loss(window);
-        cubic
+        let (mut cubic, mut cwnd) = (Cubic::new(&config), Cwnd::new(&config, 1000));
+        cubic.on_loss(&mut cwnd, window);
+        (cubic, cwnd)
     }
 
     /// Section 4.2: `K = cbrt(W_max (1 - 0.7) / 0.4)` seconds behind a loss the window is where it was, and
@@ -203,18 +202,16 @@ mod tests {
     #[test]
     fn the_plateau_is_where_the_loss_was() {
         let mut cubic = lost_at(1_000);
-        assert!((cubic.cwnd() - 700.0).abs() < 1e-9);
+        assert!((cubic.1.segments - 700.0).abs() < 1e-9);
         let k = (libm::cbrt(300.0 / 0.4) * 1e3) as u64;
         after(&mut cubic, 0, k, 100);
-        assert!((cubic.cwnd() - 1_000.0).abs() < 3.0, "{}", cubic.cwnd());
+        let cwnd = cubic.1.segments;
+        assert!((cwnd - 1_000.0).abs() < 3.0, "{cwnd}");
         let half = 1_000.0 - 0.4 * libm::pow(k as f64 / 2e3, 3.0);
         let mut halfway = lost_at(1_000);
         after(&mut halfway, 0, k / 2, 100);
-        assert!(
-            (halfway.cwnd() - half).abs() < 12.0,
-            "{} {half}",
-            halfway.cwnd()
-        );
+        let cwnd = halfway.1.segments;
+        assert!((cwnd - half).abs() < 12.0, "{cwnd} {half}");
     }
 
     /// Section 4.3: with a small window and a short round trip Reno is faster, by ALPHA a round trip until its
@@ -224,34 +221,24 @@ mod tests {
         let mut cubic = lost_at(10);
         after(&mut cubic, 0, 40, 10);
         // From 7 on, four rounds of whole segments: a little less than four times ALPHA.
-        assert!(
-            (cubic.cwnd() - 7.0 - 4.0 * ALPHA).abs() < 0.25,
-            "{}",
-            cubic.cwnd()
-        );
+        let cwnd = cubic.1.segments;
+        assert!((cwnd - 7.0 - 4.0 * ALPHA).abs() < 0.25, "{cwnd}");
     }
 
     /// Section 4.7.
     #[test]
     fn a_lower_loss_lowers_the_plateau() {
-        let mut cubic = lost_at(1_000);
-        cubic.on_loss(800);
+        let (mut cubic, mut cwnd) = lost_at(1_000);
+        cubic.on_loss(&mut cwnd, 800);
         assert!((cubic.w_max - 800.0 * 0.85).abs() < 1e-9);
     }
 
     #[test]
     fn a_window_that_is_not_in_use_stays() {
-        let mut cubic = lost_at(100);
-        let acked = Acked {
-            now: at(500),
-            segments: 1,
-            flight: 20,
-            srtt: Duration::from_millis(100),
-            rtt: None,
-        };
+        let (mut cubic, mut cwnd) = lost_at(100);
         for _ in 0..1_000 {
-            cubic.on_ack(acked);
+            cubic.on_ack(&mut cwnd, &acked(at(500), 20, 100));
         }
-        assert!((cubic.cwnd() - 70.0).abs() < 1e-9);
+        assert!((cwnd.segments - 70.0).abs() < 1e-9);
     }
 }

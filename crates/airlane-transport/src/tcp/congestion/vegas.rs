@@ -11,8 +11,8 @@
 use airlane_base::Duration;
 
 use super::acked::Acked;
-use super::reno::Reno;
-use crate::tcp::TcpConfig;
+use super::cwnd::Cwnd;
+use super::reno;
 
 /// Segments that may wait, and have to.
 const ALPHA: f64 = 1.0;
@@ -20,11 +20,9 @@ const BETA: f64 = 3.0;
 /// Segments that end slow start by waiting.
 const GAMMA: f64 = 1.0;
 
-/// Vegas's window.
+/// What Vegas knows beside its window.
 #[derive(Clone, Debug)]
 pub(in crate::tcp) struct Vegas {
-    /// What losses do.
-    pub(super) reno: Reno,
     /// The shortest round trip so far.
     base: Option<Duration>,
     /// Whether slow start doubles in this round trip.
@@ -32,18 +30,17 @@ pub(in crate::tcp) struct Vegas {
 }
 
 impl Vegas {
-    pub(super) fn new(config: &TcpConfig, segment: u32) -> Self {
+    pub(super) const fn new() -> Self {
         Self {
-            reno: Reno::new(config, segment),
             base: None,
             doubles: true,
         }
     }
 
     /// New data was acknowledged, and no loss is being repaired.
-    pub(super) fn on_ack(&mut self, acked: Acked) {
-        let cwnd = self.reno.cwnd();
-        let slow_start = cwnd < self.reno.ssthresh() as f64;
+    pub(super) fn on_ack(&mut self, window: &mut Cwnd, acked: &Acked) {
+        let cwnd = window.segments;
+        let slow_start = window.in_slow_start();
         if let Some(rtt) = acked.rtt {
             let base = self.base.map_or(rtt, |base| base.min(rtt));
             self.base = Some(base);
@@ -51,20 +48,19 @@ impl Vegas {
             if slow_start {
                 self.doubles = !self.doubles;
                 if waiting > GAMMA {
-                    let less = (cwnd - cwnd / 8.0).max(2.0);
-                    self.reno.restore(less, less as u64);
+                    window.segments = (cwnd - cwnd / 8.0).max(2.0);
+                    window.ssthresh = window.segments as u64;
                     return;
                 }
             } else if waiting < ALPHA && acked.flight as f64 + 1.0 > cwnd {
-                self.reno.restore(cwnd + 1.0, self.reno.ssthresh());
+                window.segments = cwnd + 1.0;
             } else if waiting > BETA {
-                let less = (cwnd - 1.0).max(2.0);
-                self.reno
-                    .restore(less, self.reno.ssthresh().min(less as u64));
+                window.segments = (cwnd - 1.0).max(2.0);
+                window.ssthresh = window.ssthresh.min(window.segments as u64);
             }
         }
         if slow_start && self.doubles {
-            self.reno.on_ack();
+            reno::on_ack(window, 1.0);
         }
     }
 }
@@ -72,28 +68,32 @@ impl Vegas {
 #[cfg(test)]
 mod tests {
     use super::*;
+    use crate::tcp::TcpConfig;
     use airlane_base::Instant;
 
-    fn round(vegas: &mut Vegas, rtt_ms: u64) -> f64 {
-        let window = vegas.reno.window();
+    fn round((vegas, cwnd): &mut (Vegas, Cwnd), rtt_ms: u64) -> f64 {
+        let window = cwnd.segments as u64;
         for ack in 0..window {
-            vegas.on_ack(Acked {
+            let acked = Acked {
                 now: Instant::ORIGIN,
                 segments: 1,
                 flight: window,
+                una: 1,
+                max: 1 + window,
                 srtt: Duration::from_millis(rtt_ms),
                 rtt: (ack == 0).then(|| Duration::from_millis(rtt_ms)),
-            });
+            };
+            vegas.on_ack(cwnd, &acked);
         }
-        vegas.reno.cwnd()
+        cwnd.segments
     }
 
-    fn vegas(window: u32) -> Vegas {
+    fn vegas(window: u32) -> (Vegas, Cwnd) {
         let config = TcpConfig {
             window,
             ..TcpConfig::default()
         };
-        Vegas::new(&config, 1000)
+        (Vegas::new(), Cwnd::new(&config, 1000))
     }
 
     #[test]
@@ -103,14 +103,14 @@ mod tests {
         assert_eq!(seen, [1.0, 2.0, 2.0, 4.0, 4.0, 8.0]);
         // 8 (1 - 100 / 120) = 1.3 wait.
         assert_eq!(round(&mut v, 120), 7.0);
-        assert_eq!(v.reno.ssthresh(), 7);
+        assert_eq!(v.1.ssthresh, 7);
     }
 
     #[test]
     fn one_to_three_segments_wait() {
         let mut v = vegas(100);
         round(&mut v, 100);
-        v.reno.restore(20.0, 10);
+        (v.1.segments, v.1.ssthresh) = (20.0, 10);
         assert_eq!(round(&mut v, 100), 21.0);
         // 21 (1 - 100 / 110) = 1.9 wait.
         assert_eq!(round(&mut v, 110), 21.0);

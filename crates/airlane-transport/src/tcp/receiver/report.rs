@@ -14,16 +14,25 @@ pub(super) struct Sack {
 }
 
 impl Sack {
-    /// The blocks of the acknowledgment that `trigger` causes.
-    pub(super) fn blocks(&mut self, trigger: u64) -> Blocks {
+    /// The blocks of the acknowledgment that `trigger` causes, behind the segment that has come once more.
+    pub(super) fn blocks(&mut self, duplicate: Option<u64>, trigger: u64) -> Blocks {
         let mut blocks = Blocks::default();
         let mut reported = [0; MOST_BLOCKS];
+        if let Some(seq) = duplicate {
+            blocks.push(Range {
+                start: seq,
+                end: seq + 1,
+            });
+        }
+        let ahead = blocks.len();
+        let mut news = 0;
         for seq in std::iter::once(trigger).chain(self.recent) {
             if let Some(block) = self.held.containing(seq)
-                && !blocks.contains(&block)
+                && !blocks[ahead..].contains(&block)
                 && blocks.len() < MOST_BLOCKS
             {
-                reported[blocks.len()] = seq;
+                reported[news] = seq;
+                news += 1;
                 blocks.push(block);
             }
         }

@@ -3,27 +3,64 @@
 //! A segment is lost when one has come that left later, and a round trip and some patience for reordering have
 //! passed since it left itself. That finds copies that are lost again, too, and needs no number of
 //! duplicates. The patience is none until reordering was seen, once three segments have come out of order or a
-//! recovery goes on, else a quarter of the shortest round trip. Probes show losses at the tail.
+//! recovery goes on, else a quarter of the shortest round trip, and another one for each round trip in which a
+//! duplicate was reported (RFC 2883). Probes show losses at the tail.
 //!
 //! Whenever less than `cwnd` is on its way one more segment leaves, a lost one before a new one; in a recovery
-//! the proportional rate reduction says when. A timeout takes the oldest segment for lost, and those whose
+//! the proportional rate reduction says when, unless the congestion control has a model of the path, which is told
+//! the rate at which that delivers. A timeout takes the oldest segment for lost, and those whose
 //! time is over; the rest keeps its time, and what has come is remembered.
-//!
-//! Left out: what depends on the report of duplicates (RFC 2883), that is the growth of the patience.
 
 mod probe;
+mod rate;
 mod sent;
 
 use airlane_base::{Duration, Instant};
 
 use super::prr::Prr;
-use crate::tcp::Ack;
+use crate::tcp::congestion::rate::{Phase, RateSample};
 use crate::tcp::control::Control;
+use crate::tcp::segment::Timestamp;
+use crate::tcp::{Ack, CongestionKind, TcpConfig};
 use probe::Probe;
+use rate::DeliveryRate;
 use sent::{Segment, Sent};
 
 /// Segments that have come out of order and end all patience.
 const DUP_THRESHOLD: u64 = 3;
+/// Recoveries for which a longer patience lasts.
+const PATIENT_RECOVERIES: u32 = 16;
+
+/// Quarters of the shortest round trip that are waited for reordering (RFC 8985, section 6.2, step 4).
+#[derive(Clone, Copy, Debug)]
+struct Patience {
+    quarters: u64,
+    /// Recoveries until it is one again.
+    lasts: u32,
+    /// What was sent when a duplicate was reported last; until that is acknowledged others count for nothing.
+    round: Option<u64>,
+}
+
+impl Patience {
+    /// An acknowledgment, which may report a duplicate while `max` has been sent.
+    fn on_ack(&mut self, ack: &Ack, max: u64) {
+        if self.round.is_some_and(|round| ack.ack >= round) {
+            self.round = None;
+        }
+        if self.round.is_none() && ack.duplicate().is_some() {
+            self.round = Some(max);
+            self.quarters += 1;
+            self.lasts = PATIENT_RECOVERIES;
+        }
+    }
+
+    fn on_recovered(&mut self) {
+        self.lasts = self.lasts.saturating_sub(1);
+        if self.lasts == 0 {
+            self.quarters = 1;
+        }
+    }
+}
 
 /// What is being repaired.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -48,11 +85,15 @@ struct Newest {
 }
 
 impl Newest {
-    /// `seq` has come (RFC 8985, section 6.2, steps 1 to 3).
-    /// `known`: it is known to be the copy that left last.
-    fn update(&mut self, now: Instant, seq: u64, segment: &Segment, known: bool) {
+    /// `seq` has come (RFC 8985, section 6.2, steps 1 to 3); `stamp` is what is echoed of it, where that is.
+    fn update(&mut self, now: Instant, seq: u64, segment: &Segment, stamp: Option<Timestamp>) {
         let rtt = now.saturating_since(segment.left);
-        if segment.again && !known {
+        let is_earlier = |stamp: Timestamp| stamp.is_before(Timestamp::of(segment.left));
+        if segment.again && stamp.is_some_and(is_earlier) {
+            // An earlier copy has come, so when the last one left says nothing.
+            return;
+        }
+        if segment.again && stamp.is_none() {
             // Sooner than any round trip: that was an earlier copy.
             if self.shortest.is_some_and(|shortest| rtt < shortest) {
                 return;
@@ -80,6 +121,9 @@ pub(in crate::tcp) struct Rack {
     state: State,
     prr: Prr,
     probe: Probe,
+    patience: Patience,
+    /// What a model of the path asks for.
+    rate: Option<Box<DeliveryRate>>,
     /// When patience with a segment ends.
     reorder: Option<Instant>,
     /// The oldest segment leaves now, whatever the window says: the timer has expired.
@@ -89,13 +133,19 @@ pub(in crate::tcp) struct Rack {
 }
 
 impl Rack {
-    pub(super) fn new() -> Self {
+    pub(super) fn new(config: &TcpConfig) -> Self {
         Self {
             sent: Sent::default(),
             newest: Newest::default(),
             state: State::Open,
             prr: Prr::default(),
             probe: Probe::default(),
+            patience: Patience {
+                quarters: 1,
+                lasts: 0,
+                round: None,
+            },
+            rate: (config.congestion() == CongestionKind::Bbr).then(Box::default),
             reorder: None,
             resend: false,
             fresh: false,
@@ -103,13 +153,15 @@ impl Rack {
     }
 
     pub(super) fn on_new_ack(&mut self, control: &mut Control, now: Instant, ack: &Ack) {
-        control.acknowledge(now, ack.ack);
-        let delivered = self.take_in(now, ack);
+        let before = self.sent.pipe();
+        control.acknowledge(now, ack);
+        let delivered = self.take_in(control, now, ack);
         match self.state {
             State::Open => control.open(now),
             State::Recovery(recover) => {
                 if ack.ack >= recover {
                     self.state = State::Open;
+                    self.patience.on_recovered();
                 }
             }
             State::Timeout(recover) => {
@@ -124,47 +176,97 @@ impl Rack {
             control.cut(now);
             control.congestion.resume();
         }
-        self.react(control, now, delivered);
+        self.react(control, now, delivered, before);
     }
 
     pub(super) fn on_duplicate(&mut self, control: &mut Control, now: Instant, ack: &Ack) {
-        let delivered = self.take_in(now, ack);
+        let before = self.sent.pipe();
+        let delivered = self.take_in(control, now, ack);
         self.probe.on_ack(ack.ack, !ack.blocks.is_empty());
-        self.react(control, now, delivered);
+        self.react(control, now, delivered, before);
     }
 
     /// Marks what has come; how many segments that were.
-    fn take_in(&mut self, now: Instant, ack: &Ack) -> u64 {
-        let Self { sent, newest, .. } = self;
+    fn take_in(&mut self, control: &Control, now: Instant, ack: &Ack) -> u64 {
+        let Self {
+            sent, newest, rate, ..
+        } = self;
         let mut delivered = 0;
         sent.acknowledge(ack.ack, |seq, segment| {
             delivered += 1;
-            // What its timestamp tells: an earlier copy has come, so when the last one left says nothing.
-            if ack.again || !segment.again {
-                newest.update(now, seq, segment, ack.again);
+            newest.update(now, seq, segment, ack.stamp);
+            if let Some(rate) = rate {
+                rate.on_delivered(seq, segment);
             }
         });
         for block in ack.blocks.iter() {
             sent.report(*block, |seq, segment| {
                 delivered += 1;
-                newest.update(now, seq, segment, false);
+                // The timestamp is that of a segment below the first hole.
+                newest.update(now, seq, segment, None);
+                if let Some(rate) = rate {
+                    rate.on_delivered(seq, segment);
+                }
             });
+        }
+        if !ack.blocks.is_empty() || self.patience.round.is_some() {
+            self.patience.on_ack(ack, control.window.max);
         }
         delivered
     }
 
-    fn react(&mut self, control: &mut Control, now: Instant, delivered: u64) {
-        let found = self.detect(now);
-        if found && self.state == State::Open {
+    fn react(&mut self, control: &mut Control, now: Instant, delivered: u64, before: u64) {
+        let lost = self.detect(now, control.timer.fine_srtt());
+        if lost > 0 && self.state == State::Open {
             self.begin(control, now);
         }
-        if let State::Recovery(_) = self.state {
+        if self.rate.is_some() {
+            self.tell_model(control, now, delivered, lost, before);
+        } else if let State::Recovery(_) = self.state {
             let ssthresh = control.congestion.ssthresh();
             self.prr.on_ack(delivered, self.sent.pipe(), ssthresh);
         }
         match self.state {
             State::Open if self.sent.sacked() == 0 => self.probe.schedule(control, now),
             _ => self.probe.cancel(),
+        }
+    }
+
+    /// Tells a congestion control that models the path what an acknowledgment says of it.
+    fn tell_model(
+        &mut self,
+        control: &mut Control,
+        now: Instant,
+        newly_delivered: u64,
+        lost: u64,
+        flight_before: u64,
+    ) {
+        let Some(rate) = &mut self.rate else {
+            return;
+        };
+        let Some(delivered) = rate.finish(now, control.window.una, self.newest.shortest) else {
+            return;
+        };
+        let flight = self.sent.pipe();
+        let little = control.congestion.on_sample(&RateSample {
+            now,
+            prior_delivered: delivered.prior,
+            total_delivered: delivered.total,
+            interval: delivered.interval,
+            newly_delivered,
+            lost,
+            flight,
+            flight_before,
+            rtt: self.newest.left.map(|_| self.newest.rtt),
+            app_limited: delivered.limited,
+            phase: match self.state {
+                State::Open => Phase::Open,
+                State::Recovery(_) => Phase::Recovery,
+                State::Timeout(_) => Phase::Timeout,
+            },
+        });
+        if little {
+            rate.limit(flight);
         }
     }
 
@@ -176,23 +278,26 @@ impl Rack {
         self.prr = Prr::begin(flight);
     }
 
-    fn patience(&self) -> Duration {
+    fn patience(&self, srtt: Option<Duration>) -> Duration {
         let repairs = self.state != State::Open || self.sent.sacked() >= DUP_THRESHOLD;
         match self.newest.shortest {
             _ if repairs && !self.newest.reordering => Duration::ZERO,
             None => Duration::ZERO,
-            Some(shortest) => shortest / 4,
+            Some(shortest) => {
+                let patience = shortest * self.patience.quarters / 4;
+                srtt.map_or(patience, |srtt| patience.min(srtt))
+            }
         }
     }
 
-    /// Finds what is lost (section 6.2, step 5), and when to look again; whether anything was.
-    fn detect(&mut self, now: Instant) -> bool {
+    /// Finds what is lost (section 6.2, step 5), and when to look again; how many segments that were.
+    fn detect(&mut self, now: Instant, srtt: Option<Duration>) -> u64 {
         self.reorder = None;
         let Some(newest) = self.newest.left else {
-            return false;
+            return 0;
         };
-        let wait = self.newest.rtt + self.patience();
-        let mut found = false;
+        let wait = self.newest.rtt + self.patience(srtt);
+        let mut found = 0;
         while let Some((seq, left)) = self.sent.oldest() {
             if (left, seq) >= (newest, self.newest.seq) {
                 break;
@@ -203,7 +308,7 @@ impl Rack {
                 break;
             }
             self.sent.lose(seq);
-            found = true;
+            found += 1;
         }
         found
     }
@@ -218,7 +323,7 @@ impl Rack {
     /// Its own timers; an early call does nothing.
     pub(super) fn on_timer(&mut self, control: &mut Control, now: Instant) {
         if self.reorder.is_some_and(|due| due <= now) {
-            self.react(control, now, 0);
+            self.react(control, now, 0, self.sent.pipe());
         }
         if self.probe.expire(now) {
             control.stats.probes += 1;
@@ -236,7 +341,7 @@ impl Rack {
         let window = &control.window;
         let recover = window.max;
         self.sent.lose_oldest();
-        let wait = self.newest.rtt + self.patience();
+        let wait = self.newest.rtt + self.patience(control.timer.fine_srtt());
         while let Some((seq, left)) = self.sent.oldest() {
             if left + wait > now {
                 break;
@@ -263,30 +368,45 @@ impl Rack {
 
     fn choose(&mut self, control: &mut Control, now: Instant) -> Option<u64> {
         if let Some(seq) = self.probe.take(control) {
-            self.sent.on_sent(now, seq);
+            self.leave(control, now, seq);
             return Some(seq);
         }
         let has_room = std::mem::take(&mut self.resend)
             || match self.state {
-                State::Recovery(_) => self.prr.allows(),
-                State::Open | State::Timeout(_) => self.sent.pipe() < control.congestion.window(),
+                State::Recovery(_) if self.rate.is_none() => self.prr.allows(),
+                _ => self.sent.pipe() < control.congestion.window(),
             };
         if !has_room {
             return None;
         }
-        let seq = match self.sent.next_lost() {
-            Some(seq) => seq,
-            None => {
-                let advertised = control.window.advertised();
-                control.window.take_next(advertised)?
+        let lost = self.sent.next_lost();
+        let next = lost.or_else(|| {
+            let advertised = control.window.advertised();
+            control.window.take_next(advertised)
+        });
+        let Some(seq) = next else {
+            if let Some(rate) = &mut self.rate {
+                rate.limit(self.sent.pipe());
             }
+            return None;
         };
-        self.sent.on_sent(now, seq);
+        self.leave(control, now, seq);
         match self.state {
             State::Recovery(_) => self.prr.on_sent(),
             State::Timeout(_) => {}
             State::Open => self.fresh = self.sent.sacked() == 0,
         }
         Some(seq)
+    }
+
+    fn leave(&mut self, control: &mut Control, now: Instant, seq: u64) {
+        if let Some(rate) = &mut self.rate {
+            let alone = self.sent.pipe() == 0;
+            if alone && rate.is_limited() {
+                control.congestion.on_restart();
+            }
+            rate.on_sent(now, seq, alone);
+        }
+        self.sent.on_sent(now, seq);
     }
 }

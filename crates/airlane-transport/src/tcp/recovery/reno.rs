@@ -7,83 +7,57 @@
 
 use airlane_base::Instant;
 
+use super::fast::Fast;
 use crate::tcp::control::Control;
-use crate::tcp::duplicates::Duplicates;
 use crate::tcp::{Ack, TcpConfig};
 
 #[derive(Clone, Debug)]
 pub(in crate::tcp) struct Reno {
-    duplicates: Duplicates,
+    fast: Fast,
     /// Whether recovery has to have seen more than its first duplicates to end with the window deflated.
     late_deflation: bool,
-    in_recovery: bool,
-    /// Segments by which fast recovery has opened the window.
-    inflation: u64,
-    /// `snd_una` has to be sent again at once.
-    resend: bool,
 }
 
 impl Reno {
     pub(super) fn new(config: &TcpConfig) -> Self {
         Self {
-            duplicates: Duplicates::new(config),
+            fast: Fast::new(config),
             late_deflation: config.late_deflation.unwrap_or_default(),
-            in_recovery: false,
-            inflation: 0,
-            resend: false,
         }
-    }
-
-    fn leave(&mut self) {
-        self.in_recovery = false;
-        self.inflation = 0;
-        self.resend = false;
-        self.duplicates.count = 0;
     }
 
     #[inline]
     pub(super) fn on_new_ack(&mut self, control: &mut Control, now: Instant, ack: &Ack) {
+        let duplicates = &self.fast.duplicates;
         let kept = self.late_deflation
-            && self.in_recovery
-            && self.duplicates.count == self.duplicates.threshold;
-        self.leave();
-        control.acknowledge(now, ack.ack);
+            && self.fast.in_recovery
+            && duplicates.count == duplicates.threshold;
+        self.fast.leave();
+        control.acknowledge(now, ack);
         if kept {
-            control.congestion.keep(self.duplicates.threshold.into());
+            let threshold = self.fast.duplicates.threshold;
+            control.congestion.keep(threshold.into());
         }
         control.open(now);
     }
 
     pub(super) fn on_duplicate(&mut self, control: &mut Control, now: Instant, _ack: &Ack) {
-        if self.duplicates.show_loss(&control.window) {
-            self.duplicates.mark_cut(&control.window);
-            control.cut(now);
-            self.in_recovery = true;
-            self.inflation = u64::from(self.duplicates.threshold);
-            self.resend = true;
-        } else if self.in_recovery {
-            self.inflation += 1;
+        if !self.fast.inflates() {
+            self.fast.begins(control, now);
         }
     }
 
     /// What was repaired was not lost.
     pub(super) fn undo(&mut self) {
-        self.leave();
-        self.duplicates.forget();
+        self.fast.undo();
     }
 
     pub(super) fn on_timeout(&mut self, control: &mut Control, _now: Instant) {
-        self.leave();
-        self.duplicates.mark_cut(&control.window);
-        control.collapse();
+        self.fast.on_timeout(control);
     }
 
     #[inline]
     pub(super) fn next(&mut self, control: &mut Control, _now: Instant) -> Option<u64> {
-        if std::mem::take(&mut self.resend) {
-            return Some(control.window.una);
-        }
-        let usable = control.usable(self.inflation);
-        control.window.take_next(usable)
+        self.fast.next(control)
     }
 }

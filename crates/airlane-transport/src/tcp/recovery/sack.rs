@@ -8,9 +8,8 @@
 //!
 //! With proportional rate reduction another account says when one more leaves (`prr`).
 //!
-//! A timeout forgets what was reported; segments that are reported again are not sent again.
-//!
-//! Left out: limited transmit.
+//! A timeout forgets what was reported; segments that are reported again are not sent again. An acknowledgment that
+//! reports nothing but a duplicate (RFC 2883) counts for no loss.
 
 use airlane_base::Instant;
 
@@ -49,7 +48,7 @@ impl Sack {
         self.duplicates.count = 0;
         self.resend = false;
         let known = self.board.count();
-        control.acknowledge(now, ack.ack);
+        control.acknowledge(now, ack);
         self.board.update(&control.window, &ack.blocks);
         let delivered = control.acked + self.board.count() - known;
         if !self.in_recovery {
@@ -63,10 +62,12 @@ impl Sack {
     }
 
     pub(super) fn on_duplicate(&mut self, control: &mut Control, now: Instant, ack: &Ack) {
-        self.duplicates.count += 1;
         let known = self.board.count();
         self.board.update(&control.window, &ack.blocks);
         let delivered = self.board.count() - known;
+        if delivered > 0 || ack.duplicate().is_none() {
+            self.duplicates.count += 1;
+        }
         if self.in_recovery {
             self.account(control, delivered);
         } else {
@@ -132,7 +133,7 @@ impl Sack {
             }
             window.nxt = next;
         }
-        let usable = control.usable(0);
+        let usable = control.usable(self.duplicates.limited());
         control.window.take_next(usable)
     }
 

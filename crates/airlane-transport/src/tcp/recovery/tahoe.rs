@@ -25,7 +25,7 @@ impl Tahoe {
     #[inline]
     pub(super) fn on_new_ack(&mut self, control: &mut Control, now: Instant, ack: &Ack) {
         self.duplicates.count = 0;
-        control.acknowledge(now, ack.ack);
+        control.acknowledge(now, ack);
         control.open(now);
     }
 

@@ -15,7 +15,13 @@ impl Fine {
     }
 
     /// A round trip took `rtt`; the timeout that follows, by a clock of this granularity.
-    pub(super) fn sample(&mut self, rtt: Duration, granularity: Duration) -> Duration {
+    /// Of `expected` samples in a round trip each counts for as much less (RFC 7323, appendix G).
+    pub(super) fn sample(
+        &mut self,
+        rtt: Duration,
+        granularity: Duration,
+        expected: u64,
+    ) -> Duration {
         let srtt = match self.srtt {
             None => {
                 self.rttvar = rtt / 2;
@@ -23,8 +29,8 @@ impl Fine {
             }
             Some(srtt) => {
                 let deviation = Duration::from_nanos(rtt.as_nanos().abs_diff(srtt.as_nanos()));
-                self.rttvar = (self.rttvar * 3 + deviation) / 4;
-                (srtt * 7 + rtt) / 8
+                self.rttvar = (self.rttvar * (4 * expected - 1) + deviation) / (4 * expected);
+                (srtt * (8 * expected - 1) + rtt) / (8 * expected)
             }
         };
         self.srtt = Some(srtt);

@@ -1,0 +1,449 @@
+//! BBR v1 (Cardwell et al. 2016, and its draft of 2017), as Linux has had it since 4.9: the window and the pace
+//! follow a model of the path, the largest delivery rate of ten round trips and the shortest round trip of ten
+//! seconds, and not losses.
+//!
+//! ```text
+//! startup ─(no growth for three rounds)─► drain ─(in flight is rate * round trip)─► probe bandwidth
+//!                  any of them ─(shortest round trip older than 10 s)─► probe round trip, and back
+//! ```
+//!
+//! During the first round of a recovery as much leaves as arrives; behind it the window is what it was.
+//!
+//! Left out: the detection of policers, and the allowance for acknowledgments that come together.
+
+use std::collections::VecDeque;
+
+use airlane_base::{Duration, Instant};
+
+use super::cwnd::Cwnd;
+use super::rate::{Phase, RateSample};
+use crate::tcp::TcpConfig;
+
+/// 2 / ln 2, and its inverse.
+const STARTUP_GAIN: f64 = 2.885;
+const DRAIN_GAIN: f64 = 1.0 / STARTUP_GAIN;
+/// A round trip each.
+const CYCLE: [f64; 8] = [1.25, 0.75, 1.0, 1.0, 1.0, 1.0, 1.0, 1.0];
+const CWND_GAIN: f64 = 2.0;
+/// The pace stays below the estimate, so that what waits drains.
+const PACING_MARGIN: f64 = 0.99;
+/// Round trips for which a delivery rate counts.
+const BANDWIDTH_ROUNDS: u64 = 10;
+const MIN_RTT_AGE: Duration = Duration::from_secs(10);
+const PROBE_RTT: Duration = Duration::from_millis(200);
+/// Segments.
+const LEAST_WINDOW: f64 = 4.0;
+/// The pipe is full when three rounds have not brought a quarter more.
+const FULL_GROWTH: f64 = 1.25;
+const FULL_ROUNDS: u32 = 3;
+/// Below this pace, bit/s, hosts send segments one by one, above it at least two at once.
+const SLOW_PACE: f64 = 1.2e6;
+
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+enum Mode {
+    Startup,
+    Drain,
+    /// With the place in the cycle.
+    ProbeBandwidth(usize),
+    /// Until then and a round trip, once little enough is in flight.
+    ProbeRtt(Option<Instant>),
+}
+
+/// The largest of the values of the last rounds: those that are larger than all behind them, by round.
+#[derive(Clone, Debug, Default)]
+struct Largest(VecDeque<(u64, f64)>);
+
+impl Largest {
+    fn get(&self) -> f64 {
+        self.0.front().map_or(0.0, |(_, value)| *value)
+    }
+
+    fn update(&mut self, round: u64, value: f64) {
+        while self.0.back().is_some_and(|(_, last)| *last <= value) {
+            self.0.pop_back();
+        }
+        // What falls within a round is never the largest.
+        if self.0.back().is_none_or(|(last, _)| *last < round) {
+            self.0.push_back((round, value));
+        }
+        while self
+            .0
+            .front()
+            .is_some_and(|(first, _)| round - first > BANDWIDTH_ROUNDS)
+        {
+            self.0.pop_front();
+        }
+    }
+}
+
+/// The model of the path.
+#[derive(Clone, Debug)]
+pub(in crate::tcp) struct Bbr {
+    /// User bytes of a full segment.
+    segment: f64,
+    initial_window: f64,
+    mode: Mode,
+    /// Segments per second.
+    bandwidth: Largest,
+    min_rtt: Option<Duration>,
+    min_rtt_at: Instant,
+    /// Round trips so far; one ends when what was delivered at its beginning is.
+    round: u64,
+    round_end: u64,
+    full_bandwidth: f64,
+    full_rounds: u32,
+    is_full: bool,
+    cycle_began: Instant,
+    /// Where in its cycle it begins: drawn once for a connection.
+    first_phase: usize,
+    /// Whether a round has passed since little was in flight.
+    probed_a_round: bool,
+    /// The window before a recovery or a probe of the round trip.
+    prior_window: f64,
+    phase: Phase,
+    conserves: bool,
+    /// It was idle, so an old round trip is no reason to probe.
+    restarts: bool,
+    /// Segments per second; none before a round trip is known.
+    pace: Option<f64>,
+}
+
+impl Bbr {
+    /// `share`, in `[0, 1)`, is this connection's own: it says where in its cycle it begins.
+    pub(super) fn new(config: &TcpConfig, segment: u32, share: f64) -> Self {
+        Self {
+            segment: f64::from(segment),
+            initial_window: f64::from(config.initial_window),
+            mode: Mode::Startup,
+            bandwidth: Largest::default(),
+            min_rtt: None,
+            min_rtt_at: Instant::ORIGIN,
+            round: 0,
+            round_end: 0,
+            full_bandwidth: 0.0,
+            full_rounds: 0,
+            is_full: false,
+            cycle_began: Instant::ORIGIN,
+            // Any but the one that drains.
+            first_phase: [0, 2, 3, 4, 5, 6, 7][(share * 7.0) as usize % 7],
+            probed_a_round: false,
+            prior_window: 0.0,
+            phase: Phase::Open,
+            conserves: false,
+            restarts: false,
+            pace: None,
+        }
+    }
+
+    /// Time between two segments; none before a round trip is known.
+    pub(super) fn interval(&self) -> Option<Duration> {
+        self.pace
+            .map(|pace| Duration::from_secs(1).mul_f64(1.0 / pace))
+    }
+
+    /// The first round trip, of the handshake or of data: the pace of slow start.
+    pub(super) fn on_first_rtt(&mut self, cwnd: &Cwnd, rtt: Duration) {
+        if self.pace.is_none() && rtt > Duration::ZERO {
+            self.pace = Some(STARTUP_GAIN * cwnd.segments / rtt.as_secs_f64());
+        }
+    }
+
+    /// Something leaves, and nothing was on its way because nothing was to be sent.
+    pub(super) fn on_restart(&mut self) {
+        self.restarts = true;
+        if let Mode::ProbeBandwidth(_) = self.mode {
+            self.set_pace(1.0);
+        }
+    }
+
+    /// A recovery or a timeout begins, or the round trip is probed: the window will come back.
+    pub(super) fn save(&mut self, cwnd: &Cwnd) {
+        let probes = matches!(self.mode, Mode::ProbeRtt(_));
+        self.prior_window = match self.phase {
+            Phase::Open if !probes => cwnd.segments,
+            _ => self.prior_window.max(cwnd.segments),
+        };
+    }
+
+    /// The timer has expired.
+    pub(super) fn on_collapse(&mut self, cwnd: &mut Cwnd) {
+        self.save(cwnd);
+        self.phase = Phase::Timeout;
+        self.full_bandwidth = 0.0;
+        cwnd.segments = 1.0;
+    }
+
+    /// An acknowledgment has come, whatever is being repaired.
+    pub(super) fn on_sample(&mut self, cwnd: &mut Cwnd, sample: &RateSample) {
+        let begins_round = self.update_bandwidth(sample);
+        self.update_cycle(sample);
+        self.look_for_the_ceiling(begins_round, sample);
+        self.look_for_the_drain(sample);
+        self.update_min_rtt(cwnd, begins_round, sample);
+        let (pacing_gain, window_gain) = match self.mode {
+            Mode::Startup => (STARTUP_GAIN, STARTUP_GAIN),
+            Mode::Drain => (DRAIN_GAIN, STARTUP_GAIN),
+            Mode::ProbeBandwidth(at) => (CYCLE[at], CWND_GAIN),
+            Mode::ProbeRtt(_) => (1.0, 1.0),
+        };
+        if let Some(rtt) = sample.rtt {
+            self.on_first_rtt(cwnd, rtt);
+        }
+        self.set_pace(pacing_gain);
+        self.set_window(cwnd, window_gain, sample);
+    }
+
+    fn set_pace(&mut self, gain: f64) {
+        let pace = self.bandwidth.get() * gain * PACING_MARGIN;
+        if pace > 0.0 && (self.is_full || self.pace.is_none_or(|old| pace > old)) {
+            self.pace = Some(pace);
+        }
+    }
+
+    /// Whether a round trip begins.
+    fn update_bandwidth(&mut self, sample: &RateSample) -> bool {
+        let Some(rate) = sample.rate() else {
+            return false;
+        };
+        let begins = sample.prior_delivered >= self.round_end;
+        if begins {
+            self.round_end = sample.total_delivered;
+            self.round += 1;
+            self.conserves = false;
+        }
+        if !sample.app_limited || rate >= self.bandwidth.get() {
+            self.bandwidth.update(self.round, rate);
+        }
+        begins
+    }
+
+    fn update_cycle(&mut self, sample: &RateSample) {
+        let Mode::ProbeBandwidth(at) = self.mode else {
+            return;
+        };
+        let gain = CYCLE[at];
+        let since = sample.now.saturating_since(self.cycle_began);
+        let lasted = self.min_rtt.is_some_and(|rtt| since > rtt);
+        let flight = sample.flight_before as f64;
+        let over = if gain > 1.0 {
+            // What is probed for has to be on its way, or lost.
+            lasted && (sample.lost > 0 || flight >= self.target(gain))
+        } else if gain < 1.0 {
+            lasted || flight <= self.target(1.0)
+        } else {
+            lasted
+        };
+        if over {
+            self.mode = Mode::ProbeBandwidth((at + 1) % CYCLE.len());
+            self.cycle_began = sample.now;
+        }
+    }
+
+    fn look_for_the_ceiling(&mut self, begins_round: bool, sample: &RateSample) {
+        if self.is_full || !begins_round || sample.app_limited {
+            return;
+        }
+        let bandwidth = self.bandwidth.get();
+        if bandwidth >= self.full_bandwidth * FULL_GROWTH {
+            self.full_bandwidth = bandwidth;
+            self.full_rounds = 0;
+            return;
+        }
+        self.full_rounds += 1;
+        self.is_full = self.full_rounds >= FULL_ROUNDS;
+    }
+
+    fn look_for_the_drain(&mut self, sample: &RateSample) {
+        if self.mode == Mode::Startup && self.is_full {
+            self.mode = Mode::Drain;
+        }
+        if self.mode == Mode::Drain && sample.flight as f64 <= self.target(1.0) {
+            self.probe_bandwidth(sample.now);
+        }
+    }
+
+    fn probe_bandwidth(&mut self, now: Instant) {
+        self.mode = Mode::ProbeBandwidth(self.first_phase);
+        self.cycle_began = now;
+    }
+
+    fn update_min_rtt(&mut self, cwnd: &mut Cwnd, begins_round: bool, sample: &RateSample) {
+        let now = sample.now;
+        let is_old = self.min_rtt.is_some() && now > self.min_rtt_at + MIN_RTT_AGE;
+        if let Some(rtt) = sample.rtt
+            && (is_old || self.min_rtt.is_none_or(|min| rtt < min))
+        {
+            self.min_rtt = Some(rtt);
+            self.min_rtt_at = now;
+        }
+        if is_old && !self.restarts && !matches!(self.mode, Mode::ProbeRtt(_)) {
+            self.save(cwnd);
+            self.mode = Mode::ProbeRtt(None);
+        }
+        match self.mode {
+            Mode::ProbeRtt(None) if sample.flight as f64 <= LEAST_WINDOW => {
+                self.mode = Mode::ProbeRtt(Some(now + PROBE_RTT));
+                self.probed_a_round = false;
+                self.round_end = sample.total_delivered;
+            }
+            Mode::ProbeRtt(Some(until)) => {
+                self.probed_a_round |= begins_round;
+                if self.probed_a_round && now > until {
+                    self.min_rtt_at = now;
+                    cwnd.segments = cwnd.segments.max(self.prior_window);
+                    match self.is_full {
+                        true => self.probe_bandwidth(now),
+                        false => self.mode = Mode::Startup,
+                    }
+                }
+            }
+            _ => {}
+        }
+        if sample.newly_delivered > 0 {
+            self.restarts = false;
+        }
+    }
+
+    /// Whether it measures the path with little on its way, so that rates say less than the path can.
+    pub(super) const fn is_probing_rtt(&self) -> bool {
+        matches!(self.mode, Mode::ProbeRtt(_))
+    }
+
+    /// Segments that the path holds, times `gain`, and what hosts send and acknowledge at once.
+    fn target(&self, gain: f64) -> f64 {
+        let Some(min_rtt) = self.min_rtt else {
+            return self.initial_window;
+        };
+        let path = libm::ceil(self.bandwidth.get() * min_rtt.as_secs_f64() * gain);
+        let pace = self.pace.unwrap_or(0.0);
+        let least = match pace * self.segment * 8.0 < SLOW_PACE {
+            true => 1.0,
+            false => 2.0,
+        };
+        let at_once = libm::floor(pace / 1024.0).max(least);
+        let whole = path + 3.0 * at_once;
+        let even = 2.0 * libm::ceil(whole / 2.0);
+        match self.mode {
+            Mode::ProbeBandwidth(0) => even + 2.0,
+            _ => even,
+        }
+    }
+
+    fn set_window(&mut self, cwnd: &mut Cwnd, gain: f64, sample: &RateSample) {
+        let arrived = sample.newly_delivered as f64;
+        if arrived > 0.0 && !self.is_recovering(cwnd, sample) {
+            let target = self.target(gain);
+            if self.is_full {
+                cwnd.segments = (cwnd.segments + arrived).min(target);
+            } else if cwnd.segments < target
+                || (sample.total_delivered as f64) < self.initial_window
+            {
+                cwnd.segments += arrived;
+            }
+            cwnd.segments = cwnd.segments.max(LEAST_WINDOW);
+        }
+        if self.is_probing_rtt() {
+            cwnd.segments = cwnd.segments.min(LEAST_WINDOW);
+        }
+    }
+
+    /// Follows the recovery; whether it alone says what the window is.
+    fn is_recovering(&mut self, cwnd: &mut Cwnd, sample: &RateSample) -> bool {
+        let (before, phase) = (self.phase, sample.phase);
+        self.phase = phase;
+        let left = (sample.flight + sample.newly_delivered) as f64;
+        if sample.lost > 0 {
+            cwnd.segments = (cwnd.segments - sample.lost as f64).max(1.0);
+        }
+        if phase == Phase::Recovery && before != Phase::Recovery {
+            self.conserves = true;
+            self.round_end = sample.total_delivered;
+            cwnd.segments = left;
+        } else if before > Phase::Open && phase == Phase::Open {
+            cwnd.segments = cwnd.segments.max(self.prior_window);
+            self.conserves = false;
+        }
+        if self.conserves {
+            cwnd.segments = cwnd.segments.max(left);
+        }
+        self.conserves
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn at(ms: u64) -> Instant {
+        Instant::ORIGIN + Duration::from_millis(ms)
+    }
+
+    #[test]
+    fn the_largest_of_ten_rounds_counts() {
+        let mut largest = Largest::default();
+        let mut seen = vec![];
+        for (round, value) in [
+            (1, 5.0),
+            (2, 9.0),
+            (5, 7.0),
+            (9, 6.0),
+            (12, 3.0),
+            (13, 3.0),
+            (16, 2.0),
+        ] {
+            largest.update(round, value);
+            seen.push(largest.get());
+        }
+        assert_eq!(seen, [5.0, 9.0, 9.0, 9.0, 9.0, 7.0, 6.0]);
+    }
+
+    /// A path of 1000 segments/s and 100 ms, driven round by round.
+    fn rounds(bbr: &mut Bbr, cwnd: &mut Cwnd, from: u64, count: u64) -> Vec<f64> {
+        let mut windows = vec![];
+        for round in from..from + count {
+            let window = cwnd.segments as u64;
+            let (rate, rtt) = (1_000.0, 100);
+            let delivered = window.min(100);
+            let total = 1_000 * round + delivered;
+            bbr.on_sample(
+                cwnd,
+                &RateSample {
+                    now: at(rtt * round),
+                    prior_delivered: 1_000 * round,
+                    total_delivered: total,
+                    interval: Some(Duration::from_secs(1).mul_f64(delivered as f64 / rate)),
+                    newly_delivered: delivered,
+                    lost: 0,
+                    flight: window - delivered,
+                    flight_before: window,
+                    rtt: Some(Duration::from_millis(rtt)),
+                    app_limited: false,
+                    phase: Phase::Open,
+                },
+            );
+            windows.push(cwnd.segments);
+        }
+        windows
+    }
+
+    #[test]
+    fn startup_drains_and_then_two_of_what_the_path_holds_may_be_on_their_way() {
+        let config = TcpConfig {
+            initial_window: 10,
+            ..TcpConfig::default()
+        };
+        let (mut bbr, mut cwnd) = (Bbr::new(&config, 1000, 0.5), Cwnd::new(&config, 1000));
+        rounds(&mut bbr, &mut cwnd, 1, 12);
+        assert!(bbr.is_full);
+        assert!((bbr.bandwidth.get() - 1_000.0).abs() < 1e-6);
+        let last = rounds(&mut bbr, &mut cwnd, 13, 9);
+        assert!(matches!(bbr.mode, Mode::ProbeBandwidth(_)));
+        // 2 * 1000/s * 0.1 s, and three bursts of two.
+        assert!(
+            last.iter().all(|window| (200.0..=210.0).contains(window)),
+            "{last:?}"
+        );
+        let probes = rounds(&mut bbr, &mut cwnd, 22, 100);
+        assert!(probes.contains(&LEAST_WINDOW), "the round trip is probed");
+    }
+}
