@@ -9,7 +9,7 @@ CASES    ?= 20000
 .DEFAULT_GOAL := help
 PARTS = units live lint claims determinism docs python
 
-.PHONY: help setup demo test $(PARTS:%=part-%) fmt lint units determinism claims verdicts live python python-env figures validation validate-ns2 bench bench-python bench-live soak fuzz docs reference static deb clean
+.PHONY: help setup demo test $(PARTS:%=part-%) fmt lint units determinism claims verdicts live python python-env figures validation validate-ns2 validate-kernel bench bench-python bench-live soak fuzz docs reference static deb clean
 
 # $(call apt,program,package,what happens without it)
 apt = @if command -v $(1) > /dev/null; then :; \
@@ -102,6 +102,11 @@ validate-ns2: ## Run ns-2 beside the simulator, print setting by setting how far
 	$(call apt,ns,ns2,its figures from the table stand in)
 	$(CARGO) run --release --locked --quiet -p airlane-bench --bin airlane-ns2 -- \
 	  --write docs/validation-ns2.md
+
+validate-kernel: setup ## Run the kernel's TCP beside the profile `modern` over an emulated link (root; 10 min)
+	@$(CARGO) build --profile quick $(BOTH) --quiet --bin airlane
+	@$(CARGO) run --profile quick --locked --quiet -p airlane-bench --bin airlane-kernel -- \
+	  --airlane $(BUILT)/quick/airlane --write docs/validation-kernel.md
 
 live: ## Carry real traffic over an emulated lossy link (root; 2 min)
 	$(QUICK) -- --nocapture --test-threads 1

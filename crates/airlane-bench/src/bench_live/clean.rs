@@ -14,10 +14,10 @@ use airlane_testkit::netns::Namespace;
 use airlane_testkit::traffic::{bulk_receive, bulk_send, echo};
 
 use super::measured::Measured;
-use super::progress::ProgressLine;
 use super::site::{BARE, Programs, ToolSite, problem};
 use super::tool::Tool;
 use super::tunnel::Tunnel;
+use crate::progress::ProgressLine;
 
 /// What is measured, how long and how often.
 #[derive(Clone, Debug)]

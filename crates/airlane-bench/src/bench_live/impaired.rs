@@ -14,11 +14,11 @@ use super::ceiling::Ceiling;
 use super::channel::{Endpoints, LossChannel};
 use super::criteria;
 use super::measured::Measured;
-use super::progress::ProgressLine;
 use super::site::{Programs, ToolSite};
 use super::tool::Tool;
 use super::traffic::TrafficKind;
 use super::tunnel::Tunnel;
+use crate::progress::ProgressLine;
 
 /// What is measured, and how long.
 #[derive(Clone, Debug)]

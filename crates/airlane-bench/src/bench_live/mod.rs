@@ -9,7 +9,6 @@ pub mod impaired;
 pub mod install;
 pub mod measured;
 pub mod never_worse;
-pub mod progress;
 pub mod results;
 pub mod site;
 pub mod tool;
@@ -28,9 +27,9 @@ pub use plain_tun_offload::forward_offload;
 use airlane_testkit::live::LiveError;
 use airlane_testkit::machine::MachineWatch;
 
+use crate::progress::ProgressLine;
 use clean::CleanPlan;
 use impaired::ImpairedPlan;
-use progress::ProgressLine;
 use results::Results;
 use site::Programs;
 use tool::Tool;

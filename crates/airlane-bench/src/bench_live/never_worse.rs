@@ -17,10 +17,10 @@ use serde::{Deserialize, Serialize};
 
 use super::channel::{self, Endpoints};
 use super::impaired::{Bench, ImpairedPlan};
-use super::progress::ProgressLine;
 use super::site::Programs;
 use super::tool::Tool;
 use super::traffic::TrafficKind;
+use crate::progress::ProgressLine;
 
 /// What may be worse beside the headers.
 const TOLERATED: f64 = 0.03;

@@ -5,7 +5,7 @@
 use std::path::PathBuf;
 use std::process::ExitCode;
 
-use airlane_bench::ns2::{KnownSetting, LIMIT, Ns2, Ns2Error, compare, grid, markdown};
+use airlane_bench::ns2::{KnownSetting, LIMIT, Ns2, Ns2Error, beyond, compare, grid, markdown};
 use clap::Parser;
 
 /// Run ns-2 beside Airlane and print how far their throughputs are apart.
@@ -19,7 +19,7 @@ struct Arguments {
     /// Write the report to this file too, if ns-2 is here.
     #[arg(long)]
     write: Option<PathBuf>,
-    /// Only settings whose label contains this, such as "wlan | LAN1".
+    /// Only settings whose label contains this, such as "sack | wlan".
     #[arg(long, conflicts_with = "write")]
     only: Option<String>,
 }
@@ -45,6 +45,9 @@ fn run(arguments: &Arguments) -> Result<bool, String> {
         Err(error) => return Err(error.to_string()),
     };
     let mut settings: Vec<KnownSetting> = grid();
+    if ns2.is_some() {
+        settings.extend(beyond());
+    }
     if let Some(only) = &arguments.only {
         settings.retain(|known| known.label.contains(only));
     }

@@ -1,14 +1,14 @@
 //! How fast the simulator is, and ns-2 on the same machine in the same minute.
 //!
-//! With a scheme and a number of segments, one lossy transfer and nothing else, for whoever counts its
-//! instructions (docs/performance.md).
+//! With a scheme and a number of segments, and with a variant of TCP and its window, one lossy transfer and nothing
+//! else, for whoever counts its instructions (docs/performance.md).
 
 #![expect(clippy::print_stdout, reason = "printing is what it is for")]
 
 use std::process::ExitCode;
 use std::time::Instant;
 
-use airlane_bench::ns2::{Errors, Ns2, Ns2Error, Setting, Topology, WirelessLink};
+use airlane_bench::ns2::{Errors, Ns2, Ns2Error, Setting, Topology, Variant, WirelessLink};
 use airlane_sim::{Scenario, run};
 use airlane_testkit::machine::MachineWatch;
 
@@ -21,9 +21,11 @@ fn main() -> ExitCode {
     let arguments: Vec<String> = std::env::args().skip(1).collect();
     let done = match &arguments[..] {
         [] => table(),
-        [scheme, segments] => once(scheme, segments),
+        [scheme, segments] => once(scheme, segments, "reno", "20"),
+        [scheme, segments, variant, window] => once(scheme, segments, variant, window),
         _ => Err(
-            "give nothing, or a scheme (\"none\" for no link service) and a number of segments"
+            "give nothing, or a scheme (\"none\" for no link service) and a number of segments, and then a \
+             variant of TCP and its window"
                 .to_owned(),
         ),
     };
@@ -46,6 +48,7 @@ const fn wlan(errors: Errors) -> Setting {
         queue: 50,
         errors,
         segments: SEGMENTS,
+        tcp: Variant::Reno,
     }
 }
 
@@ -55,7 +58,7 @@ fn service(scheme: &str) -> String {
 
 fn table() -> Result<(), String> {
     println!(
-        "Bulk transfer over WLAN, LAN1: TCP segments per second on one core,\n\
+        "Bulk transfer over WLAN, LAN1: TCP segments per second on one core, Reno unless said,\n\
          the fastest of {TRIALS} runs of {SEGMENTS} segments; lossy: a bad byte in 131072\n"
     );
     let lossy = LOSSY;
@@ -84,6 +87,24 @@ fn table() -> Result<(), String> {
         let what = format!("Airlane, {scheme}, lossy");
         row(&what, &|| airlane(wlan(lossy), &service(scheme)))?;
     }
+    for tcp in &Variant::ALL[1..] {
+        let what = format!("Airlane, no link service, lossy, {}", tcp.name());
+        let setting = Setting {
+            tcp: *tcp,
+            ..wlan(lossy)
+        };
+        row(&what, &|| airlane(setting, ""))?;
+    }
+    for window in [200, 2_000] {
+        let what = format!("Airlane, no link service, lossy, sack, {window}");
+        let setting = Setting {
+            tcp: Variant::Sack,
+            window,
+            queue: window,
+            ..wlan(lossy)
+        };
+        row(&what, &|| airlane(setting, ""))?;
+    }
     let ns2 = match Ns2::find() {
         Ok(ns2) => ns2,
         Err(missing @ Ns2Error::Missing) => {
@@ -101,12 +122,20 @@ fn table() -> Result<(), String> {
     said()
 }
 
-fn once(scheme: &str, segments: &str) -> Result<(), String> {
+fn once(scheme: &str, segments: &str, variant: &str, window: &str) -> Result<(), String> {
     let segments = segments
         .parse()
         .map_err(|_| format!("{segments} is no number of segments"))?;
+    let window = window
+        .parse()
+        .map_err(|_| format!("{window} is no number of segments for a window"))?;
+    let known = Variant::ALL.map(Variant::name).join(", ");
+    let tcp = Variant::ALL.into_iter().find(|tcp| tcp.name() == variant);
     let setting = Setting {
         segments,
+        window,
+        queue: wlan(LOSSY).queue.max(window),
+        tcp: tcp.ok_or_else(|| format!("{variant} is none of {known}"))?,
         ..wlan(LOSSY)
     };
     let services = match scheme {

@@ -1,14 +1,21 @@
 //! The settings of which ns-2's figures are known.
 
-use super::setting::{Errors, Setting, Topology, WirelessLink};
+use super::setting::{Errors, Setting, Topology, Variant, WirelessLink};
 
-/// A setting with what ns-2 gave when the table was made.
+/// A setting, with what ns-2 gave for it if that is known.
 #[derive(Clone, Debug, PartialEq)]
 pub struct KnownSetting {
     /// The setting.
     pub setting: Setting,
     /// Its place in the table, in words.
     pub label: String,
+    /// What ns-2 gave, where it is in the table.
+    pub figures: Option<KnownFigures>,
+}
+
+/// What ns-2 gave when the table was made.
+#[derive(Clone, Copy, Debug, PartialEq)]
+pub struct KnownFigures {
     /// Repetitions behind the figures.
     pub runs: u64,
     /// Mean throughput, bit/s.
@@ -71,7 +78,72 @@ fn known(line: &str) -> Option<KnownSetting> {
         _ => return None,
     };
     let (window, queue) = (number(2)? as u32, number(3)? as u32);
-    let what = match errors {
+    let setting = Setting {
+        link,
+        topology,
+        window,
+        queue,
+        errors,
+        segments: number(6)? as u64,
+        tcp: Variant::Reno,
+    };
+    Some(KnownSetting {
+        label: label(&setting),
+        setting,
+        figures: Some(KnownFigures {
+            runs: number(7)? as u64,
+            throughput_bps: number(8)? * 1e3,
+            throughput_sd_bps: number(9)? * 1e3,
+            timeouts: number(11)?,
+        }),
+    })
+}
+
+/// Settings that the table does not have: the other variants of ns-2, and Reno with other windows and errors.
+pub fn beyond() -> Vec<KnownSetting> {
+    use Variant::{NewReno, Reno, Sack, Tahoe, Vegas};
+    let links = [
+        (
+            WirelessLink::Cellular,
+            [Errors::Uniform(0.015), Errors::Uniform(0.04)],
+        ),
+        (
+            WirelessLink::Pcs,
+            [Errors::Uniform(0.01), Errors::Uniform(0.03)],
+        ),
+        (
+            WirelessLink::Wlan,
+            [Errors::Bytes(90_000), Errors::Bytes(40_000)],
+        ),
+    ];
+    let mut all = Vec::new();
+    for tcp in [Reno, Tahoe, NewReno, Sack, Vegas] {
+        for (link, levels) in links {
+            for topology in [Topology::Lan1, Topology::Wan2] {
+                for (window, errors) in [(12, levels[0]), (30, levels[1])] {
+                    let setting = Setting {
+                        link,
+                        topology,
+                        window,
+                        queue: 100,
+                        errors,
+                        segments: 10_000,
+                        tcp,
+                    };
+                    all.push(KnownSetting {
+                        label: label(&setting),
+                        setting,
+                        figures: None,
+                    });
+                }
+            }
+        }
+    }
+    all
+}
+
+fn label(setting: &Setting) -> String {
+    let what = match setting.errors {
         Errors::None => "none".to_owned(),
         Errors::Uniform(rate) => format!("{} % of frames", rate * 100.0),
         Errors::Bytes(mean) => format!("a byte in {mean}"),
@@ -80,21 +152,14 @@ fn known(line: &str) -> Option<KnownSetting> {
         }
         Errors::Fades { bad_s, .. } => format!("fades of {bad_s} s"),
     };
-    Some(KnownSetting {
-        label: format!("{} | {} | {window} | {queue} | {what}", cells[0], cells[1]),
-        setting: Setting {
-            link,
-            topology,
-            window,
-            queue,
-            errors,
-            segments: number(6)? as u64,
-        },
-        runs: number(7)? as u64,
-        throughput_bps: number(8)? * 1e3,
-        throughput_sd_bps: number(9)? * 1e3,
-        timeouts: number(11)?,
-    })
+    format!(
+        "{} | {} | {} | {} | {} | {what}",
+        setting.tcp.name(),
+        setting.link.name(),
+        setting.topology.name(),
+        setting.window,
+        setting.queue
+    )
 }
 
 #[cfg(test)]
@@ -105,10 +170,11 @@ mod tests {
     fn every_row_is_a_setting_that_airlane_takes() {
         let grid = grid();
         assert_eq!(grid.len(), 92);
-        for known in grid {
+        for known in grid.into_iter().chain(beyond()) {
             // Building a scenario checks all of it.
             known.setting.scenario("");
-            assert!(known.throughput_bps > 0.0 && known.runs > 0, "{known:?}");
+            let positive = |figures: KnownFigures| figures.throughput_bps > 0.0 && figures.runs > 0;
+            assert!(known.figures.is_none_or(positive), "{known:?}");
         }
     }
 }

@@ -1,4 +1,4 @@
-//! ns-2 beside Airlane: one bulk transfer of TCP Reno without link repair, in both simulators.
+//! ns-2 beside Airlane: one bulk transfer of TCP without link repair, in both simulators.
 //!
 //! A [`Setting`] is one such transfer. It becomes a scenario for Airlane and arguments for our
 //! script `ns2/bulk.tcl`, which Debian's package `ns2` runs. [`grid`] has the settings whose
@@ -10,6 +10,6 @@ mod run;
 mod setting;
 
 pub use compare::{BesideNs2, LIMIT, compare, markdown};
-pub use grid::{KnownSetting, grid};
+pub use grid::{KnownFigures, KnownSetting, beyond, grid};
 pub use run::{Ns2, Ns2Error, TransferFigures};
-pub use setting::{Errors, Setting, Topology, WirelessLink};
+pub use setting::{Errors, Setting, Topology, Variant, WirelessLink};

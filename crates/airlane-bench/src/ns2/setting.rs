@@ -18,6 +18,16 @@ pub enum WirelessLink {
 }
 
 impl WirelessLink {
+    /// Its name in tables.
+    pub(super) const fn name(self) -> &'static str {
+        match self {
+            Self::Cellular => "cellular",
+            Self::Pcs => "pcs",
+            Self::Wlan => "wlan",
+            Self::Hscsd => "hscsd",
+        }
+    }
+
     /// Rate in bit/s, delay in ms, bytes of a segment.
     const fn parameters(self) -> (u32, u32, u32) {
         match self {
@@ -38,6 +48,97 @@ pub enum Topology {
     Wan1,
     /// Host, wireless link, base station, 2 Mbit/s and 50 ms, base station, wireless link, host.
     Wan2,
+}
+
+impl Topology {
+    /// Its name in tables and in our script.
+    pub(super) const fn name(self) -> &'static str {
+        match self {
+            Self::Lan1 => "LAN1",
+            Self::Wan1 => "WAN1",
+            Self::Wan2 => "WAN2",
+        }
+    }
+}
+
+/// Which TCP carries the transfer; all but `Modern` with what else ns-2 had in 1999.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Variant {
+    /// Fast retransmit, then slow start.
+    Tahoe,
+    /// Fast recovery.
+    Reno,
+    /// Fast recovery that goes on at partial acknowledgments.
+    NewReno,
+    /// Selective acknowledgments.
+    Sack,
+    /// Each acknowledgment names the segment that caused it.
+    Smart,
+    /// Explicit loss notification.
+    Eln,
+    /// A window that follows round trips.
+    Vegas,
+    /// Reno that undoes cuts by timestamps.
+    Eifel,
+    /// All of today's parts.
+    Modern,
+}
+
+impl Variant {
+    /// All of them.
+    pub const ALL: [Self; 9] = [
+        Self::Reno,
+        Self::Tahoe,
+        Self::NewReno,
+        Self::Sack,
+        Self::Smart,
+        Self::Eln,
+        Self::Vegas,
+        Self::Eifel,
+        Self::Modern,
+    ];
+
+    /// Its name in tables and on the command line.
+    pub const fn name(self) -> &'static str {
+        match self {
+            Self::Tahoe => "tahoe",
+            Self::Reno => "reno",
+            Self::NewReno => "newreno",
+            Self::Sack => "sack",
+            Self::Smart => "smart",
+            Self::Eln => "eln",
+            Self::Vegas => "vegas",
+            Self::Eifel => "eifel",
+            Self::Modern => "modern",
+        }
+    }
+
+    /// Its settings in a scenario.
+    const fn transport(self) -> &'static str {
+        match self {
+            Self::Tahoe => "recovery = \"tahoe\"",
+            Self::Reno => "recovery = \"reno\"",
+            Self::NewReno => "recovery = \"newreno\"",
+            Self::Sack => "recovery = \"sack\"",
+            Self::Smart => "recovery = \"smart\"",
+            Self::Eln => "recovery = \"eln\"",
+            Self::Vegas => "recovery = \"reno\", congestion = \"vegas\"",
+            Self::Eifel => "timestamps = true, eifel = true",
+            Self::Modern => "profile = \"modern\"",
+        }
+    }
+
+    /// The name of ns-2's agent, where it has one.
+    const fn agent(self) -> Option<&'static str> {
+        match self {
+            Self::Tahoe => Some("Tahoe"),
+            Self::Reno => Some("Reno"),
+            Self::NewReno => Some("Newreno"),
+            Self::Sack => Some("Sack1"),
+            Self::Vegas => Some("Vegas"),
+            Self::Smart | Self::Eln | Self::Eifel | Self::Modern => None,
+        }
+    }
 }
 
 /// What the wireless links lose, independently in each direction.
@@ -76,19 +177,16 @@ pub struct Setting {
     pub errors: Errors,
     /// Length of the transfer, segments.
     pub segments: u64,
+    /// Which TCP carries it.
+    pub tcp: Variant,
 }
 
 impl Setting {
     /// What `ns2/bulk.tcl` takes, without the repetition.
     pub(super) fn ns2_arguments(&self) -> Vec<String> {
         let (rate, delay, segment) = self.link.parameters();
-        let topology = match self.topology {
-            Topology::Lan1 => "LAN1",
-            Topology::Wan1 => "WAN1",
-            Topology::Wan2 => "WAN2",
-        };
         let mut arguments = vec![
-            format!("topology={topology}"),
+            format!("topology={}", self.topology.name()),
             format!("rate={rate}"),
             format!("delay={delay}ms"),
             format!("segment={segment}"),
@@ -96,6 +194,7 @@ impl Setting {
             format!("window={}", self.window),
             format!("queue={}", self.queue),
         ];
+        arguments.extend(self.tcp.agent().map(|agent| format!("tcp={agent}")));
         match self.errors {
             Errors::None => {}
             Errors::Uniform(loss) => {
@@ -142,6 +241,13 @@ impl Setting {
                 )
             }
         };
+        // A frame holds the longest acknowledgment, and what stands in front of the user's bytes.
+        let frame = match self.tcp {
+            Variant::Sack | Variant::Smart | Variant::Eln | Variant::Eifel | Variant::Modern => {
+                segment + 64
+            }
+            _ => segment,
+        };
         let mut text = String::from(
             "schema = 1\nname = \"bulk transfer\"\nduration = \"1000000000 s\"\nuntil = \"file\"\n",
         );
@@ -179,15 +285,16 @@ impl Setting {
         for (name, a, b) in wireless {
             add(format_args!(
                 "[links.{name}]\nends = [\"{a}\", \"{b}\"]\nrate = \"{rate} bit/s\"\n\
-                 delay = \"{delay} ms\"\nqueue = \"{} packets\"\nframe = \"{segment} B\"\n\
+                 delay = \"{delay} ms\"\nqueue = \"{} packets\"\nframe = \"{frame} B\"\n\
                  errors = {errors}\nservices = [{services}]\n",
                 self.queue
             ));
         }
         add(format_args!(
             "[[flows]]\nname = \"file\"\nends = [\"n0\", \"{last}\"]\n\
-             transport = {{ kind = \"tcp\", profile = \"ns2-1999\", window = {} }}\n\
-             app = {{ kind = \"bulk\", size = \"{} B\" }}\n",
+             transport = {{ kind = \"tcp\", {}, window = {} }}\n\
+             app = {{ kind = \"bulk\", packet = \"{segment} B\", size = \"{} B\" }}\n",
+            self.tcp.transport(),
             self.window,
             self.segments * u64::from(segment)
         ));

@@ -27,7 +27,7 @@ use airlane_probe::{
 use serde::Serialize;
 use serde_json::Value;
 
-use crate::bench_live::progress::ProgressLine as Shown;
+use crate::progress::ProgressLine as Shown;
 use airlane_testkit::live::{LiveError, TUNNEL_SERVER, server};
 pub use plan::SoakPlan;
 

@@ -1,0 +1,147 @@
+//! Runs the kernel's TCP beside the profile `modern` and prints how far they are apart.
+
+#![expect(clippy::print_stdout, reason = "printing is what it is for")]
+
+use std::path::PathBuf;
+use std::process::ExitCode;
+use std::sync::Mutex;
+
+use airlane_bench::kernel::{BesideKernel, Point, Site, limit, markdown, missing, run_simulator};
+use airlane_bench::progress::ProgressLine;
+use airlane_testkit::netns;
+use clap::Parser;
+
+/// Run the kernel's TCP beside the profile `modern` and print how far they are apart; needs root.
+#[derive(Parser)]
+#[command(
+    after_help = "Examples:\n  airlane-kernel --airlane target/quick/airlane\n  airlane-kernel --airlane target/quick/airlane --only 'file | cubic' --json\n\nExit codes: 0 every point is near enough or its cause is known, 1 one is not, 2 bad input or a run failed."
+)]
+struct Arguments {
+    /// The program whose emulator joins the hosts.
+    #[arg(long)]
+    airlane: PathBuf,
+    /// Seeds of each point.
+    #[arg(long, default_value_t = 4)]
+    seeds: u64,
+    /// Write the report to this file too.
+    #[arg(long, conflicts_with = "only")]
+    write: Option<PathBuf>,
+    /// Only points whose label contains this, such as "file | cubic".
+    #[arg(long)]
+    only: Option<String>,
+    /// Print JSON.
+    #[arg(long)]
+    json: bool,
+}
+
+fn main() -> ExitCode {
+    match run(&Arguments::parse()) {
+        Ok(true) => ExitCode::SUCCESS,
+        Ok(false) => ExitCode::from(1),
+        Err(problem) => {
+            eprintln!("error: {problem}");
+            ExitCode::from(2)
+        }
+    }
+}
+
+fn run(arguments: &Arguments) -> Result<bool, String> {
+    netns::available().map_err(|e| e.to_string())?;
+    netns::clean_up_on_signals().map_err(|e| e.to_string())?;
+    let missing = missing().map_err(|e| e.to_string())?;
+    for congestion in &missing {
+        eprintln!("this kernel has no {}: it is left out", congestion.name());
+    }
+    let mut points = Point::all();
+    points.retain(|point| !missing.contains(&point.congestion));
+    if let Some(only) = &arguments.only {
+        points.retain(|point| point.label().contains(only));
+    }
+    let first = *points.first().ok_or("no point has such a label")?;
+    let runs: Vec<(usize, u64)> = (1..=arguments.seeds)
+        .flat_map(|seed| (0..points.len()).map(move |point| (point, seed)))
+        .collect();
+    let progress = Mutex::new(ProgressLine::new(runs.len() as u64));
+    let next = Mutex::new(runs.into_iter());
+    let measured = Mutex::new(Vec::new());
+    // Real time, most of it waiting: several paths at once, each on its own.
+    let worker = || {
+        let mut site = Site::new(&arguments.airlane, &first).map_err(|e| e.to_string())?;
+        loop {
+            let one = lock(&next).next();
+            let Some((at, seed)) = one else {
+                return Ok(());
+            };
+            let point = &points[at];
+            lock(&progress).step(&format!("{}, seed {seed}", point.label()));
+            let kernel = site
+                .run(point, seed)
+                .map_err(|e| format!("{}: {e}", point.label()))?;
+            let airlane = run_simulator(point, seed)?;
+            lock(&measured).push((at, seed, kernel, airlane));
+        }
+    };
+    std::thread::scope(|scope| {
+        let workers: Vec<_> = (0..PATHS).map(|_| scope.spawn(worker)).collect();
+        workers.into_iter().try_for_each(|worker| {
+            worker
+                .join()
+                .unwrap_or_else(|panic| std::panic::resume_unwind(panic))
+        })
+    })
+    .map_err(|problem: String| problem)?;
+    drop(progress);
+    let mut measured = measured.into_inner().map_err(|e| e.to_string())?;
+    measured.sort_by_key(|(at, seed, ..)| (*at, *seed));
+    let all: Vec<BesideKernel> = points
+        .iter()
+        .enumerate()
+        .map(|(index, point)| {
+            let of = measured.iter().filter(|(at, ..)| *at == index);
+            BesideKernel {
+                point: *point,
+                kernel: of.clone().map(|(.., kernel, _)| *kernel).collect(),
+                airlane: of.map(|(.., airlane)| *airlane).collect(),
+            }
+        })
+        .collect();
+    let release =
+        std::fs::read_to_string("/proc/sys/kernel/osrelease").map_err(|e| e.to_string())?;
+    let report = markdown(
+        &all,
+        &missing,
+        release.split('-').next().unwrap_or_default().trim(),
+    );
+    if arguments.json {
+        println!(
+            "{}",
+            serde_json::to_string_pretty(&all).map_err(|e| e.to_string())?
+        );
+    } else {
+        print!("{report}");
+    }
+    if let Some(path) = &arguments.write {
+        std::fs::write(path, &report).map_err(|e| format!("{}: {e}", path.display()))?;
+    }
+    let open: Vec<_> = all
+        .iter()
+        .filter(|one| !one.is_near() && one.cause().is_none())
+        .collect();
+    for one in &open {
+        let (gap, limit) = (one.gap() * 100.0, limit(one.point.congestion) * 100.0);
+        eprintln!(
+            "{}: {gap:+.1} %, beyond {limit} %, and nobody knows why",
+            one.point.label()
+        );
+    }
+    Ok(open.is_empty())
+}
+
+/// Paths that are measured at once.
+const PATHS: usize = 4;
+
+fn lock<T>(shared: &Mutex<T>) -> std::sync::MutexGuard<'_, T> {
+    shared
+        .lock()
+        .unwrap_or_else(std::sync::PoisonError::into_inner)
+}

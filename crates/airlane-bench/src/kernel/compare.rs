@@ -1,0 +1,117 @@
+//! Both halves of a point, and the report.
+
+use std::fmt::Write as _;
+
+use airlane_sim::Estimate;
+
+use super::point::{
+    Application, Congestion, DELAY_MS, FILE, PAGES, Point, QUEUE, RATE, REPLY, REQUEST,
+};
+
+/// How far the means may be apart.
+pub const fn limit(congestion: Congestion) -> f64 {
+    match congestion {
+        Congestion::Reno | Congestion::Cubic => 0.10,
+        Congestion::Bbr => 0.15,
+    }
+}
+
+/// Gaps whose cause is known, with the cause.
+const CAUSES: [(Application, Congestion, &str); 0] = [];
+
+/// One point in the kernel and in the simulator, over the same seeds.
+#[derive(Clone, Debug, serde::Serialize)]
+pub struct BesideKernel {
+    /// What was run.
+    pub point: Point,
+    /// By seed: bit/s of the file, or seconds of a page.
+    pub kernel: Vec<f64>,
+    /// Likewise, in the simulator.
+    pub airlane: Vec<f64>,
+}
+
+impl BesideKernel {
+    fn means(&self) -> (f64, f64) {
+        let mean = |values: &[f64]| Estimate::of(values).map_or(f64::NAN, |estimate| estimate.mean);
+        (mean(&self.kernel), mean(&self.airlane))
+    }
+
+    /// The simulator's mean against the kernel's: 0.01 is one percent more.
+    pub fn gap(&self) -> f64 {
+        let (kernel, airlane) = self.means();
+        airlane / kernel - 1.0
+    }
+
+    /// Standard error of the gap, by the differences between runs of one seed.
+    pub fn error(&self) -> f64 {
+        let pairs = self.kernel.iter().zip(&self.airlane);
+        let differences: Vec<f64> = pairs.map(|(kernel, airlane)| airlane - kernel).collect();
+        let spread = Estimate::of(&differences).map_or(f64::NAN, |e| e.sd / (e.n as f64).sqrt());
+        spread / self.means().0
+    }
+
+    /// Why it is beyond its limit, if that is known.
+    pub fn cause(&self) -> Option<&'static str> {
+        let Point {
+            application,
+            congestion,
+            ..
+        } = self.point;
+        let known = CAUSES
+            .iter()
+            .find(|(a, c, _)| (*a, *c) == (application, congestion));
+        known.map(|(.., cause)| *cause)
+    }
+
+    /// Whether the means are close enough, or so uncertain that chance is the likelier reason.
+    pub fn is_near(&self) -> bool {
+        let limit = limit(self.point.congestion);
+        self.gap().abs() <= limit.max(2.0 * self.error())
+    }
+}
+
+/// The report, by what was compared; `missing` says what this kernel does not have.
+pub fn markdown(all: &[BesideKernel], missing: &[Congestion], kernel: &str) -> String {
+    let mut text = format!(
+        "# TCP of today: Airlane beside the Linux kernel\n\n\
+         Written by `make validate-kernel` on Linux {kernel}. Kernel endpoints in namespaces, joined by `airlane air`, \
+         beside the profile `modern` in the simulator over a link of the same rate, delay, queue and name, so that the \
+         n-th frame of a direction is lost in both under the same seed: {RATE}, {DELAY_MS} ms each way, {QUEUE}, \
+         frames of Ethernet. A file of {FILE} B from the end that connects; {PAGES} pages of {REPLY} B for requests of \
+         {REQUEST} B, a connection each. Where the kernel's defaults differ from `modern`, the simulator has the \
+         kernel's: no pacing without BBR, no ECN, 40 ms of delayed acknowledgments, a timeout of 240 ms at least.\n\n\
+         A point holds within 10 % for reno and cubic and 15 % for bbr, or within two standard errors of the \
+         differences between runs of one seed.\n\n"
+    );
+    for congestion in missing {
+        writeln!(
+            text,
+            "This kernel has no {}: it was left out.\n",
+            congestion.name()
+        )
+        .expect("a string takes all");
+    }
+    text.push_str(
+        "| application | control | loss | kernel | Airlane | gap ± standard error | | cause |\n|---|---|---|---|---|---|---|---|\n",
+    );
+    for one in all {
+        let (kernel, airlane) = one.means();
+        let (scale, unit) = match one.point.application {
+            Application::File => (1e-6, "Mbit/s"),
+            Application::Pages => (1e3, "ms"),
+        };
+        writeln!(
+            text,
+            "| {} | {:.2} {unit} | {:.2} {unit} | {:+.1} ± {:.1} % | {} | {} |",
+            one.point.label(),
+            kernel * scale,
+            airlane * scale,
+            one.gap() * 100.0,
+            one.error() * 100.0,
+            if one.is_near() { "holds" } else { "MISSES" },
+            one.cause().filter(|_| !one.is_near()).unwrap_or_default(),
+        )
+        .expect("a string takes all");
+    }
+    text
+}
