@@ -29,7 +29,9 @@ pub use limit::RateLimit;
 pub use live::{LiveFacts, check_live};
 pub use port::{HandedOver, Pacing, PortConfig, Rates, SchedulerConfig};
 pub use problem::ConfigError;
-pub use scheme::{DefaultConfig, RlpConfig, SchemeConfig, SrConfig, TimeoutResends, WindowConfig};
+pub use scheme::{
+    DefaultConfig, Order, RlpConfig, SchemeConfig, SrConfig, TimeoutResends, WindowConfig,
+};
 pub use service::{IMPLICIT_NAME, ServiceConfig, by_goal, resolve};
 pub use snoop::{BaseStation, RepairOrder, SnoopConfig, SnoopDetection, SnoopVariant};
 pub use timers::{

@@ -4,6 +4,7 @@ use std::collections::VecDeque;
 
 use airlane_base::{Duration, Instant, Rate, SeqSpace};
 
+use crate::flow::Lane;
 use crate::ledger::ServiceLedger;
 use crate::wire::{Codec, Layout};
 
@@ -31,6 +32,15 @@ pub(crate) struct Given<P> {
     pub(crate) since: Instant,
     /// A repair has brought it.
     pub(crate) repaired: bool,
+}
+
+/// Where a new packet comes from.
+#[derive(Clone, Copy, Debug)]
+pub(crate) struct Origin {
+    /// When it came to the port; none for what follows the first part of one.
+    pub(crate) came: Option<Instant>,
+    /// Which others it must not overtake, where packets may overtake others.
+    pub(crate) lane: Lane,
 }
 
 /// What a service gives out beside frames.

@@ -82,6 +82,28 @@ const fn mix(word: u64) -> u64 {
     word ^ (word >> 31)
 }
 
+/// Flows share so many lanes.
+pub(crate) const LANES: usize = 1024;
+
+/// Which packets a packet must not overtake.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+pub(crate) struct Lane {
+    /// Those of this lane.
+    pub(crate) number: u16,
+    /// All others as well.
+    pub(crate) behind_all: bool,
+}
+
+impl Lane {
+    /// The lane of a flow, by a hash of it.
+    pub(crate) const fn of(hash: u64) -> Self {
+        Self {
+            number: (hash % LANES as u64) as u16,
+            behind_all: false,
+        }
+    }
+}
+
 /// What Snoop reads of a TCP segment, beyond its flow. Numbers are modulo 2^32.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct TcpView {

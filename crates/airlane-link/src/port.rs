@@ -288,7 +288,7 @@ impl<P: Packet> Port<P> {
                     continue;
                 };
                 self.out.service = number as u8;
-                if slot.handle_timeout(now, &mut self.out) {
+                if slot.handle_timeout(now, (&mut self.out, &mut self.up)) {
                     self.ready |= 1 << number;
                 }
             }
@@ -556,11 +556,11 @@ impl<P: Packet> Port<P> {
     #[inline]
     fn open_next(&mut self) -> Option<Option<P>> {
         let given = self.out.given.pop_front()?;
-        if P::DIVISIBLE {
-            // Parts of packets have deadlines.
+        let slot = self.slots[usize::from(given.service) % SERVICES].as_mut();
+        if slot.as_ref().is_some_and(|slot| slot.opens_timed()) {
+            // Parts of packets have deadlines, and what is held.
             self.next_timer.set(None);
         }
-        let slot = self.slots[usize::from(given.service) % SERVICES].as_mut();
         Some(slot.and_then(|slot| slot.open(self.given_at, given, &mut self.up)))
     }
 

@@ -36,7 +36,11 @@
 //!            2         2         low 16 bits of the newest original frame received  (seq-ack only)
 //!            2         2         how long ago that was, in units of 16 us, 0xffff: never or too long
 //!                                ago                                                (seq-ack only)
+//!            2         2         how far back the frame is that has to go up before this one  (lanes)
 //! ```
+//! **Lanes** are seq-ack with one field more, for services that keep the order within flows alone. There
+//! is no such layout in the study profile.
+//!
 //! Frames with the bitmap layout end behind `seq`, but BITMAP frames have the fields of seq-ack; the
 //! bits follow the header and begin at the number `seq`. The layout is the service's, on which both ends
 //! have agreed, and the datagram says where the frame ends. A hello, type 9, is bare with all fields 0; its
@@ -55,6 +59,8 @@ mod bitmap;
 mod codec;
 #[cfg(test)]
 mod tests;
+
+use std::num::NonZeroU32;
 
 use airlane_base::{Duration, Payload, Seq};
 
@@ -138,13 +144,15 @@ pub enum Layout {
     Block,
     /// A sequence number; BITMAP frames an acknowledgment and a bitmap too.
     Bitmap,
+    /// A sequence number, an acknowledgment, and what has to go up before; live profiles only.
+    Lanes,
 }
 
 impl Layout {
     /// Whether frames of this kind say what has been received.
     pub const fn acknowledges(self, kind: FrameKind) -> bool {
         match self {
-            Self::SeqAck => true,
+            Self::SeqAck | Self::Lanes => true,
             Self::Bitmap => matches!(kind, FrameKind::Bitmap),
             _ => false,
         }
@@ -157,8 +165,8 @@ impl Layout {
 pub struct Echo {
     /// Low 16 bits of the newest original frame received.
     pub seq_low: u16,
-    /// Nanoseconds; every header has room for it.
-    held: u32,
+    /// Nanoseconds and one more, so that headers need no room to say that there is no echo.
+    held: NonZeroU32,
 }
 
 impl Echo {
@@ -166,12 +174,13 @@ impl Echo {
     /// of which no header can tell.
     pub fn new(seq_low: u16, held: Duration) -> Option<Self> {
         let held = u32::try_from(held.as_nanos()).ok()?;
+        let held = NonZeroU32::MIN.checked_add(held)?;
         Some(Self { seq_low, held })
     }
 
     /// How long the peer held it before this frame was made.
     pub fn held(self) -> Duration {
-        Duration::from_nanos(self.held.into())
+        Duration::from_nanos(u64::from(self.held.get()) - 1)
     }
 }
 
@@ -192,9 +201,14 @@ pub struct Header {
     pub ack: Seq,
     /// Round trip measurement, live profile only.
     pub echo: Option<Echo>,
+    /// How far back the frame is that has to go up before this one's packet; see [`Header::BEHIND_ALL`].
+    pub back: u16,
 }
 
 impl Header {
+    /// In `back`: every frame before this one has to go up first.
+    pub const BEHIND_ALL: u16 = u16::MAX;
+
     /// A header without acknowledgment.
     pub const fn new(kind: FrameKind, seq: Seq) -> Self {
         Self {
@@ -205,6 +219,7 @@ impl Header {
             seq,
             ack: 0,
             echo: None,
+            back: 0,
         }
     }
 }

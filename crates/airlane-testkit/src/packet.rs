@@ -18,6 +18,8 @@ pub struct TestPacket {
     pub id: u64,
     /// Service number, 0 to 15.
     pub service: u8,
+    /// Which of a sender's flows it is of; codes do not know it.
+    pub flow: u16,
     /// Bytes that it stands for.
     pub len: usize,
     /// What the image of coded bytes has beyond the check of its number; 0 in every packet.
@@ -48,11 +50,18 @@ impl TestPacket {
         Self {
             id,
             service,
+            flow: 0,
             len,
             residue: 0,
             other: None,
             copy: Copied::default(),
         }
+    }
+
+    /// The same packet in another flow of its sender.
+    #[must_use]
+    pub fn of_flow(self, flow: u16) -> Self {
+        Self { flow, ..self }
     }
 
     /// Stands for the checksums that real packets have.
@@ -236,7 +245,7 @@ impl Packet for TestPacket {
             protocol: airlane_link::flow::UDP,
             src: Ipv4Addr::new(10, 0, 0, 1).into(),
             dst: Ipv4Addr::new(10, 0, 0, 2).into(),
-            src_port: 1,
+            src_port: 1 + self.flow,
             dst_port: 2,
         }
     }

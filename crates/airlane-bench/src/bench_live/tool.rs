@@ -2,7 +2,7 @@
 
 use std::fmt;
 
-use airlane_link::{Codec, HeaderProfile};
+use airlane_link::{Codec, HeaderProfile, Layout};
 use clap::ValueEnum;
 
 /// A way from one host to the other.
@@ -86,7 +86,7 @@ impl Tool {
 }
 
 const fn header(profile: HeaderProfile) -> u32 {
-    Codec::new(profile).header_max() as u32
+    Codec::new(profile).header_len(Layout::SeqAck) as u32
 }
 
 impl fmt::Display for Tool {

@@ -3,7 +3,7 @@
 use airlane_base::Duration;
 
 use super::problem::ConfigError;
-use super::scheme::SchemeConfig;
+use super::scheme::{Order, SchemeConfig};
 use super::service::{IMPLICIT_NAME, ServiceConfig};
 use super::snoop::{SnoopConfig, SnoopVariant};
 use super::timers::{Multiplier, TimerProfile, TimerValue, TimersConfig};
@@ -223,6 +223,11 @@ fn check_scheme(
                 "has no timers for its requests",
             ),
             ("dejitter", c.dejitter, "has no de-jitter buffer"),
+            (
+                "order",
+                c.order == Order::Flow,
+                "keeps the order of all packets",
+            ),
         ];
         for (name, _, what) in options.into_iter().filter(|option| option.1) {
             wrong(
@@ -312,6 +317,7 @@ mod tests {
             "keepalives = 8",
             "repeat-naks = true",
             "dejitter = true",
+            "order = \"flow\"",
         ];
         for option in options {
             let scheme = format!("kind = \"sr-m2\", {option}");

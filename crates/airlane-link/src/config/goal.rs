@@ -9,7 +9,7 @@ use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 
 use super::copies::CopiesConfig;
-use super::scheme::{RlpConfig, SchemeConfig, SrConfig};
+use super::scheme::{Order, RlpConfig, SchemeConfig, SrConfig};
 use super::timers::Keepalives;
 
 /// What a service is for.
@@ -50,6 +50,7 @@ impl Goal {
         let sr_m2 = |copies| SrConfig {
             keepalives: Some(Keepalives::Limit(8)),
             repeat_naks: true,
+            order: Order::Flow,
             copies: Some(copies),
             ..SrConfig::default()
         };

@@ -7,6 +7,7 @@ use super::copies::CopiesConfig;
 use super::fec::{RseAdConfig, RseConfig, XorAdConfig, XorConfig};
 use super::snoop::SnoopConfig;
 use super::timers::{Keepalives, Multiplier, TimerOrigin, TimersConfig};
+use crate::wire::Layout;
 
 /// The link layer schemes.
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize, JsonSchema)]
@@ -100,9 +101,39 @@ pub struct SrConfig {
     /// that model the path's round trip, as BBR does. Left out: false. Live only.
     #[serde(default, skip_serializing_if = "std::ops::Not::not")]
     pub dejitter: bool,
+    /// Among which packets the order is kept. Left out: `all`. Both ends must have the same.
+    #[serde(default, skip_serializing_if = "Order::is_usual")]
+    pub order: Order,
     /// Frames are copied so while a flow is thin. Left out: none. Live only.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub copies: Option<CopiesConfig>,
+}
+
+/// Which packets of a reliable service go up in the order in which they came.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
+#[serde(rename_all = "kebab-case")]
+pub enum Order {
+    /// All of the service: what is lost holds up everything behind it.
+    #[default]
+    All,
+    /// Those of one flow: what is lost holds up its own flow. Live only; two bytes a frame.
+    Flow,
+}
+
+impl Order {
+    fn is_usual(&self) -> bool {
+        *self == Self::All
+    }
+}
+
+impl SrConfig {
+    /// The fields of its frames.
+    pub(crate) const fn layout(&self) -> Layout {
+        match self.order {
+            Order::All => Layout::SeqAck,
+            Order::Flow => Layout::Lanes,
+        }
+    }
 }
 
 /// Options of RLP and RLP/OOS.

@@ -2,7 +2,7 @@
 //! in common. No row stands for "all others": where a new scheme belongs, the compiler asks.
 
 use super::copies::CopiesConfig;
-use super::scheme::SchemeConfig;
+use super::scheme::{Order, SchemeConfig};
 use super::timers::{Multiplier, TimerOrigin, TimersConfig};
 use crate::path::{Class, Reliability};
 use crate::wire::Layout;
@@ -126,6 +126,14 @@ impl SchemeConfig {
         }
     }
 
+    /// The fields of its frames.
+    pub(crate) const fn layout(&self) -> Layout {
+        match self {
+            Self::Sr(c) | Self::SrM1(c) | Self::SrM2(c) => c.layout(),
+            _ => self.traits().layout,
+        }
+    }
+
     /// The options that it shares with all that send again, if it is one of them.
     pub(crate) const fn arq(&self) -> Option<ArqOptions<'_>> {
         Some(match self {
@@ -147,13 +155,14 @@ impl SchemeConfig {
     pub(crate) fn terms(&self) -> String {
         let (name, value) = match self {
             Self::Default(_) => return String::new(),
-            Self::Gbn(_)
-            | Self::Sr(_)
-            | Self::SrM1(_)
-            | Self::SrM2(_)
-            | Self::SrBitmap(_)
-            | Self::Rlp(_)
-            | Self::RlpOos(_) => ("window", self.window()),
+            Self::Gbn(_) | Self::SrBitmap(_) | Self::Rlp(_) | Self::RlpOos(_) => {
+                ("window", self.window())
+            }
+            Self::Sr(c) | Self::SrM1(c) | Self::SrM2(c) if c.order == Order::Flow => {
+                let window = c.window.map_or(String::new(), |n| format!(" window {n}"));
+                return format!("{window} order flow");
+            }
+            Self::Sr(c) | Self::SrM1(c) | Self::SrM2(c) => ("window", c.window),
             Self::Xor(c) => ("block", c.block),
             Self::XorAd(c) => ("block", c.block),
             Self::Rse(c) => return format!(" block {} parity {}", c.block(), c.parity()),

@@ -27,7 +27,7 @@ use airlane_base::{Duration, Instant, Payload, Probability, Rate, Seq};
 use super::bucket::Bucket;
 use crate::config::CopiesConfig;
 use crate::context::PortFacts;
-use crate::wire::{Frame, FrameKind, Layout};
+use crate::wire::{Frame, Layout};
 
 /// More than a first window of TCP, which is ten segments.
 const MOST: usize = 64;
@@ -127,12 +127,12 @@ impl Copies {
         }
     }
 
-    /// The next copy to hand over. `kept` gives the packet of a frame that is worth another.
+    /// The next copy to hand over. `again` gives a frame once more, if that is worth it.
     pub(crate) fn next<P: Payload>(
         &mut self,
         now: Instant,
         congested: bool,
-        kept: impl Fn(Seq) -> Option<P>,
+        again: impl Fn(Seq) -> Option<Frame<P>>,
     ) -> Option<Frame<P>> {
         while self.due > 0 {
             self.due -= 1;
@@ -140,11 +140,11 @@ impl Copies {
             if congested || self.loss < self.above {
                 continue;
             }
-            let packet = kept(copy.seq).filter(|packet| packet.len() <= self.longest);
-            let Some(packet) = packet else {
+            let frame = again(copy.seq).filter(|frame| frame.payload_len() <= self.longest);
+            let Some(frame) = frame else {
                 continue;
             };
-            if !self.bucket.take(now, packet.len() + self.overhead) {
+            if !self.bucket.take(now, frame.payload_len() + self.overhead) {
                 continue;
             }
             if copy.left > 1 {
@@ -155,7 +155,7 @@ impl Copies {
                     ..copy
                 });
             }
-            return Some(Frame::with_packet(FrameKind::Copy, copy.seq, packet));
+            return Some(frame);
         }
         None
     }
@@ -175,7 +175,7 @@ impl Copies {
 #[cfg(test)]
 mod tests {
     use super::*;
-    use crate::wire::{Codec, HeaderProfile};
+    use crate::wire::{Codec, FrameKind, HeaderProfile};
 
     const MS: fn(u64) -> Duration = Duration::from_millis;
     const NONE: [Seq; 0] = [];
@@ -205,8 +205,8 @@ mod tests {
 
     fn due(copies: &mut Copies, now: Instant, kept: impl Fn(Seq) -> bool) -> Vec<Seq> {
         copies.handle_timeout(now);
-        let packet = |seq| kept(seq).then(|| vec![0; 91]);
-        let frames = std::iter::from_fn(|| copies.next(now, false, packet));
+        let again = |seq| kept(seq).then(|| Frame::with_packet(FrameKind::Copy, seq, vec![0; 91]));
+        let frames = std::iter::from_fn(|| copies.next(now, false, again));
         frames.map(|frame| frame.header.seq).collect()
     }
 
@@ -232,7 +232,8 @@ mod tests {
         assert_eq!(due(&mut copies, at(5), |seq| seq != 1), [0, 2]);
         copies.on_left(3, at(6));
         copies.handle_timeout(at(11));
-        assert_eq!(copies.next(at(11), true, |_| Some(vec![0])), None);
+        let none: Option<Frame<Vec<u8>>> = copies.next(at(11), true, |_| None);
+        assert_eq!((none, copies.due), (None, 0));
         assert_eq!(due(&mut copies, at(12), |_| true), NONE);
     }
 

@@ -8,24 +8,26 @@
 //! ```text
 //! since    when a packet's frame arrived, or was first missed
 //! wait     now - since of a repaired packet: how long a repair takes
-//! hold     what most waits reach, while many packets wait; otherwise none
-//! goes up  max(now, since + hold, when the packet before it goes)
+//! hold     what most waits reach, while many packets of the flow wait; otherwise none
+//! goes up  max(now, since + hold, when the packet of its flow before it goes)
 //! ```
 //!
-//! So what a hole held up goes up as evenly as it came. Where fewer than a quarter of the packets wait,
-//! as between fades, it would pay for nobody: the least round trip is the usual one.
+//! So what a hole held up goes up as evenly as it came. Where fewer than a quarter of a flow's packets wait,
+//! as between fades, it would pay for nobody: the least round trip is the usual one. A flow that begins, or goes on
+//! after a pause, is expected to meet what all of the service have met.
 //!
-//! Invariants: order is kept and nothing is lost; no packet is held for longer than [`AT_MOST`], and
-//! no more packets than the service's window, where the oldest go early.
+//! Invariants: the order within a flow is kept and nothing is lost; no packet is held for longer than [`AT_MOST`]
+//! and than the one before it, and no more packets than the service's window, where the oldest go early.
 
-use std::collections::VecDeque;
+use std::cmp::{Ordering, Reverse};
+use std::collections::BinaryHeap;
 
 use airlane_base::{Duration, Instant};
 
-use crate::context::Given;
-
 /// Longest hold.
 const AT_MOST: Duration = Duration::from_millis(250);
+/// What a flow met before it was silent for so long says nothing any more.
+const PAUSE: Duration = Duration::from_secs(1);
 /// Part of the packets that has to wait, in units of 1 / `ONE`, before all do.
 const MANY: u32 = ONE / 4;
 const ONE: u32 = 1 << 20;
@@ -34,30 +36,94 @@ const MEMORY: u32 = 4096;
 /// An unknown link counts as one where half of so many packets had to wait: a flow's first round trips tell its
 /// sender most.
 const UNKNOWN: u32 = 20;
+/// Flows are told apart by so many places; two that share one are held alike.
+const FLOWS: usize = 256;
 
-/// A packet on its way up, and when it goes.
-#[derive(Clone, Debug)]
-struct Delayed<P> {
-    given: Given<P>,
-    at: Instant,
+/// What the buffer must know of a packet.
+#[derive(Clone, Copy, Debug)]
+pub(crate) struct About {
+    /// A hash of its flow.
+    pub(crate) flow: u64,
+    /// When its frame arrived, or was first missed.
+    pub(crate) since: Instant,
+    /// A repair has brought it.
+    pub(crate) repaired: bool,
 }
 
-/// Packets that are held, and how long a repair takes.
+/// A packet on its way up, when it goes, and the how-many-th it is.
 #[derive(Clone, Debug)]
-pub(crate) struct Dejitter<P> {
-    held: VecDeque<Delayed<P>>,
-    room: usize,
+struct Delayed<T> {
+    at: Instant,
+    number: u64,
+    item: T,
+}
+
+impl<T> Ord for Delayed<T> {
+    fn cmp(&self, other: &Self) -> Ordering {
+        (self.at, self.number).cmp(&(other.at, other.number))
+    }
+}
+
+impl<T> PartialOrd for Delayed<T> {
+    fn partial_cmp(&self, other: &Self) -> Option<Ordering> {
+        Some(self.cmp(other))
+    }
+}
+
+impl<T> PartialEq for Delayed<T> {
+    fn eq(&self, other: &Self) -> bool {
+        self.number == other.number
+    }
+}
+
+impl<T> Eq for Delayed<T> {}
+
+/// What the packets of a flow met.
+#[derive(Clone, Copy, Debug)]
+struct Flow {
     /// Packets that had to wait of all, in units of 1 / `ONE`.
     waiting: u32,
     /// Packets seen, up to `MEMORY`.
     seen: u32,
+    /// When its last packet came, and when it goes up.
+    last: [Instant; 2],
+}
+
+impl Flow {
+    /// A link of which nothing is known.
+    const UNKNOWN: Self = Self {
+        waiting: ONE / 2,
+        seen: UNKNOWN,
+        last: [Instant::ORIGIN; 2],
+    };
+
+    /// One more packet has come, which had to wait or not.
+    fn add(&mut self, waits: bool) {
+        self.waiting -= self.waiting / self.seen;
+        if waits {
+            self.waiting += ONE / self.seen;
+        }
+        self.seen = (self.seen + 1).min(MEMORY);
+    }
+}
+
+/// Packets that are held, and how long a repair takes.
+#[derive(Clone, Debug)]
+pub(crate) struct Dejitter<T> {
+    held: BinaryHeap<Reverse<Delayed<T>>>,
+    /// Packets so far.
+    number: u64,
+    room: usize,
+    flows: Box<[Flow; FLOWS]>,
+    /// All flows together.
+    all: Flow,
     /// What a repair should take.
     expected: Duration,
     /// What most repairs take at least.
     repair: Duration,
 }
 
-impl<P> Dejitter<P> {
+impl<T> Dejitter<T> {
     /// A repair should take so long from now on; what was measured stays.
     pub(crate) fn expect(&mut self, expected: Duration) {
         self.expected = expected;
@@ -65,62 +131,72 @@ impl<P> Dejitter<P> {
 
     /// For at most `room` packets, on a link where a repair should take so long.
     pub(crate) fn new(room: u32, expected: Duration) -> Self {
-        let mut new = Self {
-            held: VecDeque::new(),
+        Self {
+            held: BinaryHeap::new(),
+            number: 0,
             room: room.max(1) as usize,
-            waiting: 0,
-            seen: 0,
+            flows: Box::new([Flow::UNKNOWN; FLOWS]),
+            all: Flow::UNKNOWN,
             expected,
             repair: expected,
-        };
-        new.forget();
-        new
+        }
     }
 
     /// Forgets what the link was like.
     pub(crate) fn forget(&mut self) {
-        (self.waiting, self.seen) = (ONE / 2, UNKNOWN);
+        self.flows.fill(Flow::UNKNOWN);
+        self.all = Flow::UNKNOWN;
         self.repair = self.expected;
     }
 
     /// Holds a packet that could go up now.
-    pub(crate) fn push(&mut self, now: Instant, given: Given<P>) {
-        self.learn(now.saturating_since(given.since), given.repaired);
-        let last = self.held.back().map_or(now, |before| before.at);
-        let due = (given.since + self.hold()).min(now + AT_MOST);
-        let at = due.max(last).max(now);
-        self.held.push_back(Delayed { given, at });
+    pub(crate) fn push(&mut self, now: Instant, about: About, item: T) {
+        let hold = self.learn(now, &about);
+        let flow = self.flow(about.flow);
+        let at = (about.since + hold).max(flow.last[1]).max(now);
+        flow.last = [now, at];
+        self.number += 1;
+        let number = self.number;
+        self.held.push(Reverse(Delayed { at, number, item }));
     }
 
     /// The next packet that is due, or has no room.
-    pub(crate) fn pop(&mut self, now: Instant) -> Option<Given<P>> {
+    pub(crate) fn pop(&mut self, now: Instant) -> Option<T> {
         let crowded = self.held.len() > self.room;
-        let next = self.held.pop_front_if(|first| crowded || first.at <= now);
-        next.map(|held| held.given)
+        let due = crowded || self.deadline()? <= now;
+        due.then(|| self.held.pop().map(|Reverse(held)| held.item))
+            .flatten()
     }
 
     /// When the next packet goes up.
     pub(crate) fn deadline(&self) -> Option<Instant> {
-        self.held.front().map(|first| first.at)
+        self.held.peek().map(|Reverse(first)| first.at)
     }
 
-    fn learn(&mut self, wait: Duration, repaired: bool) {
-        self.waiting -= self.waiting / self.seen;
-        if wait > self.repair / 8 {
-            self.waiting += ONE / self.seen;
+    fn flow(&mut self, hash: u64) -> &mut Flow {
+        &mut self.flows[hash as usize % FLOWS]
+    }
+
+    /// Notes how long a packet had to wait; how long it is to be held.
+    fn learn(&mut self, now: Instant, about: &About) -> Duration {
+        let wait = now.saturating_since(about.since);
+        let waits = wait > self.repair / 8;
+        let all = self.all;
+        let flow = self.flow(about.flow);
+        if now.saturating_since(flow.last[0]) > PAUSE || flow.last[0] == Instant::ORIGIN {
+            (flow.waiting, flow.seen) = (all.waiting, UNKNOWN.min(all.seen));
         }
-        if repaired {
+        flow.add(waits);
+        let holds = flow.waiting >= MANY;
+        self.all.add(waits);
+        if about.repaired {
             // A repair that was lost, too, takes a multiple, and is to pull little.
             self.repair = match wait < self.repair {
                 true => (self.repair * 7 + wait) / 8,
                 false => (self.repair * 63 + wait) / 64,
             };
         }
-        self.seen = (self.seen + 1).min(MEMORY);
-    }
-
-    fn hold(&self) -> Duration {
-        match self.waiting >= MANY {
+        match holds {
             true => self.repair.min(AT_MOST),
             false => Duration::ZERO,
         }
@@ -137,13 +213,16 @@ mod tests {
         Instant::ORIGIN + MS(ms)
     }
 
-    fn given(payload: u32, since: Instant, repaired: bool) -> Given<u32> {
-        Given {
-            service: 0,
-            payload,
+    fn about(flow: u64, since: Instant, repaired: bool) -> About {
+        About {
+            flow,
             since,
             repaired,
         }
+    }
+
+    fn buffer(room: u32) -> Dejitter<u32> {
+        Dejitter::new(room, MS(50))
     }
 
     /// Packets that go up, and when.
@@ -151,8 +230,8 @@ mod tests {
         let mut out = Vec::new();
         let mut due = now;
         loop {
-            while let Some(given) = buffer.pop(due) {
-                out.push((given.payload, due));
+            while let Some(packet) = buffer.pop(due) {
+                out.push((packet, due));
             }
             match buffer.deadline() {
                 Some(next) => due = due.max(next),
@@ -163,11 +242,11 @@ mod tests {
 
     #[test]
     fn what_a_hole_held_up_goes_up_as_evenly_as_it_came() {
-        let mut buffer = Dejitter::new(100, MS(50));
+        let mut buffer = buffer(100);
         // Packet 0 was missed at 10 ms and comes at 60; the others came each 10 ms meanwhile.
         let came = |packet: u32| at(10 * u64::from(packet.max(1)));
         for packet in 0..5 {
-            buffer.push(at(60), given(packet, came(packet), packet == 0));
+            buffer.push(at(60), about(0, came(packet), packet == 0), packet);
         }
         for (packet, went) in drain(&mut buffer, at(60)) {
             assert_eq!(went, came(packet) + MS(50), "{packet}");
@@ -176,26 +255,23 @@ mod tests {
 
     #[test]
     fn a_full_buffer_gives_its_oldest_early_and_keeps_the_order() {
-        let mut buffer = Dejitter::new(3, MS(50));
+        let mut buffer = buffer(3);
         let mut out = Vec::new();
         for packet in 0..10 {
-            buffer.push(at(0), given(packet, at(0), false));
-            out.extend(buffer.pop(at(0)).map(|given| given.payload));
+            buffer.push(at(0), about(0, at(0), false), packet);
+            out.extend(buffer.pop(at(0)));
             assert!(buffer.held.len() <= 3);
             assert!(buffer.deadline().unwrap() <= at(0) + AT_MOST);
         }
         assert_eq!(out.len(), 7);
-        out.extend(
-            drain(&mut buffer, at(0))
-                .into_iter()
-                .map(|(packet, _)| packet),
-        );
+        let rest = drain(&mut buffer, at(0)).into_iter();
+        out.extend(rest.map(|(packet, _)| packet));
         assert!(out.into_iter().eq(0..10));
     }
 
     #[test]
     fn packets_are_held_while_many_of_them_wait() {
-        let mut buffer = Dejitter::new(100, MS(50));
+        let mut buffer = buffer(100);
         let mut went = Vec::new();
         let mut held = 0;
         for packet in 0u32..20_000 {
@@ -207,8 +283,8 @@ mod tests {
                 _ => false,
             };
             let since = now - MS(if waits { 50 } else { 0 });
-            buffer.push(now, given(packet, since, waits));
-            if buffer.held.back().is_some_and(|last| last.at > now) {
+            buffer.push(now, about(0, since, waits), packet);
+            if buffer.flows[0].last[1] > now {
                 held += 1;
                 assert!(
                     packet < 100 || (4_000..16_000).contains(&packet),
@@ -216,10 +292,30 @@ mod tests {
                 );
             }
             while let Some(first) = buffer.pop(now) {
-                went.push(first.payload);
+                went.push(first);
             }
         }
         assert!(held > 2_000, "{held}");
         assert!(went.into_iter().eq(0..20_000));
+    }
+
+    #[test]
+    fn each_flow_is_held_for_what_it_meets() {
+        let mut buffer = buffer(1_000);
+        // Every second packet of flow 0 waits for a repair, none of flow 1.
+        for n in 0..1_000u32 {
+            let now = at(10 + u64::from(n));
+            let wait = MS(if n % 2 == 0 { 50 } else { 0 });
+            buffer.push(now, about(0, now - wait, n % 2 == 0), n);
+            buffer.push(now, about(1, now, false), n);
+            while buffer.pop(now).is_some() {}
+            if n > 100 {
+                assert!(buffer.flows[0].last[1] >= now - wait + MS(45));
+                assert_eq!(buffer.flows[1].last[1], now);
+            }
+        }
+        // One that begins is held if so many of all wait.
+        buffer.push(at(1_010), about(2, at(1_010), false), 0);
+        assert!(buffer.flows[2].last[1] > at(1_050));
     }
 }

@@ -1,5 +1,5 @@
-//! The parts that schemes are made of. For ARQ: numbered storage, windows, acknowledgments,
-//! keepalives, copies and what they may cost, a de-jitter buffer, timers started in order, and the policy
+//! The parts that schemes are made of. For ARQ: numbered storage, windows, order within
+//! flows, acknowledgments, keepalives, copies and what they may cost, a de-jitter buffer, timers started in order, and the policy
 //! that says how long they run. For FEC: open blocks and what is kept of them, the sum of packets,
 //! and Reed-Solomon rows. A scheme is a short file that puts them together.
 
@@ -10,6 +10,7 @@ pub(crate) mod dejitter;
 pub(crate) mod delayed_ack;
 pub(crate) mod keepalive;
 pub(crate) mod kept;
+pub(crate) mod lanes;
 pub(crate) mod oldest;
 pub(crate) mod receive_window;
 pub(crate) mod reed_solomon;

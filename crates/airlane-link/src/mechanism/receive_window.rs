@@ -4,7 +4,8 @@
 //! expected .. high    held or missing; `high` is next to the newest frame that has come
 //! ```
 //!
-//! Everything stored under a number goes when the window passes it. Which holes are asked for, and
+//! What is stored under a number goes up when the window passes it, or before, where the order is kept within
+//! flows alone (`mechanism::lanes`). Which holes are asked for, and
 //! when, is the scheme's affair; a request that has become needless before it could leave is
 //! forgotten, and two for one hole that have not left are one.
 
@@ -14,13 +15,23 @@ use airlane_base::{Instant, Payload, Seq, SeqSpace};
 
 use crate::context::{Context, Noted};
 use crate::mechanism::ring::Ring;
-use crate::wire::{Bitmap, Frame, FrameKind};
+use crate::wire::{Bitmap, Frame, FrameKind, Header};
+
+/// What has become of a number between `expected` and `high`.
+#[derive(Clone, Debug)]
+enum Content<P> {
+    Missing,
+    Held(P),
+    /// It went up before something that is missing.
+    Given,
+}
 
 /// A number between `expected` and `high`.
 #[derive(Clone, Debug)]
 struct Place<P> {
-    /// It is none while the frame is missing.
-    packet: Option<P>,
+    content: Content<P>,
+    /// The frame that goes up as soon as this one has.
+    next: Option<Seq>,
     /// A repair brought it, or is asked for.
     repaired: bool,
     /// NAKs sent for it, or about to be.
@@ -29,6 +40,23 @@ struct Place<P> {
     waits: bool,
     /// When it arrived or was first missed.
     since: Noted,
+}
+
+impl<P> Place<P> {
+    const fn new(content: Content<P>, now: Instant) -> Self {
+        Self {
+            content,
+            next: None,
+            repaired: false,
+            asked: 0,
+            waits: false,
+            since: Noted(now),
+        }
+    }
+
+    const fn is_missing(&self) -> bool {
+        matches!(self.content, Content::Missing)
+    }
 }
 
 /// What a frame's number means to the receiver.
@@ -94,7 +122,7 @@ impl<P: Payload> ReceiveWindow<P> {
     }
 
     fn is_missing(&self, seq: Seq) -> bool {
-        self.place(seq).is_some_and(|place| place.packet.is_none())
+        self.place(seq).is_some_and(Place::is_missing)
     }
 
     /// What a frame with this number is.
@@ -107,7 +135,7 @@ impl<P: Payload> ReceiveWindow<P> {
             return Arrival::Newest;
         }
         match self.places.get(seq) {
-            Some(place) if place.packet.is_none() => Arrival::Missing { asked: place.asked },
+            Some(place) if place.is_missing() => Arrival::Missing { asked: place.asked },
             _ => Arrival::Held,
         }
     }
@@ -115,14 +143,8 @@ impl<P: Payload> ReceiveWindow<P> {
     /// Notes that everything from `high` to before `seq` is missing.
     pub(crate) fn miss_up_to(&mut self, seq: Seq, now: Instant) {
         while self.high != seq {
-            let hole = Place {
-                packet: None,
-                repaired: false,
-                asked: 0,
-                waits: false,
-                since: Noted(now),
-            };
-            self.places.insert(self.high, hole);
+            self.places
+                .insert(self.high, Place::new(Content::Missing, now));
             self.high = self.space.next(self.high);
         }
     }
@@ -130,18 +152,46 @@ impl<P: Payload> ReceiveWindow<P> {
     /// Stores a frame that is missing, or the newest with nothing missing between it and `high`.
     pub(crate) fn store(&mut self, seq: Seq, packet: P, original: bool, now: Instant) {
         if seq == self.high {
-            let place = Place {
-                packet: Some(packet),
-                repaired: !original,
-                asked: 0,
-                waits: false,
-                since: Noted(now),
-            };
+            let mut place = Place::new(Content::Held(packet), now);
+            place.repaired = !original;
             self.places.insert(seq, place);
             self.high = self.space.next(seq);
         } else if let Some(place) = self.places.get_mut(seq) {
-            place.packet = Some(packet);
+            place.content = Content::Held(packet);
             place.repaired |= !original;
+        }
+    }
+
+    /// Gives a frame that has just been stored to the layer above, unless the one `back` before it has to go up
+    /// first and has not. With it goes what waits for it.
+    pub(crate) fn give_behind(&mut self, cx: &mut Context<'_, P>, seq: Seq, back: u16) {
+        if back == Header::BEHIND_ALL {
+            return;
+        }
+        let (ahead, back) = (self.space.distance(seq, self.expected), u32::from(back));
+        if back != 0 && back <= ahead {
+            let before = self.space.sub(seq, back);
+            if let Some(place) = self.places.get_mut(before)
+                && !matches!(place.content, Content::Given)
+            {
+                // One frame has one next, by a sender that makes no mistake. Another waits for all.
+                place.next.get_or_insert(seq);
+                return;
+            }
+        }
+        self.give(cx, seq);
+    }
+
+    /// Gives a frame that is held, and those that wait for it, one for the other.
+    fn give(&mut self, cx: &mut Context<'_, P>, seq: Seq) {
+        let mut next = Some(seq);
+        while let Some(place) = next.and_then(|seq| self.places.get_mut(seq))
+            && matches!(place.content, Content::Held(_))
+        {
+            if let Content::Held(packet) = std::mem::replace(&mut place.content, Content::Given) {
+                cx.deliver(packet, place.since.0, place.repaired);
+            }
+            next = place.next.take();
         }
     }
 
@@ -184,7 +234,7 @@ impl<P: Payload> ReceiveWindow<P> {
         let mut m = from;
         while m != seq {
             if let Some(place) = self.places.get(m)
-                && place.packet.is_none()
+                && place.is_missing()
                 && wanted(place.asked)
             {
                 self.ask(m);
@@ -197,16 +247,13 @@ impl<P: Payload> ReceiveWindow<P> {
     pub(crate) fn release(&mut self, cx: &mut Context<'_, P>) -> bool {
         let before = self.expected;
         while self.expected != self.high {
-            let held = self.places.get(self.expected);
-            if held.is_none_or(|place| place.packet.is_none()) {
+            let seq = self.expected;
+            if self.places.get(seq).is_none_or(Place::is_missing) {
                 break;
             }
-            if let Some(place) = self.places.remove(self.expected)
-                && let Some(packet) = place.packet
-            {
-                cx.deliver(packet, place.since.0, place.repaired);
-            }
-            self.expected = self.space.next(self.expected);
+            self.give(cx, seq);
+            self.places.remove(seq);
+            self.expected = self.space.next(seq);
         }
         self.expected != before
     }
@@ -217,7 +264,7 @@ impl<P: Payload> ReceiveWindow<P> {
         let span = self.space.distance(self.high, from).min(Bitmap::SPAN);
         for at in 0..span {
             let place = self.places.get(self.space.add(from, at));
-            if place.is_some_and(|place| place.packet.is_some()) {
+            if place.is_some_and(|place| !place.is_missing()) {
                 bitmap.set(at);
             }
         }
@@ -227,7 +274,7 @@ impl<P: Payload> ReceiveWindow<P> {
     /// How often a missing frame has been asked for, unless a request for it waits.
     pub(crate) fn asked(&self, seq: Seq) -> Option<u32> {
         let place = self.place(seq)?;
-        (place.packet.is_none() && !place.waits).then_some(place.asked)
+        (place.is_missing() && !place.waits).then_some(place.asked)
     }
 
     /// Whether requests wait.
@@ -261,9 +308,10 @@ impl<P: Payload> ReceiveWindow<P> {
     pub(crate) fn reset(&mut self, cx: &mut Context<'_, P>) {
         while self.expected != self.high {
             if let Some(place) = self.places.remove(self.expected) {
-                match place.packet {
-                    Some(packet) => cx.deliver(packet, place.since.0, place.repaired),
-                    None => cx.ledger.lose(1, false),
+                match place.content {
+                    Content::Held(packet) => cx.deliver(packet, place.since.0, place.repaired),
+                    Content::Missing => cx.ledger.lose(1, false),
+                    Content::Given => {}
                 }
             }
             self.expected = self.space.next(self.expected);
@@ -280,6 +328,9 @@ impl<P: Payload> ReceiveWindow<P> {
     pub(crate) fn packets(&self) -> impl Iterator<Item = &P> {
         let count = self.space.distance(self.high, self.expected);
         let places = (0..count).map(|at| self.places.get(self.space.add(self.expected, at)));
-        places.filter_map(|place| place?.packet.as_ref())
+        places.filter_map(|place| match &place?.content {
+            Content::Held(packet) => Some(packet),
+            Content::Missing | Content::Given => None,
+        })
     }
 }

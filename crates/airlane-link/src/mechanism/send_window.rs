@@ -24,6 +24,17 @@ pub(crate) struct Outstanding<P> {
     pub(crate) waits: bool,
     /// When the original left, for round trip samples.
     left: Noted,
+    /// What its header says of the frame that has to go up before.
+    back: u16,
+}
+
+impl<P: Payload> Outstanding<P> {
+    /// A frame with its packet.
+    fn frame(&self, kind: FrameKind, seq: Seq) -> Frame<P> {
+        let mut frame = Frame::with_packet(kind, seq, self.packet.clone());
+        frame.header.back = self.back;
+        frame
+    }
 }
 
 /// What has been sent and not been acknowledged.
@@ -72,6 +83,11 @@ impl<P: Payload> SendWindow<P> {
 
     pub(crate) fn is_empty(&self) -> bool {
         self.base == self.next
+    }
+
+    /// How far behind the number of the next packet an outstanding frame is; none if it is not outstanding.
+    pub(crate) fn behind_next(&self, seq: Seq) -> Option<u32> {
+        self.spans(seq).then(|| self.space.distance(self.next, seq))
     }
 
     fn spans(&self, seq: Seq) -> bool {
@@ -159,9 +175,9 @@ impl<P: Payload> SendWindow<P> {
             if let Some(frame) = self.get_mut(seq) {
                 frame.attempt += 1;
                 frame.waits = true;
-                let packet = frame.packet.clone();
+                let again = frame.frame(FrameKind::Retransmission, seq);
                 self.repairs_under_way += 1;
-                return Some(Frame::with_packet(FrameKind::Retransmission, seq, packet));
+                return Some(again);
             }
         }
         None
@@ -173,20 +189,33 @@ impl<P: Payload> SendWindow<P> {
         self.space.distance(self.next, self.base) < self.window
     }
 
+    /// One more transmission of a frame that has been sent once, and that nobody has asked for again.
+    pub(crate) fn copy(&self, seq: Seq) -> Option<Frame<P>> {
+        let frame = self.get(seq).filter(|f| f.attempt == 1 && !f.waits)?;
+        Some(frame.frame(FrameKind::Copy, seq))
+    }
+
     /// The frame of a new packet, for which there is room.
     pub(crate) fn send(&mut self, packet: P) -> Frame<P> {
+        self.send_behind(packet, 0)
+    }
+
+    /// The frame of a new packet that goes up behind the one so far back.
+    pub(crate) fn send_behind(&mut self, packet: P, back: u16) -> Frame<P> {
         debug_assert!(self.has_room(), "asked before");
         let seq = self.next;
         self.next = self.space.next(seq);
         self.bytes += packet.len();
         let frame = Outstanding {
-            packet: packet.clone(),
+            packet,
             attempt: 1,
             waits: true,
             left: Noted(Instant::ORIGIN),
+            back,
         };
+        let first = frame.frame(FrameKind::Data, seq);
         self.frames.insert(seq, frame);
-        Frame::with_packet(FrameKind::Data, seq, packet)
+        first
     }
 
     /// A frame has left, or has been handed over. Its attempt, if it carries an outstanding packet.

@@ -5,7 +5,8 @@
 //! every scheme takes all three, but those that look into packets.
 //!
 //! - **Together** go packets that wait in the queue when a frame is made, in the order in which the queue
-//!   gives them: no flow gains, and nothing is waited for unless the file says so. The first that does not
+//!   gives them: no flow gains, and nothing is waited for unless the file says so. Where the order is kept
+//!   within flows alone, they are of one. The first that does not
 //!   fit, or must not be in one frame with the others as the outer header would have to have two marks,
 //!   is first in the next frame.
 //! - **In parts** goes what is longer than a frame: one fragment after the other, nothing in between.
@@ -22,7 +23,8 @@ use super::contents::{AGGREGATE_HEAD, FRAGMENT_HEAD, MOST_FRAGMENTS, MOST_TOGETH
 use super::lost::EpochLoss;
 use super::shorten::Shortener;
 use crate::config::AggregateOptions;
-use crate::flow::Packet;
+use crate::context::Origin;
+use crate::flow::{Lane, Packet};
 
 /// A packet, and when it came.
 type Came<P> = (P, Instant);
@@ -43,6 +45,8 @@ pub(crate) struct Packer<P> {
     /// Number of the next packet that is cut.
     next: u16,
     wait: Wait,
+    /// For the hashes of flows, where packets keep their order within these alone.
+    flows: Option<u64>,
 }
 
 #[derive(Clone, Copy, Debug)]
@@ -66,6 +70,7 @@ struct Cutting<P> {
     number: u16,
     index: u8,
     at: usize,
+    lane: Lane,
 }
 
 /// Whether packets that wait shall wait on for others.
@@ -87,21 +92,8 @@ pub(crate) struct Filled {
     pub(crate) spared: u64,
     /// Whether it is a fragment.
     pub(crate) fragment: bool,
-    /// When the youngest of the packets came; none for what follows a first fragment.
-    pub(crate) came: Option<Instant>,
-}
-
-impl Filled {
-    /// One packet as it is.
-    pub(crate) fn whole(packet: &impl Packet, came: Instant) -> Self {
-        Self {
-            packets: 1,
-            bytes: packet.len() as u64,
-            spared: 0,
-            fragment: false,
-            came: Some(came),
-        }
-    }
+    /// Where it comes from: the youngest of several packets.
+    pub(crate) from: Origin,
 }
 
 impl<P: Packet> Packer<P> {
@@ -112,6 +104,7 @@ impl<P: Packet> Packer<P> {
         compact_headers: bool,
         copied: Option<usize>,
         alike: u8,
+        flows: Option<u64>,
     ) -> Self {
         let aggregate = aggregate.filter(|_| P::DIVISIBLE);
         let together = aggregate.map(|options| Together {
@@ -129,6 +122,30 @@ impl<P: Packet> Packer<P> {
             gathered: Vec::new(),
             next: 0,
             wait: Wait::Idle,
+            flows,
+        }
+    }
+
+    /// A packet that goes as it is.
+    #[inline]
+    pub(crate) fn whole(&self, packet: &P, came: Instant) -> Filled {
+        Filled {
+            packets: 1,
+            bytes: packet.len() as u64,
+            spared: 0,
+            fragment: false,
+            from: Origin {
+                came: Some(came),
+                lane: self.lane(packet),
+            },
+        }
+    }
+
+    #[inline]
+    fn lane(&self, packet: &P) -> Lane {
+        match self.flows {
+            Some(salt) => Lane::of(packet.flow().hash(salt)),
+            None => Lane::default(),
         }
     }
 
@@ -143,7 +160,7 @@ impl<P: Packet> Packer<P> {
             return self.fill_from(&mut pop);
         }
         let (packet, came) = pop(&mut self.held)?;
-        let filled = Filled::whole(&packet, came);
+        let filled = self.whole(&packet, came);
         Some((packet, filled))
     }
 
@@ -155,28 +172,22 @@ impl<P: Packet> Packer<P> {
             return self.next_fragment(None);
         }
         let (first, came) = pop(&mut self.held)?;
+        let mut filled = self.whole(&first, came);
         let whole = first.len();
         let class = first.traffic_class();
-        let first = self.shortened(first);
-        let spared = (whole - first.len()) as u64;
+        let first = self.shortened(first, &mut filled);
         if first.len() > self.room {
             self.cutting = Some(Cutting {
                 packet: first,
-                spared,
+                spared: filled.spared,
                 number: self.next,
                 index: 0,
                 at: 0,
+                lane: filled.from.lane,
             });
             self.next = self.next.wrapping_add(1);
             return self.next_fragment(Some(came));
         }
-        let mut filled = Filled {
-            packets: 1,
-            bytes: whole as u64,
-            spared,
-            fragment: false,
-            came: Some(came),
-        };
         let Some(together) = self.together.filter(|t| whole <= t.largest) else {
             return Some((first, filled));
         };
@@ -192,16 +203,18 @@ impl<P: Packet> Packer<P> {
             // As it is: what is shortened can no longer be left for the next frame.
             let with = len + len_together(packet.len());
             let fits = packet.len() <= together.largest && with <= most;
-            if !fits || packet.traffic_class() & together.alike != class {
+            let lane = self.lane(&packet).number;
+            if !fits
+                || packet.traffic_class() & together.alike != class
+                || lane != filled.from.lane.number
+            {
                 self.held = Some((packet, came));
                 break;
             }
             filled.packets += 1;
             filled.bytes += packet.len() as u64;
-            filled.spared += packet.len() as u64;
-            filled.came = filled.came.max(Some(came));
-            let packet = self.shortened(packet);
-            filled.spared -= packet.len() as u64;
+            filled.from.came = filled.from.came.max(Some(came));
+            let packet = self.shortened(packet, &mut filled);
             len += len_together(packet.len());
             self.gathered.push(packet);
         }
@@ -217,11 +230,16 @@ impl<P: Packet> Packer<P> {
         Some((payload?, filled))
     }
 
-    fn shortened(&mut self, packet: P) -> P {
-        match &mut self.shortener {
-            Some(shortener) => shortener.shorten(packet),
-            None => packet,
-        }
+    fn shortened(&mut self, packet: P, filled: &mut Filled) -> P {
+        let Some(shortener) = &mut self.shortener else {
+            return packet;
+        };
+        let whole = packet.len();
+        let (short, takes_over) = shortener.shorten(packet);
+        filled.spared += (whole - short.len()) as u64;
+        // The peer must have made whole what is short by the context of another connection.
+        filled.from.lane.behind_all |= takes_over;
+        short
     }
 
     /// The next fragment of the packet that is being cut, which came now if it is the first.
@@ -232,6 +250,7 @@ impl<P: Packet> Packer<P> {
             number,
             index,
             at,
+            lane,
         } = self.cutting.as_mut()?;
         let len = packet.len();
         let to = (*at + self.room.saturating_sub(FRAGMENT_HEAD).max(1)).min(len);
@@ -253,8 +272,9 @@ impl<P: Packet> Packer<P> {
             bytes: (to - *at) as u64 + spared,
             spared,
             fragment: true,
-            came,
+            from: Origin { came, lane: *lane },
         };
+        lane.behind_all = false;
         (*index, *at) = (index.saturating_add(1), to);
         if which.last {
             self.cutting = None;

@@ -31,10 +31,11 @@ struct Sent {
 }
 
 impl Shortener {
-    /// What is sent in place of a packet: nothing longer.
-    pub(crate) fn shorten<P: Divisible>(&mut self, packet: P) -> P {
+    /// What is sent in place of a packet: nothing longer. And whether it takes over the context of another
+    /// connection, whose packets must all have been put back before.
+    pub(crate) fn shorten<P: Divisible>(&mut self, packet: P) -> (P, bool) {
         let Some(now) = packet.visible().and_then(Headers::of) else {
-            return packet;
+            return (packet, false);
         };
         self.clock += 1;
         let mut short = [0; LONGEST_SHORT];
@@ -45,6 +46,7 @@ impl Shortener {
             let len = sent.headers.shortened(&now, at, &mut short)?;
             (fresh && len < now.bytes().len()).then_some((at, len))
         });
+        let before = self.contexts.len();
         let (at, sent) = match changed {
             Some((at, len)) => (at, packet.with_head(now.bytes().len(), &short[..len])),
             None => {
@@ -52,13 +54,14 @@ impl Shortener {
                 (at, packet.with_head(OPENING_HEAD, &now.opening(at)))
             }
         };
+        let takes_over = known.is_none() && self.contexts.len() == before;
         let Some(sent) = sent else {
-            return packet;
+            return (packet, false);
         };
         let context = &mut self.contexts[at];
         context.since_opened = changed.map_or(0, |_| context.since_opened + 1);
         (context.headers, context.used_at, self.last) = (now, self.clock, at);
-        sent
+        (sent, takes_over)
     }
 
     fn find(&self, now: &Headers) -> Option<usize> {
@@ -250,7 +253,7 @@ mod tests {
     impl Link {
         /// The bytes that travel in place of a packet, which must come out as it was.
         fn pass(&mut self, packet: &Bytes) -> usize {
-            let sent = self.shortener.shorten(packet.clone());
+            let (sent, _) = self.shortener.shorten(packet.clone());
             let expected = if sent == *packet {
                 Contents::Packet
             } else {
@@ -338,7 +341,7 @@ mod tests {
         let odd = [(9, 17), (0, 0x46), (6, 0x20), (10, 0), (33, 0x30), (0, 0)]
             .map(|(at, to)| changed(at, to));
         for packet in odd.into_iter().chain([truncated, Bytes(vec![])]) {
-            let sent = link.shortener.shorten(packet.clone());
+            let (sent, _) = link.shortener.shorten(packet.clone());
             assert_eq!(sent, packet);
         }
     }
@@ -360,6 +363,18 @@ mod tests {
         assert_eq!(link.expander.contexts.len(), CONTEXTS);
     }
 
+    /// Packets of several connections may be put back in another order, but for one that takes a context over.
+    #[test]
+    fn who_takes_over_a_context_says_so() {
+        let mut shortener = Shortener::default();
+        let mut takes_over = |port| shortener.shorten(Segment::new(port).packet()).1;
+        for port in 0..CONTEXTS as u16 {
+            assert!(!takes_over(port));
+        }
+        assert!(!takes_over(3), "it has one");
+        assert!(takes_over(CONTEXTS as u16));
+    }
+
     #[test]
     fn what_is_missed_spoils_nothing_for_long() {
         let mut link = Link::default();
@@ -371,7 +386,7 @@ mod tests {
         let mut refused = 0;
         for _ in 0..2 * OPENED_AGAIN_BEHIND {
             segment.seq += 1_000;
-            let sent = link.shortener.shorten(segment.packet());
+            let (sent, _) = link.shortener.shorten(segment.packet());
             match link.expander.expand(sent) {
                 Some(packet) => assert_eq!(packet, segment.packet()),
                 None => refused += 1,

@@ -1,32 +1,63 @@
-//! What becomes of the payloads that a service gives up: held against jitter, split or put together, their
-//! headers made whole, counted, delivered. What may be many packets is opened when somebody asks for the
+//! What becomes of the payloads that a service gives up: split or put together, their headers made whole, held
+//! against jitter, counted, delivered. What may be many packets is opened when somebody asks for the
 //! next of them, so that a filled hole does not become a thousand buffers at once.
 
 use std::collections::VecDeque;
 
 use airlane_base::{Duration, Instant};
 
+use super::Contents;
 use super::reassembly::Reassembly;
 use super::shorten::Expander;
-use super::{Contents, Divisible};
 use crate::context::{Given, earliest};
+use crate::flow::Packet;
 use crate::ledger::ServiceLedger;
-use crate::mechanism::dejitter::Dejitter;
+use crate::mechanism::dejitter::{About, Dejitter};
 
 /// The way up from one service.
 #[derive(Clone, Debug)]
 pub(crate) struct Unpacker<P> {
-    /// Without it, payloads go up at once.
-    dejitter: Option<Dejitter<P>>,
+    /// Without it, packets go up at once.
+    dejitter: Option<Dejitter<Opened<P>>>,
     reassembly: Reassembly<P>,
     expander: Expander,
 }
 
-impl<P: Divisible> Unpacker<P> {
+/// A packet out of a payload.
+#[derive(Clone, Debug)]
+struct Opened<P> {
+    packet: P,
+    since: Instant,
+    repaired: bool,
+    /// Another of its frame has been counted.
+    joined: bool,
+    /// It came in parts.
+    reassembled: bool,
+}
+
+impl<P: Packet> Opened<P> {
+    /// The packet, which goes up now.
+    #[inline]
+    fn counted(self, now: Instant, ledger: &mut ServiceLedger) -> P {
+        let len = self.packet.len() as u64;
+        ledger.packets_delivered += 1;
+        ledger.delivered_bytes += len;
+        if self.repaired {
+            ledger.packets_recovered += 1;
+            ledger.recovered_bytes += len;
+        }
+        ledger.hold_ns += now.saturating_since(self.since).as_nanos();
+        ledger.joined_delivered += u64::from(self.joined);
+        ledger.packets_reassembled += u64::from(self.reassembled);
+        self.packet
+    }
+}
+
+impl<P: Packet> Unpacker<P> {
     /// `reliable`: the service gives every payload up some day.
-    pub(crate) fn new(dejitter: Option<Dejitter<P>>, reliable: bool) -> Self {
+    pub(crate) fn new(dejitter: Option<(u32, Duration)>, reliable: bool) -> Self {
         Self {
-            dejitter,
+            dejitter: dejitter.map(|(room, repair)| Dejitter::new(room, repair)),
             reassembly: Reassembly::new(reliable),
             expander: Expander::default(),
         }
@@ -39,32 +70,21 @@ impl<P: Divisible> Unpacker<P> {
         }
     }
 
-    /// Holds what the service has just given, all behind the first `before`, for as long as its neighbours
-    /// may need.
+    /// Whether what is opened may have a deadline.
     #[inline]
-    pub(crate) fn hold(&mut self, now: Instant, given: &mut VecDeque<Given<P>>, before: usize) {
-        let Some(buffer) = &mut self.dejitter else {
-            return;
-        };
-        for _ in before..given.len() {
-            if let Some(next) = given.remove(before) {
-                buffer.push(now, next);
-                release(buffer, now, given);
-            }
-        }
+    pub(crate) fn is_timed(&self) -> bool {
+        P::DIVISIBLE || self.dejitter.is_some()
     }
 
     /// Gives up what need not be held any longer, and drops what has waited in vain.
     pub(crate) fn handle_timeout(
         &mut self,
         now: Instant,
-        given: &mut VecDeque<Given<P>>,
+        up: &mut VecDeque<P>,
         ledger: &mut ServiceLedger,
     ) {
         self.reassembly.handle_timeout(now, ledger);
-        if let Some(buffer) = &mut self.dejitter {
-            release(buffer, now, given);
-        }
+        self.release(now, up, ledger);
     }
 
     /// When [`Unpacker::handle_timeout`] has something to do.
@@ -86,24 +106,21 @@ impl<P: Divisible> Unpacker<P> {
         up: &mut VecDeque<P>,
         ledger: &mut ServiceLedger,
     ) {
-        if let Some(mut buffer) = self.dejitter.take() {
-            while let Some(next) = buffer.pop(Instant::FAR_FUTURE) {
-                let packet = self.open(now, next, true, up, ledger);
-                up.extend(packet);
-            }
-            buffer.forget();
-            self.dejitter = Some(buffer);
-        }
+        self.release_all(now, up, ledger);
         while let Some(next) = given.pop_front() {
             let packet = self.open(now, next, false, up, ledger);
             up.extend(packet);
+        }
+        self.release_all(now, up, ledger);
+        if let Some(buffer) = &mut self.dejitter {
+            buffer.forget();
         }
         self.reassembly.reset(ledger);
         self.expander.reset();
     }
 
-    /// Opens a payload: gives its packet, or the one that it completes; several go `up`. `expands`: what
-    /// went before has been opened, too, so headers that differ from it can be known.
+    /// Opens a payload: gives its packet, or the one that it completes; several go `up`, and what is held goes
+    /// up later. `expands`: what went before has been opened, too, so headers that differ from it can be known.
     #[inline]
     pub(crate) fn open(
         &mut self,
@@ -119,88 +136,110 @@ impl<P: Divisible> Unpacker<P> {
             since,
             repaired,
         } = given;
-        let mut way = Way {
-            waited: now.saturating_since(since),
+        let mut opened = Opened {
+            packet: payload,
+            since,
             repaired,
-            expander: expands.then_some(&mut self.expander),
-            ledger,
+            joined: false,
+            reassembled: false,
         };
-        match payload.contents() {
-            Contents::Packet => {
-                way.count(&payload);
-                Some(payload)
-            }
-            Contents::Short => way.expand(payload),
+        match opened.packet.contents() {
+            Contents::Packet => {}
+            Contents::Short => opened = self.expand(opened, expands, ledger)?,
             Contents::Aggregate => {
-                let before = way.ledger.packets_delivered;
-                payload.packets(&mut |packet| up.extend(way.expand(packet)));
-                let packets = ledger.packets_delivered - before;
-                ledger.joined_delivered += packets.saturating_sub(1);
-                None
+                opened.packet.packets(&mut |packet| {
+                    let one = Opened {
+                        packet,
+                        since,
+                        repaired,
+                        joined: std::mem::replace(&mut opened.joined, true),
+                        reassembled: false,
+                    };
+                    let one = self.expand(one, expands, ledger);
+                    let packet = one.and_then(|one| self.leave(now, one, up, ledger));
+                    up.extend(packet);
+                });
+                return None;
             }
             Contents::Fragment(which) => {
-                way.ledger.fragments_received += 1;
-                let whole = self.reassembly.take(now, which, payload, way.ledger);
-                let packet = whole.and_then(|whole| way.expand(whole));
-                ledger.packets_reassembled += u64::from(packet.is_some());
-                packet
+                ledger.fragments_received += 1;
+                opened.packet = self.reassembly.take(now, which, opened.packet, ledger)?;
+                opened.reassembled = true;
+                opened = self.expand(opened, expands, ledger)?;
             }
             Contents::Malformed => {
                 ledger.malformed += 1;
-                None
+                return None;
+            }
+        }
+        self.leave(now, opened, up, ledger)
+    }
+
+    /// Makes headers whole, where they are short.
+    fn expand(
+        &mut self,
+        opened: Opened<P>,
+        expands: bool,
+        ledger: &mut ServiceLedger,
+    ) -> Option<Opened<P>> {
+        if !matches!(opened.packet.contents(), Contents::Short) {
+            return Some(opened);
+        }
+        let known = expands.then_some(&mut self.expander);
+        let packet = known.and_then(|expander| expander.expand(opened.packet));
+        ledger.headers_unknown += u64::from(packet.is_none());
+        packet.map(|packet| Opened { packet, ..opened })
+    }
+
+    /// A packet goes up, unless it is held; what is due then goes `up`.
+    #[inline]
+    fn leave(
+        &mut self,
+        now: Instant,
+        opened: Opened<P>,
+        up: &mut VecDeque<P>,
+        ledger: &mut ServiceLedger,
+    ) -> Option<P> {
+        let Some(buffer) = &mut self.dejitter else {
+            return Some(opened.counted(now, ledger));
+        };
+        let about = About {
+            flow: opened.packet.flow().hash(0),
+            since: opened.since,
+            repaired: opened.repaired,
+        };
+        buffer.push(now, about, opened);
+        self.release(now, up, ledger);
+        None
+    }
+
+    /// Moves what is due to what goes up.
+    fn release(&mut self, now: Instant, up: &mut VecDeque<P>, ledger: &mut ServiceLedger) {
+        if let Some(buffer) = &mut self.dejitter {
+            while let Some(next) = buffer.pop(now) {
+                up.push_back(next.counted(now, ledger));
             }
         }
     }
-}
 
-/// Moves what is due to the end of what goes up.
-fn release<P>(buffer: &mut Dejitter<P>, now: Instant, given: &mut VecDeque<Given<P>>) {
-    while let Some(next) = buffer.pop(now) {
-        given.push_back(next);
-    }
-}
-
-/// How the packets of one payload are counted.
-struct Way<'a> {
-    waited: Duration,
-    repaired: bool,
-    /// Without it short headers cannot be known.
-    expander: Option<&'a mut Expander>,
-    ledger: &'a mut ServiceLedger,
-}
-
-impl Way<'_> {
-    fn expand<P: Divisible>(&mut self, packet: P) -> Option<P> {
-        let whole = match packet.contents() {
-            Contents::Short => self.expander.as_mut().and_then(|e| e.expand(packet)),
-            _ => Some(packet),
-        };
-        match &whole {
-            Some(packet) => self.count(packet),
-            None => self.ledger.headers_unknown += 1,
+    fn release_all(&mut self, now: Instant, up: &mut VecDeque<P>, ledger: &mut ServiceLedger) {
+        if let Some(buffer) = &mut self.dejitter {
+            while let Some(next) = buffer.pop(Instant::FAR_FUTURE) {
+                up.push_back(next.counted(now, ledger));
+            }
         }
-        whole
-    }
-
-    #[inline]
-    fn count<P: Divisible>(&mut self, packet: &P) {
-        let len = packet.len() as u64;
-        self.ledger.packets_delivered += 1;
-        self.ledger.delivered_bytes += len;
-        if self.repaired {
-            self.ledger.packets_recovered += 1;
-            self.ledger.recovered_bytes += len;
-        }
-        self.ledger.hold_ns += self.waited.as_nanos();
     }
 }
 
 #[cfg(test)]
 mod tests {
+    use std::net::Ipv4Addr;
+
     use airlane_base::Payload;
 
     use super::*;
-    use crate::pack::Fragment;
+    use crate::flow::FlowKey;
+    use crate::pack::{Divisible, Fragment};
 
     /// A fragment of a packet whose headers are short.
     #[derive(Clone, Debug)]
@@ -227,6 +266,19 @@ mod tests {
         }
         fn reassembled(_: &[Option<Self>]) -> Option<Self> {
             Some(Self(Contents::Short))
+        }
+    }
+
+    impl Packet for Part {
+        fn flow(&self) -> FlowKey {
+            FlowKey {
+                dscp: 0,
+                protocol: 0,
+                src: Ipv4Addr::UNSPECIFIED.into(),
+                dst: Ipv4Addr::UNSPECIFIED.into(),
+                src_port: 0,
+                dst_port: 0,
+            }
         }
     }
 

@@ -190,7 +190,7 @@ impl<P: Packet> Port<P> {
     // ---- inside
 
     fn terms(&self, scheme: &SchemeConfig) -> u64 {
-        let layout = scheme.traits().layout;
+        let layout = scheme.layout();
         let modulus = self.facts.space(layout).modulus();
         let text = format!("{}{} modulus {modulus}", scheme.kind(), scheme.terms());
         fnv1a(text.as_bytes())

@@ -11,7 +11,6 @@ use crate::context::{Context, Given, Output, PortFacts, earliest};
 use crate::flow::Packet;
 use crate::ledger::ServiceLedger;
 use crate::measure::Meter;
-use crate::mechanism::dejitter::Dejitter;
 use crate::pack::{EpochLoss, Filled, Packer, Unpacker};
 use crate::queue::{DropReason, IngressQueue, QueueConfig};
 use crate::service::Service;
@@ -77,14 +76,14 @@ impl<P: Packet> Slot<P> {
         room: usize,
         agreement: Agreement,
     ) -> Self {
-        let layout = config.scheme.traits().layout;
+        let layout = config.scheme.layout();
         let queue = config.queue.unwrap_or(QueueConfig::None {});
         // The same flows share queues in one service and not in another.
         let salt = airlane_base::random::fnv1a(config.name.as_bytes()) ^ port.flow_salt;
         // What is copied alone is copied with others, too.
         let copied = config.scheme.copies().and_then(|copies| copies.longest);
         let dejitter = config.scheme.dejitter();
-        let dejitter = dejitter.map(|room| Dejitter::new(room, facts.on_its_way(layout) * 2));
+        let dejitter = dejitter.map(|room| (room, facts.on_its_way(layout) * 2));
         // Only reports are longer by what they say.
         let fixed = layout != Layout::Bitmap;
         Self {
@@ -99,6 +98,7 @@ impl<P: Packet> Slot<P> {
                 config.compact_headers,
                 copied.map(|longest| longest.as_bytes() as usize),
                 port.alike,
+                (layout == Layout::Lanes).then_some(salt),
             ),
             unpacker: Unpacker::new(dejitter, config.scheme.is_reliable()),
             ledger: ServiceLedger::default(),
@@ -204,9 +204,10 @@ impl<P: Packet> Slot<P> {
     #[inline]
     pub(super) fn send(&mut self, now: Instant, out: &mut Output<P>, packet: P) -> Frame<P> {
         self.note_polled(now);
-        self.count_packed(&Filled::whole(&packet, now));
+        let filled = self.packer.whole(&packet, now);
+        self.count_packed(&filled);
         let mut cx = Context::new(now, out, &mut self.ledger);
-        let frame = self.service.send(&mut cx, packet, Some(now));
+        let frame = self.service.send(&mut cx, packet, filled.from);
         self.note_handed_over(&frame.header, now);
         frame
     }
@@ -250,8 +251,8 @@ impl<P: Packet> Slot<P> {
         {
             self.count_packed(&filled);
             let mut cx = Context::new(now, out, &mut self.ledger);
-            let frame = self.service.send(&mut cx, payload, filled.came);
-            let came = filled.came;
+            let frame = self.service.send(&mut cx, payload, filled.from);
+            let came = filled.from.came;
             Handed { frame, came }
         } else if asks {
             let mut cx = Context::new(now, out, &mut self.ledger);
@@ -357,26 +358,31 @@ impl<P: Packet> Slot<P> {
         }
         self.ledger.frames_received += 1;
         self.ledger.frame_received_bytes += len as u64;
-        let before = out.given.len();
         let mut cx = Context::new(now, out, &mut self.ledger);
         self.service.handle_frame(&mut cx, frame);
-        self.unpacker.hold(now, &mut out.given, before);
         out.round_trip.take()
     }
 
     /// Whether the service, or what is packed for it, had something to do.
-    pub(super) fn handle_timeout(&mut self, now: Instant, out: &mut Output<P>) -> bool {
-        self.unpacker
-            .handle_timeout(now, &mut out.given, &mut self.ledger);
+    pub(super) fn handle_timeout(
+        &mut self,
+        now: Instant,
+        (out, up): (&mut Output<P>, &mut VecDeque<P>),
+    ) -> bool {
+        self.unpacker.handle_timeout(now, up, &mut self.ledger);
         let enough = self.packer.handle_timeout(now);
         if self.service.poll_timeout().is_none_or(|due| due > now) {
             return enough;
         }
-        let before = out.given.len();
         let mut cx = Context::new(now, out, &mut self.ledger);
         self.service.handle_timeout(&mut cx);
-        self.unpacker.hold(now, &mut out.given, before);
         true
+    }
+
+    /// Whether what [`Slot::open`] opens may have a deadline.
+    #[inline]
+    pub(super) fn opens_timed(&self) -> bool {
+        self.unpacker.is_timed()
     }
 
     /// Opens a payload that its service has given: see [`Unpacker::open`].

@@ -11,7 +11,7 @@
 use airlane_base::{Duration, Instant, Payload, Seq, SeqSpace};
 
 use super::scheme::Scheme;
-use crate::context::{Context, PortFacts};
+use crate::context::{Context, Origin, PortFacts};
 use crate::wire::{Frame, FrameKind, Header, Layout};
 
 /// The raw service.
@@ -81,7 +81,7 @@ impl<P: Payload> Scheme<P> for DefaultService {
 
     fn handle_timeout(&mut self, _cx: &mut Context<'_, P>) {}
 
-    fn send(&mut self, _cx: &mut Context<'_, P>, packet: P, _came: Option<Instant>) -> Frame<P> {
+    fn send(&mut self, _cx: &mut Context<'_, P>, packet: P, _from: Origin) -> Frame<P> {
         self.frame(FrameKind::Data, packet)
     }
 

@@ -22,7 +22,7 @@ use airlane_base::{Duration, Instant, Payload, Seq, SeqSpace};
 
 use super::scheme::{LINGER_TIMEOUTS, Scheme};
 use crate::config::WindowConfig;
-use crate::context::{Context, PortFacts, earliest};
+use crate::context::{Context, Origin, PortFacts, earliest};
 use crate::mechanism::delayed_ack::DelayedAck;
 use crate::mechanism::oldest::OldestTimer;
 use crate::mechanism::send_window::SendWindow;
@@ -127,7 +127,7 @@ impl<P: Payload> Scheme<P> for GoBackN<P> {
         self.sent.has_room()
     }
 
-    fn send(&mut self, cx: &mut Context<'_, P>, packet: P, _came: Option<Instant>) -> Frame<P> {
+    fn send(&mut self, cx: &mut Context<'_, P>, packet: P, _from: Origin) -> Frame<P> {
         let frame = self.sent.send(packet);
         self.timer.follow(&self.sent, cx.now);
         self.acknowledging(cx.now, frame)

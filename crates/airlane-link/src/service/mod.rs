@@ -24,7 +24,9 @@ pub(crate) mod xor;
 use airlane_base::{Duration, Instant};
 
 use crate::config::SchemeConfig;
-use crate::context::{Context, PortFacts};
+use crate::context::{Context, Origin, PortFacts};
+#[cfg(test)]
+use crate::flow::Lane;
 use crate::flow::Packet;
 use crate::mechanism::timers::LinkTiming;
 use crate::wire::{Bitmap, Frame, Header, Layout};
@@ -111,7 +113,7 @@ macro_rules! each {
 impl<P: Packet> Service<P> {
     /// `scheme` must be resolved: no option left out.
     pub(crate) fn new(scheme: &SchemeConfig, budget: Option<Duration>, facts: &PortFacts) -> Self {
-        let timing = &facts.timing(scheme.traits().layout);
+        let timing = &facts.timing(scheme.layout());
         match scheme {
             SchemeConfig::Default(_) => Self::Default(DefaultService::new(facts)),
             SchemeConfig::Gbn(c) => Self::Gbn(GoBackN::new(c, facts, timing)),
@@ -150,13 +152,8 @@ impl<P: Packet> Service<P> {
         each!(self, s => Scheme::<P>::has_room(s))
     }
 
-    pub(crate) fn send(
-        &mut self,
-        cx: &mut Context<'_, P>,
-        packet: P,
-        came: Option<Instant>,
-    ) -> Frame<P> {
-        each!(self, s => s.send(cx, packet, came))
+    pub(crate) fn send(&mut self, cx: &mut Context<'_, P>, packet: P, from: Origin) -> Frame<P> {
+        each!(self, s => s.send(cx, packet, from))
     }
 
     pub(crate) fn poll_spare(
@@ -172,8 +169,9 @@ impl<P: Packet> Service<P> {
         &mut self,
         cx: &mut Context<'_, P>,
         waits: &mut Option<P>,
+        lane: Lane,
     ) -> Option<Frame<P>> {
-        each!(self, s => s.poll_any(cx, waits))
+        each!(self, s => s.poll_any(cx, waits, lane))
     }
 
     #[inline]

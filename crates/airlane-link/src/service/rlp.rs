@@ -40,7 +40,7 @@ use airlane_base::{Duration, Instant, Payload};
 
 use super::scheme::Scheme;
 use crate::config::{Keepalives, RlpConfig};
-use crate::context::{Context, PortFacts, earliest};
+use crate::context::{Context, Origin, PortFacts, earliest};
 use crate::mechanism::copies::Copies;
 use crate::mechanism::keepalive::Keepalive;
 use crate::mechanism::timers::{LinkTiming, TimerPolicy};
@@ -159,16 +159,19 @@ impl<P: Payload> Scheme<P> for Rlp<P> {
         Some(repair)
     }
 
-    fn send(&mut self, _cx: &mut Context<'_, P>, packet: P, came: Option<Instant>) -> Frame<P> {
+    fn send(&mut self, _cx: &mut Context<'_, P>, packet: P, from: Origin) -> Frame<P> {
         self.keepalive.on_new();
-        self.sender.send(packet, came)
+        self.sender.send(packet, from.came)
     }
 
     /// Copies, or a keepalive.
     fn poll_spare(&mut self, cx: &mut Context<'_, P>, congested: bool) -> Option<Frame<P>> {
         if let Some(copies) = &mut self.copies {
             let sender = &self.sender;
-            if let Some(copy) = copies.next(cx.now, congested, |seq| sender.kept(cx.now, seq)) {
+            if let Some(copy) = copies.next(cx.now, congested, |seq| {
+                let packet = sender.kept(cx.now, seq)?;
+                Some(Frame::with_packet(FrameKind::Copy, seq, packet))
+            }) {
                 self.keepalive.on_repair();
                 return Some(copy);
             }

@@ -20,7 +20,7 @@ use std::collections::VecDeque;
 use airlane_base::{Duration, Instant, Payload};
 
 use super::scheme::Scheme;
-use crate::context::{Context, PortFacts};
+use crate::context::{Context, Origin, PortFacts};
 use crate::mechanism::blocks::Blocks;
 use crate::mechanism::kept::{self, Kept};
 use crate::mechanism::reed_solomon::ReedSolomon;
@@ -118,7 +118,7 @@ impl<P: Payload> Scheme<P> for Rse<P> {
         !self.parities.is_empty()
     }
 
-    fn send(&mut self, _cx: &mut Context<'_, P>, packet: P, _came: Option<Instant>) -> Frame<P> {
+    fn send(&mut self, _cx: &mut Context<'_, P>, packet: P, _from: Origin) -> Frame<P> {
         let seq = self.number * self.frames + self.block.len() as u32;
         self.block.push(packet.clone());
         if self.block.len() as u32 == self.packets {

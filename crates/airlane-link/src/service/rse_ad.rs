@@ -30,7 +30,7 @@ use airlane_base::{Duration, Instant, Payload};
 
 use super::scheme::Scheme;
 use crate::config::{Keepalives, RseAdConfig};
-use crate::context::{Context, PortFacts, earliest};
+use crate::context::{Context, Origin, PortFacts, earliest};
 use crate::mechanism::keepalive::Keepalive;
 use crate::mechanism::reed_solomon::ReedSolomon;
 use crate::mechanism::timers::{LinkTiming, TimerPolicy};
@@ -113,7 +113,7 @@ impl<P: Payload> Scheme<P> for RseAd<P> {
         Some(parity)
     }
 
-    fn send(&mut self, _cx: &mut Context<'_, P>, packet: P, _came: Option<Instant>) -> Frame<P> {
+    fn send(&mut self, _cx: &mut Context<'_, P>, packet: P, _from: Origin) -> Frame<P> {
         self.keepalive.on_new();
         self.sender.send(&mut self.code, packet)
     }

@@ -2,7 +2,9 @@
 
 use airlane_base::{Duration, Instant, Payload};
 
-use crate::context::Context;
+use crate::context::{Context, Origin};
+#[cfg(test)]
+use crate::flow::Lane;
 use crate::wire::{Frame, Header};
 
 /// A removed service answers for this many timeouts more, so that the peer can finish too.
@@ -22,9 +24,8 @@ pub(crate) trait Scheme<P: Payload> {
     fn has_room(&self) -> bool {
         true
     }
-    /// The frame of a new packet, for which there is room and which nothing goes before. `came` is when
-    /// it came to the port; none for what follows the first part of one.
-    fn send(&mut self, cx: &mut Context<'_, P>, packet: P, came: Option<Instant>) -> Frame<P>;
+    /// The frame of a new packet, for which there is room and which nothing goes before.
+    fn send(&mut self, cx: &mut Context<'_, P>, packet: P, from: Origin) -> Frame<P>;
     /// The next frame that goes where nothing new does: copies, keepalives, an acknowledgment alone. While
     /// the queue of the link below grows, nothing goes that nobody has asked for.
     fn poll_spare(&mut self, _cx: &mut Context<'_, P>, _congested: bool) -> Option<Frame<P>> {
@@ -32,14 +33,20 @@ pub(crate) trait Scheme<P: Payload> {
     }
     /// The next frame of all, of a packet if it `waits`: the order in which a port asks.
     #[cfg(test)]
-    fn poll_any(&mut self, cx: &mut Context<'_, P>, waits: &mut Option<P>) -> Option<Frame<P>> {
+    fn poll_any(
+        &mut self,
+        cx: &mut Context<'_, P>,
+        waits: &mut Option<P>,
+        lane: Lane,
+    ) -> Option<Frame<P>> {
         if let Some(frame) = self.poll_frame(cx) {
             return Some(frame);
         }
         if self.has_room()
             && let Some(packet) = waits.take()
         {
-            return Some(self.send(cx, packet, Some(cx.now)));
+            let came = Some(cx.now);
+            return Some(self.send(cx, packet, Origin { came, lane }));
         }
         self.poll_spare(cx, false)
     }

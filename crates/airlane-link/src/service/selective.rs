@@ -13,7 +13,7 @@
 //!            study   | service:4 type:4 | seq:8 | ack:8 |    live   see `wire`
 //! ```
 //!
-//! Invariants: each packet accepted is delivered once and in order, whatever is lost; storage is
+//! Invariants: each packet accepted is delivered once and in order (of all packets, or of its flow), whatever is lost; storage is
 //! bounded by the window; a number is only reused when the peer has acknowledged its last use,
 //! which needs `window <= modulus / 2`. A frame may arrive late by at most `modulus - 2 window`
 //! numbers without being mistaken for a new one.
@@ -38,6 +38,9 @@
 //! ```text
 //! frames KEEPALIVE (highest seq sent, ack)   COPY (seq, ack, packet)     live, 20 bytes as all others
 //! ```
+//! With `order = "flow"` a packet waits for those of its flow alone (see `mechanism::lanes`), and every frame has
+//! two bytes more.
+//!
 //! Left out: RESET frames (numbers never get out of step here).
 
 use std::fmt::Debug;
@@ -46,12 +49,13 @@ use airlane_base::{Duration, Instant, Payload, Rate, Seq};
 
 use super::scheme::{LINGER_TIMEOUTS, Scheme};
 use crate::config::{Keepalives, SrConfig, TimeoutResends};
-use crate::context::{Context, PortFacts, earliest};
+use crate::context::{Context, Origin, PortFacts, earliest};
 use crate::mechanism::copies::Copies;
 use crate::mechanism::delayed_ack::DelayedAck;
 use crate::mechanism::keepalive::Keepalive;
+use crate::mechanism::lanes::Lanes;
 use crate::mechanism::receive_window::{Arrival, ReceiveWindow};
-use crate::mechanism::send_window::{Outstanding, SendWindow};
+use crate::mechanism::send_window::SendWindow;
 use crate::mechanism::started::{Started, StartedTimers};
 use crate::mechanism::timers::{LinkTiming, TimerPolicy};
 use crate::wire::{Frame, FrameKind, Header, Layout};
@@ -89,6 +93,8 @@ pub(crate) struct SelectiveRepeat<P, A> {
     timers: StartedTimers,
     keepalive: Option<Keepalive>,
     copies: Option<Copies>,
+    /// Without them all packets keep their order.
+    lanes: Option<Lanes>,
 
     pub(super) received: ReceiveWindow<P>,
     asking: A,
@@ -100,7 +106,8 @@ pub(crate) struct SelectiveRepeat<P, A> {
 impl<P: Payload, A: Asking> SelectiveRepeat<P, A> {
     /// `config` must be resolved.
     pub(crate) fn new(config: &SrConfig, facts: &PortFacts, timing: &LinkTiming) -> Self {
-        let space = facts.space(Layout::SeqAck);
+        let layout = config.layout();
+        let space = facts.space(layout);
         // The window of a selective repeat scheme is at most half the sequence space.
         let window = config.window.unwrap_or(127).min(space.half());
         Self {
@@ -115,7 +122,8 @@ impl<P: Payload, A: Asking> SelectiveRepeat<P, A> {
             copies: config
                 .copies
                 .as_ref()
-                .map(|copies| Copies::new(copies, facts, Layout::SeqAck)),
+                .map(|copies| Copies::new(copies, facts, layout)),
+            lanes: (layout == Layout::Lanes).then(Lanes::default),
             received: ReceiveWindow::new(window, space),
             asking: A::default(),
             nak_timers: config
@@ -158,11 +166,7 @@ impl<P: Payload, A: Asking> SelectiveRepeat<P, A> {
     fn next_copy(&mut self, now: Instant, congested: bool) -> Option<Frame<P>> {
         let sent = &self.sent;
         let copies = self.copies.as_mut()?;
-        copies.next(now, congested, |seq| {
-            let first = |frame: &&Outstanding<P>| frame.attempt == 1 && !frame.waits;
-            let frame = sent.get(seq).filter(first)?;
-            Some(frame.packet.clone())
-        })
+        copies.next(now, congested, |seq| sent.copy(seq))
     }
 
     fn next_keepalive(&mut self) -> Option<Frame<P>> {
@@ -227,7 +231,11 @@ impl<P: Payload, A: Asking> SelectiveRepeat<P, A> {
                 cx.ledger.repeat(unasked, packet.len());
                 return;
             }
-            Arrival::Held => cx.ledger.repeat(unasked, packet.len()),
+            Arrival::Held => {
+                cx.ledger.repeat(unasked, packet.len());
+                self.asking.on_settled(window, false);
+                return;
+            }
             Arrival::Newest => {
                 let from = window.high();
                 window.miss_up_to(seq, cx.now);
@@ -240,6 +248,9 @@ impl<P: Payload, A: Asking> SelectiveRepeat<P, A> {
                     self.asking.on_missing(window, seq, asked);
                 }
             }
+        }
+        if self.lanes.is_some() {
+            window.give_behind(cx, seq, header.back);
         }
         let moved = window.release(cx);
         self.asking.on_settled(window, moved);
@@ -342,8 +353,10 @@ impl<P: Payload, A: Asking> Scheme<P> for SelectiveRepeat<P, A> {
         self.sent.has_room() && self.link_has_room()
     }
 
-    fn send(&mut self, cx: &mut Context<'_, P>, packet: P, _came: Option<Instant>) -> Frame<P> {
-        let frame = self.sent.send(packet);
+    fn send(&mut self, cx: &mut Context<'_, P>, packet: P, from: Origin) -> Frame<P> {
+        let lanes = self.lanes.as_mut();
+        let back = lanes.map_or(0, |lanes| lanes.next(from.lane, &self.sent));
+        let frame = self.sent.send_behind(packet, back);
         self.handed_over(cx.now, frame)
     }
 
@@ -430,6 +443,7 @@ impl<P: Payload, A: Asking> Scheme<P> for SelectiveRepeat<P, A> {
         }
         self.policy.on_progress();
         self.sent.reset(&mut cx.out.lost);
+        self.lanes = self.lanes.take().map(|_| Lanes::default());
     }
 
     fn is_idle(&self) -> bool {
@@ -454,6 +468,7 @@ mod tests {
 
     use super::*;
     use crate::context::Output;
+    use crate::flow::Lane;
     use crate::ledger::ServiceLedger;
     use crate::service::{sr::OneNak, sr_m1::NakForEach, sr_m2::NaksForEach};
     use crate::wire::{Codec, HeaderProfile, Layout};
@@ -553,7 +568,8 @@ mod tests {
                 &mut cx,
                 Frame::with_packet(kind, seq, s.to_be_bytes().to_vec()),
             );
-            let naks = std::iter::from_fn(|| receiver.poll_any(&mut cx, &mut None));
+            let naks =
+                std::iter::from_fn(|| receiver.poll_any(&mut cx, &mut None, Lane::default()));
             let naks: Vec<Seq> = naks.map(|frame| frame.header.seq).collect();
             let expected = reference.on_data(rule, s, window.into());
             let expected: Vec<Seq> = expected

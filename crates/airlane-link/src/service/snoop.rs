@@ -43,7 +43,7 @@ use airlane_base::{Duration, Instant};
 use super::default::DefaultService;
 use super::scheme::Scheme;
 use crate::config::{BaseStation, RepairOrder, SnoopConfig, SnoopDetection, SnoopVariant};
-use crate::context::{Context, PortFacts};
+use crate::context::{Context, Origin, PortFacts};
 use crate::flow::{FlowKey, Packet, TcpView};
 use crate::wire::{Frame, FrameKind, Header};
 use connection::{Admission, Connection, Rules, Verdict};
@@ -410,7 +410,7 @@ impl<P: Packet> Scheme<P> for Snoop<P> {
         self.agent.as_ref().is_some_and(repairs)
     }
 
-    fn send(&mut self, cx: &mut Context<'_, P>, packet: P, _came: Option<Instant>) -> Frame<P> {
+    fn send(&mut self, cx: &mut Context<'_, P>, packet: P, _from: Origin) -> Frame<P> {
         if let Some(agent) = &mut self.agent {
             agent.on_departure(cx.now, &packet);
         }

@@ -25,7 +25,7 @@
 use airlane_base::{Duration, Instant, Payload};
 
 use super::scheme::Scheme;
-use crate::context::{Context, PortFacts};
+use crate::context::{Context, Origin, PortFacts};
 use crate::mechanism::blocks::{Blocks, Store};
 use crate::mechanism::sum::{Sum, coded_len};
 use crate::wire::{Frame, FrameKind, Header, Layout, STUDY_BLOCKS};
@@ -236,7 +236,7 @@ impl<P: Payload> Scheme<P> for Xor<P> {
         self.parity_due
     }
 
-    fn send(&mut self, _cx: &mut Context<'_, P>, packet: P, _came: Option<Instant>) -> Frame<P> {
+    fn send(&mut self, _cx: &mut Context<'_, P>, packet: P, _from: Origin) -> Frame<P> {
         let header = self.header(FrameKind::Data);
         self.sum.add(&packet, coded_len(&packet));
         self.packets += 1;

@@ -37,7 +37,7 @@ impl HeaderProfile {
     const fn number_len(self, layout: Layout) -> usize {
         match (self, layout) {
             (Self::Study, _) => 1,
-            (Self::Sealed, Layout::SeqAck | Layout::Bitmap) => 3,
+            (Self::Sealed, Layout::SeqAck | Layout::Lanes | Layout::Bitmap) => 3,
             (Self::Live | Self::Sealed, _) => 4,
         }
     }
@@ -90,7 +90,7 @@ pub enum FrameError {
 pub(crate) const STUDY_BLOCKS: u32 = 8;
 /// Room for everything of a live frame but its packet: of the longer profile, the longest fields and
 /// all bits.
-pub const LIVE_HEADER_ROOM: usize = 17 + Bitmap::MAX_LEN;
+pub const LIVE_HEADER_ROOM: usize = 19 + Bitmap::MAX_LEN;
 
 pub(super) const HELD_UNIT: Duration = Duration::from_micros(16);
 
@@ -164,7 +164,7 @@ impl Codec {
             return match layout {
                 Layout::Bare => 1,
                 Layout::Seq | Layout::Coded | Layout::Block | Layout::Bitmap => 2,
-                Layout::SeqAck => 3,
+                Layout::SeqAck | Layout::Lanes => 3,
             };
         }
         let behind_seq = match layout {
@@ -172,13 +172,14 @@ impl Codec {
             Layout::Coded => 2,
             Layout::Block => 3,
             Layout::SeqAck => self.profile.number_len(layout) + 4,
+            Layout::Lanes => self.profile.number_len(layout) + 6,
         };
         self.behind_seq(layout) + behind_seq
     }
 
     /// The longest header in front of a packet.
     pub const fn header_max(self) -> usize {
-        self.header_len(Layout::SeqAck)
+        self.header_len(Layout::Lanes)
     }
 
     /// Where what follows the number begins, in the live profiles.
@@ -245,6 +246,9 @@ impl Codec {
                 let echo = at + self.write_number(header.ack, layout, &mut buf[at..]);
                 buf[echo..echo + 2].copy_from_slice(&low.to_be_bytes());
                 buf[echo + 2..echo + 4].copy_from_slice(&held.to_be_bytes());
+            }
+            if layout == Layout::Lanes {
+                buf[fields_len - 2..].copy_from_slice(&header.back.to_be_bytes());
             }
         }
         Some(len)
@@ -359,6 +363,10 @@ impl Codec {
             seq: self.read_number(layout, &fields[1 + session_len..])?,
             ack,
             echo,
+            back: match layout {
+                Layout::Lanes => u16_at(len - 2),
+                _ => 0,
+            },
         };
         Self::with_bits_behind(header, layout, session, bytes, len)
     }

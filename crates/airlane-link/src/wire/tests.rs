@@ -20,13 +20,14 @@ fn a_header_is_as_small_as_its_fields() {
     );
 }
 
-const LAYOUTS: [Layout; 6] = [
+const LAYOUTS: [Layout; 7] = [
     Layout::Bare,
     Layout::Seq,
     Layout::SeqAck,
     Layout::Coded,
     Layout::Block,
     Layout::Bitmap,
+    Layout::Lanes,
 ];
 const KINDS: [FrameKind; 7] = [
     FrameKind::Data,
@@ -53,15 +54,15 @@ fn study_headers_have_the_published_lengths() {
     // section 8.1.
     let codec = Codec::new(HeaderProfile::Study);
     let lens = LAYOUTS.map(|layout| codec.header_len(layout));
-    assert_eq!(lens, [1, 2, 3, 2, 2, 2]);
+    assert_eq!(lens, [1, 2, 3, 2, 2, 2, 3]);
 }
 
 /// What every frame of a live link pays for: docs/bench-live.md counts on it.
 #[test]
 fn live_headers_have_the_documented_lengths() {
     let lens = |profile| LAYOUTS.map(|layout| Codec::new(profile).header_len(layout));
-    assert_eq!(lens(HeaderProfile::Live), [9, 9, 17, 11, 12, 9]);
-    assert_eq!(lens(HeaderProfile::Sealed), [5, 5, 11, 7, 8, 4]);
+    assert_eq!(lens(HeaderProfile::Live), [9, 9, 17, 11, 12, 9, 19]);
+    assert_eq!(lens(HeaderProfile::Sealed), [5, 5, 11, 7, 8, 4, 13]);
     for profile in [
         HeaderProfile::Study,
         HeaderProfile::Live,
@@ -163,9 +164,9 @@ fn a_bitmap_takes_a_byte_for_each_eight_numbers() {
 proptest! {
     #[test]
     fn decode_undoes_encode(
-        which in 0usize..4, layout in 0usize..6, kind in 0usize..7, service in 0u8..16,
+        which in 0usize..4, layout in 0usize..7, kind in 0usize..7, service in 0u8..16,
         ones: [bool; 128], seq: u32, ack: u32, session: u32, low: u16, units in 0u64..65535, payload in 0usize..100,
-        index: u8, coded_len: u16,
+        index: u8, coded_len: u16, back: u16,
     ) {
         let (codec, layout) = (codecs()[which], LAYOUTS[layout]);
         let (live, space) = (codec.profile().is_live(), codec.space(layout));
@@ -194,6 +195,9 @@ proptest! {
         }
         if matches!(layout, Layout::Coded | Layout::Block) && live {
             header.coded_len = coded_len;
+        }
+        if layout == Layout::Lanes && live {
+            header.back = back;
         }
         let mut buf = [0u8; 128];
         let frame = Frame { header, body };

@@ -62,7 +62,7 @@ fn a_path_that_becomes_narrower_costs_nothing_but_its_width() {
     let directory = tempfile::tempdir().unwrap();
     let nodes = start(&left, &right, directory.path());
     let server = address("10.7.0.2:8080");
-    assert_eq!(nodes[0].status().tun.mtu_bytes, 1455);
+    assert_eq!(nodes[0].status().tun.mtu_bytes, 1453);
     // A transfer is under way when the path becomes narrower: frames made for the old path are in
     // the window, and the service never gives them up.
     let transferring = {
@@ -74,9 +74,9 @@ fn a_path_that_becomes_narrower_costs_nothing_but_its_width() {
         end.ip("link set wire mtu 1400");
     }
     transferring.join().unwrap();
-    let status = nodes[0].wait_until("narrower", |s| s.tun.mtu_bytes == 1355);
+    let status = nodes[0].wait_until("narrower", |s| s.tun.mtu_bytes == 1353);
     assert!(status.peers[0].path_narrowed >= 1);
-    assert!(left.ip("link show air0").contains("mtu 1355"));
+    assert!(left.ip("link show air0").contains("mtu 1353"));
     assert!(status.all_drops().is_empty(), "{:?}", status.all_drops());
     transfer(&left, &right, server, 1_000_000);
 }
@@ -183,8 +183,8 @@ fn hosts_behind_the_routers_learn_the_segment_size_from_the_syn() {
     is_ready.recv().unwrap();
     let at_host = host.run(|| segment_size(&TcpStream::connect("10.7.0.2:8080").unwrap()));
     let at_right = accepting.join().unwrap();
-    // 1455 less IP and TCP, less the timestamps that the kernel counts into each segment.
-    assert_eq!((at_host, at_right), (1455 - 40 - 12, 1455 - 40 - 12));
+    // 1453 less IP and TCP, less the timestamps that the kernel counts into each segment.
+    assert_eq!((at_host, at_right), (1453 - 40 - 12, 1453 - 40 - 12));
     // The host's SYN said 1460; the answer, made at the interface's own MTU, needed no change.
     let clamped: u64 = nodes.iter().map(|node| node.status().tun.mss_clamped).sum();
     assert_eq!(clamped, 1);

@@ -78,6 +78,11 @@ const RLP_OOS_COPIED: Contract = Contract {
     ..RLP_OOS
 };
 
+const SR_M2_BY_FLOW: Contract = Contract {
+    scheme: "kind = \"sr-m2\", timers = \"tight\", repeat-naks = true, order = \"flow\"",
+    ..SR_M2
+};
+
 /// A window of packets may be held to be delivered evenly.
 const SR_M2_DEJITTERED: Contract = Contract {
     scheme: "kind = \"sr-m2\", timers = \"tight\", repeat-naks = true, dejitter = true",
@@ -162,6 +167,7 @@ scheme_conformance!(sr_live, SR);
 scheme_conformance!(sr_m1_live, SR_M1);
 scheme_conformance!(sr_m2_live, SR_M2);
 scheme_conformance!(sr_m2_live_copied, SR_M2_COPIED);
+scheme_conformance!(sr_m2_live_by_flow, SR_M2_BY_FLOW);
 scheme_conformance!(sr_m2_live_dejittered, SR_M2_DEJITTERED);
 scheme_conformance!(rlp_oos_live_copied, RLP_OOS_COPIED);
 scheme_conformance!(sr_bitmap_live, SR_BITMAP);

@@ -25,6 +25,7 @@ use stateright::{Checker, Model, Property};
 use super::world::{End, Flight, Numbered, relative};
 use crate::config::{FixedTimers, Keepalives, RlpConfig, SchemeConfig, TimersConfig};
 use crate::context::{Context, Output, PortFacts};
+use crate::flow::Lane;
 use crate::service::Service;
 use crate::wire::{Codec, FrameKind, HeaderProfile};
 
@@ -120,7 +121,7 @@ impl Link {
     fn ask(&self, state: &mut State) {
         let now = state.now;
         while let Some(frame) = Self::with_context(state, 1, |service, cx| {
-            let frame = service.poll_any(cx, &mut None)?;
+            let frame = service.poll_any(cx, &mut None, Lane::default())?;
             service.start_timers(&frame.header, now);
             Some(frame)
         }) {
@@ -138,7 +139,7 @@ impl Link {
         let left = state.now + Duration::from_nanos(FRAME);
         let mut packet = Some(Numbered(state.ends[0].sent));
         let frame = Self::with_context(state, 0, |service, cx| {
-            let frame = service.poll_any(cx, &mut packet)?;
+            let frame = service.poll_any(cx, &mut packet, Lane::default())?;
             service.start_timers(&frame.header, left);
             Some(frame)
         });

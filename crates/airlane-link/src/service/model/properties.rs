@@ -70,11 +70,17 @@ fn of_all(world: &World) -> Properties {
 }
 
 fn of_reliable(world: &World) -> Properties {
-    let mut all = vec![
-        always("packets go up without gaps and in order", |_, state| {
-            let delivered = &state.ends[1].delivered;
-            delivered.iter().copied().eq(0..delivered.len() as u8)
-        }),
+    let mut all = match by_flow(world) {
+        true => of_flows(world),
+        false => vec![always(
+            "packets go up without gaps and in order",
+            |_, state| {
+                let delivered = &state.ends[1].delivered;
+                delivered.iter().copied().eq(0..delivered.len() as u8)
+            },
+        )],
+    };
+    all.extend([
         always("no more than a window is outstanding", |world, state| {
             let arrived = state.ends[1].delivered.len() as u8;
             state.ends[0].sent - arrived <= world.window
@@ -104,7 +110,7 @@ fn of_reliable(world: &World) -> Properties {
                 && receiver.service.is_idle()
                 && kept.iter().any(|id| receiver.delivered.contains(id))
         }),
-    ];
+    ]);
     let asks = !matches!(
         world.scheme,
         SchemeConfig::Gbn(_) | SchemeConfig::SrBitmap(_)
@@ -119,6 +125,62 @@ fn of_reliable(world: &World) -> Properties {
             let receiver = &state.ends[1];
             !receiver.service.held().is_empty() || receiver.ledger.out_of_window > 0
         }));
+    }
+    all
+}
+
+/// Whether the order is kept within flows alone.
+fn by_flow(world: &World) -> bool {
+    world.scheme.layout() == Layout::Lanes
+}
+
+/// Packets of a flow that have not gone up, before this one.
+fn missing_before<'a>(world: &'a World, state: &'a State, id: u8) -> impl Iterator<Item = u8> + 'a {
+    let lane = world.lane(id);
+    let same = move |other: &u8| lane.behind_all || world.lane(*other).number == lane.number;
+    let up = &state.ends[1].delivered;
+    (0..id).filter(same).filter(|other| !up.contains(other))
+}
+
+fn of_flows(world: &World) -> Properties {
+    let mut all = vec![
+        always(
+            "the packets of a flow go up without gaps and in order",
+            |world, state| {
+                let up = &state.ends[1].delivered;
+                up.iter().enumerate().all(|(at, id)| {
+                    let lane = world.lane(*id);
+                    let own =
+                        |other: &u8| lane.behind_all || world.lane(*other).number == lane.number;
+                    (0..*id).filter(own).all(|other| up[..at].contains(&other))
+                })
+            },
+        ),
+        always(
+            "nobody waits for the hole of another flow",
+            |world, state| {
+                let held = state.ends[1].service.held();
+                held.into_iter()
+                    .all(|id| missing_before(world, state, id).next().is_some())
+            },
+        ),
+        sometimes("a packet overtakes another flow's hole", |_, state| {
+            !state.ends[1].delivered.is_sorted()
+        }),
+    ];
+    if world.barrier.is_some() {
+        all.push(sometimes(
+            "a packet waits for another flow",
+            |world, state| {
+                let held = state.ends[1].service.held();
+                held.into_iter().any(|id| {
+                    let number = world.lane(id).number;
+                    let mut missing = missing_before(world, state, id);
+                    world.barrier == Some(id)
+                        && missing.all(|other| world.lane(other).number != number)
+                })
+            },
+        ));
     }
     all
 }

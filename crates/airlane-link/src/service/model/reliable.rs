@@ -2,7 +2,7 @@
 
 use super::check;
 use super::world::{Channel, World, timers};
-use crate::config::{SchemeConfig, SrConfig, WindowConfig};
+use crate::config::{Order, SchemeConfig, SrConfig, WindowConfig};
 use crate::wire::{Codec, HeaderProfile};
 
 fn sr(window: u8) -> SrConfig {
@@ -35,6 +35,7 @@ fn fewest_numbers(scheme: SchemeConfig, modulus: u64, packets: u8, timeouts: u8)
             overtakes: 0,
             originals_in_order: false,
         },
+        barrier: None,
     });
 }
 
@@ -58,6 +59,7 @@ fn reordered(scheme: SchemeConfig, modulus: u8, window: u8, packets: u8, timeout
             overtakes: modulus - 2 * window,
             originals_in_order: false,
         },
+        barrier: None,
     });
 }
 
@@ -147,4 +149,41 @@ fn sr_bitmap_reordered() {
         let scheme = SchemeConfig::SrBitmap(one_timer(window));
         reordered(scheme, modulus, window, packets, timeouts);
     }
+}
+
+/// Two flows by turns, each in its order, and one packet that overtakes none.
+fn by_flow(scheme: SchemeConfig, modulus: u64, packets: u8, timeouts: u8, barrier: Option<u8>) {
+    check(World {
+        window: scheme.window().unwrap_or(0) as u8,
+        scheme,
+        codec: Codec::new(HeaderProfile::Study).with_modulus(modulus),
+        packets,
+        timeouts,
+        channel: Channel {
+            room: 2,
+            doubles: 1,
+            overtakes: 0,
+            originals_in_order: false,
+        },
+        barrier,
+    });
+}
+
+fn flows(window: u8) -> SrConfig {
+    SrConfig {
+        order: Order::Flow,
+        ..sr(window)
+    }
+}
+
+#[test]
+fn sr_m2_by_flow() {
+    by_flow(SchemeConfig::SrM2(flows(3)), 6, 5, 3, None);
+    by_flow(SchemeConfig::SrM2(flows(3)), 6, 5, 2, Some(2));
+}
+
+#[test]
+fn sr_and_sr_m1_by_flow() {
+    by_flow(SchemeConfig::Sr(flows(3)), 6, 5, 2, None);
+    by_flow(SchemeConfig::SrM1(flows(3)), 6, 5, 2, None);
 }

@@ -34,6 +34,7 @@ fn live_in_any_order() {
                 overtakes: u8::MAX,
                 originals_in_order: false,
             },
+            barrier: None,
         });
     }
 }
@@ -58,6 +59,7 @@ fn study_rlp_on_a_radio_link() {
                 overtakes: 2,
                 originals_in_order: true,
             },
+            barrier: None,
         });
     }
 }

@@ -8,7 +8,7 @@ use airlane_base::{Duration, Instant, Payload, Rate};
 
 use crate::config::{FixedTimers, SchemeConfig, TimersConfig};
 use crate::context::{Context, Given, Output, PortFacts};
-use crate::flow::{FlowKey, Packet};
+use crate::flow::{FlowKey, Lane, Packet};
 use crate::ledger::ServiceLedger;
 use crate::mechanism::receive_window::ReceiveWindow;
 use crate::mechanism::send_window::SendWindow;
@@ -78,6 +78,8 @@ pub(super) struct World {
     /// How often a timer runs out, at either end; this bounds the attempts, which are numbered.
     pub(super) timeouts: u8,
     pub(super) channel: Channel,
+    /// The packet that overtakes no other, if there is one.
+    pub(super) barrier: Option<u8>,
 }
 
 #[derive(Clone, Debug)]
@@ -125,6 +127,14 @@ impl Hash for State {
 }
 
 impl World {
+    /// Two flows, by turns.
+    pub(super) fn lane(&self, packet: u8) -> Lane {
+        Lane {
+            number: u16::from(packet % 2),
+            behind_all: self.barrier == Some(packet),
+        }
+    }
+
     pub(super) fn end(&self) -> End {
         let facts = PortFacts {
             codec: self.codec,
@@ -156,7 +166,8 @@ impl World {
         let this = &mut state.ends[end];
         let mut cx = Context::new(state.now, &mut out, &mut this.ledger);
         input(&mut this.service, &mut cx);
-        while let Some(frame) = this.service.poll_any(&mut cx, packet) {
+        let lane = packet.map_or(Lane::default(), |packet| self.lane(packet.0));
+        while let Some(frame) = this.service.poll_any(&mut cx, packet, lane) {
             this.service.start_timers(&frame.header, state.now);
             this.sent += u8::from(frame.header.kind == FrameKind::Data);
             if frame.header.kind == FrameKind::Nak {

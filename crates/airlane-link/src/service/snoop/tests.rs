@@ -7,7 +7,7 @@ use proptest::prelude::*;
 use super::connection::CACHE;
 use super::*;
 use crate::context::Output;
-use crate::flow::{TCP, TcpView};
+use crate::flow::{Lane, TCP, TcpView};
 use crate::ledger::ServiceLedger;
 use crate::wire::{Codec, HeaderProfile};
 
@@ -118,7 +118,7 @@ impl Base {
 
     fn poll(&mut self, mut packet: Option<Segment>) -> Option<Frame<Segment>> {
         let mut cx = Context::new(self.now, &mut self.out, &mut self.ledger);
-        self.snoop.poll_any(&mut cx, &mut packet)
+        self.snoop.poll_any(&mut cx, &mut packet, Lane::default())
     }
 
     fn send(&mut self, segment: Segment) {
