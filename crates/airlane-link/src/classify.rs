@@ -7,15 +7,20 @@
 //! indexed by the field itself, so there is no collision that could put unrecognised traffic into
 //! a recovering service, and a file of such rules costs one look-up per packet.
 //!
-//! A rule whose service is not (or no longer) there is inert: the rules behind it decide.
+//! A rule whose service is not (or no longer) there is inert: the rules behind it decide. A rule may ask what the
+//! packet's flow does (`behaviour`), for traffic that neither port nor code point names.
 
+mod behaviour;
 mod fields;
 mod profile;
 mod unreached;
 
+use airlane_base::Instant;
 use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 
+pub use behaviour::Behaviour;
+use behaviour::Behaviours;
 pub use fields::{Dscp, FieldError, Ports, Prefix, Protocol};
 pub use profile::{ClassProfile, ClassesConfig};
 pub use unreached::{Unreached, unreached};
@@ -53,6 +58,8 @@ pub struct MatchConfig {
     pub dst_port: Option<Ports>,
     /// The packet comes from or goes to this port or one of these. Left out: any.
     pub port: Option<Ports>,
+    /// The packet's flow behaves like this: `"call"`, small packets, or `"transfer"`, large ones. Left out: any.
+    pub behaves: Option<Behaviour>,
 }
 
 /// [`MatchConfig`] as it stands in a file, before it is known that it asks for something.
@@ -73,13 +80,15 @@ struct Conditions {
     dst_port: Option<Ports>,
     #[serde(default, skip_serializing_if = "Option::is_none")]
     port: Option<Ports>,
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    behaves: Option<Behaviour>,
 }
 
 /// A rule without conditions.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, thiserror::Error)]
 #[error(
     "this match asks for nothing; give at least one of dscp, protocol, src, dst, src-port, \
-     dst-port, port (what no rule matches gets the default service)"
+     dst-port, port, behaves (what no rule matches gets the default service)"
 )]
 pub struct EmptyMatch;
 
@@ -94,6 +103,7 @@ impl TryFrom<Conditions> for MatchConfig {
             src_port: c.src_port,
             dst_port: c.dst_port,
             port: c.port,
+            behaves: c.behaves,
         };
         if config == Self::default() {
             return Err(EmptyMatch);
@@ -112,12 +122,13 @@ impl From<MatchConfig> for Conditions {
             src_port: c.src_port,
             dst_port: c.dst_port,
             port: c.port,
+            behaves: c.behaves,
         }
     }
 }
 
 impl MatchConfig {
-    /// Whether every condition holds. Without conditions: always.
+    /// Whether every condition on the packet itself holds. Without conditions: always.
     pub fn matches(&self, flow: &FlowKey) -> bool {
         self.dscp.is_none_or(|dscp| dscp.value() == flow.dscp)
             && self.protocol.is_none_or(|p| p.0 == flow.protocol)
@@ -151,6 +162,8 @@ pub struct Classifier {
     /// Indices of the rules that are not in the table, ascending.
     others: Vec<usize>,
     default: u8,
+    /// What flows do, where a rule asks.
+    behaviours: Option<Behaviours>,
 }
 
 #[derive(Clone, Copy, Debug)]
@@ -181,21 +194,40 @@ impl Classifier {
             table: [None; 64],
             others: Vec::new(),
             default,
+            behaviours: None,
         };
+        let asks = |rule: &Rule| rule.conditions.behaves.is_some();
+        classifier.behaviours = classifier.rules.iter().any(asks).then(Behaviours::default);
         classifier.compile();
         classifier
     }
 
-    /// The service for packets of this flow.
+    /// The service for packets of this flow, of which nobody knows how it behaves.
     #[inline]
     pub fn classify(&self, flow: &FlowKey) -> u8 {
         if self.rules.is_empty() {
             return self.default;
         }
-        self.classify_by_rules(flow)
+        self.classify_by_rules(flow, None)
     }
 
-    fn classify_by_rules(&self, flow: &FlowKey) -> u8 {
+    /// The service for a packet of `len` bytes, which tells how its flow behaves.
+    #[inline]
+    pub fn classify_packet(&mut self, now: Instant, flow: &FlowKey, len: usize) -> u8 {
+        let behaviours = self.behaviours.as_mut();
+        match behaviours.map(|known| known.judge(now, flow, len)) {
+            None => self.classify(flow),
+            Some(behaves) => self.classify_by_rules(flow, Some(behaves)),
+        }
+    }
+
+    /// Whether it learns from each packet that it is asked about.
+    #[inline]
+    pub fn learns(&self) -> bool {
+        self.behaviours.is_some()
+    }
+
+    fn classify_by_rules(&self, flow: &FlowKey, behaves: Option<Behaviour>) -> u8 {
         // A code point outside the table is none: the driver masks the DS byte.
         let entry = self.table.get(usize::from(flow.dscp)).copied().flatten();
         let end = entry.map_or(usize::MAX, |entry| entry.rule);
@@ -203,7 +235,10 @@ impl Classifier {
             .iter()
             .take_while(|index| **index < end)
             .map(|index| &self.rules[*index])
-            .find(|rule| rule.conditions.matches(flow))
+            .find(|rule| {
+                let asked = rule.conditions.behaves;
+                rule.conditions.matches(flow) && (asked.is_none() || asked == behaves)
+            })
             .map(|rule| rule.service)
             .or(entry.map(|entry| entry.service))
             .unwrap_or(self.default)

@@ -166,7 +166,10 @@ impl<P: Packet> Port<P> {
     /// Whether the port may have something to give by that, or another deadline: not, if the packet only
     /// waits behind others, or is dropped, while the link is busy.
     pub fn handle_packet(&mut self, now: Instant, packet: P) -> bool {
-        let number = usize::from(self.classifier.classify(&packet.flow())) % SERVICES;
+        let service = self
+            .classifier
+            .classify_packet(now, &packet.flow(), packet.len());
+        let number = usize::from(service) % SERVICES;
         let Some(slot) = &mut self.slots[number] else {
             // The default service always exists.
             self.unknown_service += 1;
@@ -202,8 +205,14 @@ impl<P: Packet> Port<P> {
     #[inline]
     pub fn pass(&mut self, now: Instant, packet: P) -> Result<Frame<P>, P> {
         let idle = now >= self.free_at && self.scheduler.is_empty() && self.under_way == 0;
-        // A packet that may share its frame with others waits for them.
-        if !idle || P::DIVISIBLE || self.pacer.is_some() || packet.len() > self.config.max_payload {
+        // A packet that may share its frame with others waits for them; one of which something is learnt is asked about
+        // once.
+        if !idle
+            || P::DIVISIBLE
+            || self.classifier.learns()
+            || self.pacer.is_some()
+            || packet.len() > self.config.max_payload
+        {
             return Err(packet);
         }
         let number = usize::from(self.classifier.classify(&packet.flow())) % SERVICES;

@@ -14,6 +14,8 @@
 //! The heuristic reads the code points of prompt traffic, too: whoever marks a call says what it is, on
 //! whichever port.
 //!
+//! `behaviour` is the heuristic, and then asks what a flow does: small packets are prompt traffic, large ones elastic.
+//!
 //! Left out: the bits of the old TOS byte, which RFC 2474 took back; encrypted traffic, which shows
 //! a code point but no ports; subclasses by additional bits of the DS field, since code points for
 //! local use are for whoever manages the network: they are a rule each.
@@ -24,6 +26,7 @@ use schemars::{JsonSchema, Schema, SchemaGenerator, json_schema};
 use serde::de::{self, SeqAccess, Visitor};
 use serde::{Deserialize, Deserializer, Serialize, Serializer};
 
+use super::behaviour::Behaviour;
 use super::{ClassConfig, Dscp, MatchConfig, Ports, Protocol};
 use crate::config::{ConfigError, SchemeConfig, ServiceConfig};
 use crate::flow::{TCP, UDP};
@@ -46,12 +49,15 @@ pub enum ClassProfile {
     Heuristic,
     /// By the DS field alone.
     Dscp,
+    /// As the heuristic; what that does not recognise, by what its flow does.
+    Behaviour,
 }
 
 /// Names of the profiles in files.
-const PROFILES: [(&str, ClassProfile); 2] = [
+const PROFILES: [(&str, ClassProfile); 3] = [
     ("heuristic", ClassProfile::Heuristic),
     ("dscp", ClassProfile::Dscp),
+    ("behaviour", ClassProfile::Behaviour),
 ];
 
 /// What a kind of traffic wants of its service.
@@ -81,6 +87,12 @@ const UDP_PORTS: [(MatchConfig, Need); 6] = [
     (udp(5060, 5061), Prompt),
     // DNS asks again only after seconds.
     (udp(53, 53), Prompt),
+];
+
+/// What is left, by what its flow does.
+const BEHAVIOUR: [(MatchConfig, Need); 2] = [
+    (behaves(Behaviour::Call), Prompt),
+    (behaves(Behaviour::Transfer), Elastic),
 ];
 
 /// Service classes of RFC 4594, and what the IANA registry has since then. Network control (CS6, CS7) and
@@ -124,7 +136,15 @@ const NOTHING: MatchConfig = MatchConfig {
     src_port: None,
     dst_port: None,
     port: None,
+    behaves: None,
 };
+
+const fn behaves(behaviour: Behaviour) -> MatchConfig {
+    MatchConfig {
+        behaves: Some(behaviour),
+        ..NOTHING
+    }
+}
 
 const fn dscp(code_point: u8) -> MatchConfig {
     MatchConfig {
@@ -192,16 +212,17 @@ impl ClassProfile {
         match self {
             Self::Heuristic => PROFILES[0].0,
             Self::Dscp => PROFILES[1].0,
+            Self::Behaviour => PROFILES[2].0,
         }
     }
 
     fn rules(self, services: &[ServiceConfig]) -> Vec<ClassConfig> {
+        let marked = DSCP.iter().filter(|(_, need)| *need == Prompt);
+        let known = ALL_TCP.iter().chain(marked).chain(&UDP_PORTS);
         let table: Vec<&(MatchConfig, Need)> = match self {
-            Self::Heuristic => {
-                let marked = DSCP.iter().filter(|(_, need)| *need == Prompt);
-                ALL_TCP.iter().chain(marked).chain(&UDP_PORTS).collect()
-            }
+            Self::Heuristic => known.collect(),
             Self::Dscp => DSCP.iter().collect(),
+            Self::Behaviour => known.chain(&BEHAVIOUR).collect(),
         };
         let rule = |(conditions, need): &(MatchConfig, Need)| {
             let ranked = services.iter().filter_map(|service| {
@@ -252,11 +273,12 @@ impl JsonSchema for ClassesConfig {
     }
 
     fn json_schema(generator: &mut SchemaGenerator) -> Schema {
-        let [heuristic, dscp] = PROFILES.map(|(name, _)| name);
+        let [heuristic, dscp, behaviour] = PROFILES.map(|(name, _)| name);
         json_schema!({
             "anyOf": [
                 { "const": heuristic, "description": "By protocol, ports and code points." },
                 { "const": dscp, "description": "By code points alone." },
+                { "const": behaviour, "description": "As \"heuristic\", and the rest by what its flow does." },
                 { "type": "array", "items": generator.subschema_for::<ClassConfig>() },
             ],
         })
@@ -269,10 +291,10 @@ impl<'de> Deserialize<'de> for ClassesConfig {
         impl<'de> Visitor<'de> for Form {
             type Value = ClassesConfig;
             fn expecting(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
-                f.write_str("a list of classes, \"heuristic\" or \"dscp\"")
+                f.write_str("a list of classes, \"heuristic\", \"dscp\" or \"behaviour\"")
             }
             fn visit_str<E: de::Error>(self, text: &str) -> Result<ClassesConfig, E> {
-                const NAMES: &[&str] = &[PROFILES[0].0, PROFILES[1].0];
+                const NAMES: &[&str] = &[PROFILES[0].0, PROFILES[1].0, PROFILES[2].0];
                 let found = PROFILES.iter().find(|(name, _)| *name == text);
                 let (_, profile) = found.ok_or_else(|| E::unknown_variant(text, NAMES))?;
                 Ok(ClassesConfig::Profile(*profile))

@@ -175,6 +175,7 @@ fn any_match() -> impl Strategy<Value = MatchConfig> {
                 dst,
                 src_port,
                 dst_port,
+                behaves: None,
                 port,
             },
         )

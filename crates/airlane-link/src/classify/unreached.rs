@@ -38,7 +38,7 @@ impl fmt::Display for Unreached {
             write!(
                 f,
                 "no class leads to {pronoun}, and what no class matches is not repaired; write classes = \
-                 \"heuristic\", \"dscp\", or rules that name {pronoun}"
+                 \"heuristic\", \"behaviour\", \"dscp\", or rules that name {pronoun}"
             )
         } else {
             write!(
@@ -63,7 +63,13 @@ pub fn unreached(
     let others = services.iter().filter(|service| service.number != 0);
     let idle = others.filter_map(|service| {
         let without_class = !classes.iter().any(|class| class.service == service.name);
-        let used = used.as_ref().map(|used| used.contains(&service.number));
+        // How flows behave shows only when they run.
+        let may =
+            |class: &ClassConfig| class.r#match.behaves.is_some() && class.service == service.name;
+        let asks = classes.iter().any(may);
+        let used = used
+            .as_ref()
+            .map(|used| asks || used.contains(&service.number));
         (without_class || used == Some(false)).then_some((without_class, &service.name))
     });
     let idle: Vec<(bool, &String)> = idle.collect();

@@ -86,6 +86,40 @@ fn the_heuristic_knows_protocols_and_ports() {
 }
 
 #[test]
+fn what_the_heuristic_does_not_know_is_judged_by_what_it_does() {
+    let services = services(&[SR, OOS]);
+    let rules = ClassesConfig::Profile(ClassProfile::Behaviour).rules(&services);
+    let number = |name: &str| Some(services.iter().find(|s| s.name == name)?.number);
+    let mut classifier = Classifier::new(&rules, number, 0);
+    let mut service = |protocol, port, len| {
+        let flow = FlowKey {
+            dscp: 0,
+            protocol,
+            src: IpAddr::V4(Ipv4Addr::LOCALHOST),
+            dst: IpAddr::V4(Ipv4Addr::LOCALHOST),
+            src_port: 40_000,
+            dst_port: port,
+        };
+        classifier.classify_packet(airlane_base::Instant::ORIGIN, &flow, len)
+    };
+    for (protocol, port, len, expected) in [
+        (UDP, 5006, 200, 2),
+        (UDP, 5007, 1_250, 1),
+        (50, 0, 1_400, 1),
+        // What has a name keeps it.
+        (TCP, 443, 60, 1),
+        (UDP, 443, 60, 1),
+        (UDP, 5004, 1_200, 2),
+    ] {
+        assert_eq!(
+            service(protocol, port, len),
+            expected,
+            "{protocol} {port} {len}"
+        );
+    }
+}
+
+#[test]
 fn the_ds_classifier_reads_nothing_but_the_field() {
     for (dscp, service) in [
         ("EF", 2),
