@@ -302,11 +302,12 @@ mod tests {
     #[test]
     fn each_flow_is_held_for_what_it_meets() {
         let mut buffer = buffer(1_000);
-        // Every second packet of flow 0 waits for a repair, none of flow 1.
+        // Three of four packets of flow 0 wait for a repair, none of flow 1.
         for n in 0..1_000u32 {
-            let now = at(10 + u64::from(n));
-            let wait = MS(if n % 2 == 0 { 50 } else { 0 });
-            buffer.push(now, about(0, now - wait, n % 2 == 0), n);
+            let now = at(1_000 + u64::from(n));
+            let waits = n % 4 != 0;
+            let wait = MS(if waits { 50 } else { 0 });
+            buffer.push(now, about(0, now - wait, waits), n);
             buffer.push(now, about(1, now, false), n);
             while buffer.pop(now).is_some() {}
             if n > 100 {
@@ -315,7 +316,7 @@ mod tests {
             }
         }
         // One that begins is held if so many of all wait.
-        buffer.push(at(1_010), about(2, at(1_010), false), 0);
-        assert!(buffer.flows[2].last[1] > at(1_050));
+        buffer.push(at(2_000), about(2, at(2_000), false), 0);
+        assert!(buffer.flows[2].last[1] > at(2_040));
     }
 }

@@ -168,7 +168,7 @@ fn a_file_and_pings_cross_a_lossy_segment_with_keys_and_without() {
         let nodes = site.start(keys);
         let status = nodes.each_ref().map(established);
         // 1500, less the length, our largest header, and what sealing adds.
-        let (header, sealing) = if keys { (11, 24) } else { (17, 0) };
+        let (header, sealing) = if keys { (13, 24) } else { (19, 0) };
         assert_eq!(status[0].tun.mtu_bytes, 1500 - 2 - header - sealing);
         assert_eq!(status[0].underlay.frame_overhead_bytes, 14 + 2 + sealing);
         assert_eq!(status[0].underlay.listen, PeerAddress::Ethernet(wire(0)));
@@ -343,7 +343,7 @@ fn an_interface_that_becomes_narrower_costs_nothing_but_its_width() {
         end.ip("link set wire mtu 1400");
     }
     transferring.join().unwrap();
-    let status = nodes[0].wait_until("narrower", |s| s.tun.mtu_bytes == 1400 - 2 - 11 - 24);
+    let status = nodes[0].wait_until("narrower", |s| s.tun.mtu_bytes == 1400 - 2 - 13 - 24);
     assert!(status.peers[0].path_narrowed >= 1);
     assert!(
         !status.all_drops().contains_key("send-too-big"),

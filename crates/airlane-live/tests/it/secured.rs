@@ -26,7 +26,7 @@ fn strangers_change_nothing() {
     let nodes = [0, 1].map(|end| pair.start(end));
     let before = nodes.each_ref().map(established);
     // 1500, less IP and UDP, our largest header, and what sealing adds.
-    assert_eq!(before[0].tun.mtu_bytes, 1500 - 28 - 11 - 24);
+    assert_eq!(before[0].tun.mtu_bytes, 1500 - 28 - 13 - 24);
     assert_eq!(before[0].underlay.security, "noise-ik");
     pair.transfer();
     let total = 2_000;
