@@ -177,7 +177,7 @@ impl NeverWorsePlan {
 }
 
 impl MeasuredCell {
-    /// What is worse by more than the headers, and [`TOLERATED`], and what the measuring itself tells apart.
+    /// What is worse by more than the headers, and `TOLERATED`, and what the measuring itself tells apart.
     pub fn worse(&self) -> Vec<WorseFigure> {
         let (plain, airlane) = (&self.plain, &self.airlane);
         let headers = airlane.share / plain.share;

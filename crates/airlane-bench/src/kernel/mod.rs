@@ -5,7 +5,7 @@
 //! simulator:  left ── link of the same rate, delay, queue, name and seed ── right    virtual time
 //! ```
 //!
-//! A [`Point`] is one application, congestion control and loss rate. [`run_kernel`] and [`run_simulator`] measure it
+//! A [`Point`] is one application, congestion control and loss rate. [`Site::run`] and [`run_simulator`] measure it
 //! for one seed; [`markdown`] is the report.
 
 mod compare;
