@@ -1,7 +1,7 @@
 //! Addresses of hosts by their names, asked for in a thread of its own: the system's resolver may take its
 //! time, and the loop has none.
 //!
-//! Invariant: the loop never waits; it asks, is woken by [`Resolver::as_fd`], and takes the answer.
+//! Invariant: the loop never waits; it asks, is woken by its descriptor, and takes the answer.
 
 use std::io::{self, Read as _, Write as _};
 use std::net::{SocketAddr, ToSocketAddrs as _};
