@@ -51,6 +51,7 @@ pub(crate) fn frame(data: &[u8]) {
         let layout = match (header.kind, codec.profile()) {
             // A hello belongs to no service.
             (FrameKind::Hello, HeaderProfile::Live | HeaderProfile::Sealed) => continue,
+            (FrameKind::Mark | FrameKind::Report, _) => Layout::Bare,
             _ => layout_of(header.service).expect("a frame of an unknown service is refused"),
         };
         let mut again = [0; LIVE_HEADER_ROOM];

@@ -52,8 +52,6 @@ pub(crate) struct Output<P> {
     pub(crate) service: u8,
     /// What was unacknowledged when the service forgot all frames.
     pub(crate) lost: Vec<P>,
-    /// The round trip that a frame has just shown, the time in the peer left out.
-    pub(crate) round_trip: Option<Duration>,
 }
 
 impl<P> Default for Output<P> {
@@ -62,7 +60,6 @@ impl<P> Default for Output<P> {
             given: VecDeque::new(),
             service: 0,
             lost: Vec::new(),
-            round_trip: None,
         }
     }
 }

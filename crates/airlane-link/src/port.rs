@@ -4,7 +4,7 @@ mod admin;
 mod agree;
 mod agreement;
 mod departure;
-mod limiter;
+mod finder;
 mod numbers;
 mod pacer;
 mod shares;
@@ -13,7 +13,7 @@ mod slot;
 use std::cell::Cell;
 use std::collections::VecDeque;
 
-use airlane_base::{Instant, Rate};
+use airlane_base::{Instant, Rate, Seq};
 
 use crate::classify::Classifier;
 use crate::config::{self, ConfigError, PortConfig, RateLimit, Rates, Viewpoint};
@@ -23,13 +23,13 @@ use crate::ledger::ServiceLedger;
 use crate::measure::INTERVAL;
 use crate::queue::DropReason;
 use crate::schedule::{Schedule, Scheduler, Turn};
-use crate::wire::{Codec, Decoded, Frame, FrameError, Layout};
+use crate::wire::{Body, Codec, Decoded, Frame, FrameError, FrameKind, Header, Layout, Report};
 
 pub use admin::{AdminError, ServiceStatus};
 use agreement::PeerOffers;
 use departure::Handed;
 pub use departure::{Outcome, Token};
-use limiter::Limiter;
+use finder::Finder;
 use numbers::{SERVICES, numbers};
 use pacer::Pacer;
 use shares::Shares;
@@ -50,7 +50,11 @@ pub struct Port<P> {
     /// The IP queue, where IP is held back.
     pacer: Option<Pacer<P>>,
     /// Follows the link, where the rate is not fixed.
-    limiter: Option<Box<Limiter>>,
+    finder: Option<Box<Finder>>,
+    /// What the peer's last mark met, until it has been told.
+    answer: Option<(Seq, Report)>,
+    /// Whether there is something to say to the peer's port itself.
+    speaks: bool,
     /// What each service was given, where rates follow it.
     shares: Option<Box<Shares>>,
     slots: [Option<Box<Slot<P>>>; SERVICES],
@@ -77,6 +81,8 @@ pub struct Port<P> {
     /// Bytes of all frames sent, and as of the last measuring interval.
     sent_bytes: u64,
     sent_bytes_before: u64,
+    /// Bytes of all frames received, as the peer counts those that it sends.
+    received_bytes: u64,
     /// End of the measuring interval.
     interval_ends: Instant,
     /// Frames for services that do not exist here.
@@ -109,7 +115,7 @@ impl<P: Packet> Port<P> {
     pub fn with_codec(codec: Codec, config: PortConfig) -> Result<Self, Vec<ConfigError>> {
         let mut problems = config::check(config.header, &config.services, &config.classes);
         problems.extend(config::check_ends(Viewpoint::End, &config.services));
-        problems.extend(config.rate_limit.check(config.header, &config.services));
+        problems.extend(config.rate_limit.check(config.header));
         if !problems.is_empty() {
             return Err(problems);
         }
@@ -124,10 +130,13 @@ impl<P: Packet> Port<P> {
             facts,
             classifier: Classifier::new(&[], |_| None, 0),
             pacer: config.pacing.map(|limit| Pacer::new(config.rate, limit)),
-            limiter: (config.rate_limit == RateLimit::Estimated).then(|| {
-                let frame = config.frame_payload() + config.frame_overhead;
-                Box::new(Limiter::new(config.rate, frame))
-            }),
+            finder: match config.rate_limit {
+                RateLimit::Fixed => None,
+                RateLimit::Estimated => Some(Box::new(Finder::new(config.rate, true))),
+                RateLimit::Found => Some(Box::new(Finder::new(config.rate, false))),
+            },
+            answer: None,
+            speaks: false,
             shares: (config.rates == Rates::Measured).then(|| Box::new(Shares::new())),
             slots: Default::default(),
             installed: 0,
@@ -141,6 +150,7 @@ impl<P: Packet> Port<P> {
             up: VecDeque::new(),
             given_at: Instant::ORIGIN,
             sent_bytes: 0,
+            received_bytes: 0,
             sent_bytes_before: 0,
             interval_ends: Instant::ORIGIN + INTERVAL,
             unknown_service: 0,
@@ -211,6 +221,8 @@ impl<P: Packet> Port<P> {
             || P::DIVISIBLE
             || self.classifier.learns()
             || self.pacer.is_some()
+            || self.finder.is_some()
+            || self.speaks
             || packet.len() > self.config.max_payload
         {
             return Err(packet);
@@ -252,6 +264,10 @@ impl<P: Packet> Port<P> {
     /// Whether the port may have another frame to give by that, or another deadline. It may have packets for IP
     /// in any case.
     pub fn handle_frame(&mut self, now: Instant, frame: Frame<P>) -> bool {
+        if frame.header.kind.is_of_ports() {
+            self.handle_from_port(now, &frame);
+            return true;
+        }
         let number = usize::from(frame.header.service) % SERVICES;
         let Some(slot) = &mut self.slots[number] else {
             self.unknown_service += 1;
@@ -262,12 +278,10 @@ impl<P: Packet> Port<P> {
             self.next_timer.set(None);
         }
         let len = slot.frame_len(self.facts.codec, &frame);
+        self.received_bytes += (len + self.config.frame_overhead) as u64;
         self.out.service = number as u8;
-        let round_trip = slot.handle_frame(now, &mut self.out, frame, len);
+        slot.handle_frame(now, &mut self.out, frame, len);
         self.open_some(now);
-        if let (Some(limiter), Some(round_trip)) = (&mut self.limiter, round_trip) {
-            limiter.sample(now, round_trip);
-        }
         // The raw service has nothing to answer, and its packets are handed over when others leave.
         if timed {
             self.hand_over(now, number);
@@ -322,7 +336,7 @@ impl<P: Packet> Port<P> {
     /// waits.
     #[inline]
     pub fn poll_transmit(&mut self, now: Instant) -> Option<Frame<P>> {
-        if now < self.free_at || (self.scheduler.is_empty() && self.ready == 0) {
+        if now < self.free_at || (self.scheduler.is_empty() && self.ready == 0 && !self.speaks) {
             return None;
         }
         let (frame, token) = self.poll_frame(now)?;
@@ -343,6 +357,9 @@ impl<P: Packet> Port<P> {
     #[inline]
     pub fn poll_frame(&mut self, now: Instant) -> Option<(Frame<P>, Token)> {
         self.hand_over_ready(now);
+        if self.speaks {
+            return Some(self.speak(now));
+        }
         let Turn { len, item, .. } = self.scheduler.dequeue()?;
         let Handed { frame, came } = item;
         self.under_way += 1;
@@ -372,9 +389,14 @@ impl<P: Packet> Port<P> {
         } = token;
         self.under_way -= 1;
         self.sent_bytes += len as u64;
+        if let Some(finder) = &mut self.finder {
+            finder.departed(now, self.sent_bytes);
+            self.speaks |= finder.is_due();
+        }
         let number = usize::from(header.service) % SERVICES;
         if let Some(slot) = &mut self.slots[number]
             && epoch == self.epoch
+            && !header.kind.is_of_ports()
         {
             if let (Some(came), Outcome::Sent(start)) = (came, outcome) {
                 slot.meter.waited(start.saturating_since(came));
@@ -394,13 +416,17 @@ impl<P: Packet> Port<P> {
     pub fn next_frame_len(&self, now: Instant) -> Option<usize> {
         debug_assert!(self.ready == 0, "every input hands over what it can");
         let free = now >= self.free_at;
+        if self.speaks {
+            let len = self.facts.codec.header_len(Layout::Bare) + self.config.frame_overhead;
+            return free.then(|| len + self.answer.map_or(0, |_| Report::LEN));
+        }
         self.scheduler.peek().filter(|_| free).map(|(_, len)| len)
     }
 
     /// Whether [`Port::poll_frame`] has something.
     #[inline]
     pub fn has_frame(&self) -> bool {
-        !self.scheduler.is_empty()
+        !self.scheduler.is_empty() || self.speaks
     }
 
     /// How many packets [`Port::poll_deliver`] has: about so many, but none if it says none. A payload that
@@ -433,9 +459,9 @@ impl<P: Packet> Port<P> {
     #[inline]
     pub fn poll_timeout(&self) -> Option<Instant> {
         let timer = self.known_timer();
-        let due = match self.scheduler.is_empty() {
-            true => timer,
-            false => timer.min(self.free_at),
+        let due = match self.has_frame() {
+            false => timer,
+            true => timer.min(self.free_at),
         };
         (due < Instant::FAR_FUTURE).then_some(due)
     }
@@ -475,8 +501,10 @@ impl<P: Packet> Port<P> {
     /// The rate that the port sends at now: the configured one, unless the link is slower and the
     /// port follows it.
     pub fn rate(&self) -> Rate {
-        let limited = self.limiter.as_ref().and_then(|limiter| limiter.rate());
-        limited.unwrap_or(self.config.rate)
+        match &self.finder {
+            Some(finder) => finder.rate(),
+            None => self.config.rate,
+        }
     }
 
     /// Longer packets are cut from now on. No more than [`PortConfig::frame_payload`], by which services
@@ -495,8 +523,13 @@ impl<P: Packet> Port<P> {
     pub fn frame_len(&self, frame: &Frame<P>) -> usize {
         let slot = self.slots.get(usize::from(frame.header.service));
         match slot.and_then(Option::as_ref) {
-            Some(slot) => slot.frame_len(self.facts.codec, frame),
-            None => self.facts.codec.header_len(Layout::Bare) + frame.payload_len(),
+            Some(slot) if !frame.header.kind.is_of_ports() => {
+                slot.frame_len(self.facts.codec, frame)
+            }
+            _ => {
+                let codec = self.facts.codec;
+                codec.len_without_packet(frame, Layout::Bare) + frame.payload_len()
+            }
         }
     }
 
@@ -525,6 +558,69 @@ impl<P: Packet> Port<P> {
     /// The codec.
     pub fn codec(&self) -> Codec {
         self.facts.codec
+    }
+
+    // ---- what ports say to each other
+
+    /// A mark or a report, which no service sees.
+    fn handle_from_port(&mut self, now: Instant, frame: &Frame<P>) {
+        let number = frame.header.seq;
+        match (frame.report(), &mut self.finder) {
+            (Some(report), Some(finder)) => {
+                finder.handle_report(now, number, report);
+                self.follow_link();
+            }
+            (Some(_), None) => {}
+            (None, _) => {
+                // The clock and the count go round.
+                let report = Report {
+                    received: self.received_bytes as u32,
+                    at_us: (now.as_nanos() / 1_000) as u32,
+                };
+                (self.answer, self.speaks) = (Some((number, report)), true);
+            }
+        }
+        self.received_bytes += self.own_len(frame) as u64;
+    }
+
+    /// Gives what there is to say to the peer's port: before all packets, as it says what the link does now.
+    fn speak(&mut self, now: Instant) -> (Frame<P>, Token) {
+        let frame = match self.answer.take() {
+            Some((number, report)) => Frame {
+                header: Header::new(FrameKind::Report, number),
+                body: Body::Report(report),
+            },
+            None => {
+                let finder = self.finder.as_mut();
+                let number = finder.map_or(0, |finder| finder.mark(now, self.sent_bytes));
+                Frame::control(FrameKind::Mark, number)
+            }
+        };
+        self.speaks = self.finder.as_ref().is_some_and(|finder| finder.is_due());
+        self.under_way += 1;
+        let token = Token {
+            header: frame.header,
+            len: self.own_len(&frame),
+            came: None,
+            epoch: self.epoch,
+        };
+        (frame, token)
+    }
+
+    fn own_len(&self, frame: &Frame<P>) -> usize {
+        let codec = self.facts.codec;
+        codec.len_without_packet(frame, Layout::Bare) + self.config.frame_overhead
+    }
+
+    /// Times what services do by the rate that was found, where it is quite another one.
+    fn follow_link(&mut self) {
+        let Some(finder) = &self.finder else {
+            return;
+        };
+        let (found, was) = (finder.carries(), self.facts.rate.as_bps());
+        if found.as_bps().abs_diff(was) > was / 4 {
+            self.retime(found);
+        }
     }
 
     // ---- inside
@@ -601,7 +697,7 @@ impl<P: Packet> Port<P> {
             return;
         };
         let limit = self.config.handed_over.limit();
-        let congested = self.limiter.as_ref().is_some_and(|l| l.rate().is_some());
+        let congested = self.finder.as_ref().is_some_and(|finder| finder.drains());
         // A packet that only waits starts no timer.
         while slot.handed_over() < limit && (arriving.is_some() || slot.has_frames()) {
             if slot.is_timed() {
@@ -655,9 +751,6 @@ impl<P: Packet> Port<P> {
             self.interval_ends = now + INTERVAL;
             let in_interval = self.sent_bytes - self.sent_bytes_before;
             self.sent_bytes_before = self.sent_bytes;
-            if let Some(limiter) = &mut self.limiter {
-                limiter.handle_timeout(now);
-            }
             for slot in self.slots.iter_mut().flatten() {
                 slot.meter.roll(&slot.ledger, in_interval);
             }

@@ -38,6 +38,9 @@
 //!                                ago                                                (seq-ack only)
 //!            2         2         how far back the frame is that has to go up before this one  (lanes)
 //! ```
+//! Frames between ports are bare, whatever the services: a MARK, type 10, has a number, and a REPORT, type 11, behind it
+//! 4 bytes that count bytes and 4 of microseconds.
+//!
 //! **Lanes** are seq-ack with one field more, for services that keep the order within flows alone. There
 //! is no such layout in the study profile.
 //!
@@ -92,6 +95,10 @@ pub enum FrameKind {
     Bitmap = 8,
     /// Session control; never reaches a service.
     Hello = 9,
+    /// Asks the other port when it came, and how much has by then; never reaches a service. Live profiles only.
+    Mark = 10,
+    /// Answers a mark, by its number.
+    Report = 11,
 }
 
 impl FrameKind {
@@ -106,8 +113,15 @@ impl FrameKind {
             7 => Self::Retransmission,
             8 => Self::Bitmap,
             9 => Self::Hello,
+            10 => Self::Mark,
+            11 => Self::Report,
             _ => return None,
         })
+    }
+
+    /// Whether it is between the ports, and of no service.
+    pub const fn is_of_ports(self) -> bool {
+        matches!(self, Self::Mark | Self::Report)
     }
 
     /// Whether what it carries is one whole packet.
@@ -225,7 +239,7 @@ impl Header {
 }
 
 /// What a frame carries behind the fields of its header.
-#[derive(Clone, Debug, PartialEq, Eq, Hash)]
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
 pub enum Body<P> {
     /// Nothing.
     Empty,
@@ -233,6 +247,21 @@ pub enum Body<P> {
     Packet(P),
     /// In a BITMAP frame: what has been received from the header's `seq` on.
     Bitmap(Bitmap),
+    /// In a REPORT: what the mark with the header's `seq` met.
+    Report(Report),
+}
+
+/// What a mark met at the other end. Both fields go round at 2^32.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
+pub struct Report {
+    /// Bytes of all frames that have come until then, with everything below.
+    pub received: u32,
+    /// When it came, in microseconds of a clock that nobody set.
+    pub at_us: u32,
+}
+
+impl Report {
+    pub(super) const LEN: usize = 8;
 }
 
 /// A frame: what one port gives and the other takes.
@@ -264,7 +293,7 @@ impl<P> Frame<P> {
     pub fn packet(&self) -> Option<&P> {
         match &self.body {
             Body::Packet(packet) => Some(packet),
-            Body::Empty | Body::Bitmap(_) => None,
+            Body::Empty | Body::Bitmap(_) | Body::Report(_) => None,
         }
     }
 
@@ -273,7 +302,7 @@ impl<P> Frame<P> {
     pub fn into_packet(self) -> Option<P> {
         match self.body {
             Body::Packet(packet) => Some(packet),
-            Body::Empty | Body::Bitmap(_) => None,
+            Body::Empty | Body::Bitmap(_) | Body::Report(_) => None,
         }
     }
 
@@ -291,7 +320,15 @@ impl<P> Frame<P> {
     fn bits(&self) -> Bitmap {
         match self.body {
             Body::Bitmap(bits) => bits,
-            Body::Empty | Body::Packet(_) => Bitmap::EMPTY,
+            Body::Empty | Body::Packet(_) | Body::Report(_) => Bitmap::EMPTY,
+        }
+    }
+
+    /// What it says of a mark.
+    pub(crate) fn report(&self) -> Option<Report> {
+        match self.body {
+            Body::Report(report) => Some(report),
+            _ => None,
         }
     }
 }

@@ -426,7 +426,7 @@ impl LinkConfig {
         let mut found = config::check(self.header(), &self.services, &classes);
         found.extend(self.classes.check(&self.services));
         found.extend(config::check_ends(Viewpoint::End, &self.services));
-        found.extend(self.rate_limit.check(self.header(), &self.services));
+        found.extend(self.rate_limit.check(self.header()));
         found.extend(check_live(&facts, &self.services, &classes));
         found
     }

@@ -1,7 +1,8 @@
 //! `airlane setup`: what it writes runs as it is, and nothing is overwritten.
 
 use std::fs;
-use std::io::Write as _;
+use std::io::{ErrorKind, Write as _};
+use std::net::{SocketAddr, TcpStream};
 use std::os::unix::fs::PermissionsExt as _;
 use std::path::Path;
 use std::process::{Command, Output, Stdio};
@@ -191,10 +192,12 @@ fn both_ends_come_up_on_what_was_written_and_reach_each_other() {
         }
         let other = json["there"]["address"].as_str().unwrap();
         let deadline = Instant::now() + PATIENCE;
+        let nobody = SocketAddr::new(other.parse().unwrap(), 9);
+        // Whoever refuses has been reached.
         let reached = || {
-            let mut ping = hosts[0].command("ping");
-            ping.args(["-c", "1", "-W", "1", other]);
-            ping.stdout(Stdio::null()).status().unwrap().success()
+            let tried =
+                hosts[0].run(|| TcpStream::connect_timeout(&nobody, Duration::from_secs(1)));
+            tried.unwrap().err().map(|error| error.kind()) == Some(ErrorKind::ConnectionRefused)
         };
         while !reached() {
             let log = fs::read_to_string(folder.path().join("here")).unwrap();

@@ -23,7 +23,6 @@
 use airlane_base::{Duration, Instant, Rate};
 
 use crate::config::{FixedTimers, TimerProfile, TimerValue, TimersConfig};
-use crate::context::Context;
 
 /// What the fixed timer formulas need to know of a link.
 #[derive(Clone, Copy, Debug)]
@@ -175,14 +174,6 @@ impl TimerPolicy {
     pub(crate) fn sample(&mut self, rtt: Duration) {
         if let Some(estimator) = &mut self.rtt {
             estimator.sample(rtt);
-        }
-    }
-
-    /// A frame may have shown how long a round trip takes: the port is told, too.
-    pub(crate) fn note_round_trip<P>(&mut self, cx: &mut Context<'_, P>, shown: Option<Duration>) {
-        if let Some(round_trip) = shown {
-            self.sample(round_trip);
-            cx.out.round_trip = shown;
         }
     }
 

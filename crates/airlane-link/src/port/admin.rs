@@ -154,15 +154,21 @@ impl<P: Packet> Port<P> {
     /// The link has another rate: frames leave at it from now on, and timers, budgets and pacing are what
     /// they would be had it been so from the start. Nothing is lost or begun anew; what was measured stays.
     pub fn set_link_rate(&mut self, rate: Rate) {
-        (self.config.rate, self.facts.rate) = (rate, rate);
-        self.next_timer.set(None);
+        self.config.rate = rate;
         if let Some(pacer) = &mut self.pacer {
             pacer.set_rate(rate);
         }
-        if let Some(limiter) = &mut self.limiter {
-            let frame = self.config.frame_payload() + self.config.frame_overhead;
-            limiter.set_most(rate, frame);
+        if let Some(finder) = &mut self.finder {
+            finder.set_most(rate);
         }
+        let found = self.finder.as_ref().map(|finder| finder.carries());
+        self.retime(found.unwrap_or(rate));
+    }
+
+    /// Gives timers, budgets and bounds this rate.
+    pub(super) fn retime(&mut self, rate: Rate) {
+        self.facts.rate = rate;
+        self.next_timer.set(None);
         for slot in self.slots.iter_mut().flatten() {
             slot.retime(&self.facts);
         }
@@ -190,9 +196,10 @@ impl<P: Packet> Port<P> {
         for slot in self.slots.iter_mut().flatten() {
             slot.reset(now, (&mut self.out, &mut self.up));
         }
-        if let Some(limiter) = &mut self.limiter {
-            limiter.reset();
+        if let Some(finder) = &mut self.finder {
+            finder.reset();
         }
+        (self.answer, self.speaks) = (None, false);
         self.ready = u16::MAX;
     }
 

@@ -115,7 +115,6 @@ impl<P: Packet> Port<P> {
         let header = self.config.header;
         let mut problems: Vec<ConfigError> = config::check(header, services, classes);
         problems.extend(config::check_ends(Viewpoint::End, services));
-        problems.extend(self.config.rate_limit.check(header, services));
         if !problems.is_empty() {
             return Err(AdminError::Config { problems });
         }

@@ -343,7 +343,7 @@ impl<P: Packet> Slot<P> {
         }
     }
 
-    /// Takes a frame of `len` bytes from the peer; the round trip that it has shown.
+    /// Takes a frame of `len` bytes from the peer.
     #[inline]
     pub(super) fn handle_frame(
         &mut self,
@@ -351,7 +351,7 @@ impl<P: Packet> Slot<P> {
         out: &mut Output<P>,
         frame: Frame<P>,
         len: usize,
-    ) -> Option<Duration> {
+    ) {
         if frame.header.kind != FrameKind::Keepalive {
             self.active_at = self.active_at.max(now);
             self.progress_at = self.progress_at.max(now);
@@ -360,7 +360,6 @@ impl<P: Packet> Slot<P> {
         self.ledger.frame_received_bytes += len as u64;
         let mut cx = Context::new(now, out, &mut self.ledger);
         self.service.handle_frame(&mut cx, frame);
-        out.round_trip.take()
     }
 
     /// Whether the service, or what is packed for it, had something to do.

@@ -93,7 +93,9 @@ impl<P: Payload> Scheme<P> for GoBackN<P> {
         let round_trip = header
             .echo
             .and_then(|echo| self.sent.round_trip(echo, cx.now));
-        self.policy.note_round_trip(cx, round_trip);
+        if let Some(round_trip) = round_trip {
+            self.policy.sample(round_trip);
+        }
         if self.sent.acknowledge(header.ack) {
             self.policy.on_progress();
             self.timer.restart(&self.sent, cx.now);

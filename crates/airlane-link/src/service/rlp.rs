@@ -122,11 +122,7 @@ impl<P: Payload> Scheme<P> for Rlp<P> {
             }
             (FrameKind::Copy, Some(packet)) => receiver.on_copy(cx, seq, packet),
             (FrameKind::Nak, None) => {
-                let round_trip = self.sender.round_trip(cx.now, seq);
                 let first = self.sender.on_nak(cx, seq);
-                if first {
-                    cx.out.round_trip = round_trip;
-                }
                 if let Some(copies) = self.copies.as_mut().filter(|_| first) {
                     copies.on_lost();
                 }

@@ -282,7 +282,9 @@ impl<P: Payload, A: Asking> Scheme<P> for SelectiveRepeat<P, A> {
         let round_trip = header
             .echo
             .and_then(|echo| self.sent.round_trip(echo, cx.now));
-        self.policy.note_round_trip(cx, round_trip);
+        if let Some(round_trip) = round_trip {
+            self.policy.sample(round_trip);
+        }
         self.on_ack(header.ack);
         match (header.kind, frame.into_packet()) {
             (FrameKind::Data | FrameKind::Copy | FrameKind::Retransmission, Some(packet)) => {

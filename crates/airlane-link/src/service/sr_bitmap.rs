@@ -152,7 +152,9 @@ impl<P: Payload> Scheme<P> for SrBitmap<P> {
         let round_trip = header
             .echo
             .and_then(|echo| self.sent.round_trip(echo, cx.now));
-        self.policy.note_round_trip(cx, round_trip);
+        if let Some(round_trip) = round_trip {
+            self.policy.sample(round_trip);
+        }
         match (header.kind, frame.body) {
             (FrameKind::Data | FrameKind::Retransmission, Body::Packet(packet)) => {
                 self.receive(cx, header, packet);

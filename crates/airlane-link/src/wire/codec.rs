@@ -1,10 +1,12 @@
 //! Writes and reads the headers of `wire`.
 
+use std::convert::Infallible;
+
 use airlane_base::{Duration, Seq, SeqSpace};
 use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 
-use super::{Bitmap, Body, Echo, Frame, FrameKind, Header, Layout};
+use super::{Bitmap, Body, Echo, Frame, FrameKind, Header, Layout, Report};
 
 /// The two header profiles.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Hash, Serialize, Deserialize, JsonSchema)]
@@ -103,20 +105,20 @@ pub struct Decoded {
     pub session: u32,
     /// Where the payload begins; it reaches to the end of the buffer.
     pub payload_at: usize,
-    /// What a BITMAP frame reports.
-    bits: Option<Bitmap>,
+    /// What BITMAP frames and REPORTs say behind the fields.
+    behind: Body<Infallible>,
 }
 
 impl Decoded {
     /// The frame, with the packet that was in the buffer behind it.
     pub fn frame<P>(&self, packet: Option<P>) -> Frame<P> {
-        match self.bits {
-            Some(bits) => Frame {
-                header: self.header,
-                body: Body::Bitmap(bits),
-            },
-            None => Frame::new(self.header, packet),
-        }
+        let header = self.header;
+        let body = match self.behind {
+            Body::Bitmap(bits) => Body::Bitmap(bits),
+            Body::Report(report) => Body::Report(report),
+            Body::Empty | Body::Packet(_) => return Frame::new(header, packet),
+        };
+        Frame { header, body }
     }
 }
 
@@ -193,13 +195,15 @@ impl Codec {
             (Layout::Bitmap, FrameKind::Bitmap) if self.profile.is_live() => {
                 self.header_len(Layout::SeqAck)
             }
+            (_, FrameKind::Mark | FrameKind::Report) => self.header_len(Layout::Bare),
             _ => self.header_len(layout),
         }
     }
 
     /// Bytes of everything of a frame but its packet.
     pub fn len_without_packet<P>(self, frame: &Frame<P>, layout: Layout) -> usize {
-        self.fields_len(frame.header.kind, layout) + frame.bits().wire_len()
+        let report = frame.report().map_or(0, |_| Report::LEN);
+        self.fields_len(frame.header.kind, layout) + frame.bits().wire_len() + report
     }
 
     /// Writes everything of a frame but its packet to the start of `buf` and returns its length; the packet
@@ -212,10 +216,20 @@ impl Codec {
         buf: &mut [u8],
     ) -> Option<usize> {
         let header = &frame.header;
+        let layout = match header.kind.is_of_ports() {
+            true => Layout::Bare,
+            false => layout,
+        };
         let len = self.len_without_packet(frame, layout);
         let fields_len = self.fields_len(header.kind, layout);
-        let (buf, bits) = buf.get_mut(..len)?.split_at_mut(fields_len);
-        frame.bits().write(bits);
+        let (buf, behind) = buf.get_mut(..len)?.split_at_mut(fields_len);
+        match frame.report() {
+            Some(Report { received, at_us }) => {
+                behind[..4].copy_from_slice(&received.to_be_bytes());
+                behind[4..].copy_from_slice(&at_us.to_be_bytes());
+            }
+            None => frame.bits().write(behind),
+        }
         buf[0] = header.service << 4 | header.kind as u8;
         if self.profile == HeaderProfile::Study {
             let fields = match layout {
@@ -302,6 +316,10 @@ impl Codec {
             }
         } else {
             let (_, kind) = split_byte0(byte0)?;
+            if kind.is_of_ports() {
+                let code = kind as u8;
+                return Err(FrameError::UnknownType { code });
+            }
             let seq = self.number(layout, field(1))?;
             // Section 8.1: the bitmap begins where everything before has arrived.
             let says_it_twice = layout == Layout::Bitmap && kind == FrameKind::Bitmap;
@@ -315,7 +333,7 @@ impl Codec {
             }
         };
         header.service = service;
-        Self::with_bits_behind(header, layout, 0, bytes, len)
+        Self::with_what_follows(header, layout, 0, bytes, len)
     }
 
     fn decode_live(
@@ -328,9 +346,9 @@ impl Codec {
             got: bytes.len(),
         };
         let (service, kind) = split_byte0(*bytes.first().ok_or(need(1))?)?;
-        // Session control belongs to no service.
+        // Session control belongs to no service, nor does what ports say to each other.
         let layout = match kind {
-            FrameKind::Hello => Layout::Bare,
+            FrameKind::Hello | FrameKind::Mark | FrameKind::Report => Layout::Bare,
             _ => layout_of(service).ok_or(FrameError::UnknownService { service })?,
         };
         let len = self.fields_len(kind, layout);
@@ -368,7 +386,7 @@ impl Codec {
                 _ => 0,
             },
         };
-        Self::with_bits_behind(header, layout, session, bytes, len)
+        Self::with_what_follows(header, layout, session, bytes, len)
     }
 
     /// Reads the number at the start of `bytes`, which has room for one.
@@ -380,25 +398,39 @@ impl Codec {
         )
     }
 
-    /// Adds the bitmap of a BITMAP frame, which is all that follows the fields.
-    fn with_bits_behind(
+    /// Adds what follows the fields in BITMAP frames and REPORTs.
+    fn with_what_follows(
         header: Header,
         layout: Layout,
         session: u32,
         bytes: &[u8],
         mut payload_at: usize,
     ) -> Result<Decoded, FrameError> {
-        let mut bits = None;
+        let mut behind = Body::Empty;
+        let rest = &bytes[payload_at..];
         if layout == Layout::Bitmap && header.kind == FrameKind::Bitmap {
-            let behind = &bytes[payload_at..];
-            bits = Some(Bitmap::read(behind).ok_or(FrameError::Bitmap { got: behind.len() })?);
+            let bits = Bitmap::read(rest).ok_or(FrameError::Bitmap { got: rest.len() })?;
+            behind = Body::Bitmap(bits);
             payload_at = bytes.len();
+        }
+        if header.kind == FrameKind::Report {
+            let [Some(received), Some(at_us)] = [0, 4].map(|at| {
+                let field = rest.get(at..at + 4)?.try_into().ok()?;
+                Some(u32::from_be_bytes(field))
+            }) else {
+                return Err(FrameError::Truncated {
+                    need: payload_at + Report::LEN,
+                    got: bytes.len(),
+                });
+            };
+            behind = Body::Report(Report { received, at_us });
+            payload_at += Report::LEN;
         }
         Ok(Decoded {
             header,
             session,
             payload_at,
-            bits,
+            behind,
         })
     }
 

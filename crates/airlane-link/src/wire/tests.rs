@@ -210,12 +210,39 @@ proptest! {
     }
 
     #[test]
+    fn reports_travel_whole_whatever_the_service(which in 0usize..4, number: u32, received: u32, at_us: u32) {
+        let codec = codecs()[which];
+        let number = codec.space(Layout::Bare).reduce(number);
+        for body in [Body::<()>::Empty, Body::Report(Report { received, at_us })] {
+            let kind = match body {
+                Body::Empty => FrameKind::Mark,
+                _ => FrameKind::Report,
+            };
+            let frame = Frame { header: Header::new(kind, number), body };
+            let mut buf = [0u8; 128];
+            let len = codec.encode(&frame, Layout::SeqAck, 0, &mut buf).unwrap();
+            let back = codec.decode(&buf[..len], |_| Some(Layout::Lanes));
+            if !codec.profile().is_live() {
+                let back = codec.decode(&[kind as u8; 8], |_| Some(Layout::Lanes));
+                prop_assert_eq!(back, Err(FrameError::UnknownType { code: kind as u8 }));
+                continue;
+            }
+            prop_assert_eq!(back.unwrap().frame(None), frame);
+            for short in 0..len {
+                let cut = codec.decode(&buf[..short], |_| Some(Layout::Lanes));
+                let truncated = matches!(cut, Err(FrameError::Truncated { .. }));
+                prop_assert!(truncated, "{} of {} B", short, len);
+            }
+        }
+    }
+
+    #[test]
     fn any_bytes_decode_or_are_refused(which in 0usize..4, bytes in prop::collection::vec(any::<u8>(), 0..64)) {
         let codec = codecs()[which];
         if let Ok(decoded) = codec.decode(&bytes, |s| (s < 8).then_some(Layout::SeqAck)) {
             prop_assert!(decoded.payload_at <= bytes.len());
             let layout = match decoded.header.kind {
-                FrameKind::Hello if codec.profile().is_live() => Layout::Bare,
+                FrameKind::Hello | FrameKind::Mark | FrameKind::Report if codec.profile().is_live() => Layout::Bare,
                 _ => Layout::SeqAck,
             };
             prop_assert!(codec.space(layout).contains(decoded.header.seq));

@@ -1,11 +1,13 @@
 //! `[link]`: what people write about a link, and what is there where they leave it out.
 
+use std::fmt;
+
 use airlane_base::{Duration, Rate};
 use airlane_link::classify::ClassProfile;
 use airlane_link::config::{RateLimit, Rates, SchedulerConfig, by_goal};
-use airlane_link::{ClassesConfig, HeaderProfile, ServiceConfig};
+use airlane_link::{ClassesConfig, ServiceConfig};
 use schemars::JsonSchema;
-use serde::{Deserialize, Serialize};
+use serde::{Deserialize, Deserializer, Serialize, de};
 
 use super::fragment::FragmentConfig;
 use super::underlay::UnderlayConfig;
@@ -13,7 +15,7 @@ use crate::packet::ecn::Outer;
 use crate::security::Security;
 
 /// More than nearly every link: it paces nothing by itself.
-const UNSTATED_RATE: Rate = Rate::from_bps(1_000_000_000).expect("it is not zero");
+const UNSTATED_RATE: Rate = Rate::from_bps(10_000_000_000).expect("it is not zero");
 const USUAL_DELAY: Duration = Duration::from_millis(50);
 
 /// The link below, `[link]`.
@@ -22,7 +24,7 @@ const USUAL_DELAY: Duration = Duration::from_millis(50);
 pub struct LinkConfig {
     /// Its rate, counted over whole Ethernet frames.
     pub rate: Rate,
-    /// Whether the port slows down when round trips show that the link cannot do that.
+    /// Whether both ends find what the link carries of that.
     pub rate_limit: RateLimit,
     /// Its one-way delay.
     pub delay: Duration,
@@ -51,11 +53,13 @@ pub struct LinkConfig {
 #[derive(Deserialize, JsonSchema)]
 #[serde(deny_unknown_fields, rename_all = "kebab-case")]
 struct WrittenLink {
-    /// The link has this rate, counted over whole Ethernet frames. The port shapes to it, so state a
-    /// little less than the link below can do. Left out: 1 Gbit/s, and what round trips show of it.
+    /// The link carries this at most, counted over whole Ethernet frames, or `"auto"`: what both ends find. The port
+    /// shapes to it. Left out: `"auto"`.
+    #[serde(default, deserialize_with = "rate_or_auto")]
+    #[schemars(with = "Option<RateOrAuto>")]
     rate: Option<Rate>,
-    /// Whether the port slows down when round trips show that the link cannot do that: `fixed` or
-    /// `estimated`. Left out: `fixed`, and `estimated` where no rate is given.
+    /// Whether both ends find what the link carries of that rate, up and down: `fixed`, `estimated` or `found`. Left
+    /// out: `estimated`, and `found` where the rate is `"auto"`.
     rate_limit: Option<RateLimit>,
     /// The link has this one-way delay, which fixed timers use, and all others until round trips were
     /// measured. Left out: 50 ms.
@@ -84,6 +88,33 @@ struct WrittenLink {
     classes: Option<ClassesConfig>,
 }
 
+struct RateOrAuto;
+
+airlane_base::schema_of!(RateOrAuto, "RateOrAuto", {
+    "type": "string",
+    "pattern": r"^(auto|\s*[+]?[0-9._]+\s*(bit|kbit|Mbit|Gbit)/s\s*)$",
+    "examples": ["auto", "20 Mbit/s"],
+    "x-unit": "bit/s, kbit/s, Mbit/s, Gbit/s, or \"auto\"",
+});
+
+/// None: `"auto"`.
+fn rate_or_auto<'de, D: Deserializer<'de>>(d: D) -> Result<Option<Rate>, D::Error> {
+    struct Text;
+    impl de::Visitor<'_> for Text {
+        type Value = Option<Rate>;
+        fn expecting(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+            f.write_str("\"auto\" or a rate such as \"20 Mbit/s\"")
+        }
+        fn visit_str<E: de::Error>(self, text: &str) -> Result<Option<Rate>, E> {
+            match text {
+                "auto" => Ok(None),
+                rate => rate.parse().map(Some).map_err(E::custom),
+            }
+        }
+    }
+    d.deserialize_any(Text)
+}
+
 impl From<WrittenLink> for LinkConfig {
     fn from(written: WrittenLink) -> Self {
         let usual = match written.services {
@@ -91,10 +122,9 @@ impl From<WrittenLink> for LinkConfig {
             None => ClassesConfig::Profile(ClassProfile::Heuristic),
         };
         let services = written.services.unwrap_or_else(by_goal);
-        let can = RateLimit::Estimated.check(HeaderProfile::Live, &services);
-        let limit = match written.rate.is_none() && can.is_none() {
-            true => RateLimit::Estimated,
-            false => RateLimit::Fixed,
+        let limit = match written.rate {
+            Some(_) => RateLimit::Estimated,
+            None => RateLimit::Found,
         };
         Self {
             rate: written.rate.unwrap_or(UNSTATED_RATE),

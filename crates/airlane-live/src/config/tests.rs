@@ -51,7 +51,11 @@ fn the_shortest_file_is_a_whole_link() {
     assert_eq!(config.socket(), Path::new("/run/airlane/air0.sock"));
     let names: Vec<_> = config.link.services.iter().map(|s| &*s.name).collect();
     assert_eq!(names, ["files", "pages", "calls", "interactive"]);
-    assert_eq!(config.link.rate_limit, RateLimit::Estimated);
+    assert_eq!(config.link.rate_limit, RateLimit::Found);
+    assert_eq!(
+        load(&format!("{shortest}rate = \"auto\"\n")).unwrap(),
+        config
+    );
     assert!(config.link.unreached().is_empty());
     let host = config.peers()[0].host().cloned();
     assert_eq!(host, "gate.example.org:7007".parse().ok());
@@ -59,7 +63,7 @@ fn the_shortest_file_is_a_whole_link() {
     assert_eq!(load(&toml::to_string(&all).unwrap()).unwrap(), all);
     // What is written counts, and services that are written have no classes by themselves.
     let written = load(&format!("{shortest}rate = \"2 Mbit/s\"\nservices = []\n")).unwrap();
-    assert_eq!(written.link.rate_limit, RateLimit::Fixed);
+    assert_eq!(written.link.rate_limit, RateLimit::Estimated);
     assert_eq!(written.link.classes, ClassesConfig::default());
     assert!(written.link.services.is_empty());
     let beside = config.in_folder(Path::new("/etc/airlane"));

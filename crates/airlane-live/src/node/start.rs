@@ -66,6 +66,7 @@ impl Node {
             tun = node.tun.name(),
             mtu = node.mtu,
             rate = %config.link.rate,
+            rate_limit = ?config.link.rate_limit,
             listen = %node.listen,
             "up"
         );

@@ -2,6 +2,7 @@
 //! nothing ends it. Needs no privileges: a socket pair stands for the interface, the underlay is
 //! the loopback.
 
+use std::io::ErrorKind;
 use std::net::{SocketAddr, UdpSocket};
 use std::os::fd::{AsFd, OwnedFd};
 use std::os::unix::net::{UnixDatagram, UnixStream};
@@ -233,7 +234,16 @@ fn frames_of_an_earlier_session_are_stale() {
     });
     assert!(arrived);
     right.stop();
-    let peer = UdpSocket::bind(b).unwrap();
+    // Another test may have been given the port meanwhile.
+    let deadline = Instant::now() + PATIENCE;
+    let peer = loop {
+        match UdpSocket::bind(b) {
+            Err(error) if error.kind() == ErrorKind::AddrInUse && Instant::now() < deadline => {
+                std::thread::sleep(Duration::from_millis(50));
+            }
+            bound => break bound.unwrap(),
+        }
+    };
     for _ in 0..10 {
         peer.send_to(&frame, live.address).unwrap();
     }

@@ -322,6 +322,8 @@ pub(super) const fn frame_name(kind: FrameKind) -> &'static str {
         FrameKind::Retransmission => "retransmission",
         FrameKind::Bitmap => "bitmap",
         FrameKind::Hello => "hello",
+        FrameKind::Mark => "mark",
+        FrameKind::Report => "report",
     }
 }
 

@@ -235,7 +235,7 @@ impl Scenario {
         wrong.extend(link.classes.check(&link.services));
         wrong.extend(config::check_ends(Viewpoint::World, &link.services));
         let rate_limit = link.rate_limit.unwrap_or_default();
-        wrong.extend(rate_limit.check(header, &link.services));
+        wrong.extend(rate_limit.check(header));
         for wrong in wrong {
             problems.add(&wrong.path, wrong.problem, wrong.help);
         }

@@ -1,4 +1,4 @@
-//! A port that was told more than its link can do (docs/thin-flows.md).
+//! A port whose link carries less than it was told, or that was told nothing (docs/thin-flows.md).
 
 use airlane_base::{Duration, Rate};
 use airlane_link::HeaderProfile::Live;
@@ -73,7 +73,6 @@ fn an_estimated_rate_follows_a_slower_link() {
         load(&mut pair, 8, 20);
         let part = load(&mut pair, 4, 20);
         assert!(part > 0.93 - loss, "{part} of 20 Mbit/s again");
-        assert_eq!(pair.port(0).rate(), rate(20));
     }
 }
 
@@ -84,26 +83,26 @@ fn losses_on_the_air_are_no_reason_to_slow_down() {
     assert_eq!(pair.port(0).rate(), rate(20));
 }
 
-/// Every scheme that acknowledges shows round trips. RLP does by what it is asked for, so the air must
-/// lose something before the queue is full.
+/// The ports find it, whatever the service does: one that repairs nothing, too.
 #[test]
-fn every_scheme_that_can_shows_its_round_trips() {
-    for (scheme, loss) in [
-        ("kind = \"gbn\", window = 4096", 0.0),
-        ("kind = \"sr-bitmap\"", 0.0),
-        ("kind = \"rlp\"", 0.05),
-        ("kind = \"rlp-oos\"", 0.05),
+fn every_scheme_has_its_link_found() {
+    for scheme in [
+        "kind = \"default\"",
+        "kind = \"xor\"",
+        "kind = \"gbn\", window = 4096",
+        "kind = \"sr-bitmap\"",
+        "kind = \"rlp\"",
+        "kind = \"rlp-oos\"",
     ] {
-        let mut pair = pair(RateLimit::Estimated, scheme, 5, loss);
+        let mut pair = pair(RateLimit::Estimated, scheme, 5, 0.02);
         load(&mut pair, 3, 5);
-        let part = load(&mut pair, 10, 5);
+        pair.adversary.forget();
+        load(&mut pair, 10, 5);
         let bottleneck = &pair.adversary;
         let overflows = bottleneck.overflowed as f64 / bottleneck.offered as f64;
-        assert!(
-            part > 0.7 - loss,
-            "{scheme}: {part} of 5 Mbit/s: {bottleneck:?}"
-        );
-        assert!(overflows < 0.05, "{scheme}: {bottleneck:?}");
+        assert!(overflows < 0.005, "{scheme}: {bottleneck:?}");
+        let found = pair.port(0).rate().as_bps() as f64 / 5e6;
+        assert!(found > 0.6, "{scheme}: {found} of 5 Mbit/s");
         assert_eq!(
             pair.port(1).rate(),
             rate(20),
@@ -112,54 +111,45 @@ fn every_scheme_that_can_shows_its_round_trips() {
     }
 }
 
-/// What shows no round trips any more must not be held down by what others have shown.
+/// Nobody is held down for long by what was found of a link long ago.
 #[test]
-fn a_rate_rises_again_when_only_voice_is_left() {
-    let mut setup = Setup::new(Live).rate("20 Mbit/s");
-    setup.config.delay = Duration::from_millis(25);
-    setup.config.rate_limit = RateLimit::Estimated;
-    let setup = setup.service(1, 1.0, "kind = \"sr-m2\"", QUEUE).service(
-        2,
-        1.0,
-        "kind = \"default\"",
-        QUEUE,
-    );
-    let longest = Duration::from_millis(50);
-    let mut pair = Pair::new(&setup, Bottleneck::new(rate(5), HEADER, longest, 0.0));
+fn a_rate_that_was_found_rises_when_it_is_asked_for() {
+    let mut pair = pair(RateLimit::Estimated, "kind = \"sr-m2\"", 5, 0.0);
     load(&mut pair, 5, 5);
-    assert!(pair.port(0).rate() < rate(6));
+    assert!(pair.port(0).rate() < rate(7));
     pair.adversary.become_as_fast_as(rate(20));
-    for id in 0..40 * 50 {
-        pair.offer(0, TestPacket::new(2, id, 200));
-        pair.run_for(Duration::from_millis(20));
-    }
-    assert_eq!(pair.port(0).rate(), rate(20));
+    pair.run_for(Duration::from_secs(60));
+    load(&mut pair, 2, 20);
+    let part = load(&mut pair, 2, 20);
+    assert!(part > 0.9, "{part} of 20 Mbit/s");
 }
 
-/// With study headers nobody echoes anything.
+/// An unstated rate begins low, and finds its link whichever it is.
+#[test]
+fn an_unstated_rate_is_found() {
+    for mbps in [2, 20] {
+        let mut setup = Setup::new(Live).rate("1 Gbit/s");
+        setup.config.delay = Duration::from_millis(25);
+        setup.config.rate_limit = RateLimit::Found;
+        let setup = setup.service(1, 1.0, "kind = \"sr-m2\"", QUEUE);
+        let longest = Duration::from_millis(100);
+        let bottleneck = Bottleneck::new(rate(mbps), HEADER, longest, 0.05);
+        let mut pair = Pair::new(&setup, bottleneck);
+        load(&mut pair, 2, mbps);
+        let part = load(&mut pair, 5, mbps);
+        assert!(part > 0.87, "{part} of {mbps} Mbit/s");
+        assert!(pair.adversary.waited < Duration::from_millis(60));
+    }
+}
+
+/// With study headers there are no frames for it.
 #[test]
 fn a_limit_that_can_learn_nothing_is_refused() {
-    use airlane_link::HeaderProfile::{self, Study};
+    use airlane_link::HeaderProfile::Study;
     use airlane_link::Port;
-    let refused = |header: HeaderProfile, schemes: &[&str]| {
-        let mut setup = Setup::new(header);
-        setup.config.rate_limit = RateLimit::Estimated;
-        for (number, scheme) in (1..).zip(schemes) {
-            setup = setup.service(number, 1.0, scheme, QUEUE);
-        }
-        let problems = Port::<TestPacket>::new(setup.config).err()?;
-        assert_eq!(problems.len(), 1, "{problems:?}");
-        Some(problems[0].path.clone())
-    };
-    for (header, schemes, works) in [
-        (Study, &["kind = \"sr-m2\""][..], false),
-        (Study, &["kind = \"gbn\"", "kind = \"sr-bitmap\""], false),
-        (Study, &["kind = \"rlp-oos\""], true),
-        (Live, &["kind = \"sr-bitmap\""], true),
-        (Live, &["kind = \"default\"", "kind = \"xor\""], false),
-        (Live, &["kind = \"xor\"", "kind = \"rlp\""], true),
-    ] {
-        let expected = (!works).then(|| "rate-limit".to_owned());
-        assert_eq!(refused(header, schemes), expected, "{header:?} {schemes:?}");
-    }
+    let mut setup = Setup::new(Study);
+    setup.config.rate_limit = RateLimit::Estimated;
+    let problems = Port::<TestPacket>::new(setup.config).expect_err("nothing can be found");
+    assert_eq!(problems.len(), 1, "{problems:?}");
+    assert_eq!(problems[0].path, "rate-limit");
 }

@@ -16,8 +16,6 @@ struct Outgoing<P> {
     until: Option<Instant>,
     /// When it left; none: not yet.
     left: Option<Instant>,
-    /// A keepalive has named it: it need not have been missed by the frame behind it.
-    named: bool,
     /// A repair has been asked for.
     asked: bool,
     /// A repair is asked for and has not left yet.
@@ -67,7 +65,6 @@ impl<P: Payload> RlpSender<P> {
             packet: packet.clone(),
             until: came.zip(self.budget).map(|(came, budget)| came + budget),
             left: None,
-            named: false,
             asked: false,
             waits: false,
         };
@@ -86,23 +83,10 @@ impl<P: Payload> RlpSender<P> {
         if let Some(kept) = self.kept.get_mut(header.seq) {
             match header.kind {
                 FrameKind::Data => kept.left = Some(left),
-                FrameKind::Keepalive => kept.named = true,
                 FrameKind::Retransmission => kept.waits = false,
                 _ => {}
             }
         }
-    }
-
-    /// How long ago the frame left by which the peer can have missed this one at the earliest: a round
-    /// trip, if it has asked for the first time, and at once.
-    pub(super) fn round_trip(&self, now: Instant, seq: Seq) -> Option<Duration> {
-        let behind = self.space.next(seq);
-        let named = self.kept.get(seq)?.named;
-        let sent = self.space.distance(self.next, behind);
-        let left = self.kept.get(behind).filter(|_| !named)?.left?;
-        (1..=self.window)
-            .contains(&sent)
-            .then(|| now.saturating_since(left))
     }
 
     /// The packet of a frame that can still be asked for, and has not been.

@@ -1,0 +1,600 @@
+//! The rate that a link is found to carry (`rate-limit = "estimated"`).
+//!
+//! Nobody states what a radio carries today. This end marks what it sends: a mark says nothing but its number
+//! and leaves among the frames. The other end answers each with a report: how many bytes have come until then,
+//! and when the mark came, by a clock of its own. Two reports show how long the bytes between their marks took to
+//! arrive, and what a mark took beyond the quickest of the last 10 to 20 s is a queue, whoever made it.
+//!
+//! ```text
+//! round        marks since the last change of the rate: at least four, more where delays jitter, over 30 ms
+//! q            least delay of a round - least delay of the last 10 to 20 s;   allowed: 6 ms + jitter
+//! q <= allowed, busy       rate x (1 + gain); the gain doubles each round once the rate has left the last queue's behind
+//! q >  allowed             c = bytes / time between the first and the last mark that found this queue: what the
+//!                          link carries, as it was never idle. Send at c/2 or 3c/4 until the queue is gone, then at c
+//! q did not fall by that   it is not ours: what the delay is now counts as none, and the rate stays
+//! ```
+//!
+//! Loss is not congestion. But a link that polices, or whose queue is shorter than what is allowed, shows nothing
+//! else: where much more is lost than over a longer time, this end sends less for one round, and takes the rate
+//! back if as much is lost then.
+//!
+//! Least delays and not means, because what comes late now and then is no queue. Reports are rare: one for 8 kB or
+//! 10 ms, whichever is more. Without reports nothing changes. A rate only grows while it is used: an idle link
+//! shows no limit.
+//!
+//! Invariants: `LEAST` <= rate <= the configured rate; nothing is allocated after the start. Left out: what the way
+//! back does to reports beyond their delay, which the marks' own times do not contain.
+
+use std::collections::VecDeque;
+
+use airlane_base::{Duration, Instant, Rate};
+
+use crate::wire::Report;
+
+/// How old the least delay may become, twice.
+const MEMORY: Duration = Duration::from_secs(10);
+/// A mark for so many bytes, not more often than this, and after so long for any.
+const MARK_BYTES: u64 = 8_000;
+const MARK_EVERY: Duration = Duration::from_millis(10);
+const MARK_AFTER: Duration = Duration::from_millis(500);
+/// Marks on their way, and reports of late, that are remembered.
+const MARKS: usize = 256;
+const SAMPLES: usize = 64;
+/// Delays are allowed to grow by this before they are a queue.
+const ALLOWED_US: i64 = 6_000;
+/// A round has as many marks at least, and lasts as long.
+const LEAST_MARKS: usize = 4;
+const MOST_MARKS: usize = 16;
+/// Marks of a queue that say what the link carries.
+const STRETCH: usize = 24;
+const LEAST_ROUND: Duration = Duration::from_millis(30);
+/// An unstated rate begins here, and none falls below the least.
+const FIRST_BPS: u64 = 10_000_000;
+const LEAST_BPS: u64 = 32_000;
+/// So often a queue that does not fall is ours all the same, perhaps.
+const TRIES: u32 = 3;
+/// How long less is sent, how often at least, to see what a mark takes without a queue.
+const PEEK: Duration = Duration::from_millis(200);
+const PEEK_EVERY: Duration = Duration::from_secs(8);
+/// So many marks without a report, for so long and two round trips, are too many.
+const MISSED: usize = 8;
+const MISSED_FOR: Duration = Duration::from_millis(200);
+/// So often nothing heard halves the rate.
+const MOST_SILENT: u32 = 4;
+const LONGEST_AT_FIRST: Duration = Duration::from_secs(1);
+/// What a round may add to the queue while the rate is near to what the link was found to carry.
+const STEP: Duration = Duration::from_millis(3);
+/// Frames after which what was lost counts half, for what is lost now and as a rule.
+const LOSS_NOW: f64 = 400_000.0;
+const LOSS_RULE: f64 = 4_000_000.0;
+
+/// A mark on its way.
+#[derive(Clone, Copy, Debug)]
+struct Mark {
+    number: u32,
+    left: Instant,
+    /// Bytes sent before it.
+    sent: u64,
+}
+
+/// A mark that came: when it left, and what the peer said of it.
+#[derive(Clone, Copy, Debug)]
+struct Sample {
+    left: Instant,
+    sent: u64,
+    /// By the peer's clock, microseconds.
+    came_us: i64,
+    received: u64,
+    /// What it took, by two clocks that nobody set: only differences mean something.
+    delay_us: i64,
+}
+
+/// What samples from one to another show, bit/s and a ratio.
+#[derive(Clone, Copy, Debug)]
+struct Stretch {
+    sent_bps: f64,
+    /// What was sent, by the time in which it arrived.
+    carried_bps: f64,
+    loss: f64,
+}
+
+impl Stretch {
+    fn between(from: &Sample, to: &Sample) -> Option<Self> {
+        let took = to.left.saturating_since(from.left).as_secs_f64();
+        let came = (to.came_us - from.came_us) as f64 / 1e6;
+        let sent = to.sent.saturating_sub(from.sent) as f64;
+        let received = to.received.saturating_sub(from.received) as f64;
+        (took > 0.0 && came > 0.0 && sent > 0.0).then(|| Self {
+            sent_bps: sent * 8.0 / took,
+            carried_bps: sent * 8.0 / came,
+            loss: (1.0 - received / sent).clamp(0.0, 1.0),
+        })
+    }
+}
+
+/// A part of the bytes, of which old ones count less.
+#[derive(Clone, Copy, Debug, Default)]
+struct Decayed {
+    lost: f64,
+    all: f64,
+}
+
+impl Decayed {
+    fn add(&mut self, lost: f64, all: f64, memory: f64) {
+        let keeps = memory / (memory + all);
+        self.lost = (self.lost + lost) * keeps;
+        self.all = (self.all + all) * keeps;
+    }
+
+    fn ratio(self) -> f64 {
+        if self.all > 0.0 {
+            self.lost / self.all
+        } else {
+            0.0
+        }
+    }
+}
+
+/// What is lost at first is more than as a rule, if it is much.
+const NOTHING_LOST: Decayed = Decayed {
+    lost: 0.0,
+    all: LOSS_RULE / 2.0,
+};
+
+/// What is being tried.
+#[derive(Clone, Copy, Debug, PartialEq)]
+enum Phase {
+    /// Sends at the rate, and more each round in which it was used.
+    Grows,
+    /// Sends less until then, so that a queue can go.
+    Drains { until: Instant },
+}
+
+/// Why the rate was last taken back: what must be better by that, or was not ours.
+#[derive(Clone, Copy, Debug, PartialEq)]
+enum Doubt {
+    None,
+    /// The queue was so long, microseconds, at this rate; and how often it has not fallen since.
+    Queue {
+        was: i64,
+        bps: u64,
+        tries: u32,
+    },
+    /// So much was lost, at this rate.
+    Loss(f64, u64),
+}
+
+/// Finds what the link carries, and says it as the rate to send at.
+#[derive(Clone, Debug)]
+pub(super) struct Finder {
+    most: u64,
+    /// What the link is taken to carry.
+    bps: u64,
+    phase: Phase,
+    /// Part of `bps` that is sent at while the queue drains.
+    part: f64,
+    doubt: Doubt,
+    gain: f64,
+    /// What the last queue showed; none before the first.
+    carried: Option<f64>,
+    /// A queue was last made to go.
+    drained: Instant,
+    /// The rate has been as it is since then.
+    since: Instant,
+    busy: bool,
+    // What was marked.
+    number: u32,
+    marked: (Instant, u64),
+    due: bool,
+    under_way: VecDeque<Mark>,
+    /// How long the last report was under way with its mark, and how often none has come.
+    round_trip: Duration,
+    heard: Instant,
+    silent: u32,
+    // What came.
+    samples: VecDeque<Sample>,
+    base: Option<Base>,
+    jitter_us: i64,
+    loss_now: Decayed,
+    loss_rule: Decayed,
+}
+
+/// The least delay of the last one or two `MEMORY`s.
+#[derive(Clone, Copy, Debug)]
+struct Base {
+    before: i64,
+    now: i64,
+    since: Instant,
+}
+
+impl Finder {
+    /// Finds at most this rate. One that somebody stated is right until a queue shows.
+    pub(super) fn new(most: Rate, stated: bool) -> Self {
+        let most = most.as_bps();
+        Self {
+            most,
+            bps: if stated { most } else { FIRST_BPS.min(most) },
+            phase: Phase::Grows,
+            part: 1.0,
+            doubt: Doubt::None,
+            gain: 1.0,
+            carried: None,
+            drained: Instant::ORIGIN,
+            since: Instant::ORIGIN,
+            busy: false,
+            number: 0,
+            marked: (Instant::ORIGIN, 0),
+            due: false,
+            under_way: VecDeque::with_capacity(MARKS),
+            round_trip: LONGEST_AT_FIRST,
+            heard: Instant::ORIGIN,
+            silent: 0,
+            samples: VecDeque::with_capacity(SAMPLES),
+            base: None,
+            jitter_us: 0,
+            loss_now: Decayed::default(),
+            loss_rule: NOTHING_LOST,
+        }
+    }
+
+    /// The configured rate is another one; what was found stays, as far as it may.
+    pub(super) fn set_most(&mut self, most: Rate) {
+        let was = std::mem::replace(&mut self.most, most.as_bps());
+        self.bps = if self.bps == was {
+            self.most
+        } else {
+            self.bps.min(self.most)
+        };
+    }
+
+    /// At what rate to send now.
+    pub(super) fn rate(&self) -> Rate {
+        let bps = match self.phase {
+            Phase::Grows => self.bps,
+            Phase::Drains { .. } => (self.bps as f64 * self.part) as u64,
+        };
+        Rate::from_bps(bps.max(LEAST_BPS.min(self.most))).expect("it is not zero")
+    }
+
+    /// What the link is taken to carry.
+    pub(super) fn carries(&self) -> Rate {
+        Rate::from_bps(self.bps).expect("it is not below the least")
+    }
+
+    /// Whether less is sent than the link carries, so that a queue can go.
+    pub(super) fn drains(&self) -> bool {
+        matches!(self.phase, Phase::Drains { .. })
+    }
+
+    /// Forgets what was seen: there may be another link below. What was found is where it begins.
+    pub(super) fn reset(&mut self) {
+        (self.phase, self.doubt, self.gain) = (Phase::Grows, Doubt::None, 1.0);
+        (self.carried, self.base, self.jitter_us) = (None, None, 0);
+        (self.due, self.busy) = (false, false);
+        self.under_way.clear();
+        self.samples.clear();
+        (self.loss_now, self.loss_rule) = (Decayed::default(), NOTHING_LOST);
+    }
+
+    // ---- marks
+
+    /// A frame has left; `sent` bytes have by now.
+    #[inline]
+    pub(super) fn departed(&mut self, now: Instant, sent: u64) {
+        let (at, before) = self.marked;
+        let since = now.saturating_since(at);
+        self.due |= sent - before >= MARK_BYTES && since >= MARK_EVERY || since >= MARK_AFTER;
+        self.go_on(now);
+        if self.under_way.len() >= MISSED && self.phase == Phase::Grows {
+            self.miss(now);
+        }
+    }
+
+    /// Many marks are under way: for too long, if a full queue or an outage takes them all.
+    fn miss(&mut self, now: Instant) {
+        if now.saturating_since(self.heard) > self.round_trip * 2 + MISSED_FOR {
+            (self.since, self.heard) = (now, now);
+            // Whichever it was, it begins anew when something is heard, and from not too far below.
+            (self.gain, self.carried) = (0.25, Some(0.0));
+            if self.silent < MOST_SILENT {
+                self.silent += 1;
+                self.bps = (self.bps / 2).max(LEAST_BPS.min(self.most));
+            }
+        }
+    }
+
+    /// Whether a mark is to leave next.
+    #[inline]
+    pub(super) fn is_due(&self) -> bool {
+        self.due
+    }
+
+    /// A mark leaves, behind so many bytes: its number.
+    pub(super) fn mark(&mut self, now: Instant, sent: u64) -> u32 {
+        (self.due, self.marked) = (false, (now, sent));
+        self.number = self.number.wrapping_add(1);
+        if self.under_way.len() == MARKS {
+            self.under_way.pop_front();
+        }
+        if self.under_way.is_empty() {
+            self.heard = now;
+        }
+        let number = self.number;
+        self.under_way.push_back(Mark {
+            number,
+            left: now,
+            sent,
+        });
+        number
+    }
+
+    // ---- reports
+
+    /// The peer tells of a mark.
+    pub(super) fn handle_report(&mut self, now: Instant, number: u32, report: Report) {
+        self.go_on(now);
+        let Some(at) = self.under_way.iter().position(|mark| mark.number == number) else {
+            return;
+        };
+        let mark = self.under_way[at];
+        (self.silent, self.heard) = (0, now);
+        self.round_trip = now.saturating_since(mark.left);
+        // Older ones are lost, or overtaken.
+        self.under_way.drain(..=at);
+        let left_us = i64::try_from(mark.left.as_nanos() / 1_000).unwrap_or(i64::MAX);
+        let (came_us, received) = match self.samples.back() {
+            Some(last) => (
+                last.came_us + i64::from(report.at_us.wrapping_sub(last.came_us as u32) as i32),
+                last.received + u64::from(report.received.wrapping_sub(last.received as u32)),
+            ),
+            None => (i64::from(report.at_us), u64::from(report.received)),
+        };
+        let sample = Sample {
+            left: mark.left,
+            sent: mark.sent,
+            came_us,
+            received,
+            delay_us: came_us - left_us,
+        };
+        self.remember(now, sample);
+        let is_gone = sample.delay_us - self.base_us() < self.allowed_us() / 4;
+        match self.phase {
+            Phase::Grows => self.judge(now),
+            Phase::Drains { .. } if sample.left >= self.since && is_gone => {
+                (self.phase, self.since) = (Phase::Grows, now);
+            }
+            Phase::Drains { .. } => {}
+        }
+    }
+
+    fn remember(&mut self, now: Instant, sample: Sample) {
+        let delay = sample.delay_us;
+        let base = self.base.get_or_insert(Base {
+            before: delay,
+            now: delay,
+            since: now,
+        });
+        if now.saturating_since(base.since) >= MEMORY {
+            (base.before, base.now, base.since) = (base.now, delay, now);
+        }
+        base.now = base.now.min(delay);
+        if let [.., before, last] = self.samples.make_contiguous() {
+            // What does not follow from growing or shrinking evenly.
+            let bend = (delay - 2 * last.delay_us + before.delay_us).abs() / 2;
+            self.jitter_us += (bend.min(50_000) - self.jitter_us) / 8;
+        }
+        if self.samples.len() == SAMPLES {
+            self.samples.pop_front();
+        }
+        self.samples.push_back(sample);
+    }
+
+    fn base_us(&self) -> i64 {
+        self.base.map_or(0, |base| base.now.min(base.before))
+    }
+
+    fn allowed_us(&self) -> i64 {
+        ALLOWED_US + self.jitter_us
+    }
+
+    /// The queue has had its time to go.
+    #[inline]
+    fn go_on(&mut self, now: Instant) {
+        if let Phase::Drains { until } = self.phase
+            && now >= until
+        {
+            (self.phase, self.since) = (Phase::Grows, now);
+        }
+    }
+
+    /// What the marks of this round show, once they are enough.
+    fn judge(&mut self, now: Instant) {
+        let begin = self
+            .samples
+            .iter()
+            .rposition(|sample| sample.left < self.since);
+        let begin = begin.map_or(0, |before| before + 1);
+        let (Some(first), Some(last)) = (self.samples.get(begin), self.samples.back()) else {
+            return;
+        };
+        let marks = self.samples.len() - begin;
+        // Where delays jitter by as much as is allowed, the least of a few is too much too often.
+        let needs = (LEAST_MARKS + (self.jitter_us / 1_000) as usize).min(MOST_MARKS);
+        let allowed = self.allowed_us();
+        let lasts = last.left.saturating_since(first.left);
+        let is_over = marks >= needs && lasts >= LEAST_ROUND;
+        let overruns = marks >= LEAST_MARKS && self.queue_us(LEAST_MARKS - 1) > 3 * allowed;
+        if !is_over && !overruns {
+            return;
+        }
+        let Some(seen) = Stretch::between(first, last) else {
+            return;
+        };
+        let queue = self.queue_us(needs.div_ceil(2).min(marks));
+        let all = last.sent.saturating_sub(first.sent) as f64;
+        self.busy = seen.sent_bps >= 0.85 * self.bps as f64;
+        if queue > allowed {
+            let of_late = if overruns { needs } else { STRETCH };
+            self.on_queue(now, queue, of_late);
+            return;
+        }
+        self.loss_now.add(seen.loss * all, all, LOSS_NOW);
+        if let Doubt::Loss(was, bps) = self.doubt {
+            self.doubt = Doubt::None;
+            self.since = now;
+            // It is the air, if it has lost as much of less.
+            if seen.loss > was * 0.6 {
+                (self.bps, self.loss_rule) = (bps.min(self.most), self.loss_now);
+            }
+        } else if self.busy && self.loss_now.ratio() > self.much_loss() {
+            self.on_loss(now, &seen);
+        } else {
+            self.loss_rule.add(seen.loss * all, all, LOSS_RULE);
+            self.doubt = Doubt::None;
+            self.grow(now, lasts + self.round_trip);
+            self.look_below(now, PEEK_EVERY);
+        }
+    }
+
+    /// More is lost than this only where something overflows, as a rule.
+    fn much_loss(&self) -> f64 {
+        3.0 * self.loss_rule.ratio() + 0.2
+    }
+
+    /// The queue that the last marks have found, all of them.
+    fn queue_us(&self, marks: usize) -> i64 {
+        let last = self.samples.iter().rev().take(marks);
+        last.map(|sample| sample.delay_us).min().unwrap_or(0) - self.base_us()
+    }
+
+    fn grow(&mut self, now: Instant, round: Duration) {
+        let step = (STEP.as_secs_f64() / round.as_secs_f64()).clamp(1.0 / 128.0, 1.0 / 32.0);
+        let near = self
+            .carried
+            .is_some_and(|carried| (self.bps as f64) < 1.1 * carried);
+        if self.busy {
+            if near {
+                self.gain = step;
+            }
+            self.bps = ((self.bps as f64 * (1.0 + self.gain)) as u64 + 1).min(self.most);
+            let fastest = if self.carried.is_some() { 0.5 } else { 1.0 };
+            self.gain = (self.gain * 2.0).min(fastest);
+        } else if self.carried.is_some() {
+            self.gain = step;
+        }
+        self.since = now;
+    }
+
+    /// A queue stands, or grows.
+    fn on_queue(&mut self, now: Instant, queue: i64, of_late: usize) {
+        let (base, allowed) = (self.base_us(), self.allowed_us());
+        // The link was never idle between the marks that found a queue.
+        let found = self.samples.iter().rev().take(of_late);
+        let found = found
+            .take_while(|sample| sample.delay_us - base > allowed / 2)
+            .count();
+        let begin = self.samples.len() - found.max(LEAST_MARKS).min(self.samples.len());
+        let (Some(from), Some(to)) = (self.samples.get(begin), self.samples.back()) else {
+            return;
+        };
+        let Some(seen) = Stretch::between(from, to) else {
+            return;
+        };
+        let (to_delay, grows) = (to.delay_us, seen.carried_bps < 0.95 * seen.sent_bps);
+        let overflows = seen.loss > self.much_loss();
+        self.since = now;
+        let (mut before, mut tries) = (self.bps, 0);
+        if let Doubt::Queue {
+            was,
+            bps,
+            tries: tried,
+        } = self.doubt
+            && !grows
+            && queue > was * 2 / 3
+        {
+            (before, tries) = (bps, tried + 1);
+            if tries == TRIES {
+                self.bps = bps.min(self.most);
+                self.accept(now);
+                return;
+            }
+        }
+        if !grows && !self.busy {
+            // Somebody else's: it goes when that one likes, or counts as none when the least is forgotten.
+            self.doubt = Doubt::None;
+            return;
+        }
+        let rule = self.loss_rule.ratio();
+        let mut carried = match overflows {
+            true => seen.carried_bps * (1.0 - seen.loss) / (1.0 - rule),
+            false => seen.carried_bps,
+        };
+        if tries > 0 {
+            carried = carried.min(self.bps as f64 * self.part);
+        }
+        // What has left since then at too high a rate will stand in the queue, too.
+        let too_fast = (self.bps as f64 / carried - 1.0).max(0.0);
+        let length = (to_delay - base) as f64 / 1e6 + too_fast * self.round_trip.as_secs_f64();
+        self.part = if length > 0.05 { 0.5 } else { 0.75 };
+        let takes = (length / (1.0 - self.part)).min(1.0);
+        self.take_back(carried);
+        self.drain(now, Duration::from_secs_f64(takes));
+        self.doubt = Doubt::Queue {
+            was: queue,
+            bps: before,
+            tries,
+        };
+    }
+
+    fn drain(&mut self, now: Instant, takes: Duration) {
+        self.phase = Phase::Drains { until: now + takes };
+        self.drained = now;
+    }
+
+    /// Sending less has not made the delay less: it is no queue of ours.
+    fn accept(&mut self, now: Instant) {
+        let begin = self.samples.len().saturating_sub(MOST_MARKS);
+        if let Some(delay) = self
+            .samples
+            .range(begin..)
+            .map(|sample| sample.delay_us)
+            .min()
+        {
+            self.base = Some(Base {
+                before: delay,
+                now: delay,
+                since: now,
+            });
+        }
+        self.doubt = Doubt::None;
+    }
+
+    /// Much more is lost than as a rule: perhaps by a link that shows no queue.
+    fn on_loss(&mut self, now: Instant, seen: &Stretch) {
+        let lost = self.loss_now.ratio();
+        let carried = seen.sent_bps * (1.0 - lost) / (1.0 - self.loss_rule.ratio());
+        self.doubt = Doubt::Loss(lost, self.bps);
+        self.take_back(carried);
+        self.look_below(now, PEEK_EVERY / 4);
+        (self.since, self.loss_now) = (now, Decayed::default());
+    }
+
+    /// A queue that always stands looks like none: now and then less is sent for a while, to see what a mark takes
+    /// then.
+    fn look_below(&mut self, now: Instant, every: Duration) {
+        if self.busy && self.phase == Phase::Grows && now.saturating_since(self.drained) >= every {
+            (self.part, self.since) = (0.5, now);
+            self.drain(now, PEEK);
+        }
+    }
+
+    /// The link carries no more than this.
+    fn take_back(&mut self, carried: f64) {
+        let carried = carried.min(self.bps as f64).max(self.bps as f64 / 64.0);
+        self.bps = (carried as u64).max(LEAST_BPS.min(self.most));
+        self.carried = Some(carried);
+    }
+}
+
+#[cfg(test)]
+mod tests;

@@ -1,0 +1,293 @@
+use super::*;
+use airlane_base::{Rng, Streams};
+use proptest::prelude::*;
+use std::collections::VecDeque;
+
+const FRAME: usize = 1_250;
+
+/// A link as nobody knows it, and who sends over it.
+struct World {
+    finder: Finder,
+    now: Instant,
+    mbps: f64,
+    delay: Duration,
+    loss: f64,
+    /// Frames lost in a row.
+    burst: f64,
+    jitter: Duration,
+    /// What may wait in front of the link.
+    room: Duration,
+    /// What there is to send.
+    offered_mbps: f64,
+    /// What others send, of which the link's queue takes as much as it can.
+    others_mbps: f64,
+    rng: Rng,
+    next: Instant,
+    free_at: Instant,
+    lost_for: u32,
+    sent: u64,
+    received: u64,
+    /// When they come.
+    reports: VecDeque<(Instant, u32, Report)>,
+    /// Bytes that came over the link, and what each frame waited in its queue.
+    carried: u64,
+    waits: Vec<f64>,
+}
+
+impl World {
+    fn new(mbps: f64, delay_ms: u64) -> Self {
+        Self {
+            finder: Finder::new(Rate::from_bps(10_000_000_000).unwrap(), false),
+            now: Instant::ORIGIN,
+            mbps,
+            delay: Duration::from_millis(delay_ms),
+            loss: 0.0,
+            burst: 1.0,
+            jitter: Duration::ZERO,
+            room: Duration::from_millis(300),
+            offered_mbps: f64::INFINITY,
+            others_mbps: 0.0,
+            rng: Streams::new(7, 0).stream("link"),
+            next: Instant::ORIGIN,
+            free_at: Instant::ORIGIN,
+            lost_for: 0,
+            sent: 0,
+            received: 0,
+            reports: VecDeque::new(),
+            carried: 0,
+            waits: Vec::new(),
+        }
+    }
+
+    /// Sends for so many seconds: the part of the link that was used, and the queue's 95th percentile, ms.
+    fn run(&mut self, seconds: f64) -> (f64, f64) {
+        let end = self.now + Duration::from_secs_f64(seconds);
+        self.waits.clear();
+        let before = self.carried;
+        while self.now < end {
+            let first = self
+                .reports
+                .front()
+                .map_or(Instant::FAR_FUTURE, |report| report.0);
+            if first <= self.next {
+                self.now = first;
+                let (_, number, report) = self.reports.pop_front().unwrap();
+                self.finder.handle_report(self.now, number, report);
+                continue;
+            }
+            self.now = self.next;
+            self.send(FRAME);
+            let rate = self.finder.rate().as_bps() as f64;
+            let rate = rate.min(self.offered_mbps * 1e6);
+            self.next += Duration::from_secs_f64(FRAME as f64 * 8.0 / rate);
+            self.finder.departed(self.now, self.sent);
+            if self.finder.is_due() {
+                let number = self.finder.mark(self.now, self.sent);
+                let came = self.cross(60);
+                if let Some(came) = came {
+                    let report = Report {
+                        received: self.received as u32,
+                        at_us: (came.as_nanos() / 1_000) as u32,
+                    };
+                    let at = came + self.delay;
+                    let behind = self.reports.iter().rposition(|other| other.0 <= at);
+                    self.reports
+                        .insert(behind.map_or(0, |i| i + 1), (at, number, report));
+                }
+            }
+        }
+        self.waits.sort_by(f64::total_cmp);
+        let waits = self.waits.get(self.waits.len() * 95 / 100);
+        let used = (self.carried - before) as f64 * 8.0 / seconds / 1e6;
+        (used / self.mbps, waits.copied().unwrap_or(0.0))
+    }
+
+    fn send(&mut self, bytes: usize) {
+        self.sent += bytes as u64;
+        if self.cross(bytes).is_some() {
+            self.received += bytes as u64;
+        }
+    }
+
+    /// When it comes, if it does.
+    fn cross(&mut self, bytes: usize) -> Option<Instant> {
+        let waits = self.free_at.saturating_since(self.now);
+        self.waits.push(waits.as_secs_f64() * 1e3);
+        if waits > self.room {
+            return None;
+        }
+        let rate = (self.mbps - self.others_mbps).max(0.01) * 1e6;
+        let takes = Duration::from_secs_f64(bytes as f64 * 8.0 / rate);
+        self.free_at = self.free_at.max(self.now) + takes;
+        self.carried += bytes as u64;
+        if self.lost_for > 0 {
+            self.lost_for -= 1;
+            return None;
+        }
+        if self.rng.chance(self.loss / self.burst / (1.0 - self.loss)) {
+            self.lost_for = (self.burst as u32).saturating_sub(1);
+            return None;
+        }
+        let late = self.jitter.as_secs_f64() * self.rng.uniform();
+        Some(self.free_at + self.delay + Duration::from_secs_f64(late))
+    }
+
+    fn found(&self) -> f64 {
+        self.finder.rate().as_bps() as f64 / 1e6
+    }
+}
+
+/// A link of so many Mbit/s and so many ms, frames lost, in a row, jitter in ms, and what must be used of it.
+type Case = (f64, u64, f64, f64, u64, f64);
+
+const CASES: [Case; 14] = [
+    (2.0, 25, 0.0, 1.0, 0, 0.9),
+    (5.0, 25, 0.0, 1.0, 0, 0.9),
+    (20.0, 5, 0.0, 1.0, 0, 0.9),
+    (20.0, 25, 0.0, 1.0, 0, 0.9),
+    (20.0, 75, 0.0, 1.0, 0, 0.9),
+    (20.0, 150, 0.0, 1.0, 0, 0.9),
+    (50.0, 25, 0.0, 1.0, 0, 0.9),
+    (200.0, 25, 0.0, 1.0, 0, 0.9),
+    (20.0, 25, 0.05, 1.0, 0, 0.9),
+    (20.0, 25, 0.1, 1.0, 0, 0.9),
+    (20.0, 25, 0.05, 10.0, 0, 0.9),
+    (20.0, 25, 0.1, 10.0, 0, 0.9),
+    (20.0, 25, 0.0, 1.0, 10, 0.85),
+    (20.0, 25, 0.05, 1.0, 10, 0.85),
+];
+
+fn world((mbps, delay, loss, burst, jitter, _): Case) -> World {
+    World {
+        loss,
+        burst,
+        jitter: Duration::from_millis(jitter),
+        ..World::new(mbps, delay)
+    }
+}
+
+#[test]
+fn a_link_is_found_in_three_seconds_and_kept_without_a_queue() {
+    for case in CASES {
+        let mut world = world(case);
+        world.run(3.0);
+        let (soon, _) = world.run(1.0);
+        let (used, queue) = world.run(30.0);
+        assert!(
+            soon > 0.85 && used > case.5,
+            "{case:?}: {soon}, then {used}"
+        );
+        assert!(queue < 30.0, "{case:?}: {queue} ms of queue");
+    }
+}
+
+#[test]
+fn a_link_that_changes_is_followed_up_and_down() {
+    for (loss, jitter, room) in [
+        (0.0, 0, 300),
+        (0.05, 0, 300),
+        (0.05, 10, 300),
+        (0.0, 0, 50),
+        // A queue shorter than what counts as one: losses say it.
+        (0.0, 0, 5),
+    ] {
+        let mut world = world((20.0, 25, loss, 1.0, jitter, 0.0));
+        world.room = Duration::from_millis(room);
+        world.run(5.0);
+        for mbps in [5.0, 30.0, 12.0, 20.0] {
+            world.mbps = mbps;
+            world.run(2.0);
+            let (used, queue) = world.run(8.0);
+            let case = format!("{mbps} Mbit/s, {loss}, {jitter} ms, {room} ms");
+            assert!(used > 0.85, "{case}: {used}");
+            assert!(queue < 30.0, "{case}: {queue} ms of queue");
+        }
+    }
+}
+
+#[test]
+fn a_longer_path_is_no_queue() {
+    let mut world = World::new(20.0, 25);
+    world.run(10.0);
+    for delay in [45, 30, 60] {
+        world.delay = Duration::from_millis(delay);
+        world.run(3.0);
+        let (used, _) = world.run(10.0);
+        assert!(used > 0.85, "{delay} ms: {used}");
+    }
+}
+
+#[test]
+fn what_was_small_for_long_is_quick_again() {
+    let mut world = World::new(20.0, 25);
+    world.run(5.0);
+    world.offered_mbps = 0.1;
+    world.run(60.0);
+    assert!(world.found() > 15.0, "{}", world.found());
+    world.mbps = 40.0;
+    world.offered_mbps = f64::INFINITY;
+    world.run(2.0);
+    let (used, _) = world.run(2.0);
+    assert!(used > 0.85, "{used}");
+}
+
+#[test]
+fn an_outage_is_over_when_it_is_over() {
+    let mut world = World::new(20.0, 25);
+    world.run(5.0);
+    world.loss = 0.999;
+    world.run(3.0);
+    world.loss = 0.0;
+    world.run(2.0);
+    let (used, _) = world.run(5.0);
+    assert!(used > 0.85, "{used}");
+}
+
+/// Whoever keeps a queue full takes what he takes: it is given up for as long as the oldest least delay is kept.
+#[test]
+fn others_are_given_way_to_but_not_for_ever() {
+    let mut world = World::new(20.0, 25);
+    world.run(5.0);
+    // A queue of 40 ms that does not go whatever this end does.
+    world.delay = Duration::from_millis(65);
+    world.others_mbps = 10.0;
+    world.run(5.0);
+    let (used, _) = world.run(20.0);
+    assert!(used > 0.35, "{used} of the link, of which half is there");
+}
+
+#[test]
+fn a_bound_is_kept() {
+    let mut world = World::new(20.0, 25);
+    world.finder = Finder::new("8 Mbit/s".parse().unwrap(), true);
+    let (used, queue) = world.run(10.0);
+    assert!(
+        (0.38..0.41).contains(&used) && queue < 1.0,
+        "{used}, {queue} ms"
+    );
+    world.finder.set_most("12 Mbit/s".parse().unwrap());
+    let (used, _) = world.run(10.0);
+    assert!((0.58..0.61).contains(&used), "{used}");
+}
+
+proptest! {
+    /// Whatever a peer says, the rate stays within its bounds and the memory as it is.
+    #[test]
+    fn any_reports_leave_a_rate(reports in prop::collection::vec((any::<u8>(), any::<u32>(), any::<u32>(), 0u64..3_000), 0..300)) {
+        let most = Rate::from_bps(50_000_000).unwrap();
+        let mut finder = Finder::new(most, false);
+        let (mut now, mut sent) = (Instant::ORIGIN, 0);
+        for (back, received, at_us, ms) in reports {
+            now += Duration::from_millis(ms);
+            sent += 10_000;
+            finder.departed(now, sent);
+            if finder.is_due() {
+                finder.mark(now, sent);
+            }
+            let number = finder.number.wrapping_sub(u32::from(back % 8));
+            finder.handle_report(now, number, Report { received, at_us });
+            prop_assert!((LEAST_BPS..=most.as_bps()).contains(&finder.rate().as_bps()));
+            prop_assert!(finder.samples.len() <= SAMPLES && finder.under_way.len() <= MARKS);
+        }
+    }
+}
