@@ -8,21 +8,28 @@
 //! a recovering service, and a file of such rules costs one look-up per packet.
 //!
 //! A rule whose service is not (or no longer) there is inert: the rules behind it decide. A rule may ask what the
-//! packet's flow does (`behaviour`), for traffic that neither port nor code point names.
+//! packet's flow does (`behaviour`), for traffic that neither port nor code point names. Then the classifier is shown
+//! what is received as well, and keeps what the rules said of a flow until something changes that they ask for.
 
 mod behaviour;
 mod fields;
 mod profile;
+mod signs;
+mod status;
+mod table;
 mod unreached;
+
+use std::fmt;
 
 use airlane_base::Instant;
 use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 
-pub use behaviour::Behaviour;
-use behaviour::Behaviours;
+pub use behaviour::{Behaviour, Way};
 pub use fields::{Dscp, FieldError, Ports, Prefix, Protocol};
 pub use profile::{ClassProfile, ClassesConfig};
+pub use status::FlowStatus;
+use table::{Chosen, Table};
 pub use unreached::{Unreached, unreached};
 
 use crate::flow::FlowKey;
@@ -37,6 +44,36 @@ pub struct ClassConfig {
     /// A service of the same link has this name.
     #[schemars(example = &"voice")]
     pub service: String,
+}
+
+/// As it stands in a list of a file.
+impl fmt::Display for ClassConfig {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        let MatchConfig {
+            dscp,
+            protocol,
+            src,
+            dst,
+            src_port,
+            dst_port,
+            port,
+            behaves,
+        } = self.r#match;
+        let mut all = Vec::new();
+        let mut add = |name: &str, value: Option<String>| {
+            all.extend(value.map(|value| format!("{name} = \"{value}\"")));
+        };
+        add("dscp", dscp.map(|dscp| dscp.to_string()));
+        add("protocol", protocol.map(|protocol| protocol.to_string()));
+        add("src", src.map(|src| src.to_string()));
+        add("dst", dst.map(|dst| dst.to_string()));
+        add("src-port", src_port.map(|port| port.to_string()));
+        add("dst-port", dst_port.map(|port| port.to_string()));
+        add("port", port.map(|port| port.to_string()));
+        add("behaves", behaves.map(|behaves| behaves.name().to_owned()));
+        let (all, service) = (all.join(", "), &self.service);
+        write!(f, "{{ match = {{ {all} }}, service = {service:?} }}")
+    }
 }
 
 /// Conditions that must all hold. At least one is given.
@@ -58,7 +95,7 @@ pub struct MatchConfig {
     pub dst_port: Option<Ports>,
     /// The packet comes from or goes to this port or one of these. Left out: any.
     pub port: Option<Ports>,
-    /// The packet's flow behaves like this: `"call"`, small packets, or `"transfer"`, large ones. Left out: any.
+    /// The packet's flow behaves like this: `"call"`, `"interactive"`, `"page"`, `"file"` or `"video"`. Left out: any.
     pub behaves: Option<Behaviour>,
 }
 
@@ -152,18 +189,25 @@ impl MatchConfig {
     }
 }
 
-/// The rules of a port, compiled.
+/// The rules of a port, compiled, and what is known of flows where a rule asks for that.
 #[derive(Clone, Debug)]
 pub struct Classifier {
+    rules: Rules,
+    /// Counts what may change what the rules say of a flow.
+    generation: u32,
+    /// What flows do, where a rule asks.
+    flows: Option<Table>,
+}
+
+#[derive(Clone, Debug)]
+struct Rules {
     /// Rules whose service exists, in the order of the file.
-    rules: Vec<Rule>,
+    all: Vec<Rule>,
     /// For each code point the first rule that asks for it alone.
     table: [Option<Entry>; 64],
     /// Indices of the rules that are not in the table, ascending.
     others: Vec<usize>,
     default: u8,
-    /// What flows do, where a rule asks.
-    behaviours: Option<Behaviours>,
 }
 
 #[derive(Clone, Copy, Debug)]
@@ -176,7 +220,6 @@ struct Rule {
 struct Entry {
     /// Index of the rule: rules before it go first.
     rule: usize,
-    service: u8,
 }
 
 impl Classifier {
@@ -189,79 +232,125 @@ impl Classifier {
                 service: lookup(&class.service)?,
             })
         });
-        let mut classifier = Self {
-            rules: rules.collect(),
+        let mut rules = Rules {
+            all: rules.collect(),
             table: [None; 64],
             others: Vec::new(),
             default,
-            behaviours: None,
         };
+        rules.compile();
         let asks = |rule: &Rule| rule.conditions.behaves.is_some();
-        classifier.behaviours = classifier.rules.iter().any(asks).then(Behaviours::default);
-        classifier.compile();
-        classifier
+        Self {
+            flows: rules.all.iter().any(asks).then(|| Table::new(0)),
+            rules,
+            generation: 0,
+        }
+    }
+
+    /// Takes over what the classifier before knows of flows. `salt` keeps outsiders from choosing which flows share a
+    /// place.
+    #[must_use]
+    pub fn succeeding(mut self, before: Self, salt: u64) -> Self {
+        self.generation = before.generation + 1;
+        if self.flows.is_some() {
+            self.flows = before.flows.or_else(|| Some(Table::new(salt)));
+        }
+        self
     }
 
     /// The service for packets of this flow, of which nobody knows how it behaves.
     #[inline]
     pub fn classify(&self, flow: &FlowKey) -> u8 {
-        if self.rules.is_empty() {
-            return self.default;
+        if self.rules.all.is_empty() {
+            return self.rules.default;
         }
-        self.classify_by_rules(flow, None)
+        self.rules.decide(flow, None).0
     }
 
-    /// The service for a packet of `len` bytes, which tells how its flow behaves.
+    /// The service for a packet that is sent, which tells how its flow behaves: by its length and, at first, what is
+    /// behind a UDP header.
     #[inline]
-    pub fn classify_packet(&mut self, now: Instant, flow: &FlowKey, len: usize) -> u8 {
-        let behaviours = self.behaviours.as_mut();
-        match behaviours.map(|known| known.judge(now, flow, len)) {
-            None => self.classify(flow),
-            Some(behaves) => self.classify_by_rules(flow, Some(behaves)),
+    pub fn classify_packet<'a>(
+        &mut self,
+        now: Instant,
+        flow: &FlowKey,
+        len: usize,
+        datagram: impl FnOnce() -> &'a [u8],
+    ) -> u8 {
+        let Some(flows) = &mut self.flows else {
+            return self.classify(flow);
+        };
+        let known = flows.add(now, Way::Sent, flow, len, datagram);
+        let asked = (self.generation, flow.dscp, known.conduct.behaviour);
+        let chosen = known.chosen.filter(|chosen| chosen.asked == asked);
+        let chosen = chosen.unwrap_or_else(|| {
+            let (service, rule) = self.rules.decide(flow, Some(asked.2));
+            Chosen {
+                asked,
+                service,
+                rule: rule.map(|rule| rule as u16),
+            }
+        });
+        known.chosen = Some(chosen);
+        chosen.service
+    }
+
+    /// A packet has been received, which tells how its flow behaves.
+    #[inline]
+    pub fn note_received<'a>(
+        &mut self,
+        now: Instant,
+        flow: &FlowKey,
+        len: usize,
+        datagram: impl FnOnce() -> &'a [u8],
+    ) {
+        if let Some(flows) = &mut self.flows {
+            flows.add(now, Way::Received, flow, len, datagram);
         }
     }
 
-    /// Whether it learns from each packet that it is asked about.
+    /// Whether it learns from each packet that it is shown.
     #[inline]
     pub fn learns(&self) -> bool {
-        self.behaviours.is_some()
-    }
-
-    fn classify_by_rules(&self, flow: &FlowKey, behaves: Option<Behaviour>) -> u8 {
-        // A code point outside the table is none: the driver masks the DS byte.
-        let entry = self.table.get(usize::from(flow.dscp)).copied().flatten();
-        let end = entry.map_or(usize::MAX, |entry| entry.rule);
-        self.others
-            .iter()
-            .take_while(|index| **index < end)
-            .map(|index| &self.rules[*index])
-            .find(|rule| {
-                let asked = rule.conditions.behaves;
-                rule.conditions.matches(flow) && (asked.is_none() || asked == behaves)
-            })
-            .map(|rule| rule.service)
-            .or(entry.map(|entry| entry.service))
-            .unwrap_or(self.default)
+        self.flows.is_some()
     }
 
     /// Makes all rules of a service inert, as before it is removed from the port.
     pub fn remove_service(&mut self, service: u8) {
-        self.rules.retain(|rule| rule.service != service);
-        self.compile();
+        self.generation += 1;
+        self.rules.all.retain(|rule| rule.service != service);
+        self.rules.compile();
+    }
+}
+
+impl Rules {
+    /// The service for packets of a flow, and the rule that says so.
+    fn decide(&self, flow: &FlowKey, behaves: Option<Behaviour>) -> (u8, Option<usize>) {
+        // A code point outside the table is none: the driver masks the DS byte.
+        let entry = self.table.get(usize::from(flow.dscp)).copied().flatten();
+        let end = entry.map_or(usize::MAX, |entry| entry.rule);
+        let found = self.others.iter().take_while(|index| **index < end);
+        let found = found.copied().find(|index| {
+            let conditions = self.all[*index].conditions;
+            let asked = conditions.behaves;
+            conditions.matches(flow) && (asked.is_none() || asked == behaves)
+        });
+        let rule = found.or(entry.map(|entry| entry.rule));
+        (
+            rule.map_or(self.default, |rule| self.all[rule].service),
+            rule,
+        )
     }
 
     fn compile(&mut self) {
         self.table = [None; 64];
         self.others.clear();
-        for (index, rule) in self.rules.iter().enumerate() {
+        for (index, rule) in self.all.iter().enumerate() {
             let Some(dscp) = rule.conditions.dscp_alone() else {
                 self.others.push(index);
                 continue;
             };
-            self.table[usize::from(dscp.value())].get_or_insert(Entry {
-                rule: index,
-                service: rule.service,
-            });
+            self.table[usize::from(dscp.value())].get_or_insert(Entry { rule: index });
         }
     }
 }

@@ -64,6 +64,16 @@ impl FlowKey {
         .into_iter()
         .fold(mix(salt), |hash, word| mix(hash ^ word))
     }
+
+    /// 64 well-mixed bits of the 5-tuple, the same for packets and their answers.
+    pub(crate) fn hash_both_ways(&self, salt: u64) -> u64 {
+        let end = |address, port| {
+            let bits = bits(address);
+            mix(mix(salt ^ bits as u64) ^ (bits >> 64) as u64 ^ u64::from(port))
+        };
+        let ends = end(self.src, self.src_port).wrapping_add(end(self.dst, self.dst_port));
+        mix(ends ^ u64::from(self.protocol))
+    }
 }
 
 /// The address as IPv6 sees it; IPv4 is mapped (RFC 4291 2.5.5.2).
@@ -140,6 +150,11 @@ pub trait Packet: Divisible {
         0
     }
 
+    /// What stands behind its UDP header; nothing where there is none, or where nobody can look inside.
+    fn datagram(&self) -> &[u8] {
+        &[]
+    }
+
     /// The TCP segment in it. None if it is none, or only a part of one.
     fn tcp(&self) -> Option<TcpView> {
         None
@@ -196,6 +211,19 @@ mod tests {
             assert_ne!(other.hash(1), base, "{other:?}");
         }
         assert_ne!(key().hash(2), base);
+    }
+
+    #[test]
+    fn answers_have_the_hash_of_what_they_answer() {
+        let (base, other) = (key().hash_both_ways(1), key().reversed());
+        assert_eq!(other.hash_both_ways(1), base);
+        let swapped = FlowKey {
+            src_port: key().dst_port,
+            dst_port: key().src_port,
+            ..key()
+        };
+        assert_ne!(swapped.hash_both_ways(1), base);
+        assert_ne!(key().hash_both_ways(2), base);
     }
 
     #[test]

@@ -176,9 +176,9 @@ impl<P: Packet> Port<P> {
     /// Whether the port may have something to give by that, or another deadline: not, if the packet only
     /// waits behind others, or is dropped, while the link is busy.
     pub fn handle_packet(&mut self, now: Instant, packet: P) -> bool {
-        let service = self
-            .classifier
-            .classify_packet(now, &packet.flow(), packet.len());
+        let (flow, len) = (packet.flow(), packet.len());
+        let classifier = &mut self.classifier;
+        let service = classifier.classify_packet(now, &flow, len, || packet.datagram());
         let number = usize::from(service) % SERVICES;
         let Some(slot) = &mut self.slots[number] else {
             // The default service always exists.
@@ -438,15 +438,20 @@ impl<P: Packet> Port<P> {
     /// The next packet for IP.
     #[inline]
     pub fn poll_deliver(&mut self) -> Option<P> {
-        loop {
+        let packet = loop {
             if let Some(packet) = self.up.pop_front() {
-                return Some(packet);
+                break packet;
             }
-            let packet = self.open_next()?;
-            if packet.is_some() {
-                return packet;
+            if let Some(packet) = self.open_next()? {
+                break packet;
             }
+        };
+        if self.classifier.learns() {
+            let (flow, len) = (packet.flow(), packet.len());
+            let classifier = &mut self.classifier;
+            classifier.note_received(self.given_at, &flow, len, || packet.datagram());
         }
+        Some(packet)
     }
 
     /// Bytes of the packets that wait in the queues of all services.

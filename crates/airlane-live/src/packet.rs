@@ -234,6 +234,12 @@ impl Packet for LivePacket {
         self.traffic_class().unwrap_or(0)
     }
 
+    fn datagram(&self) -> &[u8] {
+        let range = Headers::parse(self.bytes()).and_then(|headers| headers.datagram());
+        let inside = range.and_then(|(start, end)| self.bytes().get(start..end));
+        inside.unwrap_or_default()
+    }
+
     fn tcp(&self) -> Option<TcpView> {
         tcp::view(self.bytes())
     }

@@ -1,204 +1,401 @@
-//! What a flow does, where neither a port nor a code point says what it is.
+//! What a flow does, where neither a rule nor a code point says what it is.
 //!
 //! ```text
-//! call       small packets: speech, games, names, keystrokes
-//! transfer   large ones: whatever moves much and repairs itself, as QUIC does
-//!
-//! first packet     up to 600 B: call; longer: transfer (QUIC begins with 1200 B, RFC 9000, section 14.1)
-//! from then on     mean length, weight 1/16: above 900 B transfer, below 500 B call, in between as before
+//! TCP, SCTP, QUIC, uTP     page         young, or behind a pause
+//!                          file         more than 1 MiB since the last pause, or 256 KiB in more than 2 s
+//!                          interactive  of TCP and SCTP: no packet above 400 B among the last 12
+//! names (DNS, NTP), ICMP   interactive
+//! RTP                      call         mean length below 400 B
+//!                          video        above 600 B
+//! other, mean above 600 B  video        128 packets one way and at most 2 back, of even lengths
+//!                          page, file   as TCP: it is answered, so it repairs itself, or has inside what does
+//! other, below 400 B       call         even gaps of 10, 20, 30, 40 or 60 ms, alike both ways: what codecs send
+//!                          interactive  everything else
 //! ```
-//! A packet that goes another way may overtake those before it, so a flow changes only after a pause of [`PAUSE`],
-//! or when its mean has said so for [`PATIENCE`] packets. A flow is its addresses, protocol and ports; of what has
-//! none or hides them, such as IPsec, the addresses. Each direction is judged for itself.
+//! A pause is a second in which both ways together carry less than 4 kB. Between two limits a flow stays what it was. Both
+//! directions of a flow are judged as one, so acknowledgments go with what they acknowledge.
 //!
-//! It knows at most [`FLOWS`] flows: the one of [`WAYS`] places that was silent longest gives way. What it cannot
-//! know: what several flows do that travel as one, in a tunnel; and large packets of which nobody wants a late one,
-//! such as video, which are taken for a transfer.
+//! What it cannot know: what several flows do that travel as one, in a tunnel; whether a program with a codec's gaps is a
+//! game; how long a file will be that has just begun; and pictures both ways without RTP, which are taken for a transfer.
 
 use airlane_base::{Duration, Instant};
 use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 
-use crate::flow::FlowKey;
+use super::signs::{self, Sign, Stream};
+use crate::flow::{FlowKey, ICMP, ICMPV6, TCP};
 
-/// Flows that are known.
-const FLOWS: usize = 1024;
-/// Places that a flow may have.
-const WAYS: usize = 4;
-/// What is on its way has come after so long, as a rule.
-const PAUSE: Duration = Duration::from_millis(100);
-/// Packets for which a mean has to last.
-const PATIENCE: u8 = 64;
-/// Lengths, bytes: of a first packet, and of means.
-const SMALL: u32 = 600;
-const MEANS: [u32; 2] = [500, 900];
+const SCTP: u8 = 132;
+
+/// What a page has at most, and a file in [`BUSY`], bytes.
+const PAGE: u64 = 1 << 20;
+const STEADY: u64 = 256 << 10;
+const BUSY: Duration = Duration::from_secs(2);
+/// A pause is so long, with fewer bytes than these.
+const PAUSE: Duration = Duration::from_secs(1);
+const QUIET: u32 = 4_000;
+/// Packets in a row, none above so many bytes.
+const THIN: u8 = 12;
+const SHORT: usize = 400;
+/// Mean lengths of small and of large packets, bytes.
+const SMALL: u32 = 400;
+const LARGE: u32 = 600;
+/// Packets one way for which answers are counted, and how many a stream and a transfer have.
+const WINDOW: u16 = 128;
+const REPORTS: u16 = 2;
+const ANSWERS: u16 = 6;
+/// Gaps of codecs, microseconds, and how near a mean comes.
+const GAPS: [u32; 5] = [10_000, 20_000, 30_000, 40_000, 60_000];
+/// Gaps from here to there count: less is one message in parts, more is silence.
+const GAP: [u64; 2] = [2_000, 130_000];
+/// Gaps that make a mean.
+const ENOUGH: u16 = 12;
+/// Packets in a row that say call, and that deny it.
+const SURE: [u8; 2] = [6, 120];
+/// Packets of each way that are looked into.
+const LOOKS: u32 = 16;
 
 /// What a flow behaves like.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
 #[serde(rename_all = "kebab-case")]
 pub enum Behaviour {
-    /// It sends small packets.
+    /// Small packets at even intervals: speech.
     Call,
-    /// It sends large ones.
-    Transfer,
+    /// Small packets that somebody waits for: keystrokes, games, names.
+    Interactive,
+    /// A short transfer, or the beginning of a long one.
+    Page,
+    /// A long transfer.
+    File,
+    /// Large packets that nobody acknowledges.
+    Video,
 }
 
-/// A flow that is known.
-#[derive(Clone, Copy, Debug)]
-struct Known {
-    hash: u64,
-    /// When its last packet came.
-    last: Instant,
-    /// Mean length, bytes times 16.
-    mean: u32,
-    behaviour: Behaviour,
-    /// Packets in a row whose mean says something else.
-    against: u8,
-}
+impl Behaviour {
+    /// All of them.
+    pub const ALL: [Self; 5] = [
+        Self::Call,
+        Self::Interactive,
+        Self::Page,
+        Self::File,
+        Self::Video,
+    ];
 
-/// What is known of flows.
-#[derive(Clone, Debug)]
-pub(super) struct Behaviours {
-    sets: Box<[[Option<Known>; WAYS]]>,
-}
-
-impl Default for Behaviours {
-    fn default() -> Self {
-        Self {
-            sets: vec![[None; WAYS]; FLOWS / WAYS].into(),
+    /// The word that stands in files.
+    pub const fn name(self) -> &'static str {
+        match self {
+            Self::Call => "call",
+            Self::Interactive => "interactive",
+            Self::Page => "page",
+            Self::File => "file",
+            Self::Video => "video",
         }
     }
 }
 
-impl Behaviours {
-    /// A flow sends a packet of `len` bytes.
-    pub(super) fn judge(&mut self, now: Instant, flow: &FlowKey, len: usize) -> Behaviour {
-        let (hash, len) = (flow.hash(0), len.min(1 << 16) as u32);
-        let set = &mut self.sets[hash as usize % (FLOWS / WAYS)];
-        let own = |place: &Option<Known>| place.is_some_and(|known| known.hash == hash);
-        let Some(known) = set
-            .iter_mut()
-            .find(|place| own(place))
-            .and_then(Option::as_mut)
-        else {
-            let behaviour = match len <= SMALL {
-                true => Behaviour::Call,
-                false => Behaviour::Transfer,
-            };
-            let oldest = set
-                .iter_mut()
-                .min_by_key(|place| place.map(|known| known.last));
-            if let Some(place) = oldest {
-                *place = Some(Known {
-                    hash,
-                    last: now,
-                    mean: len * 16,
-                    behaviour,
-                    against: 0,
-                });
+/// Which way a packet goes.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Way {
+    /// To the peer.
+    Sent,
+    /// From the peer.
+    Received,
+}
+
+/// One direction of a flow.
+#[derive(Clone, Copy, Debug, Default)]
+pub(super) struct Course {
+    pub(super) packets: u32,
+    pub(super) bytes: u64,
+    last: Option<Instant>,
+    /// Mean length and mean distance from it, bytes times 16.
+    mean: u32,
+    spread: u32,
+    /// Mean gap and mean distance from it, microseconds; gaps that they are made of, up to 64.
+    gap: u32,
+    sway: u32,
+    gaps: u16,
+    /// Packets since answers were counted last.
+    window: u16,
+    stream: Stream,
+}
+
+impl Course {
+    #[inline]
+    fn add(&mut self, now: Instant, len: usize) {
+        let len16 = (len as u32) << 4;
+        match self.last {
+            None => self.mean = len16,
+            Some(last) => {
+                self.spread = self.spread - self.spread / 16 + self.mean.abs_diff(len16) / 16;
+                self.mean = self.mean - self.mean / 16 + len16 / 16;
+                let gap = now.saturating_since(last).as_nanos() / 1_000;
+                if (GAP[0]..GAP[1]).contains(&gap) {
+                    self.add_gap(gap as u32);
+                }
             }
-            return behaviour;
-        };
-        known.add(now, len);
-        known.behaviour
+        }
+        self.last = Some(now);
+        self.packets = self.packets.saturating_add(1);
+        self.bytes += len as u64;
+        self.window = self.window.saturating_add(1);
+    }
+
+    /// The mean of all gaps at first, then one with a memory of 64.
+    #[inline]
+    fn add_gap(&mut self, gap: u32) {
+        self.gaps = (self.gaps + 1).min(64);
+        let n = i64::from(self.gaps);
+        let (mean, gap) = (i64::from(self.gap), i64::from(gap));
+        // The first distance is to the gap itself.
+        let away = if n == 1 { 0 } else { (gap - mean).abs() };
+        self.gap = (mean + (gap - mean) / n) as u32;
+        let sway = i64::from(self.sway);
+        self.sway = (sway + (away - sway) / n) as u32;
+    }
+
+    fn mean(&self) -> u32 {
+        self.mean >> 4
+    }
+
+    /// Whether it sends as a codec does.
+    #[inline]
+    fn is_even(&self) -> bool {
+        let near = |codec: &u32| self.gap.abs_diff(*codec) * 12 <= *codec;
+        self.gaps >= ENOUGH && self.sway * 10 <= self.gap * 3 && GAPS.iter().any(near)
+    }
+
+    /// Whether it sends, and not just a comfort noise now and then.
+    #[inline]
+    fn is_active(&self, now: Instant) -> bool {
+        let recent = |last| now.saturating_since(last) < PAUSE;
+        self.gaps > 0 && self.last.is_some_and(recent)
     }
 }
 
-impl Known {
-    fn add(&mut self, now: Instant, len: u32) {
-        self.mean = self.mean - self.mean / 16 + len;
-        let paused = now.saturating_since(self.last) >= PAUSE;
-        self.last = now;
-        let mean = self.mean / 16;
-        let says = match self.behaviour {
-            Behaviour::Call if mean > MEANS[1] => Behaviour::Transfer,
-            Behaviour::Transfer if mean < MEANS[0] => Behaviour::Call,
-            same => same,
+/// What a flow has done.
+#[derive(Clone, Debug)]
+pub(super) struct Conduct {
+    pub(super) courses: [Course; 2],
+    pub(super) began: Instant,
+    pub(super) last: Instant,
+    pub(super) behaviour: Behaviour,
+    sign: Option<Sign>,
+    /// Since the last pause: when it began, and bytes.
+    burst_began: Instant,
+    burst: u64,
+    /// This second: when it began, and bytes.
+    second_began: Instant,
+    second: u32,
+    /// Packets in a row without a large one.
+    thin: u8,
+    /// Packets in a row that say something else.
+    against: u8,
+    large: bool,
+    streams: bool,
+}
+
+impl Conduct {
+    pub(super) fn new(now: Instant, flow: &FlowKey) -> Self {
+        Self {
+            courses: [Course::default(); 2],
+            began: now,
+            last: now,
+            behaviour: match flow.protocol {
+                TCP | SCTP => Behaviour::Page,
+                _ => Behaviour::Interactive,
+            },
+            sign: signs::of_ports(flow),
+            burst_began: now,
+            burst: 0,
+            second_began: now,
+            second: 0,
+            thin: 0,
+            against: 0,
+            large: false,
+            streams: false,
+        }
+    }
+
+    /// A packet of `len` bytes goes this way.
+    #[inline]
+    pub(super) fn add<'a>(
+        &mut self,
+        now: Instant,
+        protocol: u8,
+        way: Way,
+        len: usize,
+        payload: impl FnOnce() -> &'a [u8],
+    ) -> Behaviour {
+        let len = len.min(1 << 16);
+        self.add_burst(now, len);
+        let course = &mut self.courses[way as usize];
+        course.add(now, len);
+        let mut first = false;
+        if protocol != TCP && course.packets <= LOOKS {
+            self.sign = signs::of_payload(payload(), self.sign, &mut course.stream);
+            first = course.packets == 1;
+        }
+        self.thin = if len > SHORT {
+            0
+        } else {
+            self.thin.saturating_add(1)
         };
-        if says == self.behaviour {
+        self.last = now;
+        self.behaviour = match (protocol, self.sign) {
+            (TCP | SCTP, _) => self.transfer(now, true),
+            (ICMP | ICMPV6, _) | (_, Some(Sign::Names)) => Behaviour::Interactive,
+            (_, Some(Sign::Quic | Sign::Utp)) => self.transfer(now, false),
+            (_, sign) => self.datagram(now, sign == Some(Sign::Rtp), first),
+        };
+        self.behaviour
+    }
+
+    #[inline]
+    fn add_burst(&mut self, now: Instant, len: usize) {
+        let second = now.saturating_since(self.second_began);
+        if now.saturating_since(self.last) >= PAUSE || (second >= PAUSE && self.second < QUIET) {
+            (self.burst_began, self.burst) = (now, 0);
+        }
+        if second >= PAUSE {
+            (self.second_began, self.second) = (now, 0);
+        }
+        self.second = self.second.saturating_add(len as u32);
+        self.burst += len as u64;
+    }
+
+    #[inline]
+    fn transfer(&self, now: Instant, may_be_thin: bool) -> Behaviour {
+        let busy = now.saturating_since(self.burst_began) >= BUSY;
+        match self.burst {
+            PAGE.. => Behaviour::File,
+            STEADY.. if busy => Behaviour::File,
+            _ if may_be_thin && self.thin >= THIN => Behaviour::Interactive,
+            _ => Behaviour::Page,
+        }
+    }
+
+    #[inline]
+    fn datagram(&mut self, now: Instant, rtp: bool, first: bool) -> Behaviour {
+        let [there, back] = &self.courses;
+        let mean = there.mean().max(back.mean());
+        let limit = if self.large && !first { SMALL } else { LARGE };
+        self.large = mean > limit;
+        match (self.large, rtp) {
+            (true, true) => Behaviour::Video,
+            (false, true) => Behaviour::Call,
+            (true, false) if self.is_stream() => Behaviour::Video,
+            (true, false) => self.transfer(now, false),
+            (false, false) => self.small(now),
+        }
+    }
+
+    /// Whether nobody answers what it sends.
+    #[inline]
+    fn is_stream(&mut self) -> bool {
+        let [there, back] = &mut self.courses;
+        let (most, least) = match there.window >= back.window {
+            true => (there, back),
+            false => (back, there),
+        };
+        if most.window >= WINDOW {
+            self.streams = match self.streams {
+                true => least.window < ANSWERS,
+                false => least.window <= REPORTS && most.spread * 2 <= most.mean,
+            };
+            (most.window, least.window) = (0, 0);
+        }
+        self.streams
+    }
+
+    #[inline]
+    fn small(&mut self, now: Instant) -> Behaviour {
+        let is_call = self.behaviour == Behaviour::Call;
+        if is_call == self.is_even(now) {
             self.against = 0;
         } else {
             self.against += 1;
-            if paused || self.against >= PATIENCE {
-                (self.behaviour, self.against) = (says, 0);
+        }
+        if self.against < SURE[usize::from(is_call)] {
+            return if is_call {
+                Behaviour::Call
+            } else {
+                Behaviour::Interactive
+            };
+        }
+        self.against = 0;
+        if is_call {
+            Behaviour::Interactive
+        } else {
+            Behaviour::Call
+        }
+    }
+
+    #[inline]
+    fn is_even(&self, now: Instant) -> bool {
+        let [there, back] = &self.courses;
+        match (there.is_active(now), back.is_active(now)) {
+            (true, true) => {
+                let alike = there.gap.abs_diff(back.gap) * 6 <= there.gap;
+                alike && there.is_even() && back.is_even()
+            }
+            (true, false) => there.is_even(),
+            (false, true) => back.is_even(),
+            (false, false) => self.behaviour == Behaviour::Call,
+        }
+    }
+
+    /// Says in a sentence why it is taken for what it is.
+    pub(super) fn why(&self, protocol: u8) -> String {
+        let name = match (protocol, self.sign) {
+            (TCP, _) => "TCP",
+            (SCTP, _) => "SCTP",
+            (_, Some(Sign::Quic)) => "QUIC",
+            (_, Some(Sign::Utp)) => "uTP",
+            (_, Some(Sign::WireGuard)) => "a WireGuard tunnel",
+            (_, Some(Sign::Stun)) => "a WebRTC session",
+            _ => "datagrams",
+        };
+        let largest = |course: fn(&Course) -> u64| {
+            let [there, back] = &self.courses;
+            course(there).max(course(back))
+        };
+        let mean = largest(|course| course.mean().into());
+        let burst = self.burst as f64 / 1e6;
+        match (self.behaviour, self.sign) {
+            (Behaviour::Call, Some(Sign::Rtp)) => {
+                format!("It is RTP with small packets, {mean} B in the mean.")
+            }
+            (Behaviour::Video, Some(Sign::Rtp)) => {
+                format!("It is RTP with large packets, {mean} B in the mean.")
+            }
+            (Behaviour::Call, _) => format!(
+                "Small packets, {mean} B in the mean, come at even gaps of {:.0} ms.",
+                largest(|course| course.gap.into()) as f64 / 1e3
+            ),
+            (Behaviour::Interactive, Some(Sign::Names)) => {
+                "Its port is one of DNS or NTP, whose answers somebody waits for.".to_owned()
+            }
+            (Behaviour::Interactive, _) => match protocol {
+                TCP | SCTP => format!("It is {name}, and its last packets were all small."),
+                ICMP | ICMPV6 => "It is ICMP, which others wait for.".to_owned(),
+                _ => format!("Small packets, {mean} B in the mean, come at no codec's gaps."),
+            },
+            (Behaviour::Page, _) => format!(
+                "It is {name}, and has carried no more than {burst:.2} MB since its last pause."
+            ),
+            (Behaviour::File, _) => format!(
+                "It is {name}, and has carried {burst:.1} MB within {:.1} s without a pause.",
+                self.last.saturating_since(self.burst_began).as_secs_f64()
+            ),
+            (Behaviour::Video, _) => {
+                format!(
+                    "Large packets, {mean} B in the mean, go one way, and hardly any answer them."
+                )
             }
         }
     }
 }
 
 #[cfg(test)]
-mod tests {
-    use std::net::Ipv4Addr;
-
-    use super::Behaviour::{Call, Transfer};
-    use super::*;
-    use crate::flow::UDP;
-
-    fn flow(port: u16) -> FlowKey {
-        FlowKey {
-            dscp: 0,
-            protocol: UDP,
-            src: Ipv4Addr::new(10, 0, 0, 1).into(),
-            dst: Ipv4Addr::new(10, 0, 0, 2).into(),
-            src_port: port,
-            dst_port: 40_000,
-        }
-    }
-
-    fn at(ms: u64) -> Instant {
-        Instant::ORIGIN + Duration::from_millis(ms)
-    }
-
-    /// What packets of these lengths are judged to be, so many milliseconds apart.
-    fn judged(gap: u64, lens: impl IntoIterator<Item = usize>) -> Vec<Behaviour> {
-        let mut flows = Behaviours::default();
-        let all = lens.into_iter().enumerate();
-        all.map(|(n, len)| flows.judge(at(1_000 + gap * n as u64), &flow(1), len))
-            .collect()
-    }
-
-    #[test]
-    fn speech_is_a_call_from_its_first_packet_on() {
-        assert!(judged(20, [200; 500]).iter().all(|b| *b == Call));
-        // Variable rate, and now and then a picture of the screen.
-        let lens = (0..500).map(|n| if n % 20 == 19 { 1_200 } else { 80 + n % 90 });
-        assert!(judged(20, lens).iter().all(|b| *b == Call));
-    }
-
-    #[test]
-    fn quic_is_a_transfer_from_its_first_packet_on() {
-        let lens = (0..2_000).map(|n| if n % 7 == 3 { 60 } else { 1_350 });
-        assert!(judged(1, lens).iter().all(|b| *b == Transfer));
-    }
-
-    #[test]
-    fn a_flow_changes_behind_a_pause_or_when_it_is_sure() {
-        // A tunnel: a handshake, and data without a pause.
-        let tunnel: Vec<_> = judged(1, [148].into_iter().chain([1_400; 300]));
-        let first = tunnel.iter().position(|b| *b == Transfer).unwrap();
-        assert!((64..100).contains(&first), "{first}");
-        let mut flows = Behaviours::default();
-        let mut now = 0;
-        let mut send = |len, gap| {
-            now += gap;
-            flows.judge(at(now), &flow(1), len)
-        };
-        assert!((0..30).all(|_| send(1_200, 1) == Transfer));
-        assert!((0..40).all(|_| send(100, 1) == Transfer), "not sure yet");
-        assert_eq!(send(100, 200), Call, "nothing can be overtaken");
-    }
-
-    #[test]
-    fn no_flow_is_judged_by_another_and_many_are_no_harm() {
-        let mut flows = Behaviours::default();
-        for n in 0..20_000u32 {
-            let port = (n % 5_000) as u16;
-            let (len, is) = match port % 2 {
-                0 => (100, Call),
-                _ => (1_300, Transfer),
-            };
-            assert_eq!(flows.judge(at(n.into()), &flow(port), len), is);
-        }
-        assert_eq!(flows.sets.len() * WAYS, FLOWS);
-    }
-}
+mod tests;

@@ -178,6 +178,12 @@ pub struct Prefix {
 impl Prefix {
     const EXPECTED: &str = "a prefix such as \"192.168.40.0/24\" or \"fd07::/64\", or an address";
 
+    /// One address.
+    pub const fn of(address: IpAddr) -> Self {
+        let len = if address.is_ipv4() { 32 } else { 128 };
+        Self { address, len }
+    }
+
     /// Whether `address` lies within; never if it is of the other family.
     pub fn contains(self, address: IpAddr) -> bool {
         match (self.address, address) {

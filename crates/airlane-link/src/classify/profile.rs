@@ -23,23 +23,24 @@
 use std::borrow::Cow;
 
 use schemars::{JsonSchema, Schema, SchemaGenerator, json_schema};
-use serde::de::{self, SeqAccess, Visitor};
+use serde::de::{self, MapAccess, SeqAccess, Visitor};
 use serde::{Deserialize, Deserializer, Serialize, Serializer};
 
 use super::behaviour::Behaviour;
 use super::{ClassConfig, Dscp, MatchConfig, Ports, Protocol};
-use crate::config::{ConfigError, SchemeConfig, ServiceConfig};
+use crate::config::{ConfigError, Goal, SchemeConfig, ServiceConfig};
 use crate::flow::{TCP, UDP};
 use crate::path::{Class, Reliability};
 
 /// `classes = ...`: rules, or the name of a profile that becomes rules.
-#[derive(Clone, Debug, PartialEq, Eq, Serialize)]
-#[serde(untagged)]
+#[derive(Clone, Debug, PartialEq, Eq)]
 pub enum ClassesConfig {
     /// First-match rules.
     Rules(Vec<ClassConfig>),
     /// Ready-made ones.
     Profile(ClassProfile),
+    /// First-match rules, and ready-made ones behind them.
+    Both(Vec<ClassConfig>, ClassProfile),
 }
 
 /// A set of ready-made rules.
@@ -49,7 +50,7 @@ pub enum ClassProfile {
     Heuristic,
     /// By the DS field alone.
     Dscp,
-    /// As the heuristic; what that does not recognise, by what its flow does.
+    /// By code points, and by what flows do.
     Behaviour,
 }
 
@@ -67,9 +68,11 @@ enum Need {
     Elastic,
     /// What comes in time.
     Prompt,
+    /// What suits a goal best.
+    For(Goal),
 }
 
-use Need::{Elastic, Prompt};
+use Need::{Elastic, For, Prompt};
 
 /// All TCP for one service. Behind it come the code points of prompt traffic ([`DSCP`]), then [`UDP_PORTS`].
 const ALL_TCP: [(MatchConfig, Need); 1] = [(protocol(TCP), Elastic)];
@@ -89,10 +92,45 @@ const UDP_PORTS: [(MatchConfig, Need); 6] = [
     (udp(53, 53), Prompt),
 ];
 
-/// What is left, by what its flow does.
-const BEHAVIOUR: [(MatchConfig, Need); 2] = [
-    (behaves(Behaviour::Call), Prompt),
-    (behaves(Behaviour::Transfer), Elastic),
+/// TCP by what its flow does: whatever its mark says, it is no call.
+const BEHAVIOUR_TCP: [(MatchConfig, Need); 3] = [
+    (tcp_that(Behaviour::Interactive), For(Goal::Interactive)),
+    (tcp_that(Behaviour::Page), For(Goal::Web)),
+    (tcp_that(Behaviour::File), For(Goal::Bulk)),
+];
+
+/// Everything else by what its flow does.
+const BEHAVIOUR: [(MatchConfig, Need); 5] = [
+    (behaves(Behaviour::Call), For(Goal::Voice)),
+    (behaves(Behaviour::Interactive), For(Goal::Interactive)),
+    (behaves(Behaviour::Page), For(Goal::Web)),
+    (behaves(Behaviour::File), For(Goal::Bulk)),
+    (behaves(Behaviour::Video), For(Goal::Video)),
+];
+
+/// Code points that say more than a flow shows (RFC 4594). Files that may wait come before all TCP; calls, games and
+/// pictures come behind it.
+const MARKED_FILES: [(MatchConfig, Need); 5] = [
+    // AF1, CS1 and LE.
+    (dscp(10), For(Goal::Bulk)),
+    (dscp(12), For(Goal::Bulk)),
+    (dscp(14), For(Goal::Bulk)),
+    (dscp(8), For(Goal::Bulk)),
+    (dscp(1), For(Goal::Bulk)),
+];
+const MARKED: [(MatchConfig, Need); 9] = [
+    // EF, VA and NQB.
+    (dscp(46), For(Goal::Voice)),
+    (dscp(44), For(Goal::Voice)),
+    (dscp(45), For(Goal::Voice)),
+    // CS5 and CS4.
+    (dscp(40), For(Goal::Interactive)),
+    (dscp(32), For(Goal::Interactive)),
+    // CS3 and AF4.
+    (dscp(24), For(Goal::Video)),
+    (dscp(34), For(Goal::Video)),
+    (dscp(36), For(Goal::Video)),
+    (dscp(38), For(Goal::Video)),
 ];
 
 /// Service classes of RFC 4594, and what the IANA registry has since then. Network control (CS6, CS7) and
@@ -146,6 +184,13 @@ const fn behaves(behaviour: Behaviour) -> MatchConfig {
     }
 }
 
+const fn tcp_that(behaviour: Behaviour) -> MatchConfig {
+    MatchConfig {
+        behaves: Some(behaviour),
+        ..protocol(TCP)
+    }
+}
+
 const fn dscp(code_point: u8) -> MatchConfig {
     MatchConfig {
         dscp: Dscp::new(code_point),
@@ -184,12 +229,17 @@ impl ClassesConfig {
         match self {
             Self::Rules(rules) => rules.clone(),
             Self::Profile(profile) => profile.rules(services),
+            Self::Both(rules, profile) => {
+                let mut all = rules.clone();
+                all.extend(profile.rules(services));
+                all
+            }
         }
     }
 
     /// A profile that has nothing to choose from.
     pub fn check(&self, services: &[ServiceConfig]) -> Option<ConfigError> {
-        let Self::Profile(profile) = self else {
+        let (Self::Profile(profile) | Self::Both(_, profile)) = self else {
             return None;
         };
         profile.rules(services).is_empty().then(|| ConfigError {
@@ -218,11 +268,13 @@ impl ClassProfile {
 
     fn rules(self, services: &[ServiceConfig]) -> Vec<ClassConfig> {
         let marked = DSCP.iter().filter(|(_, need)| *need == Prompt);
-        let known = ALL_TCP.iter().chain(marked).chain(&UDP_PORTS);
         let table: Vec<&(MatchConfig, Need)> = match self {
-            Self::Heuristic => known.collect(),
+            Self::Heuristic => ALL_TCP.iter().chain(marked).chain(&UDP_PORTS).collect(),
             Self::Dscp => DSCP.iter().collect(),
-            Self::Behaviour => known.chain(&BEHAVIOUR).collect(),
+            Self::Behaviour => {
+                let first = MARKED_FILES.iter().chain(&BEHAVIOUR_TCP);
+                first.chain(&MARKED).chain(&BEHAVIOUR).collect()
+            }
         };
         let rule = |(conditions, need): &(MatchConfig, Need)| {
             let ranked = services.iter().filter_map(|service| {
@@ -242,6 +294,30 @@ impl ClassProfile {
 impl Need {
     /// How well a scheme suits packets of this protocol, 0 best; none if it would harm them.
     fn rank(self, scheme: &SchemeConfig, protocol: Option<Protocol>) -> Option<u8> {
+        let (like, nearest, kind) = match self {
+            Elastic | Prompt => return self.rank_of_kind(scheme, protocol),
+            For(Goal::Web) => (Goal::Web, Goal::Bulk, Elastic),
+            For(Goal::Bulk) => (Goal::Bulk, Goal::Web, Elastic),
+            For(Goal::Voice) => (Goal::Voice, Goal::Interactive, Prompt),
+            For(Goal::Video) => (Goal::Video, Goal::Voice, Prompt),
+            // Keystrokes are few enough for any order; where no service is for them, TCP wants its own.
+            For(Goal::Interactive) if protocol == Some(Protocol(TCP)) => {
+                (Goal::Interactive, Goal::Web, Elastic)
+            }
+            For(Goal::Interactive) => (Goal::Interactive, Goal::Voice, Prompt),
+        };
+        // What is no TCP by its rule is none behind those of TCP.
+        if protocol.is_none() && matches!(scheme, SchemeConfig::Snoop(_)) {
+            return None;
+        }
+        match Goal::of(scheme) {
+            Some(goal) if goal == like => Some(0),
+            Some(goal) if goal == nearest => Some(1),
+            _ => kind.rank_of_kind(scheme, protocol).map(|rank| rank + 2),
+        }
+    }
+
+    fn rank_of_kind(self, scheme: &SchemeConfig, protocol: Option<Protocol>) -> Option<u8> {
         let Class {
             reliability,
             in_order,
@@ -261,9 +337,26 @@ impl Need {
     }
 }
 
-impl Serialize for ClassProfile {
+/// What may stand in a list.
+#[derive(Serialize)]
+#[serde(untagged)]
+enum Entry {
+    /// A rule.
+    Rule(ClassConfig),
+    /// Ready-made ones, behind all rules.
+    Profile(String),
+}
+
+impl Serialize for ClassesConfig {
     fn serialize<S: Serializer>(&self, s: S) -> Result<S::Ok, S::Error> {
-        s.serialize_str(self.name())
+        match self {
+            Self::Rules(rules) => rules.serialize(s),
+            Self::Profile(profile) => s.serialize_str(profile.name()),
+            Self::Both(rules, profile) => {
+                let all = rules.iter().cloned().map(Entry::Rule);
+                s.collect_seq(all.chain([Entry::Profile(profile.name().to_owned())]))
+            }
+        }
     }
 }
 
@@ -278,8 +371,10 @@ impl JsonSchema for ClassesConfig {
             "anyOf": [
                 { "const": heuristic, "description": "By protocol, ports and code points." },
                 { "const": dscp, "description": "By code points alone." },
-                { "const": behaviour, "description": "As \"heuristic\", and the rest by what its flow does." },
-                { "type": "array", "items": generator.subschema_for::<ClassConfig>() },
+                { "const": behaviour, "description": "By code points, and what flows do." },
+                { "type": "array", "items": { "anyOf": [
+                    generator.subschema_for::<ClassConfig>(), { "enum": [heuristic, dscp, behaviour] },
+                ] } },
             ],
         })
     }
@@ -294,14 +389,58 @@ impl<'de> Deserialize<'de> for ClassesConfig {
                 f.write_str("a list of classes, \"heuristic\", \"dscp\" or \"behaviour\"")
             }
             fn visit_str<E: de::Error>(self, text: &str) -> Result<ClassesConfig, E> {
-                const NAMES: &[&str] = &[PROFILES[0].0, PROFILES[1].0, PROFILES[2].0];
-                let found = PROFILES.iter().find(|(name, _)| *name == text);
-                let (_, profile) = found.ok_or_else(|| E::unknown_variant(text, NAMES))?;
-                Ok(ClassesConfig::Profile(*profile))
+                profile(text).map(ClassesConfig::Profile)
             }
-            fn visit_seq<A: SeqAccess<'de>>(self, seq: A) -> Result<ClassesConfig, A::Error> {
-                Vec::deserialize(de::value::SeqAccessDeserializer::new(seq))
-                    .map(ClassesConfig::Rules)
+            fn visit_seq<A: SeqAccess<'de>>(self, mut seq: A) -> Result<ClassesConfig, A::Error> {
+                let mut rules = Vec::new();
+                while let Some(element) = seq.next_element::<Element>()? {
+                    match element {
+                        Element::Rule(rule) => rules.push(*rule),
+                        Element::Profile(name) if seq.next_element::<Element>()?.is_none() => {
+                            return Ok(ClassesConfig::Both(rules, profile(&name)?));
+                        }
+                        Element::Profile(name) => {
+                            return Err(de::Error::custom(format!(
+                                "\"{name}\" decides for everything, so no class behind it ever does: write it last"
+                            )));
+                        }
+                    }
+                }
+                Ok(ClassesConfig::Rules(rules))
+            }
+        }
+        d.deserialize_any(Form)
+    }
+}
+
+/// The profile of a name.
+fn profile<E: de::Error>(text: &str) -> Result<ClassProfile, E> {
+    const NAMES: &[&str] = &[PROFILES[0].0, PROFILES[1].0, PROFILES[2].0];
+    let found = PROFILES.iter().find(|(name, _)| *name == text);
+    let found = found.map(|(_, profile)| *profile);
+    found.ok_or_else(|| E::unknown_variant(text, NAMES))
+}
+
+/// What stands in a list, read so that what is wrong with a rule is said of the rule.
+enum Element {
+    Rule(Box<ClassConfig>),
+    Profile(String),
+}
+
+impl<'de> Deserialize<'de> for Element {
+    fn deserialize<D: Deserializer<'de>>(d: D) -> Result<Self, D::Error> {
+        struct Form;
+        impl<'de> Visitor<'de> for Form {
+            type Value = Element;
+            fn expecting(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
+                f.write_str("a class, or behind all the name of ready-made ones")
+            }
+            fn visit_str<E: de::Error>(self, text: &str) -> Result<Element, E> {
+                Ok(Element::Profile(text.to_owned()))
+            }
+            fn visit_map<A: MapAccess<'de>>(self, map: A) -> Result<Element, A::Error> {
+                let rule = ClassConfig::deserialize(de::value::MapAccessDeserializer::new(map))?;
+                Ok(Element::Rule(Box::new(rule)))
             }
         }
         d.deserialize_any(Form)

@@ -153,7 +153,7 @@ fn any_match() -> impl Strategy<Value = MatchConfig> {
         "::/0",
     ]);
     let ports = prop::sample::select(vec!["1", "2", "1-2", "2-3"]);
-    fn maybe<T: std::fmt::Debug + std::str::FromStr<Err: std::fmt::Debug>>(
+    fn maybe<T: fmt::Debug + std::str::FromStr<Err: fmt::Debug>>(
         text: impl Strategy<Value = &'static str>,
     ) -> impl Strategy<Value = Option<T>> {
         prop::option::weighted(0.3, text.prop_map(|t| t.parse().unwrap()))
@@ -208,6 +208,14 @@ fn any_flow() -> impl Strategy<Value = FlowKey> {
             src_port,
             dst_port,
         })
+}
+
+#[test]
+fn a_rule_is_shown_as_a_file_has_it() {
+    for class in classes(RULES) {
+        let text = format!("classes = [{class}]");
+        assert_eq!(classes(&text), [class]);
+    }
 }
 
 proptest! {

@@ -78,6 +78,11 @@ impl Goal {
         }
     }
 
+    /// The goal whose scheme this is, if it is one's.
+    pub fn of(scheme: &SchemeConfig) -> Option<Self> {
+        Self::ALL.into_iter().find(|goal| goal.scheme() == *scheme)
+    }
+
     /// How old a packet may become before nobody wants it.
     pub const fn budget(self) -> Option<Duration> {
         match self {

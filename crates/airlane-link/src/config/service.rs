@@ -109,6 +109,7 @@ pub fn by_goal() -> Vec<ServiceConfig> {
         (2, "pages", Goal::Web),
         (3, "calls", Goal::Voice),
         (4, "interactive", Goal::Interactive),
+        (5, "video", Goal::Video),
     ];
     all.map(|(number, name, goal)| ServiceConfig::for_goal(number, name, goal))
         .to_vec()

@@ -9,7 +9,7 @@ use super::agreement::Agreement;
 use super::numbers::{SERVICES, numbers};
 use super::pacer::Pacer;
 use super::slot::Slot;
-use crate::classify::{ClassConfig, Classifier};
+use crate::classify::{ClassConfig, Classifier, FlowStatus};
 use crate::config::{
     self, ConfigError, IMPLICIT_NAME, Multiplier, MultiplierHeuristic, SchemeConfig, ServiceConfig,
     Viewpoint,
@@ -274,6 +274,15 @@ impl<P: Packet> Port<P> {
         self.classifier.classify(&packet.flow())
     }
 
+    /// The flows that the classifier knows, where it asks what they do.
+    pub fn flows(&self, now: Instant) -> Vec<FlowStatus> {
+        let name = |number: u8| {
+            let slot = self.slots.get(usize::from(number))?.as_ref()?;
+            Some(slot.config.name.clone())
+        };
+        self.classifier.flows(now, name)
+    }
+
     /// Frames received for services that do not exist here.
     pub fn unknown_service_frames(&self) -> u64 {
         self.unknown_service
@@ -325,7 +334,9 @@ impl<P: Packet> Port<P> {
                 .find(|config| config.name == name)
                 .map(|config| config.number)
         };
-        self.classifier = Classifier::new(&self.config.classes, number_of, 0);
+        let next = Classifier::new(&self.config.classes, number_of, 0);
+        let before = std::mem::replace(&mut self.classifier, Classifier::new(&[], |_| None, 0));
+        self.classifier = next.succeeding(before, self.config.flow_salt);
     }
 
     /// The two heuristics of Xylomenos 1999, section 6.2.2. The raw service that every port has

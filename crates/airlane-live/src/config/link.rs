@@ -81,10 +81,10 @@ struct WrittenLink {
     /// in the last second (`measured`), which suits services that always send.
     rates: Option<Rates>,
     /// The services of the link are these. Left out: one for each goal, `files` (bulk), `pages` (web), `calls`
-    /// (voice) and `interactive`.
+    /// (voice), `interactive` and `video`.
     services: Option<Vec<ServiceConfig>>,
     /// These rules, of which the first match decides, or ready-made ones by their name say which
-    /// packets get which service. Left out: none, or `heuristic` where the services are left out, too.
+    /// packets get which service. A list may end with such a name. Left out: `behaviour`.
     classes: Option<ClassesConfig>,
 }
 
@@ -117,11 +117,13 @@ fn rate_or_auto<'de, D: Deserializer<'de>>(d: D) -> Result<Option<Rate>, D::Erro
 
 impl From<WrittenLink> for LinkConfig {
     fn from(written: WrittenLink) -> Self {
-        let usual = match written.services {
-            Some(_) => ClassesConfig::default(),
-            None => ClassesConfig::Profile(ClassProfile::Heuristic),
-        };
         let services = written.services.unwrap_or_else(by_goal);
+        let usual = ClassesConfig::Profile(ClassProfile::Behaviour);
+        let usual = match usual.rules(&services).is_empty() {
+            // Nothing would suit any of these services.
+            true => ClassesConfig::default(),
+            false => usual,
+        };
         let limit = match written.rate {
             Some(_) => RateLimit::Estimated,
             None => RateLimit::Found,

@@ -10,6 +10,7 @@ use airlane_link::FlowKey;
 
 pub(super) const TCP: u8 = 6;
 const UDP: u8 = 17;
+const UDP_HEADER: usize = 8;
 const DCCP: u8 = 33;
 const SCTP: u8 = 132;
 const UDP_LITE: u8 = 136;
@@ -148,6 +149,12 @@ impl Headers {
     /// Where the TCP header and data stand, if this is TCP and not a fragment.
     pub(super) fn tcp(&self) -> Option<(usize, usize)> {
         self.transport.filter(|_| self.protocol == TCP)
+    }
+
+    /// Where the data of a datagram stand, if this is UDP and not a fragment.
+    pub(super) fn datagram(&self) -> Option<(usize, usize)> {
+        let transport = self.transport.filter(|_| self.protocol == UDP);
+        transport.map(|(start, end)| (start + UDP_HEADER, end))
     }
 
     pub(super) const fn is_v4(&self) -> bool {

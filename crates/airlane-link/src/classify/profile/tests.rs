@@ -85,37 +85,98 @@ fn the_heuristic_knows_protocols_and_ports() {
     }
 }
 
-#[test]
-fn what_the_heuristic_does_not_know_is_judged_by_what_it_does() {
-    let services = services(&[SR, OOS]);
-    let rules = ClassesConfig::Profile(ClassProfile::Behaviour).rules(&services);
+/// The names of the services for packets of these lengths, each of a flow of its own.
+fn by_behaviour(
+    services: &[ServiceConfig],
+    packets: &[(u8, u16, usize, &str)],
+) -> Vec<&'static str> {
+    const NAMES: [&str; 6] = ["default", "files", "pages", "calls", "interactive", "video"];
+    let rules = ClassesConfig::Profile(ClassProfile::Behaviour).rules(services);
     let number = |name: &str| Some(services.iter().find(|s| s.name == name)?.number);
     let mut classifier = Classifier::new(&rules, number, 0);
-    let mut service = |protocol, port, len| {
+    let service = |(protocol, port, len, dscp): &(u8, u16, usize, &str)| {
         let flow = FlowKey {
-            dscp: 0,
-            protocol,
+            dscp: dscp.parse::<Dscp>().unwrap().value(),
+            protocol: *protocol,
             src: IpAddr::V4(Ipv4Addr::LOCALHOST),
             dst: IpAddr::V4(Ipv4Addr::LOCALHOST),
             src_port: 40_000,
-            dst_port: port,
+            dst_port: *port,
         };
-        classifier.classify_packet(airlane_base::Instant::ORIGIN, &flow, len)
+        let now = airlane_base::Instant::ORIGIN;
+        NAMES[usize::from(classifier.classify_packet(now, &flow, *len, || &[]))]
     };
-    for (protocol, port, len, expected) in [
-        (UDP, 5006, 200, 2),
-        (UDP, 5007, 1_250, 1),
-        (50, 0, 1_400, 1),
-        // What has a name keeps it.
-        (TCP, 443, 60, 1),
-        (UDP, 443, 60, 1),
-        (UDP, 5004, 1_200, 2),
+    packets.iter().map(service).collect()
+}
+
+#[test]
+fn what_a_flow_does_says_which_goal_it_has() {
+    let packets = [
+        (UDP, 5_006, 200, "BE"),
+        (UDP, 5_007, 1_250, "BE"),
+        (50, 0, 1_400, "BE"),
+        (TCP, 443, 60, "BE"),
+        (UDP, 444, 60, "BE"),
+        (UDP, 53, 60, "BE"),
+        // Marks come first, and TCP is no call.
+        (TCP, 80, 60, "CS1"),
+        (TCP, 81, 60, "EF"),
+        (UDP, 4_000, 200, "EF"),
+        (50, 0, 1_400, "EF"),
+        (UDP, 4_001, 1_200, "AF41"),
+        (UDP, 4_002, 60, "CS4"),
+    ];
+    let (interactive, pages, files) = ("interactive", "pages", "files");
+    assert_eq!(
+        by_behaviour(&crate::config::by_goal(), &packets),
+        [
+            interactive,
+            pages,
+            pages,
+            pages,
+            interactive,
+            interactive,
+            files,
+            pages,
+            "calls",
+            "calls",
+            "video",
+            interactive
+        ]
+    );
+    // Whatever is missing, nothing gets what harms it.
+    let without = |names: &[&str]| {
+        let mut services = crate::config::by_goal();
+        services.retain(|service| !names.contains(&&*service.name));
+        by_behaviour(&services, &packets)
+    };
+    let two = without(&["pages", "interactive", "video"]);
+    assert_eq!(two[..5], ["calls", files, files, files, "calls"]);
+    let reliable = without(&["calls", "interactive", "video"]);
+    assert_eq!(reliable[..5], ["default", pages, pages, pages, "default"]);
+}
+
+#[test]
+fn a_list_may_end_with_a_profile() {
+    let text = "classes = [{ match = { port = 9 }, service = \"s2\" }, \"behaviour\"]";
+    let file: File = toml::from_str(text).unwrap();
+    let services = services(&[SR, OOS]);
+    let rules = file.classes.rules(&services);
+    assert_eq!(rules[0].service, "s2");
+    let behaviour = ClassesConfig::Profile(ClassProfile::Behaviour);
+    assert_eq!(rules[1..], behaviour.rules(&services));
+    let written = toml::to_string(&file).unwrap();
+    assert_eq!(toml::from_str::<File>(&written).unwrap(), file);
+    for (text, expected) in [
+        ("classes = [\"dscp\", \"behaviour\"]", "write it last"),
+        ("classes = [\"bahaviour\"]", "behaviour"),
+        (
+            "classes = [{ match = { prt = 9 }, service = \"s2\" }]",
+            "prt",
+        ),
     ] {
-        assert_eq!(
-            service(protocol, port, len),
-            expected,
-            "{protocol} {port} {len}"
-        );
+        let error = toml::from_str::<File>(text).unwrap_err();
+        assert!(error.message().contains(expected), "{error}");
     }
 }
 
