@@ -5,7 +5,7 @@
 //!  write ─► Sender ─────────────────────────────────────┐
 //!           │ SendWindow   what is sent, what is acknowledged
 //!           │ Recovery     what is lost, and what leaves next (tahoe, reno, newreno, sack, rack, smart,
-//!           │              eln)
+//!           │              eln, vegas)
 //!           │ Congestion   how much may be on its way (reno, bsd, cubic, vegas, bbr)
 //!           │ Pacing       when the next one leaves
 //!           │ Timer        when to give up waiting; RtoEstimator: how long that is

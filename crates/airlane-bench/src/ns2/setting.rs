@@ -118,11 +118,11 @@ impl Variant {
         match self {
             Self::Tahoe => "recovery = \"tahoe\"",
             Self::Reno => "recovery = \"reno\"",
-            Self::NewReno => "recovery = \"newreno\"",
+            Self::NewReno => "recovery = \"newreno\", partial-restart = \"first\"",
             Self::Sack => "recovery = \"sack\"",
             Self::Smart => "recovery = \"smart\"",
             Self::Eln => "recovery = \"eln\"",
-            Self::Vegas => "recovery = \"reno\", congestion = \"vegas\"",
+            Self::Vegas => "recovery = \"vegas\", congestion = \"vegas\", stale-times = true",
             Self::Eifel => "timestamps = true, eifel = true",
             Self::Modern => "profile = \"modern\"",
         }

@@ -1,6 +1,6 @@
 //! The parts of a sender that a recovery acts on, and what it does with several of them at once.
 
-use airlane_base::Instant;
+use airlane_base::{Duration, Instant};
 
 use super::Ack;
 use super::congestion::Congestion;
@@ -47,6 +47,13 @@ impl Control {
     /// The acknowledgment that was taken last opens the congestion window.
     #[inline]
     pub(super) fn open(&mut self, now: Instant) {
+        let rtt = self.timer.latest();
+        self.open_timed(now, rtt);
+    }
+
+    /// Likewise, and the round trip that it ends is known by other means than the timer's.
+    #[inline]
+    pub(super) fn open_timed(&mut self, now: Instant, rtt: Option<Duration>) {
         let Self {
             congestion,
             timer,
@@ -60,9 +67,10 @@ impl Control {
             segments: *acked,
             flight: *flight_before,
             una: window.una,
+            nxt: window.nxt,
             max: window.max,
             srtt: timer.fine_srtt().unwrap_or_default(),
-            rtt: timer.latest(),
+            rtt,
         });
     }
 

@@ -54,6 +54,11 @@ impl Duplicates {
         self.repeats || window.una > self.recover || self.recover == 0
     }
 
+    /// Whether everything that the last cut was for has arrived (RFC 6675, section 5.1).
+    pub(super) const fn is_over(&self, window: &SendWindow) -> bool {
+        window.una >= self.recover
+    }
+
     /// The last cut was not needed.
     pub(super) const fn forget(&mut self) {
         self.count = 0;

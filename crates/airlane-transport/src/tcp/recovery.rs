@@ -12,6 +12,7 @@ mod reno;
 mod sack;
 mod smart;
 mod tahoe;
+mod vegas;
 
 use airlane_base::Instant;
 
@@ -24,6 +25,7 @@ use reno::Reno;
 use sack::Sack;
 use smart::Smart;
 use tahoe::Tahoe;
+use vegas::Vegas;
 
 /// The recovery of one connection.
 #[derive(Clone, Debug)]
@@ -35,6 +37,7 @@ pub(super) enum Recovery {
     Smart(Box<Smart>),
     Rack(Box<Rack>),
     Eln(Eln),
+    Vegas(Box<Vegas>),
 }
 
 macro_rules! each {
@@ -47,6 +50,7 @@ macro_rules! each {
             Recovery::Smart($one) => $call,
             Recovery::Rack($one) => $call,
             Recovery::Eln($one) => $call,
+            Recovery::Vegas($one) => $call,
         }
     };
 }
@@ -61,6 +65,7 @@ impl Recovery {
             RecoveryKind::Rack => Self::Rack(Box::new(Rack::new(config))),
             RecoveryKind::Smart => Self::Smart(Box::new(Smart::new())),
             RecoveryKind::Eln | RecoveryKind::ElnRxmt => Self::Eln(Eln::new(config)),
+            RecoveryKind::Vegas => Self::Vegas(Box::new(Vegas::new(config))),
         }
     }
 

@@ -152,6 +152,12 @@ impl Timer {
         self.due = Some(self.rto.deadline(self.frozen.unwrap_or(now)));
     }
 
+    /// It begins anew and waits twice as long as before.
+    pub(super) fn back_off(&mut self, now: Instant) {
+        self.rto.on_timeout();
+        self.restart(now);
+    }
+
     /// The round trip in progress says nothing of the path.
     pub(super) const fn abandon_sample(&mut self) {
         self.timing = false;

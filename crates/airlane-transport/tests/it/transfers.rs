@@ -56,6 +56,8 @@ fn combinations() -> impl Strategy<Value = TcpConfig> {
         Just("recovery = \"eln\""),
         Just("recovery = \"eln-rxmt\""),
         Just("recovery = \"eln-rxmt\"\neln-memory = \"last\""),
+        Just("recovery = \"vegas\"\ncongestion = \"vegas\""),
+        Just("recovery = \"vegas\"\ncongestion = \"vegas\"\nstale-times = true"),
     ];
     let delayed = prop_oneof![
         Just(""),
@@ -77,6 +79,12 @@ fn combinations() -> impl Strategy<Value = TcpConfig> {
     ];
     (recovery, delayed, era, 1u32..24, 1u32..5).prop_map(
         |(recovery, delayed, era, window, initial)| {
+            // Vegas' recovery has a congestion control already, which is not BSD's.
+            let has_own = recovery.contains("congestion");
+            let era = match has_own && (era.contains("congestion") || era.contains("bsd")) {
+                true => "timer = \"fine\"",
+                false => era,
+            };
             let text = format!(
                 "{recovery}\n{delayed}\n{era}\nwindow = {window}\ninitial-window = {initial}"
             );

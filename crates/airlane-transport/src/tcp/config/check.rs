@@ -52,6 +52,20 @@ impl TcpConfig {
         if self.late_deflation.is_some() && self.recovery() != RecoveryKind::Reno {
             return Err("late-deflation does nothing without recovery = \"reno\"".to_owned());
         }
+        let vegas = self.recovery() == RecoveryKind::Vegas;
+        if vegas && self.congestion() != CongestionKind::Vegas {
+            return Err("recovery = \"vegas\" needs congestion = \"vegas\"".to_owned());
+        }
+        if vegas && self.window > MAX_SACK_WINDOW {
+            return Err(format!(
+                "window = {} is too large for recovery = \"vegas\", which times every segment; at most \
+                 {MAX_SACK_WINDOW} segments",
+                self.window
+            ));
+        }
+        if self.stale_times.is_some() && !vegas {
+            return Err("stale-times does nothing without recovery = \"vegas\"".to_owned());
+        }
         self.check_companions()?;
         if let Some(buffer) = self.buffer {
             at_least(

@@ -50,6 +50,9 @@ pub enum RecoveryKind {
     Eln,
     /// Likewise, with the first duplicate.
     ElnRxmt,
+    /// Vegas' own: every segment is timed, and a late one is sent again with the first duplicate (Brakmo and
+    /// Peterson 1995). With `congestion = "vegas"` only.
+    Vegas,
 }
 
 /// What a partial acknowledgment does to the window that duplicates have inflated (NewReno).
@@ -148,7 +151,8 @@ pub enum CongestionKind {
     /// A model of the path, its rate and its round trip, and not losses (BBR v1, Cardwell et al. 2016). With
     /// `recovery = "rack"` and `pacing = true` only.
     Bbr,
-    /// One to three segments wait in queues; losses do what they do to Reno (Vegas, Brakmo and Peterson 1995).
+    /// One to three segments wait in queues (Vegas, Brakmo and Peterson 1995); losses do what they do to Reno, unless
+    /// `recovery` is Vegas' own.
     Vegas,
 }
 

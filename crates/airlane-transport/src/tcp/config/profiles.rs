@@ -34,6 +34,7 @@ impl TcpConfig {
                 ecn: None,
                 late_deflation: None,
                 eighth: None,
+                stale_times: None,
                 timer: None,
                 buffer: None,
                 header_size: None,

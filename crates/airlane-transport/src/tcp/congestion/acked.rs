@@ -13,6 +13,8 @@ pub(in crate::tcp) struct Acked {
     pub(in crate::tcp) flight: u64,
     /// Everything below has arrived.
     pub(in crate::tcp) una: u64,
+    /// The next segment to send.
+    pub(in crate::tcp) nxt: u64,
     /// One more than the highest segment that has been sent.
     pub(in crate::tcp) max: u64,
     /// Smoothed round trip time; zero before the first sample.

@@ -170,6 +170,7 @@ mod tests {
             segments: 1,
             flight,
             una: 1,
+            nxt: 1 + flight,
             max: 1 + flight,
             srtt: Duration::from_millis(rtt),
             rtt: None,

@@ -141,6 +141,7 @@ mod tests {
                 segments: 1,
                 flight: window,
                 una: *una,
+                nxt: if *una == end { end + window } else { end },
                 max: if *una == end { end + window } else { end },
                 srtt: Duration::from_millis(rtt_ms),
                 rtt: Some(Duration::from_millis(rtt_ms)),

@@ -1,66 +1,111 @@
 //! Vegas (Brakmo and Peterson 1995): the window follows what waits in queues, before anything is lost.
 //!
-//! Of the window's segments those wait that the round trip is longer for than the shortest one ever:
-//! `cwnd (1 - base / rtt)`. Once a round trip the window opens by a segment if fewer than 1 wait, and closes by one
-//! if more than 3 do (the paper's alpha and beta). Slow start doubles only every other round trip, so that
-//! the one between can be compared, and ends when more than 1 waits (gamma), with an eighth less.
+//! Once a round trip what would have been acknowledged in the shortest one ever is held against what was: the
+//! difference waits in queues. The window opens by a segment over the next round trip if fewer than 1 wait (the
+//! paper's alpha), unless it is not used anyway, and closes by one if more than 3 do (beta). Slow start doubles
+//! only every other round trip, so that the one between can be compared, and ends when more than 1 waits
+//! (gamma), with an eighth less.
 //!
-//! Round trips are those of the segments that the retransmission timer times, one each, exact. Losses do
-//! what they do to Reno. Left out: the paper's earlier retransmissions, which are a matter of recovery.
+//! A round trip is the mean of those that acknowledgments have ended in it: of every segment that left once with
+//! Vegas' own recovery, else of those that the retransmission timer times.
 
-use airlane_base::Duration;
+use airlane_base::{Duration, Instant};
 
 use super::acked::Acked;
 use super::cwnd::Cwnd;
-use super::reno;
 
 /// Segments that may wait, and have to.
-const ALPHA: f64 = 1.0;
-const BETA: f64 = 3.0;
+const ALPHA: i64 = 1;
+const BETA: i64 = 3;
 /// Segments that end slow start by waiting.
-const GAMMA: f64 = 1.0;
+const GAMMA: i64 = 1;
+/// The window opens while at most so many segments of it are not used.
+const SLACK: f64 = 2.0;
+/// The window does not close beyond this, and slow start does not come back below it.
+const LEAST: f64 = 2.0;
 
 /// What Vegas knows beside its window.
 #[derive(Clone, Debug)]
 pub(in crate::tcp) struct Vegas {
     /// The shortest round trip so far.
     base: Option<Duration>,
+    /// The segment whose acknowledgment ends the round trip, and when that began.
+    round: Option<(u64, Instant)>,
+    /// Sum and number of the round trips that it has measured.
+    sum: Duration,
+    count: u64,
     /// Whether slow start doubles in this round trip.
     doubles: bool,
+    /// By how much an acknowledgment opens the window.
+    step: f64,
 }
 
 impl Vegas {
     pub(super) const fn new() -> Self {
         Self {
             base: None,
+            round: None,
+            sum: Duration::ZERO,
+            count: 0,
             doubles: true,
+            step: 0.0,
         }
     }
 
     /// New data was acknowledged, and no loss is being repaired.
     pub(super) fn on_ack(&mut self, window: &mut Cwnd, acked: &Acked) {
-        let cwnd = window.segments;
-        let slow_start = window.in_slow_start();
-        if let Some(rtt) = acked.rtt {
-            let base = self.base.map_or(rtt, |base| base.min(rtt));
-            self.base = Some(base);
-            let waiting = cwnd * (1.0 - base.as_secs_f64() / rtt.as_secs_f64());
-            if slow_start {
-                self.doubles = !self.doubles;
-                if waiting > GAMMA {
-                    window.segments = (cwnd - cwnd / 8.0).max(2.0);
-                    window.ssthresh = window.segments as u64;
-                    return;
-                }
-            } else if waiting < ALPHA && acked.flight as f64 + 1.0 > cwnd {
-                window.segments = cwnd + 1.0;
-            } else if waiting > BETA {
-                window.segments = (cwnd - 1.0).max(2.0);
-                window.ssthresh = window.ssthresh.min(window.segments as u64);
-            }
+        // What leaves for this acknowledgment counts.
+        let in_use = acked.nxt - acked.una + 1;
+        if self.round.is_none_or(|(end, _)| acked.una > end) {
+            self.end_round(window, acked, in_use);
         }
-        if slow_start && self.doubles {
-            reno::on_ack(window, 1.0);
+        if self.step >= 1.0 && !window.in_slow_start() {
+            self.step = 0.0;
+        }
+        if window.segments - in_use as f64 <= SLACK {
+            window.segments += self.step;
+        }
+        if let Some(rtt) = acked.rtt {
+            self.sum = self.sum + rtt;
+            self.count += 1;
+            self.base = Some(self.base.map_or(rtt, |base| base.min(rtt)));
+        }
+    }
+
+    fn end_round(&mut self, window: &mut Cwnd, acked: &Acked, in_use: u64) {
+        let began = self.round.replace((acked.nxt, acked.now));
+        let rtt = match (self.count, began) {
+            (0, Some((_, began))) => acked.now.saturating_since(began),
+            (0, None) => acked.rtt.unwrap_or_default(),
+            (count, _) => self.sum / count,
+        };
+        (self.sum, self.count) = (Duration::ZERO, 0);
+        if rtt == Duration::ZERO {
+            return;
+        }
+        let sent = began.map_or(acked.nxt, |(end, _)| acked.nxt - end);
+        // A segment that was alone has met no queue.
+        let base = self
+            .base
+            .filter(|base| *base <= rtt && sent > 1)
+            .unwrap_or(rtt);
+        self.base = Some(base);
+        let arrived = sent as f64 * (base.as_secs_f64() / rtt.as_secs_f64());
+        let waiting = (in_use as f64 - arrived + 0.5) as i64;
+        let cwnd = window.segments;
+        self.step = 0.0;
+        if window.in_slow_start() {
+            self.doubles = !self.doubles;
+            if self.doubles && waiting > GAMMA {
+                window.ssthresh = LEAST as u64;
+                window.segments = (cwnd - cwnd / 8.0).max(LEAST);
+            } else if self.doubles {
+                self.step = 1.0;
+            }
+        } else if waiting > BETA {
+            window.segments = (cwnd - 1.0).max(LEAST);
+        } else if waiting < ALPHA {
+            self.step = 1.0 / cwnd;
         }
     }
 }
@@ -71,50 +116,84 @@ mod tests {
     use crate::tcp::TcpConfig;
     use airlane_base::Instant;
 
-    fn round((vegas, cwnd): &mut (Vegas, Cwnd), rtt_ms: u64) -> f64 {
-        let window = cwnd.segments as u64;
-        for ack in 0..window {
-            let acked = Acked {
-                now: Instant::ORIGIN,
-                segments: 1,
-                flight: window,
-                una: 1,
-                max: 1 + window,
-                srtt: Duration::from_millis(rtt_ms),
-                rtt: (ack == 0).then(|| Duration::from_millis(rtt_ms)),
-            };
-            vegas.on_ack(cwnd, &acked);
-        }
-        cwnd.segments
+    /// A sender that always has something to send, over a path that keeps the order.
+    struct Path {
+        vegas: Vegas,
+        cwnd: Cwnd,
+        now: Instant,
+        una: u64,
+        nxt: u64,
     }
 
-    fn vegas(window: u32) -> (Vegas, Cwnd) {
-        let config = TcpConfig {
-            window,
-            ..TcpConfig::default()
-        };
-        (Vegas::new(), Cwnd::new(&config, 1000))
+    impl Path {
+        fn new() -> Self {
+            let config = TcpConfig {
+                window: 100,
+                ..TcpConfig::default()
+            };
+            Self {
+                vegas: Vegas::new(),
+                cwnd: Cwnd::new(&config, 1000),
+                now: Instant::ORIGIN,
+                una: 0,
+                nxt: 1,
+            }
+        }
+
+        /// What is on its way is acknowledged, segment by segment; the window behind it.
+        fn round(&mut self, rtt_ms: u64) -> f64 {
+            let rtt = Duration::from_millis(rtt_ms);
+            self.now += rtt;
+            for _ in self.una..self.nxt {
+                self.una += 1;
+                self.vegas.on_ack(
+                    &mut self.cwnd,
+                    &Acked {
+                        now: self.now,
+                        segments: 1,
+                        flight: self.nxt - self.una + 1,
+                        una: self.una,
+                        nxt: self.nxt,
+                        max: self.nxt,
+                        srtt: rtt,
+                        rtt: Some(rtt),
+                    },
+                );
+                self.nxt = self.nxt.max(self.una + self.cwnd.segments as u64);
+            }
+            self.cwnd.segments
+        }
     }
 
     #[test]
     fn slow_start_doubles_every_other_round_trip_and_ends_when_something_waits() {
-        let mut v = vegas(100);
-        let seen: Vec<f64> = (0..6).map(|_| round(&mut v, 100)).collect();
-        assert_eq!(seen, [1.0, 2.0, 2.0, 4.0, 4.0, 8.0]);
-        // 8 (1 - 100 / 120) = 1.3 wait.
-        assert_eq!(round(&mut v, 120), 7.0);
-        assert_eq!(v.1.ssthresh, 7);
+        let mut path = Path::new();
+        let seen: Vec<f64> = (0..7).map(|_| path.round(100)).collect();
+        assert_eq!(seen, [1.0, 2.0, 2.0, 4.0, 4.0, 8.0, 8.0]);
+        // What a round trip brings shows in the next: 16 (1 - 100 / 150) wait.
+        assert_eq!(path.round(150), 16.0);
+        assert_eq!(path.round(150), 16.0);
+        assert_eq!(path.round(150), 14.0);
+        assert!(!path.cwnd.in_slow_start());
     }
 
     #[test]
     fn one_to_three_segments_wait() {
-        let mut v = vegas(100);
-        round(&mut v, 100);
-        (v.1.segments, v.1.ssthresh) = (20.0, 10);
-        assert_eq!(round(&mut v, 100), 21.0);
-        // 21 (1 - 100 / 110) = 1.9 wait.
-        assert_eq!(round(&mut v, 110), 21.0);
-        // 21 (1 - 100 / 120) = 3.5 wait.
-        assert_eq!(round(&mut v, 120), 20.0);
+        let mut path = Path::new();
+        path.round(100);
+        (path.cwnd.segments, path.cwnd.ssthresh) = (20.0, 2);
+        path.round(100);
+        path.round(100);
+        let before = path.cwnd.segments;
+        let opened = path.round(100) - before;
+        assert!((0.9..=1.0).contains(&opened), "{opened}");
+        // About 22 (1 - 100 / 110) = 2 wait.
+        path.round(110);
+        let before = path.cwnd.segments;
+        assert_eq!(path.round(110), before);
+        // About 22 (1 - 100 / 130) = 5 wait.
+        path.round(130);
+        let before = path.cwnd.segments;
+        assert_eq!(path.round(130), before - 1.0);
     }
 }

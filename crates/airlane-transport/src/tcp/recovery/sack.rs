@@ -84,7 +84,7 @@ impl Sack {
 
     fn begin_if_lost(&mut self, control: &mut Control, now: Instant, delivered: u64) {
         let shown = self.duplicates.count >= self.duplicates.threshold || self.board.shows_loss();
-        if !shown || !self.duplicates.is_new(&control.window) {
+        if !shown || !self.duplicates.is_over(&control.window) {
             return;
         }
         self.duplicates.mark_cut(&control.window);
