@@ -61,7 +61,7 @@ impl Topology {
     }
 }
 
-/// Which TCP carries the transfer; all but `Modern` with what else ns-2 had in 1999.
+/// Which TCP carries the transfer; all but `Modern` and `Bbr` with what else ns-2 had in 1999.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Variant {
     /// Fast retransmit, then slow start.
@@ -82,11 +82,13 @@ pub enum Variant {
     Eifel,
     /// All of today's parts.
     Modern,
+    /// The same with a model of the path in place of CUBIC.
+    Bbr,
 }
 
 impl Variant {
     /// All of them.
-    pub const ALL: [Self; 9] = [
+    pub const ALL: [Self; 10] = [
         Self::Reno,
         Self::Tahoe,
         Self::NewReno,
@@ -96,6 +98,7 @@ impl Variant {
         Self::Vegas,
         Self::Eifel,
         Self::Modern,
+        Self::Bbr,
     ];
 
     /// Its name in tables and on the command line.
@@ -110,6 +113,7 @@ impl Variant {
             Self::Vegas => "vegas",
             Self::Eifel => "eifel",
             Self::Modern => "modern",
+            Self::Bbr => "bbr",
         }
     }
 
@@ -125,6 +129,7 @@ impl Variant {
             Self::Vegas => "recovery = \"vegas\", congestion = \"vegas\", stale-times = true",
             Self::Eifel => "timestamps = true, eifel = true",
             Self::Modern => "profile = \"modern\"",
+            Self::Bbr => "profile = \"modern\", congestion = \"bbr\"",
         }
     }
 
@@ -136,7 +141,7 @@ impl Variant {
             Self::NewReno => Some("Newreno"),
             Self::Sack => Some("Sack1"),
             Self::Vegas => Some("Vegas"),
-            Self::Smart | Self::Eln | Self::Eifel | Self::Modern => None,
+            Self::Smart | Self::Eln | Self::Eifel | Self::Modern | Self::Bbr => None,
         }
     }
 }
@@ -243,9 +248,12 @@ impl Setting {
         };
         // A frame holds the longest acknowledgment, and what stands in front of the user's bytes.
         let frame = match self.tcp {
-            Variant::Sack | Variant::Smart | Variant::Eln | Variant::Eifel | Variant::Modern => {
-                segment + 64
-            }
+            Variant::Sack
+            | Variant::Smart
+            | Variant::Eln
+            | Variant::Eifel
+            | Variant::Modern
+            | Variant::Bbr => segment + 64,
             _ => segment,
         };
         let mut text = String::from(

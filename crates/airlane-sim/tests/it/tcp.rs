@@ -123,7 +123,7 @@ fn hop(transport: &str, more: &str) -> Scenario {
 #[test]
 fn vegas_keeps_the_queue_short() {
     let vegas = &results(&hop(
-        "window = 500, timer = \"fine\", congestion = \"vegas\"",
+        "window = 500, timer = \"fine\", congestion = \"vegas\", recovery = \"vegas\"",
         "",
     ))[0];
     let newreno = &results(&hop("window = 500, recovery = \"newreno\"", ""))[0];
@@ -137,7 +137,7 @@ fn vegas_keeps_the_queue_short() {
     assert!(delay(vegas) < 0.058, "{}", delay(vegas));
     assert!(delay(newreno) > 0.060, "{}", delay(newreno));
     assert!(
-        vegas.throughput_bps > Some(8.5e6),
+        vegas.throughput_bps > Some(8.0e6),
         "{:?}",
         vegas.throughput_bps
     );

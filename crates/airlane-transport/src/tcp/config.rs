@@ -71,7 +71,8 @@ pub struct TcpConfig {
     /// Source: RFC 7323, section 3. Left out: `false`.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub timestamps: Option<bool>,
-    /// Whether selective acknowledgments report what has come twice. Source: RFC 2883. Left out: `false`.
+    /// Whether selective acknowledgments report what has come twice, and a cut is undone all of whose retransmissions
+    /// were. Source: RFC 2883, RFC 3708. Left out: `false`.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub dsack: Option<bool>,
     /// Whether the first two duplicate acknowledgments let new segments leave. Source: RFC 3042. Left out: `false`.

@@ -128,4 +128,15 @@ impl Control {
             .restore((flight + released) as f64, pipe.max(2));
         self.window.nxt = self.window.max;
     }
+
+    /// Likewise, found out by an acknowledgment that may come when the window has grown again: it closes neither
+    /// the window nor the threshold.
+    pub(super) fn take_back_late(&mut self, pipe: u64, initial_window: u64) {
+        let (cwnd, ssthresh) = (self.congestion.cwnd(), self.congestion.ssthresh());
+        self.take_back(self.window.una, pipe.max(ssthresh), initial_window);
+        if self.congestion.cwnd() < cwnd {
+            let ssthresh = self.congestion.ssthresh();
+            self.congestion.restore(cwnd, ssthresh);
+        }
+    }
 }

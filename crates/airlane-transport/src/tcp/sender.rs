@@ -80,7 +80,7 @@ impl Sender {
                 window: SendWindow::new(segment, window, first),
                 congestion: Congestion::new(config, segment, share),
                 timer,
-                undo: Undo::new(config.eifel.unwrap_or_default()),
+                undo: Undo::new(config),
                 ecn: Reaction::new(config.ecn.unwrap_or_default()),
                 stats,
                 acked: 0,
@@ -155,6 +155,10 @@ impl Sender {
                 control.stats.duplicate_acks += 1;
                 recovery.on_duplicate(control, now, ack);
             }
+        }
+        if let Some(pipe) = control.undo.on_report(ack) {
+            control.take_back_late(pipe, self.initial_window);
+            recovery.undo();
         }
         if ack.echo {
             control.on_echo();

@@ -1,43 +1,57 @@
-//! Retransmissions that were not needed, found out and undone: Eifel (RFC 3522, RFC 4015).
+//! Retransmissions that were not needed, found out and undone: Eifel (RFC 3522, RFC 4015), and by what is reported
+//! to have come twice (RFC 2883, RFC 3708).
 //!
 //! The timestamp that an acknowledgment echoes tells which copy of a segment caused it. If the first
 //! acknowledgment behind a retransmission was caused by what had left before that, nothing was lost: the sender goes
 //! on with new data, at the window it had, which slow start reaches again (RFC 4015, section 3.2).
+//!
+//! Where that acknowledgment was lost itself, the copies tell: if each of them is reported as having come once more,
+//! none was needed, as Linux counts them too.
 
 use airlane_base::Instant;
 
+use super::TcpConfig;
 use super::segment::{Ack, Timestamp};
 
 /// What stood before the window was cut.
 #[derive(Clone, Copy, Debug)]
-pub(super) struct Before {
+struct Before {
     /// Segments that were on their way or allowed to be (RFC 4015's pipe_prev).
-    pub(super) pipe: u64,
+    pipe: u64,
     /// What was sent again first, and when.
-    pub(super) resent: Option<(u64, Timestamp)>,
+    resent: Option<(u64, Timestamp)>,
+    /// Copies that have left and were not reported as needless.
+    copies: u64,
+    /// Whether what was sent again first has been acknowledged, and timestamps have said what they can.
+    is_acknowledged: bool,
 }
 
 /// The memory of the last cut, where it may be undone.
 #[derive(Clone, Copy, Debug, Default)]
 pub(super) struct Undo {
-    enabled: bool,
+    by_timestamps: bool,
+    by_duplicates: bool,
     before: Option<Before>,
 }
 
 impl Undo {
-    pub(super) const fn new(enabled: bool) -> Self {
+    pub(super) fn new(config: &TcpConfig) -> Self {
         Self {
-            enabled,
+            by_timestamps: config.eifel.unwrap_or_default(),
+            by_duplicates: config.dsack.unwrap_or_default(),
             before: None,
         }
     }
 
     /// The window is cut; of cuts in a row the first counts.
     pub(super) fn on_cut(&mut self, flight: u64, ssthresh: u64) {
-        if self.enabled && self.before.is_none() {
+        let is_enabled = self.by_timestamps || self.by_duplicates;
+        if is_enabled && self.before.is_none_or(|before| before.is_acknowledged) {
             self.before = Some(Before {
                 pipe: flight.max(ssthresh),
                 resent: None,
+                copies: 0,
+                is_acknowledged: false,
             });
         }
     }
@@ -47,19 +61,38 @@ impl Undo {
     pub(super) fn on_resent(&mut self, now: Instant, seq: u64) {
         if let Some(before) = &mut self.before {
             before.resent.get_or_insert((seq, Timestamp::of(now)));
+            before.copies += 1;
         }
     }
 
     /// Everything below the number has arrived; what stood before a cut that was not needed.
     #[inline]
     pub(super) fn on_ack(&mut self, ack: &Ack) -> Option<u64> {
-        let before = self.before?;
+        let before = self.before.as_mut()?;
         let (seq, left) = before.resent?;
-        if ack.ack <= seq {
+        if before.is_acknowledged || ack.ack <= seq {
             return None;
         }
-        self.before = None;
+        before.is_acknowledged = true;
+        let pipe = before.pipe;
         let is_earlier = ack.stamp.is_some_and(|stamp| stamp.is_before(left));
-        is_earlier.then_some(before.pipe)
+        let is_needless = self.by_timestamps && is_earlier;
+        if is_needless || !self.by_duplicates {
+            self.before = None;
+        }
+        is_needless.then_some(pipe)
+    }
+
+    /// Likewise, by what the acknowledgment reports as having come once more.
+    #[inline]
+    pub(super) fn on_report(&mut self, ack: &Ack) -> Option<u64> {
+        let before = self.before.as_mut().filter(|_| self.by_duplicates)?;
+        let (seq, _) = before.resent?;
+        let again = ack.duplicate().filter(|again| again.end > seq)?;
+        before.copies = before.copies.saturating_sub(again.len());
+        if before.copies > 0 {
+            return None;
+        }
+        self.before.take().map(|before| before.pipe)
     }
 }

@@ -65,6 +65,7 @@ impl Vegas {
         if window.segments - in_use as f64 <= SLACK {
             window.segments += self.step;
         }
+        // The acknowledgment that ends a round trip is the first of the next, as in ns-2.
         if let Some(rtt) = acked.rtt {
             self.sum = self.sum + rtt;
             self.count += 1;
