@@ -9,7 +9,7 @@ CASES    ?= 20000
 .DEFAULT_GOAL := help
 PARTS = units live lint claims determinism docs python
 
-.PHONY: help setup demo test $(PARTS:%=part-%) fmt lint units determinism claims verdicts live python python-env figures validation validate-ns2 validate-kernel bench bench-python bench-live soak fuzz docs reference static deb clean
+.PHONY: help setup demo test $(PARTS:%=part-%) fmt lint units determinism claims verdicts live python python-env figures validation validate-ns2 validate-kernel bench bench-python bench-live confusion soak fuzz docs reference static deb clean
 
 # $(call apt,program,package,what happens without it)
 apt = @if command -v $(1) > /dev/null; then :; \
@@ -161,6 +161,9 @@ bench-live: setup ## Measure Airlane live beside other tunnels: clean, then impa
 	$(call apt,openvpn,openvpn openssl,it is left out)
 	@$(CARGO) build --release --locked --quiet -p airlane-cli --bin airlane
 	@$(CARGO) run --release --locked --quiet -p airlane-bench --bin airlane-bench-live -- $(ARGS)
+
+confusion: ## Show which service each kind of traffic gets by what it does, by models and captures
+	@$(CARGO) run --profile quick --locked --quiet -p airlane-bench --bin airlane-confusion -- crates/airlane-bench/captures $(ARGS)
 
 # Options for it: make soak ARGS='--minutes 3 --seed 7'
 soak: setup ## Load a live link while it is killed, silenced, moved, hung up on and given new keys (root; 20 min)

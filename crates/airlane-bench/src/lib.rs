@@ -1,6 +1,7 @@
 //! What compares Airlane with others and runs it for long. Development only, as [`airlane_testkit`] is.
 //!
 //! * [`bench_live`]: Airlane beside other tunnels, on a clean and on an impaired link.
+//! * [`confusion`]: which service each kind of traffic gets.
 //! * [`kernel`]: the kernel's TCP beside ours.
 //! * [`ns2`]: bulk transfers in ns-2 beside ours.
 //! * [`soak`]: a link for a long time under everything that happens to links.
@@ -8,6 +9,7 @@
 #![forbid(unsafe_code)]
 
 pub mod bench_live;
+pub mod confusion;
 pub mod kernel;
 pub mod ns2;
 pub mod progress;

@@ -3,7 +3,7 @@
 //! ```text
 //! TCP, SCTP, QUIC, uTP     page         young, or behind a pause
 //!                          file         more than 1 MiB since the last pause, or 256 KiB in more than 2 s
-//!                          interactive  of TCP and SCTP: no packet above 400 B among the last 12
+//!                          interactive  of TCP and SCTP: no packet above 400 B among the last 12, nor for 250 ms
 //! names (DNS, NTP), ICMP   interactive
 //! RTP                      call         mean length below 400 B
 //!                          video        above 600 B
@@ -34,8 +34,9 @@ const BUSY: Duration = Duration::from_secs(2);
 /// A pause is so long, with fewer bytes than these.
 const PAUSE: Duration = Duration::from_secs(1);
 const QUIET: u32 = 4_000;
-/// Packets in a row, none above so many bytes.
+/// So many packets in a row, for so long, none above so many bytes: acknowledgments may come in volleys.
 const THIN: u8 = 12;
+const THIN_FOR: Duration = Duration::from_millis(250);
 const SHORT: usize = 400;
 /// Mean lengths of small and of large packets, bytes.
 const SMALL: u32 = 400;
@@ -187,8 +188,9 @@ pub(super) struct Conduct {
     /// This second: when it began, and bytes.
     second_began: Instant,
     second: u32,
-    /// Packets in a row without a large one.
+    /// Packets in a row without a large one, and when the last of those came.
     thin: u8,
+    thick_at: Instant,
     /// Packets in a row that say something else.
     against: u8,
     large: bool,
@@ -211,6 +213,7 @@ impl Conduct {
             second_began: now,
             second: 0,
             thin: 0,
+            thick_at: now,
             against: 0,
             large: false,
             streams: false,
@@ -236,11 +239,11 @@ impl Conduct {
             self.sign = signs::of_payload(payload(), self.sign, &mut course.stream);
             first = course.packets == 1;
         }
-        self.thin = if len > SHORT {
-            0
+        if len > SHORT {
+            (self.thin, self.thick_at) = (0, now);
         } else {
-            self.thin.saturating_add(1)
-        };
+            self.thin = self.thin.saturating_add(1);
+        }
         self.last = now;
         self.behaviour = match (protocol, self.sign) {
             (TCP | SCTP, _) => self.transfer(now, true),
@@ -270,9 +273,14 @@ impl Conduct {
         match self.burst {
             PAGE.. => Behaviour::File,
             STEADY.. if busy => Behaviour::File,
-            _ if may_be_thin && self.thin >= THIN => Behaviour::Interactive,
+            _ if may_be_thin && self.is_thin(now) => Behaviour::Interactive,
             _ => Behaviour::Page,
         }
+    }
+
+    #[inline]
+    fn is_thin(&self, now: Instant) -> bool {
+        self.thin >= THIN && now.saturating_since(self.thick_at) >= THIN_FOR
     }
 
     #[inline]

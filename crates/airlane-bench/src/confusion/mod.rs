@@ -1,0 +1,43 @@
+//! The classifier's confusion matrix: flows of known kinds, by models and as real programs made them, through the
+//! classifiers of both ends of a link, alone and all at once. What counts is which service's goal each packet got.
+
+mod capture;
+mod kinds;
+mod matrix;
+mod traffic;
+
+pub use capture::{CaptureError, read};
+pub use kinds::kinds;
+pub use matrix::{Line, Verdict, alone, together};
+pub use traffic::{Kind, Sample};
+
+/// Most bytes that may get the service of another kind.
+pub const BYTES: f64 = 0.05;
+/// Most packets of a call that may.
+pub const CALLS: f64 = 0.02;
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn every_kind_is_where_it_should_be() {
+        let mut all = kinds(1);
+        for (name, text) in [
+            ("curl-pages", include_str!("../../captures/curl-pages.txt")),
+            ("dig", include_str!("../../captures/dig.txt")),
+            (
+                "ffmpeg-opus",
+                include_str!("../../captures/ffmpeg-opus.txt"),
+            ),
+            ("ssh-typing", include_str!("../../captures/ssh-typing.txt")),
+        ] {
+            all.push(read(name, text).unwrap());
+        }
+        for lines in [alone(&all), together(&all)] {
+            for (kind, line) in all.iter().zip(lines) {
+                assert_eq!(line.verdict(), Verdict::Held, "{}: {line:?}", kind.name);
+            }
+        }
+    }
+}
