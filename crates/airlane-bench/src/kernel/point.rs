@@ -113,6 +113,11 @@ impl Point {
     /// an acknowledgment 200 ms more than a round trip.
     pub(super) fn scenario(&self) -> String {
         let (name, paces) = (self.congestion.name(), self.congestion == Congestion::Bbr);
+        // Linux ends the first slow start at once, and its CUBIC knows no return to Reno's pace.
+        let linux = match self.congestion {
+            Congestion::Cubic => "conservative-rounds = 0, catch-up = false, ",
+            _ => "",
+        };
         let app = match self.application {
             Application::File => {
                 format!("kind = \"bulk\", packet = \"{SEGMENT} B\", size = \"{FILE} B\"")
@@ -129,7 +134,7 @@ impl Point {
              [[flows]]\nname = \"app\"\nends = [\"left\", \"right\"]\n\
              transport = {{ kind = \"tcp\", profile = \"modern\", congestion = \"{name}\", pacing = {paces}, \
              ecn = false, min-rto = \"240 ms\", delayed-ack = {{ every = 2, within = \"40 ms\" }}, \
-             header-size = \"54 B\", ack-size = \"54 B\" }}\napp = {{ {app} }}\n",
+             {linux}header-size = \"54 B\", ack-size = \"54 B\" }}\napp = {{ {app} }}\n",
             self.errors()
         )
     }

@@ -261,3 +261,21 @@ fn ready_made_classes_become_rules() {
         Some(Rates::Fixed)
     );
 }
+
+#[test]
+fn more_flows_than_packets_can_number_are_one_error() {
+    let flow = |i| {
+        format!(
+            "[[flows]]\nname = \"f{i}\"\nends = [\"moon\", \"base\"]\n\
+             transport = {{ kind = \"udp\" }}\napp = {{ kind = \"conferencing\", \
+             rate = \"9.6 kbit/s\", packet = \"50 B\", talk = \"1 s\", silence = \"1 s\" }}\n"
+        )
+    };
+    let flows: String = (0..=65_536).map(flow).collect();
+    let head = WORLD.split("[[flows]]").next().unwrap_or_default();
+    let refusal = Scenario::from_toml(&format!("{head}{flows}"), "world.toml")
+        .unwrap_err()
+        .to_string();
+    assert!(refusal.contains("65537 flows are too many"), "{refusal}");
+    assert!(!refusal.contains("moon"), "{refusal}");
+}

@@ -17,6 +17,8 @@ use super::{
 const MAX_NODES: usize = 1_000;
 /// The largest IP packet.
 const MAX_PACKET: u64 = 65_535;
+/// Packets number their flow in 16 bits.
+const MOST_FLOWS: usize = 1 << 16;
 /// TOML's integers have 63 bits and a sign.
 const MAX_INTEGER: u64 = i64::MAX as u64;
 /// Below this a talk period ends before time moves on.
@@ -56,6 +58,14 @@ impl Validate for Scenario {
             });
         }
         self.check_handoffs(problems);
+        if self.flows.len() > MOST_FLOWS {
+            problems.add(
+                "flows",
+                format!("{} flows are too many", self.flows.len()),
+                format!("at most {MOST_FLOWS}, as a packet has 16 bits for its flow's number"),
+            );
+            return;
+        }
         let epochs = self.epochs();
         for (i, flow) in self.flows.iter().enumerate() {
             problems.within(&format!("flows[{i}]"), |p| {

@@ -85,6 +85,15 @@ pub struct TcpConfig {
     /// Whether CUBIC's first slow start ends when round trips grow (HyStart++). Source: RFC 9406. Left out: `false`.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub hystart: Option<bool>,
+    /// How many round trips of slower slow start HyStart++ waits for shorter ones before slow start is over; 0 ends it
+    /// at once, as in Linux. Source: RFC 9406, section 4.3. Left out: 5.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    #[schemars(extend("x-unit" = "round trips"))]
+    pub conservative_rounds: Option<u32>,
+    /// Whether CUBIC's estimate of Reno's window grows at Reno's own pace once it has caught up with the window of
+    /// before the loss; Linux's does not. Source: RFC 9438, section 4.3. Left out: `true`.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub catch_up: Option<bool>,
     /// Whether a cut is undone whose retransmission an echoed timestamp shows to have been needless (Eifel).
     /// Source: RFC 3522 and RFC 4015. Left out: `false`.
     #[serde(skip_serializing_if = "Option::is_none")]
@@ -229,6 +238,8 @@ struct Overrides {
     limited_transmit: Option<bool>,
     byte_counting: Option<bool>,
     hystart: Option<bool>,
+    conservative_rounds: Option<u32>,
+    catch_up: Option<bool>,
     eifel: Option<bool>,
     pacing: Option<bool>,
     ecn: Option<bool>,
@@ -280,6 +291,8 @@ impl TryFrom<Overrides> for TcpConfig {
             limited_transmit: o.limited_transmit.or(d.limited_transmit),
             byte_counting: o.byte_counting.or(d.byte_counting),
             hystart: o.hystart.or(d.hystart),
+            conservative_rounds: o.conservative_rounds.or(d.conservative_rounds),
+            catch_up: o.catch_up.or(d.catch_up),
             eifel: o.eifel.or(d.eifel),
             pacing: o.pacing.or(d.pacing),
             ecn: o.ecn.or(d.ecn),

@@ -158,6 +158,15 @@ impl TcpConfig {
         if on(self.eifel) && !on(self.timestamps) {
             return Err("eifel = true needs timestamps = true, which tell copies apart".to_owned());
         }
+        let cubic = self.congestion() == CongestionKind::Cubic;
+        if self.catch_up.is_some() && !cubic {
+            return Err("catch-up does nothing without congestion = \"cubic\"".to_owned());
+        }
+        if self.conservative_rounds.is_some() && !(cubic && on(self.hystart)) {
+            return Err(
+                "conservative-rounds does nothing without congestion = \"cubic\" and hystart = true".to_owned(),
+            );
+        }
         if on(self.window_scaling) && !on(self.handshake) {
             return Err(
                 "window-scaling = true needs handshake = true, which agrees on it".to_owned(),

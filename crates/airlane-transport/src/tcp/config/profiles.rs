@@ -29,6 +29,8 @@ impl TcpConfig {
                 limited_transmit: None,
                 byte_counting: None,
                 hystart: None,
+                conservative_rounds: None,
+                catch_up: None,
                 eifel: None,
                 pacing: None,
                 ecn: None,

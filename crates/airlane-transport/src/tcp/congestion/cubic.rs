@@ -42,6 +42,8 @@ pub(in crate::tcp) struct Cubic {
     /// The window before the last loss, segments.
     prior: f64,
     epoch: Option<Epoch>,
+    /// Whether Reno's window grows at Reno's own pace from there on.
+    catch_up: bool,
     /// The first slow start, where it is looked after and not over.
     hystart: Option<HyStart>,
 }
@@ -52,15 +54,15 @@ fn seconds(duration: Duration) -> f64 {
 
 impl Cubic {
     pub(super) fn new(config: &TcpConfig) -> Self {
-        let paced = config.pacing.unwrap_or_default();
         Self {
             w_max: 0.0,
             prior: 0.0,
             epoch: None,
+            catch_up: config.catch_up.unwrap_or(true),
             hystart: config
                 .hystart
                 .unwrap_or_default()
-                .then(|| HyStart::new(paced)),
+                .then(|| HyStart::new(config)),
         }
     }
 
@@ -117,7 +119,8 @@ impl Cubic {
             C * since * since * since + self.w_max
         };
         let segments = acked.segments as f64;
-        let alpha = if epoch.reno < self.prior { ALPHA } else { 1.0 };
+        let has_caught_up = self.catch_up && epoch.reno >= self.prior;
+        let alpha = if has_caught_up { 1.0 } else { ALPHA };
         epoch.reno += alpha * segments / cwnd;
         if w_cubic(t) < epoch.reno {
             window.segments = cwnd.max(epoch.reno);

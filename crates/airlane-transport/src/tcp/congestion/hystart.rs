@@ -10,6 +10,7 @@
 use airlane_base::Duration;
 
 use super::acked::Acked;
+use crate::tcp::TcpConfig;
 
 /// RFC 9406, section 4.3.
 const MIN_RTT_THRESH: Duration = Duration::from_millis(4);
@@ -42,6 +43,8 @@ struct Conservative {
 #[derive(Clone, Debug)]
 pub(super) struct HyStart {
     paced: bool,
+    /// Round trips of conservative slow start that end it.
+    rounds: u32,
     round: Round,
     /// The shortest sample of the round before.
     before: Option<Duration>,
@@ -49,9 +52,10 @@ pub(super) struct HyStart {
 }
 
 impl HyStart {
-    pub(super) fn new(paced: bool) -> Self {
+    pub(super) fn new(config: &TcpConfig) -> Self {
         Self {
-            paced,
+            paced: config.pacing.unwrap_or_default(),
+            rounds: config.conservative_rounds.unwrap_or(CSS_ROUNDS),
             round: Round::default(),
             before: None,
             conservative: None,
@@ -80,10 +84,13 @@ impl HyStart {
             Some(_) => counted / CSS_GROWTH_DIVISOR,
         };
         self.compare();
+        if self.rounds == 0 && self.conservative.is_some() {
+            return None;
+        }
         if acked.una >= self.round.end {
             if let Some(conservative) = &mut self.conservative {
                 conservative.rounds += 1;
-                if conservative.rounds >= CSS_ROUNDS {
+                if conservative.rounds >= self.rounds {
                     return None;
                 }
             }
@@ -152,7 +159,7 @@ mod tests {
 
     #[test]
     fn longer_round_trips_slow_the_growth_and_end_it_after_five_rounds() {
-        let (mut hystart, mut una) = (HyStart::new(false), 0);
+        let (mut hystart, mut una) = (HyStart::new(&TcpConfig::default()), 0);
         assert_eq!(round(&mut hystart, &mut una, 16, 100), Some(16.0));
         assert_eq!(round(&mut hystart, &mut una, 16, 100), Some(16.0));
         // An eighth of 100 ms is 12.5.
@@ -168,7 +175,7 @@ mod tests {
 
     #[test]
     fn a_false_alarm_is_taken_back() {
-        let (mut hystart, mut una) = (HyStart::new(false), 0);
+        let (mut hystart, mut una) = (HyStart::new(&TcpConfig::default()), 0);
         round(&mut hystart, &mut una, 16, 100);
         round(&mut hystart, &mut una, 16, 100);
         round(&mut hystart, &mut una, 16, 130);
