@@ -222,6 +222,15 @@ struct Entry {
     rule: usize,
 }
 
+/// Where a packet goes.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct Choice {
+    /// The number of the service.
+    pub service: u8,
+    /// Where the packet before of its flow went, if somewhere else, and when.
+    pub before: Option<(u8, Instant)>,
+}
+
 impl Classifier {
     /// Compiles the rules. `lookup` gives the number of the service with a name, `default` is the
     /// number of the service for everything else.
@@ -276,23 +285,35 @@ impl Classifier {
         flow: &FlowKey,
         len: usize,
         datagram: impl FnOnce() -> &'a [u8],
-    ) -> u8 {
+    ) -> Choice {
         let Some(flows) = &mut self.flows else {
-            return self.classify(flow);
+            return Choice {
+                service: self.classify(flow),
+                before: None,
+            };
         };
         let known = flows.add(now, Way::Sent, flow, len, datagram);
         let asked = (self.generation, flow.dscp, known.conduct.behaviour);
-        let chosen = known.chosen.filter(|chosen| chosen.asked == asked);
-        let chosen = chosen.unwrap_or_else(|| {
-            let (service, rule) = self.rules.decide(flow, Some(asked.2));
-            Chosen {
-                asked,
-                service,
-                rule: rule.map(|rule| rule as u16),
-            }
+        let sent_at = std::mem::replace(&mut known.sent_at, now);
+        if let Some(chosen) = &known.chosen
+            && chosen.asked == asked
+        {
+            return Choice {
+                service: chosen.service,
+                before: None,
+            };
+        }
+        let (service, rule) = self.rules.decide(flow, Some(asked.2));
+        let chosen = known.chosen.replace(Chosen {
+            asked,
+            service,
+            rule: rule.map(|rule| rule as u16),
         });
-        known.chosen = Some(chosen);
-        chosen.service
+        let before = chosen.filter(|before| before.service != service);
+        Choice {
+            service,
+            before: before.map(|before| (before.service, sent_at)),
+        }
     }
 
     /// A packet has been received, which tells how its flow behaves.

@@ -32,6 +32,7 @@ pub use problem::ConfigError;
 pub use scheme::{
     DefaultConfig, Order, RlpConfig, SchemeConfig, SrConfig, TimeoutResends, WindowConfig,
 };
+pub(crate) use service::goal_of;
 pub use service::{IMPLICIT_NAME, ServiceConfig, by_goal, resolve};
 pub use snoop::{BaseStation, RepairOrder, SnoopConfig, SnoopDetection, SnoopVariant};
 pub use timers::{

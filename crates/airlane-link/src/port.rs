@@ -5,6 +5,7 @@ mod agree;
 mod agreement;
 mod departure;
 mod finder;
+mod moving;
 mod numbers;
 mod pacer;
 mod shares;
@@ -13,12 +14,12 @@ mod slot;
 use std::cell::Cell;
 use std::collections::VecDeque;
 
-use airlane_base::{Instant, Rate, Seq};
+use airlane_base::{Duration, Instant, Rate, Seq};
 
 use crate::classify::Classifier;
 use crate::config::{self, ConfigError, PortConfig, RateLimit, Rates, Viewpoint};
 use crate::context::{Output, PortFacts};
-use crate::flow::Packet;
+use crate::flow::{FlowKey, Packet};
 use crate::ledger::ServiceLedger;
 use crate::measure::INTERVAL;
 use crate::queue::DropReason;
@@ -30,11 +31,14 @@ use agreement::PeerOffers;
 use departure::Handed;
 pub use departure::{Outcome, Token};
 use finder::Finder;
+use moving::{Flow, Moving};
 use numbers::{SERVICES, numbers};
 use pacer::Pacer;
 use shares::Shares;
 use slot::Slot;
 
+/// What a round trip may vary by.
+const MARGIN: Duration = Duration::from_millis(5);
 /// Packets that are made out of payloads before somebody takes some.
 const OPEN_AHEAD: usize = 64;
 
@@ -47,6 +51,8 @@ pub struct Port<P> {
     config: PortConfig,
     facts: PortFacts,
     classifier: Classifier,
+    /// Packets of flows that change their service.
+    moving: Moving<P>,
     /// The IP queue, where IP is held back.
     pacer: Option<Pacer<P>>,
     /// Follows the link, where the rate is not fixed.
@@ -129,6 +135,7 @@ impl<P: Packet> Port<P> {
         let mut port = Self {
             facts,
             classifier: Classifier::new(&[], |_| None, 0),
+            moving: Moving::new(),
             pacer: config.pacing.map(|limit| Pacer::new(config.rate, limit)),
             finder: match config.rate_limit {
                 RateLimit::Fixed => None,
@@ -178,8 +185,19 @@ impl<P: Packet> Port<P> {
     pub fn handle_packet(&mut self, now: Instant, packet: P) -> bool {
         let (flow, len) = (packet.flow(), packet.len());
         let classifier = &mut self.classifier;
-        let service = classifier.classify_packet(now, &flow, len, || packet.datagram());
-        let number = usize::from(service) % SERVICES;
+        let choice = classifier.classify_packet(now, &flow, len, || packet.datagram());
+        let packet = match choice.before {
+            None if self.moving.is_empty() => packet,
+            before => match self.hold(now, &flow, choice.service, before, packet) {
+                Some(packet) => packet,
+                None => return true,
+            },
+        };
+        self.admit(now, usize::from(choice.service) % SERVICES, packet)
+    }
+
+    /// Takes a packet for a service.
+    fn admit(&mut self, now: Instant, number: usize, packet: P) -> bool {
         let Some(slot) = &mut self.slots[number] else {
             // The default service always exists.
             self.unknown_service += 1;
@@ -321,6 +339,9 @@ impl<P: Packet> Port<P> {
             }
         }
         self.open_some(now);
+        if self.moving.is_due(now) {
+            self.release(now);
+        }
         while let Some((number, packet, since)) = self.pacer.as_mut().and_then(|p| p.pop(now)) {
             if let Some(slot) = &mut self.slots[number] {
                 slot.leaves_ip(now, packet.len());
@@ -457,7 +478,7 @@ impl<P: Packet> Port<P> {
     /// Bytes of the packets that wait in the queues of all services.
     pub fn waiting_bytes(&self) -> usize {
         let slots = self.slots.iter().flatten();
-        slots.map(|slot| slot.waiting_bytes()).sum()
+        slots.map(|slot| slot.waiting_bytes()).sum::<usize>() + self.moving.bytes()
     }
 
     /// When to call [`Port::handle_timeout`] or [`Port::poll_transmit`] next.
@@ -498,6 +519,9 @@ impl<P: Packet> Port<P> {
         }
         if let Some(paced) = self.pacer.as_ref().and_then(Pacer::poll_timeout) {
             due = due.min(paced);
+        }
+        if let Some(held) = self.moving.poll_timeout() {
+            due = due.min(held);
         }
         self.next_timer.set(Some(due));
         due
@@ -629,6 +653,71 @@ impl<P: Packet> Port<P> {
     }
 
     // ---- inside
+
+    /// Holds a packet of a flow that changes its service, or gives it back where nothing is in its way.
+    #[cold]
+    fn hold(
+        &mut self,
+        now: Instant,
+        flow: &FlowKey,
+        to: u8,
+        before: Option<(u8, Instant)>,
+        packet: P,
+    ) -> Option<P> {
+        let hash = flow.hash(self.config.flow_salt);
+        self.next_timer.set(None);
+        let packet = self.moving.follow(hash, to, packet);
+        let held = match (packet, before) {
+            (Some(packet), Some((from, at))) if !self.has_left(now, from, at, &packet) => {
+                self.moving.begin(now, hash, (from, to), packet)
+            }
+            (packet, _) => packet,
+        };
+        if self.moving.is_due(now) {
+            self.release(now);
+        }
+        held
+    }
+
+    /// Whether nothing of this packet's flow, whose last packet came `at` that time, is left in a service.
+    fn has_left(&self, now: Instant, number: u8, at: Instant, packet: &P) -> bool {
+        let Some(slot) = &self.slots[usize::from(number) % SERVICES] else {
+            return true;
+        };
+        if slot.is_quiet() {
+            return true;
+        }
+        let round_trip = slot.service.srtt().unwrap_or(self.facts.delay * 2);
+        let most = round_trip + round_trip / 4 + MARGIN;
+        !slot.may_hold_flow_of(packet) && now.saturating_since(at) >= most
+    }
+
+    /// Lets go what is held of flows that have left their old services.
+    fn release(&mut self, now: Instant) {
+        let mut moving = std::mem::replace(&mut self.moving, Moving::new());
+        while let Some(flow) = moving.release(now, |flow| self.may_go(now, flow)) {
+            let to = usize::from(flow.to) % SERVICES;
+            // Its new service may have gone meanwhile; the default one is always there.
+            let to = if self.slots[to].is_some() { to } else { 0 };
+            for packet in flow.packets {
+                self.admit(now, to, packet);
+            }
+        }
+        moving.checked(now);
+        self.moving = moving;
+        self.next_timer.set(None);
+    }
+
+    fn may_go(&self, now: Instant, flow: &mut Flow<P>) -> bool {
+        let Some(first) = flow.packets.front() else {
+            return true;
+        };
+        let slot = self.slots[usize::from(flow.from) % SERVICES].as_ref();
+        if slot.is_some_and(|slot| slot.may_hold_flow_of(first)) {
+            flow.waited_at = now;
+        }
+        self.has_left(now, flow.from, flow.waited_at, first)
+    }
 
     /// Takes a packet that has been let in: its service hands it over, or it is queued, or dropped and
     /// counted. Whether it did more than wait.

@@ -157,6 +157,14 @@ impl<P: Packet> IngressQueue<P> {
         }
     }
 
+    /// Whether something of this packet's flow may wait.
+    pub(crate) fn may_hold_flow_of(&self, packet: &P) -> bool {
+        match &self.kind {
+            Kind::FqCodel(queue) => queue.holds_flow_of(packet),
+            Kind::None | Kind::DropTail { .. } => !self.is_empty(),
+        }
+    }
+
     /// Whether nothing waits.
     pub fn is_empty(&self) -> bool {
         self.len() == 0

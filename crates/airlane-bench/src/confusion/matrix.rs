@@ -137,10 +137,10 @@ fn run(kinds: &[Kind]) -> Vec<Line> {
                 .note_received(now, &flow, sample.len, || &sample.head);
             continue;
         }
-        let number = end
+        let choice = end
             .classifier
             .classify_packet(now, &flow, sample.len, || &sample.head);
-        let name = end.name(number);
+        let name = end.name(choice.service);
         let line = &mut lines[at];
         let len = sample.len as u64;
         let add =

@@ -28,7 +28,7 @@ use serde::{Deserialize, Deserializer, Serialize, Serializer};
 
 use super::behaviour::Behaviour;
 use super::{ClassConfig, Dscp, MatchConfig, Ports, Protocol};
-use crate::config::{ConfigError, Goal, SchemeConfig, ServiceConfig};
+use crate::config::{ConfigError, Goal, SchemeConfig, ServiceConfig, goal_of};
 use crate::flow::{TCP, UDP};
 use crate::path::{Class, Reliability};
 
@@ -310,7 +310,7 @@ impl Need {
         if protocol.is_none() && matches!(scheme, SchemeConfig::Snoop(_)) {
             return None;
         }
-        match Goal::of(scheme) {
+        match goal_of(scheme) {
             Some(goal) if goal == like => Some(0),
             Some(goal) if goal == nearest => Some(1),
             _ => kind.rank_of_kind(scheme, protocol).map(|rank| rank + 2),

@@ -22,6 +22,8 @@ pub(super) struct Known {
     pub(super) conduct: Conduct,
     /// What its last packet was led by.
     pub(super) chosen: Option<Chosen>,
+    /// When that was sent.
+    pub(super) sent_at: Instant,
 }
 
 /// What the rules said, as long as nothing changes that they ask for.
@@ -85,6 +87,7 @@ fn make_place(set: &mut Vec<Known>, now: Instant, way: Way, flow: &FlowKey, hash
         },
         conduct: Conduct::new(now, flow),
         chosen: None,
+        sent_at: now,
     };
     if set.len() < WAYS {
         set.push(known);

@@ -78,11 +78,6 @@ impl Goal {
         }
     }
 
-    /// The goal whose scheme this is, if it is one's.
-    pub fn of(scheme: &SchemeConfig) -> Option<Self> {
-        Self::ALL.into_iter().find(|goal| goal.scheme() == *scheme)
-    }
-
     /// How old a packet may become before nobody wants it.
     pub const fn budget(self) -> Option<Duration> {
         match self {
@@ -110,7 +105,7 @@ impl Goal {
 #[cfg(test)]
 mod tests {
     use super::*;
-    use crate::config::{ServiceConfig, check};
+    use crate::config::{ServiceConfig, check, goal_of};
     use crate::queue::QueueConfig;
     use crate::wire::HeaderProfile;
 
@@ -133,6 +128,9 @@ mod tests {
             let printed = toml::to_string(&resolved).unwrap();
             assert!(!printed.contains("goal"), "{printed}");
             assert_eq!(read(&printed).unwrap(), resolved);
+            for service in [&service, &resolved] {
+                assert_eq!(goal_of(&service.scheme), Some(goal));
+            }
         }
     }
 

@@ -115,6 +115,16 @@ pub fn by_goal() -> Vec<ServiceConfig> {
         .to_vec()
 }
 
+/// The goal whose scheme this is, if it is one's, as written or with every default filled in.
+pub(crate) fn goal_of(scheme: &SchemeConfig) -> Option<Goal> {
+    let is = |goal: &Goal| {
+        let resolved = |header| ServiceConfig::for_goal(1, "", *goal).resolve(header).scheme;
+        let live = [HeaderProfile::Live, HeaderProfile::Sealed];
+        goal.scheme() == *scheme || live.into_iter().any(|header| resolved(header) == *scheme)
+    };
+    Goal::ALL.into_iter().find(is)
+}
+
 impl ServiceConfig {
     /// A service for a goal, with all that suits it.
     fn for_goal(number: u8, name: &str, goal: Goal) -> Self {

@@ -210,6 +210,15 @@ impl<P: Packet> Port<P> {
         for slot in self.slots.iter_mut().flatten() {
             slot.drop_waiting();
         }
+        for flow in self.moving.take() {
+            let number = usize::from(flow.to) % SERVICES;
+            if let Some(slot) = &mut self.slots[number] {
+                for packet in flow.packets {
+                    slot.offer(&packet);
+                    slot.discard(DropReason::Disconnected, packet);
+                }
+            }
+        }
         self.next_timer.set(None);
         let paced = self.pacer.as_mut().map(Pacer::take);
         for (number, packet, _) in paced.into_iter().flatten() {

@@ -407,6 +407,18 @@ impl<P: Packet> Slot<P> {
         due
     }
 
+    /// Whether something of this packet's flow may still wait here.
+    pub(super) fn may_hold_flow_of(&self, packet: &P) -> bool {
+        let packed = P::DIVISIBLE && !self.packer.is_empty();
+        self.at_ip.0 > 0 || packed || self.queue.may_hold_flow_of(packet)
+    }
+
+    /// Whether it has nothing on its way, and nothing to give.
+    pub(super) fn is_quiet(&self) -> bool {
+        let empty = self.queue.is_empty() && self.packer.is_empty() && self.at_ip.0 == 0;
+        empty && self.handed_over == 0 && self.service.is_idle()
+    }
+
     /// Packets that wait.
     pub(super) fn waiting_packets(&self) -> usize {
         self.at_ip.0 + self.queue.len() + usize::from(self.packer.held().is_some())

@@ -200,6 +200,11 @@ impl<P: Packet> FqCodel<P> {
         (packet.flow().hash(self.salt) % self.flows.len() as u64) as usize
     }
 
+    /// Whether the queue that this packet belongs to has any.
+    pub(super) fn holds_flow_of(&self, packet: &P) -> bool {
+        self.backlog[self.index_of(packet)] > 0
+    }
+
     fn quantum(&self) -> i64 {
         self.codel.mtu.max(1) as i64
     }

@@ -9,6 +9,7 @@ mod corpus;
 mod emulator;
 mod filling;
 mod limiter;
+mod moving;
 mod order;
 mod port;
 mod reliable;

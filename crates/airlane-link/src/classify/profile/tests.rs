@@ -104,7 +104,8 @@ fn by_behaviour(
             dst_port: *port,
         };
         let now = airlane_base::Instant::ORIGIN;
-        NAMES[usize::from(classifier.classify_packet(now, &flow, *len, || &[]))]
+        let choice = classifier.classify_packet(now, &flow, *len, || &[]);
+        NAMES[usize::from(choice.service)]
     };
     packets.iter().map(service).collect()
 }
