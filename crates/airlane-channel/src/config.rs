@@ -7,6 +7,8 @@
 //! errors.up = { kind = "byte-exponential", mean = "131072 B" }
 //! # or what a link was recorded to do
 //! errors = { kind = "trace", file = "hill-top.trace" }
+//! # or blocks of a radio, of a file or of a model
+//! errors = { kind = "blocks", model = "onoff-c" }
 //! ```
 //!
 //! The tables are read key by key and not through serde's tagged enums: those buffer their input,
@@ -21,6 +23,7 @@ use serde::de::Error as _;
 use serde::ser::SerializeMap;
 use serde::{Deserialize, Deserializer, Serialize, Serializer};
 
+use crate::blocks::{BlocksConfig, Generator};
 use crate::trace::{TraceConfig, TraceFileError, TraceStart, Way};
 
 /// How frames are lost on the air, in one direction.
@@ -91,6 +94,8 @@ pub enum ErrorModelConfig {
     },
     /// What a recorded link did.
     Trace(TraceConfig),
+    /// Blocks of a radio: a frame is lost if any block that it overlaps is erased.
+    Blocks(BlocksConfig),
 }
 
 /// Why an error model cannot be.
@@ -142,7 +147,7 @@ pub enum ModelError {
 }
 
 const KINDS: &str = "\"none\", \"uniform\", \"uniform-ber\", \"two-state\", \"two-state-arrival\", \
-     \"byte-exponential\", \"gilbert-elliott\", \"trace\"";
+     \"byte-exponential\", \"gilbert-elliott\", \"trace\", \"blocks\"";
 
 /// Shortest mean duration of a state. Below it the states of an idle second would take longer to
 /// draw than the second lasts.
@@ -169,6 +174,22 @@ impl ErrorModelConfig {
         };
         match *self {
             Self::None | Self::Uniform { .. } | Self::UniformBer { .. } | Self::Trace(_) => {}
+            Self::Blocks(ref blocks) => {
+                if blocks.file.is_some() == blocks.model.is_some() {
+                    let value = match blocks.file {
+                        Some(_) => "given beside `model`",
+                        None => "missing like `file`",
+                    };
+                    let allowed = "blocks come from one of `file` and `model`";
+                    return impossible("model", value.to_owned(), allowed);
+                }
+                if let Some(block) = blocks.block
+                    && block < SHORTEST_STATE
+                {
+                    let allowed = "a block is on the air for at least 1 us";
+                    return impossible("block", block.to_string(), allowed);
+                }
+            }
             Self::TwoState { good, bad, .. } | Self::TwoStateArrival { good, bad, .. } => {
                 for (key, mean) in [("good", good), ("bad", bad)] {
                     if mean < SHORTEST_STATE {
@@ -246,6 +267,7 @@ impl ErrorModelConfig {
                 loss_good.value() * (1.0 - bad) + loss_bad.value() * bad
             }
             Self::Trace(ref trace) => trace.loss(),
+            Self::Blocks(ref blocks) => blocks.loss(rate.transmission_time(bytes)),
         }
     }
 }
@@ -294,17 +316,26 @@ impl ErrorsConfig {
         }
     }
 
-    /// The recordings that are replayed.
-    pub fn traces(&self) -> impl Iterator<Item = &TraceConfig> {
-        [&self.down, &self.up]
-            .into_iter()
-            .filter_map(|model| match model {
-                ErrorModelConfig::Trace(trace) => Some(trace),
-                _ => None,
-            })
+    /// Whether all files that are replayed have been read.
+    pub fn are_loaded(&self) -> bool {
+        [&self.down, &self.up].into_iter().all(|model| match model {
+            ErrorModelConfig::Trace(trace) => trace.is_loaded(),
+            ErrorModelConfig::Blocks(blocks) => blocks.is_loaded(),
+            _ => true,
+        })
     }
 
-    /// Reads the recordings that are replayed, if any. `read` gives the bytes of a file; paths are as
+    /// A number for each file that is replayed, equal for equal files.
+    pub fn digests(&self) -> impl Iterator<Item = u64> {
+        let of = |model: &ErrorModelConfig| match model {
+            ErrorModelConfig::Trace(trace) => Some(trace.digest()),
+            ErrorModelConfig::Blocks(blocks) => blocks.digest(),
+            _ => None,
+        };
+        [of(&self.down), of(&self.up)].into_iter().flatten()
+    }
+
+    /// Reads the files that are replayed, if any. `read` gives the bytes of a file; paths are as
     /// they were written.
     ///
     /// # Errors
@@ -313,13 +344,22 @@ impl ErrorsConfig {
         &mut self,
         mut read: impl FnMut(&str) -> Result<Vec<u8>, String>,
     ) -> Result<(), TraceFileError> {
+        let mut read = |file: &str| {
+            read(file).map_err(|reason| TraceFileError {
+                file: file.to_owned(),
+                reason,
+            })
+        };
         for (model, usual) in [(&mut self.down, Way::In), (&mut self.up, Way::Out)] {
-            if let ErrorModelConfig::Trace(trace) = model {
-                let bytes = read(&trace.file).map_err(|reason| TraceFileError {
-                    file: trace.file.clone(),
-                    reason,
-                })?;
-                trace.load(&bytes, usual)?;
+            match model {
+                ErrorModelConfig::Trace(trace) => trace.load(&read(&trace.file)?, usual)?,
+                ErrorModelConfig::Blocks(blocks) => {
+                    if let Some(file) = &blocks.file {
+                        let bytes = read(file)?;
+                        blocks.load(&bytes)?;
+                    }
+                }
+                _ => {}
             }
         }
         Ok(())
@@ -376,6 +416,7 @@ enum Kind {
     ByteExponential,
     GilbertElliott,
     Trace,
+    Blocks,
 }
 
 /// Every key that a table of errors may have.
@@ -399,6 +440,8 @@ struct Table {
     direction: Option<Way>,
     start: Option<TraceStart>,
     delays: Option<bool>,
+    model: Option<Generator>,
+    block: Option<Duration>,
     down: Option<ErrorModelConfig>,
     up: Option<ErrorModelConfig>,
 }
@@ -417,6 +460,8 @@ impl Table {
                 "good_to_bad, bad_to_good, loss_good, loss_bad",
             ),
             Kind::Trace => ("trace", "file, direction, start, delays"),
+            Kind::Blocks if self.file.is_some() => ("blocks", "file, start; or model, block"),
+            Kind::Blocks => ("blocks", "model, block; or file, start"),
         };
         let missing = |key| ModelError::Missing { kind, key, keys };
         macro_rules! need {
@@ -456,6 +501,10 @@ impl Table {
                 let trace = TraceConfig::new(file, direction, start, self.delays.take());
                 ErrorModelConfig::Trace(trace)
             }
+            Kind::Blocks => ErrorModelConfig::Blocks(match self.file.take() {
+                Some(file) => BlocksConfig::of_file(file, self.start.take()),
+                None => BlocksConfig::of_model(need!(model), self.block.take()),
+            }),
         };
         // What the model did not take belongs to another one.
         let left = [
@@ -474,6 +523,8 @@ impl Table {
             ("direction", self.direction.is_some()),
             ("start", self.start.is_some()),
             ("delays", self.delays.is_some()),
+            ("model", self.model.is_some()),
+            ("block", self.block.is_some()),
             ("down", self.down.is_some()),
             ("up", self.up.is_some()),
         ];
@@ -573,6 +624,8 @@ mod tests {
             "errors = { kind = 'uniform', rate = 0.05 }",
             "errors.down = { kind = 'none' }\nerrors.up = { kind = 'byte-exponential', mean = '1 kB' }",
             "errors = { kind = 'gilbert-elliott', good_to_bad = 0.01, bad_to_good = 0.3, loss_good = 0, loss_bad = 1 }",
+            "errors = { kind = 'blocks', model = 'on-off 1x5 / 0.5x20+0.5x200', block = '10 ms' }",
+            "errors = { kind = 'blocks', file = 'radio.blocks', start = 'random' }",
         ] {
             let errors = read(text).unwrap();
             let json = serde_json::to_string(&errors).unwrap();
@@ -606,6 +659,14 @@ mod tests {
             "errors = { kind = 'gilbert-elliott', good_to_bad = 0, bad_to_good = 0, loss_good = 0, loss_bad = 1 }",
         );
         assert!(e.contains("above 0"), "{e}");
+        let e = refusal("errors = { kind = 'blocks' }");
+        assert!(e.contains("need `model`"), "{e}");
+        let e = refusal("errors = { kind = 'blocks', file = 'a', model = 'bernoulli 0.1' }");
+        assert!(e.contains("`model` does not belong"), "{e}");
+        let e = refusal("errors = { kind = 'blocks', model = 'bernoulli 3' }");
+        assert!(e.contains("no probability"), "{e}");
+        let e = refusal("errors = { kind = 'blocks', model = 'bernoulli 0', block = '0 s' }");
+        assert!(e.contains("at least 1 us"), "{e}");
         let e = refusal("errors.kind = 'none'\nerrors.up = { kind = 'none' }");
         assert!(e.contains("either"), "{e}");
         let e = refusal("errors.rate = 0.1\nerrors.up = { kind = 'none' }");

@@ -11,6 +11,7 @@
 //! | byte-exponential | bytes of transmitted frames | one for each bad byte |
 //! | Gilbert-Elliott | frames | two |
 //! | trace | real time ([`trace`](crate::trace)) | one |
+//! | blocks | real time ([`blocks`](crate::blocks)) | none; a model draws its rows from the fades |
 //!
 //! Durations of states and steps of chains come from the stream `<name>.fades`, everything else
 //! from `<name>.errors`. Schemes compared under one seed therefore see the same fades, however
@@ -22,6 +23,7 @@ use std::sync::Arc;
 use airlane_base::{Duration, Instant, Rate, Rng, Streams};
 
 use crate::ErrorModelConfig;
+use crate::blocks::BlocksReplay;
 use crate::trace::Replay;
 
 /// An error model that is not among ours.
@@ -100,6 +102,7 @@ enum Model {
         start: Duration,
         delays: bool,
     },
+    Blocks(Box<BlocksReplay>),
     Custom(Box<dyn CustomErrors>),
 }
 
@@ -194,6 +197,9 @@ impl ErrorModel {
                     start,
                     delays,
                 }
+            }
+            ErrorModelConfig::Blocks(ref blocks) => {
+                Model::Blocks(Box::new(blocks.replay(streams, &mut fades)))
             }
         };
         Self {
@@ -311,6 +317,7 @@ impl ErrorModel {
             Model::Trace {
                 replay, start: at, ..
             } => self.errors.chance(replay.loss_at(*at, start)),
+            Model::Blocks(replay) => replay.erases(start, end, &mut self.fades),
             Model::Custom(model) => model.loses(start, end, bytes, &mut self.errors),
         }
     }

@@ -2,6 +2,7 @@
 //!
 //! * [`ErrorModel`]: which frames are lost on the air; the three models of Xylomenos 1999, section
 //!   3.2, with their exact rules for when the state advances, and the Gilbert-Elliott chain.
+//! * [`blocks`]: which blocks of a radio are erased: traces, models of them, and what they are worth to a link layer.
 //! * [`trace`]: recordings of real links, as files and as an error model.
 //! * [`Channel`]: one direction of a link: a bounded FIFO queue, serialisation at a rate, the error
 //!   model, propagation delay. Departures are computed when a frame is handed over, never polled.
@@ -13,6 +14,7 @@
 
 #![forbid(unsafe_code)]
 
+pub mod blocks;
 mod channel;
 mod config;
 mod errors;

@@ -75,7 +75,7 @@ impl Scenario {
     /// What only matters to a run: tables and recordings that are named must have been read.
     pub(crate) fn check_tables(&self, problems: &mut Problems) {
         for (name, link) in &self.links {
-            if link.errors.traces().any(|trace| !trace.is_loaded()) {
+            if !link.errors.are_loaded() {
                 problems.add(
                     &format!("links.{}.errors", key(name)),
                     "the recording has not been read",
@@ -110,8 +110,8 @@ impl Scenario {
     /// What tables and recordings add to the scenario's hash: nothing for built-in ones.
     pub(super) fn table_digests(&self) -> String {
         let mut text = String::new();
-        for trace in self.links.values().flat_map(|link| link.errors.traces()) {
-            text.push_str(&format!("{:016x}", trace.digest()));
+        for digest in self.links.values().flat_map(|link| link.errors.digests()) {
+            text.push_str(&format!("{digest:016x}"));
         }
         for trace in self.links.values().flat_map(|link| link.rate.traces()) {
             text.push_str(&format!("{:016x}", trace.digest()));

@@ -1,0 +1,141 @@
+//! Lengths of rows: mixtures of geometric laws on 1, 2, ... (after Ji et al. 2004).
+
+use std::fmt;
+use std::str::FromStr;
+
+use airlane_base::Rng;
+
+/// A mixture of geometric laws: with weight w a length of mean m.
+#[derive(Clone, Debug, PartialEq)]
+pub struct Geometrics(Vec<[f64; 2]>);
+
+/// Why a mixture cannot be.
+#[derive(Clone, Debug, PartialEq, Eq, thiserror::Error)]
+#[error(
+    "\"{text}\" is no mixture of lengths: write WEIGHTxMEAN+WEIGHTxMEAN+..., such as 0.4x1.5+0.6x4.8, where weights \
+     are above 0 and means of at least 1 block"
+)]
+pub struct LawError {
+    text: String,
+}
+
+impl Geometrics {
+    /// A mixture of (weight, mean). Weights are made to sum up to 1.
+    ///
+    /// # Errors
+    /// If there is none, a weight is not above 0, or a mean below 1.
+    pub fn new(parts: Vec<[f64; 2]>) -> Result<Self, LawError> {
+        let good = |[weight, mean]: &[f64; 2]| {
+            *weight > 0.0 && weight.is_finite() && *mean >= 1.0 && *mean <= 1e9
+        };
+        let law = Self(parts);
+        if law.0.is_empty() || !law.0.iter().all(good) {
+            let text = law.to_string();
+            return Err(LawError { text });
+        }
+        let sum: f64 = law.0.iter().map(|[weight, _]| weight).sum();
+        let scaled = law.0.iter().map(|[weight, mean]| [weight / sum, *mean]);
+        Ok(Self(scaled.collect()))
+    }
+
+    /// Weights and means.
+    pub fn parts(&self) -> &[[f64; 2]] {
+        &self.0
+    }
+
+    /// The mean length.
+    pub fn mean(&self) -> f64 {
+        self.0.iter().map(|[weight, mean]| weight * mean).sum()
+    }
+
+    /// How probable a length above `len` is.
+    pub fn above(&self, len: u32) -> f64 {
+        let parts = self.0.iter();
+        parts
+            .map(|[weight, mean]| weight * libm::exp(f64::from(len) * stays(*mean)))
+            .sum()
+    }
+
+    /// How probable this length is.
+    pub fn at(&self, len: u32) -> f64 {
+        let parts = self.0.iter().map(|[weight, mean]| {
+            weight / mean * libm::exp(f64::from(len.saturating_sub(1)) * stays(*mean))
+        });
+        parts.sum()
+    }
+
+    /// How probable it is that a block of such a row that was chosen at random has at least `n - 1` blocks of the row behind
+    /// it, times the mean: the sum over components of w m (1 - 1/m)^(n - 1).
+    pub(super) fn lasts(&self, n: u32) -> f64 {
+        let parts = self.0.iter().map(|[weight, mean]| {
+            weight * mean * libm::exp(f64::from(n.saturating_sub(1)) * stays(*mean))
+        });
+        parts.sum()
+    }
+
+    /// A length.
+    pub fn draw(&self, random: &mut Rng) -> u32 {
+        let at = self.pick(random, |_| 1.0);
+        draw(self.0[at][1], random)
+    }
+
+    /// What is left of a row that is met at a random block: components count by how long they last, and a
+    /// geometric law does not know how old it is.
+    pub(super) fn draw_residual(&self, random: &mut Rng) -> u32 {
+        let at = self.pick(random, |mean| mean);
+        draw(self.0[at][1], random)
+    }
+
+    fn pick(&self, random: &mut Rng, by: impl Fn(f64) -> f64) -> usize {
+        let all: f64 = self.0.iter().map(|[weight, mean]| weight * by(*mean)).sum();
+        let mut at = random.uniform() * all;
+        for (place, [weight, mean]) in self.0.iter().enumerate() {
+            at -= weight * by(*mean);
+            if at < 0.0 {
+                return place;
+            }
+        }
+        self.0.len() - 1
+    }
+}
+
+/// ln(1 - 1/m): how the probability of going on falls with each block.
+pub(super) fn stays(mean: f64) -> f64 {
+    libm::log1p(-1.0 / mean)
+}
+
+/// A length of a geometric law on 1, 2, ...
+pub(super) fn draw(mean: f64, random: &mut Rng) -> u32 {
+    let u = random.uniform();
+    if mean <= 1.0 {
+        return 1;
+    }
+    let behind = (libm::log1p(-u) / stays(mean)).min(1e9);
+    1 + behind as u32
+}
+
+impl fmt::Display for Geometrics {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        for (at, [weight, mean]) in self.0.iter().enumerate() {
+            let plus = if at > 0 { "+" } else { "" };
+            write!(f, "{plus}{weight}x{mean}")?;
+        }
+        Ok(())
+    }
+}
+
+impl FromStr for Geometrics {
+    type Err = LawError;
+    fn from_str(text: &str) -> Result<Self, LawError> {
+        let parts = text.split('+').map(|part| {
+            let (weight, mean) = part.split_once('x')?;
+            let number = |text: &str| text.trim().parse::<f64>().ok().filter(|n| n.is_finite());
+            Some([number(weight)?, number(mean)?])
+        });
+        let wrong = || LawError {
+            text: text.to_owned(),
+        };
+        let parts: Option<Vec<_>> = parts.collect();
+        Self::new(parts.ok_or_else(wrong)?).map_err(|_| wrong())
+    }
+}

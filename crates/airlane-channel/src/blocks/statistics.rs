@@ -1,0 +1,104 @@
+//! How erasures are distributed over a trace.
+
+use std::collections::BTreeMap;
+
+use super::Blocks;
+
+/// A row of so many blocks is one of so many others.
+pub type Lengths = BTreeMap<u32, u64>;
+
+impl Blocks {
+    /// Lengths of the bursts.
+    pub fn burst_lengths(&self) -> Lengths {
+        counted(self.bursts().iter().map(|burst| burst.len))
+    }
+
+    /// Lengths of the gaps between two bursts of one part. What stands at the edges of a part is left out, as nobody knows how
+    /// long it was.
+    pub fn gap_lengths(&self) -> Lengths {
+        let inner = self.rows().flat_map(|rows| {
+            let last = rows.len().saturating_sub(1);
+            let inner = rows.into_iter().enumerate();
+            inner.filter(move |(at, (erased, _))| !erased && *at > 0 && *at < last)
+        });
+        counted(inner.map(|(_, (_, len))| len))
+    }
+
+    /// The share of erased blocks in each piece of so many blocks; the rest of a part that is shorter is left out.
+    pub fn pieces(&self, len: u32) -> Vec<f64> {
+        let len = len.max(1);
+        let mut bursts = self.bursts().iter().copied().peekable();
+        let mut rates = Vec::new();
+        for [start, end] in self.parts() {
+            for piece in 0..(end - start) / len {
+                let [from, to] = [start + piece * len, start + (piece + 1) * len];
+                let mut erased = 0;
+                while let Some(burst) = bursts.peek() {
+                    let inside = burst.end().min(to).saturating_sub(burst.start.max(from));
+                    erased += inside;
+                    if burst.end() > to {
+                        break;
+                    }
+                    bursts.next();
+                }
+                rates.push(f64::from(erased) / f64::from(len));
+            }
+            while bursts.next_if(|burst| burst.start < end).is_some() {}
+        }
+        rates
+    }
+
+    /// Pieces of a minute, as [`pieces`](Self::pieces).
+    pub fn minutes(&self) -> Vec<f64> {
+        let minute = airlane_base::Duration::from_secs(60).as_nanos();
+        let blocks = minute / self.header.block.as_nanos().max(1);
+        self.pieces(u32::try_from(blocks).unwrap_or(u32::MAX))
+    }
+
+    /// F(n): the share of rows of `n` blocks, at any place within a part, that have an erased one. A frame of so many
+    /// blocks is lost with this probability. NaN where no part has so many.
+    pub fn frame_erasure_rate(&self, n: u32) -> f64 {
+        let n = n.max(1);
+        let windows = |len: u32| u64::from(len.saturating_sub(n - 1));
+        let all: u64 = self.parts().map(|[start, end]| windows(end - start)).sum();
+        let clean = self.rows().flatten().filter(|(erased, _)| !erased);
+        let clean: u64 = clean.map(|(_, len)| windows(len)).sum();
+        (all - clean) as f64 / all as f64
+    }
+}
+
+/// How many of the lengths are above `len`, as a share of all; 0 without any.
+pub fn share_above(lengths: &Lengths, len: u32) -> f64 {
+    let above: u64 = lengths.range(len.saturating_add(1)..).map(|(_, n)| n).sum();
+    above as f64 / total(lengths).max(1) as f64
+}
+
+/// How many there are.
+pub fn total(lengths: &Lengths) -> u64 {
+    lengths.values().sum()
+}
+
+/// The mean length; NaN without any.
+pub fn mean(lengths: &Lengths) -> f64 {
+    let sum: u64 = lengths.iter().map(|(len, n)| u64::from(*len) * n).sum();
+    sum as f64 / total(lengths) as f64
+}
+
+/// The length that a share of `q` does not exceed; none without any.
+pub fn quantile(lengths: &Lengths, q: f64) -> Option<u32> {
+    let all = total(lengths) as f64;
+    let mut until = 0;
+    let found = lengths.iter().find(|(_, n)| {
+        until += **n;
+        until as f64 >= q * all
+    });
+    found.map(|(len, _)| *len)
+}
+
+fn counted(lengths: impl Iterator<Item = u32>) -> Lengths {
+    let mut counts = Lengths::new();
+    for len in lengths {
+        *counts.entry(len).or_default() += 1;
+    }
+    counts
+}
