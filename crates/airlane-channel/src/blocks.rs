@@ -30,7 +30,7 @@ mod text;
 
 use airlane_base::{Duration, Size};
 
-pub use generator::{Generator, GeneratorError, Process};
+pub use generator::{Chain, Generator, GeneratorError, Process};
 pub use law::{Geometrics, LawError};
 pub use replay::{BlocksConfig, BlocksReplay};
 pub use text::BlocksError;

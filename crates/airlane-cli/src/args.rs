@@ -20,8 +20,8 @@ use clap_complete::Shell;
 
 pub use import::{ImportVerb, WireguardArgs};
 pub use measure::{
-    JournalReplayArgs, JournalVerb, RecordArgs, TestApp, TestArgs, TraceJoinArgs, TraceShowArgs,
-    TraceVerb,
+    FitFamily, JournalReplayArgs, JournalVerb, RecordArgs, TestApp, TestArgs, TraceFitArgs,
+    TraceJoinArgs, TraceShowArgs, TraceVerb,
 };
 pub use node::{
     DaemonArgs, KeygenArgs, LogFormat, ReloadArgs, RunningArgs, StatusArgs, TopArgs, UpArgs,

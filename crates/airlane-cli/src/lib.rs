@@ -37,6 +37,7 @@ pub mod table;
 mod test;
 mod top;
 mod trace;
+mod trace_fit;
 
 use std::process::ExitCode;
 
@@ -98,6 +99,7 @@ fn run(command: Command) -> anyhow::Result<()> {
         Command::Journal(JournalVerb::Replay(args)) => journal::replay(&args),
         Command::Trace(TraceVerb::Show(args)) => trace::show(&args),
         Command::Trace(TraceVerb::Join(args)) => trace::join(&args),
+        Command::Trace(TraceVerb::Fit(args)) => trace_fit::run(&args),
         Command::Manual { folder } => std::fs::create_dir_all(&folder)
             .and_then(|()| clap_mangen::generate_to(Cli::command(), &folder))
             .with_context(|| format!("cannot write to {}", folder.display())),

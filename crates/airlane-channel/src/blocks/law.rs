@@ -66,7 +66,7 @@ impl Geometrics {
 
     /// How probable it is that a block of such a row that was chosen at random has at least `n - 1` blocks of the row behind
     /// it, times the mean: the sum over components of w m (1 - 1/m)^(n - 1).
-    pub(super) fn lasts(&self, n: u32) -> f64 {
+    pub fn lasts(&self, n: u32) -> f64 {
         let parts = self.0.iter().map(|[weight, mean]| {
             weight * mean * libm::exp(f64::from(n.saturating_sub(1)) * stays(*mean))
         });

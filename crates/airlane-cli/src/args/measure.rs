@@ -28,6 +28,13 @@ pub enum TraceVerb {
     /// out.
     #[command(after_help = TRACE_JOIN_EXAMPLES)]
     Join(TraceJoinArgs),
+    /// Find which model made a trace of erased blocks, and say whether any did
+    ///
+    /// Each family of models is fitted by maximum likelihood; then the trace is held against traces that the model makes: losses
+    /// of frames of many lengths, tails of bursts and gaps, and how the rate swings. `p` is the share of the model's own traces
+    /// that are further from it; `held out` says how much better than Bernoulli the first half foretells the second.
+    #[command(after_help = TRACE_FIT_EXAMPLES)]
+    Fit(TraceFitArgs),
 }
 
 /// Arguments of `test`.
@@ -183,6 +190,51 @@ pub struct TraceJoinArgs {
     #[arg(long)]
     pub json: bool,
 }
+
+/// Families of models that are fitted.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, ValueEnum)]
+pub enum FitFamily {
+    /// No memory.
+    Bernoulli,
+    /// Two states, one of which erases.
+    Gilbert,
+    /// Two hidden states.
+    GilbertElliott,
+    /// A hidden chain of `--states`.
+    Markov,
+    /// Independent bursts and gaps of mixed lengths.
+    OnOff,
+}
+
+/// Arguments of `trace fit`.
+#[derive(Debug, Args)]
+pub struct TraceFitArgs {
+    /// The trace of erased blocks.
+    #[arg(value_hint = ValueHint::FilePath)]
+    pub file: PathBuf,
+    /// Which families [default: all]
+    #[arg(long, value_name = "FAMILIES", value_enum, value_delimiter = ',')]
+    pub models: Vec<FitFamily>,
+    /// States of the hidden chain
+    #[arg(long, value_name = "N", default_value_t = 3)]
+    pub states: usize,
+    /// Traces of each model that the trace is held against
+    #[arg(long, value_name = "N", default_value_t = 99, value_parser = clap::value_parser!(u32).range(99..=9999))]
+    pub samples: u32,
+    /// What they are drawn from
+    #[arg(long, value_name = "SEED", default_value_t = 1)]
+    pub seed: u64,
+    /// Print JSON; every name carries its unit
+    #[arg(long)]
+    pub json: bool,
+}
+
+const TRACE_FIT_EXAMPLES: &str = "\
+Examples:
+  airlane trace fit radio.blocks
+  airlane trace fit radio.blocks --models gilbert,on-off --json
+
+Exit codes: 0 the models were fitted, 2 this is no trace of blocks, or no model can be fitted to it.";
 
 const JOURNAL_REPLAY_EXAMPLES: &str = "\
 Examples:

@@ -1106,3 +1106,25 @@ fn every_verb_has_a_manual_page() {
         assert!(page.contains(".SH DESCRIPTION"), "{page}");
     }
 }
+
+/// Bursts of four and gaps of sixty blocks in turn are no chance: no model of ours makes them.
+#[test]
+fn a_trace_is_fitted_and_what_no_model_made_is_said() {
+    let folder = tempfile::tempdir().unwrap();
+    let file = folder.path().join("radio.blocks");
+    let path = file.to_str().unwrap();
+    std::fs::write(&file, format!("r {}\n", "60 4 ".repeat(500))).unwrap();
+    let output = airlane(&["trace", "fit", path, "--json", "--models", "gilbert,on-off"]);
+    assert!(output.status.success());
+    let json: serde_json::Value = serde_json::from_slice(&output.stdout).unwrap();
+    assert_eq!(json["models"][0]["verdict"], "poor");
+    assert_eq!(json["chosen"], serde_json::Value::Null);
+    let summary = json["summary"].as_str().unwrap();
+    assert!(summary.contains("No model fits; replay"), "{summary}");
+
+    std::fs::write(&file, "0000\n").unwrap();
+    let output = airlane(&["trace", "fit", path]);
+    assert_eq!(output.status.code(), Some(2));
+    let error = String::from_utf8(output.stderr).unwrap();
+    assert!(error.contains("0 of 4 blocks are erased"), "{error}");
+}

@@ -1,0 +1,141 @@
+use airlane_base::Streams;
+use airlane_channel::blocks::{Blocks, BlocksHeader};
+
+use super::*;
+
+const FEW: Options = Options {
+    samples: 99,
+    seed: 5,
+};
+
+fn made(model: &str, len: u32, seed: u64) -> Blocks {
+    let mut random = Streams::new(seed, 0).stream("blocks");
+    let model: Generator = model.parse().unwrap();
+    model.generate(len, BlocksHeader::default(), &mut random)
+}
+
+const FAMILIES: [Family; 4] = [
+    Family::Bernoulli,
+    Family::Gilbert,
+    Family::GilbertElliott,
+    Family::OnOff,
+];
+
+/// One trace of each kind, and which families have a model for it.
+const KINDS: [(&str, [bool; 4]); 4] = [
+    ("bernoulli 0.03", [true, true, true, true]),
+    ("gilbert 0.01 0.2", [false, true, true, true]),
+    (
+        "gilbert-elliott 0.002 0.01 0.005 0.4",
+        [false, false, true, false],
+    ),
+    ("onoff-c", [false, false, false, true]),
+];
+
+#[test]
+fn no_fit_of_another_kind_is_good_and_each_of_its_own_is() {
+    for (kind, right) in KINDS {
+        let blocks = made(kind, 200_000, 11);
+        for (family, right) in FAMILIES.into_iter().zip(right) {
+            let fit = fit(&blocks, family, FEW).unwrap();
+            let worst = &fit.deviations[0];
+            match right {
+                // A simpler kind leaves the parameters of a richer one without a value of their own.
+                true => assert_ne!(fit.verdict, Verdict::Poor, "{kind} as {family}: {worst:?}"),
+                false => assert_eq!(fit.verdict, Verdict::Poor, "{kind} as {family}: {worst:?}"),
+            }
+        }
+    }
+}
+
+/// The names of the parameters of a model in its text form, with the values that it has there.
+#[test]
+fn parameters_of_known_models_are_in_their_intervals() {
+    for (kind, family, values) in [
+        ("bernoulli 0.03", Family::Bernoulli, vec![0.03]),
+        ("gilbert 0.01 0.2", Family::Gilbert, vec![0.01, 0.2]),
+        (
+            "gilbert-elliott 0.002 0.01 0.005 0.4",
+            Family::GilbertElliott,
+            vec![0.002, 0.01, 0.005, 0.4],
+        ),
+        ("on-off 1x4 / 1x60", Family::OnOff, vec![4.0, 60.0]),
+    ] {
+        let (mut inside, mut all) = (0, 0);
+        for seed in 0..5 {
+            // How good the fit is does not matter here.
+            let options = Options { samples: 1, seed };
+            let fit = fit(&made(kind, 300_000, seed), family, options).unwrap();
+            assert_eq!(fit.parameters.len(), values.len(), "{:?}", fit.parameters);
+            for (parameter, value) in fit.parameters.iter().zip(&values) {
+                let [low, high] = parameter.interval.expect("the trace is long enough");
+                assert!(high / low < WIDEST, "{parameter:?}");
+                inside += u32::from((low..=high).contains(value));
+                all += 1;
+            }
+        }
+        // 95 of 100 on average.
+        assert!(inside * 5 >= all * 4, "{kind}: {inside} of {all}");
+    }
+}
+
+#[test]
+fn short_traces_are_too_short_to_tell() {
+    for (kind, family) in [
+        ("gilbert 0.01 0.2", Family::Gilbert),
+        ("bernoulli 0.01", Family::Bernoulli),
+        ("gilbert 0.01 0.2", Family::OnOff),
+    ] {
+        let blocks = made(kind, 1_200, 3);
+        let fit = fit(&blocks, family, FEW).unwrap();
+        let Verdict::TooShort(longer) = fit.verdict else {
+            panic!("{kind}: {:?}", fit.verdict)
+        };
+        assert!(longer > blocks.duration());
+    }
+}
+
+#[test]
+fn the_simplest_good_model_is_chosen() {
+    let blocks = made("gilbert 0.01 0.2", 200_000, 2);
+    let fits = FAMILIES.map(|family| fit(&blocks, family, FEW).unwrap());
+    assert_eq!(choose(&fits).unwrap().family, Family::Gilbert);
+    assert!(fits[1].held_out.unwrap() > 10.0, "{:?}", fits[1].held_out);
+}
+
+/// The likelihood of rows is that of blocks, one after the other.
+#[test]
+fn rows_are_as_probable_as_their_blocks() {
+    let blocks = made("gilbert-elliott 0.02 0.1 0.01 0.6", 3_000, 1);
+    let model: Generator = "gilbert-elliott 0.03 0.2 0.02 0.7".parse().unwrap();
+    let Generator::Markov(chain) = &model else {
+        panic!("it is a chain")
+    };
+    let mut alive = chain.equilibrium();
+    let mut log = 0.0;
+    for (erased, len) in blocks.rows().flatten() {
+        for _ in 0..len {
+            for (p, loss) in alive.iter_mut().zip(chain.losses()) {
+                *p *= if erased { *loss } else { 1.0 - loss };
+            }
+            let sum: f64 = alive.iter().sum();
+            log += libm::log(sum);
+            let next = |j: usize| (0..2).map(|i| alive[i] / sum * chain.moves()[i][j]).sum();
+            alive = (0..2).map(next).collect();
+        }
+    }
+    let rows = log_likelihood(&model, &blocks);
+    assert!((rows - log).abs() < 1e-6 * log.abs(), "{rows}, {log}");
+}
+
+#[test]
+fn what_cannot_be_fitted_is_said() {
+    let clean = Blocks::from_blocks(BlocksHeader::default(), [false; 100]);
+    let error = fit(&clean, Family::Bernoulli, FEW).unwrap_err().to_string();
+    assert!(error.contains("0 of 100 blocks are erased"), "{error}");
+    let blocks = made("bernoulli 0.1", 1000, 1);
+    assert_eq!(
+        fit(&blocks, Family::Hidden(9), FEW).unwrap_err(),
+        FitError::States(9)
+    );
+}
