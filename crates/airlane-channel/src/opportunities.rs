@@ -15,7 +15,7 @@
 
 use std::sync::Arc;
 
-use airlane_base::{Instant, Rate, Size};
+use airlane_base::{Duration, Instant, Rate, Size};
 
 const NANOS_PER_MS: u64 = 1_000_000;
 /// Longest trace, ms: 11 days. Thousands of repetitions stay far below where nanoseconds end.
@@ -100,6 +100,16 @@ impl Opportunities {
     /// How long it lasts before it begins again, ms.
     fn length_ms(&self) -> u64 {
         *self.times_ms.last().expect("checked: there is a line")
+    }
+
+    /// When it may send, from the beginning of the trace on.
+    pub fn times(&self) -> impl Iterator<Item = Duration> {
+        self.times_ms.iter().map(|ms| Duration::from_millis(*ms))
+    }
+
+    /// How long the trace is before it begins again.
+    pub fn length(&self) -> Duration {
+        Duration::from_millis(self.times_ms.last().copied().unwrap_or(0))
     }
 
     /// What may leave in the long run.

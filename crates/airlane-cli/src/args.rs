@@ -1,5 +1,6 @@
 //! What the command line takes. The text here is the manual: every verb has examples.
 
+mod blocks;
 mod import;
 mod measure;
 mod node;
@@ -18,6 +19,10 @@ use clap::builder::styling::{AnsiColor, Styles};
 use clap::{Args, Parser, Subcommand, ValueHint};
 use clap_complete::Shell;
 
+pub use blocks::{
+    BlocksForm, BlocksSource, FrameLengths, RetraceOverhead, TraceConvertArgs, TraceGenerateArgs,
+    TraceRetraceArgs,
+};
 pub use import::{ImportVerb, WireguardArgs};
 pub use measure::{
     FitFamily, JournalReplayArgs, JournalVerb, RecordArgs, TestApp, TestArgs, TraceFitArgs,

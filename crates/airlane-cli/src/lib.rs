@@ -37,7 +37,6 @@ pub mod table;
 mod test;
 mod top;
 mod trace;
-mod trace_fit;
 
 use std::process::ExitCode;
 
@@ -99,7 +98,11 @@ fn run(command: Command) -> anyhow::Result<()> {
         Command::Journal(JournalVerb::Replay(args)) => journal::replay(&args),
         Command::Trace(TraceVerb::Show(args)) => trace::show(&args),
         Command::Trace(TraceVerb::Join(args)) => trace::join(&args),
-        Command::Trace(TraceVerb::Fit(args)) => trace_fit::run(&args),
+        Command::Trace(TraceVerb::Fit(args)) => trace::fit::run(&args),
+        Command::Trace(TraceVerb::Stats(args)) => trace::stats::stats(&args),
+        Command::Trace(TraceVerb::Generate(args)) => trace::blocks::generate(&args),
+        Command::Trace(TraceVerb::Convert(args)) => trace::blocks::convert(&args),
+        Command::Trace(TraceVerb::Retrace(args)) => trace::retrace::run(&args),
         Command::Manual { folder } => std::fs::create_dir_all(&folder)
             .and_then(|()| clap_mangen::generate_to(Cli::command(), &folder))
             .with_context(|| format!("cannot write to {}", folder.display())),

@@ -1,5 +1,10 @@
 //! `airlane trace show`, `airlane trace join`, and `airlane sim run --channel`.
 
+pub(crate) mod blocks;
+pub(crate) mod fit;
+pub(crate) mod retrace;
+pub(crate) mod stats;
+
 use std::path::Path;
 
 use airlane_base::config::{Document, key};
@@ -113,6 +118,9 @@ impl Direction {
 
 /// Runs `trace show`.
 pub(crate) fn show(args: &TraceShowArgs) -> anyhow::Result<()> {
+    if blocks::is_blocks(&args.file)? {
+        return stats::stats(args);
+    }
     print(&args.file, args.json)
 }
 

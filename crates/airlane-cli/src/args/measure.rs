@@ -5,6 +5,8 @@ use std::path::PathBuf;
 use airlane_base::{Duration, Size};
 use clap::{Args, Subcommand, ValueEnum, ValueHint};
 
+use super::blocks::{self, TraceConvertArgs, TraceGenerateArgs, TraceRetraceArgs};
+
 /// The verbs of journals.
 #[derive(Debug, Subcommand)]
 pub enum JournalVerb {
@@ -19,7 +21,7 @@ pub enum JournalVerb {
 /// The verbs of traces.
 #[derive(Debug, Subcommand)]
 pub enum TraceVerb {
-    /// Show how many frames a trace has, how many were lost, and how late the others were
+    /// Show how many frames a trace has, how many were lost, and how late the others were; or the statistics of erased blocks
     #[command(after_help = TRACE_SHOW_EXAMPLES)]
     Show(TraceShowArgs),
     /// Make one trace of the recordings of the two ends of a link
@@ -28,6 +30,20 @@ pub enum TraceVerb {
     /// out.
     #[command(after_help = TRACE_JOIN_EXAMPLES)]
     Join(TraceJoinArgs),
+    /// Show how erased blocks are distributed: each minute, bursts and gaps, and what frames of each length would lose
+    #[command(after_help = TRACE_STATS_EXAMPLES)]
+    Stats(TraceShowArgs),
+    /// Make a trace of erased blocks by a model
+    #[command(after_help = blocks::GENERATE_EXAMPLES)]
+    Generate(TraceGenerateArgs),
+    /// Make a trace of erased blocks of another file
+    #[command(after_help = blocks::CONVERT_EXAMPLES)]
+    Convert(TraceConvertArgs),
+    /// Compute what a link layer would have made of a trace of erased blocks at best
+    ///
+    /// The link is never idle, nothing that arrived is sent again, no window stalls and feedback is free (Ludwig et al. 1999, section 4).
+    #[command(after_help = blocks::RETRACE_EXAMPLES)]
+    Retrace(TraceRetraceArgs),
     /// Find which model made a trace of erased blocks, and say whether any did
     ///
     /// Each family of models is fitted by maximum likelihood; then the trace is held against traces that the model makes: losses
@@ -228,6 +244,11 @@ pub struct TraceFitArgs {
     #[arg(long)]
     pub json: bool,
 }
+
+const TRACE_STATS_EXAMPLES: &str = "\
+Examples:
+  airlane trace stats car.blocks
+  airlane trace stats car.blocks --json";
 
 const TRACE_FIT_EXAMPLES: &str = "\
 Examples:

@@ -1128,3 +1128,97 @@ fn a_trace_is_fitted_and_what_no_model_made_is_said() {
     let error = String::from_utf8(output.stderr).unwrap();
     assert!(error.contains("0 of 4 blocks are erased"), "{error}");
 }
+
+#[test]
+fn traces_of_blocks_are_made_converted_and_asked() {
+    let folder = tempfile::tempdir().unwrap();
+    let path = |name: &str| folder.path().join(name).to_str().unwrap().to_owned();
+    let (rows, characters) = (path("rows.blocks"), path("characters.blocks"));
+    let model = [
+        "trace",
+        "generate",
+        "gilbert 0.006 0.12",
+        "--blocks",
+        "60000",
+    ];
+    let generated = airlane(&[&model[..], &["--seed", "3", "-o", &rows]].concat());
+    assert!(generated.status.success(), "{}", stderr(&generated));
+    // There and back again is where it began.
+    assert!(
+        airlane(&["trace", "convert", &rows, "-o", &characters])
+            .status
+            .success()
+    );
+    let back = airlane(&["trace", "convert", &characters, "--to", "rows"]);
+    assert_eq!(stdout(&back), std::fs::read_to_string(&rows).unwrap());
+
+    let json = |arguments: &[&str]| -> serde_json::Value {
+        let output = airlane(arguments);
+        assert!(output.status.success(), "{}", stderr(&output));
+        serde_json::from_slice(&output.stdout).unwrap()
+    };
+    let stats = json(&["trace", "stats", &rows, "--json"]);
+    let rate = stats["erasure_rate"].as_f64().unwrap();
+    assert!((0.035..0.065).contains(&rate), "{rate}");
+    assert_eq!(stats["minutes"].as_array().unwrap().len(), 20);
+    assert!(stdout(&airlane(&["trace", "show", &rows])).contains("each minute"));
+
+    let retrace = json(&[
+        "trace", "retrace", &rows, "--json", "--frames", "1..20", "--mtu", "576",
+    ]);
+    let frames = retrace["frames"].as_array().unwrap();
+    assert_eq!(frames.len(), 20);
+    let lost = frames[0]["lost"].as_f64().unwrap();
+    assert!(
+        (lost - rate).abs() < 1e-9,
+        "frames of one block are lost as blocks are: {lost}, {rate}"
+    );
+    let best = retrace["best_frame_blocks"].as_u64().unwrap() as usize;
+    let goodput = |at: usize| frames[at]["goodput_bytes_per_s"].as_f64().unwrap();
+    assert!((0..20).all(|at| goodput(at) <= goodput(best - 1)));
+
+    // Nothing may leave between 0 and 30 ms, and from 60 to 80 ms.
+    let times = path("lte.down");
+    std::fs::write(&times, "0\n30\n35\n45\n90\n100\n").unwrap();
+    let output = airlane(&[
+        "trace", "convert", &times, "--from", "mahimahi", "--block", "10ms",
+    ]);
+    assert!(
+        stdout(&output).ends_with("\n0110011110\n"),
+        "{}",
+        stdout(&output)
+    );
+
+    for (arguments, needle) in [
+        (
+            &["trace", "convert", &times, "--from", "mahimahi"][..],
+            "--block 20ms",
+        ),
+        (
+            &[
+                "trace",
+                "convert",
+                &times,
+                "--from",
+                "recording",
+                "--block",
+                "20ms",
+            ],
+            "this is no trace",
+        ),
+        (&["trace", "generate", "gilbert 2"], "2 is no probability"),
+        (
+            &["trace", "retrace", &rows, "--frames", "99999..100000"],
+            "no frame of 99999 fits",
+        ),
+        (
+            &["trace", "retrace", &rows, "--frames", "0..3"],
+            "write FROM..TO",
+        ),
+        (&["trace", "stats", "/nowhere"], "cannot read /nowhere"),
+    ] {
+        let output = airlane(arguments);
+        assert_eq!(output.status.code(), Some(2), "{arguments:?}");
+        assert!(stderr(&output).contains(needle), "{}", stderr(&output));
+    }
+}

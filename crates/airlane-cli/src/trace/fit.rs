@@ -1,8 +1,7 @@
 //! `airlane trace fit`.
 
-use airlane_channel::blocks::{Blocks, Generator};
+use airlane_channel::blocks::Generator;
 use airlane_fit::{Family, Fit, Options, Verdict, choose, fit};
-use anyhow::Context as _;
 use serde::Serialize;
 
 use crate::args::{FitFamily, TraceFitArgs};
@@ -105,9 +104,7 @@ impl Model {
 /// Runs `trace fit`.
 pub(crate) fn run(args: &TraceFitArgs) -> anyhow::Result<()> {
     let file = args.file.display();
-    let text = std::fs::read_to_string(&args.file)
-        .with_context(|| BadInput(format!("cannot read {file}")))?;
-    let blocks = Blocks::read(&text).map_err(|error| BadInput(format!("{file}: {error}")))?;
+    let blocks = super::blocks::read(&args.file)?;
     let options = Options {
         samples: args.samples,
         seed: args.seed,

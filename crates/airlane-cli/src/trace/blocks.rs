@@ -1,0 +1,199 @@
+//! Traces of erased blocks as files: reading one, and `airlane trace generate` and `airlane trace convert`.
+
+use std::path::Path;
+
+use airlane_base::{Duration, Size, Streams};
+use airlane_channel::Opportunities;
+use airlane_channel::blocks::{Blocks, BlocksHeader, MOST_BLOCKS};
+use airlane_channel::trace::{FrameOutcome, Trace, Way};
+use anyhow::Context as _;
+
+use crate::args::{BlocksForm, BlocksSource, TraceConvertArgs, TraceGenerateArgs};
+use crate::fault::BadInput;
+use crate::output;
+
+/// A recording whose blocks are unknown beyond this share says too little about blocks of this duration.
+const MOST_UNKNOWN: f64 = 0.1;
+
+fn bytes(path: &Path) -> anyhow::Result<Vec<u8>> {
+    let shown = path.display();
+    std::fs::read(path).with_context(|| BadInput(format!("cannot read {shown}")))
+}
+
+/// Whether a file is text, as traces of blocks are and recordings of frames are not.
+pub(super) fn is_blocks(path: &Path) -> anyhow::Result<bool> {
+    let bytes = bytes(path)?;
+    Ok(Blocks::is_blocks(&bytes)
+        || bytes
+            .iter()
+            .all(|byte| byte.is_ascii_graphic() || byte.is_ascii_whitespace()))
+}
+
+/// Reads a trace of blocks.
+pub(super) fn read(path: &Path) -> anyhow::Result<Blocks> {
+    let wrong = |reason: String| BadInput(format!("{}: {reason}", path.display()));
+    let bytes = bytes(path)?;
+    let text = std::str::from_utf8(&bytes).map_err(|_| {
+        wrong("it is no text; convert a recording by `airlane trace convert`".to_owned())
+    })?;
+    Ok(Blocks::read(text).map_err(|error| wrong(error.to_string()))?)
+}
+
+fn write(blocks: &Blocks, form: BlocksForm, to: Option<&Path>) -> anyhow::Result<()> {
+    let text = match form {
+        BlocksForm::Characters => blocks.to_text(),
+        BlocksForm::Rows => blocks.to_rows(),
+    };
+    match to {
+        Some(path) => {
+            std::fs::write(path, text).with_context(|| format!("cannot write {}", path.display()))
+        }
+        None => output::print(&text),
+    }
+}
+
+/// Runs `trace generate`.
+pub(crate) fn generate(args: &TraceGenerateArgs) -> anyhow::Result<()> {
+    let block = args.block;
+    if block == Duration::ZERO {
+        return Err(BadInput("--block 0 s: a block takes longer than nothing".to_owned()).into());
+    }
+    let len = match args.blocks {
+        Some(blocks) => u64::from(blocks),
+        None => args.duration.as_nanos() / block.as_nanos(),
+    };
+    let len = u32::try_from(len)
+        .ok()
+        .filter(|len| (1..=MOST_BLOCKS).contains(len));
+    let len = len.ok_or_else(|| {
+        BadInput(format!(
+            "a trace has 1 to {MOST_BLOCKS} blocks; choose --duration or --blocks so"
+        ))
+    })?;
+    let header = BlocksHeader {
+        block,
+        size: args.size,
+        direction: None,
+        origin: Some(args.model.to_string()),
+        seed: Some(args.seed),
+    };
+    let mut random = Streams::new(args.seed, 0).stream("blocks");
+    let blocks = args.model.generate(len, header, &mut random);
+    write(&blocks, args.to, args.out.as_deref())
+}
+
+/// Runs `trace convert`.
+pub(crate) fn convert(args: &TraceConvertArgs) -> anyhow::Result<()> {
+    let blocks = match args.from {
+        BlocksSource::Blocks => read(&args.file)?,
+        BlocksSource::Mahimahi => {
+            let text = bytes(&args.file)?;
+            let shown = args.file.display();
+            // A block that nothing may leave in is as good as erased.
+            let times = Opportunities::parse(&text, Size::from_bytes(1504));
+            let times = times.map_err(|error| BadInput(format!("{shown}: {error}")))?;
+            let block = block(args)?;
+            let mut erased = vec![true; count(times.length(), block)?];
+            for at in times.times() {
+                if let Some(erased) = erased.get_mut((at.as_nanos() / block.as_nanos()) as usize) {
+                    *erased = false;
+                }
+            }
+            Blocks::from_blocks(header(block), erased)
+        }
+        BlocksSource::Recording => recording(args)?,
+    };
+    write(&blocks, args.to, args.out.as_deref())
+}
+
+fn block(args: &TraceConvertArgs) -> anyhow::Result<Duration> {
+    let wrong = || BadInput("say how long a block is: --block 20ms".to_owned());
+    let block = args.block.filter(|block| *block > Duration::ZERO);
+    Ok(block.ok_or_else(wrong)?)
+}
+
+fn recording(args: &TraceConvertArgs) -> anyhow::Result<Blocks> {
+    let shown = args.file.display();
+    let trace = Trace::read(&bytes(&args.file)?);
+    let trace = trace.map_err(|error| BadInput(format!("{shown}: {error}")))?;
+    let way = if args.out_direction {
+        Way::Out
+    } else {
+        Way::In
+    };
+    let path = trace.path(way).filter(|path| path.received + path.lost > 0);
+    let path = path.ok_or_else(|| {
+        BadInput(format!(
+            "{shown}: nothing is known of frames in this direction; record both ends and join them"
+        ))
+    })?;
+    let frames = path.samples.iter().map(|sample| {
+        let came = matches!(sample.outcome, FrameOutcome::Received(_));
+        (sample.at, sample.last, came)
+    });
+    let (blocks, unknown) = of_frames(frames, trace.span(), block(args)?)?;
+    if unknown > MOST_UNKNOWN {
+        return Err(BadInput(format!(
+            "{shown}: no frame was sent in {:.0} % of its blocks; choose a longer --block, or record a link that is busy",
+            unknown * 100.0
+        ))
+        .into());
+    }
+    Ok(blocks)
+}
+
+fn header(block: Duration) -> BlocksHeader {
+    BlocksHeader {
+        block,
+        ..BlocksHeader::default()
+    }
+}
+
+/// Whole blocks of a time.
+fn count(span: Duration, block: Duration) -> anyhow::Result<usize> {
+    let len = usize::try_from(span.as_nanos() / block.as_nanos()).ok();
+    let len = len.filter(|len| (1..=MOST_BLOCKS as usize).contains(len));
+    Ok(len.ok_or_else(|| {
+        BadInput(format!(
+            "a trace has 1 to {MOST_BLOCKS} blocks; choose --block so"
+        ))
+    })?)
+}
+
+/// A block is erased if frames were lost that began in it and none came: a frame that came proves its block clean.
+/// Blocks without frames count as clean; their share is given, too.
+fn of_frames(
+    frames: impl Iterator<Item = (Duration, Duration, bool)>,
+    span: Duration,
+    block: Duration,
+) -> anyhow::Result<(Blocks, f64)> {
+    let len = (span.as_nanos() / block.as_nanos()).max(1);
+    let len = usize::try_from(len)
+        .ok()
+        .filter(|len| *len <= MOST_BLOCKS as usize);
+    let len = len.ok_or_else(|| {
+        BadInput(format!(
+            "it would have more than {MOST_BLOCKS} blocks; choose a longer --block"
+        ))
+    })?;
+    let (mut came, mut lost) = (vec![false; len], vec![false; len]);
+    for (first, last, is) in frames {
+        let at = |time: Duration| (time.as_nanos() / block.as_nanos()) as usize;
+        let of = if is { &mut came } else { &mut lost };
+        let [from, to] = [at(first), at(last).max(at(first))];
+        of.iter_mut()
+            .take(to + 1)
+            .skip(from)
+            .for_each(|known| *known = true);
+    }
+    let unknown = came
+        .iter()
+        .zip(&lost)
+        .filter(|(came, lost)| !**came && !**lost)
+        .count();
+    let erased = came.iter().zip(&lost).map(|(came, lost)| *lost && !came);
+    Ok((
+        Blocks::from_blocks(header(block), erased),
+        unknown as f64 / len as f64,
+    ))
+}
