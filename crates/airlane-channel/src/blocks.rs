@@ -19,6 +19,7 @@
 //! and [`retrace`] computes what a link layer would
 //! have made of it at best.
 
+pub mod adaptive;
 mod generator;
 mod law;
 mod replay;

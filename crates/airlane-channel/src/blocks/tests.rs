@@ -1,6 +1,7 @@
 use airlane_base::{Duration, Instant, Rate, Streams};
 use proptest::prelude::*;
 
+use super::adaptive::{FrameLength, LENGTHS, LOOP};
 use super::retrace::{END_TO_END, Overhead};
 use super::statistics::share_above;
 use super::*;
@@ -116,6 +117,63 @@ fn packets_end_to_end_come_to_the_published_goodput() {
     near("lost", stream.erasure_rate(), 0.178, 0.02);
     let rows = blocks.packet_loss_rows(1507);
     near("two and more", share_above(&rows, 1), 0.69, 0.02);
+}
+
+/// Two models in turn, ten minutes each.
+fn in_turn(models: [&str; 2], len: u32) -> Blocks {
+    const TURN: u32 = 30_000;
+    let all = models.map(|model| generated(model, len));
+    let mut mixed = Blocks::new(BlocksHeader::default());
+    let mut rest = all;
+    while rest[0].len() > 0 {
+        for one in &mut rest {
+            let [now, behind] = one.split(TURN);
+            *one = behind;
+            for (erased, len) in now.rows().flatten() {
+                mixed.push(erased, len);
+            }
+        }
+    }
+    mixed
+}
+
+/// What the specification promises of its rule, against the best fixed length known afterwards.
+#[test]
+fn lengths_that_follow_the_link_are_as_good_as_the_best_fixed_one() {
+    let of = |blocks: &Blocks| {
+        let best = blocks.best_frame(1..=100, Overhead::Published).unwrap();
+        blocks.adaptive(LENGTHS, Overhead::Published, LOOP) / best.goodput
+    };
+    for (name, len) in [
+        ("onoff-b", 3_000_000),
+        ("onoff-c", 3_000_000),
+        ("a-literal", 774_000),
+    ] {
+        let ratio = of(&generated(name, len));
+        assert!(ratio >= 0.998, "{name}: {ratio}");
+    }
+    let ratio = of(&in_turn(["a-literal", "onoff-c"], 1_500_000));
+    assert!(ratio >= 1.01, "A and C in turn: {ratio}");
+    let ratio = of(&in_turn(["a-literal", "bernoulli 0.047"], 1_500_000));
+    assert!(ratio >= 1.03, "A and Bernoulli in turn: {ratio}");
+
+    // Nobody who knows less than which length is best in each minute does better than who knows.
+    let blocks = generated("onoff-c", 600_000);
+    let best = blocks.best_frame(1..=47, Overhead::Published).unwrap();
+    let oracle = blocks.oracle(3000, LENGTHS, Overhead::Published);
+    assert!((1.005..1.05).contains(&(oracle / best.goodput)), "{oracle}");
+}
+
+#[test]
+fn no_outcomes_lead_beyond_the_bounds() {
+    let mut rule = FrameLength::new([2, 30], 6.0, 29.0);
+    assert_eq!(rule.length(), 7, "where nothing is known");
+    (0..10_000).for_each(|_| rule.outcome(30, false));
+    assert_eq!(rule.length(), 30);
+    for round in 0..10_000 {
+        rule.outcome(1, round % 2 == 0);
+    }
+    assert_eq!(rule.length(), 2);
 }
 
 #[test]
