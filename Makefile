@@ -82,7 +82,7 @@ QUICK = $(CARGO) test $(LIVE)
 STUDIES = $(BUILT)/quick/airlane study run
 
 XYLOMENOS = xylomenos-1999 xylomenos-polyzos
-WORKS = $(XYLOMENOS) balakrishnan-1997
+WORKS = $(XYLOMENOS) balakrishnan-1997 ludwig-1999
 VERDICTS = studies/verdicts.json
 
 claims: ## Check that no claim of the published works fares worse than committed (2 min)

@@ -4,8 +4,8 @@ use std::path::Path;
 
 use airlane_sim::scenario::HandoffKind;
 use airlane_sim::{
-    FlowService, Prepared, RunResult, Scenario, ScenarioError, Summary, Unpaired, comparable,
-    repeat, repeat_all, run_captured, summary,
+    FlowService, Prepared, RetraceResult, RunResult, Scenario, ScenarioError, Summary, Unpaired,
+    comparable, repeat, repeat_all, run_captured, summary,
 };
 use anyhow::Context as _;
 use serde::Serialize;
@@ -297,6 +297,7 @@ fn run_text(scenario: &Scenario, summary: &Summary, results: &[RunResult]) -> St
         flows.render()
     );
     text.push_str(&links_text(results));
+    text.push_str(&retraces_text(results));
     if let Some(run) = results.first() {
         text.push_str(&handoffs_text(run));
         text.push_str(&paths_text(run));
@@ -315,6 +316,34 @@ fn service_text(used: &FlowService) -> String {
         None => format!("{service} on {link}"),
         Some(back) => format!("{service}, back {back}, on {link}"),
     }
+}
+
+/// What was computed beside the simulation, as means over the runs.
+fn retraces_text(results: &[RunResult]) -> String {
+    let names = results.first().map_or(&[][..], |run| &run.retraces[..]);
+    if names.is_empty() {
+        return String::new();
+    }
+    let heads = ["goodput, byte/s", "lost", "best frame", "erased"];
+    let heads = heads.map(|head| (head, Align::Right));
+    let mut table = Table::new([("retrace", Align::Left)].into_iter().chain(heads));
+    for (at, retrace) in names.iter().enumerate() {
+        let shown = |of: fn(&RetraceResult) -> Option<f64>, digits: usize| {
+            let values = results.iter().map(|run| of(&run.retraces[at]));
+            let sum: Option<f64> = values.sum();
+            sum.map_or("-".to_owned(), |sum| {
+                format!("{:.digits$}", sum / results.len() as f64)
+            })
+        };
+        table.row([
+            retrace.name.clone(),
+            shown(|of| of.goodput, 1),
+            shown(|of| of.lost_ratio, 4),
+            shown(|of| of.best_frame.map(f64::from), 0),
+            shown(|of| Some(of.erased_ratio), 4),
+        ]);
+    }
+    format!("\n{}", table.render())
 }
 
 /// The handoffs of a run, and what they cost.

@@ -9,7 +9,25 @@ use airlane_base::Streams;
 use airlane_channel::blocks::statistics::share_above;
 use airlane_channel::blocks::{Blocks, Generator};
 
-use crate::Options;
+/// How a trace is held against a model.
+#[derive(Clone, Copy, Debug)]
+pub struct Options {
+    /// So many traces of each model are compared with the one that it was fitted to; below 99 none is far enough from its
+    /// own kind to be called another's.
+    pub samples: u32,
+    /// What they are drawn from.
+    pub seed: u64,
+}
+
+/// So many that a chance of one in a hundred can be told.
+impl Default for Options {
+    fn default() -> Self {
+        Self {
+            samples: 99,
+            seed: 1,
+        }
+    }
+}
 
 /// In what a trace differs from those of a model.
 #[derive(Clone, Debug, PartialEq)]

@@ -2,9 +2,11 @@
 
 use airlane_channel::blocks::Blocks;
 
-use crate::WIDEST;
 use crate::family::{Kind, Point, model, values};
 use crate::likelihood::log_likelihood;
+
+/// An interval whose ends are further apart than this factor fixes no parameter.
+pub const WIDEST: f64 = 4.0;
 
 /// A parameter of a fitted model.
 #[derive(Clone, Debug, PartialEq)]

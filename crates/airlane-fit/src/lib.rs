@@ -27,37 +27,14 @@ use airlane_base::Duration;
 use airlane_channel::blocks::{Blocks, Generator};
 
 pub use family::Family;
-pub use goodness::Deviation;
-pub use interval::Parameter;
+pub use goodness::{Deviation, Options};
+pub use interval::{Parameter, WIDEST};
 pub use likelihood::log_likelihood;
-
-/// How a trace is held against a model.
-#[derive(Clone, Copy, Debug)]
-pub struct Options {
-    /// So many traces of each model are compared with the one that it was fitted to; below 99 none is far enough from its
-    /// own kind to be called another's.
-    pub samples: u32,
-    /// What they are drawn from.
-    pub seed: u64,
-}
-
-/// So many that a chance of one in a hundred can be told.
-impl Default for Options {
-    fn default() -> Self {
-        Self {
-            samples: 99,
-            seed: 1,
-        }
-    }
-}
 
 /// Of a model's own traces so few are as far from it as one that is called another's.
 pub const SIGNIFICANT: f64 = 0.01;
 /// With fewer bursts nothing can be said of how they are distributed.
 pub const LEAST_BURSTS: usize = 30;
-/// An interval whose ends are further apart than this factor fixes no parameter.
-pub const WIDEST: f64 = 4.0;
-
 /// The best model of a family.
 #[derive(Clone, Debug)]
 pub struct Fit {

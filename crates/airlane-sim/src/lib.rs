@@ -29,6 +29,7 @@ mod paths;
 mod probe;
 mod repeat;
 mod result;
+mod retrace;
 mod route;
 mod run;
 pub mod scenario;
@@ -46,6 +47,7 @@ pub use result::{
     DirectionResult, FlowResult, FlowService, HandoffResult, LinkResult, PathResult, RunResult,
     Scalar, ServiceResult,
 };
+pub use retrace::{InTurn, RetraceConfig, RetraceOverhead, RetraceResult, RetraceUnit};
 pub use run::{Prepared, run};
 pub use scenario::Scenario;
 pub use summary::{FlowSummary, MetricSummary, Summary, summary};

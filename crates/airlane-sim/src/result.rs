@@ -5,6 +5,7 @@ use airlane_link::path::PathOffer;
 use airlane_link::{ServiceLedger, SnoopCounts};
 use serde::Serialize;
 
+use crate::retrace::RetraceResult;
 use crate::scenario::HandoffKind;
 
 /// One repetition of a scenario.
@@ -40,6 +41,9 @@ pub struct RunResult {
     /// without services are left out.
     #[serde(skip_serializing_if = "Vec::is_empty")]
     pub paths: Vec<PathResult>,
+    /// What was computed beside the simulation, in the order of the names.
+    #[serde(skip_serializing_if = "Vec::is_empty")]
+    pub retraces: Vec<RetraceResult>,
 }
 
 /// A node left one link and joined another.

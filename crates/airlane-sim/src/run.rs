@@ -1,6 +1,6 @@
 //! One repetition, from a scenario to its result.
 
-use airlane_base::{Duration, Instant};
+use airlane_base::{Duration, Instant, Streams};
 use airlane_channel::{ChannelStats, ErrorModelConfig};
 use airlane_link::{ServiceStatus, effective_goodput};
 use airlane_transport::Endpoint as _;
@@ -19,6 +19,7 @@ use crate::probe::DelayProbe;
 use crate::result::{
     DirectionResult, FlowResult, FlowService, HandoffResult, LinkResult, RunResult, ServiceResult,
 };
+use crate::retrace::RetraceResult;
 use crate::route::Routes;
 use crate::scenario::{Epoch, FlowConfig, LinkConfig, Scenario};
 use crate::services::flow_services;
@@ -214,7 +215,15 @@ impl Prepared {
             handoffs: self.handoff_results(),
             unroutable: engine.unroutable(),
             paths: path_results(scenario, self.paths_at(stopped), &engine),
+            retraces: self.retrace_results(Streams::new(seed, run)),
         })
+    }
+
+    fn retrace_results(&self, streams: Streams) -> Vec<RetraceResult> {
+        let all = self.scenario.retraces.iter();
+        let duration = self.scenario.duration;
+        all.map(|(name, retrace)| retrace.analyse(name, duration, streams))
+            .collect()
     }
 
     fn flow_result(

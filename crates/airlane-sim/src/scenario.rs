@@ -26,6 +26,8 @@ use airlane_link::{ClassesConfig, HeaderProfile, ServiceConfig};
 use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 
+use crate::retrace::RetraceConfig;
+
 pub use flows::{
     AppConfig, BulkConfig, ConferencingConfig, FlowConfig, PagesConfig, RelayConfig,
     TransportConfig, UdpConfig,
@@ -78,6 +80,10 @@ pub struct Scenario {
     /// What the hosts do.
     #[serde(default)]
     pub flows: Vec<FlowConfig>,
+    /// What link layers would make of a radio's blocks at best, computed and not simulated, by name.
+    #[serde(default, skip_serializing_if = "BTreeMap::is_empty")]
+    #[schemars(extend("examples" = [{ "car": { "model": "onoff-c", "unit": { "frame": 7 } } }]))]
+    pub retraces: BTreeMap<String, RetraceConfig>,
 }
 
 /// A host or a router; every node is both.

@@ -37,6 +37,11 @@ pub fn metrics(run: &RunResult) -> (Vec<String>, Vec<f64>) {
             }
         }
     }
+    for retrace in &run.retraces {
+        for (metric, value) in retrace.metrics() {
+            push(format!("{}.{metric}", config::key(&retrace.name)), value);
+        }
+    }
     (names, values)
 }
 

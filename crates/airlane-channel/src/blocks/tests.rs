@@ -125,7 +125,7 @@ fn in_turn(models: [&str; 2], len: u32) -> Blocks {
     let all = models.map(|model| generated(model, len));
     let mut mixed = Blocks::new(BlocksHeader::default());
     let mut rest = all;
-    while rest[0].len() > 0 {
+    while !rest[0].is_empty() {
         for one in &mut rest {
             let [now, behind] = one.split(TURN);
             *one = behind;

@@ -9,6 +9,7 @@ use crate::fault::BadInput;
 use crate::output;
 use crate::progress::ProgressLine;
 use crate::table::{Align, Table};
+use crate::trace::blocks;
 
 /// Version of the JSON that is printed.
 const SCHEMA: u32 = 1;
@@ -104,7 +105,7 @@ impl Model {
 /// Runs `trace fit`.
 pub(crate) fn run(args: &TraceFitArgs) -> anyhow::Result<()> {
     let file = args.file.display();
-    let blocks = super::blocks::read(&args.file)?;
+    let blocks = blocks::read(&args.file)?;
     let options = Options {
         samples: args.samples,
         seed: args.seed,

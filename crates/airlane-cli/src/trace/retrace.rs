@@ -9,6 +9,7 @@ use crate::args::{RetraceOverhead, TraceRetraceArgs};
 use crate::fault::BadInput;
 use crate::output;
 use crate::table::{Align, Table};
+use crate::trace::blocks;
 
 /// Version of the JSON that is printed.
 const SCHEMA: u32 = 1;
@@ -49,7 +50,7 @@ const HEADERS: u32 = 40;
 
 /// Runs `trace retrace`.
 pub(crate) fn run(args: &TraceRetraceArgs) -> anyhow::Result<()> {
-    let blocks = super::blocks::read(&args.file)?;
+    let blocks = blocks::read(&args.file)?;
     let size = blocks.header.size.as_bytes().max(1);
     let overhead = match args.overhead {
         RetraceOverhead::Published => Overhead::Published,

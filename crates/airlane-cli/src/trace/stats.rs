@@ -10,6 +10,7 @@ use serde::Serialize;
 use crate::args::TraceShowArgs;
 use crate::output;
 use crate::table::{Align, Table};
+use crate::trace::blocks;
 
 /// Version of the JSON that is printed.
 const SCHEMA: u32 = 1;
@@ -81,7 +82,7 @@ impl Distribution {
 
 /// Runs `trace stats`, and `trace show` on a trace of blocks.
 pub(crate) fn stats(args: &TraceShowArgs) -> anyhow::Result<()> {
-    let stats = of(&super::blocks::read(&args.file)?);
+    let stats = of(&blocks::read(&args.file)?);
     if args.json {
         return output::print(&format!("{}\n", serde_json::to_string_pretty(&stats)?));
     }

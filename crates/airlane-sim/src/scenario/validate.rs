@@ -58,6 +58,11 @@ impl Validate for Scenario {
             });
         }
         self.check_handoffs(problems);
+        for (name, retrace) in &self.retraces {
+            if let Some((setting, wrong, right)) = retrace.problem(self.duration) {
+                problems.add(&format!("retraces.{}.{setting}", key(name)), wrong, right);
+            }
+        }
         if self.flows.len() > MOST_FLOWS {
             problems.add(
                 "flows",
@@ -89,6 +94,10 @@ impl Validate for Scenario {
 
 impl Scenario {
     fn check_nodes(&self, problems: &mut Problems) {
+        // What is computed and not simulated needs none.
+        if self.nodes.is_empty() && self.links.is_empty() && !self.retraces.is_empty() {
+            return;
+        }
         if self.nodes.len() < 2 || self.nodes.len() > MAX_NODES {
             problems.add(
                 "nodes",

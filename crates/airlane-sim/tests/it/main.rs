@@ -23,6 +23,7 @@ mod pacing;
 mod random_worlds;
 mod redundancy;
 mod relay;
+mod retraces;
 mod shipped;
 mod snoop;
 mod storm;
