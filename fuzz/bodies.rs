@@ -3,6 +3,8 @@
 use std::collections::{BTreeSet, VecDeque};
 
 use airlane_base::{Duration, Instant, Size, Streams};
+use airlane_channel::blocks::retrace::Overhead;
+use airlane_channel::blocks::{Blocks, BlocksHeader, Generator};
 use airlane_channel::trace::{
     FrameOutcome, Replay, Trace, TraceEnd, TraceHeader, Way, write_block,
 };
@@ -267,9 +269,12 @@ pub(crate) fn operations(data: &[u8]) {
     }
 }
 
-/// What another tool was told: netem, Mahimahi, and a trace of delivery opportunities.
+/// What another tool was told or saw: netem, Mahimahi, a trace of delivery opportunities, blocks of a radio.
 pub(crate) fn import(data: &[u8]) {
     const TRACE: &[u8] = b"1\n5\n";
+    if let Ok(text) = std::str::from_utf8(data) {
+        blocks(text);
+    }
     if let Ok(opportunities) = Opportunities::parse(data, Size::from_bytes(9)) {
         let rate = opportunities.mean_rate();
         let errors = ErrorModel::new(&ErrorModelConfig::None, rate, Streams::new(1, 0), "x");
@@ -304,6 +309,31 @@ pub(crate) fn import(data: &[u8]) {
             }
             Err(error) => assert!(!error.help.is_empty()),
         }
+    }
+}
+
+/// Erased blocks of a radio: a trace of them, or a model.
+fn blocks(text: &str) {
+    if let Ok(blocks) = Blocks::read(text)
+        && blocks.len() <= 100_000
+    {
+        for written in [blocks.to_text(), blocks.to_rows()] {
+            let again = Blocks::read(&written).expect("what is written is read");
+            assert_eq!(again.bursts(), blocks.bursts());
+        }
+        let lost = blocks
+            .frames(1, Overhead::Published, 0)
+            .map(|frames| frames.lost);
+        assert_eq!(lost, Some(blocks.erased()));
+    }
+    if let Ok(model) = text.parse::<Generator>() {
+        let written = model.to_string();
+        assert!(written.parse::<Generator>().is_ok(), "{written}");
+        let rate = model.frame_erasure_rate(7);
+        assert!((-1e-9..=1.0 + 1e-9).contains(&rate), "{rate}");
+        let mut random = Streams::new(1, 0).stream("x");
+        let blocks = model.generate(500, BlocksHeader::default(), &mut random);
+        assert_eq!(blocks.len(), 500);
     }
 }
 

@@ -509,7 +509,9 @@ impl FromStr for Generator {
                     if [bad, of, bursts]
                         .iter()
                         .all(|n| (0.0..=1e6).contains(n) && n.fract() == 0.0)
-                        && (1.0..=bad.max(of)).contains(&of)
+                        && of >= 1.0
+                        && bad <= of
+                        && bursts <= f64::from(MINUTE)
                         && mean >= 1.0 =>
                 {
                     Ok(Self::Minutes {

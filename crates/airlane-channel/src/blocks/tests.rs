@@ -81,6 +81,29 @@ fn long_traces_are_as_their_models_say() {
     near("above 26", share_above(&bursts, 26), 0.0449, 0.004);
 }
 
+/// 6,000 minutes of each, in 60 pieces whose spread says how far the mean may be from the closed form.
+#[test]
+fn six_thousand_minutes_agree_with_the_closed_forms() {
+    const PIECES: u32 = 60;
+    for name in ["onoff-b", "onoff-c", "bernoulli 0.047"] {
+        let model = model(name);
+        let mut random = Streams::new(17, 0).stream("blocks");
+        let pieces: Vec<Blocks> = (0..PIECES)
+            .map(|_| model.generate(300_000, BlocksHeader::default(), &mut random))
+            .collect();
+        for n in [1, 2, 7, 10, 20, 50] {
+            let goodput =
+                |blocks: &Blocks| blocks.frames(n, Overhead::Published, 0).unwrap().goodput;
+            let all: Vec<f64> = pieces.iter().map(goodput).collect();
+            let mean = all.iter().sum::<f64>() / f64::from(PIECES);
+            let squares: f64 = all.iter().map(|one| (one - mean) * (one - mean)).sum();
+            let error = libm::sqrt(squares / f64::from(PIECES * (PIECES - 1)));
+            let closed = (1450.0 - 300.0 / f64::from(n)) * (1.0 - model.frame_erasure_rate(n));
+            near(&format!("{name}, {n} blocks"), mean, closed, 4.0 * error);
+        }
+    }
+}
+
 #[test]
 fn a_good_radio_has_ten_minutes_with_erasures() {
     let blocks = generated("a-literal", 774_000);
