@@ -131,7 +131,8 @@ fn recording(args: &TraceConvertArgs) -> anyhow::Result<Blocks> {
         let came = matches!(sample.outcome, FrameOutcome::Received(_));
         (sample.at, sample.last, came)
     });
-    let (blocks, unknown) = of_frames(frames, trace.span(), block(args)?)?;
+    let frames: Vec<_> = frames.collect();
+    let (blocks, unknown) = of_frames(&frames, trace.span(), block(args)?)?;
     if unknown > MOST_UNKNOWN {
         return Err(BadInput(format!(
             "{shown}: no frame was sent in {:.0} % of its blocks; choose a longer --block, or record a link that is busy",
@@ -160,40 +161,40 @@ fn count(span: Duration, block: Duration) -> anyhow::Result<usize> {
     })?)
 }
 
+/// Places between two ends of a block at which the radio's blocks are looked for.
+const PHASES: u64 = 40;
+
 /// A block is erased if frames were lost that began in it and none came: a frame that came proves its block clean.
 /// Blocks without frames count as clean; their share is given, too.
+///
+/// A recording does not say when the radio's blocks begin. They do where the fewest blocks have both frames that came and
+/// frames that did not.
 fn of_frames(
-    frames: impl Iterator<Item = (Duration, Duration, bool)>,
+    frames: &[(Duration, Duration, bool)],
     span: Duration,
     block: Duration,
 ) -> anyhow::Result<(Blocks, f64)> {
-    let len = (span.as_nanos() / block.as_nanos()).max(1);
-    let len = usize::try_from(len)
-        .ok()
-        .filter(|len| *len <= MOST_BLOCKS as usize);
-    let len = len.ok_or_else(|| {
-        BadInput(format!(
-            "it would have more than {MOST_BLOCKS} blocks; choose a longer --block"
-        ))
-    })?;
-    let (mut came, mut lost) = (vec![false; len], vec![false; len]);
-    for (first, last, is) in frames {
-        let at = |time: Duration| (time.as_nanos() / block.as_nanos()) as usize;
-        let of = if is { &mut came } else { &mut lost };
-        let [from, to] = [at(first), at(last).max(at(first))];
-        of.iter_mut()
-            .take(to + 1)
-            .skip(from)
-            .for_each(|known| *known = true);
-    }
-    let unknown = came
-        .iter()
-        .zip(&lost)
-        .filter(|(came, lost)| !**came && !**lost)
-        .count();
-    let erased = came.iter().zip(&lost).map(|(came, lost)| *lost && !came);
-    Ok((
-        Blocks::from_blocks(header(block), erased),
-        unknown as f64 / len as f64,
-    ))
+    let len = count(span, block)?;
+    let seen = |phase: u64| {
+        let before = block.as_nanos() * phase / PHASES;
+        let mut seen = vec![(false, false); len + 1];
+        for (first, last, is) in frames {
+            let at = |time: Duration| ((time.as_nanos() + before) / block.as_nanos()) as usize;
+            let [from, to] = [at(*first), at(*last).max(at(*first))];
+            for (came, lost) in seen.iter_mut().take(to + 1).skip(from) {
+                *(if *is { came } else { lost }) = true;
+            }
+        }
+        seen
+    };
+    let mixed = |seen: &[(bool, bool)]| seen.iter().filter(|seen| **seen == (true, true)).count();
+    let all = (0..PHASES).map(seen);
+    let best = all.min_by_key(|seen| mixed(seen));
+    let mut seen = best.unwrap_or_default();
+    // The last one is cut off.
+    seen.truncate(len);
+    let unknown = seen.iter().filter(|seen| **seen == (false, false)).count();
+    let erased = seen.iter().map(|(came, lost)| *lost && !came);
+    let blocks = Blocks::from_blocks(header(block), erased);
+    Ok((blocks, unknown as f64 / len as f64))
 }

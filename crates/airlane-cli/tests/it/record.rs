@@ -116,6 +116,11 @@ struct Link {
 
 impl Link {
     fn new(security: bool) -> Self {
+        Self::over("{ kind = \"uniform\", rate = 0.05 }", security)
+    }
+
+    /// Over air with such errors.
+    fn over(errors: &str, security: bool) -> Self {
         let folder = tempfile::tempdir().unwrap();
         let path = |name: &str| folder.path().join(name).display().to_string();
         let ends = ["left", "right"].map(|name| Namespace::new(name).unwrap());
@@ -128,8 +133,9 @@ impl Link {
         }
         std::fs::write(
             path("air.toml"),
-            "schema = 1\ninterfaces = [\"one\", \"two\"]\nrate = \"20 Mbit/s\"\ndelay = \"25 ms\"\n\
-             errors = { kind = \"uniform\", rate = 0.05 }\n",
+            format!(
+                "schema = 1\ninterfaces = [\"one\", \"two\"]\nrate = \"20 Mbit/s\"\ndelay = \"25 ms\"\nerrors = {errors}\n"
+            ),
         )
         .unwrap();
         let start = |namespace: &Namespace, arguments: &[&str]| {
@@ -329,4 +335,53 @@ fn frames_without_numbers_cannot_be_recorded() {
         said.contains("security is \"none\"") && said.contains("keygen"),
         "{said}"
     );
+}
+
+/// Blocks of a known model on the air, seen through frames alone, are those of the model.
+#[test]
+fn a_recorded_radio_fits_back_to_its_model() {
+    if !can_run("a_recorded_radio_fits_back_to_its_model") {
+        return;
+    }
+    let (to_bad, to_good) = (0.04, 0.3);
+    let errors = format!(
+        "{{ kind = \"blocks\", model = \"gilbert {to_bad} {to_good}\", block = \"40 ms\" }}"
+    );
+    let link = Link::over(&errors, true);
+    let recording = [0, 1].map(|end| link.record(end, &["--for", "40s"]).spawn().unwrap());
+    // Many frames in each block of 40 ms, more than a busy machine leaves out, as long as the recordings last.
+    send(
+        &link.ends[0],
+        "10.7.0.2:5004",
+        30_000,
+        Duration::from_millis(1),
+    );
+    for end in recording {
+        json(&end.wait_with_output().unwrap());
+    }
+    let path = |name: &str| link.path(name);
+    let (joined, blocks) = (path("link.trace"), path("link.blocks"));
+    json(&airlane(&[
+        "trace",
+        "join",
+        &path("0.trace"),
+        &path("1.trace"),
+        &joined,
+        "--json",
+    ]));
+    let from = ["--from", "recording", "--outwards", "--block", "40ms"];
+    let output = airlane(&[&["trace", "convert", &joined, "-o", &blocks], &from[..]].concat());
+    assert!(output.status.success(), "{}", stderr(&output));
+    let fitted = json(&airlane(&[
+        "trace", "fit", &blocks, "--models", "gilbert", "--json",
+    ]));
+    let model = &fitted["models"][0];
+    assert_ne!(model["verdict"], "poor", "{model}");
+    for (at, value) in [to_bad, to_good].into_iter().enumerate() {
+        let number = |key: &str| model["parameters"][at][key].as_f64().unwrap();
+        // Twice as far as in 95 of 100 cases: frames at the edges of blocks blur them.
+        let far = 2.0 * (number("high_95") / number("low_95")).ln() / 2.0;
+        let apart = (number("value") / value).ln().abs();
+        assert!(apart < far, "{value}: {model}");
+    }
 }
