@@ -64,6 +64,27 @@ impl FileSchema {
     }
 }
 
+/// Says at the only key of a form what the form means, where the key itself says nothing: it is the name of
+/// the form, as in `{ frame = 7 }`.
+fn describe_only_key(form: &mut Map<String, Value>) {
+    let Some(meaning) = form.get("description").cloned() else {
+        return;
+    };
+    let keys = form.get_mut("properties").and_then(Value::as_object_mut);
+    let Some(key) = keys
+        .filter(|keys| keys.len() == 1)
+        .and_then(|keys| keys.values_mut().next())
+    else {
+        return;
+    };
+    if let Some(key) = key.as_object_mut()
+        && !key.contains_key("description")
+        && !key.contains_key("const")
+    {
+        key.insert("description".to_owned(), meaning);
+    }
+}
+
 /// TOML has no null: what may be null in JSON may be left out.
 fn tidy(schema: &mut Value) {
     match schema {
@@ -71,6 +92,7 @@ fn tidy(schema: &mut Value) {
         Value::Object(object) => {
             object.values_mut().for_each(tidy);
             without_null(object);
+            describe_only_key(object);
             // The widths of Rust's numbers, which minimum and maximum say already.
             object.remove("format");
         }

@@ -21,6 +21,8 @@ Handle = BarContainer | ErrorbarContainer
 _DODGE = 0.035
 # Inches: a panel with its labels.
 _PANEL_IN = 2.0
+# How wide a letter of a name on the x axis is, with room to read it.
+_LETTER_IN = 0.062
 
 
 def render(drawing: Drawing, width: str | None = None) -> Figure:
@@ -47,14 +49,14 @@ def render(drawing: Drawing, width: str | None = None) -> Figure:
             if index >= len(drawing.panels):
                 axis.set_axis_off()
                 continue
-            handles = _panel(axis, drawing, drawing.panels[index])
+            handles = _panel(axis, drawing, drawing.panels[index], 0.8 * inches / columns)
         _align(axes.flat, drawing)
         if named:
             legend_above(figure, handles, entries)
     return figure
 
 
-def _panel(axis: Axes, drawing: Drawing, panel: Panel) -> list[Handle]:
+def _panel(axis: Axes, drawing: Drawing, panel: Panel, width_in: float) -> list[Handle]:
     cells = [cell for row in panel.values for cell in row if cell is not None]
     unit, factor = _style.shown_unit(panel.unit, (cell.value for cell in cells))
     handles: list[Handle] = []
@@ -74,6 +76,9 @@ def _panel(axis: Axes, drawing: Drawing, panel: Panel) -> list[Handle]:
     if panel.title:
         axis.set_title(panel.title)
     axis.set_xticks(range(len(drawing.x)), drawing.x)
+    longest = max((len(row) for name in drawing.x for row in name.splitlines()), default=0)
+    if (longest + 1) * _LETTER_IN * len(drawing.x) > width_in:
+        axis.tick_params(axis="x", rotation=90)
     axis.set_xlim(-0.5, len(drawing.x) - 0.5)
     values = [cell.value * factor for cell in cells]
     if drawing.log and all(value > 0 for value in values):
