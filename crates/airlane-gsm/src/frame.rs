@@ -1,0 +1,314 @@
+//! Frames, and their layout on the air.
+//!
+//! ```text
+//! octet 0        octet 1                          last three
+//! C/R:1 S:2 N(S) low:5 | N(S) high:1 P/F:1 N(R):6 | information | FCS:24
+//! ```
+//!
+//! A frame of several blocks has the same header and one check, and an octet in front of each block: whether it is
+//! the first, and how many follow (Ludwig et al. 1999, details by the specification, section 1.10).
+
+use crate::fcs;
+
+/// Bytes of a block.
+pub const BLOCK: usize = 30;
+/// Bytes of header and check.
+const ENDS: usize = 5;
+/// N(S) of a frame without a number.
+const UNNUMBERED: u8 = 63;
+/// N(S) of a frame that only says how it stands.
+const SUPERVISORY: u8 = 62;
+
+/// How the other direction stands.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
+#[repr(u8)]
+pub enum Supervisory {
+    /// Everything below N(R) has come.
+    Ready = 0,
+    /// As before, and no more information should come for now.
+    NotReady = 1,
+    /// Everything from N(R) on should come again.
+    Reject = 2,
+    /// The frame N(R) should come again.
+    SelectiveReject = 3,
+}
+
+impl Supervisory {
+    const ALL: [Self; 4] = [
+        Self::Ready,
+        Self::NotReady,
+        Self::Reject,
+        Self::SelectiveReject,
+    ];
+}
+
+/// What a frame without a number says.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
+#[repr(u8)]
+pub enum Unnumbered {
+    /// Both directions begin anew.
+    Sabm = 7,
+    /// They have.
+    Ua = 12,
+    /// The link ends.
+    Disc = 8,
+    /// There is no link.
+    Dm = 3,
+    /// Information without a number.
+    Ui = 0,
+    /// Parameters.
+    Xid = 23,
+    /// To be sent back.
+    Test = 28,
+    /// Nothing.
+    Null = 15,
+    /// The numbers of a link that goes on in a channel of another kind.
+    Remap = 17,
+}
+
+impl Unnumbered {
+    const ALL: [Self; 9] = [
+        Self::Sabm,
+        Self::Ua,
+        Self::Disc,
+        Self::Dm,
+        Self::Ui,
+        Self::Xid,
+        Self::Test,
+        Self::Null,
+        Self::Remap,
+    ];
+}
+
+/// Which kind of frame it is.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
+pub enum Body {
+    /// It has no number.
+    Unnumbered(Unnumbered),
+    /// It says how the other direction stands, and may carry information.
+    Numbered {
+        /// What it says.
+        says: Supervisory,
+        /// N(R).
+        about: u8,
+        /// N(S) of the information that it carries.
+        carries: Option<u8>,
+    },
+}
+
+/// The first two octets.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
+pub struct Header {
+    /// Whether it is a command; the others are responses.
+    pub command: bool,
+    /// P in a command: the other side must answer. F in a response: this is the answer.
+    pub poll: bool,
+    /// Which kind of frame it is.
+    pub body: Body,
+}
+
+impl Header {
+    /// The two octets.
+    pub fn encode(self) -> [u8; 2] {
+        let (says, sent, about) = match self.body {
+            Body::Unnumbered(what) => (0, UNNUMBERED, what as u8),
+            Body::Numbered {
+                says,
+                about,
+                carries,
+            } => (says as u8, carries.unwrap_or(SUPERVISORY), about),
+        };
+        [
+            u8::from(self.command) | says << 1 | (sent & 31) << 3,
+            sent >> 5 | u8::from(self.poll) << 1 | about << 2,
+        ]
+    }
+
+    /// What two octets say. None if no station sends them.
+    pub fn decode([first, second]: [u8; 2]) -> Option<Self> {
+        let sent = first >> 3 | (second & 1) << 5;
+        let about = second >> 2;
+        let body = if sent == UNNUMBERED {
+            let what = Unnumbered::ALL.into_iter();
+            Body::Unnumbered(what.clone().find(|what| *what as u8 == about)?)
+        } else if about >= SUPERVISORY {
+            return None;
+        } else {
+            Body::Numbered {
+                says: Supervisory::ALL[usize::from(first >> 1 & 3)],
+                about,
+                carries: (sent < SUPERVISORY).then_some(sent),
+            }
+        };
+        Some(Self {
+            command: first & 1 == 1,
+            poll: second & 2 != 0,
+            body,
+        })
+    }
+}
+
+/// A frame: its header and what it carries.
+#[derive(Clone, Debug, PartialEq, Eq, Hash)]
+pub struct Frame<I> {
+    /// How many blocks it has.
+    pub blocks: u8,
+    /// Its header.
+    pub header: Header,
+    /// What it carries, if its header says that it does.
+    pub information: Option<I>,
+}
+
+impl<I> Frame<I> {
+    /// Its length on the air in bytes.
+    pub fn len(&self) -> usize {
+        usize::from(self.blocks) * BLOCK
+    }
+
+    /// Whether it has no block, which no frame has.
+    pub fn is_empty(&self) -> bool {
+        self.blocks == 0
+    }
+}
+
+/// How many bytes of information a frame of so many blocks has, octets of L2R among them.
+pub const fn information_len(blocks: u8) -> usize {
+    let marks = if blocks > 1 { blocks as usize } else { 0 };
+    (blocks as usize * BLOCK).saturating_sub(ENDS + marks)
+}
+
+impl Frame<Vec<u8>> {
+    /// The frame on the air, padded with zeros. Information that is too long is cut.
+    pub fn encode(&self) -> Vec<u8> {
+        let mut octets = Vec::with_capacity(self.len());
+        octets.extend(self.header.encode());
+        octets.extend(self.information.iter().flatten());
+        octets.resize(information_len(self.blocks) + 2, 0);
+        octets.extend(fcs::rlp(&octets));
+        if self.blocks < 2 {
+            return octets;
+        }
+        let mut air = Vec::with_capacity(self.len());
+        for (index, part) in octets.chunks(BLOCK - 1).enumerate() {
+            let first = if index == 0 { 0x80 } else { 0 };
+            air.push(first | (self.blocks - 1).saturating_sub(index as u8));
+            air.extend(part);
+        }
+        air
+    }
+
+    /// The frame that these blocks are. None where a bit of them is wrong, or where they are parts of several.
+    pub fn decode(air: &[u8]) -> Option<Self> {
+        let blocks = u8::try_from(air.len() / BLOCK).ok()?;
+        if blocks == 0 || blocks > 128 || !air.len().is_multiple_of(BLOCK) {
+            return None;
+        }
+        let mut octets = Vec::with_capacity(air.len());
+        for (index, block) in air.chunks(BLOCK).enumerate() {
+            let first = if index == 0 { 0x80 } else { 0 };
+            let cut = usize::from(blocks > 1);
+            if blocks > 1 && block[0] != first | (blocks - 1 - index as u8) {
+                return None;
+            }
+            octets.extend(&block[cut..]);
+        }
+        let check = octets.split_off(octets.len() - 3);
+        if fcs::rlp(&octets) != *check {
+            return None;
+        }
+        let header = Header::decode([octets[0], octets[1]])?;
+        let carries = match header.body {
+            Body::Numbered { carries, .. } => carries.is_some(),
+            Body::Unnumbered(what) => {
+                matches!(what, Unnumbered::Ui | Unnumbered::Xid | Unnumbered::Test)
+            }
+        };
+        Some(Self {
+            blocks,
+            header,
+            information: carries.then(|| octets.split_off(2)),
+        })
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use proptest::prelude::*;
+
+    use super::*;
+
+    fn body() -> impl Strategy<Value = Body> {
+        let unnumbered = prop::sample::select(Unnumbered::ALL.to_vec()).prop_map(Body::Unnumbered);
+        let says = prop::sample::select(Supervisory::ALL.to_vec());
+        let numbered = (says, 0_u8..62, prop::option::of(0_u8..62));
+        let numbered = numbered.prop_map(|(says, about, carries)| Body::Numbered {
+            says,
+            about,
+            carries,
+        });
+        prop_oneof![unnumbered, numbered]
+    }
+
+    proptest! {
+        #[test]
+        fn a_frame_comes_back_from_the_air(
+            body in body(), command: bool, poll: bool, blocks in 1_u8..=128, octets: [u8; 16],
+        ) {
+            let header = Header { command, poll, body };
+            prop_assert_eq!(Header::decode(header.encode()), Some(header));
+            let mut information = octets.to_vec();
+            information.resize(information_len(blocks), 7);
+            let frame = Frame { blocks, header, information: Some(information) };
+            let air = frame.encode();
+            prop_assert_eq!(air.len(), frame.len());
+            let back = Frame::decode(&air).unwrap();
+            prop_assert_eq!(back.header, header);
+            if let Some(information) = back.information {
+                prop_assert_eq!(Some(information), frame.information);
+            }
+        }
+
+        #[test]
+        fn a_wrong_bit_never_goes_unnoticed(blocks in 1_u8..=8, at in 0_usize..1920) {
+            let body = Body::Numbered { says: Supervisory::Ready, about: 3, carries: Some(60) };
+            let header = Header { command: true, poll: false, body };
+            let mut air = Frame { blocks, header, information: Some(vec![1, 2, 3]) }.encode();
+            let at = at % (air.len() * 8);
+            air[at / 8] ^= 1 << (at % 8);
+            prop_assert_eq!(Frame::decode(&air), None);
+        }
+
+        #[test]
+        fn anything_may_come_from_the_air(air in prop::collection::vec(any::<u8>(), 0..200)) {
+            let _ = Frame::decode(&air);
+        }
+    }
+
+    #[test]
+    fn the_fields_stand_where_the_standard_has_them() {
+        let body = Body::Numbered {
+            says: Supervisory::SelectiveReject,
+            about: 5,
+            carries: Some(33),
+        };
+        let header = Header {
+            command: false,
+            poll: true,
+            body,
+        };
+        assert_eq!(header.encode(), [0b0000_1110, 0b0001_0111]);
+        let sabm = Header {
+            command: true,
+            poll: true,
+            body: Body::Unnumbered(Unnumbered::Sabm),
+        };
+        assert_eq!(sabm.encode(), [0b1111_1001, 0b0001_1111]);
+    }
+
+    #[test]
+    fn a_frame_loses_to_overhead_what_is_published() {
+        // Ludwig et al. 1999, section 2: 24 of 30 bytes, an octet of L2R apart.
+        assert_eq!(information_len(1) - 1, 24);
+        assert_eq!(information_len(7) - 1, 210 - 6 - 7);
+    }
+}

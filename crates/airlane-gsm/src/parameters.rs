@@ -1,0 +1,124 @@
+//! What both stations of a link agree on, and how it is said in an XID frame.
+
+use airlane_base::Duration;
+
+/// What ends the patience of a sender that hears nothing.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
+pub enum Persistence {
+    /// A poll has been repeated this often (GSM 04.22, N2).
+    Polls(u32),
+    /// A frame has been sent again this often, or a poll.
+    Frames(u32),
+    /// Information has waited so long since it was first sent (Ludwig et al. 1999, section 5: at most two minutes).
+    Time(Duration),
+}
+
+/// How a receiver asks for what is missing.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
+pub enum Repair {
+    /// One by one; what has come is kept.
+    Selective,
+    /// All from the first missing on; what comes behind it is dropped.
+    GoBack,
+}
+
+/// What both stations of a link agree on.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
+pub struct Parameters {
+    /// Frames that may be unacknowledged, 1 to 61.
+    pub window: u8,
+    /// How long an acknowledgment may take.
+    pub t1: Duration,
+    /// When a sender gives up and both begin anew.
+    pub persistence: Persistence,
+    /// How a receiver asks for what is missing.
+    pub repair: Repair,
+}
+
+impl Parameters {
+    /// The defaults of GSM 04.22 for frames of so many blocks: T1 is 480 ms and 60 ms more for each block more.
+    pub fn for_blocks(blocks: u8) -> Self {
+        Self {
+            window: 61,
+            t1: Duration::from_millis(480 + 60 * u64::from(blocks.saturating_sub(1))),
+            persistence: Persistence::Polls(6),
+            repair: Repair::Selective,
+        }
+    }
+
+    /// The items of an XID frame, of the same window both ways.
+    pub fn xid(&self) -> Vec<u8> {
+        let t1 = (self.t1.as_nanos() / 10_000_000).min(255) as u8;
+        let mut items = vec![0x11, 0, 0x21, self.window, 0x31, self.window, 0x41, t1];
+        if let Persistence::Polls(n2) | Persistence::Frames(n2) = self.persistence {
+            items.extend([0x51, n2.min(255) as u8]);
+        }
+        items.push(0);
+        items
+    }
+
+    /// What holds after the peer's XID frame: the smaller window, and the longer of times and counts. None where
+    /// its items do not end, or ask for what no link has.
+    pub fn agreed(mut self, mut items: &[u8]) -> Option<Self> {
+        loop {
+            let (head, rest) = items.split_first()?;
+            let (kind, len) = (head >> 4, usize::from(head & 15));
+            if kind == 0 {
+                return Some(self);
+            }
+            let (value, rest) = rest.split_at_checked(len)?;
+            items = rest;
+            match (kind, value) {
+                (1, [_]) | (6 | 7, _) => {}
+                (2 | 3, [window]) => {
+                    if !(1..=61).contains(window) {
+                        return None;
+                    }
+                    self.window = self.window.min(*window);
+                }
+                (4, [t1]) => {
+                    self.t1 = self.t1.max(Duration::from_millis(u64::from(*t1) * 10));
+                }
+                (5, [n2]) => match &mut self.persistence {
+                    Persistence::Polls(own) | Persistence::Frames(own) => {
+                        *own = (*own).max(u32::from(*n2));
+                    }
+                    Persistence::Time(_) => {}
+                },
+                _ => return None,
+            }
+        }
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use proptest::prelude::*;
+
+    use super::*;
+
+    #[test]
+    fn both_stations_agree_whoever_asks() {
+        let ours = Parameters::for_blocks(1);
+        let theirs = Parameters {
+            window: 20,
+            t1: Duration::from_millis(780),
+            persistence: Persistence::Polls(128),
+            repair: Repair::Selective,
+        };
+        let agreed = ours.agreed(&theirs.xid()).unwrap();
+        assert_eq!(Some(agreed), theirs.agreed(&ours.xid()));
+        assert_eq!((agreed.window, agreed.t1), (20, theirs.t1));
+        assert_eq!(agreed.persistence, Persistence::Polls(128));
+        assert_eq!(ours.agreed(&[0x21, 62, 0]), None);
+        assert_eq!(ours.agreed(&[0x21]), None);
+    }
+
+    proptest! {
+        #[test]
+        fn any_items_may_come(items in prop::collection::vec(any::<u8>(), 0..30)) {
+            let agreed = Parameters::for_blocks(1).agreed(&items);
+            prop_assert!(agreed.is_none_or(|agreed| (1..=61).contains(&agreed.window)));
+        }
+    }
+}

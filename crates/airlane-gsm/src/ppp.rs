@@ -1,0 +1,154 @@
+//! PPP in HDLC-like framing (RFC 1662): packets in a stream of octets that knows of none.
+//!
+//! A packet costs 7 octets: a flag, which is its neighbour's too, address, control, protocol and a check of two. Octets
+//! that look like flags or escapes are escaped, and those below 32 that the map of characters names. That is why a
+//! packet that lost octets spoils only itself and the one that it then runs into.
+
+use crate::fcs;
+
+const FLAG: u8 = 0x7E;
+const ESCAPE: u8 = 0x7D;
+const FLIP: u8 = 0x20;
+/// Address, control and the protocol IPv4.
+const HEAD: [u8; 4] = [0xFF, 0x03, 0x00, 0x21];
+/// Octets that a packet costs, without those that are escaped.
+pub const OVERHEAD: usize = 7;
+
+/// Adds a packet to a stream whose last octet is a flag, or which has none.
+pub fn push(packet: &[u8], map: u32, stream: &mut Vec<u8>) {
+    if stream.last() != Some(&FLAG) {
+        stream.push(FLAG);
+    }
+    let mut whole = Vec::with_capacity(packet.len() + HEAD.len());
+    whole.extend(HEAD);
+    whole.extend(packet);
+    let check = fcs::ppp(&whole);
+    for octet in whole.into_iter().chain(check) {
+        let named = octet < 32 && map >> octet & 1 == 1;
+        if named || octet == FLAG || octet == ESCAPE {
+            stream.extend([ESCAPE, octet ^ FLIP]);
+        } else {
+            stream.push(octet);
+        }
+    }
+    stream.push(FLAG);
+}
+
+/// Finds packets in a stream.
+#[derive(Clone, Debug)]
+pub struct Reader {
+    octets: Vec<u8>,
+    escaped: bool,
+    /// The longest packet that it takes.
+    most: usize,
+    /// What stood between two flags and was no packet.
+    refused: u64,
+}
+
+impl Reader {
+    /// A reader of a stream whose packets have at most `most` bytes.
+    pub fn new(most: usize) -> Self {
+        Self {
+            octets: Vec::new(),
+            escaped: false,
+            most,
+            refused: 0,
+        }
+    }
+
+    /// How often what stood between two flags was no packet.
+    pub fn refused(&self) -> u64 {
+        self.refused
+    }
+
+    /// Reads on, and gives each packet that ends here.
+    pub fn read(&mut self, stream: &[u8], mut each: impl FnMut(&[u8])) {
+        for octet in stream {
+            match *octet {
+                FLAG => {
+                    let escaped = std::mem::take(&mut self.escaped);
+                    if let Some(packet) = self.packet().filter(|_| !escaped) {
+                        each(packet);
+                    } else if !self.octets.is_empty() || escaped {
+                        self.refused += 1;
+                    }
+                    self.octets.clear();
+                }
+                ESCAPE => self.escaped = true,
+                octet => {
+                    let flip = if std::mem::take(&mut self.escaped) {
+                        FLIP
+                    } else {
+                        0
+                    };
+                    // One octet beyond the longest says that it is too long.
+                    if self.octets.len() <= self.most + HEAD.len() + 2 {
+                        self.octets.push(octet ^ flip);
+                    }
+                }
+            }
+        }
+    }
+
+    fn packet(&self) -> Option<&[u8]> {
+        let end = self.octets.len().checked_sub(2)?;
+        let (whole, check) = self.octets.split_at(end);
+        let packet = whole.strip_prefix(&HEAD)?;
+        (packet.len() <= self.most && fcs::ppp(whole) == *check).then_some(packet)
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use proptest::prelude::*;
+
+    use super::*;
+
+    fn found(reader: &mut Reader, stream: &[u8]) -> Vec<Vec<u8>> {
+        let mut packets = Vec::new();
+        reader.read(stream, |packet| packets.push(packet.to_vec()));
+        packets
+    }
+
+    #[test]
+    fn neighbours_share_a_flag() {
+        let mut stream = Vec::new();
+        for _ in 0..10 {
+            push(&[0x45; 100], 0, &mut stream);
+        }
+        assert_eq!(stream.len(), 10 * (100 + OVERHEAD) + 1);
+    }
+
+    proptest! {
+        #[test]
+        fn packets_come_back_and_a_hole_spoils_only_what_it_touches(
+            packets in prop::collection::vec(prop::collection::vec(any::<u8>(), 1..60), 1..8),
+            map: u32, from: prop::sample::Index, len in 0_usize..40,
+        ) {
+            let (mut stream, mut ends) = (Vec::new(), vec![0]);
+            for packet in &packets {
+                push(packet, map, &mut stream);
+                ends.push(stream.len());
+            }
+            prop_assert_eq!(&found(&mut Reader::new(60), &stream), &packets);
+            let from = from.index(stream.len());
+            let to = (from + len).min(stream.len());
+            stream.drain(from..to);
+            let back = found(&mut Reader::new(60), &stream);
+            for (index, packet) in packets.iter().enumerate() {
+                // The flag in front of a packet belongs to it, too.
+                let touched = from < ends[index + 1] && to > ends[index].saturating_sub(1);
+                prop_assert!(touched || back.contains(packet), "packet {}", index);
+            }
+            prop_assert!(back.iter().all(|packet| packets.contains(packet)));
+        }
+
+        #[test]
+        fn any_stream_may_come(stream in prop::collection::vec(any::<u8>(), 0..500)) {
+            let mut reader = Reader::new(50);
+            let packets = found(&mut reader, &stream);
+            prop_assert!(packets.iter().all(|packet| packet.len() <= 50));
+            prop_assert!(reader.octets.len() <= 50 + 7);
+        }
+    }
+}

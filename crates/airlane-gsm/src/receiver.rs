@@ -1,0 +1,172 @@
+//! What a station has of its peer's information, and what it asks for.
+
+use airlane_base::{Duration, Instant};
+
+use crate::parameters::{Parameters, Repair};
+use crate::{NUMBERS, PLACES};
+
+/// How a number ahead of V(R) stands.
+#[derive(Clone, Debug)]
+enum Place<I> {
+    /// Nothing is known of it.
+    Unknown,
+    /// It is missing and must be asked for.
+    Missing,
+    /// It has been asked for, and will be again then.
+    Asked(Instant),
+    /// It has come.
+    Here(I),
+}
+
+/// Information from the peer, in a window from V(R) on.
+#[derive(Clone, Debug)]
+pub(crate) struct Receiver<I> {
+    window: u8,
+    repair: Repair,
+    /// How long an answer to a request may take.
+    patience: Duration,
+    /// V(R): everything below has come.
+    next: u8,
+    places: Vec<Place<I>>,
+    /// How many of those are missing and must be asked for.
+    missing: u32,
+    /// How many have been asked for.
+    asked: u32,
+    /// A request for everything from V(R) on: due, or when it will be again.
+    reject: Option<Option<Instant>>,
+}
+
+impl<I> Receiver<I> {
+    pub(crate) fn new(parameters: &Parameters) -> Self {
+        Self {
+            window: parameters.window,
+            repair: parameters.repair,
+            patience: parameters.t1,
+            next: 0,
+            places: (0..PLACES).map(|_| Place::Unknown).collect(),
+            missing: 0,
+            asked: 0,
+            reject: None,
+        }
+    }
+
+    /// V(R).
+    pub(crate) fn next(&self) -> u8 {
+        self.next
+    }
+
+    /// Takes information. False where it has come before.
+    pub(crate) fn take(&mut self, number: u8, information: I, mut give: impl FnMut(I)) -> bool {
+        let ahead = NUMBERS.distance(number.into(), self.next.into());
+        if ahead >= u32::from(self.window) {
+            return false;
+        }
+        if ahead > 0 && self.repair == Repair::GoBack {
+            self.reject.get_or_insert(None);
+            return true;
+        }
+        if matches!(self.places[usize::from(number)], Place::Here(_)) {
+            return false;
+        }
+        self.put(number, Place::Here(information));
+        if ahead > 0 {
+            for before in 0..ahead {
+                let before = NUMBERS.add(self.next.into(), before) as u8;
+                if matches!(self.places[usize::from(before)], Place::Unknown) {
+                    self.put(before, Place::Missing);
+                }
+            }
+            return true;
+        }
+        self.reject = None;
+        while let Place::Here(information) = self.put(self.next, Place::Unknown) {
+            give(information);
+            self.next = NUMBERS.next(self.next.into()) as u8;
+        }
+        // What stood here is not here, and so stands as it did.
+        true
+    }
+
+    /// Changes how a number stands; one that has not come stays as it is when nothing is known to say.
+    fn put(&mut self, number: u8, place: Place<I>) -> Place<I> {
+        let at = &mut self.places[usize::from(number)];
+        if matches!(place, Place::Unknown) && !matches!(at, Place::Here(_)) {
+            return Place::Unknown;
+        }
+        let before = std::mem::replace(at, place);
+        self.missing -= u32::from(matches!(before, Place::Missing));
+        self.asked -= u32::from(matches!(before, Place::Asked(_)));
+        self.missing += u32::from(matches!(at, Place::Missing));
+        self.asked += u32::from(matches!(at, Place::Asked(_)));
+        before
+    }
+
+    fn numbers(&self) -> impl Iterator<Item = u8> + use<I> {
+        let from = u32::from(self.next);
+        (0..u32::from(self.window)).map(move |at| NUMBERS.add(from, at) as u8)
+    }
+
+    /// Whether something must be asked for.
+    pub(crate) fn has_requests(&self) -> bool {
+        self.missing > 0 || self.reject == Some(None)
+    }
+
+    /// The next number to ask for by itself, oldest first.
+    pub(crate) fn next_missing(&mut self, now: Instant) -> Option<u8> {
+        if self.missing == 0 {
+            return None;
+        }
+        let number = self
+            .numbers()
+            .find(|number| matches!(self.places[usize::from(*number)], Place::Missing))?;
+        self.put(number, Place::Asked(now + self.patience));
+        Some(number)
+    }
+
+    /// Whether everything from V(R) on is to be asked for.
+    pub(crate) fn take_reject(&mut self, now: Instant) -> bool {
+        let due = self.reject == Some(None);
+        if due {
+            self.reject = Some(Some(now + self.patience));
+        }
+        due
+    }
+
+    /// The peer asks how things stand: what has come out of order is dropped, and comes again.
+    pub(crate) fn on_poll(&mut self) {
+        self.places
+            .iter_mut()
+            .for_each(|place| *place = Place::Unknown);
+        (self.missing, self.asked, self.reject) = (0, 0, None);
+    }
+
+    pub(crate) fn handle_timeout(&mut self, now: Instant) {
+        if self.asked > 0 {
+            for number in self.numbers() {
+                if matches!(self.places[usize::from(number)], Place::Asked(at) if at <= now) {
+                    self.put(number, Place::Missing);
+                }
+            }
+        }
+        if matches!(self.reject, Some(Some(at)) if at <= now) {
+            self.reject = Some(None);
+        }
+    }
+
+    pub(crate) fn poll_timeout(&self) -> Option<Instant> {
+        let asked = (self.asked > 0).then(|| {
+            let asked = self.places.iter().filter_map(|place| match place {
+                Place::Asked(at) => Some(*at),
+                _ => None,
+            });
+            asked.min()
+        });
+        let reject = self.reject.flatten();
+        asked.flatten().into_iter().chain(reject).min()
+    }
+
+    pub(crate) fn reset(&mut self) {
+        self.on_poll();
+        self.next = 0;
+    }
+}

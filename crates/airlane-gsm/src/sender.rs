@@ -1,0 +1,251 @@
+//! What a station keeps of what it has sent, and when it asks how that stands.
+
+use airlane_base::{Duration, Instant};
+
+use crate::parameters::{Parameters, Persistence};
+use crate::{NUMBERS, PLACES};
+
+/// Information that is not acknowledged yet.
+#[derive(Clone, Debug)]
+struct Kept<I> {
+    information: I,
+    blocks: u8,
+    first: Instant,
+    /// It has been sent so often.
+    sent: u32,
+    /// It must be sent again.
+    again: bool,
+}
+
+/// Information on its way, in a window behind V(S).
+#[derive(Clone, Debug)]
+pub(crate) struct Sender<I> {
+    parameters: Parameters,
+    /// V(A): everything below is acknowledged.
+    acknowledged: u8,
+    /// V(S): the next new number.
+    next: u8,
+    kept: Vec<Option<Kept<I>>>,
+    /// How many of those are to be sent again.
+    again: u32,
+    t1: Option<Instant>,
+    /// The polls that have left since the first unanswered one, if there is one or it is due.
+    polls: Option<u32>,
+    poll_due: bool,
+    /// Blocks of the frames whose fate has become known, and whether they were lost.
+    pub(crate) fates: Vec<(u8, bool)>,
+    /// Frames sent again.
+    pub(crate) repeated: u64,
+}
+
+impl<I: Clone> Sender<I> {
+    pub(crate) fn new(parameters: Parameters) -> Self {
+        Self {
+            parameters,
+            acknowledged: 0,
+            next: 0,
+            kept: vec![None; PLACES],
+            again: 0,
+            t1: None,
+            polls: None,
+            poll_due: false,
+            fates: Vec::new(),
+            repeated: 0,
+        }
+    }
+
+    fn outstanding(&self) -> u8 {
+        NUMBERS.distance(self.next.into(), self.acknowledged.into()) as u8
+    }
+
+    /// Whether new information may be sent.
+    pub(crate) fn has_room(&self) -> bool {
+        self.outstanding() < self.parameters.window
+    }
+
+    /// Whether something is to be said before there is new information.
+    pub(crate) fn has_frames(&self) -> bool {
+        self.poll_due || self.again > 0
+    }
+
+    /// Whether nothing is unacknowledged.
+    pub(crate) fn is_idle(&self) -> bool {
+        self.acknowledged == self.next
+    }
+
+    /// Takes the turn of a poll, which carries nothing.
+    pub(crate) fn take_poll(&mut self, now: Instant) -> bool {
+        let due = std::mem::take(&mut self.poll_due);
+        if due {
+            self.polls = self.polls.map(|polls| polls + 1);
+            self.t1 = Some(now + self.parameters.t1);
+        }
+        due
+    }
+
+    /// The number, length and information of the next frame that carries any: the oldest that is to be sent again,
+    /// or new information.
+    pub(crate) fn next(
+        &mut self,
+        now: Instant,
+        blocks: u8,
+        fresh: impl FnOnce() -> Option<I>,
+    ) -> Option<(u8, u8, I)> {
+        let sent = self.again().or_else(|| {
+            let information = self.has_room().then(fresh)??;
+            let number = self.next;
+            self.next = NUMBERS.next(number.into()) as u8;
+            self.kept[usize::from(number)] = Some(Kept {
+                information: information.clone(),
+                blocks,
+                first: now,
+                sent: 1,
+                again: false,
+            });
+            Some((number, blocks, information))
+        })?;
+        self.t1 = Some(now + self.parameters.t1);
+        Some(sent)
+    }
+
+    fn again(&mut self) -> Option<(u8, u8, I)> {
+        if self.again == 0 {
+            return None;
+        }
+        let number = self.numbers().find(|number| {
+            let kept = self.kept[usize::from(*number)].as_ref();
+            kept.is_some_and(|kept| kept.again)
+        })?;
+        let kept = self.kept[usize::from(number)].as_mut()?;
+        kept.again = false;
+        kept.sent += 1;
+        self.again -= 1;
+        self.repeated += 1;
+        Some((number, kept.blocks, kept.information.clone()))
+    }
+
+    /// The numbers that are not acknowledged, oldest first.
+    fn numbers(&self) -> impl Iterator<Item = u8> + use<I> {
+        let from = u32::from(self.acknowledged);
+        (0..u32::from(self.outstanding())).map(move |at| NUMBERS.add(from, at) as u8)
+    }
+
+    /// Whether a peer may speak of this number.
+    fn is_known(&self, number: u8) -> bool {
+        let ahead = NUMBERS.distance(number.into(), self.acknowledged.into());
+        ahead <= self.outstanding().into()
+    }
+
+    /// Whether only an answer to a poll counts.
+    pub(crate) fn waits(&self) -> bool {
+        self.polls.is_some()
+    }
+
+    /// Everything below has come. False where no peer can say so.
+    pub(crate) fn on_ready(&mut self, about: u8) -> bool {
+        if !self.is_known(about) {
+            return false;
+        }
+        while self.acknowledged != about {
+            if let Some(kept) = self.kept[usize::from(self.acknowledged)].take() {
+                self.again -= u32::from(kept.again);
+                if kept.sent == 1 {
+                    self.fates.push((kept.blocks, false));
+                }
+            }
+            self.acknowledged = NUMBERS.next(self.acknowledged.into()) as u8;
+        }
+        if self.is_idle() {
+            self.t1 = None;
+        }
+        true
+    }
+
+    /// Everything below has come, and the rest should come again.
+    pub(crate) fn on_reject(&mut self, about: u8) {
+        if self.on_ready(about) {
+            self.numbers().for_each(|number| self.mark(number));
+        }
+    }
+
+    /// This one should come again.
+    pub(crate) fn on_selective_reject(&mut self, about: u8) {
+        if self.is_known(about) && about != self.next {
+            self.mark(about);
+            self.t1 = None;
+        }
+    }
+
+    /// The answer to a poll.
+    pub(crate) fn on_final(&mut self, about: u8) {
+        if self.polls.is_some() && self.is_known(about) {
+            self.polls = None;
+            self.poll_due = false;
+            self.t1 = None;
+            self.on_reject(about);
+        }
+    }
+
+    fn mark(&mut self, number: u8) {
+        if let Some(kept) = &mut self.kept[usize::from(number)]
+            && !kept.again
+        {
+            kept.again = true;
+            self.again += 1;
+            if kept.sent == 1 {
+                self.fates.push((kept.blocks, true));
+            }
+        }
+    }
+
+    /// Whether the peer has not answered for so long that both must begin anew.
+    pub(crate) fn handle_timeout(&mut self, now: Instant) -> bool {
+        if self.t1.is_some_and(|at| at <= now) {
+            self.t1 = None;
+            self.poll_due = true;
+            self.polls.get_or_insert(0);
+        }
+        match self.parameters.persistence {
+            Persistence::Polls(most) => self.poll_due && self.polls > Some(most),
+            Persistence::Frames(most) => {
+                let kept = &self.kept[usize::from(self.acknowledged)];
+                let often = kept
+                    .as_ref()
+                    .is_some_and(|kept| kept.again && kept.sent > most);
+                often || self.poll_due && self.polls > Some(most)
+            }
+            Persistence::Time(_) => self.gives_up_at().is_some_and(|at| at <= now),
+        }
+    }
+
+    fn gives_up_at(&self) -> Option<Instant> {
+        let Persistence::Time(bound) = self.parameters.persistence else {
+            return None;
+        };
+        let oldest = self.kept[usize::from(self.acknowledged)].as_ref()?;
+        Some(oldest.first + bound)
+    }
+
+    pub(crate) fn poll_timeout(&self) -> Option<Instant> {
+        self.t1.into_iter().chain(self.gives_up_at()).min()
+    }
+
+    /// Forgets everything, and says what it had not heard of.
+    pub(crate) fn reset(&mut self) -> Vec<I> {
+        let lost = self.numbers().collect::<Vec<_>>();
+        let lost = lost
+            .into_iter()
+            .filter_map(|number| self.kept[usize::from(number)].take());
+        let lost = lost.map(|kept| kept.information).collect();
+        let repeated = self.repeated;
+        *self = Self {
+            repeated,
+            ..Self::new(self.parameters)
+        };
+        lost
+    }
+
+    pub(crate) fn t1(&self) -> Duration {
+        self.parameters.t1
+    }
+}

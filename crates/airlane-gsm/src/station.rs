@@ -1,0 +1,275 @@
+//! One end of a radio link: both directions, and what each frame says of either.
+//!
+//! A frame leaves every so many blocks and says up to three things: what the peer should send again or has acknowledged,
+//! a question or an answer, and information. A station that has nothing new to say is asked all the same in a real
+//! channel and says how it stands; here it falls silent when its peer has had two times T1 to hear it, so that a link
+//! at rest costs a simulator nothing.
+//!
+//! Information is lost in one way only: a station that hears nothing for longer than it persists begins anew, and its
+//! peer with it. Both say what they had under way.
+//! Left out: negotiation on the link (both stations are given the same parameters), DISC and REMAP; RNR, which no station
+//! here sends, is read like RR.
+
+use airlane_base::Instant;
+
+use crate::frame::{Body, Frame, Header, Supervisory, Unnumbered};
+use crate::parameters::Parameters;
+use crate::receiver::Receiver;
+use crate::sender::Sender;
+
+/// What has happened at a station.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+pub struct Counts {
+    /// Frames that carried information, each time that they were sent.
+    pub information: u64,
+    /// Those of them that had been sent before.
+    pub repeated: u64,
+    /// Polls sent.
+    pub polls: u64,
+    /// Frames of information that had come before.
+    pub duplicates: u64,
+    /// How often this station gave up and began anew.
+    pub resets: u64,
+    /// Frames of information that it had sent, and that were not known to have arrived when either station began anew.
+    pub abandoned: u64,
+}
+
+/// How the link is to begin anew.
+#[derive(Clone, Copy, Debug)]
+enum Anew {
+    /// SABM leaves next.
+    Due,
+    /// It leaves again then.
+    Waits(Instant),
+}
+
+/// One end of a link.
+#[derive(Clone, Debug)]
+pub struct Station<I> {
+    sender: Sender<I>,
+    receiver: Receiver<I>,
+    anew: Option<Anew>,
+    /// UA leaves next.
+    agrees: bool,
+    /// The answer to a poll leaves next.
+    answers: bool,
+    /// V(R) has changed, or the peer does not know it.
+    news: bool,
+    /// How long it says how it stands.
+    speaks_until: Option<Instant>,
+    abandoned: Vec<I>,
+    counts: Counts,
+}
+
+impl<I: Clone> Station<I> {
+    /// An end of a link that both ends have agreed on.
+    pub fn new(parameters: Parameters) -> Self {
+        Self {
+            sender: Sender::new(parameters),
+            receiver: Receiver::new(&parameters),
+            anew: None,
+            agrees: false,
+            answers: false,
+            news: false,
+            speaks_until: None,
+            abandoned: Vec::new(),
+            counts: Counts::default(),
+        }
+    }
+
+    /// What has happened.
+    pub fn counts(&self) -> Counts {
+        Counts {
+            repeated: self.sender.repeated,
+            ..self.counts
+        }
+    }
+
+    /// Whether new information could leave.
+    pub fn has_room(&self) -> bool {
+        self.anew.is_none() && self.sender.has_room()
+    }
+
+    /// Whether something is to be said now, beside new information.
+    pub fn has_frames(&self, now: Instant) -> bool {
+        let link = self.agrees || matches!(self.anew, Some(Anew::Due));
+        if self.anew.is_some() {
+            return link;
+        }
+        let asks = self.receiver.has_requests() || self.sender.has_frames();
+        link || asks
+            || self.answers
+            || self.news
+            || self.speaks_until.is_some_and(|until| now < until)
+    }
+
+    /// Whether everything has been said and acknowledged.
+    pub fn is_idle(&self, now: Instant) -> bool {
+        self.anew.is_none() && self.sender.is_idle() && !self.has_frames(now)
+    }
+
+    /// When [`Self::handle_timeout`] has something to do.
+    pub fn poll_timeout(&self) -> Option<Instant> {
+        match self.anew {
+            Some(Anew::Due) => None,
+            Some(Anew::Waits(at)) => Some(at),
+            None => {
+                let sender = self.sender.poll_timeout();
+                sender.into_iter().chain(self.receiver.poll_timeout()).min()
+            }
+        }
+    }
+
+    /// Acts on timers that have run out by now.
+    pub fn handle_timeout(&mut self, now: Instant) {
+        match self.anew {
+            Some(Anew::Waits(at)) if at <= now => self.anew = Some(Anew::Due),
+            Some(_) => {}
+            None => {
+                self.receiver.handle_timeout(now);
+                if self.sender.handle_timeout(now) {
+                    self.counts.resets += 1;
+                    self.forget();
+                    self.anew = Some(Anew::Due);
+                }
+            }
+        }
+    }
+
+    /// The frame that leaves now, of so many blocks unless it is repeated. `fresh` gives new information, and is asked
+    /// where there is room for it. None where there is nothing to say.
+    pub fn transmit(
+        &mut self,
+        now: Instant,
+        blocks: u8,
+        fresh: impl FnOnce() -> Option<I>,
+    ) -> Option<Frame<I>> {
+        let frame = |blocks, header, information| Frame {
+            blocks,
+            header,
+            information,
+        };
+        let link = |what, command| Header {
+            command,
+            poll: true,
+            body: Body::Unnumbered(what),
+        };
+        if std::mem::take(&mut self.agrees) {
+            return Some(frame(blocks, link(Unnumbered::Ua, false), None));
+        }
+        match self.anew {
+            Some(Anew::Due) => {
+                self.anew = Some(Anew::Waits(now + self.sender.t1()));
+                return Some(frame(blocks, link(Unnumbered::Sabm, true), None));
+            }
+            Some(Anew::Waits(_)) => return None,
+            None => {}
+        }
+        let answers = std::mem::take(&mut self.answers);
+        // An answer says how this end stands, and so asks for nothing.
+        let request = if answers {
+            None
+        } else if self.receiver.take_reject(now) {
+            Some((Supervisory::Reject, self.receiver.next()))
+        } else {
+            let missing = self.receiver.next_missing(now);
+            missing.map(|number| (Supervisory::SelectiveReject, number))
+        };
+        let polls = !answers && self.sender.take_poll(now);
+        self.counts.polls += u64::from(polls);
+        let carried = if polls {
+            None
+        } else {
+            self.sender.next(now, blocks, fresh)
+        };
+        let speaks = self.news || self.speaks_until.is_some_and(|until| now < until);
+        if carried.is_none() && request.is_none() && !polls && !answers && !speaks {
+            return None;
+        }
+        let (says, about) = request.unwrap_or((Supervisory::Ready, self.receiver.next()));
+        // A selective request acknowledges nothing.
+        self.news &= says == Supervisory::SelectiveReject;
+        self.counts.information += u64::from(carried.is_some());
+        let body = Body::Numbered {
+            says,
+            about,
+            carries: carried.as_ref().map(|(number, ..)| *number),
+        };
+        let header = Header {
+            command: !answers,
+            poll: polls || answers,
+            body,
+        };
+        Some(match carried {
+            Some((_, blocks, information)) => frame(blocks, header, Some(information)),
+            None => frame(blocks, header, None),
+        })
+    }
+
+    /// Takes a frame whose blocks all came, and gives information in the order in which the peer sent it.
+    pub fn handle_frame(&mut self, now: Instant, frame: Frame<I>, mut give: impl FnMut(I)) {
+        let Header {
+            command,
+            poll,
+            body,
+        } = frame.header;
+        match body {
+            Body::Unnumbered(Unnumbered::Sabm) => {
+                if self.anew.take().is_none() {
+                    self.forget();
+                }
+                self.agrees = true;
+            }
+            Body::Unnumbered(Unnumbered::Ua) => self.anew = None,
+            Body::Unnumbered(_) => {}
+            // What was said before both begin anew means nothing after it.
+            Body::Numbered { .. } if self.anew.is_some() => {}
+            Body::Numbered {
+                says,
+                about,
+                carries,
+            } => {
+                if poll && !command {
+                    self.sender.on_final(about);
+                } else if !self.sender.waits() {
+                    match says {
+                        Supervisory::Ready | Supervisory::NotReady => {
+                            self.sender.on_ready(about);
+                        }
+                        Supervisory::Reject => self.sender.on_reject(about),
+                        Supervisory::SelectiveReject => self.sender.on_selective_reject(about),
+                    }
+                }
+                if let Some((number, information)) = carries.zip(frame.information) {
+                    let new = self.receiver.take(number, information, &mut give);
+                    self.counts.duplicates += u64::from(!new);
+                    self.news = true;
+                    self.speaks_until = Some(now + self.sender.t1() * 2);
+                }
+                if poll && command {
+                    self.receiver.on_poll();
+                    self.answers = true;
+                }
+            }
+        }
+    }
+
+    /// What was under way when the link began anew, oldest first; nobody knows whether the peer has it.
+    pub fn poll_abandoned(&mut self) -> Option<I> {
+        self.abandoned.pop()
+    }
+
+    /// Blocks of frames whose first sending has met its fate since this was last asked, and whether they were lost.
+    pub fn fates(&mut self) -> impl Iterator<Item = (u8, bool)> {
+        self.sender.fates.drain(..)
+    }
+
+    /// Both directions begin anew.
+    fn forget(&mut self) {
+        let lost = self.sender.reset();
+        self.counts.abandoned += lost.len() as u64;
+        self.abandoned.splice(0..0, lost.into_iter().rev());
+        self.receiver.reset();
+        (self.answers, self.news, self.speaks_until) = (false, false, None);
+    }
+}
