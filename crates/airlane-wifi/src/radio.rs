@@ -1,0 +1,518 @@
+//! All stations of one channel, as one component with one deadline.
+//!
+//! At each instant frames end first, then stations whose time has come begin to send, then everybody hears what has
+//! begun: stations that begin at one instant do not hear each other. Propagation takes no time.
+
+use std::collections::VecDeque;
+
+use airlane_base::{Instant, Streams};
+
+use crate::contention::Contention;
+use crate::noise::NoiseConfig;
+use crate::place::Places;
+use crate::profile::{DATA_HEADER, Profile};
+use crate::station::{Outgoing, Phase, Reply, Retries, Station, StationConfig, StationStats};
+
+/// What all stations of a radio share.
+#[derive(Clone, Debug, PartialEq)]
+pub struct RadioConfig {
+    /// How long things take.
+    pub profile: Profile,
+    /// Frames longer than this, MAC header included, are announced by RTS and CTS; bytes.
+    pub rts_threshold: usize,
+    /// Whether a frame survives newcomers that are ten times weaker.
+    pub capture: bool,
+    /// Whether any frame that is sensed destroys others, instead of only those that could be decoded.
+    pub sensed_destroys: bool,
+    /// Frames that are lost without a collision.
+    pub noise: Vec<NoiseConfig>,
+}
+
+/// A packet that has come to a station.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct Delivery<P> {
+    /// The station that sent it.
+    pub from: usize,
+    /// The station that it came to.
+    pub to: usize,
+    /// What was handed over.
+    pub packet: P,
+}
+
+/// Why a station gave a packet up.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum DropReason {
+    /// No answer to as many attempts as it has.
+    Retries,
+}
+
+/// A packet that a station gave up. It may have been delivered all the same, if its acknowledgment was lost.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct Dropped<P> {
+    /// The station that gave it up.
+    pub station: usize,
+    /// Why.
+    pub reason: DropReason,
+    /// What was handed over.
+    pub packet: P,
+}
+
+/// The queue of a station is full: the packet comes back.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct Full<P>(pub P);
+
+/// What a radio counts.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+pub struct RadioStats {
+    /// Times from the first frame on a silent channel to the last answer that belongs to it.
+    pub busy_periods: u64,
+    /// Periods among them in which a frame was overlapped where it should have arrived.
+    pub collisions: u64,
+}
+
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+enum Kind {
+    Data,
+    Ack,
+    /// Each announces a payload of this length.
+    Rts(usize),
+    Cts(usize),
+}
+
+/// A frame on the air.
+#[derive(Clone, Copy, Debug)]
+struct OnAir {
+    number: u64,
+    from: usize,
+    to: usize,
+    kind: Kind,
+    end: Instant,
+    /// The sequence number of data.
+    seq: u64,
+}
+
+/// The stations of one channel.
+#[derive(Clone, Debug)]
+pub struct Radio<P> {
+    config: RadioConfig,
+    places: Places,
+    stations: Vec<Station<P>>,
+    air: Vec<OnAir>,
+    /// How many of `air`, the newest, have begun at this instant and nobody has heard yet.
+    fresh: usize,
+    frames: u64,
+    next: Option<Instant>,
+    delivered: VecDeque<Delivery<P>>,
+    dropped: VecDeque<Dropped<P>>,
+    stats: RadioStats,
+    /// Whether this busy period counts as a collision already.
+    collided: bool,
+}
+
+impl<P: Clone> Radio<P> {
+    /// A radio with these stations. `name` is that of its random streams.
+    pub fn new(
+        config: RadioConfig,
+        stations: &[StationConfig],
+        streams: Streams,
+        name: &str,
+    ) -> Self {
+        let positions: Vec<_> = stations.iter().map(|s| s.position).collect();
+        let profile = config.profile;
+        let build = |(i, station): (usize, &StationConfig)| {
+            let contention = Contention::new(profile.slot, profile.cw_first, profile.cw_max);
+            Station::new(
+                station,
+                stations.len(),
+                contention,
+                streams.stream(&format!("{name}.{i}.backoff")),
+                streams.stream(&format!("{name}.{i}.noise")),
+            )
+        };
+        Self {
+            places: Places::new(&positions),
+            stations: stations.iter().enumerate().map(build).collect(),
+            config,
+            air: vec![],
+            fresh: 0,
+            frames: 0,
+            next: None,
+            delivered: VecDeque::new(),
+            dropped: VecDeque::new(),
+            stats: RadioStats::default(),
+            collided: false,
+        }
+    }
+
+    /// Hands a station a packet of `len` bytes, MAC header excluded, for a neighbour.
+    ///
+    /// # Errors
+    /// The packet, if the station's queue is full.
+    ///
+    /// # Panics
+    /// If there is no such station.
+    pub fn enqueue(
+        &mut self,
+        now: Instant,
+        from: usize,
+        to: usize,
+        len: usize,
+        packet: P,
+    ) -> Result<(), Full<P>> {
+        assert!(to < self.stations.len(), "no station {to}");
+        self.stations[from]
+            .enqueue(now, Outgoing { to, len, packet })
+            .map_err(Full)?;
+        self.settle(now, from);
+        self.reschedule();
+        Ok(())
+    }
+
+    /// Carries out everything that is due at `now`.
+    pub fn handle_timeout(&mut self, now: Instant) {
+        while let Some(at) = self.next.filter(|at| *at <= now) {
+            self.end_frames(at);
+            for station in 0..self.stations.len() {
+                self.on_station(at, station);
+            }
+            self.hear_fresh();
+            for station in 0..self.stations.len() {
+                self.settle(at, station);
+            }
+            self.reschedule();
+        }
+    }
+
+    /// When the radio wants to be called next.
+    pub fn poll_timeout(&self) -> Option<Instant> {
+        self.next
+    }
+
+    /// The next packet that has come to a station.
+    pub fn poll_deliver(&mut self) -> Option<Delivery<P>> {
+        self.delivered.pop_front()
+    }
+
+    /// The next packet that a station gave up.
+    pub fn poll_drop(&mut self) -> Option<Dropped<P>> {
+        self.dropped.pop_front()
+    }
+
+    /// How many stations there are.
+    pub fn stations(&self) -> usize {
+        self.stations.len()
+    }
+
+    /// Packets that wait at a station or are being sent.
+    pub fn backlog(&self, station: usize) -> usize {
+        self.stations[station].backlog()
+    }
+
+    /// What a station has counted.
+    pub fn station_stats(&self, station: usize) -> StationStats {
+        let station = &self.stations[station];
+        StationStats {
+            draws_at_cw_max: station.contention.draws_at_max(),
+            ..station.stats
+        }
+    }
+
+    /// What the radio has counted.
+    pub fn stats(&self) -> RadioStats {
+        self.stats
+    }
+
+    /// Who hears whom.
+    pub fn places(&self) -> &Places {
+        &self.places
+    }
+
+    fn disturbs(&self, from: usize, at: usize) -> bool {
+        match self.config.sensed_destroys {
+            true => self.places.senses(from, at),
+            false => self.places.receives(from, at),
+        }
+    }
+
+    fn end_frames(&mut self, now: Instant) {
+        // Senders hear only what outlasts their own frame, so all of this instant is heard before anybody is silent.
+        for i in 0..self.air.len() {
+            let frame = self.air[i];
+            if frame.end > now {
+                continue;
+            }
+            for station in 0..self.stations.len() {
+                if self.places.senses(frame.from, station) {
+                    self.hear_end(now, station, frame);
+                }
+            }
+        }
+        let timeout = now + self.config.profile.answer_timeout();
+        let stations = &mut self.stations;
+        self.air.retain(|frame| {
+            if frame.end > now {
+                return true;
+            }
+            let sender = &mut stations[frame.from];
+            sender.sending = false;
+            sender.ready_since = now;
+            match frame.kind {
+                Kind::Data => sender.phase = Phase::Ack(timeout),
+                Kind::Rts(_) => sender.phase = Phase::Cts(timeout),
+                Kind::Ack | Kind::Cts(_) => {}
+            }
+            false
+        });
+    }
+
+    /// A frame that a station hears has ended.
+    fn hear_end(&mut self, now: Instant, at: usize, frame: OnAir) {
+        let disturbs = self.disturbs(frame.from, at);
+        let whole = self.stations[at].ears.end(frame.number, disturbs);
+        let near = self.places.receives(frame.from, at);
+        let noisy = near && self.is_destroyed(now, at, frame);
+        let decoded = whole && near && !noisy;
+        if at == frame.to && !decoded {
+            self.count_loss(frame, whole);
+        }
+        let station = &mut self.stations[at];
+        if station.sending {
+            return;
+        }
+        station.ears.heard(now, decoded);
+        if !decoded {
+            return;
+        }
+        if at != frame.to {
+            let profile = &self.config.profile;
+            let nav = match frame.kind {
+                Kind::Data => profile.data_nav(),
+                Kind::Rts(len) => profile.rts_nav(len),
+                Kind::Cts(len) => profile.cts_nav(len),
+                Kind::Ack => return,
+            };
+            station.nav = station.nav.max(now + nav);
+            return;
+        }
+        self.on_frame(now, at, frame);
+    }
+
+    /// Whether noise destroys a frame at a station, drawn for every frame that arrives there.
+    fn is_destroyed(&mut self, now: Instant, at: usize, frame: OnAir) -> bool {
+        let sender = match frame.kind {
+            Kind::Data | Kind::Rts(_) => frame.from,
+            Kind::Ack | Kind::Cts(_) => frame.to,
+        };
+        let retried = self.stations[sender].retries != Retries::Off;
+        let station = &mut self.stations[at];
+        let answer = frame.kind != Kind::Data;
+        let mut destroyed = false;
+        for noise in &self.config.noise {
+            if !answer || noise.control.unwrap_or(retried) {
+                destroyed |= noise.destroys(now, &mut station.noise);
+            }
+        }
+        destroyed
+    }
+
+    fn count_loss(&mut self, frame: OnAir, whole: bool) {
+        let stats = &mut self.stations[frame.from].stats;
+        if whole {
+            stats.data_noise += u64::from(frame.kind == Kind::Data);
+            return;
+        }
+        match frame.kind {
+            Kind::Data => stats.data_collided += 1,
+            Kind::Ack => stats.ack_collided += 1,
+            Kind::Rts(_) => stats.rts_collided += 1,
+            Kind::Cts(_) => {}
+        }
+        if !self.collided {
+            self.collided = true;
+            self.stats.collisions += 1;
+        }
+    }
+
+    /// A station has received a frame that is for it.
+    fn on_frame(&mut self, now: Instant, at: usize, frame: OnAir) {
+        let answer_at = now + self.config.profile.sifs;
+        let station = &mut self.stations[at];
+        let from_peer = station
+            .current
+            .as_ref()
+            .is_some_and(|out| out.to == frame.from);
+        match frame.kind {
+            Kind::Data => {
+                station.reply = Some((answer_at, Reply::Ack, frame.from));
+                if station.is_new(frame.from, frame.seq)
+                    && let Some(out) = &self.stations[frame.from].current
+                {
+                    self.delivered.push_back(Delivery {
+                        from: frame.from,
+                        to: at,
+                        packet: out.packet.clone(),
+                    });
+                }
+            }
+            Kind::Ack if from_peer && matches!(station.phase, Phase::Ack(_)) => {
+                station.finish(now);
+            }
+            Kind::Rts(len) if station.nav <= now => {
+                station.reply = Some((answer_at, Reply::Cts(len), frame.from));
+            }
+            Kind::Cts(_) if from_peer && matches!(station.phase, Phase::Cts(_)) => {
+                station.phase = Phase::Sending;
+                station.reply = Some((answer_at, Reply::Data, frame.from));
+            }
+            Kind::Ack | Kind::Rts(_) | Kind::Cts(_) => {}
+        }
+    }
+
+    /// Does what is due at a station, if anything is.
+    fn on_station(&mut self, now: Instant, index: usize) {
+        let station = &mut self.stations[index];
+        if station.poll_timeout().is_none_or(|at| at > now) {
+            return;
+        }
+        if let Some((at, reply, to)) = station.reply
+            && at <= now
+        {
+            station.reply = None;
+            match reply {
+                Reply::Ack => self.send(now, index, to, Kind::Ack),
+                Reply::Cts(len) => self.send(now, index, to, Kind::Cts(len)),
+                Reply::Data => self.send(now, index, to, Kind::Data),
+            }
+        }
+        let station = &mut self.stations[index];
+        match station.phase {
+            Phase::Ack(until) | Phase::Cts(until) if until <= now => {
+                let at_rts = matches!(station.phase, Phase::Cts(_));
+                let len = station.current.as_ref().map_or(0, |out| out.len);
+                let behind_rts = len + DATA_HEADER > self.config.rts_threshold;
+                if let Some(out) = station.fail(now, at_rts, behind_rts) {
+                    self.dropped.push_back(Dropped {
+                        station: index,
+                        reason: DropReason::Retries,
+                        packet: out.packet,
+                    });
+                }
+            }
+            Phase::Contending if station.access_at().is_some_and(|at| at <= now) => {
+                self.access(now, index);
+            }
+            _ => {}
+        }
+    }
+
+    /// It is a station's turn.
+    fn access(&mut self, now: Instant, index: usize) {
+        let station = &mut self.stations[index];
+        station.contention.take();
+        let Some(out) = &station.current else { return };
+        let (to, len) = (out.to, out.len);
+        station.phase = Phase::Sending;
+        if self.air.len() == self.fresh && self.fresh == 0 {
+            self.stats.busy_periods += 1;
+            self.collided = false;
+        }
+        let kind = match len + DATA_HEADER > self.config.rts_threshold {
+            true => Kind::Rts(len),
+            false => Kind::Data,
+        };
+        self.send(now, index, to, kind);
+    }
+
+    fn send(&mut self, now: Instant, from: usize, to: usize, kind: Kind) {
+        let profile = &self.config.profile;
+        let station = &mut self.stations[from];
+        let time = match kind {
+            Kind::Data => {
+                station.stats.data_frames += 1;
+                profile.frame(station.current.as_ref().map_or(0, |out| out.len))
+            }
+            Kind::Ack => {
+                station.stats.ack_frames += 1;
+                profile.ack()
+            }
+            Kind::Rts(_) => {
+                station.stats.rts_frames += 1;
+                profile.rts()
+            }
+            Kind::Cts(_) => profile.ack(),
+        };
+        station.sending = true;
+        station.ears.deafen();
+        self.frames += 1;
+        self.fresh += 1;
+        self.air.push(OnAir {
+            number: self.frames,
+            from,
+            to,
+            kind,
+            end: now + time,
+            seq: station.seq,
+        });
+    }
+
+    /// Everybody hears what has begun at this instant: of several the strongest first.
+    fn hear_fresh(&mut self) {
+        let fresh = std::mem::take(&mut self.fresh);
+        if fresh == 0 {
+            return;
+        }
+        let begun = self.air.len() - fresh;
+        for at in 0..self.stations.len() {
+            let power = |frame: &OnAir| self.places.power(frame.from, at);
+            let strongest = self.air[begun..]
+                .iter()
+                .filter(|frame| self.places.senses(frame.from, at))
+                .max_by(|a, b| power(a).total_cmp(&power(b)).then(b.number.cmp(&a.number)))
+                .map(|frame| frame.number);
+            let Some(strongest) = strongest else { continue };
+            for first in [true, false] {
+                for i in begun..self.air.len() {
+                    let OnAir { number, from, .. } = self.air[i];
+                    if (number == strongest) != first || !self.places.senses(from, at) {
+                        continue;
+                    }
+                    let disturbs = self.disturbs(from, at);
+                    let power = self.places.power(from, at);
+                    let capture = self.config.capture;
+                    let station = &mut self.stations[at];
+                    let silent = !station.sending;
+                    station.ears.begin(number, power, disturbs, silent, capture);
+                }
+            }
+        }
+    }
+
+    /// Lets a station's backoff count, or stand still.
+    fn settle(&mut self, now: Instant, index: usize) {
+        let profile = &self.config.profile;
+        let station = &mut self.stations[index];
+        // NAV that ends later than now holds up like a gap that has not begun.
+        if !station.is_idle() {
+            station.contention.freeze(now);
+            return;
+        }
+        if station.nav > now && station.contention.is_counting() {
+            station.contention.freeze(now);
+        }
+        if !station.contention.is_counting() {
+            let (quiet_since, garbage) = station.ears.last();
+            let gap = match garbage {
+                true => profile.eifs(),
+                false => profile.difs(),
+            };
+            let ready = station.ready_since.max(station.nav) + profile.difs();
+            station.contention.resume(ready.max(quiet_since + gap));
+        }
+    }
+
+    fn reschedule(&mut self) {
+        let stations = self.stations.iter().filter_map(Station::poll_timeout);
+        let frames = self.air.iter().map(|frame| frame.end);
+        self.next = stations.chain(frames).min();
+    }
+}

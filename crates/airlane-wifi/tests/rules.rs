@@ -1,0 +1,216 @@
+//! The rules of access, one by one, and what holds in any cell.
+
+use airlane_base::{Duration, Instant, Probability, QueueLimit, Streams};
+use airlane_wifi::noise::NoiseConfig;
+use airlane_wifi::profile::{Profile, ProfileName};
+use airlane_wifi::station::{Retries, StationConfig};
+use airlane_wifi::{Delivery, Radio, RadioConfig};
+use proptest::prelude::*;
+
+fn config(rts_threshold: usize) -> RadioConfig {
+    RadioConfig {
+        profile: Profile::named(ProfileName::B, None),
+        rts_threshold,
+        capture: true,
+        sensed_destroys: true,
+        noise: vec![],
+    }
+}
+
+fn station(x: f64, y: f64, retries: Retries) -> StationConfig {
+    StationConfig {
+        position: [x, y],
+        retries,
+        queue: QueueLimit::Packets(10),
+    }
+}
+
+/// Runs until nothing more happens: what arrived, and when; what was dropped.
+fn finish(radio: &mut Radio<u64>) -> (Vec<(Instant, Delivery<u64>)>, Vec<u64>) {
+    let (mut delivered, mut dropped) = (vec![], vec![]);
+    while let Some(now) = radio.poll_timeout() {
+        radio.handle_timeout(now);
+        assert!(radio.poll_timeout().is_none_or(|next| next > now));
+        while let Some(delivery) = radio.poll_deliver() {
+            delivered.push((now, delivery));
+        }
+        while let Some(drop) = radio.poll_drop() {
+            dropped.push(drop.packet);
+        }
+    }
+    (delivered, dropped)
+}
+
+#[test]
+fn a_packet_waits_for_a_gap_and_whole_slots() {
+    for run in 0..100 {
+        let stations = [0.0, 7.2].map(|x| station(x, 0.0, Retries::Off));
+        let mut radio = Radio::new(config(3_000), &stations, Streams::new(1, run), "r");
+        radio.enqueue(Instant::ORIGIN, 0, 1, 1_060, 0).unwrap();
+        let (delivered, _) = finish(&mut radio);
+        let waited = delivered[0].0.as_nanos() - 983_273 - 50_000;
+        assert!(
+            waited.is_multiple_of(20_000) && waited / 20_000 < 32,
+            "{waited}"
+        );
+    }
+}
+
+#[test]
+fn who_heard_garbage_waits_for_eifs() {
+    // CLAP-D17: the access point's short frame collides with a long one, whose rest it hears as garbage.
+    let profile = Profile::named(ProfileName::B, None);
+    let mut collisions = 0;
+    for run in 0..500 {
+        let stations = [0.0, 7.2].map(|x| station(x, 0.0, Retries::On));
+        let mut radio = Radio::new(config(3_000), &stations, Streams::new(1, run), "r");
+        radio.enqueue(Instant::ORIGIN, 0, 1, 40, 0).unwrap();
+        radio.enqueue(Instant::ORIGIN, 1, 0, 1_060, 1).unwrap();
+        let (delivered, dropped) = finish(&mut radio);
+        assert!(dropped.is_empty() && delivered.len() == 2);
+        if radio.stats().collisions != 1 || delivered[0].1.from != 0 {
+            continue;
+        }
+        collisions += 1;
+        // It began as both did; the garbage ended with the long frame, and 64 slots are drawn from now.
+        let again = delivered[0].0.as_nanos() - profile.frame(40).as_nanos();
+        let slots = (0..64).any(|slot| {
+            let before = again - profile.eifs().as_nanos() - slot * 20_000;
+            before >= 50_000 + 983_273 && (before - 50_000 - 983_273).is_multiple_of(20_000)
+        });
+        assert!(slots, "{again}");
+    }
+    assert!(collisions > 2, "{collisions}");
+}
+
+#[test]
+fn an_rts_without_an_answer_keeps_others_silent_all_the_same() {
+    // The second station is too far away to answer; the third one hears the RTS.
+    let profile = Profile::named(ProfileName::B, None);
+    let stations = [0.0, 300.0, -10.0].map(|x| station(x, 0.0, Retries::Off));
+    let mut radio = Radio::new(config(0), &stations, Streams::new(1, 0), "r");
+    radio.enqueue(Instant::ORIGIN, 0, 1, 1_000, 0).unwrap();
+    let access = radio.poll_timeout().unwrap();
+    let rts_ends = access + profile.rts();
+    while let Some(now) = radio.poll_timeout().filter(|at| *at <= rts_ends) {
+        radio.handle_timeout(now);
+    }
+    radio.enqueue(rts_ends, 2, 0, 1_000, 1).unwrap();
+    let (delivered, dropped) = finish(&mut radio);
+    assert_eq!(dropped, [0]);
+    let whole = profile.sifs * 2 + profile.ack() + profile.rts() + profile.frame(1_000);
+    let began = delivered[0].0 - whole;
+    assert!(began >= rts_ends + profile.rts_nav(1_000) + profile.difs());
+}
+
+#[test]
+fn announced_frames_collide_only_as_rts() {
+    let stations: Vec<_> = (0..6)
+        .map(|i| station(f64::from(i), 0.0, Retries::On))
+        .collect();
+    let mut radio = Radio::new(config(0), &stations, Streams::new(1, 0), "r");
+    for number in 0..50u64 {
+        radio
+            .enqueue(Instant::ORIGIN, 1 + number as usize % 5, 0, 1_000, number)
+            .unwrap();
+    }
+    let (delivered, dropped) = finish(&mut radio);
+    assert_eq!((delivered.len(), dropped.len()), (50, 0));
+    let stats: Vec<_> = (0..6).map(|i| radio.station_stats(i)).collect();
+    assert_eq!(stats.iter().map(|s| s.data_collided).sum::<u64>(), 0);
+    assert!(stats.iter().map(|s| s.rts_collided).sum::<u64>() > 0);
+    assert_eq!(stats.iter().map(|s| s.data_frames).sum::<u64>(), 50);
+}
+
+#[test]
+fn lost_acknowledgments_deliver_nothing_twice() {
+    let mut config = config(3_000);
+    config.noise.push(NoiseConfig {
+        loss: Probability::new(0.5).unwrap(),
+        on: Duration::from_secs(1),
+        off: Duration::ZERO,
+        from: Duration::ZERO,
+        to: None,
+        on_first: true,
+        control: None,
+    });
+    let stations = [0.0, 7.2].map(|x| station(x, 0.0, Retries::Unlimited));
+    let mut radio = Radio::new(config, &stations, Streams::new(1, 0), "r");
+    let mut numbers = vec![];
+    for number in 0..11 {
+        radio.enqueue(Instant::ORIGIN, 0, 1, 1_000, number).unwrap();
+    }
+    let (delivered, _) = finish(&mut radio);
+    numbers.extend(delivered.iter().map(|(_, delivery)| delivery.packet));
+    assert_eq!(numbers, (0..11).collect::<Vec<_>>());
+    assert!(radio.station_stats(1).repeated > 0 && radio.station_stats(0).data_noise > 0);
+}
+
+fn any_retries() -> impl Strategy<Value = Retries> {
+    prop_oneof![Just(Retries::Off), Just(Retries::On)]
+}
+
+proptest! {
+    #![proptest_config(ProptestConfig::with_cases(200))]
+
+    /// Each packet that a queue took is delivered once at most, dropped once at most, and one of both at least; equal
+    /// inputs give equal outputs.
+    #[test]
+    fn no_packet_is_lost_silently(
+        places in prop::collection::vec((0.0..900.0f64, 0.0..900.0f64, any_retries()), 2..8),
+        packets in prop::collection::vec((0u64..20_000_000, 0usize..8, 0usize..8, 1usize..1_500), 1..80),
+        rts in prop_oneof![Just(0usize), Just(500), Just(3_000)],
+        capture: bool,
+        sensed_destroys: bool,
+        noise in 0.0..0.9f64,
+        seed: u64,
+    ) {
+        let stations: Vec<_> = places.iter().map(|(x, y, r)| station(*x, *y, *r)).collect();
+        let mut config = RadioConfig { capture, sensed_destroys, ..config(rts) };
+        config.noise.push(NoiseConfig {
+            loss: Probability::new(noise).unwrap(),
+            on: Duration::from_millis(3),
+            off: Duration::from_millis(4),
+            from: Duration::ZERO,
+            to: None,
+            on_first: false,
+            control: None,
+        });
+        let mut packets = packets;
+        packets.sort_unstable();
+        let run = || {
+            let mut radio = Radio::new(config.clone(), &stations, Streams::new(seed, 0), "r");
+            let (mut refused, mut log) = (vec![], vec![]);
+            for (number, (at, from, to, len)) in packets.iter().enumerate() {
+                let (from, to) = (from % stations.len(), to % stations.len());
+                let at = Instant::from_nanos(*at);
+                while let Some(now) = radio.poll_timeout().filter(|next| *next <= at) {
+                    radio.handle_timeout(now);
+                }
+                if from == to || radio.enqueue(at, from, to, *len, number as u64).is_err() {
+                    refused.push(number as u64);
+                }
+                while let Some(delivery) = radio.poll_deliver() {
+                    log.push((at, delivery));
+                }
+            }
+            let (delivered, mut dropped) = finish(&mut radio);
+            while let Some(drop) = radio.poll_drop() {
+                dropped.push(drop.packet);
+            }
+            log.extend(delivered);
+            (0..stations.len()).for_each(|i| assert_eq!(radio.backlog(i), 0));
+            (refused, log, dropped)
+        };
+        let (refused, log, dropped) = run();
+        prop_assert_eq!(&run(), &(refused.clone(), log.clone(), dropped.clone()));
+        for number in 0..packets.len() as u64 {
+            let arrived = log.iter().filter(|(_, d)| d.packet == number).count();
+            let gone = dropped.iter().filter(|d| **d == number).count();
+            let back = refused.iter().filter(|d| **d == number).count();
+            prop_assert!(arrived <= 1 && gone <= 1 && back <= 1);
+            prop_assert!(arrived + gone + back >= 1, "packet {} vanished", number);
+            prop_assert!(back == 0 || arrived + gone == 0);
+        }
+    }
+}
