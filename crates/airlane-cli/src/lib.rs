@@ -72,6 +72,7 @@ fn run(command: Command) -> anyhow::Result<()> {
     match command {
         Command::Study(StudyVerb::List(args)) => study::list(&args),
         Command::Study(StudyVerb::Show(args)) => study::show(&args),
+        Command::Study(StudyVerb::Lint(args)) => study::lint(&args),
         Command::Study(StudyVerb::Run(args)) => study::run(&args),
         Command::Study(StudyVerb::Merge(args)) => study::merge(&args),
         Command::Study(StudyVerb::Report(args)) => study::report(&args),

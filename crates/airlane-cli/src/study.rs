@@ -1,16 +1,18 @@
 //! `airlane study`: published figures, run and judged.
 
+mod text;
+
 use std::collections::BTreeMap;
 use std::path::Path;
 
 use airlane_study::{
-    Manifest, ManifestWork, Needs, OfWork, Plan, Report, RunRequest, Shard, Store, Study,
-    StudyError, StudyOutcome, Unit, Verdict, Verdicts, Work, WorkOutcome, WorkResults,
+    Manifest, ManifestWork, Needs, Plan, Report, RunRequest, Shard, Store, StudyError, Verdict,
+    Verdicts, Work, WorkOutcome, WorkResults,
 };
-use anstyle::{AnsiColor, Style};
 use anyhow::Context as _;
 use serde::{Deserialize, Serialize};
 
+use self::text::{report_text, study_text};
 use crate::args::{
     StudyListArgs, StudyOutputArgs, StudyPageArgs, StudyReportArgs, StudyRunArgs, StudyShowArgs,
 };
@@ -19,7 +21,7 @@ use crate::input;
 use crate::output;
 use crate::page;
 use crate::progress::ProgressLine;
-use crate::table::{Align, Cell, Table};
+use crate::table::{Align, Table};
 
 /// Committed verdicts, and what made them.
 #[derive(Serialize, Deserialize)]
@@ -78,6 +80,31 @@ pub(crate) fn show(args: &StudyShowArgs) -> anyhow::Result<()> {
         {
             text += &study_text(work, study);
         }
+    }
+    output::print(&text)
+}
+
+/// Runs `study lint`.
+pub(crate) fn lint(args: &StudyShowArgs) -> anyhow::Result<()> {
+    let works = input::works(&args.studies)?;
+    let asked = select(works, std::slice::from_ref(&args.id))?;
+    let mut text = String::new();
+    for (work, ids) in &asked {
+        let shown = |id: &str| {
+            let mut studies = work
+                .studies
+                .iter()
+                .filter(|s| ids.is_empty() || ids.contains(&s.id));
+            studies.any(|study| study.claims.iter().any(|claim| claim.id == id))
+        };
+        for (id, by) in work.contradictions() {
+            if shown(&id) {
+                text += &format!("{id}\n  {}\n", by.join("\n  "));
+            }
+        }
+    }
+    if text.is_empty() {
+        "no check excludes another one\n".clone_into(&mut text);
     }
     output::print(&text)
 }
@@ -367,6 +394,9 @@ fn present(
             &airlane_study::markdown(&report, outcomes, &notes.collect::<Vec<_>>()),
         )?;
     }
+    if let Some(path) = &show.comparisons {
+        write(path, &airlane_study::comparisons(&report))?;
+    }
     if let Some(path) = &show.save {
         let (runs, seed) = made_with(&plans[0]);
         let verdicts = in_full(outcomes).flat_map(WorkOutcome::verdicts).collect();
@@ -400,7 +430,7 @@ fn warn_few(plans: &[Plan], report: &Report) {
                 claim
                     .item
                     .verdict
-                    .is_some_and(|verdict| verdict < Verdict::Holds)
+                    .is_some_and(|verdict| verdict < Verdict::SourceInconsistent)
             })
             .count();
         if runs < usual && open > 0 {
@@ -486,150 +516,4 @@ fn check(path: &Path, before: &Committed, outcomes: &[WorkOutcome]) -> anyhow::R
 
 fn write(path: &Path, text: &str) -> anyhow::Result<()> {
     std::fs::write(path, text).with_context(|| format!("cannot write {}", path.display()))
-}
-
-fn study_text(work: &Work, study: &Study) -> String {
-    let mut text = format!("{}/{}: {}\n\n", work.id, study.id, study.title);
-    for axis in &study.axes {
-        text += &format!("  {}: {}\n", axis.name, axis.values.join(", "));
-    }
-    for (name, metric) in &study.metrics {
-        text += &format!("  {name} is {metric}\n");
-    }
-    for claim in &study.claims {
-        let apart = match &claim.class {
-            Some(class) => format!(
-                " ({}: {})",
-                class.word(),
-                claim.reason.as_deref().unwrap_or("")
-            ),
-            None => String::new(),
-        };
-        text += &format!("\n  {}{apart}\n    {}\n", claim.id, claim.published);
-        for check in claim.checks() {
-            text += &format!("    {check}\n");
-        }
-    }
-    text + "\n"
-}
-
-const GOOD: Style = AnsiColor::Green.on_default();
-const FAIR: Style = AnsiColor::Yellow.on_default();
-const BAD: Style = AnsiColor::Red.on_default();
-
-fn verdict_cell(verdict: Option<Verdict>) -> Cell {
-    match verdict {
-        Some(Verdict::Holds) => Cell::styled("holds", GOOD),
-        Some(Verdict::Near) => Cell::styled("near", FAIR),
-        Some(Verdict::Misses) => Cell::styled("misses", BAD),
-        None => Cell::styled("-", Style::new()),
-    }
-}
-
-/// Reasons of one claim that are worth reading at once.
-const REASONS: usize = 4;
-
-fn report_text(report: &Report) -> String {
-    let mut text = String::new();
-    for OfWork { item: study, .. } in &report.studies {
-        text += &figure_text(study);
-    }
-    for (title, claims) in [("claims", &report.claims), ("counted apart", &report.apart)] {
-        if claims.is_empty() {
-            continue;
-        }
-        let mut table = Table::new([(title, Align::Left), ("", Align::Left), ("", Align::Left)]);
-        for OfWork { item: claim, .. } in claims {
-            let heading = [Cell::from(claim.id.as_str()), verdict_cell(claim.verdict)];
-            table.row(
-                heading
-                    .into_iter()
-                    .chain([Cell::from(format!("published: {}", claim.published))]),
-            );
-            if !claim.measured.is_empty() {
-                table.row(["", "", &format!("measured:  {}", claim.measured)]);
-            }
-            let (listed, more) = claim.why.split_at(claim.why.len().min(REASONS));
-            for why in listed {
-                table.row(["", "", &format!("why:       {why}")]);
-            }
-            if !more.is_empty() {
-                let more = format!("why:       and {} more, in --json", more.len());
-                table.row(["", "", &more]);
-            }
-            if let Some(note) = &claim.note {
-                for (i, line) in note.lines().enumerate() {
-                    let head = if i == 0 { "note:    " } else { "         " };
-                    table.row(["", "", &format!("{head}  {line}")]);
-                }
-            }
-        }
-        text += &table.render();
-        text.push('\n');
-    }
-    if !report.unjudged.is_empty() {
-        let head = [("not judged", Align::Left), ("", Align::Left)];
-        let mut table = Table::new(head);
-        for OfWork { item: claim, .. } in &report.unjudged {
-            table.row([
-                claim.id.clone(),
-                format!("reads {}", claim.reads.join(", ")),
-            ]);
-        }
-        text += &table.render();
-        text.push('\n');
-    }
-    for other in &report.alternatives {
-        let counts = other.counts;
-        let (holds, near, misses) = (counts.holds, counts.near, counts.misses);
-        text += &format!("{}: {holds} hold, {near} near, {misses} miss\n", other.name);
-        let mut table = Table::new([("", Align::Left), ("", Align::Left), ("", Align::Left)]);
-        for claim in &other.moved {
-            let heading = [Cell::from(claim.id.as_str()), verdict_cell(claim.verdict)];
-            table.row(
-                heading
-                    .into_iter()
-                    .chain([Cell::from(claim.measured.as_str())]),
-            );
-        }
-        text += &table.render();
-        text.push('\n');
-    }
-    let counts = report.counts;
-    text += &format!(
-        "{} claims: {} hold, {} near, {} miss\n",
-        counts.total(),
-        counts.holds,
-        counts.near,
-        counts.misses
-    );
-    text
-}
-
-/// A table for each metric: lines by the first axis, columns by the last.
-fn figure_text(study: &StudyOutcome) -> String {
-    let mut text = format!("{}: {}\n", study.id, study.title);
-    let Some((columns, rows)) = study.axes.split_last() else {
-        return text + "\n";
-    };
-    for (name, metric) in &study.metrics {
-        let (unit, factor) = Unit::of_metric(metric).column();
-        let heads = columns.1.iter().map(|value| (value.as_str(), Align::Right));
-        let head = format!("{name}, {unit}").trim_end_matches(", ").to_owned();
-        let mut table = Table::new(std::iter::once((head.as_str(), Align::Left)).chain(heads));
-        for line in study.points.chunks(columns.1.len()) {
-            let label = line[0].at[..rows.len()].join(", ");
-            let cells = line.iter().map(|point| match point.metrics.get(name) {
-                None => "-".to_owned(),
-                Some(e) => {
-                    let half = e.ci95_half_width.unwrap_or(0.0);
-                    format!("{:.3} ± {:.3}", e.mean * factor, half * factor)
-                }
-            });
-            table.row(std::iter::once(label).chain(cells));
-        }
-        text.push('\n');
-        text += &table.render();
-    }
-    text + "\n"
 }

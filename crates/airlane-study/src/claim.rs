@@ -1,7 +1,11 @@
 //! Published statements, and how what was measured compares with them.
 
+mod comparison;
+pub(crate) mod contradiction;
 mod judge;
+mod scale;
 mod setting;
+mod words;
 
 use std::borrow::Cow;
 
@@ -10,6 +14,7 @@ use serde::de::DeserializeOwned;
 use serde::{Deserialize, Serialize};
 use toml::Value;
 
+pub use self::comparison::{Comparison, ComparisonCounts};
 use self::setting::ClaimSetting;
 use crate::expression::{Condition, Operand};
 use crate::verdict::Verdict;
@@ -82,6 +87,8 @@ pub enum ClaimClass {
     Artefact,
     /// A slip of the source.
     Slip,
+    /// Another claim of the work says it.
+    Repeated,
     /// Nothing here can decide it.
     NotTestable,
 }
@@ -96,16 +103,21 @@ impl ClaimClass {
             Self::Calibrated => "calibrated",
             Self::Artefact => "artefact",
             Self::Slip => "slip",
+            Self::Repeated => "repeated",
             Self::NotTestable => "not testable",
         }
     }
 }
 
 /// What one check of a claim found.
-#[derive(Clone, Debug, PartialEq, Eq)]
+#[derive(Clone, Debug, PartialEq)]
 pub struct Judgement {
     /// The comparison; none if there was nothing to compare.
     pub verdict: Option<Verdict>,
+    /// The same by the rule for printed numbers; none if that is the rule.
+    pub before: Option<Verdict>,
+    /// Each comparison by itself, where curves are judged.
+    pub comparisons: Vec<Comparison>,
     /// What was measured, in words.
     pub measured: String,
     /// Of each comparison that does not hold: values, interval or printed value, and the rule.

@@ -11,6 +11,8 @@ use crate::study::Study;
 #[derive(Clone, Debug)]
 pub(crate) struct MeasuredData {
     pub(crate) runs: usize,
+    /// Whether the works' results are curves, by whose axes claims are judged.
+    pub(crate) curves: bool,
     studies: BTreeMap<String, Results>,
 }
 
@@ -23,9 +25,10 @@ struct Results {
 }
 
 impl MeasuredData {
-    pub(crate) const fn new(runs: usize) -> Self {
+    pub(crate) const fn new(runs: usize, curves: bool) -> Self {
         Self {
             runs,
+            curves,
             studies: BTreeMap::new(),
         }
     }
@@ -43,6 +46,22 @@ impl MeasuredData {
     pub(crate) fn column(&self, study: &str, metric: &str, point: usize) -> Option<&[f64]> {
         let column = self.studies.get(study)?.columns.get(metric)?;
         column.get(point).map(Vec::as_slice)
+    }
+
+    /// The largest mean of a quantity's metric in its study, where the axis of the figure ends; none where that
+    /// is logarithmic, or where nothing was measured.
+    pub(crate) fn largest(&self, own: &str, quantity: &Quantity) -> Option<f64> {
+        let results = self.results(own, quantity).ok()?;
+        let figure = results.study.figure.as_ref();
+        if figure.is_some_and(crate::figure::Figure::is_logarithmic) {
+            return None;
+        }
+        let means = results
+            .columns
+            .get(&quantity.metric)?
+            .iter()
+            .map(|runs| spread(runs).0);
+        means.filter(|mean| mean.is_finite()).reduce(f64::max)
     }
 
     fn results(&self, own: &str, quantity: &Quantity) -> Result<&Results, String> {
@@ -68,6 +87,16 @@ impl MeasuredData {
             .metrics
             .get(&quantity.metric)
             .map(String::as_str)
+    }
+
+    /// The axes of a quantity's study.
+    pub(crate) fn axes<'d>(
+        &'d self,
+        own: &str,
+        quantity: &Quantity,
+    ) -> impl Iterator<Item = &'d crate::axis::Axis> {
+        let results = self.results(own, quantity).ok();
+        results.into_iter().flat_map(|results| &results.study.axes)
     }
 
     /// Axes of more than one value that a quantity leaves open.

@@ -137,6 +137,26 @@ pub enum Comparator {
     Equal,
 }
 
+impl Comparator {
+    /// As it is written.
+    pub const fn sign(self) -> &'static str {
+        match self {
+            Self::Greater => ">",
+            Self::Less => "<",
+            Self::AtLeast => ">=",
+            Self::AtMost => "<=",
+            Self::SlightlyGreater => "slightly>",
+            Self::SlightlyLess => "slightly<",
+            Self::SlightlyAtLeast => "slightly>=",
+            Self::SlightlyAtMost => "slightly<=",
+            Self::FarGreater => ">>",
+            Self::FarLess => "<<",
+            Self::Nearly => "~",
+            Self::Equal => "==",
+        }
+    }
+}
+
 impl Expression {
     /// Every quantity in it, with whether a function over an axis surrounds it.
     pub fn quantities(&self) -> BTreeSet<(&Quantity, bool)> {

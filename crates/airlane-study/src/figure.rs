@@ -249,6 +249,11 @@ impl Figure {
         })
     }
 
+    /// Whether the axis of `y` shows ratios and not differences.
+    pub(crate) const fn is_logarithmic(&self) -> bool {
+        self.log
+    }
+
     /// Studies that it reads, other than its own.
     pub(crate) fn studies(&self) -> BTreeSet<&str> {
         let cells = self

@@ -14,6 +14,7 @@
 
 mod axis;
 mod claim;
+mod comparisons;
 mod data;
 mod error;
 mod event_table;
@@ -40,7 +41,8 @@ pub mod verdict;
 mod work;
 
 pub use axis::Axis;
-pub use claim::{Claim, ClaimClass, ClaimKind, Judgement};
+pub use claim::{Claim, ClaimClass, ClaimKind, Comparison, ComparisonCounts, Judgement};
+pub use comparisons::comparisons;
 pub use error::StudyError;
 pub use event_table::EventTable;
 pub use execute::{Done, ExecutionWatch, Shard};
@@ -61,4 +63,4 @@ pub use store::{RunKey, RunRecord, Store, VERSION};
 pub use study::{Part, Point, Study, StudyFile};
 pub use unit::Unit;
 pub use verdict::Verdict;
-pub use work::{Alternative, Work};
+pub use work::{Alternative, Work, WorkPrint};

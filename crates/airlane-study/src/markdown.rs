@@ -16,11 +16,9 @@ pub fn markdown(report: &Report, outcomes: &[WorkOutcome], works: &[&Work]) -> S
         out,
         "Written by `make validation`, which measures the tables. The reasons for misses are \
          kept in `notes.toml` beside the studies; figures in them that the tables do not have come \
-         from the runs that they name. {} claims: {} hold, {} near, {} miss.\n",
+         from the runs that they name. {} claims: {}.\n",
         counts.total(),
-        counts.holds,
-        counts.near,
-        counts.misses
+        counts.words()
     );
     for work in works {
         let mut variants = outcomes.iter().filter(|outcome| outcome.work == work.id);
@@ -44,15 +42,13 @@ fn section(
     let counts = base.counts;
     let _ = writeln!(
         out,
-        "## {}\n\n{}. {} repetitions, seed {}. {} claims: {} hold, {} near, {} miss.\n",
+        "## {}\n\n{}. {} repetitions, seed {}. {} claims: {}.\n",
         work.id,
         work.title,
         base.runs,
         base.seed,
         counts.total(),
-        counts.holds,
-        counts.near,
-        counts.misses
+        counts.words()
     );
     out.push_str("| claim | figure | published | measured | verdict |\n|---|---|---|---|---|\n");
     for claim in &base.claims {
@@ -193,6 +189,8 @@ fn alternatives(out: &mut String, work: &Work, base: &WorkOutcome, others: &[&Wo
 const fn word(verdict: Option<Verdict>) -> &'static str {
     match verdict {
         Some(Verdict::Holds) => "holds",
+        Some(Verdict::Consistent) => "consistent",
+        Some(Verdict::SourceInconsistent) => "source inconsistent",
         Some(Verdict::Near) => "near",
         Some(Verdict::Misses) => "**misses**",
         None => "",

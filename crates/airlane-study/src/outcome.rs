@@ -5,7 +5,7 @@ use std::collections::BTreeMap;
 use airlane_sim::Estimate;
 use serde::Serialize;
 
-use crate::claim::{Claim, ClaimClass, ClaimKind};
+use crate::claim::{Claim, ClaimClass, ClaimKind, Comparison, ComparisonCounts};
 use crate::data::MeasuredData;
 use crate::error::StudyError;
 use crate::figure;
@@ -14,6 +14,7 @@ use crate::plan::{Plan, PlannedStudy, PlannedVariant};
 use crate::store::{RunRecord, Store, VERSION};
 use crate::study::Study;
 use crate::verdict::Verdict;
+use crate::work::WorkPrint;
 
 /// Version of the JSON.
 pub(crate) const SCHEMA: u32 = 1;
@@ -59,14 +60,28 @@ pub struct Unjudged {
 }
 
 /// How many claims fared how.
+///
+/// What its source contradicts is counted apart and stands in no sum.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Serialize)]
 pub struct VerdictCounts {
     /// Reproduced.
     pub holds: u64,
+    /// Neither for nor against.
+    #[serde(skip_serializing_if = "is_zero")]
+    pub consistent: u64,
     /// Almost.
     pub near: u64,
     /// Not reproduced.
     pub misses: u64,
+    /// Contradicted by the source itself.
+    #[serde(skip_serializing_if = "is_zero")]
+    pub inconsistent: u64,
+}
+
+// Serde asks with a reference.
+#[expect(clippy::trivially_copy_pass_by_ref)]
+const fn is_zero(count: &u64) -> bool {
+    *count == 0
 }
 
 /// How a claim fared.
@@ -90,6 +105,18 @@ pub struct ClaimOutcome {
     pub measured: String,
     /// The comparison; none if nothing is compared.
     pub verdict: Option<Verdict>,
+    /// The same by the rule for printed numbers, where curves are judged.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub before: Option<Verdict>,
+    /// How its comparisons fared, where curves are judged.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub agreement: Option<ComparisonCounts>,
+    /// Each comparison, where curves are judged.
+    #[serde(skip_serializing_if = "Vec::is_empty")]
+    pub comparisons: Vec<Comparison>,
+    /// What of the source contradicts it.
+    #[serde(skip_serializing_if = "Vec::is_empty")]
+    pub contradicted: Vec<String>,
     /// Its checks, as they were written.
     pub checks: Vec<String>,
     /// Of each comparison that does not hold: values, interval or printed value, and the rule.
@@ -174,6 +201,7 @@ impl Plan {
             unjudged: vec![],
             studies: vec![],
         };
+        let contradicted = self.work.contradictions();
         for planned in variant.studies.iter().filter(|planned| planned.asked) {
             let study = self.study(planned)?;
             outcome
@@ -183,7 +211,11 @@ impl Plan {
                     let id = claim.id.clone();
                     (!reads.is_empty()).then_some(Unjudged { id, reads })
                 }));
-            for claim in self.claims(&data, variant, planned)? {
+            for mut claim in self.claims(&data, variant, planned)? {
+                if let Some(by) = contradicted.get(&claim.id) {
+                    claim.verdict = Some(Verdict::SourceInconsistent);
+                    claim.contradicted.clone_from(by);
+                }
                 if claim.class.is_some() {
                     outcome.apart.push(claim);
                     continue;
@@ -223,7 +255,8 @@ impl Plan {
         store: Option<&Store>,
         variant: &PlannedVariant,
     ) -> Result<MeasuredData, StudyError> {
-        let mut data = MeasuredData::new(variant.runs as usize);
+        let curves = self.work.print == WorkPrint::Curves;
+        let mut data = MeasuredData::new(variant.runs as usize, curves);
         for planned in &variant.studies {
             let study = self.study(planned)?;
             let mut columns: BTreeMap<String, Vec<Vec<f64>>> = BTreeMap::new();
@@ -292,6 +325,12 @@ impl Plan {
                     published: claim.published.clone(),
                     measured: judgement.measured,
                     verdict: judgement.verdict,
+                    before: judgement.before,
+                    agreement: judgement
+                        .before
+                        .map(|_| ComparisonCounts::of(&judgement.comparisons)),
+                    comparisons: judgement.comparisons,
+                    contradicted: vec![],
                     checks: claim.checks(),
                     why: judgement.why,
                     note: self

@@ -125,8 +125,10 @@ impl std::ops::Add for VerdictCounts {
     fn add(self, other: Self) -> Self {
         Self {
             holds: self.holds + other.holds,
+            consistent: self.consistent + other.consistent,
             near: self.near + other.near,
             misses: self.misses + other.misses,
+            inconsistent: self.inconsistent + other.inconsistent,
         }
     }
 }
@@ -136,13 +138,37 @@ impl VerdictCounts {
     pub(crate) const fn count(&mut self, verdict: Option<Verdict>) {
         match verdict {
             Some(Verdict::Holds) => self.holds += 1,
+            Some(Verdict::Consistent) => self.consistent += 1,
+            Some(Verdict::SourceInconsistent) => self.inconsistent += 1,
             Some(Verdict::Near) => self.near += 1,
             Some(Verdict::Misses) | None => self.misses += 1,
         }
     }
 
-    /// All of them.
+    /// All that count.
     pub const fn total(&self) -> u64 {
-        self.holds + self.near + self.misses
+        self.holds + self.consistent + self.near + self.misses
+    }
+
+    /// In words: `3 hold, 1 near, 2 miss`, and what else there is.
+    pub fn words(&self) -> String {
+        let Self {
+            holds,
+            consistent,
+            near,
+            misses,
+            inconsistent,
+        } = self;
+        let ties = if *consistent > 0 {
+            format!(", {consistent} consistent")
+        } else {
+            String::new()
+        };
+        let apart = if *inconsistent > 0 {
+            format!("; {inconsistent} more are inconsistent in the source")
+        } else {
+            String::new()
+        };
+        format!("{holds} hold{ties}, {near} near, {misses} miss{apart}")
     }
 }

@@ -64,6 +64,19 @@ impl Jackknife {
     }
 }
 
+impl Jackknife {
+    /// The probability of a mean at least `excess` off by chance alone, to one side.
+    pub(crate) fn chance(&self, excess: f64) -> f64 {
+        if excess <= 0.0 {
+            return 1.0;
+        }
+        if self.runs < 2 || self.error == 0.0 {
+            return 0.0;
+        }
+        0.5 * (1.0 - central(excess / self.error, self.runs - 1))
+    }
+}
+
 /// The `t` with `P(|T| <= t) = confidence` in Student's distribution.
 pub fn student_t(confidence: f64, degrees_of_freedom: usize) -> f64 {
     let (mut low, mut high) = (0.0, 1e9);
@@ -131,6 +144,23 @@ mod tests {
         // Differences 2, 3, 4: mean 3, standard error 1 / sqrt(3), t(2) = 4.3027.
         assert!((known.value - 3.0).abs() < 1e-12);
         assert!((known.half_width(0.95) - 4.3027 / 3f64.sqrt()).abs() < 1e-4);
+    }
+
+    #[test]
+    fn the_chance_of_an_excess_is_the_tail_of_student_t() {
+        let known = Jackknife {
+            value: 0.0,
+            error: 2.0,
+            runs: 30,
+        };
+        // 2.0452 standard errors are exceeded on one side in 2.5 of 100 cases.
+        assert!((known.chance(2.0 * 2.0452) - 0.025).abs() < 1e-5);
+        assert!((known.chance(0.0) - 1.0).abs() < 1e-12);
+        let certain = Jackknife {
+            error: 0.0,
+            ..known
+        };
+        assert!(certain.chance(1e-9) < 1e-12);
     }
 
     #[test]

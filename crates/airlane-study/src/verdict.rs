@@ -17,6 +17,12 @@
 //! "The interval" is the 95 % confidence interval over the repetitions, run by run. "Nearly" is 5 %
 //! and "slightly" is 15 % in every claim. A condition is judged at each place and a claim by the
 //! worst of them.
+//!
+//! This table is for works that print numbers. A work whose results are curves says `print = "curves"`, and its
+//! claims are judged by what a curve can show: [`print`] has that rule.
+
+pub(crate) mod holm;
+pub(crate) mod print;
 
 use serde::{Deserialize, Serialize};
 
@@ -30,16 +36,22 @@ pub enum Verdict {
     Misses,
     /// Almost.
     Near,
+    /// The source says elsewhere what excludes it.
+    SourceInconsistent,
+    /// A tie where an order is claimed: print could not have shown it, nor do the repetitions.
+    Consistent,
     /// Reproduced.
     Holds,
 }
 
 impl Verdict {
-    /// As in files: `holds`, `near`, `misses`.
+    /// In words: `holds`, `consistent`, `near`, `misses`, `source inconsistent`.
     pub const fn word(self) -> &'static str {
         match self {
             Self::Misses => "misses",
             Self::Near => "near",
+            Self::SourceInconsistent => "source inconsistent",
+            Self::Consistent => "consistent",
             Self::Holds => "holds",
         }
     }

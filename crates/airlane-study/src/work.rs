@@ -17,6 +17,7 @@ use schemars::JsonSchema;
 use serde::Deserialize;
 use serde::de::DeserializeOwned;
 
+use crate::claim::contradiction::contradictions;
 use crate::error::StudyError;
 use crate::shipped::{Files, STUDIES};
 use crate::study::{Part, Study, StudyFile};
@@ -40,6 +41,8 @@ pub struct Work {
     pub notes: BTreeMap<String, String>,
     /// The id of every claim that some study must judge.
     pub ids: Vec<String>,
+    /// How its results are printed.
+    pub print: WorkPrint,
     /// This work, in a folder beside this one, lends its parts and labels.
     pub parts_of: Option<String>,
 }
@@ -52,6 +55,18 @@ pub struct Alternative {
     pub title: String,
     /// Assignments that make it so, on top of every scenario.
     pub set: Vec<String>,
+}
+
+/// How the results of a work are printed, which decides how its claims are judged.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Deserialize, JsonSchema)]
+#[serde(rename_all = "kebab-case")]
+#[schemars(rename = "Print")]
+pub enum WorkPrint {
+    /// Numbers are printed, and claims are judged by the values.
+    #[default]
+    Numbers,
+    /// Curves are printed, and claims are judged by what a reader can see on their axes.
+    Curves,
 }
 
 /// The file of a work.
@@ -67,6 +82,9 @@ pub(crate) struct WorkFile {
     /// All random streams are seeded with this.
     #[serde(default = "one")]
     seed: u64,
+    /// Its results are printed as `numbers` or as `curves`, and its claims are judged by what either can show.
+    #[serde(default)]
+    print: WorkPrint,
     /// What people call axes, values and metrics, in all of its studies.
     #[serde(default)]
     labels: BTreeMap<String, String>,
@@ -113,6 +131,7 @@ impl Work {
             alternatives: optional(files, &folder.join("alternatives.toml"))?,
             notes: optional(files, &folder.join("notes.toml"))?,
             ids: list(files, &folder.join("ids.txt"))?,
+            print: file.print,
             parts_of: file.parts_of,
         };
         work.check_ids(folder)?;
@@ -147,6 +166,15 @@ impl Work {
         works
             .map(|folder| Self::from(Files::Shipped, folder))
             .collect()
+    }
+
+    /// Claims that others of this work exclude, whatever is measured, each with what excludes it; none where numbers
+    /// are printed, which are judged by their own rule.
+    pub fn contradictions(&self) -> BTreeMap<String, Vec<String>> {
+        match self.print {
+            WorkPrint::Curves => contradictions(&self.studies),
+            WorkPrint::Numbers => BTreeMap::new(),
+        }
     }
 
     /// A study by its id.

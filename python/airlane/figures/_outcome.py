@@ -92,7 +92,7 @@ class Claim:
         kind: `quantitative` or `qualitative`.
         published: What was published.
         measured: What was measured, in words.
-        verdict: `holds`, `near`, `misses`, or None if nothing is compared.
+        verdict: `holds`, `consistent`, `near`, `misses`, `source-inconsistent`, or None if nothing is compared.
         apart: Why it is not counted, as `class: reason`; None if it counts.
         note: Why it misses, as far as that is known.
         checks: As they are written in the study.
@@ -129,7 +129,7 @@ class Outcome:
         runs: Repetitions of every scenario.
         seed: Of all random streams.
         options: What `airlane study run` has to be told to find the same again.
-        counts: `holds`, `near` and `misses` of the claims that count.
+        counts: Claims that count, by verdict.
         claims: Those that count, then those counted apart.
         studies: In the order of their numbers.
         alternatives: Other choices that ran, too.

@@ -18,7 +18,7 @@ from airlane.figures._outcome import Claim, Outcome, ResultsError, Study, read
 
 __all__ = ["ResultsError", "write"]
 
-VERDICTS = ("holds", "near", "misses")
+VERDICTS = ("holds", "consistent", "near", "misses")
 
 
 @dataclass(frozen=True, slots=True)
@@ -77,8 +77,8 @@ def _page(outcome: Outcome) -> str:
     template = environment.get_template("page.html.jinja")
     return template.render(
         outcome=outcome,
-        verdicts=VERDICTS,
-        total=sum(outcome.counts.values()),
+        verdicts=tuple(verdict for verdict in VERDICTS if verdict in outcome.counts),
+        total=sum(outcome.counts.get(verdict, 0) for verdict in VERDICTS),
         apart=sum(claim.apart is not None for claim in outcome.claims),
         command=_command(outcome, outcome.work),
         sections=[_section(outcome, study) for study in outcome.studies],

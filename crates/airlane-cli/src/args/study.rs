@@ -13,6 +13,11 @@ pub enum StudyVerb {
     /// Show one study: what it runs and what was claimed
     #[command(after_help = STUDY_SHOW_EXAMPLES)]
     Show(StudyShowArgs),
+    /// Name the claims that their own source contradicts
+    ///
+    /// Two checks of which no result could satisfy both, or a check and printed ranges that exclude it.
+    #[command(after_help = STUDY_LINT_EXAMPLES)]
+    Lint(StudyShowArgs),
     /// Run studies and judge their claims
     ///
     /// ID is a work, a study, or WORK/STUDY. Results are kept in the folder of --out: a run that
@@ -114,6 +119,9 @@ pub struct StudyOutputArgs {
     /// Write the verdicts to FILE, for --check
     #[arg(long, value_name = "FILE", value_hint = ValueHint::FilePath)]
     pub save: Option<PathBuf>,
+    /// Write every comparison of claims about curves to FILE, as CSV
+    #[arg(long, value_name = "FILE", value_hint = ValueHint::FilePath)]
+    pub comparisons: Option<PathBuf>,
     /// Write the verdicts with their reasons to FILE, as Markdown
     #[arg(long, value_name = "FILE", value_hint = ValueHint::FilePath)]
     pub markdown: Option<PathBuf>,
@@ -179,6 +187,9 @@ const STUDY_SHOW_EXAMPLES: &str = "\
 Examples:
   airlane study show F4.2";
 
+const STUDY_LINT_EXAMPLES: &str = "\
+Examples:
+  airlane study lint xylomenos-1999";
 const STUDY_RUN_EXAMPLES: &str = "\
 Examples:
   airlane study run F4.2 F4.8

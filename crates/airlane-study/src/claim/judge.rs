@@ -4,11 +4,15 @@ use std::cell::RefCell;
 
 use toml::Table;
 
-use super::{Claim, ClaimClass, Closed, Gain, Judgement};
+use super::comparison::{self, Comparison};
+use super::scale;
+use super::words::{grouped, labelled, summary};
+use super::{Bound, Claim, ClaimClass, Closed, Gain, Judgement};
 use crate::data::MeasuredData;
 use crate::expression::{Comparator, Condition, ConditionKind, Expression, Operand};
-use crate::statistics::Jackknife;
+use crate::statistics::{Jackknife, Repetitions};
 use crate::unit::Unit;
+use crate::verdict::print::{self, Found, Scale};
 use crate::verdict::{self, Verdict};
 
 /// The results and the words for them.
@@ -17,6 +21,19 @@ struct Judge<'d> {
     study: &'d str,
     /// Of each comparison that does not hold, why.
     why: RefCell<Vec<String>>,
+    /// Where curves are judged, each comparison.
+    comparisons: RefCell<Vec<Comparison>>,
+}
+
+/// What a comparison by curves is recorded with.
+struct Recorded<'r> {
+    check: String,
+    place: &'r [String],
+    unit: Unit,
+    values: [f64; 2],
+    known: &'r Jackknife,
+    axis: Option<f64>,
+    before: Verdict,
 }
 
 impl Claim {
@@ -35,6 +52,7 @@ impl Claim {
             data,
             study,
             why: RefCell::default(),
+            comparisons: RefCell::default(),
         };
         let mut found: Vec<(Verdict, String)> = vec![];
         for condition in self.check.as_slice() {
@@ -44,19 +62,23 @@ impl Claim {
             found.push(judge.gain(gain)?);
         }
         for printed in self.value.as_slice() {
-            let rule = |x| verdict::value(x, printed.is, printed.digit);
-            let words = Against("printed", printed.is, verdict::VALUE_RULE);
-            found.push(judge.each(&printed.of, &printed.at, words, rule)?);
+            let (is, digit) = (printed.is, printed.digit);
+            let rule = |x| verdict::value(x, is, digit);
+            let curves = |x, half: f64| print::value(x, is, digit, half * PREDICTION);
+            let words = Against("printed", is, verdict::VALUE_RULE);
+            found.push(judge.each(&printed.of, &printed.at, words, rule, curves)?);
         }
-        for bound in self.below.as_slice() {
-            let words = Against("at most", bound.is, verdict::BOUND_RULE);
-            let rule = |x| verdict::below(x, bound.is);
-            found.push(judge.each(&bound.of, &bound.at, words, rule)?);
+        for Bound { of, is, at } in self.below.as_slice() {
+            let words = Against("at most", *is, verdict::BOUND_RULE);
+            let rule = |x| verdict::below(x, *is);
+            let curves = |x, half| print::bound(rule(x), x - is, half);
+            found.push(judge.each(of, at, words, rule, curves)?);
         }
-        for bound in self.above.as_slice() {
-            let words = Against("at least", bound.is, verdict::BOUND_RULE);
-            let rule = |x| verdict::above(x, bound.is);
-            found.push(judge.each(&bound.of, &bound.at, words, rule)?);
+        for Bound { of, is, at } in self.above.as_slice() {
+            let words = Against("at least", *is, verdict::BOUND_RULE);
+            let rule = |x| verdict::above(x, *is);
+            let curves = |x, half| print::bound(rule(x), is - x, half);
+            found.push(judge.each(of, at, words, rule, curves)?);
         }
         for closed in self.closed.as_slice() {
             found.push(judge.closed(closed)?);
@@ -72,13 +94,30 @@ impl Claim {
         {
             return Err("there is no check".to_owned());
         }
+        let worst = found.iter().map(|(verdict, _)| *verdict).min();
+        let mut comparisons = judge.comparisons.into_inner();
+        if comparisons.is_empty() {
+            return Ok(Judgement {
+                verdict: worst,
+                before: None,
+                comparisons,
+                measured: summary(&found),
+                why: judge.why.into_inner(),
+            });
+        }
+        comparison::correct(&mut comparisons);
         Ok(Judgement {
-            verdict: found.iter().map(|(verdict, _)| *verdict).min(),
-            measured: summary(&found),
+            verdict: comparisons.iter().map(|c| c.verdict).min(),
+            before: worst,
+            measured: comparison::words(&comparisons),
+            comparisons,
             why: judge.why.into_inner(),
         })
     }
 }
+
+/// The interval of the mean of as many repetitions again, by that of the mean.
+const PREDICTION: f64 = std::f64::consts::SQRT_2;
 
 /// What a value is held against: in words, the number, the rule.
 struct Against(&'static str, f64, &'static str);
@@ -95,6 +134,31 @@ impl Judge<'_> {
             let reason = format!("{}{at}: {}", verdict.word(), reason());
             self.why.borrow_mut().push(reason);
         }
+    }
+
+    /// Keeps a comparison by curves.
+    fn record(&self, recorded: Recorded, found: Found) {
+        let Recorded {
+            check,
+            place,
+            unit,
+            values: [measured, against],
+            known,
+            axis,
+            before,
+        } = recorded;
+        self.comparisons.borrow_mut().push(Comparison {
+            check,
+            at: place.to_vec(),
+            measured,
+            against,
+            ci95_half_width: known.half_width(0.95),
+            axis,
+            unit: unit.base(),
+            probability: known.chance(found.excess),
+            before,
+            verdict: found.verdict,
+        });
     }
 
     fn known(&self, of: &Expression, place: &[String]) -> Result<Jackknife, String> {
@@ -168,13 +232,50 @@ impl Judge<'_> {
         [left_place, right_place]: [&[String]; 2],
     ) -> Result<(Verdict, f64, f64), String> {
         let (data, study) = (self.data, self.study);
-        let a = |s| data.value(study, &left.expression, left_place, s);
-        let b = |s| data.value(study, &right.expression, right_place, s);
-        let difference = Jackknife::of(data.runs, |s| Ok::<_, String>(a(s)? - b(s)?))?;
-        let all = crate::statistics::Repetitions::All;
-        let (a, b) = (a(all)?, b(all)?);
-        let half = difference.half_width(0.95);
+        let difference = |left: &Operand, right: &Operand| {
+            let a = |s| data.value(study, &left.expression, left_place, s);
+            let b = |s| data.value(study, &right.expression, right_place, s);
+            let difference = Jackknife::of(data.runs, |s| Ok::<_, String>(a(s)? - b(s)?))?;
+            Ok::<_, String>((difference, a(Repetitions::All)?, b(Repetitions::All)?))
+        };
+        let (known, a, b) = difference(left, right)?;
+        let half = known.half_width(0.95);
         let verdict = verdict::compare(comparator, a, b, half);
+        if data.curves {
+            let [left, right] = [left, right].map(|of| scale::drawn(data, study, of));
+            let axis = |of: &Operand| scale::axis(data, study, &of.expression);
+            let bars = |of: &Operand| scale::shows_bars(&of.expression);
+            let axis = if bars(&left) || bars(&right) {
+                Some(1.0)
+            } else {
+                axis(&left).and(axis(&right)).end()
+            };
+            let (known, a, b) = difference(&left, &right)?;
+            let half = known.half_width(0.95);
+            let found = print::compare(comparator, a, b, Scale { axis, half });
+            let recorded = Recorded {
+                check: format!("{} {} {}", left.text, comparator.sign(), right.text),
+                place: left_place,
+                unit: if axis == Some(1.0) {
+                    Unit::Percent
+                } else {
+                    self.unit(&left)
+                },
+                values: [a, b],
+                known: &known,
+                axis,
+                before: verdict,
+            };
+            self.record(recorded, found);
+            self.because(found.verdict, left_place, || {
+                let unit = self.unit(&left);
+                let [a, b, by, half] = [a, b, a - b, half].map(|value| unit.show(value));
+                let rule = print::rule(comparator);
+                let (left, right) = (&left.text, &right.text);
+                format!("{left} {a}, {right} {b}, difference {by} ± {half}; {rule}")
+            });
+            return Ok((verdict, a, b));
+        }
         self.because(verdict, left_place, || {
             let unit = self.unit(left);
             let [a, b, by, half] = [a, b, a - b, half].map(|value| unit.show(value));
@@ -212,16 +313,51 @@ impl Judge<'_> {
     }
 
     fn gain(&self, gain: &Gain) -> Result<(Verdict, String), String> {
-        let (mut least, mut most) = (f64::INFINITY, f64::NEG_INFINITY);
+        let mut ends: Option<[(Jackknife, Vec<String>); 2]> = None;
         for of in gain.of.as_slice() {
             for place in self.data.places(self.study, &[&of.expression], &[])? {
-                let ratio = self.known(&of.expression, &place)?.value;
-                if ratio.is_nan() {
+                let ratio = self.known(&of.expression, &place)?;
+                if ratio.value.is_nan() {
                     return Ok((Verdict::Misses, "not measured".to_owned()));
                 }
-                (least, most) = (least.min(ratio), most.max(ratio));
+                ends = Some(match ends {
+                    None => [(ratio, place.clone()), (ratio, place)],
+                    Some([least, most]) => {
+                        let this = (ratio, place);
+                        let least = if ratio.value < least.0.value {
+                            this.clone()
+                        } else {
+                            least
+                        };
+                        let most = if ratio.value > most.0.value {
+                            this
+                        } else {
+                            most
+                        };
+                        [least, most]
+                    }
+                });
             }
         }
+        let [least, most] = ends.ok_or("there is nothing to compare")?;
+        let [(least, least_at), (most, most_at)] = [least, most];
+        if self.data.curves {
+            let ends = [(least, &least_at), (most, &most_at)];
+            for ((known, place), printed) in ends.into_iter().zip(gain.range) {
+                let half = known.half_width(0.95) * PREDICTION;
+                let recorded = Recorded {
+                    check: format!("an end of {}", gain.of.as_slice()[0].text),
+                    place,
+                    unit: Unit::None,
+                    values: [known.value, printed],
+                    known: &known,
+                    axis: None,
+                    before: verdict::gain([known.value; 2], [printed; 2]),
+                };
+                self.record(recorded, print::gain(known.value, printed, half));
+            }
+        }
+        let (least, most) = (least.value, most.value);
         let text = format!(
             "{} to {} times",
             Unit::None.show(least),
@@ -241,6 +377,7 @@ impl Judge<'_> {
         at: &[String],
         Against(words, is, rule_in_words): Against,
         rule: impl Fn(f64) -> Verdict,
+        curves: impl Fn(f64, f64) -> Found,
     ) -> Result<(Verdict, String), String> {
         let mut worst = Verdict::Holds;
         let mut values = vec![];
@@ -253,6 +390,18 @@ impl Judge<'_> {
             } else {
                 rule(value)
             };
+            if self.data.curves {
+                let recorded = Recorded {
+                    check: format!("{} {words} {is}", of.text),
+                    place: &place,
+                    unit,
+                    values: [value, is],
+                    known: &known,
+                    axis: None,
+                    before: verdict,
+                };
+                self.record(recorded, curves(value, known.half_width(0.95)));
+            }
             self.because(verdict, &place, || {
                 let [value, half, is] =
                     [value, known.half_width(0.95), is].map(|value| unit.show(value));
@@ -287,6 +436,24 @@ impl Judge<'_> {
             } else {
                 Verdict::Misses
             };
+            if self.data.curves {
+                let recorded = Recorded {
+                    check: format!("{} follows", closed.of.text),
+                    place,
+                    unit,
+                    values: [known.value, *is],
+                    known: &known,
+                    axis: None,
+                    before: verdict,
+                };
+                // Its intervals hold together already.
+                let excess = if verdict == Verdict::Holds {
+                    0.0
+                } else {
+                    f64::INFINITY
+                };
+                self.record(recorded, Found { verdict, excess });
+            }
             self.because(verdict, place, || {
                 let numbers = [known.value, known.half_width(confidence), *is];
                 let [value, half, is] = numbers.map(|value| unit.show(value));
@@ -301,56 +468,5 @@ impl Judge<'_> {
             values.push(labelled(&text, place, verdict));
         }
         Ok((worst, format!("{}: {}", closed.of.text, values.join(", "))))
-    }
-}
-
-/// More comparisons than these are not listed if they hold.
-const LISTED: usize = 6;
-
-/// All of a few comparisons; of many, those that do not hold.
-fn summary(found: &[(Verdict, String)]) -> String {
-    let texts = |all: &mut dyn Iterator<Item = &(Verdict, String)>| -> Vec<String> {
-        all.map(|(_, text)| text.clone()).collect()
-    };
-    if found.len() <= LISTED {
-        return texts(&mut found.iter()).join("; ");
-    }
-    let failing = texts(
-        &mut found
-            .iter()
-            .filter(|(verdict, _)| *verdict < Verdict::Holds),
-    );
-    let good = found.len() - failing.len();
-    match (failing.as_slice(), good) {
-        ([], all) => format!("all {all} comparisons are as published"),
-        (failing, 0) => failing.join("; "),
-        (failing, good) => format!("{}; the other {good} are as published", failing.join("; ")),
-    }
-}
-
-/// In parentheses, if it has several parts.
-fn grouped(text: &str) -> String {
-    let mut depth = 0;
-    let several = text.chars().any(|c| {
-        depth += i32::from(matches!(c, '[' | '(')) - i32::from(matches!(c, ']' | ')'));
-        depth == 0 && c.is_whitespace()
-    });
-    if several {
-        format!("({text})")
-    } else {
-        text.to_owned()
-    }
-}
-
-/// `1.02 (L1)`, and what is wrong with it.
-fn labelled(text: &str, place: &[String], verdict: Verdict) -> String {
-    let mut words: Vec<&str> = place.iter().map(String::as_str).collect();
-    if verdict != Verdict::Holds {
-        words.push(verdict.word());
-    }
-    if words.is_empty() {
-        text.to_owned()
-    } else {
-        format!("{text} ({})", words.join(", "))
     }
 }

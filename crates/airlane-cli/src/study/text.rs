@@ -1,0 +1,147 @@
+//! Studies and what they found, as text.
+
+use airlane_study::{OfWork, Report, Study, StudyOutcome, Unit, Verdict, Work};
+use anstyle::{AnsiColor, Style};
+
+use crate::table::{Align, Cell, Table};
+
+pub(super) fn study_text(work: &Work, study: &Study) -> String {
+    let mut text = format!("{}/{}: {}\n\n", work.id, study.id, study.title);
+    for axis in &study.axes {
+        text += &format!("  {}: {}\n", axis.name, axis.values.join(", "));
+    }
+    for (name, metric) in &study.metrics {
+        text += &format!("  {name} is {metric}\n");
+    }
+    for claim in &study.claims {
+        let apart = match &claim.class {
+            Some(class) => format!(
+                " ({}: {})",
+                class.word(),
+                claim.reason.as_deref().unwrap_or("")
+            ),
+            None => String::new(),
+        };
+        text += &format!("\n  {}{apart}\n    {}\n", claim.id, claim.published);
+        for check in claim.checks() {
+            text += &format!("    {check}\n");
+        }
+    }
+    text + "\n"
+}
+
+const GOOD: Style = AnsiColor::Green.on_default();
+const FAIR: Style = AnsiColor::Yellow.on_default();
+const BAD: Style = AnsiColor::Red.on_default();
+
+pub(super) fn verdict_cell(verdict: Option<Verdict>) -> Cell {
+    match verdict {
+        Some(Verdict::Holds) => Cell::styled("holds", GOOD),
+        Some(verdict @ (Verdict::Consistent | Verdict::SourceInconsistent)) => {
+            Cell::styled(verdict.word(), Style::new())
+        }
+        Some(Verdict::Near) => Cell::styled("near", FAIR),
+        Some(Verdict::Misses) => Cell::styled("misses", BAD),
+        None => Cell::styled("-", Style::new()),
+    }
+}
+
+/// Reasons of one claim that are worth reading at once.
+const REASONS: usize = 4;
+
+pub(super) fn report_text(report: &Report) -> String {
+    let mut text = String::new();
+    for OfWork { item: study, .. } in &report.studies {
+        text += &figure_text(study);
+    }
+    for (title, claims) in [("claims", &report.claims), ("counted apart", &report.apart)] {
+        if claims.is_empty() {
+            continue;
+        }
+        let mut table = Table::new([(title, Align::Left), ("", Align::Left), ("", Align::Left)]);
+        for OfWork { item: claim, .. } in claims {
+            let heading = [Cell::from(claim.id.as_str()), verdict_cell(claim.verdict)];
+            table.row(
+                heading
+                    .into_iter()
+                    .chain([Cell::from(format!("published: {}", claim.published))]),
+            );
+            if !claim.measured.is_empty() {
+                table.row(["", "", &format!("measured:  {}", claim.measured)]);
+            }
+            let (listed, more) = claim.why.split_at(claim.why.len().min(REASONS));
+            for why in listed {
+                table.row(["", "", &format!("why:       {why}")]);
+            }
+            if !more.is_empty() {
+                let more = format!("why:       and {} more, in --json", more.len());
+                table.row(["", "", &more]);
+            }
+            if let Some(note) = &claim.note {
+                for (i, line) in note.lines().enumerate() {
+                    let head = if i == 0 { "note:    " } else { "         " };
+                    table.row(["", "", &format!("{head}  {line}")]);
+                }
+            }
+        }
+        text += &table.render();
+        text.push('\n');
+    }
+    if !report.unjudged.is_empty() {
+        let head = [("not judged", Align::Left), ("", Align::Left)];
+        let mut table = Table::new(head);
+        for OfWork { item: claim, .. } in &report.unjudged {
+            table.row([
+                claim.id.clone(),
+                format!("reads {}", claim.reads.join(", ")),
+            ]);
+        }
+        text += &table.render();
+        text.push('\n');
+    }
+    for other in &report.alternatives {
+        text += &format!("{}: {}\n", other.name, other.counts.words());
+        let mut table = Table::new([("", Align::Left), ("", Align::Left), ("", Align::Left)]);
+        for claim in &other.moved {
+            let heading = [Cell::from(claim.id.as_str()), verdict_cell(claim.verdict)];
+            table.row(
+                heading
+                    .into_iter()
+                    .chain([Cell::from(claim.measured.as_str())]),
+            );
+        }
+        text += &table.render();
+        text.push('\n');
+    }
+    let counts = report.counts;
+    text += &format!("{} claims: {}\n", counts.total(), counts.words());
+    text
+}
+
+/// A table for each metric: lines by the first axis, columns by the last.
+pub(super) fn figure_text(study: &StudyOutcome) -> String {
+    let mut text = format!("{}: {}\n", study.id, study.title);
+    let Some((columns, rows)) = study.axes.split_last() else {
+        return text + "\n";
+    };
+    for (name, metric) in &study.metrics {
+        let (unit, factor) = Unit::of_metric(metric).column();
+        let heads = columns.1.iter().map(|value| (value.as_str(), Align::Right));
+        let head = format!("{name}, {unit}").trim_end_matches(", ").to_owned();
+        let mut table = Table::new(std::iter::once((head.as_str(), Align::Left)).chain(heads));
+        for line in study.points.chunks(columns.1.len()) {
+            let label = line[0].at[..rows.len()].join(", ");
+            let cells = line.iter().map(|point| match point.metrics.get(name) {
+                None => "-".to_owned(),
+                Some(e) => {
+                    let half = e.ci95_half_width.unwrap_or(0.0);
+                    format!("{:.3} ± {:.3}", e.mean * factor, half * factor)
+                }
+            });
+            table.row(std::iter::once(label).chain(cells));
+        }
+        text.push('\n');
+        text += &table.render();
+    }
+    text + "\n"
+}

@@ -1,0 +1,122 @@
+//! Single comparisons of a claim, each with what it found.
+
+use serde::Serialize;
+
+use crate::verdict::{Verdict, holm};
+
+/// One comparison at one place.
+#[derive(Clone, Debug, PartialEq, Serialize)]
+pub struct Comparison {
+    /// What is compared, as it was written.
+    pub check: String,
+    /// Axis values at which.
+    pub at: Vec<String>,
+    /// The measured value on the left.
+    pub measured: f64,
+    /// What it is held against: the value on the right, or the printed one.
+    pub against: f64,
+    /// Half the width of the 95 % interval of the difference.
+    pub ci95_half_width: f64,
+    /// The largest plotted value of the axis that shows both; none if no axis does.
+    pub axis: Option<f64>,
+    /// Unit of the values: `bit/s`, `s`, `ratio`, or nothing.
+    pub unit: &'static str,
+    /// The probability of being so far from what is asked, if that were true.
+    pub probability: f64,
+    /// By the rule for printed numbers.
+    pub before: Verdict,
+    /// By the rule for printed curves.
+    pub verdict: Verdict,
+}
+
+/// How the comparisons of a claim fared.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Serialize)]
+pub struct ComparisonCounts {
+    /// As published.
+    pub agree: usize,
+    /// Ties where an order was published, and what chance may have done.
+    pub consistent: usize,
+    /// All of them.
+    pub all: usize,
+}
+
+/// Takes back what chance may have refused.
+pub(super) fn correct(comparisons: &mut [Comparison]) {
+    let probabilities: Vec<f64> = comparisons.iter().map(|c| c.probability).collect();
+    for (comparison, refused) in comparisons.iter_mut().zip(holm::refused(&probabilities)) {
+        if comparison.verdict < Verdict::Consistent && !refused {
+            comparison.verdict = Verdict::Consistent;
+        }
+    }
+}
+
+impl ComparisonCounts {
+    /// Counts them.
+    pub(crate) fn of(comparisons: &[Comparison]) -> Self {
+        let count = |verdict| comparisons.iter().filter(|c| c.verdict == verdict).count();
+        Self {
+            agree: count(Verdict::Holds),
+            consistent: count(Verdict::Consistent),
+            all: comparisons.len(),
+        }
+    }
+}
+
+/// How many agree, and the worst of the others in a few words.
+pub(super) fn words(comparisons: &[Comparison]) -> String {
+    let ComparisonCounts {
+        agree,
+        consistent,
+        all,
+    } = ComparisonCounts::of(comparisons);
+    let mut text = format!("{agree} of {all} agree");
+    if consistent > 0 {
+        text += &format!(", {consistent} consistent");
+    }
+    let mut against: Vec<&Comparison> = comparisons
+        .iter()
+        .filter(|c| c.verdict < Verdict::Consistent)
+        .collect();
+    against.sort_by_key(|c| c.verdict);
+    if !against.is_empty() {
+        text += &format!(", {} against", against.len());
+    }
+    text
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn comparison(verdict: Verdict, probability: f64) -> Comparison {
+        Comparison {
+            check: String::new(),
+            at: vec![],
+            measured: 1.0,
+            against: 1.0,
+            ci95_half_width: 0.0,
+            axis: None,
+            unit: "",
+            probability,
+            before: verdict,
+            verdict,
+        }
+    }
+
+    #[test]
+    fn one_of_many_that_fails_barely_is_consistent() {
+        let mut many = vec![comparison(Verdict::Holds, 1.0); 19];
+        many.push(comparison(Verdict::Misses, 0.02));
+        correct(&mut many);
+        assert_eq!(many[19].verdict, Verdict::Consistent);
+        assert_eq!(many[19].before, Verdict::Misses);
+        assert_eq!(words(&many), "19 of 20 agree, 1 consistent");
+        // The same alone is refused, and so is what fails clearly.
+        let mut alone = [comparison(Verdict::Misses, 0.02)];
+        correct(&mut alone);
+        assert_eq!(alone[0].verdict, Verdict::Misses);
+        many[19] = comparison(Verdict::Near, 1e-9);
+        correct(&mut many);
+        assert_eq!(words(&many), "19 of 20 agree, 1 against");
+    }
+}

@@ -1,0 +1,291 @@
+//! What a printed curve can show.
+//!
+//! A reader of a figure cannot tell apart what differs by less than a line's width. With A the largest plotted
+//! value of the figure, and d the difference of two values of it, what lies within
+//! e = max(1.5 % of A, half the 95 % interval of d) is a tie.
+//!
+//! | form | holds | consistent | near |
+//! |---|---|---|---|
+//! | `>` | d above e | a tie | - |
+//! | `>=` | d above -e | - | short by at most 5 % of A |
+//! | `slightly>` | d above e, at most 15 % of A | a tie | d at most 25 % of A |
+//! | `slightly>=` | short by at most e or 15 % of A | - | short by at most 25 % of A |
+//! | `>>` | d at least 25 % of A | - | d at least 15 % of A |
+//! | `~` | apart by at most e or 5 % of A | - | apart by at most 15 % of A |
+//! | `==` | a tie | - | apart by at most 5 % of A |
+//! | gain of g % | within a quarter of g, or inside the prediction interval | - | within a half of g |
+//! | printed value | as where numbers are printed, or inside the prediction interval | - | 25 % |
+//! | bound | within it | beyond it by less than half the interval | at most 25 % beyond it |
+//!
+//! A spread over repetitions is a standard deviation as a share of A, as the bars of a figure are. The prediction
+//! interval is that of the mean of as many repetitions again. What no axis shows, such as the ratio of two
+//! curves, has its interval for a tie, and shares of the smaller of the two values; "far" is then twice as
+//! much. A comparison that fails is refused only where it still fails after Holm's correction for all
+//! comparisons of its claim ([`holm`](super::holm)); otherwise it is consistent.
+
+use super::{Verdict, value as plain_value};
+use crate::expression::Comparator;
+
+/// The least share of an axis that a reader can see.
+const VISIBLE: f64 = 0.015;
+
+/// What two values are held against.
+#[derive(Clone, Copy, Debug)]
+pub(crate) struct Scale {
+    /// The largest plotted value; none if no axis shows these values.
+    pub(crate) axis: Option<f64>,
+    /// Half the interval of their difference.
+    pub(crate) half: f64,
+}
+
+/// A verdict, and how far the values are from what is asked; 0 if they are not.
+#[derive(Clone, Copy, Debug, PartialEq)]
+pub(crate) struct Found {
+    pub(crate) verdict: Verdict,
+    pub(crate) excess: f64,
+}
+
+/// Which differences a comparator asks for, in shares, and which are near.
+struct Asked {
+    holds: [f64; 2],
+    near: [f64; 2],
+    /// Whether a tie is neither for it nor against it.
+    strict: bool,
+}
+
+/// `far` is the share from which something is far above.
+pub(crate) fn band(comparator: Comparator, far: f64) -> [f64; 2] {
+    asked(comparator, [far, far]).holds
+}
+
+const fn asked(comparator: Comparator, [far, nearly_far]: [f64; 2]) -> Asked {
+    const ALL: f64 = f64::INFINITY;
+    let (holds, near, strict) = match comparator {
+        Comparator::Greater => ([0.0, ALL], [0.0, ALL], true),
+        Comparator::Less => ([-ALL, 0.0], [-ALL, 0.0], true),
+        Comparator::AtLeast => ([0.0, ALL], [-0.05, ALL], false),
+        Comparator::AtMost => ([-ALL, 0.0], [-ALL, 0.05], false),
+        Comparator::SlightlyGreater => ([0.0, 0.15], [0.0, 0.25], true),
+        Comparator::SlightlyLess => ([-0.15, 0.0], [-0.25, 0.0], true),
+        Comparator::SlightlyAtLeast => ([-0.15, ALL], [-0.25, ALL], false),
+        Comparator::SlightlyAtMost => ([-ALL, 0.15], [-ALL, 0.25], false),
+        Comparator::FarGreater => ([far, ALL], [nearly_far, ALL], false),
+        Comparator::FarLess => ([-ALL, -far], [-ALL, -nearly_far], false),
+        Comparator::Nearly => ([-0.05, 0.05], [-0.15, 0.15], false),
+        Comparator::Equal => ([0.0, 0.0], [-0.05, 0.05], false),
+    };
+    Asked {
+        holds,
+        near,
+        strict,
+    }
+}
+
+/// What [`compare`] asks for, in words.
+pub(crate) const fn rule(comparator: Comparator) -> &'static str {
+    match comparator {
+        Comparator::Greater => "> holds beyond a tie",
+        Comparator::Less => "< holds beyond a tie",
+        Comparator::AtLeast => ">= holds from a tie on, and is near to 5 % of the axis short",
+        Comparator::AtMost => "<= holds from a tie on, and is near to 5 % of the axis beyond",
+        Comparator::SlightlyGreater | Comparator::SlightlyLess => {
+            "slightly holds beyond a tie to 15 % of the axis, and is near to 25 %"
+        }
+        Comparator::SlightlyAtLeast | Comparator::SlightlyAtMost => {
+            "slightly holds to 15 % of the axis, and is near to 25 %"
+        }
+        Comparator::FarGreater | Comparator::FarLess => {
+            "far holds from 25 % of the axis on, and is near from 15 %"
+        }
+        Comparator::Nearly => "~ holds to 5 % of the axis, and is near to 15 %",
+        Comparator::Equal => "== holds for a tie, and is near to 5 % of the axis",
+    }
+}
+
+/// `left` against `right`.
+pub(crate) fn compare(comparator: Comparator, left: f64, right: f64, scale: Scale) -> Found {
+    if !(left.is_finite() && right.is_finite()) {
+        return Found {
+            verdict: Verdict::Misses,
+            excess: f64::INFINITY,
+        };
+    }
+    let axis = scale.axis.filter(|axis| *axis > 0.0);
+    let share = axis.unwrap_or_else(|| left.abs().min(right.abs()));
+    let far = if axis.is_some() {
+        [0.25, 0.15]
+    } else {
+        [1.0, 0.25]
+    };
+    let asked = asked(comparator, far);
+    let tie = axis.map_or(0.0, |axis| VISIBLE * axis).max(scale.half);
+    let by = left - right;
+    let excess = beyond(by, asked.holds, share);
+    let verdict = if asked.strict && by.abs() <= tie {
+        Verdict::Consistent
+    } else if excess == 0.0 || !asked.strict && within_a_tie(comparator, by, tie) {
+        Verdict::Holds
+    } else if beyond(by, asked.near, share) == 0.0 {
+        Verdict::Near
+    } else {
+        Verdict::Misses
+    };
+    Found { verdict, excess }
+}
+
+/// A tie is enough for these; who asks for far more is not content with one.
+const fn within_a_tie(comparator: Comparator, by: f64, tie: f64) -> bool {
+    !matches!(comparator, Comparator::FarGreater | Comparator::FarLess) && by.abs() <= tie
+}
+
+/// How far a difference is outside a band of shares.
+fn beyond(by: f64, [low, high]: [f64; 2], share: f64) -> f64 {
+    let bound = |limit: f64| if limit == 0.0 { 0.0 } else { limit * share };
+    (bound(low) - by).max(by - bound(high)).max(0.0)
+}
+
+/// The least or the greatest of the ratios of a range, against the printed one; `half` is half the prediction interval.
+pub(crate) fn gain(measured: f64, printed: f64, half: f64) -> Found {
+    let (off, gain) = ((measured - printed).abs(), (printed - 1.0).abs());
+    let verdict = if off <= 0.25 * gain || off <= half {
+        Verdict::Holds
+    } else if off <= 0.5 * gain {
+        Verdict::Near
+    } else {
+        Verdict::Misses
+    };
+    let excess = (off - 0.25 * gain).max(0.0);
+    Found { verdict, excess }
+}
+
+/// A printed value; `digit` is the worth of its last printed digit.
+pub(crate) fn value(measured: f64, printed: f64, digit: Option<f64>, half: f64) -> Found {
+    let plain = plain_value(measured, printed, digit);
+    let off = (measured - printed).abs();
+    Found {
+        verdict: if off <= half { Verdict::Holds } else { plain },
+        excess: (off - 0.1 * printed.abs()).max(0.0),
+    }
+}
+
+/// A printed bound: how far a value is beyond it, with the verdict without an interval.
+pub(crate) fn bound(plain: Verdict, beyond: f64, half: f64) -> Found {
+    let verdict = if plain < Verdict::Holds && beyond <= half {
+        Verdict::Consistent
+    } else {
+        plain
+    };
+    let excess = beyond.max(0.0);
+    Found { verdict, excess }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use Comparator::*;
+    use Verdict::*;
+
+    #[test]
+    fn differences_are_shares_of_the_axis() {
+        // On an axis to 100, of which 1.5 can be seen, with an interval of half the width given.
+        for (comparator, left, right, half, verdict) in [
+            (Greater, 11.0, 10.0, 0.1, Consistent),
+            (Greater, 9.0, 10.0, 0.1, Consistent),
+            (Greater, 12.0, 10.0, 0.1, Holds),
+            (Greater, 12.0, 10.0, 3.0, Consistent),
+            (Greater, 8.0, 10.0, 0.1, Misses),
+            (Less, 8.0, 10.0, 0.1, Holds),
+            (AtLeast, 9.0, 10.0, 0.1, Holds),
+            (AtLeast, 6.0, 10.0, 0.1, Near),
+            (AtLeast, 4.0, 10.0, 0.1, Misses),
+            (AtMost, 11.0, 10.0, 0.1, Holds),
+            // Twice as much, and only slightly so: print shows the difference, not the ratio.
+            (SlightlyGreater, 20.0, 10.0, 0.1, Holds),
+            (SlightlyGreater, 30.0, 10.0, 0.1, Near),
+            (SlightlyGreater, 40.0, 10.0, 0.1, Misses),
+            (SlightlyGreater, 10.5, 10.0, 0.1, Consistent),
+            (SlightlyGreater, 5.0, 10.0, 0.1, Misses),
+            (SlightlyLess, 10.0, 20.0, 0.1, Holds),
+            (SlightlyAtLeast, 50.0, 60.0, 0.1, Holds),
+            (SlightlyAtLeast, 40.0, 60.0, 0.1, Near),
+            (SlightlyAtMost, 90.0, 60.0, 0.1, Misses),
+            (FarGreater, 40.0, 10.0, 0.1, Holds),
+            (FarGreater, 28.0, 10.0, 0.1, Near),
+            (FarGreater, 20.0, 10.0, 0.1, Misses),
+            // No tie helps what asks for far more.
+            (FarGreater, 12.0, 10.0, 5.0, Misses),
+            (FarLess, 10.0, 40.0, 0.1, Holds),
+            (Nearly, 14.0, 10.0, 0.1, Holds),
+            (Nearly, 17.0, 10.0, 8.0, Holds),
+            (Nearly, 24.0, 10.0, 0.1, Near),
+            (Nearly, 26.0, 10.0, 0.1, Misses),
+            (Equal, 11.0, 10.0, 0.1, Holds),
+            (Equal, 14.0, 10.0, 0.1, Near),
+            (Equal, 16.0, 10.0, 0.1, Misses),
+            (Greater, f64::NAN, 10.0, 0.1, Misses),
+        ] {
+            let scale = Scale {
+                axis: Some(100.0),
+                half,
+            };
+            let found = compare(comparator, left, right, scale).verdict;
+            assert_eq!(found, verdict, "{left} {comparator:?} {right} ± {half}");
+        }
+    }
+
+    #[test]
+    fn what_no_axis_shows_is_judged_by_its_own_size() {
+        for (comparator, left, right, half, verdict) in [
+            (Greater, 1.05, 1.0, 0.01, Holds),
+            (Greater, 1.05, 1.0, 0.1, Consistent),
+            (SlightlyGreater, 1.2, 1.0, 0.01, Near),
+            (FarGreater, 2.0, 1.0, 0.01, Holds),
+            (FarGreater, 1.5, 1.0, 0.01, Near),
+            (Nearly, 1.04, 1.0, 0.01, Holds),
+            (Nearly, 1.2, 1.0, 0.01, Misses),
+            (Nearly, 0.0, 0.0, 0.0, Holds),
+        ] {
+            let found = compare(comparator, left, right, Scale { axis: None, half }).verdict;
+            assert_eq!(found, verdict, "{left} {comparator:?} {right} ± {half}");
+        }
+    }
+
+    #[test]
+    fn how_far_a_value_is_from_what_is_asked() {
+        let scale = Scale {
+            axis: Some(100.0),
+            half: 0.0,
+        };
+        for (comparator, left, right, excess) in [
+            (Greater, 12.0, 10.0, 0.0),
+            (Greater, 8.0, 10.0, 2.0),
+            (SlightlyGreater, 30.0, 10.0, 5.0),
+            (FarGreater, 20.0, 10.0, 15.0),
+            (Nearly, 17.0, 10.0, 2.0),
+        ] {
+            let found = compare(comparator, left, right, scale).excess;
+            assert!((found - excess).abs() < 1e-9, "{comparator:?}: {found}");
+        }
+    }
+
+    #[test]
+    fn gains_are_percentages() {
+        // 9 % printed: by the ratio, 0.87 would be near enough.
+        assert_eq!(gain(0.87, 1.09, 0.0).verdict, Misses);
+        assert_eq!(gain(1.11, 1.09, 0.0).verdict, Holds);
+        assert_eq!(gain(1.13, 1.09, 0.0).verdict, Near);
+        assert_eq!(gain(1.13, 1.09, 0.05).verdict, Holds);
+        assert_eq!(gain(1.14, 1.09, 0.0).verdict, Misses);
+        assert_eq!(gain(24.0, 31.0, 0.0).verdict, Holds);
+        assert_eq!(gain(20.0, 31.0, 0.0).verdict, Near);
+    }
+
+    #[test]
+    fn values_and_bounds_have_their_intervals() {
+        assert_eq!(value(0.08, 0.06, None, 0.0).verdict, Misses);
+        assert_eq!(value(0.08, 0.06, None, 0.03).verdict, Holds);
+        assert_eq!(bound(Near, 0.001, 0.002).verdict, Consistent);
+        assert_eq!(bound(Near, 0.001, 0.0).verdict, Near);
+        assert_eq!(bound(Holds, -0.001, 0.0).verdict, Holds);
+    }
+}
