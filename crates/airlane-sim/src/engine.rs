@@ -18,6 +18,7 @@
 //! thread; runs are parallel, not events.
 
 pub(crate) mod agenda;
+pub(crate) mod circuit;
 pub(crate) mod deadlines;
 pub(crate) mod medium;
 pub(crate) mod observe;
@@ -36,7 +37,7 @@ use agenda::{Agenda, Planned, Policy};
 use deadlines::Deadlines;
 use medium::{Air, Direction, Medium, NextHop};
 use observe::{Departure, Observer};
-use transmit::{loss, put_on_link, transmit};
+use transmit::{loss, put_on_link, send_block, transmit};
 
 /// One end of a link with services.
 #[derive(Clone, Debug)]
@@ -268,7 +269,41 @@ impl Engine {
                     self.arrive(node, packet, observer);
                 }
             }
+            Medium::Circuit(_) => self.on_circuit(index, observer),
         }
+    }
+
+    /// A frame of a circuit arrives, or its station may send.
+    fn on_circuit<O: Observer>(&mut self, index: usize, observer: &mut O) {
+        // The two directions of a link are neighbours.
+        let [down, up] = &mut self.directions[index & !1..][..2] else {
+            return;
+        };
+        let (near, far) = if index & 1 == 0 {
+            (down, up)
+        } else {
+            (up, down)
+        };
+        let node = near.to;
+        let (Medium::Circuit(near), Medium::Circuit(far)) = (&mut near.medium, &mut far.medium)
+        else {
+            return;
+        };
+        if let Some(frame) = near.channel.poll_deliver(self.now) {
+            let delivered = &mut self.delivered;
+            far.station.handle_frame(self.now, frame, |piece| {
+                near.read(piece, |packet| {
+                    observer.on_packet_arrival(self.now, index, &packet);
+                    observer.on_arrival(self.now, index, &packet);
+                    delivered.push_back((node, packet));
+                });
+            });
+            far.wake(self.now);
+            self.deadlines.set(index ^ 1, far.poll_timeout());
+        } else {
+            send_block(near, self.now, index, observer);
+        }
+        self.deadlines.set(index, near.poll_timeout());
     }
 
     #[inline]
@@ -463,7 +498,7 @@ impl Engine {
         let out = *out as usize;
         let Direction { medium, air, .. } = &mut self.directions[out];
         match medium {
-            Medium::Packets(_) | Medium::Queued(_) => {}
+            Medium::Packets(_) | Medium::Queued(_) | Medium::Circuit(_) => {}
             Medium::Frames(channel) => {
                 let mut sent = false;
                 while let Some(frame) = port.poll_transmit(self.now) {
@@ -564,6 +599,16 @@ impl Engine {
                 } else {
                     observer.on_packet(self.now, index, &packet, Departure::Dropped);
                 }
+            }
+            Medium::Circuit(circuit) => {
+                if let Some(limit) = limit {
+                    let full = !circuit.has_room(packet.len(), limit);
+                    packet.marks = packet.marks.with(Marks::MARKED, full);
+                }
+                if !circuit.push(self.now, packet) {
+                    observer.on_packet(self.now, index, &packet, Departure::Dropped);
+                }
+                self.deadlines.set(index, circuit.poll_timeout());
             }
             Medium::Frames(_) | Medium::Driving(_) => {}
         }

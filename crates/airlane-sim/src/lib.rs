@@ -44,8 +44,8 @@ pub use error::ScenarioError;
 pub use estimate::Estimate;
 pub use repeat::{repeat, repeat_all};
 pub use result::{
-    DirectionResult, FlowResult, FlowService, HandoffResult, LinkResult, PathResult, RunResult,
-    Scalar, ServiceResult,
+    CircuitResult, DirectionResult, FlowResult, FlowService, HandoffResult, LinkResult, PathResult,
+    RunResult, Scalar, ServiceResult,
 };
 pub use retrace::{InTurn, RetraceConfig, RetraceOverhead, RetraceResult, RetraceUnit};
 pub use run::{Prepared, run};

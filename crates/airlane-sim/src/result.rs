@@ -232,9 +232,29 @@ pub struct DirectionResult {
     pub channel: ChannelStats,
     /// Bits that had left when the applications stopped over those that the link could have sent by then.
     pub utilisation_ratio: f64,
+    /// What the station at the near end did, where the link is a GSM circuit.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub circuit: Option<CircuitResult>,
     /// The services of this direction; empty on a link without services.
     #[serde(skip_serializing_if = "Vec::is_empty")]
     pub services: Vec<ServiceResult>,
+}
+
+/// What a circuit did in one direction.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize)]
+pub struct CircuitResult {
+    /// Frames that carried octets, each time that they were sent.
+    pub frames: u64,
+    /// Of these, frames that had been sent before.
+    pub repeated: u64,
+    /// Questions how the other station stands.
+    pub polls: u64,
+    /// How often the near station gave up and both began anew.
+    pub resets: u64,
+    /// Frames of octets that were under way when they did.
+    pub abandoned: u64,
+    /// Packets that lost octets there.
+    pub spoiled: Count,
 }
 
 /// What one service did for one direction of a link: its sender at the near end, its receiver at

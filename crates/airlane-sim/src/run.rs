@@ -526,6 +526,7 @@ fn direction_result(engine: &Engine, index: usize, used: &[f64]) -> DirectionRes
     DirectionResult {
         channel: *direction.stats(),
         utilisation_ratio: used[index],
+        circuit: direction.circuit(),
         services,
     }
 }

@@ -6,6 +6,7 @@
 //! `airlane explain` prints and what runs.
 
 mod flows;
+mod gsm;
 mod handoff;
 mod interactive;
 mod mobility;
@@ -32,6 +33,7 @@ pub use flows::{
     AppConfig, BulkConfig, ConferencingConfig, FlowConfig, PagesConfig, RelayConfig,
     TransportConfig, UdpConfig,
 };
+pub use gsm::{GsmConfig, GsmFrame, GsmPersistence, GsmRepair};
 pub use handoff::{HandoffConfig, HandoffKind};
 pub use interactive::{MailConfig, TelnetConfig};
 pub(crate) use mobility::Epoch;
@@ -139,6 +141,11 @@ pub struct LinkConfig {
     /// horizontal, others vertical. Left out: links of one rate and delay are alike.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub technology: Option<String>,
+    /// The link is a circuit of GSM's data service, which repairs what its radio erases. Its blocks of 30 bytes take as
+    /// long as the rate says: 20 ms at 12 kbit/s. Source: Ludwig et al. 1999.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    #[schemars(extend("examples" = [{ "frame": { "blocks": 7 } }]))]
+    pub gsm: Option<GsmConfig>,
     /// A frame's payload is at most this long, link headers excluded. Source: Xylomenos 1999, tables
     /// 3.1 to 3.3. Sets the packet size of applications that cross the link; none if the link takes any
     /// packet.

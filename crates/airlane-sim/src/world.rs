@@ -20,6 +20,7 @@ use crate::app::telnet::{Telnet, Typing};
 use crate::app::web::{Browsing, Web};
 use crate::custom::{AppFactory, ErrorsFactory, Pieces};
 use crate::engine::agenda::{Agenda, Move, Policy};
+use crate::engine::circuit::Circuit;
 use crate::engine::medium::{Air, Direction, Medium, NextHop};
 use crate::engine::{Engine, PortEnd, World};
 use crate::hint::{flow_hints, outages};
@@ -191,7 +192,11 @@ fn direction(
         }
     };
     let opportunities = link.rate.of(down).opportunities();
-    let medium = if link.services.is_empty() {
+    let medium = if let Some(gsm) = &link.gsm {
+        let limit = config.queue;
+        let channel = channel(scenario, name, config, errors, opportunities);
+        Medium::Circuit(Box::new(Circuit::new(gsm, channel, limit)))
+    } else if link.services.is_empty() {
         Medium::Packets(channel(scenario, name, config, errors, opportunities))
     } else {
         // The port shapes to the link's rate: frames never wait in front of the transmitter, unless

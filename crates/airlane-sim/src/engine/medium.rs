@@ -5,6 +5,7 @@
 //! Frames    port ───► pipe                     a port that paces itself
 //! Driving   port ◄──► pipe or shared air       a port that is asked when its next frame may leave
 //! Queued    IP ► queue ► shared air            a link without services that waits for its turn
+//! Circuit   IP ► queue ► octets ► stations ◄► pipe   a circuit of GSM's data service
 //! ```
 //!
 //! A pipe is a transmitter of its own, whose next departure is known when something is handed over. [`Air`]
@@ -17,7 +18,9 @@ use airlane_base::{Instant, Payload as _, QueueLimit};
 use airlane_channel::{Channel, ChannelStats};
 use airlane_link::{Frame, Token};
 
+use super::circuit::Circuit;
 use crate::packet::Packet;
+use crate::result::CircuitResult;
 
 /// Where a node sends a packet for some other node.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -41,6 +44,8 @@ pub(crate) enum Medium {
     Driving(Box<Driving>),
     /// A link without services whose packets wait for their turn.
     Queued(Box<Queued>),
+    /// A circuit whose stations repair what the radio erases.
+    Circuit(Box<Circuit>),
 }
 
 /// A link that decides when frames leave: it asks the port at its near end for a frame when one may begin
@@ -176,6 +181,7 @@ impl Direction {
             Medium::Frames(channel) => channel.stats(),
             Medium::Driving(link) => link.channel.stats(),
             Medium::Queued(link) => link.channel.stats(),
+            Medium::Circuit(circuit) => circuit.channel.stats(),
         }
     }
 
@@ -186,6 +192,15 @@ impl Direction {
             Medium::Frames(channel) => channel.free_at(),
             Medium::Driving(link) => link.channel.free_at(),
             Medium::Queued(link) => link.channel.free_at(),
+            Medium::Circuit(circuit) => circuit.channel.free_at(),
+        }
+    }
+
+    /// What the station at its near end did, if it is a circuit's.
+    pub(crate) fn circuit(&self) -> Option<CircuitResult> {
+        match &self.medium {
+            Medium::Circuit(circuit) => Some(circuit.result()),
+            _ => None,
         }
     }
 
@@ -196,6 +211,7 @@ impl Direction {
             Medium::Frames(channel) => channel.errors(),
             Medium::Driving(link) => link.channel.errors(),
             Medium::Queued(link) => link.channel.errors(),
+            Medium::Circuit(circuit) => circuit.channel.errors(),
         };
         errors.is_custom()
     }

@@ -202,6 +202,17 @@ impl Scenario {
                 "add [[links.<name>.services]], or leave out paced-by",
             );
         }
+        if let Some(gsm) = &link.gsm {
+            let paced = [true, false].map(|down| link.rate.of(down).opportunities().is_some());
+            if !link.services.is_empty() || link.medium.is_some() || paced != [false; 2] {
+                problems.add(
+                    "gsm",
+                    "a GSM circuit repairs its frames itself, on the grid of its own blocks",
+                    "a rate, and no services and no medium beside it",
+                );
+            }
+            gsm.check(problems);
+        }
         if let Some(medium) = &link.medium {
             self.check_medium(medium, link, problems);
         }

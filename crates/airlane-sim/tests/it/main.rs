@@ -13,6 +13,7 @@ mod delays;
 mod determinism;
 mod events;
 mod figure_1;
+mod gsm;
 mod handoffs;
 mod imports;
 mod interactive;

@@ -1,0 +1,304 @@
+//! One direction of a circuit of GSM's data service: packets become a stream of octets, and that frames.
+//!
+//! ```text
+//! IP ─► queue ─► PPP ─► octets ─► station ─► frames, on the grid of blocks ─► far station ─► octets ─► packets
+//! ```
+//!
+//! The stream has places where a real one has octets: which of them a frame carries, and which never come because both
+//! stations began anew, decides which packets arrive.
+
+use std::collections::VecDeque;
+
+use airlane_base::{Duration, Instant, Payload, QueueLimit};
+use airlane_channel::blocks::adaptive::{FrameLength, LENGTHS};
+use airlane_channel::{Channel, Count};
+use airlane_gsm::{BLOCK, Counts, Frame, Station, ppp};
+
+use crate::packet::Packet;
+use crate::result::CircuitResult;
+use crate::scenario::{GsmConfig, GsmFrame};
+
+/// Octets of a stream, from one place to another.
+#[derive(Clone, Copy, Debug)]
+pub(crate) struct Piece {
+    from: u64,
+    to: u64,
+}
+
+/// A packet in a stream.
+#[derive(Debug)]
+struct Framed<P> {
+    from: u64,
+    to: u64,
+    packet: P,
+}
+
+/// Packets as octets, at both ends of a direction.
+#[derive(Debug)]
+struct Stream<P> {
+    limit: QueueLimit,
+    /// Packets whose last octet has not come.
+    packets: VecDeque<Framed<P>>,
+    /// Of these, packets whose first octet has not left, and their bytes.
+    waiting: usize,
+    waiting_bytes: usize,
+    written: u64,
+    cut: u64,
+    read: u64,
+    /// From here on nothing is missing.
+    whole_from: u64,
+    spoiled: Count,
+}
+
+impl<P: Payload> Stream<P> {
+    fn new(limit: QueueLimit) -> Self {
+        Self {
+            limit,
+            packets: VecDeque::new(),
+            waiting: 0,
+            waiting_bytes: 0,
+            written: 0,
+            cut: 0,
+            read: 0,
+            whole_from: 0,
+            spoiled: Count::default(),
+        }
+    }
+
+    fn push(&mut self, packet: P) -> bool {
+        let len = packet.len();
+        if !self.limit.admits(self.waiting, self.waiting_bytes, len) {
+            return false;
+        }
+        let from = self.written;
+        self.written += (len + ppp::OVERHEAD) as u64;
+        self.packets.push_back(Framed {
+            from,
+            to: self.written,
+            packet,
+        });
+        self.waiting += 1;
+        self.waiting_bytes += len;
+        true
+    }
+
+    /// The next octets, at most so many, and the packets whose last octet is among them.
+    fn cut(&mut self, most: usize, mut ends: impl FnMut(&P)) -> Option<Piece> {
+        let from = self.cut;
+        let to = self.written.min(from + most as u64);
+        if from == to {
+            return None;
+        }
+        self.cut = to;
+        // Those that wait are the last ones.
+        while self.waiting > 0
+            && let first = &self.packets[self.packets.len() - self.waiting]
+            && first.from < to
+        {
+            self.waiting -= 1;
+            self.waiting_bytes -= first.packet.len();
+        }
+        let begun = self.packets.iter().rev().skip(self.waiting);
+        let ended = begun.take_while(|framed| framed.to > from);
+        ended
+            .filter(|framed| framed.to <= to)
+            .for_each(|framed| ends(&framed.packet));
+        Some(Piece { from, to })
+    }
+
+    /// Octets have come: gives the packets that they complete.
+    fn read(&mut self, piece: Piece, mut give: impl FnMut(P)) {
+        if piece.from > self.read {
+            self.whole_from = piece.from;
+        }
+        self.read = piece.to;
+        while let Some(framed) = self.packets.pop_front_if(|framed| framed.to <= piece.to) {
+            // The flag in front of a packet is the last octet of the one before.
+            if framed.from.saturating_sub(1) >= self.whole_from {
+                give(framed.packet);
+            } else {
+                self.spoiled.add(framed.packet.len());
+            }
+        }
+    }
+}
+
+/// One direction of a circuit, and the station at its near end.
+#[derive(Debug)]
+pub(crate) struct Circuit {
+    pub(super) channel: Channel<Frame<Piece>>,
+    pub(super) station: Station<Piece>,
+    stream: Stream<Packet>,
+    /// How long a block takes.
+    block: Duration,
+    fixed: u8,
+    /// What chooses the length of frames, where nobody has.
+    length: Option<FrameLength>,
+    /// When the station is asked next.
+    next: Option<Instant>,
+}
+
+impl Circuit {
+    pub(crate) fn new(
+        config: &GsmConfig,
+        channel: Channel<Frame<Piece>>,
+        limit: QueueLimit,
+    ) -> Self {
+        let block = channel.config().rate.transmission_time(BLOCK);
+        let length = FrameLength::new(LENGTHS, 6.0, BLOCK as f64 - 1.0);
+        let (fixed, length) = match config.frame {
+            GsmFrame::Blocks(blocks) => (blocks, None),
+            GsmFrame::Adaptive => (1, Some(length)),
+        };
+        Self {
+            channel,
+            station: Station::new(config.parameters()),
+            stream: Stream::new(limit),
+            block,
+            fixed,
+            length,
+            next: None,
+        }
+    }
+
+    /// Takes a packet, unless the queue is full: then it is counted.
+    pub(super) fn push(&mut self, now: Instant, packet: Packet) -> bool {
+        let taken = self.stream.push(packet);
+        if !taken {
+            self.channel.refuse(packet.len());
+        }
+        self.wake(now);
+        taken
+    }
+
+    pub(super) fn has_room(&self, len: usize, limit: QueueLimit) -> bool {
+        limit.admits(self.stream.waiting, self.stream.waiting_bytes, len)
+    }
+
+    /// Octets that a frame of so many blocks carries: a check, a header and the octet of L2R cost 6, and an octet marks each
+    /// block where frames have several, or may have.
+    fn payload(&self, blocks: u8) -> usize {
+        let marks = if self.length.is_some() || blocks > 1 {
+            blocks
+        } else {
+            0
+        };
+        (usize::from(blocks) * BLOCK).saturating_sub(6 + usize::from(marks))
+    }
+
+    /// Lets the station send, if it is its time. Says when that has left, if it has; `ends` gets packets whose last octet
+    /// leaves with it.
+    pub(super) fn transmit(&mut self, now: Instant, ends: impl FnMut(&Packet)) -> Option<Instant> {
+        if self.next.is_none_or(|next| next > now) {
+            return None;
+        }
+        self.station.handle_timeout(now);
+        // Which octets those were, the far end sees by what is missing.
+        while self.station.poll_abandoned().is_some() {}
+        for (blocks, lost) in self.station.fates() {
+            if let Some(length) = &mut self.length {
+                length.outcome(blocks.into(), lost);
+            }
+        }
+        let chosen = self.length.as_ref().map(|length| length.length() as u8);
+        let blocks = chosen.unwrap_or(self.fixed);
+        let most = self.payload(blocks);
+        let stream = &mut self.stream;
+        let frame = self
+            .station
+            .transmit(now, blocks, || stream.cut(most, ends));
+        let departs = frame.map(|frame| self.channel.send_at(now, frame.len(), frame));
+        self.wake(now);
+        departs
+    }
+
+    /// Octets have come to the far end.
+    pub(super) fn read(&mut self, piece: Piece, give: impl FnMut(Packet)) {
+        self.stream.read(piece, give);
+    }
+
+    /// Something has happened to the station: looks when it is to be asked.
+    pub(super) fn wake(&mut self, now: Instant) {
+        let fresh = self.station.has_room() && self.stream.cut < self.stream.written;
+        let wants = if fresh || self.station.has_frames(now) {
+            Some(now)
+        } else {
+            self.station.poll_timeout()
+        };
+        self.next = wants.map(|at| {
+            let at = at.max(now).max(self.channel.free_at());
+            let blocks = at
+                .saturating_since(Instant::ORIGIN)
+                .as_nanos()
+                .div_ceil(self.block.as_nanos());
+            Instant::ORIGIN + self.block * blocks
+        });
+    }
+
+    pub(super) fn poll_timeout(&self) -> Option<Instant> {
+        self.next
+            .into_iter()
+            .chain(self.channel.poll_timeout())
+            .min()
+    }
+
+    pub(crate) fn result(&self) -> CircuitResult {
+        let Counts {
+            information: frames,
+            repeated,
+            polls,
+            resets,
+            abandoned,
+            ..
+        } = self.station.counts();
+        CircuitResult {
+            frames,
+            repeated,
+            polls,
+            resets,
+            abandoned,
+            spoiled: self.stream.spoiled,
+        }
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use proptest::prelude::*;
+
+    use super::*;
+
+    proptest! {
+        #[test]
+        fn a_packet_arrives_unless_one_of_its_octets_does_not(
+            lens in prop::collection::vec(1_usize..400, 1..20),
+            pieces in prop::collection::vec((1_usize..120, prop::bool::weighted(0.9)), 40..200),
+        ) {
+            let limit = QueueLimit::Packets(20);
+            let mut stream = Stream::new(limit);
+            for (seq, len) in lens.iter().enumerate() {
+                prop_assert!(stream.push(vec![seq as u8; *len]));
+            }
+            let (mut came, mut all, mut left) = (Vec::new(), Vec::new(), Vec::new());
+            for (most, arrives) in pieces {
+                let Some(piece) = stream.cut(most, |packet| left.push(packet[0])) else { break };
+                all.push((piece, arrives));
+                if arrives {
+                    stream.read(piece, |packet| came.push(packet[0]));
+                }
+            }
+            let mut from = 0;
+            let cut = stream.cut;
+            for (seq, len) in lens.iter().enumerate() {
+                let to = from + (*len + 7) as u64;
+                let flagged = from.saturating_sub(1);
+                let hit = |(piece, arrives): &(Piece, bool)| !arrives && piece.from < to && piece.to > flagged;
+                let whole = to <= cut && !all.iter().any(hit);
+                prop_assert_eq!(came.contains(&(seq as u8)), whole, "packet {}", seq);
+                prop_assert_eq!(left.contains(&(seq as u8)), to <= cut);
+                from = to;
+            }
+            prop_assert!(came.is_sorted());
+        }
+    }
+}

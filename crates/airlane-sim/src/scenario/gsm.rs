@@ -1,0 +1,132 @@
+//! A link that is a circuit of GSM's data service.
+
+use airlane_base::Duration;
+use airlane_base::config::Problems;
+use airlane_gsm::{Parameters, Persistence, Repair};
+use schemars::JsonSchema;
+use serde::{Deserialize, Serialize};
+
+/// A circuit of GSM's data service: packets in PPP over a stream of octets, which the radio link protocol carries in frames
+/// of whole blocks of 30 bytes, on the grid of the blocks.
+#[derive(Clone, Copy, Debug, PartialEq, Serialize, Deserialize, JsonSchema)]
+#[serde(deny_unknown_fields, rename_all = "kebab-case")]
+pub struct GsmConfig {
+    /// How long frames are. Source: Ludwig et al. 1999, section 4.2.
+    #[serde(default)]
+    pub frame: GsmFrame,
+    /// Frames that may be unacknowledged. Source: GSM 04.22, k.
+    #[serde(default = "default_window")]
+    #[schemars(extend("x-unit" = "frames"), range(min = 1, max = 61))]
+    pub window: u8,
+    /// How long an acknowledgment may take. Source: GSM 04.22, T1. Left out: 480 ms, and 60 ms for each block beyond
+    /// the first.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub t1: Option<Duration>,
+    /// When a station that hears nothing gives up, drops what it had under way, and begins anew with its peer. Source:
+    /// GSM 04.22, N2; Ludwig et al. 1999, section 5, for `time`.
+    #[serde(default)]
+    pub persistence: GsmPersistence,
+    /// How a station asks for what is missing. Source: GSM 04.22, SREJ and REJ.
+    #[serde(default)]
+    pub repair: GsmRepair,
+}
+
+/// How long frames are.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
+#[serde(rename_all = "kebab-case")]
+pub enum GsmFrame {
+    /// So many blocks, 1 to 128.
+    Blocks(u8),
+    /// 1 to 47 blocks, as what becomes of frames tells.
+    Adaptive,
+}
+
+impl Default for GsmFrame {
+    fn default() -> Self {
+        Self::Blocks(1)
+    }
+}
+
+/// When a station gives up.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
+#[serde(rename_all = "kebab-case")]
+pub enum GsmPersistence {
+    /// A poll has been repeated this often without an answer.
+    Polls(u32),
+    /// A frame, or a poll, has been repeated this often.
+    Frames(u32),
+    /// Octets have waited so long for their acknowledgment.
+    Time(Duration),
+}
+
+impl Default for GsmPersistence {
+    fn default() -> Self {
+        Self::Polls(6)
+    }
+}
+
+/// How a station asks for what is missing.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
+#[serde(rename_all = "kebab-case")]
+pub enum GsmRepair {
+    /// One by one.
+    #[default]
+    Selective,
+    /// Everything from the first missing frame on.
+    GoBack,
+}
+
+const fn default_window() -> u8 {
+    61
+}
+
+impl GsmConfig {
+    /// Adds what is wrong with it.
+    pub(super) fn check(&self, problems: &mut Problems) {
+        if matches!(self.frame, GsmFrame::Blocks(blocks) if !(1..=128).contains(&blocks)) {
+            problems.add("gsm.frame", "no frame has so many blocks", "1 to 128");
+        }
+        if !(1..=61).contains(&self.window) {
+            problems.add(
+                "gsm.window",
+                "no station has so many frames under way",
+                "1 to 61",
+            );
+        }
+        let shortest = Duration::from_millis(10);
+        let soon = format!("\"{shortest}\" or more");
+        if self.t1.is_some_and(|t1| t1 < shortest) {
+            problems.add("gsm.t1", "no answer comes so soon", &soon);
+        }
+        if matches!(self.persistence, GsmPersistence::Time(bound) if bound < shortest) {
+            problems.add(
+                "gsm.persistence.time",
+                "nothing is acknowledged so soon",
+                &soon,
+            );
+        }
+    }
+
+    /// What both stations agree on.
+    pub(crate) fn parameters(&self) -> Parameters {
+        let blocks = match self.frame {
+            GsmFrame::Blocks(blocks) => blocks,
+            // An answer takes as long as the longest frame.
+            GsmFrame::Adaptive => airlane_channel::blocks::adaptive::LENGTHS[1] as u8,
+        };
+        let defaults = Parameters::for_blocks(blocks);
+        Parameters {
+            window: self.window,
+            t1: self.t1.unwrap_or(defaults.t1),
+            persistence: match self.persistence {
+                GsmPersistence::Polls(most) => Persistence::Polls(most),
+                GsmPersistence::Frames(most) => Persistence::Frames(most),
+                GsmPersistence::Time(bound) => Persistence::Time(bound),
+            },
+            repair: match self.repair {
+                GsmRepair::Selective => Repair::Selective,
+                GsmRepair::GoBack => Repair::GoBack,
+            },
+        }
+    }
+}

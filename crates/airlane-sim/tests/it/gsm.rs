@@ -1,0 +1,93 @@
+//! Circuits of GSM's data service, end to end.
+
+use airlane_sim::{RunResult, Scenario, run};
+
+/// A file over a circuit whose radio does this.
+fn file(radio: &str, gsm: &str) -> Result<Scenario, String> {
+    let text = format!(
+        "schema = 1\nname = \"phone\"\nduration = \"6000 s\"\nuntil = \"file\"\n[nodes]\nbase = {{}}\nphone = {{}}\n\
+         [links.gsm]\nends = [\"base\", \"phone\"]\nrate = \"12 kbit/s\"\ndelay = \"110 ms\"\n\
+         queue = \"20 packets\"\n{radio}\ngsm = {{ {gsm} }}\n\
+         [[flows]]\nname = \"file\"\nends = [\"base\", \"phone\"]\n\
+         app = {{ kind = \"bulk\", size = \"600 kB\", packet = \"576 B\" }}\n\
+         transport = {{ kind = \"tcp\", window = 20 }}\n"
+    );
+    Scenario::from_toml(&text, "phone.toml").map_err(|error| error.to_string())
+}
+
+fn sent(radio: &str, gsm: &str) -> RunResult {
+    run(&file(radio, gsm).unwrap(), 1, 0).unwrap()
+}
+
+/// Frames of 7 blocks carry 197 bytes in 140 ms, of which PPP takes 7 of each packet (Ludwig et al. 1999, section 4.3).
+#[test]
+fn a_clean_circuit_is_as_fast_as_its_frames_allow() {
+    for (frame, bytes_s) in [
+        ("{ blocks = 1 }", 1200.0),
+        ("{ blocks = 7 }", 197.0 / 0.14),
+        ("{ blocks = 47 }", 1357.0 / 0.94),
+    ] {
+        let result = sent("", &format!("frame = {frame}"));
+        let expected = bytes_s * 8.0 * 576.0 / 583.0;
+        let share = result.flows[0].throughput_bps.unwrap() / expected;
+        assert!((0.98..=1.0).contains(&share), "{frame}: {share}");
+    }
+}
+
+/// What the radio erases costs time and never a packet.
+#[test]
+fn only_a_new_beginning_loses_packets() {
+    let radio = "errors = { kind = \"blocks\", model = \"onoff-c\" }";
+    for gsm in [
+        "",
+        ", frame = { blocks = 7 }",
+        ", frame = \"adaptive\"",
+        ", repair = \"go-back\"",
+    ] {
+        let result = sent(radio, &format!("persistence = {{ polls = 128 }}{gsm}"));
+        assert!(result.flows[0].finished == Some(true), "{gsm}");
+        assert!(result.links[0].down.channel.lost_air.frames > 0);
+        for way in [&result.links[0].down, &result.links[0].up] {
+            let circuit = way.circuit.unwrap();
+            assert_eq!((circuit.resets, circuit.spoiled.frames), (0, 0), "{gsm}");
+        }
+    }
+}
+
+#[test]
+fn an_outage_beyond_what_the_link_persists_spoils_what_was_under_way() {
+    for (to, resets) in [("14 s", 0), ("15.2 s", 1)] {
+        let outage = format!("outages = [{{ from = \"10 s\", to = \"{to}\" }}]");
+        let result = sent(&outage, "");
+        let circuit = result.links[0].down.circuit.unwrap();
+        assert_eq!(circuit.resets.min(1), resets, "{to}: {circuit:?}");
+        assert_eq!(circuit.spoiled.frames > 0, resets > 0, "{to}: {circuit:?}");
+        assert!(
+            circuit.spoiled.frames <= 4,
+            "61 frames hold parts of 4 packets: {circuit:?}"
+        );
+        // TCP brings what was lost, and the link works as before.
+        assert!(result.flows[0].finished == Some(true));
+    }
+}
+
+#[test]
+fn a_circuit_that_no_phone_has_is_refused() {
+    for (gsm, says) in [
+        ("frame = { blocks = 129 }", "1 to 128"),
+        ("window = 62", "1 to 61"),
+        ("t1 = \"1 ms\"", "10 ms"),
+        ("persistence = { time = \"0 s\" }", "10 ms"),
+    ] {
+        let error = file("", gsm).unwrap_err();
+        assert!(
+            error.contains(says) && error.contains("links.gsm.gsm"),
+            "{error}"
+        );
+    }
+    let error = file(
+        "frame = \"100 B\"\nservices = [{ number = 0, name = \"all\", rate = 1, scheme = { kind = \"sr\" } }]",
+        "",
+    );
+    assert!(error.unwrap_err().contains("no services"));
+}
