@@ -136,7 +136,9 @@ impl<P: Packet> Port<P> {
             facts,
             classifier: Classifier::new(&[], |_| None, 0),
             moving: Moving::new(),
-            pacer: config.pacing.map(|limit| Pacer::new(config.rate, limit)),
+            pacer: config
+                .pacing
+                .map(|limit| Pacer::new(config.rate, limit, config.pacing_overhead)),
             finder: match config.rate_limit {
                 RateLimit::Fixed => None,
                 RateLimit::Estimated => Some(Box::new(Finder::new(config.rate, true))),

@@ -176,8 +176,8 @@ pub struct LinkConfig {
     #[serde(default, skip_serializing_if = "Option::is_none")]
     #[schemars(extend("x-unit" = "frames"))]
     pub handed_over: Option<HandedOver>,
-    /// Whether the queue of a busy link stands at IP, in front of the services (`nominal`), or in them
-    /// (`off`). Source: Xylomenos 1999, section 6.2.1. Left out: `off`.
+    /// Whether the queue of a busy link stands at IP, in front of the services (`nominal`, or `framed` with the byte
+    /// that every frame has), or in them (`off`). Source: Xylomenos 1999, section 6.2.1. Left out: `off`.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub pacing: Option<Pacing>,
     /// The link has these services, the same at both ends. Source: Xylomenos 1999, chapter 6.

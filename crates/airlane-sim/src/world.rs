@@ -256,7 +256,9 @@ fn port(link: &LinkConfig, first: bool) -> Port<Packet> {
         handed_over: link
             .handed_over
             .expect("resolved: services have a hand-over limit"),
-        pacing: (link.pacing == Some(Pacing::Nominal)).then_some(link.queue.down),
+        pacing: matches!(link.pacing, Some(Pacing::Nominal | Pacing::Framed))
+            .then_some(link.queue.down),
+        pacing_overhead: usize::from(link.pacing == Some(Pacing::Framed)),
         scheduler: link.scheduler.clone().unwrap_or_default(),
         rates: link.rates.unwrap_or_default(),
         rate_limit: link.rate_limit.unwrap_or_default(),

@@ -278,7 +278,7 @@ fn check_snoop(snoop: &SnoopConfig, at: &str, wrong: &mut impl FnMut(String, Str
         wrong(
             format!("{at}.variant"),
             "ns-2's module has rules of its own, which nothing else changes".to_owned(),
-            "variant = \"standard\", or no suppress, detect, threshold, min-timeout and repairs",
+            "variant = \"standard\", or no suppress, detect, threshold and min-timeout",
         );
     }
     if !(1..=10).contains(&snoop.threshold) {

@@ -78,6 +78,8 @@ pub enum Pacing {
     /// A packet follows the one before after its nominal time; the queue stands at IP, one for all
     /// services.
     Nominal,
+    /// As `nominal`, where the time of a packet counts the byte that names its service, which every frame has.
+    Framed,
 }
 
 /// Everything that a port must know.
@@ -109,6 +111,9 @@ pub struct PortConfig {
     pub handed_over: HandedOver,
     /// Holds IP back to the nominal rate, with an IP queue of this limit; none: does not.
     pub pacing: Option<QueueLimit>,
+    /// Bytes beside a packet that its nominal time counts.
+    #[serde(default)]
+    pub pacing_overhead: usize,
     /// The scheduler.
     pub scheduler: SchedulerConfig,
     /// Where the services' shares come from.
@@ -139,6 +144,7 @@ impl PortConfig {
             burst: Duration::ZERO,
             handed_over: HandedOver::usual(header),
             pacing: None,
+            pacing_overhead: 0,
             scheduler: SchedulerConfig::default(),
             rates: Rates::default(),
             services: Vec::new(),

@@ -78,10 +78,11 @@ impl SnoopConfig {
         }
     }
 
-    /// Whether everything but the end and the variant is as it is where nothing is said.
+    /// Whether everything but the end, the variant and the place of repairs is as it is where nothing is said.
     pub(super) fn is_plain(&self) -> bool {
         let plain = Self {
             variant: self.variant,
+            repairs: self.repairs,
             ..Self::new(self.base_station)
         };
         *self == plain

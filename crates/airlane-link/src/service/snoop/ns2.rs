@@ -3,9 +3,9 @@
 //! from 0.
 //!
 //! One state serves all connections of two hosts, as in the module of 1997, or those that one pair of
-//! TCP endpoints has after each other, as from 1998 on, while a port was a part of an address; later
+//! TCP endpoints has after each other, as from February 1998 on, while a port was a part of an address; later
 //! ones have a state for two hosts again. Either is cleared by the first segment of each connection, as
-//! in releases from September 1999 on, or by nothing: then segments up to the highest number that any
+//! from February 1998 on, or by nothing: then segments up to the highest number that any
 //! connection had acknowledged are not kept, so one is helped only beyond the longest before it.
 //! Where it departs from [`Connection`](super::connection::Connection):
 //! - every second duplicate that nothing explains asks for a repair; new acknowledgments do not begin
