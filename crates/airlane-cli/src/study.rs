@@ -6,8 +6,8 @@ use std::collections::BTreeMap;
 use std::path::Path;
 
 use airlane_study::{
-    Manifest, ManifestWork, Needs, Plan, Report, RunRequest, Shard, Store, StudyError, Verdict,
-    Verdicts, Work, WorkOutcome, WorkResults,
+    Grid, Manifest, ManifestWork, Needs, Plan, Report, RunRequest, Shard, Store, StudyError,
+    Verdict, Verdicts, Work, WorkOutcome, WorkResults, alternatives_of,
 };
 use anyhow::Context as _;
 use serde::{Deserialize, Serialize};
@@ -121,13 +121,22 @@ pub(crate) fn run(args: &StudyRunArgs) -> anyhow::Result<()> {
     };
     let works = input::works(&args.studies)?;
     let asked = select(works, &args.ids)?;
+    let grids = args.grid.iter().map(|text| {
+        Grid::parse(text).with_context(|| {
+            BadInput(format!(
+                "--grid {text}: write PATH=VALUE,VALUE, such as traffic-seed=1,2,3"
+            ))
+        })
+    });
+    let grids = grids.collect::<anyhow::Result<Vec<_>>>()?;
+    let alternatives = alternatives_of(&args.alternative, &grids);
     let request = RunRequest {
         runs: args.runs.map(u64::from),
         alternative_runs: args.alternative_runs.map(u64::from),
         seed: args.seed,
         set: args.set.clone(),
-        alternatives: args.alternative.iter().cloned().collect(),
-        committed: args.alternative.is_none(),
+        committed: alternatives.is_empty(),
+        alternatives,
         figure_only: args.figure_only,
     };
     let plans = plan(&asked, &request, args.alternatives)?;
@@ -267,7 +276,12 @@ fn command(args: &StudyRunArgs) -> Vec<String> {
     for set in &args.set {
         option("--set", Some(set.clone()));
     }
-    option("--alternative", args.alternative.clone());
+    for name in &args.alternative {
+        option("--alternative", Some(name.clone()));
+    }
+    for grid in &args.grid {
+        option("--grid", Some(grid.clone()));
+    }
     for (given, name) in [
         (args.alternatives, "--alternatives"),
         (args.figure_only, "--figure-only"),

@@ -58,6 +58,10 @@ pub struct Scenario {
     /// All random streams are seeded with this; a command line may override it.
     #[serde(default = "default_seed")]
     pub seed: u64,
+    /// What applications draw, such as sizes and pauses, is seeded with this in every repetition. Left out: `seed`, as
+    /// the command line has it.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub traffic_seed: Option<u64>,
     /// When the applications stop, at the latest.
     #[schemars(example = &"60 s")]
     pub duration: Duration,

@@ -44,7 +44,7 @@ struct Randomness {
 pub(crate) fn build(scenario: &Scenario, seed: u64, run: u64, mut pieces: Pieces) -> Engine {
     let randomness = Randomness {
         run: Streams::new(seed, run),
-        traffic: Streams::new(seed, 0),
+        traffic: Streams::new(scenario.traffic_seed.unwrap_or(seed), 0),
     };
     let mut directions = vec![];
     let mut airs = vec![Air::default(); scenario.media.len()];

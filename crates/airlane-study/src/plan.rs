@@ -23,7 +23,7 @@ pub struct RunRequest {
     pub seed: Option<u64>,
     /// Assignments on top of every scenario.
     pub set: Vec<String>,
-    /// Alternatives of the work, each instead of what is committed.
+    /// Alternatives of the work, or several at once joined by ` + `, each instead of what is committed.
     pub alternatives: Vec<String>,
     /// Whether what is committed is asked for beside the alternatives.
     pub committed: bool,
@@ -125,7 +125,7 @@ impl Plan {
         for alternative in all {
             let mut set = request.set.clone();
             if let Some(name) = alternative {
-                set.extend(plan.work.alternative(name)?.iter().cloned());
+                set.extend(plan.work.alternative(name)?);
             }
             let set = Assignment::parse_all(&set)?;
             let studies = plan.studies(&order, &set, &mut known)?;

@@ -9,6 +9,9 @@ use crate::pattern::Assignment;
 use crate::study::Study;
 use crate::work::Work;
 
+/// Between alternatives that hold at once.
+pub(crate) const TOGETHER: &str = " + ";
+
 impl Work {
     /// The scenario of the point of a study that `values` (`scheme=rlp`, one for each axis) name, with
     /// the work's seed, so that repetition k of it is repetition k of the study. `alternative` and `set`
@@ -34,7 +37,7 @@ impl Work {
         let at = found.at(values)?;
         let mut texts = set.to_vec();
         if let Some(name) = alternative {
-            texts.extend(self.alternative(name)?.iter().cloned());
+            texts.extend(self.alternative(name)?);
         }
         let extra = Assignment::parse_all(&texts)?;
         let mut reached = BTreeMap::new();
@@ -50,14 +53,21 @@ impl Work {
         Ok(scenario)
     }
 
-    /// The assignments of an alternative.
-    pub(crate) fn alternative(&self, name: &str) -> Result<&[String], StudyError> {
-        let found = self.alternatives.get(name);
-        let found = found.ok_or_else(|| {
-            let known = self.alternatives.keys().map(String::as_str);
-            StudyError::unknown("alternative", name, known)
-        })?;
-        Ok(&found.set)
+    /// The assignments of an alternative, or of several at once (`max-rto-64 + flows[*].app.parallel=2`): those of
+    /// the file by their names, and assignments as they are.
+    pub(crate) fn alternative(&self, name: &str) -> Result<Vec<String>, StudyError> {
+        let mut set = vec![];
+        for part in name.split(TOGETHER) {
+            if let Some(found) = self.alternatives.get(part) {
+                set.extend(found.set.iter().cloned());
+            } else if part.contains('=') {
+                set.push(part.to_owned());
+            } else {
+                let known = self.alternatives.keys().map(String::as_str);
+                return Err(StudyError::unknown("alternative", part, known));
+            }
+        }
+        Ok(set)
     }
 }
 

@@ -90,9 +90,12 @@ pub struct StudyRunArgs {
     /// Changes of every scenario.
     #[arg(long = "set", value_name = "PATH=VALUE", help = STUDY_SET_HELP)]
     pub set: Vec<String>,
-    /// Run with another choice where the work is silent, instead of the committed one
+    /// Run with another choice where the work is silent, instead of the committed one; several hold at once
     #[arg(long, value_name = "NAME", conflicts_with = "alternatives")]
-    pub alternative: Option<String>,
+    pub alternative: Vec<String>,
+    /// Run with each of these values, such as traffic-seed=1,2,3; several grids make every combination
+    #[arg(long, value_name = "PATH=VALUE,VALUE", conflicts_with = "alternatives")]
+    pub grid: Vec<String>,
     /// Run with every other choice, too, and show which verdicts move
     #[arg(long)]
     pub alternatives: bool,
@@ -198,6 +201,7 @@ Examples:
   airlane study run xylomenos-1999 --shard 1/2 --out results
   airlane study run F5.4 --set 'links.*.services[*].scheme(kind=rlp|rlp-oos).timers=tight'
   airlane study run xylomenos-1999 --runs 3 --check studies/verdicts.json
+  airlane study run F7.8 --alternative snoop-agents --alternative pacing-off --grid traffic-seed=1,2,3
 
 Exit codes: 0 whatever the verdicts are, 1 the run failed or --check found one that got worse or is not
 in its file, 2 the input or the command line is wrong.";

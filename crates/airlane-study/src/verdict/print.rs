@@ -10,7 +10,7 @@
 //! | `>=` | d above -e | - | short by at most 5 % of A |
 //! | `slightly>` | d above e, at most 15 % of A | a tie | d at most 25 % of A |
 //! | `slightly>=` | short by at most e or 15 % of A | - | short by at most 25 % of A |
-//! | `>>` | d at least 25 % of A | - | d at least 15 % of A |
+//! | `>>` | d at least 25 % of A | a tie | d at least 15 % of A |
 //! | `~` | apart by at most e or 5 % of A | - | apart by at most 15 % of A |
 //! | `==` | a tie | - | apart by at most 5 % of A |
 //! | gain of g % | within a quarter of g, or inside the prediction interval | - | within a half of g |
@@ -69,8 +69,8 @@ const fn asked(comparator: Comparator, [far, nearly_far]: [f64; 2]) -> Asked {
         Comparator::SlightlyLess => ([-0.15, 0.0], [-0.25, 0.0], true),
         Comparator::SlightlyAtLeast => ([-0.15, ALL], [-0.25, ALL], false),
         Comparator::SlightlyAtMost => ([-ALL, 0.15], [-ALL, 0.25], false),
-        Comparator::FarGreater => ([far, ALL], [nearly_far, ALL], false),
-        Comparator::FarLess => ([-ALL, -far], [-ALL, -nearly_far], false),
+        Comparator::FarGreater => ([far, ALL], [nearly_far, ALL], true),
+        Comparator::FarLess => ([-ALL, -far], [-ALL, -nearly_far], true),
         Comparator::Nearly => ([-0.05, 0.05], [-0.15, 0.15], false),
         Comparator::Equal => ([0.0, 0.0], [-0.05, 0.05], false),
     };
@@ -123,7 +123,7 @@ pub(crate) fn compare(comparator: Comparator, left: f64, right: f64, scale: Scal
     let excess = beyond(by, asked.holds, share);
     let verdict = if asked.strict && by.abs() <= tie {
         Verdict::Consistent
-    } else if excess == 0.0 || !asked.strict && within_a_tie(comparator, by, tie) {
+    } else if excess == 0.0 || by.abs() <= tie {
         Verdict::Holds
     } else if beyond(by, asked.near, share) == 0.0 {
         Verdict::Near
@@ -131,11 +131,6 @@ pub(crate) fn compare(comparator: Comparator, left: f64, right: f64, scale: Scal
         Verdict::Misses
     };
     Found { verdict, excess }
-}
-
-/// A tie is enough for these; who asks for far more is not content with one.
-const fn within_a_tie(comparator: Comparator, by: f64, tie: f64) -> bool {
-    !matches!(comparator, Comparator::FarGreater | Comparator::FarLess) && by.abs() <= tie
 }
 
 /// How far a difference is outside a band of shares.
@@ -212,8 +207,10 @@ mod tests {
             (FarGreater, 40.0, 10.0, 0.1, Holds),
             (FarGreater, 28.0, 10.0, 0.1, Near),
             (FarGreater, 20.0, 10.0, 0.1, Misses),
-            // No tie helps what asks for far more.
-            (FarGreater, 12.0, 10.0, 5.0, Misses),
+            // Near the axis nothing is far above anything.
+            (FarGreater, 1.2, 0.1, 0.1, Consistent),
+            (FarGreater, 12.0, 10.0, 5.0, Consistent),
+            (FarGreater, 5.0, 10.0, 0.1, Misses),
             (FarLess, 10.0, 40.0, 0.1, Holds),
             (Nearly, 14.0, 10.0, 0.1, Holds),
             (Nearly, 17.0, 10.0, 8.0, Holds),
