@@ -22,6 +22,7 @@ pub(crate) mod circuit;
 pub(crate) mod deadlines;
 pub(crate) mod medium;
 pub(crate) mod observe;
+pub(crate) mod radio;
 mod transmit;
 
 use std::collections::VecDeque;
@@ -37,6 +38,7 @@ use agenda::{Agenda, Planned, Policy};
 use deadlines::Deadlines;
 use medium::{Air, Direction, Medium, NextHop};
 use observe::{Departure, Observer};
+use radio::RadioEnd;
 use transmit::{loss, put_on_link, send_block, transmit};
 
 /// One end of a link with services.
@@ -59,6 +61,7 @@ pub(crate) struct World {
     pub(crate) ports: Vec<PortEnd>,
     pub(crate) flows: Vec<Flow>,
     pub(crate) agenda: Agenda,
+    pub(crate) radios: Vec<RadioEnd>,
     pub(crate) next_hops: Vec<NextHop>,
 }
 
@@ -77,6 +80,7 @@ pub(crate) struct Engine {
     pub(crate) ports: Vec<PortEnd>,
     pub(crate) flows: Vec<Flow>,
     agenda: Agenda,
+    pub(crate) radios: Vec<RadioEnd>,
     /// What a policy did that no port can follow.
     refused: Option<ScenarioError>,
     /// Packets without a way to their destination.
@@ -97,9 +101,10 @@ impl Engine {
             ports,
             flows,
             agenda,
+            radios,
             next_hops,
         } = world;
-        let components = directions.len() + ports.len() + flows.len() + 1;
+        let components = directions.len() + ports.len() + flows.len() + 1 + radios.len();
         let mut engine = Self {
             now: Instant::ORIGIN,
             events: 0,
@@ -111,6 +116,7 @@ impl Engine {
             ports,
             flows,
             agenda,
+            radios,
             refused: None,
             unroutable: Count::default(),
             nodes: next_hops.len().isqrt(),
@@ -155,11 +161,15 @@ impl Engine {
                 self.on_port_timer(slot - first_port, observer);
             } else if slot < agenda {
                 self.on_flow_timer(slot - first_flow, observer);
-            } else {
+            } else if slot == agenda {
                 self.on_agenda(observer);
                 if self.refused.is_some() {
                     return;
                 }
+            } else {
+                let end = &mut self.radios[slot - agenda - 1];
+                end.handle_timeout(self.now, &mut self.delivered);
+                self.deadlines.set(slot, end.radio.poll_timeout());
             }
             while let Some((node, packet)) = self.delivered.pop_front() {
                 self.arrive(node, packet, observer);
@@ -454,6 +464,14 @@ impl Engine {
                 if O::WATCHES || news || end.driven {
                     self.drain_port(index, observer);
                 }
+            }
+            NextHop::Station([index, from, to]) => {
+                let index = usize::from(index);
+                let origin = self.flows[packet.flow as usize].origin(&packet);
+                let end = &mut self.radios[index];
+                end.send(self.now, from, to, origin, packet);
+                let first = self.directions.len() + self.ports.len() + self.flows.len() + 1;
+                self.deadlines.set(first + index, end.radio.poll_timeout());
             }
             NextHop::Nowhere => {
                 observer.on_unroutable(self.now, &packet);

@@ -27,6 +27,7 @@ pub mod import;
 mod packet;
 mod paths;
 mod probe;
+mod radio;
 mod repeat;
 mod result;
 mod retrace;
@@ -45,7 +46,7 @@ pub use estimate::Estimate;
 pub use repeat::{repeat, repeat_all};
 pub use result::{
     CircuitResult, DirectionResult, FlowResult, FlowService, HandoffResult, LinkResult, PathResult,
-    RunResult, Scalar, ServiceResult,
+    RadioResult, RunResult, Scalar, ServiceResult, StationResult,
 };
 pub use retrace::{InTurn, RetraceConfig, RetraceOverhead, RetraceResult, RetraceUnit};
 pub use run::{Prepared, run};

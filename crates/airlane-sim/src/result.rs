@@ -31,6 +31,9 @@ pub struct RunResult {
     pub flows: Vec<FlowResult>,
     /// In the order of their names.
     pub links: Vec<LinkResult>,
+    /// Radio channels with contention, in the order of their names.
+    #[serde(skip_serializing_if = "Vec::is_empty")]
+    pub radios: Vec<RadioResult>,
     /// The handoffs, in order.
     #[serde(skip_serializing_if = "Vec::is_empty")]
     pub handoffs: Vec<HandoffResult>,
@@ -212,6 +215,52 @@ pub struct FlowResult {
     /// With a relay: the most bytes that it held.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub relay_held_bytes: Option<u64>,
+}
+
+/// What happened on a radio channel with contention, the drain included.
+#[derive(Clone, Debug, PartialEq, Serialize)]
+pub struct RadioResult {
+    /// The medium's name.
+    pub name: String,
+    /// Times from the first frame on a silent channel to the last answer that belongs to it.
+    pub busy_periods: u64,
+    /// Periods among them in which a frame was overlapped where it should have arrived.
+    pub collisions: u64,
+    /// In the order of their names.
+    pub stations: Vec<StationResult>,
+}
+
+/// What a station of a radio channel did.
+#[derive(Clone, Debug, PartialEq, Serialize)]
+pub struct StationResult {
+    /// Its node.
+    pub node: String,
+    /// Packets that it took.
+    pub accepted: u64,
+    /// Packets that found its queue full.
+    pub queue_drops: u64,
+    /// Packets that it gave up after as many attempts as it has.
+    pub retry_drops: u64,
+    /// Data frames that it sent, each attempt.
+    pub data_frames: u64,
+    /// Data frames among them that were overlapped where they should have arrived.
+    pub data_collided: u64,
+    /// Data frames among them that noise destroyed where they should have arrived.
+    pub data_noise: u64,
+    /// Acknowledgments that it sent.
+    pub ack_frames: u64,
+    /// Acknowledgments among them that were overlapped where they should have arrived.
+    pub ack_collided: u64,
+    /// RTS that it sent.
+    pub rts_frames: u64,
+    /// RTS among them that were overlapped where they should have arrived.
+    pub rts_collided: u64,
+    /// Packets that came to it, each once.
+    pub delivered: u64,
+    /// Frames that came again because their acknowledgment was lost.
+    pub repeated: u64,
+    /// Backoffs that it drew from the largest window.
+    pub draws_at_cw_max: u64,
 }
 
 /// What happened on a link.

@@ -16,6 +16,7 @@ use crate::error::{ScenarioError, known};
 use crate::event::{Names, Typed, Watcher};
 use crate::paths::{LinkPath, path_results};
 use crate::probe::DelayProbe;
+use crate::radio::radio_results;
 use crate::result::{
     DirectionResult, FlowResult, FlowService, HandoffResult, LinkResult, RunResult, ServiceResult,
 };
@@ -212,6 +213,7 @@ impl Prepared {
             events: engine.events(),
             flows,
             links,
+            radios: radio_results(scenario, &engine),
             handoffs: self.handoff_results(),
             unroutable: engine.unroutable(),
             paths: path_results(scenario, self.paths_at(stopped), &engine),

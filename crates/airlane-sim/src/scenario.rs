@@ -12,8 +12,10 @@ mod interactive;
 mod mobility;
 mod named_files;
 mod resolve;
+mod stations;
 mod validate;
 mod web;
+mod wifi;
 
 use std::collections::BTreeMap;
 use std::net::Ipv4Addr;
@@ -37,8 +39,10 @@ pub use gsm::{GsmConfig, GsmFrame, GsmPersistence, GsmRepair};
 pub use handoff::{HandoffConfig, HandoffKind};
 pub use interactive::{MailConfig, TelnetConfig};
 pub(crate) use mobility::Epoch;
+pub(crate) use stations::{RadioHop, RadioRoutes};
 pub(crate) use web::WebTables;
 pub use web::{Completion, FilesPerPage, TABLE_FILES, WebConfig};
+pub use wifi::{StationConfig, WifiConfig, WifiInterference};
 
 /// Version of the file format.
 pub const SCHEMA: u32 = 1;
@@ -75,8 +79,9 @@ pub struct Scenario {
     #[schemars(extend("examples" = [{ "base": {}, "mobile": {} }]))]
     pub nodes: BTreeMap<String, NodeConfig>,
     /// These are the duplex links, by name.
+    #[serde(default)]
     pub links: BTreeMap<String, LinkConfig>,
-    /// These are transmitters that several links share, by name.
+    /// These are transmitters that several links share, and radio channels with stations of their own, by name.
     #[serde(default, skip_serializing_if = "BTreeMap::is_empty")]
     #[schemars(extend("examples" = [{ "wavelan": { "kind": "half-duplex", "overhead": "1 ms" } }]))]
     pub media: BTreeMap<String, MediumConfig>,
@@ -205,7 +210,7 @@ pub enum PacedBy {
 }
 
 /// What links send over, where that is not a transmitter for each way.
-#[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
+#[derive(Clone, Debug, PartialEq, Serialize, Deserialize, JsonSchema)]
 #[serde(tag = "kind", rename_all = "kebab-case", deny_unknown_fields)]
 pub enum MediumConfig {
     /// One frame at a time, either way, as on a radio channel. Who has something to send takes turns, frame
@@ -222,6 +227,8 @@ pub enum MediumConfig {
         #[serde(default)]
         overhead: Duration,
     },
+    /// A radio channel of 802.11 whose stations contend for it: they are joined by it, and need no links.
+    Wifi(Box<WifiConfig>),
 }
 
 /// A time without the link: a tunnel, or the gap of a handoff.
@@ -251,7 +258,7 @@ impl Scenario {
     /// The place of a link's medium among `media`, if it shares its transmitter.
     pub(crate) fn medium_index(&self, link: &LinkConfig) -> Option<usize> {
         let name = link.medium.as_ref()?;
-        if matches!(self.media.get(name), Some(MediumConfig::FullDuplex { .. })) {
+        if !matches!(self.media.get(name), Some(MediumConfig::HalfDuplex { .. })) {
             return None;
         }
         self.media.keys().position(|medium| medium == name)
@@ -264,7 +271,7 @@ impl Scenario {
             Some(MediumConfig::HalfDuplex { overhead } | MediumConfig::FullDuplex { overhead }) => {
                 *overhead
             }
-            None => Duration::ZERO,
+            Some(MediumConfig::Wifi(_)) | None => Duration::ZERO,
         }
     }
 

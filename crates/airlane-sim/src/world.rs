@@ -6,6 +6,7 @@ use airlane_base::{Duration, Instant, QueueLimit, Rate, Streams};
 use airlane_channel::{Channel, ChannelConfig, ErrorModel, Opportunities};
 use airlane_link::config::{Pacing, at_end};
 use airlane_link::{Port, PortConfig};
+use airlane_wifi::Radio;
 
 use crate::app::Flow;
 use crate::app::bulk::Bulk;
@@ -22,12 +23,14 @@ use crate::custom::{AppFactory, ErrorsFactory, Pieces};
 use crate::engine::agenda::{Agenda, Move, Policy};
 use crate::engine::circuit::Circuit;
 use crate::engine::medium::{Air, Direction, Medium, NextHop};
+use crate::engine::radio::RadioEnd;
 use crate::engine::{Engine, PortEnd, World};
 use crate::hint::{flow_hints, outages};
 use crate::packet::Packet;
-use crate::route::Routes;
+use crate::route::{Routes, Step};
 use crate::scenario::{
     AppConfig, Completion, FlowConfig, LinkConfig, PacedBy, RelayConfig, Scenario, TransportConfig,
+    WifiConfig,
 };
 use crate::services::header;
 
@@ -126,7 +129,12 @@ pub(crate) fn build(scenario: &Scenario, seed: u64, run: u64, mut pieces: Pieces
         }
     }
     hints.sort_by_key(|hint| (hint.at, hint.flow, hint.end));
+    let radios = scenario
+        .wifis()
+        .map(|(name, wifi)| radio(scenario, name, wifi, randomness.run))
+        .collect();
     Engine::new(World {
+        radios,
         directions,
         airs,
         ports,
@@ -136,12 +144,23 @@ pub(crate) fn build(scenario: &Scenario, seed: u64, run: u64, mut pieces: Pieces
     })
 }
 
+fn radio(scenario: &Scenario, name: &str, wifi: &WifiConfig, streams: Streams) -> RadioEnd {
+    let (config, stations) = wifi.radio();
+    let nodes = wifi.nodes.keys().map(|node| node_index(scenario, node));
+    RadioEnd {
+        radio: Radio::new(config, &stations, streams, &format!("medium.{name}")),
+        nodes: nodes.collect(),
+        source_header: wifi.source_header.as_bytes() as usize,
+    }
+}
+
 /// By `from * nodes + to`.
 fn next_hops(routes: &Routes, nodes: usize, first_port: &[Option<usize>]) -> Vec<NextHop> {
     let hop = |from: usize, to: usize| match routes.next(from, to) {
         None if from == to => NextHop::Here,
         None => NextHop::Nowhere,
-        Some(hop) => match first_port[hop.link] {
+        Some(Step::Radio(hop)) => NextHop::Station([hop.radio, hop.from, hop.to]),
+        Some(Step::Link(hop)) => match first_port[hop.link] {
             Some(first) => NextHop::Port((first + usize::from(!hop.down)) as u32),
             None => NextHop::Direction(direction_index(hop.link, hop.down) as u32),
         },

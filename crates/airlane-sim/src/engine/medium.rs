@@ -31,6 +31,8 @@ pub(crate) enum NextHop {
     Nowhere,
     Direction(u32),
     Port(u32),
+    /// A radio, the station of the node itself, and that of its neighbour.
+    Station([u16; 3]),
 }
 
 /// What a direction of a link sends over, and what takes its turns there.

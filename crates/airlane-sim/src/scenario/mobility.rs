@@ -54,6 +54,7 @@ impl Scenario {
         let mut begins: Vec<Instant> = std::iter::once(Instant::ORIGIN).chain(moves).collect();
         begins.sort_unstable();
         begins.dedup();
+        let radios = self.radio_routes();
         let epoch = |begin| {
             let absent = |windows: &Vec<[Instant; 2]>| {
                 windows
@@ -61,7 +62,7 @@ impl Scenario {
                     .any(|[left, back]| *left <= begin && begin < *back)
             };
             let present: Vec<bool> = absences.iter().map(|windows| !absent(windows)).collect();
-            let routes = Routes::among(&self.nodes, &self.links, |link| present[link]);
+            let routes = Routes::among(&self.nodes, &self.links, &radios, |link| present[link]);
             Epoch {
                 begin,
                 present,

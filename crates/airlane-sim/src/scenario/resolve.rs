@@ -7,7 +7,7 @@ use airlane_link::config::HandedOver;
 use airlane_link::{ClassesConfig, HeaderProfile, QueueConfig};
 
 use super::{AppConfig, Epoch, FlowConfig, LinkConfig, PacedBy, Scenario};
-use crate::route::{Hop, Routes};
+use crate::route::{Hop, Routes, Step};
 
 impl Scenario {
     /// The same scenario with every default written out.
@@ -56,11 +56,21 @@ impl Scenario {
             .min()
     }
 
-    /// The hops of a flow's main direction; none without a way.
+    /// Whether a flow has a way, over links or through the air.
+    pub(crate) fn has_way(&self, flow: &FlowConfig, routes: &Routes) -> bool {
+        let index = |name: &str| self.nodes.keys().position(|n| n == name);
+        let ends = index(&flow.ends[0]).zip(index(&flow.ends[1]));
+        ends.is_some_and(|(from, to)| routes.next(from, to).is_some())
+    }
+
+    /// The links on the way of a flow's main direction; none without a way.
     pub(crate) fn path(&self, flow: &FlowConfig, routes: &Routes) -> Vec<Hop> {
         let index = |name: &str| self.nodes.keys().position(|n| n == name);
         match (index(&flow.ends[0]), index(&flow.ends[1])) {
-            (Some(from), Some(to)) => routes.path(from, to),
+            (Some(from), Some(to)) => {
+                let path = routes.path(from, to);
+                path.into_iter().filter_map(Step::link).collect()
+            }
             _ => vec![],
         }
     }

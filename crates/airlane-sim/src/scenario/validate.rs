@@ -9,8 +9,8 @@ use airlane_channel::ErrorModelConfig;
 use airlane_link::config::{self, Viewpoint};
 
 use super::{
-    AppConfig, BulkConfig, ConferencingConfig, Epoch, FlowConfig, LONGEST_RUN, LinkConfig, PacedBy,
-    RelayConfig, SCHEMA, Scenario, TransportConfig,
+    AppConfig, BulkConfig, ConferencingConfig, Epoch, FlowConfig, LONGEST_RUN, LinkConfig,
+    MediumConfig, PacedBy, RelayConfig, SCHEMA, Scenario, TransportConfig,
 };
 
 /// Next hops are a table of all pairs: 1000 nodes take 40 MB.
@@ -57,6 +57,7 @@ impl Validate for Scenario {
                 self.check_link(link, p)
             });
         }
+        self.check_wifis(problems);
         self.check_handoffs(problems);
         for (name, retrace) in &self.retraces {
             if let Some((setting, wrong, right)) = retrace.problem(self.duration) {
@@ -105,7 +106,9 @@ impl Scenario {
                 format!("2 to {MAX_NODES}, each as a table: [nodes.server]"),
             );
         }
-        let linked: BTreeSet<&String> = self.links.values().flat_map(|link| &link.ends).collect();
+        let stations = self.wifis().flat_map(|(_, wifi)| wifi.nodes.keys());
+        let links = self.links.values().flat_map(|link| &link.ends);
+        let linked: BTreeSet<&String> = links.chain(stations).collect();
         for name in self.nodes.keys().filter(|name| !linked.contains(name)) {
             problems.add(
                 &format!("nodes.{}", key(name)),
@@ -293,6 +296,13 @@ impl Scenario {
                 },
             );
         }
+        if matches!(self.media.get(medium), Some(MediumConfig::Wifi(_))) {
+            problems.add(
+                "medium",
+                format!("\"{medium}\" is of kind \"wifi\", whose stations need no links"),
+                "the link's ends in `nodes` of that medium, and no link",
+            );
+        }
         if link.rate.down.is_opportunities() || link.rate.up.is_opportunities() {
             problems.add(
                 "medium",
@@ -319,14 +329,14 @@ impl Scenario {
             return;
         }
         let path = self.links_of(flow, epochs);
-        if path.is_empty() {
+        if !epochs.iter().any(|epoch| self.has_way(flow, &epoch.routes)) {
             problems.add(
                 "ends",
                 format!(
                     "no links join \"{}\" and \"{}\"",
                     flow.ends[0], flow.ends[1]
                 ),
-                "add links, or choose ends that are joined",
+                "add links, put stations of a radio channel within 250 m of each other, or choose ends that are joined",
             );
             return;
         }

@@ -30,3 +30,4 @@ mod snoop;
 mod storm;
 mod tcp;
 mod web;
+mod wifi;

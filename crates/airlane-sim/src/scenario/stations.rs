@@ -1,0 +1,173 @@
+//! Who reaches whom over radio channels, and what no channel can be.
+
+use airlane_base::config::{Problems, key};
+
+use super::{LONGEST_RUN, MediumConfig, Scenario, WifiConfig};
+
+/// Positions beyond this say that somebody meant another unit.
+const FARTHEST_M: f64 = 1e6;
+/// Everybody may hear everybody: tables of all pairs.
+const MOST_STATIONS: usize = 256;
+
+/// A way through the air.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(crate) struct RadioHop {
+    /// Which radio, in the order of the names of those that there are.
+    pub(crate) radio: u16,
+    /// The stations, in the order of their names.
+    pub(crate) from: u16,
+    pub(crate) to: u16,
+    /// The node of the second one.
+    pub(crate) node: usize,
+}
+
+/// What radios add to the routes.
+#[derive(Clone, Debug, Default)]
+pub(crate) struct RadioRoutes {
+    /// From a node: what it reaches.
+    pub(crate) hops: Vec<(usize, RadioHop)>,
+    /// From a node, to a node: the next hop that a file prescribes.
+    pub(crate) fixed: Vec<(usize, usize, RadioHop)>,
+}
+
+impl Scenario {
+    /// The radio channels, in the order of their names.
+    pub(crate) fn wifis(&self) -> impl Iterator<Item = (&String, &WifiConfig)> {
+        self.media.iter().filter_map(|(name, medium)| match medium {
+            MediumConfig::Wifi(wifi) => Some((name, &**wifi)),
+            _ => None,
+        })
+    }
+
+    pub(super) fn check_wifis(&self, problems: &mut Problems) {
+        for (name, wifi) in self.wifis() {
+            problems.within(&format!("media.{}", key(name)), |p| {
+                self.check_wifi(wifi, p)
+            });
+        }
+    }
+
+    /// Who reaches whom through the air, and what files prescribe. Nodes that do not exist are ignored: validation
+    /// reports them.
+    pub(crate) fn radio_routes(&self) -> RadioRoutes {
+        let mut routes = RadioRoutes::default();
+        for (radio, (_, wifi)) in self.wifis().enumerate() {
+            let places = wifi.places();
+            let node = |name: &String| self.nodes.keys().position(|n| n == name);
+            let nodes: Vec<Option<usize>> = wifi.nodes.keys().map(node).collect();
+            let hop = |from: usize, to: usize| {
+                let node = nodes[to]?;
+                let near = places.receives(from, to);
+                near.then_some(RadioHop {
+                    radio: radio as u16,
+                    from: from as u16,
+                    to: to as u16,
+                    node,
+                })
+            };
+            for (from, node) in nodes.iter().enumerate() {
+                let Some(node) = node else { continue };
+                let all = (0..nodes.len()).filter_map(|to| hop(from, to));
+                routes.hops.extend(all.map(|hop| (*node, hop)));
+            }
+            for route in &wifi.routes {
+                let stations: Option<Vec<usize>> =
+                    route.iter().map(|name| wifi.station(name)).collect();
+                let Some(stations) = stations else { continue };
+                let (Some(first), Some(last)) = (stations.first(), stations.last()) else {
+                    continue;
+                };
+                for pair in stations.windows(2) {
+                    for (from, to, end) in [(pair[0], pair[1], last), (pair[1], pair[0], first)] {
+                        if let (Some(from_node), Some(end), Some(hop)) =
+                            (nodes[from], nodes[*end], hop(from, to))
+                        {
+                            routes.fixed.push((from_node, end, hop));
+                        }
+                    }
+                }
+            }
+        }
+        routes
+    }
+
+    fn check_wifi(&self, wifi: &WifiConfig, problems: &mut Problems) {
+        if !(2..=MOST_STATIONS).contains(&wifi.nodes.len()) {
+            problems.add(
+                "nodes",
+                format!("{} stations make no radio channel", wifi.nodes.len()),
+                format!("2 to {MOST_STATIONS}, such as {{ a = [0, 0], b = [200, 0] }}"),
+            );
+        }
+        for (name, position) in &wifi.nodes {
+            let path = format!("nodes.{}", key(name));
+            self.known_node(&path, name, problems);
+            if !position.iter().all(|metres| metres.abs() <= FARTHEST_M) {
+                problems.add(
+                    &path,
+                    format!("nobody stands at {position:?}"),
+                    format!("metres, at most {FARTHEST_M} each way"),
+                );
+            }
+        }
+        for name in wifi.stations.keys() {
+            check_station(wifi, &format!("stations.{}", key(name)), name, problems);
+        }
+        for (i, noise) in wifi.noise.iter().enumerate() {
+            if noise.on + noise.off > LONGEST_RUN || noise.on.as_nanos() == 0 {
+                problems.add(
+                    &format!("noise[{i}]"),
+                    format!(
+                        "noise of {} on and {} off has no phases",
+                        noise.on, noise.off
+                    ),
+                    format!("`on` above zero, and both together at most \"{LONGEST_RUN}\""),
+                );
+            }
+        }
+        for (i, route) in wifi.routes.iter().enumerate() {
+            let path = format!("routes[{i}]");
+            if route.len() < 2 || route.len() > wifi.nodes.len() {
+                problems.add(
+                    &path,
+                    format!("{} nodes are no way", route.len()),
+                    "the nodes in order, both ends included, each once",
+                );
+            }
+            for (at, name) in route.iter().enumerate() {
+                check_station(wifi, &format!("{path}[{at}]"), name, problems);
+                if route[..at].contains(name) {
+                    problems.add(
+                        &format!("{path}[{at}]"),
+                        format!("\"{name}\" is on this way already"),
+                        "each node once",
+                    );
+                }
+            }
+            let places = wifi.places();
+            for (at, pair) in route.windows(2).enumerate() {
+                if let (Some(a), Some(b)) = (wifi.station(&pair[0]), wifi.station(&pair[1]))
+                    && a != b
+                    && !places.receives(a, b)
+                {
+                    problems.add(
+                        &format!("{path}[{at}]"),
+                        format!("\"{}\" does not reach \"{}\"", pair[0], pair[1]),
+                        "neighbours at most 250 m apart",
+                    );
+                }
+            }
+        }
+    }
+}
+
+fn check_station(wifi: &WifiConfig, path: &str, name: &str, problems: &mut Problems) {
+    if wifi.station(name).is_none() {
+        let nodes: Vec<&str> = wifi.nodes.keys().map(String::as_str).collect();
+        problems.add(
+            path,
+            format!("there is no station \"{name}\" on this channel"),
+            format!("one of: {}", nodes.join(", ")),
+        );
+    }
+}

@@ -1,0 +1,129 @@
+//! Radio channels of 802.11: stations by node, and what they share.
+
+use std::collections::BTreeMap;
+
+use airlane_base::{QueueLimit, Rate, Size};
+use airlane_wifi::RadioConfig;
+use airlane_wifi::noise::NoiseConfig;
+use airlane_wifi::place::{Places, Position};
+use airlane_wifi::profile::{Profile, ProfileName};
+use airlane_wifi::station::{self, Retries};
+use schemars::JsonSchema;
+use serde::{Deserialize, Serialize};
+
+/// A radio channel whose stations contend for it as 802.11's distributed coordination function has it.
+#[derive(Clone, Debug, PartialEq, Serialize, Deserialize, JsonSchema)]
+#[serde(deny_unknown_fields, rename_all = "kebab-case")]
+pub struct WifiConfig {
+    /// These nodes have a station, at these positions in metres. A frame is decoded up to 250 m away and
+    /// sensed up to 730.4 m away. Source: ns-2's thresholds, which Gopal 2007 uses.
+    #[schemars(extend("examples" = [{ "a": [0, 0], "b": [200, 0] }], "x-unit" = "metres"))]
+    pub nodes: BTreeMap<String, Position>,
+    /// The timing of the channel has this name. Source: Gopal 2007, sections 5.3 and 7.2, for 802.11b.
+    #[serde(default)]
+    pub profile: ProfileName,
+    /// Data frames have this rate. Left out: 11 Mbit/s, 54 Mbit/s or 65 Mbit/s, by the profile.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub rate: Option<Rate>,
+    /// How often a station tries a frame. Source: Gopal 2007, section 5.4.
+    #[serde(default)]
+    pub retries: Retries,
+    /// How much may wait at a station beside the frame that it tries to send.
+    #[serde(default = "default_queue")]
+    pub queue: QueueLimit,
+    /// Frames that are longer, MAC header included, are announced by RTS and CTS.
+    #[serde(default = "default_rts_threshold")]
+    pub rts_threshold: Size,
+    /// Whether a frame survives newcomers that are 10 dB weaker, as in ns-2.
+    #[serde(default = "yes")]
+    pub capture: bool,
+    /// Which frames destroy others that they overlap.
+    #[serde(default)]
+    pub interference: WifiInterference,
+    /// Packets that start at one of the stations carry this much more through the air: the header of a routing
+    /// agent. Source: Gopal 2007, figure 2.2, has 20 B.
+    #[serde(default)]
+    pub source_header: Size,
+    /// Frames are lost to noise, at all stations in the same phases.
+    #[serde(default, skip_serializing_if = "Vec::is_empty")]
+    #[schemars(extend("examples" = [[{ "loss": 0.4, "on": "1 s", "off": "1 s" }]]))]
+    pub noise: Vec<NoiseConfig>,
+    /// These stations differ from the others, by node.
+    #[serde(default, skip_serializing_if = "BTreeMap::is_empty")]
+    #[schemars(extend("examples" = [{ "a": { "retries": "off" } }]))]
+    pub stations: BTreeMap<String, StationConfig>,
+    /// Packets between the ends of each of these rows of nodes go this way, in both directions, instead of a
+    /// shortest one.
+    #[serde(default, skip_serializing_if = "Vec::is_empty")]
+    #[schemars(extend("examples" = [[["a", "b", "c"]]]))]
+    pub routes: Vec<Vec<String>>,
+}
+
+/// Which frames destroy others that they overlap.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
+#[serde(rename_all = "kebab-case")]
+pub enum WifiInterference {
+    /// All that a receiver senses, as in ns-2.
+    #[default]
+    Sense,
+    /// Those that a receiver could decode. Source: Gopal 2007, section 5.1.2.
+    Receive,
+}
+
+/// What sets one station apart.
+#[derive(Clone, Debug, Default, PartialEq, Serialize, Deserialize, JsonSchema)]
+#[serde(deny_unknown_fields, rename_all = "kebab-case")]
+pub struct StationConfig {
+    /// How often it tries a frame. Left out: as often as the others.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub retries: Option<Retries>,
+    /// How much may wait here beside the frame that it tries to send. Left out: as much as at the others.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub queue: Option<QueueLimit>,
+}
+
+fn yes() -> bool {
+    true
+}
+
+/// Gopal 2007, sections 5.3 and 7.2.
+fn default_queue() -> QueueLimit {
+    QueueLimit::Packets(100)
+}
+
+/// Beyond every packet that 802.11 takes: no RTS.
+fn default_rts_threshold() -> Size {
+    Size::from_bytes(3_000)
+}
+
+impl WifiConfig {
+    /// The stations in order, and their radio.
+    pub(crate) fn radio(&self) -> (RadioConfig, Vec<station::StationConfig>) {
+        let config = RadioConfig {
+            profile: Profile::named(self.profile, self.rate),
+            rts_threshold: usize::try_from(self.rts_threshold.as_bytes()).unwrap_or(usize::MAX),
+            capture: self.capture,
+            sensed_destroys: self.interference == WifiInterference::Sense,
+            noise: self.noise.clone(),
+        };
+        let station = |(name, position): (&String, &Position)| {
+            let own = self.stations.get(name).cloned().unwrap_or_default();
+            station::StationConfig {
+                position: *position,
+                retries: own.retries.unwrap_or(self.retries),
+                queue: own.queue.unwrap_or(self.queue),
+            }
+        };
+        (config, self.nodes.iter().map(station).collect())
+    }
+
+    /// Who hears whom.
+    pub(super) fn places(&self) -> Places {
+        Places::new(&self.nodes.values().copied().collect::<Vec<_>>())
+    }
+
+    /// The place of a node's station, in order of names.
+    pub(super) fn station(&self, name: &str) -> Option<usize> {
+        self.nodes.keys().position(|node| node == name)
+    }
+}
