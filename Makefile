@@ -95,7 +95,7 @@ verdicts: ## Commit to the verdicts that `make claims` checks
 
 validation: ## Simulate the published figures, with other choices too, and rewrite docs/validation*.md (30 min)
 	$(QUICK) --no-run
-	$(STUDIES) $(XYLOMENOS) --alternatives --alternative-runs 3 --out target/validation --markdown docs/validation.md > target/validation.txt
+	$(STUDIES) $(XYLOMENOS) --alternatives --alternative-runs 3 --out target/validation --markdown docs/validation.md --comparisons target/validation.csv > target/validation.txt
 	$(STUDIES) balakrishnan-1997 --alternatives --out target/validation-balakrishnan --markdown docs/validation-balakrishnan.md > target/validation-balakrishnan.txt
 
 validate-ns2: ## Run ns-2 beside the simulator, print setting by setting how far they are apart (5 min)

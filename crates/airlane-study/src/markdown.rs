@@ -1,22 +1,30 @@
 //! The verdicts of all claims as Markdown, with the reason for each that misses and how the
 //! verdicts move with other choices: docs/validation.md.
 
+mod curves;
+
 use std::fmt::Write as _;
 
 use crate::outcome::{ClaimOutcome, WorkOutcome};
 use crate::report::Report;
 use crate::verdict::Verdict;
-use crate::work::Work;
+use crate::work::{Work, WorkPrint};
 
 /// The page. `works` are those of the outcomes, for their notes and the titles of alternatives.
 pub fn markdown(report: &Report, outcomes: &[WorkOutcome], works: &[&Work]) -> String {
     let mut out = String::from("# Validation\n\n");
     let counts = report.counts;
+    let more = if works.iter().any(|work| work.print == WorkPrint::Curves) {
+        "docs/studies.md has the rules, docs/choices.md the baseline and its evidence; `airlane study report RESULTS \
+         --comparisons FILE` writes every comparison. "
+    } else {
+        ""
+    };
     let _ = writeln!(
         out,
         "Written by `make validation`, which measures the tables. The reasons for misses are \
          kept in `notes.toml` beside the studies; figures in them that the tables do not have come \
-         from the runs that they name. {} claims: {}.\n",
+         from the runs that they name. {more}{} claims: {}.\n",
         counts.total(),
         counts.words()
     );
@@ -50,6 +58,13 @@ fn section(
         counts.total(),
         counts.words()
     );
+    if work.print == WorkPrint::Curves {
+        curves::section(out, work, base);
+        if !others.is_empty() {
+            alternatives(out, work, yardstick, others);
+        }
+        return;
+    }
     out.push_str("| claim | figure | published | measured | verdict |\n|---|---|---|---|---|\n");
     for claim in &base.claims {
         row(out, claim, word(claim.verdict));
@@ -74,6 +89,10 @@ fn section(
     if !others.is_empty() {
         alternatives(out, work, yardstick, others);
     }
+    apart(out, base);
+}
+
+fn apart(out: &mut String, base: &WorkOutcome) {
     if !base.apart.is_empty() {
         out.push_str(
             "### Counted apart\n\nSettings and background quantities, what follows from the setup \

@@ -1,0 +1,239 @@
+//! The page of a work whose results are curves: totals by chapter, then a section for each figure.
+
+use std::collections::BTreeMap;
+use std::fmt::Write as _;
+
+use super::{cell, word};
+use crate::claim::Comparison;
+use crate::outcome::{ClaimOutcome, VerdictCounts, WorkOutcome};
+use crate::verdict::Verdict;
+use crate::work::Work;
+
+/// So many of the comparisons against a claim are listed, the farthest first.
+const LISTED: usize = 2;
+
+/// A section for each figure, behind the totals.
+pub(super) fn section(out: &mut String, work: &Work, base: &WorkOutcome) {
+    totals(out, base);
+    changed(out, base);
+    apart(out, base);
+    let _ = writeln!(
+        out,
+        "`airlane study run {}/FIGURE` has the numbers of a figure, `make figures` its picture. A row counts the comparisons that agree, and stands \
+         beside the verdict that the rule for numbers gives. Of what misses or is near the two farthest comparisons follow.\n",
+        work.id
+    );
+    for study in &work.studies {
+        let claims = base.claims.iter().chain(&base.apart);
+        let claims: Vec<&ClaimOutcome> = claims
+            .filter(|c| c.study == study.id && c.class.is_none())
+            .collect();
+        if claims.is_empty() {
+            continue;
+        }
+        let _ = writeln!(out, "### {}\n\n{}.\n", study.id, study.title);
+        out.push_str("| claim | published | comparisons that agree | by numbers | verdict |\n|---|---|---|---|---|\n");
+        for claim in &claims {
+            let before = claim.before.map_or("", Verdict::word);
+            let measured = if claim.comparisons.is_empty() {
+                cell(&claim.measured)
+            } else {
+                agreement(claim)
+            };
+            let _ = writeln!(
+                out,
+                "| {} | {} | {measured} | {before} | {} |",
+                claim.id,
+                cell(&claim.published),
+                word(claim.verdict)
+            );
+        }
+        out.push('\n');
+        for claim in &claims {
+            against(out, work, claim);
+        }
+    }
+}
+
+fn agreement(claim: &ClaimOutcome) -> String {
+    let Some(counts) = claim.agreement else {
+        return String::new();
+    };
+    let ties = if counts.consistent > 0 {
+        format!(", {} ties", counts.consistent)
+    } else {
+        String::new()
+    };
+    format!("{} of {}{ties}", counts.agree, counts.all)
+}
+
+/// By the first digit of a study's name.
+fn chapter(study: &str) -> String {
+    let digits = study.trim_start_matches(|c: char| !c.is_ascii_digit());
+    digits
+        .chars()
+        .next()
+        .map_or_else(|| "all".to_owned(), |digit| digit.to_string())
+}
+
+fn totals(out: &mut String, base: &WorkOutcome) {
+    let mut chapters: BTreeMap<String, (VerdictCounts, [usize; 3])> = BTreeMap::new();
+    for claim in &base.claims {
+        let (counts, comparisons) = chapters.entry(chapter(&claim.study)).or_default();
+        counts.count(claim.verdict);
+        if let Some(agreement) = claim.agreement {
+            comparisons[0] += agreement.agree;
+            comparisons[1] += agreement.consistent;
+            comparisons[2] += agreement.all;
+        }
+    }
+    out.push_str(
+        "| first digit of the figures | hold | consistent | near | miss | source inconsistent | comparisons that agree | ties | all |\n\
+         |---|---|---|---|---|---|---|---|---|\n",
+    );
+    for (chapter, (counts, [agree, ties, all])) in chapters {
+        let VerdictCounts {
+            holds,
+            consistent,
+            near,
+            misses,
+            inconsistent,
+        } = counts;
+        let _ = writeln!(
+            out,
+            "| {chapter} | {holds} | {consistent} | {near} | {misses} | {inconsistent} | {agree} | {ties} | {all} |"
+        );
+    }
+    out.push('\n');
+}
+
+/// How many claims are counted apart, by class.
+fn apart(out: &mut String, base: &WorkOutcome) {
+    let mut classes: BTreeMap<&str, usize> = BTreeMap::new();
+    for claim in &base.apart {
+        *classes
+            .entry(claim.class.map_or("", crate::claim::ClaimClass::word))
+            .or_default() += 1;
+    }
+    let texts: Vec<String> = classes
+        .iter()
+        .map(|(class, count)| format!("{class} {count}"))
+        .collect();
+    if !texts.is_empty() {
+        let _ = writeln!(out, "Counted apart, by class: {}.\n", texts.join(", "));
+    }
+}
+
+/// How many claims the rule for curves judges otherwise than the one for numbers, on the same results.
+fn changed(out: &mut String, base: &WorkOutcome) {
+    let mut moves: BTreeMap<(&str, &str), usize> = BTreeMap::new();
+    for claim in &base.claims {
+        if let (Some(before), Some(after)) = (claim.before, claim.verdict)
+            && before != after
+        {
+            *moves.entry((before.word(), after.word())).or_default() += 1;
+        }
+    }
+    if moves.is_empty() {
+        return;
+    }
+    let texts: Vec<String> = moves
+        .iter()
+        .map(|((from, to), count)| format!("{count} from {from} to {to}"))
+        .collect();
+    let _ = writeln!(
+        out,
+        "On the same results the rule for curves moves these verdicts of the rule for numbers: {}.\n",
+        texts.join(", ")
+    );
+}
+
+fn against(out: &mut String, work: &Work, claim: &ClaimOutcome) {
+    let open = matches!(claim.verdict, Some(Verdict::Misses | Verdict::Near));
+    if let Some(first) = claim.contradicted.first() {
+        let more = claim.contradicted.len() - 1;
+        let others = if more > 0 {
+            format!(" `airlane study lint {}` names {more} more.", work.id)
+        } else {
+            String::new()
+        };
+        let _ = writeln!(
+            out,
+            "**{}** is contradicted: {}.{others}\n",
+            claim.id,
+            cell(first)
+        );
+    }
+    if !open {
+        return;
+    }
+    let mut failing: Vec<&Comparison> = claim
+        .comparisons
+        .iter()
+        .filter(|c| c.verdict < Verdict::Consistent)
+        .collect();
+    failing.sort_by(|a, b| {
+        a.verdict
+            .cmp(&b.verdict)
+            .then(a.probability.total_cmp(&b.probability))
+    });
+    let texts: Vec<String> = failing.iter().take(LISTED).map(|c| one(c)).collect();
+    let more = failing.len().saturating_sub(LISTED);
+    let others = if more > 0 {
+        format!("; {more} more")
+    } else {
+        String::new()
+    };
+    let cause = work
+        .notes
+        .get(&claim.id)
+        .map_or("Cause: open.", |note| note.trim());
+    let _ = writeln!(
+        out,
+        "**{}**: {}{others}. {cause}\n",
+        claim.id,
+        texts.join("; ")
+    );
+}
+
+fn one(c: &Comparison) -> String {
+    let at = if c.at.is_empty() {
+        String::new()
+    } else {
+        format!(" at {}", c.at.join(" "))
+    };
+    format!(
+        "`{}`{at} has {} and {} ± {}",
+        c.check,
+        number(c.measured),
+        number(c.against),
+        number(c.ci95_half_width)
+    )
+}
+
+/// Three digits.
+fn number(value: f64) -> String {
+    if !value.is_finite() {
+        return "nothing".to_owned();
+    }
+    if value == 0.0 {
+        return "0".to_owned();
+    }
+    let digits = 2 - libm::floor(libm::log10(value.abs())) as i32;
+    format!("{value:.*}", digits.clamp(0, 9) as usize)
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn numbers_have_three_digits_and_figures_their_chapters() {
+        assert_eq!(number(0.012_345), "0.0123");
+        assert_eq!(number(12_345.6), "12346");
+        assert_eq!(number(0.0), "0");
+        assert_eq!(number(f64::NAN), "nothing");
+        assert_eq!(chapter("F4.12-LAN2"), "4");
+        assert_eq!(chapter("background"), "all");
+    }
+}
