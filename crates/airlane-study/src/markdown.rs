@@ -2,9 +2,11 @@
 //! verdicts move with other choices: docs/validation.md.
 
 mod curves;
+mod words;
 
 use std::fmt::Write as _;
 
+use self::words::{cell, word};
 use crate::outcome::{ClaimOutcome, WorkOutcome};
 use crate::report::Report;
 use crate::verdict::Verdict;
@@ -125,11 +127,6 @@ fn row(out: &mut String, claim: &ClaimOutcome, verdict: &str) {
     );
 }
 
-/// A bar would end the cell.
-fn cell(text: &str) -> String {
-    text.replace('|', "\\|")
-}
-
 /// Under which other choices a claim that misses does better.
 fn moves(
     out: &mut String,
@@ -203,15 +200,4 @@ fn alternatives(out: &mut String, work: &Work, base: &WorkOutcome, others: &[&Wo
         );
     }
     out.push('\n');
-}
-
-const fn word(verdict: Option<Verdict>) -> &'static str {
-    match verdict {
-        Some(Verdict::Holds) => "holds",
-        Some(Verdict::Consistent) => "consistent",
-        Some(Verdict::SourceInconsistent) => "source inconsistent",
-        Some(Verdict::Near) => "near",
-        Some(Verdict::Misses) => "**misses**",
-        None => "",
-    }
 }

@@ -3,7 +3,7 @@
 use std::collections::BTreeMap;
 use std::fmt::Write as _;
 
-use super::{cell, word};
+use super::words::{cell, word};
 use crate::claim::Comparison;
 use crate::outcome::{ClaimOutcome, VerdictCounts, WorkOutcome};
 use crate::verdict::Verdict;
