@@ -47,7 +47,7 @@ use handshake::{Handshake, Reaction};
 
 pub use config::{
     AckClock, CongestionKind, Deflation, DelayedAck, LossMemory, Profile, RecoveryKind, ReportKind,
-    TcpConfig, TimerKind, TimerRestart,
+    SkipAcks, SkippedHoles, TcpConfig, TimerKind, TimerRestart,
 };
 pub use ecn::Ecn;
 pub use options::Options;

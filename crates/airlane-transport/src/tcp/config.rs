@@ -13,7 +13,7 @@ use serde::{Deserialize, Serialize};
 
 pub use kinds::{
     AckClock, CongestionKind, Deflation, DelayedAck, LossMemory, Profile, RecoveryKind, ReportKind,
-    TimerKind, TimerRestart, Variant,
+    SkipAcks, SkippedHoles, TimerKind, TimerRestart, Variant,
 };
 
 /// A TCP endpoint's settings.
@@ -55,6 +55,10 @@ pub struct TcpConfig {
     /// segment is acknowledged.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub delayed_ack: Option<DelayedAck>,
+    /// Which acknowledgments are left out because a later one says the same. Source: Gopal 2007, section 2.4. Left
+    /// out: none.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub skip_acks: Option<SkipAcks>,
     /// Whether the segments of a recovery with selective acknowledgments leave in proportion to those that arrive
     /// (proportional rate reduction), and not as the window opens. Source: RFC 6937. Left out: `false`.
     #[serde(skip_serializing_if = "Option::is_none")]
@@ -230,6 +234,7 @@ struct Overrides {
     acknowledgments: Option<ReportKind>,
     eln_memory: Option<LossMemory>,
     delayed_ack: Option<DelayedAck>,
+    skip_acks: Option<SkipAcks>,
     prr: Option<bool>,
     handshake: Option<bool>,
     window_scaling: Option<bool>,
@@ -283,6 +288,7 @@ impl TryFrom<Overrides> for TcpConfig {
             acknowledgments: o.acknowledgments.or(d.acknowledgments),
             eln_memory: o.eln_memory.or(d.eln_memory),
             delayed_ack: o.delayed_ack.or(d.delayed_ack),
+            skip_acks: o.skip_acks.or(d.skip_acks),
             prr: o.prr.or(d.prr),
             handshake: o.handshake.or(d.handshake),
             window_scaling: o.window_scaling.or(d.window_scaling),

@@ -136,6 +136,38 @@ const fn fifth_of_a_second() -> Duration {
     Duration::from_millis(200)
 }
 
+/// Acknowledgments that are left out because a later one says the same.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
+#[serde(rename_all = "kebab-case", deny_unknown_fields)]
+pub struct SkipAcks {
+    /// This many are left out between two that leave. Source: Gopal 2007, section 2.4, has 1 to 3.
+    #[schemars(extend("x-unit" = "acknowledgments"))]
+    pub count: u32,
+    /// None is left out before the segment of this number has come, so that a small window can grow. Source:
+    /// Gopal 2007, section 2.4.
+    #[serde(default = "fiftieth")]
+    #[schemars(extend("x-unit" = "segments"))]
+    pub from: u32,
+    /// Whether those around a hole are left out, too. Source: docs/choices.md.
+    #[serde(default)]
+    pub holes: SkippedHoles,
+}
+
+const fn fiftieth() -> u32 {
+    50
+}
+
+/// What skipping does around a hole.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
+#[serde(rename_all = "kebab-case")]
+pub enum SkippedHoles {
+    /// While segments wait behind a hole, and when it closes, every acknowledgment leaves.
+    #[default]
+    Exempt,
+    /// A segment that fills a hole is in order, and its acknowledgment may be left out: as the rule is printed.
+    Literal,
+}
+
 /// How the congestion window opens, and how it reacts to a loss.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
 #[serde(rename_all = "kebab-case")]

@@ -21,6 +21,7 @@ impl TcpConfig {
                 acknowledgments: None,
                 eln_memory: None,
                 delayed_ack: None,
+                skip_acks: None,
                 prr: None,
                 handshake: None,
                 window_scaling: None,
