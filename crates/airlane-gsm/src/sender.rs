@@ -5,12 +5,16 @@ use airlane_base::{Duration, Instant};
 use crate::parameters::{Parameters, Persistence};
 use crate::{NUMBERS, PLACES};
 
+/// T1 is longer than a loop by this, for frames of any length (Ludwig et al. have loops of 0.28 s).
+const MARGIN: Duration = Duration::from_millis(200);
+
 /// Information that is not acknowledged yet.
 #[derive(Clone, Debug)]
 struct Kept<I> {
     information: I,
     blocks: u8,
     first: Instant,
+    last: Instant,
     /// It has been sent so often.
     sent: u32,
     /// It must be sent again.
@@ -60,12 +64,12 @@ impl<I: Clone> Sender<I> {
 
     /// Whether new information may be sent.
     pub(crate) fn has_room(&self) -> bool {
-        self.outstanding() < self.parameters.window
+        !self.waits() && self.outstanding() < self.parameters.window
     }
 
     /// Whether something is to be said before there is new information.
     pub(crate) fn has_frames(&self) -> bool {
-        self.poll_due || self.again > 0
+        self.poll_due || self.again > 0 && !self.waits()
     }
 
     /// Whether nothing is unacknowledged.
@@ -91,7 +95,12 @@ impl<I: Clone> Sender<I> {
         blocks: u8,
         fresh: impl FnOnce() -> Option<I>,
     ) -> Option<(u8, u8, I)> {
-        let sent = self.again().or_else(|| {
+        // The answer to a poll says what came before it: what left behind the poll would come twice, and with 61 of
+        // 62 numbers under way a receiver takes the second for one that is ahead.
+        if self.waits() {
+            return None;
+        }
+        let sent = self.again(now).or_else(|| {
             let information = self.has_room().then(fresh)??;
             let number = self.next;
             self.next = NUMBERS.next(number.into()) as u8;
@@ -99,6 +108,7 @@ impl<I: Clone> Sender<I> {
                 information: information.clone(),
                 blocks,
                 first: now,
+                last: now,
                 sent: 1,
                 again: false,
             });
@@ -108,7 +118,7 @@ impl<I: Clone> Sender<I> {
         Some(sent)
     }
 
-    fn again(&mut self) -> Option<(u8, u8, I)> {
+    fn again(&mut self, now: Instant) -> Option<(u8, u8, I)> {
         if self.again == 0 {
             return None;
         }
@@ -119,6 +129,7 @@ impl<I: Clone> Sender<I> {
         let kept = self.kept[usize::from(number)].as_mut()?;
         kept.again = false;
         kept.sent += 1;
+        kept.last = now;
         self.again -= 1;
         self.repeated += 1;
         Some((number, kept.blocks, kept.information.clone()))
@@ -168,9 +179,12 @@ impl<I: Clone> Sender<I> {
         }
     }
 
-    /// This one should come again.
-    pub(crate) fn on_selective_reject(&mut self, about: u8) {
-        if self.is_known(about) && about != self.next {
+    /// This one should come again, unless it left so late that the request cannot know of it.
+    pub(crate) fn on_selective_reject(&mut self, now: Instant, about: u8) {
+        let kept = self.kept[usize::from(about)].as_ref();
+        let loop_time = self.parameters.t1.saturating_sub(MARGIN);
+        let knows = kept.is_some_and(|kept| now >= kept.last + loop_time);
+        if knows && self.is_known(about) && about != self.next {
             self.mark(about);
             self.t1 = None;
         }

@@ -237,7 +237,7 @@ impl<I: Clone> Station<I> {
                             self.sender.on_ready(about);
                         }
                         Supervisory::Reject => self.sender.on_reject(about),
-                        Supervisory::SelectiveReject => self.sender.on_selective_reject(about),
+                        Supervisory::SelectiveReject => self.sender.on_selective_reject(now, about),
                     }
                 }
                 if let Some((number, information)) = carries.zip(frame.information) {

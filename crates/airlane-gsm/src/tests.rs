@@ -36,6 +36,8 @@ struct World {
     /// Whether what was received is kept.
     keeps: bool,
     delivered: [u64; 2],
+    /// What must come next at the earliest.
+    next: [u64; 2],
 }
 
 impl World {
@@ -54,6 +56,7 @@ impl World {
             }),
             keeps: true,
             delivered: [0; 2],
+            next: [0; 2],
         }
     }
 
@@ -69,8 +72,10 @@ impl World {
             let due = |(at, _): &mut (Instant, Frame<u64>)| *at <= now;
             while let Some((_, frame)) = direction.on_their_way.pop_front_if(due) {
                 let (keeps, delivered) = (self.keeps, &mut self.delivered[way]);
-                let received = &mut direction.received;
+                let (received, next) = (&mut direction.received, &mut self.next[way]);
                 self.stations[1 - way].handle_frame(now, frame, |number| {
+                    assert!(number >= *next, "{number} comes behind {next}");
+                    *next = number + 1;
                     *delivered += 1;
                     if keeps {
                         received.push(number);
@@ -326,7 +331,7 @@ proptest! {
     #[test]
     fn everything_arrives_once_and_in_order_or_is_known_to_be_abandoned(
         seed: u64, erased in 0.0..0.6_f64, window in 1_u8..=61, n2 in 0_u32..8, go_back: bool, blocks in 1_u8..4,
-        offered in [0_u64..200, 0_u64..200],
+        offered in [0_u64..600, 0_u64..600],
     ) {
         let parameters = Parameters {
             window,
