@@ -2,7 +2,7 @@
 //! or a transport.
 //!
 //! * [`profile`]: how long frames, gaps and slots are: 802.11b with long and short preambles, 802.11g and n.
-//! * [`Station`](station::Station) and [`contention`]: the distributed coordination function (DCF) of one station: whose
+//! * `station` and [`contention`]: the distributed coordination function (DCF) of one station: whose
 //!   turn it is by slotted backoff, how often a frame is tried, what waits.
 //! * [`place`]: positions, and who hears whom how strongly.
 //! * [`noise`]: frames that are lost without a collision, in phases.

@@ -92,7 +92,8 @@ class Claim:
         kind: `quantitative` or `qualitative`.
         published: What was published.
         measured: What was measured, in words.
-        verdict: `holds`, `consistent`, `near`, `misses`, `source-inconsistent`, or None if nothing is compared.
+        verdict: `holds`, `consistent`, `near`, `misses`, `source-inconsistent`, or None if
+            nothing is compared.
         apart: Why it is not counted, as `class: reason`; None if it counts.
         note: Why it misses, as far as that is known.
         checks: As they are written in the study.
