@@ -9,6 +9,9 @@ use airlane_channel::trace::{
     FrameOutcome, Replay, Trace, TraceEnd, TraceHeader, Way, write_block,
 };
 use airlane_channel::{Channel, ChannelConfig, ErrorModel, ErrorModelConfig, Opportunities};
+use airlane_gsm::{
+    BLOCK, Body, Frame as GsmFrame, Parameters, Unnumbered, information_len, l2r, ppp,
+};
 use airlane_link::pack::headers::{self, LONGEST_SHORT};
 use airlane_link::pack::{Contents, contents};
 use airlane_link::wire::LIVE_HEADER_ROOM;
@@ -658,4 +661,52 @@ pub(crate) fn secure(data: &[u8]) {
     }
     assert_eq!(pair.id, before + 2, "an end has no session");
     assert!(pair.sent.iter().all(BTreeSet::is_empty), "nothing arrives");
+}
+
+/// Blocks from the air, and what a frame of them may carry: items of the parameters, octets of the byte stream, and
+/// packets in it.
+pub(crate) fn gsm(data: &[u8]) {
+    let whole = data.len() / BLOCK * BLOCK;
+    if let Some(frame) = GsmFrame::decode(&data[..whole]) {
+        assert_eq!(frame.len(), whole);
+        assert_eq!(GsmFrame::decode(&frame.encode()), Some(frame.clone()));
+        let parameters = frame.header.body == Body::Unnumbered(Unnumbered::Xid);
+        if let Some(items) = frame.information.filter(|_| parameters) {
+            gsm_parameters(&items);
+        }
+    }
+    gsm_parameters(data);
+    let (mut stream, mut packets) = (Vec::new(), Vec::new());
+    l2r::unpack(data, &mut stream);
+    assert!(stream.len() <= data.len());
+    let mut reader = ppp::Reader::new(1500);
+    reader.read(data, |packet| packets.push(packet.to_vec()));
+    // What was read is written, cut into frames, and read again alike.
+    let map = data.first().map_or(0, |first| u32::from(*first) << 24);
+    let mut written = Vec::new();
+    packets
+        .iter()
+        .for_each(|packet| ppp::push(packet, map, &mut written));
+    let (mut rest, mut information, mut carried) = (&written[..], Vec::new(), Vec::new());
+    while !rest.is_empty() {
+        let taken = l2r::pack(
+            rest,
+            information_len(1 + (rest.len() % 7) as u8),
+            &mut information,
+        );
+        assert!(taken > 0 && l2r::unpack(&information, &mut carried));
+        rest = &rest[taken..];
+    }
+    assert_eq!(carried, written);
+    let mut again = Vec::new();
+    ppp::Reader::new(1500).read(&carried, |packet| again.push(packet.to_vec()));
+    assert_eq!(again, packets);
+}
+
+fn gsm_parameters(items: &[u8]) {
+    let Some(agreed) = Parameters::for_blocks(1).agreed(items) else {
+        return;
+    };
+    assert!((1..=61).contains(&agreed.window));
+    assert!(Parameters::for_blocks(1).agreed(&agreed.xid()).is_some());
 }

@@ -79,25 +79,31 @@ impl<I> Receiver<I> {
             return true;
         }
         self.reject = None;
-        while let Place::Here(information) = self.put(self.next, Place::Unknown) {
+        while let Some(information) = self.take_next() {
             give(information);
-            self.next = NUMBERS.next(self.next.into()) as u8;
         }
-        // What stood here is not here, and so stands as it did.
         true
     }
 
-    /// Changes how a number stands; one that has not come stays as it is when nothing is known to say.
-    fn put(&mut self, number: u8, place: Place<I>) -> Place<I> {
-        let at = &mut self.places[usize::from(number)];
-        if matches!(place, Place::Unknown) && !matches!(at, Place::Here(_)) {
-            return Place::Unknown;
+    /// Gives what has come for V(R), and moves V(R) on.
+    fn take_next(&mut self) -> Option<I> {
+        if !matches!(self.places[usize::from(self.next)], Place::Here(_)) {
+            return None;
         }
-        let before = std::mem::replace(at, place);
+        let Place::Here(information) = self.put(self.next, Place::Unknown) else {
+            unreachable!("the place was looked at above")
+        };
+        self.next = NUMBERS.next(self.next.into()) as u8;
+        Some(information)
+    }
+
+    /// Changes how a number stands, and gives how it stood.
+    fn put(&mut self, number: u8, place: Place<I>) -> Place<I> {
+        self.missing += u32::from(matches!(place, Place::Missing));
+        self.asked += u32::from(matches!(place, Place::Asked(_)));
+        let before = std::mem::replace(&mut self.places[usize::from(number)], place);
         self.missing -= u32::from(matches!(before, Place::Missing));
         self.asked -= u32::from(matches!(before, Place::Asked(_)));
-        self.missing += u32::from(matches!(at, Place::Missing));
-        self.asked += u32::from(matches!(at, Place::Asked(_)));
         before
     }
 

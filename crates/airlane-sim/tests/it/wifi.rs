@@ -42,7 +42,8 @@ fn a_saturating_flow_gets_what_one_station_can_send() {
 
 #[test]
 fn each_hop_of_a_chain_costs_its_share() {
-    // CLAP-D22, without capture: a model of the same rules, 200 m apart.
+    // CLAP-D22, without capture: a model of the same rules, 200 m apart. The model is a forecast and 10 % is how far
+    // chains of 7 and 8 hops are above it (7 and 9 %), so that this test guards what we have and judges nothing.
     let model = [5.78, 3.09, 2.10, 1.60, 1.16, 0.96, 0.86, 0.81];
     for (hops, expected) in (1..).zip(model) {
         let medium = "profile = \"802.11b-short\"\ncapture = false\nqueue = \"100 packets\"\nsource-header = \"20 B\"";
@@ -101,7 +102,8 @@ fn grid(spacing: u32, extra: &str, ends: [u32; 2]) -> RunResult {
 
 #[test]
 fn a_flow_crosses_the_grid_on_the_way_that_the_file_says() {
-    // CLAP-D21: 2.06 Mbit/s and 13 % lost of what the source sent; with noise 1.84 and 25 %.
+    // CLAP-D21: 2.06 Mbit/s and 13 % lost of what the source sent; with noise 1.84 and 25 %. It is a forecast too, and
+    // the bounds guard what we have.
     for (noise, expected, lost) in [
         ("", 2.06, 0.13),
         (

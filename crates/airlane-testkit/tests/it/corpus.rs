@@ -80,6 +80,11 @@ fn secure_sessions() {
 }
 
 #[test]
+fn radio_link_protocol() {
+    replay("gsm", bodies::gsm, 300);
+}
+
+#[test]
 fn configs() {
     replay("config", bodies::config, 20);
 }
