@@ -17,8 +17,12 @@ struct Saturated {
 
 /// `n` stations around a receiver, number 0, that always have something to send.
 fn saturate(name: ProfileName, n: usize, retries: Retries, seconds: u64) -> Saturated {
+    saturate_with(Profile::named(name, None), n, retries, seconds)
+}
+
+fn saturate_with(profile: Profile, n: usize, retries: Retries, seconds: u64) -> Saturated {
     let config = RadioConfig {
-        profile: Profile::named(name, None),
+        profile,
         rts_threshold: 3_000,
         capture: true,
         sensed_destroys: true,
@@ -124,46 +128,79 @@ fn saturation_throughput_is_bianchis() {
     }
 }
 
+/// 802.11b with an acknowledgment missed 4 us earlier, so that after a collision the two senders count from the same
+/// moment as all others (314 + 50 and 364 us) and not 4 us later, as the closed models have it.
+fn aligned() -> Profile {
+    let mut profile = Profile::named(ProfileName::B, None);
+    profile.grace = profile.grace.saturating_sub(Duration::from_micros(4));
+    assert_eq!(profile.answer_timeout() + profile.difs(), profile.eifs());
+    profile
+}
+
+/// CLAP-D9: a model of the same rules.
+const AGGREGATE: [(usize, f64); 7] = [
+    (1, 4.91),
+    (2, 5.26),
+    (3, 5.26),
+    (4, 5.17),
+    (5, 5.07),
+    (6, 4.94),
+    (8, 4.67),
+];
+
 #[test]
 fn without_retries_the_aggregate_has_its_maximum_at_two_or_three() {
-    // CLAP-D9, a model of the same rules. After a collision the two senders count 4 us later than all others
-    // (318 + 50 against 364 us), so that fewer collide in that round than there, and a little more goes through.
-    let model = [
-        (1, 4.91),
-        (2, 5.26),
-        (3, 5.26),
-        (4, 5.17),
-        (5, 5.07),
-        (6, 4.94),
-        (8, 4.67),
-    ];
-    for (n, expected) in model {
-        let got = saturate(ProfileName::B, n, Retries::Off, 40);
+    let (mut modelled, mut as_it_is) = (vec![], vec![]);
+    for (n, expected) in AGGREGATE {
+        let got = saturate_with(aligned(), n, Retries::Off, 40).mbps;
+        assert!((got / expected - 1.0).abs() < 0.01, "{n}: {got}");
+        modelled.push(got);
+        as_it_is.push(saturate(ProfileName::B, n, Retries::Off, 40).mbps);
         println!(
-            "{n}: {:.3} {expected} loss {:.4}",
-            got.mbps, got.loss_per_frame
+            "{n}: {:.3}, aligned {got:.3}, {expected}",
+            as_it_is.last().unwrap()
         );
+    }
+    // What is published is a maximum at 2 that 3 may tie, which is 0.5 %. The aligned stations keep to it. The 4 us
+    // that those of a collision wait longer put 3 stations 0.54 % above 2: a gain of few collisions, not of more air.
+    assert!(
+        modelled.iter().all(|mbps| mbps / modelled[1] < 1.005),
+        "{modelled:?}"
+    );
+    for all in [modelled, as_it_is] {
         assert!(
-            (got.mbps / expected - 1.0).abs() < 0.016,
-            "{n}: {}",
-            got.mbps
+            all[1] > all[0] && all[2..].is_sorted_by(|a, b| a > b),
+            "{all:?}"
         );
     }
 }
 
 #[test]
 fn collisions_are_as_frequent_as_slots_make_them() {
-    // CLAP-D6 to D8: 2.9 to 3.1 % of the busy periods; of the frames what the model has, or a little less.
-    let two = saturate(ProfileName::B, 2, Retries::Off, 60);
-    assert!(
-        (0.028..0.033).contains(&two.collisions),
-        "{}",
-        two.collisions
-    );
+    // CLAP-D6 to D8: 2.9 to 3.1 % of the busy periods, and this share of the frames.
     for (n, expected) in [(2, 0.06), (3, 0.116), (4, 0.173), (5, 0.22), (6, 0.269)] {
-        let got = saturate(ProfileName::B, n, Retries::Off, 60).loss_per_frame;
-        let off = got / expected - 1.0;
-        assert!((-0.06..0.03).contains(&off), "{n}: {got}");
+        let got = saturate_with(aligned(), n, Retries::Off, 60);
+        let off = got.loss_per_frame / expected - 1.0;
+        assert!(off.abs() < 0.03, "{n}: {}", got.loss_per_frame);
+        // Senders that count 4 us later meet fewer of the others in that round; with two there are no others.
+        let as_it_is = saturate(ProfileName::B, n, Retries::Off, 60);
+        println!(
+            "{n}: {:.4}, aligned {:.4}, {expected}",
+            as_it_is.loss_per_frame, got.loss_per_frame
+        );
+        assert!(
+            n == 2 || as_it_is.loss_per_frame < got.loss_per_frame,
+            "{n}"
+        );
+        if n == 2 {
+            let collisions = [as_it_is.collisions, got.collisions];
+            assert!(
+                collisions
+                    .iter()
+                    .all(|share| (0.028..0.033).contains(share)),
+                "{collisions:?}"
+            );
+        }
     }
 }
 
