@@ -12,6 +12,7 @@ pub(crate) mod exchange;
 pub(crate) mod mail;
 pub(crate) mod pages;
 pub(crate) mod place;
+pub(crate) mod progress;
 pub(crate) mod split;
 pub(crate) mod telnet;
 pub(crate) mod web;
@@ -30,6 +31,7 @@ use exchange::Exchange;
 use mail::Mail;
 use pages::Pages;
 use place::FlowPlace;
+use progress::Progress;
 use split::Split;
 use telnet::Telnet;
 use web::Web;
@@ -135,6 +137,27 @@ impl Flow {
 
     pub(crate) fn place(&self) -> &FlowPlace {
         each!(self, app => app.place())
+    }
+
+    /// Its probe of progress, if it has one.
+    pub(crate) fn progress(&self) -> Option<&Progress> {
+        match self {
+            Flow::Bulk(app) => app.progress.as_deref(),
+            Flow::Conferencing(app) => app.progress.as_deref(),
+            _ => None,
+        }
+    }
+
+    /// The station of its own node could not take one of its packets.
+    pub(crate) fn handle_refused(&mut self) {
+        let progress = match self {
+            Flow::Bulk(app) => &mut app.progress,
+            Flow::Conferencing(app) => &mut app.progress,
+            _ => return,
+        };
+        if let Some(progress) = progress {
+            progress.on_refused();
+        }
     }
 
     /// Every end of it that sends over TCP, in an order that does not change.

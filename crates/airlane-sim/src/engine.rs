@@ -469,7 +469,11 @@ impl Engine {
                 let index = usize::from(index);
                 let origin = self.flows[packet.flow as usize].origin(&packet);
                 let end = &mut self.radios[index];
-                end.send(self.now, from, to, origin, packet);
+                let flow = packet.flow as usize;
+                if !end.send(self.now, from, to, origin, packet) && node == origin {
+                    self.flows[flow].handle_refused();
+                }
+                let end = &self.radios[index];
                 let first = self.directions.len() + self.ports.len() + self.flows.len() + 1;
                 self.deadlines.set(first + index, end.radio.poll_timeout());
             }

@@ -27,6 +27,7 @@ pub mod import;
 mod packet;
 mod paths;
 mod probe;
+mod progress;
 mod radio;
 mod repeat;
 mod result;
@@ -45,8 +46,9 @@ pub use error::ScenarioError;
 pub use estimate::Estimate;
 pub use repeat::{repeat, repeat_all};
 pub use result::{
-    CircuitResult, DirectionResult, FlowResult, FlowService, HandoffResult, LinkResult, PathResult,
-    RadioResult, RunResult, Scalar, ServiceResult, StationResult,
+    CircuitResult, DirectionResult, FlowResult, FlowService, GroupResult, HandoffResult,
+    LinkResult, Measured, PathResult, ProgressResult, RadioResult, RunResult, Scalar,
+    ServiceResult, StationResult, WindowResult,
 };
 pub use retrace::{InTurn, RetraceConfig, RetraceOverhead, RetraceResult, RetraceUnit};
 pub use run::{Prepared, run};

@@ -1,5 +1,7 @@
 //! What a run measured. Units stand in the names; docs/metrics.md defines each word once.
 
+mod progress;
+
 use airlane_channel::{ChannelStats, Count};
 use airlane_link::path::PathOffer;
 use airlane_link::{ServiceLedger, SnoopCounts};
@@ -7,6 +9,8 @@ use serde::Serialize;
 
 use crate::retrace::RetraceResult;
 use crate::scenario::HandoffKind;
+
+pub use progress::{GroupResult, Measured, ProgressResult, WindowResult};
 
 /// One repetition of a scenario.
 #[derive(Clone, Debug, PartialEq, Serialize)]
@@ -29,6 +33,9 @@ pub struct RunResult {
     pub events: u64,
     /// In the order of the file.
     pub flows: Vec<FlowResult>,
+    /// What flows did together, in the order of the words that they are grouped by.
+    #[serde(skip_serializing_if = "Vec::is_empty")]
+    pub groups: Vec<GroupResult>,
     /// In the order of their names.
     pub links: Vec<LinkResult>,
     /// Radio channels with contention, in the order of their names.
@@ -215,6 +222,9 @@ pub struct FlowResult {
     /// With a relay: the most bytes that it held.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub relay_held_bytes: Option<u64>,
+    /// With `progress`: how it went on at its receiver.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub progress: Option<ProgressResult>,
 }
 
 /// What happened on a radio channel with contention, the drain included.

@@ -16,6 +16,7 @@ use crate::error::{ScenarioError, known};
 use crate::event::{Names, Typed, Watcher};
 use crate::paths::{LinkPath, path_results};
 use crate::probe::DelayProbe;
+use crate::progress::group_results;
 use crate::radio::radio_results;
 use crate::result::{
     DirectionResult, FlowResult, FlowService, HandoffResult, LinkResult, RunResult, ServiceResult,
@@ -212,6 +213,7 @@ impl Prepared {
             finished,
             events: engine.events(),
             flows,
+            groups: group_results(scenario, &engine),
             links,
             radios: radio_results(scenario, &engine),
             handoffs: self.handoff_results(),
@@ -236,13 +238,18 @@ impl Prepared {
         stopped: Instant,
     ) -> FlowResult {
         let config = &self.scenario.flows[index];
+        let flow = &engine.flows[index];
+        let progress = |sent, received, duplicates| {
+            let progress = flow.progress()?;
+            Some(progress.result(sent, received, duplicates))
+        };
         let base = FlowResult {
             name: config.name.clone(),
             app: config.app.kind(),
             services: self.services[index].clone(),
             ..FlowResult::default()
         };
-        match &engine.flows[index] {
+        match flow {
             Flow::Bulk(bulk) => {
                 let [first, second] = bulk.ends();
                 let (sender, receiver) = (first.endpoint().sender(), second.endpoint().receiver());
@@ -250,7 +257,13 @@ impl Prepared {
                 let time = sender.first_sent().zip(sender.last_acked());
                 let time_s = time.map(|(first, last)| last.saturating_since(first).as_secs_f64());
                 let stats = sender.stats();
+                let got = receiver.stats();
                 FlowResult {
+                    progress: progress(
+                        stats.segments_sent,
+                        got.segments_received,
+                        got.segments_duplicate,
+                    ),
                     finished: Some(sender.is_acknowledged()),
                     throughput_bps: time_s.map(|s| acked_bytes as f64 * 8.0 / s),
                     goodput_ratio: self.goodput(index, acked_bytes, at_stop, engine),
@@ -303,6 +316,7 @@ impl Prepared {
                     delivered_bytes: bytes,
                     packets_sent: app.sent,
                     packets_received: received,
+                    progress: progress(app.sent, received, 0),
                     ..datagram_result(base, app.sent, received, &app.delays)
                 }
             }

@@ -16,6 +16,7 @@ use crate::app::exchange::{Opener, draw_phase};
 use crate::app::mail::{Mail, MailCheck};
 use crate::app::pages::{Page, Pages};
 use crate::app::place::FlowPlace;
+use crate::app::progress::Progress;
 use crate::app::split::Split;
 use crate::app::telnet::{Telnet, Typing};
 use crate::app::web::{Browsing, Web};
@@ -341,6 +342,9 @@ fn flow(
             if app.windows {
                 bulk.watch(segment);
             }
+            let progress = config.progress.as_ref();
+            let progress = progress.map(|p| Progress::new(p, bytes, Some(tcp.min_rto)));
+            bulk.progress = progress.map(Box::new);
             Flow::Bulk(Box::new(bulk))
         }
         (AppConfig::Pages(app), TransportConfig::Tcp(tcp)) => {
@@ -393,7 +397,9 @@ fn flow(
             let talk = randomness.traffic.stream(&format!("flow.{name}.talk"));
             let interval: Duration = app.rate.transmission_time(segment as usize);
             let periods = [app.talk, app.silence];
-            let source = Conferencing::new(place, start, segment, interval, periods, talk);
+            let mut source = Conferencing::new(place, start, segment, interval, periods, talk);
+            let progress = config.progress.as_ref();
+            source.progress = progress.map(|p| Box::new(Progress::new(p, None, None)));
             Flow::Conferencing(Box::new(source))
         }
         (_, TransportConfig::Udp(_)) => unreachable!("validated: only conferencing runs over UDP"),

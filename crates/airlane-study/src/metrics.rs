@@ -1,8 +1,11 @@
 //! What a study keeps of a run: numbers by name, `flow.metric_unit`, `link.direction.count` or
-//! `link.direction.service.metric_unit`.
+//! `link.direction.service.metric_unit`; of radio channels `medium.count` and `medium.station.count`, of groups of flows
+//! `group.metric_unit`.
 
 use airlane_base::config;
-use airlane_sim::{DirectionResult, FlowResult, RunResult, ServiceResult};
+use airlane_sim::{
+    DirectionResult, FlowResult, ProgressResult, RunResult, ServiceResult, StationResult,
+};
 
 /// Names and values of one run, in a fixed order. A value that could not be measured is NaN, a
 /// throughput of which nothing was finished among them: it is nothing divided by no time.
@@ -19,6 +22,26 @@ pub fn metrics(run: &RunResult) -> (Vec<String>, Vec<f64>) {
     for flow in &run.flows {
         for (metric, value) in flow_metrics(flow) {
             push(format!("{}.{metric}", config::key(&flow.name)), value);
+        }
+        for (metric, value) in flow.progress.iter().flat_map(progress_metrics) {
+            push(format!("{}.{metric}", config::key(&flow.name)), value);
+        }
+    }
+    for group in &run.groups {
+        for (metric, value) in group.scalars() {
+            let name = format!("{}.{metric}", config::key(&group.name));
+            push(name, value.unwrap_or(f64::NAN));
+        }
+    }
+    for radio in &run.radios {
+        let place = config::key(&radio.name).into_owned();
+        push(format!("{place}.busy_periods"), radio.busy_periods as f64);
+        push(format!("{place}.collisions"), radio.collisions as f64);
+        for station in &radio.stations {
+            for (count, value) in station_counts(station) {
+                let node = config::key(&station.node);
+                push(format!("{place}.{node}.{count}"), value as f64);
+            }
         }
     }
     for link in &run.links {
@@ -122,6 +145,43 @@ fn flow_metrics(flow: &FlowResult) -> Vec<(&'static str, f64)> {
     };
     let always = always.iter().copied().flatten().chain(windows).chain(relay);
     always.map(value).chain(counts).collect()
+}
+
+/// What a probe of progress has, windows of time with their names.
+fn progress_metrics(progress: &ProgressResult) -> Vec<(String, f64)> {
+    let number = |value: Option<f64>| value.unwrap_or(f64::NAN);
+    let whole = progress.scalars().into_iter();
+    let whole = whole.map(|(metric, value)| (metric.to_owned(), number(value)));
+    let windows = progress.windows.iter().flat_map(|(name, window)| {
+        let scalars = window.scalars().into_iter();
+        scalars.map(move |(metric, value)| {
+            let name = format!("{}.{metric}", config::key(name));
+            (name, number(value))
+        })
+    });
+    whole.chain(windows).collect()
+}
+
+fn station_counts(station: &StationResult) -> [(&'static str, u64); 14] {
+    [
+        (
+            "frames",
+            station.data_frames + station.ack_frames + station.rts_frames,
+        ),
+        ("data_frames", station.data_frames),
+        ("data_collided", station.data_collided),
+        ("data_noise", station.data_noise),
+        ("ack_frames", station.ack_frames),
+        ("ack_collided", station.ack_collided),
+        ("rts_frames", station.rts_frames),
+        ("rts_collided", station.rts_collided),
+        ("accepted", station.accepted),
+        ("delivered", station.delivered),
+        ("repeated", station.repeated),
+        ("queue_drops", station.queue_drops),
+        ("retry_drops", station.retry_drops),
+        ("draws_at_cw_max", station.draws_at_cw_max),
+    ]
 }
 
 fn direction_metrics(direction: &DirectionResult) -> Vec<(&'static str, f64)> {

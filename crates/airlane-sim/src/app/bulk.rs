@@ -6,6 +6,7 @@ use airlane_transport::{Endpoint, TcpConfig};
 
 use super::end::End;
 use super::place::FlowPlace;
+use super::progress::Progress;
 use crate::packet::{Packet, Role};
 use crate::probe::DelayProbe;
 
@@ -24,6 +25,8 @@ pub(crate) struct Bulk {
     ends: [End; 2],
     /// Of segments that arrived, each since it was sent.
     pub(crate) delays: DelayProbe,
+    /// Where somebody asks.
+    pub(crate) progress: Option<Box<Progress>>,
 }
 
 impl Bulk {
@@ -50,6 +53,7 @@ impl Bulk {
             busy: Instant::ORIGIN,
             ends,
             delays: DelayProbe::default(),
+            progress: None,
         }
     }
 
@@ -68,9 +72,42 @@ impl Bulk {
             self.delays.record(now.saturating_since(packet.created));
         }
         let end = End::of(packet);
+        let known = match self.progress {
+            Some(_) => self.news(),
+            None => [0; 2],
+        };
         self.ends[end].handle_packet(now, packet);
+        if self.progress.is_some() {
+            self.follow(now, packet, known);
+        }
         if end == 1 {
             self.take(now);
+        }
+    }
+
+    /// Segments that the receiver has got, and those among them that were nothing new.
+    fn news(&self) -> [u64; 2] {
+        let stats = self.ends[1].endpoint().receiver().stats();
+        let vain = stats.segments_duplicate + stats.segments_beyond_window;
+        [stats.segments_received, vain]
+    }
+
+    /// The probe sees what a packet has changed.
+    fn follow(&mut self, now: Instant, packet: &Packet, [received, vain]: [u64; 2]) {
+        let [now_received, now_vain] = self.news();
+        let Some(progress) = &mut self.progress else {
+            return;
+        };
+        match packet.role {
+            Role::Ack => progress.on_acknowledged(now, packet.created),
+            Role::Data if now_received > received => {
+                let bytes = match now_vain > vain {
+                    true => 0,
+                    false => packet.len.saturating_sub(self.ends[1].header_len()),
+                };
+                progress.on_arrived(now, packet.created, bytes.into());
+            }
+            _ => {}
         }
     }
 
@@ -106,8 +143,11 @@ impl Bulk {
         self.ends[end].handle_hint(now, hint);
     }
 
-    pub(super) fn stop(&mut self, _now: Instant) {
+    pub(super) fn stop(&mut self, now: Instant) {
         self.stopped = true;
+        if let Some(progress) = &mut self.progress {
+            progress.stop(now);
+        }
     }
 
     #[inline]
@@ -116,9 +156,17 @@ impl Bulk {
             return None;
         }
         let [sender, receiver] = &mut self.ends;
-        receiver
+        let packet = receiver
             .poll_transmit(&self.place, now)
-            .or_else(|| sender.poll_transmit(&self.place, now))
+            .or_else(|| sender.poll_transmit(&self.place, now));
+        if let Some((progress, packet)) = self.progress.as_mut().zip(packet.as_ref()) {
+            match packet.role {
+                Role::Ack => progress.on_acknowledges(now),
+                Role::Data => progress.on_sent(now),
+                _ => {}
+            }
+        }
+        packet
     }
 
     #[inline]

@@ -12,6 +12,7 @@
 use airlane_base::{Duration, Instant, Rng};
 
 use super::place::FlowPlace;
+use super::progress::Progress;
 use crate::packet::{Packet, Role};
 use crate::probe::DelayProbe;
 
@@ -31,6 +32,8 @@ pub(crate) struct Conferencing {
     due: bool,
     pub(crate) sent: u64,
     pub(crate) delays: DelayProbe,
+    /// Where somebody asks.
+    pub(crate) progress: Option<Box<Progress>>,
 }
 
 impl Conferencing {
@@ -54,12 +57,16 @@ impl Conferencing {
             due: false,
             sent: 0,
             delays: DelayProbe::default(),
+            progress: None,
         }
     }
 
     #[inline]
     pub(super) fn handle_packet(&mut self, now: Instant, packet: &Packet) {
         self.delays.record(now.saturating_since(packet.created));
+        if let Some(progress) = &mut self.progress {
+            progress.on_arrived(now, packet.created, packet.len.into());
+        }
     }
 
     pub(super) fn handle_timeout(&mut self, now: Instant) {
@@ -85,7 +92,10 @@ impl Conferencing {
         Duration::from_secs_f64(self.random.exponential(mean.as_secs_f64()))
     }
 
-    pub(super) fn stop(&mut self, _now: Instant) {
+    pub(super) fn stop(&mut self, now: Instant) {
+        if let Some(progress) = &mut self.progress {
+            progress.stop(now);
+        }
         self.next = None;
         self.due = false;
     }
@@ -97,6 +107,9 @@ impl Conferencing {
         self.due = false;
         let packet = self.place.forward(now, Role::Datagram, self.sent, self.len);
         self.sent += 1;
+        if let Some(progress) = &mut self.progress {
+            progress.on_sent(now);
+        }
         Some(packet)
     }
 

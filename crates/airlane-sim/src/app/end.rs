@@ -78,6 +78,11 @@ impl End {
         self.probe = Some(Box::new(WindowProbe::new(segment)));
     }
 
+    /// Bytes in front of user data.
+    pub(crate) const fn header_len(&self) -> u32 {
+        self.header_len
+    }
+
     /// What was measured, if somebody asked.
     pub(crate) fn probe(&self) -> Option<&WindowProbe> {
         self.probe.as_deref()

@@ -22,14 +22,23 @@ pub(crate) struct RadioEnd {
 
 impl RadioEnd {
     /// Hands a packet that entered the network at `origin` to a station; a full queue drops and counts it.
-    pub(super) fn send(&mut self, now: Instant, from: u16, to: u16, origin: u16, packet: Packet) {
+    /// Whether it was taken.
+    pub(super) fn send(
+        &mut self,
+        now: Instant,
+        from: u16,
+        to: u16,
+        origin: u16,
+        packet: Packet,
+    ) -> bool {
         let extra = match self.nodes.contains(&origin) {
             true => self.source_header,
             false => 0,
         };
         let len = packet.len() + extra;
         // The station counts what it cannot take.
-        let _ = self.radio.enqueue(now, from.into(), to.into(), len, packet);
+        let sent = self.radio.enqueue(now, from.into(), to.into(), len, packet);
+        sent.is_ok()
     }
 
     /// Carries out what is due, and puts down what has come at which node.

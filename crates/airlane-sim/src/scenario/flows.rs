@@ -6,6 +6,7 @@ use airlane_transport::TcpConfig;
 use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 
+use super::progress::ProgressConfig;
 use super::{MailConfig, TelnetConfig, WebConfig};
 
 /// One application between two nodes.
@@ -37,6 +38,10 @@ pub struct FlowConfig {
     /// A node on its way ends the connection and opens another. Bulk transfers over TCP only.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub relay: Option<RelayConfig>,
+    /// How it goes on is measured at its receiver, interval by interval. Files and conferencing only. Left out: not.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    #[schemars(extend("examples" = [{ "interval": "100 ms", "group": "stations" }]))]
+    pub progress: Option<ProgressConfig>,
     /// What it does.
     pub app: AppConfig,
 }

@@ -343,6 +343,17 @@ impl Scenario {
         if let Some(relay) = &flow.relay {
             self.check_relay(flow, relay, problems);
         }
+        if let Some(progress) = &flow.progress {
+            let measured = matches!(flow.app, AppConfig::Bulk(_) | AppConfig::Conferencing(_));
+            if !measured || flow.relay.is_some() {
+                problems.add(
+                    "progress",
+                    "only a file and conferencing, from end to end, are measured so",
+                    "leave progress out",
+                );
+            }
+            problems.within("progress", |p| progress.check(self.duration, p));
+        }
         self.check_packet(flow, &path, epochs, problems);
         let packet = flow.app.packet();
         let packet = packet.or_else(|| self.usual_packet(flow, epochs));

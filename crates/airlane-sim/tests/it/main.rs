@@ -21,6 +21,7 @@ mod media;
 mod ns2_reference;
 mod outages;
 mod pacing;
+mod progress;
 mod random_worlds;
 mod redundancy;
 mod relay;
