@@ -704,9 +704,9 @@ pub(crate) fn gsm(data: &[u8]) {
 }
 
 fn gsm_parameters(items: &[u8]) {
-    let Some(agreed) = Parameters::for_blocks(1).agreed(items) else {
+    let Some(agreed) = Parameters::default().agreed(items) else {
         return;
     };
     assert!((1..=61).contains(&agreed.window));
-    assert!(Parameters::for_blocks(1).agreed(&agreed.xid()).is_some());
+    assert!(Parameters::default().agreed(&agreed.xid()).is_some());
 }

@@ -24,7 +24,7 @@ mod tests;
 
 pub use frame::{BLOCK, Body, Frame, Header, Supervisory, Unnumbered, information_len};
 pub use parameters::{Parameters, Persistence, Repair};
-pub use station::{Counts, Station};
+pub use station::{Counts, Lengths, Station};
 
 use airlane_base::SeqSpace;
 

@@ -2,6 +2,9 @@
 
 use airlane_base::Duration;
 
+/// How long a block takes.
+const BLOCK_TIME: Duration = Duration::from_millis(20);
+
 /// What ends the patience of a sender that hears nothing.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
 pub enum Persistence {
@@ -27,7 +30,8 @@ pub enum Repair {
 pub struct Parameters {
     /// Frames that may be unacknowledged, 1 to 61.
     pub window: u8,
-    /// How long an acknowledgment may take.
+    /// How long an acknowledgment may take where all frames have one block; longer ones add to it
+    /// ([`Self::t1_between`]).
     pub t1: Duration,
     /// When a sender gives up and both begin anew.
     pub persistence: Persistence,
@@ -35,15 +39,24 @@ pub struct Parameters {
     pub repair: Repair,
 }
 
-impl Parameters {
-    /// The defaults of GSM 04.22 for frames of so many blocks: T1 is 480 ms and 60 ms more for each block more.
-    pub fn for_blocks(blocks: u8) -> Self {
+/// The defaults of GSM 04.22.
+impl Default for Parameters {
+    fn default() -> Self {
         Self {
             window: 61,
-            t1: Duration::from_millis(480 + 60 * u64::from(blocks.saturating_sub(1))),
+            t1: Duration::from_millis(480),
             persistence: Persistence::Polls(6),
             repair: Repair::Selective,
         }
+    }
+}
+
+impl Parameters {
+    /// T1 where our frames and the peer's have so many blocks. Each block more of ours takes its time once, and of the
+    /// peer's twice: in the frame that it is sending already, and in the one that answers.
+    pub fn t1_between(&self, ours: u8, peers: u8) -> Duration {
+        let more = |blocks: u8| u64::from(blocks.saturating_sub(1));
+        self.t1 + BLOCK_TIME * (more(ours) + 2 * more(peers))
     }
 
     /// The items of an XID frame, of the same window both ways.
@@ -99,7 +112,7 @@ mod tests {
 
     #[test]
     fn both_stations_agree_whoever_asks() {
-        let ours = Parameters::for_blocks(1);
+        let ours = Parameters::default();
         let theirs = Parameters {
             window: 20,
             t1: Duration::from_millis(780),
@@ -117,7 +130,7 @@ mod tests {
     proptest! {
         #[test]
         fn any_items_may_come(items in prop::collection::vec(any::<u8>(), 0..30)) {
-            let agreed = Parameters::for_blocks(1).agreed(&items);
+            let agreed = Parameters::default().agreed(&items);
             prop_assert!(agreed.is_none_or(|agreed| (1..=61).contains(&agreed.window)));
         }
     }

@@ -23,8 +23,6 @@ enum Place<I> {
 pub(crate) struct Receiver<I> {
     window: u8,
     repair: Repair,
-    /// How long an answer to a request may take.
-    patience: Duration,
     /// V(R): everything below has come.
     next: u8,
     places: Vec<Place<I>>,
@@ -41,7 +39,6 @@ impl<I> Receiver<I> {
         Self {
             window: parameters.window,
             repair: parameters.repair,
-            patience: parameters.t1,
             next: 0,
             places: (0..PLACES).map(|_| Place::Unknown).collect(),
             missing: 0,
@@ -117,23 +114,23 @@ impl<I> Receiver<I> {
         self.missing > 0 || self.reject == Some(None)
     }
 
-    /// The next number to ask for by itself, oldest first.
-    pub(crate) fn next_missing(&mut self, now: Instant) -> Option<u8> {
+    /// The next number to ask for by itself, oldest first. An answer may take as long as `patience`.
+    pub(crate) fn next_missing(&mut self, now: Instant, patience: Duration) -> Option<u8> {
         if self.missing == 0 {
             return None;
         }
         let number = self
             .numbers()
             .find(|number| matches!(self.places[usize::from(*number)], Place::Missing))?;
-        self.put(number, Place::Asked(now + self.patience));
+        self.put(number, Place::Asked(now + patience));
         Some(number)
     }
 
     /// Whether everything from V(R) on is to be asked for.
-    pub(crate) fn take_reject(&mut self, now: Instant) -> bool {
+    pub(crate) fn take_reject(&mut self, now: Instant, patience: Duration) -> bool {
         let due = self.reject == Some(None);
         if due {
-            self.reject = Some(Some(now + self.patience));
+            self.reject = Some(Some(now + patience));
         }
         due
     }

@@ -78,21 +78,22 @@ impl<I: Clone> Sender<I> {
     }
 
     /// Takes the turn of a poll, which carries nothing.
-    pub(crate) fn take_poll(&mut self, now: Instant) -> bool {
+    pub(crate) fn take_poll(&mut self, now: Instant, t1: Duration) -> bool {
         let due = std::mem::take(&mut self.poll_due);
         if due {
             self.polls = self.polls.map(|polls| polls + 1);
-            self.t1 = Some(now + self.parameters.t1);
+            self.t1 = Some(now + t1);
         }
         due
     }
 
     /// The number, length and information of the next frame that carries any: the oldest that is to be sent again,
-    /// or new information.
+    /// or new information. The peer's frames have `heard` blocks.
     pub(crate) fn next(
         &mut self,
         now: Instant,
         blocks: u8,
+        heard: u8,
         fresh: impl FnOnce() -> Option<I>,
     ) -> Option<(u8, u8, I)> {
         // The answer to a poll says what came before it: what left behind the poll would come twice, and with 61 of
@@ -114,7 +115,7 @@ impl<I: Clone> Sender<I> {
             });
             Some((number, blocks, information))
         })?;
-        self.t1 = Some(now + self.parameters.t1);
+        self.t1 = Some(now + self.parameters.t1_between(sent.1, heard));
         Some(sent)
     }
 
@@ -180,10 +181,12 @@ impl<I: Clone> Sender<I> {
     }
 
     /// This one should come again, unless it left so late that the request cannot know of it.
-    pub(crate) fn on_selective_reject(&mut self, now: Instant, about: u8) {
+    pub(crate) fn on_selective_reject(&mut self, now: Instant, about: u8, heard: u8) {
         let kept = self.kept[usize::from(about)].as_ref();
-        let loop_time = self.parameters.t1.saturating_sub(MARGIN);
-        let knows = kept.is_some_and(|kept| now >= kept.last + loop_time);
+        let knows = kept.is_some_and(|kept| {
+            let t1 = self.parameters.t1_between(kept.blocks, heard);
+            now >= kept.last + t1.saturating_sub(MARGIN)
+        });
         if knows && self.is_known(about) && about != self.next {
             self.mark(about);
             self.t1 = None;
@@ -257,9 +260,5 @@ impl<I: Clone> Sender<I> {
             ..Self::new(self.parameters)
         };
         lost
-    }
-
-    pub(crate) fn t1(&self) -> Duration {
-        self.parameters.t1
     }
 }

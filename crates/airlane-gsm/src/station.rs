@@ -43,9 +43,19 @@ enum Anew {
     Waits(Instant),
 }
 
+/// How many blocks a frame gets.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
+pub struct Lengths {
+    /// With new information.
+    pub full: u8,
+    /// Without any.
+    pub bare: u8,
+}
+
 /// One end of a link.
 #[derive(Clone, Debug)]
 pub struct Station<I> {
+    parameters: Parameters,
     sender: Sender<I>,
     receiver: Receiver<I>,
     anew: Option<Anew>,
@@ -57,6 +67,9 @@ pub struct Station<I> {
     news: bool,
     /// How long it says how it stands.
     speaks_until: Option<Instant>,
+    /// Blocks of the longest of the peer's last frames: each frame takes one off. Until one comes, they are as long as
+    /// this end's shortest.
+    heard: u8,
     abandoned: Vec<I>,
     counts: Counts,
 }
@@ -65,6 +78,7 @@ impl<I: Clone> Station<I> {
     /// An end of a link that both ends have agreed on.
     pub fn new(parameters: Parameters) -> Self {
         Self {
+            parameters,
             sender: Sender::new(parameters),
             receiver: Receiver::new(&parameters),
             anew: None,
@@ -72,6 +86,7 @@ impl<I: Clone> Station<I> {
             answers: false,
             news: false,
             speaks_until: None,
+            heard: 0,
             abandoned: Vec::new(),
             counts: Counts::default(),
         }
@@ -136,12 +151,12 @@ impl<I: Clone> Station<I> {
         }
     }
 
-    /// The frame that leaves now, of so many blocks unless it is repeated. `fresh` gives new information, and is asked
-    /// where there is room for it. None where there is nothing to say.
+    /// The frame that leaves now, of so many blocks unless it repeats information. `fresh` gives new information, and is
+    /// asked where there is room for it. None where there is nothing to say.
     pub fn transmit(
         &mut self,
         now: Instant,
-        blocks: u8,
+        blocks: Lengths,
         fresh: impl FnOnce() -> Option<I>,
     ) -> Option<Frame<I>> {
         let frame = |blocks, header, information| Frame {
@@ -154,33 +169,39 @@ impl<I: Clone> Station<I> {
             poll: true,
             body: Body::Unnumbered(what),
         };
+        if self.heard == 0 {
+            self.heard = blocks.bare;
+        }
         if std::mem::take(&mut self.agrees) {
-            return Some(frame(blocks, link(Unnumbered::Ua, false), None));
+            return Some(frame(blocks.bare, link(Unnumbered::Ua, false), None));
         }
         match self.anew {
             Some(Anew::Due) => {
-                self.anew = Some(Anew::Waits(now + self.sender.t1()));
-                return Some(frame(blocks, link(Unnumbered::Sabm, true), None));
+                let t1 = self.parameters.t1_between(blocks.bare, self.heard);
+                self.anew = Some(Anew::Waits(now + t1));
+                return Some(frame(blocks.bare, link(Unnumbered::Sabm, true), None));
             }
             Some(Anew::Waits(_)) => return None,
             None => {}
         }
         let answers = std::mem::take(&mut self.answers);
+        // A request travels with information, if there is any.
+        let patience = self.parameters.t1_between(blocks.full, self.heard);
         // An answer says how this end stands, and so asks for nothing.
         let request = if answers {
             None
-        } else if self.receiver.take_reject(now) {
+        } else if self.receiver.take_reject(now, patience) {
             Some((Supervisory::Reject, self.receiver.next()))
         } else {
-            let missing = self.receiver.next_missing(now);
+            let missing = self.receiver.next_missing(now, patience);
             missing.map(|number| (Supervisory::SelectiveReject, number))
         };
-        let polls = !answers && self.sender.take_poll(now);
+        let polls = !answers && self.sender.take_poll(now, patience);
         self.counts.polls += u64::from(polls);
         let carried = if polls {
             None
         } else {
-            self.sender.next(now, blocks, fresh)
+            self.sender.next(now, blocks.full, self.heard, fresh)
         };
         let speaks = self.news || self.speaks_until.is_some_and(|until| now < until);
         if carried.is_none() && request.is_none() && !polls && !answers && !speaks {
@@ -202,7 +223,7 @@ impl<I: Clone> Station<I> {
         };
         Some(match carried {
             Some((_, blocks, information)) => frame(blocks, header, Some(information)),
-            None => frame(blocks, header, None),
+            None => frame(blocks.bare, header, None),
         })
     }
 
@@ -213,6 +234,7 @@ impl<I: Clone> Station<I> {
             poll,
             body,
         } = frame.header;
+        self.heard = frame.blocks.max(self.heard.saturating_sub(1));
         match body {
             Body::Unnumbered(Unnumbered::Sabm) => {
                 if self.anew.take().is_none() {
@@ -237,14 +259,17 @@ impl<I: Clone> Station<I> {
                             self.sender.on_ready(about);
                         }
                         Supervisory::Reject => self.sender.on_reject(about),
-                        Supervisory::SelectiveReject => self.sender.on_selective_reject(now, about),
+                        Supervisory::SelectiveReject => {
+                            self.sender.on_selective_reject(now, about, self.heard)
+                        }
                     }
                 }
                 if let Some((number, information)) = carries.zip(frame.information) {
                     let new = self.receiver.take(number, information, &mut give);
                     self.counts.duplicates += u64::from(!new);
                     self.news = true;
-                    self.speaks_until = Some(now + self.sender.t1() * 2);
+                    let t1 = self.parameters.t1_between(frame.blocks, frame.blocks);
+                    self.speaks_until = Some(now + t1 * 2);
                 }
                 if poll && command {
                     self.receiver.on_poll();

@@ -8,7 +8,7 @@ use airlane_channel::blocks::retrace::Overhead;
 use airlane_channel::blocks::{Blocks, BlocksHeader, Generator};
 use proptest::prelude::*;
 
-use crate::{Counts, Frame, Parameters, Persistence, Repair, Station};
+use crate::{Counts, Frame, Lengths, Parameters, Persistence, Repair, Station};
 
 const BLOCK: Duration = Duration::from_millis(20);
 /// Interleaving and the network behind it, in blocks and a half: 90 ms and 20 ms.
@@ -95,7 +95,11 @@ impl World {
                 continue;
             }
             let (fresh, offered) = (&mut direction.fresh, direction.offered);
-            let frame = station.transmit(now, self.blocks, || {
+            let blocks = Lengths {
+                full: self.blocks,
+                bare: self.blocks,
+            };
+            let frame = station.transmit(now, blocks, || {
                 (*fresh < offered).then(|| {
                     *fresh += 1;
                     *fresh - 1
@@ -151,10 +155,10 @@ impl World {
     }
 }
 
-fn patient(blocks: u8) -> Parameters {
+fn patient() -> Parameters {
     Parameters {
         persistence: Persistence::Time(Duration::from_secs(1_000_000)),
-        ..Parameters::for_blocks(blocks)
+        ..Parameters::default()
     }
 }
 
@@ -187,7 +191,7 @@ fn carried(name: &str, blocks: u8, clean_uplink: bool) -> f64 {
     const MINUTES: u32 = 600;
     let down = radio(name, 1, MINUTES);
     let mut lost = [lookup(&down), lookup(&radio(name, 2, MINUTES))];
-    let mut world = World::new(patient(blocks), blocks, [u64::MAX; 2]);
+    let mut world = World::new(patient(), blocks, [u64::MAX; 2]);
     world.keeps = false;
     world.run(u64::from(MINUTES) * 3000, |way, at| {
         !(clean_uplink && way == 1) && lost[way](at)
@@ -220,7 +224,7 @@ fn resets_per_hour(persistence: Persistence, blocks: u8) -> f64 {
         let mut lost = [3, 4].map(|seed| lookup(&radio(name, seed, MINUTES)));
         let parameters = Parameters {
             persistence,
-            ..Parameters::for_blocks(blocks)
+            ..Parameters::default()
         };
         let mut world = World::new(parameters, blocks, [u64::MAX, 0]);
         world.keeps = false;
@@ -256,7 +260,7 @@ fn an_outage_is_survived_as_long_as_the_link_persists() {
         for (outage, resets) in [(survived, false), (fatal, true)] {
             let parameters = Parameters {
                 persistence,
-                ..Parameters::for_blocks(1)
+                ..Parameters::default()
             };
             let mut world = World::new(parameters, 1, [20_000, 0]);
             let (from, to) = (500, 500 + (outage * 50.0) as u64);
@@ -337,7 +341,7 @@ proptest! {
             window,
             persistence: Persistence::Polls(n2),
             repair: if go_back { Repair::GoBack } else { Repair::Selective },
-            ..Parameters::for_blocks(blocks)
+            ..Parameters::default()
         };
         let mut random = Streams::new(seed, 0).stream("erasures");
         let mut world = World::new(parameters, blocks, offered);

@@ -196,6 +196,9 @@ pub struct FlowResult {
     /// Bulk: segments that arrived although they were there already.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub duplicates: Option<u64>,
+    /// Bulk: the longest time in which the receiving application got nothing new, from its first bytes on.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub pause_max_s: Option<f64>,
     /// Bulk with `windows`: mean congestion window of the sender, over the time from its first segment
     /// to its last new acknowledgment.
     #[serde(skip_serializing_if = "Option::is_none")]
@@ -380,6 +383,7 @@ impl FlowResult {
             ("timeouts", count(self.timeouts)),
             ("window_cuts", count(self.window_cuts)),
             ("duplicates", count(self.duplicates)),
+            ("pause_max_s", self.pause_max_s),
             ("cwnd_mean_bytes", self.cwnd_mean_bytes),
             ("window_mean_bytes", self.window_mean_bytes),
             ("timeout_wait_s", self.timeout_wait_s),

@@ -276,6 +276,7 @@ impl Prepared {
                     duplicates: Some(receiver.stats().segments_duplicate),
                     delay_mean_s: bulk.delays.mean_s(),
                     delay_p95_s: bulk.delays.quantile_s(0.95),
+                    pause_max_s: bulk.longest_pause().map(|pause| pause.as_secs_f64()),
                     ..window_result(base, first)
                 }
             }

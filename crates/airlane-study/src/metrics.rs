@@ -117,7 +117,13 @@ fn flow_metrics(flow: &FlowResult) -> Vec<(&'static str, f64)> {
             THROUGHPUT,
             &["goodput_ratio"],
             TCP,
-            &["window_cuts", "duplicates", "delay_mean_s", "delay_p95_s"],
+            &[
+                "window_cuts",
+                "duplicates",
+                "delay_mean_s",
+                "delay_p95_s",
+                "pause_max_s",
+            ],
         ],
         "telnet" | "mail" => &[RESPONSES, TCP],
         "pages" | "web" => &[THROUGHPUT, PAGES, TCP],
@@ -192,6 +198,15 @@ fn direction_metrics(direction: &DirectionResult) -> Vec<(&'static str, f64)> {
         ("lost_frames", channel.lost_air.frames as f64),
         ("utilisation_ratio", direction.utilisation_ratio),
     ];
+    if let Some(circuit) = &direction.circuit {
+        all.extend([
+            ("repeated_frames", circuit.repeated as f64),
+            ("abandoned_frames", circuit.abandoned as f64),
+            ("resets", circuit.resets as f64),
+            ("spoiled_packets", circuit.spoiled.frames as f64),
+            ("dropped_packets", channel.dropped_queue.frames as f64),
+        ]);
+    }
     if !direction.services.is_empty() {
         all.extend(repairs(&direction.services));
     }

@@ -27,6 +27,9 @@ pub(crate) struct Bulk {
     pub(crate) delays: DelayProbe,
     /// Where somebody asks.
     pub(crate) progress: Option<Box<Progress>>,
+    /// When the receiving application got something last, and the longest time between two of these.
+    last_read: Option<Instant>,
+    longest_pause: Duration,
 }
 
 impl Bulk {
@@ -54,7 +57,21 @@ impl Bulk {
             ends,
             delays: DelayProbe::default(),
             progress: None,
+            last_read: None,
+            longest_pause: Duration::ZERO,
         }
+    }
+
+    /// The longest time in which the receiving application got nothing new, if it ever got something.
+    pub(crate) fn longest_pause(&self) -> Option<Duration> {
+        self.last_read.map(|_| self.longest_pause)
+    }
+
+    fn end_pause(&mut self, now: Instant) {
+        let pause = self
+            .last_read
+            .map_or(Duration::ZERO, |last| now.saturating_since(last));
+        self.longest_pause = self.longest_pause.max(pause);
     }
 
     /// Measures the sender's windows; `segment` is as in [`new`](Self::new).
@@ -117,9 +134,12 @@ impl Bulk {
         if now < self.busy {
             return;
         }
-        if let Some(bytes) = self.ends[1].read()
-            && let Some(rate) = self.takes
-        {
+        let Some(bytes) = self.ends[1].read() else {
+            return;
+        };
+        self.end_pause(now);
+        self.last_read = Some(now);
+        if let Some(rate) = self.takes {
             self.busy = now + rate.transmission_time(bytes as usize);
         }
     }
@@ -144,6 +164,10 @@ impl Bulk {
     }
 
     pub(super) fn stop(&mut self, now: Instant) {
+        // What a file waits for that is not complete, it still waits for.
+        if !self.ends[0].endpoint().sender().is_acknowledged() {
+            self.end_pause(now);
+        }
         self.stopped = true;
         if let Some(progress) = &mut self.progress {
             progress.stop(now);

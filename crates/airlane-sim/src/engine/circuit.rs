@@ -12,7 +12,7 @@ use std::collections::VecDeque;
 use airlane_base::{Duration, Instant, Payload, QueueLimit};
 use airlane_channel::blocks::adaptive::{FrameLength, LENGTHS};
 use airlane_channel::{Channel, Count};
-use airlane_gsm::{BLOCK, Counts, Frame, Station, ppp};
+use airlane_gsm::{BLOCK, Counts, Frame, Lengths, Station, ppp};
 
 use crate::packet::Packet;
 use crate::result::CircuitResult;
@@ -186,6 +186,23 @@ impl Circuit {
         (usize::from(blocks) * BLOCK).saturating_sub(6 + usize::from(marks))
     }
 
+    /// How long the next frame is. Where lengths differ, none is longer than what it has to carry.
+    fn lengths(&self) -> Lengths {
+        let Some(length) = &self.length else {
+            return Lengths {
+                full: self.fixed,
+                bare: self.fixed,
+            };
+        };
+        let waiting = self.stream.written - self.stream.cut;
+        let carries = |blocks: &u8| self.payload(*blocks) as u64 >= waiting;
+        let longest = length.length() as u8;
+        Lengths {
+            full: (1..longest).find(carries).unwrap_or(longest),
+            bare: 1,
+        }
+    }
+
     /// Lets the station send, if it is its time. Says when that has left, if it has; `ends` gets packets whose last octet
     /// leaves with it.
     pub(super) fn transmit(&mut self, now: Instant, ends: impl FnMut(&Packet)) -> Option<Instant> {
@@ -200,9 +217,8 @@ impl Circuit {
                 length.outcome(blocks.into(), lost);
             }
         }
-        let chosen = self.length.as_ref().map(|length| length.length() as u8);
-        let blocks = chosen.unwrap_or(self.fixed);
-        let most = self.payload(blocks);
+        let blocks = self.lengths();
+        let most = self.payload(blocks.full);
         let stream = &mut self.stream;
         let frame = self
             .station

@@ -18,8 +18,8 @@ pub struct GsmConfig {
     #[serde(default = "default_window")]
     #[schemars(extend("x-unit" = "frames"), range(min = 1, max = 61))]
     pub window: u8,
-    /// How long an acknowledgment may take. Source: GSM 04.22, T1. Left out: 480 ms, and 60 ms for each block beyond
-    /// the first.
+    /// How long an acknowledgment may take where frames have one block; longer ones add 20 ms for each block of the
+    /// frame, and 40 ms for each of the peer's. Source: GSM 04.22, T1. Left out: 480 ms.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub t1: Option<Duration>,
     /// When a station that hears nothing gives up, drops what it had under way, and begins anew with its peer. Source:
@@ -109,12 +109,7 @@ impl GsmConfig {
 
     /// What both stations agree on.
     pub(crate) fn parameters(&self) -> Parameters {
-        let blocks = match self.frame {
-            GsmFrame::Blocks(blocks) => blocks,
-            // An answer takes as long as the longest frame.
-            GsmFrame::Adaptive => airlane_channel::blocks::adaptive::LENGTHS[1] as u8,
-        };
-        let defaults = Parameters::for_blocks(blocks);
+        let defaults = Parameters::default();
         Parameters {
             window: self.window,
             t1: self.t1.unwrap_or(defaults.t1),
