@@ -21,30 +21,48 @@ const FAMILIES: [Family; 4] = [
     Family::OnOff,
 ];
 
-/// One trace of each kind, and which families have a model for it.
-const KINDS: [(&str, [bool; 4]); 4] = [
-    ("bernoulli 0.03", [true, true, true, true]),
-    ("gilbert 0.01 0.2", [false, true, true, true]),
+/// One trace of each kind, which families have a model for it, and whether a hidden chain of three states is one.
+const KINDS: [(&str, [bool; 4], bool); 5] = [
+    ("bernoulli 0.03", [true, true, true, true], true),
+    ("gilbert 0.01 0.2", [false, true, true, true], true),
     (
         "gilbert-elliott 0.002 0.01 0.005 0.4",
         [false, false, true, false],
+        true,
     ),
-    ("onoff-c", [false, false, false, true]),
+    (
+        "markov 0.998 0.001 0.001 0.02 0.98 0 0.005 0 0.995 / 0.001 0.6 0.15",
+        [false, false, false, false],
+        true,
+    ),
+    ("onoff-c", [false, false, false, true], false),
 ];
+
+/// A fit of a kind that has no model for the trace is poor, and of one that has is not.
+fn judge(kind: &str, blocks: &Blocks, family: Family, right: bool) {
+    let fit = fit(blocks, family, FEW).unwrap();
+    let worst = &fit.deviations[0];
+    match right {
+        // A simpler kind leaves the parameters of a richer one without a value of their own.
+        true => assert_ne!(fit.verdict, Verdict::Poor, "{kind} as {family}: {worst:?}"),
+        false => assert_eq!(fit.verdict, Verdict::Poor, "{kind} as {family}: {worst:?}"),
+    }
+}
 
 #[test]
 fn no_fit_of_another_kind_is_good_and_each_of_its_own_is() {
-    for (kind, right) in KINDS {
+    for (kind, right, _) in KINDS {
         let blocks = made(kind, 200_000, 11);
         for (family, right) in FAMILIES.into_iter().zip(right) {
-            let fit = fit(&blocks, family, FEW).unwrap();
-            let worst = &fit.deviations[0];
-            match right {
-                // A simpler kind leaves the parameters of a richer one without a value of their own.
-                true => assert_ne!(fit.verdict, Verdict::Poor, "{kind} as {family}: {worst:?}"),
-                false => assert_eq!(fit.verdict, Verdict::Poor, "{kind} as {family}: {worst:?}"),
-            }
+            judge(kind, &blocks, family, right);
         }
+    }
+}
+
+#[test]
+fn neither_is_one_of_more_states() {
+    for (kind, _, right) in KINDS {
+        judge(kind, &made(kind, 60_000, 11), Family::Hidden(3), right);
     }
 }
 
