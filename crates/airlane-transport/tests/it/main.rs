@@ -1,6 +1,7 @@
-//! TCP from outside: scripts of single behaviours, and transfers over any path.
+//! The transports from outside: scripts of TCP's single behaviours, and transfers over any path.
 
 #![expect(clippy::unwrap_used, reason = "a failed set-up is a failed test")]
 
+mod clap;
 mod scripts;
 mod transfers;

@@ -1,0 +1,179 @@
+//! What the ends of a CLAP connection can be told. Both have the same settings (Gopal 2007, section 3.2).
+
+use airlane_base::{Duration, Size};
+use schemars::JsonSchema;
+use serde::{Deserialize, Serialize};
+
+/// Which receiver: the versions differ in when it reports what is missing, and in nothing else.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
+#[serde(rename_all = "kebab-case")]
+pub enum ClapVersion {
+    /// Periodic reports from the first missing packet on. Source: Gopal 2007, section 3.2.2.1 and chapter 4.
+    Beta,
+    /// Each loss is reported once, and all that is missing at the end of the file. Source: Gopal 2007, section 3.2.2.2
+    /// and chapter 5.
+    #[default]
+    Final,
+}
+
+/// What the sender makes of free places in its interface's queue when the interface had nothing to send.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
+#[serde(rename_all = "kebab-case")]
+pub enum FlowRule {
+    /// The rate grows by a share of them, which reaches the rates that were published. Source: Gopal 2007, sections
+    /// 3.2.1.1 (c) and 5.6.1.
+    #[default]
+    Additive,
+    /// The rate is a share of them. Source: Gopal 2007, section 3.2.1.2, as printed.
+    Literal,
+}
+
+/// The settings of a CLAP connection.
+#[derive(Clone, Debug, PartialEq, Serialize, Deserialize, JsonSchema)]
+#[serde(rename_all = "kebab-case", deny_unknown_fields, default)]
+pub struct ClapConfig {
+    /// When the receiver reports what is missing.
+    pub version: ClapVersion,
+    /// How the rate follows the sender's interface.
+    pub flow_rule: FlowRule,
+    /// This often the rate is decided anew, and the interface asked. Source: Gopal 2007, section 3.2.1.
+    pub interval: Duration,
+    /// This share of the free places in the interface's queue is used, above 0 and at most 1. Source: Gopal 2007,
+    /// section 3.2.1.2.
+    pub queue_share: f64,
+    /// Of `final`: a loss is reported once so many packets, it included, have been sent since. Source: docs/choices.md.
+    #[schemars(extend("x-unit" = "packets"))]
+    pub nack_threshold: u32,
+    /// Of `beta`: there are at least this long between two reports, and at most as long, so that each is forced. Source:
+    /// Gopal 2007, section 3.2.2.1.
+    pub nack_period: Duration,
+    /// Of `beta`: a report has at most this much, one bit for a packet. Source: Gopal 2007, section 5.6.2.
+    pub bitmap: Size,
+    /// Of `final`: each so many packets that are complete are reported as such; 0 for never. Source: Gopal 2007, section
+    /// 3.2.2.2.
+    #[schemars(extend("x-unit" = "packets"))]
+    pub milestone: u32,
+    /// Headers of every packet, those of IP included. Source: Gopal 2007, section 3.2.3.
+    pub header_size: Size,
+    /// Whether the sender asks the nodes on its way for the least that one of them offers, every interval. Source: Gopal
+    /// 2007, section 3.3.3.
+    pub probe: bool,
+}
+
+impl Default for ClapConfig {
+    fn default() -> Self {
+        Self {
+            version: ClapVersion::default(),
+            flow_rule: FlowRule::default(),
+            interval: Duration::from_millis(100),
+            queue_share: 0.5,
+            nack_threshold: 32,
+            nack_period: Duration::from_millis(100),
+            bitmap: Size::from_bytes(32),
+            milestone: 0,
+            header_size: Size::from_bytes(40),
+            probe: false,
+        }
+    }
+}
+
+/// CLAP's own header: what is not IP's of `header-size` (CLAP-Z1).
+pub(crate) const HEADER_LEN: u64 = 20;
+/// Longer headers say that somebody meant packets.
+const LONGEST_HEADER: u64 = 1_000;
+/// A file has at most so many packets: a bit for each is 2 MiB. A SYN that says more is refused, so that no peer makes
+/// a receiver take more memory.
+pub(crate) const MOST_PACKETS: u32 = 1 << 24;
+/// A NACK of CLAP-final has at most so many bytes of bits, what a packet of the source carries; more travel in the next.
+pub(crate) const LONGEST_BITMAP: u32 = 1_000;
+/// A SYN waits for its answer so long at first, a FIN each time (CLAP-P14 and P15).
+pub(crate) const ANSWER_WAIT: Duration = Duration::from_secs(1);
+/// A SYN or FIN is repeated so often.
+pub(crate) const REPEATS: u32 = 5;
+/// An end gives up that has heard nothing for so long (CLAP-P17).
+pub(crate) const GIVE_UP: Duration = Duration::from_secs(64);
+
+impl ClapConfig {
+    /// Checks what types alone cannot say.
+    ///
+    /// # Errors
+    /// The key that is wrong, what is wrong with it, and what would be right.
+    pub fn validate(&self) -> Result<(), String> {
+        let longest = Duration::from_secs(10);
+        for (key, value) in [
+            ("interval", self.interval),
+            ("nack-period", self.nack_period),
+        ] {
+            if value < Duration::from_millis(1) || value > longest {
+                return Err(format!(
+                    "{key} = \"{value}\" cannot be: \"1 ms\" to \"{longest}\""
+                ));
+            }
+        }
+        if !(self.queue_share > 0.0 && self.queue_share <= 1.0) {
+            let share = self.queue_share;
+            return Err(format!(
+                "queue-share = {share} cannot be: above 0 and at most 1"
+            ));
+        }
+        if self.nack_threshold == 0 {
+            return Err("nack-threshold = 0 cannot be: at least 1 packet".to_owned());
+        }
+        if !(1..=u64::from(LONGEST_BITMAP)).contains(&self.bitmap.as_bytes()) {
+            let bitmap = self.bitmap;
+            return Err(format!(
+                "bitmap = \"{bitmap}\" cannot be: \"1 B\" to \"{LONGEST_BITMAP} B\""
+            ));
+        }
+        if !(HEADER_LEN..=LONGEST_HEADER).contains(&self.header_size.as_bytes()) {
+            let header = self.header_size;
+            return Err(format!(
+                "header-size = \"{header}\" cannot be: \"{HEADER_LEN} B\", which CLAP's own header has, \
+                 to \"{LONGEST_HEADER} B\""
+            ));
+        }
+        Ok(())
+    }
+
+    /// How many packets one report spans at most.
+    pub(crate) fn report_span(&self) -> u32 {
+        let bytes = match self.version {
+            ClapVersion::Beta => u32::try_from(self.bitmap.as_bytes()).unwrap_or(LONGEST_BITMAP),
+            ClapVersion::Final => LONGEST_BITMAP,
+        };
+        bytes.clamp(1, LONGEST_BITMAP) * 8
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn a_file_may_say_some_and_leave_out_the_rest() {
+        let config: ClapConfig = toml::from_str("version = \"beta\"\nbitmap = \"16 B\"").unwrap();
+        let expected = ClapConfig {
+            version: ClapVersion::Beta,
+            bitmap: Size::from_bytes(16),
+            ..ClapConfig::default()
+        };
+        assert_eq!(config, expected);
+        assert!(toml::from_str::<ClapConfig>("rto = 1").is_err());
+    }
+
+    #[test]
+    fn what_cannot_be_is_refused_by_its_key() {
+        let wrong = |change: fn(&mut ClapConfig)| {
+            let mut config = ClapConfig::default();
+            change(&mut config);
+            config.validate().unwrap_err()
+        };
+        assert!(ClapConfig::default().validate().is_ok());
+        assert!(wrong(|c| c.interval = Duration::ZERO).starts_with("interval"));
+        assert!(wrong(|c| c.nack_period = Duration::from_secs(11)).starts_with("nack-period"));
+        assert!(wrong(|c| c.queue_share = f64::NAN).starts_with("queue-share"));
+        assert!(wrong(|c| c.nack_threshold = 0).starts_with("nack-threshold"));
+        assert!(wrong(|c| c.bitmap = Size::from_bytes(0)).starts_with("bitmap"));
+        assert!(wrong(|c| c.header_size = Size::from_bytes(19)).starts_with("header-size"));
+    }
+}

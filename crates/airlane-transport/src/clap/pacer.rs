@@ -1,0 +1,219 @@
+//! How fast a sender sends: what its interface carried, or more while that had nothing to send (Gopal 2007, section
+//! 3.2.1). Two timers and no other state; feedback has no part in it.
+//!
+//! Invariant: packets leave one by one, `interval / rate` apart. The next instant follows from the last one and not from
+//! the decision, so that rates below one packet an interval send, too, and no decision makes a gap or a pair.
+
+use airlane_base::{Duration, Instant};
+
+use super::config::{ClapConfig, FlowRule};
+
+/// What an interface says of its last interval, or a path of the node that offers least (Gopal 2007, section 3.3).
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+pub struct Status {
+    /// Packets that the MAC took for transmission.
+    pub out: u32,
+    /// Times that the MAC could send and its queue was empty. An interface that was idle for the whole interval says at
+    /// least 1.
+    pub underflows: u32,
+    /// Packets that would find room in the interface's queue.
+    pub room: u32,
+    /// Flows of the node that go by this status, each for its equal part; 0 counts as 1.
+    pub flows: u32,
+}
+
+/// Decides when the next packet may leave.
+#[derive(Clone, Debug)]
+pub(super) struct Pacer {
+    rule: FlowRule,
+    share: f64,
+    interval: Duration,
+    local: Option<Status>,
+    /// What came back along the path, and when.
+    route: Option<(Status, Instant)>,
+    /// Between two packets; none at rate 0.
+    spacing: Option<Duration>,
+    next_decision: Option<Instant>,
+    next_send: Option<Instant>,
+    last_send: Option<Instant>,
+}
+
+impl Pacer {
+    pub(super) fn new(config: &ClapConfig) -> Self {
+        Self {
+            rule: config.flow_rule,
+            share: config.queue_share,
+            interval: config.interval,
+            local: None,
+            route: None,
+            spacing: None,
+            next_decision: None,
+            next_send: None,
+            last_send: None,
+        }
+    }
+
+    /// The first decision comes at the next multiple of the interval, `phase` behind the origin.
+    pub(super) fn start(&mut self, now: Instant, phase: Duration) {
+        let interval = self.interval.as_nanos().max(1);
+        let first = Instant::ORIGIN + Duration::from_nanos(phase.as_nanos() % interval);
+        let passed = now.saturating_since(first).as_nanos().div_ceil(interval);
+        self.next_decision = Some(first + self.interval * passed);
+    }
+
+    pub(super) fn stop(&mut self) {
+        self.next_decision = None;
+        self.next_send = None;
+    }
+
+    pub(super) fn set_local(&mut self, status: Status) {
+        self.local = Some(status);
+    }
+
+    pub(super) fn set_route(&mut self, now: Instant, status: Status) {
+        self.route = Some((status, now));
+    }
+
+    /// Whether a packet may leave now. An early call does nothing.
+    pub(super) fn handle_timeout(&mut self, now: Instant) -> bool {
+        if self.next_decision.is_some_and(|at| at <= now) {
+            self.next_decision = Some(now + self.interval);
+            self.decide(now);
+        }
+        let due = self.next_send.is_some_and(|at| at <= now);
+        if due {
+            self.last_send = Some(now);
+            self.next_send = self.spacing.map(|spacing| now + spacing);
+        }
+        due
+    }
+
+    fn decide(&mut self, now: Instant) {
+        let fresh = self.interval * 2;
+        let route = self
+            .route
+            .filter(|(_, at)| now.saturating_since(*at) <= fresh);
+        let rate = match route.map(|(status, _)| status).or(self.local) {
+            Some(status) => self.rate(status),
+            None => 0.0,
+        };
+        self.spacing = (rate > 0.0).then(|| {
+            let nanos = self.interval.as_nanos() as f64 / rate;
+            Duration::from_nanos((nanos + 0.5) as u64).max(Duration::from_nanos(1))
+        });
+        self.next_send = self.spacing.map(|spacing| match self.last_send {
+            Some(last) => now.max(last + spacing),
+            None => now,
+        });
+    }
+
+    /// Packets in an interval, with their fraction.
+    fn rate(&self, status: Status) -> f64 {
+        let out = f64::from(status.out);
+        let offered = self.share * f64::from(status.room);
+        let rate = match (status.underflows, self.rule) {
+            (0, _) => out,
+            (_, FlowRule::Literal) => offered,
+            (_, FlowRule::Additive) => out + offered,
+        };
+        rate / f64::from(status.flows.max(1))
+    }
+
+    pub(super) fn poll_timeout(&self) -> Option<Instant> {
+        self.next_decision.into_iter().chain(self.next_send).min()
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn at(ms: u64) -> Instant {
+        Instant::ORIGIN + Duration::from_millis(ms)
+    }
+
+    fn pacer(rule: FlowRule) -> Pacer {
+        let mut pacer = Pacer::new(&ClapConfig {
+            flow_rule: rule,
+            ..ClapConfig::default()
+        });
+        pacer.start(at(0), Duration::from_millis(30));
+        pacer
+    }
+
+    fn status(out: u32, underflows: u32, room: u32) -> Status {
+        Status {
+            out,
+            underflows,
+            room,
+            flows: 1,
+        }
+    }
+
+    /// When packets leave until `end`, ns.
+    fn sends(pacer: &mut Pacer, end: Instant) -> Vec<u64> {
+        let mut sends = vec![];
+        while let Some(next) = pacer.poll_timeout().filter(|next| *next < end) {
+            if pacer.handle_timeout(next) {
+                sends.push(next.as_nanos());
+            }
+            assert!(pacer.poll_timeout().is_none_or(|due| due > next));
+        }
+        sends
+    }
+
+    #[test]
+    fn the_two_rules_differ_only_where_the_interface_ran_dry() {
+        for (rule, dry) in [(FlowRule::Additive, 70.0), (FlowRule::Literal, 50.0)] {
+            let pacer = pacer(rule);
+            assert_eq!(pacer.rate(status(20, 1, 100)), dry);
+            assert_eq!(pacer.rate(status(20, 0, 100)), 20.0);
+        }
+    }
+
+    #[test]
+    fn flows_of_one_node_share_and_fractions_stay_in_the_spacing() {
+        let mut pacer = pacer(FlowRule::Additive);
+        pacer.set_local(Status {
+            flows: 2,
+            ..status(61, 0, 0)
+        });
+        let sends = sends(&mut pacer, at(1_030));
+        assert_eq!(sends[0], 30_000_000);
+        // 30.5 packets in each of ten intervals, equally spaced but for what decisions round.
+        assert!((304..=306).contains(&sends.len()), "{}", sends.len());
+        let gaps = sends.windows(2).map(|pair| pair[1] - pair[0]);
+        assert!(gaps.into_iter().all(|gap| gap == 3_278_689));
+    }
+
+    #[test]
+    fn a_rate_below_one_packet_an_interval_sends_all_the_same() {
+        let mut pacer = pacer(FlowRule::Literal);
+        pacer.set_local(status(0, 1, 1));
+        assert_eq!(sends(&mut pacer, at(1_030)).len(), 5);
+    }
+
+    #[test]
+    fn nothing_leaves_before_anybody_has_said_what_the_interface_does() {
+        let mut pacer = pacer(FlowRule::Additive);
+        assert!(sends(&mut pacer, at(500)).is_empty());
+        pacer.set_local(status(0, 1, 100));
+        assert!(!sends(&mut pacer, at(700)).is_empty());
+        pacer.set_local(status(0, 0, 100));
+        sends(&mut pacer, at(800));
+        assert!(sends(&mut pacer, at(1_000)).is_empty());
+    }
+
+    #[test]
+    fn a_report_of_the_path_counts_for_two_intervals() {
+        let mut pacer = pacer(FlowRule::Additive);
+        pacer.set_local(status(40, 0, 0));
+        pacer.set_route(at(25), status(10, 0, 0));
+        let sends = sends(&mut pacer, at(430));
+        let within = |from: u64, to: u64| {
+            let inside = |ns: &&u64| (from * 1_000_000..to * 1_000_000).contains(*ns);
+            sends.iter().filter(inside).count()
+        };
+        assert_eq!((within(30, 230), within(330, 430)), (20, 40));
+    }
+}

@@ -1,0 +1,102 @@
+//! How far a receiver has come with its file, and what it wants to say about it.
+
+use airlane_base::{Duration, Instant};
+
+use super::config::{ANSWER_WAIT, ClapConfig, ClapVersion};
+use super::numbers::Numbers;
+use super::packet::{NackKind, Stamp};
+use super::periodic::Periodic;
+use super::pivots::Pivots;
+
+/// What has come. Numbers count from the file's first packet.
+#[derive(Clone, Debug, Default)]
+pub(super) struct Progress {
+    pub(super) missing: Numbers,
+    pub(super) total: u32,
+    /// The highest number that has come.
+    pub(super) highest: Option<u32>,
+    /// When the last packet of the file came; before the first, when the connection began.
+    pub(super) last_data: Instant,
+}
+
+impl Progress {
+    pub(super) fn new(now: Instant, total: u32) -> Self {
+        Self {
+            missing: Numbers::all(total),
+            total,
+            highest: None,
+            last_data: now,
+        }
+    }
+
+    /// When the sender counts as silent that sends nothing. Before the first packet it may still be waiting for the
+    /// answer to its SYN.
+    pub(super) fn silent_at(&self, patience: Duration) -> Instant {
+        match self.highest {
+            Some(_) => self.last_data + patience,
+            None => self.last_data + patience.max(ANSWER_WAIT),
+        }
+    }
+
+    /// The last packet that a report can be about: a silent sender may have lost what it sent last (CLAP-Z13).
+    pub(super) fn end(&self, silent: bool) -> Option<u32> {
+        match silent {
+            true => self.total.checked_sub(1),
+            false => self.highest,
+        }
+    }
+}
+
+/// Packets in a row to report, first and last.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(super) struct Report {
+    pub(super) kind: NackKind,
+    pub(super) from: u32,
+    pub(super) to: u32,
+}
+
+/// When to report what is missing.
+#[derive(Clone, Debug)]
+pub(super) enum Reporter {
+    Periodic(Periodic),
+    Pivots(Pivots),
+}
+
+impl Reporter {
+    pub(super) fn new(config: &ClapConfig) -> Self {
+        match config.version {
+            ClapVersion::Beta => Self::Periodic(Periodic::new(config)),
+            ClapVersion::Final => Self::Pivots(Pivots::new(config)),
+        }
+    }
+
+    /// A packet of the file has come that echoes a report.
+    pub(super) fn on_echo(&mut self, now: Instant, echo: Option<Stamp>) {
+        if let Self::Pivots(pivots) = self {
+            pivots.on_echo(now, echo);
+        }
+    }
+
+    /// A report leaves.
+    pub(super) fn on_report(&mut self, now: Instant) {
+        if let Self::Pivots(pivots) = self {
+            pivots.on_report(now);
+        }
+    }
+
+    /// What to report now, after every input.
+    pub(super) fn poll(&mut self, now: Instant, progress: &Progress) -> Option<Report> {
+        match self {
+            Self::Periodic(periodic) => periodic.poll(now, progress),
+            Self::Pivots(pivots) => pivots.poll(now, progress),
+        }
+    }
+
+    /// When there may be something to report although nothing comes.
+    pub(super) fn due(&self, progress: &Progress) -> Option<Instant> {
+        match self {
+            Self::Periodic(periodic) => Some(periodic.due(progress)),
+            Self::Pivots(pivots) => pivots.due(progress),
+        }
+    }
+}

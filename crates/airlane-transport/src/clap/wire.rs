@@ -1,0 +1,211 @@
+//! CLAP's packets in bytes (CLAP-Z1: the drawing of the format is not in the text of Gopal 2007, section 3.2.3).
+//!
+//! ```text
+//!  0        2        4                 8        10       12                16                20
+//!  | source | dest.  | sequence number | length | flags  | timestamp (us)  | timestamp echo  | payload
+//! ```
+//! Network order. Flags: 1 SYN, 2 FIN, 4 ACK, 8 NACK; 16 and 32 say of a NACK why it leaves, for traces; 64, 128 and
+//! 256 how many bits at the end of its bitmap say nothing, as a bit of 0 would say that a packet has come.
+//!
+//! Invariant: what is not exactly one of the six packets is refused, with the one reason that it is first refused for.
+
+use std::fmt;
+
+use super::packet::{Data, Feedback, Forward, Nack, NackKind, Stamp};
+
+/// Bytes in front of the payload.
+pub const HEADER: usize = 20;
+
+const SYN: u16 = 1;
+const FIN: u16 = 2;
+const ACK: u16 = 4;
+const NACK: u16 = 8;
+const KIND_SHIFT: u16 = 4;
+const PADDING_SHIFT: u16 = 6;
+const SYN_ACK: u16 = SYN | ACK;
+const FIN_ACK: u16 = FIN | ACK;
+
+/// A packet with its bytes.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Packet<'a> {
+    /// From the sender. Bytes of the file come with data alone.
+    Forward(Forward, &'a [u8]),
+    /// From the receiver.
+    Feedback(Feedback<'a>),
+}
+
+/// Why bytes are no packet of CLAP.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Malformed {
+    /// Fewer bytes than a header has.
+    Short(usize),
+    /// The header says another length of the payload than there is.
+    Length {
+        /// What it says.
+        says: usize,
+        /// What there is.
+        has: usize,
+    },
+    /// No packet has these flags together.
+    Flags(u16),
+    /// Every packet says when it left.
+    NoTime,
+    /// A SYN's payload is a number of four bytes.
+    SynPayload(usize),
+    /// Data, or a report, of nothing.
+    Empty,
+    /// Only data, a NACK and a SYN have a payload.
+    Payload(usize),
+    /// A bit behind the last packet that a NACK reports is set.
+    Padding,
+}
+
+impl fmt::Display for Malformed {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        match self {
+            Self::Short(has) => write!(f, "{has} bytes, and the header alone has {HEADER}"),
+            Self::Length { says, has } => {
+                write!(f, "the header says {says} bytes of payload, and {has} came")
+            }
+            Self::Flags(flags) => write!(f, "no packet has the flags {flags:#06x}"),
+            Self::NoTime => f.write_str("the timestamp is 0, which is no time"),
+            Self::SynPayload(has) => write!(f, "a SYN has 4 bytes of payload, not {has}"),
+            Self::Empty => f.write_str("data or a NACK without payload"),
+            Self::Payload(has) => write!(f, "{has} bytes of payload where there is none"),
+            Self::Padding => f.write_str("bits are set behind the last packet of a NACK"),
+        }
+    }
+}
+
+impl std::error::Error for Malformed {}
+
+/// The bytes do not fit: so many are needed, or the payload is longer than its length can say.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct NoRoom(pub usize);
+
+/// Writes a packet; how many bytes it has. `now` is for those that do not carry a time of their own.
+///
+/// # Errors
+/// If they do not fit.
+pub fn encode(
+    ports: [u16; 2],
+    packet: &Packet<'_>,
+    now: Stamp,
+    out: &mut [u8],
+) -> Result<usize, NoRoom> {
+    let mut number = [0; 4];
+    let (seq, flags, stamp, echo, payload) = match packet {
+        Packet::Forward(Forward::Syn { first, count }, _) => {
+            number = count.to_be_bytes();
+            (*first, SYN, now, None, &number[..])
+        }
+        Packet::Forward(Forward::Data(data), payload) => {
+            (data.seq, 0, data.stamp, data.echo, *payload)
+        }
+        Packet::Forward(Forward::FinAck { first }, _) => (*first, FIN_ACK, now, None, &number[..0]),
+        Packet::Feedback(Feedback::SynAck { first }) => (*first, SYN_ACK, now, None, &number[..0]),
+        Packet::Feedback(Feedback::Fin { first }) => (*first, FIN, now, None, &number[..0]),
+        Packet::Feedback(Feedback::Nack(nack)) => {
+            (nack.seq, nack_flags(nack), nack.stamp, None, nack.bitmap)
+        }
+    };
+    let len = HEADER + payload.len();
+    let Ok(payload_len) = u16::try_from(payload.len()) else {
+        return Err(NoRoom(len));
+    };
+    let out = out.get_mut(..len).ok_or(NoRoom(len))?;
+    let (header, rest) = out.split_at_mut(HEADER);
+    header[..2].copy_from_slice(&ports[0].to_be_bytes());
+    header[2..4].copy_from_slice(&ports[1].to_be_bytes());
+    header[4..8].copy_from_slice(&seq.to_be_bytes());
+    header[8..10].copy_from_slice(&payload_len.to_be_bytes());
+    header[10..12].copy_from_slice(&flags.to_be_bytes());
+    header[12..16].copy_from_slice(&stamp.number().to_be_bytes());
+    header[16..].copy_from_slice(&echo.map_or(0, Stamp::number).to_be_bytes());
+    rest.copy_from_slice(payload);
+    Ok(len)
+}
+
+fn nack_flags(nack: &Nack<'_>) -> u16 {
+    let kind = match nack.kind {
+        NackKind::Periodic => 0,
+        NackKind::Pivot => 1,
+        NackKind::Sweep => 2,
+        NackKind::Milestone => 3,
+    };
+    let padding = (nack.count.wrapping_neg() % 8) as u16;
+    NACK | kind << KIND_SHIFT | padding << PADDING_SHIFT
+}
+
+/// Reads a packet: its ports, source first, and what it says.
+///
+/// # Errors
+/// If the bytes are no packet of CLAP.
+pub fn decode(bytes: &[u8]) -> Result<([u16; 2], Packet<'_>), Malformed> {
+    let short = Malformed::Short(bytes.len());
+    let (header, payload) = bytes.split_first_chunk::<HEADER>().ok_or(short)?;
+    let half = |at: usize| u16::from_be_bytes([header[at], header[at + 1]]);
+    let whole = |at: usize| u32::from(half(at)) << 16 | u32::from(half(at + 2));
+    let (says, has) = (usize::from(half(8)), payload.len());
+    if says != has {
+        return Err(Malformed::Length { says, has });
+    }
+    let flags = half(10);
+    let first = whole(4);
+    let stamp = Stamp::from_number(whole(12)).ok_or(Malformed::NoTime)?;
+    let bare = |packet| match has {
+        0 => Ok(packet),
+        has => Err(Malformed::Payload(has)),
+    };
+    let packet = match flags {
+        0 if has == 0 => return Err(Malformed::Empty),
+        0 => {
+            let data = Data {
+                seq: first,
+                stamp,
+                echo: Stamp::from_number(whole(16)),
+                again: false,
+            };
+            Packet::Forward(Forward::Data(data), payload)
+        }
+        SYN => {
+            let count = payload.try_into().map(u32::from_be_bytes);
+            let count = count.map_err(|_| Malformed::SynPayload(has))?;
+            Packet::Forward(Forward::Syn { first, count }, &[])
+        }
+        SYN_ACK => bare(Packet::Feedback(Feedback::SynAck { first }))?,
+        FIN => bare(Packet::Feedback(Feedback::Fin { first }))?,
+        FIN_ACK => bare(Packet::Forward(Forward::FinAck { first }, &[]))?,
+        flags => Packet::Feedback(Feedback::Nack(nack(flags, first, stamp, payload)?)),
+    };
+    Ok(([half(0), half(2)], packet))
+}
+
+fn nack(flags: u16, seq: u32, stamp: Stamp, bitmap: &[u8]) -> Result<Nack<'_>, Malformed> {
+    if flags & (NACK | SYN | FIN | ACK) != NACK || flags >> (PADDING_SHIFT + 3) != 0 {
+        return Err(Malformed::Flags(flags));
+    }
+    let Some(last) = bitmap.last() else {
+        return Err(Malformed::Empty);
+    };
+    let padding = flags >> PADDING_SHIFT;
+    if last & ((1_u16 << padding) - 1) as u8 != 0 {
+        return Err(Malformed::Padding);
+    }
+    let kind = match flags >> KIND_SHIFT & 3 {
+        0 => NackKind::Periodic,
+        1 => NackKind::Pivot,
+        2 => NackKind::Sweep,
+        _ => NackKind::Milestone,
+    };
+    Ok(Nack {
+        kind,
+        seq,
+        count: bitmap.len() as u32 * 8 - u32::from(padding),
+        bitmap,
+        stamp,
+    })
+}
+
+#[cfg(test)]
+mod tests;

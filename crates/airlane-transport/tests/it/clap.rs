@@ -1,0 +1,341 @@
+//! CLAP over any path: what was sent arrives whole, or both ends say why not.
+
+use airlane_base::{Duration, Instant, Rng, Streams};
+use airlane_transport::clap::wire::{Packet, decode, encode};
+use airlane_transport::clap::{
+    ClapConfig, ClapReceiver, ClapSender, ClapVersion, Failure, Feedback, Forward, NackKind, Stamp,
+    Status, Taken,
+};
+use proptest::prelude::*;
+
+/// A path in both directions: what it does to each packet.
+#[derive(Clone, Copy, Debug)]
+struct Path {
+    loss: f64,
+    duplicates: f64,
+    delay: Duration,
+    /// Up to so much more, drawn for each packet: more than a gap between packets reorders.
+    jitter: Duration,
+    /// Nothing passes from then on.
+    cut: Instant,
+}
+
+/// Two ends and a path, in bytes. The interface of the sender carries 60 packets in each interval.
+struct World {
+    path: Path,
+    random: Rng,
+    now: Instant,
+    sender: ClapSender,
+    receiver: ClapReceiver,
+    /// When what arrives, whether at the receiver, and its bytes.
+    flying: Vec<(Instant, bool, Vec<u8>)>,
+    file: Vec<Option<u8>>,
+    kinds: Vec<NackKind>,
+    most_reported: u32,
+}
+
+impl World {
+    fn new(config: &ClapConfig, count: u32, path: Path, seed: u64) -> Self {
+        let mut sender = ClapSender::new(config, count, Duration::from_millis(7)).unwrap();
+        sender.open(Instant::ORIGIN);
+        sender.set_local(Status {
+            out: 60,
+            underflows: 0,
+            room: 100,
+            flows: 1,
+        });
+        Self {
+            path,
+            random: Streams::new(seed, 0).stream("path"),
+            now: Instant::ORIGIN,
+            sender,
+            receiver: ClapReceiver::new(config),
+            flying: vec![],
+            file: vec![None; count as usize],
+            kinds: vec![],
+            most_reported: 0,
+        }
+    }
+
+    fn fly(&mut self, to_receiver: bool, bytes: &[u8]) {
+        let copies = 1 + usize::from(self.random.uniform() < self.path.duplicates);
+        for _ in 0..copies {
+            if self.random.uniform() < self.path.loss || self.now >= self.path.cut {
+                continue;
+            }
+            let jitter = self.path.jitter.mul_f64(self.random.uniform());
+            let at = self.now + self.path.delay + jitter;
+            self.flying.push((at, to_receiver, bytes.to_vec()));
+        }
+    }
+
+    fn drain(&mut self) {
+        let now = Stamp::of(self.now);
+        while let Some(forward) = self.sender.poll_transmit(self.now) {
+            let payload = match forward {
+                Forward::Data(data) => [content(data.seq)],
+                _ => [0],
+            };
+            let mut out = [0; 64];
+            let packet = Packet::Forward(forward, &payload);
+            let len = encode([1, 2], &packet, now, &mut out).unwrap();
+            self.fly(true, &out[..len]);
+        }
+        let mut bitmap = [0; 1_000];
+        while let Some(feedback) = self.receiver.poll_transmit(self.now, &mut bitmap) {
+            if let Feedback::Nack(nack) = feedback {
+                self.kinds.push(nack.kind);
+                self.most_reported = self.most_reported.max(nack.count);
+            }
+            let mut out = [0; 1_100];
+            let packet = Packet::Feedback(feedback);
+            let len = encode([2, 1], &packet, now, &mut out).unwrap();
+            self.fly(false, &out[..len]);
+        }
+    }
+
+    fn deliver(&mut self, to_receiver: bool, bytes: &[u8]) {
+        match decode(bytes).unwrap().1 {
+            Packet::Forward(forward, payload) => {
+                assert!(to_receiver);
+                let taken = self.receiver.handle(self.now, forward);
+                if let (Taken::New, Forward::Data(data)) = (taken, forward) {
+                    let place = &mut self.file[data.seq as usize];
+                    assert!(place.replace(payload[0]).is_none(), "kept twice");
+                }
+            }
+            Packet::Feedback(feedback) => self.sender.handle(self.now, &feedback),
+        }
+    }
+
+    /// Until nothing is left to happen.
+    fn run(&mut self) {
+        self.drain();
+        loop {
+            let arrival = (0..self.flying.len()).min_by_key(|i| self.flying[*i].0);
+            let arrives = arrival.map(|i| self.flying[i].0);
+            let timers = [self.sender.poll_timeout(), self.receiver.poll_timeout()];
+            let due = timers.into_iter().flatten().min();
+            let Some(next) = arrives.into_iter().chain(due).min() else {
+                return;
+            };
+            self.now = self.now.max(next);
+            if let Some(i) = arrival.filter(|_| arrives == Some(next)) {
+                let (_, to_receiver, bytes) = self.flying.swap_remove(i);
+                self.deliver(to_receiver, &bytes);
+            } else {
+                self.sender.handle_timeout(self.now);
+                self.receiver.handle_timeout(self.now);
+            }
+            self.drain();
+            let later = |due: Option<Instant>| due.is_none_or(|due| due > self.now);
+            if arrives != Some(next) {
+                assert!(later(self.sender.poll_timeout()) && later(self.receiver.poll_timeout()));
+            }
+            assert!(
+                self.now < Instant::ORIGIN + Duration::from_secs(4_000),
+                "never ends"
+            );
+        }
+    }
+
+    fn has_all(&self) -> bool {
+        let right = |(i, byte): (usize, &Option<u8>)| *byte == Some(content(i as u32));
+        self.file.iter().enumerate().all(right)
+    }
+}
+
+fn content(seq: u32) -> u8 {
+    (seq.wrapping_mul(31) >> 2) as u8
+}
+
+fn config(version: ClapVersion) -> ClapConfig {
+    ClapConfig {
+        version,
+        ..ClapConfig::default()
+    }
+}
+
+const CLEAN: Path = Path {
+    loss: 0.0,
+    duplicates: 0.0,
+    delay: Duration::from_millis(5),
+    jitter: Duration::ZERO,
+    cut: Instant::FAR_FUTURE,
+};
+
+const BOTH: [ClapVersion; 2] = [ClapVersion::Beta, ClapVersion::Final];
+
+#[test]
+fn a_clean_path_carries_each_packet_once() {
+    for version in BOTH {
+        let mut world = World::new(&config(version), 1_000, CLEAN, 1);
+        world.run();
+        assert!(world.has_all() && world.sender.is_finished());
+        assert_eq!(world.sender.stats().data_sent, 1_000);
+        assert_eq!(world.receiver.stats().duplicates, 0);
+        let first = world.sender.first_sent().unwrap();
+        let time = world.receiver.completed().unwrap().saturating_since(first);
+        // 999 gaps of 1/600 s, and the way.
+        assert!((time.as_millis_f64() - 1_670.0).abs() < 1.0, "{time}");
+        // Beta says every 100 ms how it is, final has nothing to say.
+        let expected = if version == ClapVersion::Beta { 16 } else { 0 };
+        assert_eq!(world.receiver.stats().nacks, expected);
+    }
+}
+
+#[test]
+fn losses_cost_final_no_duplicate_before_the_first_sweep() {
+    let lossy = Path { loss: 0.1, ..CLEAN };
+    for seed in 0..20 {
+        let mut world = World::new(&config(ClapVersion::Final), 2_000, lossy, seed);
+        world.run();
+        assert!(world.has_all());
+        assert_eq!(world.receiver.stats().duplicates_before_sweep, 0);
+        assert!(world.receiver.stats().sweeps > 0);
+        let pivots = world.kinds.iter().filter(|k| **k == NackKind::Pivot);
+        assert!(pivots.count() > 20);
+    }
+}
+
+#[test]
+fn a_sweep_over_a_long_file_travels_in_several_packets() {
+    let lossy = Path {
+        loss: 0.02,
+        ..CLEAN
+    };
+    let mut world = World::new(&config(ClapVersion::Final), 20_000, lossy, 3);
+    world.run();
+    assert!(world.has_all());
+    assert_eq!(world.most_reported, 8_000);
+}
+
+#[test]
+fn a_sender_without_losses_hears_that_somebody_is_there() {
+    // 100 s of CLAP-final, which has nothing to report: the sender would give up after 64 s.
+    let mut world = World::new(&config(ClapVersion::Final), 60_000, CLEAN, 1);
+    world.run();
+    assert!(world.has_all() && world.sender.is_finished());
+}
+
+#[test]
+fn nobody_waits_for_ever_for_a_peer_that_is_gone() {
+    for version in BOTH {
+        for (cut, failures) in [
+            (0, [Some(Failure::NoAnswer), None]),
+            (400, [Some(Failure::Silence), Some(Failure::Silence)]),
+        ] {
+            let path = Path {
+                cut: Instant::ORIGIN + Duration::from_millis(cut),
+                ..CLEAN
+            };
+            let mut world = World::new(&config(version), 1_000, path, 1);
+            world.run();
+            let found = [world.sender.failure(), world.receiver.failure()];
+            assert_eq!(found, failures, "{version:?} {cut}");
+            assert!(!world.sender.is_finished() && world.receiver.completed().is_none());
+        }
+    }
+}
+
+#[test]
+fn files_that_no_end_keeps_bits_for_are_refused_at_both_ends() {
+    for count in [0, (1 << 24) + 1] {
+        let config = ClapConfig::default();
+        let failure = ClapSender::new(&config, count, Duration::ZERO).unwrap_err();
+        assert_eq!(failure, Failure::Length(count));
+        assert!(failure.to_string().contains("16777216"), "{failure}");
+        let mut receiver = ClapReceiver::new(&config);
+        let syn = Forward::Syn { first: 0, count };
+        assert_eq!(receiver.handle(Instant::ORIGIN, syn), Taken::Refused);
+        assert_eq!(receiver.poll_timeout(), None);
+    }
+    let wrapping = Forward::Syn {
+        first: u32::MAX,
+        count: 2,
+    };
+    let mut receiver = ClapReceiver::new(&ClapConfig::default());
+    assert_eq!(receiver.handle(Instant::ORIGIN, wrapping), Taken::Refused);
+}
+
+proptest! {
+    #[test]
+    fn any_path_brings_the_file_or_an_error(
+        beta: bool,
+        count in 1u32..600,
+        loss in 0.0f64..0.6,
+        duplicates in 0.0f64..0.5,
+        jitter in 0u64..200,
+        threshold in 1u32..64,
+        bitmap in 1u64..64,
+        seed: u64,
+    ) {
+        let path = Path { loss, duplicates, jitter: Duration::from_millis(jitter), ..CLEAN };
+        let config = ClapConfig {
+            nack_threshold: threshold,
+            bitmap: airlane_base::Size::from_bytes(bitmap),
+            ..config(if beta { ClapVersion::Beta } else { ClapVersion::Final })
+        };
+        let mut world = World::new(&config, count, path, seed);
+        world.run();
+        let complete = world.receiver.completed().is_some();
+        prop_assert_eq!(complete, world.has_all());
+        prop_assert_eq!(complete, world.receiver.held() == count);
+        // The sender knows, or says why not; an end that has the file has nothing to complain of.
+        prop_assert!(world.sender.is_finished() != world.sender.failure().is_some());
+        prop_assert!(complete || world.sender.failure().is_some());
+        prop_assert!(!complete || world.receiver.failure().is_none());
+        prop_assert!(!world.sender.is_finished() || complete);
+        prop_assert!(world.most_reported <= 8_000);
+    }
+
+    #[test]
+    fn no_peer_makes_an_end_panic(
+        steps in prop::collection::vec((0u8..8, any::<u32>(), any::<u32>(), 0u64..3_000), 0..100),
+        count in 1u32..100,
+        beta: bool,
+    ) {
+        let config = config(if beta { ClapVersion::Beta } else { ClapVersion::Final });
+        let mut sender = ClapSender::new(&config, count, Duration::ZERO).unwrap();
+        let mut receiver = ClapReceiver::new(&config);
+        sender.set_local(Status { out: u32::MAX, underflows: 1, room: u32::MAX, flows: 0 });
+        let mut now = Instant::ORIGIN;
+        sender.open(now);
+        let mut bitmap = [0; 3];
+        for (kind, a, b, ms) in steps {
+            now += Duration::from_millis(ms);
+            // Most numbers are near the file, so that something happens.
+            let near = a % (count + 2);
+            let stamp = Stamp::from_number(b | 1).unwrap();
+            let data = airlane_transport::clap::Data {
+                seq: near,
+                stamp,
+                echo: Stamp::from_number(b),
+                again: false,
+            };
+            let nack = airlane_transport::clap::Nack {
+                kind: NackKind::Pivot,
+                seq: if b % 2 == 0 { a } else { near },
+                count: b,
+                bitmap: &b.to_be_bytes(),
+                stamp,
+            };
+            match kind {
+                0 => { receiver.handle(now, Forward::Syn { first: b % 3, count: near }); }
+                1 => { receiver.handle(now, Forward::Data(data)); }
+                2 => { receiver.handle(now, Forward::FinAck { first: b % 3 }); }
+                3 => sender.handle(now, &Feedback::SynAck { first: b % 3 }),
+                4 => sender.handle(now, &Feedback::Nack(nack)),
+                5 => sender.handle(now, &Feedback::Fin { first: 0 }),
+                6 => sender.set_route(now, Status { out: a, underflows: b, room: b, flows: 1 }),
+                _ => {}
+            }
+            sender.handle_timeout(now);
+            receiver.handle_timeout(now);
+            while sender.poll_transmit(now).is_some() {}
+            while receiver.poll_transmit(now, &mut bitmap).is_some() {}
+            prop_assert!(sender.poll_timeout().is_none_or(|due| due > now));
+            prop_assert!(receiver.poll_timeout().is_none_or(|due| due > now));
+        }
+    }
+}
