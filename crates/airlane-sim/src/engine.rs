@@ -300,15 +300,11 @@ impl Engine {
             return;
         };
         if let Some(frame) = near.channel.poll_deliver(self.now) {
-            let delivered = &mut self.delivered;
-            far.station.handle_frame(self.now, frame, |piece| {
-                near.read(piece, |packet| {
-                    observer.on_packet_arrival(self.now, index, &packet);
-                    observer.on_arrival(self.now, index, &packet);
-                    delivered.push_back((node, packet));
-                });
+            near.read(self.now, far, frame, |packet| {
+                observer.on_packet_arrival(self.now, index, &packet);
+                observer.on_arrival(self.now, index, &packet);
+                self.delivered.push_back((node, packet));
             });
-            far.wake(self.now);
             self.deadlines.set(index ^ 1, far.poll_timeout());
         } else {
             send_block(near, self.now, index, observer);
@@ -624,7 +620,7 @@ impl Engine {
             }
             Medium::Circuit(circuit) => {
                 if let Some(limit) = limit {
-                    let full = !circuit.has_room(packet.len(), limit);
+                    let full = !circuit.has_room(&packet, limit);
                     packet.marks = packet.marks.with(Marks::MARKED, full);
                 }
                 if !circuit.push(self.now, packet) {

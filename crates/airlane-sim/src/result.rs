@@ -317,6 +317,8 @@ pub struct CircuitResult {
     pub abandoned: u64,
     /// Packets that lost octets there.
     pub spoiled: Count,
+    /// Packets that were sent once and lost octets.
+    pub missed: Count,
 }
 
 /// What one service did for one direction of a link: its sender at the near end, its receiver at

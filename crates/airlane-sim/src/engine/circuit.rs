@@ -4,6 +4,8 @@
 //! IP ─► queue ─► PPP ─► octets ─► station ─► frames, on the grid of blocks ─► far station ─► octets ─► packets
 //! ```
 //!
+//! UDP may have a stream of its own, whose frames have no number and are sent once.
+//!
 //! The stream has places where a real one has octets: which of them a frame carries, and which never come because both
 //! stations began anew, decides which packets arrive.
 
@@ -12,7 +14,7 @@ use std::collections::VecDeque;
 use airlane_base::{Duration, Instant, Payload, QueueLimit};
 use airlane_channel::blocks::adaptive::{FrameLength, LENGTHS};
 use airlane_channel::{Channel, Count};
-use airlane_gsm::{BLOCK, Counts, Frame, Lengths, Station, ppp};
+use airlane_gsm::{BLOCK, Body, Counts, Frame, Header, Lengths, Station, Unnumbered, ppp};
 
 use crate::packet::Packet;
 use crate::result::CircuitResult;
@@ -24,6 +26,15 @@ pub(crate) struct Piece {
     from: u64,
     to: u64,
 }
+
+/// The header of a frame that is sent once.
+const ONCE: Header = Header {
+    command: true,
+    poll: false,
+    body: Body::Unnumbered(Unnumbered::Ui),
+};
+/// IP's number for UDP.
+const UDP: u8 = 17;
 
 /// A packet in a stream.
 #[derive(Debug)]
@@ -65,9 +76,18 @@ impl<P: Payload> Stream<P> {
         }
     }
 
+    fn has_room(&self, len: usize, limit: QueueLimit) -> bool {
+        limit.admits(self.waiting, self.waiting_bytes, len)
+    }
+
+    /// Octets that have not left.
+    fn rest(&self) -> u64 {
+        self.written - self.cut
+    }
+
     fn push(&mut self, packet: P) -> bool {
         let len = packet.len();
-        if !self.limit.admits(self.waiting, self.waiting_bytes, len) {
+        if !self.has_room(len, self.limit) {
             return false;
         }
         let from = self.written;
@@ -129,6 +149,10 @@ pub(crate) struct Circuit {
     pub(super) channel: Channel<Frame<Piece>>,
     pub(super) station: Station<Piece>,
     stream: Stream<Packet>,
+    /// What is sent once, where something is.
+    once: Option<Stream<Packet>>,
+    /// It is its turn.
+    once_next: bool,
     /// How long a block takes.
     block: Duration,
     fixed: u8,
@@ -154,6 +178,8 @@ impl Circuit {
             channel,
             station: Station::new(config.parameters()),
             stream: Stream::new(limit),
+            once: config.bypass.then(|| Stream::new(limit)),
+            once_next: false,
             block,
             fixed,
             length,
@@ -163,7 +189,11 @@ impl Circuit {
 
     /// Takes a packet, unless the queue is full: then it is counted.
     pub(super) fn push(&mut self, now: Instant, packet: Packet) -> bool {
-        let taken = self.stream.push(packet);
+        let stream = match &mut self.once {
+            Some(once) if packet.header.protocol == UDP => once,
+            _ => &mut self.stream,
+        };
+        let taken = stream.push(packet);
         if !taken {
             self.channel.refuse(packet.len());
         }
@@ -171,8 +201,10 @@ impl Circuit {
         taken
     }
 
-    pub(super) fn has_room(&self, len: usize, limit: QueueLimit) -> bool {
-        limit.admits(self.stream.waiting, self.stream.waiting_bytes, len)
+    pub(super) fn has_room(&self, packet: &Packet, limit: QueueLimit) -> bool {
+        let once = self.once.as_ref();
+        let once = once.filter(|_| packet.header.protocol == UDP);
+        once.unwrap_or(&self.stream).has_room(packet.len(), limit)
     }
 
     /// Octets that a frame of so many blocks carries: a check, a header and the octet of L2R cost 6, and an octet marks each
@@ -186,15 +218,14 @@ impl Circuit {
         (usize::from(blocks) * BLOCK).saturating_sub(6 + usize::from(marks))
     }
 
-    /// How long the next frame is. Where lengths differ, none is longer than what it has to carry.
-    fn lengths(&self) -> Lengths {
+    /// How long a frame is that begins to carry so many octets. Where lengths differ, none is longer than what it has to carry.
+    fn lengths(&self, waiting: u64) -> Lengths {
         let Some(length) = &self.length else {
             return Lengths {
                 full: self.fixed,
                 bare: self.fixed,
             };
         };
-        let waiting = self.stream.written - self.stream.cut;
         let carries = |blocks: &u8| self.payload(*blocks) as u64 >= waiting;
         let longest = length.length() as u8;
         Lengths {
@@ -205,7 +236,11 @@ impl Circuit {
 
     /// Lets the station send, if it is its time. Says when that has left, if it has; `ends` gets packets whose last octet
     /// leaves with it.
-    pub(super) fn transmit(&mut self, now: Instant, ends: impl FnMut(&Packet)) -> Option<Instant> {
+    pub(super) fn transmit(
+        &mut self,
+        now: Instant,
+        mut ends: impl FnMut(&Packet),
+    ) -> Option<Instant> {
         if self.next.is_none_or(|next| next > now) {
             return None;
         }
@@ -217,26 +252,63 @@ impl Circuit {
                 length.outcome(blocks.into(), lost);
             }
         }
-        let blocks = self.lengths();
-        let most = self.payload(blocks.full);
-        let stream = &mut self.stream;
-        let frame = self
-            .station
-            .transmit(now, blocks, || stream.cut(most, ends));
+        let frame = match self.once_next {
+            true => self.once(&mut ends).or_else(|| self.repaired(now, ends)),
+            false => self.repaired(now, &mut ends).or_else(|| self.once(ends)),
+        };
+        // Frames of both kinds take turns.
+        self.once_next = frame.as_ref().is_some_and(|frame| frame.header != ONCE);
         let departs = frame.map(|frame| self.channel.send_at(now, frame.len(), frame));
         self.wake(now);
         departs
     }
 
-    /// Octets have come to the far end.
-    pub(super) fn read(&mut self, piece: Piece, give: impl FnMut(Packet)) {
-        self.stream.read(piece, give);
+    /// The station's next frame.
+    fn repaired(&mut self, now: Instant, ends: impl FnMut(&Packet)) -> Option<Frame<Piece>> {
+        let blocks = self.lengths(self.stream.rest());
+        let most = self.payload(blocks.full);
+        let stream = &mut self.stream;
+        self.station
+            .transmit(now, blocks, || stream.cut(most, ends))
+    }
+
+    /// The next frame that is sent once.
+    fn once(&mut self, ends: impl FnMut(&Packet)) -> Option<Frame<Piece>> {
+        let blocks = self.lengths(self.once.as_ref()?.rest()).full;
+        let most = self.payload(blocks);
+        let information = self.once.as_mut()?.cut(most, ends)?;
+        Some(Frame {
+            blocks,
+            header: ONCE,
+            information: Some(information),
+        })
+    }
+
+    /// A frame has come to the station at the far end, which is that of the other direction.
+    pub(super) fn read(
+        &mut self,
+        now: Instant,
+        far: &mut Self,
+        frame: Frame<Piece>,
+        mut give: impl FnMut(Packet),
+    ) {
+        if let Some((once, piece)) = self.once.as_mut().zip(frame.information)
+            && frame.header == ONCE
+        {
+            once.read(piece, give);
+            return;
+        }
+        let stream = &mut self.stream;
+        far.station
+            .handle_frame(now, frame, |piece| stream.read(piece, &mut give));
+        far.wake(now);
     }
 
     /// Something has happened to the station: looks when it is to be asked.
     pub(super) fn wake(&mut self, now: Instant) {
-        let fresh = self.station.has_room() && self.stream.cut < self.stream.written;
-        let wants = if fresh || self.station.has_frames(now) {
+        let fresh = self.station.has_room() && self.stream.rest() > 0;
+        let once = self.once.as_ref().is_some_and(|once| once.rest() > 0);
+        let wants = if fresh || once || self.station.has_frames(now) {
             Some(now)
         } else {
             self.station.poll_timeout()
@@ -274,6 +346,10 @@ impl Circuit {
             resets,
             abandoned,
             spoiled: self.stream.spoiled,
+            missed: self
+                .once
+                .as_ref()
+                .map_or_else(Count::default, |once| once.spoiled),
         }
     }
 }

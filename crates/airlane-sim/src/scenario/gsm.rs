@@ -29,6 +29,10 @@ pub struct GsmConfig {
     /// How a station asks for what is missing. Source: GSM 04.22, SREJ and REJ.
     #[serde(default)]
     pub repair: GsmRepair,
+    /// Whether packets of UDP are sent once, in frames without a number that take turns with those that are repaired.
+    /// Source: Ludwig et al. 1999, section 5.
+    #[serde(default)]
+    pub bypass: bool,
 }
 
 /// How long frames are.

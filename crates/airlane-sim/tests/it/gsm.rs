@@ -91,3 +91,40 @@ fn a_circuit_that_no_phone_has_is_refused() {
     );
     assert!(error.unwrap_err().contains("no services"));
 }
+
+/// Speech and a file, in a radio that erases.
+fn speech(gsm: &str) -> RunResult {
+    let radio = "errors = { kind = \"blocks\", model = \"onoff-c\" }";
+    let mut scenario = file(radio, gsm).unwrap().to_toml();
+    scenario += "\n[[flows]]\nname = \"speech\"\nends = [\"base\", \"phone\"]\ntransport = { kind = \"udp\" }\n\
+         app = { kind = \"conferencing\", packet = \"40 B\", rate = \"3.2 kbit/s\", talk = \"1 s\", silence = \"1.35 s\" }\n";
+    let scenario = Scenario::from_toml(&scenario, "speech.toml").unwrap();
+    run(&scenario, 1, 0).unwrap()
+}
+
+/// What is sent once waits for the frame before it and for no repair, and what it loses is counted.
+#[test]
+fn speech_that_bypasses_the_repair_does_not_wait_for_it() {
+    let repaired = "persistence = { polls = 128 }";
+    let [repaired, once] =
+        ["", ", bypass = true"].map(|bypass| speech(&format!("{repaired}{bypass}")));
+    let late = |result: &RunResult| result.flows[1].delay_p99_s.unwrap();
+    assert!(
+        late(&once) * 4.0 < late(&repaired),
+        "{} {}",
+        late(&once),
+        late(&repaired)
+    );
+    for result in [&repaired, &once] {
+        assert_eq!(result.flows[0].finished, Some(true));
+    }
+    let speech = &once.flows[1];
+    let circuit = once.links[0].down.circuit.unwrap();
+    let lost = speech.packets_sent - speech.packets_received;
+    // A packet that runs into a lost one in front of it is known to be lost when the next one comes.
+    assert!(
+        lost > 0 && lost.abs_diff(circuit.missed.frames) <= 1,
+        "{lost} {circuit:?}"
+    );
+    assert_eq!(repaired.links[0].down.circuit.unwrap().missed.frames, 0);
+}
