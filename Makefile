@@ -82,7 +82,7 @@ QUICK = $(CARGO) test $(LIVE)
 STUDIES = $(BUILT)/quick/airlane study run
 
 XYLOMENOS = xylomenos-1999 xylomenos-polyzos
-WORKS = $(XYLOMENOS) balakrishnan-1997 ludwig-1999
+WORKS = $(XYLOMENOS) balakrishnan-1997 ludwig-1999 gopal-2007
 VERDICTS = studies/verdicts.json
 
 claims: ## Check that no claim of the published works fares worse than committed (2 min)
@@ -97,6 +97,7 @@ validation: ## Simulate the published figures, with other choices too, and rewri
 	$(QUICK) --no-run
 	$(STUDIES) $(XYLOMENOS) --alternatives --alternative-runs 3 --out target/validation --markdown docs/validation.md --comparisons target/validation.csv > target/validation.txt
 	$(STUDIES) balakrishnan-1997 --alternatives --out target/validation-balakrishnan --markdown docs/validation-balakrishnan.md > target/validation-balakrishnan.txt
+	$(STUDIES) gopal-2007 --alternatives --alternative-runs 10 --out target/validation-gopal --markdown docs/validation-gopal.md > target/validation-gopal.txt
 
 validate-ns2: ## Run ns-2 beside the simulator, print setting by setting how far they are apart (5 min)
 	$(call apt,ns,ns2,its figures from the table stand in)

@@ -397,7 +397,8 @@ fn flow(
             let talk = randomness.traffic.stream(&format!("flow.{name}.talk"));
             let interval: Duration = app.rate.transmission_time(segment as usize);
             let periods = [app.talk, app.silence];
-            let mut source = Conferencing::new(place, start, segment, interval, periods, talk);
+            let mut source =
+                Conferencing::new(place, start, segment, interval, periods, talk, app.lasts);
             let progress = config.progress.as_ref();
             source.progress = progress.map(|p| Box::new(Progress::new(p, None, None)));
             Flow::Conferencing(Box::new(source))

@@ -25,6 +25,8 @@ pub(crate) struct Conferencing {
     talk: Duration,
     silence: Duration,
     random: Rng,
+    /// From then on it sends nothing.
+    end: Option<Instant>,
     /// When the next packet leaves.
     next: Option<Instant>,
     /// Packets of the current talk period that have not left; zero before the first.
@@ -44,6 +46,7 @@ impl Conferencing {
         interval: Duration,
         [talk, silence]: [Duration; 2],
         random: Rng,
+        lasts: Option<Duration>,
     ) -> Self {
         Self {
             place,
@@ -52,7 +55,8 @@ impl Conferencing {
             talk,
             silence,
             random,
-            next: Some(start),
+            end: lasts.map(|lasts| start + lasts),
+            next: Some(start).filter(|_| lasts != Some(Duration::ZERO)),
             remaining: 0,
             due: false,
             sent: 0,
@@ -85,7 +89,8 @@ impl Conferencing {
         } else {
             Duration::ZERO
         };
-        self.next = Some(next + self.interval + silence);
+        let next = next + self.interval + silence;
+        self.next = Some(next).filter(|next| self.end.is_none_or(|end| *next < end));
     }
 
     fn draw(&mut self, mean: Duration) -> Duration {

@@ -144,6 +144,9 @@ pub struct ConferencingConfig {
     pub talk: Duration,
     /// A silence lasts this long on average; zero is for a source that always talks.
     pub silence: Duration,
+    /// It sends nothing from this long after its start on. Left out: it goes on as long as the run.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub lasts: Option<Duration>,
 }
 
 /// A client at the second end fetches pages from a server at the first, one at a time.

@@ -79,3 +79,12 @@ fn what_cannot_be_measured_is_refused() {
         assert!(refused.to_string().contains(says), "{progress}: {refused}");
     }
 }
+
+#[test]
+fn a_speaker_may_stop_before_the_run() {
+    let lasts = "flows[beside].app.lasts=1 s";
+    let scenario = Scenario::from_toml_with(GRID, "wifi-grid.toml", &[lasts]).unwrap();
+    let result = run(&scenario, 1, 0).unwrap();
+    assert_eq!(result.flows[1].packets_sent, 1_000);
+    assert!(result.flows[0].packets_sent > 9_000);
+}

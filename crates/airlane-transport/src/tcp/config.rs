@@ -141,6 +141,11 @@ pub struct TcpConfig {
     /// section 1.
     #[schemars(extend("x-unit" = "segments"))]
     pub initial_window: u32,
+    /// Slow start of a fresh connection ends at this congestion window, at least 2 segments. Source: Gopal 2007, section
+    /// 5.3, has 64. Left out: at the receiver's window.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    #[schemars(extend("x-unit" = "segments"))]
+    pub initial_ssthresh: Option<u32>,
     /// This many duplicate acknowledgments start a fast retransmit, at least 1. Source: RFC 5681,
     /// section 3.2.
     #[schemars(extend("x-unit" = "acknowledgments"))]
@@ -256,6 +261,7 @@ struct Overrides {
     header_size: Option<Size>,
     window: Option<u32>,
     initial_window: Option<u32>,
+    initial_ssthresh: Option<u32>,
     dupack_threshold: Option<u32>,
     ack_size: Option<Size>,
     tick: Option<Duration>,
@@ -310,6 +316,7 @@ impl TryFrom<Overrides> for TcpConfig {
             header_size: o.header_size.or(d.header_size),
             window: o.window.unwrap_or(d.window),
             initial_window: o.initial_window.unwrap_or(d.initial_window),
+            initial_ssthresh: o.initial_ssthresh.or(d.initial_ssthresh),
             dupack_threshold: o.dupack_threshold.unwrap_or(d.dupack_threshold),
             ack_size: o.ack_size.unwrap_or(d.ack_size),
             tick: o.tick.unwrap_or(d.tick),
@@ -405,6 +412,8 @@ mod tests {
             ("recovery = \"smart\"\nwindow = 70000", "65535"),
             ("eln-memory = \"last\"", "eln-rxmt"),
             ("eighth = true", "bsd"),
+            ("initial-ssthresh = 1", "initial-ssthresh = 1"),
+            ("congestion = \"bsd\"\ninitial-ssthresh = 64", "bsd"),
             ("recovery = \"newreno\"\nprr = true", "sack"),
             ("header-size = \"2 kB\"", "1 kB"),
             ("recovery = \"sack\"\nlate-deflation = true", "reno"),

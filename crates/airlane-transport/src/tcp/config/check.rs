@@ -120,6 +120,12 @@ impl TcpConfig {
             self.initial_window >= 1,
             "1",
         )?;
+        if let Some(ssthresh) = self.initial_ssthresh {
+            at_least("initial-ssthresh", ssthresh.to_string(), ssthresh >= 2, "2")?;
+            if self.congestion() == CongestionKind::Bsd {
+                return Err("initial-ssthresh does nothing with congestion = \"bsd\"".to_owned());
+            }
+        }
         at_least(
             "dupack-threshold",
             self.dupack_threshold.to_string(),

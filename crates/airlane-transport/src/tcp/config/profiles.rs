@@ -43,6 +43,7 @@ impl TcpConfig {
                 header_size: None,
                 window: 20,
                 initial_window: 1,
+                initial_ssthresh: None,
                 dupack_threshold: 3,
                 ack_size: Size::from_bytes(40),
                 tick: Duration::from_millis(500),

@@ -12,11 +12,12 @@ pub(in crate::tcp) struct Cwnd {
 }
 
 impl Cwnd {
-    /// `ssthresh` starts at the advertised window.
+    /// `ssthresh` starts at the advertised window, or below it where the file says so.
     pub(super) fn new(config: &TcpConfig, segment: u32) -> Self {
+        let window = config.window_of(segment);
         Self {
             segments: f64::from(config.initial_window),
-            ssthresh: u64::from(config.window_of(segment)),
+            ssthresh: u64::from(window.min(config.initial_ssthresh.unwrap_or(window))),
         }
     }
 
@@ -29,5 +30,22 @@ impl Cwnd {
     /// Goes on with `ssthresh`.
     pub(super) const fn resume(&mut self) {
         self.segments = self.ssthresh as f64;
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn slow_start_ends_at_the_window_or_where_the_file_says() {
+        for (stated, ssthresh) in [(None, 100), (Some(64), 64), (Some(200), 100)] {
+            let config = TcpConfig {
+                window: 100,
+                initial_ssthresh: stated,
+                ..TcpConfig::default()
+            };
+            assert_eq!(Cwnd::new(&config, 1000).ssthresh, ssthresh);
+        }
     }
 }
