@@ -5,6 +5,7 @@
 //! [`poll_transmit`](Flow::poll_transmit) until it is empty, then [`poll_timeout`](Flow::poll_timeout).
 
 pub(crate) mod bulk;
+pub(crate) mod clap;
 pub(crate) mod conferencing;
 pub(crate) mod custom;
 pub(crate) mod end;
@@ -20,10 +21,12 @@ pub(crate) mod window_probe;
 
 use airlane_base::Instant;
 use airlane_link::mobility::Hint;
+use airlane_transport::clap::Status;
 
 use crate::packet::Packet;
 use crate::probe::DelayProbe;
 use bulk::Bulk;
+use clap::Clap;
 use conferencing::Conferencing;
 use custom::Custom;
 use end::End;
@@ -40,6 +43,7 @@ use web::Web;
 #[derive(Debug)]
 pub(crate) enum Flow {
     Bulk(Box<Bulk>),
+    Clap(Box<Clap>),
     Split(Box<Split>),
     Conferencing(Box<Conferencing>),
     Pages(Box<Pages>),
@@ -53,6 +57,7 @@ macro_rules! each {
     ($flow:expr, $app:ident => $call:expr) => {
         match $flow {
             Flow::Bulk($app) => $call,
+            Flow::Clap($app) => $call,
             Flow::Split($app) => $call,
             Flow::Conferencing($app) => $call,
             Flow::Pages($app) => $call,
@@ -76,7 +81,7 @@ impl Flow {
         match self {
             Flow::Bulk(app) => app.handle_destroyed(packet),
             Flow::Split(app) => app.handle_destroyed(packet),
-            Flow::Conferencing(_) => {}
+            Flow::Conferencing(_) | Flow::Clap(_) => {}
             Flow::Pages(app) => app.exchange.handle_destroyed(packet),
             Flow::Web(app) => app.handle_destroyed(packet),
             Flow::Telnet(app) => app.exchange.handle_destroyed(packet),
@@ -95,7 +100,7 @@ impl Flow {
         match self {
             Flow::Bulk(app) => app.handle_hint(now, end, hint),
             // What an end hears of links says nothing of its own leg.
-            Flow::Conferencing(_) | Flow::Split(_) => {}
+            Flow::Conferencing(_) | Flow::Split(_) | Flow::Clap(_) => {}
             Flow::Pages(app) => app.exchange.handle_hint(now, end, hint),
             Flow::Web(app) => app.handle_hint(now, end, hint),
             Flow::Telnet(app) => app.exchange.handle_hint(now, end, hint),
@@ -107,6 +112,13 @@ impl Flow {
     /// The applications stop: nothing new enters the network from now on.
     pub(crate) fn stop(&mut self, now: Instant) {
         each!(self, app => app.stop(now));
+    }
+
+    /// The interface of its first node says what it did in its last interval.
+    pub(crate) fn handle_status(&mut self, status: Status) {
+        if let Flow::Clap(app) = self {
+            app.handle_status(status);
+        }
     }
 
     /// The next packet to enter the network now.
@@ -144,6 +156,7 @@ impl Flow {
         match self {
             Flow::Bulk(app) => app.progress.as_deref(),
             Flow::Conferencing(app) => app.progress.as_deref(),
+            Flow::Clap(app) => app.progress.as_deref(),
             _ => None,
         }
     }
@@ -153,6 +166,7 @@ impl Flow {
         let progress = match self {
             Flow::Bulk(app) => &mut app.progress,
             Flow::Conferencing(app) => &mut app.progress,
+            Flow::Clap(app) => &mut app.progress,
             _ => return,
         };
         if let Some(progress) = progress {
@@ -165,7 +179,7 @@ impl Flow {
         let exchange = match self {
             Flow::Bulk(app) => return app.ends()[..1].iter().for_each(visit),
             Flow::Split(app) => return app.ends().iter().step_by(2).for_each(visit),
-            Flow::Conferencing(_) => return,
+            Flow::Conferencing(_) | Flow::Clap(_) => return,
             Flow::Web(app) => {
                 let ends = app.exchanges.iter().flat_map(Exchange::client_and_server);
                 return ends.for_each(visit);
@@ -181,7 +195,7 @@ impl Flow {
     /// Times of the pages or responses that are complete, where it has such.
     pub(crate) fn times(&self) -> Option<&DelayProbe> {
         match self {
-            Flow::Bulk(_) | Flow::Split(_) | Flow::Conferencing(_) => None,
+            Flow::Bulk(_) | Flow::Split(_) | Flow::Conferencing(_) | Flow::Clap(_) => None,
             Flow::Pages(app) => Some(&app.times),
             Flow::Web(app) => Some(&app.times),
             Flow::Telnet(app) => Some(&app.times),

@@ -23,6 +23,7 @@ pub(crate) mod deadlines;
 pub(crate) mod medium;
 pub(crate) mod observe;
 pub(crate) mod radio;
+pub(crate) mod status;
 mod transmit;
 
 use std::collections::VecDeque;
@@ -32,6 +33,7 @@ use airlane_channel::Count;
 use airlane_link::{Frame, Outcome, Port};
 
 use crate::app::Flow;
+use crate::app::clap::write_probe;
 use crate::error::ScenarioError;
 use crate::packet::{Marks, Packet};
 use agenda::{Agenda, Planned, Policy};
@@ -39,6 +41,7 @@ use deadlines::Deadlines;
 use medium::{Air, Direction, Medium, NextHop};
 use observe::{Departure, Observer};
 use radio::RadioEnd;
+use status::Daemons;
 use transmit::{loss, put_on_link, send_block, transmit};
 
 /// One end of a link with services.
@@ -62,6 +65,7 @@ pub(crate) struct World {
     pub(crate) flows: Vec<Flow>,
     pub(crate) agenda: Agenda,
     pub(crate) radios: Vec<RadioEnd>,
+    pub(crate) daemons: Daemons,
     pub(crate) next_hops: Vec<NextHop>,
 }
 
@@ -81,6 +85,7 @@ pub(crate) struct Engine {
     pub(crate) flows: Vec<Flow>,
     agenda: Agenda,
     pub(crate) radios: Vec<RadioEnd>,
+    daemons: Daemons,
     /// What a policy did that no port can follow.
     refused: Option<ScenarioError>,
     /// Packets without a way to their destination.
@@ -102,9 +107,10 @@ impl Engine {
             flows,
             agenda,
             radios,
+            daemons,
             next_hops,
         } = world;
-        let components = directions.len() + ports.len() + flows.len() + 1 + radios.len();
+        let components = directions.len() + ports.len() + flows.len() + 2 + radios.len();
         let mut engine = Self {
             now: Instant::ORIGIN,
             events: 0,
@@ -117,6 +123,7 @@ impl Engine {
             flows,
             agenda,
             radios,
+            daemons,
             refused: None,
             unroutable: Count::default(),
             nodes: next_hops.len().isqrt(),
@@ -127,6 +134,7 @@ impl Engine {
             engine.schedule_flow(flow);
         }
         engine.schedule_agenda();
+        engine.schedule_daemons();
         engine
     }
 
@@ -147,6 +155,7 @@ impl Engine {
         let first_port = self.directions.len();
         let first_flow = first_port + self.ports.len();
         let agenda = first_flow + self.flows.len();
+        let daemons = agenda + 1 + self.radios.len();
         loop {
             let (at, slot) = self.deadlines.first();
             if at > end || at == Instant::FAR_FUTURE {
@@ -166,6 +175,10 @@ impl Engine {
                 if self.refused.is_some() {
                     return;
                 }
+            } else if slot == daemons {
+                let (radios, flows) = (&self.radios, &mut self.flows);
+                self.daemons.handle_timeout(self.now, radios, flows);
+                self.schedule_daemons();
             } else {
                 let end = &mut self.radios[slot - agenda - 1];
                 end.handle_timeout(self.now, &mut self.delivered);
@@ -395,6 +408,12 @@ impl Engine {
         self.deadlines.set(slot, self.agenda.poll_timeout());
     }
 
+    fn schedule_daemons(&mut self) {
+        let first_radio = self.directions.len() + self.ports.len() + self.flows.len() + 1;
+        let slot = first_radio + self.radios.len();
+        self.deadlines.set(slot, self.daemons.poll_timeout());
+    }
+
     fn on_policies<O: Observer>(&mut self, observer: &mut O) {
         for index in 0..self.agenda.policies.len() {
             let Policy {
@@ -435,7 +454,7 @@ impl Engine {
 
     /// A packet stands at a node: it is delivered there, or goes on.
     #[inline]
-    fn arrive<O: Observer>(&mut self, node: u16, packet: Packet, observer: &mut O) {
+    fn arrive<O: Observer>(&mut self, node: u16, mut packet: Packet, observer: &mut O) {
         match self.next_hops[usize::from(node) * self.nodes + usize::from(packet.to)] {
             NextHop::Direction(index) => self.send(index as usize, packet, observer),
             NextHop::Port(index) => {
@@ -462,6 +481,7 @@ impl Engine {
                 }
             }
             NextHop::Station([index, from, to]) => {
+                self.write_status([index, from], &mut packet);
                 let index = usize::from(index);
                 let origin = self.flows[packet.flow as usize].origin(&packet);
                 let end = &mut self.radios[index];
@@ -484,6 +504,19 @@ impl Engine {
                 observer.on_flow(self.now, flow, &self.flows[flow]);
                 self.drain_flow(flow, observer);
             }
+        }
+    }
+
+    /// A probe of a flow's path leaves through a station: that adds what it offers.
+    fn write_status(&self, [radio, station]: [u16; 2], packet: &mut Packet) {
+        if self.daemons.0.is_empty() {
+            return;
+        }
+        let flow = &self.flows[packet.flow as usize];
+        if packet.is_open_probe(flow.place())
+            && let Some(own) = self.daemons.status(radio, station)
+        {
+            write_probe(packet, own);
         }
     }
 

@@ -121,6 +121,8 @@ impl Marks {
 
 /// What stands behind the IP header of an encrypted packet (RFC 4303).
 pub(crate) const ESP: u8 = 50;
+/// CLAP has no number of its own: the first one for experiments (RFC 3692).
+pub(crate) const CLAP: u8 = 253;
 
 /// The header fields that classifiers match, as they would stand in the packet. Its ends know the ports of an encrypted
 /// one, too.
@@ -320,7 +322,7 @@ impl airlane_link::Packet for Packet {
     fn tcp(&self) -> Option<TcpView> {
         let (seq, end, ack) = match self.role {
             Role::Datagram | Role::Coded5 | Role::Coded6 | Role::Coded7 => return None,
-            _ if self.header.protocol == ESP => return None,
+            _ if matches!(self.header.protocol, ESP | CLAP) => return None,
             // A probe asks the other end, and is no data.
             Role::Data | Role::Request if self.marks.has(Marks::PROBE) => return None,
             Role::Ack | Role::RequestAck if self.marks.has(Marks::AGREES) => return None,

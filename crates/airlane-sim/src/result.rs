@@ -196,6 +196,12 @@ pub struct FlowResult {
     /// Bulk: segments that arrived although they were there already.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub duplicates: Option<u64>,
+    /// CLAP: those of them that came before the receiver had swept over the file.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub duplicates_before_sweep: Option<u64>,
+    /// CLAP: reports of what is missing that the receiver sent.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub nacks: Option<u64>,
     /// Bulk: the longest time in which the receiving application got nothing new, from its first bytes on.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub pause_max_s: Option<f64>,
@@ -385,6 +391,11 @@ impl FlowResult {
             ("timeouts", count(self.timeouts)),
             ("window_cuts", count(self.window_cuts)),
             ("duplicates", count(self.duplicates)),
+            (
+                "duplicates_before_sweep",
+                count(self.duplicates_before_sweep),
+            ),
+            ("nacks", count(self.nacks)),
             ("pause_max_s", self.pause_max_s),
             ("cwnd_mean_bytes", self.cwnd_mean_bytes),
             ("window_mean_bytes", self.window_mean_bytes),

@@ -23,7 +23,7 @@ use crate::result::{
 };
 use crate::retrace::RetraceResult;
 use crate::route::Routes;
-use crate::scenario::{Epoch, FlowConfig, LinkConfig, Scenario};
+use crate::scenario::{Epoch, FlowConfig, LinkConfig, Scenario, TransportConfig};
 use crate::services::flow_services;
 use crate::world::{build, direction_index, mean_rate};
 
@@ -130,6 +130,15 @@ impl Prepared {
         }
         for flow in pieces.applications.keys() {
             known("flow", flow, names.flows())?;
+        }
+        for flow in &self.scenario.flows {
+            let clap = matches!(flow.transport, TransportConfig::Clap(_));
+            if clap && pieces.applications.contains_key(&flow.name) {
+                return Err(ScenarioError::NoPlace {
+                    place: flow.name.clone(),
+                    reason: "CLAP carries files alone; give the flow TCP or UDP".to_owned(),
+                });
+            }
         }
         for (link, policy) in &pieces.weights {
             let refuse = |reason: &str| ScenarioError::NoPlace {
@@ -304,6 +313,27 @@ impl Prepared {
                     relay_held_bytes: Some(split.held_bytes),
                     delay_mean_s: split.delays.mean_s(),
                     delay_p95_s: split.delays.quantile_s(0.95),
+                    ..base
+                }
+            }
+            Flow::Clap(app) => {
+                let (sender, receiver) = app.ends();
+                let (sent, got) = (sender.stats(), receiver.stats());
+                let delivered = app.delivered_bytes();
+                FlowResult {
+                    progress: progress(sent.data_sent, got.data_received, got.duplicates),
+                    finished: Some(flow.is_finished()),
+                    throughput_bps: app.throughput_bps(),
+                    goodput_ratio: self.goodput(index, delivered, at_stop, engine),
+                    delivered_bytes: delivered,
+                    packets_sent: sent.data_sent,
+                    packets_received: got.data_received,
+                    retransmissions: Some(sent.repairs),
+                    duplicates: Some(got.duplicates),
+                    duplicates_before_sweep: Some(got.duplicates_before_sweep),
+                    nacks: Some(got.nacks),
+                    delay_mean_s: app.delays.mean_s(),
+                    delay_p95_s: app.delays.quantile_s(0.95),
                     ..base
                 }
             }

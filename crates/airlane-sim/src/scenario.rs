@@ -5,6 +5,7 @@
 //! carry `kind`. What a file leaves out is filled in by [`Scenario::resolved`], which is what
 //! `airlane explain` prints and what runs.
 
+mod clap;
 mod flows;
 mod gsm;
 mod handoff;

@@ -6,7 +6,7 @@ use airlane_link::config::IMPLICIT_NAME;
 use airlane_link::flow::{TCP, UDP};
 
 use crate::app::place::DYNAMIC_PORTS;
-use crate::packet::{ESP, Header};
+use crate::packet::{CLAP, ESP, Header};
 use crate::result::FlowService;
 use crate::route::Hop;
 use crate::scenario::{Epoch, LinkConfig, Scenario, TransportConfig};
@@ -30,6 +30,7 @@ pub(crate) fn header(scenario: &Scenario, index: usize) -> Header {
             _ if config.encrypted => ESP,
             TransportConfig::Tcp(_) => TCP,
             TransportConfig::Udp(_) => UDP,
+            TransportConfig::Clap(_) => CLAP,
         },
     }
 }

@@ -6,10 +6,12 @@ use airlane_base::{Duration, Instant, QueueLimit, Rate, Streams};
 use airlane_channel::{Channel, ChannelConfig, ErrorModel, Opportunities};
 use airlane_link::config::{Pacing, at_end};
 use airlane_link::{Port, PortConfig};
+use airlane_transport::clap::ClapSender;
 use airlane_wifi::Radio;
 
 use crate::app::Flow;
 use crate::app::bulk::Bulk;
+use crate::app::clap::{Clap, File};
 use crate::app::conferencing::Conferencing;
 use crate::app::custom::Custom;
 use crate::app::exchange::{Opener, draw_phase};
@@ -25,6 +27,7 @@ use crate::engine::agenda::{Agenda, Move, Policy};
 use crate::engine::circuit::Circuit;
 use crate::engine::medium::{Air, Direction, Medium, NextHop};
 use crate::engine::radio::RadioEnd;
+use crate::engine::status::{Daemon, Daemons};
 use crate::engine::{Engine, PortEnd, World};
 use crate::hint::{flow_hints, outages};
 use crate::packet::Packet;
@@ -135,6 +138,7 @@ pub(crate) fn build(scenario: &Scenario, seed: u64, run: u64, mut pieces: Pieces
         .map(|(name, wifi)| radio(scenario, name, wifi, randomness.run))
         .collect();
     Engine::new(World {
+        daemons: daemons(scenario, &first_hops, randomness.run),
         radios,
         directions,
         airs,
@@ -153,6 +157,44 @@ fn radio(scenario: &Scenario, name: &str, wifi: &WifiConfig, streams: Streams) -
         nodes: nodes.collect(),
         source_header: wifi.source_header.as_bytes() as usize,
     }
+}
+
+/// A daemon for each station of a world in which a flow asks for status.
+fn daemons(scenario: &Scenario, next_hops: &[NextHop], streams: Streams) -> Daemons {
+    let claps = scenario.flows.iter().enumerate();
+    let claps = claps.filter_map(|(index, flow)| match &flow.transport {
+        TransportConfig::Clap(clap) => Some((index, flow, clap)),
+        _ => None,
+    });
+    let nodes = scenario.nodes.len();
+    let first_hop = |flow: &FlowConfig| {
+        let [from, to] = [0, 1].map(|end| usize::from(node_index(scenario, &flow.ends[end])));
+        next_hops[from * nodes + to]
+    };
+    let claps: Vec<_> = claps
+        .map(|(index, flow, clap)| (index as u16, first_hop(flow), clap.interval))
+        .collect();
+    // Validated: all have the same interval.
+    let Some((.., interval)) = claps.first().copied() else {
+        return Daemons::default();
+    };
+    let daemon = |radio: u16, name: &str, station: u16| {
+        let begin =
+            |hop: NextHop| matches!(hop, NextHop::Station([r, s, _]) if (r, s) == (radio, station));
+        let flows = claps.iter().filter(|(_, hop, _)| begin(*hop));
+        let mut phase = streams.stream(&format!("medium.{name}.{station}.status"));
+        let next = Instant::ORIGIN + interval.mul_f64(phase.uniform());
+        let flows = flows.map(|(index, ..)| *index).collect();
+        Daemon::new([radio, station], next, interval, flows)
+    };
+    let radios = (0..).zip(scenario.wifis());
+    let all = radios.flat_map(|(radio, (name, wifi))| {
+        (0..wifi.nodes.len() as u16).map(move |station| (radio, name, station))
+    });
+    Daemons(
+        all.map(|(radio, name, station)| daemon(radio, name, station))
+            .collect(),
+    )
 }
 
 /// By `from * nodes + to`.
@@ -308,6 +350,7 @@ fn flow(
         let tcp = match &config.transport {
             TransportConfig::Tcp(tcp) => Some((tcp, [0, 1].map(|_| draw_phase(&mut clock, tcp)))),
             TransportConfig::Udp(_) => None,
+            TransportConfig::Clap(_) => unreachable!("refused: custom pieces run over TCP or UDP"),
         };
         return Flow::Custom(Box::new(Custom::new(place, start, segment, app, tcp)));
     }
@@ -346,6 +389,25 @@ fn flow(
             let progress = progress.map(|p| Progress::new(p, bytes, Some(tcp.min_rto)));
             bulk.progress = progress.map(Box::new);
             Flow::Bulk(Box::new(bulk))
+        }
+        (AppConfig::Bulk(app), TransportConfig::Clap(clap)) => {
+            let size = app.size.expect("validated: a file over CLAP has a size");
+            let size = size.as_bytes();
+            let count = size.div_ceil(packet.as_bytes().max(1));
+            let file = File {
+                size,
+                packet: segment,
+                count: count as u32,
+                header: clap.header_size.as_bytes() as u32,
+            };
+            let mut clock = clock();
+            let [decisions, probes] = [0, 1].map(|_| clap.interval.mul_f64(clock.uniform()));
+            let sender = ClapSender::new(clap, file.count, decisions);
+            let sender = sender.expect("validated: the file is not too long");
+            let mut file = Clap::new(place, start, clap, file, sender, probes);
+            let progress = config.progress.as_ref();
+            file.progress = progress.map(|p| Box::new(Progress::new(p, Some(size), None)));
+            Flow::Clap(Box::new(file))
         }
         (AppConfig::Pages(app), TransportConfig::Tcp(tcp)) => {
             let page = Page {
@@ -404,6 +466,7 @@ fn flow(
             Flow::Conferencing(Box::new(source))
         }
         (_, TransportConfig::Udp(_)) => unreachable!("validated: only conferencing runs over UDP"),
+        (_, TransportConfig::Clap(_)) => unreachable!("validated: only files go over CLAP"),
     }
 }
 

@@ -29,7 +29,7 @@ mod receiver;
 mod sender;
 pub mod wire;
 
-pub use config::{ClapConfig, ClapVersion, FlowRule};
+pub use config::{ClapConfig, ClapVersion, FlowRule, MOST_PACKETS};
 pub use pacer::Status;
 pub use packet::{Data, Failure, Feedback, Forward, Nack, NackKind, Stamp};
 pub use receiver::{ClapReceiver, ClapReceiverStats, Taken};

@@ -208,6 +208,11 @@ impl<P: Clone> Radio<P> {
         self.stations[station].backlog()
     }
 
+    /// How many packets of `len` bytes more a station's queue takes; the one that it tries to send is not in it.
+    pub fn room(&self, station: usize, len: usize) -> u64 {
+        self.stations[station].room(len)
+    }
+
     /// What a station has counted.
     pub fn station_stats(&self, station: usize) -> StationStats {
         let station = &self.stations[station];

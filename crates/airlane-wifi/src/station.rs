@@ -44,6 +44,10 @@ pub struct StationConfig {
 pub struct StationStats {
     /// Packets that were handed to it.
     pub accepted: u64,
+    /// Packets that it took for transmission, each once however often it was tried.
+    pub taken: u64,
+    /// Times that it was done with a packet, one way or the other, and no other waited.
+    pub underflows: u64,
     /// Packets that found its queue full.
     pub queue_drops: u64,
     /// Packets that it gave up.
@@ -166,6 +170,7 @@ impl<P> Station<P> {
     pub(crate) fn enqueue(&mut self, now: Instant, out: Outgoing<P>) -> Result<(), P> {
         if self.current.is_none() {
             self.stats.accepted += 1;
+            self.stats.taken += 1;
             self.current = Some(out);
             self.seq += 1;
             if !self.contention.is_drawn(now) {
@@ -190,6 +195,17 @@ impl<P> Station<P> {
     /// Packets that wait or are being sent.
     pub(crate) fn backlog(&self) -> usize {
         self.queue.len() + usize::from(self.current.is_some())
+    }
+
+    /// How many packets of `len` bytes more may wait.
+    pub(crate) fn room(&self, len: usize) -> u64 {
+        match self.limit {
+            QueueLimit::Packets(limit) => limit.saturating_sub(self.queue.len() as u64),
+            QueueLimit::Bytes(limit) => {
+                let free = limit.saturating_sub(self.queued_bytes as u64);
+                free / (len as u64).max(1)
+            }
+        }
     }
 
     /// Whether its backoff may count.
@@ -249,10 +265,14 @@ impl<P> Station<P> {
         self.short_failures = 0;
         self.long_failures = 0;
         self.contention.reset();
-        if let Some(next) = self.queue.pop_front() {
-            self.queued_bytes -= next.len;
-            self.current = Some(next);
-            self.seq += 1;
+        match self.queue.pop_front() {
+            None => self.stats.underflows += 1,
+            Some(next) => {
+                self.queued_bytes -= next.len;
+                self.current = Some(next);
+                self.stats.taken += 1;
+                self.seq += 1;
+            }
         }
         self.contend(now);
         done

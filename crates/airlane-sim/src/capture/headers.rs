@@ -10,15 +10,18 @@
 //! and no number, and timestamps are left out. What an end says
 //! beside its data (how far it has received) and beside its acknowledgments (how far it has sent)
 //! is what it said last at this place; the simulator's endpoints go one way each.
+//!
+//! CLAP's packets have their own length, IP 20 bytes of it, and zeros behind that: the bits of a NACK travel beside the
+//! packet.
 
 use std::collections::BTreeMap;
 
 use airlane_transport::tcp::ReportKind;
 use etherparse::{
-    IpDscp, IpEcn, IpHeaders, Ipv4Header, PacketBuilder, TcpHeader, TcpOptionElement,
+    IpDscp, IpEcn, IpHeaders, IpNumber, Ipv4Header, PacketBuilder, TcpHeader, TcpOptionElement,
 };
 
-use crate::packet::{Marks, Packet, Role};
+use crate::packet::{CLAP, Marks, Packet, Role};
 use crate::scenario::{Scenario, TransportConfig};
 
 /// User bytes that IPv4 and TCP headers leave of the largest IP packet.
@@ -101,7 +104,7 @@ impl CaptureHeaders {
                     let window = tcp.window_of(size as u32);
                     (window, tcp.header_len(), smart, tcp.syn_len())
                 }
-                TransportConfig::Udp(_) => (0, 0, false, 0),
+                TransportConfig::Udp(_) | TransportConfig::Clap(_) => (0, 0, false, 0),
             };
             FlowFacts {
                 size,
@@ -121,7 +124,12 @@ impl CaptureHeaders {
     /// Appends the packet's bytes.
     pub(super) fn write(&mut self, packet: &Packet, bytes: &mut Vec<u8>) {
         // What is encrypted is shown as its ends know it.
-        let (user, tcp) = if packet.role != Role::Datagram {
+        let raw = packet.header.protocol == CLAP;
+        let (user, tcp) = if raw {
+            // Its own header is of zeros, too.
+            let ip = Ipv4Header::MIN_LEN as u64;
+            (u64::from(packet.len).saturating_sub(ip), None)
+        } else if packet.role != Role::Datagram {
             let (user, tcp) = self.tcp(packet);
             (user, Some(tcp))
         } else {
@@ -148,6 +156,7 @@ impl CaptureHeaders {
         let payload = &self.zeros[..user];
         let written = match tcp {
             Some(header) => packet_builder.tcp_header(header).write(bytes, payload),
+            None if raw => packet_builder.write(bytes, IpNumber(CLAP), payload),
             None => packet_builder
                 .udp(packet.header.src_port, packet.header.dst_port)
                 .write(bytes, payload),

@@ -2,7 +2,7 @@
 
 use airlane_base::{Duration, Rate, Size};
 use airlane_link::classify::Dscp;
-use airlane_transport::TcpConfig;
+use airlane_transport::{ClapConfig, TcpConfig};
 use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 
@@ -84,6 +84,8 @@ pub enum TransportConfig {
     Tcp(TcpConfig),
     /// Datagrams.
     Udp(UdpConfig),
+    /// CLAP: a file, one way, as fast as the sender's station says. Source: Gopal 2007, chapter 3.
+    Clap(ClapConfig),
 }
 
 /// UDP has nothing to set.
@@ -255,6 +257,7 @@ impl TransportConfig {
         match self {
             Self::Tcp(tcp) => tcp.header_len(),
             Self::Udp(_) => 0,
+            Self::Clap(clap) => clap.header_size.as_bytes() as u32,
         }
     }
 
@@ -263,6 +266,7 @@ impl TransportConfig {
         match self {
             Self::Tcp(_) => "tcp",
             Self::Udp(_) => "udp",
+            Self::Clap(_) => "clap",
         }
     }
 }

@@ -354,6 +354,9 @@ impl Scenario {
             }
             problems.within("progress", |p| progress.check(self.duration, p));
         }
+        if let TransportConfig::Clap(clap) = &flow.transport {
+            self.check_clap(flow, clap, epochs, problems);
+        }
         self.check_packet(flow, &path, epochs, problems);
         let packet = flow.app.packet();
         let packet = packet.or_else(|| self.usual_packet(flow, epochs));
@@ -448,6 +451,9 @@ impl Scenario {
         if let TransportConfig::Tcp(tcp) = &flow.transport {
             fits("an acknowledgment", "transport.ack-size", tcp.longest_ack());
         }
+        if let TransportConfig::Clap(clap) = &flow.transport {
+            fits("a report", "transport", clap.longest_report());
+        }
     }
 
     fn check_until(&self, problems: &mut Problems) {
@@ -473,7 +479,10 @@ impl Scenario {
 
 fn check_app(flow: &FlowConfig, packet: Option<Size>, problems: &mut Problems) {
     let tcp = matches!(flow.transport, TransportConfig::Tcp(_));
-    if tcp == matches!(flow.app, AppConfig::Conferencing(_)) {
+    let clap = matches!(flow.transport, TransportConfig::Clap(_));
+    let conferencing = matches!(flow.app, AppConfig::Conferencing(_));
+    let file = matches!(flow.app, AppConfig::Bulk(_));
+    if (!clap && tcp == conferencing) || (clap && !file) {
         problems.add(
             "transport.kind",
             format!(
@@ -481,7 +490,7 @@ fn check_app(flow: &FlowConfig, packet: Option<Size>, problems: &mut Problems) {
                 flow.app.kind(),
                 flow.transport.kind()
             ),
-            if tcp { "\"udp\"" } else { "\"tcp\"" },
+            if conferencing { "\"udp\"" } else { "\"tcp\"" },
         );
     }
     if let TransportConfig::Tcp(config) = &flow.transport

@@ -83,11 +83,13 @@ pub(crate) const HEADER_LEN: u64 = 20;
 const LONGEST_HEADER: u64 = 1_000;
 /// A file has at most so many packets: a bit for each is 2 MiB. A SYN that says more is refused, so that no peer makes
 /// a receiver take more memory.
-pub(crate) const MOST_PACKETS: u32 = 1 << 24;
+pub const MOST_PACKETS: u32 = 1 << 24;
 /// A NACK of CLAP-final has at most so many bytes of bits, what a packet of the source carries; more travel in the next.
 pub(crate) const LONGEST_BITMAP: u32 = 1_000;
 /// A SYN waits for its answer so long at first, a FIN each time (CLAP-P14 and P15).
 pub(crate) const ANSWER_WAIT: Duration = Duration::from_secs(1);
+/// A receiver that has nothing yet says so after this long: a file whose every packet is lost would end in silence.
+pub(crate) const FIRST_WAIT: Duration = Duration::from_secs(16);
 /// A SYN or FIN is repeated so often.
 pub(crate) const REPEATS: u32 = 5;
 /// An end gives up that has heard nothing for so long (CLAP-P17).
@@ -133,6 +135,11 @@ impl ClapConfig {
             ));
         }
         Ok(())
+    }
+
+    /// The longest packet that a receiver sends, headers included.
+    pub fn longest_report(&self) -> Size {
+        Size::from_bytes(self.header_size.as_bytes() + u64::from(self.report_span() / 8))
     }
 
     /// How many packets one report spans at most.

@@ -2,7 +2,7 @@
 
 use airlane_base::{Duration, Instant};
 
-use super::config::{ANSWER_WAIT, ClapConfig, ClapVersion};
+use super::config::{ClapConfig, ClapVersion, FIRST_WAIT};
 use super::numbers::Numbers;
 use super::packet::{NackKind, Stamp};
 use super::periodic::Periodic;
@@ -29,12 +29,12 @@ impl Progress {
         }
     }
 
-    /// When the sender counts as silent that sends nothing. Before the first packet it may still be waiting for the
-    /// answer to its SYN.
+    /// When the sender counts as silent that sends nothing. Before the first packet a receiver says nothing (section
+    /// 3.2.2.1), for as long as the sender may still be waiting for an answer to its SYN.
     pub(super) fn silent_at(&self, patience: Duration) -> Instant {
         match self.highest {
             Some(_) => self.last_data + patience,
-            None => self.last_data + patience.max(ANSWER_WAIT),
+            None => self.last_data + patience.max(FIRST_WAIT),
         }
     }
 

@@ -111,7 +111,7 @@ impl ClapSender {
     pub fn handle(&mut self, now: Instant, packet: &Feedback<'_>) {
         let taken = match packet {
             Feedback::SynAck { first: 0 } => self.on_syn_ack(now),
-            Feedback::Nack(nack) => self.on_nack(nack),
+            Feedback::Nack(nack) => self.on_nack(now, nack),
             Feedback::Fin { first: 0 } => self.on_fin(),
             Feedback::SynAck { .. } | Feedback::Fin { .. } => false,
         };
@@ -131,9 +131,9 @@ impl ClapSender {
         self.state == State::Sending
     }
 
-    /// What it covers beyond what was sent says nothing (CLAP-Z12).
-    fn on_nack(&mut self, nack: &Nack<'_>) -> bool {
-        if self.state != State::Sending {
+    /// What it covers beyond what was sent says nothing (CLAP-Z12). Only who has agreed reports.
+    fn on_nack(&mut self, now: Instant, nack: &Nack<'_>) -> bool {
+        if !self.on_syn_ack(now) {
             return false;
         }
         self.stats.nacks += 1;
