@@ -5,7 +5,10 @@
 use std::path::PathBuf;
 use std::process::ExitCode;
 
-use airlane_bench::ns2::{KnownSetting, LIMIT, Ns2, Ns2Error, beyond, compare, grid, markdown};
+use airlane_bench::ns2::{
+    KnownSetting, LIMIT, MOST_HOPS, Ns2, Ns2Error, beyond, chain_label, compare, compare_chain,
+    grid, markdown,
+};
 use clap::Parser;
 
 /// Run ns-2 beside Airlane and print how far their throughputs are apart.
@@ -55,6 +58,16 @@ fn run(arguments: &Arguments) -> Result<bool, String> {
     for (index, known) in settings.iter().enumerate() {
         eprintln!("{} of {}: {}", index + 1, settings.len(), known.label);
         comparisons.push(compare(known, ns2.as_ref()).map_err(|e| e.to_string())?);
+    }
+    let is_asked = |label: &str| {
+        arguments
+            .only
+            .as_ref()
+            .is_none_or(|only| label.contains(only))
+    };
+    for hops in (1..=MOST_HOPS).filter(|hops| is_asked(&chain_label(*hops))) {
+        eprintln!("{hops} of {MOST_HOPS} hops");
+        comparisons.push(compare_chain(hops, ns2.as_ref()).map_err(|e| e.to_string())?);
     }
     let report = markdown(&comparisons);
     print!("{report}");

@@ -162,7 +162,9 @@ pub fn markdown(comparisons: &[BesideNs2]) -> String {
          Fades are exponential periods, good ones of 10 s on average; a frame that arrives in a bad \
          one is lost. That is as near as ns-2 comes to the two-state model of the dissertation, in \
          which each bit meets the state at its own time, and Airlane is set to the same \
-         simplification (`kind = \"two-state-arrival\"`).\n\n",
+         simplification (`kind = \"two-state-arrival\"`).\n\n\
+         The last rows are saturating flows over chains of 802.11b stations (`crates/airlane-bench/ns2/chain.tcl`; Gopal \
+         2007, figure 5.3): contention, hidden stations and capture, each chain five times.\n\n",
     );
     let worst = comparisons
         .iter()

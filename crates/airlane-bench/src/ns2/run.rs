@@ -6,8 +6,11 @@ use std::process::{Command, Stdio};
 
 use super::setting::Setting;
 
-/// Our script; written to a file for each [`Ns2`].
-const SCRIPT: &str = include_str!("../../ns2/bulk.tcl");
+/// Our scripts; written to files for each [`Ns2`].
+const SCRIPTS: [(&str, &str); 2] = [
+    ("bulk.tcl", include_str!("../../ns2/bulk.tcl")),
+    ("chain.tcl", include_str!("../../ns2/chain.tcl")),
+];
 
 /// Why ns-2 gave nothing.
 #[derive(Debug, thiserror::Error)]
@@ -38,10 +41,10 @@ pub struct TransferFigures {
     pub timeouts: f64,
 }
 
-/// ns-2 of this machine, with our script.
+/// ns-2 of this machine, with our scripts.
 #[derive(Debug)]
 pub struct Ns2 {
-    /// Holds the script, and goes with this value.
+    /// Holds the scripts, and goes with this value.
     directory: tempfile::TempDir,
 }
 
@@ -52,7 +55,9 @@ impl Ns2 {
     /// [`Ns2Error::Missing`] if there is none, or it is another program of this name.
     pub fn find() -> Result<Self, Ns2Error> {
         let directory = tempfile::tempdir()?;
-        std::fs::write(directory.path().join("bulk.tcl"), SCRIPT)?;
+        for (name, script) in SCRIPTS {
+            std::fs::write(directory.path().join(name), script)?;
+        }
         let version = directory.path().join("version.tcl");
         // Only ns-2 has this class.
         std::fs::write(&version, "puts [[new Simulator] info class]; exit 0\n")?;
@@ -73,9 +78,24 @@ impl Ns2 {
     /// # Errors
     /// If ns-2 fails.
     pub fn run(&self, setting: &Setting, seed: u64, run: u64) -> Result<TransferFigures, Ns2Error> {
-        let mut arguments = setting.ns2_arguments();
+        self.run_script("bulk.tcl", setting.ns2_arguments(), seed, run)
+    }
+
+    /// One repetition of a chain, by its arguments: user bits a second.
+    pub(super) fn run_chain(&self, hops: &str, seed: u64, run: u64) -> Result<f64, Ns2Error> {
+        let figures = self.run_script("chain.tcl", vec![hops.to_owned()], seed, run)?;
+        Ok(figures.throughput_bps)
+    }
+
+    fn run_script(
+        &self,
+        script: &str,
+        mut arguments: Vec<String>,
+        seed: u64,
+        run: u64,
+    ) -> Result<TransferFigures, Ns2Error> {
         arguments.extend([format!("seed={seed}"), format!("run={run}")]);
-        let script: PathBuf = self.directory.path().join("bulk.tcl");
+        let script: PathBuf = self.directory.path().join(script);
         let mut command = Command::new("ns");
         command.arg(script).args(&arguments).stdin(Stdio::null());
         let output = command.output()?;
