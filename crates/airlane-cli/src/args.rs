@@ -29,7 +29,8 @@ pub use measure::{
     TraceJoinArgs, TraceShowArgs, TraceVerb,
 };
 pub use node::{
-    DaemonArgs, KeygenArgs, LogFormat, ReloadArgs, RunningArgs, StatusArgs, TopArgs, UpArgs,
+    DaemonArgs, FlowsArgs, KeygenArgs, LogFormat, ReloadArgs, RunningArgs, StatusArgs, TopArgs,
+    UpArgs,
 };
 pub use relay::RelayArgs;
 pub use scenario::{FromMahimahiArgs, FromNetemArgs, ScenarioApp, ScenarioVerb, WrittenArgs};
@@ -160,11 +161,17 @@ pub enum Command {
     /// Show what each service of a running link has carried, repaired and lost
     #[command(after_help = node::STATUS_EXAMPLES)]
     Status(StatusArgs),
+    /// Show which flows a running link knows, which service each gets, and why
+    ///
+    /// Without rules a link looks at what flows do. Each comes with the rule that would keep it where it is, as it stands in
+    /// a file. At most 150 flows are told, those of the most bytes. Only root and the user of the link may ask.
+    #[command(after_help = node::FLOWS_EXAMPLES)]
+    Flows(FlowsArgs),
     /// Watch a running link on the whole screen
     ///
     /// Per service and direction: packets, repairs, their cost, losses, round trip, queue and rates, once
-    /// a second. Of several peers each has a line, and the arrow keys choose whose services are shown. q,
-    /// Esc or Ctrl-C ends.
+    /// a second. Of several peers each has a line, and the arrow keys choose whose services are shown. f
+    /// shows flows, where they go and why, in place of the rates. q, Esc or Ctrl-C ends.
     #[command(after_help = node::TOP_EXAMPLES)]
     Top(TopArgs),
     /// Measure what a file, web pages and voice get below a link and through it

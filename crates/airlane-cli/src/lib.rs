@@ -11,6 +11,7 @@ mod doctor;
 mod events;
 mod explain;
 mod fault;
+mod flows;
 mod import;
 mod input;
 mod journal;
@@ -93,6 +94,7 @@ fn run(command: Command) -> anyhow::Result<()> {
         Command::Set(args) => live::set(&args),
         Command::Service(verb) => service::service(&verb),
         Command::Status(args) => live::status(&args),
+        Command::Flows(args) => flows::flows(&args),
         Command::Top(args) => live::socket(args.link.as_deref()).and_then(|s| top::top(&s)),
         Command::Test(args) => test::test(&args),
         Command::Record(args) => record::record(&args),

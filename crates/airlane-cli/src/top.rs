@@ -6,8 +6,9 @@ use std::io::IsTerminal as _;
 use std::path::Path;
 use std::time::{Duration, Instant};
 
+use airlane_link::classify::FlowStatus;
 use airlane_live::control;
-use airlane_live::status::{PeerStatus, ServiceReport, Status};
+use airlane_live::status::{PeerFlows, PeerStatus, ServiceReport, Status};
 use ratatui::Frame;
 use ratatui::crossterm::event::{self, Event, KeyCode, KeyModifiers};
 use ratatui::layout::{Constraint, Layout};
@@ -31,6 +32,8 @@ struct View {
     rates: BTreeMap<(String, u8), [Vec<u64>; 2]>,
     /// Which peer's services are shown, by its place in the list.
     chosen: usize,
+    /// The flows of each peer, where they are wanted.
+    flows: Option<Vec<PeerFlows>>,
     /// Why there is nothing newer.
     problem: Option<String>,
     /// Whether colours are wanted.
@@ -57,7 +60,12 @@ pub(crate) fn top(socket: &Path) -> anyhow::Result<()> {
         match wait_for_key() {
             Ok(Key::End) => break Ok(()),
             Ok(Key::Choose(step)) => view.choose(step),
-            Ok(Key::None) => view.take(control::status(socket).map_err(|error| error.to_string())),
+            Ok(Key::Flows) => {
+                let hidden = view.flows.is_none();
+                view.flows = hidden.then(Vec::new);
+                view.ask(socket);
+            }
+            Ok(Key::None) => view.ask(socket),
             Err(error) => break Err(error.into()),
         }
     };
@@ -71,6 +79,8 @@ enum Key {
     End,
     /// The peer so many places further down.
     Choose(isize),
+    /// Flows in place of rates, or back.
+    Flows,
     /// Nothing: time for the next answer.
     None,
 }
@@ -90,6 +100,7 @@ fn wait_for_key() -> std::io::Result<Key> {
                 match key.code {
                     _ if control_c => return Ok(Key::End),
                     KeyCode::Char('q') | KeyCode::Esc => return Ok(Key::End),
+                    KeyCode::Char('f') => return Ok(Key::Flows),
                     KeyCode::Down | KeyCode::Right | KeyCode::Tab => return Ok(Key::Choose(1)),
                     KeyCode::Up | KeyCode::Left | KeyCode::BackTab => return Ok(Key::Choose(-1)),
                     _ => {}
@@ -102,6 +113,17 @@ fn wait_for_key() -> std::io::Result<Key> {
 }
 
 impl View {
+    /// Asks for everything that is shown.
+    fn ask(&mut self, socket: &Path) {
+        self.take(control::status(socket).map_err(|error| error.to_string()));
+        if self.flows.is_some() {
+            match control::flows(socket) {
+                Ok(flows) => self.flows = Some(flows),
+                Err(error) => self.problem = Some(error.to_string()),
+            }
+        }
+    }
+
     fn take(&mut self, status: Result<Status, String>) {
         let status = match status {
             Ok(status) => status,
@@ -190,11 +212,18 @@ impl View {
         }
         frame.render_widget(self.sent(peer, width), to);
         frame.render_widget(self.received(peer, width), from);
-        self.draw_lines(peer, frame, lines);
+        match &self.flows {
+            Some(flows) => {
+                let of_peer = flows.iter().find(|flows| flows.peer == peer.name);
+                let flows = of_peer.map_or(&[][..], |flows| &flows.flows);
+                frame.render_widget(flow_table(flows, width), lines);
+            }
+            None => self.draw_lines(peer, frame, lines),
+        }
         let text = match &self.problem {
             Some(problem) => Line::styled(problem.clone(), self.style(Color::Red)),
-            None if several => Line::from("arrows choose a peer, q ends"),
-            None => Line::from("q ends"),
+            None if several => Line::from("arrows choose a peer, f shows flows, q ends"),
+            None => Line::from("f shows flows, q ends"),
         };
         frame.render_widget(text, foot);
     }
@@ -412,6 +441,34 @@ impl View {
             }
         }
     }
+}
+
+/// Where flows go, and why.
+fn flow_table(flows: &[FlowStatus], width: u16) -> Table<'static> {
+    let heads = [
+        ("here", 0),
+        ("there", 1),
+        ("protocol", 7),
+        ("behaves as", 3),
+        ("on", 2),
+        ("sent", 5),
+        ("received", 6),
+        ("why", 4),
+    ];
+    let bytes = |bytes: u64| Span::from(show(bytes as f64, Unit::Bytes));
+    let rows = flows.iter().map(|flow| {
+        vec![
+            Span::from(flow.here.clone()),
+            Span::from(flow.there.clone()),
+            Span::from(flow.protocol.clone()),
+            Span::from(flow.behaviour.name()),
+            Span::from(flow.service.clone().unwrap_or_else(|| "-".to_owned())),
+            bytes(flow.sent_bytes),
+            bytes(flow.received_bytes),
+            Span::from(flow.why.clone()),
+        ]
+    });
+    table(&heads, rows.collect(), width)
 }
 
 /// A table within `width`. Each column has a rank: those of the highest go where there is no room.

@@ -37,7 +37,7 @@ use serde::{Deserialize, Serialize};
 
 use crate::config::LiveConfig;
 use crate::record::Recorded;
-use crate::status::Status;
+use crate::status::{PeerFlows, Status};
 pub(crate) use server::{Served, Server};
 
 /// How long the client side waits for an answer.
@@ -49,6 +49,8 @@ const PATIENCE: Duration = Duration::from_secs(5);
 pub enum Request {
     /// Asks for a [`Status`].
     Status {},
+    /// Asks for the flows that the classifiers know, as [`PeerFlows`] of each peer.
+    Flows {},
     /// Asks to take over a changed file.
     Reload {
         /// The file, as its text would be read.
@@ -126,7 +128,7 @@ pub enum ServiceChange {
 pub enum RequestError {
     /// It is no request.
     #[error(
-        "not a request ({0}); the commands are: {{\"command\":\"status\"}}, \
+        "not a request ({0}); the commands are: {{\"command\":\"status\"}}, {{\"command\":\"flows\"}}, \
          {{\"command\":\"record\"}}, {{\"command\":\"reload\",\"file\":FILE}}, \
          {{\"command\":\"rate\",\"rate\":RATE}} and {{\"command\":\"service\",\"change\":CHANGE}}"
     )]
@@ -228,6 +230,14 @@ fn no_answer(error: &io::Error) -> String {
 /// If no node answers there.
 pub fn status(path: &Path) -> Result<Status, ControlError> {
     ask(path, &Request::Status {})
+}
+
+/// Asks the node which flows it knows, where each goes, and why.
+///
+/// # Errors
+/// If no node answers there, or it refuses.
+pub fn flows(path: &Path) -> Result<Vec<PeerFlows>, ControlError> {
+    ask(path, &Request::Flows {})
 }
 
 /// Asks the node to take over a changed file, or in a `dry_run` what it would take over. What changed.

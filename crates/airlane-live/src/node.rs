@@ -58,7 +58,7 @@ use crate::offload::join::Joiner;
 use crate::packet::{LivePacket, Pool};
 use crate::record::Recorded;
 use crate::resolver::Resolver;
-use crate::status::Status;
+use crate::status::{PeerFlows, Status};
 use crate::tun::Tun;
 use crate::underlay::Received;
 use below::Below;
@@ -390,6 +390,10 @@ impl Node {
 impl Served for Node {
     fn status(&mut self) -> Status {
         Self::status(self)
+    }
+
+    fn flows(&mut self) -> Vec<PeerFlows> {
+        Self::flows(self)
     }
 
     fn reload(&mut self, file: &LiveConfig, dry_run: bool) -> Result<Vec<String>, String> {

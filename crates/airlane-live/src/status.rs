@@ -2,6 +2,7 @@
 
 use std::collections::BTreeMap;
 
+use airlane_link::classify::FlowStatus;
 use airlane_link::{ClassConfig, ServiceLedger, ServiceMetrics, ServiceStatus, effective_goodput};
 use airlane_secure::PeerAddress;
 use airlane_session::LossReport;
@@ -33,6 +34,17 @@ pub struct Status {
     /// Who called last and was refused for its key or its address.
     #[serde(default)]
     pub callers: Vec<CallerReport>,
+}
+
+/// The flows between this node and a peer.
+#[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
+pub struct PeerFlows {
+    /// The peer's name.
+    pub peer: String,
+    /// Those of the most bytes, these first.
+    pub flows: Vec<FlowStatus>,
+    /// How many more are known.
+    pub others: u64,
 }
 
 /// Somebody who was refused. Nobody has authenticated any of it.

@@ -116,6 +116,26 @@ pub struct StatusArgs {
     pub watch: bool,
 }
 
+/// Arguments of `flows`.
+#[derive(Debug, Args)]
+pub struct FlowsArgs {
+    /// Name of the link in its file, or path of its control socket [default: the only one running]
+    #[arg(value_name = "NAME|SOCKET")]
+    pub link: Option<String>,
+    /// Print JSON; every name carries its unit
+    #[arg(long)]
+    pub json: bool,
+    /// Show so many flows of each peer
+    #[arg(long, value_name = "N", default_value_t = 20)]
+    pub most: usize,
+}
+
+pub(super) const FLOWS_EXAMPLES: &str = "\
+Examples:
+  airlane flows
+  airlane flows hill-top --most 5
+  airlane flows --json | jq '.[].flows[] | select(.behaviour == \"call\")'";
+
 pub(super) const UP_EXAMPLES: &str = "\
 Examples:
   airlane up hill-top.toml

@@ -142,6 +142,28 @@ fn what_is_missing_or_wrong_is_said_and_nothing_is_written() {
     assert_eq!(fs::read_dir(folder.path()).unwrap().count(), 0);
 }
 
+/// `airlane flows` tells of it, with a rule that keeps it where it is.
+fn what_was_tried_is_a_flow_that_the_link_knows(link: &str, there: &str) {
+    let flows = |more: &[&str]| {
+        let mut command = Command::new(AIRLANE);
+        let output = command.arg("flows").arg(link).args(more).output().unwrap();
+        assert!(output.status.success(), "{}", text(&output.stderr));
+        text(&output.stdout)
+    };
+    let told: Value = serde_json::from_str(&flows(&["--json"])).unwrap();
+    let all = told[0]["flows"].as_array().unwrap();
+    let flow = all.iter().find(|flow| flow["there"] == there).unwrap();
+    assert_eq!(flow["protocol"], "tcp");
+    let rule = flow["rule"].as_str().unwrap();
+    let service = flow["service"].as_str().unwrap();
+    assert!(
+        rule.contains("dst-port = \"9\"") && rule.contains(service),
+        "{rule}"
+    );
+    let shown = flows(&[]);
+    assert!(shown.contains(rule) && shown.contains(flow["why"].as_str().unwrap()));
+}
+
 /// By addresses of both ends, of one alone, and with a pre-shared key: the files run as they are.
 #[test]
 fn both_ends_come_up_on_what_was_written_and_reach_each_other() {
@@ -203,5 +225,6 @@ fn both_ends_come_up_on_what_was_written_and_reach_each_other() {
             let log = fs::read_to_string(folder.path().join("here")).unwrap();
             assert!(Instant::now() < deadline, "{other} is not reached:\n{log}");
         }
+        what_was_tried_is_a_flow_that_the_link_knows(&format!("{name}-1"), &nobody.to_string());
     }
 }

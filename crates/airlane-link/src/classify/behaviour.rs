@@ -390,7 +390,7 @@ impl Conduct {
                 _ => format!("Small packets, {mean} B in the mean, come at no codec's gaps."),
             },
             (Behaviour::Page, _) => format!(
-                "It is {name}, and has carried no more than {burst:.2} MB since its last pause."
+                "It is {name}, and has carried {burst:.2} MB since its last pause, which is no file yet."
             ),
             (Behaviour::File, _) => format!(
                 "It is {name}, and has carried {burst:.1} MB within {:.1} s without a pause.",

@@ -15,7 +15,7 @@ use crate::clock;
 use crate::config::LiveConfig;
 use crate::device::DeviceError;
 use crate::record::Recorded;
-use crate::status::Status;
+use crate::status::{PeerFlows, Status};
 
 /// Clients at once; one more replaces the first that may only read, or the first.
 const MAX_CLIENTS: usize = 8;
@@ -29,6 +29,8 @@ const LISTENER: u64 = u64::MAX;
 pub(crate) trait Served {
     /// Where everything stands.
     fn status(&mut self) -> Status;
+    /// Which flows are known, those of the most bytes first.
+    fn flows(&mut self) -> Vec<PeerFlows>;
     /// Takes over what changed in the file, unless this is a dry run: what that was, or why nothing was.
     fn reload(&mut self, file: &LiveConfig, dry_run: bool) -> Result<Vec<String>, String>;
     /// Begins to record the link with a peer, or says why not.
@@ -359,6 +361,7 @@ fn answer(
     };
     match request {
         Ok(Request::Status {}) => serde_json::to_vec(&node.status()).unwrap_or_default(),
+        Ok(Request::Flows {}) => serde_json::to_vec(&node.flows()).unwrap_or_default(),
         Ok(Request::Reload { file, dry_run }) => changed(node.reload(&file, dry_run)),
         Ok(Request::Record { peer }) => match node.record(peer.as_deref()) {
             Ok(recorded) => {

@@ -7,9 +7,32 @@ use super::below::Below;
 use super::drops::{Drops, Reason};
 use super::link::PeerLink;
 use crate::clock;
-use crate::status::{PeerStatus, ServiceReport, SessionReport, Status, TunReport, UnderlayReport};
+use crate::status::{
+    PeerFlows, PeerStatus, ServiceReport, SessionReport, Status, TunReport, UnderlayReport,
+};
+
+/// Flows in an answer, of all peers: what a socket takes at once.
+const MOST_FLOWS: usize = 150;
 
 impl Node {
+    /// Which flows are known, those of the most bytes first.
+    pub fn flows(&self) -> Vec<PeerFlows> {
+        let now = clock::now();
+        let most = MOST_FLOWS / self.links.iter().count().max(1);
+        let links = self.links.iter().map(|link| {
+            let mut flows = link.port.flows(now);
+            flows.sort_by_key(|flow| std::cmp::Reverse(flow.sent_bytes + flow.received_bytes));
+            let others = flows.len().saturating_sub(most) as u64;
+            flows.truncate(most);
+            PeerFlows {
+                peer: link.config.name.clone(),
+                flows,
+                others,
+            }
+        });
+        links.collect()
+    }
+
     /// Where everything stands.
     pub fn status(&self) -> Status {
         let now = clock::now();

@@ -14,6 +14,16 @@ impl Served for Sample {
         sample()
     }
 
+    fn flows(&mut self) -> Vec<PeerFlows> {
+        let peer = "sample".to_owned();
+        let (flows, others) = (Vec::new(), 7);
+        vec![PeerFlows {
+            peer,
+            flows,
+            others,
+        }]
+    }
+
     fn reload(&mut self, file: &LiveConfig, _dry_run: bool) -> Result<Vec<String>, String> {
         match file.name() {
             "sample" => Ok(vec!["everything".to_owned()]),
