@@ -24,7 +24,7 @@ pub fn markdown(report: &Report, outcomes: &[WorkOutcome], works: &[&Work]) -> S
     };
     let _ = writeln!(
         out,
-        "Written by `make validation`, which measures the tables. The reasons for misses are \
+        "Written by `airlane study run --markdown`, which measures the tables. The reasons for misses are \
          kept in `notes.toml` beside the studies; figures in them that the tables do not have come \
          from the runs that they name. {more}{} claims: {}.\n",
         counts.total(),

@@ -26,6 +26,7 @@ mod periodic;
 mod pivots;
 mod progress;
 mod receiver;
+mod reporter;
 mod sender;
 pub mod wire;
 

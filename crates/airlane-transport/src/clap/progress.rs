@@ -1,12 +1,10 @@
-//! How far a receiver has come with its file, and what it wants to say about it.
+//! How far a receiver has come with its file, and what may be said about it.
 
 use airlane_base::{Duration, Instant};
 
-use super::config::{ClapConfig, ClapVersion, FIRST_WAIT};
+use super::config::FIRST_WAIT;
 use super::numbers::Numbers;
-use super::packet::{NackKind, Stamp};
-use super::periodic::Periodic;
-use super::pivots::Pivots;
+use super::packet::NackKind;
 
 /// What has come. Numbers count from the file's first packet.
 #[derive(Clone, Debug, Default)]
@@ -53,50 +51,4 @@ pub(super) struct Report {
     pub(super) kind: NackKind,
     pub(super) from: u32,
     pub(super) to: u32,
-}
-
-/// When to report what is missing.
-#[derive(Clone, Debug)]
-pub(super) enum Reporter {
-    Periodic(Periodic),
-    Pivots(Pivots),
-}
-
-impl Reporter {
-    pub(super) fn new(config: &ClapConfig) -> Self {
-        match config.version {
-            ClapVersion::Beta => Self::Periodic(Periodic::new(config)),
-            ClapVersion::Final => Self::Pivots(Pivots::new(config)),
-        }
-    }
-
-    /// A packet of the file has come that echoes a report.
-    pub(super) fn on_echo(&mut self, now: Instant, echo: Option<Stamp>) {
-        if let Self::Pivots(pivots) = self {
-            pivots.on_echo(now, echo);
-        }
-    }
-
-    /// A report leaves.
-    pub(super) fn on_report(&mut self, now: Instant) {
-        if let Self::Pivots(pivots) = self {
-            pivots.on_report(now);
-        }
-    }
-
-    /// What to report now, after every input.
-    pub(super) fn poll(&mut self, now: Instant, progress: &Progress) -> Option<Report> {
-        match self {
-            Self::Periodic(periodic) => periodic.poll(now, progress),
-            Self::Pivots(pivots) => pivots.poll(now, progress),
-        }
-    }
-
-    /// When there may be something to report although nothing comes.
-    pub(super) fn due(&self, progress: &Progress) -> Option<Instant> {
-        match self {
-            Self::Periodic(periodic) => Some(periodic.due(progress)),
-            Self::Pivots(pivots) => pivots.due(progress),
-        }
-    }
 }

@@ -5,7 +5,8 @@ use airlane_base::Instant;
 
 use super::config::{ANSWER_WAIT, ClapConfig, GIVE_UP, MOST_PACKETS, REPEATS};
 use super::packet::{Data, Failure, Feedback, Forward, Nack, NackKind, Stamp};
-use super::progress::{Progress, Report, Reporter};
+use super::progress::{Progress, Report};
+use super::reporter::Reporter;
 
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 enum State {

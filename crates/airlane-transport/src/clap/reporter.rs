@@ -1,0 +1,55 @@
+//! When a receiver reports what is missing, by the version of the protocol.
+
+use airlane_base::Instant;
+
+use super::config::{ClapConfig, ClapVersion};
+use super::packet::Stamp;
+use super::periodic::Periodic;
+use super::pivots::Pivots;
+use super::progress::{Progress, Report};
+
+/// When to report what is missing.
+#[derive(Clone, Debug)]
+pub(super) enum Reporter {
+    Periodic(Periodic),
+    Pivots(Pivots),
+}
+
+impl Reporter {
+    pub(super) fn new(config: &ClapConfig) -> Self {
+        match config.version {
+            ClapVersion::Beta => Self::Periodic(Periodic::new(config)),
+            ClapVersion::Final => Self::Pivots(Pivots::new(config)),
+        }
+    }
+
+    /// A packet of the file has come that echoes a report.
+    pub(super) fn on_echo(&mut self, now: Instant, echo: Option<Stamp>) {
+        if let Self::Pivots(pivots) = self {
+            pivots.on_echo(now, echo);
+        }
+    }
+
+    /// A report leaves.
+    pub(super) fn on_report(&mut self, now: Instant) {
+        if let Self::Pivots(pivots) = self {
+            pivots.on_report(now);
+        }
+    }
+
+    /// What to report now, after every input.
+    pub(super) fn poll(&mut self, now: Instant, progress: &Progress) -> Option<Report> {
+        match self {
+            Self::Periodic(periodic) => periodic.poll(now, progress),
+            Self::Pivots(pivots) => pivots.poll(now, progress),
+        }
+    }
+
+    /// When there may be something to report although nothing comes.
+    pub(super) fn due(&self, progress: &Progress) -> Option<Instant> {
+        match self {
+            Self::Periodic(periodic) => Some(periodic.due(progress)),
+            Self::Pivots(pivots) => pivots.due(progress),
+        }
+    }
+}
