@@ -31,6 +31,7 @@ use airlane_sim::Scenario;
 use airlane_sim::import::{ImportedApp, from_mahimahi, from_netem};
 use airlane_testkit::setup::{class, service};
 use airlane_testkit::{Fate, FrameDeparture, Pair, Setup, TestPacket};
+use airlane_transport::clap::{Stamp, wire};
 
 /// A frame from the link: read by every codec, and written again.
 pub(crate) fn frame(data: &[u8]) {
@@ -701,6 +702,17 @@ pub(crate) fn gsm(data: &[u8]) {
     let mut again = Vec::new();
     ppp::Reader::new(1500).read(&carried, |packet| again.push(packet.to_vec()));
     assert_eq!(again, packets);
+}
+
+/// A packet of CLAP: what is read is written again alike.
+pub(crate) fn clap(data: &[u8]) {
+    let Ok((ports, packet)) = wire::decode(data) else {
+        return;
+    };
+    let mut again = vec![0; data.len()];
+    let written = wire::encode(ports, &packet, Stamp::of(Instant::ORIGIN), &mut again);
+    let written = written.expect("it came in as many bytes");
+    assert_eq!(wire::decode(&again[..written]), Ok((ports, packet)));
 }
 
 fn gsm_parameters(items: &[u8]) {

@@ -79,6 +79,7 @@ const DATAGRAMS: &[&str] = &[
     "delay_p95_s",
     "delay_p99_s",
 ];
+const CLAP: &[&str] = &["nacks", "duplicates_before_sweep"];
 const RESPONSES: &[&str] = &[
     "responses",
     "response_time_mean_s",
@@ -149,7 +150,12 @@ fn flow_metrics(flow: &FlowResult) -> Vec<(&'static str, f64)> {
         Some(_) => WINDOWS,
         None => &[],
     };
-    let always = always.iter().copied().flatten().chain(windows).chain(relay);
+    let clap = match flow.nacks {
+        Some(_) => CLAP,
+        None => &[],
+    };
+    let always = always.iter().copied().flatten();
+    let always = always.chain(windows).chain(relay).chain(clap);
     always.map(value).chain(counts).collect()
 }
 

@@ -85,6 +85,11 @@ fn radio_link_protocol() {
 }
 
 #[test]
+fn clap_packets() {
+    replay("clap", bodies::clap, 300);
+}
+
+#[test]
 fn configs() {
     replay("config", bodies::config, 20);
 }
