@@ -112,6 +112,14 @@ class FlowResult:
     """Bulk: times that the congestion window was cut."""
     duplicates: int | None = None
     """Bulk: segments that arrived although they were there already."""
+    duplicates_before_sweep: int | None = None
+    """CLAP: those of them that came before the receiver had swept over the file."""
+    nacks: int | None = None
+    """CLAP: reports of what is missing that the receiver sent."""
+    pause_max_s: float | None = None
+    """Bulk: the longest time without anything new for the receiving application."""
+    progress: Mapping[str, Any] | None = None
+    """With `progress`: what was measured while it went on; docs/metrics.md has the names."""
     cwnd_mean_bytes: float | None = None
     """Bulk with `windows`: mean congestion window of the sender while it sent."""
     window_mean_bytes: float | None = None

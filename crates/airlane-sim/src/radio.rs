@@ -10,24 +10,9 @@ pub(crate) fn radio_results(scenario: &Scenario, engine: &Engine) -> Vec<RadioRe
     radios
         .map(|((name, wifi), end)| {
             let counts = end.radio.stats();
-            let station = |(index, node): (usize, &String)| {
-                let counts = end.radio.station_stats(index);
-                StationResult {
-                    node: node.clone(),
-                    accepted: counts.accepted,
-                    queue_drops: counts.queue_drops,
-                    retry_drops: counts.retry_drops,
-                    data_frames: counts.data_frames,
-                    data_collided: counts.data_collided,
-                    data_noise: counts.data_noise,
-                    ack_frames: counts.ack_frames,
-                    ack_collided: counts.ack_collided,
-                    rts_frames: counts.rts_frames,
-                    rts_collided: counts.rts_collided,
-                    delivered: counts.delivered,
-                    repeated: counts.repeated,
-                    draws_at_cw_max: counts.draws_at_cw_max,
-                }
+            let station = |(index, node): (usize, &String)| StationResult {
+                node: node.clone(),
+                counts: end.radio.station_stats(index),
             };
             RadioResult {
                 name: name.clone(),

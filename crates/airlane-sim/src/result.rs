@@ -5,6 +5,7 @@ mod progress;
 use airlane_channel::{ChannelStats, Count};
 use airlane_link::path::PathOffer;
 use airlane_link::{ServiceLedger, SnoopCounts};
+use airlane_wifi::station::StationStats;
 use serde::Serialize;
 
 use crate::retrace::RetraceResult;
@@ -254,32 +255,9 @@ pub struct RadioResult {
 pub struct StationResult {
     /// Its node.
     pub node: String,
-    /// Packets that it took.
-    pub accepted: u64,
-    /// Packets that found its queue full.
-    pub queue_drops: u64,
-    /// Packets that it gave up after as many attempts as it has.
-    pub retry_drops: u64,
-    /// Data frames that it sent, each attempt.
-    pub data_frames: u64,
-    /// Data frames among them that were overlapped where they should have arrived.
-    pub data_collided: u64,
-    /// Data frames among them that noise destroyed where they should have arrived.
-    pub data_noise: u64,
-    /// Acknowledgments that it sent.
-    pub ack_frames: u64,
-    /// Acknowledgments among them that were overlapped where they should have arrived.
-    pub ack_collided: u64,
-    /// RTS that it sent.
-    pub rts_frames: u64,
-    /// RTS among them that were overlapped where they should have arrived.
-    pub rts_collided: u64,
-    /// Packets that came to it, each once.
-    pub delivered: u64,
-    /// Frames that came again because their acknowledgment was lost.
-    pub repeated: u64,
-    /// Backoffs that it drew from the largest window.
-    pub draws_at_cw_max: u64,
+    /// What it counts.
+    #[serde(flatten)]
+    pub counts: StationStats,
 }
 
 /// What happened on a link.

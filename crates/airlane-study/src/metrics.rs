@@ -174,25 +174,25 @@ fn progress_metrics(progress: &ProgressResult) -> Vec<(String, f64)> {
     whole.chain(windows).collect()
 }
 
-fn station_counts(station: &StationResult) -> [(&'static str, u64); 14] {
+fn station_counts(StationResult { counts, .. }: &StationResult) -> [(&'static str, u64); 14] {
     [
         (
             "frames",
-            station.data_frames + station.ack_frames + station.rts_frames,
+            counts.data_frames + counts.ack_frames + counts.rts_frames,
         ),
-        ("data_frames", station.data_frames),
-        ("data_collided", station.data_collided),
-        ("data_noise", station.data_noise),
-        ("ack_frames", station.ack_frames),
-        ("ack_collided", station.ack_collided),
-        ("rts_frames", station.rts_frames),
-        ("rts_collided", station.rts_collided),
-        ("accepted", station.accepted),
-        ("delivered", station.delivered),
-        ("repeated", station.repeated),
-        ("queue_drops", station.queue_drops),
-        ("retry_drops", station.retry_drops),
-        ("draws_at_cw_max", station.draws_at_cw_max),
+        ("data_frames", counts.data_frames),
+        ("data_collided", counts.data_collided),
+        ("data_noise", counts.data_noise),
+        ("ack_frames", counts.ack_frames),
+        ("ack_collided", counts.ack_collided),
+        ("rts_frames", counts.rts_frames),
+        ("rts_collided", counts.rts_collided),
+        ("accepted", counts.accepted),
+        ("delivered", counts.delivered),
+        ("repeated", counts.repeated),
+        ("queue_drops", counts.queue_drops),
+        ("retry_drops", counts.retry_drops),
+        ("draws_at_cw_max", counts.draws_at_cw_max),
     ]
 }
 

@@ -40,7 +40,7 @@ pub struct StationConfig {
 }
 
 /// What a station counts.
-#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Serialize)]
 pub struct StationStats {
     /// Packets that were handed to it.
     pub accepted: u64,

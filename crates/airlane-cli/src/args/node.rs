@@ -134,7 +134,7 @@ pub(super) const FLOWS_EXAMPLES: &str = "\
 Examples:
   airlane flows
   airlane flows hill-top --most 5
-  airlane flows --json | jq '.[].flows[] | select(.behaviour == \"call\")'";
+  airlane flows /run/airlane/hill-top.sock --json";
 
 pub(super) const UP_EXAMPLES: &str = "\
 Examples:

@@ -52,7 +52,7 @@ fn a_flow_over_three_hops_loses_some_of_what_its_station_took() {
         .iter()
         .find(|s| s.node == "n01")
         .unwrap();
-    let came = flow.packets_received as f64 / source.accepted as f64;
+    let came = flow.packets_received as f64 / source.counts.accepted as f64;
     assert_eq!(lost, 1.0 - came);
 }
 

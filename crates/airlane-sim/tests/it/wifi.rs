@@ -70,12 +70,15 @@ fn a_file_goes_over_the_air_and_a_wire() {
         panic!("two stations")
     };
     // What is taken is given up or delivered, and only what was sent at one time collides.
-    assert_eq!(station.accepted, ap.delivered + station.retry_drops);
-    assert_eq!(station.data_collided, ap.data_collided);
-    assert!(station.data_collided > 0 && station.queue_drops > 0);
     assert_eq!(
-        station.data_frames,
-        station.accepted + station.data_collided
+        station.counts.accepted,
+        ap.counts.delivered + station.counts.retry_drops
+    );
+    assert_eq!(station.counts.data_collided, ap.counts.data_collided);
+    assert!(station.counts.data_collided > 0 && station.counts.queue_drops > 0);
+    assert_eq!(
+        station.counts.data_frames,
+        station.counts.accepted + station.counts.data_collided
     );
 }
 
@@ -117,12 +120,12 @@ fn a_flow_crosses_the_grid_on_the_way_that_the_file_says() {
         let stations = &result.radios[0].stations;
         let used: Vec<_> = stations
             .iter()
-            .filter(|s| s.delivered > 0)
+            .filter(|s| s.counts.delivered > 0)
             .map(|s| s.node.as_str())
             .collect();
         assert_eq!(used, ["n06", "n11", "n14"]);
-        let sent = stations[1].data_frames as f64;
-        let got_lost = 1.0 - stations[14].delivered as f64 / sent;
+        let sent = stations[1].counts.data_frames as f64;
+        let got_lost = 1.0 - stations[14].counts.delivered as f64 / sent;
         println!("{:.3} {expected} {got_lost:.3} {lost}", mbps(&result));
         assert!((mbps(&result) / expected - 1.0).abs() < 0.1);
         assert!((got_lost - lost).abs() < 0.05);
@@ -132,11 +135,14 @@ fn a_flow_crosses_the_grid_on_the_way_that_the_file_says() {
 #[test]
 fn without_diagonals_a_row_is_three_hops() {
     let result = grid(200, "", [4, 7]);
-    let used = result.radios[0].stations.iter().filter(|s| s.delivered > 0);
+    let used = result.radios[0]
+        .stations
+        .iter()
+        .filter(|s| s.counts.delivered > 0);
     let used: Vec<_> = used.map(|s| s.node.as_str()).collect();
     assert_eq!(used, ["n05", "n06", "n07"]);
     // A knight's move is no hop there.
-    assert!(grid(200, "", [0, 5]).radios[0].stations[5].delivered > 0);
+    assert!(grid(200, "", [0, 5]).radios[0].stations[5].counts.delivered > 0);
 }
 
 #[test]
