@@ -19,8 +19,8 @@
 //! back if as much is lost then.
 //!
 //! Least delays and not means, because what comes late now and then is no queue. Reports are rare: one for 8 kB or
-//! 10 ms, whichever is more. Without reports nothing changes. A rate only grows while it is used: an idle link
-//! shows no limit.
+//! 10 ms, whichever is more. Where marks go unanswered the rate is halved, four times in a row at most: a link that
+//! became much slower answers late. A rate only grows while it is used: an idle link shows no limit.
 //!
 //! Invariants: `LEAST` <= rate <= the configured rate; nothing is allocated after the start. Left out: what the way
 //! back does to reports beyond their delay, which the marks' own times do not contain.
@@ -64,7 +64,7 @@ const MOST_SILENT: u32 = 4;
 const LONGEST_AT_FIRST: Duration = Duration::from_secs(1);
 /// What a round may add to the queue while the rate is near to what the link was found to carry.
 const STEP: Duration = Duration::from_millis(3);
-/// Frames after which what was lost counts half, for what is lost now and as a rule.
+/// Bytes after which what was lost counts half, for what is lost now and as a rule.
 const LOSS_NOW: f64 = 400_000.0;
 const LOSS_RULE: f64 = 4_000_000.0;
 
