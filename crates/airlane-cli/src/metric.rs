@@ -40,7 +40,7 @@ pub(crate) fn metric(name: &str) -> Option<Metric> {
         "response_time_median_s" => ("median response time", Seconds, Lower, false),
         "response_time_p95_s" => ("response time of 95 %", Seconds, Lower, false),
         "response_time_max_s" => ("longest response time", Seconds, Lower, false),
-        "retransmissions" => ("TCP retransmissions", Count, Lower, false),
+        "retransmissions" => ("retransmissions", Count, Lower, false),
         "timeouts" => ("TCP timeouts", Count, Lower, false),
         "window_cuts" => ("TCP window cuts", Count, Lower, false),
         "cwnd_mean_bytes" => ("mean congestion window", Bytes, Higher, false),

@@ -193,3 +193,39 @@ fn no_size_of_screen_and_no_restart_make_it_panic() {
         }
     }
 }
+
+#[test]
+fn flows_take_the_place_of_rates_and_what_matters_least_goes_where_there_is_no_room() {
+    let mut view = View::default();
+    view.take(Ok(status(10, 0)));
+    let flow = FlowStatus {
+        protocol: "udp".to_owned(),
+        here: "10.0.0.1:5004".to_owned(),
+        there: "10.0.0.2:6000".to_owned(),
+        service: Some("voice".to_owned()),
+        behaviour: airlane_link::classify::Behaviour::Call,
+        why: "Small packets, 200 B in the mean, come at even gaps of 20 ms.".to_owned(),
+        rule: None,
+        sent_packets: 50,
+        sent_bytes: 10_000,
+        received_packets: 0,
+        received_bytes: 0,
+        age_s: 1.5,
+        silent_s: 0.1,
+    };
+    view.flows = Some(vec![PeerFlows {
+        peer: "farm".to_owned(),
+        flows: vec![flow],
+        others: 0,
+    }]);
+    let wide = screen(&view, 160, 24);
+    for part in ["10.0.0.1:5004", "voice", "call", "gaps of 20 ms", "10.0 kB"] {
+        assert!(wide.contains(part), "{part}:\n{wide}");
+    }
+    let narrow = screen(&view, 60, 24);
+    assert!(
+        narrow.contains("10.0.0.1:5004") && narrow.contains("voice"),
+        "{narrow}"
+    );
+    assert!(!narrow.contains("protocol"), "{narrow}");
+}
