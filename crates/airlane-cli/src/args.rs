@@ -10,6 +10,7 @@ mod schema;
 mod service;
 mod set;
 mod setup;
+mod ship;
 mod sim;
 mod study;
 
@@ -40,6 +41,7 @@ pub use service::{
 };
 pub use set::SetArgs;
 pub use setup::SetupArgs;
+pub use ship::{RecvArgs, SendArgs, TicketArgs};
 pub use sim::{CompareArgs, RepeatArgs, RunArgs, SimVerb};
 pub use study::{
     StudiesArgs, StudyListArgs, StudyOutputArgs, StudyPageArgs, StudyReportArgs, StudyRunArgs,
@@ -129,6 +131,20 @@ pub enum Command {
     /// resets the other at once. At the end all are reset and the counters are printed; SIGUSR1 logs them.
     #[command(after_help = relay::EXAMPLES)]
     Relay(RelayArgs),
+    /// Send files and folders to another host, over a path that loses packets
+    ///
+    /// `airlane recv` there prints a ticket, which is all that this end needs. What is sent is sealed, and as fast as the
+    /// path carries it: the rate follows what arrives, and losses that do not grow with it change nothing. Every
+    /// file is compared by its BLAKE3. Ended and started again with the same files, it goes on where it was.
+    /// Source: CLAP-final, Gopal 2007, section 3.2.
+    #[command(after_help = ship::SEND_EXAMPLES)]
+    Send(SendArgs),
+    /// Receive what another host sends with `airlane send`
+    ///
+    /// Prints a ticket for the other end and waits. Whoever has the ticket may put files into FOLDER, and nowhere else,
+    /// one sender at a time. What has come of files lies in a folder of its own, .airlane-..., until all is here.
+    #[command(after_help = ship::RECV_EXAMPLES)]
+    Recv(RecvArgs),
     /// Check whether a link can come up, and say what to do where it cannot
     ///
     /// Tries rights, keys, interface, port, route and MTU as `airlane up` does and undoes them again;

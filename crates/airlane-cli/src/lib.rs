@@ -30,6 +30,7 @@ mod scenario;
 mod schema;
 mod service;
 mod setup;
+mod ship;
 mod sim;
 mod status;
 mod study;
@@ -88,6 +89,8 @@ fn run(command: Command) -> anyhow::Result<()> {
         Command::Setup(args) => setup::setup(&args),
         Command::Air(args) => live::air(&args),
         Command::Relay(args) => relay::relay(&args),
+        Command::Send(args) => ship::send(&args),
+        Command::Recv(args) => ship::recv(&args),
         Command::Doctor(args) => doctor::doctor(&args),
         Command::Reload(args) => live::reload(&args),
         Command::Import(ImportVerb::Wireguard(args)) => import::wireguard(&args),

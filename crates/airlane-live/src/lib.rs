@@ -9,6 +9,7 @@
 //! * [`record`]: `airlane record`, what becomes of each frame.
 //! * [`relay`]: `airlane relay`, split TCP connections.
 //! * [`setup`]: `airlane setup`, both files of a new link.
+//! * [`ship`]: `airlane send` and `airlane recv`, files from one host to another.
 //! * [`signals`] and [`privileges`]: what the process is told, and what it gives up.
 //! * [`control`] and [`status`]: `airlane status`; [`metrics`]: the same for Prometheus.
 //!
@@ -36,6 +37,7 @@ pub mod relay;
 pub mod resolver;
 pub mod security;
 pub mod setup;
+pub mod ship;
 pub mod signals;
 pub mod status;
 pub mod tun;

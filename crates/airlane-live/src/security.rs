@@ -237,6 +237,18 @@ fn save_secret(path: &Path, text: &str) -> Result<(), KeyFileError> {
     file.sync_all().map_err(failed)
 }
 
+/// Whether this processor has instructions for AES and for GCM's multiplication.
+pub(crate) fn has_fast_aes() -> bool {
+    #[cfg(target_arch = "x86_64")]
+    return std::arch::is_x86_feature_detected!("aes")
+        && std::arch::is_x86_feature_detected!("pclmulqdq");
+    #[cfg(target_arch = "aarch64")]
+    return std::arch::is_aarch64_feature_detected!("aes")
+        && std::arch::is_aarch64_feature_detected!("pmull");
+    #[cfg(not(any(target_arch = "x86_64", target_arch = "aarch64")))]
+    return false;
+}
+
 /// Bytes from the system's random source.
 pub(crate) fn random() -> io::Result<[u8; 32]> {
     let mut bytes = [0; 32];

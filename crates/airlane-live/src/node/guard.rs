@@ -10,7 +10,7 @@ use super::up_error::UpError;
 use crate::clock;
 use crate::config::PeerConfig;
 use crate::device::DeviceError;
-use crate::security::{KeyFileError, Keys, random, read_key, read_preshared};
+use crate::security::{KeyFileError, Keys, has_fast_aes, random, read_key, read_preshared};
 use crate::status::SecureReport;
 
 /// What an authentic datagram brought.
@@ -20,18 +20,6 @@ pub(crate) struct Opened {
     pub(crate) peer: PeerId,
     /// Bytes of a frame, in the buffer for it, and whether it was bound to our session.
     pub(crate) frame: Option<(usize, bool)>,
-}
-
-/// Whether this processor has instructions for AES and for GCM's multiplication.
-fn has_fast_aes() -> bool {
-    #[cfg(target_arch = "x86_64")]
-    return std::arch::is_x86_feature_detected!("aes")
-        && std::arch::is_x86_feature_detected!("pclmulqdq");
-    #[cfg(target_arch = "aarch64")]
-    return std::arch::is_aarch64_feature_detected!("aes")
-        && std::arch::is_aarch64_feature_detected!("pmull");
-    #[cfg(not(any(target_arch = "x86_64", target_arch = "aarch64")))]
-    return false;
 }
 
 /// Seals frames and opens them. A datagram belongs to the peer whose session it names and whose keys open

@@ -7,7 +7,7 @@ pub(crate) mod ether_type;
 mod ethernet;
 mod parts;
 mod path_facts;
-mod udp;
+pub(crate) mod udp;
 
 use std::io;
 use std::os::fd::{AsFd, BorrowedFd};

@@ -56,7 +56,7 @@ pub(crate) struct Received {
 }
 
 impl Received {
-    pub(super) fn new() -> Self {
+    pub(crate) fn new() -> Self {
         let buffer = || vec![0; RECEIVE_MAX].into_boxed_slice();
         Self {
             buffers: std::iter::repeat_with(buffer)
@@ -68,11 +68,11 @@ impl Received {
     }
 
     /// Whether there may be more than had room.
-    pub(super) const fn is_full(&self) -> bool {
+    pub(crate) const fn is_full(&self) -> bool {
         self.filled == RECEIVE_BUFFERS
     }
 
-    pub(super) fn for_each(&self, mut take: impl FnMut(&[u8], PeerAddress, Ecn)) {
+    pub(crate) fn for_each(&self, mut take: impl FnMut(&[u8], PeerAddress, Ecn)) {
         for (buffer, meta) in self.buffers.iter().zip(&self.meta).take(self.filled) {
             let bytes = &buffer[..meta.len.min(buffer.len())];
             let empty = bytes.is_empty().then_some(bytes);
@@ -164,7 +164,7 @@ impl Udp {
     ///
     /// # Errors
     /// `WouldBlock` if there is nothing.
-    pub(super) fn receive(&self, received: &mut Received) -> io::Result<()> {
+    pub(crate) fn receive(&self, received: &mut Received) -> io::Result<()> {
         received.filled = 0;
         let mut buffers = received.buffers.iter_mut();
         let mut slices: [IoSliceMut<'_>; RECEIVE_BUFFERS] = std::array::from_fn(|_| {
@@ -176,7 +176,7 @@ impl Udp {
     }
 
     /// Most datagrams of a traffic class that [`Udp::send`] takes at once.
-    pub(super) fn run_max(&self, class: u8) -> usize {
+    pub(crate) fn run_max(&self, class: u8) -> usize {
         match has_dscp(class) {
             true => 1,
             false => self.offload.max_gso_segments(),
@@ -201,7 +201,7 @@ impl Udp {
     ///
     /// # Errors
     /// What the kernel has against it; then nothing was sent.
-    pub(super) fn send(
+    pub(crate) fn send(
         &self,
         peer: SocketAddr,
         contents: &[u8],
@@ -275,7 +275,7 @@ impl Udp {
     ///
     /// # Errors
     /// If there is no route to the peer.
-    pub(super) fn path(&self, peer: SocketAddr) -> Result<PathFacts, DeviceError> {
+    pub(crate) fn path(&self, peer: SocketAddr) -> Result<PathFacts, DeviceError> {
         let ask = || {
             Ok::<_, io::Error>(PathFacts {
                 interface: Netlink::open()?.mtu_toward(peer.ip())?,

@@ -31,6 +31,8 @@ pub(super) struct Pacer {
     local: Option<Status>,
     /// What came back along the path, and when.
     route: Option<(Status, Instant)>,
+    /// What the path was found to carry, packets in an interval.
+    found: Option<f64>,
     /// Between two packets; none at rate 0.
     spacing: Option<Duration>,
     next_decision: Option<Instant>,
@@ -46,6 +48,7 @@ impl Pacer {
             interval: config.interval,
             local: None,
             route: None,
+            found: None,
             spacing: None,
             next_decision: None,
             next_send: None,
@@ -59,6 +62,9 @@ impl Pacer {
         let first = Instant::ORIGIN + Duration::from_nanos(phase.as_nanos() % interval);
         let passed = now.saturating_since(first).as_nanos().div_ceil(interval);
         self.next_decision = Some(first + self.interval * passed);
+        if self.found.is_some() {
+            self.decide(now);
+        }
     }
 
     pub(super) fn stop(&mut self) {
@@ -72,6 +78,13 @@ impl Pacer {
 
     pub(super) fn set_route(&mut self, now: Instant, status: Status) {
         self.route = Some((status, now));
+    }
+
+    pub(super) fn set_found(&mut self, now: Instant, packets_per_second: f64) {
+        self.found = Some(packets_per_second * self.interval.as_secs_f64());
+        if self.next_decision.is_some() {
+            self.decide(now);
+        }
     }
 
     /// Whether a packet may leave now. An early call does nothing.
@@ -93,9 +106,11 @@ impl Pacer {
         let route = self
             .route
             .filter(|(_, at)| now.saturating_since(*at) <= fresh);
-        let rate = match route.map(|(status, _)| status).or(self.local) {
-            Some(status) => self.rate(status),
-            None => 0.0,
+        let status = route.map(|(status, _)| status).or(self.local);
+        let rate = match (self.found, status) {
+            (Some(found), _) => found,
+            (None, Some(status)) => self.rate(status),
+            (None, None) => 0.0,
         };
         self.spacing = (rate > 0.0).then(|| {
             let nanos = self.interval.as_nanos() as f64 / rate;
@@ -202,6 +217,16 @@ mod tests {
         pacer.set_local(status(0, 0, 100));
         sends(&mut pacer, at(800));
         assert!(sends(&mut pacer, at(1_000)).is_empty());
+    }
+
+    #[test]
+    fn what_a_path_is_found_to_carry_counts_at_once_and_before_all_that_is_said() {
+        let mut pacer = pacer(FlowRule::Additive);
+        pacer.set_local(status(40, 0, 0));
+        pacer.set_found(at(0), 1_000.0);
+        assert_eq!(sends(&mut pacer, at(100)).len(), 100);
+        pacer.set_found(at(100), 100.0);
+        assert_eq!(sends(&mut pacer, at(200)).len(), 10);
     }
 
     #[test]

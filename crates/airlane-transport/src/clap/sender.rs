@@ -107,6 +107,12 @@ impl ClapSender {
         self.pacer.set_route(now, status);
     }
 
+    /// What the path was found to carry, packets per second. It counts at once, and in the place of all that interfaces
+    /// say: for paths where none says anything (Gopal 2007 has no rule for them).
+    pub fn set_found(&mut self, now: Instant, packets_per_second: f64) {
+        self.pacer.set_found(now, packets_per_second);
+    }
+
     /// Something has come from the receiver.
     pub fn handle(&mut self, now: Instant, packet: &Feedback<'_>) {
         let taken = match packet {

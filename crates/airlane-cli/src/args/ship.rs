@@ -1,0 +1,78 @@
+//! Arguments of `send` and `recv`.
+
+use std::net::SocketAddr;
+use std::path::PathBuf;
+
+use airlane_base::Rate;
+use clap::{Args, ValueHint};
+
+/// What both ends have.
+#[derive(Debug, Args)]
+pub struct TicketArgs {
+    /// The ticket that the other end printed; AIRLANE_TICKET may hold it, too
+    #[arg(
+        long,
+        value_name = "TICKET",
+        env = "AIRLANE_TICKET",
+        hide_env_values = true
+    )]
+    pub ticket: Option<String>,
+    /// A file with the ticket, which both ends have for good; `airlane keygen --preshared FILE` makes one
+    #[arg(long, value_name = "FILE", value_hint = ValueHint::FilePath, conflicts_with = "ticket")]
+    pub ticket_file: Option<PathBuf>,
+}
+
+/// Arguments of `send`.
+#[derive(Debug, Args)]
+pub struct SendArgs {
+    /// Files, and folders with all that is in them
+    #[arg(required = true, value_hint = ValueHint::AnyPath)]
+    pub files: Vec<PathBuf>,
+    /// Where `airlane recv` runs; its port is 7008 unless another is named
+    #[arg(value_name = "HOST[:PORT]", value_hint = ValueHint::Hostname)]
+    pub host: String,
+    /// What both ends have
+    #[command(flatten)]
+    pub ticket: TicketArgs,
+    /// Never send faster than this, whatever the path carries
+    #[arg(long, value_name = "RATE", default_value = "10 Gbit/s")]
+    pub most: Rate,
+    /// Print what was sent as JSON; every name carries its unit
+    #[arg(long)]
+    pub json: bool,
+}
+
+/// Arguments of `recv`.
+#[derive(Debug, Args)]
+pub struct RecvArgs {
+    /// The folder for what comes
+    #[arg(default_value = ".", value_hint = ValueHint::DirPath)]
+    pub folder: PathBuf,
+    /// Listen at this address and UDP port
+    #[arg(long, value_name = "ADDRESS:PORT", default_value = "[::]:7008")]
+    pub listen: SocketAddr,
+    /// What both ends have
+    #[command(flatten)]
+    pub ticket: TicketArgs,
+    /// Replace files that are there already
+    #[arg(long)]
+    pub overwrite: bool,
+    /// Wait for the next files after these, until Ctrl-C
+    #[arg(long)]
+    pub stay: bool,
+    /// Print what came as JSON, a line for each job; every name carries its unit
+    #[arg(long)]
+    pub json: bool,
+}
+
+pub(super) const SEND_EXAMPLES: &str = "\
+Examples:
+  airlane send photos.tar station.example --ticket '6gSM0lq8cE6uTtKxmm5yTfQ9OGEyq1cSR0l1LxXvM2c='
+  airlane send notes/ map.png 192.0.2.7:9000 --ticket-file pair.key
+  airlane send image.iso '[2001:db8::7]' --most '50 Mbit/s' --json";
+
+pub(super) const RECV_EXAMPLES: &str = "\
+Examples:
+  airlane recv
+  airlane recv /srv/inbox --ticket-file pair.key --stay
+  airlane recv --listen 192.0.2.7:9000 --overwrite --json";

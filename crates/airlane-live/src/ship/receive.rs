@@ -1,0 +1,288 @@
+//! `airlane recv`.
+
+use std::net::SocketAddr;
+use std::os::fd::BorrowedFd;
+use std::path::PathBuf;
+
+use airlane_base::{Duration, Instant};
+use airlane_secure::SecurePeer;
+use airlane_ship::{Failure, Ranges, Taker, TakerPhase};
+
+use super::digest::Digester;
+use super::line::Line;
+use super::store::Store;
+use super::{ShipError, ShipEvent, ShipProgress, Shipment, ShippedFile, Ticket, Watch};
+use crate::clock;
+
+/// Somebody who watches is told so often.
+const TELL: Duration = Duration::from_millis(100);
+/// What is missing is remembered so often.
+const SAVE: Duration = Duration::from_secs(1);
+/// So long a receiver that has all waits for a word that it was heard.
+const LAST_WORD: Duration = Duration::from_secs(5);
+/// Stretches to take in before something else has its turn.
+const DIGEST_IN_A_ROW: usize = 4;
+
+/// What a receiver is told.
+#[derive(Clone, Debug)]
+pub struct ReceiveOptions {
+    /// Where it listens.
+    pub listen: SocketAddr,
+    /// Where files go.
+    pub folder: PathBuf,
+    /// What both ends have.
+    pub ticket: Ticket,
+    /// Whether files that are there are replaced.
+    pub overwrite: bool,
+    /// Whether to wait for the next job after one.
+    pub stay: bool,
+}
+
+/// Receives files until they are here, or, if it stays, until somebody asks for the end.
+///
+/// # Errors
+/// Why they are not.
+pub fn receive(
+    options: &ReceiveOptions,
+    stop: BorrowedFd<'_>,
+    watch: Watch<'_>,
+) -> Result<(), ShipError> {
+    let peer = SecurePeer {
+        key: options.ticket.sender().public(),
+        address: None,
+        preshared: Some(options.ticket.preshared().clone()),
+    };
+    let mut line = Line::open(options.listen, options.ticket.receiver(), peer)?;
+    watch(ShipEvent::Listening(line.local()?));
+    let instance = clock::since_1970() as u16;
+    let mut taker = Taker::new(clock::now(), instance);
+    let mut job: Option<Job> = None;
+    let mut told = clock::now();
+    loop {
+        let now = clock::now();
+        let taken = line.receive(now, |contents| {
+            taker.handle(now, contents, &mut |at, bytes: &[u8]| match &mut job {
+                Some(job) => job.store.keep(at, bytes),
+                None => Ok(()),
+            })
+        });
+        if let Err(error) = taken {
+            // The other end is told why before this one ends.
+            taker.refuse(&error.to_string());
+            transmit(now, &mut taker, &mut line);
+            return Err(error);
+        }
+        if job.as_ref().is_some_and(|job| job.number != taker.job()) {
+            // Its sender was started anew, or gave way to another: what it has left is on the disk.
+            job = None;
+        }
+        taker.handle_timeout(now);
+        let ended = go_on(now, options, &mut taker, &mut job, watch);
+        transmit(now, &mut taker, &mut line);
+        if ended? && !options.stay {
+            return Ok(());
+        }
+        let more = job.as_ref().is_some_and(|job| job.more);
+        if now.saturating_since(told) >= TELL {
+            told = now;
+            if let Some(progress) = job.as_ref().and_then(|job| job.progress(&taker)) {
+                watch(ShipEvent::Progress(progress));
+            }
+        }
+        let due = taker
+            .poll_timeout()
+            .unwrap_or(Instant::FAR_FUTURE)
+            .min(told + TELL);
+        if line.wait(now, if more { now } else { due }, stop)? {
+            if let Some(job) = &mut job
+                && taker.phase() == TakerPhase::Receiving
+            {
+                job.store.save(&taker.missing())?;
+            }
+            return if options.stay && job.is_none() {
+                Ok(())
+            } else {
+                Err(ShipError::Stopped)
+            };
+        }
+    }
+}
+
+/// What is due after each input; whether a job has ended.
+fn go_on(
+    now: Instant,
+    options: &ReceiveOptions,
+    taker: &mut Taker,
+    job: &mut Option<Job>,
+    watch: Watch<'_>,
+) -> Result<bool, ShipError> {
+    match taker.phase() {
+        TakerPhase::Waiting => Ok(false),
+        TakerPhase::Offered => {
+            match Job::new(now, options, taker) {
+                Ok((new, missing)) => {
+                    taker.ask_for(missing);
+                    *job = Some(new);
+                }
+                Err(why) => {
+                    watch(ShipEvent::Note(format!("refused: {why}")));
+                    taker.refuse(&why);
+                }
+            }
+            Ok(false)
+        }
+        TakerPhase::Receiving | TakerPhase::Comparing => match job {
+            Some(job) => job.go_on(now, taker, watch).map(|()| false),
+            None => Ok(false),
+        },
+        TakerPhase::Done => {
+            let Some(done) = job.as_ref().and_then(|job| job.done) else {
+                return Ok(false);
+            };
+            let ends = taker.is_heard() || now >= done + LAST_WORD;
+            if ends {
+                *job = None;
+            }
+            Ok(ends)
+        }
+        TakerPhase::Failed => {
+            let heard = taker.is_heard() || taker.is_alone(now);
+            match taker.failure() {
+                _ if !heard => Ok(false),
+                Some(failure) if !options.stay => Err(ShipError::Job(failure.clone())),
+                _ if !options.stay => {
+                    Err(ShipError::Input("what was offered was refused".to_owned()))
+                }
+                _ => Ok(false),
+            }
+        }
+    }
+}
+
+fn transmit(now: Instant, taker: &mut Taker, line: &mut Line) {
+    let mut out = [0; 1 << 14];
+    while let Some(len) = taker.poll_transmit(now, &mut out) {
+        line.send(now, &out[..len]);
+    }
+    line.flush();
+}
+
+/// What is received now.
+struct Job {
+    number: u64,
+    began: Instant,
+    /// Bytes that were here before.
+    had: u64,
+    store: Store,
+    digester: Digester,
+    /// Whether the digester can go on at once.
+    more: bool,
+    saved: Instant,
+    done: Option<Instant>,
+}
+
+impl Job {
+    fn new(
+        now: Instant,
+        options: &ReceiveOptions,
+        taker: &Taker,
+    ) -> Result<(Self, Ranges), String> {
+        let manifest = taker.manifest().ok_or("there is no list")?;
+        let (store, missing) = Store::open(&options.folder, manifest, options.overwrite)?;
+        let job = Self {
+            number: taker.job(),
+            began: now,
+            had: manifest.total() - missing.bytes(),
+            store,
+            digester: Digester::new(manifest),
+            more: false,
+            saved: now,
+            done: None,
+        };
+        Ok((job, missing))
+    }
+
+    fn progress(&self, taker: &Taker) -> Option<ShipProgress> {
+        let total = taker.manifest()?.total();
+        Some(ShipProgress {
+            done: total - taker.missing_bytes(),
+            total,
+            doing: if taker.phase() == TakerPhase::Receiving {
+                "receiving"
+            } else {
+                "comparing"
+            },
+        })
+    }
+
+    fn go_on(
+        &mut self,
+        now: Instant,
+        taker: &mut Taker,
+        watch: Watch<'_>,
+    ) -> Result<(), ShipError> {
+        if now.saturating_since(self.saved) >= SAVE && taker.phase() == TakerPhase::Receiving {
+            self.saved = now;
+            self.store.save(&taker.missing())?;
+        }
+        self.more = false;
+        for _ in 0..DIGEST_IN_A_ROW {
+            let end = taker.whole_from(self.digester.at());
+            // A stretch at a time, so that little has to be written before it is full.
+            if end < self.digester.at() + super::digest::STRETCH as u64 && taker.missing_bytes() > 0
+            {
+                break;
+            }
+            self.store.flush()?;
+            let store = &mut self.store;
+            self.more = self.digester.step(end, |at, bytes| store.read(at, bytes))?;
+            if !self.more {
+                break;
+            }
+        }
+        let (TakerPhase::Comparing, Some(mine)) = (taker.phase(), self.digester.all()) else {
+            return Ok(());
+        };
+        let manifest = taker
+            .manifest()
+            .ok_or(ShipError::Job(Failure::Silence))?
+            .clone();
+        let starts = manifest.starts();
+        let mut damaged = Ranges::none();
+        for (((place, entry), mine), theirs) in manifest.files().zip(mine).zip(taker.digests()) {
+            if mine != theirs {
+                watch(ShipEvent::Note(format!(
+                    "{} came otherwise than it was sent: again",
+                    entry.path
+                )));
+                damaged.push(starts[place], entry.bytes);
+            }
+        }
+        if !damaged.is_empty() {
+            self.digester.restart();
+            self.store.save(&damaged)?;
+            taker.ask_for(damaged);
+            return Ok(());
+        }
+        let shipped = manifest
+            .files()
+            .zip(mine)
+            .map(|((_, entry), digest)| ShippedFile {
+                path: entry.path.clone(),
+                bytes: entry.bytes,
+                blake3: digest.0.clone(),
+            });
+        let shipped = shipped.collect();
+        self.store.finish()?;
+        taker.accept();
+        self.done = Some(now);
+        let took = clock::now().saturating_since(self.began);
+        watch(ShipEvent::Done(Shipment::new(
+            shipped,
+            self.had,
+            took,
+            taker.packets(),
+        )));
+        Ok(())
+    }
+}

@@ -1,0 +1,216 @@
+//! `airlane send`.
+
+use std::net::SocketAddr;
+use std::os::fd::BorrowedFd;
+
+use airlane_base::{Duration, Instant, Rate};
+use airlane_secure::{PeerAddress, SecurePeer};
+use airlane_ship::{Failure, Shipper, ShipperPhase};
+
+use super::digest::Digester;
+use super::line::Line;
+use super::source::Source;
+use super::{ShipError, ShipEvent, ShipProgress, Shipment, ShippedFile, Ticket, Watch};
+use crate::clock;
+
+/// Somebody who watches is told so often.
+const TELL: Duration = Duration::from_millis(100);
+/// An address that does not answer for so long gives way to the host's next.
+const NEXT_ADDRESS: Duration = Duration::from_secs(3);
+/// Who answers each second and was not heard for so long may have been started anew.
+const SILENT: Duration = Duration::from_secs(3);
+/// Nobody answered for so long: nobody will.
+const GIVE_UP: Duration = Duration::from_secs(64);
+/// Datagrams that are nearer to each other than this leave together: to be woken for each costs more than it is.
+const TOGETHER: Duration = Duration::from_micros(250);
+/// Due packets before something else has its turn.
+const IN_A_ROW: usize = 512;
+
+/// What a sender is told.
+#[derive(Clone, Debug)]
+pub struct SendOptions {
+    /// Addresses of the other end, the best first.
+    pub to: Vec<SocketAddr>,
+    /// What both ends have.
+    pub ticket: Ticket,
+    /// Never faster than this.
+    pub most: Rate,
+}
+
+/// Sends files until they are there.
+///
+/// # Errors
+/// Why they are not.
+pub fn send(
+    mut source: Source,
+    options: &SendOptions,
+    stop: BorrowedFd<'_>,
+    watch: Watch<'_>,
+) -> Result<Shipment, ShipError> {
+    let began = clock::now();
+    let mut line = call(options, stop, watch)?;
+    let sizes = options
+        .to
+        .iter()
+        .map(|to| line.sizes(*to))
+        .min()
+        .unwrap_or_default();
+    let manifest = source.manifest().clone();
+    let started = clock::since_1970();
+    let mut shipper = Shipper::new(
+        clock::now(),
+        manifest.clone(),
+        &sizes,
+        started,
+        options.most,
+    )
+    .map_err(ShipError::Job)?;
+    let mut digester = Digester::new(&manifest);
+    let (mut told, mut renewed) = (began, began);
+    let mut totals = (0, 0);
+    loop {
+        let now = clock::now();
+        let Ok(()) = line.receive(now, |contents| {
+            shipper.handle(now, contents);
+            Ok::<_, std::convert::Infallible>(())
+        });
+        transmit(now, &mut shipper, &mut line, &mut source)?;
+        totals = later(totals, shipper.packets());
+        let more = match shipper.phase() >= ShipperPhase::Sending {
+            true => digester.step(u64::MAX, |at, bytes| source.read(at, bytes))?,
+            false => false,
+        };
+        match (shipper.phase(), digester.all()) {
+            (ShipperPhase::Digests, Some(digests)) => {
+                shipper.give_digests(digests.to_vec());
+                continue;
+            }
+            (ShipperPhase::Done, Some(digests)) if shipper.has_answered() => {
+                let shipped =
+                    manifest
+                        .files()
+                        .zip(digests)
+                        .map(|((_, entry), digest)| ShippedFile {
+                            path: entry.path.clone(),
+                            bytes: entry.bytes,
+                            blake3: digest.0.clone(),
+                        });
+                let took = clock::now().saturating_since(began);
+                return Ok(Shipment::new(
+                    shipped.collect(),
+                    shipper.had().unwrap_or(0),
+                    took,
+                    totals,
+                ));
+            }
+            (ShipperPhase::Failed, _) => {
+                let failure = shipper.failure().cloned();
+                return Err(ShipError::Job(failure.unwrap_or(Failure::Silence)));
+            }
+            _ => {}
+        }
+        if now >= shipper.heard() + SILENT && now >= renewed + SILENT {
+            renewed = now;
+            line.renew(now);
+        }
+        if now.saturating_since(told) >= TELL {
+            told = now;
+            watch(ShipEvent::Progress(progress(&shipper)));
+        }
+        let due = shipper.poll_timeout().unwrap_or(now).min(told + TELL);
+        let due = if more { now } else { due.max(now + TOGETHER) };
+        if line.wait(now, due, stop)? {
+            return Err(ShipError::Stopped);
+        }
+    }
+}
+
+/// Packets are counted by the round: the sums go on when a round begins anew.
+const fn later(before: (u64, u64), now: (u64, u64)) -> (u64, u64) {
+    if now.0 >= before.0 { now } else { before }
+}
+
+/// Calls until somebody answers.
+fn call(options: &SendOptions, stop: BorrowedFd<'_>, watch: Watch<'_>) -> Result<Line, ShipError> {
+    let began = clock::now();
+    let mut addresses = options.to.iter().cycle();
+    let first = addresses.next().copied();
+    let first = first.ok_or_else(|| ShipError::Input("the host has no address".to_owned()))?;
+    let peer = SecurePeer {
+        key: options.ticket.receiver().public(),
+        address: Some(PeerAddress::Udp(first)),
+        preshared: Some(options.ticket.preshared().clone()),
+    };
+    let any: SocketAddr = match options.to.iter().any(SocketAddr::is_ipv6) {
+        true => (std::net::Ipv6Addr::UNSPECIFIED, 0).into(),
+        false => (std::net::Ipv4Addr::UNSPECIFIED, 0).into(),
+    };
+    let mut line = Line::open(any, options.ticket.sender(), peer)?;
+    let mut next = began + NEXT_ADDRESS;
+    let mut at = first;
+    let mut has_noted = false;
+    loop {
+        let now = clock::now();
+        let Ok(()) = line.receive(now, |_| Ok::<_, std::convert::Infallible>(()));
+        if line.is_established(now) {
+            return Ok(line);
+        }
+        if now >= began + GIVE_UP {
+            return Err(ShipError::Nobody(at));
+        }
+        if now >= next {
+            next = now + NEXT_ADDRESS;
+            if !std::mem::replace(&mut has_noted, true) {
+                watch(ShipEvent::Note(format!(
+                    "{}; trying on",
+                    ShipError::Nobody(at)
+                )));
+            }
+            let another = addresses.next().copied().filter(|another| *another != at);
+            if let Some(another) = another {
+                at = another;
+                line.seek(now, at);
+            }
+        }
+        if line.wait(now, next, stop)? {
+            return Err(ShipError::Stopped);
+        }
+    }
+}
+
+/// All that is due leaves.
+fn transmit(
+    now: Instant,
+    shipper: &mut Shipper,
+    line: &mut Line,
+    source: &mut Source,
+) -> Result<(), ShipError> {
+    let mut out = [0; 1 << 14];
+    let mut fill = |at: u64, bytes: &mut [u8]| source.fill(at, bytes);
+    for _ in 0..IN_A_ROW {
+        while let Some(len) = shipper.poll_transmit(now, &mut out, &mut fill)? {
+            line.send(now, &out[..len]);
+        }
+        if shipper.poll_timeout().is_none_or(|due| due > now) {
+            break;
+        }
+        shipper.handle_timeout(now);
+    }
+    line.flush();
+    Ok(())
+}
+
+fn progress(shipper: &Shipper) -> ShipProgress {
+    let (sent, all) = shipper.progress();
+    let total = shipper.total();
+    let doing = match shipper.phase() {
+        ShipperPhase::Seeking | ShipperPhase::Offering => "asking what is missing",
+        ShipperPhase::Sending => "sending",
+        _ => "comparing",
+    };
+    let done = match shipper.phase() {
+        ShipperPhase::Seeking | ShipperPhase::Offering => 0,
+        _ => total - all + sent,
+    };
+    ShipProgress { done, total, doing }
+}

@@ -1,0 +1,225 @@
+//! The files that are sent.
+
+use std::fs::{self, File};
+use std::os::unix::fs::{FileExt as _, MetadataExt as _};
+use std::path::{Path, PathBuf};
+
+use airlane_ship::{Entry, Kind, Manifest};
+
+use super::ShipError;
+
+/// Read ahead of what leaves.
+const AHEAD: usize = 256 << 10;
+
+/// Files and folders of this machine.
+#[derive(Debug)]
+pub struct Source {
+    manifest: Manifest,
+    starts: Vec<u64>,
+    paths: Vec<PathBuf>,
+    skipped: Vec<PathBuf>,
+    /// The file that was read last.
+    open: Option<(usize, File)>,
+    /// Bytes of the row from a place on.
+    ahead: Vec<u8>,
+    ahead_at: u64,
+}
+
+impl Source {
+    /// What lies at these paths: files, and folders with all that is in them.
+    ///
+    /// # Errors
+    /// If there is nothing at a path, a name is none that can be sent, or two have one name.
+    pub fn new(paths: &[PathBuf]) -> Result<Self, ShipError> {
+        let mut list = List::default();
+        for path in paths {
+            let whole = fs::canonicalize(path).map_err(ShipError::file(path, "look"))?;
+            let name = whole.file_name().ok_or_else(|| {
+                ShipError::Input(format!(
+                    "{}: a folder without a name cannot be sent; name what is in it",
+                    path.display()
+                ))
+            })?;
+            list.add(path, Path::new(name))?;
+        }
+        let List {
+            entries,
+            paths,
+            skipped,
+        } = list;
+        let manifest = Manifest::new(entries).map_err(ShipError::Input)?;
+        Ok(Self {
+            starts: manifest.starts(),
+            manifest,
+            paths,
+            skipped,
+            open: None,
+            ahead: Vec::new(),
+            ahead_at: 0,
+        })
+    }
+
+    /// What there is.
+    pub const fn manifest(&self) -> &Manifest {
+        &self.manifest
+    }
+
+    /// What is neither file nor folder, such as links and sockets, and is not sent.
+    pub fn skipped(&self) -> &[PathBuf] {
+        &self.skipped
+    }
+
+    /// Reads bytes of the row for a packet.
+    pub(super) fn fill(&mut self, at: u64, bytes: &mut [u8]) -> Result<(), ShipError> {
+        let end = self.ahead_at + self.ahead.len() as u64;
+        let inside = at >= self.ahead_at && at + bytes.len() as u64 <= end;
+        if !inside {
+            // What goes on where the last stretch ended is a file that is sent; anything else is a repair.
+            if at < self.ahead_at || at > end {
+                return self.read(at, bytes);
+            }
+            let len = (self.manifest.total() - at).min(AHEAD as u64) as usize;
+            let mut ahead = std::mem::take(&mut self.ahead);
+            ahead.resize(len, 0);
+            self.read(at, &mut ahead)?;
+            (self.ahead, self.ahead_at) = (ahead, at);
+        }
+        let from = (at - self.ahead_at) as usize;
+        bytes.copy_from_slice(&self.ahead[from..from + bytes.len()]);
+        Ok(())
+    }
+
+    /// Reads bytes of the row.
+    pub(super) fn read(&mut self, mut at: u64, mut bytes: &mut [u8]) -> Result<(), ShipError> {
+        while !bytes.is_empty() {
+            let place = self.starts.partition_point(|start| *start <= at) - 1;
+            let inside = at - self.starts[place];
+            let left = self.manifest.entries()[place].bytes - inside;
+            let len = left.min(bytes.len() as u64) as usize;
+            let (now, later) = bytes.split_at_mut(len);
+            let path = &self.paths[place];
+            if self.open.as_ref().is_none_or(|(open, _)| *open != place) {
+                self.open = Some((
+                    place,
+                    File::open(path).map_err(ShipError::file(path, "open"))?,
+                ));
+            }
+            if let Some((_, file)) = &self.open {
+                file.read_exact_at(now, inside)
+                    .map_err(ShipError::file(path, "read (was it changed meanwhile?)"))?;
+            }
+            (at, bytes) = (at + len as u64, later);
+        }
+        Ok(())
+    }
+}
+
+#[derive(Default)]
+struct List {
+    entries: Vec<Entry>,
+    paths: Vec<PathBuf>,
+    skipped: Vec<PathBuf>,
+}
+
+impl List {
+    fn add(&mut self, path: &Path, name: &Path) -> Result<(), ShipError> {
+        // What is named may be a link; what lies in a folder and is one is not followed.
+        let facts = match name.components().count() == 1 {
+            true => fs::metadata(path),
+            false => fs::symlink_metadata(path),
+        };
+        let facts = facts.map_err(ShipError::file(path, "look"))?;
+        if !facts.is_file() && !facts.is_dir() {
+            self.skipped.push(path.to_owned());
+            return Ok(());
+        }
+        let text = name.to_str().ok_or_else(|| {
+            ShipError::Input(format!(
+                "{}: its name is no UTF-8 and cannot be sent; rename it",
+                path.display()
+            ))
+        })?;
+        let kind = if facts.is_dir() {
+            Kind::Folder
+        } else {
+            Kind::File
+        };
+        let since = facts.mtime().max(0) as u64 * 1_000_000_000 + facts.mtime_nsec() as u64;
+        self.entries.push(Entry {
+            path: text.to_owned(),
+            kind,
+            bytes: if kind == Kind::File { facts.len() } else { 0 },
+            mode: facts.mode() & 0o777,
+            modified_ns: since,
+        });
+        self.paths.push(path.to_owned());
+        if kind == Kind::Folder {
+            let inside = fs::read_dir(path).map_err(ShipError::file(path, "list"))?;
+            let inside: Result<Vec<_>, _> = inside
+                .map(|entry| entry.map(|entry| entry.file_name()))
+                .collect();
+            let mut inside = inside.map_err(ShipError::file(path, "list"))?;
+            // The same folder gives the same job, so that it goes on.
+            inside.sort();
+            for child in inside {
+                self.add(&path.join(&child), &name.join(&child))?;
+            }
+        }
+        Ok(())
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn a_row_of_bytes_goes_over_files_and_folders_in_the_order_of_names() {
+        let folder = tempfile::tempdir().unwrap();
+        let root = folder.path().join("root");
+        fs::create_dir_all(root.join("b/empty")).unwrap();
+        fs::write(root.join("c"), "world").unwrap();
+        fs::write(root.join("a"), "hello ").unwrap();
+        fs::write(root.join("b/none"), "").unwrap();
+        std::os::unix::fs::symlink("/etc/passwd", root.join("link")).unwrap();
+        let mut source = Source::new(std::slice::from_ref(&root)).unwrap();
+        let names: Vec<_> = source
+            .manifest()
+            .entries()
+            .iter()
+            .map(|e| e.path.as_str())
+            .collect();
+        assert_eq!(
+            names,
+            [
+                "root",
+                "root/a",
+                "root/b",
+                "root/b/empty",
+                "root/b/none",
+                "root/c"
+            ]
+        );
+        assert_eq!(source.skipped(), [root.join("link")]);
+        let mut bytes = [0; 11];
+        source.read(0, &mut bytes).unwrap();
+        assert_eq!(&bytes, b"hello world");
+        let mut piece = [0; 3];
+        source.fill(4, &mut piece).unwrap();
+        assert_eq!(&piece, b"o w");
+        source.fill(0, &mut piece).unwrap();
+        assert_eq!(&piece, b"hel");
+        fs::write(root.join("c"), "w").unwrap();
+        let error = source.read(5, &mut bytes[..4]).unwrap_err().to_string();
+        assert!(error.contains("changed meanwhile"), "{error}");
+    }
+
+    #[test]
+    fn what_is_not_there_is_named() {
+        let error = Source::new(&["/nowhere/at/all".into()])
+            .unwrap_err()
+            .to_string();
+        assert!(error.starts_with("/nowhere/at/all: look"), "{error}");
+        assert!(Source::new(&["/".into()]).is_err());
+    }
+}

@@ -1,0 +1,82 @@
+//! What two ends have that ship files to each other.
+
+use std::path::Path;
+use std::str::FromStr;
+
+use airlane_secure::{KeyError, PresharedKey, PrivateKey};
+use zeroize::Zeroizing;
+
+use crate::device::DeviceError;
+use crate::security::{KeyFileError, random, read_preshared};
+
+/// 32 bytes that two ends have and nobody else, written as a pre-shared key is.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct Ticket(PresharedKey);
+
+impl Ticket {
+    /// One that nobody has yet.
+    ///
+    /// # Errors
+    /// If the system gives no random numbers.
+    pub fn new() -> Result<Self, DeviceError> {
+        let bytes = random();
+        let bytes =
+            bytes.map_err(|error| DeviceError::new("random numbers", "draw a ticket", error))?;
+        Ok(Self(PresharedKey::generate(bytes)))
+    }
+
+    /// That of a file, which `airlane keygen --preshared` makes.
+    ///
+    /// # Errors
+    /// If it cannot be read, others may read it, or it holds none.
+    pub fn read(path: &Path) -> Result<Self, KeyFileError> {
+        read_preshared(path).map(Self)
+    }
+
+    /// As people copy it.
+    pub fn to_text(&self) -> Zeroizing<String> {
+        self.0.to_text()
+    }
+
+    pub(super) const fn preshared(&self) -> &PresharedKey {
+        &self.0
+    }
+
+    pub(super) fn sender(&self) -> PrivateKey {
+        self.key("airlane 2026 ticket: the private key of who sends")
+    }
+
+    pub(super) fn receiver(&self) -> PrivateKey {
+        self.key("airlane 2026 ticket: the private key of who receives")
+    }
+
+    fn key(&self, context: &str) -> PrivateKey {
+        PrivateKey::generate(blake3::derive_key(context, self.0.to_text().as_bytes()))
+    }
+}
+
+impl FromStr for Ticket {
+    type Err = KeyError;
+
+    fn from_str(text: &str) -> Result<Self, Self::Err> {
+        text.parse().map(Self)
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn a_ticket_that_is_copied_gives_the_same_keys_and_another_gives_others() {
+        let ticket = Ticket::new().unwrap();
+        let copy: Ticket = ticket.to_text().parse().unwrap();
+        assert_eq!(ticket.sender().public(), copy.sender().public());
+        assert_ne!(ticket.sender().public(), ticket.receiver().public());
+        assert_ne!(
+            Ticket::new().unwrap().sender().public(),
+            ticket.sender().public()
+        );
+        assert!("short".parse::<Ticket>().is_err());
+    }
+}

@@ -1,0 +1,346 @@
+//! Messages of any length that must arrive, one after the other in each direction: in parts, each of which is repeated
+//! until the other end says that it came. For what is said once in a while; files go over CLAP.
+//!
+//! At most [`WINDOW`] parts are under way, fewer at first and after a silence, so that a narrow path is not flooded.
+
+use airlane_base::{Duration, Instant};
+
+use crate::failure::Failure;
+use crate::message::{Got, Part};
+
+/// Parts under way at most, the first included.
+const WINDOW: u32 = 64;
+const FIRST_WINDOW: u32 = 8;
+/// No message is longer.
+pub(crate) const LONGEST: usize = 32 << 20;
+const FIRST_WAIT: Duration = Duration::from_millis(250);
+const LEAST_WAIT: Duration = Duration::from_millis(30);
+const LONGEST_WAIT: Duration = Duration::from_secs(4);
+
+#[derive(Clone, Debug)]
+struct Outgoing {
+    bytes: Vec<u8>,
+    /// Contents of a part.
+    size: usize,
+    count: u32,
+    /// All below came.
+    next: u32,
+    /// Bit i: part `next + 1 + i` came.
+    later: u64,
+    /// None has been sent from here on.
+    unsent: u32,
+    /// When each part under way left last, by its number, round and round.
+    left: [Instant; WINDOW as usize],
+    /// Whether it was repeated: then it measures no round trip.
+    again: u64,
+    window: u32,
+    wait: Duration,
+}
+
+impl Outgoing {
+    fn new(bytes: Vec<u8>, size: usize, wait: Duration) -> Self {
+        Self {
+            count: bytes.len().div_ceil(size).max(1) as u32,
+            bytes,
+            size,
+            next: 0,
+            later: 0,
+            unsent: 0,
+            left: [Instant::ORIGIN; WINDOW as usize],
+            again: 0,
+            window: FIRST_WINDOW,
+            wait,
+        }
+    }
+
+    fn came(&self, part: u32) -> bool {
+        part < self.next || part > self.next && self.later >> (part - self.next - 1) & 1 == 1
+    }
+
+    /// When a part under way is to be repeated. Where later ones came it is lost, and need not wait as long.
+    fn due(&self, part: u32, round_trip: Option<Duration>) -> Instant {
+        let overtaken = part == self.next && self.later != 0
+            || part > self.next && self.later >> (part - self.next - 1) != 0;
+        let wait = match round_trip {
+            Some(time) if overtaken => time.mul_f64(1.25).max(LEAST_WAIT).min(self.wait),
+            _ => self.wait,
+        };
+        self.left[(part % WINDOW) as usize] + wait
+    }
+
+    fn under_way(&self) -> impl Iterator<Item = u32> + '_ {
+        (self.next..self.unsent).filter(|part| !self.came(*part))
+    }
+}
+
+#[derive(Clone, Debug, Default)]
+struct Incoming {
+    turn: u16,
+    parts: Vec<Option<Box<[u8]>>>,
+    /// All below came.
+    next: u32,
+    bytes: usize,
+}
+
+/// Both directions of one end.
+#[derive(Clone, Debug, Default)]
+pub(crate) struct Exchange {
+    sends: Option<Outgoing>,
+    send_turn: u16,
+    takes: Incoming,
+    got: Option<Got>,
+    round_trip: Option<Duration>,
+}
+
+impl Exchange {
+    /// Sends a message, once the one before has arrived, which it has wherever the other end has answered it.
+    pub(crate) fn send(&mut self, bytes: Vec<u8>, size: usize) -> Result<(), Failure> {
+        if bytes.len() > LONGEST {
+            return Err(Failure::LongList(bytes.len()));
+        }
+        self.send_turn = self.send_turn.wrapping_add(1);
+        self.sends = Some(Outgoing::new(bytes, size, self.wait()));
+        Ok(())
+    }
+
+    /// Whether all that was said has arrived.
+    pub(crate) const fn is_idle(&self) -> bool {
+        self.sends.is_none()
+    }
+
+    /// How long something and its answer are under way, as was measured elsewhere.
+    pub(crate) fn measured(&mut self, sample: Duration) {
+        let before = self.round_trip.unwrap_or(sample);
+        self.round_trip = Some(before.mul_f64(0.875) + sample.mul_f64(0.125));
+    }
+
+    pub(crate) const fn round_trip(&self) -> Option<Duration> {
+        self.round_trip
+    }
+
+    fn wait(&self) -> Duration {
+        let twice = self.round_trip.map_or(FIRST_WAIT, |time| time * 2);
+        twice.max(LEAST_WAIT).min(LONGEST_WAIT)
+    }
+
+    pub(crate) fn handle_got(&mut self, now: Instant, got: Got) {
+        let Some(sends) = self.sends.as_mut().filter(|_| got.turn == self.send_turn) else {
+            return;
+        };
+        if got.next < sends.next || got.next > sends.unsent {
+            return;
+        }
+        let newest = (got.later != 0).then(|| got.next + 64 - got.later.leading_zeros());
+        let newest = newest
+            .or(got.next.checked_sub(1))
+            .filter(|part| *part < sends.unsent);
+        // The part that this answers, if it is the newest to have come, and was sent once.
+        let sample =
+            newest.filter(|part| !sends.came(*part) && sends.again >> (part % WINDOW) & 1 == 0);
+        let sample = sample.map(|part| now.saturating_since(sends.left[(part % WINDOW) as usize]));
+        if got.next > sends.next || got.later & !sends.later != 0 {
+            sends.window = (sends.window + 1).min(WINDOW);
+        }
+        sends.later = match got.next == sends.next {
+            true => sends.later | got.later,
+            false => got.later,
+        };
+        sends.next = got.next;
+        if sends.next == sends.count {
+            self.sends = None;
+        }
+        if let Some(sample) = sample {
+            self.measured(sample);
+        }
+        let wait = self.wait();
+        if let Some(sends) = &mut self.sends {
+            sends.wait = wait;
+        }
+    }
+
+    /// Takes a part; a whole message, if it was the last that was missing.
+    pub(crate) fn handle_part(&mut self, part: Part<'_>) -> Option<Vec<u8>> {
+        let expected = self.takes.turn.wrapping_add(1);
+        if part.turn == self.takes.turn && part.turn != 0 {
+            // It has not heard that all came.
+            self.got = Some(Got {
+                turn: part.turn,
+                next: part.count,
+                later: 0,
+            });
+            return None;
+        }
+        let most = LONGEST / part.bytes.len().max(1) + 1;
+        let possible =
+            part.turn == expected && part.number < part.count && part.count as usize <= most;
+        let takes = &mut self.takes;
+        if takes.parts.is_empty() && possible {
+            takes.parts = vec![None; part.count as usize];
+        }
+        if !possible
+            || part.count as usize != takes.parts.len()
+            || part.number >= takes.next + 2 * WINDOW
+        {
+            return None;
+        }
+        let slot = &mut takes.parts[part.number as usize];
+        if slot.is_none() && takes.bytes + part.bytes.len() <= LONGEST {
+            *slot = Some(part.bytes.into());
+            takes.bytes += part.bytes.len();
+        }
+        let came = |n: u32| takes.parts.get(n as usize).is_some_and(Option::is_some);
+        let mut next = takes.next;
+        while came(next) {
+            next += 1;
+        }
+        let later = (0..64)
+            .filter(|i| came(next + 1 + i))
+            .fold(0, |mask, i| mask | 1 << i);
+        takes.next = next;
+        self.got = Some(Got {
+            turn: part.turn,
+            next,
+            later,
+        });
+        if next as usize != takes.parts.len() {
+            return None;
+        }
+        // The ends speak in turn: this is the answer to what was said last, whether or not anybody said that it came.
+        self.sends = None;
+        let takes = &mut self.takes;
+        let parts = std::mem::take(&mut takes.parts);
+        (takes.turn, takes.next, takes.bytes) = (expected, 0, 0);
+        Some(parts.into_iter().flatten().flatten().collect())
+    }
+
+    pub(crate) fn poll_got(&mut self) -> Option<Got> {
+        self.got.take()
+    }
+
+    /// The next part to send now.
+    pub(crate) fn poll_part(&mut self, now: Instant) -> Option<Part<'_>> {
+        let round_trip = self.round_trip;
+        let sends = self.sends.as_mut()?;
+        let late = sends
+            .under_way()
+            .find(|part| sends.due(*part, round_trip) <= now);
+        let number = match late {
+            Some(part) => {
+                let overtaken =
+                    sends.due(part, round_trip) < sends.left[(part % WINDOW) as usize] + sends.wait;
+                if !overtaken {
+                    sends.wait = (sends.wait * 2).min(LONGEST_WAIT);
+                    sends.window = (sends.window / 2).max(1);
+                }
+                sends.again |= 1 << (part % WINDOW);
+                part
+            }
+            None if sends.unsent < sends.count.min(sends.next + sends.window) => {
+                sends.unsent += 1;
+                sends.again &= !(1 << ((sends.unsent - 1) % WINDOW));
+                sends.unsent - 1
+            }
+            None => return None,
+        };
+        sends.left[(number % WINDOW) as usize] = now;
+        let from = number as usize * sends.size;
+        let to = sends.bytes.len().min(from + sends.size);
+        Some(Part {
+            turn: self.send_turn,
+            number,
+            count: sends.count,
+            bytes: &sends.bytes[from..to],
+        })
+    }
+
+    /// When `poll_part` has something again.
+    pub(crate) fn poll_timeout(&self) -> Option<Instant> {
+        let sends = self.sends.as_ref()?;
+        sends
+            .under_way()
+            .map(|part| sends.due(part, self.round_trip))
+            .min()
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use proptest::prelude::*;
+
+    use super::*;
+
+    proptest! {
+        /// Whatever is lost, doubled or late, messages come once, whole and in order.
+        #[test]
+        fn messages_come_once_whole_and_in_order(
+            lengths in prop::collection::vec(0_usize..3_000, 1..4),
+            fates in prop::collection::vec((0_u8..10, 1_u64..60), 1..200),
+        ) {
+            let (mut a, mut b) = (Exchange::default(), Exchange::default());
+            let mut now = Instant::ORIGIN;
+            let mut fates = fates.into_iter().chain(std::iter::repeat((9, 20)));
+            let mut wire: Vec<(Instant, bool, Vec<u8>, Got)> = vec![];
+            for (turn, len) in lengths.into_iter().enumerate() {
+                let message: Vec<u8> = (0..len).map(|i| (i * 7 + turn) as u8).collect();
+                a.send(message.clone(), 50).unwrap();
+                let mut came = None;
+                let mut steps = 0;
+                while !a.is_idle() {
+                    steps += 1;
+                    prop_assert!(steps < 20_000, "it does not end");
+                    while let Some(part) = a.poll_part(now) {
+                        let (fate, late) = fates.next().unwrap();
+                        let mut bytes = part.turn.to_be_bytes().to_vec();
+                        bytes.extend(part.number.to_be_bytes());
+                        bytes.extend(part.count.to_be_bytes());
+                        bytes.extend(part.bytes);
+                        for _ in 0..match fate { 0..3 => 0, 3 => 2, _ => 1 } {
+                            let none = Got { turn: 0, next: 0, later: 0 };
+                            wire.push((now + Duration::from_millis(late), true, bytes.clone(), none));
+                        }
+                    }
+                    let next = wire.iter().map(|(at, ..)| *at).chain(a.poll_timeout()).min();
+                    now = now.max(next.expect("something is under way or due"));
+                    let (due, later): (Vec<_>, Vec<_>) = wire.into_iter().partition(|(at, ..)| *at <= now);
+                    wire = later;
+                    for (_, forward, bytes, got) in due {
+                        if !forward {
+                            a.handle_got(now, got);
+                            continue;
+                        }
+                        let part = Part {
+                            turn: u16::from_be_bytes([bytes[0], bytes[1]]),
+                            number: u32::from_be_bytes(bytes[2..6].try_into().unwrap()),
+                            count: u32::from_be_bytes(bytes[6..10].try_into().unwrap()),
+                            bytes: &bytes[10..],
+                        };
+                        if let Some(whole) = b.handle_part(part) {
+                            prop_assert!(came.replace(whole).is_none());
+                        }
+                        if let Some(got) = b.poll_got() {
+                            let (fate, late) = fates.next().unwrap();
+                            if fate > 1 {
+                                wire.push((now + Duration::from_millis(late), false, vec![], got));
+                            }
+                        }
+                    }
+                }
+                prop_assert_eq!(came, Some(message));
+            }
+        }
+    }
+
+    #[test]
+    fn a_part_of_a_message_that_nobody_may_send_takes_no_memory() {
+        let mut end = Exchange::default();
+        let part = |count, number| Part {
+            turn: 1,
+            number,
+            count,
+            bytes: &[0; 100],
+        };
+        assert_eq!(end.handle_part(part(u32::MAX, 0)), None);
+        assert_eq!(end.handle_part(part(10, 10)), None);
+        assert!(end.takes.parts.is_empty() && end.poll_got().is_none());
+    }
+}

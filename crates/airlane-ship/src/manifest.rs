@@ -1,0 +1,182 @@
+//! What a job consists of: files and folders, by name and length.
+
+use std::collections::BTreeSet;
+use std::path::{Component, Path};
+
+use serde::{Deserialize, Serialize};
+
+/// What an entry is.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(rename_all = "kebab-case")]
+pub enum Kind {
+    /// A file of so many bytes.
+    File,
+    /// A folder. Those with something in them need no entry.
+    Folder,
+}
+
+/// A file or a folder.
+#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(rename_all = "kebab-case", deny_unknown_fields)]
+pub struct Entry {
+    /// Where it belongs, below what the receiver chose; parts are divided by `/`.
+    pub path: String,
+    /// What it is.
+    pub kind: Kind,
+    /// How long it is; 0 for a folder.
+    pub bytes: u64,
+    /// Its permissions, as `chmod` takes them.
+    pub mode: u32,
+    /// When it was last changed, nanoseconds since 1970.
+    pub modified_ns: u64,
+}
+
+/// All that a job ships.
+#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(rename_all = "kebab-case", deny_unknown_fields)]
+pub struct Manifest {
+    entries: Vec<Entry>,
+}
+
+impl Manifest {
+    /// Checks entries as both ends must: whoever made a list may be mistaken or malicious.
+    ///
+    /// # Errors
+    /// Which entry cannot be, and why.
+    pub fn new(entries: Vec<Entry>) -> Result<Self, String> {
+        let manifest = Self { entries };
+        manifest.check()?;
+        Ok(manifest)
+    }
+
+    pub(crate) fn check(&self) -> Result<(), String> {
+        if self.entries.is_empty() {
+            return Err("there is nothing to send".to_owned());
+        }
+        let mut names = BTreeSet::new();
+        let mut files = BTreeSet::new();
+        let mut total = 0_u64;
+        for Entry {
+            path, kind, bytes, ..
+        } in &self.entries
+        {
+            let is_plain = |part| matches!(part, Component::Normal(_));
+            // `a/./b` has plain components alone, too, but is no plain name.
+            let plain = Path::new(path).components().all(is_plain)
+                && path.split('/').all(|part| !part.is_empty() && part != ".");
+            if !plain || path.len() > 4_000 || path.contains('\0') {
+                return Err(format!("{path:?} is no path below a folder"));
+            }
+            if *kind == Kind::Folder && *bytes != 0 {
+                return Err(format!(
+                    "the folder {path:?} has {bytes} bytes; 0 would be right"
+                ));
+            }
+            if !names.insert(path.as_str()) {
+                return Err(format!("{path:?} stands twice in the list"));
+            }
+            if *kind == Kind::File {
+                files.insert(path.as_str());
+            }
+            total = total
+                .checked_add(*bytes)
+                .ok_or("the files are longer than 16 EiB")?;
+        }
+        // A file cannot be a folder of another.
+        for Entry { path, .. } in &self.entries {
+            for above in Path::new(path).ancestors().skip(1) {
+                let above = above.to_str().unwrap_or_default();
+                if files.contains(above) {
+                    return Err(format!("{above:?} is a file, and {path:?} lies in it"));
+                }
+            }
+        }
+        Ok(())
+    }
+
+    /// The files and folders, in their order.
+    pub fn entries(&self) -> &[Entry] {
+        &self.entries
+    }
+
+    /// The files alone, with the place of each among the entries.
+    pub fn files(&self) -> impl Iterator<Item = (usize, &Entry)> {
+        let all = self.entries.iter().enumerate();
+        all.filter(|(_, entry)| entry.kind == Kind::File)
+    }
+
+    /// Bytes of all files.
+    pub fn total(&self) -> u64 {
+        self.entries.iter().map(|entry| entry.bytes).sum()
+    }
+
+    /// Where in the row of all bytes each entry begins.
+    pub fn starts(&self) -> Vec<u64> {
+        let lengths = self.entries.iter().map(|entry| entry.bytes);
+        lengths
+            .scan(0, |at, bytes| {
+                let start = *at;
+                *at += bytes;
+                Some(start)
+            })
+            .collect()
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn entry(path: &str, kind: Kind, bytes: u64) -> Entry {
+        Entry {
+            path: path.to_owned(),
+            kind,
+            bytes,
+            mode: 0o644,
+            modified_ns: 0,
+        }
+    }
+
+    #[test]
+    fn only_plain_paths_below_a_folder_are_taken() {
+        let of = |path| Manifest::new(vec![entry(path, Kind::File, 1)]);
+        for path in ["a", "a/b.txt", "..a/b", "a b/c", "ü"] {
+            assert!(of(path).is_ok(), "{path}");
+        }
+        for path in [
+            "", "/a", "../a", "a/../b", "a//b", "./a", "a/.", "a/", "a\0b",
+        ] {
+            assert!(of(path).is_err(), "{path}");
+        }
+    }
+
+    #[test]
+    fn a_list_that_no_disk_can_hold_is_refused() {
+        let refused = |entries| Manifest::new(entries).unwrap_err();
+        assert!(refused(vec![]).contains("nothing"));
+        let twice = refused(vec![entry("a", Kind::File, 1), entry("a", Kind::Folder, 0)]);
+        assert!(twice.contains("twice"), "{twice}");
+        let inside = refused(vec![
+            entry("a", Kind::File, 1),
+            entry("a/b/c", Kind::File, 1),
+        ]);
+        assert!(inside.contains("lies in it"), "{inside}");
+        let long = refused(vec![
+            entry("a", Kind::File, u64::MAX),
+            entry("b", Kind::File, 1),
+        ]);
+        assert!(long.contains("16 EiB"), "{long}");
+        assert!(refused(vec![entry("a", Kind::Folder, 1)]).contains("0 would be"));
+    }
+
+    #[test]
+    fn entries_begin_where_the_ones_before_end() {
+        let files = vec![
+            entry("a", Kind::File, 3),
+            entry("d", Kind::Folder, 0),
+            entry("b", Kind::File, 5),
+        ];
+        let manifest = Manifest::new(files).unwrap();
+        assert_eq!((manifest.starts(), manifest.total()), (vec![0, 3, 3], 8));
+    }
+}

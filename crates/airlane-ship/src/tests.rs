@@ -1,0 +1,279 @@
+//! Both ends over a path that loses, delays and narrows what they say.
+
+use std::cmp::Reverse;
+use std::collections::BinaryHeap;
+use std::convert::Infallible;
+
+use airlane_base::{Duration, Instant, Rate, Rng, Streams};
+use proptest::prelude::*;
+
+use super::*;
+
+struct Path {
+    rng: Rng,
+    loss: f64,
+    mbps: f64,
+    delay: Duration,
+    /// Longer datagrams do not arrive.
+    mtu: usize,
+    free_at: [Instant; 2],
+}
+
+impl Path {
+    fn new(mbps: f64, delay_ms: u64, loss: f64) -> Self {
+        Self {
+            rng: Streams::new(5, 0).stream("path"),
+            loss,
+            mbps,
+            delay: Duration::from_millis(delay_ms),
+            mtu: 1_448,
+            free_at: [Instant::ORIGIN; 2],
+        }
+    }
+
+    /// When a datagram comes out, if it does. A second of it waits at most.
+    fn carry(&mut self, now: Instant, way: usize, len: usize) -> Option<Instant> {
+        let takes = Duration::from_secs_f64((len + 52) as f64 * 8.0 / (self.mbps * 1e6));
+        let leaves = self.free_at[way].max(now) + takes;
+        if len > self.mtu || leaves.saturating_since(now) > Duration::from_millis(100) {
+            return None;
+        }
+        self.free_at[way] = leaves;
+        (!self.rng.chance(self.loss)).then_some(leaves + self.delay)
+    }
+}
+
+type Wire = BinaryHeap<Reverse<(Instant, u64, bool, Vec<u8>)>>;
+
+/// A disk with bytes that nobody would invent.
+fn content(at: u64) -> u8 {
+    (at.wrapping_mul(0x9E37_79B9_7F4A_7C15) >> 56) as u8
+}
+
+fn manifest(lengths: &[u64]) -> Manifest {
+    let entries = lengths.iter().enumerate().map(|(i, bytes)| Entry {
+        path: format!("file{i}"),
+        kind: Kind::File,
+        bytes: *bytes,
+        mode: 0o600,
+        modified_ns: 1,
+    });
+    Manifest::new(entries.collect()).unwrap()
+}
+
+struct World {
+    path: Path,
+    now: Instant,
+    shipper: Shipper,
+    taker: Taker,
+    disk: Vec<u8>,
+    /// What is here before anything comes.
+    missing: Ranges,
+    wire: Wire,
+    number: u64,
+    restarts: bool,
+    sent: u64,
+}
+
+impl World {
+    fn new(path: Path, lengths: &[u64]) -> Self {
+        let list = manifest(lengths);
+        let total = list.total();
+        let most = Rate::from_bps(1_000_000_000).unwrap();
+        Self {
+            path,
+            now: Instant::ORIGIN,
+            shipper: Shipper::new(Instant::ORIGIN, list, &[1_448, 1_232], 7, most).unwrap(),
+            taker: Taker::new(Instant::ORIGIN, 1),
+            disk: vec![0; total as usize],
+            missing: Ranges::all(total),
+            wire: Wire::new(),
+            number: 0,
+            restarts: false,
+            sent: 0,
+        }
+    }
+
+    fn carry(&mut self, forward: bool, bytes: &[u8]) {
+        self.sent += u64::from(forward);
+        let Some(at) = self.path.carry(self.now, usize::from(forward), bytes.len()) else {
+            return;
+        };
+        self.number += 1;
+        self.wire
+            .push(Reverse((at, self.number, forward, bytes.to_vec())));
+    }
+
+    fn drain(&mut self) {
+        let mut out = [0; 2_048];
+        let mut fill = |at: u64, bytes: &mut [u8]| {
+            for (i, byte) in bytes.iter_mut().enumerate() {
+                *byte = content(at + i as u64);
+            }
+            Ok::<_, Infallible>(())
+        };
+        while let Ok(Some(len)) = self.shipper.poll_transmit(self.now, &mut out, &mut fill) {
+            self.carry(true, &out[..len]);
+        }
+        match self.taker.phase() {
+            TakerPhase::Offered => self.taker.ask_for(self.missing.clone()),
+            TakerPhase::Comparing => self.taker.accept(),
+            _ => {}
+        }
+        while let Some(len) = self.taker.poll_transmit(self.now, &mut out) {
+            self.carry(false, &out[..len]);
+        }
+        if self.shipper.phase() == ShipperPhase::Digests {
+            let files = self.taker.manifest().map_or(0, |list| list.files().count());
+            self.shipper
+                .give_digests(vec![Digest(String::new()); files]);
+            self.drain();
+        }
+    }
+
+    fn step(&mut self) {
+        let next = self.wire.peek().map(|Reverse((at, ..))| *at);
+        let timers = [self.shipper.poll_timeout(), self.taker.poll_timeout()];
+        let next = timers.into_iter().flatten().chain(next).min();
+        self.now = self.now.max(next.expect("something is under way or due"));
+        while let Some(Reverse((at, ..))) = self.wire.peek()
+            && *at <= self.now
+            && let Some(Reverse((_, _, forward, bytes))) = self.wire.pop()
+        {
+            if !forward {
+                self.shipper.handle(self.now, &bytes);
+                continue;
+            }
+            let disk = &mut self.disk;
+            let mut keep = |at: u64, bytes: &[u8]| {
+                disk[at as usize..][..bytes.len()].copy_from_slice(bytes);
+                Ok::<_, Infallible>(())
+            };
+            let Ok(()) = self.taker.handle(self.now, &bytes, &mut keep);
+        }
+        self.shipper.handle_timeout(self.now);
+        self.taker.handle_timeout(self.now);
+        self.drain();
+    }
+
+    /// Until the job has ended; how long it took.
+    fn run(&mut self) -> Duration {
+        let begin = self.now;
+        for _ in 0..3_000_000 {
+            if self.restarts
+                && self.taker.missing_bytes() < self.disk.len() as u64 / 2
+                && self.taker.manifest().is_some()
+            {
+                self.restarts = false;
+                self.missing = self.taker.missing();
+                self.taker = Taker::new(self.now, 2);
+            }
+            if matches!(
+                self.shipper.phase(),
+                ShipperPhase::Done | ShipperPhase::Failed
+            ) {
+                return self.now.saturating_since(begin);
+            }
+            self.step();
+        }
+        panic!(
+            "it does not end: {:?}, {:?}",
+            self.shipper.phase(),
+            self.taker.phase()
+        );
+    }
+
+    fn is_intact(&self) -> bool {
+        self.shipper.phase() == ShipperPhase::Done
+            && self
+                .disk
+                .iter()
+                .enumerate()
+                .all(|(at, byte)| *byte == content(at as u64))
+    }
+}
+
+proptest! {
+    #![proptest_config(ProptestConfig::with_cases(32))]
+
+    /// Whatever the path does, files come as they were sent.
+    #[test]
+    fn files_come_as_they_were_sent(
+        lengths in prop::collection::vec(prop_oneof![Just(0), 1_u64..3_000, 1_u64..200_000], 1..5),
+        mbps in 0.5_f64..50.0,
+        delay in 0_u64..300,
+        loss in 0.0_f64..0.3,
+        mtu in 1_232_usize..1_500,
+        restarts: bool,
+    ) {
+        let mut world = World::new(Path { mtu, ..Path::new(mbps, delay, loss) }, &lengths);
+        world.restarts = restarts;
+        world.run();
+        prop_assert!(world.is_intact(), "{:?}", world.shipper.failure());
+    }
+
+    #[test]
+    fn no_bytes_disturb_an_end(datagrams in prop::collection::vec((any::<bool>(), prop::collection::vec(any::<u8>(), 0..60)), 0..60)) {
+        let mut world = World::new(Path::new(10.0, 1, 0.0), &[10]);
+        for (forward, bytes) in datagrams {
+            let Ok(()) = world.taker.handle(world.now, &bytes, &mut |_, _: &[u8]| Ok::<_, Infallible>(()));
+            if forward { world.shipper.handle(world.now, &bytes) }
+            world.drain();
+        }
+    }
+}
+
+#[test]
+fn nine_tenths_of_a_lossy_link_are_used() {
+    let mut world = World::new(Path::new(20.0, 25, 0.05), &[30_000_000]);
+    let took = world.run();
+    assert!(world.is_intact());
+    let share = 30e6 * 8.0 / took.as_secs_f64() / 20e6;
+    assert!(share > 0.85, "{share} of the link, {took}");
+    let (packets, duplicates) = world.taker.packets();
+    assert!(
+        duplicates * 50 < packets,
+        "{duplicates} of {packets} packets were here already"
+    );
+}
+
+#[test]
+fn what_is_there_already_is_not_sent_again() {
+    let mut world = World::new(Path::new(20.0, 5, 0.0), &[1_000_000, 500_000]);
+    world.missing = Ranges::none();
+    world.missing.push(1_400_000, 50_000);
+    world.disk = (0..1_500_000).map(content).collect();
+    world.disk[1_400_000..1_450_000].fill(0);
+    world.run();
+    assert!(
+        world.is_intact() && world.sent < 60,
+        "{} datagrams",
+        world.sent
+    );
+}
+
+#[test]
+fn nobody_there_is_said_after_a_minute() {
+    let mut world = World::new(Path::new(20.0, 5, 1.0), &[10]);
+    let took = world.run();
+    assert_eq!(world.shipper.failure(), Some(&Failure::Silence));
+    assert!(
+        took >= Duration::from_secs(64) && took < Duration::from_secs(70),
+        "{took}"
+    );
+}
+
+#[test]
+fn who_refuses_is_heard() {
+    let mut world = World::new(Path::new(20.0, 5, 0.0), &[10]);
+    while world.shipper.phase() != ShipperPhase::Failed {
+        world.step();
+        if matches!(world.taker.phase(), TakerPhase::Receiving) {
+            world.taker.refuse("the disk is full");
+        }
+    }
+    assert_eq!(
+        world.shipper.failure(),
+        Some(&Failure::Refused("the disk is full".to_owned()))
+    );
+}
