@@ -4,6 +4,7 @@ mod admin;
 mod agree;
 mod agreement;
 mod departure;
+mod finder;
 mod moving;
 mod numbers;
 mod pacer;
@@ -22,7 +23,6 @@ use crate::flow::{FlowKey, Packet};
 use crate::ledger::ServiceLedger;
 use crate::measure::INTERVAL;
 use crate::queue::DropReason;
-use crate::rate_finder::RateFinder;
 use crate::schedule::{Schedule, Scheduler, Turn};
 use crate::wire::{Body, Codec, Decoded, Frame, FrameError, FrameKind, Header, Layout, Report};
 
@@ -30,6 +30,7 @@ pub use admin::{AdminError, ServiceStatus};
 use agreement::PeerOffers;
 use departure::Handed;
 pub use departure::{Outcome, Token};
+use finder::Finder;
 use moving::{Flow, Moving};
 use numbers::{SERVICES, numbers};
 use pacer::Pacer;
@@ -55,7 +56,7 @@ pub struct Port<P> {
     /// The IP queue, where IP is held back.
     pacer: Option<Pacer<P>>,
     /// Follows the link, where the rate is not fixed.
-    finder: Option<Box<RateFinder>>,
+    finder: Option<Box<Finder>>,
     /// What the peer's last mark met, until it has been told.
     answer: Option<(Seq, Report)>,
     /// Whether there is something to say to the peer's port itself.
@@ -140,8 +141,8 @@ impl<P: Packet> Port<P> {
                 .map(|limit| Pacer::new(config.rate, limit, config.pacing_overhead)),
             finder: match config.rate_limit {
                 RateLimit::Fixed => None,
-                RateLimit::Estimated => Some(Box::new(RateFinder::new(config.rate, true))),
-                RateLimit::Found => Some(Box::new(RateFinder::new(config.rate, false))),
+                RateLimit::Estimated => Some(Box::new(Finder::new(config.rate, true))),
+                RateLimit::Found => Some(Box::new(Finder::new(config.rate, false))),
             },
             answer: None,
             speaks: false,

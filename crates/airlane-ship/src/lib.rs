@@ -15,9 +15,8 @@
 //! The files of a job are one row of bytes, in the order of the manifest, so that nobody need care where one ends.
 //!
 //! CLAP takes its rate from what interfaces say (section 3.3 of the source), and has no rule for a path on which nobody
-//! says anything. Here the rule is the link's own [`RateFinder`](airlane_link::RateFinder): the sender marks what it
-//! sends, the receiver says how much came by then, and the rate follows what the path was seen to carry. Loss that does
-//! not grow with the rate changes nothing; a queue, or loss that grows with it, does.
+//! says anything. Here the sender marks what it sends, the receiver says how much came by then, and the rate follows what
+//! the path was seen to carry. Loss that does not grow with the rate changes nothing.
 //!
 //! # The contract
 //! One input, then drain `poll_transmit`, then ask `poll_timeout`. Memory is bounded: 3 bits for a packet, the manifest and
@@ -29,6 +28,7 @@ mod exchange;
 mod failure;
 mod manifest;
 mod message;
+mod path_rate;
 mod pieces;
 mod ranges;
 mod shipper;

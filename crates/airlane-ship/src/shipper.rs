@@ -1,13 +1,13 @@
 //! The end that has the files.
 
 use airlane_base::{Duration, Instant, Rate};
-use airlane_link::RateFinder;
 use airlane_transport::clap::{ClapConfig, ClapSender, Failure as ClapFailure, Forward, wire};
 
 use crate::exchange::Exchange;
 use crate::failure::Failure;
 use crate::manifest::Manifest;
 use crate::message::{Digest, Message, OVERHEAD, PART_HEAD, ToShipper, ToTaker, decode};
+use crate::path_rate::PathRate;
 use crate::pieces::Pieces;
 use crate::ranges::Ranges;
 
@@ -72,10 +72,10 @@ pub struct Shipper {
     clap: Option<ClapSender>,
     phase_of: Duration,
     damaged: u32,
-    got: bool,
     // The rate.
-    finder: RateFinder,
+    rate: PathRate,
     sent: u64,
+    most: Rate,
     scratch: Vec<u8>,
 }
 
@@ -123,9 +123,9 @@ impl Shipper {
             clap: None,
             phase_of: Duration::from_nanos(started),
             damaged: 0,
-            got: false,
-            finder: RateFinder::new(most, false),
+            rate: PathRate::new(most),
             sent: 0,
+            most,
             scratch: vec![0; 1 << 16],
         })
     }
@@ -158,7 +158,7 @@ impl Shipper {
 
     /// What the path is taken to carry.
     pub fn rate(&self) -> Rate {
-        self.finder.carries()
+        Rate::from_bps(self.rate.carries() as u64).unwrap_or(self.most)
     }
 
     /// The least round trip that was measured.
@@ -222,7 +222,7 @@ impl Shipper {
                 }
             }
             Message::Report(number, report) => {
-                self.finder.handle_report(now, number, report);
+                self.rate.handle_report(now, number, report);
                 self.follow(now);
             }
             Message::Clap(round, wire::Packet::Feedback(feedback)) if round == self.round => {
@@ -264,7 +264,7 @@ impl Shipper {
         self.exchange = Exchange::default();
         (self.phase, self.clap, self.round) = (ShipperPhase::Seeking, None, 0);
         (self.hello_at, self.hellos, self.reached) = (now, 0, None);
-        self.finder.reset();
+        self.rate.forget_flight();
     }
 
     /// How long datagrams may be is known.
@@ -341,7 +341,7 @@ impl Shipper {
     /// CLAP sends at the rate that the path was found to carry.
     fn follow(&mut self, now: Instant) {
         let bits = (self.size + BELOW) as f64 * 8.0;
-        let rate = self.finder.rate().as_bps() as f64 / bits;
+        let rate = self.rate.rate() / bits;
         if let Some(clap) = &mut self.clap {
             clap.set_found(now, rate);
         }
@@ -420,14 +420,13 @@ impl Shipper {
             return Ok(Some(hello.encode(self.session, now, out)));
         }
         if let Some(got) = self.exchange.poll_got() {
-            self.got = true;
             return Ok(Some(Message::Got(got).encode(self.session, now, out)));
         }
         if matches!(self.phase, ShipperPhase::Done | ShipperPhase::Failed) {
             return Ok(None);
         }
-        if self.finder.is_due() {
-            let number = self.finder.mark(now, self.sent);
+        if self.rate.is_due() {
+            let number = self.rate.mark(now);
             let len = Message::Mark(number).encode(self.session, now, out);
             return Ok(Some(len));
         }
@@ -459,9 +458,9 @@ impl Shipper {
         let message = Message::Clap(self.round, wire::Packet::Forward(packet, bytes));
         let len = message.encode(self.session, now, out);
         self.sent += (len + BELOW) as u64;
-        let before = self.finder.rate();
-        self.finder.departed(now, self.sent);
-        if self.finder.rate() != before {
+        let before = self.rate.rate();
+        self.rate.departed(now, self.sent);
+        if self.rate.rate() != before {
             self.follow(now);
         }
         Ok(Some(len))
@@ -478,11 +477,6 @@ impl Shipper {
             .chain(clap)
             .chain(self.exchange.poll_timeout())
             .min()
-    }
-
-    /// Whether the other end has been told that its last word has come.
-    pub const fn has_answered(&self) -> bool {
-        self.got
     }
 }
 

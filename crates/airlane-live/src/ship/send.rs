@@ -68,6 +68,7 @@ pub fn send(
     let mut digester = Digester::new(&manifest);
     let (mut told, mut renewed) = (began, began);
     let mut totals = (0, 0);
+    let mut ended = None;
     loop {
         let now = clock::now();
         let Ok(()) = line.receive(now, |contents| {
@@ -85,7 +86,9 @@ pub fn send(
                 shipper.give_digests(digests.to_vec());
                 continue;
             }
-            (ShipperPhase::Done, Some(digests)) if shipper.has_answered() => {
+            (ShipperPhase::Done, Some(digests))
+                if now >= *ended.get_or_insert(now) + linger(&shipper) =>
+            {
                 let shipped =
                     manifest
                         .files()
@@ -95,7 +98,7 @@ pub fn send(
                             bytes: entry.bytes,
                             blake3: digest.0.clone(),
                         });
-                let took = clock::now().saturating_since(began);
+                let took = ended.unwrap_or(now).saturating_since(began);
                 return Ok(Shipment::new(
                     shipped.collect(),
                     shipper.had().unwrap_or(0),
@@ -117,12 +120,21 @@ pub fn send(
             told = now;
             watch(ShipEvent::Progress(progress(&shipper)));
         }
-        let due = shipper.poll_timeout().unwrap_or(now).min(told + TELL);
+        let due = shipper
+            .poll_timeout()
+            .unwrap_or(Instant::FAR_FUTURE)
+            .min(told + TELL);
         let due = if more { now } else { due.max(now + TOGETHER) };
         if line.wait(now, due, stop)? {
             return Err(ShipError::Stopped);
         }
     }
+}
+
+/// The other end says again that all is there if it does not hear that it was heard: until it need not, this end stays.
+fn linger(shipper: &Shipper) -> Duration {
+    let time = shipper.round_trip().unwrap_or_default() * 3;
+    time.max(TELL / 5).min(TELL * 10)
 }
 
 /// Packets are counted by the round: the sums go on when a round begins anew.

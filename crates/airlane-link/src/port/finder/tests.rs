@@ -7,7 +7,7 @@ const FRAME: usize = 1_250;
 
 /// A link as nobody knows it, and who sends over it.
 struct World {
-    finder: RateFinder,
+    finder: Finder,
     now: Instant,
     mbps: f64,
     delay: Duration,
@@ -37,7 +37,7 @@ struct World {
 impl World {
     fn new(mbps: f64, delay_ms: u64) -> Self {
         Self {
-            finder: RateFinder::new(Rate::from_bps(10_000_000_000).unwrap(), false),
+            finder: Finder::new(Rate::from_bps(10_000_000_000).unwrap(), false),
             now: Instant::ORIGIN,
             mbps,
             delay: Duration::from_millis(delay_ms),
@@ -259,7 +259,7 @@ fn others_are_given_way_to_but_not_for_ever() {
 #[test]
 fn a_bound_is_kept() {
     let mut world = World::new(20.0, 25);
-    world.finder = RateFinder::new("8 Mbit/s".parse().unwrap(), true);
+    world.finder = Finder::new("8 Mbit/s".parse().unwrap(), true);
     let (used, queue) = world.run(10.0);
     assert!(
         (0.38..0.41).contains(&used) && queue < 1.0,
@@ -275,7 +275,7 @@ proptest! {
     #[test]
     fn any_reports_leave_a_rate(reports in prop::collection::vec((any::<u8>(), any::<u32>(), any::<u32>(), 0u64..3_000), 0..300)) {
         let most = Rate::from_bps(50_000_000).unwrap();
-        let mut finder = RateFinder::new(most, false);
+        let mut finder = Finder::new(most, false);
         let (mut now, mut sent) = (Instant::ORIGIN, 0);
         for (back, received, at_us, ms) in reports {
             now += Duration::from_millis(ms);

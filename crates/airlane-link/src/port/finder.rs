@@ -166,7 +166,7 @@ enum Doubt {
 
 /// Finds what the link carries, and says it as the rate to send at.
 #[derive(Clone, Debug)]
-pub struct RateFinder {
+pub(super) struct Finder {
     most: u64,
     /// What the link is taken to carry.
     bps: u64,
@@ -207,9 +207,9 @@ struct Base {
     since: Instant,
 }
 
-impl RateFinder {
+impl Finder {
     /// Finds at most this rate. One that somebody stated is right until a queue shows.
-    pub fn new(most: Rate, stated: bool) -> Self {
+    pub(super) fn new(most: Rate, stated: bool) -> Self {
         let most = most.as_bps();
         Self {
             most,
@@ -238,7 +238,7 @@ impl RateFinder {
     }
 
     /// The configured rate is another one; what was found stays, as far as it may.
-    pub fn set_most(&mut self, most: Rate) {
+    pub(super) fn set_most(&mut self, most: Rate) {
         let was = std::mem::replace(&mut self.most, most.as_bps());
         self.bps = if self.bps == was {
             self.most
@@ -248,7 +248,7 @@ impl RateFinder {
     }
 
     /// At what rate to send now.
-    pub fn rate(&self) -> Rate {
+    pub(super) fn rate(&self) -> Rate {
         let bps = match self.phase {
             Phase::Grows => self.bps,
             Phase::Drains { .. } => (self.bps as f64 * self.part) as u64,
@@ -257,17 +257,17 @@ impl RateFinder {
     }
 
     /// What the link is taken to carry.
-    pub fn carries(&self) -> Rate {
+    pub(super) fn carries(&self) -> Rate {
         Rate::from_bps(self.bps).expect("it is not below the least")
     }
 
     /// Whether less is sent than the link carries, so that a queue can go.
-    pub fn drains(&self) -> bool {
+    pub(super) fn drains(&self) -> bool {
         matches!(self.phase, Phase::Drains { .. })
     }
 
     /// Forgets what was seen: there may be another link below. What was found is where it begins.
-    pub fn reset(&mut self) {
+    pub(super) fn reset(&mut self) {
         (self.phase, self.doubt, self.gain) = (Phase::Grows, Doubt::None, 1.0);
         (self.carried, self.base, self.jitter_us) = (None, None, 0);
         (self.due, self.busy) = (false, false);
@@ -280,7 +280,7 @@ impl RateFinder {
 
     /// A frame has left; `sent` bytes have by now.
     #[inline]
-    pub fn departed(&mut self, now: Instant, sent: u64) {
+    pub(super) fn departed(&mut self, now: Instant, sent: u64) {
         let (at, before) = self.marked;
         let since = now.saturating_since(at);
         self.due |= sent - before >= MARK_BYTES && since >= MARK_EVERY || since >= MARK_AFTER;
@@ -305,12 +305,12 @@ impl RateFinder {
 
     /// Whether a mark is to leave next.
     #[inline]
-    pub fn is_due(&self) -> bool {
+    pub(super) fn is_due(&self) -> bool {
         self.due
     }
 
     /// A mark leaves, behind so many bytes: its number.
-    pub fn mark(&mut self, now: Instant, sent: u64) -> u32 {
+    pub(super) fn mark(&mut self, now: Instant, sent: u64) -> u32 {
         (self.due, self.marked) = (false, (now, sent));
         self.number = self.number.wrapping_add(1);
         if self.under_way.len() == MARKS {
@@ -331,7 +331,7 @@ impl RateFinder {
     // ---- reports
 
     /// The peer tells of a mark.
-    pub fn handle_report(&mut self, now: Instant, number: u32, report: Report) {
+    pub(super) fn handle_report(&mut self, now: Instant, number: u32, report: Report) {
         self.go_on(now);
         let Some(at) = self.under_way.iter().position(|mark| mark.number == number) else {
             return;
