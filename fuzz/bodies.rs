@@ -27,6 +27,10 @@ use airlane_secure::{
     Wall,
 };
 use airlane_session::{Hello, Part, Probe, Reassembly};
+use airlane_ship::{
+    Digest, Entry, Kind, LONGEST_DATAGRAM, Manifest, Ranges, Shipper, ShipperPhase, Taker,
+    TakerPhase,
+};
 use airlane_sim::Scenario;
 use airlane_sim::import::{ImportedApp, from_mahimahi, from_netem};
 use airlane_testkit::setup::{class, service};
@@ -713,6 +717,74 @@ pub(crate) fn clap(data: &[u8]) {
     let written = wire::encode(ports, &packet, Stamp::of(Instant::ORIGIN), &mut again);
     let written = written.expect("it came in as many bytes");
     assert_eq!(wire::decode(&again[..written]), Ok((ports, packet)));
+}
+
+/// What one end of a file's way hears from the other, in runs of a length and so many bytes, among what it would hear:
+/// nothing is kept beyond the files, and each call ends.
+pub(crate) fn ship(data: &[u8]) {
+    const TOTAL: u64 = 20_000;
+    let entry = Entry {
+        path: "file".to_owned(),
+        kind: Kind::File,
+        bytes: TOTAL,
+        mode: 0o600,
+        modified_ns: 0,
+    };
+    let list = Manifest::new(vec![entry]).expect("one file is a list");
+    let most = airlane_base::Rate::from_bps(100_000_000).expect("it is not zero");
+    let mut now = Instant::ORIGIN;
+    let mut shipper = Shipper::new(now, list, &[1_448, 1_232], 1, most).expect("the list is short");
+    let mut taker = Taker::new(now, 1);
+    let mut keep = |at: u64, bytes: &[u8]| {
+        assert!(at + bytes.len() as u64 <= TOTAL, "{at}");
+        Ok::<_, std::convert::Infallible>(())
+    };
+    let mut fill = |_: u64, bytes: &mut [u8]| {
+        bytes.fill(1);
+        Ok::<_, std::convert::Infallible>(())
+    };
+    let mut out = [0; LONGEST_DATAGRAM];
+    let mut rest = data;
+    while let Some((&[to, len], more)) = rest.split_first_chunk::<2>() {
+        let (forged, after) = more.split_at(more.len().min(len.into()));
+        rest = after;
+        match to & 1 {
+            0 => shipper.handle(now, forged),
+            _ => {
+                let Ok(()) = taker.handle(now, forged, &mut keep);
+            }
+        }
+        now = now + Duration::from_millis(u64::from(to >> 2));
+        shipper.handle_timeout(now);
+        taker.handle_timeout(now);
+        for _ in 0..64 {
+            let Ok(sent) = shipper.poll_transmit(now, &mut out, &mut fill);
+            let Some(len) = sent else { break };
+            if to & 2 == 0 {
+                let Ok(()) = taker.handle(now, &out[..len], &mut keep);
+            }
+        }
+        match taker.phase() {
+            TakerPhase::Offered => {
+                let total = taker.manifest().map_or(0, Manifest::total);
+                taker.ask_for(Ranges::all(total.min(TOTAL)));
+            }
+            TakerPhase::Comparing => taker.accept(),
+            _ => {}
+        }
+        if shipper.phase() == ShipperPhase::Digests {
+            shipper.give_digests(vec![Digest(String::new())]);
+        }
+        for _ in 0..64 {
+            let Some(len) = taker.poll_transmit(now, &mut out) else {
+                break;
+            };
+            if to & 2 == 0 {
+                shipper.handle(now, &out[..len]);
+            }
+        }
+        let _missing = taker.missing();
+    }
 }
 
 fn gsm_parameters(items: &[u8]) {

@@ -38,7 +38,7 @@ mod tests;
 
 pub use failure::Failure;
 pub use manifest::{Entry, Kind, Manifest};
-pub use message::{Digest, OVERHEAD};
+pub use message::{Digest, LONGEST_DATAGRAM, OVERHEAD};
 pub use ranges::Ranges;
 pub use shipper::{Shipper, ShipperPhase};
 pub use taker::{Taker, TakerPhase};

@@ -25,6 +25,8 @@ pub(crate) const VERSION: u8 = 1;
 pub(crate) const HEAD: usize = 3;
 /// Bytes of a datagram with a piece of a file that are not the piece.
 pub const OVERHEAD: usize = HEAD + wire::HEADER;
+/// No datagram's contents are longer: jumbo frames carry so much.
+pub const LONGEST_DATAGRAM: usize = 8_900;
 /// Bytes of a part's datagram in front of its contents.
 pub(crate) const PART_HEAD: usize = HEAD + 10;
 

@@ -6,7 +6,9 @@ use airlane_transport::clap::{ClapConfig, ClapSender, Failure as ClapFailure, Fo
 use crate::exchange::Exchange;
 use crate::failure::Failure;
 use crate::manifest::Manifest;
-use crate::message::{Digest, Message, OVERHEAD, PART_HEAD, ToShipper, ToTaker, decode};
+use crate::message::{
+    Digest, LONGEST_DATAGRAM, Message, OVERHEAD, PART_HEAD, ToShipper, ToTaker, decode,
+};
 use crate::path_rate::PathRate;
 use crate::pieces::Pieces;
 use crate::ranges::Ranges;
@@ -93,7 +95,10 @@ impl Shipper {
         started: u64,
         most: Rate,
     ) -> Result<Self, Failure> {
-        let mut sizes = sizes.to_vec();
+        let mut sizes: Vec<_> = sizes
+            .iter()
+            .map(|size| (*size).min(LONGEST_DATAGRAM))
+            .collect();
         sizes.sort_unstable_by(|a, b| b.cmp(a));
         sizes.dedup();
         let text = to_json(&offer(0, &manifest));

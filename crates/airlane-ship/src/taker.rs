@@ -7,7 +7,9 @@ use airlane_transport::clap::{ClapReceiver, Forward, Taken, wire};
 use crate::exchange::Exchange;
 use crate::failure::Failure;
 use crate::manifest::Manifest;
-use crate::message::{Digest, Message, OVERHEAD, PART_HEAD, ToShipper, ToTaker, decode};
+use crate::message::{
+    Digest, LONGEST_DATAGRAM, Message, OVERHEAD, PART_HEAD, ToShipper, ToTaker, decode,
+};
 use crate::pieces::Pieces;
 use crate::ranges::Ranges;
 use crate::shipper::{clap_config, to_json};
@@ -305,7 +307,7 @@ impl Taker {
             Err(error) => self.fail(Failure::NotUnderstood(error.to_string())),
             Ok(ToTaker::Manifest { size, list }) if self.manifest.is_none() => match list.check() {
                 Ok(()) => {
-                    self.size = usize::from(size).max(LEAST_SIZE);
+                    self.size = usize::from(size).clamp(LEAST_SIZE, LONGEST_DATAGRAM);
                     self.manifest = Some(list);
                     self.phase = TakerPhase::Offered;
                 }
@@ -385,7 +387,7 @@ impl Taker {
         }
     }
 
-    /// Writes the next datagram's contents into `out`, which has room for the longest; how long it is.
+    /// Writes the next datagram's contents into `out`, which has room for [`LONGEST_DATAGRAM`]; how long it is.
     pub fn poll_transmit(&mut self, now: Instant, out: &mut [u8]) -> Option<usize> {
         let session = self.session;
         if let Some(len) = self.reached.take() {

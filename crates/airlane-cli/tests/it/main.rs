@@ -12,4 +12,5 @@ mod record;
 mod relay;
 mod scenario;
 mod setup;
+mod ship;
 mod study;

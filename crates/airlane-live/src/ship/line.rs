@@ -8,6 +8,7 @@ use airlane_base::{Duration, Instant};
 use airlane_secure::{
     AcceptedDatagram, Limits, OVERHEAD, PeerAddress, PeerId, PrivateKey, Secure, SecurePeer,
 };
+use airlane_ship::LONGEST_DATAGRAM;
 use rustix::event::{PollFd, PollFlags, poll};
 
 use super::ShipError;
@@ -17,8 +18,6 @@ use crate::security::{has_fast_aes, random};
 use crate::underlay::SEND_MAX;
 use crate::underlay::udp::{Received, Udp};
 
-/// The longest contents of a datagram: what jumbo frames carry.
-const LONGEST: usize = 8_900;
 /// Every path carries so many bytes with IP's headers (RFC 8200, section 5).
 const LEAST_MTU: usize = 1_280;
 /// Frames of most paths carry so many.
@@ -87,7 +86,7 @@ impl Line {
         mtus.map(|mtu| {
             mtu.max(LEAST_MTU)
                 .saturating_sub(headers + OVERHEAD)
-                .min(LONGEST)
+                .min(LONGEST_DATAGRAM)
         })
         .into()
     }

@@ -6,7 +6,7 @@ use std::path::PathBuf;
 
 use airlane_base::{Duration, Instant};
 use airlane_secure::SecurePeer;
-use airlane_ship::{Failure, Ranges, Taker, TakerPhase};
+use airlane_ship::{Failure, LONGEST_DATAGRAM, Ranges, Taker, TakerPhase};
 
 use super::digest::Digester;
 use super::line::Line;
@@ -160,7 +160,7 @@ fn go_on(
 }
 
 fn transmit(now: Instant, taker: &mut Taker, line: &mut Line) {
-    let mut out = [0; 1 << 14];
+    let mut out = [0; LONGEST_DATAGRAM];
     while let Some(len) = taker.poll_transmit(now, &mut out) {
         line.send(now, &out[..len]);
     }

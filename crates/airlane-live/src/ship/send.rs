@@ -5,7 +5,7 @@ use std::os::fd::BorrowedFd;
 
 use airlane_base::{Duration, Instant, Rate};
 use airlane_secure::{PeerAddress, SecurePeer};
-use airlane_ship::{Failure, Shipper, ShipperPhase};
+use airlane_ship::{Failure, LONGEST_DATAGRAM, Shipper, ShipperPhase};
 
 use super::digest::Digester;
 use super::line::Line;
@@ -197,7 +197,7 @@ fn transmit(
     line: &mut Line,
     source: &mut Source,
 ) -> Result<(), ShipError> {
-    let mut out = [0; 1 << 14];
+    let mut out = [0; LONGEST_DATAGRAM];
     let mut fill = |at: u64, bytes: &mut [u8]| source.fill(at, bytes);
     for _ in 0..IN_A_ROW {
         while let Some(len) = shipper.poll_transmit(now, &mut out, &mut fill)? {

@@ -20,4 +20,5 @@ mod names;
 mod operate;
 mod relay;
 mod secured;
+mod ship;
 mod two_nodes;

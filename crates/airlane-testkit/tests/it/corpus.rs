@@ -90,6 +90,11 @@ fn clap_packets() {
 }
 
 #[test]
+fn ships() {
+    replay("ship", bodies::ship, 100);
+}
+
+#[test]
 fn configs() {
     replay("config", bodies::config, 20);
 }

@@ -1,0 +1,211 @@
+//! `airlane send` and `airlane recv` as programs: folders, what an end that was killed has left, and what is refused.
+
+use std::fs;
+use std::io::{BufRead as _, BufReader, Read as _};
+use std::os::unix::fs::PermissionsExt as _;
+use std::path::Path;
+use std::process::{Command, Stdio};
+use std::time::{Duration, Instant};
+
+use airlane_live::ship::Ticket;
+use airlane_testkit::netns::Process;
+use serde_json::Value;
+
+const AIRLANE: &str = env!("CARGO_BIN_EXE_airlane");
+const PATIENCE: Duration = Duration::from_secs(60);
+
+/// A receiver, where it listens, and what the other end has to say.
+struct Receiver {
+    process: Process,
+    at: String,
+    ticket: String,
+}
+
+fn receive(folder: &Path, more: &[&str]) -> Receiver {
+    let ticket = Ticket::new().unwrap().to_text().to_string();
+    receive_with(&ticket, "127.0.0.1:0", folder, more)
+}
+
+fn receive_with(ticket: &str, listen: &str, folder: &Path, more: &[&str]) -> Receiver {
+    let mut command = Command::new(AIRLANE);
+    command
+        .arg("recv")
+        .arg(folder)
+        .args(["--listen", listen, "--json"])
+        .args(more)
+        .env("AIRLANE_TICKET", ticket)
+        .stdout(Stdio::piped())
+        .stderr(Stdio::piped());
+    let mut process = Process::start(&mut command).unwrap();
+    let mut log = BufReader::new(process.child().stderr.take().unwrap());
+    let mut line = String::new();
+    log.read_line(&mut line).unwrap();
+    let at = line
+        .trim()
+        .strip_prefix("listening at UDP ")
+        .unwrap()
+        .to_owned();
+    std::thread::spawn(move || std::io::copy(&mut log, &mut std::io::sink()));
+    let ticket = ticket.to_owned();
+    Receiver {
+        process,
+        at,
+        ticket,
+    }
+}
+
+impl Receiver {
+    fn sender(&self, what: &Path, more: &[&str]) -> Command {
+        let mut command = Command::new(AIRLANE);
+        command
+            .arg("send")
+            .arg(what)
+            .args([&self.at, "--ticket", &self.ticket, "--json"])
+            .args(more)
+            .stdout(Stdio::piped())
+            .stderr(Stdio::piped());
+        command
+    }
+
+    /// What it printed, once it has ended by itself.
+    fn ends(mut self) -> (bool, Value) {
+        let mut out = self.process.child().stdout.take().unwrap();
+        let status = self.process.wait(PATIENCE).unwrap();
+        let mut text = String::new();
+        out.read_to_string(&mut text).unwrap();
+        (
+            status.success(),
+            serde_json::from_str(&text).unwrap_or_default(),
+        )
+    }
+}
+
+fn bytes(len: usize) -> Vec<u8> {
+    (0..len as u64)
+        .map(|at| (at.wrapping_mul(0x9E37_79B9_7F4A_7C15) >> 56) as u8)
+        .collect()
+}
+
+#[test]
+fn a_folder_arrives_as_it_was() {
+    let (from, to) = (tempfile::tempdir().unwrap(), tempfile::tempdir().unwrap());
+    let root = from.path().join("notes");
+    fs::create_dir_all(root.join("empty")).unwrap();
+    fs::write(root.join("a"), bytes(300_000)).unwrap();
+    fs::write(root.join("b"), "").unwrap();
+    fs::set_permissions(root.join("a"), fs::Permissions::from_mode(0o640)).unwrap();
+    let receiver = receive(to.path(), &[]);
+    let sent = receiver.sender(&root, &[]).output().unwrap();
+    assert!(
+        sent.status.success(),
+        "{}",
+        String::from_utf8_lossy(&sent.stderr)
+    );
+    let sent: Value = serde_json::from_slice(&sent.stdout).unwrap();
+    let (ended, received) = receiver.ends();
+    assert!(ended);
+    assert_eq!(sent["files"], received["files"]);
+    assert_eq!(sent["bytes"], 300_000);
+    let at = |name: &str| to.path().join("notes").join(name);
+    assert_eq!(fs::read(at("a")).unwrap(), bytes(300_000));
+    assert_eq!(fs::read(at("b")).unwrap(), b"");
+    assert!(at("empty").is_dir());
+    assert_eq!(
+        at("a").metadata().unwrap().permissions().mode() & 0o777,
+        0o640
+    );
+    assert_eq!(
+        at("a").metadata().unwrap().modified().unwrap(),
+        root.join("a").metadata().unwrap().modified().unwrap()
+    );
+    // Nothing of the job is left.
+    assert_eq!(fs::read_dir(to.path()).unwrap().count(), 1);
+
+    let receiver = receive(to.path(), &[]);
+    let again = receiver.sender(&root, &[]).output().unwrap();
+    assert_eq!(again.status.code(), Some(1));
+    let said = String::from_utf8_lossy(&again.stderr).into_owned();
+    assert!(
+        said.contains("already there") && said.contains("--overwrite"),
+        "{said}"
+    );
+    assert!(!receiver.ends().0);
+    let receiver = receive(to.path(), &["--overwrite"]);
+    assert!(
+        receiver
+            .sender(&root, &[])
+            .output()
+            .unwrap()
+            .status
+            .success()
+    );
+    assert!(receiver.ends().0);
+}
+
+/// Until a receiver has so much of a job on its disk.
+fn wait_for_parts(folder: &Path) {
+    let begin = Instant::now();
+    let has = |entry: fs::DirEntry| entry.path().join("missing.json").exists();
+    while !fs::read_dir(folder).unwrap().flatten().any(has) {
+        assert!(begin.elapsed() < PATIENCE, "nothing comes");
+        std::thread::sleep(Duration::from_millis(20));
+    }
+}
+
+#[test]
+fn either_end_may_be_killed_and_started_again() {
+    let (from, to) = (tempfile::tempdir().unwrap(), tempfile::tempdir().unwrap());
+    let file = from.path().join("image");
+    fs::write(&file, bytes(6_000_000)).unwrap();
+    let receiver = receive(to.path(), &[]);
+    let mut slow = Process::start(&mut receiver.sender(&file, &["--most", "12 Mbit/s"])).unwrap();
+    wait_for_parts(to.path());
+    slow.child().kill().unwrap();
+    slow.wait(PATIENCE);
+    // Now the other one.
+    let mut slow = Process::start(&mut receiver.sender(&file, &["--most", "12 Mbit/s"])).unwrap();
+    std::thread::sleep(Duration::from_millis(500));
+    let Receiver {
+        mut process,
+        at,
+        ticket,
+    } = receiver;
+    process.child().kill().unwrap();
+    process.wait(PATIENCE);
+    let receiver = receive_with(&ticket, &at, to.path(), &[]);
+    let status = slow.wait(PATIENCE).unwrap();
+    assert!(status.success(), "{status}");
+    let (ended, received) = receiver.ends();
+    assert!(ended);
+    let resumed = received["resumed_bytes"].as_u64().unwrap();
+    assert!(resumed > 100_000, "{received}");
+    assert_eq!(fs::read(to.path().join("image")).unwrap(), bytes(6_000_000));
+}
+
+#[test]
+fn what_cannot_be_sent_or_kept_is_said_before_anything_is_sent() {
+    let fails = |args: &[&str], part: &str| {
+        let out = Command::new(AIRLANE)
+            .args(args)
+            .env_remove("AIRLANE_TICKET")
+            .output()
+            .unwrap();
+        assert_eq!(out.status.code(), Some(2), "{args:?}");
+        let said = String::from_utf8_lossy(&out.stderr).into_owned();
+        assert!(said.contains(part), "{said}");
+    };
+    let ticket = Ticket::new().unwrap().to_text().to_string();
+    fails(
+        &["send", "/etc/hostname", "127.0.0.1"],
+        "--ticket is missing",
+    );
+    fails(
+        &["send", "/etc/hostname", "127.0.0.1", "--ticket", "x"],
+        "44 characters",
+    );
+    fails(
+        &["send", "/etc/hostname", "127.0.0.1:x", "--ticket", &ticket],
+        "a host and its port",
+    );
+    fails(&["recv", "/nowhere/at/all"], "is no folder");
+}
