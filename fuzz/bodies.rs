@@ -754,7 +754,7 @@ pub(crate) fn ship(data: &[u8]) {
                 let Ok(()) = taker.handle(now, forged, &mut keep);
             }
         }
-        now = now + Duration::from_millis(u64::from(to >> 2));
+        now += Duration::from_millis(u64::from(to >> 2));
         shipper.handle_timeout(now);
         taker.handle_timeout(now);
         for _ in 0..64 {
