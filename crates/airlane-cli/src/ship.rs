@@ -9,7 +9,7 @@ use airlane_live::ship::{
 };
 use airlane_live::signals::stop_on_signals;
 use anyhow::Context as _;
-use indicatif::{HumanBytes, ProgressBar, ProgressDrawTarget, ProgressStyle};
+use indicatif::{DecimalBytes, ProgressBar, ProgressDrawTarget, ProgressStyle};
 
 use crate::args::{RecvArgs, SendArgs, TicketArgs};
 use crate::fault::BadInput;
@@ -41,7 +41,7 @@ pub(crate) fn send(args: &SendArgs) -> anyhow::Result<()> {
         display.show(event)
     });
     display.finish();
-    report(&sent.map_err(fault)?, "sent", args.json)
+    report(&sent.map_err(fault)?, ["sent", "sent again"], args.json)
 }
 
 /// Runs `airlane recv`.
@@ -80,7 +80,7 @@ pub(crate) fn recv(args: &RecvArgs) -> anyhow::Result<()> {
         ShipEvent::Done(shipment) => {
             display.finish();
             display = Display::new(args.json);
-            failed = report(&shipment, "received", args.json).err();
+            failed = report(&shipment, ["received", "received twice"], args.json).err();
         }
         event => display.show(event),
     });
@@ -136,7 +136,7 @@ fn resolve(host: &str) -> Result<Vec<SocketAddr>, BadInput> {
     }
 }
 
-fn report(shipment: &Shipment, verb: &str, json: bool) -> anyhow::Result<()> {
+fn report(shipment: &Shipment, [verb, twice]: [&str; 2], json: bool) -> anyhow::Result<()> {
     if json {
         return output::print(&(serde_json::to_string(shipment)? + "\n"));
     }
@@ -155,11 +155,11 @@ fn report(shipment: &Shipment, verb: &str, json: bool) -> anyhow::Result<()> {
     };
     let before = match resumed_bytes {
         0 => String::new(),
-        some => format!(", {} of them before", HumanBytes(*some)),
+        some => format!(", {} of them before", DecimalBytes(*some)),
     };
     output::print(&format!(
-        "{verb} {count}, {}{before}, in {took_s:.1} s: {goodput_mbps:.1} Mbit/s; {again} of {packets} packets twice\n",
-        HumanBytes(*bytes),
+        "{verb} {count}, {}{before}, in {took_s:.1} s: {goodput_mbps:.1} Mbit/s; {again} of {packets} packets {twice}\n",
+        DecimalBytes(*bytes),
     ))
 }
 
@@ -195,14 +195,12 @@ impl Display {
         if output::is_watched() {
             let bar = self.bar.get_or_insert_with(|| {
                 let bar = ProgressBar::with_draw_target(Some(total), ProgressDrawTarget::stderr());
-                let form = "{msg} {bar:30} {bytes}/{total_bytes}, {bytes_per_sec}, {eta} left";
+                let form = "{msg} {bar:30} {decimal_bytes}/{decimal_total_bytes}, {decimal_bytes_per_sec}, {eta} left";
                 if let Ok(style) = ProgressStyle::with_template(form) {
                     bar.set_style(style);
                 }
                 // What an earlier try left is not this one's speed.
-                bar.set_position(done);
-                bar.reset_eta();
-                bar
+                bar.with_message(doing).with_position(done)
             });
             bar.set_length(total);
             bar.set_position(done);
@@ -211,8 +209,8 @@ impl Display {
             self.next += EVERY;
             output::note(&format!(
                 "{doing}: {} of {}",
-                HumanBytes(done),
-                HumanBytes(total)
+                DecimalBytes(done),
+                DecimalBytes(total)
             ));
         }
     }

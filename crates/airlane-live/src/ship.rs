@@ -59,13 +59,16 @@ pub enum ShipError {
     )]
     Nobody(SocketAddr),
     /// Somebody asked for the end.
-    #[error("stopped; the same command goes on where it was")]
+    #[error("stopped; a later try with the same files goes on from here")]
     Stopped,
+    /// Somebody asked for the end before anything came.
+    #[error("stopped before anything came")]
+    Unused,
 }
 
 fn hint(failure: &Failure) -> &'static str {
     match failure {
-        Failure::Silence => "; the same command goes on where it was",
+        Failure::Silence => "; a later try with the same files goes on from here",
         _ => "",
     }
 }

@@ -99,10 +99,10 @@ pub fn receive(
             {
                 job.store.save(&taker.missing())?;
             }
-            return if options.stay && job.is_none() {
-                Ok(())
-            } else {
-                Err(ShipError::Stopped)
+            return match job {
+                Some(_) => Err(ShipError::Stopped),
+                None if options.stay => Ok(()),
+                None => Err(ShipError::Unused),
             };
         }
     }
