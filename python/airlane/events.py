@@ -131,6 +131,12 @@ class Probe:
     def on_frame_received(self, event: Event) -> None:
         """A frame arrives."""
 
+    def on_service_event(self, event: Event) -> None:
+        """A service tells of something."""
+
+    def on_service_reset(self, event: Event) -> None:
+        """A service begins anew because its scheme demands it."""
+
     def on_packet_sent(self, event: Event) -> None:
         """A host sends a packet."""
 

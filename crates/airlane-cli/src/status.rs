@@ -380,6 +380,7 @@ mod tests {
                 residual_lost: lost,
                 ..ServiceLedger::default()
             },
+            events: Default::default(),
             metrics: ServiceMetrics {
                 loss,
                 ..ServiceMetrics::default()

@@ -43,6 +43,25 @@ pub(crate) struct Origin {
     pub(crate) lane: Lane,
 }
 
+/// Something out of the ordinary that a service did.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct ServiceEvent {
+    /// Number of the service.
+    pub service: u8,
+    /// What its scheme calls it: `gave-up`.
+    pub name: &'static str,
+    /// The service has begun anew by it.
+    pub reset: bool,
+}
+
+/// What a scheme tells its port while it works.
+#[derive(Clone, Copy, Debug)]
+pub(crate) struct Told {
+    pub(crate) event: &'static str,
+    /// It demands that the service begins anew.
+    pub(crate) reset: bool,
+}
+
 /// What a service gives out beside frames.
 #[derive(Clone, Debug)]
 pub(crate) struct Output<P> {
@@ -52,6 +71,8 @@ pub(crate) struct Output<P> {
     pub(crate) service: u8,
     /// What was unacknowledged when the service forgot all frames.
     pub(crate) lost: Vec<P>,
+    /// What the port has not heard yet.
+    pub(crate) told: Vec<Told>,
 }
 
 impl<P> Default for Output<P> {
@@ -60,6 +81,7 @@ impl<P> Default for Output<P> {
             given: VecDeque::new(),
             service: 0,
             lost: Vec::new(),
+            told: Vec::new(),
         }
     }
 }
@@ -87,6 +109,29 @@ impl<'a, P> Context<'a, P> {
             since,
             repaired,
         });
+    }
+
+    /// Tells whoever watches of something out of the ordinary, by a name of the scheme's own: `gave-up`. The port
+    /// counts it by this name.
+    #[cold]
+    pub(crate) fn tell(&mut self, event: &'static str) {
+        let reset = false;
+        self.out.told.push(Told { event, reset });
+    }
+
+    /// Tells of an event by which the service must begin anew. Once the present call has returned, the port does
+    /// what it does at a new epoch, for this service alone: frames that have not left are thrown out, what was
+    /// given goes up, the scheme's `reset` forgets all numbers, what was unacknowledged
+    /// is counted as lost, and packets that wait stay. That is one end: the scheme has the other do so by a frame of its
+    /// own, which no old frame may be taken for.
+    #[cold]
+    #[cfg_attr(
+        not(test),
+        expect(dead_code, reason = "no scheme here loses step for good")
+    )]
+    pub(crate) fn demand_reset(&mut self, event: &'static str) {
+        let reset = true;
+        self.out.told.push(Told { event, reset });
     }
 }
 

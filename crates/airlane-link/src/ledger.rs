@@ -69,6 +69,9 @@ pub struct ServiceLedger {
     pub control_frame_bytes: u64,
     /// Retransmissions because a timer ran out.
     pub timeouts: u64,
+    /// Times that the service began anew because its scheme demanded it.
+    #[serde(default, skip_serializing_if = "is_zero")]
+    pub resets: u64,
     /// NAKs for frames that were no longer kept.
     pub stale_naks: u64,
     /// NAKs that were not answered because the packet's budget was spent.
@@ -137,6 +140,15 @@ pub struct ServiceLedger {
     /// Time that packets delivered spent in this service after their frame, or the frame that
     /// revealed their loss, had arrived; the sum over `packets_delivered`.
     pub hold_ns: u64,
+}
+
+/// How often something out of the ordinary happened.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize)]
+pub struct EventCount {
+    /// What the scheme calls it.
+    pub name: &'static str,
+    /// How often it happened.
+    pub count: u64,
 }
 
 /// Counters of what only some links can do are left out where nothing has happened.

@@ -49,8 +49,9 @@ pub mod wire;
 
 pub use classify::{ClassConfig, ClassesConfig, Classifier};
 pub use config::{PortConfig, ServiceConfig};
+pub use context::ServiceEvent;
 pub use flow::{FlowKey, Packet, TcpView};
-pub use ledger::ServiceLedger;
+pub use ledger::{EventCount, ServiceLedger};
 pub use measure::{ServiceMetrics, effective_goodput};
 pub use port::{AdminError, Outcome, Port, ServiceStatus, Token};
 pub use queue::{DropReason, IngressQueue, QueueConfig};

@@ -4,6 +4,7 @@ mod admin;
 mod agree;
 mod agreement;
 mod departure;
+mod events;
 mod finder;
 mod moving;
 mod numbers;
@@ -18,7 +19,7 @@ use airlane_base::{Duration, Instant, Rate, Seq};
 
 use crate::classify::Classifier;
 use crate::config::{self, ConfigError, PortConfig, RateLimit, Rates, Viewpoint};
-use crate::context::{Output, PortFacts};
+use crate::context::{Output, PortFacts, ServiceEvent};
 use crate::flow::{FlowKey, Packet};
 use crate::ledger::ServiceLedger;
 use crate::measure::INTERVAL;
@@ -72,8 +73,8 @@ pub struct Port<P> {
     free_at: Instant,
     /// Frames that have been given out and not been done.
     under_way: u32,
-    /// Counts epochs: frames that are done after theirs has ended are nobody's.
-    epoch: u32,
+    /// Counts the epochs of each service: frames that are done after theirs has ended are nobody's.
+    epochs: [u32; SERVICES],
     /// Services that may have a frame to hand over, one bit each.
     ready: u16,
     /// The earliest timer, as far as it is known: none if a service has been touched since.
@@ -103,6 +104,8 @@ pub struct Port<P> {
     retired: Vec<(String, ServiceLedger)>,
     /// Whether somebody wants the packets that are dropped.
     keeps_dropped: bool,
+    /// What services have told since somebody asked, where somebody does.
+    events: Option<Vec<ServiceEvent>>,
 }
 
 impl<P: Packet> Port<P> {
@@ -152,7 +155,7 @@ impl<P: Packet> Port<P> {
             scheduler: Scheduler::new(&config.scheduler),
             free_at: Instant::ORIGIN,
             under_way: 0,
-            epoch: 0,
+            epochs: [0; SERVICES],
             ready: 0,
             next_timer: Cell::new(None),
             out: Output::default(),
@@ -168,6 +171,7 @@ impl<P: Packet> Port<P> {
             offers_changed: false,
             retired: Vec::new(),
             keeps_dropped: false,
+            events: None,
             config,
         };
         for service in config::resolve(port.config.header, &port.config.services) {
@@ -266,7 +270,7 @@ impl<P: Packet> Port<P> {
             header: frame.header,
             len,
             came: Some(now),
-            epoch: self.epoch,
+            epoch: self.epochs[number],
         };
         self.leave(now, token);
         Ok(frame)
@@ -301,6 +305,7 @@ impl<P: Packet> Port<P> {
         self.received_bytes += (len + self.config.frame_overhead) as u64;
         self.out.service = number as u8;
         slot.handle_frame(now, &mut self.out, frame, len);
+        self.heed(now, number);
         self.open_some(now);
         // The raw service has nothing to answer, and its packets are handed over when others leave.
         if timed {
@@ -334,6 +339,7 @@ impl<P: Packet> Port<P> {
                 if slot.handle_timeout(now, (&mut self.out, &mut self.up)) {
                     self.ready |= 1 << number;
                 }
+                self.heed(now, number);
             }
             // With a service gone the timers of the others run shorter: some may be due by that.
             if !self.retire_drained(now) {
@@ -383,14 +389,14 @@ impl<P: Packet> Port<P> {
         if self.speaks {
             return Some(self.speak(now));
         }
-        let Turn { len, item, .. } = self.scheduler.dequeue()?;
+        let Turn { service, len, item } = self.scheduler.dequeue()?;
         let Handed { frame, came } = item;
         self.under_way += 1;
         let token = Token {
             header: frame.header,
             len,
             came,
-            epoch: self.epoch,
+            epoch: self.epochs[service % SERVICES],
         };
         Some((frame, token))
     }
@@ -418,7 +424,7 @@ impl<P: Packet> Port<P> {
         }
         let number = usize::from(header.service) % SERVICES;
         if let Some(slot) = &mut self.slots[number]
-            && epoch == self.epoch
+            && epoch == self.epochs[number]
             && !header.kind.is_of_ports()
         {
             if let (Some(came), Outcome::Sent(start)) = (came, outcome) {
@@ -633,7 +639,7 @@ impl<P: Packet> Port<P> {
             header: frame.header,
             len: self.own_len(&frame),
             came: None,
-            epoch: self.epoch,
+            epoch: 0,
         };
         (frame, token)
     }
@@ -815,6 +821,9 @@ impl<P: Packet> Port<P> {
                 self.next_timer.set(None);
             }
             slot.wait(now, packet);
+        }
+        if self.heed(now, number) {
+            self.hand_over_ready(now);
         }
     }
 

@@ -26,6 +26,7 @@ mod links;
 mod lookup;
 mod names;
 mod path;
+mod quiet;
 mod receive;
 mod recording;
 mod reload;
@@ -34,6 +35,7 @@ mod services;
 mod share;
 mod start;
 mod supervisor;
+mod told;
 mod transmit;
 mod up_error;
 

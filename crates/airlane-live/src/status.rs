@@ -294,6 +294,9 @@ pub struct ServiceReport {
     pub srtt_ns: Option<u64>,
     /// What it did, in both directions.
     pub ledger: ServiceLedger,
+    /// What its scheme told of, by name.
+    #[serde(default, skip_serializing_if = "BTreeMap::is_empty")]
+    pub events: BTreeMap<String, u64>,
     /// What it offers: goodput of the packets sent here, loss and delay of those received here.
     pub metrics: ServiceMetrics,
     /// What the peer received of the packets sent here, if it said so.
@@ -341,6 +344,9 @@ impl ServiceReport {
             queue_bytes: status.queue_bytes,
             srtt_ns: status.srtt_s.map(|s| (s * 1e9) as u64),
             ledger: status.ledger,
+            events: (status.events.iter())
+                .map(|event| (event.name.to_owned(), event.count))
+                .collect(),
             metrics: status.metrics,
             peer,
             effective_goodput: effective,

@@ -42,7 +42,7 @@ use medium::{Air, Direction, Medium, NextHop};
 use observe::{Departure, Observer};
 use radio::RadioEnd;
 use status::Daemons;
-use transmit::{loss, put_on_link, send_block, transmit};
+use transmit::{loss, put_on_link, send_block, show_port, transmit};
 
 /// One end of a link with services.
 #[derive(Clone, Debug)]
@@ -146,9 +146,10 @@ impl Engine {
         observer: &mut O,
     ) {
         if O::WATCHES {
-            self.ports
-                .iter_mut()
-                .for_each(|end| end.port.keep_dropped());
+            for end in &mut self.ports {
+                end.port.keep_dropped();
+                end.port.keep_events();
+            }
         }
         self.until = until;
         self.over = until.is_some_and(|flow| self.flows[flow].is_finished());
@@ -467,6 +468,9 @@ impl Engine {
                         Ok(frame) => {
                             put_on_link(channel, self.now, (out, &end.port), frame, observer);
                             self.deadlines.set(out, channel.poll_timeout());
+                            if O::WATCHES {
+                                show_port(&mut end.port, self.now, out, observer);
+                            }
                             self.schedule_port(index);
                             return;
                         }
@@ -598,9 +602,7 @@ impl Engine {
             }
         }
         if O::WATCHES {
-            for (service, reason, packet) in port.take_dropped() {
-                observer.on_drop(self.now, out, service, reason, &packet);
-            }
+            show_port(port, self.now, out, observer);
         }
         while let Some(packet) = port.poll_deliver() {
             // The two directions of a link are neighbours.

@@ -6,15 +6,15 @@
 //! that nobody watches. `docs/events.md` lists events and fields for users of files and of Python,
 //! who get each as a [`EventRecord`].
 //!
-//! Left out: what frames wait for in front of a scheduler, and what a service thinks of a packet
-//! that it has given up: such a packet enters a link and never leaves it.
+//! Left out: what frames wait for in front of a scheduler, and which packets a service has given up: such a
+//! packet enters a link and never leaves it.
 
 mod filter;
 mod record;
 mod watch;
 
 use airlane_base::{Duration, Instant};
-use airlane_link::{DropReason, FrameKind};
+use airlane_link::{DropReason, FrameKind, ServiceEvent};
 
 pub use crate::packet::Role;
 pub use filter::EventFilter;
@@ -189,6 +189,13 @@ pub enum Event {
         /// The frame.
         frame: FrameInfo,
     },
+    /// A service tells of something by a name of its scheme, or begins anew by it.
+    ServiceTold {
+        /// From the end where it happened.
+        way: LinkDirection,
+        /// What it tells.
+        event: ServiceEvent,
+    },
     /// A host sends a packet: a segment, an acknowledgment or a datagram, as its role says.
     PacketSent(PacketInfo),
     /// The host at the other end gets it.
@@ -231,6 +238,10 @@ pub enum EventKind {
     FrameLost,
     /// [`Event::FrameReceived`].
     FrameReceived,
+    /// [`Event::ServiceTold`] without a reset.
+    ServiceEvent,
+    /// [`Event::ServiceTold`] with one.
+    ServiceReset,
     /// [`Event::PacketSent`].
     PacketSent,
     /// [`Event::PacketReceived`].
@@ -249,13 +260,15 @@ pub enum EventKind {
 
 impl EventKind {
     /// All of them.
-    pub const ALL: [Self; 13] = [
+    pub const ALL: [Self; 15] = [
         Self::PacketEntered,
         Self::PacketLeft,
         Self::PacketDropped,
         Self::FrameSent,
         Self::FrameLost,
         Self::FrameReceived,
+        Self::ServiceEvent,
+        Self::ServiceReset,
         Self::PacketSent,
         Self::PacketReceived,
         Self::TcpState,
@@ -274,6 +287,8 @@ impl EventKind {
             Self::FrameSent => "frame-sent",
             Self::FrameLost => "frame-lost",
             Self::FrameReceived => "frame-received",
+            Self::ServiceEvent => "service-event",
+            Self::ServiceReset => "service-reset",
             Self::PacketSent => "packet-sent",
             Self::PacketReceived => "packet-received",
             Self::TcpState => "tcp-state",
@@ -295,6 +310,8 @@ impl Event {
             Self::FrameSent { .. } => EventKind::FrameSent,
             Self::FrameLost { .. } => EventKind::FrameLost,
             Self::FrameReceived { .. } => EventKind::FrameReceived,
+            Self::ServiceTold { event, .. } if event.reset => EventKind::ServiceReset,
+            Self::ServiceTold { .. } => EventKind::ServiceEvent,
             Self::PacketSent(_) => EventKind::PacketSent,
             Self::PacketReceived(_) => EventKind::PacketReceived,
             Self::TcpState(..) => EventKind::TcpState,
@@ -312,7 +329,8 @@ impl Event {
             | Self::PacketLeft { way, .. }
             | Self::FrameSent { way, .. }
             | Self::FrameLost { way, .. }
-            | Self::FrameReceived { way, .. } => Some(way),
+            | Self::FrameReceived { way, .. }
+            | Self::ServiceTold { way, .. } => Some(way),
             Self::PacketDropped { way, .. } => way,
             _ => None,
         }

@@ -24,6 +24,7 @@ fn status(at_s: u64, sent_bytes: u64) -> Status {
             residual_lost: 3,
             ..Default::default()
         },
+        events: Default::default(),
         metrics: airlane_link::ServiceMetrics::default(),
         peer: None,
         effective_goodput: None,

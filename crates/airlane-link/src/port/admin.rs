@@ -6,6 +6,7 @@ use serde::Serialize;
 
 use super::Port;
 use super::agreement::Agreement;
+use super::departure::Handed;
 use super::numbers::{SERVICES, numbers};
 use super::pacer::Pacer;
 use super::slot::Slot;
@@ -15,7 +16,7 @@ use crate::config::{
     Viewpoint,
 };
 use crate::flow::Packet;
-use crate::ledger::ServiceLedger;
+use crate::ledger::{EventCount, ServiceLedger};
 use crate::measure::ServiceMetrics;
 use crate::queue::DropReason;
 use crate::schedule::Schedule;
@@ -78,6 +79,8 @@ pub struct ServiceStatus {
     pub srtt_s: Option<f64>,
     /// What it did.
     pub ledger: ServiceLedger,
+    /// What its scheme told of, by name, as it came up.
+    pub events: Vec<EventCount>,
     /// What a Snoop agent at this end did, by application.
     pub snoop: Vec<SnoopCounts>,
     /// What it offers.
@@ -177,36 +180,41 @@ impl<P: Packet> Port<P> {
     /// Begins a new epoch: every service starts anew; packets that wait stay, those on their way
     /// are counted as lost.
     pub fn reset(&mut self, now: Instant) {
-        self.forget(now);
+        self.forget_all(now);
         // While the link is busy nobody asks, and with an empty scheduler there is no deadline.
         self.hand_over_ready(now);
     }
 
     /// Begins a new epoch, in which nothing has been handed over yet.
-    fn forget(&mut self, now: Instant) {
-        self.open_all();
-        self.epoch = self.epoch.wrapping_add(1);
-        self.next_timer.set(None);
-        let slots = &mut self.slots;
-        self.scheduler.clear(&mut |service, handed| {
-            if let Some(slot) = &mut slots[usize::from(service) % SERVICES] {
-                slot.forget(&handed.frame);
-            }
-        });
-        for slot in self.slots.iter_mut().flatten() {
-            slot.reset(now, (&mut self.out, &mut self.up));
-        }
+    fn forget_all(&mut self, now: Instant) {
+        self.forget(now, u16::MAX);
+        self.scheduler.link_idle();
         if let Some(finder) = &mut self.finder {
             finder.reset();
         }
         (self.answer, self.speaks) = (None, false);
-        self.ready = u16::MAX;
+    }
+
+    /// Begins a new epoch of these services, one bit each.
+    pub(super) fn forget(&mut self, now: Instant, services: u16) {
+        self.open_all();
+        self.next_timer.set(None);
+        for number in numbers(services) {
+            self.epochs[number] = self.epochs[number].wrapping_add(1);
+            if let Some(slot) = &mut self.slots[number] {
+                let forget = &mut |handed: Handed<P>| slot.forget(&handed.frame);
+                self.scheduler.remove(number as u8, forget);
+                slot.reset(now, (&mut self.out, &mut self.up));
+            }
+            self.note_told(number);
+        }
+        self.ready |= services;
     }
 
     /// The link is taken away, as by a handoff: every service starts anew, and packets that wait are
     /// dropped and counted. The port can be used again once there is a link.
     pub fn disconnect(&mut self, now: Instant) {
-        self.forget(now);
+        self.forget_all(now);
         for slot in self.slots.iter_mut().flatten() {
             slot.drop_waiting();
         }
@@ -242,6 +250,7 @@ impl<P: Packet> Port<P> {
             queue_bytes: slot.waiting_bytes(),
             srtt_s: slot.service.srtt().map(|d| d.as_secs_f64()),
             ledger: slot.ledger,
+            events: slot.events.clone(),
             snoop: slot.service.snoop().to_vec(),
             metrics: slot.meter.metrics(),
         })

@@ -283,4 +283,4 @@ impl<P: Packet> Port<P> {
 }
 
 #[cfg(test)]
-mod tests;
+pub(super) mod tests;

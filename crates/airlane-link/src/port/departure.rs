@@ -21,6 +21,7 @@ pub struct Token {
     /// Bytes with all that is below the frame.
     pub(super) len: usize,
     pub(super) came: Option<Instant>,
+    /// Which epoch of its service it is of.
     pub(super) epoch: u32,
 }
 

@@ -9,7 +9,7 @@ use super::departure::{Handed, Outcome};
 use crate::config::{AggregateConfig, PortConfig, SchemeConfig, ServiceConfig, TimerOrigin};
 use crate::context::{Context, Given, Output, PortFacts, earliest};
 use crate::flow::Packet;
-use crate::ledger::ServiceLedger;
+use crate::ledger::{EventCount, ServiceLedger};
 use crate::measure::Meter;
 use crate::pack::{EpochLoss, Filled, Packer, Unpacker};
 use crate::queue::{DropReason, IngressQueue, QueueConfig};
@@ -35,6 +35,8 @@ pub(super) struct Slot<P> {
     packer: Packer<P>,
     unpacker: Unpacker<P>,
     pub(super) ledger: ServiceLedger,
+    /// What the scheme has told of.
+    pub(super) events: Vec<EventCount>,
     /// What was dropped since somebody asked, where somebody does.
     dropped: Option<Vec<(DropReason, P)>>,
     pub(super) meter: Meter,
@@ -102,6 +104,7 @@ impl<P: Packet> Slot<P> {
             ),
             unpacker: Unpacker::new(dejitter, config.scheme.is_reliable()),
             ledger: ServiceLedger::default(),
+            events: Vec::new(),
             dropped: None,
             meter: Meter::new(
                 path(facts, layout),

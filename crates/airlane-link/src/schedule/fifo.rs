@@ -42,9 +42,13 @@ impl<T> Schedule<T> for Fifo<T> {
     }
     fn set_rate(&mut self, _service: u8, _rate: f64) {}
     fn link_idle(&mut self) {}
-    fn clear(&mut self, removed: &mut dyn FnMut(u8, T)) {
-        for turn in self.queue.drain(..) {
-            removed(turn.service as u8, turn.item);
+    fn remove(&mut self, service: u8, removed: &mut dyn FnMut(T)) {
+        for turn in std::mem::take(&mut self.queue) {
+            if turn.service == usize::from(service) {
+                removed(turn.item);
+            } else {
+                self.queue.push_back(turn);
+            }
         }
     }
 }

@@ -62,7 +62,7 @@ impl<T> Schedule<T> for Scheduler<T> {
     fn link_idle(&mut self) {
         each!(self, s => s.link_idle());
     }
-    fn clear(&mut self, removed: &mut dyn FnMut(u8, T)) {
-        each!(self, s => s.clear(removed));
+    fn remove(&mut self, service: u8, removed: &mut dyn FnMut(T)) {
+        each!(self, s => s.remove(service, removed));
     }
 }

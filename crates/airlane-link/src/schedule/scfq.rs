@@ -220,14 +220,19 @@ impl<T, const SERVICES: usize> Schedule<T> for Scfq<T, SERVICES> {
         self.period += 1;
     }
 
-    fn clear(&mut self, removed: &mut dyn FnMut(u8, T)) {
-        for (service, queue) in self.queues.iter_mut().enumerate() {
-            for (_, _, item) in queue.items.drain(..) {
-                removed(service as u8, item);
+    fn remove(&mut self, service: u8, removed: &mut dyn FnMut(T)) {
+        let queue = self.queue(service);
+        queue.items.drain(..).for_each(|(_, _, item)| removed(item));
+        queue.last = 0.0;
+        let active = &self.heap[..self.active];
+        if let Some(place) = active.iter().position(|s| *s == service) {
+            self.active -= 1;
+            self.heap[place] = self.heap[self.active];
+            if place < self.active {
+                self.sift_up(place);
+                self.sift_down(place);
             }
         }
-        self.active = 0;
-        self.link_idle();
     }
 }
 
@@ -260,6 +265,28 @@ mod tests {
             scfq.enqueue(service, 100, 0);
         }
         assert_eq!(order(&mut scfq), [3, 5, 9]);
+    }
+
+    #[test]
+    fn what_is_removed_is_not_charged() {
+        for taken in [0, 2, 5] {
+            let mut scfq = Scfq::default();
+            for service in [0, 2, 4, 5] {
+                scfq.enqueue(service, 100 * (10 - u32::from(service)) as usize, 0);
+                scfq.enqueue(service, 50, 1);
+            }
+            let mut removed = vec![];
+            scfq.remove(taken, &mut |item| removed.push(item));
+            assert_eq!(removed, [0, 1]);
+            scfq.enqueue(taken, 100, 2);
+            let left = [5, 4, 2, 0].into_iter().filter(|s| *s != taken);
+            let expected: Vec<_> = [taken]
+                .into_iter()
+                .chain(left.flat_map(|s| [s, s]))
+                .collect();
+            let sent: Vec<_> = order(&mut scfq).into_iter().map(|s| s as u8).collect();
+            assert_eq!(sent, expected);
+        }
     }
 
     #[test]

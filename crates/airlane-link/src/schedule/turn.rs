@@ -30,6 +30,6 @@ pub trait Schedule<T> {
     fn set_rate(&mut self, service: u8, rate: f64);
     /// The link has fallen idle: nothing waits and the last frame is over.
     fn link_idle(&mut self);
-    /// Removes everything that waits.
-    fn clear(&mut self, removed: &mut dyn FnMut(u8, T));
+    /// Removes what waits of a service, the next first.
+    fn remove(&mut self, service: u8, removed: &mut dyn FnMut(T));
 }

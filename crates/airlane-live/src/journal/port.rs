@@ -6,7 +6,7 @@ use std::ops::Deref;
 use airlane_base::{Instant, Rate};
 use airlane_link::config::ConfigError;
 use airlane_link::wire::LIVE_HEADER_ROOM;
-use airlane_link::{AdminError, ClassConfig, Frame, Port, PortConfig, ServiceConfig};
+use airlane_link::{AdminError, ClassConfig, Frame, Port, PortConfig, ServiceConfig, ServiceEvent};
 use airlane_session::ServiceOffer;
 use serde::Serialize;
 
@@ -28,8 +28,10 @@ pub(crate) struct JournaledPort {
 impl JournaledPort {
     /// A port without state and without a journal.
     pub(crate) fn new(config: PortConfig) -> Result<Self, Vec<ConfigError>> {
+        let mut port = Port::new(config.clone())?;
+        port.keep_events();
         Ok(Self {
-            port: Port::new(config.clone())?,
+            port,
             journal: None,
             config,
         })
@@ -136,6 +138,11 @@ impl JournaledPort {
     /// See [`Port::services_changed`], a question that changes nothing that comes out.
     pub(crate) fn services_changed(&mut self) -> bool {
         self.port.services_changed()
+    }
+
+    /// See [`Port::take_events`], which changes nothing that comes out.
+    pub(crate) fn take_events(&mut self) -> impl Iterator<Item = ServiceEvent> + '_ {
+        self.port.take_events()
     }
 
     /// Keeps what is rare and has many fields.

@@ -272,6 +272,12 @@ const COUNTERS: &[Family] = &[
         "Losses of step after which the receiver had to resynchronise",
         &[(IN, |l| l.resyncs)],
     ),
+    (
+        "service_resets",
+        Of::Events,
+        "Times that the service began anew because its scheme demanded it",
+        &[(OUT, |l| l.resets)],
+    ),
 ];
 
 /// Why packets were dropped before they were sent.
@@ -440,6 +446,22 @@ pub(super) fn encode(out: &mut Families<'_>, peers: &[PeerStatus]) -> fmt::Resul
         "Packets dropped before they were sent",
         Of::Packets.unit(),
         drops,
+    )?;
+    let told = services.iter().flat_map(|(peer, service)| {
+        service.events.iter().map(|(event, count)| {
+            let labels = [
+                ("peer", *peer),
+                ("service", service.name.as_str()),
+                ("event", event.as_str()),
+            ];
+            (labels, *count)
+        })
+    });
+    out.counters(
+        "service_events",
+        "What the service's scheme told of, by name",
+        None,
+        told,
     )?;
     let hold = services
         .iter()

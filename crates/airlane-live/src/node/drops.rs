@@ -3,12 +3,13 @@
 use std::fmt::Display;
 use std::io;
 
-use airlane_base::{Duration, Instant};
+use airlane_base::Instant;
 use airlane_link::FrameError;
 use airlane_secure::{Refused, SealError};
 use airlane_session::HelloError;
 use serde::ser::{Serialize, SerializeMap, Serializer};
 
+use super::quiet::Quiet;
 use crate::device::says_interface_is_away;
 
 macro_rules! reasons {
@@ -193,17 +194,14 @@ impl From<&HelloError> for Reason {
     }
 }
 
-/// How often the log speaks of one reason.
-const QUIET: Duration = Duration::from_secs(60);
-
 /// One counter for each reason.
 #[derive(Clone, Debug)]
 pub struct Drops {
     /// Whose they are: a peer's, or nobody's known.
     peer: Option<String>,
     counts: [u64; Reason::ALL.len()],
-    /// When the log spoke of a reason, and what the counter was.
-    warned: [Option<(Instant, u64)>; Reason::ALL.len()],
+    /// When the log spoke of each reason.
+    warned: [Quiet; Reason::ALL.len()],
 }
 
 impl Drops {
@@ -212,7 +210,7 @@ impl Drops {
         Self {
             peer,
             counts: [0; Reason::ALL.len()],
-            warned: [None; Reason::ALL.len()],
+            warned: [Quiet::NEW; Reason::ALL.len()],
         }
     }
 
@@ -229,15 +227,9 @@ impl Drops {
     fn note(&mut self, now: Instant, reason: Reason, address: Option<&dyn Display>) {
         let at = reason as usize;
         self.counts[at] += 1;
-        let (due, before) = match self.warned[at] {
-            None => (true, 0),
-            Some((when, before)) => (now >= when + QUIET, before),
-        };
-        if due {
-            self.warned[at] = Some((now, self.counts[at]));
-            let new = self.counts[at] - before;
-            let reason = reason.name();
-            let (peer, total) = (self.peer.as_deref(), self.counts[at]);
+        let count = || self.counts[at];
+        if let Some([total, new]) = self.warned[at].speak(now, count) {
+            let (peer, reason) = (self.peer.as_deref(), reason.name());
             let address = address.map(tracing::field::display);
             tracing::warn!(peer, reason, address, new, total, "dropped");
         }
@@ -276,6 +268,7 @@ mod tests {
     use std::sync::{Arc, Mutex};
 
     use super::*;
+    use airlane_base::Duration;
 
     #[test]
     fn the_documents_have_every_reason_and_no_other() {

@@ -18,6 +18,7 @@ use super::drops::{Drops, Reason};
 use super::lookup::Lookup;
 use super::path::Path;
 use super::share::Spent;
+use super::told::Told;
 use super::transmit::SendFate;
 use super::up_error::UpError;
 use crate::config::{LiveConfig, PeerConfig};
@@ -59,6 +60,7 @@ pub(super) struct PeerLink {
     pub(super) port: JournaledPort,
     pub(super) session: Session,
     pub(super) drops: Drops,
+    pub(super) told: Told,
     pub(super) path: Path,
     /// Frames that were cut for a path that had become narrower, and parts of such frames of the peer.
     cut: u32,
@@ -137,6 +139,7 @@ impl PeerLink {
             port,
             session,
             drops: Drops::new(Some(peer.name.clone())),
+            told: Told::default(),
             path,
             cut: 0,
             parts: Reassembly::default(),
@@ -379,6 +382,11 @@ impl PeerLink {
         }
         if self.session.id().is_some() && self.port.poll_timeout().is_some_and(|due| due <= now) {
             self.port.handle_timeout(now);
+        }
+        let events: Vec<_> = self.port.take_events().collect();
+        for event in events {
+            let peer = self.who();
+            self.told.mention(now, &peer, &self.port, event);
         }
         if self.port.services_changed() {
             self.offer_services(now);

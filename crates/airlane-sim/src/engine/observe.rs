@@ -4,7 +4,7 @@
 //! behind, so watching costs only those who watch. An observer sees the world and cannot change it.
 
 use airlane_base::Instant;
-use airlane_link::{DropReason, Frame, Port};
+use airlane_link::{DropReason, Frame, Port, ServiceEvent};
 
 use crate::app::Flow;
 use crate::packet::Packet;
@@ -51,6 +51,9 @@ pub(crate) trait Observer {
     /// The port at the near end of a direction drops a packet of a service.
     #[inline]
     fn on_drop(&mut self, _: Instant, _direction: usize, _service: u8, _: DropReason, _: &Packet) {}
+    /// A service of the port at the near end of a direction tells of something.
+    #[inline]
+    fn on_told(&mut self, _: Instant, _direction: usize, _: ServiceEvent) {}
     /// There is no way for a packet.
     #[inline]
     fn on_unroutable(&mut self, _: Instant, _: &Packet) {}
@@ -118,6 +121,11 @@ impl<A: Observer, B: Observer> Observer for (A, B) {
     ) {
         self.0.on_drop(now, direction, service, reason, packet);
         self.1.on_drop(now, direction, service, reason, packet);
+    }
+
+    fn on_told(&mut self, now: Instant, direction: usize, event: ServiceEvent) {
+        self.0.on_told(now, direction, event);
+        self.1.on_told(now, direction, event);
     }
 
     fn on_unroutable(&mut self, now: Instant, packet: &Packet) {

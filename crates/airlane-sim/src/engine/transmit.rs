@@ -26,6 +26,21 @@ pub(super) fn put_on_link<O: Observer>(
     }
 }
 
+/// Shows what the port at the near end of a direction has dropped, and what its services tell of.
+pub(super) fn show_port<O: Observer>(
+    port: &mut Port<Packet>,
+    now: Instant,
+    out: usize,
+    observer: &mut O,
+) {
+    for (service, reason, packet) in port.take_dropped() {
+        observer.on_drop(now, out, service, reason, &packet);
+    }
+    for event in port.take_events() {
+        observer.on_told(now, out, event);
+    }
+}
+
 /// Hands something to a transmitter and sees what becomes of it, if anybody watches.
 #[inline]
 pub(super) fn transmit<O: Observer, T>(

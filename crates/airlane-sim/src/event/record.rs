@@ -104,7 +104,7 @@ pub struct EventRecord<'a> {
     /// When the frame's last bit will have left.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub departs_ns: Option<u64>,
-    /// Why it was dropped or lost.
+    /// Why it was dropped or lost; what a service tells of.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub reason: Option<&'static str>,
     /// Name of the flow.
@@ -160,6 +160,7 @@ impl<'a> EventRecord<'a> {
         let flow = event.flow().and_then(|flow| names.flows.get(flow as usize));
         let service = match *event {
             Event::PacketEntered { service, .. } | Event::PacketDropped { service, .. } => service,
+            Event::ServiceTold { event, .. } => Some(event.service),
             _ => header.map(|header| header.service),
         };
         let mut record = Self {
@@ -203,6 +204,7 @@ impl<'a> EventRecord<'a> {
                     Dropped::NoRoute => "no-route",
                 });
             }
+            Event::ServiceTold { event, .. } => record.reason = Some(event.name),
             Event::FrameSent { departs, .. } => record.departs_ns = Some(departs.as_nanos()),
             Event::FrameLost {
                 departs, reason, ..

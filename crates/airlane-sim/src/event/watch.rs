@@ -1,7 +1,7 @@
 //! From what the engine shows to typed events.
 
 use airlane_base::{Duration, Instant};
-use airlane_link::{DropReason, Frame, FrameKind, Layout, Port};
+use airlane_link::{DropReason, Frame, FrameKind, Layout, Port, ServiceEvent};
 
 use super::{
     Dropped, Event, FrameInfo, HeaderInfo, LinkDirection, Lost, PacketInfo, SenderInfo, TcpState,
@@ -171,6 +171,12 @@ impl<W: Watcher> Observer for Typed<'_, W> {
             packet: packet.into(),
         };
         self.watcher.on_event(now, &dropped);
+    }
+
+    fn on_told(&mut self, now: Instant, direction: usize, event: ServiceEvent) {
+        let way = way(direction);
+        self.watcher
+            .on_event(now, &Event::ServiceTold { way, event });
     }
 
     fn on_unroutable(&mut self, now: Instant, packet: &Packet) {

@@ -71,6 +71,7 @@ fn a_watched_run_is_the_run_that_nobody_watches() {
 
 #[test]
 fn events_add_up_to_the_books_of_links() {
+    let mut gave_up = 0;
     for world in worlds() {
         let (result, keeper) = watched(&world);
         for (index, link) in result.links.iter().enumerate() {
@@ -101,9 +102,21 @@ fn events_add_up_to_the_books_of_links() {
                     delivered = channel.delivered.frames;
                 }
                 assert_eq!(count(EventKind::PacketLeft), delivered);
+                // Receivers stand at the far end, and tell from there.
+                let told = keeper.count(|event| match event {
+                    Event::ServiceTold { way, event } => {
+                        let gives_up = ["gave-up", "overrun"].contains(&event.name);
+                        usize::from(way.link) == index && way.down != down && gives_up
+                    }
+                    _ => false,
+                });
+                let books = way.services.iter().map(|service| service.receiver.given_up);
+                assert_eq!(told, books.sum::<u64>());
+                gave_up += told;
             }
         }
     }
+    assert!(gave_up > 10, "{gave_up}");
 }
 
 #[test]

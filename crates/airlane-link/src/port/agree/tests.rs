@@ -10,7 +10,7 @@ use crate::wire::HeaderProfile;
 
 /// A packet of the service whose port it is for.
 #[derive(Clone, Debug, PartialEq)]
-struct To(u16);
+pub(in crate::port) struct To(pub(in crate::port) u16);
 
 impl Payload for To {
     fn len(&self) -> usize {

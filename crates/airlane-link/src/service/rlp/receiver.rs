@@ -19,6 +19,15 @@ pub(crate) enum Order {
     AsReceived,
 }
 
+/// A frame was asked for as often as may be, and has not come.
+const GAVE_UP: &str = "gave-up";
+/// A frame was given up before that, as its repair would have come after the packet's budget.
+const TOO_LATE: &str = "too-late";
+/// A frame was given up before that, for lack of room: the buffer constraint of section 7.6 does not hold.
+const OVERRUN: &str = "overrun";
+/// Half of the numbers were lost, and the receiver has got back into step.
+const RESYNC: &str = "resync";
+
 /// A missing frame.
 #[derive(Clone, Copy, Debug)]
 struct Hole {
@@ -214,6 +223,7 @@ impl<P: Payload> RlpReceiver<P> {
     /// Gives up the oldest hole if it is a window behind `seq`, which takes its place.
     fn make_room(&mut self, cx: &mut Context<'_, P>, seq: Seq) {
         if self.space.distance(seq, self.base) >= self.window {
+            cx.tell(OVERRUN);
             self.give_up(cx, self.base);
             self.base = self.space.next(self.base);
         }
@@ -235,6 +245,7 @@ impl<P: Payload> RlpReceiver<P> {
                 if self.space.distance(self.high, self.base) <= self.window {
                     return;
                 }
+                cx.tell(OVERRUN);
                 self.give_up(cx, self.base);
             }
             self.base = self.space.next(self.base);
@@ -256,6 +267,7 @@ impl<P: Payload> RlpReceiver<P> {
     /// Section 7.6: the receiver alone gets back into step.
     fn resync(&mut self, cx: &mut Context<'_, P>, seq: Seq, packet: P) {
         cx.ledger.resyncs += 1;
+        cx.tell(RESYNC);
         self.flush(cx);
         self.base = seq;
         self.high = self.space.next(seq);
@@ -320,7 +332,9 @@ impl<P: Payload> RlpReceiver<P> {
                 hole.waits = true;
                 self.naks.push_back(timer.seq);
             } else {
-                cx.ledger.given_up_too_old += u64::from(hole.tries < retries);
+                let early = hole.tries < retries;
+                cx.ledger.given_up_too_old += u64::from(early);
+                cx.tell(if early { TOO_LATE } else { GAVE_UP });
                 self.give_up(cx, timer.seq);
                 self.release(cx);
             }

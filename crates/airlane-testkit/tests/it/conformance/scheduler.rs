@@ -41,8 +41,8 @@ pub(crate) enum Operation {
     Dequeue,
     /// A new share for a service.
     SetRate(u8, f64),
-    /// Everything is thrown away.
-    Clear,
+    /// What waits of a service is thrown away.
+    Remove(u8),
 }
 
 /// Up to `n` operations on the services `0..services`.
@@ -51,8 +51,8 @@ pub(crate) fn operations(n: usize, services: u8) -> impl Strategy<Value = Vec<Op
         10 => (0..services, 1..=1_500usize).prop_map(|(s, len)| Operation::Enqueue(s, len)),
         9 => Just(Operation::Dequeue),
         1 => (0..services, 0.01..10.0).prop_map(|(s, rate)| Operation::SetRate(s, rate)),
+        1 => (0..services).prop_map(Operation::Remove),
     ];
-    let operation = prop_oneof![100 => operation, 1 => Just(Operation::Clear)];
     prop::collection::vec(operation, 0..n)
 }
 
@@ -96,15 +96,12 @@ pub(crate) fn conserves_items<S: Schedule<u64> + Default>() {
                     }
                 },
                 Operation::SetRate(service, rate) => scheduler.set_rate(service, rate),
-                Operation::Clear => {
-                    let mut removed = [const { Vec::new() }; 16];
-                    scheduler.clear(&mut |service, item| {
-                        removed[usize::from(service)].push(item);
-                    });
-                    for (removed, queue) in removed.into_iter().zip(&mut reference.queues) {
-                        let expected: Vec<u64> = queue.drain(..).map(|(_, item)| item).collect();
-                        prop_assert_eq!(removed, expected);
-                    }
+                Operation::Remove(service) => {
+                    let mut removed = Vec::new();
+                    scheduler.remove(service, &mut |item| removed.push(item));
+                    let queue = &mut reference.queues[usize::from(service)];
+                    let expected: Vec<u64> = queue.drain(..).map(|(_, item)| item).collect();
+                    prop_assert_eq!(removed, expected);
                 }
             }
             prop_assert_eq!(scheduler.is_empty(), reference.is_empty());
@@ -125,7 +122,7 @@ pub(crate) fn repeats_itself<S: Schedule<u64> + Default>() {
                 Operation::Enqueue(service, len) => scheduler.enqueue(service, len, item as u64),
                 Operation::Dequeue => out.push(scheduler.dequeue()),
                 Operation::SetRate(service, rate) => scheduler.set_rate(service, rate),
-                Operation::Clear => scheduler.clear(&mut |_, _| {}),
+                Operation::Remove(service) => scheduler.remove(service, &mut |_| {}),
             }
         }
         out
@@ -148,7 +145,7 @@ pub(crate) fn is_transparent_to_one_service<S: Schedule<u64> + Default>() {
                 }
                 Operation::Dequeue => prop_assert_eq!(scheduler.dequeue(), queue.pop_front()),
                 Operation::SetRate(_, rate) => scheduler.set_rate(service, rate),
-                Operation::Clear => {}
+                Operation::Remove(_) => {}
             }
         }
     });
@@ -216,7 +213,7 @@ pub(crate) fn stays_within_the_fairness_bound<S: Schedule<u64> + Default>() {
                         scheduler.link_idle();
                     }
                 }
-                Operation::SetRate(..) | Operation::Clear => {}
+                Operation::SetRate(..) | Operation::Remove(_) => {}
             }
         }
     });
