@@ -36,7 +36,8 @@ struct RunOutput<'a> {
 pub(crate) fn run(args: &RunArgs) -> anyhow::Result<()> {
     let mut document = input::document(&args.file, &args.set.set)?;
     trace::use_channels(&mut document, &args.channel)?;
-    let scenario = input::scenario(&document, &args.file)?;
+    let mut scenario = input::scenario(&document, &args.file)?;
+    args.repeat.choose_traffic(&mut scenario);
     warn_unreached(&args.file.display().to_string(), &scenario);
     let seed = args.repeat.seed.unwrap_or(scenario.seed);
     let runs = u64::from(args.runs.unwrap_or(1));
@@ -135,7 +136,9 @@ pub(crate) fn compare(args: &CompareArgs) -> anyhow::Result<()> {
             if let (Some(vary), Some(value)) = (&vary, value) {
                 document.set(&format!("{}={value}", vary.key))?;
             }
-            scenarios.push(input::scenario(&document, file)?);
+            let mut scenario = input::scenario(&document, file)?;
+            args.repeat.choose_traffic(&mut scenario);
+            scenarios.push(scenario);
         }
     }
     let ways = compare::names(&args.files);
@@ -204,6 +207,13 @@ fn json<T: Serialize>(value: &T) -> anyhow::Result<String> {
 
 fn write(path: &Path, text: &str) -> anyhow::Result<()> {
     std::fs::write(path, text).with_context(|| format!("cannot write {}", path.display()))
+}
+
+impl RepeatArgs {
+    /// What `--traffic-seed` says takes the place of what the file does.
+    fn choose_traffic(&self, scenario: &mut Scenario) {
+        scenario.traffic_seed = self.traffic_seed.or(scenario.traffic_seed);
+    }
 }
 
 /// 0 lets the library choose.

@@ -134,7 +134,7 @@ pub(crate) fn run(args: &StudyRunArgs) -> anyhow::Result<()> {
         runs: args.runs.map(u64::from),
         alternative_runs: args.alternative_runs.map(u64::from),
         seed: args.seed,
-        set: args.set.clone(),
+        set: set(args),
         committed: alternatives.is_empty(),
         alternatives,
         figure_only: args.figure_only,
@@ -258,6 +258,12 @@ fn plan(asked: &[Asked], request: &RunRequest, all: bool) -> Result<Vec<Plan>, S
         .collect()
 }
 
+/// What is set in every scenario.
+fn set(args: &StudyRunArgs) -> Vec<String> {
+    let traffic = args.traffic_seed.map(|seed| format!("traffic-seed={seed}"));
+    args.set.iter().cloned().chain(traffic).collect()
+}
+
 /// The arguments that decide the results.
 fn command(args: &StudyRunArgs) -> Vec<String> {
     let mut command: Vec<String> = ["airlane", "study", "run"].map(str::to_owned).to_vec();
@@ -273,8 +279,8 @@ fn command(args: &StudyRunArgs) -> Vec<String> {
         args.alternative_runs.map(|n| n.to_string()),
     );
     option("--seed", args.seed.map(|n| n.to_string()));
-    for set in &args.set {
-        option("--set", Some(set.clone()));
+    for set in set(args) {
+        option("--set", Some(set));
     }
     for name in &args.alternative {
         option("--alternative", Some(name.clone()));

@@ -23,7 +23,9 @@ use crate::result::{
 };
 use crate::retrace::RetraceResult;
 use crate::route::Routes;
-use crate::scenario::{Epoch, FlowConfig, LinkConfig, Scenario, TransportConfig};
+use crate::scenario::{
+    AppConfig, EmptyRun, Epoch, FlowConfig, LinkConfig, Scenario, TransportConfig,
+};
 use crate::services::flow_services;
 use crate::world::{build, direction_index, mean_rate};
 
@@ -355,10 +357,16 @@ impl Prepared {
                 finished: Some(engine.flows[index].is_finished()),
                 ..page_result(base, app.completed(), app.totals(), &app.times)
             },
-            Flow::Web(app) => FlowResult {
-                finished: Some(engine.flows[index].is_finished()),
-                ..page_result(base, app.completed(), app.totals(), &app.times)
-            },
+            Flow::Web(app) => {
+                let result = page_result(base, app.completed(), app.totals(), &app.times);
+                let zero =
+                    matches!(&config.app, AppConfig::Web(web) if web.empty == EmptyRun::Zero);
+                FlowResult {
+                    finished: Some(engine.flows[index].is_finished()),
+                    throughput_bps: result.throughput_bps.or(zero.then_some(0.0)),
+                    ..result
+                }
+            }
             Flow::Telnet(app) => FlowResult {
                 finished: Some(engine.flows[index].is_finished()),
                 ..response_result(base, app.totals(), &app.times)

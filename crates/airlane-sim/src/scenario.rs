@@ -44,7 +44,7 @@ pub(crate) use mobility::Epoch;
 pub use progress::{ProgressConfig, WindowConfig};
 pub(crate) use stations::{RadioHop, RadioRoutes};
 pub(crate) use web::WebTables;
-pub use web::{Completion, FilesPerPage, TABLE_FILES, WebConfig};
+pub use web::{Completion, EmptyRun, FilesPerPage, RequestPackets, TABLE_FILES, WebConfig};
 pub use wifi::{StationConfig, WifiConfig, WifiInterference};
 
 /// Version of the file format.
@@ -65,10 +65,14 @@ pub struct Scenario {
     /// All random streams are seeded with this; a command line may override it.
     #[serde(default = "default_seed")]
     pub seed: u64,
-    /// What applications draw, such as sizes and pauses, is seeded with this in every repetition. Left out: `seed`, as
-    /// the command line has it.
-    #[serde(default, skip_serializing_if = "Option::is_none")]
-    pub traffic_seed: Option<u64>,
+    /// What applications draw, such as sizes and pauses, is seeded with this, the same in every repetition; or with each
+    /// repetition anew. Left out: `seed`, as the command line has it, the same in every repetition.
+    #[serde(
+        default,
+        rename = "traffic-seed",
+        skip_serializing_if = "Option::is_none"
+    )]
+    pub traffic_seed: Option<TrafficSeed>,
     /// When the applications stop, at the latest.
     #[schemars(example = &"60 s")]
     pub duration: Duration,
@@ -98,6 +102,45 @@ pub struct Scenario {
     #[serde(default, skip_serializing_if = "BTreeMap::is_empty")]
     #[schemars(extend("examples" = [{ "car": { "model": "onoff-c", "unit": { "frame": 7 } } }]))]
     pub retraces: BTreeMap<String, RetraceConfig>,
+}
+
+/// Where the draws of applications come from.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
+#[serde(untagged, expecting = "traffic-seed is a whole number or \"each-run\"")]
+pub enum TrafficSeed {
+    /// This seed, in every repetition.
+    Number(u64),
+    /// `"each-run"`: repetitions differ in their traffic, too, so that intervals cover it.
+    Word(EachRun),
+}
+
+/// The word for traffic that differs between repetitions.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
+#[serde(rename_all = "kebab-case")]
+pub enum EachRun {
+    /// `each-run`.
+    EachRun,
+}
+
+impl std::str::FromStr for TrafficSeed {
+    type Err = String;
+
+    fn from_str(text: &str) -> Result<Self, Self::Err> {
+        if text == "each-run" {
+            return Ok(Self::Word(EachRun::EachRun));
+        }
+        let number = text.parse().map(Self::Number);
+        number.map_err(|_| "write a whole number or each-run".to_owned())
+    }
+}
+
+impl std::fmt::Display for TrafficSeed {
+    fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
+        match self {
+            Self::Number(seed) => seed.fmt(f),
+            Self::Word(EachRun::EachRun) => f.write_str("each-run"),
+        }
+    }
 }
 
 /// A host or a router; every node is both.
@@ -192,6 +235,9 @@ pub struct LinkConfig {
     /// that every frame has), or in them (`off`). Source: Xylomenos 1999, section 6.2.1. Left out: `off`.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub pacing: Option<Pacing>,
+    /// Pacing counts this much beside each packet. Left out: what `pacing` says.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub pacing_overhead: Option<Size>,
     /// The link has these services, the same at both ends. Source: Xylomenos 1999, chapter 6.
     #[serde(default, skip_serializing_if = "Vec::is_empty")]
     pub services: Vec<ServiceConfig>,

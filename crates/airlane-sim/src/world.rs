@@ -33,8 +33,8 @@ use crate::hint::{flow_hints, outages};
 use crate::packet::Packet;
 use crate::route::{Routes, Step};
 use crate::scenario::{
-    AppConfig, Completion, FlowConfig, LinkConfig, PacedBy, RelayConfig, Scenario, TransportConfig,
-    WifiConfig,
+    AppConfig, Completion, EachRun, FlowConfig, LinkConfig, PacedBy, RelayConfig, RequestPackets,
+    Scenario, TrafficSeed, TransportConfig, WifiConfig,
 };
 use crate::services::header;
 
@@ -43,7 +43,7 @@ use crate::services::header;
 struct Randomness {
     /// Errors and clocks: different in every repetition.
     run: Streams,
-    /// Traffic: the same in all repetitions.
+    /// Traffic: the same in all repetitions, unless the scenario says otherwise.
     traffic: Streams,
 }
 
@@ -51,7 +51,11 @@ struct Randomness {
 pub(crate) fn build(scenario: &Scenario, seed: u64, run: u64, mut pieces: Pieces) -> Engine {
     let randomness = Randomness {
         run: Streams::new(seed, run),
-        traffic: Streams::new(scenario.traffic_seed.unwrap_or(seed), 0),
+        traffic: match scenario.traffic_seed {
+            None => Streams::new(seed, 0),
+            Some(TrafficSeed::Number(seed)) => Streams::new(seed, 0),
+            Some(TrafficSeed::Word(EachRun::EachRun)) => Streams::new(seed, run),
+        },
     };
     let mut directions = vec![];
     let mut airs = vec![Air::default(); scenario.media.len()];
@@ -320,7 +324,10 @@ fn port(link: &LinkConfig, first: bool) -> Port<Packet> {
             .expect("resolved: services have a hand-over limit"),
         pacing: matches!(link.pacing, Some(Pacing::Nominal | Pacing::Framed))
             .then_some(link.queue.down),
-        pacing_overhead: usize::from(link.pacing == Some(Pacing::Framed)),
+        pacing_overhead: link.pacing_overhead.map_or_else(
+            || usize::from(link.pacing == Some(Pacing::Framed)),
+            |overhead| overhead.as_bytes() as usize,
+        ),
         scheduler: link.scheduler.clone().unwrap_or_default(),
         rates: link.rates.unwrap_or_default(),
         rate_limit: link.rate_limit.unwrap_or_default(),
@@ -426,8 +433,13 @@ fn flow(
                 parallel: app.parallel as usize,
                 think: app.think,
                 count: app.count,
+                bundle: app.bundle,
             };
-            let opener = Opener::new(tcp, segment, app.completion, app.persistent, clock());
+            let mut opener = Opener::new(tcp, segment, app.completion, app.persistent, clock());
+            if app.requests == RequestPackets::One {
+                let whole = scenario.usual_packet(config, &scenario.epochs());
+                opener.request = Some(whole.map_or(segment, |size| size.as_bytes() as u32));
+            }
             let sizes = randomness.traffic.stream(&format!("flow.{name}.sizes"));
             Flow::Web(Box::new(Web::new(place, start, opener, browsing, sizes)))
         }

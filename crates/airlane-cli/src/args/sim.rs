@@ -2,6 +2,7 @@
 
 use std::path::PathBuf;
 
+use airlane_sim::scenario::TrafficSeed;
 use clap::{Args, Subcommand, ValueHint};
 
 use super::set::SetArgs;
@@ -116,6 +117,9 @@ pub struct RepeatArgs {
     /// Seed of all random streams [default: the scenario's]
     #[arg(long, value_name = "N")]
     pub seed: Option<u64>,
+    /// Seed of what applications draw, apart from --seed; each-run draws anew in every repetition [default: --seed]
+    #[arg(long, value_name = "N|each-run")]
+    pub traffic_seed: Option<TrafficSeed>,
     /// How many repetitions run at once [default: one for each core]
     #[arg(long, value_name = "N", value_parser = clap::value_parser!(u16).range(1..))]
     pub threads: Option<u16>,
@@ -126,6 +130,7 @@ Examples:
   airlane sim run scenarios/three-applications.toml
   airlane sim run scenarios/three-applications.toml --runs 30 --json > result.json
   airlane sim run scenarios/three-applications.toml --set links.radio.errors.rate=0.1
+  airlane sim run scenarios/three-applications.toml --seed 7 --traffic-seed 1   # other errors, the same traffic
   airlane sim run scenarios/three-applications.toml --channel trace:hill-top.trace
   airlane sim run scenarios/three-applications-raw.toml --pcap radio@mobile=mobile.pcapng
   airlane sim run scenarios/three-applications.toml --events all.jsonl

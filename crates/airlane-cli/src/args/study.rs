@@ -2,6 +2,7 @@
 
 use std::path::PathBuf;
 
+use airlane_sim::scenario::TrafficSeed;
 use clap::{Args, Subcommand, ValueHint};
 
 /// The verbs of published studies.
@@ -75,6 +76,9 @@ pub struct StudyRunArgs {
     /// Seed of all random streams [default: the work's]
     #[arg(long, value_name = "N")]
     pub seed: Option<u64>,
+    /// Seed of what applications draw, apart from --seed; each-run draws anew in every repetition [default: --seed]
+    #[arg(long, value_name = "N|each-run")]
+    pub traffic_seed: Option<TrafficSeed>,
     /// How many repetitions run at once [default: one for each core]
     #[arg(long, value_name = "N", value_parser = clap::value_parser!(u16).range(1..))]
     pub jobs: Option<u16>,

@@ -23,6 +23,8 @@ pub(crate) struct Opener {
     config: TcpConfig,
     /// User bytes of a full segment.
     pub(crate) segment: u32,
+    /// User bytes of a request's packet, where each request is one.
+    pub(crate) request: Option<u32>,
     pub(crate) completion: Completion,
     /// Whether connections stay open and are used again.
     persistent: bool,
@@ -43,6 +45,7 @@ impl Opener {
         Self {
             config: config.clone(),
             segment,
+            request: None,
             completion,
             persistent,
             clock,
@@ -94,11 +97,11 @@ pub(crate) struct Exchange {
 impl Exchange {
     /// An exchange with nothing on its way, on the given endpoints of the flow.
     pub(crate) fn new(opener: &Opener, endpoints: u8) -> Self {
-        let Opener {
-            config, segment, ..
-        } = opener;
+        let config = &opener.config;
+        let segments = [opener.segment, opener.request.unwrap_or(opener.segment)];
         Self {
-            ends: [0, 1].map(|end| End::new(config, *segment, Duration::ZERO, end, endpoints)),
+            ends: [SERVER, CLIENT]
+                .map(|end| End::new(config, segments[end], Duration::ZERO, end, endpoints)),
             opened: false,
             frozen: [None; 2],
             waiting: None,

@@ -10,8 +10,9 @@
 //! does not change with the repetition, but the order in which requests arrive may.
 //!
 //! As in ns-2's HTTP module: a draw of zero bytes stands for 1000, and a reply fills whole packets.
-//! A request has its own length; it takes several packets where a frame is too small for it. The
-//! server takes no time.
+//! A request has its own length; it takes several packets where a frame is too small for it, unless all of it is to be
+//! one (`requests = "one"`). With `bundle` one request asks for all objects of a page, and one reply has the sum of their
+//! lengths, as in the module's persistent mode. The server takes no time.
 
 use std::sync::Arc;
 
@@ -35,6 +36,8 @@ pub(crate) struct Browsing {
     pub(crate) parallel: usize,
     pub(crate) think: Duration,
     pub(crate) count: Option<u64>,
+    /// Whether one request asks for all objects of a page, and one reply has them all.
+    pub(crate) bundle: bool,
 }
 
 /// A transaction on its way.
@@ -43,6 +46,8 @@ struct Transaction {
     began: Instant,
     /// Whether the page itself is here; before, nobody knows its objects.
     page_here: bool,
+    /// Objects that one reply carries: those of a page where they are bundled, else one.
+    in_reply: u64,
     /// Objects that have not been requested.
     to_request: u64,
     /// Replies that are not here.
@@ -122,6 +127,7 @@ impl Web {
         self.transaction = Some(Transaction {
             began: now,
             page_here: false,
+            in_reply: 1,
             to_request: 0,
             to_come: 1,
             bytes: 0,
@@ -131,11 +137,19 @@ impl Web {
 
     fn ask(&mut self, slot: usize) {
         let drawn = self.browsing.tables.request.draw_whole(&mut self.sizes);
-        self.exchanges[slot].ask(&mut self.opener, or_for_zero(drawn));
+        let bytes = or_for_zero(drawn);
+        let most = self.opener.request.map_or(u64::MAX, u64::from);
+        self.exchanges[slot].ask(&mut self.opener, bytes.min(most));
     }
 
     fn answer(&mut self, slot: usize) {
-        let drawn = self.browsing.tables.reply.draw_whole(&mut self.sizes);
+        let objects = self
+            .transaction
+            .map_or(1, |transaction| transaction.in_reply);
+        let reply = &self.browsing.tables.reply;
+        let drawn = (0..objects)
+            .map(|_| reply.draw_whole(&mut self.sizes))
+            .sum();
         let packet = u64::from(self.opener.segment);
         let bytes = or_for_zero(drawn).div_ceil(packet) * packet;
         if let Some(transaction) = &mut self.transaction {
@@ -158,8 +172,11 @@ impl Web {
                 FilesPerPage::Additional => drawn,
                 FilesPerPage::Total => drawn.saturating_sub(1),
             };
-            transaction.to_request = objects;
-            transaction.to_come = objects;
+            if self.browsing.bundle && objects > 0 {
+                transaction.in_reply = objects;
+            }
+            transaction.to_request = objects / transaction.in_reply;
+            transaction.to_come = transaction.to_request;
             0..self.exchanges.len()
         };
         if transaction.to_come == 0 {

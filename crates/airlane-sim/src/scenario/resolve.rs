@@ -34,7 +34,7 @@ impl Scenario {
 
     /// The packet size of a flow that states none: what fits all frames on its paths, of speech what
     /// is spoken in 20 ms. None if no link states a frame size and nothing else tells it.
-    pub(super) fn usual_packet(&self, flow: &FlowConfig, epochs: &[Epoch]) -> Option<Size> {
+    pub(crate) fn usual_packet(&self, flow: &FlowConfig, epochs: &[Epoch]) -> Option<Size> {
         let frame = self.smallest_frame(flow, epochs);
         match &flow.app {
             AppConfig::Conferencing(app) => {

@@ -6,7 +6,7 @@ use airlane_base::config::{Problems, Validate, key};
 use airlane_base::{Duration, Size};
 use airlane_channel::ErrorModelConfig;
 
-use airlane_link::config::{self, Viewpoint};
+use airlane_link::config::{self, Pacing, Viewpoint};
 
 use super::{
     AppConfig, BulkConfig, ConferencingConfig, Epoch, FlowConfig, LONGEST_RUN, LinkConfig,
@@ -260,6 +260,13 @@ impl Scenario {
                 "services",
                 "services need to know the largest payload of a frame",
                 "write frame = \"1000 B\" at the link",
+            );
+        }
+        if link.pacing_overhead.is_some() && link.pacing.unwrap_or_default() == Pacing::Off {
+            problems.add(
+                "pacing-overhead",
+                "nothing is paced",
+                "leave it out, or write pacing = \"nominal\" as well",
             );
         }
         let header = link.header.unwrap_or_default();

@@ -22,6 +22,16 @@ pub struct WebConfig {
     /// their TCP state. Otherwise each transfer has fresh state.
     #[serde(default)]
     pub persistent: bool,
+    /// All objects of a page are asked for in one request and come as one reply of their summed lengths, as in the
+    /// persistent mode of ns-2's HTTP module.
+    #[serde(default, skip_serializing_if = "is_false")]
+    pub bundle: bool,
+    /// In what packets a request leaves.
+    #[serde(default, skip_serializing_if = "is_usual")]
+    pub requests: RequestPackets,
+    /// What the throughput of a run is that completes no transaction.
+    #[serde(default, skip_serializing_if = "is_usual")]
+    pub empty: EmptyRun,
     /// This long after the end of a transaction the next begins.
     #[serde(default)]
     pub think: Duration,
@@ -65,6 +75,37 @@ pub enum FilesPerPage {
     Additional,
     /// All files, the page itself included, as it was measured.
     Total,
+}
+
+/// In what packets a request leaves.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
+#[serde(rename_all = "kebab-case")]
+pub enum RequestPackets {
+    /// In packets as those of replies, the last one as long as what is left.
+    #[default]
+    Segments,
+    /// In one, as ns-2's module sends it. Where the frames on the path cannot carry its length, it is as long as they
+    /// can.
+    One,
+}
+
+/// What the throughput of a run is that completes no transaction.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
+#[serde(rename_all = "kebab-case")]
+pub enum EmptyRun {
+    /// None: the run is left out of means.
+    #[default]
+    LeftOut,
+    /// Zero.
+    Zero,
+}
+
+fn is_false(value: &bool) -> bool {
+    !value
+}
+
+fn is_usual<T: Default + PartialEq>(value: &T) -> bool {
+    *value == T::default()
 }
 
 /// When a transfer is over, so that the other side may act.

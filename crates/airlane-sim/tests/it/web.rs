@@ -226,3 +226,59 @@ fn impossible_clients_are_refused() {
         refused("flows[web].transport={ kind = \"udp\" }").contains("web does not run over udp")
     );
 }
+
+#[test]
+fn a_bundle_is_one_request_and_one_reply_of_all_objects() {
+    // A page of 3 kB with two objects of as much: one more request, and one reply of 5000 B.
+    let tables = ["300 1 1", "2500 1 1", "2 1 1"];
+    let round_s = |data_ms: f64| (data_ms + 10.0 + 0.32 + 10.0) / 1e3;
+    let app = "persistent = true, bundle = true, count = 1";
+    let page = web(&with_tables(app, tables));
+    // The page has opened the window of its connection to four segments; the fifth leaves behind them without a pause.
+    let page_s = round_s(2.4) + round_s(8.0) + round_s(16.0);
+    close(page.page_time_mean_s, page_s + round_s(2.4) + round_s(40.0));
+    assert_eq!(page.delivered_bytes, 8_000);
+    assert_eq!(page.packets_sent, 2 + 3 + 5);
+}
+
+#[test]
+fn a_request_may_be_one_packet_of_its_length() {
+    let tables = ["700 1 1", "200 1 1", "0 1 1"];
+    let sent = |app: &str| web(&with_tables(app, tables)).packets_sent;
+    assert_eq!(sent("packet = \"200 B\", count = 1"), 4 + 1);
+    assert_eq!(
+        sent("packet = \"200 B\", requests = \"one\", count = 1"),
+        1 + 1
+    );
+    // What the frames cannot carry is left out.
+    let long = ["1700 1 1", "200 1 1", "0 1 1"];
+    let page = web(&with_tables("requests = \"one\", count = 1", long));
+    assert_eq!(page.packets_sent, 2);
+}
+
+#[test]
+fn a_run_without_a_page_has_no_throughput_or_none_at_all() {
+    let cut = |app: &str| {
+        let mut scenario = world(app);
+        scenario.duration = airlane_base::Duration::from_millis(5);
+        web(&scenario).throughput_bps
+    };
+    assert_eq!(cut("count = 1"), None);
+    assert_eq!(cut("count = 1, empty = \"zero\""), Some(0.0));
+}
+
+#[test]
+fn traffic_is_seeded_apart_from_errors() {
+    let bytes = |key: &str, seed: u64, repetition: u64| {
+        let text = format!("{key}\n{}", world("count = 50, parallel = 1").to_toml());
+        let scenario = Scenario::from_toml(&text, "test").unwrap();
+        run(&scenario, seed, repetition).unwrap().flows[0].delivered_bytes
+    };
+    // As it was: the seed, in every repetition.
+    assert_eq!(bytes("", 1, 0), bytes("", 1, 1));
+    assert_ne!(bytes("", 1, 0), bytes("", 2, 0));
+    assert_eq!(bytes("traffic-seed = 1", 2, 3), bytes("", 1, 0));
+    let each = |repetition| bytes("traffic-seed = \"each-run\"", 1, repetition);
+    assert_eq!(each(0), bytes("", 1, 0));
+    assert_ne!(each(0), each(1));
+}
