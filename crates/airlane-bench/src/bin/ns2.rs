@@ -6,8 +6,8 @@ use std::path::PathBuf;
 use std::process::ExitCode;
 
 use airlane_bench::ns2::{
-    KnownSetting, LIMIT, MOST_HOPS, Ns2, Ns2Error, beyond, chain_label, compare, compare_chain,
-    grid, markdown,
+    KnownSetting, LIMIT, MOST_HOPS, Ns2, Ns2Error, behind_snoop, beyond, chain_label, compare,
+    compare_chain, grid, markdown, pages,
 };
 use clap::Parser;
 
@@ -49,7 +49,7 @@ fn run(arguments: &Arguments) -> Result<bool, String> {
     };
     let mut settings: Vec<KnownSetting> = grid();
     if ns2.is_some() {
-        settings.extend(beyond());
+        settings.extend(beyond().into_iter().chain(behind_snoop()).chain(pages()));
     }
     if let Some(only) = &arguments.only {
         settings.retain(|known| known.label.contains(only));

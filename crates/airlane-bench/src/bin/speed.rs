@@ -8,7 +8,7 @@
 use std::process::ExitCode;
 use std::time::Instant;
 
-use airlane_bench::ns2::{Errors, Ns2, Ns2Error, Setting, Topology, Variant, WirelessLink};
+use airlane_bench::ns2::{Errors, Load, Ns2, Ns2Error, Setting, Topology, Variant, WirelessLink};
 use airlane_sim::{Scenario, run};
 use airlane_testkit::machine::MachineWatch;
 
@@ -49,6 +49,7 @@ const fn wlan(errors: Errors) -> Setting {
         errors,
         segments: SEGMENTS,
         tcp: Variant::Reno,
+        load: Load::File,
     }
 }
 

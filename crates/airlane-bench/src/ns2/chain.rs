@@ -69,6 +69,7 @@ pub fn compare_chain(hops: usize, ns2: Option<&Ns2>) -> Result<BesideNs2, Ns2Err
         airlane,
         ns2: theirs,
         timeouts: [0.0; 2],
+        paired: None,
     })
 }
 

@@ -1,6 +1,6 @@
 //! The settings of which ns-2's figures are known.
 
-use super::setting::{Errors, Setting, Topology, Variant, WirelessLink};
+use super::setting::{Errors, Load, Setting, Topology, Variant, WirelessLink};
 
 /// A setting, with what ns-2 gave for it if that is known.
 #[derive(Clone, Debug, PartialEq)]
@@ -86,6 +86,7 @@ fn known(line: &str) -> Option<KnownSetting> {
         errors,
         segments: number(6)? as u64,
         tcp: Variant::Reno,
+        load: Load::File,
     };
     Some(KnownSetting {
         label: label(&setting),
@@ -129,6 +130,7 @@ pub fn beyond() -> Vec<KnownSetting> {
                         errors,
                         segments: 10_000,
                         tcp,
+                        load: Load::File,
                     };
                     all.push(KnownSetting {
                         label: label(&setting),
@@ -142,7 +144,7 @@ pub fn beyond() -> Vec<KnownSetting> {
     all
 }
 
-fn label(setting: &Setting) -> String {
+pub(super) fn label(setting: &Setting) -> String {
     let what = match setting.errors {
         Errors::None => "none".to_owned(),
         Errors::Uniform(rate) => format!("{} % of frames", rate * 100.0),
@@ -152,8 +154,13 @@ fn label(setting: &Setting) -> String {
         }
         Errors::Fades { bad_s, .. } => format!("fades of {bad_s} s"),
     };
+    let load = match setting.load {
+        Load::File => "",
+        Load::FileBehindSnoop => ", snoop",
+        Load::Pages => ", web",
+    };
     format!(
-        "{} | {} | {} | {} | {} | {what}",
+        "{}{load} | {} | {} | {} | {} | {what}",
         setting.tcp.name(),
         setting.link.name(),
         setting.topology.name(),
@@ -165,12 +172,14 @@ fn label(setting: &Setting) -> String {
 #[cfg(test)]
 mod tests {
     use super::*;
+    use crate::ns2::{behind_snoop, pages};
 
     #[test]
     fn every_row_is_a_setting_that_airlane_takes() {
         let grid = grid();
         assert_eq!(grid.len(), 92);
-        for known in grid.into_iter().chain(beyond()) {
+        let all = grid.into_iter().chain(beyond());
+        for known in all.chain(behind_snoop()).chain(pages()) {
             // Building a scenario checks all of it.
             known.setting.scenario("");
             let positive = |figures: KnownFigures| figures.throughput_bps > 0.0 && figures.runs > 0;

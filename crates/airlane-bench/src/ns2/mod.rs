@@ -1,7 +1,8 @@
-//! ns-2 beside Airlane: one bulk transfer of TCP without link repair, in both simulators; and chains of radio stations.
+//! ns-2 beside Airlane: bulk transfers of TCP without link repair and behind Snoop, pages, and chains of radio stations, in
+//! both simulators.
 //!
 //! A [`Setting`] is one such transfer. It becomes a scenario for Airlane and arguments for our
-//! script `ns2/bulk.tcl`, which Debian's package `ns2` runs. [`grid`] has the settings whose
+//! scripts `ns2/bulk.tcl` and `ns2/web.tcl`, which Debian's package `ns2` runs. [`grid`] has the settings whose
 //! results are known, with ns-2's figures from when they were taken.
 
 mod chain;
@@ -9,9 +10,11 @@ mod compare;
 mod grid;
 mod run;
 mod setting;
+mod studied;
 
 pub use chain::{MOST_HOPS, chain_label, compare_chain};
 pub use compare::{BesideNs2, LIMIT, compare, markdown};
 pub use grid::{KnownFigures, KnownSetting, beyond, grid};
 pub use run::{Ns2, Ns2Error, TransferFigures};
-pub use setting::{Errors, Setting, Topology, Variant, WirelessLink};
+pub use setting::{Errors, Load, Setting, Topology, Variant, WirelessLink};
+pub use studied::{behind_snoop, pages};

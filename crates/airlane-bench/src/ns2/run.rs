@@ -4,13 +4,32 @@ use std::io;
 use std::path::PathBuf;
 use std::process::{Command, Stdio};
 
-use super::setting::Setting;
+use airlane_base::Streams;
 
-/// Our scripts; written to files for each [`Ns2`].
-const SCRIPTS: [(&str, &str); 2] = [
+use super::setting::{Load, PAGES, Setting};
+
+/// Our scripts and the tables that they read; written to files for each [`Ns2`].
+const SCRIPTS: [(&str, &str); 7] = [
+    ("world.tcl", include_str!("../../ns2/world.tcl")),
+    ("web.tcl", include_str!("../../ns2/web.tcl")),
     ("bulk.tcl", include_str!("../../ns2/bulk.tcl")),
     ("chain.tcl", include_str!("../../ns2/chain.tcl")),
+    (
+        "HttpRequestLength.cdf",
+        include_str!("../../../airlane-sim/data/http-mah/HttpRequestLength.cdf"),
+    ),
+    (
+        "HttpReplyLength.cdf",
+        include_str!("../../../airlane-sim/data/http-mah/HttpReplyLength.cdf"),
+    ),
+    (
+        "HttpConnections.cdf",
+        include_str!("../../../airlane-sim/data/http-mah/HttpConnections.cdf"),
+    ),
 ];
+
+/// Draws of sizes for a repetition of pages: more than any needs.
+const DRAWS: usize = 50_000;
 
 /// Why ns-2 gave nothing.
 #[derive(Debug, thiserror::Error)]
@@ -78,7 +97,22 @@ impl Ns2 {
     /// # Errors
     /// If ns-2 fails.
     pub fn run(&self, setting: &Setting, seed: u64, run: u64) -> Result<TransferFigures, Ns2Error> {
-        self.run_script("bulk.tcl", setting.ns2_arguments(), seed, run)
+        let mut arguments = setting.ns2_arguments();
+        if setting.load != Load::Pages {
+            return self.run_script("bulk.tcl", arguments, seed, run);
+        }
+        // The numbers that Airlane draws from.
+        let mut sizes = Streams::new(seed, run).stream(&format!("flow.{PAGES}.sizes"));
+        let draws: String = (0..DRAWS)
+            .map(|_| format!("{:.17}\n", sizes.uniform()))
+            .collect();
+        let file = self.directory.path().join(format!("draws-{run}"));
+        std::fs::write(&file, draws)?;
+        arguments.push(format!("draws={}", file.display()));
+        arguments.push(format!("tables={}", self.directory.path().display()));
+        let figures = self.run_script("web.tcl", arguments, seed, run);
+        std::fs::remove_file(file)?;
+        figures
     }
 
     /// One repetition of a chain, by its arguments: user bits a second.

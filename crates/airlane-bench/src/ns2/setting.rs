@@ -46,6 +46,8 @@ pub enum Topology {
     Lan1,
     /// Host, 2 Mbit/s and 50 ms, base station, wireless link, host.
     Wan1,
+    /// Host, wireless link, base station, 10 Mbit/s and 1 ms, base station, wireless link, host.
+    Lan2,
     /// Host, wireless link, base station, 2 Mbit/s and 50 ms, base station, wireless link, host.
     Wan2,
 }
@@ -56,6 +58,7 @@ impl Topology {
         match self {
             Self::Lan1 => "LAN1",
             Self::Wan1 => "WAN1",
+            Self::Lan2 => "LAN2",
             Self::Wan2 => "WAN2",
         }
     }
@@ -167,7 +170,24 @@ pub enum Errors {
 /// Mean good period of fading links, seconds.
 const GOOD_S: u32 = 10;
 
-/// One transfer.
+/// What the hosts do.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Load {
+    /// The first sends a file to the last.
+    File,
+    /// The same with Snoop at the base station of the only wireless link. Copies and repairs wait at the tail of the queue.
+    FileBehindSnoop,
+    /// The last fetches pages of the same sizes in both simulators from the first.
+    Pages,
+}
+
+/// The flow of pages: its name decides its draws.
+pub(super) const PAGES: &str = "web";
+
+/// Bytes of a frame that holds the longest request of the web in one packet.
+const REQUEST: u32 = 1_300;
+
+/// One transfer, or pages.
 #[derive(Clone, Copy, Debug, PartialEq)]
 pub struct Setting {
     /// The wireless link or links.
@@ -184,10 +204,20 @@ pub struct Setting {
     pub segments: u64,
     /// Which TCP carries it.
     pub tcp: Variant,
+    /// What it is.
+    pub load: Load,
 }
 
 impl Setting {
-    /// What `ns2/bulk.tcl` takes, without the repetition.
+    /// How long pages are fetched, seconds.
+    const fn pages_s(&self) -> u32 {
+        match self.link {
+            WirelessLink::Wlan => 500,
+            _ => 2_000,
+        }
+    }
+
+    /// What `ns2/bulk.tcl` or `ns2/web.tcl` takes, without the repetition.
     pub(super) fn ns2_arguments(&self) -> Vec<String> {
         let (rate, delay, segment) = self.link.parameters();
         let mut arguments = vec![
@@ -195,11 +225,19 @@ impl Setting {
             format!("rate={rate}"),
             format!("delay={delay}ms"),
             format!("segment={segment}"),
-            format!("segments={}", self.segments),
             format!("window={}", self.window),
             format!("queue={}", self.queue),
         ];
-        arguments.extend(self.tcp.agent().map(|agent| format!("tcp={agent}")));
+        if self.load == Load::Pages {
+            arguments.push(format!("duration={}", self.pages_s()));
+        } else {
+            arguments.push(format!("segments={}", self.segments));
+            arguments.extend(self.tcp.agent().map(|agent| format!("tcp={agent}")));
+            arguments.push(format!(
+                "snoop={}",
+                u8::from(self.load == Load::FileBehindSnoop)
+            ));
+        }
         match self.errors {
             Errors::None => {}
             Errors::Uniform(loss) => {
@@ -219,7 +257,7 @@ impl Setting {
         arguments
     }
 
-    /// The same transfer for Airlane. `services` is put into the wireless links' tables as it is;
+    /// The same for Airlane. `services` is put into the wireless links' tables as it is;
     /// empty for links without services.
     ///
     /// # Panics
@@ -248,6 +286,7 @@ impl Setting {
         };
         // A frame holds the longest acknowledgment, and what stands in front of the user's bytes.
         let frame = match self.tcp {
+            _ if self.load == Load::Pages => segment.max(REQUEST),
             Variant::Sack
             | Variant::Smart
             | Variant::Eln
@@ -256,9 +295,27 @@ impl Setting {
             | Variant::Bbr => segment + 64,
             _ => segment,
         };
-        let mut text = String::from(
-            "schema = 1\nname = \"bulk transfer\"\nduration = \"1000000000 s\"\nuntil = \"file\"\n",
-        );
+        let mut text = match self.load {
+            Load::Pages => format!(
+                "schema = 1\nname = \"pages\"\nduration = \"{} s\"\ntraffic-seed = \"each-run\"\n",
+                self.pages_s()
+            ),
+            Load::File | Load::FileBehindSnoop => {
+                let head = "schema = 1\nname = \"bulk transfer\"\n";
+                format!("{head}duration = \"1000000000 s\"\nuntil = \"file\"\n")
+            }
+        };
+        // A service names itself in a byte of each frame: the time of a segment's frame is to be ns-2's. Frames are handed
+        // over as packets come, so that a copy is kept of what waits and a repair waits behind it.
+        let (rate, services, more) = match self.load {
+            Load::FileBehindSnoop => (
+                f64::from(rate) * f64::from(segment + 1) / f64::from(segment),
+                "{ number = 0, name = \"all\", rate = 1.0, scheme = { kind = \"snoop\", \
+                 base-station = \"first\", variant = \"ns2-connections\" } }",
+                "handed-over = \"unlimited\"\n",
+            ),
+            Load::File | Load::Pages => (f64::from(rate), services, ""),
+        };
         let (wired, wireless, last): (_, &[_], _) = match self.topology {
             Topology::Lan1 => (
                 ("n0", "n1", "10 Mbit/s", "1 ms"),
@@ -269,6 +326,11 @@ impl Setting {
                 ("n0", "n1", "2 Mbit/s", "50 ms"),
                 &[("radio", "n1", "n2")],
                 "n2",
+            ),
+            Topology::Lan2 => (
+                ("n1", "n2", "10 Mbit/s", "1 ms"),
+                &[("radio-1", "n0", "n1"), ("radio-2", "n2", "n3")],
+                "n3",
             ),
             Topology::Wan2 => (
                 ("n1", "n2", "2 Mbit/s", "50 ms"),
@@ -294,17 +356,23 @@ impl Setting {
             add(format_args!(
                 "[links.{name}]\nends = [\"{a}\", \"{b}\"]\nrate = \"{rate} bit/s\"\n\
                  delay = \"{delay} ms\"\nqueue = \"{} packets\"\nframe = \"{frame} B\"\n\
-                 errors = {errors}\nservices = [{services}]\n",
+                 errors = {errors}\nservices = [{services}]\n{more}",
                 self.queue
             ));
         }
+        let (flow, app) = match self.load {
+            Load::Pages => (PAGES, "kind = \"web\", requests = \"one\"".to_owned()),
+            Load::File | Load::FileBehindSnoop => {
+                let size = self.segments * u64::from(segment);
+                ("file", format!("kind = \"bulk\", size = \"{size} B\""))
+            }
+        };
         add(format_args!(
-            "[[flows]]\nname = \"file\"\nends = [\"n0\", \"{last}\"]\n\
+            "[[flows]]\nname = \"{flow}\"\nends = [\"n0\", \"{last}\"]\n\
              transport = {{ kind = \"tcp\", {}, window = {} }}\n\
-             app = {{ kind = \"bulk\", packet = \"{segment} B\", size = \"{} B\" }}\n",
+             app = {{ {app}, packet = \"{segment} B\" }}\n",
             self.tcp.transport(),
             self.window,
-            self.segments * u64::from(segment)
         ));
         text
     }
