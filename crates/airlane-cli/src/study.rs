@@ -1,5 +1,6 @@
 //! `airlane study`: published figures, run and judged.
 
+mod grid;
 mod text;
 
 use std::collections::BTreeMap;
@@ -12,6 +13,7 @@ use airlane_study::{
 use anyhow::Context as _;
 use serde::{Deserialize, Serialize};
 
+use self::grid::grid_text;
 use self::text::{report_text, study_text};
 use crate::args::{
     StudyListArgs, StudyOutputArgs, StudyPageArgs, StudyReportArgs, StudyRunArgs, StudyShowArgs,
@@ -430,7 +432,7 @@ fn present(
     if show.json {
         output::print(&(serde_json::to_string_pretty(&report)? + "\n"))?;
     } else {
-        output::print(&report_text(&report))?;
+        output::print(&report_text(&report, grid_text(outcomes)))?;
         warn_few(plans, &report);
     }
     match show.check.as_ref().zip(before) {

@@ -39,6 +39,8 @@ pub struct Work {
     pub alternatives: BTreeMap<String, Alternative>,
     /// Why a claim misses, by its id.
     pub notes: BTreeMap<String, String>,
+    /// What the first page of its verdicts says in Markdown.
+    pub front: Option<String>,
     /// The id of every claim that some study must judge.
     pub ids: Vec<String>,
     /// How its results are printed.
@@ -79,6 +81,9 @@ pub(crate) struct WorkFile {
     /// How often each scenario is repeated.
     #[schemars(example = 30)]
     runs: u64,
+    /// The first page of its verdicts says this, in Markdown: what to take away, and where causes are.
+    #[serde(default)]
+    front: Option<String>,
     /// All random streams are seeded with this.
     #[serde(default = "one")]
     seed: u64,
@@ -130,6 +135,7 @@ impl Work {
             studies,
             alternatives: optional(files, &folder.join("alternatives.toml"))?,
             notes: optional(files, &folder.join("notes.toml"))?,
+            front: file.front,
             ids: list(files, &folder.join("ids.txt"))?,
             print: file.print,
             parts_of: file.parts_of,

@@ -1,6 +1,6 @@
 //! Studies and what they found, as text.
 
-use airlane_study::{OfWork, Report, Study, StudyOutcome, Unit, Verdict, Work};
+use airlane_study::{Comparison, OfWork, Report, Study, StudyOutcome, Unit, Verdict, Work};
 use anstyle::{AnsiColor, Style};
 
 use crate::table::{Align, Cell, Table};
@@ -34,22 +34,107 @@ const GOOD: Style = AnsiColor::Green.on_default();
 const FAIR: Style = AnsiColor::Yellow.on_default();
 const BAD: Style = AnsiColor::Red.on_default();
 
-pub(super) fn verdict_cell(verdict: Option<Verdict>) -> Cell {
+pub(super) const fn verdict_style(verdict: Verdict) -> Style {
     match verdict {
-        Some(Verdict::Holds) => Cell::styled("holds", GOOD),
-        Some(verdict @ (Verdict::Consistent | Verdict::SourceInconsistent)) => {
-            Cell::styled(verdict.word(), Style::new())
-        }
-        Some(Verdict::Near) => Cell::styled("near", FAIR),
-        Some(Verdict::Misses) => Cell::styled("misses", BAD),
-        None => Cell::styled("-", Style::new()),
+        Verdict::Holds => GOOD,
+        Verdict::Consistent | Verdict::SourceInconsistent => Style::new(),
+        Verdict::Near => FAIR,
+        Verdict::Misses => BAD,
     }
+}
+
+pub(super) fn verdict_cell(verdict: Option<Verdict>) -> Cell {
+    verdict.map_or(Cell::from("-"), |verdict| {
+        Cell::styled(verdict.word(), verdict_style(verdict))
+    })
 }
 
 /// Reasons of one claim that are worth reading at once.
 const REASONS: usize = 4;
 
-pub(super) fn report_text(report: &Report) -> String {
+fn reasons(table: &mut Table, why: &[String]) {
+    let (listed, more) = why.split_at(why.len().min(REASONS));
+    for why in listed {
+        table.row(["", "", &format!("why:       {why}")]);
+    }
+    if !more.is_empty() {
+        let more = format!("why:       and {} more, in --json", more.len());
+        table.row(["", "", &more]);
+    }
+}
+
+/// The checks of a claim by scheme and level: what was measured, what it is held against, and how that fares. Checks that
+/// agree everywhere are left out.
+fn comparisons(all: &[Comparison]) -> String {
+    let place = |c: &Comparison| {
+        let (column, row) =
+            c.at.split_last()
+                .map_or(("", &[][..]), |(last, before)| (last.as_str(), before));
+        (
+            column.to_owned(),
+            format!("{} {}", c.check, row.join(" "))
+                .trim_end()
+                .to_owned(),
+        )
+    };
+    let mut columns: Vec<String> = vec![];
+    let mut rows: Vec<(String, Vec<&Comparison>)> = vec![];
+    for comparison in all {
+        let (column, row) = place(comparison);
+        if !columns.contains(&column) {
+            columns.push(column);
+        }
+        match rows.iter_mut().find(|(known, _)| *known == row) {
+            Some((_, found)) => found.push(comparison),
+            None => rows.push((row, vec![comparison])),
+        }
+    }
+    rows.retain(|(_, found)| found.iter().any(|c| c.verdict != Verdict::Holds));
+    let heads = columns.iter().map(|column| (column.as_str(), Align::Right));
+    let mut table = Table::new(std::iter::once(("", Align::Left)).chain(heads));
+    for (row, found) in rows {
+        let cells = columns.iter().map(|column| {
+            let here = found.iter().find(|c| place(c).0 == *column);
+            here.map_or(Cell::from(""), |c| comparison_cell(c))
+        });
+        table.row(std::iter::once(Cell::from(row)).chain(cells));
+    }
+    table.render()
+}
+
+fn comparison_cell(c: &Comparison) -> Cell {
+    let sign = match c.verdict {
+        Verdict::Holds => "yes",
+        Verdict::Consistent | Verdict::SourceInconsistent => "tie",
+        Verdict::Near => "near",
+        Verdict::Misses => "no",
+    };
+    let [measured, against] = [c.measured, c.against].map(three_digits);
+    let text = format!("{measured} : {against} {sign}");
+    Cell::styled(text, verdict_style(c.verdict))
+}
+
+fn three_digits(value: f64) -> String {
+    if !value.is_finite() {
+        return "-".to_owned();
+    }
+    let size = value.abs();
+    let (factor, letter) = match size {
+        1e6.. => (1e-6, "M"),
+        1e4.. => (1e-3, "k"),
+        _ => (1.0, ""),
+    };
+    let digits = match size * factor {
+        100.0.. => 0,
+        10.0.. => 1,
+        1.0.. => 2,
+        _ => 4,
+    };
+    format!("{:.digits$}{letter}", value * factor)
+}
+
+/// `grid` stands for the lists of what other choices move.
+pub(super) fn report_text(report: &Report, grid: Option<String>) -> String {
     let mut text = String::new();
     for OfWork { item: study, .. } in &report.studies {
         text += &figure_text(study);
@@ -69,13 +154,12 @@ pub(super) fn report_text(report: &Report) -> String {
             if !claim.measured.is_empty() {
                 table.row(["", "", &format!("measured:  {}", claim.measured)]);
             }
-            let (listed, more) = claim.why.split_at(claim.why.len().min(REASONS));
-            for why in listed {
-                table.row(["", "", &format!("why:       {why}")]);
-            }
-            if !more.is_empty() {
-                let more = format!("why:       and {} more, in --json", more.len());
-                table.row(["", "", &more]);
+            if claim.comparisons.is_empty() {
+                reasons(&mut table, &claim.why);
+            } else if claim.verdict != Some(Verdict::Holds) {
+                for line in comparisons(&claim.comparisons).lines() {
+                    table.row(["", "", line]);
+                }
             }
             if let Some(note) = &claim.note {
                 for (i, line) in note.lines().enumerate() {
@@ -98,6 +182,9 @@ pub(super) fn report_text(report: &Report) -> String {
         }
         text += &table.render();
         text.push('\n');
+    }
+    if let Some(grid) = grid {
+        return text + &grid;
     }
     for other in &report.alternatives {
         text += &format!("{}: {}\n", other.name, other.counts.words());

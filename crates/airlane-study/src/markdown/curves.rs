@@ -10,19 +10,23 @@ use crate::verdict::Verdict;
 use crate::work::Work;
 
 /// So many of the comparisons against a claim are listed, the farthest first.
-const LISTED: usize = 2;
+const LISTED: usize = 1;
 
 /// A section for each figure, behind the totals.
 pub(super) fn section(out: &mut String, work: &Work, base: &WorkOutcome) {
-    totals(out, base);
+    totals(out, work, base);
     changed(out, base);
     apart(out, base);
     let _ = writeln!(
         out,
-        "`airlane study run {}/FIGURE` has the numbers of a figure, `make figures` its picture. A row counts the comparisons that agree, and stands \
-         beside the verdict that the rule for numbers gives. Of what misses or is near the two farthest comparisons follow.\n",
+        "`airlane study run {0}/FIGURE` has the numbers of a figure, `make figures` its picture in \
+         `target/figures/{0}`. A row counts comparisons that agree, and has the verdict by the rule for numbers where that \
+         differs. Of what misses or is near the farthest comparison follows: what was measured, what it is held against.\n",
         work.id
     );
+    if let Some(front) = &work.front {
+        let _ = writeln!(out, "{}\n", front.trim());
+    }
     for study in &work.studies {
         let claims = base.claims.iter().chain(&base.apart);
         let claims: Vec<&ClaimOutcome> = claims
@@ -32,9 +36,10 @@ pub(super) fn section(out: &mut String, work: &Work, base: &WorkOutcome) {
             continue;
         }
         let _ = writeln!(out, "### {}\n\n{}.\n", study.id, study.title);
-        out.push_str("| claim | published | comparisons that agree | by numbers | verdict |\n|---|---|---|---|---|\n");
+        out.push_str("|claim|published|agree|verdict|by numbers|\n|---|---|---|---|---|\n");
         for claim in &claims {
-            let before = claim.before.map_or("", Verdict::word);
+            let before = claim.before.filter(|before| Some(*before) != claim.verdict);
+            let before = before.map_or("", Verdict::word);
             let measured = if claim.comparisons.is_empty() {
                 cell(&claim.measured)
             } else {
@@ -42,7 +47,7 @@ pub(super) fn section(out: &mut String, work: &Work, base: &WorkOutcome) {
             };
             let _ = writeln!(
                 out,
-                "| {} | {} | {measured} | {before} | {} |",
+                "|{}|{}|{measured}|{}|{before}|",
                 claim.id,
                 cell(&claim.published),
                 word(claim.verdict)
@@ -76,7 +81,14 @@ fn chapter(study: &str) -> String {
         .map_or_else(|| "all".to_owned(), |digit| digit.to_string())
 }
 
-fn totals(out: &mut String, base: &WorkOutcome) {
+/// Where Markdown puts the section of this heading.
+fn anchor(heading: &str) -> String {
+    let kept = heading.chars().filter(|c| c.is_alphanumeric() || *c == '-');
+    kept.flat_map(char::to_lowercase).collect()
+}
+
+/// Totals by chapter, each with its figures.
+fn totals(out: &mut String, work: &Work, base: &WorkOutcome) {
     let mut chapters: BTreeMap<String, (VerdictCounts, [usize; 3])> = BTreeMap::new();
     for claim in &base.claims {
         let (counts, comparisons) = chapters.entry(chapter(&claim.study)).or_default();
@@ -88,9 +100,15 @@ fn totals(out: &mut String, base: &WorkOutcome) {
         }
     }
     out.push_str(
-        "| first digit of the figures | hold | consistent | near | miss | source inconsistent | comparisons that agree | ties | all |\n\
-         |---|---|---|---|---|---|---|---|---|\n",
+        "|chapter|hold|consistent|near|miss|source inconsistent|comparisons that agree|ties|all|figures|\n\
+         |---|---|---|---|---|---|---|---|---|---|\n",
     );
+    let has_section = |id: &str| {
+        let claims = base.claims.iter().chain(&base.apart);
+        claims
+            .into_iter()
+            .any(|c| c.study == id && c.class.is_none())
+    };
     for (chapter, (counts, [agree, ties, all])) in chapters {
         let VerdictCounts {
             holds,
@@ -99,9 +117,15 @@ fn totals(out: &mut String, base: &WorkOutcome) {
             misses,
             inconsistent,
         } = counts;
+        let ids = work.studies.iter().map(|study| study.id.as_str());
+        let figures = ids.filter(|id| self::chapter(id) == chapter && has_section(id));
+        let links: Vec<String> = figures
+            .map(|id| format!("[{id}](#{})", anchor(id)))
+            .collect();
         let _ = writeln!(
             out,
-            "| {chapter} | {holds} | {consistent} | {near} | {misses} | {inconsistent} | {agree} | {ties} | {all} |"
+            "|{chapter}|{holds}|{consistent}|{near}|{misses}|{inconsistent}|{agree}|{ties}|{all}|{}|",
+            links.join(" ")
         );
     }
     out.push('\n');
@@ -203,7 +227,7 @@ fn one(c: &Comparison) -> String {
         format!(" at {}", c.at.join(" "))
     };
     format!(
-        "`{}`{at} has {} and {} ± {}",
+        "`{}`{at}: {}, {} ± {}",
         c.check,
         number(c.measured),
         number(c.against),
@@ -235,5 +259,6 @@ mod tests {
         assert_eq!(number(f64::NAN), "nothing");
         assert_eq!(chapter("F4.12-LAN2"), "4");
         assert_eq!(chapter("background"), "all");
+        assert_eq!(anchor("F4.12-LAN2"), "f412-lan2");
     }
 }
