@@ -341,7 +341,8 @@ def run(scenario: ScenarioSource, *, seed: int | None = None, run: int = 0) -> R
     Args:
         scenario: What to simulate, or the path of its file.
         seed: Seed of all random streams; the scenario's own if None.
-        run: Repetition, from 0. Errors change with it, the traffic's own draws do not.
+        run: Repetition, from 0. Errors change with it; the traffic's own draws do where
+            `traffic-seed` is `each-run`.
 
     Returns:
         What every flow and link got.

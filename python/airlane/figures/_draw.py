@@ -12,7 +12,7 @@ from matplotlib.ticker import LogFormatter, MaxNLocator, NullFormatter
 
 from airlane import _style
 from airlane._figure import HouseFigure, house_style, legend_above
-from airlane.figures._outcome import Drawing, Panel
+from airlane.figures._outcome import Drawing, Mark
 
 Handle = BarContainer | ErrorbarContainer
 
@@ -49,14 +49,15 @@ def render(drawing: Drawing, width: str | None = None) -> Figure:
             if index >= len(drawing.panels):
                 axis.set_axis_off()
                 continue
-            handles = _panel(axis, drawing, drawing.panels[index], 0.8 * inches / columns)
+            handles = _panel(axis, drawing, index, 0.8 * inches / columns)
         _align(axes.flat, drawing)
         if named:
             legend_above(figure, handles, entries)
     return figure
 
 
-def _panel(axis: Axes, drawing: Drawing, panel: Panel, width_in: float) -> list[Handle]:
+def _panel(axis: Axes, drawing: Drawing, number: int, width_in: float) -> list[Handle]:
+    panel = drawing.panels[number]
     cells = [cell for row in panel.values for cell in row if cell is not None]
     unit, factor = _style.shown_unit(panel.unit, (cell.value for cell in cells))
     handles: list[Handle] = []
@@ -70,6 +71,8 @@ def _panel(axis: Axes, drawing: Drawing, panel: Panel, width_in: float) -> list[
             handles.append(_bars(axis, x, y, half, line.slot, offset, len(drawing.lines)))
         else:
             handles.append(_line(axis, x, y, half, line.slot, offset))
+    for mark in (mark for mark in drawing.marks if mark.panel == number):
+        _mark(axis, drawing, mark, factor)
     label = panel.y_label[:1].upper() + panel.y_label[1:]
     axis.set_ylabel(f"{label}, {unit}" if unit else label)
     axis.set_xlabel(drawing.x_label)
@@ -92,6 +95,18 @@ def _panel(axis: Axes, drawing: Drawing, panel: Panel, width_in: float) -> list[
         if not near and all(value >= 0 for value in values):
             axis.set_ylim(bottom=0)
     return handles
+
+
+def _mark(axis: Axes, drawing: Drawing, mark: Mark, factor: float) -> None:
+    """What was printed: a short line across its place, and a band of what is the same."""
+    lines = len(drawing.lines)
+    apart = 0.8 / lines if drawing.kind == "bars" else _DODGE
+    at = mark.at + (mark.line - (lines - 1) / 2) * apart
+    colour = _style.COLOURS[drawing.lines[mark.line].slot % len(_style.COLOURS)]
+    low, high = (bound * factor for bound in mark.band)
+    width = max(apart, 0.12)
+    axis.bar(at, high - low, width, bottom=low, color=colour, alpha=0.25, linewidth=0, zorder=0.5)
+    axis.hlines(mark.value * factor, at - width / 2, at + width / 2, color=colour, linewidth=1.2)
 
 
 def _line(

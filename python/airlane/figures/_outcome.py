@@ -3,8 +3,9 @@
 from __future__ import annotations
 
 import json
-from collections.abc import Mapping
-from dataclasses import dataclass
+import re
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass, replace
 from pathlib import Path
 from typing import Any
 
@@ -45,30 +46,56 @@ class Panel:
 
     Attributes:
         title: Which part of the study it shows; empty if all of it.
+        y: The expression that is drawn.
         y_label: What is drawn.
         unit: Of the values: `bit/s`, `s`, `ratio`, or nothing.
         values: By line, then by place on the x axis; None where nothing could be measured.
     """
 
     title: str
+    y: str
     y_label: str
     unit: str
     values: tuple[tuple[Value | None, ...], ...]
 
 
 @dataclass(frozen=True, slots=True)
+class Mark:
+    """A printed value of a line at a place on the x axis, and what is the same as it.
+
+    Attributes:
+        panel: Which panel.
+        line: Which line of it.
+        at: Which place on the x axis.
+        value: What was printed.
+        band: Between these a measured value is the printed one.
+    """
+
+    panel: int
+    line: int
+    at: int
+    value: float
+    band: tuple[float, float]
+
+
+@dataclass(frozen=True, slots=True)
 class Drawing:
-    """The numbers of a figure and their names; `columns` panels stand side by side."""
+    """The numbers of a figure and their names; `columns` panels stand side by side.
+
+    `x_ids` are the places as claims name them.
+    """
 
     kind: str
     width: str
     log: bool
     x_label: str
     x: tuple[str, ...]
+    x_ids: tuple[str, ...]
     lines_label: str
     lines: tuple[Line, ...]
     columns: int
     panels: tuple[Panel, ...]
+    marks: tuple[Mark, ...]
 
 
 @dataclass(frozen=True, slots=True)
@@ -223,7 +250,12 @@ def _outcome(path: Path) -> Outcome:
                     study["id"],
                     study["title"],
                     len(study["points"]),
-                    None if study["figure"] is None else _drawing(study["figure"]),
+                    None
+                    if study["figure"] is None
+                    else _marked(
+                        _drawing(study["figure"]),
+                        [c for c in data["claims"] + data["apart"] if c["study"] == study["id"]],
+                    ),
                 )
                 for study in data["studies"]
             ),
@@ -267,16 +299,70 @@ def _drawing(data: Mapping[str, Any]) -> Drawing:
         log=data["log"],
         x_label=data["x_label"],
         x=tuple(data["x"]),
+        x_ids=tuple(data["x_ids"]),
         lines_label=data["lines_label"],
         lines=tuple(Line(line["id"], line["label"], line["slot"]) for line in data["lines"]),
         columns=data["columns"],
         panels=tuple(
             Panel(
                 panel["title"],
+                panel["y"],
                 panel["y_label"],
                 panel["unit"],
                 tuple(tuple(value(cell) for cell in row) for row in panel["values"]),
             )
             for panel in data["panels"]
         ),
+        marks=(),
     )
+
+
+# `throughput[rlp] / throughput[default] from 1.12 to 4.05`: least and greatest along the x axis.
+_GAIN = re.compile(r"(\w+)\[([\w-]+)\] / \1\[([\w-]+)\] from ([\d.e-]+) to ([\d.e-]+)")
+# `loss[rlp, L4] is 0.04`.
+_VALUE = re.compile(r"(\w+)\[([\w-]+), ([\w-]+)\] is ([\d.e-]+)")
+
+
+def _marked(drawing: Drawing, claims: Sequence[Mapping[str, Any]]) -> Drawing:
+    """The same drawing with what was printed in it."""
+    lines = {line.id: index for index, line in enumerate(drawing.lines)}
+    marks = []
+    for claim in claims:
+        for check in claim["checks"]:
+            for index, panel in enumerate(drawing.panels):
+                if panel.title:
+                    continue
+                if (gain := _GAIN.fullmatch(check)) and gain[1] == panel.y:
+                    marks += _ends(drawing, index, lines, gain)
+                elif (value := _VALUE.fullmatch(check)) and value[1] == panel.y:
+                    known = value[2] in lines and value[3] in drawing.x_ids
+                    printed = float(value[4])
+                    if known:
+                        at = drawing.x_ids.index(value[3])
+                        band = (0.9 * printed, 1.1 * printed)
+                        marks.append(Mark(index, lines[value[2]], at, printed, band))
+    return replace(drawing, marks=tuple(marks))
+
+
+def _ends(
+    drawing: Drawing, panel: int, lines: Mapping[str, int], gain: re.Match[str]
+) -> list[Mark]:
+    """The ends of a printed gain, where the measured gain is least and greatest."""
+    if gain[2] not in lines or gain[3] not in lines:
+        return []
+    rows = [drawing.panels[panel].values[lines[gain[name]]] for name in (2, 3)]
+    pairs = [(at, over, base) for at, (over, base) in enumerate(zip(*rows, strict=True))]
+    ratios = [
+        (over.value / base.value, at, base.value)
+        for at, over, base in pairs
+        if over and base and base.value > 0
+    ]
+    marks = []
+    for choose, end in ((min, gain[4]), (max, gain[5])):
+        if ratios:
+            _, at, base = choose(ratios)
+            more = float(end) - 1
+            # A gain is the printed one within a quarter of it.
+            bounds = sorted(base * (1 + share * more) for share in (0.75, 1.25))
+            marks.append(Mark(panel, lines[gain[2]], at, base * (1 + more), (bounds[0], bounds[1])))
+    return marks

@@ -24,6 +24,8 @@ pub struct FigureOutcome {
     pub x_label: String,
     /// Its places, in order.
     pub x: Vec<String>,
+    /// The same values as the study has them.
+    pub x_ids: Vec<String>,
     /// What the lines are.
     pub lines_label: String,
     /// The lines, or groups of bars.
@@ -50,6 +52,8 @@ pub struct LineOutcome {
 pub struct PanelOutcome {
     /// Which part of the study it shows; empty if all of it.
     pub title: String,
+    /// What is drawn, as an expression.
+    pub y: String,
     /// What it shows.
     pub y_label: String,
     /// Unit of the values: `bit/s`, `s`, `ratio`, or nothing for counts and quotients.
@@ -99,6 +103,7 @@ impl Figure {
             let title: Vec<String> = panel.at.iter().map(label).collect();
             Ok(PanelOutcome {
                 title: title.join(", "),
+                y: panel.y.clone(),
                 y_label: label(&panel.y),
                 unit: unit.base(),
                 values: panel.cells.iter().map(row).collect::<Result<_, String>>()?,
@@ -115,6 +120,7 @@ impl Figure {
             log: self.log,
             x_label: label(&self.x.0),
             x: self.x.1.iter().map(label).collect(),
+            x_ids: self.x.1.clone(),
             lines_label: label(&self.lines.0),
             lines: lines.collect(),
             columns: self.columns,
