@@ -1,8 +1,9 @@
 //! What every other crate of Airlane stands on: time, units, sequence arithmetic, named random
-//! streams and the payload trait. Nothing here knows a protocol, a clock or an operating system.
+//! streams, the payload trait and the rule for frame lengths. Nothing here knows a protocol, a clock or an operating system.
 
 mod both_ways;
 pub mod config;
+mod frame_length;
 pub mod payload;
 mod quantity;
 pub mod random;
@@ -12,6 +13,7 @@ pub mod time;
 pub mod units;
 
 pub use both_ways::BothWays;
+pub use frame_length::FrameLength;
 pub use payload::{Payload, unpadded};
 pub use quantity::UnitError;
 pub use random::{Rng, Streams};

@@ -20,6 +20,7 @@
 //! have made of it at best.
 
 pub mod adaptive;
+pub mod comparators;
 mod generator;
 mod law;
 mod replay;

@@ -1,7 +1,8 @@
-use airlane_base::{Duration, Instant, Rate, Streams};
+use airlane_base::{Duration, FrameLength, Instant, Rate, Streams};
 use proptest::prelude::*;
 
-use super::adaptive::{FrameLength, LENGTHS, LOOP};
+use super::adaptive::{LENGTHS, LOOP};
+use super::comparators::Mta;
 use super::retrace::{END_TO_END, Overhead};
 use super::statistics::share_above;
 use super::*;
@@ -160,6 +161,38 @@ fn in_turn(models: [&str; 2], len: u32) -> Blocks {
     mixed
 }
 
+/// Konrad et al.'s model of a trace, and all erasures of it in one row (the specification, section 5.5).
+#[test]
+fn comparators_are_drawn_after_a_trace() {
+    for (name, change_of_state) in [("onoff-c", 16.5), ("onoff-b", 20.6)] {
+        let blocks = generated(name, 6_000_000);
+        let mta = Mta::extract(&blocks).unwrap();
+        near("Cs", mta.change_of_state, change_of_state, 0.6);
+        let mut random = Streams::new(3, 0).stream("mta");
+        let drawn = mta.generate(&blocks, &mut random);
+        assert_eq!(drawn.len(), blocks.len());
+        // The share of erasures and the first lengths are the trace's; what hangs together for long is not.
+        near("erased", drawn.erasure_rate(), blocks.erasure_rate(), 0.006);
+        let lost = |blocks: &Blocks, n| {
+            let frames = blocks.frames(n, Overhead::Published, 0).unwrap();
+            frames.erasure_rate()
+        };
+        near("F(2)", lost(&drawn, 2), lost(&blocks, 2), 0.006);
+        assert!(lost(&drawn, 50) > lost(&blocks, 50), "{mta:?}");
+    }
+    let blocks = generated("onoff-c", 600_000);
+    let single = blocks.single_burst();
+    assert_eq!(
+        (single.len(), single.erased()),
+        (blocks.len(), blocks.erased())
+    );
+    assert_eq!(single.bursts().len(), 1);
+    let best = |blocks: &Blocks| blocks.best_frame(1..=100, Overhead::Published).unwrap();
+    assert_eq!(best(&single).blocks, 100);
+    assert!(best(&single).goodput > best(&blocks).goodput);
+    assert_eq!(Mta::extract(&generated("bernoulli 0", 1_000)), None);
+}
+
 /// What the specification promises of its rule, against the best fixed length known afterwards.
 #[test]
 fn lengths_that_follow_the_link_are_as_good_as_the_best_fixed_one() {
@@ -189,7 +222,7 @@ fn lengths_that_follow_the_link_are_as_good_as_the_best_fixed_one() {
 
 #[test]
 fn no_outcomes_lead_beyond_the_bounds() {
-    let mut rule = FrameLength::new([2, 30], 6.0, 29.0);
+    let mut rule = FrameLength::new([2, 30], 6.0, 29.0, 1.0);
     assert_eq!(rule.length(), 7, "where nothing is known");
     (0..10_000).for_each(|_| rule.outcome(30, false));
     assert_eq!(rule.length(), 30);

@@ -11,8 +11,8 @@
 
 use std::collections::VecDeque;
 
-use airlane_base::{Duration, Instant, Payload, QueueLimit};
-use airlane_channel::blocks::adaptive::{FrameLength, LENGTHS};
+use airlane_base::{Duration, FrameLength, Instant, Payload, QueueLimit};
+use airlane_channel::blocks::adaptive::LENGTHS;
 use airlane_channel::{Channel, Count};
 use airlane_gsm::{BLOCK, Body, Counts, Frame, Header, Lengths, Station, Unnumbered, ppp};
 
@@ -169,7 +169,7 @@ impl Circuit {
         limit: QueueLimit,
     ) -> Self {
         let block = channel.config().rate.transmission_time(BLOCK);
-        let length = FrameLength::new(LENGTHS, 6.0, BLOCK as f64 - 1.0);
+        let length = FrameLength::new(LENGTHS, 6.0, BLOCK as f64 - 1.0, 1.0);
         let (fixed, length) = match config.frame {
             GsmFrame::Blocks(blocks) => (blocks, None),
             GsmFrame::Adaptive => (1, Some(length)),
