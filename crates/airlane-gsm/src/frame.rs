@@ -85,6 +85,14 @@ impl Unnumbered {
 pub enum Body {
     /// It has no number.
     Unnumbered(Unnumbered),
+    /// SABM, or UA where it `answers` one, of a beginning with this number, 1 to 3, in the bits that say nothing in
+    /// frames without a number: so that no late answer is taken for another.
+    Beginning {
+        /// Whether it is UA.
+        answers: bool,
+        /// The number.
+        mark: u8,
+    },
     /// It says how the other direction stands, and may carry information.
     Numbered {
         /// What it says.
@@ -112,6 +120,13 @@ impl Header {
     pub fn encode(self) -> [u8; 2] {
         let (says, sent, about) = match self.body {
             Body::Unnumbered(what) => (0, UNNUMBERED, what as u8),
+            Body::Beginning { answers, mark } => {
+                let what = match answers {
+                    true => Unnumbered::Ua,
+                    false => Unnumbered::Sabm,
+                };
+                (mark & 3, UNNUMBERED, what as u8)
+            }
             Body::Numbered {
                 says,
                 about,
@@ -129,8 +144,15 @@ impl Header {
         let sent = first >> 3 | (second & 1) << 5;
         let about = second >> 2;
         let body = if sent == UNNUMBERED {
-            let what = Unnumbered::ALL.into_iter();
-            Body::Unnumbered(what.clone().find(|what| *what as u8 == about)?)
+            let mut all = Unnumbered::ALL.into_iter();
+            let what = all.find(|what| *what as u8 == about)?;
+            match (what, first >> 1 & 3) {
+                (Unnumbered::Sabm | Unnumbered::Ua, mark @ 1..) => Body::Beginning {
+                    answers: what == Unnumbered::Ua,
+                    mark,
+                },
+                _ => Body::Unnumbered(what),
+            }
         } else if about >= SUPERVISORY {
             return None;
         } else {
@@ -219,6 +241,7 @@ impl Frame<Vec<u8>> {
         let header = Header::decode([octets[0], octets[1]])?;
         let carries = match header.body {
             Body::Numbered { carries, .. } => carries.is_some(),
+            Body::Beginning { .. } => false,
             Body::Unnumbered(what) => {
                 matches!(what, Unnumbered::Ui | Unnumbered::Xid | Unnumbered::Test)
             }
@@ -246,7 +269,9 @@ mod tests {
             about,
             carries,
         });
-        prop_oneof![unnumbered, numbered]
+        let beginning = (any::<bool>(), 1_u8..=3);
+        let beginning = beginning.prop_map(|(answers, mark)| Body::Beginning { answers, mark });
+        prop_oneof![unnumbered, numbered, beginning]
     }
 
     proptest! {

@@ -14,6 +14,7 @@
 pub mod fcs;
 mod frame;
 pub mod l2r;
+mod negotiation;
 mod parameters;
 pub mod ppp;
 mod receiver;
@@ -23,6 +24,7 @@ mod station;
 mod tests;
 
 pub use frame::{BLOCK, Body, Frame, Header, Supervisory, Unnumbered, information_len};
+pub use negotiation::Negotiation;
 pub use parameters::{Parameters, Persistence, Repair};
 pub use station::{Counts, Lengths, Station};
 

@@ -2,9 +2,6 @@
 
 use airlane_base::Duration;
 
-/// How long a block takes.
-const BLOCK_TIME: Duration = Duration::from_millis(20);
-
 /// What ends the patience of a sender that hears nothing.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
 pub enum Persistence {
@@ -37,6 +34,8 @@ pub struct Parameters {
     pub persistence: Persistence,
     /// How a receiver asks for what is missing.
     pub repair: Repair,
+    /// How long a block takes. Each end knows that of its own link.
+    pub block: Duration,
 }
 
 /// The defaults of GSM 04.22.
@@ -47,6 +46,7 @@ impl Default for Parameters {
             t1: Duration::from_millis(480),
             persistence: Persistence::Polls(6),
             repair: Repair::Selective,
+            block: Duration::from_millis(20),
         }
     }
 }
@@ -56,7 +56,7 @@ impl Parameters {
     /// peer's twice: in the frame that it is sending already, and in the one that answers.
     pub fn t1_between(&self, ours: u8, peers: u8) -> Duration {
         let more = |blocks: u8| u64::from(blocks.saturating_sub(1));
-        self.t1 + BLOCK_TIME * (more(ours) + 2 * more(peers))
+        self.t1 + self.block * (more(ours) + 2 * more(peers))
     }
 
     /// The items of an XID frame, of the same window both ways.
@@ -117,7 +117,7 @@ mod tests {
             window: 20,
             t1: Duration::from_millis(780),
             persistence: Persistence::Polls(128),
-            repair: Repair::Selective,
+            ..ours
         };
         let agreed = ours.agreed(&theirs.xid()).unwrap();
         assert_eq!(Some(agreed), theirs.agreed(&ours.xid()));

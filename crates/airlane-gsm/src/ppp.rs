@@ -9,8 +9,8 @@ use crate::fcs;
 const FLAG: u8 = 0x7E;
 const ESCAPE: u8 = 0x7D;
 const FLIP: u8 = 0x20;
-/// Address, control and the protocol IPv4.
-const HEAD: [u8; 4] = [0xFF, 0x03, 0x00, 0x21];
+/// Address, control and protocol: IPv4 (RFC 1332) and IPv6 (RFC 5072).
+const HEADS: [[u8; 4]; 2] = [[0xFF, 0x03, 0x00, 0x21], [0xFF, 0x03, 0x00, 0x57]];
 /// Octets that a packet costs, without those that are escaped.
 pub const OVERHEAD: usize = 7;
 
@@ -19,8 +19,9 @@ pub fn push(packet: &[u8], map: u32, stream: &mut Vec<u8>) {
     if stream.last() != Some(&FLAG) {
         stream.push(FLAG);
     }
-    let mut whole = Vec::with_capacity(packet.len() + HEAD.len());
-    whole.extend(HEAD);
+    let v6 = packet.first().is_some_and(|first| first >> 4 == 6);
+    let mut whole = Vec::with_capacity(packet.len() + HEADS[0].len());
+    whole.extend(HEADS[usize::from(v6)]);
     whole.extend(packet);
     let check = fcs::ppp(&whole);
     for octet in whole.into_iter().chain(check) {
@@ -61,6 +62,13 @@ impl Reader {
         self.refused
     }
 
+    /// Octets are missing here: what has come of a packet is no part of what follows.
+    pub fn skip(&mut self) {
+        self.refused += u64::from(!self.octets.is_empty());
+        self.octets.clear();
+        self.escaped = false;
+    }
+
     /// Reads on, and gives each packet that ends here.
     pub fn read(&mut self, stream: &[u8], mut each: impl FnMut(&[u8])) {
         for octet in stream {
@@ -82,7 +90,7 @@ impl Reader {
                         0
                     };
                     // One octet beyond the longest says that it is too long.
-                    if self.octets.len() <= self.most + HEAD.len() + 2 {
+                    if self.octets.len() <= self.most + HEADS[0].len() + 2 {
                         self.octets.push(octet ^ flip);
                     }
                 }
@@ -93,7 +101,7 @@ impl Reader {
     fn packet(&self) -> Option<&[u8]> {
         let end = self.octets.len().checked_sub(2)?;
         let (whole, check) = self.octets.split_at(end);
-        let packet = whole.strip_prefix(&HEAD)?;
+        let packet = HEADS.iter().find_map(|head| whole.strip_prefix(head))?;
         (packet.len() <= self.most && fcs::ppp(whole) == *check).then_some(packet)
     }
 }

@@ -47,6 +47,11 @@ impl<I> Receiver<I> {
         }
     }
 
+    /// Others hold from now on.
+    pub(crate) fn set_parameters(&mut self, parameters: &Parameters) {
+        (self.window, self.repair) = (parameters.window, parameters.repair);
+    }
+
     /// V(R).
     pub(crate) fn next(&self) -> u8 {
         self.next

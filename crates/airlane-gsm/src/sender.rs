@@ -72,9 +72,25 @@ impl<I: Clone> Sender<I> {
         self.poll_due || self.again > 0 && !self.waits()
     }
 
+    /// The oldest information that is not acknowledged.
+    pub(crate) fn oldest(&self) -> Option<&I> {
+        let kept = self.kept[usize::from(self.acknowledged)].as_ref()?;
+        Some(&kept.information)
+    }
+
+    /// Others hold from now on, where nothing that is under way contradicts them.
+    pub(crate) fn set_parameters(&mut self, parameters: Parameters) {
+        self.parameters = parameters;
+    }
+
     /// Whether nothing is unacknowledged.
     pub(crate) fn is_idle(&self) -> bool {
         self.acknowledged == self.next
+    }
+
+    /// Asks then how this end stands at the peer, if nothing is heard.
+    pub(crate) fn asks_at(&mut self, at: Instant) {
+        self.t1 = Some(at);
     }
 
     /// Takes the turn of a poll, which carries nothing.
@@ -185,7 +201,8 @@ impl<I: Clone> Sender<I> {
         let kept = self.kept[usize::from(about)].as_ref();
         let knows = kept.is_some_and(|kept| {
             let t1 = self.parameters.t1_between(kept.blocks, heard);
-            now >= kept.last + t1.saturating_sub(MARGIN)
+            // Of the first sending every request knows.
+            kept.sent == 1 || now >= kept.last + t1.saturating_sub(MARGIN)
         });
         if knows && self.is_known(about) && about != self.next {
             self.mark(about);

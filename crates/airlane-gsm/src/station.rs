@@ -7,8 +7,8 @@
 //!
 //! Information is lost in one way only: a station that hears nothing for longer than it persists begins anew, and its
 //! peer with it. Both say what they had under way.
-//! Left out: negotiation on the link (both stations are given the same parameters), DISC and REMAP; RNR, which no station
-//! here sends, is read like RR.
+//! Left out: negotiation, which is [`Negotiation`](crate::Negotiation)'s; DISC and REMAP; RNR, which no station here sends,
+//! is read like RR.
 
 use airlane_base::Instant;
 
@@ -32,6 +32,8 @@ pub struct Counts {
     pub resets: u64,
     /// Frames of information that it had sent, and that were not known to have arrived when either station began anew.
     pub abandoned: u64,
+    /// How often both stations began anew, whichever gave up.
+    pub anew: u64,
 }
 
 /// How the link is to begin anew.
@@ -67,6 +69,12 @@ pub struct Station<I> {
     news: bool,
     /// How long it says how it stands.
     speaks_until: Option<Instant>,
+    /// Whether frames may take longer than T1. Then how often this end began anew decides its number.
+    cautious: bool,
+    /// The number of the beginning that the peer asked for.
+    asked: u8,
+    /// The peer asked for one, and has not shown yet that it knows of the answer.
+    holds: bool,
     /// Blocks of the longest of the peer's last frames: each frame takes one off. Until one comes, they are as long as
     /// this end's shortest.
     heard: u8,
@@ -86,9 +94,24 @@ impl<I: Clone> Station<I> {
             answers: false,
             news: false,
             speaks_until: None,
+            cautious: false,
+            asked: 0,
+            holds: false,
             heard: 0,
             abandoned: Vec::new(),
             counts: Counts::default(),
+        }
+    }
+
+    /// Over a link whose delay may be longer than T1 an answer may be that to an earlier SABM, and a second SABM may come
+    /// when the first has been answered: one end would begin anew without the other. So beginnings have numbers; who
+    /// asks for one waits for its own answer, whatever the peer asks for; and who answers sends no information
+    /// before the peer's first numbered frame, which the peer says when it is answered.
+    #[must_use]
+    pub fn cautious(self) -> Self {
+        Self {
+            cautious: true,
+            ..self
         }
     }
 
@@ -102,20 +125,48 @@ impl<I: Clone> Station<I> {
 
     /// Whether new information could leave.
     pub fn has_room(&self) -> bool {
-        self.anew.is_none() && self.sender.has_room()
+        self.anew.is_none() && !self.holds && self.sender.has_room()
     }
 
     /// Whether something is to be said now, beside new information.
     pub fn has_frames(&self, now: Instant) -> bool {
+        self.owes()
+            || self.anew.is_none()
+                && (self.news || self.speaks_until.is_some_and(|until| now < until))
+    }
+
+    /// Whether something is to be said that cannot wait: all but how this end stands.
+    pub fn owes(&self) -> bool {
         let link = self.agrees || matches!(self.anew, Some(Anew::Due));
-        if self.anew.is_some() {
-            return link;
-        }
         let asks = self.receiver.has_requests() || self.sender.has_frames();
-        link || asks
-            || self.answers
-            || self.news
-            || self.speaks_until.is_some_and(|until| now < until)
+        link || self.anew.is_none() && (asks || self.answers)
+    }
+
+    /// Whether the peer does not know how this end stands.
+    pub fn has_news(&self) -> bool {
+        self.anew.is_none() && self.news
+    }
+
+    /// The oldest information that is not acknowledged.
+    pub fn oldest(&self) -> Option<&I> {
+        self.sender.oldest()
+    }
+
+    /// Both ends have agreed on these from now on. The window does not shrink below what is under way.
+    pub fn set_parameters(&mut self, parameters: Parameters) {
+        self.parameters = parameters;
+        self.sender.set_parameters(parameters);
+        self.receiver.set_parameters(&parameters);
+    }
+
+    /// What both ends have agreed on.
+    pub fn parameters(&self) -> Parameters {
+        self.parameters
+    }
+
+    /// Whether everything is acknowledged, and nothing has to be said.
+    pub fn is_settled(&self) -> bool {
+        self.anew.is_none() && self.sender.is_idle() && !self.owes() && !self.news
     }
 
     /// Whether everything has been said and acknowledged.
@@ -169,17 +220,30 @@ impl<I: Clone> Station<I> {
             poll: true,
             body: Body::Unnumbered(what),
         };
+        let beginning = |answers: bool, mark| Header {
+            command: !answers,
+            poll: true,
+            body: Body::Beginning { answers, mark },
+        };
         if self.heard == 0 {
             self.heard = blocks.bare;
         }
         if std::mem::take(&mut self.agrees) {
-            return Some(frame(blocks.bare, link(Unnumbered::Ua, false), None));
+            let header = match self.cautious {
+                true => beginning(true, self.asked),
+                false => link(Unnumbered::Ua, false),
+            };
+            return Some(frame(blocks.bare, header, None));
         }
         match self.anew {
             Some(Anew::Due) => {
                 let t1 = self.parameters.t1_between(blocks.bare, self.heard);
                 self.anew = Some(Anew::Waits(now + t1));
-                return Some(frame(blocks.bare, link(Unnumbered::Sabm, true), None));
+                let header = match self.cautious {
+                    true => beginning(false, self.mark()),
+                    false => link(Unnumbered::Sabm, true),
+                };
+                return Some(frame(blocks.bare, header, None));
             }
             Some(Anew::Waits(_)) => return None,
             None => {}
@@ -201,6 +265,7 @@ impl<I: Clone> Station<I> {
         let carried = if polls {
             None
         } else {
+            let fresh = || (!self.holds).then(fresh)?;
             self.sender.next(now, blocks.full, self.heard, fresh)
         };
         let speaks = self.news || self.speaks_until.is_some_and(|until| now < until);
@@ -243,6 +308,23 @@ impl<I: Clone> Station<I> {
                 self.agrees = true;
             }
             Body::Unnumbered(Unnumbered::Ua) => self.anew = None,
+            Body::Beginning {
+                answers: false,
+                mark,
+            } => {
+                (self.agrees, self.asked) = (true, mark);
+                if self.anew.is_none() {
+                    self.forget();
+                    self.holds = true;
+                    let t1 = self.parameters.t1_between(1, self.heard);
+                    self.sender.asks_at(now + t1);
+                }
+            }
+            Body::Beginning { mark, .. } => {
+                if mark == self.mark() && self.anew.take().is_some() {
+                    self.news = true;
+                }
+            }
             Body::Unnumbered(_) => {}
             // What was said before both begin anew means nothing after it.
             Body::Numbered { .. } if self.anew.is_some() => {}
@@ -251,6 +333,7 @@ impl<I: Clone> Station<I> {
                 about,
                 carries,
             } => {
+                self.holds = false;
                 if poll && !command {
                     self.sender.on_final(about);
                 } else if !self.sender.waits() {
@@ -279,6 +362,11 @@ impl<I: Clone> Station<I> {
         }
     }
 
+    /// The number of the beginning that this end asks for.
+    fn mark(&self) -> u8 {
+        1 + (self.counts.resets % 3) as u8
+    }
+
     /// What was under way when the link began anew, oldest first; nobody knows whether the peer has it.
     pub fn poll_abandoned(&mut self) -> Option<I> {
         self.abandoned.pop()
@@ -289,12 +377,20 @@ impl<I: Clone> Station<I> {
         self.sender.fates.drain(..)
     }
 
+    /// The peer has gone: both begin anew, elsewhere, and without asking each other.
+    pub fn leave(&mut self) {
+        self.forget();
+        (self.anew, self.agrees) = (None, false);
+    }
+
     /// Both directions begin anew.
     fn forget(&mut self) {
         let lost = self.sender.reset();
+        self.counts.anew += 1;
         self.counts.abandoned += lost.len() as u64;
         self.abandoned.splice(0..0, lost.into_iter().rev());
         self.receiver.reset();
         (self.answers, self.news, self.speaks_until) = (false, false, None);
+        self.holds = false;
     }
 }

@@ -289,6 +289,7 @@ fn every_pattern(repair: Repair, erasures: usize) -> u32 {
         t1: Duration::from_millis(320),
         persistence: Persistence::Polls(2),
         repair,
+        ..Parameters::default()
     };
     let mut patterns = 0;
     let mut chosen: Vec<u64> = Vec::new();

@@ -126,6 +126,7 @@ impl GsmConfig {
                 GsmRepair::Selective => Repair::Selective,
                 GsmRepair::GoBack => Repair::GoBack,
             },
+            ..defaults
         }
     }
 }
