@@ -13,7 +13,7 @@ pub(super) mod rate;
 mod reno;
 mod vegas;
 
-use airlane_base::Duration;
+use airlane_base::{Duration, Instant};
 
 use super::{CongestionKind, TcpConfig};
 use acked::Acked;
@@ -122,8 +122,9 @@ impl Congestion {
 
     /// Goes on with this window and threshold, segments.
     pub(super) fn restore(&mut self, cwnd: f64, ssthresh: u64) {
-        if let Control::Bbr(_) = self.control {
+        if let Control::Bbr(bbr) = &mut self.control {
             // Its window comes back by itself.
+            bbr.on_undo();
             return;
         }
         (self.cwnd.segments, self.cwnd.ssthresh) = (cwnd, ssthresh);
@@ -171,9 +172,9 @@ impl Congestion {
     }
 
     /// Something leaves, and nothing was on its way because nothing was to be sent.
-    pub(super) fn on_restart(&mut self) {
+    pub(super) fn on_restart(&mut self, now: Instant) {
         if let Control::Bbr(bbr) = &mut self.control {
-            bbr.on_restart();
+            bbr.on_restart(now);
         }
     }
 

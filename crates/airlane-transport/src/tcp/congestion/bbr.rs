@@ -9,7 +9,11 @@
 //!
 //! During the first round of a recovery as much leaves as arrives; behind it the window is what it was.
 //!
-//! Left out: the detection of policers, and the allowance for acknowledgments that come together.
+//! Where a policer is found its rate stands for the largest (`policer`); where acknowledgments come together the window has
+//! room for more (`aggregation`).
+
+mod aggregation;
+mod policer;
 
 use std::collections::VecDeque;
 
@@ -18,6 +22,8 @@ use airlane_base::{Duration, Instant};
 use super::cwnd::Cwnd;
 use super::rate::{Phase, RateSample};
 use crate::tcp::TcpConfig;
+use aggregation::Aggregation;
+use policer::Policer;
 
 /// 2 / ln 2, and its inverse.
 const STARTUP_GAIN: f64 = 2.885;
@@ -85,6 +91,8 @@ pub(in crate::tcp) struct Bbr {
     mode: Mode,
     /// Segments per second.
     bandwidth: Largest,
+    policer: Policer,
+    aggregation: Aggregation,
     min_rtt: Option<Duration>,
     min_rtt_at: Instant,
     /// Round trips so far; one ends when what was delivered at its beginning is.
@@ -116,6 +124,8 @@ impl Bbr {
             initial_window: f64::from(config.initial_window),
             mode: Mode::Startup,
             bandwidth: Largest::default(),
+            policer: Policer::default(),
+            aggregation: Aggregation::new(),
             min_rtt: None,
             min_rtt_at: Instant::ORIGIN,
             round: 0,
@@ -149,8 +159,9 @@ impl Bbr {
     }
 
     /// Something leaves, and nothing was on its way because nothing was to be sent.
-    pub(super) fn on_restart(&mut self) {
+    pub(super) fn on_restart(&mut self, now: Instant) {
         self.restarts = true;
+        self.aggregation.restart(now);
         if let Mode::ProbeBandwidth(_) = self.mode {
             self.set_pace(1.0);
         }
@@ -165,9 +176,17 @@ impl Bbr {
         };
     }
 
+    /// What was repaired was not lost.
+    pub(super) fn on_undo(&mut self) {
+        self.full_bandwidth = 0.0;
+        self.full_rounds = 0;
+        self.policer.forget();
+    }
+
     /// The timer has expired.
     pub(super) fn on_collapse(&mut self, cwnd: &mut Cwnd) {
         self.save(cwnd);
+        self.policer.on_timeout();
         self.phase = Phase::Timeout;
         self.full_bandwidth = 0.0;
         cwnd.segments = 1.0;
@@ -176,6 +195,8 @@ impl Bbr {
     /// An acknowledgment has come, whatever is being repaired.
     pub(super) fn on_sample(&mut self, cwnd: &mut Cwnd, sample: &RateSample) {
         let begins_round = self.update_bandwidth(sample);
+        self.aggregation
+            .on_sample(sample, begins_round, self.rate(), cwnd.segments);
         self.update_cycle(sample);
         self.look_for_the_ceiling(begins_round, sample);
         self.look_for_the_drain(sample);
@@ -183,6 +204,7 @@ impl Bbr {
         let (pacing_gain, window_gain) = match self.mode {
             Mode::Startup => (STARTUP_GAIN, STARTUP_GAIN),
             Mode::Drain => (DRAIN_GAIN, STARTUP_GAIN),
+            Mode::ProbeBandwidth(_) if self.policer.rate().is_some() => (1.0, CWND_GAIN),
             Mode::ProbeBandwidth(at) => (CYCLE[at], CWND_GAIN),
             Mode::ProbeRtt(_) => (1.0, 1.0),
         };
@@ -193,8 +215,13 @@ impl Bbr {
         self.set_window(cwnd, window_gain, sample);
     }
 
+    /// What the path delivers, segments per second.
+    fn rate(&self) -> f64 {
+        self.policer.rate().unwrap_or_else(|| self.bandwidth.get())
+    }
+
     fn set_pace(&mut self, gain: f64) {
-        let pace = self.bandwidth.get() * gain * PACING_MARGIN;
+        let pace = self.rate() * gain * PACING_MARGIN;
         if pace > 0.0 && (self.is_full || self.pace.is_none_or(|old| pace > old)) {
             self.pace = Some(pace);
         }
@@ -211,6 +238,10 @@ impl Bbr {
             self.round += 1;
             self.conserves = false;
         }
+        let probed = matches!(self.mode, Mode::ProbeBandwidth(_));
+        if self.policer.on_sample(sample, begins, probed, self.segment) {
+            self.probe_bandwidth(sample.now);
+        }
         if !sample.app_limited || rate >= self.bandwidth.get() {
             self.bandwidth.update(self.round, rate);
         }
@@ -221,15 +252,18 @@ impl Bbr {
         let Mode::ProbeBandwidth(at) = self.mode else {
             return;
         };
-        let gain = CYCLE[at];
+        let gain = match self.policer.rate() {
+            Some(_) => 1.0,
+            None => CYCLE[at],
+        };
         let since = sample.now.saturating_since(self.cycle_began);
         let lasted = self.min_rtt.is_some_and(|rtt| since > rtt);
         let flight = sample.flight_before as f64;
         let over = if gain > 1.0 {
             // What is probed for has to be on its way, or lost.
-            lasted && (sample.lost > 0 || flight >= self.target(gain))
+            lasted && (sample.lost > 0 || flight >= self.target(gain, 0.0))
         } else if gain < 1.0 {
-            lasted || flight <= self.target(1.0)
+            lasted || flight <= self.target(1.0, 0.0)
         } else {
             lasted
         };
@@ -257,7 +291,7 @@ impl Bbr {
         if self.mode == Mode::Startup && self.is_full {
             self.mode = Mode::Drain;
         }
-        if self.mode == Mode::Drain && sample.flight as f64 <= self.target(1.0) {
+        if self.mode == Mode::Drain && sample.flight as f64 <= self.target(1.0, 0.0) {
             self.probe_bandwidth(sample.now);
         }
     }
@@ -309,19 +343,19 @@ impl Bbr {
         matches!(self.mode, Mode::ProbeRtt(_))
     }
 
-    /// Segments that the path holds, times `gain`, and what hosts send and acknowledge at once.
-    fn target(&self, gain: f64) -> f64 {
+    /// Segments that the path holds, times `gain`, with so many beyond them, and what hosts send and acknowledge at once.
+    fn target(&self, gain: f64, beyond: f64) -> f64 {
         let Some(min_rtt) = self.min_rtt else {
             return self.initial_window;
         };
-        let path = libm::ceil(self.bandwidth.get() * min_rtt.as_secs_f64() * gain);
+        let path = libm::ceil(self.rate() * min_rtt.as_secs_f64() * gain);
         let pace = self.pace.unwrap_or(0.0);
         let least = match pace * self.segment * 8.0 < SLOW_PACE {
             true => 1.0,
             false => 2.0,
         };
         let at_once = libm::floor(pace / 1024.0).max(least);
-        let whole = path + 3.0 * at_once;
+        let whole = path + beyond + 3.0 * at_once;
         let even = 2.0 * libm::ceil(whole / 2.0);
         match self.mode {
             Mode::ProbeBandwidth(0) => even + 2.0,
@@ -332,7 +366,11 @@ impl Bbr {
     fn set_window(&mut self, cwnd: &mut Cwnd, gain: f64, sample: &RateSample) {
         let arrived = sample.newly_delivered as f64;
         if arrived > 0.0 && !self.is_recovering(cwnd, sample) {
-            let target = self.target(gain);
+            let beyond = match self.is_full {
+                true => self.aggregation.allowance(self.rate()),
+                false => 0.0,
+            };
+            let target = self.target(gain, beyond);
             if self.is_full {
                 cwnd.segments = (cwnd.segments + arrived).min(target);
             } else if cwnd.segments < target
@@ -397,22 +435,30 @@ mod tests {
         assert_eq!(seen, [5.0, 9.0, 9.0, 9.0, 9.0, 7.0, 6.0]);
     }
 
-    /// A path of 1000 segments/s and 100 ms, driven round by round.
-    fn rounds(bbr: &mut Bbr, cwnd: &mut Cwnd, from: u64, count: u64) -> Vec<f64> {
+    /// A path of 1000 segments/s and 100 ms, driven round by round, with so many acknowledgments in each.
+    fn rounds(
+        bbr: &mut Bbr,
+        cwnd: &mut Cwnd,
+        rounds: std::ops::Range<u64>,
+        parts: u64,
+    ) -> Vec<f64> {
         let mut windows = vec![];
-        for round in from..from + count {
+        for (round, part) in rounds.flat_map(|round| (0..parts).map(move |part| (round, part))) {
             let window = cwnd.segments as u64;
             let (rate, rtt) = (1_000.0, 100);
             let delivered = window.min(100);
-            let total = 1_000 * round + delivered;
+            let newly = delivered / parts;
+            let total = 1_000 * round + newly * (part + 1);
             bbr.on_sample(
                 cwnd,
                 &RateSample {
-                    now: at(rtt * round),
-                    prior_delivered: 1_000 * round,
+                    now: at(rtt * round + rtt * part / parts),
+                    prior_delivered: total - newly * (part + 1).min(parts),
                     total_delivered: total,
-                    interval: Some(Duration::from_secs(1).mul_f64(delivered as f64 / rate)),
-                    newly_delivered: delivered,
+                    interval: Some(
+                        Duration::from_secs(1).mul_f64((newly * (part + 1)) as f64 / rate),
+                    ),
+                    newly_delivered: newly,
                     lost: 0,
                     flight: window - delivered,
                     flight_before: window,
@@ -426,24 +472,31 @@ mod tests {
         windows
     }
 
-    #[test]
-    fn startup_drains_and_then_two_of_what_the_path_holds_may_be_on_their_way() {
+    fn fresh() -> (Bbr, Cwnd) {
         let config = TcpConfig {
             initial_window: 10,
             ..TcpConfig::default()
         };
-        let (mut bbr, mut cwnd) = (Bbr::new(&config, 1000, 0.5), Cwnd::new(&config, 1000));
-        rounds(&mut bbr, &mut cwnd, 1, 12);
-        assert!(bbr.is_full);
-        assert!((bbr.bandwidth.get() - 1_000.0).abs() < 1e-6);
-        let last = rounds(&mut bbr, &mut cwnd, 13, 9);
-        assert!(matches!(bbr.mode, Mode::ProbeBandwidth(_)));
-        // 2 * 1000/s * 0.1 s, and three bursts of two.
-        assert!(
-            last.iter().all(|window| (200.0..=210.0).contains(window)),
-            "{last:?}"
-        );
-        let probes = rounds(&mut bbr, &mut cwnd, 22, 100);
-        assert!(probes.contains(&LEAST_WINDOW), "the round trip is probed");
+        (Bbr::new(&config, 1000, 0.5), Cwnd::new(&config, 1000))
+    }
+
+    #[test]
+    fn startup_drains_and_then_two_of_what_the_path_holds_may_be_on_their_way() {
+        // 2 * 1000/s * 0.1 s, three bursts of two, and what comes together.
+        for (parts, windows) in [(1, 300.0..=310.0), (10, 210.0..=220.0)] {
+            let (mut bbr, mut cwnd) = fresh();
+            rounds(&mut bbr, &mut cwnd, 1..13, parts);
+            assert!(bbr.is_full);
+            assert!((bbr.bandwidth.get() - 1_000.0).abs() < 1e-6);
+            let last = rounds(&mut bbr, &mut cwnd, 13..22, parts);
+            assert!(matches!(bbr.mode, Mode::ProbeBandwidth(_)));
+            let last = &last[last.len() / 2..];
+            assert!(
+                last.iter().all(|window| windows.contains(window)),
+                "{parts}: {last:?}"
+            );
+            let probes = rounds(&mut bbr, &mut cwnd, 22..122, parts);
+            assert!(probes.contains(&LEAST_WINDOW), "the round trip is probed");
+        }
     }
 }

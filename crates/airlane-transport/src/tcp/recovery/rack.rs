@@ -403,7 +403,7 @@ impl Rack {
         if let Some(rate) = &mut self.rate {
             let alone = self.sent.pipe() == 0;
             if alone && rate.is_limited() {
-                control.congestion.on_restart();
+                control.congestion.on_restart(now);
             }
             rate.on_sent(now, seq, alone);
         }
