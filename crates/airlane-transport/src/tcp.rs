@@ -23,6 +23,7 @@ mod control;
 mod duplicates;
 mod ecn;
 mod handshake;
+mod life;
 mod messages;
 mod options;
 mod pacing;
@@ -44,12 +45,14 @@ use airlane_base::{Duration, Instant};
 
 use crate::Endpoint;
 use handshake::{Handshake, Reaction};
+use life::Life;
 
 pub use config::{
     AckClock, CongestionKind, Deflation, DelayedAck, LossMemory, Profile, RecoveryKind, ReportKind,
     SkipAcks, SkippedHoles, TcpConfig, TimerKind, TimerRestart,
 };
 pub use ecn::Ecn;
+pub use life::Over;
 pub use options::Options;
 pub use ranges::Range;
 pub use receiver::{Receiver, ReceiverStats};
@@ -62,6 +65,7 @@ pub use stats::SenderStats;
 #[derive(Clone, Debug)]
 pub struct Tcp {
     handshake: Handshake,
+    life: Life,
     sender: Sender,
     receiver: Receiver,
 }
@@ -73,6 +77,7 @@ impl Tcp {
     pub fn new(config: &TcpConfig, segment: u32, tick_phase: Duration) -> Self {
         Self {
             handshake: Handshake::new(config),
+            life: Life::new(),
             sender: Sender::new(config, segment, tick_phase),
             receiver: Receiver::new(config, segment, tick_phase),
         }
@@ -81,8 +86,14 @@ impl Tcp {
     /// The end of a new connection. Counters go on, memory is kept.
     pub fn restart(&mut self, config: &TcpConfig, tick_phase: Duration) {
         self.handshake = Handshake::new(config);
+        self.life = Life::new();
         self.sender.restart(config, tick_phase);
         self.receiver.restart(config, tick_phase);
+    }
+
+    /// Asks for a connection before there is anything to send, where there is a handshake.
+    pub fn connect(&mut self) {
+        self.handshake.ask();
     }
 
     /// A segment comes before the connection is open; whether it is for an open one.
@@ -114,6 +125,11 @@ impl Tcp {
             self.sender.on_asked(now);
         }
         Some(Segment::Syn { answers })
+    }
+
+    /// Why the connection is over, if it is.
+    pub fn over(&self, now: Instant) -> Option<Over> {
+        self.life.over(now)
     }
 
     /// Whether it has nothing to send until it hears something, beside acknowledgments.
@@ -150,15 +166,25 @@ impl Endpoint for Tcp {
 
     #[inline]
     fn handle_segment(&mut self, now: Instant, segment: Segment) {
+        if self.life.gave_up() {
+            return;
+        }
         if !self.handshake.is_open() && !self.opens(now, &segment) {
             return;
         }
+        let (had_ended, is_data) = (
+            self.receiver.has_ended(),
+            matches!(segment, Segment::Data(_)),
+        );
         match segment {
             Segment::Data(data) => self.receiver.handle_data(now, data),
             Segment::Ack(ack) => self.sender.handle_ack(now, &ack),
             // Its answer, or the answer to it, is lost.
             Segment::Syn { .. } => self.receiver.handle_probe(),
             Segment::Probe(_) => self.receiver.handle_probe(),
+        }
+        if self.receiver.has_ended() && (is_data || !self.life.is_closed()) {
+            self.life.on_end(now, had_ended, self.sender.end());
         }
     }
 
@@ -169,11 +195,14 @@ impl Endpoint for Tcp {
     }
 
     fn handle_timeout(&mut self, now: Instant) {
-        if !self.sender.is_frozen() {
-            self.handshake.expire(now);
+        if !self.sender.is_frozen() && self.handshake.expire(now) {
+            self.life.give_up();
         }
         self.receiver.handle_timeout(now);
         self.sender.handle_timeout(now);
+        if self.sender.has_given_up() {
+            self.life.give_up();
+        }
     }
 
     fn freeze(&mut self, now: Instant) {
@@ -181,7 +210,9 @@ impl Endpoint for Tcp {
     }
 
     fn thaw(&mut self, now: Instant) {
-        self.handshake.expire(now);
+        if self.handshake.expire(now) {
+            self.life.give_up();
+        }
         self.sender.thaw(now);
     }
 
@@ -192,7 +223,7 @@ impl Endpoint for Tcp {
             return Some(Segment::Ack(ack));
         }
         // Most ends send in one direction.
-        if self.is_silent() {
+        if self.is_silent() || self.life.gave_up() {
             return None;
         }
         if !self.handshake.is_open() {
@@ -206,6 +237,9 @@ impl Endpoint for Tcp {
 
     #[inline]
     fn poll_timeout(&self) -> Option<Instant> {
+        if self.life.gave_up() {
+            return None;
+        }
         if !self.handshake.is_open() {
             return self.handshake.due().filter(|_| !self.sender.is_frozen());
         }

@@ -160,6 +160,10 @@ pub struct TcpConfig {
     pub min_rto: Duration,
     /// The retransmission timeout grows up to this, after backoff. Source: RFC 6298.
     pub max_rto: Duration,
+    /// A connection that nobody confirms anything of for this long is over at the next timeout, that of a SYN, too (R2).
+    /// Source: RFC 1122, section 4.2.3.5. Left out: none gives up.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub give_up: Option<Duration>,
     /// Whether the sender stands still while a link of its path says that it is down.
     pub freeze: bool,
     /// Whether a connection that takes over the sender of an earlier one takes over the number and the
@@ -268,6 +272,7 @@ struct Overrides {
     initial_rto: Option<Duration>,
     min_rto: Option<Duration>,
     max_rto: Option<Duration>,
+    give_up: Option<Duration>,
     freeze: Option<bool>,
     keep_rtt_mark: Option<bool>,
 }
@@ -323,6 +328,7 @@ impl TryFrom<Overrides> for TcpConfig {
             initial_rto: o.initial_rto.unwrap_or(d.initial_rto),
             min_rto: o.min_rto.unwrap_or(d.min_rto),
             max_rto: o.max_rto.unwrap_or(d.max_rto),
+            give_up: o.give_up.or(d.give_up),
             freeze: o.freeze.unwrap_or(d.freeze),
             keep_rtt_mark: o.keep_rtt_mark.unwrap_or(d.keep_rtt_mark),
         };

@@ -4,11 +4,12 @@
 //! the initial timeout, and then after twice as long each time. Options are agreed upon by the settings, which both
 //! ends share; here they only have a length (`options`).
 //!
-//! Left out: giving up, and a last wait behind the end (TIME-WAIT), as connections have numbers here.
+//! Who asked gives up when nobody has answered for too long (`life`); who was asked may be asked again.
 
 use airlane_base::{Duration, Instant};
 
 use super::TcpConfig;
+use super::life::Patience;
 
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 enum State {
@@ -52,6 +53,7 @@ pub(super) struct Handshake {
     times: u32,
     initial: Duration,
     longest: Duration,
+    patience: Patience,
 }
 
 impl Handshake {
@@ -68,6 +70,7 @@ impl Handshake {
             times: 0,
             initial: config.initial_rto,
             longest: config.max_rto,
+            patience: Patience::new(config),
         }
     }
 
@@ -130,11 +133,20 @@ impl Handshake {
         self.due
     }
 
-    /// Time has passed.
-    pub(super) fn expire(&mut self, now: Instant) {
-        if self.due.is_some_and(|due| due <= now) {
-            self.due = None;
-            self.leaves = true;
+    /// Time has passed; whether nobody has answered for too long.
+    pub(super) fn expire(&mut self, now: Instant) -> bool {
+        if self.due.is_none_or(|due| due > now) {
+            return false;
         }
+        self.due = None;
+        if !self.patience.is_over(now, self.left.unwrap_or(now)) {
+            self.leaves = true;
+            return false;
+        }
+        let asked = self.state == State::Asked;
+        self.state = State::Closed;
+        (self.left, self.times) = (None, 0);
+        self.patience.on_progress();
+        asked
     }
 }

@@ -36,13 +36,15 @@ impl Persist {
         *self = Self::default();
     }
 
-    /// Time has passed; a probe may be due.
-    pub(super) fn expire(&mut self, now: Instant) {
-        if self.due.is_some_and(|due| due <= now) {
-            self.due = None;
-            self.count += 1;
-            self.probe = true;
+    /// Time has passed; whether a probe is due.
+    pub(super) fn expire(&mut self, now: Instant) -> bool {
+        if self.due.is_none_or(|due| due > now) {
+            return false;
         }
+        self.due = None;
+        self.count += 1;
+        self.probe = true;
+        true
     }
 
     /// Whether a probe leaves now.

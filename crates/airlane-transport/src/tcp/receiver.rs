@@ -70,6 +70,8 @@ pub struct Receiver {
     delivered_before: u64,
     /// Segments in `waiting`.
     held: u64,
+    /// Whether the end of the data has come, behind all of them.
+    ended: bool,
     /// Whether an acknowledgment has to leave now.
     ack_now: bool,
     /// What the last acknowledgment said, and the timestamp that the next one echoes (RFC 7323's TS.Recent).
@@ -102,6 +104,7 @@ impl Receiver {
             narrow_edge: None,
             delivered_before: 0,
             held: 0,
+            ended: false,
             ack_now: false,
             acked: 0,
             recent: None,
@@ -314,6 +317,12 @@ impl Receiver {
         self.unread > 0
     }
 
+    /// Whether the end of the data has come, behind all of them.
+    #[inline]
+    pub(super) const fn has_ended(&self) -> bool {
+        self.ended
+    }
+
     /// User bytes that have arrived in order on this connection.
     pub fn received(&self) -> u64 {
         self.stats.delivered_bytes - self.delivered_before
@@ -334,6 +343,7 @@ impl Receiver {
         self.rcv_nxt += 1;
         self.readable += u64::from(len);
         self.unread += 1;
+        self.ended |= len == 0;
         self.stats.delivered_bytes += u64::from(len);
     }
 

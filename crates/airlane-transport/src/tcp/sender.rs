@@ -19,6 +19,7 @@ use super::congestion::Congestion;
 use super::control::Control;
 use super::ecn::Reaction;
 use super::handshake::Opened;
+use super::life::Patience;
 use super::pacing::Pacing;
 use super::persist::Persist;
 use super::recovery::Recovery;
@@ -35,6 +36,8 @@ pub struct Sender {
     recovery: Recovery,
     persist: Persist,
     pacing: Pacing,
+    patience: Patience,
+    gave_up: bool,
     /// Whether segments carry timestamps.
     stamps: bool,
     /// The persist timer waits at most this long.
@@ -89,6 +92,8 @@ impl Sender {
             recovery: Recovery::new(config),
             persist: Persist::default(),
             pacing: Pacing::new(config.pacing.unwrap_or_default()),
+            patience: Patience::new(config),
+            gave_up: false,
             stamps: config.timestamps.unwrap_or_default(),
             longest_wait: config.max_rto,
             initial_window: u64::from(config.initial_window),
@@ -142,6 +147,7 @@ impl Sender {
             if !control.window.is_acknowledged() {
                 self.last_acked = Some(now);
             }
+            self.patience.on_progress();
             if let Some(pipe) = control.undo.on_ack(ack) {
                 control.take_back(ack.ack, pipe, self.initial_window);
                 recovery.undo();
@@ -150,6 +156,10 @@ impl Sender {
             recovery.on_new_ack(control, now, ack);
         } else if ack.ack == una {
             let opens = control.window.advertise(una, ack.window);
+            if una == max {
+                // Who keeps a window shut and answers is there.
+                self.patience.on_progress();
+            }
             // A window update is no duplicate (RFC 5681, section 2), unless it reports something.
             if una < max && !(opens && ack.blocks.is_empty()) {
                 control.stats.duplicate_acks += 1;
@@ -182,14 +192,36 @@ impl Sender {
 
     /// Time has passed; an early call does nothing.
     pub fn handle_timeout(&mut self, now: Instant) {
-        if self.control.timer.expire(now) {
-            self.control.stats.timeouts += 1;
-            self.recovery.on_timeout(&mut self.control, now);
-        } else if !self.control.timer.is_frozen() {
+        // First what may come in the place of a timeout.
+        if !self.control.timer.is_frozen() {
             self.recovery.on_timer(&mut self.control, now);
         }
-        self.persist.expire(now);
+        let wait = self.control.timer.rto.rto();
+        if self.control.timer.expire(now) {
+            if self.patience.is_over(now, now - wait) {
+                self.gave_up = true;
+                self.control.timer.stop();
+                return;
+            }
+            self.control.stats.timeouts += 1;
+            self.recovery.on_timeout(&mut self.control, now);
+        }
+        if self.persist.expire(now) && self.patience.is_over(now, now) {
+            self.persist.stop();
+            self.gave_up = true;
+        }
         self.pacing.on_time(now);
+    }
+
+    /// Whether nobody has confirmed anything for too long.
+    #[inline]
+    pub(super) const fn has_given_up(&self) -> bool {
+        self.gave_up
+    }
+
+    /// Whether the end of the data has left, and whether it is confirmed, too.
+    pub(super) const fn end(&self) -> (bool, bool) {
+        self.control.window.end()
     }
 
     /// The next segment that may leave now.

@@ -147,6 +147,11 @@ impl Timer {
         self.timing = false;
     }
 
+    /// Nothing is waited for any more.
+    pub(super) const fn stop(&mut self) {
+        self.due = None;
+    }
+
     /// The timer begins anew; frozen, it has not begun to run.
     pub(super) fn restart(&mut self, now: Instant) {
         self.due = Some(self.rto.deadline(self.frozen.unwrap_or(now)));

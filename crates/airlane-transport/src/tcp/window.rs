@@ -93,6 +93,18 @@ impl SendWindow {
         self.una == self.edge && self.max < self.segments
     }
 
+    /// Whether the end of what is to be sent has left, and whether it is confirmed, too.
+    pub(super) const fn end(&self) -> (bool, bool) {
+        let is_last = self.closed && self.max == self.segments;
+        (is_last, is_last && self.una == self.segments)
+    }
+
+    /// Whether of all that was written nothing but the end is left to leave.
+    #[inline]
+    pub(super) const fn has_only_its_end(&self) -> bool {
+        self.closed && self.nxt + 1 == self.segments
+    }
+
     /// Everything below `ack`, which lies between `una` and `max`, has arrived.
     #[inline]
     pub(super) fn acknowledge(&mut self, ack: u64) {

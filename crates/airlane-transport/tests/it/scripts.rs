@@ -25,6 +25,7 @@
 //! unread | read          from now on the application takes nothing; it takes all that is there
 //! freeze | thaw          the path goes down, comes back
 //! restart                a new connection on the same end
+//! over never | closed | gave-up    why the connection is over
 //! cwnd X | ssthresh N | rto MS | due MS | due never | acked BYTES | received BYTES | finished
 //! timeouts N | fast-retransmits N | retransmissions N | cuts N | undone N | probes N | marked N | duplicates N | invalid N
 //! ```
@@ -37,7 +38,7 @@ use std::fmt::Write as _;
 use std::path::Path;
 
 use airlane_base::{Duration, Instant};
-use airlane_transport::tcp::{Ecn, Timestamp};
+use airlane_transport::tcp::{Ecn, Over, Timestamp};
 use airlane_transport::{Ack, Data, Endpoint, Range, Segment, Tcp, TcpConfig};
 
 const SEGMENT: u32 = 100;
@@ -396,6 +397,12 @@ impl Script {
                 Some(due) => in_millis(due).to_string(),
                 None => "never".to_owned(),
             },
+            "over" => match self.end.over(self.now) {
+                None => "never",
+                Some(Over::Closed) => "closed",
+                Some(Over::GaveUp) => "gave-up",
+            }
+            .to_owned(),
             "acked" => self.end.acknowledged().to_string(),
             "received" => self.end.received().to_string(),
             "finished" => match self.end.is_acknowledged() {

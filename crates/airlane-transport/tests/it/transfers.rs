@@ -3,7 +3,7 @@
 use std::collections::BTreeMap;
 
 use airlane_base::{Duration, Instant};
-use airlane_transport::tcp::Ecn;
+use airlane_transport::tcp::{Ecn, Over};
 use airlane_transport::{Endpoint, Segment, Tcp, TcpConfig};
 use proptest::prelude::*;
 
@@ -102,6 +102,15 @@ struct World {
 }
 
 impl World {
+    fn new(config: &TcpConfig) -> Self {
+        Self {
+            ends: [120, 310].map(|ms| Tcp::new(config, 100, Duration::from_millis(ms))),
+            travelling: BTreeMap::new(),
+            sent: 0,
+            now: Instant::ORIGIN,
+        }
+    }
+
     fn drain(&mut self, fates: &mut impl Iterator<Item = Fate>) {
         for from in 0..2 {
             while let Some(mut segment) = self.ends[from].poll_transmit(self.now) {
@@ -151,18 +160,13 @@ proptest! {
     #[test]
     fn every_byte_arrives_once_and_in_order(
         fates in fates(),
-        config in settings(),
+        mut config in settings(),
         patience in prop_oneof![3 => Just(1u32), 1 => 2u32..200],
         closes in any::<bool>(),
         writes in prop::collection::vec((0usize..2, 1u64..4_000, 0usize..60), 1..8),
     ) {
-        let phase = |ms| Duration::from_millis(ms);
-        let mut world = World {
-            ends: [120, 310].map(|ms| Tcp::new(&config, 100, phase(ms))),
-            travelling: BTreeMap::new(),
-            sent: 0,
-            now: Instant::ORIGIN,
-        };
+        config.give_up = None;
+        let mut world = World::new(&config);
         let mut fates = fates.into_iter();
         let mut written = [0u64; 2];
         let mut read = [0u64; 2];
@@ -214,6 +218,47 @@ proptest! {
         prop_assert_eq!([read[1], read[0]], written);
         for (end, written) in world.ends.iter().zip(written) {
             prop_assert_eq!((end.written(), end.acknowledged()), (written, written));
+        }
+    }
+
+    /// On a path that is cut for good whoever waits for something gives up, neither sooner than the settings say nor
+    /// later than one more timeout; nothing is left to happen then, and nothing was delivered that was not written.
+    #[test]
+    fn who_is_cut_off_gives_up(
+        fates in fates(),
+        mut config in settings(),
+        bytes in 1u64..20_000,
+        limit in 1u64..200,
+    ) {
+        let limit = Duration::from_secs(limit).max(config.min_rto);
+        config.give_up = Some(limit);
+        let mut world = World::new(&config);
+        world.ends[0].write(bytes);
+        let mut fates = fates.into_iter().chain(std::iter::repeat(Fate::Lost));
+        let mut read = 0;
+        let mut progress = (0, Instant::ORIGIN);
+        for step in 0u32.. {
+            prop_assert!(step < 50_000, "it never gives up");
+            world.drain(&mut fates);
+            read += world.ends[1].read().unwrap_or(0);
+            let acked = world.ends[0].acknowledged();
+            if acked > progress.0 {
+                progress = (acked, world.now);
+            }
+            if world.step().is_none() {
+                break;
+            }
+        }
+        let end = &world.ends[0];
+        prop_assert!(end.acknowledged() <= read && read <= bytes);
+        if end.is_acknowledged() {
+            prop_assert_eq!(end.over(world.now), None);
+        } else {
+            prop_assert_eq!(end.over(world.now), Some(Over::GaveUp));
+            let waited = world.now.saturating_since(progress.1);
+            prop_assert!(waited >= limit.saturating_sub(config.max_rto), "after {waited}");
+            // The SYN, the data and the end have a patience each.
+            prop_assert!(waited <= (limit + config.max_rto) * 3, "after {waited}");
         }
     }
 }

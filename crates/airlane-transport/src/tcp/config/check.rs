@@ -144,6 +144,10 @@ impl TcpConfig {
             self.tick >= Duration::from_millis(1),
             "\"1 ms\"",
         )?;
+        if let Some(give_up) = self.give_up {
+            let value = format!("\"{give_up}\"");
+            at_least("give-up", value, give_up >= self.min_rto, "min-rto")?;
+        }
         let usual = Self::profile(self.profile);
         let tick = ("tick", self.tick, usual.tick);
         let initial = ("initial-rto", self.initial_rto, usual.initial_rto);

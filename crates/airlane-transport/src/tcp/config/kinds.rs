@@ -126,6 +126,19 @@ pub struct DelayedAck {
     /// Which clock says that it is over.
     #[serde(default)]
     pub clock: AckClock,
+    /// So many segments from the first on are acknowledged each at once, as Linux does while its peer's window is
+    /// small: 16. Left out: none.
+    #[serde(default, skip_serializing_if = "is_none")]
+    #[schemars(extend("x-unit" = "segments"))]
+    pub quick: u32,
+}
+
+#[expect(
+    clippy::trivially_copy_pass_by_ref,
+    reason = "serde asks with a reference"
+)]
+const fn is_none(count: &u32) -> bool {
+    *count == 0
 }
 
 const fn every_second() -> u32 {

@@ -50,6 +50,7 @@ impl TcpConfig {
                 initial_rto: Duration::from_secs(6),
                 min_rto: Duration::from_secs(1),
                 max_rto: Duration::from_secs(64),
+                give_up: None,
                 freeze: false,
                 keep_rtt_mark: false,
             },
@@ -62,6 +63,7 @@ impl TcpConfig {
                     every: 2,
                     within: Duration::from_millis(200),
                     clock: AckClock::FreeRunning,
+                    quick: 0,
                 }),
                 timer: Some(TimerKind::Bsd),
                 buffer: Some(Size::from_bytes(32_768)),
@@ -79,6 +81,7 @@ impl TcpConfig {
                     every: 2,
                     within: Duration::from_millis(200),
                     clock: AckClock::FromArrival,
+                    quick: 0,
                 }),
                 handshake: Some(true),
                 window_scaling: Some(true),
@@ -96,6 +99,7 @@ impl TcpConfig {
                 tick: Duration::from_millis(1),
                 initial_rto: Duration::from_secs(1),
                 max_rto: Duration::from_secs(60),
+                give_up: Some(Duration::from_secs(180)),
                 ..Self::profile(Profile::Ns2In1999)
             },
         }

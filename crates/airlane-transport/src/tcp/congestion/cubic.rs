@@ -46,6 +46,9 @@ pub(in crate::tcp) struct Cubic {
     catch_up: bool,
     /// The first slow start, where it is looked after and not over.
     hystart: Option<HyStart>,
+    /// The most that was on its way in this round trip, segments, and what ends it.
+    used: u64,
+    round_end: u64,
 }
 
 fn seconds(duration: Duration) -> f64 {
@@ -63,6 +66,8 @@ impl Cubic {
                 .hystart
                 .unwrap_or_default()
                 .then(|| HyStart::new(config)),
+            used: 0,
+            round_end: 0,
         }
     }
 
@@ -73,12 +78,18 @@ impl Cubic {
 
     /// New data was acknowledged, and no loss is being repaired.
     pub(super) fn on_ack(&mut self, cwnd: &mut Cwnd, acked: &Acked) {
+        // What the last segments of a burst leave open was in use when the burst left.
+        if acked.una > self.round_end || acked.flight > self.used {
+            self.used = acked.flight;
+            self.round_end = acked.max;
+        }
+        let used = self.used as f64;
         if cwnd.in_slow_start() {
             // The window may double from what was in use.
-            if cwnd.segments < 2.0 * acked.flight as f64 {
+            if cwnd.segments < 2.0 * used {
                 self.slow_start(cwnd, acked);
             }
-        } else if acked.flight as f64 + 1.0 > cwnd.segments {
+        } else if used + 1.0 > cwnd.segments {
             self.follow(cwnd, acked);
         } else {
             // Time without need of the window opens none (section 4.2).

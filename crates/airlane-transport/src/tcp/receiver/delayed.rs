@@ -12,6 +12,8 @@ pub(super) struct Delayed {
     phase: Duration,
     /// Segments in order that no acknowledgment covers yet.
     unacknowledged: u32,
+    /// Segments that are still acknowledged at once.
+    quick: u32,
     /// When these are acknowledged at the latest.
     pub(super) due: Option<Instant>,
 }
@@ -25,6 +27,7 @@ impl Delayed {
             config: delayed,
             phase: delayed.within.mul_f64(share),
             unacknowledged: 0,
+            quick: delayed.quick,
             due: None,
         })
     }
@@ -32,6 +35,10 @@ impl Delayed {
     /// A segment has come in order; whether it is acknowledged now.
     pub(super) fn on_segment(&mut self, now: Instant) -> bool {
         self.unacknowledged += 1;
+        if self.quick > 0 {
+            self.quick -= 1;
+            return true;
+        }
         if self.due.is_none() {
             let within = self.config.within;
             self.due = Some(match self.config.clock {

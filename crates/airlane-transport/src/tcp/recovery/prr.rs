@@ -1,8 +1,10 @@
-//! Proportional rate reduction (RFC 6937): during a recovery segments leave in proportion to those that arrive, so
-//! that the window is at `ssthresh` at its end without a pause at its beginning or a burst.
+//! Proportional rate reduction (RFC 6937, RFC 9937): during a recovery segments leave in proportion to those that
+//! arrive, so that the window is at `ssthresh` at its end without a pause at its beginning or a burst.
 //!
 //! While more is on its way than `ssthresh`, so many have left as of the arrived ones the new window is of the
-//! old; with less, as many as arrive and one more (the slow start reduction bound), up to `ssthresh`.
+//! old; with less, as many as arrive (the conservative reduction bound), and one more where the acknowledgment is a
+//! safe one (the slow start reduction bound), up to `ssthresh`. For RFC 6937 each is safe; for RFC 9937, as for Linux,
+//! those that acknowledge something and show no further loss.
 
 /// The account of one recovery, segments.
 #[derive(Clone, Copy, Debug, Default)]
@@ -28,15 +30,15 @@ impl Prr {
         }
     }
 
-    /// An acknowledgment has shown that `delivered` more have arrived; `pipe` are on their way.
-    pub(super) fn on_ack(&mut self, delivered: u64, pipe: u64, ssthresh: u64) {
+    /// An acknowledgment, safe or not, has shown that `delivered` more have arrived; `pipe` are on their way.
+    pub(super) fn on_ack(&mut self, delivered: u64, pipe: u64, ssthresh: u64, is_safe: bool) {
         self.delivered += delivered;
         self.left = if pipe > ssthresh {
             let share = (self.delivered * ssthresh).div_ceil(self.flight.max(1));
             share.saturating_sub(self.sent)
         } else {
-            let bound = self.delivered.saturating_sub(self.sent).max(delivered) + 1;
-            (ssthresh - pipe).min(bound)
+            let bound = self.delivered.saturating_sub(self.sent).max(delivered);
+            (ssthresh - pipe).min(bound + u64::from(is_safe))
         };
         // The first leaves at once: no acknowledgment may follow that would let it (RFC 5681, section 3.2).
         if self.sent == 0 {

@@ -176,14 +176,14 @@ impl Rack {
             control.cut(now);
             control.congestion.resume();
         }
-        self.react(control, now, delivered, before);
+        self.react(control, now, delivered, before, true);
     }
 
     pub(super) fn on_duplicate(&mut self, control: &mut Control, now: Instant, ack: &Ack) {
         let before = self.sent.pipe();
         let delivered = self.take_in(control, now, ack);
         self.probe.on_ack(ack.ack, !ack.blocks.is_empty());
-        self.react(control, now, delivered, before);
+        self.react(control, now, delivered, before, false);
     }
 
     /// Marks what has come; how many segments that were.
@@ -215,7 +215,15 @@ impl Rack {
         delivered
     }
 
-    fn react(&mut self, control: &mut Control, now: Instant, delivered: u64, before: u64) {
+    /// Something has been learnt, `advances` if of the oldest segment.
+    fn react(
+        &mut self,
+        control: &mut Control,
+        now: Instant,
+        delivered: u64,
+        before: u64,
+        advances: bool,
+    ) {
         let lost = self.detect(now, control.timer.fine_srtt());
         if lost > 0 && self.state == State::Open {
             self.begin(control, now);
@@ -224,7 +232,9 @@ impl Rack {
             self.tell_model(control, now, delivered, lost, before);
         } else if let State::Recovery(_) = self.state {
             let ssthresh = control.congestion.ssthresh();
-            self.prr.on_ack(delivered, self.sent.pipe(), ssthresh);
+            let is_safe = advances && lost == 0;
+            self.prr
+                .on_ack(delivered, self.sent.pipe(), ssthresh, is_safe);
         }
         match self.state {
             State::Open if self.sent.sacked() == 0 => self.probe.schedule(control, now),
@@ -323,7 +333,7 @@ impl Rack {
     /// Its own timers; an early call does nothing.
     pub(super) fn on_timer(&mut self, control: &mut Control, now: Instant) {
         if self.reorder.is_some_and(|due| due <= now) {
-            self.react(control, now, 0, self.sent.pipe());
+            self.react(control, now, 0, self.sent.pipe(), false);
         }
         if self.probe.expire(now) {
             control.stats.probes += 1;
@@ -375,7 +385,9 @@ impl Rack {
             || match self.state {
                 State::Recovery(_) if self.rate.is_none() => self.prr.allows(),
                 _ => self.sent.pipe() < control.congestion.window(),
-            };
+            }
+            // The end alone is no load, and waits for nobody's acknowledgment (Linux, `tcp_cwnd_test`).
+            || control.window.has_only_its_end();
         if !has_room {
             return None;
         }

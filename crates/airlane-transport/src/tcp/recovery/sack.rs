@@ -78,7 +78,7 @@ impl Sack {
     fn account(&mut self, control: &Control, delivered: u64) {
         if let Some(prr) = &mut self.prr {
             let pipe = self.board.pipe(&control.window);
-            prr.on_ack(delivered, pipe, control.congestion.ssthresh());
+            prr.on_ack(delivered, pipe, control.congestion.ssthresh(), true);
         }
     }
 

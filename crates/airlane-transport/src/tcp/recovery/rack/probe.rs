@@ -40,9 +40,8 @@ impl Probe {
             Some(srtt) if flight == 1 => srtt * 2 + LONGEST_ACK_DELAY,
             Some(srtt) => srtt * 2,
         };
-        let due = now + wait;
-        // Not behind the retransmission timer, which then comes in its place.
-        self.due = control.timer.due().filter(|rto| *rto > due).map(|_| due);
+        // Not behind the retransmission timer: then it comes in its place (section 7.2).
+        self.due = control.timer.due().map(|rto| rto.min(now + wait));
     }
 
     /// None is needed: losses are being repaired.
