@@ -21,7 +21,7 @@ struct Arguments {
     #[arg(long)]
     airlane: PathBuf,
     /// Seeds of each point.
-    #[arg(long, default_value_t = 4)]
+    #[arg(long, default_value_t = 8)]
     seeds: u64,
     /// Write the report to this file too.
     #[arg(long, conflicts_with = "only")]
@@ -77,7 +77,9 @@ fn run(arguments: &Arguments) -> Result<bool, String> {
             let kernel = site
                 .run(point, seed)
                 .map_err(|e| format!("{}: {e}", point.label()))?;
-            let airlane = run_simulator(point, seed)?;
+            let runs = point.application.simulated();
+            let seeds = (0..runs).map(|run| run_simulator(point, seed + run * arguments.seeds));
+            let airlane = seeds.collect::<Result<Vec<f64>, String>>()?;
             lock(&measured).push((at, seed, kernel, airlane));
         }
     };
@@ -101,7 +103,7 @@ fn run(arguments: &Arguments) -> Result<bool, String> {
             BesideKernel {
                 point: *point,
                 kernel: of.clone().map(|(.., kernel, _)| *kernel).collect(),
-                airlane: of.map(|(.., airlane)| *airlane).collect(),
+                airlane: of.flat_map(|(.., airlane)| airlane.clone()).collect(),
             }
         })
         .collect();

@@ -52,6 +52,16 @@ pub enum Application {
     Pages,
 }
 
+impl Application {
+    /// Runs of the simulator for each of the kernel.
+    pub const fn simulated(self) -> u64 {
+        match self {
+            Self::File => 1,
+            Self::Pages => 16,
+        }
+    }
+}
+
 /// One point of the comparison.
 #[derive(Clone, Copy, Debug, serde::Serialize)]
 pub struct Point {
@@ -109,8 +119,8 @@ impl Point {
     }
 
     /// The same for the simulator: frames are Ethernet's, and what the kernel has by default otherwise than
-    /// `modern` is the kernel's. It paces for BBR only, asks for no ECN, waits 40 ms for a second segment, and for
-    /// an acknowledgment 200 ms more than a round trip.
+    /// `modern` is the kernel's. It paces for BBR only, asks for no ECN, acknowledges sixteen segments each at once,
+    /// then waits 40 ms for a second segment, and for an acknowledgment 200 ms more than a round trip.
     pub(super) fn scenario(&self) -> String {
         let (name, paces) = (self.congestion.name(), self.congestion == Congestion::Bbr);
         // Linux ends the first slow start at once, and its CUBIC knows no return to Reno's pace.
@@ -133,7 +143,8 @@ impl Point {
              delay = \"{DELAY_MS} ms\"\nqueue = \"{QUEUE}\"\nframe = \"1514 B\"\nerrors = {}\n\
              [[flows]]\nname = \"app\"\nends = [\"left\", \"right\"]\n\
              transport = {{ kind = \"tcp\", profile = \"modern\", congestion = \"{name}\", pacing = {paces}, \
-             ecn = false, min-rto = \"240 ms\", delayed-ack = {{ every = 2, within = \"40 ms\" }}, \
+             ecn = false, tick = \"200 ms\", min-rto = \"200 ms\", \
+             delayed-ack = {{ every = 2, within = \"40 ms\", quick = 16 }}, \
              {linux}header-size = \"54 B\", ack-size = \"54 B\" }}\napp = {{ {app} }}\n",
             self.errors()
         )
