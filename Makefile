@@ -9,7 +9,7 @@ CASES    ?= 20000
 .DEFAULT_GOAL := help
 PARTS = units live lint claims determinism docs python
 
-.PHONY: help setup demo test $(PARTS:%=part-%) fmt lint units determinism claims verdicts live python python-env figures validation validate-ns2 validate-kernel bench bench-python bench-live confusion soak fuzz docs reference static deb clean
+.PHONY: help setup demo test $(PARTS:%=part-%) fmt lint units determinism claims verdicts live python python-env figures validation validate-ns2 validate-kernel bench bench-python bench-live packetdrill confusion soak fuzz docs reference static deb clean
 
 # $(call apt,program,package,what happens without it)
 apt = @if command -v $(1) > /dev/null; then :; \
@@ -108,6 +108,10 @@ validate-kernel: setup ## Run the kernel's TCP beside the profile `modern` over 
 	@$(CARGO) build --profile quick $(BOTH) --quiet --bin airlane
 	@$(CARGO) run --profile quick --locked --quiet -p airlane-bench --bin airlane-kernel -- \
 	  --airlane $(BUILT)/quick/airlane --write docs/validation-kernel.md
+
+# Where the scripts are: make packetdrill ARGS=../packetdrill/gtests/net/tcp
+packetdrill: ## Play packetdrill's scripts of TCP (github.com/google/packetdrill) against the profile `modern`
+	@$(CARGO) run --profile quick --locked --quiet -p airlane-bench --bin airlane-packetdrill -- $(ARGS)
 
 live: ## Carry real traffic over an emulated lossy link (root; 2 min)
 	$(QUICK) -- --nocapture --test-threads 1

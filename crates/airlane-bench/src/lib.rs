@@ -4,6 +4,7 @@
 //! * [`confusion`]: which service each kind of traffic gets.
 //! * [`kernel`]: the kernel's TCP beside ours.
 //! * [`ns2`]: bulk transfers in ns-2 beside ours.
+//! * [`packetdrill`]: scripts of others against our TCP.
 //! * [`soak`]: a link for a long time under everything that happens to links.
 
 #![forbid(unsafe_code)]
@@ -12,5 +13,6 @@ pub mod bench_live;
 pub mod confusion;
 pub mod kernel;
 pub mod ns2;
+pub mod packetdrill;
 pub mod progress;
 pub mod soak;

@@ -1,0 +1,136 @@
+//! The counts by folder.
+
+use std::collections::BTreeMap;
+use std::fmt::Write as _;
+
+use super::Verdict;
+
+const TITLE: &str = "# TCP of today: packetdrill's scripts\n\n\
+    Written by `make packetdrill`, which plays the scripts of github.com/google/packetdrill, `gtests/net/tcp`, against the \
+    profile `modern` without packetdrill: what a script's peer sends goes into an end, and what leaves has to be what the \
+    script expects of Linux, when it expects it. Nothing of the suite is part of Airlane. Where the kernel's defaults \
+    differ from `modern`, the end has the kernel's, as in [validation-kernel.md](validation-kernel.md). A script is not \
+    applicable where it asks for something beside TCP's segments, or that an end here leaves out.\n\n";
+
+/// What is known of differences that stay.
+const CAUSES: [(&str, &str); 7] = [
+    ("cubic-hystart", EIGHT),
+    ("no-coalesce", EIGHT),
+    (
+        "cubic-rto-ss-ca",
+        "Reno's pace (RFC 9438, section 4.3) opens the window some acknowledgments before Linux' does",
+    ),
+    (
+        "cwnd-moderation-ecn",
+        "a mark halves the window at once (RFC 3168, section 6.1.2), in Linux as segments arrive",
+    ),
+    (
+        "prr-ss-ack-below",
+        "the segment behind all reported ones is lost by time (RFC 8985), so that the acknowledgment is none of the \
+         safe ones of RFC 9937",
+    ),
+    (
+        "fr-4pkt-fack-last-mss",
+        "RFC 8985 waits for a quarter of a round trip, Linux for two ticks of its clock more",
+    ),
+    (
+        "limited-transmit",
+        "slow start counts what an acknowledgment confirms (RFC 3465), in Linux what it is the first to show",
+    ),
+];
+const EIGHT: &str = "without pacing an acknowledgment opens the first slow start by eight segments at most (RFC 9406)";
+
+fn cause(name: &str) -> &'static str {
+    match name {
+        "slow-start-fq-ack-per-2pkt" => {
+            "Linux' queue lets the first ten segments pass at once; here they are paced by the handshake's round trip"
+        }
+        "shutdown-rd-wr-close" | "shutdown-wr-close" => {
+            "a window that a read opens by two segments is told at once, as in BSD; Linux waits until it has doubled"
+        }
+        name => {
+            let known = CAUSES.iter().find(|(part, _)| name.starts_with(part));
+            known.map_or("not known", |(_, cause)| cause)
+        }
+    }
+}
+
+/// One script: its folder, its name and how it fared.
+#[derive(Clone, Debug, serde::Serialize)]
+pub struct Row {
+    /// Below the folder of all.
+    pub folder: String,
+    /// Without its ending.
+    pub name: String,
+    /// How it fared.
+    pub verdict: Verdict,
+}
+
+/// Counts by folder, what fails with its first difference, and what is not applicable by reason, as Markdown.
+pub fn table(rows: &[Row]) -> String {
+    let mut folders: BTreeMap<&str, [usize; 3]> = BTreeMap::new();
+    let mut reasons: BTreeMap<&str, usize> = BTreeMap::new();
+    let (mut asserted, mut unread) = (0, 0);
+    for row in rows {
+        let counts = folders.entry(&row.folder).or_default();
+        match &row.verdict {
+            Verdict::Passes {
+                asserted: these,
+                unread: others,
+            } => {
+                counts[0] += 1;
+                asserted += these;
+                unread += others;
+            }
+            Verdict::Fails(_) => counts[1] += 1,
+            Verdict::Inapplicable(why) => {
+                counts[2] += 1;
+                *reasons.entry(why).or_default() += 1;
+            }
+        }
+    }
+    let mut text = TITLE.to_owned();
+    text.push_str("| folder | pass | fail | not applicable |\n|---|---|---|---|\n");
+    let mut line = |what: &str, [pass, fail, not]: [usize; 3]| {
+        writeln!(text, "| {what} | {pass} | {fail} | {not} |").expect("a string takes all");
+    };
+    let mut sums = [0; 3];
+    for (folder, counts) in folders {
+        line(folder, counts);
+        sums.iter_mut()
+            .zip(counts)
+            .for_each(|(sum, count)| *sum += count);
+    }
+    line("all", sums);
+    writeln!(
+        text,
+        "\nOf the assertions in those that pass {asserted} were compared, and {unread} ask for what an end here does not \
+         have.\n"
+    )
+    .expect("a string takes all");
+    if sums[1] > 0 {
+        text.push_str("| fails | first difference | why |\n|---|---|---|\n");
+    }
+    for row in rows {
+        if let Verdict::Fails(what) = &row.verdict {
+            writeln!(
+                text,
+                "| {}/{} | {what} | {} |",
+                row.folder,
+                row.name,
+                cause(&row.name)
+            )
+            .expect("a string takes all");
+        }
+    }
+    let mut reasons: Vec<_> = reasons.into_iter().collect();
+    reasons.sort_by_key(|(why, count)| (usize::MAX - count, *why));
+    let reasons = reasons
+        .iter()
+        .map(|(why, count)| format!("{why} ({count})"));
+    let reasons: Vec<String> = reasons.collect();
+    if !reasons.is_empty() {
+        writeln!(text, "\nNot applicable: {}.", reasons.join("; ")).expect("a string takes all");
+    }
+    text
+}
