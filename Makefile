@@ -9,7 +9,7 @@ CASES    ?= 20000
 .DEFAULT_GOAL := help
 PARTS = units live lint claims determinism docs python
 
-.PHONY: help setup demo test $(PARTS:%=part-%) fmt lint units determinism claims verdicts live python python-env figures validation validate-ns2 validate-kernel bench bench-python bench-live packetdrill confusion soak fuzz docs reference static deb clean
+.PHONY: help setup demo test $(PARTS:%=part-%) fmt lint units determinism claims verdicts live python python-env figures validation validate-ns2 validate-kernel bench bench-python bench-live bench-relay packetdrill confusion soak fuzz docs reference static deb clean
 
 # $(call apt,program,package,what happens without it)
 apt = @if command -v $(1) > /dev/null; then :; \
@@ -166,6 +166,10 @@ bench-live: setup ## Measure Airlane live beside other tunnels: clean, then impa
 	$(call apt,openvpn,openvpn openssl,it is left out)
 	@$(CARGO) build --release --locked --quiet -p airlane-cli --bin airlane
 	@$(CARGO) run --release --locked --quiet -p airlane-bench --bin airlane-bench-live -- $(ARGS)
+
+bench-relay: ## Measure `airlane relay` over loopback, beside socat and HAProxy where they are installed
+	@$(CARGO) build --release --locked --quiet -p airlane-cli --bin airlane
+	@$(CARGO) run --release --locked --quiet -p airlane-bench --bin airlane-bench-relay -- --airlane $(BUILT)/release/airlane $(ARGS)
 
 confusion: ## Show which service each kind of traffic gets by what it does, by models and captures
 	@$(CARGO) run --profile quick --locked --quiet -p airlane-bench --bin airlane-confusion -- crates/airlane-bench/captures $(ARGS)

@@ -5,6 +5,7 @@
 //! * [`kernel`]: the kernel's TCP beside ours.
 //! * [`ns2`]: bulk transfers in ns-2 beside ours.
 //! * [`packetdrill`]: scripts of others against our TCP.
+//! * [`relay`]: relays of split connections beside each other.
 //! * [`soak`]: a link for a long time under everything that happens to links.
 
 #![forbid(unsafe_code)]
@@ -15,4 +16,5 @@ pub mod kernel;
 pub mod ns2;
 pub mod packetdrill;
 pub mod progress;
+pub mod relay;
 pub mod soak;
