@@ -108,6 +108,9 @@ pub fn rounds(total: Duration, every: Duration, seed: u64) -> Vec<SoakRound> {
     .collect()
 }
 
+/// Links whose rate moves, until the next loss is another.
+const STEPS: [LossChannel; 2] = [LossChannel::Steps, LossChannel::Steps5];
+
 fn shuffled(restarted: Option<usize>, rng: &mut Rng) -> Vec<SoakEvent> {
     let mut below = |n: usize| (rng.uniform() * n as f64) as usize;
     let mut deck = vec![
@@ -119,6 +122,7 @@ fn shuffled(restarted: Option<usize>, rng: &mut Rng) -> Vec<SoakEvent> {
     deck.extend(
         [(); 3].map(|()| SoakEvent::Loss(LossChannel::USUAL[below(LossChannel::USUAL.len())])),
     );
+    deck.push(SoakEvent::Loss(STEPS[below(STEPS.len())]));
     deck.extend(restarted.into_iter().flat_map(|end| {
         [
             SoakEvent::Kill,
@@ -155,11 +159,13 @@ mod tests {
         for round in &all {
             assert!(round.events.iter().any(|e| e.1 == SoakEvent::NewKeys));
             assert!(round.events.iter().any(|e| e.1 == SoakEvent::Hangup));
+            let is_step = |e: &(Duration, SoakEvent)| matches!(e.1, SoakEvent::Loss(channel) if STEPS.contains(&channel));
+            assert!(round.events.iter().any(is_step));
             assert!(
                 round
                     .events
                     .iter()
-                    .any(|e| matches!(e.1, SoakEvent::Loss(_)))
+                    .any(|e| matches!(e.1, SoakEvent::Loss(_)) && !is_step(e))
             );
             assert!(round.events.is_sorted_by_key(|e| e.0));
             assert!(round.events.iter().all(|e| e.0 + AFTER < round.length));
