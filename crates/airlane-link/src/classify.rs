@@ -13,6 +13,7 @@
 
 mod behaviour;
 mod fields;
+mod flight;
 mod profile;
 mod signs;
 mod status;
@@ -25,11 +26,12 @@ use airlane_base::Instant;
 use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 
+use behaviour::SHORT;
 pub use behaviour::{Behaviour, Way};
 pub use fields::{Dscp, FieldError, Ports, Prefix, Protocol};
 pub use profile::{ClassProfile, ClassesConfig};
 pub use status::FlowStatus;
-use table::{Chosen, Table};
+use table::{Asked, Chosen, Table};
 pub use unreached::{Unreached, unreached};
 
 use crate::flow::FlowKey;
@@ -95,7 +97,7 @@ pub struct MatchConfig {
     pub dst_port: Option<Ports>,
     /// The packet comes from or goes to this port or one of these. Left out: any.
     pub port: Option<Ports>,
-    /// The packet's flow behaves like this: `"call"`, `"interactive"`, `"page"`, `"file"` or `"video"`. Left out: any.
+    /// The packet's flow behaves like this: `"call"`, `"interactive"`, `"page"`, `"file"`, `"paced"` or `"video"`. Left out: any.
     pub behaves: Option<Behaviour>,
 }
 
@@ -293,7 +295,12 @@ impl Classifier {
             };
         };
         let known = flows.add(now, Way::Sent, flow, len, datagram);
-        let asked = (self.generation, flow.dscp, known.conduct.behaviour);
+        let asked = Asked {
+            generation: self.generation,
+            dscp: flow.dscp,
+            behaviour: known.conduct.behaviour,
+            answers: known.brought.filter(|_| known.conduct.only_answers()),
+        };
         let sent_at = std::mem::replace(&mut known.sent_at, now);
         if let Some(chosen) = &known.chosen
             && chosen.asked == asked
@@ -303,7 +310,7 @@ impl Classifier {
                 before: None,
             };
         }
-        let (service, rule) = self.rules.decide(flow, Some(asked.2));
+        let (service, rule) = self.rules.decide_known(flow, &asked);
         let chosen = known.chosen.replace(Chosen {
             asked,
             service,
@@ -316,17 +323,21 @@ impl Classifier {
         }
     }
 
-    /// A packet has been received, which tells how its flow behaves.
+    /// A packet has been received by a service, which tells how its flow behaves.
     #[inline]
     pub fn note_received<'a>(
         &mut self,
         now: Instant,
+        service: u8,
         flow: &FlowKey,
         len: usize,
         datagram: impl FnOnce() -> &'a [u8],
     ) {
         if let Some(flows) = &mut self.flows {
-            flows.add(now, Way::Received, flow, len, datagram);
+            let known = flows.add(now, Way::Received, flow, len, datagram);
+            if len > SHORT {
+                known.brought = Some(service);
+            }
         }
     }
 
@@ -361,6 +372,16 @@ impl Rules {
             rule.map_or(self.default, |rule| self.all[rule].service),
             rule,
         )
+    }
+
+    /// The same of a flow of which something is known. What does nothing but answer goes by the service that brings what
+    /// it answers, as the peer sees more of the flow, unless a rule says more than how flows behave.
+    fn decide_known(&self, flow: &FlowKey, asked: &Asked) -> (u8, Option<usize>) {
+        let (service, rule) = self.decide(flow, Some(asked.behaviour));
+        let by_behaviour = rule.is_some_and(|rule| self.all[rule].conditions.behaves.is_some());
+        let is_there = |by: &u8| self.all.iter().any(|rule| rule.service == *by);
+        let answers = asked.answers.filter(|by| by_behaviour && is_there(by));
+        (answers.unwrap_or(service), rule)
     }
 
     fn compile(&mut self) {

@@ -336,9 +336,11 @@ impl<P: Packet> Port<P> {
                     continue;
                 };
                 self.out.service = number as u8;
+                let before = self.up.len();
                 if slot.handle_timeout(now, (&mut self.out, &mut self.up)) {
                     self.ready |= 1 << number;
                 }
+                self.note_received(now, number as u8, before, None);
                 self.heed(now, number);
             }
             // With a service gone the timers of the others run shorter: some may be due by that.
@@ -467,20 +469,14 @@ impl<P: Packet> Port<P> {
     /// The next packet for IP.
     #[inline]
     pub fn poll_deliver(&mut self) -> Option<P> {
-        let packet = loop {
+        loop {
             if let Some(packet) = self.up.pop_front() {
-                break packet;
+                return Some(packet);
             }
             if let Some(packet) = self.open_next()? {
-                break packet;
+                return Some(packet);
             }
-        };
-        if self.classifier.learns() {
-            let (flow, len) = (packet.flow(), packet.len());
-            let classifier = &mut self.classifier;
-            classifier.note_received(self.given_at, &flow, len, || packet.datagram());
         }
-        Some(packet)
     }
 
     /// Bytes of the packets that wait in the queues of all services.
@@ -768,7 +764,23 @@ impl<P: Packet> Port<P> {
             // Parts of packets have deadlines, and what is held.
             self.next_timer.set(None);
         }
-        Some(slot.and_then(|slot| slot.open(self.given_at, given, &mut self.up)))
+        let (now, service, before) = (self.given_at, given.service, self.up.len());
+        let packet = slot.and_then(|slot| slot.open(now, given, &mut self.up));
+        self.note_received(now, service, before, packet.as_ref());
+        Some(packet)
+    }
+
+    /// Tells the classifier what a service has brought: a packet, and those that go up behind the first `before`.
+    #[inline]
+    fn note_received(&mut self, now: Instant, service: u8, before: usize, packet: Option<&P>) {
+        if self.classifier.learns() {
+            for packet in packet.into_iter().chain(self.up.range(before..)) {
+                let (flow, len) = (packet.flow(), packet.len());
+                let datagram = || packet.datagram();
+                self.classifier
+                    .note_received(now, service, &flow, len, datagram);
+            }
+        }
     }
 
     /// Opens everything: what comes next must find nothing of what was before.

@@ -61,7 +61,15 @@ fn captures(folder: &Path) -> Result<Vec<Kind>, String> {
 
 /// Whether every line is as it should be.
 fn print(title: &str, kinds: &[Kind], lines: &[Line]) -> bool {
-    const SERVICES: [&str; 6] = ["calls", "interactive", "pages", "files", "video", "default"];
+    const SERVICES: [&str; 7] = [
+        "calls",
+        "interactive",
+        "pages",
+        "files",
+        "paced",
+        "video",
+        "default",
+    ];
     println!("\n{title}: percent of bytes by service");
     print!("{:36}{:>8}", "", "MB");
     SERVICES.iter().for_each(|service| print!("{service:>12}"));

@@ -88,6 +88,7 @@ fn service(behaviour: Behaviour) -> &'static str {
         Behaviour::Interactive => "interactive",
         Behaviour::Page => "pages",
         Behaviour::File => "files",
+        Behaviour::Paced => "paced",
         Behaviour::Video => "video",
     }
 }
@@ -106,12 +107,12 @@ pub fn together(kinds: &[Kind]) -> Vec<Line> {
 fn run(kinds: &[Kind]) -> Vec<Line> {
     let mut lost = Streams::new(19, 0).stream("lost");
     // What each end sees, when: sent at once, received after the delay.
-    let mut seen: Vec<(u64, bool, usize, &Sample)> = Vec::new();
+    let mut seen: Vec<(u64, bool, [usize; 2], &Sample)> = Vec::new();
     for (at, kind) in kinds.iter().enumerate() {
         // Kinds begin a little apart.
         let begins = 1_000_000 + at as u64 * 37_137;
-        for sample in &kind.samples {
-            let sent = begins + sample.at_us;
+        for (nth, sample) in kind.samples.iter().enumerate() {
+            let (sent, at) = (begins + sample.at_us, [at, nth]);
             seen.push((sent, true, at, sample));
             if !lost.chance(LOST) {
                 seen.push((sent + DELAY.as_nanos() / 1_000, false, at, sample));
@@ -120,6 +121,11 @@ fn run(kinds: &[Kind]) -> Vec<Line> {
     }
     seen.sort_by_key(|(when, ..)| *when);
     let mut ends = [End::new(), End::new()];
+    // By what each packet went.
+    let mut went: Vec<Vec<u8>> = kinds
+        .iter()
+        .map(|kind| vec![0; kind.samples.len()])
+        .collect();
     let mut lines: Vec<Line> = kinds.iter().map(|_| Line::default()).collect();
     for (line, kind) in lines.iter_mut().zip(kinds) {
         line.is_call = kind
@@ -127,19 +133,20 @@ fn run(kinds: &[Kind]) -> Vec<Line> {
             .iter()
             .all(|sample| sample.may_be == [Behaviour::Call]);
     }
-    for (when, sends, at, sample) in seen {
+    for (when, sends, [at, nth], sample) in seen {
         let now = Instant::from_nanos(when * 1_000);
         let flow = flow(&kinds[at], at, sample);
         // The end that began the flow is the first.
         let end = &mut ends[usize::from(sample.up != sends)];
         if !sends {
             end.classifier
-                .note_received(now, &flow, sample.len, || &sample.head);
+                .note_received(now, went[at][nth], &flow, sample.len, || &sample.head);
             continue;
         }
         let choice = end
             .classifier
             .classify_packet(now, &flow, sample.len, || &sample.head);
+        went[at][nth] = choice.service;
         let name = end.name(choice.service);
         let line = &mut lines[at];
         let len = sample.len as u64;

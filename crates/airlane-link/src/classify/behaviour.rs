@@ -2,6 +2,7 @@
 //!
 //! ```text
 //! TCP, SCTP, QUIC, uTP     page         young, or behind a pause
+//!                          paced        of TCP: more than 64 KiB since the last pause, if a first window left evenly (`flight`)
 //!                          file         more than 1 MiB since the last pause, or 256 KiB in more than 2 s
 //!                          interactive  of TCP and SCTP: no packet above 400 B among the last 12, nor for 250 ms
 //! names (DNS, NTP), ICMP   interactive
@@ -22,6 +23,7 @@ use airlane_base::{Duration, Instant};
 use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 
+use super::flight::Flight;
 use super::signs::{self, Sign, Stream};
 use crate::flow::{FlowKey, ICMP, ICMPV6, TCP};
 
@@ -30,6 +32,10 @@ const SCTP: u8 = 132;
 /// What a page has at most, and a file in [`BUSY`], bytes.
 const PAGE: u64 = 1 << 20;
 const STEADY: u64 = 256 << 10;
+/// A flow's first windows: two of ten segments.
+const WINDOW_AT_FIRST: u64 = 32 << 10;
+/// What a paced flow has had when it is more than a page.
+const PACED: u64 = 64 << 10;
 const BUSY: Duration = Duration::from_secs(2);
 /// A pause is so long, with fewer bytes than these.
 const PAUSE: Duration = Duration::from_secs(1);
@@ -37,7 +43,7 @@ const QUIET: u32 = 4_000;
 /// So many packets in a row, for so long, none above so many bytes: acknowledgments may come in volleys.
 const THIN: u8 = 12;
 const THIN_FOR: Duration = Duration::from_millis(250);
-const SHORT: usize = 400;
+pub(super) const SHORT: usize = 400;
 /// Mean lengths of small and of large packets, bytes.
 const SMALL: u32 = 400;
 const LARGE: u32 = 600;
@@ -68,17 +74,20 @@ pub enum Behaviour {
     Page,
     /// A long transfer.
     File,
+    /// A long transfer whose sender paces by a model of its path.
+    Paced,
     /// Large packets that nobody acknowledges.
     Video,
 }
 
 impl Behaviour {
     /// All of them.
-    pub const ALL: [Self; 5] = [
+    pub const ALL: [Self; 6] = [
         Self::Call,
         Self::Interactive,
         Self::Page,
         Self::File,
+        Self::Paced,
         Self::Video,
     ];
 
@@ -89,6 +98,7 @@ impl Behaviour {
             Self::Interactive => "interactive",
             Self::Page => "page",
             Self::File => "file",
+            Self::Paced => "paced",
             Self::Video => "video",
         }
     }
@@ -195,6 +205,8 @@ pub(super) struct Conduct {
     against: u8,
     large: bool,
     streams: bool,
+    /// What this end has sent that nothing answered yet.
+    flight: Flight,
 }
 
 impl Conduct {
@@ -217,6 +229,7 @@ impl Conduct {
             against: 0,
             large: false,
             streams: false,
+            flight: Flight::default(),
         }
     }
 
@@ -239,6 +252,14 @@ impl Conduct {
             self.sign = signs::of_payload(payload(), self.sign, &mut course.stream);
             first = course.packets == 1;
         }
+        match way {
+            // A first window; answers clock later ones, and come in volleys themselves.
+            Way::Sent if len > SHORT && self.burst <= WINDOW_AT_FIRST => {
+                self.flight.on_sent(now, len);
+            }
+            Way::Sent => {}
+            Way::Received => self.flight.on_answer(now),
+        }
         if len > SHORT {
             (self.thin, self.thick_at) = (0, now);
         } else {
@@ -246,6 +267,7 @@ impl Conduct {
         }
         self.last = now;
         self.behaviour = match (protocol, self.sign) {
+            (TCP, _) if self.burst >= PACED && self.flight.is_paced() => Behaviour::Paced,
             (TCP | SCTP, _) => self.transfer(now, true),
             (ICMP | ICMPV6, _) | (_, Some(Sign::Names)) => Behaviour::Interactive,
             (_, Some(Sign::Quic | Sign::Utp)) => self.transfer(now, false),
@@ -276,6 +298,13 @@ impl Conduct {
             _ if may_be_thin && self.is_thin(now) => Behaviour::Interactive,
             _ => Behaviour::Page,
         }
+    }
+
+    /// Whether this end only acknowledges what comes.
+    #[inline]
+    pub(super) fn only_answers(&self) -> bool {
+        let [sent, received] = &self.courses;
+        sent.mean() < SHORT as u32 / 2 && received.mean() > LARGE
     }
 
     #[inline]
@@ -395,6 +424,9 @@ impl Conduct {
             (Behaviour::File, _) => format!(
                 "It is {name}, and has carried {burst:.1} MB within {:.1} s without a pause.",
                 self.last.saturating_since(self.burst_began).as_secs_f64()
+            ),
+            (Behaviour::Paced, _) => format!(
+                "It is TCP whose first window left evenly, as of senders that model their path (BBR), and has carried {burst:.1} MB."
             ),
             (Behaviour::Video, _) => {
                 format!(

@@ -93,10 +93,11 @@ const UDP_PORTS: [(MatchConfig, Need); 6] = [
 ];
 
 /// TCP by what its flow does: whatever its mark says, it is no call.
-const BEHAVIOUR_TCP: [(MatchConfig, Need); 3] = [
+const BEHAVIOUR_TCP: [(MatchConfig, Need); 4] = [
     (tcp_that(Behaviour::Interactive), For(Goal::Interactive)),
     (tcp_that(Behaviour::Page), For(Goal::Web)),
     (tcp_that(Behaviour::File), For(Goal::Bulk)),
+    (tcp_that(Behaviour::Paced), For(Goal::Paced)),
 ];
 
 /// Everything else by what its flow does.
@@ -298,6 +299,7 @@ impl Need {
             Elastic | Prompt => return self.rank_of_kind(scheme, protocol),
             For(Goal::Web) => (Goal::Web, Goal::Bulk, Elastic),
             For(Goal::Bulk) => (Goal::Bulk, Goal::Web, Elastic),
+            For(Goal::Paced) => (Goal::Paced, Goal::Bulk, Elastic),
             For(Goal::Voice) => (Goal::Voice, Goal::Interactive, Prompt),
             For(Goal::Video) => (Goal::Video, Goal::Voice, Prompt),
             // Keystrokes are few enough for any order; where no service is for them, TCP wants its own.

@@ -48,6 +48,9 @@ impl Classifier {
             let rule = chosen.and_then(|chosen| chosen.rule);
             let rule = rule.and_then(|rule| self.rules.all.get(usize::from(rule)));
             let why = match (rule.map(|rule| rule.conditions), chosen) {
+                (Some(_), Some(chosen)) if chosen.answers() => {
+                    "It goes by the service that brings what it answers.".to_owned()
+                }
                 (Some(asked), _) if asked.behaves.is_some() => conduct.why(flow.protocol),
                 (Some(asked), _) if let Some(dscp) = asked.dscp_alone() => {
                     format!("Its packets have the code point {dscp}.")

@@ -24,16 +24,35 @@ pub(super) struct Known {
     pub(super) chosen: Option<Chosen>,
     /// When that was sent.
     pub(super) sent_at: Instant,
+    /// The service that last brought a full packet of it.
+    pub(super) brought: Option<u8>,
+}
+
+/// What the rules may ask of a flow.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(super) struct Asked {
+    /// Which rules there are.
+    pub(super) generation: u32,
+    pub(super) dscp: u8,
+    pub(super) behaviour: Behaviour,
+    /// The service that brings what it does nothing but answer.
+    pub(super) answers: Option<u8>,
 }
 
 /// What the rules said, as long as nothing changes that they ask for.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(super) struct Chosen {
-    /// Which rules, which code point and what behaviour.
-    pub(super) asked: (u32, u8, Behaviour),
+    pub(super) asked: Asked,
     pub(super) service: u8,
     /// The rule that decided; none did.
     pub(super) rule: Option<u16>,
+}
+
+impl Chosen {
+    /// Whether it goes where what it answers comes from.
+    pub(super) fn answers(&self) -> bool {
+        self.asked.answers == Some(self.service)
+    }
 }
 
 /// What is known of flows.
@@ -88,6 +107,7 @@ fn make_place(set: &mut Vec<Known>, now: Instant, way: Way, flow: &FlowKey, hash
         conduct: Conduct::new(now, flow),
         chosen: None,
         sent_at: now,
+        brought: None,
     };
     if set.len() < WAYS {
         set.push(known);

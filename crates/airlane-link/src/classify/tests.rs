@@ -245,3 +245,43 @@ proptest! {
         }
     }
 }
+
+#[test]
+fn what_only_answers_goes_by_the_service_that_brings_what_it_answers() {
+    let behaves = |behaves: &str, service: &str| {
+        format!(
+            "{{ match = {{ protocol = \"tcp\", behaves = \"{behaves}\" }}, service = \"{service}\" }}"
+        )
+    };
+    let rules = [
+        behaves("page", "pages"),
+        behaves("file", "files"),
+        behaves("paced", "paced"),
+    ];
+    let fixed = "{ match = { port = 8080 }, service = \"files\" }";
+    let text = format!("[{fixed}, {}]", rules.join(", "));
+    let rules: ClassesConfig = toml::from_str::<toml::Table>(&format!("classes = {text}")).unwrap()
+        ["classes"]
+        .clone()
+        .try_into()
+        .unwrap();
+    let numbers = |name: &str| ["pages", "files", "paced"].iter().position(|n| *n == name);
+    let number = |name: &str| numbers(name).map(|at| at as u8 + 1);
+    let mut classifier = Classifier::new(&rules.rules(&[]), number, 0);
+    let mut goes_to = |port: u16, brought_by: u8| {
+        let mut service = 0;
+        for n in 0..100 {
+            let now = Instant::from_nanos(n * 1_000_000);
+            let data = flow(0, TCP, "10.0.0.1", "10.0.0.2", (port, 40_000));
+            classifier.note_received(now, brought_by, &data, 1_400, || &[]);
+            let choice = classifier.classify_packet(now, &data.reversed(), 60, || &[]);
+            service = choice.service;
+        }
+        service
+    };
+    assert_eq!(goes_to(443, 3), 3);
+    assert_eq!(goes_to(444, 2), 2);
+    // A rule that says more than behaviour stands; a service that no rule knows brings nothing.
+    assert_eq!(goes_to(8_080, 3), 2);
+    assert_eq!(goes_to(445, 9), 1);
+}

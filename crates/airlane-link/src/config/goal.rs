@@ -11,6 +11,7 @@ use serde::{Deserialize, Serialize};
 use super::copies::CopiesConfig;
 use super::scheme::{Order, RlpConfig, SchemeConfig, SrConfig};
 use super::timers::Keepalives;
+use crate::queue::QueueConfig;
 
 /// What a service is for.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
@@ -24,17 +25,21 @@ pub enum Goal {
     Web,
     /// Files, mail, backups: every byte needed, nobody waits for any one.
     Bulk,
+    /// Files whose senders pace by a model of the path (BBR): packets that come late for the sake of their order look
+    /// to them like a longer path.
+    Paced,
     /// Moving pictures: many packets with a little patience, some of which may be missing.
     Video,
 }
 
 impl Goal {
     /// All of them.
-    pub const ALL: [Self; 5] = [
+    pub const ALL: [Self; 6] = [
         Self::Voice,
         Self::Interactive,
         Self::Web,
         Self::Bulk,
+        Self::Paced,
         Self::Video,
     ];
 
@@ -59,10 +64,21 @@ impl Goal {
             share: 0.02,
             ..CopiesConfig::default()
         };
+        // Acknowledgments; a file leaves no room for more.
+        let short = CopiesConfig {
+            longest: Some(Size::from_bytes(200)),
+            ..CopiesConfig::default()
+        };
         match self {
             Self::Voice => rlp_oos(3, Some(twice)),
             Self::Interactive => rlp_oos(5, Some(twice)),
             Self::Video => rlp_oos(3, None),
+            Self::Paced => SchemeConfig::RlpOos(RlpConfig {
+                retries: Some(6),
+                window: Some(4096),
+                copies: Some(short),
+                ..RlpConfig::default()
+            }),
             Self::Web => SchemeConfig::SrM2(sr_m2(CopiesConfig {
                 share: 0.01,
                 above: Probability::new(0.03),
@@ -70,10 +86,7 @@ impl Goal {
             })),
             Self::Bulk => SchemeConfig::SrM2(SrConfig {
                 dejitter: true,
-                ..sr_m2(CopiesConfig {
-                    longest: Some(Size::from_bytes(200)),
-                    ..CopiesConfig::default()
-                })
+                ..sr_m2(short)
             }),
         }
     }
@@ -82,8 +95,15 @@ impl Goal {
     pub const fn budget(self) -> Option<Duration> {
         match self {
             Self::Voice => Some(Duration::from_millis(300)),
-            Self::Interactive | Self::Web | Self::Bulk | Self::Video => None,
+            Self::Interactive | Self::Web | Self::Bulk | Self::Paced | Self::Video => None,
         }
+    }
+
+    /// Where packets wait, if not where those of the scheme usually do.
+    pub fn queue(self) -> Option<QueueConfig> {
+        // Such a sender keeps what the path holds once more in front of it, and is not told by drops.
+        let patient = QueueConfig::fq_codel().resolve(true);
+        (self == Self::Paced).then_some(patient)
     }
 
     /// Whether TCP/IP headers are shortened, where the scheme allows it.
@@ -97,7 +117,7 @@ impl Goal {
             Self::Voice => 0.1,
             Self::Interactive => 0.15,
             Self::Web | Self::Video => 0.3,
-            Self::Bulk => 0.5,
+            Self::Bulk | Self::Paced => 0.5,
         }
     }
 }

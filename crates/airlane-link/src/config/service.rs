@@ -61,7 +61,7 @@ struct Written {
     /// How losses are repaired. Left out: that of the goal.
     scheme: Option<SchemeConfig>,
     /// Where packets wait that the service cannot take yet. Left out: `fq-codel` (live), `drop-tail` of
-    /// the link's `queue` (study).
+    /// the link's `queue` (study), or that of the goal.
     queue: Option<QueueConfig>,
     /// How old a packet may become on its way. What waits longer is dropped, and what was lost is
     /// neither asked for nor sent again when it would be too late. Left out: no limit, or that of the
@@ -94,7 +94,7 @@ impl TryFrom<Written> for ServiceConfig {
             name: written.name,
             rate: rate.ok_or(Missing("rate"))?,
             scheme,
-            queue: written.queue,
+            queue: written.queue.or(goal.and_then(Goal::queue)),
             aggregate: written.aggregate,
             compact_headers: written.compact_headers.unwrap_or(compact),
             budget: written.budget.or(goal.and_then(Goal::budget)),
@@ -110,6 +110,7 @@ pub fn by_goal() -> Vec<ServiceConfig> {
         (3, "calls", Goal::Voice),
         (4, "interactive", Goal::Interactive),
         (5, "video", Goal::Video),
+        (6, "paced", Goal::Paced),
     ];
     all.map(|(number, name, goal)| ServiceConfig::for_goal(number, name, goal))
         .to_vec()
@@ -134,7 +135,7 @@ impl ServiceConfig {
             rate: goal.rate(),
             scheme: goal.scheme(),
             budget: goal.budget(),
-            queue: None,
+            queue: goal.queue(),
             aggregate: None,
             compact_headers: goal.compact_headers(),
         }

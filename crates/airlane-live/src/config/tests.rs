@@ -50,7 +50,10 @@ fn the_shortest_file_is_a_whole_link() {
     assert_eq!(config.name(), "air0");
     assert_eq!(config.socket(), Path::new("/run/airlane/air0.sock"));
     let names: Vec<_> = config.link.services.iter().map(|s| &*s.name).collect();
-    assert_eq!(names, ["files", "pages", "calls", "interactive", "video"]);
+    assert_eq!(
+        names,
+        ["files", "pages", "calls", "interactive", "video", "paced"]
+    );
     assert_eq!(config.link.rate_limit, RateLimit::Found);
     assert_eq!(
         load(&format!("{shortest}rate = \"auto\"\n")).unwrap(),

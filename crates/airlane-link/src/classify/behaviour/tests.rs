@@ -2,7 +2,7 @@ use std::net::Ipv4Addr;
 
 use proptest::prelude::*;
 
-use super::Behaviour::{Call, File, Interactive, Page, Video};
+use super::Behaviour::{Call, File, Interactive, Paced, Page, Video};
 use super::*;
 use crate::flow::UDP;
 
@@ -64,6 +64,39 @@ fn small_packets_at_even_gaps_both_ways_are_a_call() {
     assert!(judged[first..].iter().all(|b| *b == Call));
     // Silence, and comfort noise.
     assert!((0..50).all(|_| call.sent(400, 40) == Call));
+}
+
+/// A transfer whose first window leaves in volleys of two, and which answers clock from then on.
+fn transfer(protocol: u8, volley_us: u64) -> Vec<Behaviour> {
+    let mut flow = Watched::new(protocol, 443);
+    flow.received(0, 60);
+    let mut judged = Vec::new();
+    for n in 0..10 {
+        let gap = if n % 2 == 0 { volley_us } else { 20 };
+        judged.push(flow.add(gap, Way::Sent, 1_460, &[]));
+    }
+    flow.received(150, 60);
+    for n in 0..800 {
+        judged.push(flow.add(600, Way::Sent, 1_460, &[]));
+        if n % 2 == 0 {
+            flow.add(10, Way::Received, 60, &[]);
+        }
+    }
+    judged
+}
+
+#[test]
+fn a_paced_first_window_makes_a_paced_file_and_a_burst_does_not() {
+    let paced = transfer(TCP, 10_400);
+    let first = paced.iter().position(|b| *b == Paced).unwrap();
+    assert!(paced[..first].iter().all(|b| *b == Page), "a page at first");
+    assert!((40..50).contains(&first), "{first}");
+    assert!(paced[first..].iter().all(|b| *b == Paced));
+    for (protocol, volley_us) in [(TCP, 20), (SCTP, 10_400)] {
+        let judged = transfer(protocol, volley_us);
+        assert!(judged.iter().all(|b| [Page, File].contains(b)));
+        assert_eq!(judged.last(), Some(&File));
+    }
 }
 
 #[test]

@@ -90,7 +90,15 @@ fn by_behaviour(
     services: &[ServiceConfig],
     packets: &[(u8, u16, usize, &str)],
 ) -> Vec<&'static str> {
-    const NAMES: [&str; 6] = ["default", "files", "pages", "calls", "interactive", "video"];
+    const NAMES: [&str; 7] = [
+        "default",
+        "files",
+        "pages",
+        "calls",
+        "interactive",
+        "video",
+        "paced",
+    ];
     let rules = ClassesConfig::Profile(ClassProfile::Behaviour).rules(services);
     let number = |name: &str| Some(services.iter().find(|s| s.name == name)?.number);
     let mut classifier = Classifier::new(&rules, number, 0);
@@ -151,9 +159,9 @@ fn what_a_flow_does_says_which_goal_it_has() {
         services.retain(|service| !names.contains(&&*service.name));
         by_behaviour(&services, &packets)
     };
-    let two = without(&["pages", "interactive", "video"]);
+    let two = without(&["pages", "interactive", "video", "paced"]);
     assert_eq!(two[..5], ["calls", files, files, files, "calls"]);
-    let reliable = without(&["calls", "interactive", "video"]);
+    let reliable = without(&["calls", "interactive", "video", "paced"]);
     assert_eq!(reliable[..5], ["default", pages, pages, pages, "default"]);
 }
 

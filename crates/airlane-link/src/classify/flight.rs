@@ -1,0 +1,126 @@
+//! Whether the sender of a flow paces by a model of its path, as BBR does, by what it sends before anything comes back.
+//!
+//! ```text
+//! answers clock it   |||||||||||........................|   a window at once, then nothing until the first answer
+//! it is paced        ||....||....||....||....||.........|   the same window in volleys, for a part of the round trip
+//! it has no more     ||............||...........||.......||..   as slow as its application
+//! ```
+//! A flight begins with a full packet behind an answer, and ends with the next answer. BBR sends 2.9 windows a round trip
+//! at first, so that ten packets take a third of it; nearer to the sender than it is itself, a node sees a shorter round trip.
+//! What answers clock has a volley for each and is never told by later flights.
+
+use airlane_base::{Duration, Instant};
+
+/// Packets nearer to each other leave together.
+const VOLLEY: Duration = Duration::from_micros(150);
+/// So many volleys in one flight are no window at once.
+const VOLLEYS: u8 = 4;
+/// What paces sends two or three segments at once at first, bytes.
+const VOLLEY_LEN: usize = 4_700;
+/// The longest gap between volleys, by the shortest.
+const UNEVEN: u64 = 3;
+/// A flight that is shorter says nothing.
+const SHORTEST: Duration = Duration::from_millis(1);
+
+/// What was sent since the last answer.
+#[derive(Clone, Copy, Debug, Default)]
+pub(super) struct Flight {
+    /// When its first and its last packet left.
+    span: Option<[Instant; 2]>,
+    volleys: u8,
+    /// Bytes of the volley that leaves.
+    volley: usize,
+    /// Between volleys, the shortest and the longest gap.
+    gaps: [Duration; 2],
+    /// More than a paced volley has left at once.
+    burst: bool,
+    paced: bool,
+}
+
+impl Flight {
+    /// A full packet leaves.
+    #[inline]
+    pub(super) fn on_sent(&mut self, now: Instant, len: usize) {
+        let Some([_, last]) = &mut self.span else {
+            (self.span, self.volleys, self.volley) = (Some([now; 2]), 1, len);
+            (self.gaps, self.burst) = ([Duration::MAX, Duration::ZERO], len > VOLLEY_LEN);
+            return;
+        };
+        let gap = now.saturating_since(*last);
+        *last = now;
+        if gap >= VOLLEY {
+            self.volleys = self.volleys.saturating_add(1);
+            self.volley = 0;
+            self.gaps = [self.gaps[0].min(gap), self.gaps[1].max(gap)];
+        }
+        self.volley += len;
+        self.burst |= self.volley > VOLLEY_LEN;
+    }
+
+    /// Something comes back.
+    #[inline]
+    pub(super) fn on_answer(&mut self, now: Instant) {
+        if let Some([began, last]) = self.span.take()
+            && self.volleys >= VOLLEYS
+            && !self.burst
+            && self.gaps[1] <= self.gaps[0] * UNEVEN
+        {
+            let (span, all) = (last.saturating_since(began), now.saturating_since(began));
+            // Neither a window at once nor as long as the application likes.
+            self.paced |= span >= SHORTEST && span * 10 >= all && span * 10 <= all * 9;
+        }
+    }
+
+    /// Whether a flight was paced.
+    pub(super) fn is_paced(&self) -> bool {
+        self.paced
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn is_paced(volleys: &[u64], packets: usize, answer_us: u64) -> bool {
+        let mut flight = Flight::default();
+        let at = |us| Instant::ORIGIN + Duration::from_micros(us);
+        for &volley in volleys {
+            for n in 0..packets as u64 {
+                flight.on_sent(at(volley + n * 10), 1_500);
+            }
+        }
+        flight.on_answer(at(answer_us));
+        flight.is_paced()
+    }
+
+    #[test]
+    fn a_window_in_volleys_is_paced_and_one_at_once_is_not() {
+        // Ten packets by two of BBR over 50 and 150 ms, seen at the sender; and 25 ms behind it.
+        assert!(is_paced(&[0, 3_466, 6_933, 10_400, 13_866], 2, 50_100));
+        assert!(is_paced(&[0, 10_400, 20_800, 31_200, 41_600], 2, 150_100));
+        assert!(is_paced(&[0, 3_466, 6_933, 10_400, 13_866], 2, 25_100));
+        // At once, in three volleys for three answers that came together, and as slow as its source.
+        assert!(!is_paced(&[0], 10, 50_100));
+        assert!(!is_paced(&[0, 2_000, 4_000, 6_000], 4, 50_100));
+        assert!(!is_paced(&[0, 1_000, 8_000, 9_000, 20_000], 2, 50_100));
+        assert!(!is_paced(
+            &[0, 10_000, 20_000, 30_000, 40_000, 49_000],
+            1,
+            50_100
+        ));
+        // A burst that a fast cable has drawn out is still one.
+        assert!(!is_paced(&[0, 200, 400, 600, 800, 1_000, 1_200], 1, 50_100));
+    }
+
+    #[test]
+    fn what_answers_clock_is_not_paced() {
+        let mut flight = Flight::default();
+        for n in 0..1_000u64 {
+            let now = Instant::ORIGIN + Duration::from_micros(n * 1_200);
+            flight.on_answer(now);
+            flight.on_sent(now, 1_500);
+            flight.on_sent(now + Duration::from_micros(300), 1_500);
+        }
+        assert!(!flight.is_paced());
+    }
+}
