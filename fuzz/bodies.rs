@@ -26,7 +26,7 @@ use airlane_secure::{
     AcceptedDatagram, Limits, OVERHEAD, PeerAddress, PrivateKey, PublicKey, Secure, SecurePeer,
     Wall,
 };
-use airlane_session::{Hello, Part, Probe, Reassembly};
+use airlane_session::{Hello, Part, Probe, Reassembly, StatusProbe};
 use airlane_ship::{
     Digest, Entry, Kind, LONGEST_DATAGRAM, Manifest, Ranges, Shipper, ShipperPhase, Taker,
     TakerPhase,
@@ -80,6 +80,9 @@ pub(crate) fn frame(data: &[u8]) {
     // What else travels as a hello.
     if let Ok(Some(probe)) = Probe::decode(data) {
         assert_eq!(Probe::decode(&probe.encode()), Ok(Some(probe)));
+    }
+    if let Ok(Some(probe)) = StatusProbe::decode(data) {
+        assert_eq!(StatusProbe::decode(&probe.encode()), Ok(Some(probe)));
     }
     if let Ok(Some(part)) = Part::decode(data) {
         let again = [&part.head()[..], part.bytes()].concat();

@@ -30,8 +30,8 @@ pub use measure::{
     TraceJoinArgs, TraceShowArgs, TraceVerb,
 };
 pub use node::{
-    DaemonArgs, FlowsArgs, KeygenArgs, LogFormat, ReloadArgs, RunningArgs, StatusArgs, TopArgs,
-    UpArgs,
+    DaemonArgs, FlowsArgs, KeygenArgs, LogFormat, PullArgs, ReloadArgs, RunningArgs, StatusArgs,
+    TopArgs, UpArgs,
 };
 pub use relay::RelayArgs;
 pub use scenario::{FromMahimahiArgs, FromNetemArgs, ScenarioApp, ScenarioVerb, WrittenArgs};
@@ -183,6 +183,13 @@ pub enum Command {
     /// a file. At most 150 flows are told, those of the most bytes. Only root and the user of the link may ask.
     #[command(after_help = node::FLOWS_EXAMPLES)]
     Flows(FlowsArgs),
+    /// Show what a flow to a host would be told that it may send
+    ///
+    /// That is what the service that it gets exports as a MAC does: what it took to send in the last 100 ms, how often it
+    /// ran dry, and what finds room in its queue; and the least of that on its path, by a probe along it. `airlane send`
+    /// goes by it. Source: CLF, Gopal 2007, section 3.3.
+    #[command(after_help = node::PULL_EXAMPLES)]
+    Pull(PullArgs),
     /// Watch a running link on the whole screen
     ///
     /// Per service and direction: packets, repairs, their cost, losses, round trip, queue and rates, once

@@ -22,6 +22,7 @@ mod metric;
 pub mod output;
 mod page;
 mod progress;
+mod pull;
 pub mod quantity;
 mod record;
 mod reference;
@@ -98,6 +99,7 @@ fn run(command: Command) -> anyhow::Result<()> {
         Command::Service(verb) => service::service(&verb),
         Command::Status(args) => live::status(&args),
         Command::Flows(args) => flows::flows(&args),
+        Command::Pull(args) => pull::pull(&args),
         Command::Top(args) => live::socket(args.link.as_deref()).and_then(|s| top::top(&s)),
         Command::Test(args) => test::test(&args),
         Command::Record(args) => record::record(&args),

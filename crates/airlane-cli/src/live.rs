@@ -263,7 +263,7 @@ pub(crate) fn socket(link: Option<&str>) -> anyhow::Result<PathBuf> {
             default_socket(link)
         });
     }
-    let running = match sockets() {
+    let running = match control::sockets() {
         Ok(running) => running,
         Err(error) => {
             let folder = directory();
@@ -298,17 +298,4 @@ pub(crate) fn socket(link: Option<&str>) -> anyhow::Result<PathBuf> {
 fn directory() -> PathBuf {
     let any = default_socket("any");
     any.parent().map(Path::to_owned).unwrap_or_default()
-}
-
-/// The control sockets of all links of this machine.
-pub(crate) fn sockets() -> io::Result<Vec<PathBuf>> {
-    let entries = match std::fs::read_dir(directory()) {
-        Err(error) if error.kind() == io::ErrorKind::NotFound => return Ok(Vec::new()),
-        entries => entries?,
-    };
-    let paths = entries.filter_map(|entry| Some(entry.ok()?.path()));
-    let sockets = paths.filter(|path| path.extension().is_some_and(|e| e == "sock"));
-    let mut running: Vec<PathBuf> = sockets.collect();
-    running.sort();
-    Ok(running)
 }

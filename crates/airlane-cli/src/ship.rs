@@ -13,7 +13,7 @@ use indicatif::{DecimalBytes, ProgressBar, ProgressDrawTarget, ProgressStyle};
 
 use crate::args::{RecvArgs, SendArgs, TicketArgs};
 use crate::fault::BadInput;
-use crate::output;
+use crate::{live, output};
 
 /// Time between two lines where nobody watches a bar.
 const EVERY: std::time::Duration = std::time::Duration::from_secs(10);
@@ -27,6 +27,11 @@ pub(crate) fn send(args: &SendArgs) -> anyhow::Result<()> {
         to: resolve(&args.host)?,
         ticket,
         most: args.most,
+        link: args
+            .link
+            .as_deref()
+            .map(|link| live::socket(Some(link)))
+            .transpose()?,
     };
     let source = Source::new(&args.files).map_err(fault)?;
     for path in source.skipped() {
@@ -116,7 +121,7 @@ fn ticket(args: &TicketArgs) -> anyhow::Result<Option<Ticket>> {
 }
 
 /// `HOST`, `HOST:PORT` or `[ADDRESS]:PORT`.
-fn resolve(host: &str) -> Result<Vec<SocketAddr>, BadInput> {
+pub(crate) fn resolve(host: &str) -> Result<Vec<SocketAddr>, BadInput> {
     let bare = host.trim_start_matches('[').trim_end_matches(']');
     // An address of IPv6 has colons, too.
     let is_whole = host
@@ -148,6 +153,7 @@ fn report(shipment: &Shipment, [verb, twice]: [&str; 2], json: bool) -> anyhow::
         goodput_mbps,
         packets,
         again,
+        link,
     } = shipment;
     let count = match files.len() {
         1 => "1 file".to_owned(),
@@ -157,8 +163,11 @@ fn report(shipment: &Shipment, [verb, twice]: [&str; 2], json: bool) -> anyhow::
         0 => String::new(),
         some => format!(", {} of them before", DecimalBytes(*some)),
     };
+    let by = link.as_deref().map_or_else(String::new, |link| {
+        format!("; as fast as the link {link} said")
+    });
     output::print(&format!(
-        "{verb} {count}, {}{before}, in {took_s:.1} s: {goodput_mbps:.1} Mbit/s; {again} of {packets} packets {twice}\n",
+        "{verb} {count}, {}{before}, in {took_s:.1} s: {goodput_mbps:.1} Mbit/s; {again} of {packets} packets {twice}{by}\n",
         DecimalBytes(*bytes),
     ))
 }

@@ -261,7 +261,7 @@ fn link_named(name: Option<&str>) -> anyhow::Result<Status> {
 
 /// All links of this machine that answer.
 fn running() -> Vec<Status> {
-    let sockets = live::sockets().unwrap_or_default();
+    let sockets = control::sockets().unwrap_or_default();
     sockets
         .iter()
         .filter_map(|socket| control::status(socket).ok())

@@ -324,6 +324,14 @@ impl Classifier {
     }
 
     /// A packet has been received by a service, which tells how its flow behaves.
+    /// The service for packets of this flow, by what it has done so far where that is known.
+    pub fn service_of(&self, flow: &FlowKey) -> u8 {
+        let known = self.flows.as_ref().and_then(|flows| flows.get(flow));
+        let behaves = known.map(|known| known.conduct.behaviour);
+        self.rules.decide(flow, behaves).0
+    }
+
+    /// A packet has been received, which tells how its flow behaves.
     #[inline]
     pub fn note_received<'a>(
         &mut self,

@@ -6,6 +6,7 @@ mod agreement;
 mod departure;
 mod events;
 mod finder;
+mod interface;
 mod moving;
 mod numbers;
 mod pacer;
@@ -32,6 +33,7 @@ use agreement::PeerOffers;
 use departure::Handed;
 pub use departure::{Outcome, Token};
 use finder::Finder;
+pub use interface::Interface;
 use moving::{Flow, Moving};
 use numbers::{SERVICES, numbers};
 use pacer::Pacer;
@@ -801,6 +803,9 @@ impl<P: Packet> Port<P> {
                 slot.note_polled(now);
                 self.next_timer.set(None);
             }
+        }
+        if let Some(slot) = &mut self.slots[number] {
+            slot.note_dry();
         }
     }
 

@@ -20,7 +20,7 @@ mod fq;
 
 use std::collections::VecDeque;
 
-use airlane_base::{Instant, QueueLimit};
+use airlane_base::{Instant, QueueLimit, Rate};
 
 pub use config::QueueConfig;
 use config::USUAL;
@@ -136,6 +136,24 @@ impl<P: Packet> IngressQueue<P> {
                 packets.drain(..).for_each(|(packet, _)| take(packet));
             }
             Kind::FqCodel(queue) => queue.drain(take),
+        }
+    }
+
+    /// Bytes that may wait and still stand: what the limit admits, where packets have up to `longest` bytes, and under
+    /// CoDel no more than leaves at this rate within the target.
+    pub fn stands(&self, rate: Rate, longest: u64) -> u64 {
+        let most = |limit| match limit {
+            QueueLimit::Packets(packets) => packets.saturating_mul(longest),
+            QueueLimit::Bytes(bytes) => bytes,
+        };
+        match &self.kind {
+            Kind::None => 0,
+            Kind::DropTail { limit, .. } => most(*limit),
+            Kind::FqCodel(queue) => {
+                let (limit, target) = queue.bounds();
+                // CoDel leaves the last packet alone, and one that is on its way.
+                most(limit).min((rate.bytes_within(target) as u64).max(2 * longest))
+            }
         }
     }
 

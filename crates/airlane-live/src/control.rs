@@ -10,32 +10,38 @@
 //! <- blocks of a trace, until the client ends its side of the stream
 //! -> {"command":"service","change":{"set":{"name":"voice","rate":0.3}}}
 //! <- {"changes":["service \"voice\" has rate 0.3, was 0.2"]}
+//! -> {"command":"register","from":"10.7.0.1:40000","to":"10.7.0.2:7008"}
+//! <- {"changes":["udp 10.7.0.1:40000 -> 10.7.0.2:7008 is told what it may send"]}
+//! -> {"command":"pull"}
+//! <- {"peer":"farm","service":"files","flows":1,"interval_ns":100000000,"local":{...},"route":{...}}
 //! -> {"command":"rate","rate":"30 Mbit/s"}
 //! <- {"changes":["the link has rate 30 Mbit/s, was 20 Mbit/s"]}
-//! <- {"error":"there is no command \"x\"; the commands are: status, reload, record, service, rate"}
+//! <- {"error":"there is no command \"x\"; the commands are: status, flows, reload, record, service, rate, register, pull"}
 //! ```
 //!
 //! The node's own thread serves it, between packets, and never waits: a client that sends slowly,
 //! sends too much or does not read its answer is dropped. Root and the node's own user may ask for
-//! everything; members of the group that the file names may open the socket, too, and ask for the status,
-//! some times a second. Who a client is, the kernel says (`SO_PEERCRED`).
+//! everything; members of the group that the file names may open the socket, too, and ask for the status, and what a
+//! flow may send, some times a second. A registered flow is forgotten with its connection. Who a client is, the kernel says (`SO_PEERCRED`).
 
+pub mod registration;
 mod server;
 
 use std::io::{self, BufRead, BufReader, Write};
-use std::net::Shutdown;
+use std::net::{Shutdown, SocketAddr};
 use std::os::unix::net::UnixStream;
 use std::path::{Path, PathBuf};
 use std::time::Duration;
 
 use airlane_base::Rate;
 use airlane_base::config::{Problems, Validate};
+use airlane_link::classify::Protocol;
 use airlane_link::{ClassConfig, ServiceConfig};
 use schemars::JsonSchema;
 use serde::de::DeserializeOwned;
 use serde::{Deserialize, Serialize};
 
-use crate::config::LiveConfig;
+use crate::config::{LiveConfig, default_socket};
 use crate::record::Recorded;
 use crate::status::{PeerFlows, Status};
 pub(crate) use server::{Served, Server};
@@ -69,6 +75,18 @@ pub enum Request {
         #[serde(default, skip_serializing_if = "Option::is_none")]
         peer: Option<String>,
     },
+    /// Asks to be told what a flow may send (Gopal 2007, section 3.3.2), by `Pull` on the same connection.
+    Register {
+        /// Where the flow begins.
+        from: SocketAddr,
+        /// Where it goes.
+        to: SocketAddr,
+        /// What it carries behind IP.
+        #[serde(default = "udp")]
+        protocol: Protocol,
+    },
+    /// Asks for that, as a [`FlowOffer`](crate::status::FlowOffer).
+    Pull {},
     /// Asks to send at another rate.
     Rate {
         /// The rate of the link, as `link.rate` in its file.
@@ -79,6 +97,10 @@ pub enum Request {
         /// How.
         change: ServiceChange,
     },
+}
+
+fn udp() -> Protocol {
+    Protocol(17)
 }
 
 /// New services, as they would stand under `[link]`.
@@ -130,7 +152,8 @@ pub enum RequestError {
     #[error(
         "not a request ({0}); the commands are: {{\"command\":\"status\"}}, {{\"command\":\"flows\"}}, \
          {{\"command\":\"record\"}}, {{\"command\":\"reload\",\"file\":FILE}}, \
-         {{\"command\":\"rate\",\"rate\":RATE}} and {{\"command\":\"service\",\"change\":CHANGE}}"
+         {{\"command\":\"rate\",\"rate\":RATE}}, {{\"command\":\"service\",\"change\":CHANGE}}, \
+         {{\"command\":\"register\",\"from\":ADDRESS,\"to\":ADDRESS}} and {{\"command\":\"pull\"}}"
     )]
     Malformed(#[from] serde_json::Error),
     /// Whoever wrote it has not checked the file.
@@ -153,6 +176,14 @@ impl Request {
             }
         }
         Ok(request)
+    }
+
+    /// Whether it only reads.
+    const fn reads(&self) -> bool {
+        matches!(
+            self,
+            Self::Status {} | Self::Register { .. } | Self::Pull {}
+        )
     }
 
     /// The line that asks for it.
@@ -222,6 +253,25 @@ fn no_answer(error: &io::Error) -> String {
         ),
         _ => format!(": no node answers there: {error}; is `airlane up` running?"),
     }
+}
+
+/// The control sockets of all links of this machine, at the usual place.
+///
+/// # Errors
+/// If the place may not be read.
+pub fn sockets() -> io::Result<Vec<PathBuf>> {
+    let any = default_socket("any");
+    let entries = match any.parent().map(std::fs::read_dir) {
+        None => return Ok(Vec::new()),
+        Some(Err(error)) if error.kind() == io::ErrorKind::NotFound => return Ok(Vec::new()),
+        Some(entries) => entries?,
+    };
+    let paths = entries.filter_map(|entry| Some(entry.ok()?.path()));
+    let mut sockets: Vec<PathBuf> = paths
+        .filter(|path| path.extension().is_some_and(|e| e == "sock"))
+        .collect();
+    sockets.sort();
+    Ok(sockets)
 }
 
 /// Asks the node whose control socket is at `path` where it stands.

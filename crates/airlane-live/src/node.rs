@@ -26,6 +26,7 @@ mod links;
 mod lookup;
 mod names;
 mod path;
+mod plane;
 mod quiet;
 mod receive;
 mod recording;
@@ -34,6 +35,7 @@ mod report;
 mod services;
 mod share;
 mod start;
+mod status_plane;
 mod supervisor;
 mod told;
 mod transmit;
@@ -42,7 +44,7 @@ mod up_error;
 use std::os::fd::{AsFd, BorrowedFd};
 
 use airlane_base::{Duration, Instant, Rate};
-use airlane_link::SharedLink;
+use airlane_link::{FlowKey, SharedLink};
 use airlane_secure::PeerAddress;
 use rustix::event::{PollFd, PollFlags};
 
@@ -60,7 +62,7 @@ use crate::offload::join::Joiner;
 use crate::packet::{LivePacket, Pool};
 use crate::record::Recorded;
 use crate::resolver::Resolver;
-use crate::status::{PeerFlows, Status};
+use crate::status::{FlowOffer, PeerFlows, Status};
 use crate::tun::Tun;
 use crate::underlay::Received;
 use below::Below;
@@ -68,6 +70,7 @@ use journals::Journals;
 use lineage::Lineage;
 use link::{PeerLink, Sizes};
 use links::Links;
+use plane::StatusPlane;
 use share::Pressure;
 use supervisor::Supervisor;
 
@@ -89,6 +92,7 @@ pub struct Node {
     links: Links,
     /// Gives the links' ports their turns.
     shared: SharedLink,
+    plane: StatusPlane,
     listen: PeerAddress,
     control: Option<Server>,
     /// Tells whether the machine has slept or is a copy, after which its keys are not used; none without keys.
@@ -271,6 +275,7 @@ impl Node {
             )
             .fold(Instant::FAR_FUTURE, Instant::min)
             .min(below.recorder.poll_timeout())
+            .min(self.plane.poll_timeout())
     }
 
     /// What is due at `now`.
@@ -285,6 +290,7 @@ impl Node {
             link.on_time(now, &mut self.below);
         }
         self.drain(now);
+        self.watch_status(now);
         self.check_paths(now);
         self.look_up(now);
         if self.below.recorder.is_due(now) {
@@ -415,6 +421,18 @@ impl Served for Node {
 
     fn end_record(&mut self, out: &mut Vec<u8>) {
         self.end_recording(clock::now(), out);
+    }
+
+    fn register(&mut self, client: u64, flow: FlowKey) -> Result<(), String> {
+        self.register_flow(client, flow)
+    }
+
+    fn pull(&mut self, client: u64) -> Result<FlowOffer, String> {
+        self.pull_offer(client)
+    }
+
+    fn keep_registered(&mut self, is_there: &dyn Fn(u64) -> bool) {
+        self.plane.keep(is_there);
     }
 
     fn change_services(&mut self, change: &ServiceChange) -> Result<Vec<String>, String> {

@@ -4,6 +4,7 @@
 //! Two ends know each other by a *ticket*, 32 bytes that both have and nobody else: the keys of both follow from it.
 
 mod digest;
+mod interface;
 mod line;
 mod receive;
 mod send;
@@ -20,6 +21,7 @@ use airlane_ship::Failure;
 use serde::Serialize;
 use thiserror::Error;
 
+use crate::control::ControlError;
 use crate::device::DeviceError;
 
 pub use receive::{ReceiveOptions, receive};
@@ -50,6 +52,9 @@ pub enum ShipError {
     /// The operating system refuses a socket.
     #[error(transparent)]
     Device(#[from] DeviceError),
+    /// The link that was named does not answer, or does not lead there.
+    #[error(transparent)]
+    Link(#[from] ControlError),
     /// The job failed.
     #[error("{0}{hint}", hint = hint(.0))]
     Job(Failure),
@@ -127,6 +132,8 @@ pub struct Shipment {
     pub packets: u64,
     /// Those of them that were sent again, or came twice.
     pub again: u64,
+    /// The link of this machine whose interface said how fast to send; none where that was measured.
+    pub link: Option<String>,
 }
 
 impl Shipment {
@@ -147,6 +154,7 @@ impl Shipment {
             goodput_mbps: carried / took_s.max(1e-9) / 1e6,
             packets: packets.0,
             again: packets.1,
+            link: None,
         }
     }
 }

@@ -6,6 +6,7 @@ use airlane_link::classify::FlowStatus;
 use airlane_link::{ClassConfig, ServiceLedger, ServiceMetrics, ServiceStatus, effective_goodput};
 use airlane_secure::PeerAddress;
 use airlane_session::LossReport;
+pub use airlane_session::Offer;
 use serde::{Deserialize, Serialize};
 
 /// Everything about one node. Raw numbers carry their unit in the name.
@@ -45,6 +46,39 @@ pub struct PeerFlows {
     pub flows: Vec<FlowStatus>,
     /// How many more are known.
     pub others: u64,
+}
+
+/// What a flow that was registered is told of the interfaces on its way (Gopal 2007, section 3.3), each of the last
+/// interval.
+#[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
+pub struct FlowOffer {
+    /// The peer that its destination is behind.
+    pub peer: String,
+    /// The service that it gets.
+    pub service: String,
+    /// Flows that are told of this service, each for its equal part.
+    pub flows: u32,
+    /// How long an interval is.
+    pub interval_ns: u64,
+    /// What this node did. None within the first interval.
+    pub local: Option<Offer>,
+    /// The least that nodes on its way did, this one among them. None before a probe has come back.
+    pub route: Option<RouteOffer>,
+}
+
+/// What a probe along a path has brought back.
+#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
+pub struct RouteOffer {
+    /// The least: `out_bytes` with its underflows of one node, `room_bytes` of one.
+    pub least: Offer,
+    /// Which node took the fewest bytes, by its place on the path; 0 is this one.
+    pub least_out_node: u8,
+    /// Which node has the least room.
+    pub least_room_node: u8,
+    /// Whether the probe has been to the node that has the destination. Otherwise nobody knew the way further.
+    pub complete: bool,
+    /// How long ago it came back.
+    pub age_ns: u64,
 }
 
 /// Somebody who was refused. Nobody has authenticated any of it.

@@ -46,12 +46,14 @@ mod offer;
 mod part;
 mod path;
 mod probe;
+mod status_probe;
 
 pub use hello::{Hello, HelloError, LossReport, VERSION};
 pub use offer::{OwnService, ServiceOffer};
 pub use part::{Part, Reassembly};
 pub use path::{PathSearch, ProbeRequest};
 pub use probe::Probe;
+pub use status_probe::{Offer, StatusProbe};
 
 /// Least time between two hellos.
 pub const SPACING: Duration = Duration::from_millis(10);

@@ -14,9 +14,9 @@
 //! ```
 //! The files of a job are one row of bytes, in the order of the manifest, so that nobody need care where one ends.
 //!
-//! CLAP takes its rate from what interfaces say (section 3.3 of the source), and has no rule for a path on which nobody
-//! says anything. Here the sender marks what it sends, the receiver says how much came by then, and the rate follows what
-//! the path was seen to carry. Loss that does not grow with the rate changes nothing.
+//! CLAP takes its rate from what interfaces say (section 3.3 of the source), and so does this where they are asked. It has
+//! no rule for a path on which nobody says anything: there the sender marks what it sends, the receiver says how much came
+//! by then, and the rate follows what the path was seen to carry. Loss that does not grow with the rate changes nothing.
 //!
 //! # The contract
 //! One input, then drain `poll_transmit`, then ask `poll_timeout`. Memory is bounded: 3 bits for a packet, the manifest and
@@ -40,5 +40,5 @@ pub use failure::Failure;
 pub use manifest::{Entry, Kind, Manifest};
 pub use message::{Digest, LONGEST_DATAGRAM, OVERHEAD};
 pub use ranges::Ranges;
-pub use shipper::{Shipper, ShipperPhase};
+pub use shipper::{Offered, Shipper, ShipperPhase};
 pub use taker::{Taker, TakerPhase};

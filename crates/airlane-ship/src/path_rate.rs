@@ -174,6 +174,11 @@ impl PathRate {
         carries.clamp(LEAST_BPS.min(self.most), self.most)
     }
 
+    /// What the path was seen to carry, bit/s; none before anything was seen.
+    pub(crate) fn measured(&self) -> Option<f64> {
+        (!self.bandwidth.is_empty()).then(|| self.carries())
+    }
+
     /// At what rate to send now, bit/s.
     pub(crate) fn rate(&self) -> f64 {
         let gain = match self.mode {

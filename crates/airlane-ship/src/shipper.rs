@@ -1,7 +1,9 @@
 //! The end that has the files.
 
 use airlane_base::{Duration, Instant, Rate};
-use airlane_transport::clap::{ClapConfig, ClapSender, Failure as ClapFailure, Forward, wire};
+use airlane_transport::clap::{
+    ClapConfig, ClapSender, Failure as ClapFailure, Forward, Status, wire,
+};
 
 use crate::exchange::Exchange;
 use crate::failure::Failure;
@@ -21,6 +23,8 @@ const HELLO_EVERY: Duration = Duration::from_secs(1);
 const TRIES: u32 = 4;
 /// What a stalled process could not send in time is sent at once, up to this.
 const LATE: Duration = Duration::from_millis(4);
+/// What interfaces offer is old after this.
+const OFFER_LASTS: Duration = Duration::from_millis(500);
 /// IP and UDP, in front of each datagram.
 const BELOW: usize = 28;
 /// So often the files may come otherwise than they were sent.
@@ -43,6 +47,21 @@ pub enum ShipperPhase {
     Done,
     /// They are not.
     Failed,
+}
+
+/// What the interfaces on the way did in their last interval.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct Offered {
+    /// How long that was.
+    pub interval: Duration,
+    /// Bytes of IP packets that left, of all flows.
+    pub out_bytes: u32,
+    /// How often something could have left and nothing waited.
+    pub underflows: u32,
+    /// Bytes of IP packets that find room.
+    pub room_bytes: u32,
+    /// Flows that are told the same, each for its equal part.
+    pub flows: u32,
 }
 
 /// The sending end of one job.
@@ -76,6 +95,8 @@ pub struct Shipper {
     damaged: u32,
     // The rate.
     rate: PathRate,
+    /// Until then it follows interfaces.
+    offered_until: Option<Instant>,
     sent: u64,
     most: Rate,
     scratch: Vec<u8>,
@@ -129,6 +150,7 @@ impl Shipper {
             phase_of: Duration::from_nanos(started),
             damaged: 0,
             rate: PathRate::new(most),
+            offered_until: None,
             sent: 0,
             most,
             scratch: vec![0; 1 << 16],
@@ -343,8 +365,39 @@ impl Shipper {
             .map_or_else(String::new, |entry| entry.path.clone())
     }
 
-    /// CLAP sends at the rate that the path was found to carry.
+    /// What the interfaces on the way offer, where an IP packet has so many bytes beside its contents. It counts until it
+    /// is old, and before what is measured.
+    ///
+    /// While the interfaces are full, other flows may have a part of what left: this one keeps to what it was seen to get.
+    pub fn set_offered(&mut self, now: Instant, offered: &Offered, headers: usize) {
+        let packet = (self.size + headers) as u64;
+        let mut out = f64::from(offered.out_bytes);
+        if let Some(gets) = self.rate.measured().filter(|_| offered.underflows == 0) {
+            let share = packet as f64 / (self.size + BELOW) as f64;
+            out = out.min(gets / 8.0 * share * offered.interval.as_secs_f64());
+        }
+        let most = self.most.as_bps() as f64 / 8.0 * offered.interval.as_secs_f64();
+        let out = out.min(most);
+        // Half of the room is what is added.
+        let room = f64::from(offered.room_bytes).min(2.0 * (most - out));
+        let status = Status {
+            out: (out / packet as f64).ceil() as u32,
+            underflows: offered.underflows,
+            room: (room / packet as f64).ceil() as u32,
+            flows: offered.flows,
+        };
+        self.offered_until = Some(now + OFFER_LASTS);
+        if let Some(clap) = &mut self.clap {
+            clap.set_local(status);
+            clap.forget_found(now);
+        }
+    }
+
+    /// CLAP sends at the rate that the path was found to carry, unless interfaces say what they do.
     fn follow(&mut self, now: Instant) {
+        if self.offered_until.is_some_and(|until| now < until) {
+            return;
+        }
         let bits = (self.size + BELOW) as f64 * 8.0;
         let rate = self.rate.rate() / bits;
         if let Some(clap) = &mut self.clap {

@@ -17,6 +17,9 @@ struct Path {
     /// Longer datagrams do not arrive.
     mtu: usize,
     free_at: [Instant; 2],
+    /// Bytes that the interface of each way has taken, and of how many datagrams it had no room for.
+    taken: [u64; 2],
+    full: u64,
 }
 
 impl Path {
@@ -28,17 +31,26 @@ impl Path {
             delay: Duration::from_millis(delay_ms),
             mtu: 1_448,
             free_at: [Instant::ORIGIN; 2],
+            taken: [0; 2],
+            full: 0,
         }
+    }
+
+    fn bytes_in(&self, time: Duration) -> u64 {
+        (time.as_secs_f64() * self.mbps * 1e6 / 8.0) as u64
     }
 
     /// When a datagram comes out, if it does. A second of it waits at most.
     fn carry(&mut self, now: Instant, way: usize, len: usize) -> Option<Instant> {
         let takes = Duration::from_secs_f64((len + 52) as f64 * 8.0 / (self.mbps * 1e6));
         let leaves = self.free_at[way].max(now) + takes;
-        if len > self.mtu || leaves.saturating_since(now) > Duration::from_millis(100) {
+        let full = leaves.saturating_since(now) > Duration::from_millis(100);
+        if len > self.mtu || full {
+            self.full += u64::from(full);
             return None;
         }
         self.free_at[way] = leaves;
+        self.taken[way] += (len + 52) as u64;
         (!self.rng.chance(self.loss)).then_some(leaves + self.delay)
     }
 }
@@ -73,6 +85,8 @@ struct World {
     number: u64,
     restarts: bool,
     sent: u64,
+    /// When the interface of the sender says next what it does, and what had left by the last time; if it says so.
+    interface: Option<(Instant, u64)>,
 }
 
 impl World {
@@ -91,7 +105,30 @@ impl World {
             number: 0,
             restarts: false,
             sent: 0,
+            interface: None,
         }
+    }
+
+    /// The interface says what it did in the last 100 ms.
+    fn offer(&mut self) {
+        let interval = Duration::from_millis(100);
+        let Some((next, before)) = self.interface.filter(|(next, _)| *next <= self.now) else {
+            return;
+        };
+        let waits = self.path.free_at[1].saturating_since(self.now);
+        let left = self.path.taken[1] - self.path.bytes_in(waits);
+        let room = self
+            .path
+            .bytes_in(Duration::from_millis(20).saturating_sub(waits));
+        let offered = Offered {
+            interval,
+            out_bytes: (left - before) as u32,
+            underflows: u32::from(waits == Duration::ZERO),
+            room_bytes: room as u32,
+            flows: 1,
+        };
+        self.shipper.set_offered(self.now, &offered, 52);
+        self.interface = Some((next + interval, left));
     }
 
     fn carry(&mut self, forward: bool, bytes: &[u8]) {
@@ -134,7 +171,8 @@ impl World {
     fn step(&mut self) {
         let next = self.wire.peek().map(|Reverse((at, ..))| *at);
         let timers = [self.shipper.poll_timeout(), self.taker.poll_timeout()];
-        let next = timers.into_iter().flatten().chain(next).min();
+        let says = self.interface.map(|(at, _)| at);
+        let next = timers.into_iter().flatten().chain(next).chain(says).min();
         self.now = self.now.max(next.expect("something is under way or due"));
         while let Some(Reverse((at, ..))) = self.wire.peek()
             && *at <= self.now
@@ -151,6 +189,7 @@ impl World {
             };
             let Ok(()) = self.taker.handle(self.now, &bytes, &mut keep);
         }
+        self.offer();
         self.shipper.handle_timeout(self.now);
         self.taker.handle_timeout(self.now);
         self.drain();
@@ -235,6 +274,32 @@ fn a_lossy_link_is_used() {
         duplicates * 50 < packets,
         "{duplicates} of {packets} packets were here already"
     );
+}
+
+#[test]
+fn where_the_interface_says_what_it_does_it_is_used_and_never_full() {
+    for loss in [0.0, 0.05, 0.2] {
+        let mut world = World::new(Path::new(20.0, 25, loss), &[20_000_000]);
+        world.interface = Some((Instant::ORIGIN, 0));
+        let took = world.run();
+        assert!(world.is_intact());
+        let share = 20e6 * 8.0 / took.as_secs_f64() / (20e6 * (1.0 - loss));
+        assert!(share > 0.8, "{share} of what arrives at {loss}, {took}");
+        assert_eq!(world.path.full, 0, "at {loss}");
+    }
+}
+
+#[test]
+fn an_interface_that_falls_silent_is_not_waited_for() {
+    let mut world = World::new(Path::new(20.0, 25, 0.02), &[20_000_000]);
+    world.interface = Some((Instant::ORIGIN, 0));
+    while world.now < Instant::ORIGIN + Duration::from_secs(2) {
+        world.step();
+    }
+    world.interface = None;
+    let took = world.run();
+    assert!(world.is_intact());
+    assert!(took < Duration::from_secs(12), "{took}");
 }
 
 #[test]

@@ -130,6 +130,29 @@ pub struct FlowsArgs {
     pub most: usize,
 }
 
+/// Arguments of `pull`.
+#[derive(Debug, Args)]
+pub struct PullArgs {
+    /// Where a flow would go
+    #[arg(value_name = "HOST[:PORT]", value_hint = ValueHint::Hostname)]
+    pub host: String,
+    /// Name of the link in its file, or path of its control socket [default: the only one running]
+    #[arg(long, value_name = "NAME|SOCKET")]
+    pub link: Option<String>,
+    /// Print JSON; every name carries its unit
+    #[arg(long)]
+    pub json: bool,
+    /// Repeat every second until Ctrl-C
+    #[arg(long)]
+    pub watch: bool,
+}
+
+pub(super) const PULL_EXAMPLES: &str = "\
+Examples:
+  airlane pull 10.7.0.2
+  airlane pull 10.7.0.2:7008 --link hill-top --watch
+  airlane pull station.example --json";
+
 pub(super) const FLOWS_EXAMPLES: &str = "\
 Examples:
   airlane flows

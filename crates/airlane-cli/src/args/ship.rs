@@ -37,6 +37,10 @@ pub struct SendArgs {
     /// Never send faster than this, whatever the path carries
     #[arg(long, value_name = "RATE", default_value = "10 Gbit/s")]
     pub most: Rate,
+    /// Go by what this link's interface says, and not by what arrives: the name in its file, or the path of its control
+    /// socket [default: the running link that leads there, if one does]
+    #[arg(long, value_name = "NAME|SOCKET")]
+    pub link: Option<String>,
     /// Print what was sent as JSON; every name carries its unit
     #[arg(long)]
     pub json: bool,

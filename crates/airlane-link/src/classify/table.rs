@@ -90,6 +90,13 @@ impl Table {
         known
     }
 
+    /// What is known of a flow.
+    pub(super) fn get(&self, flow: &FlowKey) -> Option<&Known> {
+        let hash = flow.hash_both_ways(self.salt);
+        let set = &self.sets[hash as usize % (FLOWS / WAYS)];
+        set.iter().find(|known| known.hash == hash)
+    }
+
     /// All that are known, by the places that they have.
     pub(super) fn iter(&self) -> impl Iterator<Item = &Known> {
         self.sets.iter().flatten()

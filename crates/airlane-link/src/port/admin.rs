@@ -7,6 +7,7 @@ use serde::Serialize;
 use super::Port;
 use super::agreement::Agreement;
 use super::departure::Handed;
+use super::interface::Interface;
 use super::numbers::{SERVICES, numbers};
 use super::pacer::Pacer;
 use super::slot::Slot;
@@ -15,7 +16,7 @@ use crate::config::{
     self, ConfigError, IMPLICIT_NAME, Multiplier, MultiplierHeuristic, SchemeConfig, ServiceConfig,
     Viewpoint,
 };
-use crate::flow::Packet;
+use crate::flow::{FlowKey, Packet};
 use crate::ledger::{EventCount, ServiceLedger};
 use crate::measure::ServiceMetrics;
 use crate::queue::DropReason;
@@ -290,6 +291,23 @@ impl<P: Packet> Port<P> {
     /// The service that a packet would be put on, as the classifier sees it now.
     pub fn service_of(&self, packet: &P) -> u8 {
         self.classifier.classify(&packet.flow())
+    }
+
+    /// What the service with this number exports; none if there is no such service.
+    pub fn interface(&self, number: u8) -> Option<Interface> {
+        let slot = self.slots.get(usize::from(number))?.as_ref()?;
+        Some(slot.interface(self.rate(), self.config.max_payload))
+    }
+
+    /// The service that packets of a flow get, by what is known of it.
+    pub fn service_of_flow(&self, flow: &FlowKey) -> u8 {
+        self.classifier.service_of(flow)
+    }
+
+    /// The name of a service.
+    pub fn service_name(&self, number: u8) -> Option<&str> {
+        let slot = self.slots.get(usize::from(number))?.as_ref()?;
+        Some(&slot.config.name)
     }
 
     /// The flows that the classifier knows, where it asks what they do.

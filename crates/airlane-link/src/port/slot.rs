@@ -2,10 +2,11 @@
 
 use std::collections::VecDeque;
 
-use airlane_base::{Duration, Instant, Payload};
+use airlane_base::{Duration, Instant, Payload, Rate};
 
 use super::agreement::Agreement;
 use super::departure::{Handed, Outcome};
+use super::interface::Interface;
 use crate::config::{AggregateConfig, PortConfig, SchemeConfig, ServiceConfig, TimerOrigin};
 use crate::context::{Context, Given, Output, PortFacts, earliest};
 use crate::flow::Packet;
@@ -58,6 +59,8 @@ pub(super) struct Slot<P> {
     at_ip: (usize, usize),
     /// Frames of this service in the scheduler.
     handed_over: u32,
+    /// How often it was to hand over what it has, and had nothing.
+    underflows: u64,
     timer_origin: TimerOrigin,
     /// Whether it may have deadlines.
     timed: bool,
@@ -119,6 +122,7 @@ impl<P: Packet> Slot<P> {
             forgotten: EpochLoss::default(),
             at_ip: (0, 0),
             handed_over: 0,
+            underflows: 0,
             timer_origin: config.scheme.timer_origin(),
             timed: P::DIVISIBLE || !matches!(config.scheme, SchemeConfig::Default(_)),
             config,
@@ -167,6 +171,18 @@ impl<P: Packet> Slot<P> {
         self.dropped
             .iter_mut()
             .flat_map(|dropped| dropped.drain(..))
+    }
+
+    /// It was to hand over what it has.
+    #[inline]
+    pub(super) fn note_dry(&mut self) {
+        self.underflows += u64::from(self.is_dry());
+    }
+
+    /// Whether no packet waits in it, and no frame of it for the link: what peers have not confirmed is another matter.
+    #[inline]
+    fn is_dry(&self) -> bool {
+        self.handed_over == 0 && self.queue.is_empty() && self.packer.is_empty()
     }
 
     /// It was asked for a frame, or one has left.
@@ -343,6 +359,19 @@ impl<P: Packet> Slot<P> {
         }
         if outcome == Outcome::Failed {
             self.service.handle_failure(header);
+        }
+    }
+
+    /// What it exports at this rate of the link, where packets have up to `longest` bytes.
+    pub(super) fn interface(&self, rate: Rate, longest: usize) -> Interface {
+        let waiting = self.waiting_bytes() as u64;
+        let places = self.queue.stands(rate, longest as u64);
+        Interface {
+            taken_packets: self.ledger.packets_sent,
+            taken_bytes: self.ledger.sent_bytes,
+            underflows: self.underflows,
+            room_bytes: places.saturating_sub(waiting),
+            is_idle: self.is_dry(),
         }
     }
 

@@ -11,7 +11,7 @@
 
 use std::num::NonZeroU32;
 
-use airlane_base::{Instant, QueueLimit};
+use airlane_base::{Duration, Instant, QueueLimit};
 
 use super::codel::{Codel, Head, Parameters};
 use super::drops::DropReason;
@@ -106,6 +106,11 @@ impl List {
 }
 
 impl<P: Packet> FqCodel<P> {
+    /// How much may wait, and how long CoDel lets it stand.
+    pub(super) const fn bounds(&self) -> (QueueLimit, Duration) {
+        (self.limit, self.codel.target)
+    }
+
     pub(super) fn new(limit: QueueLimit, codel: Parameters, flows: NonZeroU32, salt: u64) -> Self {
         Self {
             limit,

@@ -8,6 +8,7 @@ use std::os::unix::net::{UnixListener, UnixStream};
 use std::path::{Path, PathBuf};
 
 use airlane_base::Rate;
+use airlane_link::FlowKey;
 use rustix::event::epoll;
 
 use super::{Refusal, Reloaded, Request, RequestError, ServiceChange};
@@ -15,7 +16,7 @@ use crate::clock;
 use crate::config::LiveConfig;
 use crate::device::DeviceError;
 use crate::record::Recorded;
-use crate::status::{PeerFlows, Status};
+use crate::status::{FlowOffer, PeerFlows, Status};
 
 /// Clients at once; one more replaces the first that may only read, or the first.
 const MAX_CLIENTS: usize = 8;
@@ -39,6 +40,12 @@ pub(crate) trait Served {
     fn recorded(&mut self, out: &mut Vec<u8>);
     /// Ends the recording and appends its last blocks.
     fn end_record(&mut self, out: &mut Vec<u8>);
+    /// Tells a client from now on what a flow may send, or says why not.
+    fn register(&mut self, client: u64, flow: FlowKey) -> Result<(), String>;
+    /// What the client's flow may send, or why that is not known.
+    fn pull(&mut self, client: u64) -> Result<FlowOffer, String>;
+    /// Of clients that are gone no flow is told any more.
+    fn keep_registered(&mut self, is_there: &dyn Fn(u64) -> bool);
     /// Changes the services: how, or why not.
     fn change_services(&mut self, change: &ServiceChange) -> Result<Vec<String>, String>;
     /// Changes the rate of the link: how, or why not.
@@ -82,7 +89,7 @@ impl Readings {
 enum Rights {
     /// Everything.
     All,
-    /// The status.
+    /// The status, and what a flow may send.
     Read,
 }
 
@@ -188,6 +195,7 @@ impl Server {
             }
         }
         self.feed(node);
+        node.keep_registered(&|client| self.clients.iter().any(|(token, _)| *token == client));
     }
 
     /// Lets whoever records have what there is.
@@ -242,7 +250,7 @@ impl Server {
         };
         let client = &mut self.clients[at].1;
         let ended = client.feed.as_ref().is_some_and(|feed| feed.ended);
-        if ended || client.serve(node, &mut self.readings) {
+        if ended || client.serve(token, node, &mut self.readings) {
             return;
         }
         if let Some(feed) = &mut client.feed {
@@ -274,7 +282,7 @@ impl Drop for Server {
 
 impl Client {
     /// Reads what there is and answers whole requests. False if the client is done with.
-    fn serve(&mut self, node: &mut dyn Served, readings: &mut Readings) -> bool {
+    fn serve(&mut self, token: u64, node: &mut dyn Served, readings: &mut Readings) -> bool {
         let mut chunk = [0; 1024];
         loop {
             match (&self.stream).read(&mut chunk) {
@@ -289,14 +297,14 @@ impl Client {
             while let Some(end) = self.request.iter().position(|byte| *byte == b'\n') {
                 let line: Vec<u8> = self.request.drain(..=end).collect();
                 let mut answer = match (self.rights, Request::parse(&line)) {
-                    (Rights::Read, Ok(Request::Status {})) if !readings.admit(second()) => {
+                    (Rights::Read, Ok(request)) if !request.reads() => refuse(
+                        "a member of control.group may read its status, and what a flow may send, and nothing else; \
+                         root and the user of the node may do more",
+                    ),
+                    (Rights::Read, Ok(_)) if !readings.admit(second()) => {
                         refuse("others read the status as well; ask again in a second")
                     }
-                    (Rights::Read, Ok(request)) if request != (Request::Status {}) => refuse(
-                        "a member of control.group may read its status, and nothing else; root and the \
-                         user of the node may do more",
-                    ),
-                    (_, request) => answer(request, node, &mut self.feed),
+                    (_, request) => answer(request, token, node, &mut self.feed),
                 };
                 answer.push(b'\n');
                 // An answer fits the socket's buffer, unless the client does not read.
@@ -352,6 +360,7 @@ fn refuse(error: &str) -> Vec<u8> {
 
 fn answer(
     request: Result<Request, RequestError>,
+    client: u64,
     node: &mut dyn Served,
     feed: &mut Option<Feed>,
 ) -> Vec<u8> {
@@ -368,6 +377,25 @@ fn answer(
                 *feed = Some(Feed::default());
                 serde_json::to_vec(&recorded).unwrap_or_default()
             }
+            Err(error) => refuse(&error),
+        },
+        Ok(Request::Register { from, to, protocol }) => {
+            let flow = FlowKey {
+                dscp: 0,
+                protocol: protocol.0,
+                src: from.ip().to_canonical(),
+                dst: to.ip().to_canonical(),
+                src_port: from.port(),
+                dst_port: to.port(),
+            };
+            changed(node.register(client, flow).map(|()| {
+                vec![format!(
+                    "{protocol} {from} -> {to} is told what it may send"
+                )]
+            }))
+        }
+        Ok(Request::Pull {}) => match node.pull(client) {
+            Ok(offer) => serde_json::to_vec(&offer).unwrap_or_default(),
             Err(error) => refuse(&error),
         },
         Ok(Request::Service { change }) => changed(node.change_services(&change)),

@@ -248,8 +248,7 @@ impl PeerLink {
                     answer: true,
                     ..probe
                 };
-                let (header, mark) = (self.hello_header(), below.outer.traffic_class(None));
-                self.push(now, (mark, false), &[&header, &answer.encode()], below);
+                self.push_beside(now, &answer.encode(), below);
             }
         }
         Ok(())
@@ -516,8 +515,13 @@ impl PeerLink {
         };
         let mut body = Vec::new();
         hello.encode(&mut body);
+        self.push_beside(now, &body, below);
+    }
+
+    /// Puts what travels as a hello does into the batch, beside the services.
+    pub(super) fn push_beside(&mut self, now: Instant, body: &[u8], below: &mut Below) {
         let (header, mark) = (self.hello_header(), below.outer.traffic_class(None));
-        self.push(now, (mark, false), &[&header, &body], below);
+        self.push(now, (mark, false), &[&header, body], below);
     }
 
     /// The header of a hello, or of what travels as one.

@@ -174,6 +174,11 @@ impl Prefixes {
         })
     }
 
+    /// The peer that an address is behind.
+    pub(super) fn way_to(&self, address: IpAddr) -> Option<u8> {
+        self.only.or_else(|| self.find(address))
+    }
+
     /// The peer that a packet of the kernel goes to.
     pub(super) fn toward(&self, packet: &[u8]) -> Result<u8, Nowhere> {
         if let Some(only) = self.only {

@@ -5,7 +5,7 @@ use std::io;
 use airlane_base::{Instant, Payload};
 use airlane_link::FrameKind;
 use airlane_secure::PeerAddress;
-use airlane_session::Part;
+use airlane_session::{Part, StatusProbe};
 
 use super::Node;
 use super::drops::Reason;
@@ -114,6 +114,9 @@ impl Node {
             let room = lease.bytes_mut().get_mut(..frame.len());
             room.ok_or(Reason::Oversized)?.copy_from_slice(&frame);
             return self.on_frame(now, number, (lease, frame.len(), bound), mark, false);
+        }
+        if let Some(probe) = StatusProbe::decode(body).map_err(|error| Reason::from(&error))? {
+            return self.on_status_probe(now, number, probe);
         }
         // A new session resets the port, with what came before in it.
         self.drain(now);

@@ -12,6 +12,7 @@ use super::lineage::Lineage;
 use super::link::{BURST, PeerLink, Sizes, who};
 use super::links::Links;
 use super::path::Path;
+use super::plane::StatusPlane;
 use super::share::Pressure;
 use super::transmit::TransmitBatch;
 use super::up_error::UpError;
@@ -162,6 +163,7 @@ impl Node {
             below,
             links: Links::default(),
             shared: SharedLink::new(link.rate, BURST),
+            plane: StatusPlane::new(),
             read: vec![0; READ_MAX].into_boxed_slice(),
             joiner: Joiner::new(tun.offloads()),
             sizes,

@@ -91,6 +91,11 @@ impl Line {
         .into()
     }
 
+    /// Bytes of an IP packet to there beside the contents.
+    pub(super) fn headers(&self, to: SocketAddr) -> usize {
+        self.udp.overhead(Some(to)) + OVERHEAD
+    }
+
     pub(super) fn is_established(&self, now: Instant) -> bool {
         self.secure.is_established(now, self.peer)
     }

@@ -2,12 +2,14 @@
 
 use std::net::SocketAddr;
 use std::os::fd::BorrowedFd;
+use std::path::PathBuf;
 
 use airlane_base::{Duration, Instant, Rate};
 use airlane_secure::{PeerAddress, SecurePeer};
 use airlane_ship::{Failure, LONGEST_DATAGRAM, Shipper, ShipperPhase};
 
 use super::digest::Digester;
+use super::interface::Interface;
 use super::line::Line;
 use super::source::Source;
 use super::{ShipError, ShipEvent, ShipProgress, Shipment, ShippedFile, Ticket, Watch};
@@ -35,6 +37,8 @@ pub struct SendOptions {
     pub ticket: Ticket,
     /// Never faster than this.
     pub most: Rate,
+    /// The control socket of the link that leads there; none: whichever does, if one does.
+    pub link: Option<PathBuf>,
 }
 
 /// Sends files until they are there.
@@ -48,7 +52,8 @@ pub fn send(
     watch: Watch<'_>,
 ) -> Result<Shipment, ShipError> {
     let began = clock::now();
-    let mut line = call(options, stop, watch)?;
+    let (mut line, at) = call(options, stop, watch)?;
+    let mut interface = Interface::find(options.link.as_deref(), line.local()?.port(), at)?;
     let sizes = options
         .to
         .iter()
@@ -75,6 +80,7 @@ pub fn send(
             shipper.handle(now, contents);
             Ok::<_, std::convert::Infallible>(())
         });
+        ask(now, &mut interface, (&mut shipper, &line, at), watch);
         transmit(now, &mut shipper, &mut line, &mut source)?;
         totals = later(totals, shipper.packets());
         let more = match shipper.phase() >= ShipperPhase::Sending {
@@ -99,12 +105,12 @@ pub fn send(
                             blake3: digest.0.clone(),
                         });
                 let took = ended.unwrap_or(now).saturating_since(began);
-                return Ok(Shipment::new(
-                    shipped.collect(),
-                    shipper.had().unwrap_or(0),
-                    took,
-                    totals,
-                ));
+                let had = shipper.had().unwrap_or(0);
+                let counted = interface.filter(Interface::has_counted);
+                return Ok(Shipment {
+                    link: counted.map(|interface| interface.name().to_owned()),
+                    ..Shipment::new(shipped.collect(), had, took, totals)
+                });
             }
             (ShipperPhase::Failed, _) => {
                 let failure = shipper.failure().cloned();
@@ -143,7 +149,11 @@ const fn later(before: (u64, u64), now: (u64, u64)) -> (u64, u64) {
 }
 
 /// Calls until somebody answers.
-fn call(options: &SendOptions, stop: BorrowedFd<'_>, watch: Watch<'_>) -> Result<Line, ShipError> {
+fn call(
+    options: &SendOptions,
+    stop: BorrowedFd<'_>,
+    watch: Watch<'_>,
+) -> Result<(Line, SocketAddr), ShipError> {
     let began = clock::now();
     let mut addresses = options.to.iter().cycle();
     let first = addresses.next().copied();
@@ -165,7 +175,7 @@ fn call(options: &SendOptions, stop: BorrowedFd<'_>, watch: Watch<'_>) -> Result
         let now = clock::now();
         let Ok(()) = line.receive(now, |_| Ok::<_, std::convert::Infallible>(()));
         if line.is_established(now) {
-            return Ok(line);
+            return Ok((line, at));
         }
         if now >= began + GIVE_UP {
             return Err(ShipError::Nobody(at));
@@ -186,6 +196,31 @@ fn call(options: &SendOptions, stop: BorrowedFd<'_>, watch: Watch<'_>) -> Result
         }
         if line.wait(now, next, stop)? {
             return Err(ShipError::Stopped);
+        }
+    }
+}
+
+/// What the link says of its interfaces counts before what is measured.
+fn ask(
+    now: Instant,
+    link: &mut Option<Interface>,
+    (shipper, line, at): (&mut Shipper, &Line, SocketAddr),
+    watch: Watch<'_>,
+) {
+    let Some(interface) = link else { return };
+    let counted = interface.has_counted();
+    match interface.poll(now) {
+        Ok(None) => {}
+        Ok(Some(offered)) => {
+            shipper.set_offered(now, &offered, line.headers(at));
+            if !counted {
+                let name = interface.name();
+                watch(ShipEvent::Note(format!("the link {name} says how fast")));
+            }
+        }
+        Err(error) => {
+            watch(ShipEvent::Note(format!("{error}; going by what arrives")));
+            *link = None;
         }
     }
 }

@@ -46,7 +46,7 @@ fn switch(ends: &[(&Namespace, &str)]) -> Namespace {
 }
 
 /// All on one switch.
-fn plain_site(test: &str) -> Option<Site> {
+pub(crate) fn plain_site(test: &str) -> Option<Site> {
     if !can_run(test) {
         return None;
     }

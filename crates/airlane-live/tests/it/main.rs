@@ -21,4 +21,5 @@ mod operate;
 mod relay;
 mod secured;
 mod ship;
+mod status_plane;
 mod two_nodes;

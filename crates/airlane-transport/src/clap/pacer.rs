@@ -87,6 +87,12 @@ impl Pacer {
         }
     }
 
+    pub(super) fn forget_found(&mut self, now: Instant) {
+        if self.found.take().is_some() && self.next_decision.is_some() {
+            self.decide(now);
+        }
+    }
+
     /// Whether a packet may leave now. An early call does nothing.
     pub(super) fn handle_timeout(&mut self, now: Instant) -> bool {
         if self.next_decision.is_some_and(|at| at <= now) {

@@ -113,6 +113,11 @@ impl ClapSender {
         self.pacer.set_found(now, packets_per_second);
     }
 
+    /// What interfaces say counts again.
+    pub fn forget_found(&mut self, now: Instant) {
+        self.pacer.forget_found(now);
+    }
+
     /// Something has come from the receiver.
     pub fn handle(&mut self, now: Instant, packet: &Feedback<'_>) {
         let taken = match packet {

@@ -7,6 +7,7 @@ use crate::status::{PeerStatus, SessionReport, TunReport, UnderlayReport};
 #[derive(Default)]
 struct Sample {
     recorded: Option<u32>,
+    registered: Option<u64>,
 }
 
 impl Served for Sample {
@@ -57,6 +58,34 @@ impl Served for Sample {
         if let Some(number) = self.recorded.take() {
             out.extend_from_slice(&number.to_be_bytes());
         }
+    }
+
+    fn register(&mut self, client: u64, flow: FlowKey) -> Result<(), String> {
+        match flow.dst_port {
+            7008 => {
+                self.registered = Some(client);
+                Ok(())
+            }
+            _ => Err("no peer has it".to_owned()),
+        }
+    }
+
+    fn pull(&mut self, client: u64) -> Result<FlowOffer, String> {
+        if self.registered != Some(client) {
+            return Err("register a flow first".to_owned());
+        }
+        Ok(FlowOffer {
+            peer: "sample".to_owned(),
+            service: "files".to_owned(),
+            flows: 1,
+            interval_ns: 1,
+            local: None,
+            route: None,
+        })
+    }
+
+    fn keep_registered(&mut self, is_there: &dyn Fn(u64) -> bool) {
+        self.registered = self.registered.filter(|client| is_there(*client));
     }
 
     fn change_services(&mut self, change: &ServiceChange) -> Result<Vec<String>, String> {
