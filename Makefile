@@ -116,7 +116,7 @@ packetdrill: ## Play packetdrill's scripts of TCP (github.com/google/packetdrill
 live: ## Carry real traffic over an emulated lossy link (root; 2 min)
 	$(QUICK) -- --nocapture --test-threads 1
 
-bench: ## Measure how fast the simulator is, and ns-2 beside it where it is installed
+bench: ## Measure how fast the simulator is, and ns-2 and ns-3 beside it where they are installed
 	@$(CARGO) run --release --locked --quiet -p airlane-bench --bin airlane-speed
 
 # The Python package in an environment of its own, versions as in python/constraints.txt.

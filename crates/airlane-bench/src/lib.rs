@@ -3,6 +3,7 @@
 //! * [`bench_live`]: Airlane beside other tunnels, on a clean and on an impaired link.
 //! * [`confusion`]: which service each kind of traffic gets.
 //! * [`kernel`]: the kernel's TCP beside ours.
+//! * [`mesh`]: a saturated grid of radio stations, for ns-2, [`ns3`] and ours.
 //! * [`ns2`]: bulk transfers in ns-2 beside ours.
 //! * [`packetdrill`]: scripts of others against our TCP.
 //! * [`relay`]: relays of split connections beside each other.
@@ -13,7 +14,9 @@
 pub mod bench_live;
 pub mod confusion;
 pub mod kernel;
+pub mod mesh;
 pub mod ns2;
+pub mod ns3;
 pub mod packetdrill;
 pub mod progress;
 pub mod relay;

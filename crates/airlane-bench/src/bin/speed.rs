@@ -1,4 +1,4 @@
-//! How fast the simulator is, and ns-2 on the same machine in the same minute.
+//! How fast the simulator is, and ns-2 and ns-3 on the same machine in the same minutes.
 //!
 //! With a scheme and a number of segments, and with a variant of TCP and its window, one lossy transfer and nothing
 //! else, for whoever counts its instructions (docs/performance.md).
@@ -8,7 +8,9 @@
 use std::process::ExitCode;
 use std::time::Instant;
 
+use airlane_bench::mesh;
 use airlane_bench::ns2::{Errors, Load, Ns2, Ns2Error, Setting, Topology, Variant, WirelessLink};
+use airlane_bench::ns3::{Ns3, Ns3Error};
 use airlane_sim::{Scenario, run};
 use airlane_testkit::machine::MachineWatch;
 
@@ -16,6 +18,8 @@ use airlane_testkit::machine::MachineWatch;
 const SEGMENTS: u64 = 1_000_000;
 /// The fastest of so many is printed: a neighbour on the machine only ever slows one down.
 const TRIALS: usize = 5;
+/// Simulated time of the grid.
+const GRID_SECONDS: u32 = 60;
 
 fn main() -> ExitCode {
     let arguments: Vec<String> = std::env::args().skip(1).collect();
@@ -107,20 +111,56 @@ fn table() -> Result<(), String> {
         row(&what, &|| airlane(setting, ""))?;
     }
     let ns2 = match Ns2::find() {
-        Ok(ns2) => ns2,
+        Ok(ns2) => Some(ns2),
         Err(missing @ Ns2Error::Missing) => {
             println!("\n{missing}, to see it beside");
-            return said();
+            None
         }
         Err(error) => return Err(error.to_string()),
     };
-    row("ns-2, no link service", &|| {
-        beside(&ns2, wlan(Errors::None))
-    })?;
-    row("ns-2, no link service, lossy", &|| {
-        beside(&ns2, wlan(lossy))
-    })?;
+    if let Some(ns2) = &ns2 {
+        row("ns-2, no link service", &|| beside(ns2, wlan(Errors::None)))?;
+        row("ns-2, no link service, lossy", &|| beside(ns2, wlan(lossy)))?;
+    }
+    grid(ns2.as_ref())?;
     said()
+}
+
+/// The saturated grid, in each simulator that there is.
+fn grid(ns2: Option<&Ns2>) -> Result<(), String> {
+    println!(
+        "\n{GRID_SECONDS} s of a saturated grid of 16 stations of 802.11b, on one core, the fastest of some runs, and what its \
+         flows got, the one over three hops first\n"
+    );
+    let row = |what: &str, trials: usize, once: &dyn Fn() -> Result<Vec<f64>, String>| {
+        let mut flows = Vec::new();
+        let seconds = fastest_of(trials, || {
+            flows = once()?;
+            Ok(())
+        })?;
+        let flows: Vec<String> = flows
+            .iter()
+            .map(|bps| format!("{:.2}", bps / 1e6))
+            .collect();
+        println!("{what:<42} {seconds:>6.2} s  {} Mbit/s", flows.join(", "));
+        Ok::<_, String>(())
+    };
+    row("Airlane", TRIALS, &|| mesh::airlane(GRID_SECONDS, 1))?;
+    if let Some(ns2) = ns2 {
+        row("ns-2", 2, &|| {
+            ns2.run_mesh(GRID_SECONDS, 1, 0).map_err(|e| e.to_string())
+        })?;
+    }
+    match Ns3::find() {
+        Ok(ns3) => row("ns-3", 2, &|| {
+            ns3.run_mesh(GRID_SECONDS, 1, 0).map_err(|e| e.to_string())
+        }),
+        Err(missing @ Ns3Error::Missing) => {
+            println!("\n{missing}, to see it beside");
+            Ok(())
+        }
+        Err(error) => Err(error.to_string()),
+    }
 }
 
 fn once(scheme: &str, segments: &str, variant: &str, window: &str) -> Result<(), String> {
@@ -155,9 +195,13 @@ fn transfer(scenario: &Scenario) -> Result<(), String> {
 }
 
 /// Seconds that the fastest of all trials took.
-fn fastest(mut trial: impl FnMut() -> Result<(), String>) -> Result<f64, String> {
+fn fastest(trial: impl FnMut() -> Result<(), String>) -> Result<f64, String> {
+    fastest_of(TRIALS, trial)
+}
+
+fn fastest_of(trials: usize, mut trial: impl FnMut() -> Result<(), String>) -> Result<f64, String> {
     let mut best = f64::INFINITY;
-    for _ in 0..TRIALS {
+    for _ in 0..trials {
         let start = Instant::now();
         trial()?;
         best = best.min(start.elapsed().as_secs_f64());

@@ -5,6 +5,7 @@
 //! scripts `ns2/bulk.tcl` and `ns2/web.tcl`, which Debian's package `ns2` runs. [`grid`] has the settings whose
 //! results are known, with ns-2's figures from when they were taken.
 
+mod air;
 mod chain;
 mod compare;
 mod grid;
@@ -12,6 +13,7 @@ mod run;
 mod setting;
 mod studied;
 
+pub use air::{AIR, AirSetting, AirTimes, compare_air};
 pub use chain::{MOST_HOPS, chain_label, compare_chain};
 pub use compare::{BesideNs2, LIMIT, compare, markdown};
 pub use grid::{KnownFigures, KnownSetting, beyond, grid};

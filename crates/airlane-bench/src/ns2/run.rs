@@ -7,9 +7,12 @@ use std::process::{Command, Stdio};
 use airlane_base::Streams;
 
 use super::setting::{Load, PAGES, Setting};
+use crate::mesh;
 
 /// Our scripts and the tables that they read; written to files for each [`Ns2`].
-const SCRIPTS: [(&str, &str); 7] = [
+const SCRIPTS: [(&str, &str); 9] = [
+    ("air.tcl", include_str!("../../ns2/air.tcl")),
+    ("mesh.tcl", include_str!("../../ns2/mesh.tcl")),
     ("world.tcl", include_str!("../../ns2/world.tcl")),
     ("web.tcl", include_str!("../../ns2/web.tcl")),
     ("bulk.tcl", include_str!("../../ns2/bulk.tcl")),
@@ -121,32 +124,64 @@ impl Ns2 {
         Ok(figures.throughput_bps)
     }
 
+    /// One repetition of files from stations, by its arguments: bits of all of them by the time until the last was there.
+    pub(super) fn run_air(
+        &self,
+        arguments: &[String],
+        seed: u64,
+        run: u64,
+    ) -> Result<f64, Ns2Error> {
+        let figures = self.run_script("air.tcl", arguments.to_vec(), seed, run)?;
+        Ok(figures.throughput_bps)
+    }
+
+    /// What each flow of the saturated grid got, bit/s.
+    ///
+    /// # Errors
+    /// If ns-2 fails.
+    pub fn run_mesh(&self, seconds: u32, seed: u64, run: u64) -> Result<Vec<f64>, Ns2Error> {
+        let length = format!("seconds={seconds}");
+        let read = |text: &str| mesh::flows(text, seconds);
+        self.run_reading("mesh.tcl", vec![length], [seed, run], read)
+    }
+
     fn run_script(
         &self,
         script: &str,
-        mut arguments: Vec<String>,
+        arguments: Vec<String>,
         seed: u64,
         run: u64,
     ) -> Result<TransferFigures, Ns2Error> {
+        let read = |text: &str| {
+            let value = |key: &str| {
+                let mut pairs = text.split_whitespace();
+                let found = pairs.find_map(|pair| pair.strip_prefix(key)?.strip_prefix('='));
+                found?.parse::<f64>().ok()
+            };
+            Some(TransferFigures {
+                throughput_bps: value("throughput_bps")?,
+                timeouts: value("timeouts")?,
+            })
+        };
+        self.run_reading(script, arguments, [seed, run], read)
+    }
+
+    /// Runs a script, and reads what it printed.
+    fn run_reading<T>(
+        &self,
+        script: &str,
+        mut arguments: Vec<String>,
+        [seed, run]: [u64; 2],
+        read: impl FnOnce(&str) -> Option<T>,
+    ) -> Result<T, Ns2Error> {
         arguments.extend([format!("seed={seed}"), format!("run={run}")]);
         let script: PathBuf = self.directory.path().join(script);
         let mut command = Command::new("ns");
         command.arg(script).args(&arguments).stdin(Stdio::null());
         let output = command.output()?;
         let text = String::from_utf8_lossy(&output.stdout);
-        let value = |key: &str| {
-            let found = text
-                .split_whitespace()
-                .find_map(|pair| pair.strip_prefix(key)?.strip_prefix('='));
-            found.and_then(|value| value.parse::<f64>().ok())
-        };
-        match (value("throughput_bps"), value("timeouts")) {
-            (Some(throughput_bps), Some(timeouts)) if output.status.success() => {
-                Ok(TransferFigures {
-                    throughput_bps,
-                    timeouts,
-                })
-            }
+        match read(&text) {
+            Some(figures) if output.status.success() => Ok(figures),
             _ => Err(Ns2Error::Said {
                 arguments: arguments.join(" "),
                 said: format!("{text}{}", String::from_utf8_lossy(&output.stderr)),

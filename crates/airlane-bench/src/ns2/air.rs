@@ -1,0 +1,150 @@
+//! Files over TCP from stations of 802.11b to one among them, in both simulators: what collisions with its own
+//! acknowledgments, and among stations, make of a transfer (Gopal 2007, sections 2.2 and 4.1).
+
+use airlane_sim::{Estimate, Scenario, repeat};
+
+use super::run::{Ns2, Ns2Error};
+
+/// Seeds in each simulator.
+const RUNS: u64 = 20;
+const SEED: u64 = 1999;
+const FILE_BITS: f64 = 8e6;
+/// The first file leaves at once, each other one so much later.
+const APART_S: f64 = 0.1;
+
+/// One world.
+#[derive(Clone, Copy, Debug, PartialEq)]
+pub struct AirSetting {
+    /// TCP's recovery, as scenarios name it, and ns-2's agent.
+    pub tcp: [&'static str; 2],
+    /// How many stations send at a time.
+    pub stations: usize,
+    /// Whether the MAC tries frames seven times, or once.
+    pub retries: bool,
+    /// What ns-2 2.35 gave for [`RUNS`] seeds: the least, mean and greatest time until the last file was there, seconds.
+    pub known_s: [f64; 3],
+}
+
+const fn setting(
+    tcp: [&'static str; 2],
+    stations: usize,
+    retries: bool,
+    known_s: [f64; 3],
+) -> AirSetting {
+    AirSetting {
+        tcp,
+        stations,
+        retries,
+        known_s,
+    }
+}
+
+/// The worlds that are compared.
+pub const AIR: [AirSetting; 7] = [
+    setting(["reno", "Reno"], 1, true, [2.819, 3.639, 3.802]),
+    setting(["reno", "Reno"], 1, false, [5.396, 12.717, 19.283]),
+    setting(["newreno", "Newreno"], 1, false, [2.408, 5.600, 8.421]),
+    setting(["sack", "Sack1"], 1, true, [2.393, 2.729, 3.687]),
+    setting(["sack", "Sack1"], 1, false, [3.052, 6.205, 11.358]),
+    setting(["reno", "Reno"], 5, true, [11.854, 13.410, 20.803]),
+    setting(["reno", "Reno"], 5, false, [24.855, 29.618, 37.861]),
+];
+
+/// Times until the last file was there, seconds.
+#[derive(Clone, Debug, PartialEq)]
+pub struct AirTimes {
+    /// In Airlane.
+    pub airlane: Estimate,
+    /// In ns-2: the least, the mean and the greatest.
+    pub ns2: [f64; 3],
+}
+
+impl AirTimes {
+    /// Whether Airlane's mean is one that a seed of ns-2 could have given.
+    pub fn is_inside(&self) -> bool {
+        (self.ns2[0]..=self.ns2[2]).contains(&self.airlane.mean)
+    }
+}
+
+/// Runs a world in Airlane, and in ns-2 if there is one; otherwise what it gave stands in.
+///
+/// # Errors
+/// If ns-2 fails.
+///
+/// # Panics
+/// If a file never comes.
+pub fn compare_air(setting: &AirSetting, ns2: Option<&Ns2>) -> Result<AirTimes, Ns2Error> {
+    let results =
+        repeat(&scenario(setting), SEED, RUNS, 0, |_, _| {}).expect("a valid scenario runs");
+    let last = results.iter().map(|run| {
+        let ends = run.flows.iter().enumerate().map(|(i, flow)| {
+            // Until the sender knows, as ns-2 says it.
+            let bps = flow.throughput_bps.expect("each file comes");
+            i as f64 * APART_S + FILE_BITS / bps
+        });
+        ends.fold(0.0, f64::max)
+    });
+    let airlane = Estimate::of(&last.collect::<Vec<_>>()).expect("there are runs");
+    let Some(ns2) = ns2 else {
+        return Ok(AirTimes {
+            airlane,
+            ns2: setting.known_s,
+        });
+    };
+    let arguments = [
+        format!("tcp={}", setting.tcp[1]),
+        format!("stations={}", setting.stations),
+        format!("attempts={}", if setting.retries { 7 } else { 1 }),
+    ];
+    let bits = setting.stations as f64 * FILE_BITS;
+    let runs = (0..RUNS).map(|run| ns2.run_air(&arguments, SEED, run).map(|bps| bits / bps));
+    let times: Vec<f64> = runs.collect::<Result<_, _>>()?;
+    let mean = times.iter().sum::<f64>() / times.len() as f64;
+    let least = times.iter().copied().fold(f64::INFINITY, f64::min);
+    let greatest = times.iter().copied().fold(0.0, f64::max);
+    Ok(AirTimes {
+        airlane,
+        ns2: [least, mean, greatest],
+    })
+}
+
+/// As in `ns2/air.tcl`; TCP is that of `studies/gopal-2007/parts/wlan.toml`.
+fn scenario(setting: &AirSetting) -> Scenario {
+    let retries = if setting.retries { "on" } else { "off" };
+    let mut text = format!(
+        "schema = 1\nname = \"files to a station\"\nduration = \"1000 s\"\n[media.air]\nkind = \"wifi\"\nprofile = \"802.11b\"\n\
+         source-header = \"20 B\"\nretries = \"{retries}\"\n[media.air.nodes]\nsink = [0, 0]\n"
+    );
+    let count = setting.stations;
+    for i in 1..=count {
+        let angle = i as f64 * std::f64::consts::TAU / count as f64;
+        let [x, y] = [libm::cos(angle), libm::sin(angle)].map(|at| at * 7.2);
+        text += &format!("s{i} = [{x:.4}, {y:.4}]\n");
+    }
+    text += "[nodes.sink]\n";
+    for i in 1..=count {
+        text += &format!("[nodes.s{i}]\n");
+    }
+    for i in 1..=count {
+        let (start, recovery) = ((i - 1) * 100, setting.tcp[0]);
+        text += &format!(
+            "[[flows]]\nname = \"f{i}\"\nends = [\"s{i}\", \"sink\"]\nstart = \"{start} ms\"\n\
+             transport = {{ kind = \"tcp\", recovery = \"{recovery}\", window = 16384, tick = \"10 ms\", header-size = \"40 B\", \
+             limited-transmit = true }}\napp = {{ kind = \"bulk\", size = \"1 MB\", packet = \"1000 B\" }}\n"
+        );
+    }
+    Scenario::from_toml(&text, "air").unwrap_or_else(|e| panic!("{count} stations: {e}"))
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn mean_times_of_files_are_among_those_of_20_seeds_of_ns2() {
+        for setting in &AIR {
+            let times = compare_air(setting, None).unwrap();
+            assert!(times.is_inside(), "{setting:?}: {times:?}");
+        }
+    }
+}

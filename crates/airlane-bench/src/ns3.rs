@@ -1,0 +1,118 @@
+//! Running ns-3: a program of ours (`ns3/mesh.cc`), which is compiled where Debian's libns3-dev is installed.
+
+use std::io;
+use std::path::PathBuf;
+use std::process::{Command, Output};
+
+use crate::mesh::{ROUTES, SIDE, SPACING, flows};
+
+const PROGRAM: &str = include_str!("../ns3/mesh.cc");
+const MODULES: [&str; 6] = [
+    "ns3-wifi",
+    "ns3-internet",
+    "ns3-applications",
+    "ns3-mobility",
+    "ns3-propagation",
+    "ns3-traffic-control",
+];
+
+/// Why ns-3 gave nothing.
+#[derive(Debug, thiserror::Error)]
+#[non_exhaustive]
+pub enum Ns3Error {
+    /// There is no ns-3 on this machine.
+    #[error(
+        "ns-3 is not installed; as root: apt-get install libns3-dev libgsl-dev libsqlite3-dev pkg-config g++"
+    )]
+    Missing,
+    /// It is there, but could not be run.
+    #[error("ns-3 could not be run: {0}")]
+    Io(#[from] io::Error),
+    /// A program said something else than results.
+    #[error("{program}: {said}")]
+    Said {
+        /// Which.
+        program: &'static str,
+        /// What it said.
+        said: String,
+    },
+}
+
+/// Our program for ns-3, compiled.
+#[derive(Debug)]
+pub struct Ns3 {
+    program: PathBuf,
+    /// Holds the program, and goes with this value.
+    _directory: tempfile::TempDir,
+}
+
+impl Ns3 {
+    /// Compiles our program against the ns-3 of this machine.
+    ///
+    /// # Errors
+    /// [`Ns3Error::Missing`] if there is none.
+    pub fn find() -> Result<Self, Ns3Error> {
+        let asked = Command::new("pkg-config")
+            .args(["--cflags", "--libs"])
+            .args(MODULES)
+            .output();
+        let flags = match asked {
+            Ok(output) if output.status.success() => {
+                String::from_utf8_lossy(&output.stdout).into_owned()
+            }
+            _ => return Err(Ns3Error::Missing),
+        };
+        let directory = tempfile::tempdir()?;
+        let [source, program] = ["mesh.cc", "mesh"].map(|name| directory.path().join(name));
+        std::fs::write(&source, PROGRAM)?;
+        let mut compiler = Command::new("g++");
+        compiler
+            .args(["-O2", "-std=c++17", "-o"])
+            .arg(&program)
+            .arg(source);
+        succeeded("g++", compiler.args(flags.split_whitespace()).output()?)?;
+        Ok(Self {
+            program,
+            _directory: directory,
+        })
+    }
+
+    /// What each flow of the saturated grid got, bit/s.
+    ///
+    /// # Errors
+    /// If ns-3 fails.
+    pub fn run_mesh(&self, seconds: u32, seed: u64, run: u64) -> Result<Vec<f64>, Ns3Error> {
+        let routes = ROUTES.map(|route| {
+            let nodes: Vec<String> = route.iter().map(ToString::to_string).collect();
+            nodes.join("-")
+        });
+        let arguments = [
+            format!("spacing={SPACING}"),
+            format!("columns={SIDE}"),
+            format!("nodes={}", SIDE * SIDE),
+            format!("routes={}", routes.join(",")),
+            format!("seconds={seconds}"),
+            format!("seed={seed}"),
+            format!("run={run}"),
+        ];
+        let text = succeeded(
+            "ns-3",
+            Command::new(&self.program).args(arguments).output()?,
+        )?;
+        flows(&text, seconds).ok_or(Ns3Error::Said {
+            program: "ns-3",
+            said: text,
+        })
+    }
+}
+
+/// What a program that has succeeded printed.
+fn succeeded(program: &'static str, output: Output) -> Result<String, Ns3Error> {
+    match output.status.success() {
+        true => Ok(String::from_utf8_lossy(&output.stdout).into_owned()),
+        false => Err(Ns3Error::Said {
+            program,
+            said: String::from_utf8_lossy(&output.stderr).into_owned(),
+        }),
+    }
+}
