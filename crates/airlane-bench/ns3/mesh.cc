@@ -78,8 +78,6 @@ int main(int argc, char **argv) {
   for (uint32_t i = 0; i < devices.GetN(); i++) {
     auto device = DynamicCast<WifiNetDevice>(devices.Get(i));
     device->GetRemoteStationManager()->SetShortPreambleEnabled(true);
-    // MAC acknowledgments have the fastest of these.
-    device->GetRemoteStationManager()->AddBasicMode(WifiMode("DsssRate2Mbps"));
     auto addAll = [&](Ptr<NetDevice> other) {
       // Ad hoc stations learn of each other by frames; all of them have short preambles.
       auto address = Mac48Address::ConvertFrom(other->GetAddress());

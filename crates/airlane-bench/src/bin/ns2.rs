@@ -6,8 +6,8 @@ use std::path::PathBuf;
 use std::process::ExitCode;
 
 use airlane_bench::ns2::{
-    KnownSetting, LIMIT, MOST_HOPS, Ns2, Ns2Error, behind_snoop, beyond, chain_label, compare,
-    compare_chain, grid, markdown, pages,
+    AIR, KnownSetting, LIMIT, MOST_HOPS, Ns2, Ns2Error, behind_snoop, beyond, chain_label, compare,
+    compare_air, compare_chain, grid, markdown, markdown_air, pages,
 };
 use clap::Parser;
 
@@ -69,7 +69,13 @@ fn run(arguments: &Arguments) -> Result<bool, String> {
         eprintln!("{hops} of {MOST_HOPS} hops");
         comparisons.push(compare_chain(hops, ns2.as_ref()).map_err(|e| e.to_string())?);
     }
-    let report = markdown(&comparisons);
+    let mut air = Vec::new();
+    for setting in AIR.iter().filter(|setting| is_asked(&setting.label())) {
+        eprintln!("files: {}", setting.label());
+        let times = compare_air(setting, ns2.as_ref()).map_err(|e| e.to_string())?;
+        air.push((*setting, times));
+    }
+    let report = markdown(&comparisons) + &markdown_air(&air);
     print!("{report}");
     match (&arguments.write, &ns2) {
         (Some(path), Some(_)) => {
@@ -83,5 +89,10 @@ fn run(arguments: &Arguments) -> Result<bool, String> {
         let (gap, limit) = (comparison.gap() * 100.0, LIMIT * 100.0);
         eprintln!("{}: {gap:+.2} %, beyond {limit} %", comparison.label);
     }
-    Ok(missed.is_empty())
+    for (setting, times) in air.iter().filter(|(_, times)| !times.is_inside()) {
+        let [least, _, greatest] = times.ns2;
+        let (label, mean) = (setting.label(), times.airlane.mean);
+        eprintln!("{label}: {mean:.2} s, outside of {least:.2} to {greatest:.2} s");
+    }
+    Ok(missed.is_empty() && air.iter().all(|(_, times)| times.is_inside()))
 }

@@ -50,6 +50,50 @@ pub const AIR: [AirSetting; 7] = [
     setting(["reno", "Reno"], 5, false, [24.855, 29.618, 37.861]),
 ];
 
+impl AirSetting {
+    /// The setting in words.
+    pub fn label(&self) -> String {
+        let retries = if self.retries {
+            "seven tries"
+        } else {
+            "one try"
+        };
+        let word = if self.stations == 1 {
+            "station"
+        } else {
+            "stations"
+        };
+        format!("{} | {} {word} | {retries}", self.tcp[0], self.stations)
+    }
+}
+
+/// The report's part on these worlds.
+pub fn markdown_air(compared: &[(AirSetting, AirTimes)]) -> String {
+    if compared.is_empty() {
+        return String::new();
+    }
+    let mut text = format!(
+        "\n## Files from stations of 802.11b to one among them\n\n1 MB from each station, over TCP of July 2002; seconds until \
+         the sender of the last file knew it there, {RUNS} seeds in each simulator. Airlane's mean has to be among the times of \
+         ns-2.\n\n| TCP | stations | a frame has | Airlane, mean | ns-2: least | mean | greatest | |\n\
+         |---|---|---|---|---|---|---|---|\n"
+    );
+    for (setting, times) in compared {
+        let [least, mean, greatest] = times.ns2;
+        let found = if times.is_inside() {
+            "inside"
+        } else {
+            "**outside**"
+        };
+        text += &format!(
+            "| {} | {:.2} | {least:.2} | {mean:.2} | {greatest:.2} | {found} |\n",
+            setting.label(),
+            times.airlane.mean,
+        );
+    }
+    text
+}
+
 /// Times until the last file was there, seconds.
 #[derive(Clone, Debug, PartialEq)]
 pub struct AirTimes {

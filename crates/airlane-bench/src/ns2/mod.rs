@@ -13,7 +13,7 @@ mod run;
 mod setting;
 mod studied;
 
-pub use air::{AIR, AirSetting, AirTimes, compare_air};
+pub use air::{AIR, AirSetting, AirTimes, compare_air, markdown_air};
 pub use chain::{MOST_HOPS, chain_label, compare_chain};
 pub use compare::{BesideNs2, LIMIT, compare, markdown};
 pub use grid::{KnownFigures, KnownSetting, beyond, grid};
