@@ -323,7 +323,6 @@ impl Classifier {
         }
     }
 
-    /// A packet has been received by a service, which tells how its flow behaves.
     /// The service for packets of this flow, by what it has done so far where that is known.
     pub fn service_of(&self, flow: &FlowKey) -> u8 {
         let known = self.flows.as_ref().and_then(|flows| flows.get(flow));
@@ -331,7 +330,7 @@ impl Classifier {
         self.rules.decide(flow, behaves).0
     }
 
-    /// A packet has been received, which tells how its flow behaves.
+    /// A packet has been received by a service, which tells how its flow behaves.
     #[inline]
     pub fn note_received<'a>(
         &mut self,
