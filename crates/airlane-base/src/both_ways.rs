@@ -11,6 +11,7 @@ use serde::ser::SerializeMap;
 use serde::{Deserialize, Deserializer, Serialize, Serializer};
 
 use crate::schema::both_ways;
+use crate::{Duration, QueueLimit, Rate};
 
 /// A value for both directions, or one for each. In files: `x = "..."`, or `x.down` and `x.up`.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
@@ -36,6 +37,41 @@ impl<T> BothWays<T> {
     pub const fn of(&self, down: bool) -> &T {
         if down { &self.down } else { &self.up }
     }
+
+    /// The value of one direction, to change.
+    pub const fn of_mut(&mut self, down: bool) -> &mut T {
+        if down { &mut self.down } else { &mut self.up }
+    }
+
+    /// Both values, that of down first.
+    pub const fn each(&self) -> [&T; 2] {
+        [&self.down, &self.up]
+    }
+
+    /// Both values, as they are elsewhere.
+    pub const fn as_ref(&self) -> BothWays<&T> {
+        BothWays {
+            down: &self.down,
+            up: &self.up,
+        }
+    }
+
+    /// What `make` makes of both, down first.
+    pub fn map<U>(self, mut make: impl FnMut(T) -> U) -> BothWays<U> {
+        BothWays {
+            down: make(self.down),
+            up: make(self.up),
+        }
+    }
+}
+
+impl<T: Clone> From<T> for BothWays<T> {
+    fn from(value: T) -> Self {
+        Self {
+            down: value.clone(),
+            up: value,
+        }
+    }
 }
 
 /// As it stands in a file: once where the directions agree.
@@ -60,51 +96,86 @@ impl<T: Serialize + PartialEq> Serialize for BothWays<T> {
     }
 }
 
-impl<T: JsonSchema> JsonSchema for BothWays<T> {
+/// What stands in files for both directions, or for each.
+pub trait Directed: Sized {
+    /// How schemas call a pair of them.
+    fn pair_name() -> Cow<'static, str>;
+    /// The schema of a pair of them.
+    fn pair_schema(generator: &mut SchemaGenerator) -> Schema;
+    /// Reads a pair of them.
+    ///
+    /// # Errors
+    /// If it is neither one of them nor one for each direction.
+    fn read_pair<'de, D: Deserializer<'de>>(d: D) -> Result<BothWays<Self>, D::Error>;
+}
+
+impl<T: Directed> JsonSchema for BothWays<T> {
     fn schema_name() -> Cow<'static, str> {
-        format!("BothWays_{}", T::schema_name()).into()
+        T::pair_name()
     }
 
     fn json_schema(generator: &mut SchemaGenerator) -> Schema {
-        both_ways(&generator.subschema_for::<T>())
+        T::pair_schema(generator)
     }
 }
 
-impl<'de, T> Deserialize<'de> for BothWays<T>
+impl<'de, T: Directed> Deserialize<'de> for BothWays<T> {
+    fn deserialize<D: Deserializer<'de>>(d: D) -> Result<Self, D::Error> {
+        T::read_pair(d)
+    }
+}
+
+macro_rules! texts {
+    ($($type:ident)+) => {
+        $(
+            impl Directed for $type {
+                fn pair_name() -> Cow<'static, str> {
+                    format!("BothWays_{}", Self::schema_name()).into()
+                }
+
+                fn pair_schema(generator: &mut SchemaGenerator) -> Schema {
+                    both_ways(&generator.subschema_for::<Self>())
+                }
+
+                fn read_pair<'de, D: Deserializer<'de>>(d: D) -> Result<BothWays<Self>, D::Error> {
+                    d.deserialize_any(Either(PhantomData))
+                }
+            }
+        )+
+    };
+}
+
+texts!(Duration QueueLimit Rate);
+
+/// A text, or a text for each direction.
+struct Either<T>(PhantomData<T>);
+
+impl<'de, T> Visitor<'de> for Either<T>
 where
     T: Deserialize<'de> + FromStr<Err: fmt::Display> + Copy,
 {
-    fn deserialize<D: Deserializer<'de>>(d: D) -> Result<Self, D::Error> {
-        struct Either<T>(PhantomData<T>);
-        impl<'de, T> Visitor<'de> for Either<T>
-        where
-            T: Deserialize<'de> + FromStr<Err: fmt::Display> + Copy,
-        {
-            type Value = BothWays<T>;
+    type Value = BothWays<T>;
 
-            fn expecting(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-                f.write_str("a text with its unit, or one for each of `down` and `up`")
-            }
+    fn expecting(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.write_str("a text with its unit, or one for each of `down` and `up`")
+    }
 
-            fn visit_str<E: serde::de::Error>(self, text: &str) -> Result<Self::Value, E> {
-                text.parse().map(BothWays::same).map_err(E::custom)
-            }
+    fn visit_str<E: serde::de::Error>(self, text: &str) -> Result<Self::Value, E> {
+        text.parse().map(BothWays::same).map_err(E::custom)
+    }
 
-            fn visit_map<A: MapAccess<'de>>(self, mut map: A) -> Result<Self::Value, A::Error> {
-                let (mut down, mut up) = (None, None);
-                while let Some(key) = map.next_key::<String>()? {
-                    match key.as_str() {
-                        "down" => down = Some(map.next_value()?),
-                        "up" => up = Some(map.next_value()?),
-                        _ => return Err(A::Error::unknown_field(&key, &["down", "up"])),
-                    }
-                }
-                Ok(BothWays {
-                    down: down.ok_or_else(|| A::Error::missing_field("down"))?,
-                    up: up.ok_or_else(|| A::Error::missing_field("up"))?,
-                })
+    fn visit_map<A: MapAccess<'de>>(self, mut map: A) -> Result<Self::Value, A::Error> {
+        let (mut down, mut up) = (None, None);
+        while let Some(key) = map.next_key::<String>()? {
+            match key.as_str() {
+                "down" => down = Some(map.next_value()?),
+                "up" => up = Some(map.next_value()?),
+                _ => return Err(A::Error::unknown_field(&key, &["down", "up"])),
             }
         }
-        d.deserialize_any(Either(PhantomData))
+        Ok(BothWays {
+            down: down.ok_or_else(|| A::Error::missing_field("down"))?,
+            up: up.ok_or_else(|| A::Error::missing_field("up"))?,
+        })
     }
 }

@@ -12,7 +12,7 @@ pub mod seq;
 pub mod time;
 pub mod units;
 
-pub use both_ways::BothWays;
+pub use both_ways::{BothWays, Directed};
 pub use frame_length::FrameLength;
 pub use payload::{Payload, unpadded};
 pub use quantity::UnitError;

@@ -17,11 +17,10 @@
 use std::borrow::Cow;
 
 use airlane_base::schema::both_ways;
-use airlane_base::{Duration, Probability, Rate, Size};
+use airlane_base::{BothWays, Directed, Duration, Probability, Rate, Size};
 use schemars::{JsonSchema, Schema, SchemaGenerator};
 use serde::de::Error as _;
-use serde::ser::SerializeMap;
-use serde::{Deserialize, Deserializer, Serialize, Serializer};
+use serde::{Deserialize, Deserializer, Serialize};
 
 use crate::blocks::{BlocksConfig, Generator};
 use crate::trace::{TraceConfig, TraceFileError, TraceStart, Way};
@@ -299,89 +298,72 @@ fn two_state_loss(t: f64, mean: [f64; 2], intensity: [f64; 2]) -> f64 {
 }
 
 /// The error models of a duplex link.
-#[derive(Clone, Debug, Default, PartialEq)]
-pub struct ErrorsConfig {
-    /// From the first end to the second.
-    pub down: ErrorModelConfig,
-    /// From the second end to the first.
-    pub up: ErrorModelConfig,
-}
+pub type ErrorsConfig = BothWays<ErrorModelConfig>;
 
-impl ErrorsConfig {
-    /// The same model, independently, in both directions.
-    pub fn both(model: ErrorModelConfig) -> Self {
-        Self {
-            down: model.clone(),
-            up: model,
-        }
-    }
-
-    /// Whether all files that are replayed have been read.
-    pub fn are_loaded(&self) -> bool {
-        [&self.down, &self.up].into_iter().all(|model| match model {
-            ErrorModelConfig::Trace(trace) => trace.is_loaded(),
-            ErrorModelConfig::Blocks(blocks) => blocks.is_loaded(),
+impl ErrorModelConfig {
+    /// Whether the file that is replayed has been read, if one is.
+    pub fn is_loaded(&self) -> bool {
+        match self {
+            Self::Trace(trace) => trace.is_loaded(),
+            Self::Blocks(blocks) => blocks.is_loaded(),
             _ => true,
-        })
-    }
-
-    /// A number for each file that is replayed, equal for equal files.
-    pub fn digests(&self) -> impl Iterator<Item = u64> {
-        let of = |model: &ErrorModelConfig| match model {
-            ErrorModelConfig::Trace(trace) => Some(trace.digest()),
-            ErrorModelConfig::Blocks(blocks) => blocks.digest(),
-            _ => None,
-        };
-        [of(&self.down), of(&self.up)].into_iter().flatten()
-    }
-
-    /// Reads the files that are replayed, if any. `read` gives the bytes of a file; paths are as
-    /// they were written.
-    ///
-    /// # Errors
-    /// If a file cannot be read, is no trace, or has nothing of the direction.
-    pub fn load_traces(
-        &mut self,
-        mut read: impl FnMut(&str) -> Result<Vec<u8>, String>,
-    ) -> Result<(), TraceFileError> {
-        let mut read = |file: &str| {
-            read(file).map_err(|reason| TraceFileError {
-                file: file.to_owned(),
-                reason,
-            })
-        };
-        for (model, usual) in [(&mut self.down, Way::In), (&mut self.up, Way::Out)] {
-            match model {
-                ErrorModelConfig::Trace(trace) => trace.load(&read(&trace.file)?, usual)?,
-                ErrorModelConfig::Blocks(blocks) => {
-                    if let Some(file) = &blocks.file {
-                        let bytes = read(file)?;
-                        blocks.load(&bytes)?;
-                    }
-                }
-                _ => {}
-            }
         }
-        Ok(())
     }
 
-    /// Checks both directions.
-    ///
-    /// # Errors
-    /// As [`ErrorModelConfig::validate`].
-    pub fn validate(&self) -> Result<(), ModelError> {
-        self.down.validate()?;
-        self.up.validate()
+    /// A number for the file that is replayed, equal for equal files.
+    pub fn digest(&self) -> Option<u64> {
+        match self {
+            Self::Trace(trace) => Some(trace.digest()),
+            Self::Blocks(blocks) => blocks.digest(),
+            _ => None,
+        }
+    }
+
+    fn load(
+        &mut self,
+        usual: Way,
+        mut read: impl FnMut(&str) -> Result<Vec<u8>, TraceFileError>,
+    ) -> Result<(), TraceFileError> {
+        match self {
+            Self::Trace(trace) => trace.load(&read(&trace.file)?, usual),
+            Self::Blocks(blocks) => match &blocks.file {
+                Some(file) => {
+                    let bytes = read(file)?;
+                    blocks.load(&bytes)
+                }
+                None => Ok(()),
+            },
+            _ => Ok(()),
+        }
     }
 }
 
-impl JsonSchema for ErrorsConfig {
-    fn schema_name() -> Cow<'static, str> {
+/// Reads the files that a link's errors replay, if any. `read` gives the bytes of a file; paths are as
+/// they were written.
+///
+/// # Errors
+/// If a file cannot be read, is no trace, or has nothing of the direction.
+pub fn load_traces(
+    errors: &mut ErrorsConfig,
+    mut read: impl FnMut(&str) -> Result<Vec<u8>, String>,
+) -> Result<(), TraceFileError> {
+    let mut read = |file: &str| {
+        read(file).map_err(|reason| TraceFileError {
+            file: file.to_owned(),
+            reason,
+        })
+    };
+    errors.down.load(Way::In, &mut read)?;
+    errors.up.load(Way::Out, &mut read)
+}
+
+impl Directed for ErrorModelConfig {
+    fn pair_name() -> Cow<'static, str> {
         "Errors".into()
     }
 
-    fn json_schema(generator: &mut SchemaGenerator) -> Schema {
-        let model = generator.subschema_for::<ErrorModelConfig>();
+    fn pair_schema(generator: &mut SchemaGenerator) -> Schema {
+        let model = generator.subschema_for::<Self>();
         let mut schema = both_ways(&model);
         // A direction that is not named has no errors.
         if let Some(directions) = schema.pointer_mut("/anyOf/1") {
@@ -391,17 +373,27 @@ impl JsonSchema for ErrorsConfig {
         }
         schema
     }
-}
 
-impl Serialize for ErrorsConfig {
-    fn serialize<S: Serializer>(&self, s: S) -> Result<S::Ok, S::Error> {
-        if self.down == self.up {
-            return self.down.serialize(s);
+    fn read_pair<'de, D: Deserializer<'de>>(d: D) -> Result<ErrorsConfig, D::Error> {
+        let mut table = Table::deserialize(d)?;
+        match (table.kind, table.direction()) {
+            (Some(_), Some(key)) => Err(D::Error::custom(ModelError::Mixed { key })),
+            (_, None) => Ok(table.model().map_err(D::Error::custom)?.into()),
+            (None, Some(_)) => {
+                let (down, up) = (table.down.take(), table.up.take());
+                // A key beside the two directions would otherwise be passed over in silence.
+                table.kind = Some(Kind::None);
+                if let Err(ModelError::Foreign { key, .. }) = table.model() {
+                    return Err(D::Error::custom(format!(
+                        "`{key}` stands beside errors.down or errors.up; put it into one of them"
+                    )));
+                }
+                Ok(BothWays {
+                    down: down.unwrap_or_default(),
+                    up: up.unwrap_or_default(),
+                })
+            }
         }
-        let mut map = s.serialize_map(Some(2))?;
-        map.serialize_entry("down", &self.down)?;
-        map.serialize_entry("up", &self.up)?;
-        map.end()
     }
 }
 
@@ -549,30 +541,6 @@ impl<'de> Deserialize<'de> for ErrorModelConfig {
     }
 }
 
-impl<'de> Deserialize<'de> for ErrorsConfig {
-    fn deserialize<D: Deserializer<'de>>(d: D) -> Result<Self, D::Error> {
-        let mut table = Table::deserialize(d)?;
-        match (table.kind, table.direction()) {
-            (Some(_), Some(key)) => Err(D::Error::custom(ModelError::Mixed { key })),
-            (_, None) => Ok(Self::both(table.model().map_err(D::Error::custom)?)),
-            (None, Some(_)) => {
-                let (down, up) = (table.down.take(), table.up.take());
-                // A key beside the two directions would otherwise be passed over in silence.
-                table.kind = Some(Kind::None);
-                if let Err(ModelError::Foreign { key, .. }) = table.model() {
-                    return Err(D::Error::custom(format!(
-                        "`{key}` stands beside errors.down or errors.up; put it into one of them"
-                    )));
-                }
-                Ok(Self {
-                    down: down.unwrap_or_default(),
-                    up: up.unwrap_or_default(),
-                })
-            }
-        }
-    }
-}
-
 #[cfg(test)]
 mod tests {
     use super::*;
@@ -597,7 +565,7 @@ mod tests {
         let p = |p| Probability::new(p).unwrap();
         let both = read("errors = { kind = 'uniform', rate = 0.05 }").unwrap();
         let uniform = ErrorModelConfig::Uniform { rate: p(0.05) };
-        assert_eq!(both, ErrorsConfig::both(uniform));
+        assert_eq!(both, ErrorsConfig::from(uniform));
 
         let each = read(
             "errors.down = { kind = 'two-state', good = '10 s', bad = '0.1 s', ber_good = 1e-6, ber_bad = 0.01 }\n\

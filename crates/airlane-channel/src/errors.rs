@@ -114,7 +114,7 @@ impl ErrorModel {
     /// into bits.
     ///
     /// # Panics
-    /// If it replays a trace that was not read ([`ErrorsConfig::load_traces`](crate::ErrorsConfig)).
+    /// If it replays a trace that was not read ([`load_traces`](crate::load_traces)).
     pub fn new(config: &ErrorModelConfig, rate: Rate, streams: Streams, name: &str) -> Self {
         Self::with_fades(config, rate, streams, name, name)
     }

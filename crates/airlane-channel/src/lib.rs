@@ -23,7 +23,7 @@ mod rate;
 pub mod trace;
 
 pub use channel::{Channel, ChannelConfig, ChannelStats, Count};
-pub use config::{ErrorModelConfig, ErrorsConfig, ModelError};
+pub use config::{ErrorModelConfig, ErrorsConfig, ModelError, load_traces};
 pub use errors::{CustomErrors, ErrorModel};
 pub use opportunities::{Opportunities, OpportunitiesError};
 pub use rate::{LinkRate, LinkRates, OpportunitiesConfig};

@@ -14,7 +14,7 @@ use std::sync::Arc;
 
 use airlane_base::random::fnv1a;
 use airlane_base::schema::both_ways;
-use airlane_base::{Rate, Size};
+use airlane_base::{BothWays, Directed, Rate, Size};
 use schemars::{JsonSchema, Schema, SchemaGenerator, json_schema};
 use serde::de::value::MapAccessDeserializer;
 use serde::de::{Error as _, MapAccess, Visitor};
@@ -55,7 +55,7 @@ impl PartialEq for OpportunitiesConfig {
 const USUAL_SIZE: Size = Size::from_bytes(1_504);
 
 impl OpportunitiesConfig {
-    /// A trace that has not been loaded yet: see [`LinkRates::load`].
+    /// A trace that has not been loaded yet: see [`LinkRate::load`].
     pub const fn new(file: String, size: Option<Size>) -> Self {
         Self {
             file,
@@ -90,6 +90,36 @@ impl LinkRate {
         }
     }
 
+    /// The trace that gives the times, if it sends at some only.
+    pub const fn trace(&self) -> Option<&OpportunitiesConfig> {
+        match self {
+            Self::Constant(_) => None,
+            Self::Opportunities(config) => Some(config),
+        }
+    }
+
+    /// Reads its trace, if it has one. `read` gives the bytes of a file; paths are as they were written.
+    ///
+    /// # Errors
+    /// If the file cannot be read, or is no trace.
+    pub fn load(
+        &mut self,
+        mut read: impl FnMut(&str) -> Result<Vec<u8>, String>,
+    ) -> Result<(), TraceFileError> {
+        let Self::Opportunities(config) = self else {
+            return Ok(());
+        };
+        let wrong = |reason: String| TraceFileError {
+            file: config.file.clone(),
+            reason,
+        };
+        let bytes = read(&config.file).map_err(wrong)?;
+        let opportunities = Opportunities::parse(&bytes, config.size);
+        let opportunities = opportunities.map_err(|e| wrong(e.to_string()))?;
+        config.loaded = Some((Arc::new(opportunities), fnv1a(&bytes)));
+        Ok(())
+    }
+
     /// Whether it sends at given times only.
     pub const fn is_opportunities(&self) -> bool {
         matches!(self, Self::Opportunities(_))
@@ -122,83 +152,7 @@ impl Serialize for LinkRate {
 }
 
 /// How fast the two directions of a link are.
-#[derive(Clone, Debug, PartialEq)]
-pub struct LinkRates {
-    /// From the first end to the second.
-    pub down: LinkRate,
-    /// From the second end to the first.
-    pub up: LinkRate,
-}
-
-impl LinkRates {
-    /// The same constant rate in both directions.
-    pub const fn same(rate: Rate) -> Self {
-        Self {
-            down: LinkRate::Constant(rate),
-            up: LinkRate::Constant(rate),
-        }
-    }
-
-    /// The rate of one direction.
-    pub const fn of(&self, down: bool) -> &LinkRate {
-        if down { &self.down } else { &self.up }
-    }
-
-    /// The traces that give opportunities.
-    pub fn traces(&self) -> impl Iterator<Item = &OpportunitiesConfig> {
-        [&self.down, &self.up]
-            .into_iter()
-            .filter_map(|rate| match rate {
-                LinkRate::Opportunities(config) => Some(config),
-                LinkRate::Constant(_) => None,
-            })
-    }
-
-    /// Reads the traces, if any. `read` gives the bytes of a file; paths are as they were written.
-    ///
-    /// # Errors
-    /// If a file cannot be read, or is no trace.
-    pub fn load(
-        &mut self,
-        mut read: impl FnMut(&str) -> Result<Vec<u8>, String>,
-    ) -> Result<(), TraceFileError> {
-        for rate in [&mut self.down, &mut self.up] {
-            let LinkRate::Opportunities(config) = rate else {
-                continue;
-            };
-            let wrong = |reason: String| TraceFileError {
-                file: config.file.clone(),
-                reason,
-            };
-            let bytes = read(&config.file).map_err(wrong)?;
-            let opportunities =
-                Opportunities::parse(&bytes, config.size).map_err(|e| wrong(e.to_string()))?;
-            config.loaded = Some((Arc::new(opportunities), fnv1a(&bytes)));
-        }
-        Ok(())
-    }
-}
-
-impl fmt::Display for LinkRates {
-    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        if self.down == self.up {
-            return self.down.fmt(f);
-        }
-        write!(f, "{} down, {} up", self.down, self.up)
-    }
-}
-
-impl Serialize for LinkRates {
-    fn serialize<S: Serializer>(&self, s: S) -> Result<S::Ok, S::Error> {
-        if self.down == self.up {
-            return self.down.serialize(s);
-        }
-        let mut map = s.serialize_map(Some(2))?;
-        map.serialize_entry("down", &self.down)?;
-        map.serialize_entry("up", &self.up)?;
-        map.end()
-    }
-}
+pub type LinkRates = BothWays<LinkRate>;
 
 impl JsonSchema for LinkRate {
     fn schema_name() -> Cow<'static, str> {
@@ -232,13 +186,17 @@ impl JsonSchema for LinkRate {
     }
 }
 
-impl JsonSchema for LinkRates {
-    fn schema_name() -> Cow<'static, str> {
+impl Directed for LinkRate {
+    fn pair_name() -> Cow<'static, str> {
         "LinkRates".into()
     }
 
-    fn json_schema(generator: &mut SchemaGenerator) -> Schema {
-        both_ways(&generator.subschema_for::<LinkRate>())
+    fn pair_schema(generator: &mut SchemaGenerator) -> Schema {
+        both_ways(&generator.subschema_for::<Self>())
+    }
+
+    fn read_pair<'de, D: Deserializer<'de>>(d: D) -> Result<LinkRates, D::Error> {
+        text_or_table(d, |rate| Self::Constant(rate).into(), Table::rates)
     }
 }
 
@@ -324,10 +282,7 @@ impl Table {
                 up: Some(_),
                 ..
             } => Err("`rate.up` needs `rate.down` beside it"),
-            table => table.rate().map(|rate| LinkRates {
-                down: rate.clone(),
-                up: rate,
-            }),
+            table => table.rate().map(LinkRates::from),
         }
     }
 }
@@ -335,12 +290,6 @@ impl Table {
 impl<'de> Deserialize<'de> for LinkRate {
     fn deserialize<D: Deserializer<'de>>(d: D) -> Result<Self, D::Error> {
         text_or_table(d, Self::Constant, Table::rate)
-    }
-}
-
-impl<'de> Deserialize<'de> for LinkRates {
-    fn deserialize<D: Deserializer<'de>>(d: D) -> Result<Self, D::Error> {
-        text_or_table(d, Self::same, Table::rates)
     }
 }
 
@@ -408,9 +357,10 @@ mod tests {
     fn a_trace_is_loaded_by_its_path() {
         let mut file = read("rate = { kind = 'opportunities', file = 'x' }").unwrap();
         assert_eq!(file.rate.down.mean(), None);
-        let said = file.rate.load(|_| Ok(b"1\n0\n".to_vec())).unwrap_err();
+        let said = file.rate.down.load(|_| Ok(b"1\n0\n".to_vec())).unwrap_err();
         assert!(said.to_string().starts_with("x: line 2"), "{said}");
         file.rate
+            .down
             .load(|path| {
                 assert_eq!(path, "x");
                 Ok(b"1\n2\n".to_vec())
@@ -418,6 +368,6 @@ mod tests {
             .unwrap();
         let mean = file.rate.down.mean().map(Rate::as_bps);
         assert_eq!(mean, Some(12_032_000));
-        assert_ne!(file.rate.traces().next().unwrap().digest(), 0);
+        assert_ne!(file.rate.down.trace().unwrap().digest(), 0);
     }
 }

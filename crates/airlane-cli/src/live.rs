@@ -7,6 +7,7 @@ use std::time::Duration;
 
 use airlane_base::UnitError;
 use airlane_base::config::{Document, Problems};
+use airlane_channel::load_traces;
 use airlane_live::air::{self, AirConfig};
 use airlane_live::config::{LiveConfig, default_socket};
 use airlane_live::control;
@@ -164,10 +165,8 @@ fn emulate(running: &RunningArgs, log: &mut Option<Log>) -> anyhow::Result<()> {
     let document = input::document(&args.file, &args.set.set)?;
     let mut config: AirConfig = document.read()?;
     let folder = args.file.parent().unwrap_or(Path::new(""));
-    config
-        .errors
-        .load_traces(|file| std::fs::read(folder.join(file)).map_err(|error| error.to_string()))
-        .map_err(|error| BadInput(error.to_string()))?;
+    let read = |file: &str| std::fs::read(folder.join(file)).map_err(|error| error.to_string());
+    load_traces(&mut config.errors, read).map_err(|error| BadInput(error.to_string()))?;
     *log = Some(log::start(running.log_format)?);
     let stop = stop_on_signals().context("cannot wait for signals")?;
     on_wishes(|_| {

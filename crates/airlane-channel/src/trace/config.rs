@@ -85,7 +85,7 @@ pub struct TraceFileError {
 }
 
 impl TraceConfig {
-    /// A replay that has not been loaded yet: see [`ErrorsConfig::load_traces`](crate::ErrorsConfig::load_traces).
+    /// A replay that has not been loaded yet: see [`load_traces`](crate::load_traces).
     pub fn new(
         file: String,
         direction: Option<Way>,
@@ -227,7 +227,7 @@ impl<'de> Deserialize<'de> for TraceStart {
 mod tests {
     use super::*;
     use crate::trace::{FrameId, TraceHeader, TraceRecord};
-    use crate::{Channel, ChannelConfig, ErrorModel, ErrorModelConfig, ErrorsConfig};
+    use crate::{Channel, ChannelConfig, ErrorModel, ErrorModelConfig, ErrorsConfig, load_traces};
     use airlane_base::{Instant, Rate};
 
     const MS: Duration = Duration::from_millis(1);
@@ -263,7 +263,7 @@ mod tests {
 
     fn loaded(text: &str) -> Result<ErrorsConfig, TraceFileError> {
         let mut errors = errors(text);
-        errors.load_traces(|file| match file {
+        load_traces(&mut errors, |file| match file {
             "right.trace" => Ok(recording()),
             _ => Err("no such file".to_owned()),
         })?;
@@ -349,7 +349,7 @@ mod tests {
         let bytes = Trace::join(near, far).unwrap().to_bytes();
         let arrivals = |text: &str| {
             let mut errors = errors(text);
-            errors.load_traces(|_| Ok(bytes.clone())).unwrap();
+            load_traces(&mut errors, |_| Ok(bytes.clone())).unwrap();
             let rate = Rate::from_bps(8_000_000_000).unwrap();
             let model = ErrorModel::new(&errors.down, rate, Streams::new(1, 0), "x");
             let config = ChannelConfig {
@@ -392,7 +392,7 @@ mod tests {
             "{said}"
         );
         let mut other = errors("errors = { kind = 'trace', file = 'x' }");
-        let said = other.load_traces(|_| Ok(b"text".to_vec())).unwrap_err();
+        let said = load_traces(&mut other, |_| Ok(b"text".to_vec())).unwrap_err();
         assert!(said.to_string().contains("no trace"), "{said}");
 
         let read = |text: &str| toml::from_str::<File>(text).unwrap_err().to_string();

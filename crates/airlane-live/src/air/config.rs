@@ -85,24 +85,14 @@ const fn default_queue() -> BothWays<QueueLimit> {
 }
 
 impl AirConfig {
-    /// The channel from the first interface to the second.
-    pub fn down(&self) -> (ChannelConfig, ErrorModelConfig) {
+    /// The channel of one direction; down is from the first interface to the second.
+    pub fn way(&self, down: bool) -> (ChannelConfig, ErrorModelConfig) {
         let channel = ChannelConfig {
-            rate: self.rate.down,
-            delay: self.delay.down,
-            queue: self.queue.down,
+            rate: *self.rate.of(down),
+            delay: *self.delay.of(down),
+            queue: *self.queue.of(down),
         };
-        (channel, self.errors.down.clone())
-    }
-
-    /// The channel from the second interface to the first.
-    pub fn up(&self) -> (ChannelConfig, ErrorModelConfig) {
-        let channel = ChannelConfig {
-            rate: self.rate.up,
-            delay: self.delay.up,
-            queue: self.queue.up,
-        };
-        (channel, self.errors.up.clone())
+        (channel, self.errors.of(down).clone())
     }
 }
 
@@ -193,7 +183,7 @@ errors = { kind = "uniform", rate = 0.05 }
     #[test]
     fn one_value_for_both_directions_or_one_for_each() {
         let both: AirConfig = config::load(DEMO, "air.toml").unwrap();
-        assert_eq!(both.down(), both.up());
+        assert_eq!(both.way(true), both.way(false));
         assert_eq!(both.rate.down.as_bps(), 20_000_000);
         let text = DEMO.replace(
             "rate = \"20 Mbit/s\"",

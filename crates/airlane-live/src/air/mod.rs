@@ -49,7 +49,8 @@ pub fn run(config: &AirConfig, stop: BorrowedFd<'_>) -> Result<AirReport, Device
     let ends = [EmulatorSocket::open(a)?, EmulatorSocket::open(b)?];
     let _offloads = [a, b].map(|interface| offloads_off(interface));
     let mut emulator = Emulator::new(config, ends);
-    for ((from, to), (channel, errors)) in [((a, b), config.down()), ((b, a), config.up())] {
+    for (from, to, down) in [(a, b, true), (b, a, false)] {
+        let (channel, errors) = config.way(down);
         let (rate, delay, queue) = (channel.rate, channel.delay, channel.queue);
         // As they stand in the file.
         let errors =
@@ -89,8 +90,8 @@ impl Emulator {
         };
         Self {
             directions: [
-                direction(config.down(), "down", &ends[1]),
-                direction(config.up(), "up", &ends[0]),
+                direction(config.way(true), "down", &ends[1]),
+                direction(config.way(false), "up", &ends[0]),
             ],
             ends,
             pool: FramePool::default(),

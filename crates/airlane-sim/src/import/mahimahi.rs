@@ -6,8 +6,8 @@
 //! `mm-link` is [opportunities](airlane_channel::Opportunities), `mm-onoff` a two-state link whose state
 //! at a packet's time decides, `mm-loss` uniform losses, `mm-delay` the delay of both directions.
 
-use airlane_base::{Duration, Probability, QueueLimit};
-use airlane_channel::{ErrorModelConfig, LinkRate, LinkRates, OpportunitiesConfig};
+use airlane_base::{BothWays, Duration, Probability, QueueLimit};
+use airlane_channel::{ErrorModelConfig, LinkRate, OpportunitiesConfig};
 
 use super::direction::{Direction, UNLIMITED};
 use super::words::{ImportError, Word, Words, commands, nothing};
@@ -58,10 +58,8 @@ pub fn from_mahimahi(
         });
     };
     let mut shells = Shells {
-        down: Direction::open(INFINITE),
-        up: Direction::open(INFINITE),
+        ways: Direction::open(INFINITE).into(),
         has_link: false,
-        rates: LinkRates::same(UNLIMITED),
         notes: vec![],
     };
     let mut words = Words::new(command);
@@ -102,11 +100,8 @@ pub fn from_mahimahi(
 
 /// What the shells come to.
 struct Shells {
-    down: Direction,
-    up: Direction,
+    ways: BothWays<Direction>,
     has_link: bool,
-    /// With their traces.
-    rates: LinkRates,
     notes: Vec<String>,
 }
 
@@ -115,14 +110,14 @@ impl Shells {
         let expected = "milliseconds, such as 25";
         let word = words.expect(expected)?;
         let ms: u64 = word.text.parse().map_err(|_| word.unknown(expected))?;
-        let delay = Duration::from_millis(ms) + self.down.delay;
+        let delay = Duration::from_millis(ms) + self.ways.down.delay;
         if delay > LONGEST_RUN {
             return Err(word.wrong(
                 "this is longer than any run",
                 format!("at most {LONGEST_RUN}"),
             ));
         }
-        (self.down.delay, self.up.delay) = (delay, delay);
+        (self.ways.down.delay, self.ways.up.delay) = (delay, delay);
         Ok(())
     }
 
@@ -130,8 +125,8 @@ impl Shells {
         let expected = "\"uplink\" or \"downlink\"";
         let word = words.expect(expected)?;
         match word.text.as_str() {
-            "uplink" => Ok((false, &mut self.up)),
-            "downlink" => Ok((true, &mut self.down)),
+            "uplink" => Ok((false, &mut self.ways.up)),
+            "downlink" => Ok((true, &mut self.ways.down)),
             _ => Err(word.unknown(expected)),
         }
     }
@@ -255,18 +250,16 @@ impl Shells {
             return Err(nothing("the traces of uplink and downlink"));
         };
         self.has_link = true;
-        for (rate, file) in [(&mut self.rates.up, up), (&mut self.rates.down, down)] {
+        for (down, file) in [(false, up), (true, down)] {
             let trace = OpportunitiesConfig::new(file.text.clone(), None);
-            let mut one = LinkRates::same(UNLIMITED);
-            one.down = LinkRate::Opportunities(trace);
-            one.load(&mut *read)
+            let mut rate = LinkRate::Opportunities(trace);
+            rate.load(&mut *read)
                 .map_err(|error| file.wrong(error, "one time in milliseconds a line"))?;
-            *rate = one.down;
+            self.ways.of_mut(down).rate = rate;
         }
         for (down, (kind, arguments)) in [false, true].into_iter().zip(queues) {
             let queue = self.queue(down, kind, arguments)?;
-            let direction = if down { &mut self.down } else { &mut self.up };
-            direction.queue = queue;
+            self.ways.of_mut(down).queue = queue;
         }
         Ok(())
     }
@@ -328,9 +321,8 @@ impl Shells {
                 "mm-link: none was given; {UNLIMITED} stands for no limit"
             ));
         }
-        (self.down.rate, self.up.rate) = (self.rates.down, self.rates.up);
-        for rate in [&mut self.down.rate, &mut self.up.rate] {
-            if let LinkRate::Opportunities(config) = rate {
+        for down in [true, false] {
+            if let LinkRate::Opportunities(config) = &mut self.ways.of_mut(down).rate {
                 config.file = place(&config.file);
             }
         }
@@ -339,8 +331,7 @@ impl Shells {
             source,
             seed: 1,
             ends: ["server", "client"],
-            down: self.down,
-            up: self.up,
+            ways: self.ways,
             packet: PACKET,
             notes: self.notes,
         };

@@ -8,7 +8,7 @@
 //! the two states of a Gilbert-Elliott link that has the same rates of entering and leaving bursts and
 //! the same losses in each; without `p32`, `p23` and `p14` that is the chain itself.
 
-use airlane_base::{Duration, Probability, QueueLimit, Rate};
+use airlane_base::{BothWays, Duration, Probability, QueueLimit, Rate};
 use airlane_channel::{ErrorModelConfig, LinkRate};
 
 use super::direction::{Direction, UNLIMITED};
@@ -86,8 +86,10 @@ pub fn from_netem(
         source: &source,
         seed: down.seed.unwrap_or(1),
         ends: ["sender", "receiver"],
-        down: down.direction,
-        up,
+        ways: BothWays {
+            down: down.direction,
+            up,
+        },
         packet: PACKET,
         notes,
     };

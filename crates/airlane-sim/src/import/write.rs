@@ -3,7 +3,6 @@
 use std::fmt::Write as _;
 
 use airlane_base::{BothWays, Duration, QueueLimit};
-use airlane_channel::{ErrorsConfig, LinkRates};
 use serde::Serialize;
 use toml::Value;
 
@@ -19,8 +18,7 @@ pub(super) struct Draft<'a> {
     pub(super) seed: u64,
     /// Senders are at the first.
     pub(super) ends: [&'a str; 2],
-    pub(super) down: Direction,
-    pub(super) up: Direction,
+    pub(super) ways: BothWays<Direction>,
     /// A full packet as the link there counts it, bytes, and why.
     pub(super) packet: (u64, &'a str),
     pub(super) notes: Vec<String>,
@@ -49,25 +47,12 @@ impl Draft<'_> {
         }
         let (packet, why) = self.packet;
         let [near, far] = self.ends;
-        let rates = LinkRates {
-            down: self.down.rate.clone(),
-            up: self.up.rate.clone(),
-        };
-        let delay = BothWays {
-            down: self.down.delay,
-            up: self.up.delay,
-        };
-        let queue = BothWays {
-            down: self.down.queue,
-            up: self.up.queue,
-        };
-        let errors = ErrorsConfig {
-            down: self.down.errors.clone(),
-            up: self.up.errors.clone(),
-        };
         let (name, seed) = (self.name, self.seed);
-        let (rates, delays) = (inline(&rates), inline(&delay));
-        let (queues, errors) = (inline(&queue), inline(&errors));
+        let ways = &self.ways;
+        let rates = inline(&ways.as_ref().map(|way| way.rate.clone()));
+        let delays = inline(&ways.as_ref().map(|way| way.delay));
+        let queues = inline(&ways.as_ref().map(|way| way.queue));
+        let errors = inline(&ways.as_ref().map(|way| way.errors.clone()));
         write!(
             text,
             "schema = 1
@@ -126,10 +111,10 @@ app = {{ {app}, packet = \"{len} B\" }}{why}
     /// What fills the pipe and, once more at most, the queue, segments.
     fn window(&self) -> u64 {
         let (packet, _) = self.packet;
-        let round_trip: Duration = self.down.delay + self.up.delay;
-        let rate = self.down.rate.mean();
+        let round_trip: Duration = self.ways.down.delay + self.ways.up.delay;
+        let rate = self.ways.down.rate.mean();
         let pipe = rate.map_or(0, |rate| rate.bytes_within(round_trip) as u64);
-        let queue = match self.down.queue {
+        let queue = match self.ways.down.queue {
             QueueLimit::Packets(packets) => packets.saturating_mul(packet),
             QueueLimit::Bytes(bytes) => bytes,
         };

@@ -5,8 +5,8 @@ use std::path::Path;
 use std::sync::Arc;
 
 use airlane_base::config::{Problems, key};
-use airlane_channel::LinkRate;
 use airlane_channel::trace::TraceFileError;
+use airlane_channel::{ErrorModelConfig, LinkRate, load_traces};
 
 use super::web::{TABLE_FILES, WebTables};
 use super::{AppConfig, Scenario};
@@ -64,10 +64,13 @@ impl Scenario {
                     reason: error.reason,
                 }
             };
-            let errors = link.errors.load_traces(|file| read(Path::new(file)));
+            let errors = load_traces(&mut link.errors, |file| read(Path::new(file)));
             errors.map_err(at("errors"))?;
-            let rate = link.rate.load(|file| read(Path::new(file)));
-            rate.map_err(at("rate"))?;
+            for down in [true, false] {
+                let rate = link.rate.of_mut(down);
+                let rate = rate.load(|file| read(Path::new(file)));
+                rate.map_err(at("rate"))?;
+            }
         }
         Ok(())
     }
@@ -75,17 +78,14 @@ impl Scenario {
     /// What only matters to a run: tables and recordings that are named must have been read.
     pub(crate) fn check_tables(&self, problems: &mut Problems) {
         for (name, link) in &self.links {
-            if !link.errors.are_loaded() {
+            if !link.errors.each().iter().all(|model| model.is_loaded()) {
                 problems.add(
                     &format!("links.{}.errors", key(name)),
                     "the recording has not been read",
                     "call Scenario::load_traces before the scenario is run",
                 );
             }
-            if [&link.rate.down, &link.rate.up]
-                .map(LinkRate::mean)
-                .contains(&None)
-            {
+            if link.rate.each().map(LinkRate::mean).contains(&None) {
                 problems.add(
                     &format!("links.{}.rate", key(name)),
                     "the trace has not been read",
@@ -110,10 +110,12 @@ impl Scenario {
     /// What tables and recordings add to the scenario's hash: nothing for built-in ones.
     pub(super) fn table_digests(&self) -> String {
         let mut text = String::new();
-        for digest in self.links.values().flat_map(|link| link.errors.digests()) {
+        let errors = self.links.values().flat_map(|link| link.errors.each());
+        for digest in errors.filter_map(ErrorModelConfig::digest) {
             text.push_str(&format!("{digest:016x}"));
         }
-        for trace in self.links.values().flat_map(|link| link.rate.traces()) {
+        let rates = self.links.values().flat_map(|link| link.rate.each());
+        for trace in rates.filter_map(LinkRate::trace) {
             text.push_str(&format!("{:016x}", trace.digest()));
         }
         for flow in &self.flows {

@@ -4,7 +4,7 @@ use std::collections::{BTreeMap, BTreeSet};
 
 use airlane_base::config::{Problems, Validate, key};
 use airlane_base::{Duration, Size};
-use airlane_channel::ErrorModelConfig;
+use airlane_channel::{ErrorModelConfig, ErrorsConfig};
 
 use airlane_link::config::{self, Pacing, Viewpoint};
 
@@ -228,7 +228,8 @@ impl Scenario {
                 );
             }
         }
-        if let Err(e) = link.errors.validate() {
+        let ErrorsConfig { down, up } = &link.errors;
+        if let Err(e) = down.validate().and_then(|()| up.validate()) {
             problems.add("errors", e.to_string(), "");
         }
         if link.services.is_empty() {

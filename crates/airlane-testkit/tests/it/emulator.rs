@@ -103,7 +103,7 @@ fn the_same_seed_loses_the_same_frames() {
         "seed = 11\nrate = '8 Mbit/s'\ndelay = '5 ms'\nqueue = '3000 packets'\n\
          errors.down = { kind = 'byte-exponential', mean = '4 kB' }",
     );
-    let (channel, errors) = config.down();
+    let (channel, errors) = config.way(true);
     let streams = Streams::new(11, 0);
     let mut model = ErrorModel::new(&errors, channel.rate, streams, "link.radio.down");
     let start = airlane_base::Instant::ORIGIN;
