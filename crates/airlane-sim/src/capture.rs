@@ -27,7 +27,7 @@ use std::str::FromStr;
 
 use airlane_base::Instant;
 use airlane_link::wire::LIVE_HEADER_ROOM;
-use airlane_link::{Frame, FrameKind, Port};
+use airlane_link::{Frame, Port};
 
 use crate::engine::observe::{Departure, Observer};
 use crate::error::ScenarioError;
@@ -347,9 +347,7 @@ impl<W: Write> Capture<W> {
         let len = port.encode_header(frame, 0, &mut header).unwrap_or(0);
         self.bytes.clear();
         self.bytes.extend_from_slice(&header[..len]);
-        if let (Some(packet), FrameKind::Data | FrameKind::Retransmission) =
-            (frame.packet(), frame.header.kind)
-        {
+        if let Some(packet) = frame.packet().filter(|_| frame.header.kind.is_packet()) {
             self.headers.write(packet, &mut self.bytes);
         }
         // Redundancy is zeros behind the packet.

@@ -253,6 +253,28 @@ fn frames_of_services_are_their_header_and_the_packet() {
 }
 
 #[test]
+fn copies_are_whole_packets() {
+    let scenario = load(
+        "cellular-lan1-sr-m2",
+        &[
+            "flows[file].app.size=29999 B",
+            "links.radio.header=live",
+            "links.radio.services[0].scheme.copies={ number = 1 }",
+        ],
+    );
+    let (result, captures) = captured(&scenario, &["radio"]);
+    let frames = captures[0].1.iter().filter(|record| record.outbound);
+    // Type 5; the live header has 17 bytes.
+    let copies: Vec<_> = frames.filter(|record| record.bytes[0] == 5).collect();
+    for copy in &copies {
+        assert!(parse(&copy.bytes[17..]).user >= 49);
+    }
+    let sender = &result.links[0].down.services[0].sender;
+    assert_eq!(copies.len() as u64, sender.copy_frames_sent);
+    assert!(!copies.is_empty());
+}
+
+#[test]
 fn datagrams_and_code_points_stand_in_the_headers() {
     let scenario = load("three-applications-raw", &["duration=20 s"]);
     let (_, captures) = captured(&scenario, &["radio@mobile"]);
