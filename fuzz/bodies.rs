@@ -39,15 +39,7 @@ use airlane_transport::clap::{Stamp, wire};
 
 /// A frame from the link: read by every codec, and written again.
 pub(crate) fn frame(data: &[u8]) {
-    let layout_of = |service| match service {
-        0 | 5 => Some(Layout::Bare),
-        1 | 4 => Some(Layout::SeqAck),
-        2 | 3 => Some(Layout::Seq),
-        6 => Some(Layout::Bitmap),
-        7 => Some(Layout::Coded),
-        8 => Some(Layout::Block),
-        _ => None,
-    };
+    let layout_of = |service: u8| Layout::ALL.get(usize::from(service)).copied();
     for codec in [
         Codec::new(HeaderProfile::Study).with_modulus(62),
         Codec::new(HeaderProfile::Study),
@@ -58,11 +50,9 @@ pub(crate) fn frame(data: &[u8]) {
             continue;
         };
         let header = decoded.header;
-        let layout = match (header.kind, codec.profile()) {
-            // A hello belongs to no service.
-            (FrameKind::Hello, HeaderProfile::Live | HeaderProfile::Sealed) => continue,
-            (FrameKind::Mark | FrameKind::Report, _) => Layout::Bare,
-            _ => layout_of(header.service).expect("a frame of an unknown service is refused"),
+        let layout = match header.kind.is_of_services() {
+            true => layout_of(header.service).expect("a frame of an unknown service is refused"),
+            false => &Layout::PORTS,
         };
         let mut again = [0; LIVE_HEADER_ROOM];
         let written = codec.encode(

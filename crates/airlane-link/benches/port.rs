@@ -108,7 +108,7 @@ fn header_round_trip(bencher: Bencher) {
     let frame = Frame::<()>::new(Header::new(FrameKind::Data, 12_345), None);
     let mut buf = [0u8; 64];
     bencher.bench_local(move || {
-        let len = codec.encode(divan::black_box(&frame), Layout::SeqAck, 7, &mut buf);
-        codec.decode(&buf[..len.unwrap_or(0)], |_| Some(Layout::SeqAck))
+        let len = codec.encode(divan::black_box(&frame), &Layout::SEQ_ACK, 7, &mut buf);
+        codec.decode(&buf[..len.unwrap_or(0)], |_| Some(&Layout::SEQ_ACK))
     });
 }

@@ -4,6 +4,7 @@
 //! default of the header profile, and `airlane explain` prints the result.
 
 mod aggregate;
+mod arq;
 mod check;
 mod copies;
 mod ends;
@@ -20,6 +21,7 @@ mod timers;
 mod traits;
 
 pub use aggregate::{AggregateConfig, AggregateOptions};
+pub use arq::{DefaultConfig, Order, RlpConfig, SrConfig, TimeoutResends, WindowConfig};
 pub use check::{MAX_LIVE_WINDOW, check};
 pub use copies::CopiesConfig;
 pub use ends::{Viewpoint, at_end, check_ends};
@@ -29,9 +31,7 @@ pub use limit::RateLimit;
 pub use live::{LiveFacts, check_live};
 pub use port::{HandedOver, Pacing, PortConfig, Rates, SchedulerConfig};
 pub use problem::ConfigError;
-pub use scheme::{
-    DefaultConfig, Order, RlpConfig, SchemeConfig, SrConfig, TimeoutResends, WindowConfig,
-};
+pub use scheme::SchemeConfig;
 pub(crate) use service::goal_of;
 pub use service::{IMPLICIT_NAME, ServiceConfig, by_goal, resolve};
 pub use snoop::{BaseStation, RepairOrder, SnoopConfig, SnoopDetection, SnoopVariant};

@@ -1,6 +1,7 @@
 //! What a service is lent while it works, and what it is told of its port.
 
 use std::collections::VecDeque;
+use std::hash::{Hash, Hasher};
 
 use airlane_base::{Duration, Instant, Rate, SeqSpace};
 
@@ -21,6 +22,13 @@ pub(crate) fn earliest(a: Option<Instant>, b: Option<Instant>) -> Option<Instant
 /// that differ in such times alone go on alike, which is what model checking lives by.
 #[derive(Clone, Copy, Debug)]
 pub(crate) struct Noted(pub(crate) Instant);
+
+/// Hashed as wide as no other number but an [`Instant`], and with a sign, which that has not.
+impl Hash for Noted {
+    fn hash<H: Hasher>(&self, state: &mut H) {
+        state.write_i128(self.0.as_nanos().into());
+    }
+}
 
 /// A payload that a service gives to what stands above it.
 #[derive(Clone, Debug)]
@@ -146,7 +154,7 @@ pub(crate) struct PortFacts {
 }
 
 impl PortFacts {
-    pub(crate) fn space(&self, layout: Layout) -> SeqSpace {
+    pub(crate) fn space(&self, layout: &Layout) -> SeqSpace {
         self.codec.space(layout)
     }
 
@@ -156,7 +164,7 @@ impl PortFacts {
 
     /// How long a full frame of the peer may be on its way: through the frame before it, and its
     /// own time.
-    pub(crate) fn on_its_way(&self, layout: Layout) -> Duration {
+    pub(crate) fn on_its_way(&self, layout: &Layout) -> Duration {
         let len = self.max_payload + self.codec.header_len(layout) + self.frame_overhead;
         self.delay + self.rate.transmission_time(len) * 2
     }

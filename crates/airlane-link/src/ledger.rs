@@ -102,7 +102,8 @@ pub struct ServiceLedger {
     /// Packets with short headers that nobody here can make long: what they differ from was lost.
     #[serde(default, skip_serializing_if = "is_zero")]
     pub headers_unknown: u64,
-    /// What came in frames and was no packet, nor several, nor a part of one.
+    /// Frames of kinds that the scheme does not have, and what came in others and was no packet, nor several, nor a part
+    /// of one.
     #[serde(default, skip_serializing_if = "is_zero")]
     pub malformed: u64,
     /// Packets among them that a repair brought.

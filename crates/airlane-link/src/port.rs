@@ -3,30 +3,33 @@
 mod admin;
 mod agree;
 mod agreement;
+mod bytes;
 mod departure;
 mod events;
 mod finder;
 mod interface;
+mod moves;
 mod moving;
 mod numbers;
 mod pacer;
 mod shares;
+mod signals;
 mod slot;
 
 use std::cell::Cell;
 use std::collections::VecDeque;
 
-use airlane_base::{Duration, Instant, Rate, Seq};
+use airlane_base::{Instant, Seq};
 
 use crate::classify::Classifier;
 use crate::config::{self, ConfigError, PortConfig, RateLimit, Rates, Viewpoint};
 use crate::context::{Output, PortFacts, ServiceEvent};
-use crate::flow::{FlowKey, Packet};
+use crate::flow::Packet;
 use crate::ledger::ServiceLedger;
 use crate::measure::INTERVAL;
 use crate::queue::DropReason;
 use crate::schedule::{Schedule, Scheduler, Turn};
-use crate::wire::{Body, Codec, Decoded, Frame, FrameError, FrameKind, Header, Layout, Report};
+use crate::wire::{Codec, Frame, FrameKind, Report};
 
 pub use admin::{AdminError, ServiceStatus};
 use agreement::PeerOffers;
@@ -34,14 +37,12 @@ use departure::Handed;
 pub use departure::{Outcome, Token};
 use finder::Finder;
 pub use interface::Interface;
-use moving::{Flow, Moving};
+use moving::Moving;
 use numbers::{SERVICES, numbers};
 use pacer::Pacer;
 use shares::Shares;
 use slot::Slot;
 
-/// What a round trip may vary by.
-const MARGIN: Duration = Duration::from_millis(5);
 /// Packets that are made out of payloads before somebody takes some.
 const OPEN_AHEAD: usize = 64;
 
@@ -320,7 +321,7 @@ impl<P: Packet> Port<P> {
 
     /// Acts on whatever has become due. An early call does nothing.
     pub fn handle_timeout(&mut self, now: Instant) {
-        // Before the services: their timers may run shorter by it.
+        // The services come after it, as their timers may run shorter by it.
         self.follow_traffic(now);
         // Most calls come because the link is free.
         if self.next_timer().is_some_and(|due| due <= now) {
@@ -450,8 +451,11 @@ impl<P: Packet> Port<P> {
         debug_assert!(self.ready == 0, "every input hands over what it can");
         let free = now >= self.free_at;
         if self.speaks {
-            let len = self.facts.codec.header_len(Layout::Bare) + self.config.frame_overhead;
-            return free.then(|| len + self.answer.map_or(0, |_| Report::LEN));
+            let kind = match self.answer {
+                Some(_) => FrameKind::Report,
+                None => FrameKind::Mark,
+            };
+            return free.then(|| self.own_len(&Frame::control(kind, 0)));
         }
         self.scheduler.peek().filter(|_| free).map(|(_, len)| len)
     }
@@ -533,15 +537,6 @@ impl<P: Packet> Port<P> {
         due
     }
 
-    /// The rate that the port sends at now: the configured one, unless the link is slower and the
-    /// port follows it.
-    pub fn rate(&self) -> Rate {
-        match &self.finder {
-            Some(finder) => finder.rate(),
-            None => self.config.rate,
-        }
-    }
-
     /// Longer packets are cut from now on. No more than [`PortConfig::frame_payload`], by which services
     /// have made their room.
     pub fn set_frame_room(&mut self, room: usize) {
@@ -552,178 +547,7 @@ impl<P: Packet> Port<P> {
         self.next_timer.set(None);
     }
 
-    // ---- frames and bytes
-
-    /// Bytes of a frame with its header, without what lies below.
-    pub fn frame_len(&self, frame: &Frame<P>) -> usize {
-        let slot = self.slots.get(usize::from(frame.header.service));
-        match slot.and_then(Option::as_ref) {
-            Some(slot) if !frame.header.kind.is_of_ports() => {
-                slot.frame_len(self.facts.codec, frame)
-            }
-            _ => {
-                let codec = self.facts.codec;
-                codec.len_without_packet(frame, Layout::Bare) + frame.payload_len()
-            }
-        }
-    }
-
-    /// The header layout of a service; none if there is no such service.
-    pub fn layout_of(&self, service: u8) -> Option<Layout> {
-        let slot = self.slots.get(usize::from(service))?.as_ref()?;
-        Some(slot.layout)
-    }
-
-    /// Writes everything of a frame but its packet to `buf`, see [`Codec::encode`].
-    pub fn encode_header(&self, frame: &Frame<P>, session: u32, buf: &mut [u8]) -> Option<usize> {
-        let layout = self.layout_of(frame.header.service)?;
-        self.facts.codec.encode(frame, layout, session, buf)
-    }
-
-    /// Reads a frame's header, see [`Codec::decode`].
-    ///
-    /// # Errors
-    /// A [`FrameError`] for bytes that are no frame of this port.
-    pub fn decode(&self, bytes: &[u8]) -> Result<Decoded, FrameError> {
-        self.facts
-            .codec
-            .decode(bytes, |service| self.layout_of(service))
-    }
-
-    /// The codec.
-    pub fn codec(&self) -> Codec {
-        self.facts.codec
-    }
-
-    // ---- what ports say to each other
-
-    /// A mark or a report, which no service sees.
-    fn handle_from_port(&mut self, now: Instant, frame: &Frame<P>) {
-        let number = frame.header.seq;
-        match (frame.report(), &mut self.finder) {
-            (Some(report), Some(finder)) => {
-                finder.handle_report(now, number, report);
-                self.follow_link();
-            }
-            (Some(_), None) => {}
-            (None, _) => {
-                // The clock and the count go round.
-                let report = Report {
-                    received: self.received_bytes as u32,
-                    at_us: (now.as_nanos() / 1_000) as u32,
-                };
-                (self.answer, self.speaks) = (Some((number, report)), true);
-            }
-        }
-        self.received_bytes += self.own_len(frame) as u64;
-    }
-
-    /// Gives what there is to say to the peer's port: before all packets, as it says what the link does now.
-    fn speak(&mut self, now: Instant) -> (Frame<P>, Token) {
-        let frame = match self.answer.take() {
-            Some((number, report)) => Frame {
-                header: Header::new(FrameKind::Report, number),
-                body: Body::Report(report),
-            },
-            None => {
-                let finder = self.finder.as_mut();
-                let number = finder.map_or(0, |finder| finder.mark(now, self.sent_bytes));
-                Frame::control(FrameKind::Mark, number)
-            }
-        };
-        self.speaks = self.finder.as_ref().is_some_and(|finder| finder.is_due());
-        self.under_way += 1;
-        let token = Token {
-            header: frame.header,
-            len: self.own_len(&frame),
-            came: None,
-            epoch: 0,
-        };
-        (frame, token)
-    }
-
-    fn own_len(&self, frame: &Frame<P>) -> usize {
-        let codec = self.facts.codec;
-        codec.len_without_packet(frame, Layout::Bare) + self.config.frame_overhead
-    }
-
-    /// Times what services do by the rate that was found, where it is quite another one.
-    fn follow_link(&mut self) {
-        let Some(finder) = &self.finder else {
-            return;
-        };
-        let (found, was) = (finder.carries(), self.facts.rate.as_bps());
-        if found.as_bps().abs_diff(was) > was / 4 {
-            self.retime(found);
-        }
-    }
-
     // ---- inside
-
-    /// Holds a packet of a flow that changes its service, or gives it back where nothing is in its way.
-    #[cold]
-    fn hold(
-        &mut self,
-        now: Instant,
-        flow: &FlowKey,
-        to: u8,
-        before: Option<(u8, Instant)>,
-        packet: P,
-    ) -> Option<P> {
-        let hash = flow.hash(self.config.flow_salt);
-        self.next_timer.set(None);
-        let packet = self.moving.follow(hash, to, packet);
-        let held = match (packet, before) {
-            (Some(packet), Some((from, at))) if !self.has_left(now, from, at, &packet) => {
-                self.moving.begin(now, hash, (from, to), packet)
-            }
-            (packet, _) => packet,
-        };
-        if self.moving.is_due(now) {
-            self.release(now);
-        }
-        held
-    }
-
-    /// Whether nothing of this packet's flow, whose last packet came `at` that time, is left in a service.
-    fn has_left(&self, now: Instant, number: u8, at: Instant, packet: &P) -> bool {
-        let Some(slot) = &self.slots[usize::from(number) % SERVICES] else {
-            return true;
-        };
-        if slot.is_quiet() {
-            return true;
-        }
-        let round_trip = slot.service.srtt().unwrap_or(self.facts.delay * 2);
-        let most = round_trip + round_trip / 4 + MARGIN;
-        !slot.may_hold_flow_of(packet) && now.saturating_since(at) >= most
-    }
-
-    /// Lets go what is held of flows that have left their old services.
-    fn release(&mut self, now: Instant) {
-        let mut moving = std::mem::replace(&mut self.moving, Moving::new());
-        while let Some(flow) = moving.release(now, |flow| self.may_go(now, flow)) {
-            let to = usize::from(flow.to) % SERVICES;
-            // Its new service may have gone meanwhile; the default one is always there.
-            let to = if self.slots[to].is_some() { to } else { 0 };
-            for packet in flow.packets {
-                self.admit(now, to, packet);
-            }
-        }
-        moving.checked(now);
-        self.moving = moving;
-        self.next_timer.set(None);
-    }
-
-    fn may_go(&self, now: Instant, flow: &mut Flow<P>) -> bool {
-        let Some(first) = flow.packets.front() else {
-            return true;
-        };
-        let slot = self.slots[usize::from(flow.from) % SERVICES].as_ref();
-        if slot.is_some_and(|slot| slot.may_hold_flow_of(first)) {
-            flow.waited_at = now;
-        }
-        self.has_left(now, flow.from, flow.waited_at, first)
-    }
 
     /// Takes a packet that has been let in: its service hands it over, or it is queued, or dropped and
     /// counted. Whether it did more than wait.
@@ -763,7 +587,7 @@ impl<P: Packet> Port<P> {
         let given = self.out.given.pop_front()?;
         let slot = self.slots[usize::from(given.service) % SERVICES].as_mut();
         if slot.as_ref().is_some_and(|slot| slot.opens_timed()) {
-            // Parts of packets have deadlines, and what is held.
+            // Parts of packets have deadlines, and so have packets that are held.
             self.next_timer.set(None);
         }
         let (now, service, before) = (self.given_at, given.service, self.up.len());

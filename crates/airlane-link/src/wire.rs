@@ -1,53 +1,21 @@
-//! Frames and their headers: two profiles from one codec.
+//! Frames and their headers.
 //!
-//! **`study`** is the dissertation's layout (Xylomenos 1999, figure 6.2 and section 6 of the
-//! specification). Byte 0 is the service number (high nibble) and the frame type (low nibble);
-//! what follows depends on the scheme of the service:
+//! Byte 0 is the service number (high nibble) and the frame type (low nibble, [`FrameKind`]). The fields behind it are
+//! those of the service's [`Layout`], which lists them; which layout and which kinds of frames a service has is its
+//! scheme's to say, and both ends have agreed on the scheme. There are three profiles:
 //!
-//! ```text
-//! bare      | service:4 type:4 |                       Default, Snoop
-//! seq       | service:4 type:4 | seq:8 |               RLP, RLP/OOS
-//! seq-ack   | service:4 type:4 | seq:8 | ack:8 |       go back N, SR and its variants
-//! coded     | service:4 type:4 | seq:8 |               XOR
-//! block     | service:4 block:3 parity:1 | index:8 |   XOR/Ad
-//! bitmap    | service:4 type:4 | seq:8 |               SR/bitmap; in its BITMAP frames seq is the
-//!           | service:4 type:4 | seq:8 | bits ... |    next number expected, the bits follow it
-//! ```
-//!
-//! The coded length of a parity frame is not in it: the dissertation does not count framing, and its packets are
-//! all equally long. The simulator passes it on beside the bytes.
+//! **`study`** is the dissertation's (Xylomenos 1999, figure 6.2 and section 6 of the specification): numbers of 8 bits,
+//! and nothing that the works do not have. The coded length of a parity frame is not in it: the dissertation does not
+//! count framing, and its packets are all equally long. The simulator passes it on beside the bytes.
 //!
 //! **`live`** travels inside datagrams, one frame each, where an old frame can turn up at any time and
-//! nobody vouches for it. So every frame names its session, and numbers have 32 bits. **`sealed`** is the
-//! same inside messages of a secure session, which are bound to the session that they were sealed in:
-//! frames of another cannot be opened, so they name none. Which of the two it is follows from whether a
+//! nobody vouches for it. So every frame names its session, in 4 bytes behind byte 0, and numbers have 32 bits.
+//! **`sealed`** is the same inside messages of a secure session, which are bound to the session that they were sealed
+//! in: frames of another cannot be opened, so they name none. Which of the two it is follows from whether a
 //! link has keys, on which both ends agree or never meet.
 //!
-//! ```text
-//!            live      sealed
-//!            0         0         service:4 type:4
-//!            1..5      -         session
-//!            5..9      1..5      seq                (Default numbers its frames too: loss can be measured)
-//! then       2         2         coded length                        (coded and block)
-//!            1         1         index in the block (block, where seq is the number of the block)
-//! or
-//!            5..9      1..4      seq                (seq-ack, bitmap)
-//! then       4         3         ack                                                (seq-ack only)
-//!            2         2         low 16 bits of the newest original frame received  (seq-ack only)
-//!            2         2         how long ago that was, in units of 16 us, 0xffff: never or too long
-//!                                ago                                                (seq-ack only)
-//!            2         2         how far back the frame is that has to go up before this one  (lanes)
-//! ```
-//! Frames between ports are bare, whatever the services: a MARK, type 10, has a number, and a REPORT, type 11, behind it
-//! 4 bytes that count bytes and 4 of microseconds.
-//!
-//! **Lanes** are seq-ack with one field more, for services that keep the order within flows alone. There
-//! is no such layout in the study profile.
-//!
-//! Frames with the bitmap layout end behind `seq`, but BITMAP frames have the fields of seq-ack; the
-//! bits follow the header and begin at the number `seq`. The layout is the service's, on which both ends
-//! have agreed, and the datagram says where the frame ends. A hello, type 9, is bare with all fields 0; its
-//! version is in its body.
+//! In both the datagram says where the frame ends. What ports say to each other has a layout of its own. A hello has
+//! fields of 0; its version is in its body.
 //!
 //! **Why 24 bits are enough** where frames are acknowledged and sealed: a sender is never further ahead of
 //! its oldest unacknowledged frame than its window, and the secure session opens nothing twice and nothing
@@ -60,6 +28,9 @@
 
 mod bitmap;
 mod codec;
+mod kind;
+mod layout;
+mod profile;
 #[cfg(test)]
 mod tests;
 
@@ -69,109 +40,10 @@ use airlane_base::{Duration, Payload, Seq};
 
 pub use bitmap::Bitmap;
 pub(crate) use codec::STUDY_BLOCKS;
-pub use codec::{Codec, Decoded, FrameError, HeaderProfile, LIVE_HEADER_ROOM};
-
-/// What a frame is for. The codes are ours where the dissertation is silent (XYL-S-9).
-// As wide as its neighbours in the header: a narrow one makes `Option<Frame>` tell by a byte in its
-// midst whether there is a frame, and frames are then moved in pieces around that byte.
-#[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
-#[repr(u32)]
-pub enum FrameKind {
-    /// A packet, sent for the first time.
-    Data = 0,
-    /// An acknowledgment alone.
-    Ack = 1,
-    /// A request for one frame.
-    Nak = 2,
-    /// Names the highest number sent while there is nothing new to send.
-    Keepalive = 3,
-    /// Redundancy: what packets of a block combine to.
-    Parity = 4,
-    /// A packet, sent again before anybody could ask for it; live profile only.
-    Copy = 5,
-    /// A packet, sent again.
-    Retransmission = 7,
-    /// Says which frames have been received.
-    Bitmap = 8,
-    /// Session control; never reaches a service.
-    Hello = 9,
-    /// Asks the other port when it came, and how much has by then; never reaches a service. Live profiles only.
-    Mark = 10,
-    /// Answers a mark, by its number.
-    Report = 11,
-}
-
-impl FrameKind {
-    const fn from_code(code: u8) -> Option<Self> {
-        Some(match code {
-            0 => Self::Data,
-            1 => Self::Ack,
-            2 => Self::Nak,
-            3 => Self::Keepalive,
-            4 => Self::Parity,
-            5 => Self::Copy,
-            7 => Self::Retransmission,
-            8 => Self::Bitmap,
-            9 => Self::Hello,
-            10 => Self::Mark,
-            11 => Self::Report,
-            _ => return None,
-        })
-    }
-
-    /// Whether it is between the ports, and of no service.
-    pub const fn is_of_ports(self) -> bool {
-        matches!(self, Self::Mark | Self::Report)
-    }
-
-    /// Whether what it carries is one whole packet.
-    pub const fn is_packet(self) -> bool {
-        matches!(self, Self::Data | Self::Copy | Self::Retransmission)
-    }
-
-    /// Whether it repeats a packet, or carries redundancy of packets.
-    pub const fn repairs(self) -> bool {
-        matches!(self, Self::Parity | Self::Copy | Self::Retransmission)
-    }
-
-    /// Whether a packet travels in it, or redundancy of packets.
-    pub const fn carries_packet(self) -> bool {
-        matches!(
-            self,
-            Self::Data | Self::Parity | Self::Copy | Self::Retransmission
-        )
-    }
-}
-
-/// Which fields the frames of a service carry after the type.
-#[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
-pub enum Layout {
-    /// Nothing (in the live profile: a number that only measures loss).
-    Bare,
-    /// A sequence number.
-    Seq,
-    /// A sequence number and an acknowledgment.
-    SeqAck,
-    /// A sequence number, and the coded length of the packets that a parity frame combines.
-    Coded,
-    /// The number of a block, the place in it, and the coded length.
-    Block,
-    /// A sequence number; BITMAP frames an acknowledgment and a bitmap too.
-    Bitmap,
-    /// A sequence number, an acknowledgment, and what has to go up before; live profiles only.
-    Lanes,
-}
-
-impl Layout {
-    /// Whether frames of this kind say what has been received.
-    pub const fn acknowledges(self, kind: FrameKind) -> bool {
-        match self {
-            Self::SeqAck | Self::Lanes => true,
-            Self::Bitmap => matches!(kind, FrameKind::Bitmap),
-            _ => false,
-        }
-    }
-}
+pub use codec::{Codec, Decoded, FrameError, LIVE_HEADER_ROOM};
+pub use kind::{FrameKind, Kinds, Role};
+pub use layout::Layout;
+pub use profile::HeaderProfile;
 
 /// Which original frame the peer saw last, for round trip measurement without ambiguity:
 /// retransmissions have their own type and are never echoed (Karn's rule for links).
@@ -258,10 +130,6 @@ pub struct Report {
     pub received: u32,
     /// When it came, in microseconds of a clock that nobody set.
     pub at_us: u32,
-}
-
-impl Report {
-    pub(super) const LEN: usize = 8;
 }
 
 /// A frame: what one port gives and the other takes.

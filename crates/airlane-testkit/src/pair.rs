@@ -367,7 +367,7 @@ impl<A: Adversary> Pair<A> {
         let mut stamp = end.stamps[service];
         if acknowledges(&end.port, &frame) {
             let layout = end.port.layout_of(frame.header.service);
-            let space = end.port.codec().space(layout.unwrap_or(Layout::Bare));
+            let space = end.port.codec().space(layout.unwrap_or(&Layout::BARE));
             stamp = stamp.with_ack(&frame, space);
         }
         let len = end.port.frame_len(&frame) + self.setup.config.frame_overhead;

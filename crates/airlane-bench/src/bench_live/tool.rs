@@ -86,7 +86,7 @@ impl Tool {
 }
 
 const fn header(profile: HeaderProfile) -> u32 {
-    Codec::new(profile).header_len(Layout::SeqAck) as u32
+    Codec::new(profile).header_len(&Layout::SEQ_ACK) as u32
 }
 
 impl fmt::Display for Tool {

@@ -3,9 +3,8 @@
 use airlane_base::Duration;
 
 use super::problem::ConfigError;
-use super::scheme::{Order, SchemeConfig};
+use super::scheme::SchemeConfig;
 use super::service::{IMPLICIT_NAME, ServiceConfig};
-use super::snoop::{SnoopConfig, SnoopVariant};
 use super::timers::{Multiplier, TimerProfile, TimerValue, TimersConfig};
 use crate::classify::ClassConfig;
 use crate::wire::HeaderProfile;
@@ -157,22 +156,7 @@ fn check_scheme(
     at: &str,
     wrong: &mut impl FnMut(String, String, &str),
 ) {
-    match scheme {
-        SchemeConfig::Xor(c) => c.check(at, wrong),
-        SchemeConfig::XorAd(c) => c.check(at, wrong),
-        SchemeConfig::Rse(c) => c.check(at, wrong),
-        SchemeConfig::RseAd(c) => c.check(at, wrong),
-        // These are checked by the options that they share, and by those of selective repeat.
-        SchemeConfig::Default(_)
-        | SchemeConfig::Gbn(_)
-        | SchemeConfig::Sr(_)
-        | SchemeConfig::SrM1(_)
-        | SchemeConfig::SrM2(_)
-        | SchemeConfig::SrBitmap(_)
-        | SchemeConfig::Rlp(_)
-        | SchemeConfig::RlpOos(_)
-        | SchemeConfig::Snoop(_) => {}
-    }
+    scheme.check(header, at, wrong);
     if let Some(TimersConfig::Fixed(fixed)) = scheme.timers() {
         let all = [
             ("ack", fixed.ack),
@@ -212,39 +196,9 @@ fn check_scheme(
     if let Some(copies) = scheme.copies() {
         copies.check(header, &format!("{at}.copies"), wrong);
     }
-    if let SchemeConfig::Sr(c) | SchemeConfig::SrM1(c) | SchemeConfig::SrM2(c) = scheme
-        && header == HeaderProfile::Study
-    {
-        let options = [
-            ("keepalives", c.keepalives.is_some(), "sends no keepalives"),
-            (
-                "repeat-naks",
-                c.repeat_naks,
-                "has no timers for its requests",
-            ),
-            ("dejitter", c.dejitter, "has no de-jitter buffer"),
-            (
-                "order",
-                c.order == Order::Flow,
-                "keeps the order of all packets",
-            ),
-        ];
-        for (name, _, what) in options.into_iter().filter(|option| option.1) {
-            wrong(
-                format!("{at}.{name}"),
-                format!("{} of the works {what}", scheme.kind()),
-                "leave it out, or header = \"live\"",
-            );
-        }
-    }
-    if let SchemeConfig::Snoop(snoop) = scheme {
-        check_snoop(snoop, at, wrong);
-    }
-    let largest = match (header, scheme) {
-        // Its receiver keeps nothing, so all of 256 numbers but one may be outstanding where nothing is overtaken.
-        (HeaderProfile::Study, SchemeConfig::Gbn(_)) => 255,
-        (HeaderProfile::Study, _) => 127,
-        (HeaderProfile::Live | HeaderProfile::Sealed, _) => MAX_LIVE_WINDOW,
+    let largest = match header {
+        HeaderProfile::Study => scheme.traits().study_window_at_most,
+        HeaderProfile::Live | HeaderProfile::Sealed => MAX_LIVE_WINDOW,
     };
     if let Some(window) = scheme.window()
         && !(1..=largest).contains(&window)
@@ -269,30 +223,6 @@ fn check_scheme(
             format!("{at}.multiplier"),
             problem,
             "use \"services\", \"share\" or a number above 0",
-        );
-    }
-}
-
-fn check_snoop(snoop: &SnoopConfig, at: &str, wrong: &mut impl FnMut(String, String, &str)) {
-    if snoop.variant != SnoopVariant::Standard && !snoop.is_plain() {
-        wrong(
-            format!("{at}.variant"),
-            "ns-2's module has rules of its own, which nothing else changes".to_owned(),
-            "variant = \"standard\", or no suppress, detect, threshold and min-timeout",
-        );
-    }
-    if !(1..=10).contains(&snoop.threshold) {
-        wrong(
-            format!("{at}.threshold"),
-            format!("{} duplicates cannot begin a repair", snoop.threshold),
-            "1 to 10 duplicates",
-        );
-    }
-    if snoop.min_timeout == Duration::ZERO {
-        wrong(
-            format!("{at}.min-timeout"),
-            "a timer of \"0 s\" would repair without end".to_owned(),
-            "a time above zero, such as \"200 ms\"",
         );
     }
 }

@@ -4,9 +4,12 @@ use airlane_base::Duration;
 use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 
+use super::arq::USUAL_RETRIES;
 use super::timers::{Keepalives, Multiplier, TimerOrigin, TimersConfig};
+use super::traits::{ArqOptions, Options, Traits, Wrong, arq};
 use crate::mechanism::blocks::{MOST_PACKETS, PLACES};
 use crate::mechanism::reed_solomon::ReedSolomon;
+use crate::wire::HeaderProfile;
 
 /// Options of the XOR code.
 #[derive(Clone, Debug, Default, PartialEq, Serialize, Deserialize, JsonSchema)]
@@ -91,26 +94,11 @@ impl XorConfig {
     pub(crate) fn block(&self) -> u32 {
         self.block.unwrap_or(USUAL_BLOCK)
     }
-
-    pub(super) fn check(&self, at: &str, wrong: &mut impl FnMut(String, String, &str)) {
-        check_block(self.block, at, wrong);
-    }
 }
 
 impl XorAdConfig {
     pub(crate) fn block(&self) -> u32 {
         self.block.unwrap_or(USUAL_BLOCK)
-    }
-
-    pub(super) fn check(&self, at: &str, wrong: &mut impl FnMut(String, String, &str)) {
-        check_block(self.block, at, wrong);
-        if self.silence == Duration::ZERO {
-            wrong(
-                format!("{at}.silence"),
-                "a block that ends after 0 s never has a second packet".to_owned(),
-                "just above twice the interval of the application's packets, such as \"100 ms\"",
-            );
-        }
     }
 }
 
@@ -122,10 +110,6 @@ impl RseConfig {
     /// Two: one would be XOR.
     pub(crate) fn parity(&self) -> u32 {
         self.parity.unwrap_or(2)
-    }
-
-    pub(super) fn check(&self, at: &str, wrong: &mut impl FnMut(String, String, &str)) {
-        check_shape(self.block(), self.parity(), at, wrong);
     }
 }
 
@@ -142,8 +126,93 @@ impl RseAdConfig {
     pub(crate) fn parity(&self) -> u32 {
         self.parity.unwrap_or(4)
     }
+}
 
-    pub(super) fn check(&self, at: &str, wrong: &mut impl FnMut(String, String, &str)) {
+impl Options for XorConfig {
+    fn resolve(&mut self, _scheme: &Traits, _header: HeaderProfile) {
+        self.block = Some(self.block());
+    }
+
+    fn arq(&self) -> Option<ArqOptions<'_>> {
+        None
+    }
+
+    fn terms(&self) -> String {
+        // What is left out is the same at both ends.
+        let block = self.block;
+        block.map_or(String::new(), |block| format!(" block {block}"))
+    }
+
+    fn check(&self, _scheme: &Traits, _header: HeaderProfile, at: &str, wrong: Wrong<'_>) {
+        check_block(self.block, at, wrong);
+    }
+}
+
+impl Options for XorAdConfig {
+    fn resolve(&mut self, _scheme: &Traits, _header: HeaderProfile) {
+        self.block = Some(self.block());
+    }
+
+    fn arq(&self) -> Option<ArqOptions<'_>> {
+        None
+    }
+
+    fn terms(&self) -> String {
+        // What is left out is the same at both ends.
+        let block = self.block;
+        block.map_or(String::new(), |block| format!(" block {block}"))
+    }
+
+    fn check(&self, _scheme: &Traits, _header: HeaderProfile, at: &str, wrong: Wrong<'_>) {
+        check_block(self.block, at, wrong);
+        if self.silence == Duration::ZERO {
+            wrong(
+                format!("{at}.silence"),
+                "a block that ends after 0 s never has a second packet".to_owned(),
+                "just above twice the interval of the application's packets, such as \"100 ms\"",
+            );
+        }
+    }
+}
+
+impl Options for RseConfig {
+    fn resolve(&mut self, _scheme: &Traits, _header: HeaderProfile) {
+        (self.block, self.parity) = (Some(self.block()), Some(self.parity()));
+    }
+
+    fn arq(&self) -> Option<ArqOptions<'_>> {
+        None
+    }
+
+    fn terms(&self) -> String {
+        format!(" block {} parity {}", self.block(), self.parity())
+    }
+
+    fn check(&self, _scheme: &Traits, _header: HeaderProfile, at: &str, wrong: Wrong<'_>) {
+        check_shape(self.block(), self.parity(), at, wrong);
+    }
+}
+
+impl Options for RseAdConfig {
+    fn resolve(&mut self, scheme: &Traits, header: HeaderProfile) {
+        (self.block, self.parity) = (Some(self.block()), Some(self.parity()));
+        self.initial = Some(self.initial());
+        self.retries = self.retries.or(Some(USUAL_RETRIES));
+        self.window = self.window.or(Some(scheme.usual_window(header)));
+        self.timers = self.timers.take().or_else(|| TimersConfig::usual(header));
+        self.keepalives = self.keepalives.or(Some(Keepalives::usual(header)));
+    }
+
+    fn arq(&self) -> Option<ArqOptions<'_>> {
+        Some(arq!(self, retries: self.retries))
+    }
+
+    fn terms(&self) -> String {
+        let (n, first, all) = (self.block(), self.initial(), self.parity());
+        format!(" block {n} initial {first} parity {all}")
+    }
+
+    fn check(&self, _scheme: &Traits, _header: HeaderProfile, at: &str, wrong: Wrong<'_>) {
         let (initial, parity) = (self.initial(), self.parity());
         check_shape(self.block(), parity, at, wrong);
         if initial > parity {
@@ -156,7 +225,7 @@ impl RseAdConfig {
     }
 }
 
-fn check_shape(n: u32, h: u32, at: &str, wrong: &mut impl FnMut(String, String, &str)) {
+fn check_shape(n: u32, h: u32, at: &str, wrong: Wrong<'_>) {
     let frames = n.saturating_add(h);
     if n == 0 || h == 0 || frames > PLACES || !ReedSolomon::supports(n, h) {
         wrong(
@@ -167,7 +236,7 @@ fn check_shape(n: u32, h: u32, at: &str, wrong: &mut impl FnMut(String, String, 
     }
 }
 
-fn check_block(block: Option<u32>, at: &str, wrong: &mut impl FnMut(String, String, &str)) {
+fn check_block(block: Option<u32>, at: &str, wrong: Wrong<'_>) {
     if let Some(block) = block
         && !(1..=MOST_PACKETS).contains(&block)
     {

@@ -8,8 +8,9 @@ use airlane_base::{Duration, Probability, Size};
 use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 
+use super::arq::{Order, RlpConfig, SrConfig};
 use super::copies::CopiesConfig;
-use super::scheme::{Order, RlpConfig, SchemeConfig, SrConfig};
+use super::scheme::SchemeConfig;
 use super::timers::Keepalives;
 use crate::queue::QueueConfig;
 

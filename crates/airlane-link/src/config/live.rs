@@ -6,9 +6,10 @@
 
 use airlane_base::{Duration, QueueLimit, Rate};
 
+use super::arq::USUAL_RETRIES;
 use super::problem::ConfigError;
 use super::scheme::SchemeConfig;
-use super::service::{ServiceConfig, USUAL_RETRIES};
+use super::service::ServiceConfig;
 use super::snoop::SnoopVariant;
 use super::timers::{Multiplier, MultiplierHeuristic, TimerProfile, TimersConfig};
 use crate::classify::{ClassConfig, Protocol};

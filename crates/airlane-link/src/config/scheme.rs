@@ -1,178 +1,183 @@
-//! What people write about a scheme: its kind and its options.
+//! The table of schemes: how each stands in files, with which options, and what it is to those that never look inside
+//! it.
 
 use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 
+use super::arq::{DefaultConfig, RlpConfig, SrConfig, WindowConfig};
 use super::copies::CopiesConfig;
 use super::fec::{RseAdConfig, RseConfig, XorAdConfig, XorConfig};
 use super::snoop::SnoopConfig;
-use super::timers::{Keepalives, Multiplier, TimerOrigin, TimersConfig};
-use crate::wire::Layout;
+use super::timers::{Multiplier, TimerOrigin, TimersConfig};
+use super::traits::{ArqOptions, Options, RAW, Traits, Wrong, limited, reliable};
+use crate::path::{Class, Reliability};
+use crate::wire::HeaderProfile;
 
-/// The link layer schemes.
-#[derive(Clone, Debug, PartialEq, Serialize, Deserialize, JsonSchema)]
-#[serde(tag = "kind", rename_all = "kebab-case")]
-#[schemars(extend("examples" = [{ "kind": "sr-m2" }]))]
-pub enum SchemeConfig {
+macro_rules! schemes {
+    ($($(#[$doc:meta])+ $scheme:ident($options:ident) = $traits:expr;)+) => {
+        /// The link layer schemes.
+        #[derive(Clone, Debug, PartialEq, Serialize, Deserialize, JsonSchema)]
+        #[serde(tag = "kind", rename_all = "kebab-case")]
+        #[schemars(extend("examples" = [{ "kind": "sr-m2" }]))]
+        pub enum SchemeConfig {
+            $($(#[$doc])+ $scheme($options),)+
+        }
+
+        impl SchemeConfig {
+            /// Its row of the table.
+            pub(crate) const fn traits(&self) -> Traits {
+                match self {
+                    $(Self::$scheme(_) => $traits,)+
+                }
+            }
+
+            /// All rows.
+            #[cfg(test)]
+            pub(crate) const ALL: &'static [Traits] = &[$($traits,)+];
+
+            const fn options(&self) -> &dyn Options {
+                match self {
+                    $(Self::$scheme(options) => options,)+
+                }
+            }
+
+            const fn options_mut(&mut self) -> &mut dyn Options {
+                match self {
+                    $(Self::$scheme(options) => options,)+
+                }
+            }
+        }
+    };
+}
+
+schemes! {
     /// No recovery (Xylomenos 1999, section 3.3: the raw link).
-    Default(DefaultConfig),
+    Default(DefaultConfig) = RAW;
     /// Go back N: a timeout sends everything again.
-    Gbn(WindowConfig),
+    Gbn(WindowConfig) = Traits {
+        live_window: 127,
+        study_window_at_most: 255,
+        ..reliable("gbn")
+    };
     /// Selective repeat with one NAK at a time.
-    Sr(SrConfig),
+    Sr(SrConfig) = reliable("sr");
     /// Selective repeat with one NAK for each frame.
-    SrM1(SrConfig),
+    SrM1(SrConfig) = reliable("sr-m1");
     /// Selective repeat with several NAKs per frame.
-    SrM2(SrConfig),
+    SrM2(SrConfig) = reliable("sr-m2");
     /// Selective repeat with bitmaps of what has arrived.
-    SrBitmap(WindowConfig),
+    SrBitmap(WindowConfig) = reliable("sr-bitmap");
     /// Limited retransmission, delivery in order.
-    Rlp(RlpConfig),
+    Rlp(RlpConfig) = Traits {
+        in_order: true,
+        holds: true,
+        gives_up_by_requests: true,
+        ..limited("rlp")
+    };
     /// Limited retransmission, delivery as received.
-    RlpOos(RlpConfig),
+    RlpOos(RlpConfig) = Traits {
+        gives_up_by_requests: true,
+        ..limited("rlp-oos")
+    };
     /// A parity frame behind every n packets.
-    Xor(XorConfig),
+    Xor(XorConfig) = limited("xor");
     /// A parity frame behind n packets, or when the source falls silent.
-    XorAd(XorAdConfig),
+    XorAd(XorAdConfig) = limited("xor-ad");
     /// h Reed-Solomon parity frames behind every n packets.
-    Rse(RseConfig),
+    Rse(RseConfig) = limited("rse");
     /// Reed-Solomon parity frames behind every n packets, most of them on request.
-    RseAd(RseAdConfig),
+    RseAd(RseAdConfig) = Traits {
+        gives_up_by_requests: true,
+        ..limited("rse-ad")
+    };
     /// An agent at the base station that watches TCP.
-    Snoop(SnoopConfig),
+    Snoop(SnoopConfig) = Traits {
+        name: "snoop",
+        looks_into_packets: true,
+        ..RAW
+    };
 }
 
-/// Nothing to choose.
-#[derive(Clone, Debug, Default, PartialEq, Serialize, Deserialize, JsonSchema)]
-#[serde(deny_unknown_fields)]
-pub struct DefaultConfig {}
-
-/// Options of schemes with a window and one timer.
-#[derive(Clone, Debug, Default, PartialEq, Serialize, Deserialize, JsonSchema)]
-#[serde(deny_unknown_fields, rename_all = "kebab-case")]
-pub struct WindowConfig {
-    /// This many frames may be unacknowledged. Source: Xylomenos 1999, section 4.3. Left out: 127, of
-    /// `sr-bitmap` 4096 (live).
-    #[serde(default, skip_serializing_if = "Option::is_none")]
-    #[schemars(extend("x-unit" = "frames"))]
-    pub window: Option<u32>,
-    /// The scheme's timers have these values. Left out: `relaxed` (study), `measured` (live).
-    #[serde(default, skip_serializing_if = "Option::is_none")]
-    pub timers: Option<TimersConfig>,
-    /// It says by how much sharing stretches fixed timers. Source: Xylomenos 1999, section 6.2.2.
-    #[serde(default)]
-    pub multiplier: Multiplier,
-    /// Where timers start.
-    #[serde(default)]
-    pub timer_origin: TimerOrigin,
-}
-
-/// Options of the selective repeat schemes.
-#[derive(Clone, Debug, Default, PartialEq, Serialize, Deserialize, JsonSchema)]
-#[serde(deny_unknown_fields, rename_all = "kebab-case")]
-pub struct SrConfig {
-    /// This many frames may be unacknowledged. Source: Xylomenos 1999, section 4.3. Left out: 127
-    /// (study), 4096 (live).
-    #[serde(default, skip_serializing_if = "Option::is_none")]
-    #[schemars(extend("x-unit" = "frames"))]
-    pub window: Option<u32>,
-    /// The scheme's timers have these values. Left out: `relaxed` (study), `measured` (live).
-    #[serde(default, skip_serializing_if = "Option::is_none")]
-    pub timers: Option<TimersConfig>,
-    /// It says by how much sharing stretches fixed timers. Source: Xylomenos 1999, section 6.2.2.
-    #[serde(default)]
-    pub multiplier: Multiplier,
-    /// Where timers start.
-    #[serde(default)]
-    pub timer_origin: TimerOrigin,
-    /// What a timeout may resend. Left out: `each` (study), `base` (live).
-    #[serde(default, skip_serializing_if = "Option::is_none")]
-    pub timeout_resends: Option<TimeoutResends>,
-    /// How many keepalives follow the last frame while it is not acknowledged: they let the peer see
-    /// a lost tail. Left out: none: the timers find it. Live only.
-    #[serde(default, skip_serializing_if = "Option::is_none")]
-    #[schemars(extend("x-unit" = "frames"))]
-    pub keepalives: Option<Keepalives>,
-    /// Whether the receiver asks again for what has not come within its NAK timer, as RLP does. Left out:
-    /// false: only the sender's timers find it. Live only.
-    #[serde(default, skip_serializing_if = "std::ops::Not::not")]
-    pub repeat_naks: bool,
-    /// Whether packets go up as late as one that had to be repaired, while frames are lost: for senders
-    /// that model the path's round trip, as BBR does. Left out: false. Live only.
-    #[serde(default, skip_serializing_if = "std::ops::Not::not")]
-    pub dejitter: bool,
-    /// Among which packets the order is kept. Left out: `all`. Both ends must have the same.
-    #[serde(default, skip_serializing_if = "Order::is_usual")]
-    pub order: Order,
-    /// Frames are copied so while a flow is thin. Left out: none. Live only.
-    #[serde(default, skip_serializing_if = "Option::is_none")]
-    pub copies: Option<CopiesConfig>,
-}
-
-/// Which packets of a reliable service go up in the order in which they came.
-#[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
-#[serde(rename_all = "kebab-case")]
-pub enum Order {
-    /// All of the service: what is lost holds up everything behind it.
-    #[default]
-    All,
-    /// Those of one flow: what is lost holds up its own flow. Live only; two bytes a frame.
-    Flow,
-}
-
-impl Order {
-    fn is_usual(&self) -> bool {
-        *self == Self::All
+impl SchemeConfig {
+    /// Fills in what was left out.
+    pub(super) fn resolve(&mut self, header: HeaderProfile) {
+        let traits = self.traits();
+        self.options_mut().resolve(&traits, header);
     }
-}
 
-impl SrConfig {
-    /// The fields of its frames.
-    pub(crate) const fn layout(&self) -> Layout {
-        match self.order {
-            Order::All => Layout::SeqAck,
-            Order::Flow => Layout::Lanes,
+    /// What is wrong with the scheme's own options.
+    pub(super) fn check(&self, header: HeaderProfile, at: &str, wrong: Wrong<'_>) {
+        self.options().check(&self.traits(), header, at, wrong);
+    }
+
+    /// The options that it shares with all that send again, if it is one of them.
+    pub(crate) fn arq(&self) -> Option<ArqOptions<'_>> {
+        self.options().arq()
+    }
+
+    /// What both ends of a link must have in common beyond the kind, for an error message.
+    pub(crate) fn terms(&self) -> String {
+        self.options().terms()
+    }
+
+    /// The name that stands in files.
+    pub const fn kind(&self) -> &'static str {
+        self.traits().name
+    }
+
+    /// The class of the scheme's services. Snoop repairs nothing but TCP, and that in one direction:
+    /// to the rest it is the raw link.
+    pub const fn class(&self) -> Class {
+        let Traits {
+            reliability,
+            in_order,
+            ..
+        } = self.traits();
+        Class {
+            reliability,
+            in_order,
         }
     }
-}
 
-/// Options of RLP and RLP/OOS.
-#[derive(Clone, Debug, Default, PartialEq, Serialize, Deserialize, JsonSchema)]
-#[serde(deny_unknown_fields, rename_all = "kebab-case")]
-pub struct RlpConfig {
-    /// How often the receiver asks for a frame before it gives up: N. Source: Xylomenos 1999, section
-    /// 4.3. Left out: 3.
-    #[serde(default, skip_serializing_if = "Option::is_none")]
-    #[schemars(extend("x-unit" = "requests"))]
-    pub retries: Option<u32>,
-    /// This many frames are kept for retransmission. Left out: 127 (study), 1024 (live).
-    #[serde(default, skip_serializing_if = "Option::is_none")]
-    #[schemars(extend("x-unit" = "frames"))]
-    pub window: Option<u32>,
-    /// The scheme's timers have these values. Left out: `relaxed` (study), `measured` (live).
-    #[serde(default, skip_serializing_if = "Option::is_none")]
-    pub timers: Option<TimersConfig>,
-    /// It says by how much sharing stretches fixed timers. Source: Xylomenos 1999, section 6.2.2.
-    #[serde(default)]
-    pub multiplier: Multiplier,
+    /// It needs frames with one whole packet each: it watches its TCP.
+    pub const fn looks_into_packets(&self) -> bool {
+        self.traits().looks_into_packets
+    }
+
+    /// Every packet is kept until the peer acknowledges it, and goes up in its order.
+    pub const fn is_reliable(&self) -> bool {
+        matches!(self.traits().reliability, Reliability::Full)
+    }
+
+    /// Frames that a sender or receiver keeps, where the scheme keeps any and the number is given.
+    pub fn window(&self) -> Option<u32> {
+        self.arq()?.window
+    }
+
+    /// Timer values, where the scheme has timers and they are given.
+    pub fn timers(&self) -> Option<&TimersConfig> {
+        self.arq()?.timers
+    }
+
+    /// By how much sharing stretches fixed timers, where the scheme has timers.
+    pub fn multiplier(&self) -> Option<Multiplier> {
+        self.arq().map(|options| options.multiplier)
+    }
+
     /// Where timers start.
-    #[serde(default)]
-    pub timer_origin: TimerOrigin,
-    /// How many keepalives follow the last frame. Left out: unlimited (study), 8 (live).
-    #[serde(default, skip_serializing_if = "Option::is_none")]
-    #[schemars(extend("x-unit" = "frames"))]
-    pub keepalives: Option<Keepalives>,
-    /// Frames are copied so while a flow is thin. Left out: none. Live only.
-    #[serde(default, skip_serializing_if = "Option::is_none")]
-    pub copies: Option<CopiesConfig>,
-}
+    pub fn timer_origin(&self) -> TimerOrigin {
+        self.arq()
+            .map_or(TimerOrigin::Departure, |options| options.timer_origin)
+    }
 
-/// What a timeout may resend in selective repeat (section 7.11, "SR under a hole").
-#[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
-#[serde(rename_all = "kebab-case")]
-pub enum TimeoutResends {
-    /// Only the oldest outstanding frame; the others may have arrived behind a hole.
-    Base,
-    /// Each frame whose timer expires.
-    Each,
+    /// Copies, where the scheme can send some and shall.
+    pub fn copies(&self) -> Option<&CopiesConfig> {
+        self.arq()?.copies
+    }
+
+    /// Packets that its de-jitter buffer holds at most, where it has one.
+    pub(crate) fn dejitter(&self) -> Option<u32> {
+        let options = self.arq()?;
+        options.dejitter.then_some(options.window).flatten()
+    }
 }

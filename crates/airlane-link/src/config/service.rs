@@ -5,9 +5,9 @@ use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 
 use super::aggregate::AggregateConfig;
+use super::arq::DefaultConfig;
 use super::goal::Goal;
-use super::scheme::{DefaultConfig, SchemeConfig, TimeoutResends};
-use super::timers::{Keepalives, TimerProfile, TimersConfig, UnlimitedWord};
+use super::scheme::SchemeConfig;
 use crate::queue::QueueConfig;
 use crate::wire::HeaderProfile;
 
@@ -142,9 +142,6 @@ impl ServiceConfig {
     }
 }
 
-/// How often a receiver asks for a frame where nothing is said.
-pub(super) const USUAL_RETRIES: u32 = 3;
-
 /// The name of the raw service that exists where none has number 0.
 pub const IMPLICIT_NAME: &str = "default";
 
@@ -174,18 +171,6 @@ impl ServiceConfig {
     #[must_use]
     pub fn resolve(&self, header: HeaderProfile) -> Self {
         let live = header.is_live();
-        let timers = || {
-            Some(TimersConfig::Profile(if live {
-                TimerProfile::Measured
-            } else {
-                TimerProfile::Relaxed
-            }))
-        };
-        let keepalives = if live {
-            Keepalives::Limit(8)
-        } else {
-            Keepalives::Word(UnlimitedWord::Unlimited)
-        };
         let mut all = self.clone();
         let usual = if live {
             QueueConfig::fq_codel()
@@ -202,46 +187,7 @@ impl ServiceConfig {
         if live && !self.scheme.looks_into_packets() {
             all.aggregate = all.aggregate.or(Some(AggregateConfig::default()));
         }
-        match &mut all.scheme {
-            SchemeConfig::Default(_) | SchemeConfig::Snoop(_) => {}
-            SchemeConfig::Xor(c) => c.block = Some(c.block()),
-            SchemeConfig::XorAd(c) => c.block = Some(c.block()),
-            SchemeConfig::Rse(c) => {
-                (c.block, c.parity) = (Some(c.block()), Some(c.parity()));
-            }
-            SchemeConfig::RseAd(c) => {
-                (c.block, c.parity) = (Some(c.block()), Some(c.parity()));
-                c.initial = Some(c.initial());
-                c.retries = c.retries.or(Some(USUAL_RETRIES));
-                c.window = c.window.or(Some(if live { 1024 } else { 127 }));
-                c.timers = c.timers.take().or_else(timers);
-                c.keepalives = c.keepalives.or(Some(keepalives));
-            }
-            SchemeConfig::Gbn(c) => {
-                // What a timeout sends again: no more than a link needs to be kept busy.
-                c.window = c.window.or(Some(127));
-                c.timers = c.timers.take().or_else(timers);
-            }
-            SchemeConfig::SrBitmap(c) => {
-                c.window = c.window.or(Some(if live { 4096 } else { 127 }));
-                c.timers = c.timers.take().or_else(timers);
-            }
-            SchemeConfig::Sr(c) | SchemeConfig::SrM1(c) | SchemeConfig::SrM2(c) => {
-                c.window = c.window.or(Some(if live { 4096 } else { 127 }));
-                c.timers = c.timers.take().or_else(timers);
-                c.timeout_resends = c.timeout_resends.or(Some(if live {
-                    TimeoutResends::Base
-                } else {
-                    TimeoutResends::Each
-                }));
-            }
-            SchemeConfig::Rlp(c) | SchemeConfig::RlpOos(c) => {
-                c.retries = c.retries.or(Some(USUAL_RETRIES));
-                c.window = c.window.or(Some(if live { 1024 } else { 127 }));
-                c.timers = c.timers.take().or_else(timers);
-                c.keepalives = c.keepalives.or(Some(keepalives));
-            }
-        }
+        all.scheme.resolve(header);
         all
     }
 }

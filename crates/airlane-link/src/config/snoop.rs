@@ -4,6 +4,9 @@ use airlane_base::Duration;
 use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 
+use super::traits::{ArqOptions, Options, Traits, Wrong};
+use crate::wire::HeaderProfile;
+
 /// Options of Snoop.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
 #[serde(deny_unknown_fields, rename_all = "kebab-case")]
@@ -86,6 +89,42 @@ impl SnoopConfig {
             ..Self::new(self.base_station)
         };
         *self == plain
+    }
+}
+
+impl Options for SnoopConfig {
+    fn resolve(&mut self, _scheme: &Traits, _header: HeaderProfile) {}
+
+    fn arq(&self) -> Option<ArqOptions<'_>> {
+        None
+    }
+
+    fn terms(&self) -> String {
+        format!(" base-station {}", self.base_station.name())
+    }
+
+    fn check(&self, _scheme: &Traits, _header: HeaderProfile, at: &str, wrong: Wrong<'_>) {
+        if self.variant != SnoopVariant::Standard && !self.is_plain() {
+            wrong(
+                format!("{at}.variant"),
+                "ns-2's module has rules of its own, which nothing else changes".to_owned(),
+                "variant = \"standard\", or no suppress, detect, threshold and min-timeout",
+            );
+        }
+        if !(1..=10).contains(&self.threshold) {
+            wrong(
+                format!("{at}.threshold"),
+                format!("{} duplicates cannot begin a repair", self.threshold),
+                "1 to 10 duplicates",
+            );
+        }
+        if self.min_timeout == Duration::ZERO {
+            wrong(
+                format!("{at}.min-timeout"),
+                "a timer of \"0 s\" would repair without end".to_owned(),
+                "a time above zero, such as \"200 ms\"",
+            );
+        }
     }
 }
 

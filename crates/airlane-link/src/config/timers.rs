@@ -6,6 +6,8 @@ use airlane_base::Duration;
 use schemars::JsonSchema;
 use serde::{Deserialize, Deserializer, Serialize, Serializer};
 
+use crate::wire::HeaderProfile;
+
 /// Timer values (section 7.11 of the specification).
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize, JsonSchema)]
 #[serde(
@@ -56,6 +58,17 @@ pub enum TimerValue {
     Time(Duration),
     /// So many busy round trips of the link, R_busy = 2D + 2 T_d + T_c.
     RoundTrips(f64),
+}
+
+impl TimersConfig {
+    /// Where nothing is said.
+    pub(super) const fn usual(header: HeaderProfile) -> Option<Self> {
+        let profile = match header.is_live() {
+            true => TimerProfile::Measured,
+            false => TimerProfile::Relaxed,
+        };
+        Some(Self::Profile(profile))
+    }
 }
 
 impl From<Duration> for TimerValue {
@@ -172,6 +185,14 @@ pub enum UnlimitedWord {
 }
 
 impl Keepalives {
+    /// Where nothing is said.
+    pub(super) const fn usual(header: HeaderProfile) -> Self {
+        match header.is_live() {
+            true => Self::Limit(8),
+            false => Self::Word(UnlimitedWord::Unlimited),
+        }
+    }
+
     /// The limit; none if there is no limit.
     pub const fn limit(self) -> Option<u32> {
         match self {

@@ -259,7 +259,7 @@ mod tests {
         assert_eq!(lost(&mut study, &[(0, 0), (0, 1), (0, 7)]), 0);
         assert_eq!(lost(&mut study, &[(1, 0)]), 5);
         assert_eq!(lost(&mut study, &[(4, 0)]), 7 + 2 * 8);
-        // Around the circle, and the same number again in the next round.
+        // Numbers go around the circle, and the same one comes again in the next round.
         assert_eq!(lost(&mut study, &[(0, 3)]), 7 + 23 * 8);
         assert_eq!(lost(&mut study, &[(0, 3)]), 7 + 27 * 8);
         // Of a block without a fixed length only what lies before the last place is known.
@@ -278,7 +278,7 @@ mod tests {
         assert!(live.find(1, 2, &mut none).is_some());
         assert!(live.find((1 << 20) - 1, 2, &mut none).is_none());
         assert_eq!(none, 0);
-        // Far ahead: blocks 1 to 8 had three packets, and 9 to 92 are over as well.
+        // A number far ahead says that blocks 1 to 8 had three packets, and that 9 to 92 are over as well.
         assert_eq!(lost(&mut live, &[(100, 0)]), 8 * 8 - 3 + 84 * 8);
         // The end of block 100 may not have been sent yet.
         assert_eq!(lost(&mut live, &[(100, 2)]), 0);

@@ -67,7 +67,7 @@ pub(crate) struct Copies {
 }
 
 impl Copies {
-    pub(crate) fn new(config: &CopiesConfig, facts: &PortFacts, layout: Layout) -> Self {
+    pub(crate) fn new(config: &CopiesConfig, facts: &PortFacts, layout: &Layout) -> Self {
         let bps = facts.rate.as_bps() as f64 * config.share;
         let rate = Rate::from_bps((bps as u64).max(1)).unwrap_or(facts.rate);
         let overhead = facts.codec.header_len(layout) + facts.frame_overhead;
@@ -200,7 +200,7 @@ mod tests {
             longest: None,
             above: None,
         };
-        Copies::new(&config, &facts, Layout::Seq)
+        Copies::new(&config, &facts, &Layout::SEQ)
     }
 
     fn due(copies: &mut Copies, now: Instant, kept: impl Fn(Seq) -> bool) -> Vec<Seq> {

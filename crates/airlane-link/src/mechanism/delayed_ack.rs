@@ -7,7 +7,7 @@ use crate::context::Noted;
 use crate::wire::{Echo, Frame, FrameKind, Header};
 
 /// The acknowledgment that this end owes.
-#[derive(Clone, Debug, Default)]
+#[derive(Clone, Debug, Default, Hash)]
 pub(crate) struct DelayedAck {
     /// When it has to go alone.
     timer: Option<Instant>,

@@ -7,7 +7,7 @@
 use airlane_base::{Duration, Instant};
 
 /// The keepalives of a sender.
-#[derive(Clone, Debug)]
+#[derive(Clone, Debug, Hash)]
 pub(crate) struct Keepalive {
     limit: Option<u32>,
     quiet_since: Option<Instant>,

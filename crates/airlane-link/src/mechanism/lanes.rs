@@ -10,7 +10,7 @@
 //! ```
 //! A frame that is too far behind the one before it, or that must not overtake any, waits for all.
 
-use std::fmt;
+use std::hash::{Hash, Hasher};
 
 use airlane_base::{Payload, Seq};
 
@@ -19,7 +19,7 @@ use crate::flow::{LANES, Lane};
 use crate::wire::Header;
 
 /// The newest frame of each lane.
-#[derive(Clone)]
+#[derive(Clone, Debug)]
 pub(crate) struct Lanes {
     newest: Box<[Option<Seq>]>,
 }
@@ -44,13 +44,11 @@ impl Lanes {
     }
 }
 
-impl fmt::Debug for Lanes {
-    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        let used = self
-            .newest
-            .iter()
-            .enumerate()
-            .filter(|(_, seq)| seq.is_some());
-        f.debug_map().entries(used).finish()
+/// Of lanes that are in use: most are not.
+impl Hash for Lanes {
+    fn hash<H: Hasher>(&self, state: &mut H) {
+        let all = self.newest.iter().enumerate();
+        all.filter(|(_, seq)| seq.is_some())
+            .for_each(|lane| lane.hash(state));
     }
 }

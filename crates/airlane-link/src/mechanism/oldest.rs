@@ -10,7 +10,7 @@ use super::send_window::SendWindow;
 use crate::context::Noted;
 
 /// The timer of a window's oldest frame.
-#[derive(Clone, Debug)]
+#[derive(Clone, Debug, Hash)]
 pub(crate) struct OldestTimer {
     since: Option<Instant>,
     /// When the last frame with a packet left, or will have left.

@@ -18,7 +18,7 @@ use crate::mechanism::ring::Ring;
 use crate::wire::{Bitmap, Frame, FrameKind, Header};
 
 /// What has become of a number between `expected` and `high`.
-#[derive(Clone, Debug)]
+#[derive(Clone, Debug, Hash)]
 enum Content<P> {
     Missing,
     Held(P),
@@ -27,7 +27,7 @@ enum Content<P> {
 }
 
 /// A number between `expected` and `high`.
-#[derive(Clone, Debug)]
+#[derive(Clone, Debug, Hash)]
 struct Place<P> {
     content: Content<P>,
     /// The frame that goes up as soon as this one has.
@@ -73,7 +73,7 @@ pub(crate) enum Arrival {
 }
 
 /// What has come and cannot go up yet, and what is missing before it.
-#[derive(Clone, Debug)]
+#[derive(Clone, Debug, Hash)]
 pub(crate) struct ReceiveWindow<P> {
     space: SeqSpace,
     window: u32,

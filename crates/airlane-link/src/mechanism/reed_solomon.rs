@@ -110,7 +110,7 @@ impl ReedSolomon {
             let image = image.as_ref();
             let place = *place as usize;
             if place >= n {
-                // Not filled up: parities of a block are equally long.
+                // Parities of a block are equally long, so that none is filled up.
                 Self::fill(&mut self.row, *len, image, LEN + image.len());
                 decoder.add_recovery_shard(place - n, &self.row)?;
             } else {

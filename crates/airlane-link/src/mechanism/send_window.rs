@@ -15,7 +15,7 @@ use crate::mechanism::ring::Ring;
 use crate::wire::{Echo, Frame, FrameKind, Header};
 
 /// A frame that the peer has not acknowledged.
-#[derive(Clone, Debug)]
+#[derive(Clone, Debug, Hash)]
 pub(crate) struct Outstanding<P> {
     pub(crate) packet: P,
     /// Transmissions handed over so far.
@@ -38,7 +38,7 @@ impl<P: Payload> Outstanding<P> {
 }
 
 /// What has been sent and not been acknowledged.
-#[derive(Clone, Debug)]
+#[derive(Clone, Debug, Hash)]
 pub(crate) struct SendWindow<P> {
     space: SeqSpace,
     window: u32,

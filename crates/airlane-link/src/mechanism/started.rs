@@ -16,7 +16,7 @@ pub(crate) struct Started {
 }
 
 /// Running timers of one kind.
-#[derive(Clone, Debug, Default)]
+#[derive(Clone, Debug, Default, Hash)]
 pub(crate) struct StartedTimers {
     queue: VecDeque<Started>,
     /// How many can count at once.

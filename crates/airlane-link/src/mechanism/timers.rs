@@ -20,9 +20,13 @@
 //! Measured values follow RFC 6298, with two differences that a link allows: no lower bound of a
 //! second, because the peer is one hop away, and no tick.
 
+use std::hash::{Hash, Hasher};
+
 use airlane_base::{Duration, Instant, Rate};
 
 use crate::config::{FixedTimers, TimerProfile, TimerValue, TimersConfig};
+use crate::context::PortFacts;
+use crate::wire::{Bitmap, Layout};
 
 /// What the fixed timer formulas need to know of a link.
 #[derive(Clone, Copy, Debug)]
@@ -38,8 +42,29 @@ pub(crate) struct LinkTiming {
     pub(crate) rlp_overhead: usize,
 }
 
+impl LinkTiming {
+    /// Of a port, for frames with this layout.
+    pub(crate) fn new(facts: &PortFacts, layout: &Layout) -> Self {
+        let header = |layout| facts.codec.header_len(layout) + facts.frame_overhead;
+        // The longest frame without a packet is the one that comes after a loss.
+        let bits = if layout.is_fixed() {
+            0
+        } else {
+            Bitmap::MAX_LEN
+        };
+        Self {
+            rate: facts.rate,
+            delay: facts.delay,
+            max_payload: facts.max_payload,
+            data_overhead: header(layout),
+            control_len: header(layout) + bits,
+            rlp_overhead: header(&Layout::SEQ),
+        }
+    }
+}
+
 /// The values of one link.
-#[derive(Clone, Copy, Debug)]
+#[derive(Clone, Copy, Debug, Hash)]
 struct Values {
     ack: Duration,
     nak: Duration,
@@ -135,6 +160,19 @@ pub(crate) struct TimerPolicy {
     timeouts_in_a_row: u32,
     /// When the last of them was.
     backed_off: Instant,
+}
+
+/// Without what is always the same in one service.
+impl Hash for TimerPolicy {
+    fn hash<H: Hasher>(&self, state: &mut H) {
+        (
+            self.fixed,
+            self.rtt,
+            self.timeouts_in_a_row,
+            self.backed_off,
+        )
+            .hash(state);
+    }
 }
 
 impl TimerPolicy {
@@ -241,7 +279,7 @@ impl TimerPolicy {
 }
 
 /// Smoothed round trip time and its variation (RFC 6298, section 2).
-#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Hash)]
 pub(crate) struct RttEstimator {
     /// It is none until the first sample.
     smoothed: Option<(Duration, Duration)>,

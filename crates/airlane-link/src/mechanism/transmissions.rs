@@ -11,7 +11,7 @@ use airlane_base::{Seq, SeqSpace};
 use super::ring::Ring;
 
 /// Which frames were sent in which order, and up to where they can be judged.
-#[derive(Clone, Debug)]
+#[derive(Clone, Debug, Hash)]
 pub(crate) struct Transmissions {
     sent: u64,
     /// Of the last transmission of each number.

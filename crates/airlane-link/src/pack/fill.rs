@@ -200,7 +200,7 @@ impl<P: Packet> Packer<P> {
             let Some((packet, came)) = pop(&mut self.held) else {
                 break;
             };
-            // As it is: what is shortened can no longer be left for the next frame.
+            // It goes as it is, since what is shortened can no longer be left for the next frame.
             let with = len + len_together(packet.len());
             let fits = packet.len() <= together.largest && with <= most;
             let lane = self.lane(&packet).number;
@@ -300,7 +300,7 @@ impl<P: Packet> Packer<P> {
             || arriving.is_some_and(|len| len > together.largest);
         self.wait = match self.wait {
             _ if enough => Wait::Over,
-            // The first.
+            // It is the first.
             _ if queued == 0 => Wait::Until(now + together.wait),
             Wait::Until(until) if now < until => Wait::Until(until),
             _ => Wait::Over,

@@ -93,7 +93,7 @@ impl<P: Divisible> Reassembly<P> {
             None => !which.last || begun.parts.len() <= index + 1,
         };
         if !fits {
-            // Of another packet with its number, or nobody's: nothing of it can be believed.
+            // It is of another packet with this number, or of nobody's, and nothing of it can be believed.
             ledger.malformed += 1;
             self.give_up(at, ledger);
             return None;
@@ -216,7 +216,7 @@ mod tests {
                 let (whole, ledger) = reassembly.arrives(0, 9, index, index == 2);
                 assert_eq!(whole, n == 2, "{order:?}");
                 assert_eq!(ledger, ServiceLedger::default());
-                // Of another packet, in between.
+                // A part of another packet comes in between.
                 assert!(!reassembly.arrives(0, 10, index, false).0);
             }
             assert_eq!(reassembly.fragments, 3);

@@ -337,7 +337,7 @@ mod tests {
             Bytes(bytes)
         };
         let truncated = Bytes(tcp.0[..tcp.len() - 1].to_vec());
-        // UDP, options of IP, a fragment, a wrong checksum, urgent data, no IP.
+        // These are UDP, options of IP, a fragment, a wrong checksum, urgent data, and no IP.
         let odd = [(9, 17), (0, 0x46), (6, 0x20), (10, 0), (33, 0x30), (0, 0)]
             .map(|(at, to)| changed(at, to));
         for packet in odd.into_iter().chain([truncated, Bytes(vec![])]) {

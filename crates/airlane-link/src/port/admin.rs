@@ -341,7 +341,7 @@ impl<P: Packet> Port<P> {
             let (number, scheme) = (slot.config.number, view(&slot.config.scheme));
             table.push_str(&format!("{number} {}{}\n", scheme.kind(), scheme.terms()));
         }
-        let modulus = self.facts.space(Layout::Bare).modulus();
+        let modulus = self.facts.space(&Layout::BARE).modulus();
         table.push_str(&format!("modulus {modulus}\n"));
         table
     }

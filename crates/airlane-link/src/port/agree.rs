@@ -36,6 +36,7 @@ use super::Port;
 use super::admin::AdminError;
 use super::agreement::{Agreement, FIRST, PeerOffers};
 use super::numbers::{SERVICES, numbers};
+use super::slot::Slot;
 use crate::classify::ClassConfig;
 use crate::config::{self, ConfigError, IMPLICIT_NAME, SchemeConfig, ServiceConfig, Viewpoint};
 use crate::flow::Packet;
@@ -87,9 +88,9 @@ impl<P: Packet> Port<P> {
                 service: slot.config.number,
                 instance: slot.agreement.instance,
                 partner: slot.agreement.partner.unwrap_or(0),
-                terms: self.terms(&slot.config.scheme),
+                terms: self.terms(slot, &slot.config.scheme),
             },
-            fits: self.terms(&slot.config.scheme.at_peer()),
+            fits: self.terms(slot, &slot.config.scheme.at_peer()),
         });
         own.collect()
     }
@@ -188,9 +189,9 @@ impl<P: Packet> Port<P> {
 
     // ---- inside
 
-    fn terms(&self, scheme: &SchemeConfig) -> u64 {
-        let layout = scheme.layout();
-        let modulus = self.facts.space(layout).modulus();
+    /// What both ends must have in common of a service with this scheme.
+    fn terms(&self, slot: &Slot<P>, scheme: &SchemeConfig) -> u64 {
+        let modulus = self.facts.space(slot.frames.layout).modulus();
         let text = format!("{}{} modulus {modulus}", scheme.kind(), scheme.terms());
         fnv1a(text.as_bytes())
     }
@@ -229,7 +230,7 @@ impl<P: Packet> Port<P> {
             .iter()
             .map(|slot| {
                 slot.as_deref()
-                    .map(|s| self.terms(&s.config.scheme.at_peer()))
+                    .map(|slot| self.terms(slot, &slot.config.scheme.at_peer()))
             })
             .collect();
         let (mut changed, mut leaving) = (false, 0u16);

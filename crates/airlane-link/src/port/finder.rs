@@ -182,7 +182,7 @@ pub(super) struct Finder {
     /// The rate has been as it is since then.
     since: Instant,
     busy: bool,
-    // What was marked.
+    // These say what was marked.
     number: u32,
     marked: (Instant, u64),
     due: bool,
@@ -191,7 +191,7 @@ pub(super) struct Finder {
     round_trip: Duration,
     heard: Instant,
     silent: u32,
-    // What came.
+    // These say what came.
     samples: VecDeque<Sample>,
     base: Option<Base>,
     jitter_us: i64,
@@ -379,7 +379,7 @@ impl Finder {
         }
         base.now = base.now.min(delay);
         if let [.., before, last] = self.samples.make_contiguous() {
-            // What does not follow from growing or shrinking evenly.
+            // Jitter is what does not follow from growing or shrinking evenly.
             let bend = (delay - 2 * last.delay_us + before.delay_us).abs() / 2;
             self.jitter_us += (bend.min(50_000) - self.jitter_us) / 8;
         }

@@ -14,8 +14,8 @@ use crate::ledger::{EventCount, ServiceLedger};
 use crate::measure::Meter;
 use crate::pack::{EpochLoss, Filled, Packer, Unpacker};
 use crate::queue::{DropReason, IngressQueue, QueueConfig};
-use crate::service::Service;
-use crate::wire::{Codec, Frame, FrameKind, Header, Layout};
+use crate::service::{Frames, Service};
+use crate::wire::{Codec, Frame, Header, Layout, Role};
 
 /// A removed service stays at least this long: its number is not needed at once, and the peer's
 /// timers may be longer than ours, which run shorter with each service that goes.
@@ -26,7 +26,8 @@ const LINGER_AT_LEAST: Duration = Duration::from_secs(5);
 pub(super) struct Slot<P> {
     /// Resolved.
     pub(super) config: ServiceConfig,
-    pub(super) layout: Layout,
+    /// What its frames are.
+    pub(super) frames: Frames,
     /// Bytes of a frame beside its payload, where they are always the same.
     head_len: Option<usize>,
     pub(super) service: Service<P>,
@@ -67,7 +68,7 @@ pub(super) struct Slot<P> {
 }
 
 /// How long a full frame takes through the link.
-fn path(facts: &PortFacts, layout: Layout) -> Duration {
+fn path(facts: &PortFacts, layout: &Layout) -> Duration {
     let overhead = facts.codec.header_len(layout) + facts.frame_overhead;
     facts.delay + facts.rate.transmission_time(facts.max_payload + overhead)
 }
@@ -81,20 +82,20 @@ impl<P: Packet> Slot<P> {
         room: usize,
         agreement: Agreement,
     ) -> Self {
-        let layout = config.scheme.layout();
+        let service = Service::new(&config.scheme, config.budget, facts);
+        let frames = service.frames();
+        let layout = frames.layout;
         let queue = config.queue.unwrap_or(QueueConfig::None {});
         // The same flows share queues in one service and not in another.
         let salt = airlane_base::random::fnv1a(config.name.as_bytes()) ^ port.flow_salt;
-        // What is copied alone is copied with others, too.
+        // A packet that is copied alone is copied with others, too.
         let copied = config.scheme.copies().and_then(|copies| copies.longest);
         let dejitter = config.scheme.dejitter();
         let dejitter = dejitter.map(|room| (room, facts.on_its_way(layout) * 2));
-        // Only reports are longer by what they say.
-        let fixed = layout != Layout::Bitmap;
         Self {
-            layout,
-            head_len: fixed.then(|| facts.codec.header_len(layout)),
-            service: Service::new(&config.scheme, config.budget, facts),
+            frames,
+            head_len: (layout.is_fixed()).then(|| facts.codec.header_len(layout)),
+            service,
             waits_at_most: config.budget.map(|all| all.saturating_sub(facts.delay)),
             queue: IngressQueue::new(&queue, port.max_payload, salt),
             packer: Packer::new(
@@ -103,16 +104,13 @@ impl<P: Packet> Slot<P> {
                 config.compact_headers,
                 copied.map(|longest| longest.as_bytes() as usize),
                 port.alike,
-                (layout == Layout::Lanes).then_some(salt),
+                layout.keeps_lanes().then_some(salt),
             ),
             unpacker: Unpacker::new(dejitter, config.scheme.is_reliable()),
             ledger: ServiceLedger::default(),
             events: Vec::new(),
             dropped: None,
-            meter: Meter::new(
-                path(facts, layout),
-                facts.is_live() || layout != Layout::Bare,
-            ),
+            meter: Meter::new(path(facts, layout), facts.is_live() || layout.is_numbered()),
             draining: false,
             next: None,
             agreement,
@@ -133,8 +131,9 @@ impl<P: Packet> Slot<P> {
     pub(super) fn retime(&mut self, facts: &PortFacts) {
         let fresh = Service::new(&self.config.scheme, self.config.budget, facts);
         self.service.retime(fresh);
-        self.unpacker.expect(facts.on_its_way(self.layout) * 2);
-        self.meter.set_path(path(facts, self.layout));
+        self.unpacker
+            .expect(facts.on_its_way(self.frames.layout) * 2);
+        self.meter.set_path(path(facts, self.frames.layout));
     }
 
     pub(super) fn handed_over(&self) -> u32 {
@@ -195,7 +194,7 @@ impl<P: Packet> Slot<P> {
     pub(super) fn frame_len(&self, codec: Codec, frame: &Frame<P>) -> usize {
         match self.head_len {
             Some(head) => head + frame.payload_len(),
-            None => codec.len_without_packet(frame, self.layout) + frame.payload_len(),
+            None => codec.len_without_packet(frame, self.frames.layout) + frame.payload_len(),
         }
     }
 
@@ -331,28 +330,26 @@ impl<P: Packet> Slot<P> {
         outcome: Outcome,
     ) {
         let len = len as u64;
-        if header.kind != FrameKind::Keepalive {
-            self.active_at = left;
-        }
-        if header.kind == FrameKind::Data {
-            self.progress_at = left;
-        }
         self.note_polled(left);
         self.handed_over -= 1;
         let ledger = &mut self.ledger;
         ledger.frames_sent += 1;
         ledger.frame_sent_bytes += len;
-        match header.kind {
-            FrameKind::Data => {}
-            kind if kind.repairs() => {
+        let role = header.kind.role();
+        match role {
+            Role::Original => self.progress_at = left,
+            Role::Copy | Role::Repair | Role::Redundancy => {
                 ledger.repair_frames_sent += 1;
                 ledger.repair_frame_bytes += len;
-                ledger.copy_frames_sent += u64::from(kind == FrameKind::Copy);
+                ledger.copy_frames_sent += u64::from(role == Role::Copy);
             }
-            _ => {
+            Role::Control | Role::Idle | Role::Port | Role::Session => {
                 ledger.control_frames_sent += 1;
                 ledger.control_frame_bytes += len;
             }
+        }
+        if role != Role::Idle {
+            self.active_at = left;
         }
         if self.timer_origin == TimerOrigin::Departure {
             self.service.start_timers(header, left);
@@ -384,12 +381,16 @@ impl<P: Packet> Slot<P> {
         frame: Frame<P>,
         len: usize,
     ) {
-        if frame.header.kind != FrameKind::Keepalive {
+        self.ledger.frames_received += 1;
+        self.ledger.frame_received_bytes += len as u64;
+        if !self.frames.admit(&frame) {
+            self.ledger.malformed += 1;
+            return;
+        }
+        if frame.header.kind.role() != Role::Idle {
             self.active_at = self.active_at.max(now);
             self.progress_at = self.progress_at.max(now);
         }
-        self.ledger.frames_received += 1;
-        self.ledger.frame_received_bytes += len as u64;
         let mut cx = Context::new(now, out, &mut self.ledger);
         self.service.handle_frame(&mut cx, frame);
     }
@@ -496,7 +497,7 @@ impl<P: Packet> Slot<P> {
     /// A frame was thrown out of the scheduler by a new epoch.
     pub(super) fn forget(&mut self, frame: &Frame<P>) {
         // A reliable scheme still holds its packets, and has counted them.
-        if frame.header.kind == FrameKind::Data
+        if frame.header.kind.role() == Role::Original
             && !self.config.scheme.is_reliable()
             && let Some(payload) = frame.packet()
         {
@@ -562,5 +563,86 @@ fn count_drop<P: Payload>(
     // Somebody may want to know which packet it was.
     if let Some(dropped) = dropped {
         dropped.push((reason, packet));
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::super::Port;
+    use super::super::agree::tests::To;
+    use super::*;
+    use crate::wire::{Bitmap, Body, FrameKind, HeaderProfile};
+    use airlane_base::Rate;
+
+    /// The kinds of frames that each scheme has.
+    const KINDS: [(&str, &str); 13] = [
+        ("default", "data"),
+        ("gbn", "data ack retransmission"),
+        ("sr", "data ack nak keepalive copy retransmission"),
+        ("sr-m1", "data ack nak keepalive copy retransmission"),
+        ("sr-m2", "data ack nak keepalive copy retransmission"),
+        ("sr-bitmap", "data retransmission bitmap"),
+        ("rlp", "data nak keepalive copy retransmission"),
+        ("rlp-oos", "data nak keepalive copy retransmission"),
+        ("xor", "data parity"),
+        ("xor-ad", "data parity"),
+        ("rse", "data parity"),
+        ("rse-ad", "data nak keepalive parity"),
+        ("snoop", "data retransmission"),
+    ];
+
+    fn port(scheme: &str) -> Port<To> {
+        let more = match scheme {
+            "snoop" => ", base-station = \"here\"",
+            "xor-ad" => ", silence = \"100 ms\"",
+            _ => "",
+        };
+        let service = format!(
+            "number = 1\nname = \"one\"\nrate = 1\nscheme = {{ kind = \"{scheme}\"{more} }}"
+        );
+        let (rate, delay) = (Rate::from_bps(1_000_000).unwrap(), Duration::ZERO);
+        Port::new(PortConfig {
+            services: vec![toml::from_str(&service).unwrap()],
+            ..PortConfig::new(HeaderProfile::Live, rate, delay, 1400)
+        })
+        .unwrap()
+    }
+
+    #[test]
+    fn a_scheme_gets_frames_of_its_kinds_and_no_others() {
+        let all = SchemeConfig::ALL.iter().map(|scheme| scheme.name);
+        assert!(all.eq(KINDS.iter().map(|(scheme, _)| *scheme)));
+        for (scheme, kinds) in KINDS {
+            let mut has = vec![];
+            for kind in FrameKind::ALL.iter().filter(|kind| !kind.is_of_ports()) {
+                for packet in [None, Some(To(1))] {
+                    let mut port = port(scheme);
+                    let mut frame = Frame::new(Header::new(*kind, 0), packet);
+                    frame.header.service = 1;
+                    if *kind == FrameKind::Bitmap && frame.packet().is_none() {
+                        frame.body = Body::Bitmap(Bitmap::EMPTY);
+                    }
+                    let whole = frame.packet().is_some() == kind.carries_packet();
+                    port.handle_frame(Instant::ORIGIN, frame);
+                    let ledger = *port.ledger(1).unwrap();
+                    let refused = ServiceLedger {
+                        frames_received: 1,
+                        frame_received_bytes: ledger.frame_received_bytes,
+                        malformed: 1,
+                        ..ServiceLedger::default()
+                    };
+                    if ledger.malformed == 0 {
+                        assert!(whole, "{scheme}: {kind:?} without its packet");
+                        has.push(kind.name());
+                    } else {
+                        assert_eq!(ledger, refused, "{scheme}: {kind:?}");
+                    }
+                }
+            }
+            let mut expected: Vec<_> = kinds.split(' ').collect();
+            expected.sort_unstable();
+            has.sort_unstable();
+            assert_eq!(has, expected, "{scheme}");
+        }
     }
 }

@@ -13,7 +13,7 @@ use crate::config::SchedulerConfig;
 /// The closed set of schedulers.
 #[derive(Clone, Debug)]
 pub(crate) enum Scheduler<T> {
-    // Boxed: its table of 16 services is much larger than the other's single queue.
+    // It is boxed because its table of 16 services is much larger than the other's single queue.
     Scfq(Box<Scfq<T>>),
     Fifo(Fifo<T>),
 }

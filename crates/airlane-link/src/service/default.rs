@@ -10,9 +10,11 @@
 
 use airlane_base::{Duration, Instant, Payload, Seq, SeqSpace};
 
-use super::scheme::Scheme;
+use super::scheme::{Frames, Scheme};
 use crate::context::{Context, Origin, PortFacts};
 use crate::wire::{Frame, FrameKind, Header, Layout};
+
+const FRAMES: Frames = Frames::new(&Layout::BARE, &[FrameKind::Data]);
 
 /// The raw service.
 #[derive(Clone, Debug)]
@@ -28,11 +30,11 @@ pub(crate) struct DefaultService {
 impl DefaultService {
     pub(crate) fn new(facts: &PortFacts) -> Self {
         Self {
-            space: facts.space(Layout::Bare),
+            space: facts.space(FRAMES.layout),
             numbered: facts.is_live(),
             next: 0,
             expected: None,
-            on_its_way: facts.on_its_way(Layout::Bare),
+            on_its_way: facts.on_its_way(FRAMES.layout),
         }
     }
 
@@ -55,9 +57,7 @@ impl DefaultService {
         header: &Header,
         payload: Option<P>,
     ) -> Option<P> {
-        if payload.is_none() {
-            cx.ledger.out_of_window += 1;
-        } else if self.numbered {
+        if payload.is_some() && self.numbered {
             self.measure(header.seq, cx);
         }
         payload
@@ -72,6 +72,10 @@ impl DefaultService {
 }
 
 impl<P: Payload> Scheme<P> for DefaultService {
+    fn frames(&self) -> Frames {
+        FRAMES
+    }
+
     fn handle_frame(&mut self, cx: &mut Context<'_, P>, frame: Frame<P>) {
         let header = frame.header;
         if let Some(packet) = self.take(cx, &header, frame.into_packet()) {

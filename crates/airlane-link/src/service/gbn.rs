@@ -20,7 +20,7 @@
 
 use airlane_base::{Duration, Instant, Payload, Seq, SeqSpace};
 
-use super::scheme::{LINGER_TIMEOUTS, Scheme};
+use super::scheme::{Frames, LINGER_TIMEOUTS, Scheme};
 use crate::config::WindowConfig;
 use crate::context::{Context, Origin, PortFacts, earliest};
 use crate::mechanism::delayed_ack::DelayedAck;
@@ -29,8 +29,13 @@ use crate::mechanism::send_window::SendWindow;
 use crate::mechanism::timers::{LinkTiming, TimerPolicy};
 use crate::wire::{Frame, FrameKind, Header, Layout};
 
+const FRAMES: Frames = Frames::new(
+    &Layout::SEQ_ACK,
+    &[FrameKind::Data, FrameKind::Retransmission, FrameKind::Ack],
+);
+
 /// Go back N.
-#[derive(Clone, Debug)]
+#[derive(Clone, Debug, Hash)]
 pub(crate) struct GoBackN<P> {
     space: SeqSpace,
     window: u32,
@@ -46,12 +51,13 @@ pub(crate) struct GoBackN<P> {
 
 impl<P: Payload> GoBackN<P> {
     /// `config` must be resolved.
-    pub(crate) fn new(config: &WindowConfig, facts: &PortFacts, timing: &LinkTiming) -> Self {
-        let space = facts.space(Layout::SeqAck);
+    pub(crate) fn new(config: &WindowConfig, facts: &PortFacts) -> Self {
+        let space = facts.space(FRAMES.layout);
         // All numbers but one tell a full window from an empty one. More than half of them only suit a link
         // on which nothing is overtaken.
         let most = u32::try_from(space.modulus() - 1).unwrap_or(u32::MAX);
         let window = config.window.unwrap_or(127).min(most);
+        let timing = &LinkTiming::new(facts, FRAMES.layout);
         Self {
             space,
             window,
@@ -88,6 +94,10 @@ impl<P: Payload> GoBackN<P> {
 }
 
 impl<P: Payload> Scheme<P> for GoBackN<P> {
+    fn frames(&self) -> Frames {
+        FRAMES
+    }
+
     fn handle_frame(&mut self, cx: &mut Context<'_, P>, frame: Frame<P>) {
         let header = frame.header;
         let round_trip = header
@@ -105,7 +115,7 @@ impl<P: Payload> Scheme<P> for GoBackN<P> {
                 self.receive(cx, header, packet);
             }
             (FrameKind::Ack, None) => {}
-            _ => cx.ledger.out_of_window += 1,
+            _ => cx.ledger.malformed += 1,
         }
     }
 

@@ -2,8 +2,8 @@
 //!
 //! A service takes packets when it has room for them, frames when they arrive, and the time; it
 //! gives frames when asked, in the order control, repairs, new packets, and tells its next
-//! deadline. What frames carried it gives up and knows no more of. It never sees the scheduler, the other services or the kind of traffic
-//! (Xylomenos 1999, section 6.2.2; XYL-R-1).
+//! deadline. It gives up what frames carried, and knows no more of that. It never sees the scheduler, the other services
+//! or the kind of traffic (Xylomenos 1999, section 6.2.2; XYL-R-1).
 
 mod default;
 mod gbn;
@@ -28,14 +28,14 @@ use crate::context::{Context, Origin, PortFacts};
 #[cfg(test)]
 use crate::flow::Lane;
 use crate::flow::Packet;
-use crate::mechanism::timers::LinkTiming;
-use crate::wire::{Bitmap, Frame, Header, Layout};
+use crate::wire::{Frame, Header};
 
 pub(crate) use default::DefaultService;
 pub(crate) use gbn::GoBackN;
 pub(crate) use rlp::Rlp;
 use rse::Rse;
 use rse_ad::RseAd;
+pub(crate) use scheme::Frames;
 use scheme::Scheme;
 use selective::SelectiveRepeat;
 use snoop::Snoop;
@@ -43,52 +43,40 @@ pub use snoop::SnoopCounts;
 use sr_bitmap::SrBitmap;
 pub(crate) use xor::Xor;
 
-impl PortFacts {
-    fn timing(&self, layout: Layout) -> LinkTiming {
-        let header = |layout| self.codec.header_len(layout) + self.frame_overhead;
-        LinkTiming {
-            rate: self.rate,
-            delay: self.delay,
-            max_payload: self.max_payload,
-            data_overhead: header(layout),
-            control_len: match layout {
-                // The longest: it is the one that comes after a loss.
-                Layout::Bitmap => header(layout) + Bitmap::MAX_LEN,
-                _ => header(layout),
-            },
-            rlp_overhead: header(Layout::Seq),
-        }
-    }
-}
-
-/// The closed set of services.
-#[derive(Clone, Debug)]
-pub(crate) enum Service<P> {
-    Default(DefaultService),
-    Gbn(GoBackN<P>),
-    Sr(SelectiveRepeat<P, sr::OneNak>),
-    SrM1(SelectiveRepeat<P, sr_m1::NakForEach>),
-    SrM2(SelectiveRepeat<P, sr_m2::NaksForEach>),
-    SrBitmap(SrBitmap<P>),
-    Rlp(Rlp<P>),
-    Xor(Xor<P>),
-    Rse(Rse<P>),
-    RseAd(RseAd<P>),
-    Snoop(Snoop<P>),
-}
-
-/// Expands a macro with the names of all variants, and what it is given.
+/// Expands a macro with all services, and what it is given.
 macro_rules! with_all {
     ($then:ident!($($given:tt)*)) => {
         $then! {
-            [Default Gbn Sr SrM1 SrM2 SrBitmap Rlp Xor Rse RseAd Snoop]
+            [
+                Default: DefaultService,
+                Gbn: GoBackN<P>,
+                Sr: SelectiveRepeat<P, sr::OneNak>,
+                SrM1: SelectiveRepeat<P, sr_m1::NakForEach>,
+                SrM2: SelectiveRepeat<P, sr_m2::NaksForEach>,
+                SrBitmap: SrBitmap<P>,
+                Rlp: Rlp<P>,
+                Xor: Xor<P>,
+                Rse: Rse<P>,
+                RseAd: RseAd<P>,
+                Snoop: Snoop<P>,
+            ]
             $($given)*
         }
     };
 }
 
+macro_rules! define {
+    ([$($variant:ident: $service:ty,)+]) => {
+        /// The closed set of services.
+        #[derive(Clone, Debug)]
+        pub(crate) enum Service<P> {
+            $($variant($service),)+
+        }
+    };
+}
+
 macro_rules! match_each {
-    ([$($variant:ident)+] $self:expr, $s:ident => $body:expr) => {
+    ([$($variant:ident: $service:ty,)+] $self:expr, $s:ident => $body:expr) => {
         match $self {
             $(Service::$variant($s) => $body,)+
         }
@@ -96,13 +84,15 @@ macro_rules! match_each {
 }
 
 macro_rules! retime_each {
-    ([$($variant:ident)+] $self:expr, $fresh:expr) => {
+    ([$($variant:ident: $service:ty,)+] $self:expr, $fresh:expr) => {
         match ($self, $fresh) {
             $((Service::$variant(s), Service::$variant(fresh)) => Scheme::<P>::retime(s, fresh),)+
             _ => debug_assert!(false, "a service stays of its kind"),
         }
     };
 }
+
+with_all!(define!());
 
 macro_rules! each {
     ($self:expr, $s:ident => $body:expr) => {
@@ -113,26 +103,28 @@ macro_rules! each {
 impl<P: Packet> Service<P> {
     /// `scheme` must be resolved: no option left out.
     pub(crate) fn new(scheme: &SchemeConfig, budget: Option<Duration>, facts: &PortFacts) -> Self {
-        let timing = &facts.timing(scheme.layout());
         match scheme {
             SchemeConfig::Default(_) => Self::Default(DefaultService::new(facts)),
-            SchemeConfig::Gbn(c) => Self::Gbn(GoBackN::new(c, facts, timing)),
-            SchemeConfig::Sr(c) => Self::Sr(SelectiveRepeat::new(c, facts, timing)),
-            SchemeConfig::SrM1(c) => Self::SrM1(SelectiveRepeat::new(c, facts, timing)),
-            SchemeConfig::SrM2(c) => Self::SrM2(SelectiveRepeat::new(c, facts, timing)),
-            SchemeConfig::SrBitmap(c) => Self::SrBitmap(SrBitmap::new(c, facts, timing)),
-            SchemeConfig::Rlp(c) => {
-                Self::Rlp(Rlp::new(c, budget, rlp::Order::InOrder, facts, timing))
-            }
+            SchemeConfig::Gbn(c) => Self::Gbn(GoBackN::new(c, facts)),
+            SchemeConfig::Sr(c) => Self::Sr(SelectiveRepeat::new(c, facts)),
+            SchemeConfig::SrM1(c) => Self::SrM1(SelectiveRepeat::new(c, facts)),
+            SchemeConfig::SrM2(c) => Self::SrM2(SelectiveRepeat::new(c, facts)),
+            SchemeConfig::SrBitmap(c) => Self::SrBitmap(SrBitmap::new(c, facts)),
+            SchemeConfig::Rlp(c) => Self::Rlp(Rlp::new(c, budget, rlp::Order::InOrder, facts)),
             SchemeConfig::RlpOos(c) => {
-                Self::Rlp(Rlp::new(c, budget, rlp::Order::AsReceived, facts, timing))
+                Self::Rlp(Rlp::new(c, budget, rlp::Order::AsReceived, facts))
             }
             SchemeConfig::Snoop(c) => Self::Snoop(Snoop::new(c, facts)),
             SchemeConfig::Xor(c) => Self::Xor(Xor::new(c.block(), facts)),
             SchemeConfig::Rse(c) => Self::Rse(Rse::new(c.block(), c.parity(), facts)),
-            SchemeConfig::RseAd(c) => Self::RseAd(RseAd::new(c, facts, timing)),
+            SchemeConfig::RseAd(c) => Self::RseAd(RseAd::new(c, facts)),
             SchemeConfig::XorAd(c) => Self::Xor(Xor::adaptive(c.block(), c.silence, facts)),
         }
+    }
+
+    /// What its frames are.
+    pub(crate) fn frames(&self) -> Frames {
+        each!(self, s => Scheme::<P>::frames(s))
     }
 
     pub(crate) fn handle_frame(&mut self, cx: &mut Context<'_, P>, frame: Frame<P>) {
@@ -215,9 +207,10 @@ impl<P: Packet> Service<P> {
 
     /// What a Snoop agent here did, by application.
     pub(crate) fn snoop(&self) -> &[SnoopCounts] {
-        match self {
-            Self::Snoop(snoop) => snoop.counts(),
-            _ => &[],
+        if let Self::Snoop(snoop) = self {
+            snoop.counts()
+        } else {
+            &[]
         }
     }
 

@@ -38,7 +38,7 @@ mod sender;
 
 use airlane_base::{Duration, Instant, Payload};
 
-use super::scheme::Scheme;
+use super::scheme::{Frames, Scheme};
 use crate::config::{Keepalives, RlpConfig};
 use crate::context::{Context, Origin, PortFacts, earliest};
 use crate::mechanism::copies::Copies;
@@ -49,11 +49,22 @@ pub(crate) use receiver::Order;
 use receiver::{RlpReceiver, Terms};
 use sender::RlpSender;
 
+const FRAMES: Frames = Frames::new(
+    &Layout::SEQ,
+    &[
+        FrameKind::Data,
+        FrameKind::Copy,
+        FrameKind::Retransmission,
+        FrameKind::Nak,
+        FrameKind::Keepalive,
+    ],
+);
 /// Longer than a measured timer of any peer.
 const PATIENCE: Duration = Duration::from_secs(15);
 
 /// RLP or RLP/OOS.
 #[derive(Clone, Debug)]
+#[cfg_attr(test, derive(Hash))]
 pub(crate) struct Rlp<P> {
     retries: u32,
     live: bool,
@@ -70,12 +81,12 @@ impl<P: Payload> Rlp<P> {
         budget: Option<Duration>,
         order: Order,
         facts: &PortFacts,
-        timing: &LinkTiming,
     ) -> Self {
-        let space = facts.space(Layout::Seq);
+        let space = facts.space(FRAMES.layout);
         let window = config.window.unwrap_or(127).min(space.half() - 1).max(1);
         let retries = config.retries.unwrap_or(3);
-        let policy = TimerPolicy::new(config.timers.as_ref(), timing);
+        let timing = LinkTiming::new(facts, FRAMES.layout);
+        let policy = TimerPolicy::new(config.timers.as_ref(), &timing);
         // At either end the frame's way over the link is known of.
         let budget = budget.map(|all| all.saturating_sub(facts.delay));
         let terms = Terms {
@@ -94,7 +105,7 @@ impl<P: Payload> Rlp<P> {
             copies: config
                 .copies
                 .as_ref()
-                .map(|copies| Copies::new(copies, facts, Layout::Seq)),
+                .map(|copies| Copies::new(copies, facts, FRAMES.layout)),
             sender: RlpSender::new(window, budget, space),
             receiver: RlpReceiver::new(policy, terms),
         }
@@ -112,6 +123,10 @@ impl<P: Payload> Rlp<P> {
 }
 
 impl<P: Payload> Scheme<P> for Rlp<P> {
+    fn frames(&self) -> Frames {
+        FRAMES
+    }
+
     fn handle_frame(&mut self, cx: &mut Context<'_, P>, frame: Frame<P>) {
         let Header { seq, kind, .. } = frame.header;
         let receiver = &mut self.receiver;
@@ -128,7 +143,7 @@ impl<P: Payload> Scheme<P> for Rlp<P> {
                 }
             }
             (FrameKind::Keepalive, None) => receiver.on_keepalive(cx, seq),
-            _ => cx.ledger.out_of_window += 1,
+            _ => cx.ledger.malformed += 1,
         }
         receiver.prune();
     }

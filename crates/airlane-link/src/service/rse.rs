@@ -19,12 +19,14 @@ use std::collections::VecDeque;
 
 use airlane_base::{Duration, Instant, Payload};
 
-use super::scheme::Scheme;
+use super::scheme::{Frames, Scheme};
 use crate::context::{Context, Origin, PortFacts};
 use crate::mechanism::blocks::Blocks;
 use crate::mechanism::kept::{self, Kept};
 use crate::mechanism::reed_solomon::ReedSolomon;
 use crate::wire::{Frame, FrameKind, Header, Layout};
+
+const FRAMES: Frames = Frames::new(&Layout::CODED, &[FrameKind::Data, FrameKind::Parity]);
 
 /// Reed-Solomon erasure coding.
 #[derive(Clone, Debug)]
@@ -49,12 +51,12 @@ impl<P: Payload> Rse<P> {
     /// Blocks of `packets` packets and `parities` parity frames.
     pub(crate) fn new(packets: u32, parities: u32, facts: &PortFacts) -> Self {
         let frames = packets + parities;
-        let numbers = (facts.space(Layout::Coded).modulus() / u64::from(frames)).max(1) as u32;
+        let numbers = (facts.space(FRAMES.layout).modulus() / u64::from(frames)).max(1) as u32;
         Self {
             packets,
             frames,
             numbers,
-            on_its_way: facts.on_its_way(Layout::Coded),
+            on_its_way: facts.on_its_way(FRAMES.layout),
             code: ReedSolomon::new(packets, parities),
             number: 0,
             block: Vec::with_capacity(packets as usize),
@@ -82,13 +84,15 @@ impl<P: Payload> Rse<P> {
 }
 
 impl<P: Payload> Scheme<P> for Rse<P> {
+    fn frames(&self) -> Frames {
+        FRAMES
+    }
+
     fn handle_frame(&mut self, cx: &mut Context<'_, P>, frame: Frame<P>) {
         let Header { kind, seq, .. } = frame.header;
         let (number, place) = (seq / self.frames, seq % self.frames);
         let parity = kind == FrameKind::Parity;
-        let fits = matches!(kind, FrameKind::Data | FrameKind::Parity)
-            && parity == (place >= self.packets)
-            && number < self.numbers;
+        let fits = parity == (place >= self.packets) && number < self.numbers;
         let coded_len = frame.header.coded_len;
         let Some(payload) = frame.into_packet().filter(|_| fits) else {
             cx.ledger.out_of_window += 1;

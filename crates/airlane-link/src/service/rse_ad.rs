@@ -28,7 +28,7 @@ mod sender;
 
 use airlane_base::{Duration, Instant, Payload};
 
-use super::scheme::Scheme;
+use super::scheme::{Frames, Scheme};
 use crate::config::{Keepalives, RseAdConfig};
 use crate::context::{Context, Origin, PortFacts, earliest};
 use crate::mechanism::keepalive::Keepalive;
@@ -38,6 +38,16 @@ use crate::wire::{Frame, FrameKind, Header, Layout};
 use numbering::Numbering;
 use receiver::OpenBlocks;
 use sender::Parities;
+
+const FRAMES: Frames = Frames::new(
+    &Layout::CODED,
+    &[
+        FrameKind::Data,
+        FrameKind::Parity,
+        FrameKind::Nak,
+        FrameKind::Keepalive,
+    ],
+);
 
 /// Reed-Solomon erasure coding with parities on request.
 #[derive(Clone, Debug)]
@@ -52,10 +62,10 @@ pub(crate) struct RseAd<P> {
 
 impl<P: Payload> RseAd<P> {
     /// `config` must be resolved.
-    pub(crate) fn new(config: &RseAdConfig, facts: &PortFacts, timing: &LinkTiming) -> Self {
+    pub(crate) fn new(config: &RseAdConfig, facts: &PortFacts) -> Self {
         let packets = config.block();
         let frames = packets + config.parity();
-        let numbers = facts.space(Layout::Coded).modulus() / u64::from(frames);
+        let numbers = facts.space(FRAMES.layout).modulus() / u64::from(frames);
         let numbers = numbers.max(2) as u32;
         let numbering = Numbering {
             packets,
@@ -67,7 +77,8 @@ impl<P: Payload> RseAd<P> {
         let keep = config.window.unwrap_or(127) / packets;
         let keep = keep.clamp(1, (numbers / 2).max(1)) as usize;
         let retries = config.retries.unwrap_or(3);
-        let policy = TimerPolicy::new(config.timers.as_ref(), timing);
+        let timing = LinkTiming::new(facts, FRAMES.layout);
+        let policy = TimerPolicy::new(config.timers.as_ref(), &timing);
         Self {
             numbering,
             retries,
@@ -80,6 +91,10 @@ impl<P: Payload> RseAd<P> {
 }
 
 impl<P: Payload> Scheme<P> for RseAd<P> {
+    fn frames(&self) -> Frames {
+        FRAMES
+    }
+
     fn handle_frame(&mut self, cx: &mut Context<'_, P>, frame: Frame<P>) {
         let Header { kind, seq, .. } = frame.header;
         let (number, place) = (seq / self.numbering.frames, seq % self.numbering.frames);

@@ -5,13 +5,37 @@ use airlane_base::{Duration, Instant, Payload};
 use crate::context::{Context, Origin};
 #[cfg(test)]
 use crate::flow::Lane;
-use crate::wire::{Frame, Header};
+use crate::wire::{Frame, FrameKind, Header, Kinds, Layout};
 
 /// A removed service answers for this many timeouts more, so that the peer can finish too.
 pub(super) const LINGER_TIMEOUTS: u64 = 8;
 
+/// What the frames of a scheme are: the fields of their headers, and the kinds that there are. Its port drops all
+/// others, and those that have no packet though their kind carries one, or have one though it does not.
+#[derive(Clone, Copy, Debug)]
+pub(crate) struct Frames {
+    pub(crate) layout: &'static Layout,
+    pub(crate) kinds: Kinds,
+}
+
+impl Frames {
+    pub(crate) const fn new(layout: &'static Layout, kinds: &[FrameKind]) -> Self {
+        let kinds = Kinds::of(kinds);
+        Self { layout, kinds }
+    }
+
+    /// Whether this may be one of them.
+    #[inline]
+    pub(crate) fn admit<P>(self, frame: &Frame<P>) -> bool {
+        let kind = frame.header.kind;
+        self.kinds.has(kind) && kind.carries_packet() == frame.packet().is_some()
+    }
+}
+
 /// What a scheme must do. See the module's description for the rules.
 pub(crate) trait Scheme<P: Payload> {
+    /// What its frames are; always the same.
+    fn frames(&self) -> Frames;
     /// Takes a frame of this service from the peer.
     fn handle_frame(&mut self, cx: &mut Context<'_, P>, frame: Frame<P>);
     /// Acts on timers that have run out by now; an early call does nothing.

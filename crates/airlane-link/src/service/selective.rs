@@ -47,8 +47,8 @@ use std::fmt::Debug;
 
 use airlane_base::{Duration, Instant, Payload, Rate, Seq};
 
-use super::scheme::{LINGER_TIMEOUTS, Scheme};
-use crate::config::{Keepalives, SrConfig, TimeoutResends};
+use super::scheme::{Frames, LINGER_TIMEOUTS, Scheme};
+use crate::config::{Keepalives, Order, SrConfig, TimeoutResends};
 use crate::context::{Context, Origin, PortFacts, earliest};
 use crate::mechanism::copies::Copies;
 use crate::mechanism::delayed_ack::DelayedAck;
@@ -60,6 +60,17 @@ use crate::mechanism::started::{Started, StartedTimers};
 use crate::mechanism::timers::{LinkTiming, TimerPolicy};
 use crate::wire::{Frame, FrameKind, Header, Layout};
 
+/// What all of them have, whatever else may stand in their headers.
+const KINDS: &[FrameKind] = &[
+    FrameKind::Data,
+    FrameKind::Copy,
+    FrameKind::Retransmission,
+    FrameKind::Nak,
+    FrameKind::Keepalive,
+    FrameKind::Ack,
+];
+const FRAMES: Frames = Frames::new(&Layout::SEQ_ACK, KINDS);
+const FRAMES_OF_FLOWS: Frames = Frames::new(&Layout::LANES, KINDS);
 /// Bandwidth-delay products that may be unacknowledged.
 const PIPES: u64 = 8;
 /// Full frames that may be, however short the link.
@@ -82,6 +93,7 @@ pub(crate) trait Asking: Clone + Debug + Default {
 
 /// Selective repeat with a rule for asking.
 #[derive(Clone, Debug)]
+#[cfg_attr(test, derive(Hash))]
 pub(crate) struct SelectiveRepeat<P, A> {
     policy: TimerPolicy,
     timeout_resends: TimeoutResends,
@@ -105,8 +117,10 @@ pub(crate) struct SelectiveRepeat<P, A> {
 
 impl<P: Payload, A: Asking> SelectiveRepeat<P, A> {
     /// `config` must be resolved.
-    pub(crate) fn new(config: &SrConfig, facts: &PortFacts, timing: &LinkTiming) -> Self {
-        let layout = config.layout();
+    pub(crate) fn new(config: &SrConfig, facts: &PortFacts) -> Self {
+        let lanes = (config.order == Order::Flow).then(Lanes::default);
+        let layout = frames(lanes.as_ref()).layout;
+        let timing = &LinkTiming::new(facts, layout);
         let space = facts.space(layout);
         // The window of a selective repeat scheme is at most half the sequence space.
         let window = config.window.unwrap_or(127).min(space.half());
@@ -123,7 +137,7 @@ impl<P: Payload, A: Asking> SelectiveRepeat<P, A> {
                 .copies
                 .as_ref()
                 .map(|copies| Copies::new(copies, facts, layout)),
-            lanes: (layout == Layout::Lanes).then(Lanes::default),
+            lanes,
             received: ReceiveWindow::new(window, space),
             asking: A::default(),
             nak_timers: config
@@ -270,6 +284,13 @@ impl<P: Payload, A: Asking> SelectiveRepeat<P, A> {
     }
 }
 
+const fn frames(lanes: Option<&Lanes>) -> Frames {
+    match lanes {
+        None => FRAMES,
+        Some(_) => FRAMES_OF_FLOWS,
+    }
+}
+
 /// Whether a timer is that of the newest transmission of an outstanding frame.
 fn counts<P: Payload>(sent: &SendWindow<P>, timer: &Started) -> bool {
     sent.get(timer.seq)
@@ -277,6 +298,10 @@ fn counts<P: Payload>(sent: &SendWindow<P>, timer: &Started) -> bool {
 }
 
 impl<P: Payload, A: Asking> Scheme<P> for SelectiveRepeat<P, A> {
+    fn frames(&self) -> Frames {
+        frames(self.lanes.as_ref())
+    }
+
     fn handle_frame(&mut self, cx: &mut Context<'_, P>, frame: Frame<P>) {
         let header = frame.header;
         let round_trip = header
@@ -309,7 +334,7 @@ impl<P: Payload, A: Asking> Scheme<P> for SelectiveRepeat<P, A> {
             }
             (FrameKind::Keepalive, None) => self.on_keepalive(cx, header.seq),
             (FrameKind::Ack, None) => {}
-            _ => cx.ledger.out_of_window += 1,
+            _ => cx.ledger.malformed += 1,
         }
         self.received.prune_naks();
         self.prune_nak_timers();
@@ -552,8 +577,7 @@ mod tests {
             window: Some(window),
             ..SrConfig::default()
         };
-        let timing = facts.timing(Layout::SeqAck);
-        let mut receiver = SelectiveRepeat::<Vec<u8>, A>::new(&config, &facts, &timing);
+        let mut receiver = SelectiveRepeat::<Vec<u8>, A>::new(&config, &facts);
         let mut reference = Reference::default();
         let (mut out, mut ledger) = (Output::default(), ServiceLedger::default());
         let mut cx = Context::new(Instant::ORIGIN, &mut out, &mut ledger);
@@ -565,7 +589,7 @@ mod tests {
                 true => FrameKind::Data,
                 false => FrameKind::Retransmission,
             };
-            let seq = facts.space(Layout::SeqAck).reduce(s as u32);
+            let seq = facts.space(&Layout::SEQ_ACK).reduce(s as u32);
             receiver.handle_frame(
                 &mut cx,
                 Frame::with_packet(kind, seq, s.to_be_bytes().to_vec()),
@@ -576,7 +600,7 @@ mod tests {
             let expected = reference.on_data(rule, s, window.into());
             let expected: Vec<Seq> = expected
                 .into_iter()
-                .map(|m| facts.space(Layout::SeqAck).add(m as u32, 0))
+                .map(|m| facts.space(&Layout::SEQ_ACK).add(m as u32, 0))
                 .collect();
             prop_assert_eq!(naks, expected, "{:?}: {} arrives", rule, s);
             prop_assert_eq!(cx.out.given.len() as u64, reference.expected);

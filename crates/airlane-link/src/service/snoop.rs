@@ -41,16 +41,17 @@ use std::collections::{BTreeMap, VecDeque};
 use airlane_base::{Duration, Instant};
 
 use super::default::DefaultService;
-use super::scheme::Scheme;
+use super::scheme::{Frames, Scheme};
 use crate::config::{BaseStation, RepairOrder, SnoopConfig, SnoopDetection, SnoopVariant};
 use crate::context::{Context, Origin, PortFacts};
 use crate::flow::{FlowKey, Packet, TcpView};
-use crate::wire::{Frame, FrameKind, Header};
+use crate::wire::{Frame, FrameKind, Header, Layout};
 use connection::{Admission, Connection, Rules, Verdict};
 use counts::Counts;
 pub use counts::SnoopCounts;
 use ns2::Ns2;
 
+const FRAMES: Frames = Frames::new(&Layout::BARE, &[FrameKind::Data, FrameKind::Retransmission]);
 /// Connections watched at a time.
 const CONNECTIONS: usize = 256;
 /// Longer than TCP's longest timeout.
@@ -373,6 +374,10 @@ impl<P: Packet> Snoop<P> {
 }
 
 impl<P: Packet> Scheme<P> for Snoop<P> {
+    fn frames(&self) -> Frames {
+        FRAMES
+    }
+
     fn handle_frame(&mut self, cx: &mut Context<'_, P>, frame: Frame<P>) {
         let header = frame.header;
         let Some(packet) = self.raw.take(cx, &header, frame.into_packet()) else {

@@ -16,7 +16,7 @@ use super::selective::Asking;
 use crate::mechanism::receive_window::ReceiveWindow;
 
 /// The rule of SR.
-#[derive(Clone, Debug, Default)]
+#[derive(Clone, Debug, Default, Hash)]
 pub(crate) struct OneNak {
     /// A NAK has been sent since the window moved.
     asked: bool,

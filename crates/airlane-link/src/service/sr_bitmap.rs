@@ -26,7 +26,7 @@
 
 use airlane_base::{Duration, Instant, Payload, SeqSpace};
 
-use super::scheme::{LINGER_TIMEOUTS, Scheme};
+use super::scheme::{Frames, LINGER_TIMEOUTS, Scheme};
 use crate::config::WindowConfig;
 use crate::context::{Context, Origin, PortFacts, earliest};
 use crate::mechanism::delayed_ack::DelayedAck;
@@ -37,11 +37,19 @@ use crate::mechanism::timers::{LinkTiming, TimerPolicy};
 use crate::mechanism::transmissions::Transmissions;
 use crate::wire::{Bitmap, Body, Frame, FrameKind, Header, Layout};
 
+const FRAMES: Frames = Frames::new(
+    &Layout::BITMAP,
+    &[
+        FrameKind::Data,
+        FrameKind::Retransmission,
+        FrameKind::Bitmap,
+    ],
+);
 /// A bitmap goes with every so many frames that arrive: k of the specification.
 const REPORT_EVERY: u32 = 4;
 
 /// Selective repeat by bitmaps.
-#[derive(Clone, Debug)]
+#[derive(Clone, Debug, Hash)]
 pub(crate) struct SrBitmap<P> {
     space: SeqSpace,
     policy: TimerPolicy,
@@ -63,10 +71,11 @@ pub(crate) struct SrBitmap<P> {
 
 impl<P: Payload> SrBitmap<P> {
     /// `config` must be resolved.
-    pub(crate) fn new(config: &WindowConfig, facts: &PortFacts, timing: &LinkTiming) -> Self {
-        let space = facts.space(Layout::Bitmap);
+    pub(crate) fn new(config: &WindowConfig, facts: &PortFacts) -> Self {
+        let space = facts.space(FRAMES.layout);
         // The window of a selective repeat scheme is at most half the sequence space.
         let window = config.window.unwrap_or(127).min(space.half());
+        let timing = &LinkTiming::new(facts, FRAMES.layout);
         Self {
             space,
             policy: TimerPolicy::new(config.timers.as_ref(), timing),
@@ -147,6 +156,10 @@ impl<P: Payload> SrBitmap<P> {
 }
 
 impl<P: Payload> Scheme<P> for SrBitmap<P> {
+    fn frames(&self) -> Frames {
+        FRAMES
+    }
+
     fn handle_frame(&mut self, cx: &mut Context<'_, P>, frame: Frame<P>) {
         let header = frame.header;
         let round_trip = header
@@ -160,7 +173,7 @@ impl<P: Payload> Scheme<P> for SrBitmap<P> {
                 self.receive(cx, header, packet);
             }
             (FrameKind::Bitmap, Body::Bitmap(bits)) => self.on_bitmap(&header, bits, cx.now),
-            _ => cx.ledger.out_of_window += 1,
+            _ => cx.ledger.malformed += 1,
         }
     }
 

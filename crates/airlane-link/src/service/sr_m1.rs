@@ -14,7 +14,7 @@ use super::selective::Asking;
 use crate::mechanism::receive_window::ReceiveWindow;
 
 /// The rule of SR/M1.
-#[derive(Clone, Debug, Default)]
+#[derive(Clone, Debug, Default, Hash)]
 pub(crate) struct NakForEach;
 
 impl Asking for NakForEach {

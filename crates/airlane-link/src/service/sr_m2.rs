@@ -16,7 +16,7 @@ use super::selective::Asking;
 use crate::mechanism::receive_window::ReceiveWindow;
 
 /// The rule of SR/M2.
-#[derive(Clone, Debug, Default)]
+#[derive(Clone, Debug, Default, Hash)]
 pub(crate) struct NaksForEach;
 
 impl Asking for NaksForEach {

@@ -24,11 +24,13 @@
 
 use airlane_base::{Duration, Instant, Payload};
 
-use super::scheme::Scheme;
+use super::scheme::{Frames, Scheme};
 use crate::context::{Context, Origin, PortFacts};
 use crate::mechanism::blocks::{Blocks, Store};
 use crate::mechanism::sum::{Sum, coded_len};
 use crate::wire::{Frame, FrameKind, Header, Layout, STUDY_BLOCKS};
+
+const KINDS: &[FrameKind] = &[FrameKind::Data, FrameKind::Parity];
 
 /// Where frames say to which block they belong.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -37,6 +39,15 @@ enum Numbering {
     Sequence,
     /// XOR/Ad: a block may end early.
     Block,
+}
+
+impl Numbering {
+    const fn frames(self) -> Frames {
+        match self {
+            Self::Sequence => Frames::new(&Layout::CODED, KINDS),
+            Self::Block => Frames::new(&Layout::BLOCK, KINDS),
+        }
+    }
 }
 
 /// XOR or XOR/Ad.
@@ -66,14 +77,14 @@ pub(crate) struct Xor<P> {
 impl<P: Payload> Xor<P> {
     /// Blocks of `full` packets.
     pub(crate) fn new(full: u32, facts: &PortFacts) -> Self {
-        let numbers = facts.space(Layout::Coded).modulus() / u64::from(full + 1);
+        let numbers = facts.space(&Layout::CODED).modulus() / u64::from(full + 1);
         let numbers = numbers.max(1) as u32;
         Self {
             numbering: Numbering::Sequence,
             full,
             numbers,
             silence: None,
-            on_its_way: facts.on_its_way(Layout::Coded),
+            on_its_way: facts.on_its_way(&Layout::CODED),
             number: 0,
             packets: 0,
             sum: Sum::default(),
@@ -87,7 +98,7 @@ impl<P: Payload> Xor<P> {
     /// Blocks that also end when nothing has been sent for `silence`.
     pub(crate) fn adaptive(full: u32, silence: Duration, facts: &PortFacts) -> Self {
         let numbers = if facts.is_live() {
-            (facts.space(Layout::Coded).modulus() - 1) as u32
+            (facts.space(&Layout::CODED).modulus() - 1) as u32
         } else {
             STUDY_BLOCKS
         };
@@ -95,7 +106,7 @@ impl<P: Payload> Xor<P> {
             numbering: Numbering::Block,
             numbers,
             silence: Some(silence),
-            on_its_way: facts.on_its_way(Layout::Block),
+            on_its_way: facts.on_its_way(&Layout::BLOCK),
             received: Blocks::new(numbers, None, facts.is_live()),
             ..Self::new(full, facts)
         }
@@ -154,14 +165,15 @@ impl<P: Payload> Xor<P> {
 }
 
 impl<P: Payload> Scheme<P> for Xor<P> {
+    fn frames(&self) -> Frames {
+        self.numbering.frames()
+    }
+
     fn handle_frame(&mut self, cx: &mut Context<'_, P>, frame: Frame<P>) {
         let header = frame.header;
-        let payload = match (header.kind, frame.into_packet()) {
-            (FrameKind::Data | FrameKind::Parity, Some(payload)) => payload,
-            _ => {
-                cx.ledger.out_of_window += 1;
-                return;
-            }
+        let Some(payload) = frame.into_packet() else {
+            cx.ledger.malformed += 1;
+            return;
         };
         let mut lost = 0;
         let block = match self.place(&header) {
@@ -247,7 +259,7 @@ impl<P: Payload> Scheme<P> for Xor<P> {
     }
 
     fn start_timers(&mut self, header: &Header, left: Instant) {
-        // Not by a packet with others behind it, nor by one whose block is over.
+        // A packet with others behind it starts no silence, nor does one whose block is over.
         let last = Header {
             index: header.index.wrapping_add(1),
             ..*header

@@ -1,4 +1,4 @@
-use super::codec::HELD_UNIT;
+use super::layout::HELD_UNIT;
 use super::*;
 use proptest::prelude::*;
 
@@ -20,14 +20,15 @@ fn a_header_is_as_small_as_its_fields() {
     );
 }
 
-const LAYOUTS: [Layout; 7] = [
-    Layout::Bare,
-    Layout::Seq,
-    Layout::SeqAck,
-    Layout::Coded,
-    Layout::Block,
-    Layout::Bitmap,
-    Layout::Lanes,
+/// Of services.
+const LAYOUTS: [&Layout; 7] = [
+    &Layout::BARE,
+    &Layout::SEQ,
+    &Layout::SEQ_ACK,
+    &Layout::CODED,
+    &Layout::BLOCK,
+    &Layout::BITMAP,
+    &Layout::LANES,
 ];
 const KINDS: [FrameKind; 7] = [
     FrameKind::Data,
@@ -84,7 +85,7 @@ fn live_fields_stand_where_the_table_says() {
     };
     let mut buf = [0; 32];
     let codec = Codec::new(HeaderProfile::Live);
-    let len = codec.encode(&bare(header), Layout::SeqAck, 0x1112_1314, &mut buf);
+    let len = codec.encode(&bare(header), &Layout::SEQ_ACK, 0x1112_1314, &mut buf);
     let live = [
         0x51, 0x11, 0x12, 0x13, 0x14, 1, 2, 3, 4, 3, 4, 5, 6, 7, 8, 9, 10,
     ];
@@ -93,12 +94,12 @@ fn live_fields_stand_where_the_table_says() {
     let (seq, ack) = (0x02_0304, 0x04_0506);
     let header = Header { seq, ack, ..header };
     let codec = Codec::new(HeaderProfile::Sealed);
-    let len = codec.encode(&bare(header), Layout::SeqAck, 0x1112_1314, &mut buf);
+    let len = codec.encode(&bare(header), &Layout::SEQ_ACK, 0x1112_1314, &mut buf);
     let sealed = [0x51, 2, 3, 4, 4, 5, 6, 7, 8, 9, 10];
     assert_eq!((len, &buf[..11]), (Some(11), &sealed[..]));
     let hello = Header::new(FrameKind::Hello, 0);
     assert_eq!(
-        codec.encode(&bare(hello), Layout::Bare, 0, &mut buf),
+        codec.encode(&bare(hello), &Layout::BARE, 0, &mut buf),
         Some(5)
     );
     let read = codec.decode(&buf[..5], |_| None).map(|read| read.header);
@@ -116,7 +117,7 @@ fn an_adaptive_block_stands_in_byte_0() {
     };
     let mut buf = [0; 4];
     assert_eq!(
-        codec.encode(&bare(header), Layout::Block, 0, &mut buf),
+        codec.encode(&bare(header), &Layout::BLOCK, 0, &mut buf),
         Some(2)
     );
     assert_eq!(buf[..2], [0x5d, 9]);
@@ -131,7 +132,7 @@ fn the_service_number_stands_in_the_high_nibble() {
     };
     let mut buf = [0; 4];
     assert_eq!(
-        codec.encode(&bare(header), Layout::Seq, 0, &mut buf),
+        codec.encode(&bare(header), &Layout::SEQ, 0, &mut buf),
         Some(2)
     );
     assert_eq!(buf[..2], [0x52, 200]);
@@ -151,13 +152,13 @@ fn a_bitmap_takes_a_byte_for_each_eight_numbers() {
             body: Body::Bitmap(bits),
         };
         let mut buf = [0; 32];
-        let written = codec.encode(&frame, Layout::Bitmap, 0, &mut buf);
+        let written = codec.encode(&frame, &Layout::BITMAP, 0, &mut buf);
         assert_eq!(written, Some(len), "{span}");
         assert_eq!(buf[..2], [0x08, 250]);
     }
-    let endless = codec.decode(&[0x08; 20], |_| Some(Layout::Bitmap));
+    let endless = codec.decode(&[0x08; 20], |_| Some(&Layout::BITMAP));
     assert_eq!(endless, Err(FrameError::Bitmap { got: 18 }));
-    let padded = codec.decode(&[0x08, 1, 1, 0], |_| Some(Layout::Bitmap));
+    let padded = codec.decode(&[0x08, 1, 1, 0], |_| Some(&Layout::BITMAP));
     assert_eq!(padded, Err(FrameError::Bitmap { got: 2 }));
 }
 
@@ -172,31 +173,31 @@ proptest! {
         let (live, space) = (codec.profile().is_live(), codec.space(layout));
         let mut header = Header { service, ..Header::new(KINDS[kind], space.reduce(seq)) };
         let (mut payload, mut body) = (payload, Body::<()>::Empty);
-        if layout == Layout::Bitmap && header.kind == FrameKind::Bitmap {
+        if layout == &Layout::BITMAP && header.kind == FrameKind::Bitmap {
             let mut bits = Bitmap::EMPTY;
             (0..128).filter(|at| ones[*at as usize]).for_each(|at| bits.set(at));
             body = Body::Bitmap(bits);
             payload = 0;
         }
         if layout.acknowledges(header.kind) {
-            let same = layout == Layout::Bitmap && !live;
+            let same = layout == &Layout::BITMAP && !live;
             header.ack = if same { header.seq } else { space.reduce(ack) };
             header.echo = live.then(|| Echo::new(low, HELD_UNIT * units)).flatten();
         }
-        if layout == Layout::Bare && !live {
+        if layout == &Layout::BARE && !live {
             header.seq = 0;
         }
-        if layout == Layout::Block {
+        if layout == &Layout::BLOCK {
             header.index = index;
             if !live {
                 header.seq %= STUDY_BLOCKS;
                 header.kind = KINDS[kind % 2];
             }
         }
-        if matches!(layout, Layout::Coded | Layout::Block) && live {
+        if matches!(layout, &Layout::CODED | &Layout::BLOCK) && live {
             header.coded_len = coded_len;
         }
-        if layout == Layout::Lanes && live {
+        if layout == &Layout::LANES && live {
             header.back = back;
         }
         let mut buf = [0u8; 128];
@@ -212,7 +213,7 @@ proptest! {
     #[test]
     fn reports_travel_whole_whatever_the_service(which in 0usize..4, number: u32, received: u32, at_us: u32) {
         let codec = codecs()[which];
-        let number = codec.space(Layout::Bare).reduce(number);
+        let number = codec.space(&Layout::BARE).reduce(number);
         for body in [Body::<()>::Empty, Body::Report(Report { received, at_us })] {
             let kind = match body {
                 Body::Empty => FrameKind::Mark,
@@ -220,16 +221,16 @@ proptest! {
             };
             let frame = Frame { header: Header::new(kind, number), body };
             let mut buf = [0u8; 128];
-            let len = codec.encode(&frame, Layout::SeqAck, 0, &mut buf).unwrap();
-            let back = codec.decode(&buf[..len], |_| Some(Layout::Lanes));
+            let len = codec.encode(&frame, &Layout::SEQ_ACK, 0, &mut buf).unwrap();
+            let back = codec.decode(&buf[..len], |_| Some(&Layout::LANES));
             if !codec.profile().is_live() {
-                let back = codec.decode(&[kind as u8; 8], |_| Some(Layout::Lanes));
+                let back = codec.decode(&[kind as u8; 8], |_| Some(&Layout::LANES));
                 prop_assert_eq!(back, Err(FrameError::UnknownType { code: kind as u8 }));
                 continue;
             }
             prop_assert_eq!(back.unwrap().frame(None), frame);
             for short in 0..len {
-                let cut = codec.decode(&buf[..short], |_| Some(Layout::Lanes));
+                let cut = codec.decode(&buf[..short], |_| Some(&Layout::LANES));
                 let truncated = matches!(cut, Err(FrameError::Truncated { .. }));
                 prop_assert!(truncated, "{} of {} B", short, len);
             }
@@ -239,11 +240,11 @@ proptest! {
     #[test]
     fn any_bytes_decode_or_are_refused(which in 0usize..4, bytes in prop::collection::vec(any::<u8>(), 0..64)) {
         let codec = codecs()[which];
-        if let Ok(decoded) = codec.decode(&bytes, |s| (s < 8).then_some(Layout::SeqAck)) {
+        if let Ok(decoded) = codec.decode(&bytes, |s| (s < 8).then_some(&Layout::SEQ_ACK)) {
             prop_assert!(decoded.payload_at <= bytes.len());
-            let layout = match decoded.header.kind {
-                FrameKind::Hello | FrameKind::Mark | FrameKind::Report if codec.profile().is_live() => Layout::Bare,
-                _ => Layout::SeqAck,
+            let layout = match decoded.header.kind.is_of_services() {
+                true => &Layout::SEQ_ACK,
+                false => &Layout::PORTS,
             };
             prop_assert!(codec.space(layout).contains(decoded.header.seq));
         }

@@ -263,7 +263,7 @@ const COUNTERS: &[Family] = &[
     (
         "service_malformed",
         Of::Frames,
-        "Frames received that carried neither packets nor a part of one",
+        "Frames received of no kind that the scheme has, or with neither packets nor a part of one",
         &[(IN, |l| l.malformed)],
     ),
     (

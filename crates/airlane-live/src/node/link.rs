@@ -529,7 +529,7 @@ impl PeerLink {
         let mut header = vec![0; LIVE_HEADER_ROOM];
         let fields = Frame::<LivePacket>::new(Header::new(FrameKind::Hello, 0), None);
         let codec = self.port.codec();
-        let length = codec.encode(&fields, Layout::Bare, 0, &mut header);
+        let length = codec.encode(&fields, &Layout::PORTS, 0, &mut header);
         header.truncate(length.unwrap_or_default());
         header
     }

@@ -4,7 +4,7 @@ use airlane_base::{Duration, Instant};
 use airlane_link::config::resolve;
 use serde::Serialize;
 
-use super::watch::{frame_name, role_name};
+use super::watch::role_name;
 use super::{Dropped, Event, Lost, PacketInfo};
 use crate::scenario::Scenario;
 
@@ -173,7 +173,7 @@ impl<'a> EventRecord<'a> {
             service: way
                 .zip(service)
                 .and_then(|(way, number)| names.service(way.link, number)),
-            frame: header.map(|header| frame_name(header.kind)),
+            frame: header.map(|header| header.kind.name()),
             frame_seq: header.map(|header| header.seq),
             frame_ack: header.and_then(|header| header.ack),
             frame_len_bytes: frame.map(|frame| frame.len_bytes),

@@ -1,7 +1,7 @@
 //! From what the engine shows to typed events.
 
 use airlane_base::{Duration, Instant};
-use airlane_link::{DropReason, Frame, FrameKind, Layout, Port, ServiceEvent};
+use airlane_link::{DropReason, Frame, Layout, Port, ServiceEvent};
 
 use super::{
     Dropped, Event, FrameInfo, HeaderInfo, LinkDirection, Lost, PacketInfo, SenderInfo, TcpState,
@@ -70,8 +70,8 @@ impl From<&Packet> for PacketInfo {
 
 fn frame_info(port: &Port<Packet>, frame: &Frame<Packet>) -> FrameInfo {
     let header = &frame.header;
-    let layout = port.layout_of(header.service).unwrap_or(Layout::Bare);
-    let numbered = layout != Layout::Bare;
+    let layout = port.layout_of(header.service).unwrap_or(&Layout::BARE);
+    let numbered = layout.is_numbered();
     // What a parity carries is no packet, even if it has the form of one.
     let packet = frame.packet().filter(|_| header.kind.is_packet());
     FrameInfo {
@@ -313,23 +313,6 @@ fn on_sender(
     match seen.senders.get_mut(place) {
         Some(old) => *old = new,
         None => seen.senders.push(new),
-    }
-}
-
-/// The names of frames that docs and files use.
-pub(super) const fn frame_name(kind: FrameKind) -> &'static str {
-    match kind {
-        FrameKind::Data => "data",
-        FrameKind::Ack => "ack",
-        FrameKind::Nak => "nak",
-        FrameKind::Keepalive => "keepalive",
-        FrameKind::Parity => "parity",
-        FrameKind::Copy => "copy",
-        FrameKind::Retransmission => "retransmission",
-        FrameKind::Bitmap => "bitmap",
-        FrameKind::Hello => "hello",
-        FrameKind::Mark => "mark",
-        FrameKind::Report => "report",
     }
 }
 

@@ -249,7 +249,7 @@ fn table_5_2_a_request_repairs_after_a_round_trip() {
                 .at
         };
         // Packet 0 would have arrived one frame time before packet 1.
-        let frame = pair.port(0).codec().header_len(airlane_link::Layout::Seq) + link.2;
+        let frame = pair.port(0).codec().header_len(&airlane_link::Layout::SEQ) + link.2;
         let frame = link
             .0
             .parse::<airlane_base::Rate>()

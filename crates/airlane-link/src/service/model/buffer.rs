@@ -16,13 +16,12 @@
 //! D`, and the sender keeps the frame for `W T_d`.
 
 use std::collections::VecDeque;
-use std::fmt::Write;
 use std::hash::{Hash, Hasher};
 
 use airlane_base::{Duration, Instant, Rate};
 use stateright::{Checker, Model, Property};
 
-use super::world::{End, Flight, Numbered, relative};
+use super::world::{End, Flight, Numbered, Relative};
 use crate::config::{FixedTimers, Keepalives, RlpConfig, SchemeConfig, TimersConfig};
 use crate::context::{Context, Output, PortFacts};
 use crate::flow::Lane;
@@ -157,24 +156,19 @@ impl Link {
     }
 
     fn key(state: &State) -> u64 {
-        let mut key = String::new();
-        let text = format!("{:?} {:?}", state.ends[0].service, state.ends[1].service);
-        relative(&text, state.now, &mut key);
+        let mut key = Relative::new(state.now, 0);
+        let [sender, receiver] = &state.ends;
+        sender.service.add_to(&mut key);
+        receiver.service.add_to(&mut key);
+        receiver.delivered.hash(&mut key);
         for (at, to, flight) in &state.air {
-            let in_time = at.saturating_since(state.now);
-            write!(key, "{in_time:?} {to} {:?}", flight.frame).unwrap();
+            (at, to, &flight.frame).hash(&mut key);
         }
-        let free_in = state.free_at.saturating_since(state.now);
-        let rest = (
-            free_in,
-            state.ends[0].sent,
-            state.lost_in_a_row,
-            state.overrun,
-        );
-        let stale = state.ends[0].ledger.stale_naks > 0;
-        let mut hasher = std::hash::DefaultHasher::new();
-        (key, format!("{rest:?}"), stale, &state.ends[1].delivered).hash(&mut hasher);
-        hasher.finish()
+        let stale = sender.ledger.stale_naks > 0;
+        let free_at = state.free_at.max(state.now);
+        (free_at, sender.sent, stale).hash(&mut key);
+        (state.lost_in_a_row, state.overrun).hash(&mut key);
+        key.finish()
     }
 }
 

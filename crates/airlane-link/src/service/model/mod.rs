@@ -4,7 +4,7 @@
 //! A state is both services, what is on its way, and what has been delivered. Time only passes when
 //! a timer runs out, but frames may be on their way for as long as they like, so every order of
 //! arrivals and timeouts is reached. Times are compared relative to now, and bookkeeping times (when
-//! a frame came or left, for the ledger) are left out, so that states meet again. "Always" is
+//! a frame came or left, for the ledger) are left out, so that states meet again: by types, see [`world::Relative`]. "Always" is
 //! proven for these worlds; "sometimes" shows that they contain the hard cases. That everything
 //! arrives in the end is for the property tests.
 

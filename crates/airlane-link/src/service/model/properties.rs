@@ -16,15 +16,17 @@ pub(super) fn of(world: &World) -> Properties {
     match &world.scheme {
         SchemeConfig::Rlp(_) => all.extend(of_rlp(world).into_iter().chain(of_rlp_in_order())),
         SchemeConfig::RlpOos(_) => all.extend(of_rlp(world).into_iter().chain(of_rlp_oos())),
-        scheme => {
-            all.extend(of_reliable(world));
-            match scheme {
-                SchemeConfig::Gbn(_) => all.extend(of_gbn()),
-                SchemeConfig::Sr(_) | SchemeConfig::SrM1(_) => all.extend(of_one_nak(world)),
-                SchemeConfig::SrM2(_) => all.extend(of_sr_m2(world)),
-                _ => all.extend(of_sr_bitmap(world)),
-            }
+        SchemeConfig::Gbn(_) => all.extend(of_reliable(world).into_iter().chain(of_gbn())),
+        SchemeConfig::Sr(_) | SchemeConfig::SrM1(_) => {
+            all.extend(of_reliable(world).into_iter().chain(of_one_nak(world)));
         }
+        SchemeConfig::SrM2(_) => {
+            all.extend(of_reliable(world).into_iter().chain(of_sr_m2(world)));
+        }
+        SchemeConfig::SrBitmap(_) => {
+            all.extend(of_reliable(world).into_iter().chain(of_sr_bitmap(world)));
+        }
+        other => unreachable!("no world has {}", other.kind()),
     }
     all
 }
@@ -61,9 +63,9 @@ fn of_all(world: &World) -> Properties {
             books.late + books.duplicates > 0
         }),
     ];
-    if u64::from(world.packets) > world.codec.space(Layout::Seq).modulus() {
+    if u64::from(world.packets) > world.codec.space(&Layout::SEQ).modulus() {
         all.push(sometimes("numbers come round", |world, state| {
-            state.ends[1].delivered.len() as u64 > world.codec.space(Layout::Seq).modulus()
+            state.ends[1].delivered.len() as u64 > world.codec.space(&Layout::SEQ).modulus()
         }));
     }
     all
@@ -131,7 +133,7 @@ fn of_reliable(world: &World) -> Properties {
 
 /// Whether the order is kept within flows alone.
 fn by_flow(world: &World) -> bool {
-    world.scheme.layout() == Layout::Lanes
+    world.end().service.frames().layout == &Layout::LANES
 }
 
 /// Packets of a flow that have not gone up, before this one.

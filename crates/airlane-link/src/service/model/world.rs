@@ -1,7 +1,6 @@
 //! A world to check: two ends, what is on its way between them, and how its states compare.
 
-use std::fmt::Write;
-use std::hash::{Hash, Hasher};
+use std::hash::{DefaultHasher, Hash, Hasher};
 use std::net::Ipv4Addr;
 
 use airlane_base::{Duration, Instant, Payload, Rate};
@@ -10,13 +9,14 @@ use crate::config::{FixedTimers, SchemeConfig, TimersConfig};
 use crate::context::{Context, Given, Output, PortFacts};
 use crate::flow::{FlowKey, Lane, Packet};
 use crate::ledger::ServiceLedger;
+use crate::mechanism::copies::Copies;
 use crate::mechanism::receive_window::ReceiveWindow;
 use crate::mechanism::send_window::SendWindow;
 use crate::service::Service;
 use crate::wire::{Codec, Frame, FrameKind, Layout};
 
 /// A packet that is only a number.
-#[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord)]
+#[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Hash)]
 pub(super) struct Numbered(pub(super) u8);
 
 impl Payload for Numbered {
@@ -172,7 +172,7 @@ impl World {
             this.sent += u8::from(frame.header.kind == FrameKind::Data);
             if frame.header.kind == FrameKind::Nak {
                 // The newest packet with this number: the window has no two of them.
-                let space = self.codec.space(Layout::Seq);
+                let space = self.codec.space(&Layout::SEQ);
                 let behind = space.distance(sent_by_peer.into(), frame.header.seq);
                 if let Some(packet) = u32::from(sent_by_peer).checked_sub(behind) {
                     this.asked[packet as usize] += 1;
@@ -223,38 +223,32 @@ impl World {
     }
 
     pub(super) fn key(&self, state: &State) -> [u64; 2] {
-        let mut key = format!(
-            "{:?} {} {} ",
-            state.ends[1].delivered, state.doubled, state.timeouts
-        );
-        for end in 0..2 {
-            let this = &state.ends[end];
-            let text = format!("{:?}", this.service);
-            relative(&text, state.now, &mut key);
-            let mut flights: Vec<String> = state.air[end]
-                .iter()
-                .map(|flight| {
-                    let (sent, received) = (flight.sent, flight.received);
-                    let overtaken = this.newest.0.saturating_sub(sent);
-                    let outdated = this.newest.1.saturating_sub(received);
-                    let ahead = (
-                        sent.saturating_sub(this.newest.0),
-                        received.saturating_sub(this.newest.1),
-                    );
-                    let text = format!("{:?} {overtaken} {outdated} {ahead:?}", flight.frame);
-                    text
-                })
-                .collect();
-            if self.channel.overtakes > 0 && !self.channel.originals_in_order {
-                flights.sort_unstable();
-            }
-            write!(key, "{} {:?} {flights:?}", this.sent, this.asked).unwrap();
-        }
         // 128 bits: two of a million different states are the same once in 10^26.
-        [0u64, 1].map(|salt| {
-            let mut hasher = std::hash::DefaultHasher::new();
-            (salt, &key).hash(&mut hasher);
-            hasher.finish()
+        [0, 1].map(|salt| {
+            let mut key = Relative::new(state.now, salt);
+            (state.doubled, state.timeouts, &state.ends[1].delivered).hash(&mut key);
+            for (this, air) in state.ends.iter().zip(&state.air) {
+                this.service.add_to(&mut key);
+                (this.sent, this.asked).hash(&mut key);
+                let mut flights: Vec<u64> = air
+                    .iter()
+                    .map(|flight| {
+                        let (sent, received) = (flight.sent, flight.received);
+                        let mut one = Relative::new(state.now, salt);
+                        flight.frame.hash(&mut one);
+                        // How far it is behind what has come, or ahead of it.
+                        let distances = [(this.newest.0, sent), (this.newest.1, received)];
+                        let distances = distances.map(|(a, b)| i16::from(a) - i16::from(b));
+                        distances.hash(&mut one);
+                        one.finish()
+                    })
+                    .collect();
+                if self.channel.overtakes > 0 && !self.channel.originals_in_order {
+                    flights.sort_unstable();
+                }
+                flights.hash(&mut key);
+            }
+            key.finish()
         })
     }
 }
@@ -262,63 +256,103 @@ impl World {
 /// Longer ago than any timer runs.
 pub(super) const LONG_AGO: u64 = 20;
 
-/// Copies a debug text with every time in it relative to now, and without those that decide nothing any more
-/// ([`Noted`](crate::context::Noted)).
-pub(super) fn relative(text: &str, now: Instant, out: &mut String) {
-    let mut rest = text;
-    while let Some(at) = rest.find("Instant(") {
-        let (before, after) = rest.split_at(at);
-        let end = after.find(')').unwrap();
-        let nanos: u64 = after["Instant(".len()..end].parse().unwrap();
-        out.push_str(before);
-        let distance = nanos as i64 - now.as_nanos() as i64;
-        if before.ends_with("Noted(") && distance <= 0 {
-            out.push('_');
-        } else {
-            write!(out, "{}", distance.max(-(LONG_AGO as i64))).unwrap();
-        }
-        rest = &after[end + 1..];
+/// Hashes states so that those that go on alike are equal: times are relative to now, and those that decide nothing
+/// any more ([`Noted`](crate::context::Noted)) are left out. Nothing but times is hashed as 128 bits.
+pub(super) struct Relative {
+    now: i128,
+    hasher: DefaultHasher,
+}
+
+impl Relative {
+    pub(super) fn new(now: Instant, salt: u64) -> Self {
+        let mut hasher = DefaultHasher::new();
+        salt.hash(&mut hasher);
+        let now = now.as_nanos().into();
+        Self { now, hasher }
     }
-    out.push_str(rest);
+}
+
+impl Hasher for Relative {
+    fn write(&mut self, bytes: &[u8]) {
+        self.hasher.write(bytes);
+    }
+
+    /// An instant.
+    fn write_u128(&mut self, nanos: u128) {
+        let distance = nanos as i128 - self.now;
+        let distance = distance.max(-i128::from(LONG_AGO));
+        self.hasher.write_i128(distance);
+    }
+
+    /// A time that was noted.
+    fn write_i128(&mut self, nanos: i128) {
+        self.hasher.write_i128((nanos - self.now).max(0));
+    }
+
+    fn finish(&self) -> u64 {
+        self.hasher.finish()
+    }
+}
+
+/// No world has copies.
+impl Hash for Copies {
+    fn hash<H: Hasher>(&self, _state: &mut H) {
+        unreachable!("no world has copies")
+    }
+}
+
+type Parts<'a> = (
+    &'a dyn Keyed,
+    Option<&'a SendWindow<Numbered>>,
+    Option<&'a ReceiveWindow<Numbered>>,
+);
+
+/// What has a key, whatever it is.
+trait Keyed {
+    fn add_to(&self, key: &mut Relative);
+}
+
+impl<T: Hash> Keyed for T {
+    fn add_to(&self, key: &mut Relative) {
+        self.hash(key);
+    }
 }
 
 impl Service<Numbered> {
-    pub(super) fn send_window(&self) -> Option<&SendWindow<Numbered>> {
-        match self {
-            Self::Gbn(s) => Some(&s.sent),
-            Self::Sr(s) => Some(&s.sent),
-            Self::SrM1(s) => Some(&s.sent),
-            Self::SrM2(s) => Some(&s.sent),
-            Self::SrBitmap(s) => Some(&s.sent),
-            _ => None,
-        }
+    pub(super) fn add_to(&self, key: &mut Relative) {
+        self.parts().0.add_to(key);
     }
 
-    pub(super) fn receive_window(&self) -> Option<&ReceiveWindow<Numbered>> {
+    /// What worlds look at: all of it for the key, and what a reliable sender and receiver keep.
+    fn parts(&self) -> Parts<'_> {
         match self {
-            Self::Sr(s) => Some(&s.received),
-            Self::SrM1(s) => Some(&s.received),
-            Self::SrM2(s) => Some(&s.received),
-            Self::SrBitmap(s) => Some(&s.received),
-            _ => None,
+            Self::Gbn(s) => (s, Some(&s.sent), None),
+            Self::Sr(s) => (s, Some(&s.sent), Some(&s.received)),
+            Self::SrM1(s) => (s, Some(&s.sent), Some(&s.received)),
+            Self::SrM2(s) => (s, Some(&s.sent), Some(&s.received)),
+            Self::SrBitmap(s) => (s, Some(&s.sent), Some(&s.received)),
+            Self::Rlp(s) => (s, None, None),
+            Self::Default(_) | Self::Xor(_) | Self::Rse(_) | Self::RseAd(_) | Self::Snoop(_) => {
+                unreachable!("no world has it")
+            }
         }
     }
 
     /// Packets that a reliable sender keeps.
     pub(super) fn kept(&self) -> Vec<u8> {
-        let window = self.send_window();
+        let window = self.parts().1;
         window.map_or(vec![], |w| w.packets().map(|packet| packet.0).collect())
     }
 
     /// Packets that a reliable receiver holds behind a hole.
     pub(super) fn held(&self) -> Vec<u8> {
-        let window = self.receive_window();
+        let window = self.parts().2;
         window.map_or(vec![], |w| w.packets().map(|packet| packet.0).collect())
     }
 
     /// The most transmissions of one frame that is still outstanding.
     pub(super) fn attempts(&self) -> u32 {
-        let window = self.send_window();
+        let window = self.parts().1;
         window.map_or(0, |w| w.attempts())
     }
 }

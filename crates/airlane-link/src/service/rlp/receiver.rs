@@ -11,7 +11,7 @@ use crate::mechanism::timers::TimerPolicy;
 use crate::wire::{Frame, FrameKind};
 
 /// In which order packets go up.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
 pub(crate) enum Order {
     /// RLP.
     InOrder,
@@ -29,7 +29,7 @@ const OVERRUN: &str = "overrun";
 const RESYNC: &str = "resync";
 
 /// A missing frame.
-#[derive(Clone, Copy, Debug)]
+#[derive(Clone, Copy, Debug, Hash)]
 struct Hole {
     /// Attempts made or about to be.
     tries: u32,
@@ -42,7 +42,7 @@ struct Hole {
 }
 
 /// A frame held behind a hole.
-#[derive(Clone, Debug)]
+#[derive(Clone, Debug, Hash)]
 struct Early<P> {
     packet: P,
     since: Noted,
@@ -50,7 +50,7 @@ struct Early<P> {
 }
 
 /// The receiver: all that is missing between `base` and `high`, and what waits for it.
-#[derive(Clone, Debug)]
+#[derive(Clone, Debug, Hash)]
 pub(super) struct RlpReceiver<P> {
     /// The receiver has it, because answers to NAKs are what round trips are measured by.
     pub(super) policy: TimerPolicy,
@@ -132,7 +132,7 @@ impl<P: Payload> RlpReceiver<P> {
         } else if !self.live {
             self.resync(cx, seq, packet);
         } else if let Some(hole) = self.close(seq) {
-            // Only overtaken on the way, not lost.
+            // It was only overtaken on the way, and not lost.
             self.accept(cx, seq, packet, hole.since.0, false);
         } else {
             cx.ledger.duplicates += 1;

@@ -9,7 +9,7 @@ use crate::mechanism::ring::Ring;
 use crate::wire::{Frame, FrameKind, Header};
 
 /// A frame kept for retransmission.
-#[derive(Clone, Debug)]
+#[derive(Clone, Debug, Hash)]
 struct Outgoing<P> {
     packet: P,
     /// When its budget is spent; none: never.
@@ -29,7 +29,7 @@ impl<P> Outgoing<P> {
 }
 
 /// The sender: the last `window` frames, whoever has them.
-#[derive(Clone, Debug)]
+#[derive(Clone, Debug, Hash)]
 pub(super) struct RlpSender<P> {
     space: SeqSpace,
     window: u32,

@@ -102,7 +102,7 @@ impl<P: Payload> OpenBlocks<P> {
         let block = if place < unasked {
             self.received.find(number, place, &mut lost)
         } else {
-            // An answer: it never begins a block.
+            // An answer never begins a block.
             self.received.get_mut(number)
         };
         cx.ledger.lose(lost, false);

@@ -149,7 +149,7 @@ impl<P: Clone> Connection<P> {
         }
         let (start, end) = (segment.seq, segment.end);
         if start == end || !before(self.last_ack, end) {
-            // Nothing in it, or nothing that is not acknowledged already.
+            // There is nothing in it that is not acknowledged already.
             return Admission::Acknowledged;
         }
         let mut kept = Admission::Cached;
@@ -212,7 +212,7 @@ impl<P: Clone> Connection<P> {
             return Verdict::Duplicate;
         };
         if before(ack, oldest.start) {
-            // Lost before it came here, by congestion: the sender must know.
+            // It was lost before it came here, by congestion, of which the sender must know.
             return Verdict::Duplicate;
         }
         if self.rules.smart {

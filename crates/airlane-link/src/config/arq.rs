@@ -1,0 +1,240 @@
+//! Options of the schemes that send again what was lost, and of the one that does not.
+
+use schemars::JsonSchema;
+use serde::{Deserialize, Serialize};
+
+use super::copies::CopiesConfig;
+use super::timers::{Keepalives, Multiplier, TimerOrigin, TimersConfig};
+use super::traits::{ArqOptions, Options, Traits, Wrong, arq, window_terms};
+use crate::wire::HeaderProfile;
+
+/// Nothing to choose.
+#[derive(Clone, Debug, Default, PartialEq, Serialize, Deserialize, JsonSchema)]
+#[serde(deny_unknown_fields)]
+pub struct DefaultConfig {}
+
+/// Options of schemes with a window and one timer.
+#[derive(Clone, Debug, Default, PartialEq, Serialize, Deserialize, JsonSchema)]
+#[serde(deny_unknown_fields, rename_all = "kebab-case")]
+pub struct WindowConfig {
+    /// This many frames may be unacknowledged. Source: Xylomenos 1999, section 4.3. Left out: 127, of
+    /// `sr-bitmap` 4096 (live).
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    #[schemars(extend("x-unit" = "frames"))]
+    pub window: Option<u32>,
+    /// The scheme's timers have these values. Left out: `relaxed` (study), `measured` (live).
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub timers: Option<TimersConfig>,
+    /// It says by how much sharing stretches fixed timers. Source: Xylomenos 1999, section 6.2.2.
+    #[serde(default)]
+    pub multiplier: Multiplier,
+    /// Where timers start.
+    #[serde(default)]
+    pub timer_origin: TimerOrigin,
+}
+
+/// Options of the selective repeat schemes.
+#[derive(Clone, Debug, Default, PartialEq, Serialize, Deserialize, JsonSchema)]
+#[serde(deny_unknown_fields, rename_all = "kebab-case")]
+pub struct SrConfig {
+    /// This many frames may be unacknowledged. Source: Xylomenos 1999, section 4.3. Left out: 127
+    /// (study), 4096 (live).
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    #[schemars(extend("x-unit" = "frames"))]
+    pub window: Option<u32>,
+    /// The scheme's timers have these values. Left out: `relaxed` (study), `measured` (live).
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub timers: Option<TimersConfig>,
+    /// It says by how much sharing stretches fixed timers. Source: Xylomenos 1999, section 6.2.2.
+    #[serde(default)]
+    pub multiplier: Multiplier,
+    /// Where timers start.
+    #[serde(default)]
+    pub timer_origin: TimerOrigin,
+    /// What a timeout may resend. Left out: `each` (study), `base` (live).
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub timeout_resends: Option<TimeoutResends>,
+    /// How many keepalives follow the last frame while it is not acknowledged: they let the peer see
+    /// a lost tail. Left out: none: the timers find it. Live only.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    #[schemars(extend("x-unit" = "frames"))]
+    pub keepalives: Option<Keepalives>,
+    /// Whether the receiver asks again for what has not come within its NAK timer, as RLP does. Left out:
+    /// false: only the sender's timers find it. Live only.
+    #[serde(default, skip_serializing_if = "std::ops::Not::not")]
+    pub repeat_naks: bool,
+    /// Whether packets go up as late as one that had to be repaired, while frames are lost: for senders
+    /// that model the path's round trip, as BBR does. Left out: false. Live only.
+    #[serde(default, skip_serializing_if = "std::ops::Not::not")]
+    pub dejitter: bool,
+    /// Among which packets the order is kept. Left out: `all`. Both ends must have the same.
+    #[serde(default, skip_serializing_if = "Order::is_usual")]
+    pub order: Order,
+    /// Frames are copied so while a flow is thin. Left out: none. Live only.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub copies: Option<CopiesConfig>,
+}
+
+/// Which packets of a reliable service go up in the order in which they came.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
+#[serde(rename_all = "kebab-case")]
+pub enum Order {
+    /// All of the service: what is lost holds up everything behind it.
+    #[default]
+    All,
+    /// Those of one flow: what is lost holds up its own flow. Live only; two bytes a frame.
+    Flow,
+}
+
+impl Order {
+    fn is_usual(&self) -> bool {
+        *self == Self::All
+    }
+}
+
+/// Options of RLP and RLP/OOS.
+#[derive(Clone, Debug, Default, PartialEq, Serialize, Deserialize, JsonSchema)]
+#[serde(deny_unknown_fields, rename_all = "kebab-case")]
+pub struct RlpConfig {
+    /// How often the receiver asks for a frame before it gives up: N. Source: Xylomenos 1999, section
+    /// 4.3. Left out: 3.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    #[schemars(extend("x-unit" = "requests"))]
+    pub retries: Option<u32>,
+    /// This many frames are kept for retransmission. Left out: 127 (study), 1024 (live).
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    #[schemars(extend("x-unit" = "frames"))]
+    pub window: Option<u32>,
+    /// The scheme's timers have these values. Left out: `relaxed` (study), `measured` (live).
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub timers: Option<TimersConfig>,
+    /// It says by how much sharing stretches fixed timers. Source: Xylomenos 1999, section 6.2.2.
+    #[serde(default)]
+    pub multiplier: Multiplier,
+    /// Where timers start.
+    #[serde(default)]
+    pub timer_origin: TimerOrigin,
+    /// How many keepalives follow the last frame. Left out: unlimited (study), 8 (live).
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    #[schemars(extend("x-unit" = "frames"))]
+    pub keepalives: Option<Keepalives>,
+    /// Frames are copied so while a flow is thin. Left out: none. Live only.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub copies: Option<CopiesConfig>,
+}
+
+/// What a timeout may resend in selective repeat (section 7.11, "SR under a hole").
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Hash, Serialize, Deserialize, JsonSchema)]
+#[serde(rename_all = "kebab-case")]
+pub enum TimeoutResends {
+    /// Only the oldest outstanding frame; the others may have arrived behind a hole.
+    Base,
+    /// Each frame whose timer expires.
+    Each,
+}
+
+/// How often a receiver asks for a frame where nothing is said.
+pub(super) const USUAL_RETRIES: u32 = 3;
+
+impl Options for DefaultConfig {
+    fn resolve(&mut self, _scheme: &Traits, _header: HeaderProfile) {}
+
+    fn arq(&self) -> Option<ArqOptions<'_>> {
+        None
+    }
+
+    fn terms(&self) -> String {
+        String::new()
+    }
+
+    fn check(&self, _scheme: &Traits, _header: HeaderProfile, _at: &str, _wrong: Wrong<'_>) {}
+}
+
+impl Options for WindowConfig {
+    fn resolve(&mut self, scheme: &Traits, header: HeaderProfile) {
+        self.window = self.window.or(Some(scheme.usual_window(header)));
+        self.timers = self.timers.take().or_else(|| TimersConfig::usual(header));
+    }
+
+    fn arq(&self) -> Option<ArqOptions<'_>> {
+        Some(arq!(self))
+    }
+
+    fn terms(&self) -> String {
+        window_terms(self.window)
+    }
+
+    fn check(&self, _scheme: &Traits, _header: HeaderProfile, _at: &str, _wrong: Wrong<'_>) {}
+}
+
+impl Options for SrConfig {
+    fn resolve(&mut self, scheme: &Traits, header: HeaderProfile) {
+        self.window = self.window.or(Some(scheme.usual_window(header)));
+        self.timers = self.timers.take().or_else(|| TimersConfig::usual(header));
+        let resends = match header.is_live() {
+            true => TimeoutResends::Base,
+            false => TimeoutResends::Each,
+        };
+        self.timeout_resends = self.timeout_resends.or(Some(resends));
+    }
+
+    fn arq(&self) -> Option<ArqOptions<'_>> {
+        Some(arq!(self, copies: self.copies.as_ref(), dejitter: self.dejitter))
+    }
+
+    fn terms(&self) -> String {
+        let order = match self.order {
+            Order::All => "",
+            Order::Flow => " order flow",
+        };
+        window_terms(self.window) + order
+    }
+
+    fn check(&self, scheme: &Traits, header: HeaderProfile, at: &str, wrong: Wrong<'_>) {
+        let options = [
+            (
+                "keepalives",
+                self.keepalives.is_some(),
+                "sends no keepalives",
+            ),
+            (
+                "repeat-naks",
+                self.repeat_naks,
+                "has no timers for its requests",
+            ),
+            ("dejitter", self.dejitter, "has no de-jitter buffer"),
+            (
+                "order",
+                self.order == Order::Flow,
+                "keeps the order of all packets",
+            ),
+        ];
+        let study = header == HeaderProfile::Study;
+        for (name, _, what) in options.into_iter().filter(|option| study && option.1) {
+            wrong(
+                format!("{at}.{name}"),
+                format!("{} of the works {what}", scheme.name),
+                "leave it out, or header = \"live\"",
+            );
+        }
+    }
+}
+
+impl Options for RlpConfig {
+    fn resolve(&mut self, scheme: &Traits, header: HeaderProfile) {
+        self.retries = self.retries.or(Some(USUAL_RETRIES));
+        self.window = self.window.or(Some(scheme.usual_window(header)));
+        self.timers = self.timers.take().or_else(|| TimersConfig::usual(header));
+        self.keepalives = self.keepalives.or(Some(Keepalives::usual(header)));
+    }
+
+    fn arq(&self) -> Option<ArqOptions<'_>> {
+        Some(arq!(self, retries: self.retries, copies: self.copies.as_ref()))
+    }
+
+    fn terms(&self) -> String {
+        window_terms(self.window)
+    }
+
+    fn check(&self, _scheme: &Traits, _header: HeaderProfile, _at: &str, _wrong: Wrong<'_>) {}
+}

@@ -1,0 +1,48 @@
+//! Frames of a port as bytes.
+
+use super::Port;
+use crate::flow::Packet;
+use crate::wire::{Codec, Decoded, Frame, FrameError, Layout};
+
+impl<P: Packet> Port<P> {
+    /// Bytes of a frame with its header, without what lies below.
+    pub fn frame_len(&self, frame: &Frame<P>) -> usize {
+        let slot = self.slots.get(usize::from(frame.header.service));
+        match slot.and_then(Option::as_ref) {
+            Some(slot) if !frame.header.kind.is_of_ports() => {
+                slot.frame_len(self.facts.codec, frame)
+            }
+            _ => {
+                let codec = self.facts.codec;
+                codec.len_without_packet(frame, &Layout::PORTS) + frame.payload_len()
+            }
+        }
+    }
+
+    /// The header layout of a service; none if there is no such service.
+    pub fn layout_of(&self, service: u8) -> Option<&'static Layout> {
+        let slot = self.slots.get(usize::from(service))?.as_ref()?;
+        Some(slot.frames.layout)
+    }
+
+    /// Writes everything of a frame but its packet to `buf`, see [`Codec::encode`].
+    pub fn encode_header(&self, frame: &Frame<P>, session: u32, buf: &mut [u8]) -> Option<usize> {
+        let layout = self.layout_of(frame.header.service)?;
+        self.facts.codec.encode(frame, layout, session, buf)
+    }
+
+    /// Reads a frame's header, see [`Codec::decode`].
+    ///
+    /// # Errors
+    /// A [`FrameError`] for bytes that are no frame of this port.
+    pub fn decode(&self, bytes: &[u8]) -> Result<Decoded, FrameError> {
+        self.facts
+            .codec
+            .decode(bytes, |service| self.layout_of(service))
+    }
+
+    /// The codec.
+    pub fn codec(&self) -> Codec {
+        self.facts.codec
+    }
+}

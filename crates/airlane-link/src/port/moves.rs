@@ -1,0 +1,78 @@
+//! When packets of a flow that changes its service are held, and when they go on.
+
+use airlane_base::{Duration, Instant};
+
+use super::Port;
+use super::moving::{Flow, Moving};
+use super::numbers::SERVICES;
+use crate::flow::{FlowKey, Packet};
+
+/// What a round trip may vary by.
+const MARGIN: Duration = Duration::from_millis(5);
+
+impl<P: Packet> Port<P> {
+    /// Holds a packet of a flow that changes its service, or gives it back where nothing is in its way.
+    #[cold]
+    pub(super) fn hold(
+        &mut self,
+        now: Instant,
+        flow: &FlowKey,
+        to: u8,
+        before: Option<(u8, Instant)>,
+        packet: P,
+    ) -> Option<P> {
+        let hash = flow.hash(self.config.flow_salt);
+        self.next_timer.set(None);
+        let packet = self.moving.follow(hash, to, packet);
+        let held = match (packet, before) {
+            (Some(packet), Some((from, at))) if !self.has_left(now, from, at, &packet) => {
+                self.moving.begin(now, hash, (from, to), packet)
+            }
+            (packet, _) => packet,
+        };
+        if self.moving.is_due(now) {
+            self.release(now);
+        }
+        held
+    }
+
+    /// Whether nothing of this packet's flow, whose last packet came `at` that time, is left in a service.
+    fn has_left(&self, now: Instant, number: u8, at: Instant, packet: &P) -> bool {
+        let Some(slot) = &self.slots[usize::from(number) % SERVICES] else {
+            return true;
+        };
+        if slot.is_quiet() {
+            return true;
+        }
+        let round_trip = slot.service.srtt().unwrap_or(self.facts.delay * 2);
+        let most = round_trip + round_trip / 4 + MARGIN;
+        !slot.may_hold_flow_of(packet) && now.saturating_since(at) >= most
+    }
+
+    /// Lets go what is held of flows that have left their old services.
+    pub(super) fn release(&mut self, now: Instant) {
+        let mut moving = std::mem::replace(&mut self.moving, Moving::new());
+        while let Some(flow) = moving.release(now, |flow| self.may_go(now, flow)) {
+            let to = usize::from(flow.to) % SERVICES;
+            // Its new service may have gone meanwhile; the default one is always there.
+            let to = if self.slots[to].is_some() { to } else { 0 };
+            for packet in flow.packets {
+                self.admit(now, to, packet);
+            }
+        }
+        moving.checked(now);
+        self.moving = moving;
+        self.next_timer.set(None);
+    }
+
+    fn may_go(&self, now: Instant, flow: &mut Flow<P>) -> bool {
+        let Some(first) = flow.packets.front() else {
+            return true;
+        };
+        let slot = self.slots[usize::from(flow.from) % SERVICES].as_ref();
+        if slot.is_some_and(|slot| slot.may_hold_flow_of(first)) {
+            flow.waited_at = now;
+        }
+        self.has_left(now, flow.from, flow.waited_at, first)
+    }
+}

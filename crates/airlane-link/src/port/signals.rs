@@ -1,0 +1,80 @@
+//! What ports say to each other, beside the services: marks and reports, by which one of them finds the rate of its link.
+
+use airlane_base::{Instant, Rate};
+
+use super::Port;
+use super::departure::Token;
+use crate::flow::Packet;
+use crate::wire::{Body, Frame, FrameKind, Header, Layout, Report};
+
+impl<P: Packet> Port<P> {
+    /// The rate that the port sends at now: the configured one, unless the link is slower and the
+    /// port follows it.
+    pub fn rate(&self) -> Rate {
+        match &self.finder {
+            Some(finder) => finder.rate(),
+            None => self.config.rate,
+        }
+    }
+
+    /// A mark or a report, which no service sees.
+    pub(super) fn handle_from_port(&mut self, now: Instant, frame: &Frame<P>) {
+        let number = frame.header.seq;
+        match (frame.report(), &mut self.finder) {
+            (Some(report), Some(finder)) => {
+                finder.handle_report(now, number, report);
+                self.follow_link();
+            }
+            (Some(_), None) => {}
+            (None, _) => {
+                // The clock and the count go round.
+                let report = Report {
+                    received: self.received_bytes as u32,
+                    at_us: (now.as_nanos() / 1_000) as u32,
+                };
+                (self.answer, self.speaks) = (Some((number, report)), true);
+            }
+        }
+        self.received_bytes += self.own_len(frame) as u64;
+    }
+
+    /// Gives what there is to say to the peer's port: before all packets, as it says what the link does now.
+    pub(super) fn speak(&mut self, now: Instant) -> (Frame<P>, Token) {
+        let frame = match self.answer.take() {
+            Some((number, report)) => Frame {
+                header: Header::new(FrameKind::Report, number),
+                body: Body::Report(report),
+            },
+            None => {
+                let finder = self.finder.as_mut();
+                let number = finder.map_or(0, |finder| finder.mark(now, self.sent_bytes));
+                Frame::control(FrameKind::Mark, number)
+            }
+        };
+        self.speaks = self.finder.as_ref().is_some_and(|finder| finder.is_due());
+        self.under_way += 1;
+        let token = Token {
+            header: frame.header,
+            len: self.own_len(&frame),
+            came: None,
+            epoch: 0,
+        };
+        (frame, token)
+    }
+
+    pub(super) fn own_len(&self, frame: &Frame<P>) -> usize {
+        let codec = self.facts.codec;
+        codec.len_without_packet(frame, &Layout::PORTS) + self.config.frame_overhead
+    }
+
+    /// Times what services do by the rate that was found, where it is quite another one.
+    fn follow_link(&mut self) {
+        let Some(finder) = &self.finder else {
+            return;
+        };
+        let (found, was) = (finder.carries(), self.facts.rate.as_bps());
+        if found.as_bps().abs_diff(was) > was / 4 {
+            self.retime(found);
+        }
+    }
+}
