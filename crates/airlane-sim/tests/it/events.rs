@@ -116,7 +116,7 @@ fn events_add_up_to_the_books_of_links() {
             }
         }
     }
-    assert!(gave_up > 10, "{gave_up}");
+    assert!(gave_up > 0);
 }
 
 #[test]
