@@ -31,5 +31,6 @@ mod shipped;
 mod snoop;
 mod storm;
 mod tcp;
+mod unlabelled;
 mod web;
 mod wifi;
