@@ -179,6 +179,9 @@ fn comparators_are_drawn_after_a_trace() {
         };
         near("F(2)", lost(&drawn, 2), lost(&blocks, 2), 0.006);
         assert!(lost(&drawn, 50) > lost(&blocks, 50), "{mta:?}");
+        // Of how long a burst has lasted the chain knows as far as its order, so long bursts are rarer.
+        let again = Mta::extract(&drawn).unwrap().change_of_state;
+        assert!(again < mta.change_of_state, "{again}: {mta:?}");
     }
     let blocks = generated("onoff-c", 600_000);
     let single = blocks.single_burst();
@@ -188,7 +191,8 @@ fn comparators_are_drawn_after_a_trace() {
     );
     assert_eq!(single.bursts().len(), 1);
     let best = |blocks: &Blocks| blocks.best_frame(1..=100, Overhead::Published).unwrap();
-    assert_eq!(best(&single).blocks, 100);
+    // The longest, but for the frames at both ends of the burst: two of 100 blocks are what 86 have less.
+    assert!((86..=100).contains(&best(&single).blocks));
     assert!(best(&single).goodput > best(&blocks).goodput);
     assert_eq!(Mta::extract(&generated("bernoulli 0", 1_000)), None);
 }
