@@ -9,6 +9,7 @@ from pathlib import Path
 import pytest
 import results
 from matplotlib.backends.backend_agg import FigureCanvasAgg
+from matplotlib.container import ErrorbarContainer
 from matplotlib.figure import Figure
 from matplotlib.text import Text
 
@@ -147,7 +148,9 @@ def test_a_figure_shows_what_was_measured(few: Path) -> None:
         "L3\n5 %",
         "L4\n10 %",
     ]
-    drawn = [list(bars.lines[0].get_ydata()) for bars in axis.containers]
+    # Bands of what was printed are bars without lines.
+    curves = [c for c in axis.containers if isinstance(c, ErrorbarContainer)]
+    drawn = [list(curve.lines[0].get_ydata()) for curve in curves]
     outcome = next(o for o in read(few) if o.work == "xylomenos-1999")
     study = next(s for s in outcome.studies if s.id == "F4.2")
     assert study.drawing is not None

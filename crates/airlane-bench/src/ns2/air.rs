@@ -21,7 +21,7 @@ pub struct AirSetting {
     pub stations: usize,
     /// Whether the MAC tries frames seven times, or once.
     pub retries: bool,
-    /// What ns-2 2.35 gave for [`RUNS`] seeds: the least, mean and greatest time until the last file was there, seconds.
+    /// What ns-2 2.35 gave for `RUNS` seeds: the least, mean and greatest time until the last file was there, seconds.
     pub known_s: [f64; 3],
 }
 

@@ -422,7 +422,7 @@ fn a_group_may_read_status_and_change_nothing() {
         let refused = as_user(1234, NOGROUP, change);
         let said = String::from_utf8_lossy(&refused.stderr).into_owned();
         assert!(
-            said.contains("may read its status, and nothing else"),
+            said.contains("may read its status, and what a flow may send, and nothing else"),
             "{change:?}: {said}"
         );
     }

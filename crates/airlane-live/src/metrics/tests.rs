@@ -33,7 +33,7 @@ fn sample() -> Status {
         queue_bytes: 22,
         srtt_ns: Some(50_000_000),
         ledger: serde_json::from_value(ledger.into()).unwrap(),
-        events: [("gave-up".to_owned(), 71)].into(),
+        events: [("gave-up".to_owned(), 97)].into(),
         metrics: serde_json::from_value(metrics).unwrap(),
         peer: Some(PeerReport {
             received_packets: 31,
