@@ -101,6 +101,8 @@ const SAMPLE: Duration = Duration::from_secs(2);
 const QUIET: Duration = Duration::from_secs(30);
 /// Load behind the measuring period, in which stragglers count.
 const GRACE: Duration = Duration::from_secs(5);
+/// How long applications run before they are measured.
+const WARMUP: Duration = Duration::from_secs(3);
 
 /// A running process and what is known of it.
 #[derive(Debug)]
@@ -187,7 +189,11 @@ impl Soak {
                 self.sample()?;
             }
             let counts = progress.counts();
-            if let Some((recovery, ..)) = &mut recovery {
+            // Voice ends with the load. The client still asks the server then what has come, which takes long on
+            // a slow link.
+            if let Some((recovery, ..)) = &mut recovery
+                && now < begin + WARMUP + round.length
+            {
                 recovery.observe(now, counts);
             }
             let due = events.next_if(|(at, _)| now >= begin + *at);
@@ -411,7 +417,7 @@ impl Load {
         };
         let client = ClientConfig {
             times: Times {
-                warmup: Duration::from_secs(3),
+                warmup: WARMUP,
                 measure: length,
                 grace: GRACE,
             },

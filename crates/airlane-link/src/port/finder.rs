@@ -8,9 +8,11 @@
 //! ```text
 //! round        marks since the last change of the rate: at least four, more where delays jitter, over 30 ms
 //! q            least delay of a round - least delay of the last 10 to 20 s;   allowed: 6 ms + jitter
-//! q <= allowed, busy       rate x (1 + gain); the gain doubles each round once the rate has left the last queue's behind
-//! q >  allowed             c = bytes / time between the first and the last mark that found this queue: what the
-//!                          link carries, as it was never idle. Send at c/2 or 3c/4 until the queue is gone, then at c
+//! q <= allowed, busy       rate x (1 + gain); the gain grows 2.5 times each round once the rate is 5 % beyond the
+//!                          last queue's
+//! q >  allowed             c = bytes / time between the first and the last mark that found this queue, which
+//!                          outlasted every pause of this end: what the link carries, as it was never idle.
+//!                          Send at c/2 or 3c/4 until the queue is gone, then at c
 //! q did not fall by that   it is not ours: what the delay is now counts as none, and the rate stays
 //! ```
 //!
@@ -19,8 +21,11 @@
 //! back if as much is lost then.
 //!
 //! Least delays and not means, because what comes late now and then is no queue. Reports are rare: one for 8 kB or
-//! 10 ms, whichever is more. Where marks go unanswered the rate is halved, four times in a row at most: a link that
-//! became much slower answers late. A rate only grows while it is used: an idle link shows no limit.
+//! 10 ms, whichever is more; below 3 Mbit/s one for 20 ms. The first mark leaves behind the first frame, before there
+//! can be a queue. Where marks go unanswered the rate is halved, four times in a row at most: a link that became much
+//! slower answers late. If the next answer comes without a queue it was an outage, and half of what was sent before
+//! is sent again. A rate only grows while it is used: an idle link shows no limit. An unstated rate begins above most
+//! links: what TCP sends before it is acknowledged then leaves as it would without a port.
 //!
 //! Invariants: `LEAST` <= rate <= the configured rate; nothing is allocated after the start. Left out: what the way
 //! back does to reports beyond their delay, which the marks' own times do not contain.
@@ -33,8 +38,9 @@ use crate::wire::Report;
 
 /// How old the least delay may become, twice.
 const MEMORY: Duration = Duration::from_secs(10);
-/// A mark for so many bytes, not more often than this, and after so long for any.
+/// A mark for so many bytes, fewer where the link is slow, not more often than this, and after so long for any.
 const MARK_BYTES: u64 = 8_000;
+const LEAST_MARK_BYTES: u64 = 2_500;
 const MARK_EVERY: Duration = Duration::from_millis(10);
 const MARK_AFTER: Duration = Duration::from_millis(500);
 /// Marks on their way, and reports of late, that are remembered.
@@ -49,10 +55,10 @@ const MOST_MARKS: usize = 16;
 const STRETCH: usize = 24;
 const LEAST_ROUND: Duration = Duration::from_millis(30);
 /// An unstated rate begins here, and none falls below the least.
-const FIRST_BPS: u64 = 10_000_000;
+const FIRST_BPS: u64 = 100_000_000;
 const LEAST_BPS: u64 = 32_000;
 /// So often a queue that does not fall is ours all the same, perhaps.
-const TRIES: u32 = 3;
+const TRIES: u32 = 2;
 /// How long less is sent, how often at least, to see what a mark takes without a queue.
 const PEEK: Duration = Duration::from_millis(200);
 const PEEK_EVERY: Duration = Duration::from_secs(8);
@@ -64,6 +70,9 @@ const MOST_SILENT: u32 = 4;
 const LONGEST_AT_FIRST: Duration = Duration::from_secs(1);
 /// What a round may add to the queue while the rate is near to what the link was found to carry.
 const STEP: Duration = Duration::from_millis(3);
+/// The rate is near to it up to this; by so much the gain grows each round beyond.
+const NEAR: f64 = 1.05;
+const FASTER: f64 = 2.5;
 /// Bytes after which what was lost counts half, for what is lost now and as a rule.
 const LOSS_NOW: f64 = 400_000.0;
 const LOSS_RULE: f64 = 4_000_000.0;
@@ -75,6 +84,8 @@ struct Mark {
     left: Instant,
     /// Bytes sent before it.
     sent: u64,
+    /// How long nothing was sent since the mark before it, although it could have been.
+    paused: Duration,
 }
 
 /// A mark that came: when it left, and what the peer said of it.
@@ -82,6 +93,7 @@ struct Mark {
 struct Sample {
     left: Instant,
     sent: u64,
+    paused: Duration,
     /// By the peer's clock, microseconds.
     came_us: i64,
     received: u64,
@@ -185,12 +197,17 @@ pub(super) struct Finder {
     // These say what was marked.
     number: u32,
     marked: (Instant, u64),
+    /// When the frame before has left at this rate, and how long nothing was sent since the last mark.
+    free_at: Instant,
+    paused: Duration,
     due: bool,
     under_way: VecDeque<Mark>,
     /// How long the last report was under way with its mark, and how often none has come.
     round_trip: Duration,
     heard: Instant,
     silent: u32,
+    /// The rate before nothing was heard.
+    before_silence: u64,
     // These say what came.
     samples: VecDeque<Sample>,
     base: Option<Base>,
@@ -224,11 +241,14 @@ impl Finder {
             busy: false,
             number: 0,
             marked: (Instant::ORIGIN, 0),
+            free_at: Instant::ORIGIN,
+            paused: Duration::ZERO,
             due: false,
             under_way: VecDeque::with_capacity(MARKS),
             round_trip: LONGEST_AT_FIRST,
             heard: Instant::ORIGIN,
             silent: 0,
+            before_silence: 0,
             samples: VecDeque::with_capacity(SAMPLES),
             base: None,
             jitter_us: 0,
@@ -280,14 +300,22 @@ impl Finder {
 
     /// A frame has left; `sent` bytes have by now.
     #[inline]
-    pub(super) fn departed(&mut self, now: Instant, sent: u64) {
+    pub(super) fn departed(&mut self, now: Instant, sent: u64, free_at: Instant) {
+        self.paused = self.paused + now.saturating_since(self.free_at);
+        self.free_at = free_at;
         let (at, before) = self.marked;
         let since = now.saturating_since(at);
-        self.due |= sent - before >= MARK_BYTES && since >= MARK_EVERY || since >= MARK_AFTER;
+        self.due |=
+            sent - before >= self.mark_bytes() && since >= MARK_EVERY || since >= MARK_AFTER;
         self.go_on(now);
         if self.under_way.len() >= MISSED && self.phase == Phase::Grows {
             self.miss(now);
         }
+    }
+
+    /// Slow links have marks more often than fast ones, so that a change is seen in time.
+    fn mark_bytes(&self) -> u64 {
+        (self.bps / 8 * 20 / 1_000).clamp(LEAST_MARK_BYTES, MARK_BYTES)
     }
 
     /// Many marks are under way: for too long, if a full queue or an outage takes them all.
@@ -296,6 +324,9 @@ impl Finder {
             (self.since, self.heard) = (now, now);
             // Whichever it was, it begins anew when something is heard, and from not too far below.
             (self.gain, self.carried) = (0.25, Some(0.0));
+            if self.silent == 0 {
+                self.before_silence = self.bps;
+            }
             if self.silent < MOST_SILENT {
                 self.silent += 1;
                 self.bps = (self.bps / 2).max(LEAST_BPS.min(self.most));
@@ -324,6 +355,7 @@ impl Finder {
             number,
             left: now,
             sent,
+            paused: std::mem::replace(&mut self.paused, Duration::ZERO),
         });
         number
     }
@@ -337,7 +369,8 @@ impl Finder {
             return;
         };
         let mark = self.under_way[at];
-        (self.silent, self.heard) = (0, now);
+        let was_silent = std::mem::take(&mut self.silent) > 0;
+        self.heard = now;
         self.round_trip = now.saturating_since(mark.left);
         // Older ones are lost, or overtaken.
         self.under_way.drain(..=at);
@@ -352,12 +385,19 @@ impl Finder {
         let sample = Sample {
             left: mark.left,
             sent: mark.sent,
+            paused: mark.paused,
             came_us,
             received,
             delay_us: came_us - left_us,
         };
         self.remember(now, sample);
-        let is_gone = sample.delay_us - self.base_us() < self.allowed_us() / 4;
+        let queue = sample.delay_us - self.base_us();
+        if was_silent && queue < self.allowed_us() {
+            // An outage: had the link become slower, the mark would have come late.
+            self.bps = self.bps.max(self.before_silence / 2).min(self.most);
+            self.since = now;
+        }
+        let is_gone = queue < self.allowed_us() / 4;
         match self.phase {
             Phase::Grows => self.judge(now),
             Phase::Drains { .. } if sample.left >= self.since && is_gone => {
@@ -471,14 +511,14 @@ impl Finder {
         let step = (STEP.as_secs_f64() / round.as_secs_f64()).clamp(1.0 / 128.0, 1.0 / 32.0);
         let near = self
             .carried
-            .is_some_and(|carried| (self.bps as f64) < 1.1 * carried);
+            .is_some_and(|carried| (self.bps as f64) < NEAR * carried);
         if self.busy {
             if near {
                 self.gain = step;
             }
             self.bps = ((self.bps as f64 * (1.0 + self.gain)) as u64 + 1).min(self.most);
             let fastest = if self.carried.is_some() { 0.5 } else { 1.0 };
-            self.gain = (self.gain * 2.0).min(fastest);
+            self.gain = (self.gain * FASTER).min(fastest);
         } else if self.carried.is_some() {
             self.gain = step;
         }
@@ -488,11 +528,20 @@ impl Finder {
     /// A queue stands, or grows.
     fn on_queue(&mut self, now: Instant, queue: i64, of_late: usize) {
         let (base, allowed) = (self.base_us(), self.allowed_us());
-        // The link was never idle between the marks that found a queue.
-        let found = self.samples.iter().rev().take(of_late);
-        let found = found
-            .take_while(|sample| sample.delay_us - base > allowed / 2)
-            .count();
+        // The link was never idle between the marks that found a queue which outlasted every pause.
+        let mut found = 1;
+        let mut later = self.samples.iter().rev().take(of_late).peekable();
+        while let (Some(at), Some(before)) = (later.next(), later.peek()) {
+            let queue = before.delay_us - base;
+            if queue <= allowed / 2 || at.paused > Duration::from_micros(queue as u64) {
+                break;
+            }
+            found += 1;
+        }
+        if found < LEAST_MARKS && !self.busy {
+            self.since = now;
+            return;
+        }
         let begin = self.samples.len() - found.max(LEAST_MARKS).min(self.samples.len());
         let (Some(from), Some(to)) = (self.samples.get(begin), self.samples.back()) else {
             return;

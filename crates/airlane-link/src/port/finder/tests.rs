@@ -4,6 +4,7 @@ use proptest::prelude::*;
 use std::collections::VecDeque;
 
 const FRAME: usize = 1_250;
+const MARK: usize = 60;
 
 /// A link as nobody knows it, and who sends over it.
 struct World {
@@ -19,6 +20,8 @@ struct World {
     room: Duration,
     /// What there is to send.
     offered_mbps: f64,
+    /// So much comes at once, and then nothing for a while.
+    page: Option<(u64, Duration)>,
     /// What others send, of which the link's queue takes as much as it can.
     others_mbps: f64,
     rng: Rng,
@@ -38,7 +41,7 @@ impl World {
     fn new(mbps: f64, delay_ms: u64) -> Self {
         Self {
             finder: Finder::new(Rate::from_bps(10_000_000_000).unwrap(), false),
-            now: Instant::ORIGIN,
+            now: Instant::from_nanos(10_000_000_000),
             mbps,
             delay: Duration::from_millis(delay_ms),
             loss: 0.0,
@@ -46,9 +49,10 @@ impl World {
             jitter: Duration::ZERO,
             room: Duration::from_millis(300),
             offered_mbps: f64::INFINITY,
+            page: None,
             others_mbps: 0.0,
             rng: Streams::new(7, 0).stream("link"),
-            next: Instant::ORIGIN,
+            next: Instant::from_nanos(10_000_000_000),
             free_at: Instant::ORIGIN,
             lost_for: 0,
             sent: 0,
@@ -76,24 +80,19 @@ impl World {
                 continue;
             }
             self.now = self.next;
-            self.send(FRAME);
-            let rate = self.finder.rate().as_bps() as f64;
-            let rate = rate.min(self.offered_mbps * 1e6);
-            self.next += Duration::from_secs_f64(FRAME as f64 * 8.0 / rate);
-            self.finder.departed(self.now, self.sent);
-            if self.finder.is_due() {
-                let number = self.finder.mark(self.now, self.sent);
-                let came = self.cross(60);
-                if let Some(came) = came {
-                    let report = Report {
-                        received: self.received as u32,
-                        at_us: (came.as_nanos() / 1_000) as u32,
-                    };
-                    let at = came + self.delay;
-                    let behind = self.reports.iter().rposition(|other| other.0 <= at);
-                    self.reports
-                        .insert(behind.map_or(0, |i| i + 1), (at, number, report));
-                }
+            let bytes = match self.finder.is_due() {
+                true => self.send_mark(),
+                false => self.send(FRAME),
+            };
+            let rate = self.finder.rate();
+            let free_at = self.now + rate.transmission_time(bytes);
+            let rate = (rate.as_bps() as f64).min(self.offered_mbps * 1e6);
+            self.next += Duration::from_secs_f64(bytes as f64 * 8.0 / rate);
+            self.finder.departed(self.now, self.sent, free_at);
+            if let Some((length, pause)) = self.page
+                && (self.sent - bytes as u64) / length < self.sent / length
+            {
+                self.next += pause;
             }
         }
         self.waits.sort_by(f64::total_cmp);
@@ -102,11 +101,30 @@ impl World {
         (used / self.mbps, waits.copied().unwrap_or(0.0))
     }
 
-    fn send(&mut self, bytes: usize) {
+    fn send(&mut self, bytes: usize) -> usize {
         self.sent += bytes as u64;
         if self.cross(bytes).is_some() {
             self.received += bytes as u64;
         }
+        bytes
+    }
+
+    fn send_mark(&mut self) -> usize {
+        let number = self.finder.mark(self.now, self.sent);
+        let before = self.received;
+        if let Some(came) = self.cross(MARK) {
+            let report = Report {
+                received: before as u32,
+                at_us: (came.as_nanos() / 1_000) as u32,
+            };
+            let at = came + self.delay;
+            let behind = self.reports.iter().rposition(|other| other.0 <= at);
+            self.reports
+                .insert(behind.map_or(0, |i| i + 1), (at, number, report));
+            self.received += MARK as u64;
+        }
+        self.sent += MARK as u64;
+        MARK
     }
 
     /// When it comes, if it does.
@@ -243,6 +261,59 @@ fn an_outage_is_over_when_it_is_over() {
     assert!(used > 0.85, "{used}");
 }
 
+#[test]
+fn what_was_sent_before_an_outage_is_soon_sent_again() {
+    for (mbps, delay, loss) in [(2.0, 25, 0.0), (20.0, 25, 0.05), (50.0, 75, 0.0)] {
+        let mut world = world((mbps, delay, loss, 1.0, 0, 0.0));
+        world.run(5.0);
+        world.loss = 1.0;
+        world.run(15.0);
+        world.loss = loss;
+        world.run(1.0);
+        let (used, _) = world.run(2.0);
+        assert!(used > 0.85, "{mbps} Mbit/s, {delay} ms: {used}");
+    }
+}
+
+/// A page stands in the link's queue, which is idle until the next: its bytes over that time are not what it carries.
+#[test]
+fn pages_do_not_make_a_link_look_slow() {
+    for (mbps, delay) in [(2.0, 2), (10.0, 2), (10.0, 25), (50.0, 75)] {
+        let mut world = World::new(mbps, delay);
+        world.page = Some((20_000, Duration::from_millis(100)));
+        world.run(30.0);
+        assert!(world.found() > 0.85 * mbps, "{mbps}: {}", world.found());
+    }
+}
+
+/// Links that no case above was chosen for: most are found in time and kept, and nearly all in the end.
+#[test]
+fn links_of_any_kind_are_found() {
+    let mut rng = Streams::new(1, 0).stream("links");
+    let mut pick = |from: &[f64]| from[(rng.uniform() * from.len() as f64) as usize];
+    let (mut soon, mut kept, mut stepped) = (0, 0, 0);
+    for seed in 0..100 {
+        let mbps = pick(&[1.0, 2.0, 4.0, 9.0, 17.0, 40.0, 90.0, 220.0]);
+        let delay = pick(&[2.0, 6.0, 13.0, 31.0, 70.0]) as u64;
+        let mut world = World::new(mbps, delay);
+        (world.loss, world.burst) = (pick(&[0.0, 0.0, 0.01, 0.05, 0.1]), pick(&[1.0, 1.0, 7.0]));
+        world.jitter = Duration::from_millis(pick(&[0.0, 0.0, 3.0, 10.0]) as u64);
+        world.room = Duration::from_millis(pick(&[20.0, 60.0, 150.0, 400.0]) as u64);
+        world.rng = Streams::new(seed, 0).stream("link");
+        let good = |(used, queue): (f64, f64)| usize::from(used > 0.85 && queue < 30.0);
+        world.run(3.0);
+        soon += good(world.run(1.0));
+        kept += good(world.run(20.0));
+        world.mbps = mbps * pick(&[0.25, 0.4, 1.5, 4.0]);
+        world.run(2.0);
+        stepped += good(world.run(6.0));
+    }
+    assert!(
+        soon >= 88 && kept >= 95 && stepped >= 88,
+        "{soon} {kept} {stepped}"
+    );
+}
+
 /// Whoever keeps a queue full takes what he takes: it is given up for as long as the oldest least delay is kept.
 #[test]
 fn others_are_given_way_to_but_not_for_ever() {
@@ -280,7 +351,7 @@ proptest! {
         for (back, received, at_us, ms) in reports {
             now += Duration::from_millis(ms);
             sent += 10_000;
-            finder.departed(now, sent);
+            finder.departed(now, sent, now);
             if finder.is_due() {
                 finder.mark(now, sent);
             }
