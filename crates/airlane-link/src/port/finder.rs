@@ -12,7 +12,7 @@
 //!                          last queue's
 //! q >  allowed             c = bytes / time between the first and the last mark that found this queue, which
 //!                          outlasted every pause of this end: what the link carries, as it was never idle.
-//!                          Send at c/2 or 3c/4 until the queue is gone, then at c
+//!                          Send at c/2 or 3c/4 until the queue is gone, then a bit below c
 //! q did not fall by that   it is not ours: what the delay is now counts as none, and the rate stays
 //! ```
 //!
@@ -69,8 +69,10 @@ const MISSED_FOR: Duration = Duration::from_millis(200);
 const MOST_SILENT: u32 = 4;
 const LONGEST_AT_FIRST: Duration = Duration::from_secs(1);
 /// What a round may add to the queue while the rate is near to what the link was found to carry.
-const STEP: Duration = Duration::from_millis(3);
-/// The rate is near to it up to this; by so much the gain grows each round beyond.
+const STEP: Duration = Duration::from_millis(2);
+/// What is sent of what the link was found to carry, so that what is left of a queue goes.
+const BELOW: f64 = 0.97;
+/// The rate is near to what was found up to this; by so much the gain grows each round beyond.
 const NEAR: f64 = 1.05;
 const FASTER: f64 = 2.5;
 /// Bytes after which what was lost counts half, for what is lost now and as a rule.
@@ -640,7 +642,7 @@ impl Finder {
     /// The link carries no more than this.
     fn take_back(&mut self, carried: f64) {
         let carried = carried.min(self.bps as f64).max(self.bps as f64 / 64.0);
-        self.bps = (carried as u64).max(LEAST_BPS.min(self.most));
+        self.bps = ((carried * BELOW) as u64).max(LEAST_BPS.min(self.most));
         self.carried = Some(carried);
     }
 }
