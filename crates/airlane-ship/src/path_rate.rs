@@ -205,6 +205,13 @@ impl PathRate {
         (self.sent - self.reported) as f64 > held
     }
 
+    /// Little more is on its way than the path holds.
+    fn is_drained(&self) -> bool {
+        let rtt = self.min_rtt.unwrap_or(LEAST_ROUND);
+        let holds = self.carries() / 8.0 * rtt.as_secs_f64() + MARK_BYTES as f64;
+        (self.sent - self.reported) as f64 <= holds
+    }
+
     const fn flight(&self) -> f64 {
         match self.mode {
             Mode::Startup => STARTUP_GAIN,
@@ -276,6 +283,10 @@ impl PathRate {
             self.samples.pop_front();
         }
         self.samples.push_back(sample);
+        if self.mode == Mode::ProbeBandwidth(1) && self.is_drained() {
+            // What was tried too much is gone: less would leave the path idle.
+            self.mode = Mode::ProbeBandwidth(2);
+        }
         if mark.left >= self.round_began && now >= self.round_began + LEAST_ROUND {
             self.on_round(now, &sample);
         }
@@ -324,13 +335,9 @@ impl PathRate {
         // What is lost as a rule was carried, too; but no more than was sent.
         let carried = (received / (1.0 - self.rule())).min(sent);
         let bps = carried / left.max(came);
+        // Less than was asked for says nothing of the path, not even at first.
         let busy = sent / left >= 0.8 * self.rate();
-        let largest = self
-            .bandwidth
-            .iter()
-            .map(|(_, bps)| *bps)
-            .fold(0.0, f64::max);
-        if !busy && bps <= largest {
+        if !busy && bps <= self.carries() {
             return;
         }
         while self.bandwidth.back().is_some_and(|(_, last)| *last <= bps) {
@@ -411,10 +418,7 @@ impl PathRate {
                 }
             }
             Mode::Drain(rounds) => {
-                let rtt = self.min_rtt.unwrap_or(LEAST_ROUND) + MARK_EVERY;
-                let holds = carries / 8.0 * rtt.as_secs_f64() + 2.0 * MARK_BYTES as f64;
-                let drained = (self.sent - self.reported) as f64 <= holds;
-                if drained || rounds == DRAIN_ROUNDS {
+                if self.is_drained() || rounds == DRAIN_ROUNDS {
                     Mode::ProbeBandwidth(2)
                 } else {
                     Mode::Drain(rounds + 1)

@@ -545,9 +545,14 @@ fn offer(size: usize, list: &Manifest) -> ToTaker {
     }
 }
 
-/// Both ends have the same settings.
+/// Both ends have the same settings. Losses are reported once for as long as anything follows them: files are long, and
+/// of a tenth of them much would come twice.
 pub(crate) fn clap_config() -> ClapConfig {
-    ClapConfig::default()
+    let config = ClapConfig::default();
+    ClapConfig {
+        sweep_last: Some(config.nack_threshold),
+        ..config
+    }
 }
 
 pub(crate) fn to_json(message: &impl serde::Serialize) -> Vec<u8> {

@@ -16,6 +16,8 @@ struct Path {
     delay: Duration,
     /// Longer datagrams do not arrive.
     mtu: usize,
+    /// So much may wait, as time.
+    queue: Duration,
     free_at: [Instant; 2],
     /// Bytes that the interface of each way has taken, how often it had run dry before, and for how many datagrams of
     /// both it had no room.
@@ -32,6 +34,7 @@ impl Path {
             mbps,
             delay: Duration::from_millis(delay_ms),
             mtu: 1_448,
+            queue: Duration::from_millis(100),
             free_at: [Instant::ORIGIN; 2],
             taken: [0; 2],
             dry: [0; 2],
@@ -43,12 +46,12 @@ impl Path {
         (time.as_secs_f64() * self.mbps * 1e6 / 8.0) as u64
     }
 
-    /// When a datagram comes out, if it does. A second of it waits at most.
+    /// When a datagram comes out, if it does.
     fn carry(&mut self, now: Instant, way: usize, len: usize) -> Option<Instant> {
         self.dry[way] += u32::from(self.free_at[way] < now);
         let takes = Duration::from_secs_f64((len + 52) as f64 * 8.0 / (self.mbps * 1e6));
         let leaves = self.free_at[way].max(now) + takes;
-        let full = leaves.saturating_since(now) > Duration::from_millis(100);
+        let full = leaves.saturating_since(now) > self.queue;
         if len > self.mtu || full {
             self.full += u64::from(full);
             return None;
@@ -268,16 +271,20 @@ proptest! {
 
 #[test]
 fn a_lossy_link_is_used() {
-    let mut world = World::new(Path::new(20.0, 25, 0.05), &[60_000_000]);
-    let took = world.run();
-    assert!(world.is_intact());
-    let share = 60e6 * 8.0 / took.as_secs_f64() / 20e6;
-    assert!(share > 0.85, "{share} of the link, {took}");
-    let (packets, duplicates) = world.taker.packets();
-    assert!(
-        duplicates * 50 < packets,
-        "{duplicates} of {packets} packets were here already"
-    );
+    for (loss, least) in [(0.05, 0.85), (0.2, 0.6)] {
+        let mut world = World::new(Path::new(20.0, 25, loss), &[60_000_000]);
+        world.path.queue = Duration::from_millis(50);
+        let took = world.run();
+        assert!(world.is_intact());
+        let share = 60e6 * 8.0 / took.as_secs_f64() / 20e6;
+        assert!(share > least, "{share} of the link at {loss}, {took}");
+        let (packets, duplicates) = world.taker.packets();
+        let few = packets as f64 * loss / 3.0;
+        assert!(
+            (duplicates as f64) < few,
+            "{duplicates} of {packets} packets were here already at {loss}"
+        );
+    }
 }
 
 #[test]

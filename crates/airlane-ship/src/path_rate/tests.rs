@@ -199,6 +199,23 @@ impl World {
 }
 
 #[test]
+fn a_pause_says_nothing_of_the_path() {
+    let mut rate = PathRate::new(Rate::from_bps(1_000_000_000).unwrap());
+    for n in 1..4_u32 {
+        // A packet every three seconds.
+        let left = Instant::ORIGIN + Duration::from_secs(3) * u64::from(n);
+        rate.departed(left, 1_500 * u64::from(n));
+        let mark = rate.mark(left);
+        let report = Report {
+            received: 1_500 * n,
+            at_us: 3_000_000 * n,
+        };
+        rate.handle_report(left + Duration::from_millis(50), mark, report);
+    }
+    assert_eq!((rate.measured(), rate.rate()), (None, FIRST_BPS));
+}
+
+#[test]
 fn one_alone_uses_what_there_is_and_keeps_the_queue_short() {
     for (mbps, delay, loss) in [
         (20.0, 25, 0.0),

@@ -44,6 +44,11 @@ pub struct ClapConfig {
     /// Of `final`: a loss is reported once so many packets, it included, have been sent since. Source: docs/choices.md.
     #[schemars(extend("x-unit" = "packets"))]
     pub nack_threshold: u32,
+    /// Of `final`: all that is missing is reported again and again once so many packets or fewer are to come. Left out: a
+    /// tenth of the file, of which many packets come twice if it is long. Source: Gopal 2007, section 3.2.2.2.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    #[schemars(extend("x-unit" = "packets"))]
+    pub sweep_last: Option<u32>,
     /// Of `beta`: there are at least this long between two reports, and at most as long, so that each is forced. Source:
     /// Gopal 2007, section 3.2.2.1.
     pub nack_period: Duration,
@@ -68,6 +73,7 @@ impl Default for ClapConfig {
             interval: Duration::from_millis(100),
             queue_share: 0.5,
             nack_threshold: 32,
+            sweep_last: None,
             nack_period: Duration::from_millis(100),
             bitmap: Size::from_bytes(32),
             milestone: 0,

@@ -1,5 +1,5 @@
 //! The reports of CLAP-final (Gopal 2007, section 3.2.2.2): *pivots* report each loss once, as soon as enough has been
-//! sent behind it; from nine tenths of the file on, and when the sender has fallen silent, *sweeps* report all that is
+//! sent behind it; from nine tenths of the file on, or as late as is asked for, and when the sender has fallen silent, *sweeps* report all that is
 //! missing, an average round trip apart.
 //!
 //! Invariant: two pivots never report the same packet, so that no packet is sent twice before the first sweep. A path
@@ -15,6 +15,7 @@ use super::progress::{Progress, Report};
 pub(super) struct Pivots {
     interval: Duration,
     threshold: u32,
+    sweep_last: Option<u32>,
     milestone: u32,
     /// No report has reached this number.
     next_unreported: u32,
@@ -39,6 +40,7 @@ impl Pivots {
         Self {
             interval: config.interval,
             threshold: config.nack_threshold,
+            sweep_last: config.sweep_last,
             milestone: config.milestone,
             next_unreported: 0,
             sweeping: false,
@@ -94,7 +96,10 @@ impl Pivots {
         if progress.highest.is_some() {
             self.begun.get_or_insert(now);
         }
-        self.sweeping |= u64::from(behind) * 10 >= u64::from(progress.total) * 9;
+        self.sweeping |= match self.sweep_last {
+            None => u64::from(behind) * 10 >= u64::from(progress.total) * 9,
+            Some(last) => progress.total - behind <= last,
+        };
         let silent = now >= progress.silent_at(self.patience());
         let report = match self.sweeping || silent {
             true => self.sweep(now, progress, silent),
@@ -246,6 +251,19 @@ mod tests {
         assert_eq!(world.pivots.due(&world.progress), Some(at(999)));
         world.now = 999;
         assert_eq!(world.poll(), Some((NackKind::Sweep, 0, 900)));
+    }
+
+    #[test]
+    fn pivots_go_on_for_as_long_as_is_asked_for() {
+        let mut world = World::new(1_000);
+        world.pivots.sweep_last = Some(32);
+        let mut said: Vec<_> = (0..967)
+            .filter(|n| ![5, 900, 960].contains(n))
+            .filter_map(|n| world.data(n))
+            .collect();
+        said.extend(world.data(967));
+        let (pivot, sweep) = (NackKind::Pivot, NackKind::Sweep);
+        assert_eq!(said, [(pivot, 5, 36), (pivot, 900, 931), (sweep, 0, 967)]);
     }
 
     #[test]
