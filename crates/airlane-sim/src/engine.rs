@@ -393,6 +393,7 @@ impl Engine {
             }
             Some(Planned::Move(moved)) => {
                 self.next_hops = moved.next_hops;
+                self.move_circuits(&moved.left, &moved.carried);
                 for port in moved.disconnected {
                     self.ports[port].port.disconnect(self.now);
                     self.drain_port(port, observer);
@@ -402,6 +403,27 @@ impl Engine {
             None => {}
         }
         self.schedule_agenda();
+    }
+
+    /// Circuits lose what they have, or others take it over.
+    fn move_circuits(&mut self, left: &[usize], carried: &[[usize; 2]]) {
+        for index in left {
+            if let Medium::Circuit(circuit) = &mut self.directions[*index].medium {
+                circuit.leave(self.now);
+                self.deadlines.set(*index, circuit.poll_timeout());
+            }
+        }
+        for both in carried {
+            let Ok([from, to]) = self.directions.get_disjoint_mut(*both) else {
+                continue;
+            };
+            if let (Medium::Circuit(from), Medium::Circuit(to)) = (&mut from.medium, &mut to.medium)
+            {
+                to.take_over(self.now, from);
+                self.deadlines.set(both[0], from.poll_timeout());
+                self.deadlines.set(both[1], to.poll_timeout());
+            }
+        }
     }
 
     fn schedule_agenda(&mut self) {

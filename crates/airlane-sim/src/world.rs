@@ -33,8 +33,8 @@ use crate::hint::{flow_hints, outages};
 use crate::packet::Packet;
 use crate::route::{Routes, Step};
 use crate::scenario::{
-    AppConfig, Completion, EachRun, FlowConfig, LinkConfig, PacedBy, RelayConfig, RequestPackets,
-    Scenario, TrafficSeed, TransportConfig, WifiConfig,
+    AppConfig, Completion, EachRun, FlowConfig, HandoffConfig, LinkConfig, PacedBy, RelayConfig,
+    RequestPackets, Scenario, TrafficSeed, TransportConfig, WifiConfig,
 };
 use crate::services::header;
 
@@ -128,6 +128,15 @@ pub(crate) fn build(scenario: &Scenario, seed: u64, run: u64, mut pieces: Pieces
                 .filter_map(|link| first_port[link])
                 .flat_map(|first| [first, first + 1])
                 .collect(),
+            left: handed_over(scenario, |handoff| {
+                !handoff.carries && handoff.leaves() == epochs[1].begin
+            })
+            .map(|[from, _]| from)
+            .collect(),
+            carried: handed_over(scenario, |handoff| {
+                handoff.carries && handoff.joins() == epochs[1].begin
+            })
+            .collect(),
         });
     let moves = moves.collect();
     let mut hints = vec![];
@@ -151,6 +160,17 @@ pub(crate) fn build(scenario: &Scenario, seed: u64, run: u64, mut pieces: Pieces
         agenda: Agenda::new(hints, moves, policies),
         next_hops: first_hops,
     })
+}
+
+/// Both directions of the links that handoffs of some kind leave, and those of the links that they join.
+fn handed_over(
+    scenario: &Scenario,
+    which: impl Fn(&HandoffConfig) -> bool,
+) -> impl Iterator<Item = [usize; 2]> {
+    let link = |name: &str| scenario.links.keys().position(|link| link == name);
+    let handoffs = scenario.handoffs.iter().filter(move |h| which(h));
+    let links = handoffs.filter_map(move |h| Some([link(&h.from)?, link(&h.to)?]));
+    links.flat_map(|links| [true, false].map(|down| links.map(|link| direction_index(link, down))))
 }
 
 fn radio(scenario: &Scenario, name: &str, wifi: &WifiConfig, streams: Streams) -> RadioEnd {

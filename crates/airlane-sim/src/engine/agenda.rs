@@ -18,6 +18,10 @@ pub(crate) struct Move {
     pub(crate) next_hops: Vec<NextHop>,
     /// Ports whose link goes.
     pub(crate) disconnected: Vec<usize>,
+    /// Directions whose circuits lose what they have.
+    pub(crate) left: Vec<usize>,
+    /// Directions of circuits, and those that take over what they have.
+    pub(crate) carried: Vec<[usize; 2]>,
 }
 
 /// Somebody who sets the shares of a link's services from time to time.

@@ -126,6 +126,15 @@ impl<P: Payload> Stream<P> {
         Some(Piece { from, to })
     }
 
+    /// Nothing of what there is arrives.
+    fn lose(&mut self) {
+        for framed in self.packets.drain(..) {
+            self.spoiled.add(framed.packet.len());
+        }
+        (self.waiting, self.waiting_bytes) = (0, 0);
+        (self.cut, self.read, self.whole_from) = (self.written, self.written, self.written);
+    }
+
     /// Octets have come: gives the packets that they complete.
     fn read(&mut self, piece: Piece, mut give: impl FnMut(P)) {
         if piece.from > self.read {
@@ -147,19 +156,25 @@ impl<P: Payload> Stream<P> {
 #[derive(Debug)]
 pub(crate) struct Circuit {
     pub(super) channel: Channel<Frame<Piece>>,
-    pub(super) station: Station<Piece>,
+    /// How long a block takes.
+    block: Duration,
+    state: State,
+    /// When the station is asked next.
+    next: Option<Instant>,
+}
+
+/// What a circuit has under way, and all that may move to another.
+#[derive(Debug)]
+struct State {
+    station: Station<Piece>,
     stream: Stream<Packet>,
     /// What is sent once, where something is.
     once: Option<Stream<Packet>>,
     /// It is its turn.
     once_next: bool,
-    /// How long a block takes.
-    block: Duration,
     fixed: u8,
     /// What chooses the length of frames, where nobody has.
     length: Option<FrameLength>,
-    /// When the station is asked next.
-    next: Option<Instant>,
 }
 
 impl Circuit {
@@ -176,22 +191,24 @@ impl Circuit {
         };
         Self {
             channel,
-            station: Station::new(config.parameters()),
-            stream: Stream::new(limit),
-            once: config.bypass.then(|| Stream::new(limit)),
-            once_next: false,
             block,
-            fixed,
-            length,
+            state: State {
+                station: Station::new(config.parameters()),
+                stream: Stream::new(limit),
+                once: config.bypass.then(|| Stream::new(limit)),
+                once_next: false,
+                fixed,
+                length,
+            },
             next: None,
         }
     }
 
     /// Takes a packet, unless the queue is full: then it is counted.
     pub(super) fn push(&mut self, now: Instant, packet: Packet) -> bool {
-        let stream = match &mut self.once {
+        let stream = match &mut self.state.once {
             Some(once) if packet.header.protocol == UDP => once,
-            _ => &mut self.stream,
+            _ => &mut self.state.stream,
         };
         let taken = stream.push(packet);
         if !taken {
@@ -202,15 +219,16 @@ impl Circuit {
     }
 
     pub(super) fn has_room(&self, packet: &Packet, limit: QueueLimit) -> bool {
-        let once = self.once.as_ref();
+        let once = self.state.once.as_ref();
         let once = once.filter(|_| packet.header.protocol == UDP);
-        once.unwrap_or(&self.stream).has_room(packet.len(), limit)
+        once.unwrap_or(&self.state.stream)
+            .has_room(packet.len(), limit)
     }
 
     /// Octets that a frame of so many blocks carries: a check, a header and the octet of L2R cost 6, and an octet marks each
     /// block where frames have several, or may have.
     fn payload(&self, blocks: u8) -> usize {
-        let marks = if self.length.is_some() || blocks > 1 {
+        let marks = if self.state.length.is_some() || blocks > 1 {
             blocks
         } else {
             0
@@ -220,10 +238,10 @@ impl Circuit {
 
     /// How long a frame is that begins to carry so many octets. Where lengths differ, none is longer than what it has to carry.
     fn lengths(&self, waiting: u64) -> Lengths {
-        let Some(length) = &self.length else {
+        let Some(length) = &self.state.length else {
             return Lengths {
-                full: self.fixed,
-                bare: self.fixed,
+                full: self.state.fixed,
+                bare: self.state.fixed,
             };
         };
         let carries = |blocks: &u8| self.payload(*blocks) as u64 >= waiting;
@@ -244,20 +262,20 @@ impl Circuit {
         if self.next.is_none_or(|next| next > now) {
             return None;
         }
-        self.station.handle_timeout(now);
+        self.state.station.handle_timeout(now);
         // Which octets those were, the far end sees by what is missing.
-        while self.station.poll_abandoned().is_some() {}
-        for (blocks, lost) in self.station.fates() {
-            if let Some(length) = &mut self.length {
+        while self.state.station.poll_abandoned().is_some() {}
+        for (blocks, lost) in self.state.station.fates() {
+            if let Some(length) = &mut self.state.length {
                 length.outcome(blocks.into(), lost);
             }
         }
-        let frame = match self.once_next {
+        let frame = match self.state.once_next {
             true => self.once(&mut ends).or_else(|| self.repaired(now, ends)),
             false => self.repaired(now, &mut ends).or_else(|| self.once(ends)),
         };
         // Frames of both kinds take turns.
-        self.once_next = frame.as_ref().is_some_and(|frame| frame.header != ONCE);
+        self.state.once_next = frame.as_ref().is_some_and(|frame| frame.header != ONCE);
         let departs = frame.map(|frame| self.channel.send_at(now, frame.len(), frame));
         self.wake(now);
         departs
@@ -265,18 +283,19 @@ impl Circuit {
 
     /// The station's next frame.
     fn repaired(&mut self, now: Instant, ends: impl FnMut(&Packet)) -> Option<Frame<Piece>> {
-        let blocks = self.lengths(self.stream.rest());
+        let blocks = self.lengths(self.state.stream.rest());
         let most = self.payload(blocks.full);
-        let stream = &mut self.stream;
-        self.station
+        let stream = &mut self.state.stream;
+        self.state
+            .station
             .transmit(now, blocks, || stream.cut(most, ends))
     }
 
     /// The next frame that is sent once.
     fn once(&mut self, ends: impl FnMut(&Packet)) -> Option<Frame<Piece>> {
-        let blocks = self.lengths(self.once.as_ref()?.rest()).full;
+        let blocks = self.lengths(self.state.once.as_ref()?.rest()).full;
         let most = self.payload(blocks);
-        let information = self.once.as_mut()?.cut(most, ends)?;
+        let information = self.state.once.as_mut()?.cut(most, ends)?;
         Some(Frame {
             blocks,
             header: ONCE,
@@ -292,26 +311,27 @@ impl Circuit {
         frame: Frame<Piece>,
         mut give: impl FnMut(Packet),
     ) {
-        if let Some((once, piece)) = self.once.as_mut().zip(frame.information)
+        if let Some((once, piece)) = self.state.once.as_mut().zip(frame.information)
             && frame.header == ONCE
         {
             once.read(piece, give);
             return;
         }
-        let stream = &mut self.stream;
-        far.station
+        let stream = &mut self.state.stream;
+        far.state
+            .station
             .handle_frame(now, frame, |piece| stream.read(piece, &mut give));
         far.wake(now);
     }
 
     /// Something has happened to the station: looks when it is to be asked.
     pub(super) fn wake(&mut self, now: Instant) {
-        let fresh = self.station.has_room() && self.stream.rest() > 0;
-        let once = self.once.as_ref().is_some_and(|once| once.rest() > 0);
-        let wants = if fresh || once || self.station.has_frames(now) {
+        let fresh = self.state.station.has_room() && self.state.stream.rest() > 0;
+        let once = self.state.once.as_ref().is_some_and(|once| once.rest() > 0);
+        let wants = if fresh || once || self.state.station.has_frames(now) {
             Some(now)
         } else {
-            self.station.poll_timeout()
+            self.state.station.poll_timeout()
         };
         self.next = wants.map(|at| {
             let at = at.max(now).max(self.channel.free_at());
@@ -321,6 +341,24 @@ impl Circuit {
                 .div_ceil(self.block.as_nanos());
             Instant::ORIGIN + self.block * blocks
         });
+    }
+
+    /// What another circuit had under way goes on over this one.
+    pub(super) fn take_over(&mut self, now: Instant, from: &mut Self) {
+        std::mem::swap(&mut self.state, &mut from.state);
+        from.wake(now);
+        self.wake(now);
+    }
+
+    /// The far end has gone, and all that was under way with it.
+    pub(super) fn leave(&mut self, now: Instant) {
+        self.state.station.leave();
+        while self.state.station.poll_abandoned().is_some() {}
+        self.state.stream.lose();
+        if let Some(once) = &mut self.state.once {
+            once.lose();
+        }
+        self.wake(now);
     }
 
     pub(super) fn poll_timeout(&self) -> Option<Instant> {
@@ -338,15 +376,16 @@ impl Circuit {
             resets,
             abandoned,
             ..
-        } = self.station.counts();
+        } = self.state.station.counts();
         CircuitResult {
             frames,
             repeated,
             polls,
             resets,
             abandoned,
-            spoiled: self.stream.spoiled,
+            spoiled: self.state.stream.spoiled,
             missed: self
+                .state
                 .once
                 .as_ref()
                 .map_or_else(Count::default, |once| once.spoiled),

@@ -22,6 +22,11 @@ pub struct HandoffConfig {
     /// How long it has neither.
     #[serde(default)]
     pub gap: Duration,
+    /// Whether what is unacknowledged and what waits moves along, in both directions, so that nothing is lost; then
+    /// packets wait meanwhile. Between circuits (`gsm`) alone, whose counts move along, too. Source: Ludwig et al. 1999,
+    /// section 5. Left out: false.
+    #[serde(default, skip_serializing_if = "std::ops::Not::not")]
+    pub carries: bool,
 }
 
 /// What a handoff is.
@@ -35,11 +40,19 @@ pub enum HandoffKind {
 }
 
 impl HandoffConfig {
-    pub(super) fn leaves(&self) -> Instant {
+    pub(crate) fn leaves(&self) -> Instant {
         Instant::ORIGIN + self.at
     }
 
-    pub(super) fn joins(&self) -> Instant {
+    /// Until then packets for the node go to its old link.
+    pub(super) fn routed_until(&self) -> Instant {
+        match self.carries {
+            true => self.joins(),
+            false => self.leaves(),
+        }
+    }
+
+    pub(crate) fn joins(&self) -> Instant {
         self.leaves() + self.gap
     }
 }

@@ -3,13 +3,14 @@
 //!
 //! A link that a node joins later is not there before. While it is not, nothing is routed over it;
 //! what was on it when the node left is lost: frames on the air, packets that waited, and what the
-//! services of its ports kept. Between leaving and joining, packets for the node have no way.
+//! services of its ports kept. Between leaving and joining, packets for the node have no way. Circuits may carry
+//! over what they have: then packets wait for it in the old one until the new one is there.
 
 use airlane_base::config::{Problems, key};
 use airlane_base::{Duration, Instant};
 use airlane_link::mobility::{Attachment, Change, Hint, Mobility};
 
-use super::handoff::HandoffKind;
+use super::handoff::{HandoffConfig, HandoffKind};
 use super::{LONGEST_RUN, LinkConfig, Scenario};
 use crate::route::Routes;
 
@@ -25,6 +26,14 @@ pub(crate) struct Epoch {
 impl Scenario {
     /// When a link is not there, in order: from the first time of each to the second.
     pub(crate) fn absences(&self, link: &str) -> Vec<[Instant; 2]> {
+        self.absences_since(link, HandoffConfig::leaves)
+    }
+
+    fn absences_since(
+        &self,
+        link: &str,
+        since: impl Fn(&HandoffConfig) -> Instant,
+    ) -> Vec<[Instant; 2]> {
         let mut absences = vec![];
         // It begins absent if the first that happens to it is that a node joins it.
         let first = self
@@ -36,7 +45,7 @@ impl Scenario {
             .map(|_| Instant::ORIGIN);
         for handoff in &self.handoffs {
             if handoff.from == link {
-                left.get_or_insert(handoff.leaves());
+                left.get_or_insert(since(handoff));
             } else if handoff.to == link
                 && let Some(left) = left.take()
             {
@@ -49,8 +58,10 @@ impl Scenario {
 
     /// The times between handoffs, with the routes of each; at least one.
     pub(crate) fn epochs(&self) -> Vec<Epoch> {
-        let absences: Vec<_> = self.links.keys().map(|link| self.absences(link)).collect();
-        let moves = self.handoffs.iter().flat_map(|h| [h.leaves(), h.joins()]);
+        let routed = |link: &String| self.absences_since(link, HandoffConfig::routed_until);
+        let absences: Vec<_> = self.links.keys().map(routed).collect();
+        let moves = self.handoffs.iter();
+        let moves = moves.flat_map(|h| [h.routed_until(), h.joins()]);
         let mut begins: Vec<Instant> = std::iter::once(Instant::ORIGIN).chain(moves).collect();
         begins.sort_unstable();
         begins.dedup();
@@ -128,6 +139,19 @@ impl Scenario {
                         ),
                         Some(_) => {}
                     }
+                }
+                let end = |link: &str| {
+                    let link = self.links.get(link)?;
+                    link.gsm?;
+                    link.ends.iter().position(|end| *end == handoff.node)
+                };
+                let (from, to) = (end(&handoff.from), end(&handoff.to));
+                if handoff.carries && (from.is_none() || from != to) {
+                    p.add(
+                        "carries",
+                        "only circuits that have the node at the same end take over from each other",
+                        "two links with gsm = {}, both with ends = [..., NODE] or both with ends = [NODE, ...]",
+                    );
                 }
                 if handoff.from == handoff.to {
                     p.add(

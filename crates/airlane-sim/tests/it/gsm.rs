@@ -71,6 +71,56 @@ fn an_outage_beyond_what_the_link_persists_spoils_what_was_under_way() {
     }
 }
 
+/// A phone that goes from one base station's circuit to another's, 0.3 s without either, with a file under way.
+fn handed_over(how: &str) -> RunResult {
+    let link = |name: &str| {
+        format!(
+            "[links.{name}]\nends = [\"base\", \"phone\"]\nrate = \"12 kbit/s\"\ndelay = \"110 ms\"\n\
+             queue = \"20 packets\"\nerrors = {{ kind = \"blocks\", model = \"onoff-c\" }}\n\
+             gsm = {{ frame = {{ blocks = 2 }}, persistence = {{ polls = 128 }} }}\n"
+        )
+    };
+    let text = format!(
+        "schema = 1\nname = \"phone\"\nduration = \"6000 s\"\nuntil = \"file\"\n[nodes]\nbase = {{}}\nphone = {{}}\n\
+         {}{}\
+         [[handoffs]]\nat = \"30 s\"\nnode = \"phone\"\nfrom = \"old\"\nto = \"new\"\ngap = \"0.3 s\"\n{how}\n\
+         [[flows]]\nname = \"file\"\nends = [\"base\", \"phone\"]\n\
+         app = {{ kind = \"bulk\", size = \"100 kB\", packet = \"576 B\" }}\n\
+         transport = {{ kind = \"tcp\", window = 8 }}\n",
+        link("old"),
+        link("new")
+    );
+    run(&Scenario::from_toml(&text, "phone.toml").unwrap(), 1, 0).unwrap()
+}
+
+/// Ludwig et al. 1999, section 5: what is carried over is not lost, and what is not carried over is.
+#[test]
+fn a_handover_loses_nothing_where_the_circuit_is_carried_over() {
+    let spoiled = |result: &RunResult| {
+        let links = result.links.iter();
+        let ways = links.flat_map(|link| [&link.down, &link.up]);
+        ways.map(|way| way.circuit.unwrap().spoiled.frames)
+            .sum::<u64>()
+    };
+    let carried = handed_over("carries = true");
+    assert_eq!(carried.flows[0].finished, Some(true));
+    assert_eq!(spoiled(&carried), 0);
+    assert_eq!(carried.flows[0].retransmissions, Some(0));
+    let new = carried
+        .links
+        .iter()
+        .find(|link| link.name == "new")
+        .unwrap();
+    assert!(
+        new.down.circuit.unwrap().frames > 0,
+        "its counts move along"
+    );
+    let left = handed_over("");
+    assert_eq!(left.flows[0].finished, Some(true));
+    assert!(spoiled(&left) > 0);
+    assert!(left.flows[0].retransmissions > Some(0));
+}
+
 #[test]
 fn a_circuit_that_no_phone_has_is_refused() {
     for (gsm, says) in [

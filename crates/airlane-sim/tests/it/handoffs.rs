@@ -114,6 +114,10 @@ fn what_cannot_be_is_refused() {
         ("handoffs[0].gap=21 s", "not over yet"),
         ("handoffs[1].from=office-wlan", "has been left already"),
         ("handoffs[0].to=cell", "is there already"),
+        (
+            "handoffs[0].carries=true",
+            "only circuits that have the node",
+        ),
         ("links.cell.frame=500 B", "does not fit the link \"cell\""),
     ] {
         let packet = "flows[file].app.packet=1000 B";
