@@ -117,14 +117,34 @@ impl SendWindow {
         self.nxt = self.una;
     }
 
+    /// Whether everything that was written has left, so that the application limits what is sent, and not a window.
+    pub(super) const fn is_written_out(&self) -> bool {
+        self.nxt >= self.segments
+    }
+
     /// The next segment in order, if `usable` segments may be on their way.
     #[inline]
     pub(super) fn take_next(&mut self, usable: u64) -> Option<u64> {
-        if self.nxt >= self.segments || self.nxt - self.una >= usable {
+        if self.is_written_out() || self.nxt - self.una >= usable {
             return None;
         }
         let seq = self.nxt;
         self.nxt += 1;
         Some(seq)
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn a_full_window_is_not_the_end_of_what_was_written() {
+        let mut window = SendWindow::new(1_000, 4, 0);
+        window.write(6_000);
+        let left = |window: &mut SendWindow| std::iter::from_fn(|| window.take_next(4)).count();
+        assert_eq!((left(&mut window), window.is_written_out()), (4, false));
+        window.acknowledge(3);
+        assert_eq!((left(&mut window), window.is_written_out()), (2, true));
     }
 }

@@ -397,7 +397,9 @@ impl Rack {
             control.window.take_next(advertised)
         });
         let Some(seq) = next else {
-            if let Some(rate) = &mut self.rate {
+            if let Some(rate) = &mut self.rate
+                && control.window.is_written_out()
+            {
                 rate.limit(self.sent.pipe());
             }
             return None;
