@@ -32,7 +32,6 @@ pub use live::{LiveFacts, check_live};
 pub use port::{HandedOver, Pacing, PortConfig, Rates, SchedulerConfig};
 pub use problem::ConfigError;
 pub use scheme::SchemeConfig;
-pub(crate) use service::goal_of;
 pub use service::{IMPLICIT_NAME, ServiceConfig, by_goal, resolve};
 pub use snoop::{BaseStation, RepairOrder, SnoopConfig, SnoopDetection, SnoopVariant};
 pub use timers::{

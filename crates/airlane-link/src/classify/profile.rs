@@ -28,7 +28,7 @@ use serde::{Deserialize, Deserializer, Serialize, Serializer};
 
 use super::behaviour::Behaviour;
 use super::{ClassConfig, Dscp, MatchConfig, Ports, Protocol};
-use crate::config::{ConfigError, Goal, SchemeConfig, ServiceConfig, goal_of};
+use crate::config::{ConfigError, Goal, SchemeConfig, ServiceConfig};
 use crate::flow::{TCP, UDP};
 use crate::path::{Class, Reliability};
 
@@ -279,7 +279,7 @@ impl ClassProfile {
         };
         let rule = |(conditions, need): &(MatchConfig, Need)| {
             let ranked = services.iter().filter_map(|service| {
-                let rank = need.rank(&service.scheme, conditions.protocol)?;
+                let rank = need.rank(service, conditions.protocol)?;
                 Some((rank, service.number, &service.name))
             });
             let (_, _, name) = ranked.min()?;
@@ -293,8 +293,9 @@ impl ClassProfile {
 }
 
 impl Need {
-    /// How well a scheme suits packets of this protocol, 0 best; none if it would harm them.
-    fn rank(self, scheme: &SchemeConfig, protocol: Option<Protocol>) -> Option<u8> {
+    /// How well a service suits packets of this protocol, 0 best; none if it would harm them.
+    fn rank(self, service: &ServiceConfig, protocol: Option<Protocol>) -> Option<u8> {
+        let scheme = &service.scheme;
         let (like, nearest, kind) = match self {
             Elastic | Prompt => return self.rank_of_kind(scheme, protocol),
             For(Goal::Web) => (Goal::Web, Goal::Bulk, Elastic),
@@ -312,7 +313,7 @@ impl Need {
         if protocol.is_none() && matches!(scheme, SchemeConfig::Snoop(_)) {
             return None;
         }
-        match goal_of(scheme) {
+        match service.goal() {
             Some(goal) if goal == like => Some(0),
             Some(goal) if goal == nearest => Some(1),
             _ => kind.rank_of_kind(scheme, protocol).map(|rank| rank + 2),

@@ -126,7 +126,7 @@ impl Goal {
 #[cfg(test)]
 mod tests {
     use super::*;
-    use crate::config::{ServiceConfig, check, goal_of};
+    use crate::config::{ServiceConfig, check};
     use crate::queue::QueueConfig;
     use crate::wire::HeaderProfile;
 
@@ -150,9 +150,21 @@ mod tests {
             assert!(!printed.contains("goal"), "{printed}");
             assert_eq!(read(&printed).unwrap(), resolved);
             for service in [&service, &resolved] {
-                assert_eq!(goal_of(&service.scheme), Some(goal));
+                let unnamed = ServiceConfig {
+                    goal: None,
+                    ..service.clone()
+                };
+                assert_eq!([service.goal(), unnamed.goal()], [Some(goal); 2]);
             }
         }
+    }
+
+    #[test]
+    fn traffic_goes_by_the_goal_whatever_its_scheme_is() {
+        let own = "number = 1\nname = \"a\"\ngoal = \"web\"\nscheme = { kind = \"sr-m2\" }";
+        assert_eq!(read(own).unwrap().goal(), Some(Goal::Web));
+        let none = "number = 1\nname = \"a\"\nrate = 1.0\nscheme = { kind = \"sr-m2\" }";
+        assert_eq!(read(none).unwrap().goal(), None);
     }
 
     #[test]

@@ -19,6 +19,9 @@ pub struct ServiceConfig {
     pub number: u8,
     /// Classes and reports call it so.
     pub name: String,
+    /// What the service is for, whatever its scheme: traffic of that kind goes there.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub goal: Option<Goal>,
     /// Share of the link, relative to the other services.
     pub rate: f64,
     /// How losses are repaired.
@@ -51,8 +54,8 @@ struct Written {
     /// Classes and reports call it so.
     #[schemars(example = &"voice")]
     name: String,
-    /// What the service is for: it stands for a scheme, a rate and whatever suits them. What is written
-    /// beside it counts.
+    /// What the service is for: traffic of that kind goes there, and it stands for a scheme, a rate and
+    /// whatever suits them. What is written beside it counts.
     goal: Option<Goal>,
     /// It gets this share of the link, relative to the other services. Source: Xylomenos 1999, section
     /// 6.2. Left out: that of the goal.
@@ -92,6 +95,7 @@ impl TryFrom<Written> for ServiceConfig {
         Ok(Self {
             number: written.number,
             name: written.name,
+            goal,
             rate: rate.ok_or(Missing("rate"))?,
             scheme,
             queue: written.queue.or(goal.and_then(Goal::queue)),
@@ -116,22 +120,26 @@ pub fn by_goal() -> Vec<ServiceConfig> {
         .to_vec()
 }
 
-/// The goal whose scheme this is, if it is one's, as written or with every default filled in.
-pub(crate) fn goal_of(scheme: &SchemeConfig) -> Option<Goal> {
-    let is = |goal: &Goal| {
-        let resolved = |header| ServiceConfig::for_goal(1, "", *goal).resolve(header).scheme;
-        let live = [HeaderProfile::Live, HeaderProfile::Sealed];
-        goal.scheme() == *scheme || live.into_iter().any(|header| resolved(header) == *scheme)
-    };
-    Goal::ALL.into_iter().find(is)
-}
-
 impl ServiceConfig {
+    /// The goal that it states, or whose scheme it has, as written or with every default filled in.
+    pub(crate) fn goal(&self) -> Option<Goal> {
+        let is = |goal: &Goal| {
+            let resolved = |header| Self::for_goal(1, "", *goal).resolve(header).scheme;
+            let live = [HeaderProfile::Live, HeaderProfile::Sealed];
+            goal.scheme() == self.scheme
+                || live
+                    .into_iter()
+                    .any(|header| resolved(header) == self.scheme)
+        };
+        self.goal.or_else(|| Goal::ALL.into_iter().find(is))
+    }
+
     /// A service for a goal, with all that suits it.
     fn for_goal(number: u8, name: &str, goal: Goal) -> Self {
         Self {
             number,
             name: name.to_owned(),
+            goal: Some(goal),
             rate: goal.rate(),
             scheme: goal.scheme(),
             budget: goal.budget(),
@@ -154,6 +162,7 @@ pub fn resolve(header: HeaderProfile, services: &[ServiceConfig]) -> Vec<Service
         let implicit = ServiceConfig {
             number: 0,
             name: IMPLICIT_NAME.to_owned(),
+            goal: None,
             rate,
             scheme: SchemeConfig::Default(DefaultConfig {}),
             budget: None,
@@ -188,6 +197,8 @@ impl ServiceConfig {
             all.aggregate = all.aggregate.or(Some(AggregateConfig::default()));
         }
         all.scheme.resolve(header);
+        // What it stands for is written out, and classes are rules by then.
+        all.goal = None;
         all
     }
 }
