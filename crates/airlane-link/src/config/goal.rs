@@ -81,7 +81,6 @@ impl Goal {
                 ..RlpConfig::default()
             }),
             Self::Web => SchemeConfig::SrM2(sr_m2(CopiesConfig {
-                share: 0.01,
                 above: Probability::new(0.03),
                 ..CopiesConfig::default()
             })),
