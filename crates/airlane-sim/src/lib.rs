@@ -50,7 +50,9 @@ pub use result::{
     LinkResult, Measured, PathResult, ProgressResult, RadioResult, RunResult, Scalar,
     ServiceResult, StationResult, WindowResult,
 };
-pub use retrace::{InTurn, RetraceConfig, RetraceOverhead, RetraceResult, RetraceUnit};
+pub use retrace::{
+    Arrangement, InTurn, RetraceConfig, RetraceOverhead, RetraceResult, RetraceUnit,
+};
 pub use run::{Prepared, run};
 pub use scenario::Scenario;
 pub use summary::{FlowSummary, MetricSummary, Summary, summary};

@@ -6,6 +6,7 @@
 
 use airlane_base::{Duration, Size, Streams};
 use airlane_channel::blocks::adaptive::{LENGTHS, LOOP};
+use airlane_channel::blocks::comparators::Mta;
 use airlane_channel::blocks::retrace::{END_TO_END, Overhead};
 use airlane_channel::blocks::statistics::share_above;
 use airlane_channel::blocks::{Blocks, BlocksHeader, Generator};
@@ -28,9 +29,9 @@ pub struct RetraceConfig {
     /// A second model, whose blocks come in turn with those of the first, for so long each.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub in_turn: Option<InTurn>,
-    /// Whether the same erasures stand alone, as far apart as can be.
-    #[serde(default)]
-    pub even: bool,
+    /// What is made of these blocks before they are analysed. Left out: `none`.
+    #[serde(default, skip_serializing_if = "Arrangement::is_none")]
+    pub arrange: Arrangement,
     /// What carries user data.
     #[serde(default)]
     pub unit: RetraceUnit,
@@ -54,6 +55,27 @@ pub struct InTurn {
     pub model: Generator,
     /// Each model has so long before it is the other's turn.
     pub every: Duration,
+}
+
+/// What is made of blocks.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
+#[serde(rename_all = "kebab-case")]
+pub enum Arrangement {
+    /// They stay as they are.
+    #[default]
+    None,
+    /// The same erasures stand alone, as far apart as can be (Ludwig et al. 1999, section 4.1).
+    Even,
+    /// The same erasures stand in one row.
+    SingleBurst,
+    /// Others are drawn by the model that Markov-based trace analysis makes of them (Konrad et al. 2003).
+    Mta,
+}
+
+impl Arrangement {
+    fn is_none(&self) -> bool {
+        *self == Self::None
+    }
 }
 
 /// What is sent again when one of its blocks is erased.
@@ -185,7 +207,16 @@ impl RetraceConfig {
                 mixed
             }
         };
-        if self.even { blocks.even() } else { blocks }
+        match self.arrange {
+            Arrangement::None => blocks,
+            Arrangement::Even => blocks.even(),
+            Arrangement::SingleBurst => blocks.single_burst(),
+            Arrangement::Mta => match Mta::extract(&blocks) {
+                Some(mta) => mta.generate(&blocks, &mut streams.stream("blocks.mta")),
+                // Without an erasure, or without a clean block, there is nothing to model.
+                None => blocks,
+            },
+        }
     }
 
     pub(crate) fn analyse(

@@ -47,7 +47,7 @@ fn units_of_one_run_meet_the_same_blocks() {
 #[test]
 fn analyses_have_hashes_and_refusals_of_their_own() {
     let hash = |of: &str| scenario(of).unwrap().hash();
-    assert_ne!(hash(""), hash("even = true\n"));
+    assert_ne!(hash(""), hash("arrange = \"even\"\n"));
     for (of, needle) in [
         ("unit = { frame = 0 }\n", "frames of 1 to 10000 blocks"),
         ("unit = { packet = '40 B' }\n", "packets of 48 to 65535 B"),
