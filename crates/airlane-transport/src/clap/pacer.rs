@@ -83,7 +83,10 @@ impl Pacer {
     pub(super) fn set_found(&mut self, now: Instant, packets_per_second: f64) {
         self.found = Some(packets_per_second * self.interval.as_secs_f64());
         if self.next_decision.is_some() {
+            // Rates are found so often that a late driver would lose its lateness each time: what is due was due then.
+            let owed = self.next_send.filter(|at| *at <= now);
             self.decide(now);
+            self.next_send = owed.or(self.next_send);
         }
     }
 
@@ -233,6 +236,22 @@ mod tests {
         assert_eq!(sends(&mut pacer, at(100)).len(), 100);
         pacer.set_found(at(100), 100.0);
         assert_eq!(sends(&mut pacer, at(200)).len(), 10);
+    }
+
+    #[test]
+    fn a_driver_that_is_late_whenever_a_rate_is_found_sends_no_less() {
+        let mut pacer = pacer(FlowRule::Additive);
+        pacer.set_found(at(30), 1_000.0);
+        let mut sent = 0;
+        for ms in (30..1_030).step_by(5) {
+            // It comes 3 ms late, and hears of the rate first.
+            let now = at(ms + 3);
+            pacer.set_found(now, 1_000.0);
+            while let Some(due) = pacer.poll_timeout().filter(|due| *due <= now) {
+                sent += u32::from(pacer.handle_timeout(due));
+            }
+        }
+        assert!((998..=1_002).contains(&sent), "{sent}");
     }
 
     #[test]
