@@ -11,6 +11,8 @@
 
 #![forbid(unsafe_code)]
 
+#[cfg(test)]
+mod coding;
 pub mod fcs;
 mod frame;
 pub mod l2r;
