@@ -182,12 +182,13 @@ impl<P: Clone> Ns2<P> {
         while let Some(cached) = self.cache.pop_front_if(|c| i64::from(c.start) <= ack) {
             newest = Some(cached.sent);
         }
+        // The timer of the next segment is set before the round trip of this one is known.
+        self.start_timer(now);
         if let Some(sent) = newest {
             self.measure(now.saturating_since(sent));
         }
         (self.expected_dup, self.counted) = (0, false);
         self.last_ack = ack;
-        self.start_timer(now);
     }
 
     /// The timer has run out. The number of the segment that goes out again, if one does.

@@ -362,6 +362,19 @@ fn ns2_does_not_begin_its_count_anew_with_an_acknowledgment() {
     assert_eq!(base.repairs(), [3]);
 }
 
+/// Else the repair behind a hole, whose own repair made the round trip long, would come late.
+#[test]
+fn ns2_sets_the_next_timer_before_it_measures() {
+    let mut base = simulated(2);
+    base.wait(Duration::from_millis(1_000));
+    assert!(base.ack(1));
+    // From srtt 100 ms and rttvar 250 ms; the second that has just been measured would make it 1.8 s.
+    base.wait(Duration::from_millis(1_099));
+    assert!(base.repairs().is_empty());
+    base.wait(Duration::from_millis(1));
+    assert_eq!(base.repairs(), [1]);
+}
+
 #[test]
 fn ns2_waits_for_the_segment_asked_for() {
     let mut base = simulated(3);
