@@ -146,6 +146,10 @@ pub struct TcpConfig {
     #[serde(skip_serializing_if = "Option::is_none")]
     #[schemars(extend("x-unit" = "segments"))]
     pub initial_ssthresh: Option<u32>,
+    /// Whether a connection that has been idle for a timeout goes on with at most its initial window, and finds by slow
+    /// start what the path takes now. Source: RFC 5681, section 4.1. Left out: `false`.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub idle_restart: Option<bool>,
     /// This many duplicate acknowledgments start a fast retransmit, at least 1. Source: RFC 5681,
     /// section 3.2.
     #[schemars(extend("x-unit" = "acknowledgments"))]
@@ -266,6 +270,7 @@ struct Overrides {
     window: Option<u32>,
     initial_window: Option<u32>,
     initial_ssthresh: Option<u32>,
+    idle_restart: Option<bool>,
     dupack_threshold: Option<u32>,
     ack_size: Option<Size>,
     tick: Option<Duration>,
@@ -322,6 +327,7 @@ impl TryFrom<Overrides> for TcpConfig {
             window: o.window.unwrap_or(d.window),
             initial_window: o.initial_window.unwrap_or(d.initial_window),
             initial_ssthresh: o.initial_ssthresh.or(d.initial_ssthresh),
+            idle_restart: o.idle_restart.or(d.idle_restart),
             dupack_threshold: o.dupack_threshold.unwrap_or(d.dupack_threshold),
             ack_size: o.ack_size.unwrap_or(d.ack_size),
             tick: o.tick.unwrap_or(d.tick),

@@ -161,6 +161,12 @@ impl Congestion {
         self.restore(1.0, self.cwnd.ssthresh);
     }
 
+    /// The connection was idle for so long that the path may take less now (RFC 5681, section 4.1).
+    pub(super) fn begin_anew(&mut self, initial_window: u64) {
+        let cwnd = self.cwnd.segments.min(initial_window as f64);
+        self.restore(cwnd, self.cwnd.ssthresh);
+    }
+
     /// What an acknowledgment says of the path, for a control that asks; whether the next samples will say less
     /// than the path can.
     pub(super) fn on_sample(&mut self, sample: &RateSample) -> bool {

@@ -8,8 +8,6 @@
 //! of the path is known to be down nothing leaves and the timer stands still; thawed, it goes on
 //! with the time that was left. So an outage costs what was on its way, and no backoff.
 //!
-//! Left out: idle restart.
-//!
 //! Contract: one input (`write`, `handle_ack`, `handle_timeout`), then `poll_transmit` until it
 //! returns none, then `poll_timeout`.
 
@@ -43,6 +41,8 @@ pub struct Sender {
     /// The persist timer waits at most this long.
     longest_wait: Duration,
     initial_window: u64,
+    /// Whether the window begins anew behind an idle time.
+    idle_restart: bool,
     first_sent: Option<Instant>,
     last_acked: Option<Instant>,
 }
@@ -97,6 +97,7 @@ impl Sender {
             stamps: config.timestamps.unwrap_or_default(),
             longest_wait: config.max_rto,
             initial_window: u64::from(config.initial_window),
+            idle_restart: config.idle_restart.unwrap_or_default(),
             first_sent: None,
             last_acked: None,
         }
@@ -249,6 +250,14 @@ impl Sender {
             control.stats.retransmissions += 1;
             control.undo.on_resent(now, seq);
         } else {
+            let idle = self.idle_restart && control.window.una == seq;
+            if idle
+                && self
+                    .last_acked
+                    .is_some_and(|at| now.saturating_since(at) >= control.timer.rto.rto())
+            {
+                control.congestion.begin_anew(self.initial_window);
+            }
             control.window.max = seq + 1;
             self.first_sent.get_or_insert(now);
         }

@@ -171,6 +171,11 @@ impl TcpConfig {
                 "congestion = \"bbr\" needs recovery = \"rack\" and pacing = true".to_owned(),
             );
         }
+        if self.idle_restart.is_some() && self.congestion() == CongestionKind::Bbr {
+            return Err(
+                "idle-restart does nothing with congestion = \"bbr\", which paces by its model of the path".to_owned(),
+            );
+        }
         if on(self.eifel) && !on(self.timestamps) {
             return Err("eifel = true needs timestamps = true, which tell copies apart".to_owned());
         }

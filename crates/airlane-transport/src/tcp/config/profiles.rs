@@ -44,6 +44,7 @@ impl TcpConfig {
                 window: 20,
                 initial_window: 1,
                 initial_ssthresh: None,
+                idle_restart: None,
                 dupack_threshold: 3,
                 ack_size: Size::from_bytes(40),
                 tick: Duration::from_millis(500),
