@@ -1,5 +1,6 @@
 """Figures: every study draws, nothing is cut off, equal results give equal bytes."""
 
+import json
 import re
 import subprocess
 import sys
@@ -195,6 +196,46 @@ def test_a_work_needs_nothing_but_its_files(tmp_path: Path) -> None:
     assert {axis.get_title() for axis in figure.axes} == {"small", "large"}
     assert [text.get_text() for text in figure.legends[0].get_texts()] == ["none", "rlp"]
     check_layout("mini/one", figure)
+
+
+def test_an_experiment_shows_each_setting_and_claim(tmp_path: Path) -> None:
+    studies = tmp_path / "studies" / "mini"
+    for name, text in MINI.items():
+        (studies / name).parent.mkdir(parents=True, exist_ok=True)
+        (studies / name).write_text(text)
+    with (studies / "one.toml").open("a") as study:
+        for number, check in enumerate(("loss[none] > loss[rlp]", "loss[none] < loss[rlp]"), 1):
+            study.write(f'[[claims]]\nid = "A-{number}"\npublished = "it"\ncheck = "{check}"\n')
+    out = tmp_path / "out"
+    grids = ["links.air.delay=10 ms,20 ms", "flows[*].app(kind=conferencing).talk=1 s,2 s"]
+    arguments = [text for grid in grids for text in ("--grid", grid)]
+    results.run("mini", "--out", out, *arguments, studies=tmp_path / "studies")
+    figure = figures.draw_grid(out)
+    check_layout("grid", figure)
+    cells, bars = figure.axes
+    assert cells.get_ylabel() == "delay, talk"
+    rows = [label.get_text() for label in cells.get_yticklabels()]
+    assert rows == ["10 ms, 1 s", "10 ms, 2 s", "20 ms, 1 s", "20 ms, 2 s"]
+    assert [label.get_text() for label in cells.get_xticklabels()] == ["1", "2"]
+    found = json.loads((out / "mini" / "outcome.json").read_text())["grid"]
+    verdicts = [point["verdicts"][claim] for point in found for claim in ("A-1", "A-2")]
+    assert [text.get_text() for text in cells.texts] == [verdict[0] for verdict in verdicts]
+    assert len(set(verdicts)) > 1
+    assert len(bars.texts) == 4
+    paths = figures.save_all(out, tmp_path / "drawn", formats=["svg"])
+    assert [path.name for path in paths] == ["grid.svg"]
+    with pytest.raises(figures.ResultsError, match="0 experiments"):
+        figures.draw_grid(write_without_grid(out, tmp_path / "plain"))
+
+
+def write_without_grid(results_folder: Path, folder: Path) -> Path:
+    """The same results as if nothing had been tried."""
+    path = folder / "mini" / "outcome.json"
+    path.parent.mkdir(parents=True)
+    outcome = json.loads((results_folder / "mini" / "outcome.json").read_text())
+    del outcome["grid"]
+    path.write_text(json.dumps(outcome))
+    return folder
 
 
 @pytest.mark.parametrize(

@@ -1,5 +1,7 @@
 //! Factorial experiments: every combination of values that are moved together.
 
+use serde::Serialize;
+
 use crate::point::TOGETHER;
 
 /// A place of the scenarios and the values that it takes, one after the other.
@@ -26,6 +28,31 @@ impl Grid {
             values,
         })
     }
+}
+
+/// The choices that the name of an alternative puts together: place and value, or the name of one in its work.
+pub(crate) fn choices(name: &str) -> Vec<Choice> {
+    let one = |part: &str| match outside(part, '=').next() {
+        Some(at) => Choice {
+            place: part[..at].to_owned(),
+            value: Some(part[at + 1..].to_owned()),
+        },
+        None => Choice {
+            place: part.to_owned(),
+            value: None,
+        },
+    };
+    name.split(TOGETHER).map(one).collect()
+}
+
+/// One choice of several that hold at once.
+#[derive(Clone, Debug, PartialEq, Eq, Serialize)]
+pub struct Choice {
+    /// A path into scenarios, or the name of an alternative.
+    pub place: String,
+    /// What stands there.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub value: Option<String>,
 }
 
 /// Where a character stands outside of brackets and quotes.
@@ -82,6 +109,12 @@ mod tests {
         assert_eq!(found.len(), 6);
         assert_eq!(found[0], "tight + a=1 + b=x");
         assert_eq!(found[5], "tight + a=2 + b=z");
+        let [tight, a, b] = &choices(&found[5])[..] else {
+            panic!("three choices");
+        };
+        assert_eq!((tight.place.as_str(), &tight.value), ("tight", &None));
+        assert_eq!((a.place.as_str(), a.value.as_deref()), ("a", Some("2")));
+        assert_eq!((b.place.as_str(), b.value.as_deref()), ("b", Some("z")));
         let both = ["tight".to_owned(), "max-rto-64".to_owned()];
         assert_eq!(alternatives_of(&both, &[]), ["tight + max-rto-64"]);
         assert!(alternatives_of(&[], &[]).is_empty());

@@ -49,7 +49,7 @@ pub use event_table::EventTable;
 pub use execute::{Done, ExecutionWatch, Shard};
 pub use figure::outcome::{FigureOutcome, LineOutcome, PanelOutcome, ValueOutcome};
 pub use figure::{FigureKind, FigureWidth};
-pub use grid::{Grid, alternatives_of};
+pub use grid::{Choice, Grid, alternatives_of};
 pub use manifest::{Manifest, ManifestVariant, ManifestWork};
 pub use markdown::markdown;
 pub use metrics::metrics;
@@ -59,7 +59,7 @@ pub use outcome::{
 pub use pattern::{Assignment, Pattern};
 pub use plan::{Needs, Plan, PlannedStudy, PlannedVariant, RunRequest};
 pub use report::{AlternativeReport, OfWork, Report};
-pub use results::WorkResults;
+pub use results::{GridPoint, WorkResults};
 pub use statistics::student_t;
 pub use store::{RunKey, RunRecord, Store, VERSION};
 pub use study::{Part, Point, Study, StudyFile};

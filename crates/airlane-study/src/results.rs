@@ -1,13 +1,17 @@
 //! `WORK/outcome.json`: all that was found about a work, for whoever draws it or writes about it.
 
+use std::collections::BTreeMap;
 use std::path::Path;
 
 use serde::Serialize;
 
+use crate::claim::ComparisonCounts;
 use crate::error::StudyError;
+use crate::grid::{Choice, choices};
 use crate::outcome::WorkOutcome;
 use crate::plan::Plan;
 use crate::report::{AlternativeReport, Report};
+use crate::verdict::Verdict;
 
 /// What the studies of one work gave, and how to get it again.
 #[derive(Clone, Debug, Serialize)]
@@ -17,8 +21,40 @@ pub struct WorkResults {
     pub outcome: WorkOutcome,
     /// How the verdicts move with other choices.
     pub alternatives: Vec<AlternativeReport>,
+    /// Each of several choices that ran without what is committed.
+    #[serde(skip_serializing_if = "Vec::is_empty")]
+    pub grid: Vec<GridPoint>,
     /// After `airlane study run WORK` or `WORK/STUDY`, what gives the same results again.
     pub options: Vec<String>,
+}
+
+/// How all claims fared under choices that held at once.
+#[derive(Clone, Debug, Serialize)]
+pub struct GridPoint {
+    /// The choices.
+    pub choices: Vec<Choice>,
+    /// The verdict of each claim that counts; null where nothing is compared.
+    pub verdicts: BTreeMap<String, Option<Verdict>>,
+    /// Comparisons that agree.
+    pub agree: usize,
+    /// All of them.
+    pub all: usize,
+}
+
+impl GridPoint {
+    fn new(outcome: &WorkOutcome) -> Self {
+        let claims = || outcome.claims.iter();
+        let sum = |of: fn(&ComparisonCounts) -> usize| {
+            let counts = claims().filter_map(|claim| claim.agreement.as_ref());
+            counts.map(of).sum()
+        };
+        Self {
+            choices: choices(outcome.alternative.as_deref().unwrap_or_default()),
+            verdicts: claims().map(|c| (c.id.clone(), c.verdict)).collect(),
+            agree: sum(|counts| counts.agree),
+            all: sum(|counts| counts.all),
+        }
+    }
 }
 
 impl WorkResults {
@@ -27,6 +63,12 @@ impl WorkResults {
         let own = outcomes.iter().filter(|o| o.work == plan.work.id);
         let own: Vec<WorkOutcome> = own.cloned().collect();
         let alternatives = Report::new(&own).alternatives;
+        let several = own.len() > 1 && own.iter().all(|o| o.alternative.is_some());
+        let grid = if several {
+            own.iter().map(GridPoint::new).collect()
+        } else {
+            vec![]
+        };
         let outcome = own.into_iter().next()?;
         let mut options = vec![
             "--runs".to_owned(),
@@ -46,6 +88,7 @@ impl WorkResults {
         Some(Self {
             outcome,
             alternatives,
+            grid,
             options,
         })
     }

@@ -13,9 +13,10 @@ from matplotlib.figure import Figure
 from airlane._figure import METADATA, house_style
 from airlane._style import WIDTHS_IN
 from airlane.figures._draw import render
+from airlane.figures._grid import render_grid
 from airlane.figures._outcome import ResultsError, Study, find, read
 
-__all__ = ["FORMATS", "WIDTHS_IN", "ResultsError", "draw", "save", "save_all"]
+__all__ = ["FORMATS", "WIDTHS_IN", "ResultsError", "draw", "draw_grid", "save", "save_all"]
 
 FORMATS = ("pdf", "svg", "png")
 """Files that can be written: PDF and SVG to print, PNG of 300 dots an inch to look at."""
@@ -39,6 +40,27 @@ def draw(folder: str | Path, figure: str, *, width: str | None = None) -> Figure
     """
     _, study = find(folder, figure)
     return _figure(study, width)
+
+
+def draw_grid(folder: str | Path) -> Figure:
+    """Draw what `airlane study run --grid` found: verdicts by setting and claim.
+
+    Args:
+        folder: What `airlane study run --out` was given.
+
+    Returns:
+        A Matplotlib figure.
+
+    Raises:
+        ResultsError: If the folder has no experiment, or those of several works.
+    """
+    grids = [outcome.grid for outcome in read(folder) if outcome.grid]
+    if len(grids) != 1:
+        raise ResultsError(
+            f"{folder}: {len(grids)} experiments, where one is drawn; `airlane study run --grid`"
+            " makes one"
+        )
+    return render_grid(grids[0])
 
 
 def save(figure: Figure, path: str | Path) -> Path:
@@ -74,6 +96,8 @@ def save_all(
 ) -> list[Path]:
     """Draw all figures in a folder of results, or some, into `OUT/WORK/FIGURE.FORMAT`.
 
+    Of an experiment with several choices (`--grid`), `OUT/WORK/grid.FORMAT` shows the verdicts.
+
     Args:
         folder: What `airlane study run --out` was given.
         out: Where the files go.
@@ -90,16 +114,16 @@ def save_all(
     unknown = [name for name in formats if name not in FORMATS]
     if unknown:
         raise ResultsError(f'no format "{unknown[0]}"; there are: {", ".join(FORMATS)}')
+    outcomes = read(folder)
+    drawn = [(f"{o.work}/grid", render_grid(o.grid)) for o in outcomes if o.grid and not figures]
     if figures:
         studies = [find(folder, figure)[1] for figure in figures]
     else:
-        studies = [s for outcome in read(folder) for s in outcome.studies if s.drawing]
-    written = []
-    for study in studies:
-        figure = _figure(study, width)
-        stem = Path(out) / study.work / study.id
-        written += [save(figure, f"{stem}.{name}") for name in formats]
-    return written
+        studies = [s for o in outcomes for s in o.studies if s.drawing and not o.grid]
+    drawn += [(f"{study.work}/{study.id}", _figure(study, width)) for study in studies]
+    return [
+        save(figure, Path(out) / f"{stem}.{name}") for stem, figure in drawn for name in formats
+    ]
 
 
 def _figure(study: Study, width: str | None) -> Figure:

@@ -147,6 +147,32 @@ class Alternative:
 
 
 @dataclass(frozen=True, slots=True)
+class GridPoint:
+    """Choices that held at once, each a place and its value, and how the claims fared.
+
+    Attributes:
+        choices: Path into scenarios and value; None for an alternative that has a name.
+        verdicts: By claim; None where nothing is compared.
+        agree: Comparisons that agree.
+        all: All of them.
+    """
+
+    choices: tuple[tuple[str, str | None], ...]
+    verdicts: Mapping[str, str | None]
+    agree: int
+    all: int
+
+
+@dataclass(frozen=True, slots=True)
+class Grid:
+    """A factorial experiment of a work: claims in the order of its studies, and all settings."""
+
+    work: str
+    claims: tuple[str, ...]
+    points: tuple[GridPoint, ...]
+
+
+@dataclass(frozen=True, slots=True)
 class Outcome:
     """All that was found about a work.
 
@@ -161,6 +187,7 @@ class Outcome:
         claims: Those that count, then those counted apart.
         studies: In the order of their numbers.
         alternatives: Other choices that ran, too.
+        grid: Several choices that ran without what is committed; None if there were none.
     """
 
     work: str
@@ -173,6 +200,7 @@ class Outcome:
     claims: tuple[Claim, ...]
     studies: tuple[Study, ...]
     alternatives: tuple[Alternative, ...]
+    grid: Grid | None
 
 
 def read(folder: str | Path) -> list[Outcome]:
@@ -263,6 +291,7 @@ def _outcome(path: Path) -> Outcome:
                 Alternative(a["name"], a["counts"], tuple(_claim(c) for c in a["moved"]))
                 for a in data["alternatives"]
             ),
+            grid=_grid(data),
         )
     except (KeyError, TypeError, json.JSONDecodeError) as error:
         raise ResultsError(
@@ -287,6 +316,20 @@ def _claim(data: Mapping[str, Any]) -> Claim:
         note=data.get("note"),
         checks=tuple(data["checks"]),
     )
+
+
+def _grid(data: Mapping[str, Any]) -> Grid | None:
+    points = tuple(
+        GridPoint(
+            tuple((choice["place"], choice.get("value")) for choice in point["choices"]),
+            point["verdicts"],
+            point["agree"],
+            point["all"],
+        )
+        for point in data.get("grid", [])
+    )
+    claims = tuple(claim["id"] for claim in data["claims"])
+    return Grid(data["work"], claims, points) if points and claims else None
 
 
 def _drawing(data: Mapping[str, Any]) -> Drawing:
