@@ -9,7 +9,7 @@ CASES    ?= 20000
 .DEFAULT_GOAL := help
 PARTS = units live lint claims determinism docs python
 
-.PHONY: help setup demo test $(PARTS:%=part-%) fmt lint units determinism claims verdicts live python python-env figures validation validate-ns2 validate-kernel bench bench-python bench-live bench-relay packetdrill confusion soak fuzz docs reference static deb clean
+.PHONY: help setup demo test $(PARTS:%=part-%) fmt lint units determinism claims verdicts live python python-env figures validation experiments validate-ns2 validate-kernel bench bench-python bench-live bench-relay packetdrill confusion soak fuzz docs reference static deb clean
 
 # $(call apt,program,package,what happens without it)
 apt = @if command -v $(1) > /dev/null; then :; \
@@ -93,11 +93,20 @@ verdicts: ## Commit to the verdicts that `make claims` checks
 	$(QUICK) --no-run
 	$(STUDIES) $(WORKS) --runs 3 --out target/claims --save $(VERDICTS) > target/claims.txt
 
-validation: ## Simulate the published figures, with other choices too, and rewrite docs/validation*.md (30 min)
+validation: python-env ## Simulate the published figures, with other choices too, and rewrite docs/validation*.md (30 min)
 	$(QUICK) --no-run
 	$(STUDIES) $(XYLOMENOS) --alternatives --alternative-runs 3 --out target/validation --markdown docs/validation.md --comparisons target/validation.csv > target/validation.txt
+	$(VENV)/python -m airlane.figures target/validation --out docs/figures --format svg
 	$(STUDIES) balakrishnan-1997 --alternatives --out target/validation-balakrishnan --markdown docs/validation-balakrishnan.md > target/validation-balakrishnan.txt
 	$(STUDIES) gopal-2007 --alternatives --alternative-runs 10 --out target/validation-gopal --markdown docs/validation-gopal.md > target/validation-gopal.txt
+
+RUNS ?= 2
+
+experiments: python-env ## Run the experiments of docs/experiments.md again and draw each (RUNS=2 repetitions; 15 min)
+	@$(CARGO) build --profile quick $(BOTH) --quiet --bin airlane
+	AIRLANE=$(BUILT)/quick/airlane sh studies/experiments.sh $(RUNS) target/experiments
+	for name in target/experiments/*/; do \
+	  $(VENV)/python -m airlane.figures $$name --out docs/figures/$$(basename $$name) --format svg; done
 
 validate-ns2: ## Run ns-2 beside the simulator, print setting by setting how far they are apart (5 min)
 	$(call apt,ns,ns2,its figures from the table stand in)

@@ -27,7 +27,7 @@ scheme='links.*.services[*].scheme'
 tcp='flows[*].transport(kind=tcp)'
 web='flows[*].app(kind=web)'
 
-run snoop $(of xylomenos-1999 F4.2 F4.3 F4.8 F4.9 F4.13 F4.15) \
+run snoop $(of xylomenos-1999 F4.2 F4.3 F4.13 F4.15) \
   --grid 'links.radio*.pacing=framed,off' --grid 'links.radio*.handed-over=2,unlimited' \
   --grid "$scheme(kind=snoop).variant=ns2-connections,ns2-agents,ns2"
 
@@ -49,22 +49,22 @@ run pcs-mix $(of xylomenos-1999 F7.15 F7.16) --grid "$arq.timers=${timers#,}" --
 
 set -- --grid 'links.radio*.queue=10 packets,20 packets,50 packets' \
   --grid 'links.radio*(pacing=framed).pacing-overhead=0 B,1 B,3 B'
-delays="F7.13 F7.14 F7.15 F7.16 F7.17 F7.18 F8.2 F8.3"
+delays="F7.13 F7.14 F7.15 F7.17 F8.2 F8.3"
 run conference $(of xylomenos-1999 $delays) "$@"
 run conference-first $(of xylomenos-1999 $delays) --alternative conference-first "$@"
 run conference-unpaced $(of xylomenos-1999 $delays) --set 'links.radio*.pacing=off' \
   --grid 'links.radio*.queue=10 packets,20 packets,50 packets'
 
-run web --traffic-seed each-run $(of xylomenos-1999 F4.12 F7.2 F7.4 F7.7 F7.8 F7.10 F7.12) \
+run web --traffic-seed each-run $(of xylomenos-1999 F4.12 F7.7 F7.8 F7.10) \
   --grid "$tcp.max-rto=64 s,100000 s" --grid "$tcp.keep-rtt-mark=true,false" \
   --grid "$web.requests=segments,one" --grid "$web.empty=left-out,zero"
 
-run go-back-n $(of xylomenos-1999 F4.2 F4.3 F4.8) $(of xylomenos-polyzos F2 F4 F4-two F5 F6 F7) \
+run go-back-n $(of xylomenos-1999 F4.2 F4.3) $(of xylomenos-polyzos F2 F4 F5) \
   --grid "$scheme(kind=gbn).timers=relaxed,tight,buffer"
 
-run windows $(of xylomenos-1999 F4.2 F4.6 F4.8) $(of xylomenos-polyzos F2) --grid "$tcp.window=10,20,40,80,128"
+run windows $(of xylomenos-1999 F4.2 F4.8) $(of xylomenos-polyzos F2) --grid "$tcp.window=10,20,40,80,128"
 
-run late-repairs $(of xylomenos-1999 F5.9 F5.11 F5.13 F5.15) $(of xylomenos-polyzos F9 F10) \
+run late-repairs $(of xylomenos-1999 F5.9 F5.11 F5.13 F5.15) $(of xylomenos-polyzos F10) \
   --grid "$scheme(kind=rlp|rlp-oos|sr).timers=relaxed,tight,buffer" --grid 'flows[*].app(kind=conferencing).silence=1.35 s,0 s'
 
 run draws --traffic-seed each-run $(of xylomenos-1999 F7.4 F7.7 F8.2-PCS F8.3-PCS) --grid 'flows[file].app.size=1 MB,10 MB'

@@ -65,4 +65,4 @@ pub use store::{RunKey, RunRecord, Store, VERSION};
 pub use study::{Part, Point, Study, StudyFile};
 pub use unit::Unit;
 pub use verdict::Verdict;
-pub use work::{Alternative, Work, WorkPrint};
+pub use work::{Alternative, Cluster, Work, WorkPrint};

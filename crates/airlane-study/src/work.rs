@@ -41,6 +41,8 @@ pub struct Work {
     pub notes: BTreeMap<String, String>,
     /// What the first page of its verdicts says in Markdown.
     pub front: Option<String>,
+    /// Experiments on what several claims hang on.
+    pub clusters: Vec<Cluster>,
     /// The id of every claim that some study must judge.
     pub ids: Vec<String>,
     /// How its results are printed.
@@ -57,6 +59,19 @@ pub struct Alternative {
     pub title: String,
     /// Assignments that make it so, on top of every scenario.
     pub set: Vec<String>,
+}
+
+/// An experiment that settles what several claims hang on.
+#[derive(Clone, Debug, Deserialize, JsonSchema)]
+#[serde(deny_unknown_fields)]
+pub struct Cluster {
+    /// Its name.
+    pub title: String,
+    /// Where it is written up, as notes link to it.
+    #[schemars(example = &"experiments.md#snoop")]
+    pub link: String,
+    /// What it found, in a few words.
+    pub settles: String,
 }
 
 /// How the results of a work are printed, which decides how its claims are judged.
@@ -84,6 +99,9 @@ pub(crate) struct WorkFile {
     /// The first page of its verdicts says this, in Markdown: what to take away, and where causes are.
     #[serde(default)]
     front: Option<String>,
+    /// Experiments that settle what several claims hang on; a claim belongs to that whose link its note has.
+    #[serde(default)]
+    clusters: Vec<Cluster>,
     /// All random streams are seeded with this.
     #[serde(default = "one")]
     seed: u64,
@@ -136,6 +154,7 @@ impl Work {
             alternatives: optional(files, &folder.join("alternatives.toml"))?,
             notes: optional(files, &folder.join("notes.toml"))?,
             front: file.front,
+            clusters: file.clusters,
             ids: list(files, &folder.join("ids.txt"))?,
             print: file.print,
             parts_of: file.parts_of,

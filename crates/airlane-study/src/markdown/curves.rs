@@ -19,14 +19,15 @@ pub(super) fn section(out: &mut String, work: &Work, base: &WorkOutcome) {
     apart(out, base);
     let _ = writeln!(
         out,
-        "`airlane study run {0}/FIGURE` has the numbers of a figure, `make figures` its picture in \
-         `target/figures/{0}`. A row counts comparisons that agree, and has the verdict by the rule for numbers where that \
+        "`airlane study run {0}/FIGURE` has the numbers of a figure. Pictures have what was printed as short lines, with a \
+         band of what is the same (`python -m airlane.figures RESULTS --out docs/figures --format svg`). A row counts comparisons that agree, and has the verdict by the rule for numbers where that \
          differs. Of what misses or is near the farthest comparison follows: what was measured, what it is held against.\n",
         work.id
     );
     if let Some(front) = &work.front {
         let _ = writeln!(out, "{}\n", front.trim());
     }
+    clusters(out, work, base);
     for study in &work.studies {
         let claims = base.claims.iter().chain(&base.apart);
         let claims: Vec<&ClaimOutcome> = claims
@@ -36,6 +37,10 @@ pub(super) fn section(out: &mut String, work: &Work, base: &WorkOutcome) {
             continue;
         }
         let _ = writeln!(out, "### {}\n\n{}.\n", study.id, study.title);
+        let measured = base.studies.iter().find(|s| s.id == study.id);
+        if measured.is_some_and(|s| s.figure.is_some()) {
+            let _ = writeln!(out, "![{1}](figures/{0}/{1}.svg)\n", work.id, study.id);
+        }
         out.push_str("|claim|published|agree|verdict|by numbers|\n|---|---|---|---|---|\n");
         for claim in &claims {
             let before = claim.before.filter(|before| Some(*before) != claim.verdict);
@@ -55,7 +60,7 @@ pub(super) fn section(out: &mut String, work: &Work, base: &WorkOutcome) {
         }
         out.push('\n');
         for claim in &claims {
-            against(out, work, claim);
+            against(out, work, base, claim);
         }
     }
 }
@@ -172,8 +177,46 @@ fn changed(out: &mut String, base: &WorkOutcome) {
     );
 }
 
-fn against(out: &mut String, work: &Work, claim: &ClaimOutcome) {
-    let open = matches!(claim.verdict, Some(Verdict::Misses | Verdict::Near));
+fn is_open(claim: &ClaimOutcome) -> bool {
+    matches!(claim.verdict, Some(Verdict::Misses | Verdict::Near) | None)
+}
+
+/// Which claims that miss or are near hang on which experiment, and which on none.
+fn clusters(out: &mut String, work: &Work, base: &WorkOutcome) {
+    if work.clusters.is_empty() {
+        return;
+    }
+    let hangs = |claim: &ClaimOutcome, link: &str| {
+        let note = work.notes.get(&claim.id).map_or("", String::as_str);
+        note.contains(&format!("({link})"))
+    };
+    let links = |claims: &mut dyn Iterator<Item = &ClaimOutcome>| {
+        let links = claims.map(|c| format!("[{}](#{})", c.id, anchor(&c.study)));
+        links.collect::<Vec<_>>().join(" ")
+    };
+    out.push_str("|cluster|claims that miss or are near for it|what its experiment settles|\n|---|---|---|\n");
+    for cluster in &work.clusters {
+        let mut own = base
+            .claims
+            .iter()
+            .filter(|c| is_open(c) && hangs(c, &cluster.link));
+        let own = links(&mut own);
+        let _ = writeln!(
+            out,
+            "|[{}]({})|{own}|{}|",
+            cluster.title, cluster.link, cluster.settles
+        );
+    }
+    let belongs = |claim: &ClaimOutcome| work.clusters.iter().any(|c| hangs(claim, &c.link));
+    let mut alone = base.claims.iter().filter(|c| is_open(c) && !belongs(c));
+    let alone = links(&mut alone);
+    if !alone.is_empty() {
+        let _ = writeln!(out, "|none|{alone}|their causes stand beside them|");
+    }
+    out.push('\n');
+}
+
+fn against(out: &mut String, work: &Work, base: &WorkOutcome, claim: &ClaimOutcome) {
     if let Some(first) = claim.contradicted.first() {
         let more = claim.contradicted.len() - 1;
         let others = if more > 0 {
@@ -181,14 +224,24 @@ fn against(out: &mut String, work: &Work, claim: &ClaimOutcome) {
         } else {
             String::new()
         };
+        // In the source's words, and so with its numbers.
+        let named = |other: &&ClaimOutcome| {
+            let mut words = first.split([' ', ':']);
+            other.id != claim.id && words.any(|word| word == other.id)
+        };
+        let quoted = base.claims.iter().filter(named);
+        let quoted: Vec<String> = quoted
+            .map(|other| format!("{}: \u{201c}{}\u{201d}", other.id, cell(&other.published)))
+            .collect();
         let _ = writeln!(
             out,
-            "**{}** is contradicted: {}.{others}\n",
+            "**{}** is contradicted: {}. {}.{others}\n",
             claim.id,
-            cell(first)
+            cell(first),
+            quoted.join("; ")
         );
     }
-    if !open {
+    if !is_open(claim) {
         return;
     }
     let mut failing: Vec<&Comparison> = claim

@@ -283,3 +283,32 @@ fn alternatives_can_have_fewer_repetitions_and_are_held_against_as_few() {
     let page = markdown(&report, &outcomes, &[&plan.work]);
     assert!(page.contains("2 repetitions of each"), "{page}");
 }
+
+#[test]
+fn what_misses_stands_beside_the_experiment_that_its_note_links_to() {
+    let folder = tempfile::tempdir().unwrap();
+    work(folder.path());
+    let small = folder.path().join("small");
+    let file = small.join("work.toml");
+    let head = std::fs::read_to_string(&file).unwrap();
+    let cluster = "[[clusters]]\ntitle = \"Timers\"\nlink = \"experiments.md#timers\"\nsettles = \"no timer gives it\"\n";
+    std::fs::write(&file, format!("print = \"curves\"\n{head}\n{cluster}")).unwrap();
+    let notes = "wrong-order = \"[Timers](experiments.md#timers).\"\norder = \"[Timers](experiments.md#timers).\"\n";
+    std::fs::write(small.join("notes.toml"), notes).unwrap();
+    let request = RunRequest {
+        committed: true,
+        ..RunRequest::default()
+    };
+    let plan = Plan::new(Work::load(&small).unwrap(), &[], &request).unwrap();
+    let mut store = Store::open(&folder.path().join("out")).unwrap();
+    plan.execute(&mut store, Shard::ALL, 2, &()).unwrap();
+    let outcomes = plan.outcomes(&store).unwrap();
+    let page = markdown(&Report::new(&outcomes), &outcomes, &[&plan.work]);
+    // What holds hangs on nothing; what has no note is not hidden.
+    assert!(
+        page.contains("|[Timers](experiments.md#timers)|[wrong-order](#f1)|no timer gives it|"),
+        "{page}"
+    );
+    assert!(page.contains("|none|[bound](#f1)"), "{page}");
+    assert!(page.contains("![F1](figures/small/F1.svg)"), "{page}");
+}
