@@ -54,7 +54,7 @@ def render_grid(grid: Grid) -> Figure:
         short = [claim.removeprefix(common) for claim in grid.claims]
         cells.set_xticks(range(len(short)), short, rotation=90)
         for at, (above, below) in enumerate(pairwise(labels)):
-            if above[:1] != below[:1]:
+            if len(names) > 1 and above[:1] != below[:1]:
                 cells.axhline(at + 0.5, color="black", linewidth=0.8)
         _agreement(bars, grid.points)
         used = [look for look in _LOOKS if any(look in row for row in verdicts)]
