@@ -1,7 +1,8 @@
 #!/bin/sh
 # The experiments of docs/experiments.md: sh studies/experiments.sh RUNS OUT [NAME...]
 #
-# AIRLANE is the program, with what else it is to be told. What a folder already has is not simulated again.
+# AIRLANE is the program, with what else it is to be told. FIGURES takes the place of the figures, those of the paper too,
+# as in FIGURES="F5.8 F5.10" sh studies/experiments.sh 2 OUT pcs-timers. What a folder already has is not simulated again.
 set -e
 runs=$1 out=$2
 shift 2
@@ -19,7 +20,11 @@ run() {
 of() {
   work=$1
   shift
-  printf "$work/%s " "$@"
+  if [ -z "$FIGURES" ]; then
+    printf "$work/%s " "$@"
+  elif [ "$work" = xylomenos-1999 ]; then
+    printf "$work/%s " $FIGURES
+  fi
 }
 mkdir -p "$out"
 

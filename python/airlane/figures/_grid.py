@@ -81,12 +81,12 @@ def _cells(axis: Axes, verdicts: list[list[str | None]]) -> None:
 def _agreement(axis: Axes, points: tuple[GridPoint, ...]) -> None:
     counts = [point.agree for point in points]
     most = max(point.all for point in points)
-    what = f"Comparisons of {most} that agree"
+    what = f"Agree, of {most}"
     if most == 0:
         # Where numbers are printed, a claim is one comparison.
         counts = [sum(v == "holds" for v in point.verdicts.values()) for point in points]
         most = len(points[0].verdicts)
-        what = f"Claims of {most} that hold"
+        what = f"Hold, of {most}"
     for y, count in enumerate(counts):
         colour = _style.GREEN if count == max(counts) else _style.GREY
         axis.barh(y, count, 0.7, color=colour)
@@ -106,6 +106,8 @@ def _settings(points: tuple[GridPoint, ...]) -> tuple[list[str], list[tuple[str,
     """What differs between the settings: names, and for each setting their values."""
     told = [_told(point) for point in points]
     names = [name for name in told[0] if len({one.get(name) for one in told}) > 1]
+    # As the rows are sorted: what changes least often stands first.
+    names.sort(key=lambda name: sum(a.get(name) != b.get(name) for a, b in pairwise(told)))
     # The same word may stand at two places, of which the later one holds.
     labels = [tuple(one.get(name, "-") for name in names) for one in told]
     return names, labels
