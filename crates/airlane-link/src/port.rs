@@ -466,6 +466,12 @@ impl<P: Packet> Port<P> {
         !self.scheduler.is_empty() || self.speaks
     }
 
+    /// Whether [`Port::poll_transmit`] has something now.
+    #[inline]
+    pub fn gives_frame(&self, now: Instant) -> bool {
+        now >= self.free_at && self.has_frame()
+    }
+
     /// How many packets [`Port::poll_deliver`] has: about so many, but none if it says none. A payload that
     /// has not been opened yet counts as one, whatever comes of it.
     pub fn deliveries(&self) -> usize {

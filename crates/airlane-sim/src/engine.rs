@@ -110,7 +110,10 @@ impl Engine {
             daemons,
             next_hops,
         } = world;
-        let components = directions.len() + ports.len() + flows.len() + 2 + radios.len();
+        // What no world but a few have takes no place among the deadlines of the others.
+        let daemon_slots = usize::from(!daemons.0.is_empty());
+        let components =
+            directions.len() + ports.len() + flows.len() + 1 + radios.len() + daemon_slots;
         let mut engine = Self {
             now: Instant::ORIGIN,
             events: 0,
@@ -339,16 +342,21 @@ impl Engine {
         let Some(frame) = frame else {
             return;
         };
-        let end = &mut self.ports[port as usize].port;
+        let PortEnd {
+            port: end, driven, ..
+        } = &mut self.ports[port as usize];
         observer.on_frame_arrival(self.now, index, end, &frame);
         let news = end.handle_frame(self.now, frame);
+        if O::WATCHES {
+            return self.drain_port(port as usize, observer);
+        }
         // One packet is the rule, and need not wait with others until the port is drained.
-        let first = match O::WATCHES {
-            true => None,
-            false => end.poll_deliver(),
-        };
-        if O::WATCHES || news || end.deliveries() > 0 {
+        let first = end.poll_deliver();
+        let gives = news && (*driven || end.gives_frame(self.now));
+        if gives || end.deliveries() > 0 {
             self.drain_port(port as usize, observer);
+        } else if news {
+            self.schedule_port(port as usize);
         }
         if let Some(packet) = first {
             let node = self.ports[port as usize].node;
@@ -432,6 +440,9 @@ impl Engine {
     }
 
     fn schedule_daemons(&mut self) {
+        if self.daemons.0.is_empty() {
+            return;
+        }
         let first_radio = self.directions.len() + self.ports.len() + self.flows.len() + 1;
         let slot = first_radio + self.radios.len();
         self.deadlines.set(slot, self.daemons.poll_timeout());
