@@ -23,7 +23,7 @@ use airlane_base::{Instant, Seq};
 
 use crate::classify::Classifier;
 use crate::config::{self, ConfigError, PortConfig, RateLimit, Rates, Viewpoint};
-use crate::context::{Output, PortFacts, ServiceEvent};
+use crate::context::{Given, Output, PortFacts, ServiceEvent};
 use crate::flow::Packet;
 use crate::ledger::ServiceLedger;
 use crate::measure::INTERVAL;
@@ -241,7 +241,10 @@ impl<P: Packet> Port<P> {
     /// happened then.
     #[inline]
     pub fn pass(&mut self, now: Instant, packet: P) -> Result<Frame<P>, P> {
-        let idle = now >= self.free_at && self.scheduler.is_empty() && self.under_way == 0;
+        let idle = now >= self.free_at
+            && self.scheduler.is_empty()
+            && self.under_way == 0
+            && self.ready == 0;
         // A packet that may share its frame with others waits for them; one of which something is learnt is asked about
         // once.
         if !idle
@@ -255,10 +258,12 @@ impl<P: Packet> Port<P> {
             return Err(packet);
         }
         let number = usize::from(self.classifier.classify(&packet.flow())) % SERVICES;
-        let slot = self.slots[number].as_deref_mut();
-        let Some(slot) = slot.filter(|slot| self.ready == 0 && slot.is_clear()) else {
+        let Some(slot) = &mut self.slots[number] else {
             return Err(packet);
         };
+        if !slot.is_clear() {
+            return Err(packet);
+        }
         if let Some(shares) = &mut self.shares {
             shares.pass(number, packet.len());
         }
@@ -343,7 +348,9 @@ impl<P: Packet> Port<P> {
                 if slot.handle_timeout(now, (&mut self.out, &mut self.up)) {
                     self.ready |= 1 << number;
                 }
-                self.note_received(now, number as u8, before, None);
+                if self.classifier.learns() {
+                    self.note_received(now, number as u8, before, None);
+                }
                 self.heed(now, number);
             }
             // With a service gone the timers of the others run shorter: some may be due by that.
@@ -485,7 +492,8 @@ impl<P: Packet> Port<P> {
             if let Some(packet) = self.up.pop_front() {
                 return Some(packet);
             }
-            if let Some(packet) = self.open_next()? {
+            let given = self.out.given.pop_front()?;
+            if let Some(packet) = self.open(given) {
                 return Some(packet);
             }
         }
@@ -580,44 +588,44 @@ impl<P: Packet> Port<P> {
     fn open_some(&mut self, now: Instant) {
         self.given_at = now;
         while P::DIVISIBLE && self.up.len() < OPEN_AHEAD {
-            let Some(packet) = self.open_next() else {
+            let Some(given) = self.out.given.pop_front() else {
                 return;
             };
+            let packet = self.open(given);
             self.up.extend(packet);
         }
     }
 
-    /// Opens the next payload; none if there is none.
+    /// Opens a payload: gives its packet, unless it is several, or one that is held.
     #[inline]
-    fn open_next(&mut self) -> Option<Option<P>> {
-        let given = self.out.given.pop_front()?;
-        let slot = self.slots[usize::from(given.service) % SERVICES].as_mut();
-        if slot.as_ref().is_some_and(|slot| slot.opens_timed()) {
+    fn open(&mut self, given: Given<P>) -> Option<P> {
+        let (now, service, before) = (self.given_at, given.service, self.up.len());
+        let slot = self.slots[usize::from(service) % SERVICES].as_mut()?;
+        if slot.opens_timed() {
             // Parts of packets have deadlines, and so have packets that are held.
             self.next_timer.set(None);
         }
-        let (now, service, before) = (self.given_at, given.service, self.up.len());
-        let packet = slot.and_then(|slot| slot.open(now, given, &mut self.up));
-        self.note_received(now, service, before, packet.as_ref());
-        Some(packet)
+        let packet = slot.open(now, given, &mut self.up);
+        if self.classifier.learns() {
+            self.note_received(now, service, before, packet.as_ref());
+        }
+        packet
     }
 
-    /// Tells the classifier what a service has brought: a packet, and those that go up behind the first `before`.
-    #[inline]
+    /// Shows the classifier what a service has brought: a packet, and those that go up behind the first `before`.
     fn note_received(&mut self, now: Instant, service: u8, before: usize, packet: Option<&P>) {
-        if self.classifier.learns() {
-            for packet in packet.into_iter().chain(self.up.range(before..)) {
-                let (flow, len) = (packet.flow(), packet.len());
-                let datagram = || packet.datagram();
-                self.classifier
-                    .note_received(now, service, &flow, len, datagram);
-            }
+        for packet in packet.into_iter().chain(self.up.range(before..)) {
+            let (flow, len) = (packet.flow(), packet.len());
+            let datagram = || packet.datagram();
+            self.classifier
+                .note_received(now, service, &flow, len, datagram);
         }
     }
 
     /// Opens everything: what comes next must find nothing of what was before.
     fn open_all(&mut self) {
-        while let Some(packet) = self.open_next() {
+        while let Some(given) = self.out.given.pop_front() {
+            let packet = self.open(given);
             self.up.extend(packet);
         }
     }

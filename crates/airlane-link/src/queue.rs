@@ -111,6 +111,7 @@ impl<P: Packet> IngressQueue<P> {
     }
 
     /// Gives the packet whose turn it is, and when it came; see [`pop`](Self::pop).
+    #[inline]
     pub fn pop_since(
         &mut self,
         now: Instant,

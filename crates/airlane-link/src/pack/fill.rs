@@ -159,7 +159,8 @@ impl<P: Packet> Packer<P> {
         if P::DIVISIBLE {
             return self.fill_from(&mut pop);
         }
-        let (packet, came) = pop(&mut self.held)?;
+        // None is ever held that cannot be joined.
+        let (packet, came) = pop(&mut None)?;
         let filled = self.whole(&packet, came);
         Some((packet, filled))
     }

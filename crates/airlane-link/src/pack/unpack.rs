@@ -200,8 +200,23 @@ impl<P: Packet> Unpacker<P> {
         up: &mut VecDeque<P>,
         ledger: &mut ServiceLedger,
     ) -> Option<P> {
-        let Some(buffer) = &mut self.dejitter else {
+        if self.dejitter.is_none() {
             return Some(opened.counted(now, ledger));
+        }
+        self.hold(now, opened, up, ledger);
+        None
+    }
+
+    /// Holds a packet, and moves what is due to what goes up.
+    fn hold(
+        &mut self,
+        now: Instant,
+        opened: Opened<P>,
+        up: &mut VecDeque<P>,
+        ledger: &mut ServiceLedger,
+    ) {
+        let Some(buffer) = &mut self.dejitter else {
+            return;
         };
         let about = About {
             flow: opened.packet.flow().hash(0),
@@ -210,7 +225,6 @@ impl<P: Packet> Unpacker<P> {
         };
         buffer.push(now, about, opened);
         self.release(now, up, ledger);
-        None
     }
 
     /// Moves what is due to what goes up.

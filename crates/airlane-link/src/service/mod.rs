@@ -127,6 +127,7 @@ impl<P: Packet> Service<P> {
         each!(self, s => Scheme::<P>::frames(s))
     }
 
+    #[inline]
     pub(crate) fn handle_frame(&mut self, cx: &mut Context<'_, P>, frame: Frame<P>) {
         each!(self, s => s.handle_frame(cx, frame));
     }
@@ -135,6 +136,7 @@ impl<P: Packet> Service<P> {
         each!(self, s => s.handle_timeout(cx));
     }
 
+    #[inline]
     pub(crate) fn poll_frame(&mut self, cx: &mut Context<'_, P>) -> Option<Frame<P>> {
         each!(self, s => s.poll_frame(cx))
     }
@@ -144,6 +146,7 @@ impl<P: Packet> Service<P> {
         each!(self, s => Scheme::<P>::has_room(s))
     }
 
+    #[inline]
     pub(crate) fn send(&mut self, cx: &mut Context<'_, P>, packet: P, from: Origin) -> Frame<P> {
         each!(self, s => s.send(cx, packet, from))
     }
@@ -171,6 +174,7 @@ impl<P: Packet> Service<P> {
         each!(self, s => Scheme::<P>::has_frames(s))
     }
 
+    #[inline]
     pub(crate) fn start_timers(&mut self, header: &Header, left: Instant) {
         each!(self, s => Scheme::<P>::start_timers(s, header, left));
     }
