@@ -296,6 +296,7 @@ impl<P: Payload> ReceiveWindow<P> {
     }
 
     /// Forgets NAKs for what has come meanwhile, so that they do not pile up on a busy link.
+    #[inline]
     pub(crate) fn prune_naks(&mut self) {
         while let Some(seq) = self.naks.front()
             && !self.is_missing(*seq)

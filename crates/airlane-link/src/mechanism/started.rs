@@ -34,6 +34,7 @@ impl StartedTimers {
 
     /// Starts a timer. One that would start before the timer started last waits for it: that is at
     /// most the time of one frame on its way out.
+    #[inline]
     pub(crate) fn start(&mut self, at: Instant, seq: Seq, attempt: u32) {
         let at = self.queue.back().map_or(at, |last| last.at.max(at));
         self.queue.push_back(Started { at, seq, attempt });
@@ -41,13 +42,19 @@ impl StartedTimers {
 
     /// Forgets timers at the front that no longer count, and behind it when they have become as
     /// many as those that do.
+    #[inline]
     pub(crate) fn prune(&mut self, counts: impl Fn(&Started) -> bool) {
         while self.queue.front().is_some_and(|t| !counts(t)) {
             self.queue.pop_front();
         }
         if self.queue.len() > 2 * self.most {
-            self.queue.retain(counts);
+            self.prune_all(counts);
         }
+    }
+
+    #[cold]
+    fn prune_all(&mut self, counts: impl Fn(&Started) -> bool) {
+        self.queue.retain(counts);
     }
 
     /// When the oldest expires, if they run so long.

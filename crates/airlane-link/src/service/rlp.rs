@@ -214,9 +214,11 @@ impl<P: Payload> Scheme<P> for Rlp<P> {
 
     fn poll_timeout(&self) -> Option<Instant> {
         let keepalive = self.keepalive.deadline(self.receiver.policy.keepalive());
-        let copy = self.copies.as_ref().and_then(Copies::deadline);
-        let receiver = earliest(self.receiver.poll_timeout(), self.forgets_at());
-        earliest(receiver, earliest(keepalive, copy))
+        let mut due = earliest(self.receiver.poll_timeout(), keepalive);
+        if let Some(copies) = &self.copies {
+            due = earliest(due, copies.deadline());
+        }
+        earliest(due, self.forgets_at())
     }
 
     fn set_timer_factor(&mut self, factor: f64) {

@@ -188,19 +188,18 @@ impl<P: Payload, A: Asking> SelectiveRepeat<P, A> {
         due.then(|| Frame::control(FrameKind::Keepalive, self.sent.highest()))
     }
 
-    /// A frame as it is handed over, with the acknowledgment that is owed.
+    /// A frame is handed over: the acknowledgment that is owed rides on it.
     #[inline]
-    fn handed_over(&mut self, now: Instant, mut frame: Frame<P>) -> Frame<P> {
+    fn on_handed_over(&mut self, now: Instant, header: &mut Header) {
         if let Some(keepalive) = &mut self.keepalive {
-            match frame.header.kind {
+            match header.kind {
                 FrameKind::Data => keepalive.on_new(),
                 kind if kind.carries_packet() => keepalive.on_repair(),
                 _ => {}
             }
         }
         let expected = self.received.expected();
-        self.ack.ride(&mut frame.header, expected, now);
-        frame
+        self.ack.ride(header, expected, now);
     }
 
     // ---- receiver
@@ -372,8 +371,9 @@ impl<P: Payload, A: Asking> Scheme<P> for SelectiveRepeat<P, A> {
             return None;
         }
         let nak = self.received.next_nak();
-        let frame = nak.or_else(|| self.sent.next_repair())?;
-        Some(self.handed_over(cx.now, frame))
+        let mut frame = nak.or_else(|| self.sent.next_repair())?;
+        self.on_handed_over(cx.now, &mut frame.header);
+        Some(frame)
     }
 
     fn has_room(&self) -> bool {
@@ -383,17 +383,19 @@ impl<P: Payload, A: Asking> Scheme<P> for SelectiveRepeat<P, A> {
     fn send(&mut self, cx: &mut Context<'_, P>, packet: P, from: Origin) -> Frame<P> {
         let lanes = self.lanes.as_mut();
         let back = lanes.map_or(0, |lanes| lanes.next(from.lane, &self.sent));
-        let frame = self.sent.send_behind(packet, back);
-        self.handed_over(cx.now, frame)
+        let mut frame = self.sent.send_behind(packet, back);
+        self.on_handed_over(cx.now, &mut frame.header);
+        frame
     }
 
     /// Copies; an acknowledgment or a keepalive goes alone only if it must.
     fn poll_spare(&mut self, cx: &mut Context<'_, P>, congested: bool) -> Option<Frame<P>> {
-        let frame = self
+        let mut frame = self
             .next_copy(cx.now, congested)
             .or_else(|| self.next_keepalive())
             .or_else(|| self.ack.alone(self.sent.next()))?;
-        Some(self.handed_over(cx.now, frame))
+        self.on_handed_over(cx.now, &mut frame.header);
+        Some(frame)
     }
 
     fn has_frames(&self) -> bool {
@@ -433,13 +435,17 @@ impl<P: Payload, A: Asking> Scheme<P> for SelectiveRepeat<P, A> {
 
     fn poll_timeout(&self) -> Option<Instant> {
         let resend = self.timers.deadline(|| self.policy.rto_now());
-        let runs = || self.policy.keepalive();
-        let keepalive = self.keepalive.as_ref().and_then(|k| k.deadline(runs()));
-        let copy = self.copies.as_ref().and_then(Copies::deadline);
-        let nak = self.nak_timers.as_ref();
-        let nak = nak.and_then(|timers| timers.deadline(|| self.policy.nak()));
-        let sender = earliest(resend, earliest(keepalive, copy));
-        earliest(earliest(self.ack.deadline(), nak), sender)
+        let mut due = earliest(self.ack.deadline(), resend);
+        if let Some(keepalive) = &self.keepalive {
+            due = earliest(due, keepalive.deadline(self.policy.keepalive()));
+        }
+        if let Some(copies) = &self.copies {
+            due = earliest(due, copies.deadline());
+        }
+        if let Some(timers) = &self.nak_timers {
+            due = earliest(due, timers.deadline(|| self.policy.nak()));
+        }
+        due
     }
 
     fn set_timer_factor(&mut self, factor: f64) {

@@ -126,9 +126,7 @@ impl<P: Payload> RlpReceiver<P> {
 
     pub(super) fn on_data(&mut self, cx: &mut Context<'_, P>, seq: Seq, packet: P) {
         if self.space.distance(seq, self.high) < self.space.half() {
-            self.miss_up_to(cx, seq);
-            self.high = self.space.next(seq);
-            self.accept(cx, seq, packet, cx.now, false);
+            self.on_newest(cx, seq, packet, false);
         } else if !self.live {
             self.resync(cx, seq, packet);
         } else if let Some(hole) = self.close(seq) {
@@ -142,9 +140,7 @@ impl<P: Payload> RlpReceiver<P> {
     /// A copy has come: of no use, or a repair that nobody had to ask for.
     pub(super) fn on_copy(&mut self, cx: &mut Context<'_, P>, seq: Seq, packet: P) {
         if self.space.distance(seq, self.high) < self.space.half() {
-            self.miss_up_to(cx, seq);
-            self.high = self.space.next(seq);
-            self.accept(cx, seq, packet, cx.now, true);
+            self.on_newest(cx, seq, packet, true);
         } else if let Some(hole) = self.close(seq) {
             self.accept(cx, seq, packet, hole.since.0, true);
         } else {
@@ -190,7 +186,18 @@ impl<P: Payload> RlpReceiver<P> {
                 self.held.insert(seq, held);
             }
         }
-        self.release(cx);
+        if self.base != self.high {
+            self.release(cx);
+        }
+    }
+
+    /// A frame has come from beyond all that were before.
+    fn on_newest(&mut self, cx: &mut Context<'_, P>, seq: Seq, packet: P, recovered: bool) {
+        if seq != self.high {
+            self.miss_up_to(cx, seq);
+        }
+        self.high = self.space.next(seq);
+        self.accept(cx, seq, packet, cx.now, recovered);
     }
 
     /// Notes and asks for every number from `high` to before `upto`.
