@@ -7,6 +7,7 @@
 //! | a node's end of a link | `LINK@NODE` | IP packets that the node hands to the link, at that time; those that arrive, when IP gets them |
 //! | on a link without services | `LINK` | IP packets, when their first bit leaves, both directions |
 //! | on a link with services | `LINK` | the frames of its services, the same |
+//! | on a radio channel | `MEDIUM` | all frames of its stations, with radiotap headers, when their first bit leaves |
 //!
 //! So a lost packet is in the sender's capture and missing in the receiver's. On the link itself
 //! it is marked: with a comment, `lost on the air`, and with the flag for a bad checksum. What a
@@ -18,6 +19,7 @@
 //!
 //! Left out: frames in front of a scheduler, and the names of services.
 
+mod air;
 mod file;
 mod headers;
 
@@ -28,6 +30,7 @@ use std::str::FromStr;
 use airlane_base::Instant;
 use airlane_link::wire::LIVE_HEADER_ROOM;
 use airlane_link::{Frame, Port};
+use airlane_wifi::Aired;
 
 use crate::engine::observe::{Departure, Observer};
 use crate::error::ScenarioError;
@@ -37,13 +40,14 @@ use crate::result::RunResult;
 use crate::run::Prepared;
 use crate::scenario::{LinkConfig, Scenario};
 use crate::world::mean_rate;
+use air::AirCapture;
 use file::{CaptureFile, LinkType, Mark};
 use headers::{CaptureHeaders, LARGEST_PACKET};
 
-/// Where a capture is taken: `radio` on a link, `radio@mobile` at a node's end of it.
+/// Where a capture is taken: `radio` on a link or a radio channel, `radio@mobile` at a node's end of a link.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct CapturePoint {
-    /// The link.
+    /// The link, or the medium of kind "wifi".
     pub link: String,
     /// The node at one of its ends; none for the link itself.
     pub node: Option<String>,
@@ -58,35 +62,49 @@ impl CapturePoint {
         self.find(&scenario.resolved()).map(drop)
     }
 
-    /// Index of the link, and which end of it. The scenario must be resolved.
-    fn find(&self, scenario: &Scenario) -> Result<(usize, Option<usize>), ScenarioError> {
+    /// Which it is. The scenario must be resolved.
+    fn find(&self, scenario: &Scenario) -> Result<Place, ScenarioError> {
         let refuse = |reason: String| {
             Err(ScenarioError::NoCapture {
                 point: self.to_string(),
                 reason,
             })
         };
-        let Some(link) = scenario.links.keys().position(|name| *name == self.link) else {
-            let links: Vec<&str> = scenario.links.keys().map(String::as_str).collect();
-            return refuse(format!(
-                "there is no link \"{}\"; the links are: {}",
-                self.link,
-                links.join(", ")
-            ));
-        };
-        let config: &LinkConfig = &scenario.links[&self.link];
-        let end = match &self.node {
-            None => None,
-            Some(node) => match config.ends.iter().position(|end| end == node) {
-                Some(end) => Some(end),
-                None => {
-                    let [a, b] = &config.ends;
+        let link = scenario.links.keys().position(|name| *name == self.link);
+        let radio = scenario.wifis().position(|(name, _)| *name == self.link);
+        let place = match (link, radio, &self.node) {
+            (Some(link), _, None) => Place::Link(link, None),
+            (Some(link), _, Some(node)) => {
+                let [a, b] = &scenario.links[&self.link].ends;
+                let Some(end) = [a, b].iter().position(|end| *end == node) else {
                     return refuse(format!(
                         "\"{node}\" is no end of \"{}\"; its ends are {a} and {b}",
                         self.link
                     ));
-                }
-            },
+                };
+                Place::Link(link, Some(end))
+            }
+            (None, Some(radio), None) => Place::Air(radio),
+            (None, Some(_), Some(node)) => {
+                return refuse(format!(
+                    "all stations of \"{}\" are in one capture; leave out \"@{node}\"",
+                    self.link
+                ));
+            }
+            (None, None, _) => {
+                let wifis = scenario.wifis().map(|(name, _)| name);
+                let all: Vec<&str> = scenario
+                    .links
+                    .keys()
+                    .chain(wifis)
+                    .map(String::as_str)
+                    .collect();
+                return refuse(format!(
+                    "there is no link \"{}\"; the links are: {}",
+                    self.link,
+                    all.join(", ")
+                ));
+            }
         };
         if let Some(flow) = scenario.flows.iter().find(|flow| {
             let packet = flow.app.packet();
@@ -98,8 +116,17 @@ impl CapturePoint {
                 flow.name
             ));
         }
-        Ok((link, end))
+        Ok(place)
     }
+}
+
+/// What a capture's name means.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+enum Place {
+    /// A link, and which end of it.
+    Link(usize, Option<usize>),
+    /// A radio channel, in the order of names.
+    Air(usize),
 }
 
 impl std::fmt::Display for CapturePoint {
@@ -176,19 +203,35 @@ impl Prepared {
 /// All captures of a run.
 struct Captures<W: Write> {
     captures: Vec<Capture<W>>,
+    airs: Vec<AirCapture<W>>,
 }
 
 impl<W: Write> Captures<W> {
     fn new(scenario: &Scenario, points: Vec<(CapturePoint, W)>) -> Result<Self, ScenarioError> {
-        let captures = points
-            .into_iter()
-            .map(|(point, writer)| Capture::new(scenario, point, writer))
-            .collect::<Result<_, _>>()?;
-        Ok(Self { captures })
+        let (mut captures, mut airs) = (vec![], vec![]);
+        for (point, writer) in points {
+            match point.find(scenario)? {
+                Place::Link(link, end) => {
+                    captures.push(Capture::new(scenario, point, (link, end), writer));
+                }
+                Place::Air(radio) => {
+                    let found = scenario.wifis().nth(radio);
+                    let which = found.map(|(name, wifi)| (radio, name.as_str(), wifi));
+                    airs.extend(which.map(|which| AirCapture::new(scenario, which, writer)));
+                }
+            }
+        }
+        Ok(Self { captures, airs })
     }
 
     fn finish(self) -> Result<(), ScenarioError> {
-        self.captures.into_iter().try_for_each(Capture::finish)
+        self.captures.into_iter().try_for_each(Capture::finish)?;
+        for air in self.airs {
+            let point = air.name.clone();
+            let finished = air.finish();
+            finished.map_err(|reason| ScenarioError::CaptureFailed { point, reason })?;
+        }
+        Ok(())
     }
 
     fn of(&mut self, direction: usize) -> impl Iterator<Item = &mut Capture<W>> {
@@ -246,6 +289,12 @@ impl<W: Write> Observer for Captures<W> {
         }
     }
 
+    fn on_air(&mut self, radio: usize, aired: &Aired<Packet>) {
+        for air in self.airs.iter_mut().filter(|air| air.radio == radio) {
+            air.frame(aired);
+        }
+    }
+
     fn on_arrival(&mut self, now: Instant, direction: usize, packet: &Packet) {
         let far = Capture::<W>::near(!is_down(direction));
         for capture in self.of(direction).filter(|c| c.end == Some(far)) {
@@ -277,15 +326,19 @@ struct Capture<W: Write> {
 }
 
 impl<W: Write> Capture<W> {
-    fn new(scenario: &Scenario, point: CapturePoint, writer: W) -> Result<Self, ScenarioError> {
-        let (link, end) = point.find(scenario)?;
+    fn new(
+        scenario: &Scenario,
+        point: CapturePoint,
+        (link, end): (usize, Option<usize>),
+        writer: W,
+    ) -> Self {
         let config: &LinkConfig = &scenario.links[&point.link];
         let medium = if end.is_none() && !config.services.is_empty() {
             LinkType::Frames
         } else {
             LinkType::Ip
         };
-        Ok(Self {
+        Self {
             link,
             end,
             headers: CaptureHeaders::new(scenario),
@@ -293,7 +346,7 @@ impl<W: Write> Capture<W> {
             expected: [VecDeque::new(), VecDeque::new()],
             bytes: Vec::new(),
             point,
-        })
+        }
     }
 
     /// The end of the link from which a direction leads.

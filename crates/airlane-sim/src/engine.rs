@@ -153,6 +153,9 @@ impl Engine {
                 end.port.keep_dropped();
                 end.port.keep_events();
             }
+            for end in &mut self.radios {
+                end.radio.keep_aired();
+            }
         }
         self.until = until;
         self.over = until.is_some_and(|flow| self.flows[flow].is_finished());
@@ -184,8 +187,12 @@ impl Engine {
                 self.daemons.handle_timeout(self.now, radios, flows);
                 self.schedule_daemons();
             } else {
-                let end = &mut self.radios[slot - agenda - 1];
+                let radio = slot - agenda - 1;
+                let end = &mut self.radios[radio];
                 end.handle_timeout(self.now, &mut self.delivered);
+                while let Some(aired) = end.radio.poll_aired() {
+                    observer.on_air(radio, &aired);
+                }
                 self.deadlines.set(slot, end.radio.poll_timeout());
             }
             while let Some((node, packet)) = self.delivered.pop_front() {

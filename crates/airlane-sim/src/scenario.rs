@@ -45,7 +45,9 @@ pub use progress::{ProgressConfig, WindowConfig};
 pub(crate) use stations::{RadioHop, RadioRoutes};
 pub(crate) use web::WebTables;
 pub use web::{Completion, EmptyRun, FilesPerPage, RequestPackets, TABLE_FILES, WebConfig};
-pub use wifi::{StationConfig, WifiConfig, WifiInterference};
+pub use wifi::{
+    StationConfig, WifiConfig, WifiInterference, WifiRateControl, WifiSignal, WifiSignalChange,
+};
 
 /// Version of the file format.
 pub const SCHEMA: u32 = 1;

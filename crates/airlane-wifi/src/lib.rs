@@ -5,7 +5,9 @@
 //! * `station` and [`contention`]: the distributed coordination function (DCF) of one station: whose
 //!   turn it is by slotted backoff, how often a frame is tried, what waits.
 //! * [`place`]: positions, and who hears whom how strongly.
-//! * [`noise`]: frames that are lost without a collision, in phases.
+//! * [`noise`]: frames that are lost without a collision, in phases; [`signal`] and [`errors`]: those that are too weak,
+//!   by distance and as recorded.
+//! * `auto_rate`: a rate for each neighbour.
 //! * [`Radio`]: all stations of a channel as one component with one deadline.
 //!
 //! ```text
@@ -24,12 +26,17 @@
 
 #![forbid(unsafe_code)]
 
+mod auto_rate;
 pub mod contention;
+pub mod errors;
 pub mod noise;
 pub mod place;
 pub mod profile;
 mod radio;
 mod reception;
+pub mod signal;
 pub mod station;
 
-pub use radio::{Delivery, DropReason, Dropped, Full, Radio, RadioConfig, RadioStats};
+pub use radio::{
+    Aired, AiredKind, Delivery, DropReason, Dropped, Full, Radio, RadioConfig, RadioStats,
+};

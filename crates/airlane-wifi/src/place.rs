@@ -32,6 +32,16 @@ pub fn received_w(distance_m: f64) -> f64 {
     }
 }
 
+/// A power in watts.
+pub fn watts(dbm: f64) -> f64 {
+    libm::pow(10.0, dbm / 10.0) / 1_000.0
+}
+
+/// A power in dBm.
+pub fn dbm(watts: f64) -> f64 {
+    10.0 * libm::log10(watts * 1_000.0)
+}
+
 /// How far apart two positions are, metres.
 pub fn distance_m(a: Position, b: Position) -> f64 {
     libm::hypot(a[0] - b[0], a[1] - b[1])

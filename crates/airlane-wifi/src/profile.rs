@@ -60,6 +60,19 @@ const SYMBOL: Duration = Duration::from_micros(4);
 const OFDM_EXTRA_BITS: u64 = 16 + 6;
 
 impl Modulation {
+    /// How long a data frame with this many bytes of payload is on the air.
+    pub fn frame(self, payload: usize) -> Duration {
+        self.airtime(payload + DATA_HEADER)
+    }
+
+    /// How fast bits of data go.
+    pub fn bits_per_second(self) -> u64 {
+        match self {
+            Self::Dsss { rate, .. } => rate.as_bps(),
+            Self::Ofdm { bits, .. } => u64::from(bits) * 1_000_000_000 / SYMBOL.as_nanos(),
+        }
+    }
+
     /// How long a frame of this many bytes is on the air.
     pub fn airtime(self, bytes: usize) -> Duration {
         match self {
@@ -140,6 +153,19 @@ impl Profile {
         }
     }
 
+    /// The standard's rates of this name, the slowest first.
+    pub fn ladder(name: ProfileName) -> Vec<Modulation> {
+        let kbps: &[u64] = match name {
+            ProfileName::B | ProfileName::BShort => &[1_000, 2_000, 5_500, 11_000],
+            ProfileName::G => &[6_000, 9_000, 12_000, 18_000, 24_000, 36_000, 48_000, 54_000],
+            ProfileName::N => &[
+                6_500, 13_000, 19_500, 26_000, 39_000, 52_000, 58_500, 65_000,
+            ],
+        };
+        let rates = kbps.iter().map(|kbps| Rate::from_bps(kbps * 1_000));
+        rates.map(|rate| Self::named(name, rate).data).collect()
+    }
+
     /// The idle time before a backoff counts.
     pub fn difs(&self) -> Duration {
         self.sifs + self.slot * 2
@@ -152,7 +178,7 @@ impl Profile {
 
     /// How long a data frame with this many bytes of payload is on the air.
     pub fn frame(&self, payload: usize) -> Duration {
-        self.data.airtime(payload + DATA_HEADER)
+        self.data.frame(payload)
     }
 
     /// How long an acknowledgment is on the air, and a CTS.
@@ -175,14 +201,14 @@ impl Profile {
         self.sifs + self.ack()
     }
 
-    /// How long an RTS for this payload asks others to be silent behind it.
-    pub fn rts_nav(&self, payload: usize) -> Duration {
-        self.sifs + self.ack() + self.cts_nav(payload)
+    /// How long an RTS for a frame of this length asks others to be silent behind it.
+    pub fn rts_nav(&self, frame: Duration) -> Duration {
+        self.sifs + self.ack() + self.cts_nav(frame)
     }
 
-    /// How long a CTS for this payload asks others to be silent behind it.
-    pub fn cts_nav(&self, payload: usize) -> Duration {
-        self.sifs + self.frame(payload) + self.data_nav()
+    /// How long a CTS for a frame of this length asks others to be silent behind it.
+    pub fn cts_nav(&self, frame: Duration) -> Duration {
+        self.sifs + frame + self.data_nav()
     }
 }
 
@@ -218,7 +244,7 @@ mod tests {
         near(p.frame(1020), 954.18);
         near(p.frame(60), 256.0);
         assert_eq!(
-            p.rts_nav(1020),
+            p.rts_nav(p.frame(1020)),
             p.sifs * 3 + p.ack() + p.frame(1020) + p.ack()
         );
     }

@@ -1,16 +1,18 @@
 //! All stations of one channel, as one component with one deadline.
 //!
 //! At each instant frames end first, then stations whose time has come begin to send, then everybody hears what has
-//! begun: stations that begin at one instant do not hear each other. Propagation takes no time.
+//! begun: stations that begin at one instant do not hear each other, nor do those that begin before a start is heard
+//! (`sense_delay`). Propagation takes no time.
 
 use std::collections::VecDeque;
 
-use airlane_base::{Instant, Streams};
+use airlane_base::{Duration, Instant, Streams};
 
 use crate::contention::Contention;
 use crate::noise::NoiseConfig;
 use crate::place::Places;
-use crate::profile::{DATA_HEADER, Profile};
+use crate::profile::{ACK, DATA_HEADER, Modulation, Profile, RTS};
+use crate::signal::{Signal, SignalConfig};
 use crate::station::{Outgoing, Phase, Reply, Retries, Station, StationConfig, StationStats};
 
 /// What all stations of a radio share.
@@ -26,6 +28,12 @@ pub struct RadioConfig {
     pub sensed_destroys: bool,
     /// Frames that are lost without a collision.
     pub noise: Vec<NoiseConfig>,
+    /// Rates from which each station chooses one for each neighbour, the slowest first; none: all send at the profile's.
+    pub ladder: Vec<Modulation>,
+    /// What is too weak is lost; none: all that is in range is strong enough.
+    pub signal: Option<SignalConfig>,
+    /// The start of a frame stays unheard for so long, which is shorter than any frame.
+    pub sense_delay: Duration,
 }
 
 /// A packet that has come to a station.
@@ -70,13 +78,53 @@ pub struct RadioStats {
     pub collisions: u64,
 }
 
+/// Which frame it is.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum AiredKind {
+    /// A packet.
+    Data,
+    /// A MAC acknowledgment.
+    Ack,
+    /// An announcement.
+    Rts,
+    /// The answer to one.
+    Cts,
+}
+
+/// A frame that was on the air, for those who watch.
+#[derive(Clone, Debug, PartialEq)]
+pub struct Aired<P> {
+    /// Which frame it was.
+    pub kind: AiredKind,
+    /// The station that sent it.
+    pub from: usize,
+    /// The station that it was for.
+    pub to: usize,
+    /// When its first bit left.
+    pub began: Instant,
+    /// How long it asked others to be silent behind it.
+    pub nav: Duration,
+    /// How it was sent.
+    pub modulation: Modulation,
+    /// The number of data.
+    pub seq: u64,
+    /// Whether this number had been sent before.
+    pub again: bool,
+    /// Its power where it was to arrive, watts.
+    pub power_w: f64,
+    /// Whether it came.
+    pub came: bool,
+    /// What it carried.
+    pub packet: Option<P>,
+}
+
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 enum Kind {
     Data,
     Ack,
-    /// Each announces a payload of this length.
-    Rts(usize),
-    Cts(usize),
+    /// Each announces a frame that takes so long.
+    Rts(Duration),
+    Cts(Duration),
 }
 
 /// A frame on the air.
@@ -86,6 +134,10 @@ struct OnAir {
     from: usize,
     to: usize,
     kind: Kind,
+    modulation: Modulation,
+    bytes: usize,
+    /// From here on it is heard.
+    heard: Instant,
     end: Instant,
     /// The sequence number of data.
     seq: u64,
@@ -98,12 +150,15 @@ pub struct Radio<P> {
     places: Places,
     stations: Vec<Station<P>>,
     air: Vec<OnAir>,
-    /// How many of `air`, the newest, have begun at this instant and nobody has heard yet.
+    /// How many of `air`, the newest, have begun and nobody has heard yet.
     fresh: usize,
+    signal: Option<Signal>,
     frames: u64,
     next: Option<Instant>,
     delivered: VecDeque<Delivery<P>>,
     dropped: VecDeque<Dropped<P>>,
+    /// Frames in the order in which they began, with their numbers, and whether they have ended; if anybody watches.
+    aired: Option<VecDeque<(u64, bool, Aired<P>)>>,
     stats: RadioStats,
     /// Whether this busy period counts as a collision already.
     collided: bool,
@@ -131,6 +186,10 @@ impl<P: Clone> Radio<P> {
         };
         Self {
             places: Places::new(&positions),
+            signal: config
+                .signal
+                .clone()
+                .map(|signal| Signal::new(signal, stations.len())),
             stations: stations.iter().enumerate().map(build).collect(),
             config,
             air: vec![],
@@ -139,6 +198,7 @@ impl<P: Clone> Radio<P> {
             next: None,
             delivered: VecDeque::new(),
             dropped: VecDeque::new(),
+            aired: None,
             stats: RadioStats::default(),
             collided: false,
         }
@@ -175,7 +235,7 @@ impl<P: Clone> Radio<P> {
             for station in 0..self.stations.len() {
                 self.on_station(at, station);
             }
-            self.hear_fresh();
+            self.hear_fresh(at);
             for station in 0..self.stations.len() {
                 self.settle(at, station);
             }
@@ -196,6 +256,49 @@ impl<P: Clone> Radio<P> {
     /// The next packet that a station gave up.
     pub fn poll_drop(&mut self) -> Option<Dropped<P>> {
         self.dropped.pop_front()
+    }
+
+    /// From now on frames are kept until somebody asks for them.
+    pub fn keep_aired(&mut self) {
+        self.aired.get_or_insert_default();
+    }
+
+    /// The next frame that has ended, in the order in which they began.
+    pub fn poll_aired(&mut self) -> Option<Aired<P>> {
+        let aired = self.aired.as_mut()?;
+        let ended = aired.front().is_some_and(|(_, ended, _)| *ended);
+        ended
+            .then(|| aired.pop_front())
+            .flatten()
+            .map(|(.., frame)| frame)
+    }
+
+    fn air_frame(&mut self, now: Instant, from: usize, frame: OnAir) {
+        let station = &self.stations[from];
+        let profile = &self.config.profile;
+        let (kind, nav) = match frame.kind {
+            Kind::Data => (AiredKind::Data, profile.data_nav()),
+            Kind::Ack => (AiredKind::Ack, Duration::ZERO),
+            Kind::Rts(announced) => (AiredKind::Rts, profile.rts_nav(announced)),
+            Kind::Cts(announced) => (AiredKind::Cts, profile.cts_nav(announced)),
+        };
+        let packet = station.current.as_ref().map(|out| out.packet.clone());
+        let again = kind == AiredKind::Data && station.has_failed();
+        let Some(aired) = &mut self.aired else { return };
+        let frame_seen = Aired {
+            kind,
+            from,
+            to: frame.to,
+            began: now,
+            nav,
+            modulation: frame.modulation,
+            seq: frame.seq,
+            again,
+            power_w: self.places.power(from, frame.to),
+            came: false,
+            packet: packet.filter(|_| kind == AiredKind::Data),
+        };
+        aired.push_back((frame.number, false, frame_seen));
     }
 
     /// How many stations there are.
@@ -246,10 +349,15 @@ impl<P: Clone> Radio<P> {
             if frame.end > now {
                 continue;
             }
+            let mut came = false;
             for station in 0..self.stations.len() {
                 if self.places.senses(frame.from, station) {
-                    self.hear_end(now, station, frame);
+                    came |= self.hear_end(now, station, frame);
                 }
+            }
+            let seen = self.aired.iter_mut().flatten();
+            for (_, ended, aired) in seen.filter(|(number, ..)| *number == frame.number) {
+                (*ended, aired.came) = (true, came);
             }
         }
         let timeout = now + self.config.profile.answer_timeout();
@@ -270,36 +378,37 @@ impl<P: Clone> Radio<P> {
         });
     }
 
-    /// A frame that a station hears has ended.
-    fn hear_end(&mut self, now: Instant, at: usize, frame: OnAir) {
+    /// A frame that a station hears has ended. Whether it has come to where it was sent.
+    fn hear_end(&mut self, now: Instant, at: usize, frame: OnAir) -> bool {
         let disturbs = self.disturbs(frame.from, at);
         let whole = self.stations[at].ears.end(frame.number, disturbs);
         let near = self.places.receives(frame.from, at);
-        let noisy = near && self.is_destroyed(now, at, frame);
+        let noisy = near && (self.is_destroyed(now, at, frame) | self.is_too_weak(now, at, frame));
         let decoded = whole && near && !noisy;
         if at == frame.to && !decoded {
             self.count_loss(frame, whole);
         }
         let station = &mut self.stations[at];
         if station.sending {
-            return;
+            return false;
         }
         station.ears.heard(now, decoded);
         if !decoded {
-            return;
+            return false;
         }
         if at != frame.to {
             let profile = &self.config.profile;
             let nav = match frame.kind {
                 Kind::Data => profile.data_nav(),
-                Kind::Rts(len) => profile.rts_nav(len),
-                Kind::Cts(len) => profile.cts_nav(len),
-                Kind::Ack => return,
+                Kind::Rts(frame) => profile.rts_nav(frame),
+                Kind::Cts(frame) => profile.cts_nav(frame),
+                Kind::Ack => return false,
             };
             station.nav = station.nav.max(now + nav);
-            return;
+            return false;
         }
         self.on_frame(now, at, frame);
+        true
     }
 
     /// Whether noise destroys a frame at a station, drawn for every frame that arrives there.
@@ -318,6 +427,16 @@ impl<P: Clone> Radio<P> {
             }
         }
         destroyed
+    }
+
+    /// Whether a frame is lost because its signal is weak.
+    fn is_too_weak(&mut self, now: Instant, at: usize, frame: OnAir) -> bool {
+        let Some(signal) = &mut self.signal else {
+            return false;
+        };
+        let rng = &mut self.stations[at].noise;
+        let what = (frame.modulation, frame.bytes);
+        signal.loses(now, &self.places, (frame.from, at), what, rng)
     }
 
     fn count_loss(&mut self, frame: OnAir, whole: bool) {
@@ -360,10 +479,12 @@ impl<P: Clone> Radio<P> {
                 }
             }
             Kind::Ack if from_peer && matches!(station.phase, Phase::Ack(_)) => {
+                let fastest = self.config.ladder.len().saturating_sub(1);
+                station.rates[frame.from].on_answer(fastest);
                 station.finish(now);
             }
-            Kind::Rts(len) if station.nav <= now => {
-                station.reply = Some((answer_at, Reply::Cts(len), frame.from));
+            Kind::Rts(announced) if station.nav <= now => {
+                station.reply = Some((answer_at, Reply::Cts(announced), frame.from));
             }
             Kind::Cts(_) if from_peer && matches!(station.phase, Phase::Cts(_)) => {
                 station.phase = Phase::Sending;
@@ -385,7 +506,7 @@ impl<P: Clone> Radio<P> {
             station.reply = None;
             match reply {
                 Reply::Ack => self.send(now, index, to, Kind::Ack),
-                Reply::Cts(len) => self.send(now, index, to, Kind::Cts(len)),
+                Reply::Cts(frame) => self.send(now, index, to, Kind::Cts(frame)),
                 Reply::Data => self.send(now, index, to, Kind::Data),
             }
         }
@@ -395,6 +516,9 @@ impl<P: Clone> Radio<P> {
                 let at_rts = matches!(station.phase, Phase::Cts(_));
                 let len = station.current.as_ref().map_or(0, |out| out.len);
                 let behind_rts = len + DATA_HEADER > self.config.rts_threshold;
+                if !at_rts && let Some(out) = &station.current {
+                    station.rates[out.to].on_failure();
+                }
                 if let Some(out) = station.fail(now, at_rts, behind_rts) {
                     self.dropped.push_back(Dropped {
                         station: index,
@@ -417,66 +541,83 @@ impl<P: Clone> Radio<P> {
         let Some(out) = &station.current else { return };
         let (to, len) = (out.to, out.len);
         station.phase = Phase::Sending;
-        if self.air.len() == self.fresh && self.fresh == 0 {
+        if self.air.is_empty() {
             self.stats.busy_periods += 1;
             self.collided = false;
         }
         let kind = match len + DATA_HEADER > self.config.rts_threshold {
-            true => Kind::Rts(len),
+            true => Kind::Rts(self.modulation(index, to).frame(len)),
             false => Kind::Data,
         };
         self.send(now, index, to, kind);
     }
 
+    /// How a station sends data to another.
+    fn modulation(&self, from: usize, to: usize) -> Modulation {
+        let chosen = self.config.ladder.get(self.stations[from].rates[to].at());
+        chosen.copied().unwrap_or(self.config.profile.data)
+    }
+
     fn send(&mut self, now: Instant, from: usize, to: usize, kind: Kind) {
-        let profile = &self.config.profile;
+        let data = self.modulation(from, to);
+        let control = self.config.profile.control;
         let station = &mut self.stations[from];
-        let time = match kind {
+        let (modulation, bytes) = match kind {
             Kind::Data => {
                 station.stats.data_frames += 1;
-                profile.frame(station.current.as_ref().map_or(0, |out| out.len))
+                let payload = station.current.as_ref().map_or(0, |out| out.len);
+                (data, payload + DATA_HEADER)
             }
             Kind::Ack => {
                 station.stats.ack_frames += 1;
-                profile.ack()
+                (control, ACK)
             }
             Kind::Rts(_) => {
                 station.stats.rts_frames += 1;
-                profile.rts()
+                (control, RTS)
             }
-            Kind::Cts(_) => profile.ack(),
+            Kind::Cts(_) => (control, ACK),
         };
         station.sending = true;
         station.ears.deafen();
         self.frames += 1;
         self.fresh += 1;
-        self.air.push(OnAir {
+        let frame = OnAir {
             number: self.frames,
             from,
             to,
             kind,
-            end: now + time,
+            modulation,
+            bytes,
+            heard: now + self.config.sense_delay,
+            end: now + modulation.airtime(bytes),
             seq: station.seq,
-        });
+        };
+        self.air.push(frame);
+        if self.aired.is_some() {
+            self.air_frame(now, from, frame);
+        }
     }
 
-    /// Everybody hears what has begun at this instant: of several the strongest first.
-    fn hear_fresh(&mut self) {
-        let fresh = std::mem::take(&mut self.fresh);
+    /// Everybody hears what is to be heard from this instant on: of several the strongest first.
+    fn hear_fresh(&mut self, now: Instant) {
+        let begun = self.air.len() - self.fresh;
+        let fresh = self.air[begun..].partition_point(|frame| frame.heard <= now);
         if fresh == 0 {
             return;
         }
-        let begun = self.air.len() - fresh;
+        self.fresh -= fresh;
+        let heard = begun + fresh;
         for at in 0..self.stations.len() {
             let power = |frame: &OnAir| self.places.power(frame.from, at);
-            let strongest = self.air[begun..]
+            let strongest = self.air[begun..heard]
                 .iter()
                 .filter(|frame| self.places.senses(frame.from, at))
                 .max_by(|a, b| power(a).total_cmp(&power(b)).then(b.number.cmp(&a.number)))
                 .map(|frame| frame.number);
             let Some(strongest) = strongest else { continue };
             for first in [true, false] {
-                for i in begun..self.air.len() {
+                for i in begun..heard {
                     let OnAir { number, from, .. } = self.air[i];
                     if (number == strongest) != first || !self.places.senses(from, at) {
                         continue;
@@ -518,6 +659,8 @@ impl<P: Clone> Radio<P> {
     fn reschedule(&mut self) {
         let stations = self.stations.iter().filter_map(Station::poll_timeout);
         let frames = self.air.iter().map(|frame| frame.end);
-        self.next = stations.chain(frames).min();
+        let unheard = &self.air[self.air.len() - self.fresh..];
+        let heard = unheard.first().map(|frame| frame.heard);
+        self.next = stations.chain(frames).chain(heard).min();
     }
 }

@@ -2,10 +2,11 @@
 
 use std::collections::VecDeque;
 
-use airlane_base::{Instant, QueueLimit, Rng};
+use airlane_base::{Duration, Instant, QueueLimit, Rng};
 use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 
+use crate::auto_rate::AutoRate;
 use crate::contention::Contention;
 use crate::place::Position;
 use crate::reception::Reception;
@@ -99,8 +100,8 @@ pub(crate) enum Phase {
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(crate) enum Reply {
     Ack,
-    /// The payload that was announced has this length.
-    Cts(usize),
+    /// The frame that was announced takes this long.
+    Cts(Duration),
     Data,
 }
 
@@ -132,6 +133,8 @@ pub(crate) struct Station<P> {
     pub(crate) noise: Rng,
     /// The last frame that came from each station.
     last_seq: Vec<u64>,
+    /// How fast it sends to each station, where it chooses.
+    pub(crate) rates: Vec<AutoRate>,
     pub(crate) stats: StationStats,
 }
 
@@ -162,6 +165,7 @@ impl<P> Station<P> {
             backoffs,
             noise,
             last_seq: vec![0; stations],
+            rates: vec![AutoRate::default(); stations],
             stats: StationStats::default(),
         }
     }
@@ -214,6 +218,11 @@ impl<P> Station<P> {
             && self.reply.is_none()
             && !self.sending
             && self.ears.is_quiet()
+    }
+
+    /// Whether an attempt at its frame has failed.
+    pub(crate) fn has_failed(&self) -> bool {
+        self.short_failures + self.long_failures > 0
     }
 
     /// When it may begin to send, if nothing comes between.

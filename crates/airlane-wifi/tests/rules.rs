@@ -3,6 +3,7 @@
 use airlane_base::{Duration, Instant, Probability, QueueLimit, Streams};
 use airlane_wifi::noise::NoiseConfig;
 use airlane_wifi::profile::{Profile, ProfileName};
+use airlane_wifi::signal::{SignalChange, SignalConfig};
 use airlane_wifi::station::{Retries, StationConfig};
 use airlane_wifi::{Delivery, Radio, RadioConfig};
 use proptest::prelude::*;
@@ -14,6 +15,9 @@ fn config(rts_threshold: usize) -> RadioConfig {
         capture: true,
         sensed_destroys: true,
         noise: vec![],
+        ladder: vec![],
+        signal: None,
+        sense_delay: Duration::ZERO,
     }
 }
 
@@ -100,7 +104,7 @@ fn an_rts_without_an_answer_keeps_others_silent_all_the_same() {
     assert_eq!(dropped, [0]);
     let whole = profile.sifs * 2 + profile.ack() + profile.rts() + profile.frame(1_000);
     let began = delivered[0].0 - whole;
-    assert!(began >= rts_ends + profile.rts_nav(1_000) + profile.difs());
+    assert!(began >= rts_ends + profile.rts_nav(profile.frame(1_000)) + profile.difs());
 }
 
 #[test]
@@ -213,4 +217,71 @@ proptest! {
             prop_assert!(back == 0 || arrived + gone == 0);
         }
     }
+}
+
+#[test]
+fn who_begins_before_another_is_heard_collides() {
+    let collisions = |delay: u64| {
+        let of = |run| {
+            let stations = [0.0, 7.2, 14.4].map(|x| station(x, 0.0, Retries::Off));
+            let config = RadioConfig {
+                sense_delay: Duration::from_micros(delay),
+                ..config(3_000)
+            };
+            let mut radio = Radio::new(config, &stations, Streams::new(1, run), "r");
+            radio.enqueue(Instant::ORIGIN, 0, 1, 1_000, 0).unwrap();
+            // Half a slot later: never at the same instant.
+            let later = Instant::ORIGIN + Duration::from_micros(10);
+            radio.enqueue(later, 2, 1, 1_000, 1).unwrap();
+            finish(&mut radio).1.len()
+        };
+        (0..300).map(of).sum::<usize>()
+    };
+    assert_eq!((collisions(0), collisions(9)), (0, 0));
+    // The starts are 10 us apart in about 63 of 1,024 draws, and both frames are lost.
+    let both = collisions(15);
+    assert!((16..70).contains(&both), "{both}");
+}
+
+/// How many of so many packets come from 100 m away, whose signal falls by so many dB after the first.
+fn come_weakly(fall: f64, ladder: bool) -> (usize, usize) {
+    let stations = [0.0, 100.0].map(|x| station(x, 0.0, Retries::Off));
+    let profile = Profile::named(ProfileName::G, None);
+    let change = SignalChange {
+        between: [1, 0],
+        trace: vec![(Instant::ORIGIN + Duration::from_secs(1), -fall)],
+    };
+    let config = RadioConfig {
+        profile,
+        ladder: if ladder {
+            Profile::ladder(ProfileName::G)
+        } else {
+            vec![]
+        },
+        signal: Some(SignalConfig {
+            noise_w: 4e-13,
+            changes: vec![change],
+        }),
+        ..config(3_000)
+    };
+    let mut radio = Radio::new(config, &stations, Streams::new(3, 0), "r");
+    let mut come = |from_ms: u64| {
+        let come = (0..500).filter(|n| {
+            let at = Instant::ORIGIN + Duration::from_millis(from_ms + 2 * n);
+            radio.handle_timeout(at);
+            assert!(radio.enqueue(at, 0, 1, 1_000, *n).is_ok());
+            finish(&mut radio).0.len() == 1
+        });
+        come.count()
+    };
+    (come(0), come(1_000))
+}
+
+#[test]
+fn weak_frames_are_lost_and_slower_ones_come() {
+    assert_eq!(come_weakly(0.0, false), (500, 500));
+    let (before, behind) = come_weakly(30.0, false);
+    assert_eq!((before, behind), (500, 0));
+    let (before, behind) = come_weakly(30.0, true);
+    assert!(before > 490 && behind > 400, "{before} {behind}");
 }

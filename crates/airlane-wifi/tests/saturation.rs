@@ -27,6 +27,9 @@ fn saturate_with(profile: Profile, n: usize, retries: Retries, seconds: u64) -> 
         capture: true,
         sensed_destroys: true,
         noise: vec![],
+        ladder: vec![],
+        signal: None,
+        sense_delay: Duration::ZERO,
     };
     let station = |i: usize| StationConfig {
         position: match i {

@@ -23,6 +23,8 @@ pub(super) enum LinkType {
     Ip,
     /// Frames of services: link type USER0.
     Frames,
+    /// Frames of 802.11 behind radiotap headers.
+    Radiotap,
 }
 
 /// What there is to say about a record.
@@ -55,6 +57,7 @@ impl<W: Write> CaptureFile<W> {
             linktype: match medium {
                 LinkType::Ip => DataLink::RAW,
                 LinkType::Frames => DataLink::USER0,
+                LinkType::Radiotap => DataLink::IEEE802_11_RADIOTAP,
             },
             snaplen: 0,
             options: vec![

@@ -5,6 +5,7 @@
 
 use airlane_base::Instant;
 use airlane_link::{DropReason, Frame, Port, ServiceEvent};
+use airlane_wifi::Aired;
 
 use crate::app::Flow;
 use crate::packet::Packet;
@@ -84,6 +85,9 @@ pub(crate) trait Observer {
     /// IP at the far end of a direction gets a packet.
     #[inline]
     fn on_arrival(&mut self, _: Instant, _direction: usize, _: &Packet) {}
+    /// A frame of a radio channel has ended.
+    #[inline]
+    fn on_air(&mut self, _radio: usize, _: &Aired<Packet>) {}
     /// A host sends a packet.
     #[inline]
     fn on_transmit(&mut self, _: Instant, _: &Packet) {}
@@ -164,6 +168,11 @@ impl<A: Observer, B: Observer> Observer for (A, B) {
     fn on_arrival(&mut self, now: Instant, direction: usize, packet: &Packet) {
         self.0.on_arrival(now, direction, packet);
         self.1.on_arrival(now, direction, packet);
+    }
+
+    fn on_air(&mut self, radio: usize, aired: &Aired<Packet>) {
+        self.0.on_air(radio, aired);
+        self.1.on_air(radio, aired);
     }
 
     fn on_transmit(&mut self, now: Instant, packet: &Packet) {

@@ -1,13 +1,22 @@
 //! Who reaches whom over radio channels, and what no channel can be.
 
-use airlane_base::config::{Problems, key};
+use std::ops::RangeInclusive;
 
+use airlane_base::config::{Problems, key};
+use airlane_wifi::profile::Profile;
+
+use super::wifi::WifiRateControl;
 use super::{LONGEST_RUN, MediumConfig, Scenario, WifiConfig};
 
 /// Positions beyond this say that somebody meant another unit.
 const FARTHEST_M: f64 = 1e6;
 /// Everybody may hear everybody: tables of all pairs.
 const MOST_STATIONS: usize = 256;
+
+/// Noise beyond these is of another unit.
+const NOISE_DBM: RangeInclusive<f64> = -150.0..=0.0;
+/// Nothing changes a signal by more.
+const MOST_DB: f64 = 200.0;
 
 /// A way through the air.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -125,6 +134,7 @@ impl Scenario {
                 );
             }
         }
+        check_rates(wifi, problems);
         for (i, route) in wifi.routes.iter().enumerate() {
             let path = format!("routes[{i}]");
             if route.len() < 2 || route.len() > wifi.nodes.len() {
@@ -157,6 +167,59 @@ impl Scenario {
                     );
                 }
             }
+        }
+    }
+}
+
+fn check_rates(wifi: &WifiConfig, problems: &mut Problems) {
+    let slot = Profile::named(wifi.profile, None).slot;
+    if wifi.sense_delay > slot {
+        problems.add(
+            "sense-delay",
+            format!("nobody is deaf to others for {}", wifi.sense_delay),
+            format!("at most a slot, \"{slot}\""),
+        );
+    }
+    let slowest = Profile::ladder(wifi.profile)[0].bits_per_second();
+    if wifi.rate_control != WifiRateControl::Fixed
+        && let Some(rate) = wifi.rate.filter(|rate| rate.as_bps() < slowest)
+    {
+        problems.add(
+            "rate",
+            format!("\"{rate}\" is below the slowest rate of the profile"),
+            "a rate of the standard, or rate-control = \"fixed\"",
+        );
+    }
+    let Some(signal) = &wifi.signal else { return };
+    if !(NOISE_DBM.contains(&signal.noise_dbm)) {
+        problems.add(
+            "signal.noise-dbm",
+            format!("{} dBm is no noise of a receiver", signal.noise_dbm),
+            format!("{} to {}, such as -94", NOISE_DBM.start(), NOISE_DBM.end()),
+        );
+    }
+    for (i, change) in signal.changes.iter().enumerate() {
+        let path = format!("signal.changes[{i}]");
+        for (at, name) in change.between.iter().enumerate() {
+            check_station(wifi, &format!("{path}.between[{at}]"), name, problems);
+        }
+        if change.between[0] == change.between[1] {
+            problems.add(
+                &format!("{path}.between"),
+                "a station does not hear itself",
+                "two stations",
+            );
+        }
+        let possible = |[seconds, db]: &[f64; 2]| {
+            (0.0..=LONGEST_RUN.as_secs_f64()).contains(seconds) && db.abs() <= MOST_DB
+        };
+        let ordered = change.trace.is_sorted_by(|a, b| a[0] < b[0]);
+        if !ordered || !change.trace.iter().all(possible) {
+            problems.add(
+                &format!("{path}.trace"),
+                "is no row of times and decibels",
+                format!("[seconds, decibels] in order of time, at most {MOST_DB} dB each way"),
+            );
         }
     }
 }

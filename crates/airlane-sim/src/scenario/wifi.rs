@@ -2,11 +2,12 @@
 
 use std::collections::BTreeMap;
 
-use airlane_base::{QueueLimit, Rate, Size};
+use airlane_base::{Duration, Instant, QueueLimit, Rate, Size};
 use airlane_wifi::RadioConfig;
 use airlane_wifi::noise::NoiseConfig;
-use airlane_wifi::place::{Places, Position};
-use airlane_wifi::profile::{Profile, ProfileName};
+use airlane_wifi::place::{Places, Position, watts};
+use airlane_wifi::profile::{Modulation, Profile, ProfileName};
+use airlane_wifi::signal::{SignalChange, SignalConfig};
 use airlane_wifi::station::{self, Retries};
 use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
@@ -48,6 +49,15 @@ pub struct WifiConfig {
     #[serde(default, skip_serializing_if = "Vec::is_empty")]
     #[schemars(extend("examples" = [[{ "loss": 0.4, "on": "1 s", "off": "1 s" }]]))]
     pub noise: Vec<NoiseConfig>,
+    /// Frames are lost whose signal is too weak for their rate. Left out: all that are in range are strong enough.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub signal: Option<WifiSignal>,
+    /// How stations choose the rate of data frames. Left out: they do not.
+    #[serde(default, skip_serializing_if = "WifiRateControl::is_fixed")]
+    pub rate_control: WifiRateControl,
+    /// The start of a frame stays unheard for so long, at most a slot. Source: Gopal 2007 has none; cards take up to 15 us.
+    #[serde(default, skip_serializing_if = "is_none")]
+    pub sense_delay: Duration,
     /// These stations differ from the others, by node.
     #[serde(default, skip_serializing_if = "BTreeMap::is_empty")]
     #[schemars(extend("examples" = [{ "a": { "retries": "off" } }]))]
@@ -70,6 +80,48 @@ pub enum WifiInterference {
     Receive,
 }
 
+/// How stations choose the rate of data frames.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
+#[serde(rename_all = "kebab-case")]
+pub enum WifiRateControl {
+    /// They do not: `rate` is what they send at.
+    #[default]
+    Fixed,
+    /// For each neighbour from the slowest of the standard's rates up to `rate`: faster after ten answers in a row, slower
+    /// after two frames without one, or the first at a faster rate. Source: Kamerman and Monteban 1997.
+    Arf,
+}
+
+impl WifiRateControl {
+    fn is_fixed(&self) -> bool {
+        *self == Self::Fixed
+    }
+}
+
+/// How strong signals are.
+#[derive(Clone, Debug, PartialEq, Serialize, Deserialize, JsonSchema)]
+#[serde(deny_unknown_fields, rename_all = "kebab-case")]
+pub struct WifiSignal {
+    /// Power of the noise that is always there, dBm. Of a receiver with a noise figure of 7 dB it is -94.
+    #[schemars(extend("x-unit" = "dBm"))]
+    pub noise_dbm: f64,
+    /// Between these stations the signal is not what their distance gives.
+    #[serde(default, skip_serializing_if = "Vec::is_empty")]
+    pub changes: Vec<WifiSignalChange>,
+}
+
+/// How the signal between two stations changes, both ways.
+#[derive(Clone, Debug, PartialEq, Serialize, Deserialize, JsonSchema)]
+#[serde(deny_unknown_fields, rename_all = "kebab-case")]
+pub struct WifiSignalChange {
+    /// The two stations.
+    #[schemars(extend("examples" = [["a", "b"]]))]
+    pub between: [String; 2],
+    /// Seconds, and by how many decibels the signal is stronger from then on than their distance makes it; in order of time.
+    #[schemars(extend("examples" = [[[0, 0], [2.5, -12]]]))]
+    pub trace: Vec<[f64; 2]>,
+}
+
 /// What sets one station apart.
 #[derive(Clone, Debug, Default, PartialEq, Serialize, Deserialize, JsonSchema)]
 #[serde(deny_unknown_fields, rename_all = "kebab-case")]
@@ -80,6 +132,10 @@ pub struct StationConfig {
     /// How much may wait here beside the frame that it tries to send. Left out: as much as at the others.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub queue: Option<QueueLimit>,
+}
+
+fn is_none(delay: &Duration) -> bool {
+    *delay == Duration::ZERO
 }
 
 fn yes() -> bool {
@@ -105,6 +161,9 @@ impl WifiConfig {
             capture: self.capture,
             sensed_destroys: self.interference == WifiInterference::Sense,
             noise: self.noise.clone(),
+            ladder: self.ladder(),
+            signal: self.signal.as_ref().map(|signal| self.powers(signal)),
+            sense_delay: self.sense_delay,
         };
         let station = |(name, position): (&String, &Position)| {
             let own = self.stations.get(name).cloned().unwrap_or_default();
@@ -115,6 +174,43 @@ impl WifiConfig {
             }
         };
         (config, self.nodes.iter().map(station).collect())
+    }
+
+    /// Rates to choose from; none where nobody chooses.
+    fn ladder(&self) -> Vec<Modulation> {
+        if self.rate_control == WifiRateControl::Fixed {
+            return vec![];
+        }
+        let most = Profile::named(self.profile, self.rate)
+            .data
+            .bits_per_second();
+        let mut ladder = Profile::ladder(self.profile);
+        ladder.retain(|modulation| modulation.bits_per_second() <= most);
+        ladder
+    }
+
+    fn powers(&self, signal: &WifiSignal) -> SignalConfig {
+        let at = |seconds: f64| Instant::ORIGIN + Duration::from_secs_f64(seconds);
+        let changes = signal.changes.iter().map(|change| SignalChange {
+            // They were checked.
+            between: change
+                .between
+                .each_ref()
+                .map(|name| self.station(name).unwrap_or(0)),
+            trace: change.trace.iter().map(|[s, db]| (at(*s), *db)).collect(),
+        });
+        SignalConfig {
+            noise_w: watts(signal.noise_dbm),
+            changes: changes.collect(),
+        }
+    }
+
+    /// The rate of data frames, the fastest where stations choose.
+    pub(crate) fn data_rate(&self) -> Rate {
+        let bps = Profile::named(self.profile, self.rate)
+            .data
+            .bits_per_second();
+        Rate::from_bps(bps.max(1)).expect("above zero")
     }
 
     /// Who hears whom.

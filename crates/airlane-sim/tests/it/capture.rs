@@ -403,3 +403,67 @@ fn tshark_reads_captures_without_complaint() {
         }
     }
 }
+
+/// A world of stations as a card in monitor mode sees it.
+#[test]
+fn a_radio_channel_is_captured_as_cards_do() {
+    let chain = load("wifi-chain", &["duration=1 s"]);
+    let (result, captures) = captured(&chain, &["mesh"]);
+    let (kind, records) = &captures[0];
+    assert_eq!(*kind, DataLink::IEEE802_11_RADIOTAP);
+    let stations = &result.radios[0].stations;
+    let sent = |of: fn(&airlane_wifi::station::StationStats) -> u64| {
+        stations.iter().map(|s| of(&s.counts)).sum::<u64>()
+    };
+    // What is on the air as the run ends is in the counts alone.
+    let counted = sent(|s| s.data_frames + s.ack_frames);
+    let all = records.len() as u64;
+    assert!(all <= counted && counted - all < 20, "{all} of {counted}");
+    assert!(records.is_sorted_by_key(|record| record.at_ns));
+    let lost = records.iter().filter(|r| r.comment.is_some()).count() as u64;
+    let destroyed = sent(|s| s.data_collided + s.data_noise + s.ack_collided);
+    assert!(lost.abs_diff(destroyed) < 20, "{lost} of {destroyed}");
+    let error = run_captured(&chain, 1, 0, vec![("mesh@n0".parse().unwrap(), vec![])]);
+    assert!(error.unwrap_err().to_string().contains("leave out"));
+
+    let Ok(mut child) = Command::new("tshark")
+        .args(["-r", "-", "-T", "fields", "-E", "separator=/t"])
+        .args([
+            "-e",
+            "wlan_radio.data_rate",
+            "-e",
+            "wlan.fc.type_subtype",
+            "-e",
+            "ip.len",
+        ])
+        .args(["-e", "_ws.malformed"])
+        .stdin(Stdio::piped())
+        .stdout(Stdio::piped())
+        .stderr(Stdio::null())
+        .spawn()
+    else {
+        let _ = writeln!(
+            io::stderr(),
+            "SKIPPED a part of a_radio_channel_is_captured_as_cards_do: no tshark"
+        );
+        return;
+    };
+    let mut file = vec![];
+    run_captured(&chain, 1, 0, vec![("mesh".parse().unwrap(), &mut file)]).unwrap();
+    let mut input = child.stdin.take().unwrap();
+    let writer = std::thread::spawn(move || input.write_all(&file));
+    let output = child.wait_with_output().unwrap();
+    writer.join().unwrap().unwrap();
+    let text = String::from_utf8(output.stdout).unwrap();
+    assert_eq!(text.lines().count(), records.len());
+    for line in text.lines() {
+        let fields: Vec<&str> = line.split('\t').collect();
+        let is_data = match fields[1] {
+            "32" | "0x0020" => true,
+            "29" | "0x001d" => false,
+            other => panic!("{other}: {line}"),
+        };
+        assert_eq!(fields[0], if is_data { "11" } else { "2" }, "{line}");
+        assert_eq!((fields[3], fields[2].is_empty()), ("", !is_data), "{line}");
+    }
+}

@@ -146,6 +146,24 @@ fn without_diagonals_a_row_is_three_hops() {
 }
 
 #[test]
+fn a_weak_signal_is_met_with_a_slower_rate() {
+    let world = |more: &str| {
+        let signal = "signal = { noise-dbm = -94, changes = [{ between = [\"n0\", \"n1\"], trace = [[20, -28]] }] }";
+        let result = play(&chain(1, 200, &format!("{signal}\n{more}"), SATURATING));
+        let sent = result.radios[0].stations[0].counts;
+        (
+            mbps(&result),
+            sent.data_noise as f64 / sent.data_frames as f64,
+        )
+    };
+    // 11 Mbit/s come for half of the time; a slower rate has the other half as well.
+    let (fixed, lost) = world("");
+    assert!((2.3..2.6).contains(&fixed) && lost > 0.05, "{fixed} {lost}");
+    let (chosen, lost) = world("rate-control = \"arf\"");
+    assert!(chosen > fixed + 0.4 && lost < 0.2, "{chosen} {lost}");
+}
+
+#[test]
 fn a_radio_that_cannot_be_is_refused_with_its_place() {
     let flow = "transport = { kind = \"udp\" }\napp = { kind = \"conferencing\", rate = \"8 kbit/s\", talk = \"1 s\", silence = \"1 s\" }\n";
     let whole = chain(2, 200, "", flow);
@@ -179,6 +197,24 @@ fn a_radio_that_cannot_be_is_refused_with_its_place() {
             "kind = \"wifi\"\nprofile = \"802.11ax\"",
             "media.mesh",
             "802.11b-short",
+        ),
+        (
+            "kind = \"wifi\"",
+            "kind = \"wifi\"\nsense-delay = \"1 ms\"",
+            "media.mesh.sense-delay",
+            "at most a slot",
+        ),
+        (
+            "kind = \"wifi\"",
+            "kind = \"wifi\"\nsignal = { noise-dbm = 94 }",
+            "media.mesh.signal.noise-dbm",
+            "such as -94",
+        ),
+        (
+            "kind = \"wifi\"",
+            "kind = \"wifi\"\nsignal = { noise-dbm = -94, changes = [{ between = [\"n0\", \"n1\"], trace = [[2, 0], [1, 0]] }] }",
+            "media.mesh.signal.changes[0].trace",
+            "in order of time",
         ),
     ];
     for (from, to, place, problem) in cases {

@@ -1,0 +1,144 @@
+//! A capture of a radio channel: all frames of its stations, with radiotap headers (<https://www.radiotap.org>) as a card
+//! in monitor mode gives them.
+//!
+//! A station's address is 02:00:00:00 and its place in the order of names; checksums are left out, as a flag says.
+//! Packets stand behind LLC and SNAP headers, which the simulator does not count.
+
+use std::io::Write;
+
+use airlane_base::Duration;
+use airlane_wifi::place::dbm;
+use airlane_wifi::profile::Modulation;
+use airlane_wifi::{Aired, AiredKind};
+
+use super::file::{CaptureFile, LinkType, Mark};
+use super::headers::CaptureHeaders;
+use crate::packet::Packet;
+use crate::scenario::{Scenario, WifiConfig};
+
+/// Bits of the fields that a radiotap header has: flags, rate, channel, signal; and the MCS in the place of the rate.
+const FLAGS: u32 = 1 << 1;
+const RATE: u32 = 1 << 2;
+const CHANNEL: u32 = 1 << 3;
+const SIGNAL: u32 = 1 << 5;
+const MCS: u32 = 1 << 19;
+/// The frame has a bad checksum.
+const BAD_FCS: u8 = 0x40;
+/// 2.472 GHz, where the signal's model is.
+const CHANNEL_MHZ: u16 = 2_472;
+const CHANNEL_CCK: u16 = 0x00a0;
+const CHANNEL_OFDM: u16 = 0x00c0;
+/// The bandwidth (20 MHz) and the index are known.
+const MCS_KNOWN: u8 = 0b11;
+/// Bits of data in a symbol of 802.11n, 20 MHz and one stream, by MCS.
+const MCS_BITS: [u32; 8] = [26, 52, 78, 104, 156, 208, 234, 260];
+/// LLC and SNAP in front of an IPv4 packet.
+const SNAP: [u8; 8] = [0xaa, 0xaa, 3, 0, 0, 0, 8, 0];
+const RETRY: u8 = 0x08;
+
+pub(super) struct AirCapture<W: Write> {
+    pub(super) name: String,
+    /// Which radio it is, in the order of names.
+    pub(super) radio: usize,
+    headers: CaptureHeaders,
+    file: CaptureFile<W>,
+    bytes: Vec<u8>,
+}
+
+impl<W: Write> AirCapture<W> {
+    pub(super) fn new(
+        scenario: &Scenario,
+        (radio, name, wifi): (usize, &str, &WifiConfig),
+        writer: W,
+    ) -> Self {
+        Self {
+            name: name.to_owned(),
+            radio,
+            headers: CaptureHeaders::new(scenario),
+            file: CaptureFile::new(writer, LinkType::Radiotap, name, wifi.data_rate()),
+            bytes: Vec::new(),
+        }
+    }
+
+    pub(super) fn frame(&mut self, aired: &Aired<Packet>) {
+        self.bytes.clear();
+        radiotap(aired, &mut self.bytes);
+        mac(aired, &mut self.bytes);
+        if let Some(packet) = &aired.packet {
+            self.bytes.extend(SNAP);
+            self.headers.write(packet, &mut self.bytes);
+        }
+        let mark = if aired.came { Mark::None } else { Mark::Lost };
+        self.file.write(aired.began, true, &self.bytes, mark);
+    }
+
+    pub(super) fn finish(self) -> Result<(), String> {
+        self.file.finish()
+    }
+}
+
+fn radiotap(aired: &Aired<Packet>, bytes: &mut Vec<u8>) {
+    let mcs = match aired.modulation {
+        Modulation::Ofdm { bits, .. } => MCS_BITS.iter().position(|known| *known == bits),
+        Modulation::Dsss { .. } => None,
+    };
+    let rate = if mcs.is_some() { MCS } else { RATE };
+    let present = FLAGS | rate | CHANNEL | SIGNAL;
+    let start = bytes.len();
+    bytes.extend([0; 4]);
+    bytes.extend(present.to_le_bytes());
+    bytes.push(if aired.came { 0 } else { BAD_FCS });
+    if mcs.is_none() {
+        // In steps of 500 kbit/s.
+        let steps = aired.modulation.bits_per_second() / 500_000;
+        bytes.push(u8::try_from(steps).unwrap_or(u8::MAX));
+    } else {
+        // The channel stands at an even place.
+        bytes.push(0);
+    }
+    let kind = match aired.modulation {
+        Modulation::Dsss { .. } => CHANNEL_CCK,
+        Modulation::Ofdm { .. } => CHANNEL_OFDM,
+    };
+    bytes.extend(CHANNEL_MHZ.to_le_bytes());
+    bytes.extend(kind.to_le_bytes());
+    let dbm = dbm(aired.power_w).clamp(-128.0, 127.0) as i8;
+    bytes.push(dbm.cast_unsigned());
+    if let Some(index) = mcs {
+        bytes.extend([MCS_KNOWN, 0, index as u8]);
+    }
+    let len = (bytes.len() - start) as u16;
+    bytes[start + 2..start + 4].copy_from_slice(&len.to_le_bytes());
+}
+
+fn mac(aired: &Aired<Packet>, bytes: &mut Vec<u8>) {
+    let (control, flags) = match aired.kind {
+        AiredKind::Data => (0x08, if aired.again { RETRY } else { 0 }),
+        AiredKind::Ack => (0xd4, 0),
+        AiredKind::Cts => (0xc4, 0),
+        AiredKind::Rts => (0xb4, 0),
+    };
+    bytes.extend([control, flags]);
+    bytes.extend(micros(aired.nav).to_le_bytes());
+    bytes.extend(address(aired.to));
+    match aired.kind {
+        AiredKind::Ack | AiredKind::Cts => {}
+        AiredKind::Rts => bytes.extend(address(aired.from)),
+        AiredKind::Data => {
+            bytes.extend(address(aired.from));
+            // The cell: nobody's own.
+            bytes.extend([0x02, 0, 0, 0, 0xff, 0xff]);
+            bytes.extend((((aired.seq & 0xfff) << 4) as u16).to_le_bytes());
+        }
+    }
+}
+
+fn address(station: usize) -> [u8; 6] {
+    let [.., high, low] = (station as u32).to_be_bytes();
+    [0x02, 0, 0, 0, high, low]
+}
+
+/// A time as the header has it, rounded up.
+fn micros(time: Duration) -> u16 {
+    u16::try_from(time.as_nanos().div_ceil(1_000)).unwrap_or(0x7fff)
+}
