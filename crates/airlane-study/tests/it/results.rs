@@ -293,22 +293,31 @@ fn what_misses_stands_beside_the_experiment_that_its_note_links_to() {
     let head = std::fs::read_to_string(&file).unwrap();
     let cluster = "[[clusters]]\ntitle = \"Timers\"\nlink = \"experiments.md#timers\"\nsettles = \"no timer gives it\"\n";
     std::fs::write(&file, format!("print = \"curves\"\n{head}\n{cluster}")).unwrap();
-    let notes = "wrong-order = \"[Timers](experiments.md#timers).\"\norder = \"[Timers](experiments.md#timers).\"\n";
-    std::fs::write(small.join("notes.toml"), notes).unwrap();
-    let request = RunRequest {
-        committed: true,
-        ..RunRequest::default()
+    let page = |notes: &str| {
+        std::fs::write(small.join("notes.toml"), notes).unwrap();
+        let request = RunRequest {
+            committed: true,
+            ..RunRequest::default()
+        };
+        let plan = Plan::new(Work::load(&small).unwrap(), &[], &request).unwrap();
+        let mut store = Store::open(&folder.path().join("out")).unwrap();
+        plan.execute(&mut store, Shard::ALL, 2, &()).unwrap();
+        let outcomes = plan.outcomes(&store).unwrap();
+        markdown(&Report::new(&outcomes), &outcomes, &[&plan.work])
     };
-    let plan = Plan::new(Work::load(&small).unwrap(), &[], &request).unwrap();
-    let mut store = Store::open(&folder.path().join("out")).unwrap();
-    plan.execute(&mut store, Shard::ALL, 2, &()).unwrap();
-    let outcomes = plan.outcomes(&store).unwrap();
-    let page = markdown(&Report::new(&outcomes), &outcomes, &[&plan.work]);
-    // What holds hangs on nothing; what has no note is not hidden.
+    // What holds hangs on nothing, whatever its note says.
+    let link = "\"[Timers](experiments.md#timers).\"";
+    let with = page(&format!("bound = {link}\ngain = {link}\n"));
     assert!(
-        page.contains("|[Timers](experiments.md#timers)|[wrong-order](#f1)|no timer gives it|"),
-        "{page}"
+        with.contains("|[Timers](experiments.md#timers)|[bound](#f1)|no timer gives it|"),
+        "{with}"
     );
-    assert!(page.contains("|none|[bound](#f1)"), "{page}");
-    assert!(page.contains("![F1](figures/small/F1.svg)"), "{page}");
+    assert!(!with.contains("|none|"), "{with}");
+    assert!(with.contains("![F1](figures/small/F1.svg)"), "{with}");
+    assert!(
+        with.contains("order: \u{201c}RLP loses far less\u{201d}"),
+        "{with}"
+    );
+    let without = page("gain = \"x\"\n");
+    assert!(without.contains("|none|[bound](#f1)|"), "{without}");
 }
