@@ -49,7 +49,7 @@ use life::Life;
 
 pub use config::{
     AckClock, CongestionKind, Deflation, DelayedAck, LossMemory, Profile, RecoveryKind, ReportKind,
-    SkipAcks, SkippedHoles, TcpConfig, TimerKind, TimerRestart,
+    SkipAcks, SkippedHoles, TcpConfig, TimerKind, TimerRestart, UndoKind,
 };
 pub use ecn::Ecn;
 pub use life::Over;

@@ -13,7 +13,7 @@ use serde::{Deserialize, Serialize};
 
 pub use kinds::{
     AckClock, CongestionKind, Deflation, DelayedAck, LossMemory, Profile, RecoveryKind, ReportKind,
-    SkipAcks, SkippedHoles, TimerKind, TimerRestart, Variant,
+    SkipAcks, SkippedHoles, TimerKind, TimerRestart, UndoKind, Variant,
 };
 
 /// A TCP endpoint's settings.
@@ -102,6 +102,10 @@ pub struct TcpConfig {
     /// Source: RFC 3522 and RFC 4015. Left out: `false`.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub eifel: Option<bool>,
+    /// What a cut that was not needed gives back, where `eifel` or `dsack` finds it out. Source: RFC 4015; RFC 9438,
+    /// section 4.9. Left out: `rfc4015`.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub undo: Option<UndoKind>,
     /// Whether links with `mark-above` may mark segments in place of dropping them later, and the sender cuts its
     /// window for it (explicit congestion notification). Source: RFC 3168. Left out: `false`.
     #[serde(skip_serializing_if = "Option::is_none")]
@@ -259,6 +263,7 @@ struct Overrides {
     conservative_rounds: Option<u32>,
     catch_up: Option<bool>,
     eifel: Option<bool>,
+    undo: Option<UndoKind>,
     pacing: Option<bool>,
     ecn: Option<bool>,
     late_deflation: Option<bool>,
@@ -316,6 +321,7 @@ impl TryFrom<Overrides> for TcpConfig {
             conservative_rounds: o.conservative_rounds.or(d.conservative_rounds),
             catch_up: o.catch_up.or(d.catch_up),
             eifel: o.eifel.or(d.eifel),
+            undo: o.undo.or(d.undo),
             pacing: o.pacing.or(d.pacing),
             ecn: o.ecn.or(d.ecn),
             late_deflation: o.late_deflation.or(d.late_deflation),
@@ -427,6 +433,7 @@ mod tests {
             ("initial-ssthresh = 1", "initial-ssthresh = 1"),
             ("congestion = \"bsd\"\ninitial-ssthresh = 64", "bsd"),
             ("recovery = \"newreno\"\nprr = true", "sack"),
+            ("undo = \"linux\"", "eifel"),
             ("header-size = \"2 kB\"", "1 kB"),
             ("recovery = \"sack\"\nlate-deflation = true", "reno"),
             ("delayed-ack = { every = 0 }", "delayed-ack.every = 0"),

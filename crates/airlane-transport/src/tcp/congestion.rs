@@ -20,6 +20,7 @@ use acked::Acked;
 use bbr::Bbr;
 use bsd::Bsd;
 use cubic::Cubic;
+pub(super) use cubic::Curve;
 use cwnd::Cwnd;
 use rate::RateSample;
 use vegas::Vegas;
@@ -132,6 +133,36 @@ impl Congestion {
             Control::Bsd(bsd) => bsd.follow(&mut self.cwnd),
             Control::Cubic(cubic) => cubic.forget_epoch(),
             _ => {}
+        }
+    }
+
+    /// CUBIC's curve, if it has one.
+    pub(super) fn curve(&self) -> Option<Curve> {
+        match &self.control {
+            Control::Cubic(cubic) => Some(cubic.curve()),
+            _ => None,
+        }
+    }
+
+    /// A cut from this window and threshold was not needed; growth since then stays. Without a `curve` CUBIC goes
+    /// on by what the cut has left.
+    pub(super) fn give_back(&mut self, cwnd: f64, ssthresh: u64, curve: Option<Curve>) {
+        let now = &mut self.cwnd;
+        match &mut self.control {
+            // Its window comes back by itself.
+            Control::Bbr(bbr) => return bbr.on_undo(),
+            Control::Cubic(cubic) => {
+                if let Some(curve) = curve {
+                    cubic.put_back(curve);
+                }
+            }
+            _ => {}
+        }
+        let least = (0.75 * cwnd) as u64;
+        now.segments = now.segments.max(cwnd);
+        now.ssthresh = now.ssthresh.max(ssthresh).max(least);
+        if let Control::Bsd(bsd) = &mut self.control {
+            bsd.follow(now);
         }
     }
 

@@ -2,14 +2,14 @@
 
 use airlane_base::{Duration, Instant};
 
-use super::Ack;
 use super::congestion::Congestion;
 use super::congestion::acked::Acked;
 use super::ecn::Reaction;
-use super::spurious::Undo;
+use super::spurious::{Taken, Undo};
 use super::stats::SenderStats;
 use super::timer::Timer;
 use super::window::SendWindow;
+use super::{Ack, UndoKind};
 
 /// The parts of a sender that a recovery acts on.
 #[derive(Clone, Debug)]
@@ -114,26 +114,39 @@ impl Control {
     }
 
     fn remember(&mut self) {
-        let flight = self.window.flight_size();
-        self.undo.on_cut(flight, self.congestion.ssthresh());
+        let (cwnd, ssthresh) = (self.congestion.cwnd(), self.congestion.ssthresh());
+        self.undo.on_cut(Taken {
+            pipe: self.window.flight_size().max(ssthresh),
+            cwnd,
+            ssthresh,
+            curve: self.congestion.curve(),
+            end: self.window.max,
+        });
     }
 
-    /// An acknowledgment of `ack` shows that the last cut was not needed, before which `pipe` segments were on
-    /// their way or allowed to be (RFC 4015, section 3.2).
-    pub(super) fn take_back(&mut self, ack: u64, pipe: u64, initial_window: u64) {
+    /// An acknowledgment of `ack` shows that the last cut was not needed.
+    pub(super) fn take_back(&mut self, ack: u64, taken: Taken, initial_window: u64) {
         self.stats.undone_cuts += 1;
+        self.window.nxt = self.window.max;
+        if self.undo.kind != UndoKind::Rfc4015 {
+            let Taken { cwnd, ssthresh, .. } = taken;
+            let keeps_curve = self.undo.kind == UndoKind::Rfc9438;
+            let curve = taken.curve.filter(|_| keeps_curve);
+            self.congestion.give_back(cwnd, ssthresh, curve);
+            return;
+        }
         let flight = self.window.max - ack;
         let released = (ack - self.window.una).min(initial_window);
         self.congestion
-            .restore((flight + released) as f64, pipe.max(2));
-        self.window.nxt = self.window.max;
+            .restore((flight + released) as f64, taken.pipe.max(2));
     }
 
     /// Likewise, found out by an acknowledgment that may come when the window has grown again: it closes neither
     /// the window nor the threshold.
-    pub(super) fn take_back_late(&mut self, pipe: u64, initial_window: u64) {
+    pub(super) fn take_back_late(&mut self, mut taken: Taken, initial_window: u64) {
         let (cwnd, ssthresh) = (self.congestion.cwnd(), self.congestion.ssthresh());
-        self.take_back(self.window.una, pipe.max(ssthresh), initial_window);
+        taken.pipe = taken.pipe.max(ssthresh);
+        self.take_back(self.window.una, taken, initial_window);
         if self.congestion.cwnd() < cwnd {
             let ssthresh = self.congestion.ssthresh();
             self.congestion.restore(cwnd, ssthresh);

@@ -108,6 +108,11 @@ impl Recovery {
         }
     }
 
+    /// Whether copies of segments from `from` on are on their way, where single segments are known.
+    pub(super) fn has_copies(&self, from: u64) -> bool {
+        matches!(self, Self::Rack(rack) if rack.has_copies(from))
+    }
+
     /// What was repaired was not lost.
     pub(super) fn undo(&mut self) {
         each!(self, recovery => recovery.undo());

@@ -149,8 +149,9 @@ impl Sender {
                 self.last_acked = Some(now);
             }
             self.patience.on_progress();
-            if let Some(pipe) = control.undo.on_ack(ack) {
-                control.take_back(ack.ack, pipe, self.initial_window);
+            let has_copies = || recovery.has_copies(ack.ack);
+            if let Some(taken) = control.undo.on_ack(ack, has_copies) {
+                control.take_back(ack.ack, taken, self.initial_window);
                 recovery.undo();
             }
             control.window.advertise(ack.ack, ack.window);
@@ -167,8 +168,8 @@ impl Sender {
                 recovery.on_duplicate(control, now, ack);
             }
         }
-        if let Some(pipe) = control.undo.on_report(ack) {
-            control.take_back_late(pipe, self.initial_window);
+        if let Some(taken) = control.undo.on_report(ack) {
+            control.take_back_late(taken, self.initial_window);
             recovery.undo();
         }
         if ack.echo {

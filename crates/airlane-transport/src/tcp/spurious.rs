@@ -10,14 +10,28 @@
 
 use airlane_base::Instant;
 
-use super::TcpConfig;
+use super::congestion::Curve;
 use super::segment::{Ack, Timestamp};
+use super::{TcpConfig, UndoKind};
+
+/// What a cut took.
+#[derive(Clone, Copy, Debug)]
+pub(super) struct Taken {
+    /// Segments that were on their way or allowed to be (RFC 4015's pipe_prev).
+    pub(super) pipe: u64,
+    /// The window and its threshold, segments.
+    pub(super) cwnd: f64,
+    pub(super) ssthresh: u64,
+    /// CUBIC's.
+    pub(super) curve: Option<Curve>,
+    /// The segment that nobody had sent yet.
+    pub(super) end: u64,
+}
 
 /// What stood before the window was cut.
 #[derive(Clone, Copy, Debug)]
 struct Before {
-    /// Segments that were on their way or allowed to be (RFC 4015's pipe_prev).
-    pipe: u64,
+    taken: Taken,
     /// What was sent again first, and when.
     resent: Option<(u64, Timestamp)>,
     /// Copies that have left and were not reported as needless.
@@ -31,6 +45,7 @@ struct Before {
 pub(super) struct Undo {
     by_timestamps: bool,
     by_duplicates: bool,
+    pub(super) kind: UndoKind,
     before: Option<Before>,
 }
 
@@ -39,16 +54,17 @@ impl Undo {
         Self {
             by_timestamps: config.eifel.unwrap_or_default(),
             by_duplicates: config.dsack.unwrap_or_default(),
+            kind: config.undo.unwrap_or_default(),
             before: None,
         }
     }
 
     /// The window is cut; of cuts in a row the first counts.
-    pub(super) fn on_cut(&mut self, flight: u64, ssthresh: u64) {
+    pub(super) fn on_cut(&mut self, taken: Taken) {
         let is_enabled = self.by_timestamps || self.by_duplicates;
         if is_enabled && self.before.is_none_or(|before| before.is_acknowledged) {
             self.before = Some(Before {
-                pipe: flight.max(ssthresh),
+                taken,
                 resent: None,
                 copies: 0,
                 is_acknowledged: false,
@@ -65,27 +81,32 @@ impl Undo {
         }
     }
 
-    /// Everything below the number has arrived; what stood before a cut that was not needed.
+    /// Everything below the number has arrived; what a cut took that was not needed. `has_copies` tells whether
+    /// copies from there on are on their way.
     #[inline]
-    pub(super) fn on_ack(&mut self, ack: &Ack) -> Option<u64> {
+    pub(super) fn on_ack(&mut self, ack: &Ack, has_copies: impl FnOnce() -> bool) -> Option<Taken> {
         let before = self.before.as_mut()?;
         let (seq, left) = before.resent?;
         if before.is_acknowledged || ack.ack <= seq {
             return None;
         }
-        before.is_acknowledged = true;
-        let pipe = before.pipe;
+        let taken = before.taken;
         let is_earlier = ack.stamp.is_some_and(|stamp| stamp.is_before(left));
+        let waits = self.kind == UndoKind::Linux && ack.ack < taken.end;
+        if waits && is_earlier && has_copies() {
+            return None;
+        }
+        before.is_acknowledged = true;
         let is_needless = self.by_timestamps && is_earlier;
         if is_needless || !self.by_duplicates {
             self.before = None;
         }
-        is_needless.then_some(pipe)
+        is_needless.then_some(taken)
     }
 
     /// Likewise, by what the acknowledgment reports as having come once more.
     #[inline]
-    pub(super) fn on_report(&mut self, ack: &Ack) -> Option<u64> {
+    pub(super) fn on_report(&mut self, ack: &Ack) -> Option<Taken> {
         let before = self.before.as_mut().filter(|_| self.by_duplicates)?;
         let (seq, _) = before.resent?;
         let again = ack.duplicate().filter(|again| again.end > seq)?;
@@ -93,6 +114,6 @@ impl Undo {
         if before.copies > 0 {
             return None;
         }
-        self.before.take().map(|before| before.pipe)
+        self.before.take().map(|before| before.taken)
     }
 }

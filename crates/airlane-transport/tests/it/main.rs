@@ -3,5 +3,6 @@
 #![expect(clippy::unwrap_used, reason = "a failed set-up is a failed test")]
 
 mod clap;
+mod repaired;
 mod scripts;
 mod transfers;

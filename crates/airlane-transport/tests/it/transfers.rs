@@ -69,6 +69,8 @@ fn combinations() -> impl Strategy<Value = TcpConfig> {
         1 => Just("pacing = true"),
         1 => Just("ecn = true"),
         1 => Just("timestamps = true\neifel = true"),
+        1 => Just("profile = \"modern\"\nundo = \"linux\""),
+        1 => Just("profile = \"modern\"\nundo = \"rfc9438\"\nmin-rto = \"5 ms\""),
         1 => Just("congestion = \"cubic\"\ntimer = \"fine\"\ntick = \"1 ms\"\nmin-rto = \"5 ms\"\ntimestamps = true\neifel = true\nhystart = true"),
         1 => Just("profile = \"modern\""),
         1 => Just("profile = \"modern\"\ncongestion = \"reno\"\nmin-rto = \"5 ms\""),

@@ -179,6 +179,11 @@ impl TcpConfig {
         if on(self.eifel) && !on(self.timestamps) {
             return Err("eifel = true needs timestamps = true, which tell copies apart".to_owned());
         }
+        if self.undo.is_some() && !(on(self.eifel) || on(self.dsack)) {
+            return Err(
+                "undo does nothing without eifel = true or dsack = true, which find a cut that was not needed".to_owned(),
+            );
+        }
         let cubic = self.congestion() == CongestionKind::Cubic;
         if self.catch_up.is_some() && !cubic {
             return Err("catch-up does nothing without congestion = \"cubic\"".to_owned());

@@ -68,6 +68,23 @@ pub enum Deflation {
     FirstAck,
 }
 
+/// What a cut that was not needed gives back, and when timestamps take it back.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
+#[serde(rename_all = "kebab-case")]
+pub enum UndoKind {
+    /// Slow start up to what was outstanding or allowed to be (RFC 4015, section 3.2). With selective
+    /// acknowledgments what has come behind a hole is outstanding, too.
+    #[default]
+    #[serde(rename = "rfc4015")]
+    Rfc4015,
+    /// The window, its threshold and CUBIC's curve as they were (RFC 9438, section 4.9).
+    #[serde(rename = "rfc9438")]
+    Rfc9438,
+    /// The window, and a threshold of three quarters of it or more, as Linux has it: CUBIC's curve begins anew; and
+    /// within a recovery timestamps count only once no copy is on its way (`tcp_try_undo_partial`).
+    Linux,
+}
+
 /// Which partial acknowledgments restart the retransmission timer (NewReno).
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
 #[serde(rename_all = "kebab-case")]

@@ -33,6 +33,7 @@ impl TcpConfig {
                 conservative_rounds: None,
                 catch_up: None,
                 eifel: None,
+                undo: None,
                 pacing: None,
                 ecn: None,
                 late_deflation: None,

@@ -6,7 +6,7 @@
 //! two segments of an acknowledgment at most (RFC 3465); the first one may end by HyStart++ (`hystart`). Only
 //! acknowledgments of a window that was in use open it.
 //!
-//! Left out: the undoing of section 4.9, which belongs to who finds out (`spurious`).
+//! Who finds out that a loss was none (`spurious`) may have the curve of before (section 4.9).
 
 use airlane_base::{Duration, Instant};
 
@@ -34,14 +34,20 @@ struct Epoch {
     reno: f64,
 }
 
-/// What CUBIC knows beside its window.
-#[derive(Clone, Debug)]
-pub(in crate::tcp) struct Cubic {
+/// What a loss moves beside the window.
+#[derive(Clone, Copy, Debug, Default)]
+pub(in crate::tcp) struct Curve {
     /// The plateau, segments; 0 if nothing tells where it is.
     w_max: f64,
     /// The window before the last loss, segments.
     prior: f64,
     epoch: Option<Epoch>,
+}
+
+/// What CUBIC knows beside its window.
+#[derive(Clone, Debug)]
+pub(in crate::tcp) struct Cubic {
+    curve: Curve,
     /// Whether Reno's window grows at Reno's own pace from there on.
     catch_up: bool,
     /// The first slow start, where it is looked after and not over.
@@ -58,9 +64,7 @@ fn seconds(duration: Duration) -> f64 {
 impl Cubic {
     pub(super) fn new(config: &TcpConfig) -> Self {
         Self {
-            w_max: 0.0,
-            prior: 0.0,
-            epoch: None,
+            curve: Curve::default(),
             catch_up: config.catch_up.unwrap_or(true),
             hystart: config
                 .hystart
@@ -71,9 +75,18 @@ impl Cubic {
         }
     }
 
+    pub(super) const fn curve(&self) -> Curve {
+        self.curve
+    }
+
+    /// What has moved the curve from there was no loss (section 4.9).
+    pub(super) const fn put_back(&mut self, curve: Curve) {
+        self.curve = curve;
+    }
+
     /// Somebody else has set the window.
     pub(super) const fn forget_epoch(&mut self) {
-        self.epoch = None;
+        self.curve.epoch = None;
     }
 
     /// New data was acknowledged, and no loss is being repaired.
@@ -93,7 +106,7 @@ impl Cubic {
             self.follow(cwnd, acked);
         } else {
             // Time without need of the window opens none (section 4.2).
-            self.epoch = None;
+            self.curve.epoch = None;
         }
     }
 
@@ -113,13 +126,13 @@ impl Cubic {
 
     fn follow(&mut self, window: &mut Cwnd, acked: &Acked) {
         let cwnd = window.segments;
-        let mut epoch = match self.epoch {
+        let mut epoch = match self.curve.epoch {
             Some(epoch) => epoch,
             None => {
-                self.w_max = self.w_max.max(cwnd);
+                self.curve.w_max = self.curve.w_max.max(cwnd);
                 Epoch {
                     begin: acked.now,
-                    k: libm::cbrt((self.w_max - cwnd) / C),
+                    k: libm::cbrt((self.curve.w_max - cwnd) / C),
                     reno: cwnd,
                 }
             }
@@ -127,10 +140,10 @@ impl Cubic {
         let t = seconds(acked.now.saturating_since(epoch.begin));
         let w_cubic = |t: f64| {
             let since = t - epoch.k;
-            C * since * since * since + self.w_max
+            C * since * since * since + self.curve.w_max
         };
         let segments = acked.segments as f64;
-        let has_caught_up = self.catch_up && epoch.reno >= self.prior;
+        let has_caught_up = self.catch_up && epoch.reno >= self.curve.prior;
         let alpha = if has_caught_up { 1.0 } else { ALPHA };
         epoch.reno += alpha * segments / cwnd;
         if w_cubic(t) < epoch.reno {
@@ -139,14 +152,14 @@ impl Cubic {
             let target = w_cubic(t + seconds(acked.srtt)).clamp(cwnd, 1.5 * cwnd);
             window.segments += (target - cwnd) / cwnd * segments;
         }
-        self.epoch = Some(epoch);
+        self.curve.epoch = Some(epoch);
     }
 
     /// Duplicate acknowledgments show a loss while `in_use` segments of the window were used.
     pub(super) fn on_loss(&mut self, cwnd: &mut Cwnd, in_use: u64) {
         let used = in_use as f64;
         // Fast convergence (section 4.7): a flow whose plateau falls leaves room for others.
-        self.w_max = if used < self.w_max {
+        self.curve.w_max = if used < self.curve.w_max {
             used * (1.0 + BETA) / 2.0
         } else {
             used
@@ -158,14 +171,14 @@ impl Cubic {
     /// Slow start; the plateau is where congestion avoidance then begins (section 4.8).
     pub(super) fn on_collapse(&mut self, cwnd: &mut Cwnd, in_use: u64) {
         self.cut(cwnd, in_use as f64);
-        self.w_max = 0.0;
+        self.curve.w_max = 0.0;
         cwnd.segments = 1.0;
     }
 
     fn cut(&mut self, cwnd: &mut Cwnd, used: f64) {
-        self.prior = used;
+        self.curve.prior = used;
         cwnd.ssthresh = ((used * BETA) as u64).max(2);
-        self.epoch = None;
+        self.curve.epoch = None;
         self.hystart = None;
     }
 }
@@ -245,7 +258,7 @@ mod tests {
     fn a_lower_loss_lowers_the_plateau() {
         let (mut cubic, mut cwnd) = lost_at(1_000);
         cubic.on_loss(&mut cwnd, 800);
-        assert!((cubic.w_max - 800.0 * 0.85).abs() < 1e-9);
+        assert!((cubic.curve.w_max - 800.0 * 0.85).abs() < 1e-9);
     }
 
     #[test]

@@ -341,6 +341,10 @@ impl Rack {
         }
     }
 
+    pub(super) fn has_copies(&self, from: u64) -> bool {
+        self.sent.has_copies(from)
+    }
+
     /// What was repaired was not lost.
     pub(super) fn undo(&mut self) {
         self.state = State::Open;

@@ -163,6 +163,14 @@ impl Sent {
         None
     }
 
+    /// Whether a copy of a segment from `from` on is on its way. This is rare, and may take its time.
+    pub(super) fn has_copies(&self, from: u64) -> bool {
+        let outstanding = (self.una..).zip(&self.segments);
+        outstanding
+            .skip_while(|(seq, _)| *seq < from)
+            .any(|(seq, segment)| segment.again && !segment.lost && !self.has_come(seq))
+    }
+
     /// Nothing that has not left again was lost. This is rare, and may take its time.
     pub(super) fn find_all(&mut self) {
         while let Some(seq) = self.to_resend.pop_back() {
