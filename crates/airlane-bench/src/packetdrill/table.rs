@@ -45,9 +45,6 @@ fn cause(name: &str) -> &'static str {
         "slow-start-fq-ack-per-2pkt" => {
             "Linux' queue lets the first ten segments pass at once; here they are paced by the handshake's round trip"
         }
-        "shutdown-rd-wr-close" | "shutdown-wr-close" => {
-            "a window that a read opens by two segments is told at once, as in BSD; Linux waits until it has doubled"
-        }
         name => {
             let known = CAUSES.iter().find(|(part, _)| name.starts_with(part));
             known.map_or("not known", |(_, cause)| cause)

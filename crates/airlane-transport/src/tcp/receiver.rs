@@ -64,7 +64,7 @@ pub struct Receiver {
     readable: u64,
     /// Segments that these are; at most `window`.
     unread: u64,
-    /// Where the window ended that was advertised last, if the application had left some of it.
+    /// Where the window ended that was advertised last, before rounding, if the application had left some of it.
     narrow_edge: Option<u64>,
     /// Bytes of earlier connections.
     delivered_before: u64,
@@ -265,7 +265,9 @@ impl Receiver {
         };
         self.acked = self.rcv_nxt;
         let window = self.scale.advertised(self.window - self.unread);
-        self.narrow_edge = (self.unread > 0).then_some(self.rcv_nxt + window);
+        // What rounding takes, reading does not give back.
+        let edge = self.rcv_nxt + self.window - self.unread;
+        self.narrow_edge = (self.unread > 0).then_some(edge);
         Some(Ack {
             ack: self.rcv_nxt,
             stamp: self.recent,
