@@ -97,6 +97,7 @@ validation: python-env ## Simulate the published figures, with other choices too
 	$(QUICK) --no-run
 	$(STUDIES) $(XYLOMENOS) --alternatives --alternative-runs 3 --out target/validation --markdown docs/validation.md --comparisons target/validation.csv > target/validation.txt
 	$(VENV)/python -m airlane.figures target/validation --out docs/figures --format svg
+	@cd docs && for file in $$(find figures -name '*.svg'); do grep -q "$$file" *.md || rm "$$file"; done
 	$(STUDIES) balakrishnan-1997 --alternatives --out target/validation-balakrishnan --markdown docs/validation-balakrishnan.md > target/validation-balakrishnan.txt
 	$(STUDIES) gopal-2007 --alternatives --alternative-runs 10 --out target/validation-gopal --markdown docs/validation-gopal.md > target/validation-gopal.txt
 

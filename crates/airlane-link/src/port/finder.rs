@@ -22,7 +22,7 @@
 //!
 //! Least delays and not means, because what comes late now and then is no queue. Reports are rare: one for 8 kB or
 //! 10 ms, whichever is more; below 3 Mbit/s one for 20 ms. The first mark leaves behind the first frame, before there
-//! can be a queue. Where marks go unanswered the rate is halved, four times in a row at most: a link that became much
+//! can be a queue. Where marks go unanswered the rate is halved, four times in a row at most unless nothing was ever shown: a link that became much
 //! slower answers late. If the next answer comes without a queue it was an outage, and half of what was sent before
 //! is sent again. A rate only grows while it is used: an idle link shows no limit. An unstated rate begins above most
 //! links: what TCP sends before it is acknowledged then leaves as it would without a port.
@@ -67,6 +67,8 @@ const MISSED: usize = 8;
 const MISSED_FOR: Duration = Duration::from_millis(200);
 /// So often nothing heard halves the rate.
 const MOST_SILENT: u32 = 4;
+/// What was sent before an outage holds for so long at least, or was no rate of this link.
+const RESTORED_FOR: Duration = Duration::from_secs(3);
 const LONGEST_AT_FIRST: Duration = Duration::from_secs(1);
 /// What a round may add to the queue while the rate is near to what the link was found to carry.
 const STEP: Duration = Duration::from_millis(2);
@@ -208,8 +210,11 @@ pub(super) struct Finder {
     round_trip: Duration,
     heard: Instant,
     silent: u32,
-    /// The rate before nothing was heard.
+    /// The highest rate that has shown no queue, or what the last queue showed.
+    shown: u64,
+    /// What was shown before nothing was heard, if it is to come back, and when it last has.
     before_silence: u64,
+    restored: Option<Instant>,
     // These say what came.
     samples: VecDeque<Sample>,
     base: Option<Base>,
@@ -250,7 +255,9 @@ impl Finder {
             round_trip: LONGEST_AT_FIRST,
             heard: Instant::ORIGIN,
             silent: 0,
+            shown: 0,
             before_silence: 0,
+            restored: None,
             samples: VecDeque::with_capacity(SAMPLES),
             base: None,
             jitter_us: 0,
@@ -327,11 +334,17 @@ impl Finder {
             // Whichever it was, it begins anew when something is heard, and from not too far below.
             (self.gain, self.carried) = (0.25, Some(0.0));
             if self.silent == 0 {
-                self.before_silence = self.bps;
+                // What came back and was not heard again is no rate of this link.
+                let again = self
+                    .restored
+                    .is_some_and(|at| now.saturating_since(at) < RESTORED_FOR);
+                self.before_silence = if again { 0 } else { self.shown.min(self.bps) };
             }
-            if self.silent < MOST_SILENT {
+            // Where nothing was shown yet the first rate may be anything above the link's.
+            let part = if self.shown == 0 { 4 } else { 2 };
+            if self.silent < MOST_SILENT || self.shown == 0 {
                 self.silent += 1;
-                self.bps = (self.bps / 2).max(LEAST_BPS.min(self.most));
+                self.bps = (self.bps / part).max(LEAST_BPS.min(self.most));
             }
         }
     }
@@ -397,7 +410,7 @@ impl Finder {
         if was_silent && queue < self.allowed_us() {
             // An outage: had the link become slower, the mark would have come late.
             self.bps = self.bps.max(self.before_silence / 2).min(self.most);
-            self.since = now;
+            (self.since, self.restored) = (now, Some(now));
         }
         let is_gone = queue < self.allowed_us() / 4;
         match self.phase {
@@ -515,6 +528,7 @@ impl Finder {
             .carried
             .is_some_and(|carried| (self.bps as f64) < NEAR * carried);
         if self.busy {
+            self.shown = self.bps;
             if near {
                 self.gain = step;
             }
@@ -643,7 +657,7 @@ impl Finder {
     fn take_back(&mut self, carried: f64) {
         let carried = carried.min(self.bps as f64).max(self.bps as f64 / 64.0);
         self.bps = ((carried * BELOW) as u64).max(LEAST_BPS.min(self.most));
-        self.carried = Some(carried);
+        (self.carried, self.shown) = (Some(carried), self.bps);
     }
 }
 

@@ -124,7 +124,7 @@ fn a_rate_that_was_found_rises_when_it_is_asked_for() {
     assert!(part > 0.9, "{part} of 20 Mbit/s");
 }
 
-/// An unstated rate begins low, and finds its link whichever it is.
+/// An unstated rate begins high, and finds its link whichever it is.
 #[test]
 fn an_unstated_rate_is_found() {
     for mbps in [2, 20] {
@@ -135,6 +135,8 @@ fn an_unstated_rate_is_found() {
         let longest = Duration::from_millis(100);
         let bottleneck = Bottleneck::new(rate(mbps), HEADER, longest, 0.05);
         let mut pair = Pair::new(&setup, bottleneck);
+        // Behind a pause the first frame has a mark behind it: that is before there is a queue.
+        pair.run_for(Duration::from_secs(1));
         load(&mut pair, 2, mbps);
         let part = load(&mut pair, 5, mbps);
         assert!(part > 0.87, "{part} of {mbps} Mbit/s");
