@@ -33,6 +33,9 @@ pub(crate) struct Sender<I> {
     /// How many of those are to be sent again.
     again: u32,
     t1: Option<Instant>,
+    /// When T1 would have run out that a request has stopped. It goes on if what was asked for comes before it has been
+    /// sent again: otherwise nothing would ask for the frames behind it.
+    stopped: Option<Instant>,
     /// The polls that have left since the first unanswered one, if there is one or it is due.
     polls: Option<u32>,
     poll_due: bool,
@@ -51,6 +54,7 @@ impl<I: Clone> Sender<I> {
             kept: vec![None; PLACES],
             again: 0,
             t1: None,
+            stopped: None,
             polls: None,
             poll_due: false,
             fates: Vec::new(),
@@ -132,6 +136,7 @@ impl<I: Clone> Sender<I> {
             Some((number, blocks, information))
         })?;
         self.t1 = Some(now + self.parameters.t1_between(sent.1, heard));
+        self.stopped = None;
         Some(sent)
     }
 
@@ -184,7 +189,9 @@ impl<I: Clone> Sender<I> {
             self.acknowledged = NUMBERS.next(self.acknowledged.into()) as u8;
         }
         if self.is_idle() {
-            self.t1 = None;
+            (self.t1, self.stopped) = (None, None);
+        } else if self.again == 0 && self.t1.is_none() {
+            self.t1 = self.stopped.take();
         }
         true
     }
@@ -206,7 +213,7 @@ impl<I: Clone> Sender<I> {
         });
         if knows && self.is_known(about) && about != self.next {
             self.mark(about);
-            self.t1 = None;
+            self.stopped = self.t1.take().or(self.stopped);
         }
     }
 
@@ -215,7 +222,7 @@ impl<I: Clone> Sender<I> {
         if self.polls.is_some() && self.is_known(about) {
             self.polls = None;
             self.poll_due = false;
-            self.t1 = None;
+            (self.t1, self.stopped) = (None, None);
             self.on_reject(about);
         }
     }

@@ -8,6 +8,7 @@ use airlane_channel::blocks::retrace::Overhead;
 use airlane_channel::blocks::{Blocks, BlocksHeader, Generator};
 use proptest::prelude::*;
 
+use crate::frame::{Body, Header, Supervisory};
 use crate::{Counts, Frame, Lengths, Parameters, Persistence, Repair, Station};
 
 const BLOCK: Duration = Duration::from_millis(20);
@@ -279,6 +280,39 @@ fn an_outage_is_survived_as_long_as_the_link_persists() {
             assert!(lost <= down.abandoned, "{lost} of {}", down.abandoned);
         }
     }
+}
+
+/// A second request for a frame may cross the acknowledgment of its repetition. The frame behind it was lost.
+#[test]
+fn a_station_asks_again_where_what_was_asked_for_has_come_by_itself() {
+    let mut station = Station::new(Parameters::default());
+    let blocks = Lengths { full: 1, bare: 1 };
+    for number in 0..2 {
+        let sent = station.transmit(Instant::ORIGIN, blocks, || Some(number));
+        assert!(sent.is_some());
+    }
+    for (says, about) in [(Supervisory::SelectiveReject, 0), (Supervisory::Ready, 1)] {
+        let body = Body::Numbered {
+            says,
+            about,
+            carries: None,
+        };
+        let header = Header {
+            command: true,
+            poll: false,
+            body,
+        };
+        let frame = Frame {
+            blocks: 1,
+            header,
+            information: None,
+        };
+        station.handle_frame(Instant::ORIGIN, frame, |_| {});
+    }
+    let later = Instant::ORIGIN + Duration::from_secs(2);
+    station.handle_timeout(later);
+    let asks = station.transmit(later, blocks, || None);
+    assert!(asks.is_some_and(|frame| frame.header.poll), "it stalls");
 }
 
 /// Every pattern of at most so many erasures among the first blocks of a small transfer.
