@@ -431,7 +431,7 @@ impl<P: Packet> Port<P> {
         self.under_way -= 1;
         self.sent_bytes += len as u64;
         if let Some(finder) = &mut self.finder {
-            finder.departed(now, self.sent_bytes, at);
+            finder.departed(now, self.sent_bytes);
             self.speaks |= finder.is_due();
         }
         let number = usize::from(header.service) % SERVICES;

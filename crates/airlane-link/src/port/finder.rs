@@ -10,9 +10,9 @@
 //! q            least delay of a round - least delay of the last 10 to 20 s;   allowed: 6 ms + jitter
 //! q <= allowed, busy       rate x (1 + gain); the gain grows 2.5 times each round once the rate is 5 % beyond the
 //!                          last queue's
-//! q >  allowed             c = bytes / time between the first and the last mark that found this queue, which
-//!                          outlasted every pause of this end: what the link carries, as it was never idle.
-//!                          Send at c/2 or 3c/4 until the queue is gone, then a bit below c
+//! q >  allowed             c = bytes / time between the first and the last mark that found this queue: what the
+//!                          link carries, as it was never idle. Send at c/2 or 3c/4 until the queue is gone, then
+//!                          a bit below c
 //! q did not fall by that   it is not ours: what the delay is now counts as none, and the rate stays
 //! ```
 //!
@@ -22,10 +22,11 @@
 //!
 //! Least delays and not means, because what comes late now and then is no queue. Reports are rare: one for 8 kB or
 //! 10 ms, whichever is more; below 3 Mbit/s one for 20 ms. The first mark leaves behind the first frame, before there
-//! can be a queue. Where marks go unanswered the rate is halved, four times in a row at most unless nothing was ever shown: a link that became much
-//! slower answers late. If the next answer comes without a queue it was an outage, and half of what was sent before
-//! is sent again. A rate only grows while it is used: an idle link shows no limit. An unstated rate begins above most
-//! links: what TCP sends before it is acknowledged then leaves as it would without a port.
+//! can be a queue. Where marks go unanswered the rate is halved, or quartered before any queue was seen, four times in
+//! a row at most: a link that became much slower answers late. If the next answer comes without a queue it was an
+//! outage, and half of what was sent before is sent again. A rate only grows while it is used: an idle link shows no
+//! limit. An unstated rate begins above most links: what TCP sends before it is acknowledged then leaves as it would
+//! without a port.
 //!
 //! Invariants: `LEAST` <= rate <= the configured rate; nothing is allocated after the start. Left out: what the way
 //! back does to reports beyond their delay, which the marks' own times do not contain.
@@ -88,8 +89,6 @@ struct Mark {
     left: Instant,
     /// Bytes sent before it.
     sent: u64,
-    /// How long nothing was sent since the mark before it, although it could have been.
-    paused: Duration,
 }
 
 /// A mark that came: when it left, and what the peer said of it.
@@ -97,7 +96,6 @@ struct Mark {
 struct Sample {
     left: Instant,
     sent: u64,
-    paused: Duration,
     /// By the peer's clock, microseconds.
     came_us: i64,
     received: u64,
@@ -201,18 +199,13 @@ pub(super) struct Finder {
     // These say what was marked.
     number: u32,
     marked: (Instant, u64),
-    /// When the frame before has left at this rate, and how long nothing was sent since the last mark.
-    free_at: Instant,
-    paused: Duration,
     due: bool,
     under_way: VecDeque<Mark>,
     /// How long the last report was under way with its mark, and how often none has come.
     round_trip: Duration,
     heard: Instant,
     silent: u32,
-    /// The highest rate that has shown no queue, or what the last queue showed.
-    shown: u64,
-    /// What was shown before nothing was heard, if it is to come back, and when it last has.
+    /// The rate before nothing was heard, if it is to come back, and when it last has.
     before_silence: u64,
     restored: Option<Instant>,
     // These say what came.
@@ -248,14 +241,11 @@ impl Finder {
             busy: false,
             number: 0,
             marked: (Instant::ORIGIN, 0),
-            free_at: Instant::ORIGIN,
-            paused: Duration::ZERO,
             due: false,
             under_way: VecDeque::with_capacity(MARKS),
             round_trip: LONGEST_AT_FIRST,
             heard: Instant::ORIGIN,
             silent: 0,
-            shown: 0,
             before_silence: 0,
             restored: None,
             samples: VecDeque::with_capacity(SAMPLES),
@@ -309,9 +299,7 @@ impl Finder {
 
     /// A frame has left; `sent` bytes have by now.
     #[inline]
-    pub(super) fn departed(&mut self, now: Instant, sent: u64, free_at: Instant) {
-        self.paused = self.paused + now.saturating_since(self.free_at);
-        self.free_at = free_at;
+    pub(super) fn departed(&mut self, now: Instant, sent: u64) {
         let (at, before) = self.marked;
         let since = now.saturating_since(at);
         self.due |=
@@ -331,18 +319,20 @@ impl Finder {
     fn miss(&mut self, now: Instant) {
         if now.saturating_since(self.heard) > self.round_trip * 2 + MISSED_FOR {
             (self.since, self.heard) = (now, now);
-            // Whichever it was, it begins anew when something is heard, and from not too far below.
-            (self.gain, self.carried) = (0.25, Some(0.0));
+            // Where no queue has shown what the link carries, the rate may be anything above that.
+            let part = if self.carried.is_some_and(|carried| carried > 0.0) {
+                2
+            } else {
+                4
+            };
             if self.silent == 0 {
                 // What came back and was not heard again is no rate of this link.
                 let again = self
                     .restored
                     .is_some_and(|at| now.saturating_since(at) < RESTORED_FOR);
-                self.before_silence = if again { 0 } else { self.shown.min(self.bps) };
+                self.before_silence = if again { 0 } else { self.bps };
             }
-            // Where nothing was shown yet the first rate may be anything above the link's.
-            let part = if self.shown == 0 { 4 } else { 2 };
-            if self.silent < MOST_SILENT || self.shown == 0 {
+            if self.silent < MOST_SILENT {
                 self.silent += 1;
                 self.bps = (self.bps / part).max(LEAST_BPS.min(self.most));
             }
@@ -370,7 +360,6 @@ impl Finder {
             number,
             left: now,
             sent,
-            paused: std::mem::replace(&mut self.paused, Duration::ZERO),
         });
         number
     }
@@ -400,17 +389,20 @@ impl Finder {
         let sample = Sample {
             left: mark.left,
             sent: mark.sent,
-            paused: mark.paused,
             came_us,
             received,
             delay_us: came_us - left_us,
         };
         self.remember(now, sample);
         let queue = sample.delay_us - self.base_us();
-        if was_silent && queue < self.allowed_us() {
-            // An outage: had the link become slower, the mark would have come late.
-            self.bps = self.bps.max(self.before_silence / 2).min(self.most);
-            (self.since, self.restored) = (now, Some(now));
+        if was_silent {
+            // Whatever it was, the search begins anew.
+            (self.gain, self.carried) = (0.25, Some(0.0));
+            if queue < self.allowed_us() {
+                // An outage: had the link become slower, the mark would have come late.
+                self.bps = self.bps.max(self.before_silence / 2).min(self.most);
+                (self.since, self.restored) = (now, Some(now));
+            }
         }
         let is_gone = queue < self.allowed_us() / 4;
         match self.phase {
@@ -528,7 +520,6 @@ impl Finder {
             .carried
             .is_some_and(|carried| (self.bps as f64) < NEAR * carried);
         if self.busy {
-            self.shown = self.bps;
             if near {
                 self.gain = step;
             }
@@ -544,20 +535,11 @@ impl Finder {
     /// A queue stands, or grows.
     fn on_queue(&mut self, now: Instant, queue: i64, of_late: usize) {
         let (base, allowed) = (self.base_us(), self.allowed_us());
-        // The link was never idle between the marks that found a queue which outlasted every pause.
-        let mut found = 1;
-        let mut later = self.samples.iter().rev().take(of_late).peekable();
-        while let (Some(at), Some(before)) = (later.next(), later.peek()) {
-            let queue = before.delay_us - base;
-            if queue <= allowed / 2 || at.paused > Duration::from_micros(queue as u64) {
-                break;
-            }
-            found += 1;
-        }
-        if found < LEAST_MARKS && !self.busy {
-            self.since = now;
-            return;
-        }
+        // The link was never idle between the marks that found a queue.
+        let found = self.samples.iter().rev().take(of_late);
+        let found = found
+            .take_while(|sample| sample.delay_us - base > allowed / 2)
+            .count();
         let begin = self.samples.len() - found.max(LEAST_MARKS).min(self.samples.len());
         let (Some(from), Some(to)) = (self.samples.get(begin), self.samples.back()) else {
             return;
@@ -657,7 +639,7 @@ impl Finder {
     fn take_back(&mut self, carried: f64) {
         let carried = carried.min(self.bps as f64).max(self.bps as f64 / 64.0);
         self.bps = ((carried * BELOW) as u64).max(LEAST_BPS.min(self.most));
-        (self.carried, self.shown) = (Some(carried), self.bps);
+        self.carried = Some(carried);
     }
 }
 

@@ -20,8 +20,6 @@ struct World {
     room: Duration,
     /// What there is to send.
     offered_mbps: f64,
-    /// So much comes at once, and then nothing for a while.
-    page: Option<(u64, Duration)>,
     /// What others send, of which the link's queue takes as much as it can.
     others_mbps: f64,
     rng: Rng,
@@ -49,7 +47,6 @@ impl World {
             jitter: Duration::ZERO,
             room: Duration::from_millis(300),
             offered_mbps: f64::INFINITY,
-            page: None,
             others_mbps: 0.0,
             rng: Streams::new(7, 0).stream("link"),
             next: Instant::from_nanos(10_000_000_000),
@@ -84,16 +81,10 @@ impl World {
                 true => self.send_mark(),
                 false => self.send(FRAME),
             };
-            let rate = self.finder.rate();
-            let free_at = self.now + rate.transmission_time(bytes);
-            let rate = (rate.as_bps() as f64).min(self.offered_mbps * 1e6);
+            let rate = self.finder.rate().as_bps() as f64;
+            let rate = rate.min(self.offered_mbps * 1e6);
             self.next += Duration::from_secs_f64(bytes as f64 * 8.0 / rate);
-            self.finder.departed(self.now, self.sent, free_at);
-            if let Some((length, pause)) = self.page
-                && (self.sent - bytes as u64) / length < self.sent / length
-            {
-                self.next += pause;
-            }
+            self.finder.departed(self.now, self.sent);
         }
         self.waits.sort_by(f64::total_cmp);
         let waits = self.waits.get(self.waits.len() * 95 / 100);
@@ -275,14 +266,18 @@ fn what_was_sent_before_an_outage_is_soon_sent_again() {
     }
 }
 
-/// A page stands in the link's queue, which is idle until the next: its bytes over that time are not what it carries.
+/// A call never uses what an unknown link begins at. What silence took of that comes back with the first answer.
 #[test]
-fn pages_do_not_make_a_link_look_slow() {
-    for (mbps, delay) in [(2.0, 2), (10.0, 2), (10.0, 25), (50.0, 75)] {
-        let mut world = World::new(mbps, delay);
-        world.page = Some((20_000, Duration::from_millis(100)));
-        world.run(30.0);
-        assert!(world.found() > 0.85 * mbps, "{mbps}: {}", world.found());
+fn a_call_finds_its_room_behind_an_outage() {
+    for stops in [3.0, 10.0, 40.0] {
+        let mut world = World::new(2.0, 25);
+        world.offered_mbps = 0.1;
+        world.run(5.0);
+        world.loss = 1.0;
+        world.run(stops);
+        world.loss = 0.0;
+        world.run(1.0);
+        assert!(world.found() > 1.0, "{stops} s: {}", world.found());
     }
 }
 
@@ -351,7 +346,7 @@ proptest! {
         for (back, received, at_us, ms) in reports {
             now += Duration::from_millis(ms);
             sent += 10_000;
-            finder.departed(now, sent, now);
+            finder.departed(now, sent);
             if finder.is_due() {
                 finder.mark(now, sent);
             }
