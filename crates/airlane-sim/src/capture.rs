@@ -100,7 +100,7 @@ impl CapturePoint {
                     .map(String::as_str)
                     .collect();
                 return refuse(format!(
-                    "there is no link \"{}\"; the links are: {}",
+                    "there is no link or radio channel \"{}\"; there are: {}",
                     self.link,
                     all.join(", ")
                 ));

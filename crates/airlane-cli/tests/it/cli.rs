@@ -498,7 +498,7 @@ fn captures_of_nothing_are_refused_before_anything_is_written() {
         (vec!["--pcap".to_owned(), "radio".to_owned()], "LINK=FILE"),
         (
             vec!["--pcap".to_owned(), to("wire")],
-            "the links are: radio",
+            "there is no link or radio channel \"wire\"; there are: radio",
         ),
         (
             vec!["--pcap".to_owned(), to("radio@c")],

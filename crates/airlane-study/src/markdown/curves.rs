@@ -255,6 +255,10 @@ fn against(out: &mut String, work: &Work, base: &WorkOutcome, claim: &ClaimOutco
             .then(a.probability.total_cmp(&b.probability))
     });
     let texts: Vec<String> = failing.iter().take(LISTED).map(|c| one(c)).collect();
+    let texts = match texts[..] {
+        [] => "not measured".to_owned(),
+        _ => texts.join("; "),
+    };
     let more = failing.len().saturating_sub(LISTED);
     let others = if more > 0 {
         format!("; {more} more")
@@ -265,12 +269,7 @@ fn against(out: &mut String, work: &Work, base: &WorkOutcome, claim: &ClaimOutco
         .notes
         .get(&claim.id)
         .map_or("Cause: open.", |note| note.trim());
-    let _ = writeln!(
-        out,
-        "**{}**: {}{others}. {cause}\n",
-        claim.id,
-        texts.join("; ")
-    );
+    let _ = writeln!(out, "**{}**: {texts}{others}. {cause}\n", claim.id);
 }
 
 fn one(c: &Comparison) -> String {
