@@ -15,6 +15,7 @@ pub(crate) mod pages;
 pub(crate) mod place;
 pub(crate) mod progress;
 pub(crate) mod split;
+pub(crate) mod talk;
 pub(crate) mod telnet;
 pub(crate) mod web;
 pub(crate) mod window_probe;
@@ -36,6 +37,7 @@ use pages::Pages;
 use place::FlowPlace;
 use progress::Progress;
 use split::Split;
+use talk::Talk;
 use telnet::Telnet;
 use web::Web;
 
@@ -46,10 +48,10 @@ pub(crate) enum Flow {
     Clap(Box<Clap>),
     Split(Box<Split>),
     Conferencing(Box<Conferencing>),
-    Pages(Box<Pages>),
+    Pages(Box<Talk<Pages>>),
     Web(Box<Web>),
-    Telnet(Box<Telnet>),
-    Mail(Box<Mail>),
+    Telnet(Box<Talk<Telnet>>),
+    Mail(Box<Talk<Mail>>),
     Custom(Box<Custom>),
 }
 
@@ -82,10 +84,10 @@ impl Flow {
             Flow::Bulk(app) => app.handle_destroyed(packet),
             Flow::Split(app) => app.handle_destroyed(packet),
             Flow::Conferencing(_) | Flow::Clap(_) => {}
-            Flow::Pages(app) => app.exchange.handle_destroyed(packet),
+            Flow::Pages(app) => app.handle_destroyed(packet),
             Flow::Web(app) => app.handle_destroyed(packet),
-            Flow::Telnet(app) => app.exchange.handle_destroyed(packet),
-            Flow::Mail(app) => app.exchange.handle_destroyed(packet),
+            Flow::Telnet(app) => app.handle_destroyed(packet),
+            Flow::Mail(app) => app.handle_destroyed(packet),
             Flow::Custom(app) => app.handle_destroyed(packet),
         }
     }
@@ -101,10 +103,10 @@ impl Flow {
             Flow::Bulk(app) => app.handle_hint(now, end, hint),
             // What an end hears of links says nothing of its own leg.
             Flow::Conferencing(_) | Flow::Split(_) | Flow::Clap(_) => {}
-            Flow::Pages(app) => app.exchange.handle_hint(now, end, hint),
+            Flow::Pages(app) => app.handle_hint(now, end, hint),
             Flow::Web(app) => app.handle_hint(now, end, hint),
-            Flow::Telnet(app) => app.exchange.handle_hint(now, end, hint),
-            Flow::Mail(app) => app.exchange.handle_hint(now, end, hint),
+            Flow::Telnet(app) => app.handle_hint(now, end, hint),
+            Flow::Mail(app) => app.handle_hint(now, end, hint),
             Flow::Custom(app) => app.handle_hint(now, end, hint),
         }
     }
@@ -184,9 +186,9 @@ impl Flow {
                 let ends = app.exchanges.iter().flat_map(Exchange::client_and_server);
                 return ends.for_each(visit);
             }
-            Flow::Pages(app) => &app.exchange,
-            Flow::Telnet(app) => &app.exchange,
-            Flow::Mail(app) => &app.exchange,
+            Flow::Pages(app) => &app.line.exchange,
+            Flow::Telnet(app) => &app.line.exchange,
+            Flow::Mail(app) => &app.line.exchange,
             Flow::Custom(app) => return app.ends().iter().for_each(visit),
         };
         exchange.client_and_server().into_iter().for_each(visit);
@@ -196,10 +198,10 @@ impl Flow {
     pub(crate) fn times(&self) -> Option<&DelayProbe> {
         match self {
             Flow::Bulk(_) | Flow::Split(_) | Flow::Conferencing(_) | Flow::Clap(_) => None,
-            Flow::Pages(app) => Some(&app.times),
+            Flow::Pages(app) => Some(&app.line.times),
             Flow::Web(app) => Some(&app.times),
-            Flow::Telnet(app) => Some(&app.times),
-            Flow::Mail(app) => Some(&app.times),
+            Flow::Telnet(app) => Some(&app.line.times),
+            Flow::Mail(app) => Some(&app.line.times),
             Flow::Custom(app) => Some(&app.times),
         }
     }

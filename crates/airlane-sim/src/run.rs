@@ -353,10 +353,14 @@ impl Prepared {
                     ..datagram_result(base, app.sent, received, &app.delays)
                 }
             }
-            Flow::Pages(app) => FlowResult {
-                finished: Some(engine.flows[index].is_finished()),
-                ..page_result(base, app.completed(), app.totals(), &app.times)
-            },
+            Flow::Pages(app) => {
+                let times = &app.line.times;
+                let completed = app.script.completed(times.count());
+                FlowResult {
+                    finished: Some(engine.flows[index].is_finished()),
+                    ..page_result(base, completed, app.totals(), times)
+                }
+            }
             Flow::Web(app) => {
                 let result = page_result(base, app.completed(), app.totals(), &app.times);
                 let zero =
@@ -369,11 +373,11 @@ impl Prepared {
             }
             Flow::Telnet(app) => FlowResult {
                 finished: Some(engine.flows[index].is_finished()),
-                ..response_result(base, app.totals(), &app.times)
+                ..response_result(base, app.totals(), &app.line.times)
             },
             Flow::Mail(app) => FlowResult {
                 finished: Some(engine.flows[index].is_finished()),
-                ..response_result(base, app.totals(), &app.times)
+                ..response_result(base, app.totals(), &app.line.times)
             },
             Flow::Custom(app) => FlowResult {
                 finished: Some(engine.flows[index].is_finished()),

@@ -20,6 +20,7 @@ use crate::app::pages::{Page, Pages};
 use crate::app::place::FlowPlace;
 use crate::app::progress::Progress;
 use crate::app::split::Split;
+use crate::app::talk::Talk;
 use crate::app::telnet::{Telnet, Typing};
 use crate::app::web::{Browsing, Web};
 use crate::custom::{AppFactory, ErrorsFactory, Pieces};
@@ -441,10 +442,10 @@ fn flow(
                 request: app.request.as_bytes(),
                 reply: app.reply.as_bytes(),
                 pause: app.pause,
-                count: app.count,
             };
             let opener = Opener::new(tcp, segment, Completion::Delivered, false, clock());
-            Flow::Pages(Box::new(Pages::new(place, start, opener, page)))
+            let pages = Pages::new(start, page);
+            Flow::Pages(Box::new(Talk::new(place, start, opener, app.count, pages)))
         }
         (AppConfig::Web(app), TransportConfig::Tcp(tcp)) => {
             let browsing = Browsing {
@@ -471,7 +472,8 @@ fn flow(
             };
             let opener = Opener::new(tcp, segment, Completion::Delivered, true, clock());
             let keys = randomness.traffic.stream(&format!("flow.{name}.keys"));
-            Flow::Telnet(Box::new(Telnet::new(place, start, opener, typing, keys)))
+            let telnet = Telnet::new(typing, keys);
+            Flow::Telnet(Box::new(Talk::new(place, start, opener, app.count, telnet)))
         }
         (AppConfig::Mail(app), TransportConfig::Tcp(tcp)) => {
             let check = MailCheck {
@@ -481,11 +483,11 @@ fn flow(
                 messages: app.messages,
                 message: app.message.as_bytes(),
                 pause: app.pause,
-                count: app.count,
             };
             let opener = Opener::new(tcp, segment, Completion::Delivered, true, clock());
             let sizes = randomness.traffic.stream(&format!("flow.{name}.sizes"));
-            Flow::Mail(Box::new(Mail::new(place, start, opener, check, sizes)))
+            let mail = Mail::new(start, check, sizes);
+            Flow::Mail(Box::new(Talk::new(place, start, opener, app.count, mail)))
         }
         (AppConfig::Conferencing(app), _) => {
             let talk = randomness.traffic.stream(&format!("flow.{name}.talk"));

@@ -11,10 +11,8 @@
 
 use airlane_base::{Duration, Instant, Rng};
 
-use super::exchange::{Completed, Exchange, Opener, Totals};
-use super::place::FlowPlace;
-use crate::packet::Packet;
-use crate::probe::DelayProbe;
+use super::exchange::Completed;
+use super::talk::{Line, Script};
 
 /// What a check takes.
 #[derive(Clone, Copy, Debug)]
@@ -29,7 +27,6 @@ pub(crate) struct MailCheck {
     /// Mean bytes of a message.
     pub(crate) message: u64,
     pub(crate) pause: Duration,
-    pub(crate) count: Option<u64>,
 }
 
 impl MailCheck {
@@ -43,47 +40,33 @@ impl MailCheck {
 /// One mail reader and its server.
 #[derive(Clone, Debug)]
 pub(crate) struct Mail {
-    place: FlowPlace,
-    opener: Opener,
     check: MailCheck,
     sizes: Rng,
-    pub(super) exchange: Exchange,
-    /// When the next check begins.
-    next: Option<Instant>,
     began: Instant,
     /// The turn on its way.
     turn: u32,
-    stopped: bool,
-    pub(crate) times: DelayProbe,
 }
 
 impl Mail {
-    pub(crate) fn new(
-        place: FlowPlace,
-        start: Instant,
-        opener: Opener,
-        check: MailCheck,
-        sizes: Rng,
-    ) -> Self {
+    pub(crate) fn new(start: Instant, check: MailCheck, sizes: Rng) -> Self {
         Self {
-            place,
-            exchange: Exchange::new(&opener, 0),
-            opener,
             check,
             sizes,
-            next: Some(start),
             began: start,
             turn: 0,
-            stopped: false,
-            times: DelayProbe::default(),
         }
     }
+}
 
-    pub(super) fn handle_packet(&mut self, now: Instant, packet: &Packet) {
-        if self.stopped {
-            return;
-        }
-        match self.exchange.handle_packet(&self.opener, now, packet) {
+impl Script for Mail {
+    fn begin(&mut self, now: Instant, line: &mut Line) {
+        self.began = now;
+        self.turn = 0;
+        line.ask(self.check.command);
+    }
+
+    fn follow(&mut self, now: Instant, completed: Option<Completed>, line: &mut Line) {
+        match completed {
             Some(Completed::Request) => {
                 let bytes = if self.check.is_message(self.turn) {
                     let drawn = self.sizes.exponential(self.check.message as f64);
@@ -91,65 +74,19 @@ impl Mail {
                 } else {
                     self.check.response
                 };
-                self.exchange.answer(bytes);
+                line.exchange.answer(bytes);
             }
             Some(Completed::Reply) => {
                 self.turn += 1;
                 if self.turn < self.check.turns + self.check.messages {
-                    self.exchange.ask(&mut self.opener, self.check.command);
+                    line.ask(self.check.command);
                     return;
                 }
-                self.times.record(now.saturating_since(self.began));
-                self.exchange.close();
-                self.next = Some(now + self.check.pause);
-                self.stopped = self.is_finished();
+                line.times.record(now.saturating_since(self.began));
+                line.exchange.close();
+                line.next = Some(now + self.check.pause);
             }
             None => {}
         }
-    }
-
-    pub(super) fn handle_timeout(&mut self, now: Instant) {
-        if self.stopped {
-            return;
-        }
-        if self.next.is_some_and(|next| next <= now) {
-            self.next = None;
-            self.began = now;
-            self.turn = 0;
-            self.exchange.ask(&mut self.opener, self.check.command);
-        }
-        self.exchange.handle_timeout(now);
-    }
-
-    pub(super) fn stop(&mut self, _now: Instant) {
-        self.stopped = true;
-    }
-
-    pub(super) fn poll_transmit(&mut self, now: Instant) -> Option<Packet> {
-        if self.stopped {
-            return None;
-        }
-        self.exchange.poll_transmit(&self.place, now)
-    }
-
-    pub(super) fn poll_timeout(&self) -> Option<Instant> {
-        if self.stopped {
-            return None;
-        }
-        let timers = [self.next, self.exchange.poll_timeout()];
-        timers.into_iter().flatten().min()
-    }
-
-    pub(super) fn is_finished(&self) -> bool {
-        self.check.count.is_some_and(|n| self.times.count() >= n)
-    }
-
-    pub(super) fn place(&self) -> &FlowPlace {
-        &self.place
-    }
-
-    /// Counters of all connections so far.
-    pub(crate) fn totals(&self) -> Totals {
-        self.exchange.totals()
     }
 }

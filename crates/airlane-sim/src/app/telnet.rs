@@ -12,10 +12,8 @@ use std::collections::VecDeque;
 
 use airlane_base::{Duration, Instant, Rng};
 
-use super::exchange::{Exchange, Opener, Totals};
-use super::place::FlowPlace;
-use crate::packet::Packet;
-use crate::probe::DelayProbe;
+use super::exchange::Completed;
+use super::talk::{Line, Script};
 
 /// How somebody types.
 #[derive(Clone, Copy, Debug)]
@@ -63,126 +61,66 @@ impl Keys {
 /// One terminal and its host.
 #[derive(Clone, Debug)]
 pub(crate) struct Telnet {
-    place: FlowPlace,
-    opener: Opener,
     typing: Typing,
     random: Rng,
-    pub(super) exchange: Exchange,
-    /// When the next key is typed.
-    next: Option<Instant>,
     typed: u64,
     keys: Keys,
     echoes: Keys,
     /// When the keys without an echo were typed, oldest first.
     unanswered: VecDeque<Instant>,
-    stopped: bool,
-    pub(crate) times: DelayProbe,
 }
 
 impl Telnet {
-    pub(crate) fn new(
-        place: FlowPlace,
-        start: Instant,
-        opener: Opener,
-        typing: Typing,
-        random: Rng,
-    ) -> Self {
+    pub(crate) fn new(typing: Typing, random: Rng) -> Self {
         Self {
-            place,
-            exchange: Exchange::new(&opener, 0),
-            opener,
             typing,
             random,
-            next: Some(start),
             typed: 0,
             keys: Keys::default(),
             echoes: Keys::default(),
             unanswered: VecDeque::new(),
-            stopped: false,
-            times: DelayProbe::default(),
         }
-    }
-
-    pub(super) fn handle_packet(&mut self, now: Instant, packet: &Packet) {
-        if self.stopped {
-            return;
-        }
-        self.exchange.handle_packet(&self.opener, now, packet);
-        let [keys, echoes] = self.exchange.arrived();
-        self.echoes.waiting += self.keys.arrive(keys);
-        for _ in 0..self.echoes.arrive(echoes) {
-            if let Some(typed) = self.unanswered.pop_front() {
-                self.times.record(now.saturating_since(typed));
-            }
-        }
-        self.send();
-        self.stopped = self.is_finished();
     }
 
     /// Lets both sides send what waits, unless a segment of theirs is on its way.
-    fn send(&mut self) {
+    fn send(&mut self, line: &mut Line) {
         let one = self.typing.keystroke;
-        let most = u64::from(self.opener.segment);
-        let [client_idle, server_idle] = self.exchange.is_idle();
+        let most = u64::from(line.opener.segment);
+        let [client_idle, server_idle] = line.exchange.is_idle();
         if self.keys.waiting > 0 && client_idle {
             let bytes = self.keys.send(one, most);
-            self.exchange.give_request(&mut self.opener, bytes);
+            line.exchange.give_request(&mut line.opener, bytes);
         }
         if self.echoes.waiting > 0 && server_idle {
             let bytes = self.echoes.send(one, most);
-            self.exchange.give_reply(bytes);
+            line.exchange.give_reply(bytes);
         }
     }
+}
 
-    pub(super) fn handle_timeout(&mut self, now: Instant) {
-        if self.stopped {
-            return;
+impl Script for Telnet {
+    /// A key is typed.
+    fn begin(&mut self, now: Instant, line: &mut Line) {
+        self.keys.waiting += 1;
+        self.unanswered.push_back(now);
+        self.typed += 1;
+        self.send(line);
+        let mean = self.typing.interval.as_secs_f64();
+        let interval = Duration::from_secs_f64(self.random.exponential(mean));
+        let more = self.typing.count.is_none_or(|count| self.typed < count);
+        // Never two at one instant: each is an event of its own.
+        line.next = more.then(|| now + interval.max(Duration::from_nanos(1)));
+    }
+
+    /// Keys and echoes go on when the segment before them is acknowledged, whatever that completes.
+    fn follow(&mut self, now: Instant, _completed: Option<Completed>, line: &mut Line) {
+        let [keys, echoes] = line.exchange.arrived();
+        self.echoes.waiting += self.keys.arrive(keys);
+        for _ in 0..self.echoes.arrive(echoes) {
+            if let Some(typed) = self.unanswered.pop_front() {
+                line.times.record(now.saturating_since(typed));
+            }
         }
-        if let Some(next) = self.next
-            && next <= now
-        {
-            self.keys.waiting += 1;
-            self.unanswered.push_back(now);
-            self.typed += 1;
-            self.send();
-            let mean = self.typing.interval.as_secs_f64();
-            let interval = Duration::from_secs_f64(self.random.exponential(mean));
-            let more = self.typing.count.is_none_or(|count| self.typed < count);
-            // Never two at one instant: each is an event of its own.
-            self.next = more.then(|| next + interval.max(Duration::from_nanos(1)));
-        }
-        self.exchange.handle_timeout(now);
-    }
-
-    pub(super) fn stop(&mut self, _now: Instant) {
-        self.stopped = true;
-    }
-
-    pub(super) fn poll_transmit(&mut self, now: Instant) -> Option<Packet> {
-        if self.stopped {
-            return None;
-        }
-        self.exchange.poll_transmit(&self.place, now)
-    }
-
-    pub(super) fn poll_timeout(&self) -> Option<Instant> {
-        if self.stopped {
-            return None;
-        }
-        let timers = [self.next, self.exchange.poll_timeout()];
-        timers.into_iter().flatten().min()
-    }
-
-    pub(super) fn is_finished(&self) -> bool {
-        self.typing.count.is_some_and(|n| self.times.count() >= n)
-    }
-
-    pub(super) fn place(&self) -> &FlowPlace {
-        &self.place
-    }
-
-    /// Counters of both connections.
-    pub(crate) fn totals(&self) -> Totals {
-        self.exchange.totals()
+        self.send(line);
     }
 }
