@@ -28,11 +28,11 @@ use std::io::Write;
 use std::str::FromStr;
 
 use airlane_base::Instant;
-use airlane_link::wire::LIVE_HEADER_ROOM;
 use airlane_link::{Frame, Port};
 use airlane_wifi::Aired;
 
 use crate::engine::observe::{Departure, Observer};
+use crate::engine::radio::Carried;
 use crate::error::ScenarioError;
 use crate::event::{Typed, Watcher};
 use crate::packet::Packet;
@@ -289,9 +289,9 @@ impl<W: Write> Observer for Captures<W> {
         }
     }
 
-    fn on_air(&mut self, radio: usize, aired: &Aired<Packet>) {
+    fn on_air(&mut self, radio: usize, aired: &Aired<Carried>, port: Option<&Port<Packet>>) {
         for air in self.airs.iter_mut().filter(|air| air.radio == radio) {
-            air.frame(aired);
+            air.frame(aired, port);
         }
     }
 
@@ -396,16 +396,8 @@ impl<W: Write> Capture<W> {
         frame: &Frame<Packet>,
         lost: bool,
     ) {
-        let mut header = [0; LIVE_HEADER_ROOM];
-        let len = port.encode_header(frame, 0, &mut header).unwrap_or(0);
         self.bytes.clear();
-        self.bytes.extend_from_slice(&header[..len]);
-        if let Some(packet) = frame.packet().filter(|_| frame.header.kind.is_packet()) {
-            self.headers.write(packet, &mut self.bytes);
-        }
-        // Redundancy is zeros behind the packet.
-        let len = port.frame_len(frame).max(self.bytes.len());
-        self.bytes.resize(len, 0);
+        self.headers.write_frame(port, frame, &mut self.bytes);
         let mark = if lost { Mark::Lost } else { Mark::None };
         self.file.write(at, down, &self.bytes, mark);
     }

@@ -31,6 +31,7 @@ use std::collections::VecDeque;
 use airlane_base::{Instant, Payload as _};
 use airlane_channel::Count;
 use airlane_link::{Frame, Outcome, Port};
+use airlane_wifi::Done;
 
 use crate::app::Flow;
 use crate::app::clap::write_probe;
@@ -39,8 +40,8 @@ use crate::packet::{Marks, Packet};
 use agenda::{Agenda, Planned, Policy};
 use deadlines::Deadlines;
 use medium::{Air, Direction, Medium, NextHop};
-use observe::{Departure, Observer};
-use radio::RadioEnd;
+use observe::{Departure, Loss, Observer};
+use radio::{Carried, RadioEnd};
 use status::Daemons;
 use transmit::{loss, put_on_link, send_block, show_port, transmit};
 
@@ -187,13 +188,7 @@ impl Engine {
                 self.daemons.handle_timeout(self.now, radios, flows);
                 self.schedule_daemons();
             } else {
-                let radio = slot - agenda - 1;
-                let end = &mut self.radios[radio];
-                end.handle_timeout(self.now, &mut self.delivered);
-                while let Some(aired) = end.radio.poll_aired() {
-                    observer.on_air(radio, &aired);
-                }
-                self.deadlines.set(slot, end.radio.poll_timeout());
+                self.on_radio(slot - agenda - 1, observer);
             }
             while let Some((node, packet)) = self.delivered.pop_front() {
                 self.arrive(node, packet, observer);
@@ -304,7 +299,95 @@ impl Engine {
                 }
             }
             Medium::Circuit(_) => self.on_circuit(index, observer),
+            // The radio has its deadline.
+            Medium::Station(_) => {}
         }
+    }
+
+    /// Something is due at a radio: frames have come, stations are done with them.
+    fn on_radio<O: Observer>(&mut self, index: usize, observer: &mut O) {
+        self.radios[index].radio.handle_timeout(self.now);
+        while let Some(delivery) = self.radios[index].radio.poll_deliver() {
+            match delivery.packet {
+                Carried::Packet(packet) => {
+                    let node = self.radios[index].nodes[delivery.to];
+                    self.delivered.push_back((node, packet));
+                }
+                Carried::Frame(direction, frame) => {
+                    let attached = &mut self.radios[index].attached[delivery.from];
+                    if let Some(leaving) = &mut attached.leaving {
+                        leaving.came = true;
+                    }
+                    self.on_frame(direction as usize, Some(frame), observer);
+                }
+            }
+        }
+        while let Some(done) = self.radios[index].radio.poll_done() {
+            self.on_done(index, done, observer);
+        }
+        while let Some(aired) = self.radios[index].radio.poll_aired() {
+            let direction = match aired.packet {
+                Some(Carried::Frame(direction, _)) => Some(direction as usize),
+                _ => None,
+            };
+            let near = direction.and_then(|direction| match &self.directions[direction].medium {
+                Medium::Station(link) => Some(link.near as usize),
+                _ => None,
+            });
+            observer.on_air(index, &aired, near.map(|near| &self.ports[near].port));
+        }
+        self.schedule_radio(index);
+    }
+
+    /// A station is done with something: its ports hear of their frame, and the next of them has its turn.
+    fn on_done<O: Observer>(&mut self, radio: usize, done: Done<Carried>, observer: &mut O) {
+        let Done {
+            station,
+            began,
+            acknowledged,
+            packet,
+        } = done;
+        let mut own = None;
+        if let Carried::Frame(direction, frame) = packet
+            && let Some(leaving) = self.radios[radio].attached[station].leaving.take()
+            && let Medium::Station(link) = &mut self.directions[direction as usize].medium
+        {
+            let port = &mut self.ports[leaving.port as usize].port;
+            let len = port.frame_len(&frame);
+            match leaving.came {
+                true => link.stats.delivered.add(len),
+                false => link.stats.lost_air.add(len),
+            }
+            let sent = Departure::Sent {
+                start: began,
+                departs: self.now,
+                lost: (!leaving.came).then_some(Loss::Errors),
+            };
+            observer.on_frame(self.now, direction as usize, port, &frame, sent);
+            let outcome = match acknowledged {
+                true => Outcome::Sent(began),
+                false => Outcome::Failed,
+            };
+            port.frame_done(leaving.token, self.now, outcome);
+            own = Some(leaving.port as usize);
+        }
+        for _ in 0..self.radios[radio].attached[station].ports.len() {
+            let Some(port) = self.radios[radio].attached[station].turn() else {
+                break;
+            };
+            self.drain_port(port, observer);
+            own = own.filter(|own| *own != port);
+        }
+        if let Some(own) = own {
+            self.drain_port(own, observer);
+        }
+    }
+
+    #[inline]
+    fn schedule_radio(&mut self, index: usize) {
+        let first = self.directions.len() + self.ports.len() + self.flows.len() + 1;
+        let due = self.radios[index].radio.poll_timeout();
+        self.deadlines.set(first + index, due);
     }
 
     /// A frame of a circuit arrives, or its station may send.
@@ -533,9 +616,7 @@ impl Engine {
                 if !end.send(self.now, from, to, origin, packet) && node == origin {
                     self.flows[flow].handle_refused();
                 }
-                let end = &self.radios[index];
-                let first = self.directions.len() + self.ports.len() + self.flows.len() + 1;
-                self.deadlines.set(first + index, end.radio.poll_timeout());
+                self.schedule_radio(index);
             }
             NextHop::Nowhere => {
                 observer.on_unroutable(self.now, &packet);
@@ -587,6 +668,7 @@ impl Engine {
 
     /// Takes out all that a port wants to give, then reads its deadline.
     fn drain_port<O: Observer>(&mut self, index: usize, observer: &mut O) {
+        let first_radio = self.directions.len() + self.ports.len() + self.flows.len() + 1;
         let PortEnd {
             port, node, out, ..
         } = &mut self.ports[index];
@@ -594,6 +676,18 @@ impl Engine {
         let Direction { medium, air, .. } = &mut self.directions[out];
         match medium {
             Medium::Packets(_) | Medium::Queued(_) | Medium::Circuit(_) => {}
+            Medium::Station(link) => {
+                let radio = usize::from(link.radio);
+                let end = &mut self.radios[radio];
+                if end.takes(link)
+                    && let Some((frame, token)) = port.poll_frame(self.now)
+                {
+                    let what = (port.frame_len(&frame), token);
+                    end.send_frame(self.now, link, what, Carried::Frame(out as u32, frame));
+                    self.deadlines
+                        .set(first_radio + radio, end.radio.poll_timeout());
+                }
+            }
             Medium::Frames(channel) => {
                 let mut sent = false;
                 while let Some(frame) = port.poll_transmit(self.now) {
@@ -703,7 +797,7 @@ impl Engine {
                 }
                 self.deadlines.set(index, circuit.poll_timeout());
             }
-            Medium::Frames(_) | Medium::Driving(_) => {}
+            Medium::Frames(_) | Medium::Driving(_) | Medium::Station(_) => {}
         }
     }
 

@@ -130,6 +130,18 @@ impl Prepared {
         for link in errors.chain(pieces.weights.keys()) {
             known("link", link, names.links())?;
         }
+        for (link, _) in pieces.errors.keys() {
+            if self
+                .scenario
+                .stations_of(&self.scenario.links[link], true)
+                .is_some()
+            {
+                return Err(ScenarioError::NoPlace {
+                    place: link.clone(),
+                    reason: "its frames are lost as its radio channel says".to_owned(),
+                });
+            }
+        }
         for flow in pieces.applications.keys() {
             known("flow", flow, names.flows())?;
         }

@@ -164,8 +164,8 @@ pub struct LinkConfig {
     /// It joins these two nodes.
     #[schemars(extend("examples" = [["base", "mobile"]]))]
     pub ends: [String; 2],
-    /// It shares the transmitter of this name in `media` with all links that name it. Left out: each
-    /// direction has a transmitter of its own.
+    /// It shares the transmitter of this name in `media` with all links that name it, or goes through that radio channel.
+    /// Left out: each direction has a transmitter of its own.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub medium: Option<String>,
     /// Frames are serialised at this rate, in both directions or in each; or the link sends at these times.
@@ -278,7 +278,9 @@ pub enum MediumConfig {
         #[serde(default)]
         overhead: Duration,
     },
-    /// A radio channel of 802.11 whose stations contend for it: they are joined by it, and need no links.
+    /// A radio channel of 802.11 whose stations contend for it: they are joined by it, and need no links. A link that
+    /// names it brings services to the frames between two of its stations, which tell the ports when a frame has left, and
+    /// whether it was acknowledged; its `rate` and `delay` are what timers and shares count with.
     Wifi(Box<WifiConfig>),
 }
 

@@ -3,7 +3,7 @@
 use std::sync::Arc;
 
 use airlane_base::{Duration, Instant, QueueLimit, Rate, Streams};
-use airlane_channel::{Channel, ChannelConfig, ErrorModel, Opportunities};
+use airlane_channel::{Channel, ChannelConfig, ChannelStats, ErrorModel, Opportunities};
 use airlane_link::config::{Pacing, at_end};
 use airlane_link::{Port, PortConfig};
 use airlane_transport::clap::ClapSender;
@@ -26,8 +26,8 @@ use crate::app::web::{Browsing, Web};
 use crate::custom::{AppFactory, ErrorsFactory, Pieces};
 use crate::engine::agenda::{Agenda, Move, Policy};
 use crate::engine::circuit::Circuit;
-use crate::engine::medium::{Air, Direction, Medium, NextHop};
-use crate::engine::radio::RadioEnd;
+use crate::engine::medium::{Air, Direction, Medium, NextHop, StationLink};
+use crate::engine::radio::{Attached, RadioEnd};
 use crate::engine::status::{Daemon, Daemons};
 use crate::engine::{Engine, PortEnd, World};
 use crate::hint::{flow_hints, outages};
@@ -38,6 +38,9 @@ use crate::scenario::{
     RequestPackets, Scenario, TrafficSeed, TransportConfig, WifiConfig,
 };
 use crate::services::header;
+
+/// No link header has more bytes.
+const LARGEST_HEADER: usize = 64;
 
 /// Random numbers by purpose (the specification, section 1).
 #[derive(Clone, Copy, Debug)]
@@ -58,6 +61,10 @@ pub(crate) fn build(scenario: &Scenario, seed: u64, run: u64, mut pieces: Pieces
             Some(TrafficSeed::Word(EachRun::EachRun)) => Streams::new(seed, run),
         },
     };
+    let mut radios: Vec<RadioEnd> = scenario
+        .wifis()
+        .map(|(name, wifi)| radio(scenario, name, wifi, randomness.run))
+        .collect();
     let mut directions = vec![];
     let mut airs = vec![Air::default(); scenario.media.len()];
     let mut ports = vec![];
@@ -71,9 +78,23 @@ pub(crate) fn build(scenario: &Scenario, seed: u64, run: u64, mut pieces: Pieces
             let custom = pieces.errors.remove(&(name.clone(), down));
             let mut direction = direction(scenario, name, link, down, randomness.run, custom);
             direction.port = has_ports.then_some(ports.len() as u32 + u32::from(down));
-            if link.paced_by == Some(PacedBy::Link) {
-                let near = ports.len() as u32 + u32::from(!down);
+            let near = ports.len() as u32 + u32::from(!down);
+            if let Some([radio, from, to]) = scenario.stations_of(link, down) {
+                direction.medium = Medium::Station(Box::new(StationLink {
+                    near,
+                    radio,
+                    from,
+                    to,
+                    longest: link.frame.map_or(0, |frame| frame.as_bytes() as usize)
+                        + LARGEST_HEADER,
+                    stats: ChannelStats::default(),
+                }));
+            } else if link.paced_by == Some(PacedBy::Link) {
                 direction.medium = direction.medium.driving(near);
+            }
+            if let Medium::Station(link) = &direction.medium {
+                let radio: &mut RadioEnd = &mut radios[usize::from(link.radio)];
+                radio.attached[usize::from(link.from)].ports.push(link.near);
             }
             if let Some(air) = scenario.medium_index(link) {
                 direction.medium = direction.medium.queued();
@@ -147,10 +168,6 @@ pub(crate) fn build(scenario: &Scenario, seed: u64, run: u64, mut pieces: Pieces
         }
     }
     hints.sort_by_key(|hint| (hint.at, hint.flow, hint.end));
-    let radios = scenario
-        .wifis()
-        .map(|(name, wifi)| radio(scenario, name, wifi, randomness.run))
-        .collect();
     Engine::new(World {
         daemons: daemons(scenario, &first_hops, randomness.run),
         radios,
@@ -179,6 +196,7 @@ fn radio(scenario: &Scenario, name: &str, wifi: &WifiConfig, streams: Streams) -
     let nodes = wifi.nodes.keys().map(|node| node_index(scenario, node));
     RadioEnd {
         radio: Radio::new(config, &stations, streams, &format!("medium.{name}")),
+        attached: stations.iter().map(|_| Attached::default()).collect(),
         nodes: nodes.collect(),
         source_header: wifi.source_header.as_bytes() as usize,
     }

@@ -2,6 +2,7 @@
 //! verdicts move with other choices: docs/validation.md.
 
 mod curves;
+mod tables;
 mod words;
 
 use std::fmt::Write as _;
@@ -12,8 +13,18 @@ use crate::report::Report;
 use crate::verdict::Verdict;
 use crate::work::{Work, WorkPrint};
 
-/// The page. `works` are those of the outcomes, for their notes and the titles of alternatives.
+/// The page. `works` are those of the outcomes, for their notes and the titles of alternatives. Where no work claims anything
+/// it has what was measured, a table for each figure.
 pub fn markdown(report: &Report, outcomes: &[WorkOutcome], works: &[&Work]) -> String {
+    if outcomes.iter().all(WorkOutcome::claims_nothing) {
+        let mut out = String::from("# Measured\n\n");
+        for work in works {
+            let base = outcomes.iter().find(|outcome| outcome.work == work.id);
+            base.into_iter()
+                .for_each(|base| tables::page(&mut out, work, base));
+        }
+        return out;
+    }
     let mut out = String::from("# Validation\n\n");
     let counts = report.counts;
     let more = if works.iter().any(|work| work.print == WorkPrint::Curves) {

@@ -411,6 +411,11 @@ impl PlannedVariant {
 pub type Verdicts = BTreeMap<String, Verdict>;
 
 impl WorkOutcome {
+    /// Whether it judged nothing.
+    pub(crate) fn claims_nothing(&self) -> bool {
+        self.claims.is_empty() && self.apart.is_empty()
+    }
+
     /// The verdicts of all claims that have one, those counted apart included.
     pub fn verdicts(&self) -> Verdicts {
         let all = self.claims.iter().chain(&self.apart);

@@ -17,15 +17,16 @@
 //! ```
 //!
 //! The driver's contract is that of the project: [`Radio::enqueue`] or [`Radio::handle_timeout`] goes in, then
-//! [`Radio::poll_deliver`] and [`Radio::poll_drop`] are drained, then [`Radio::poll_timeout`] says when the next
-//! input is due. No frame is lost silently: each packet is delivered, dropped with a reason, or both, if only its last
-//! acknowledgment was lost. The radio allocates nothing for a frame once its queues have grown.
+//! [`Radio::poll_deliver`] and [`Radio::poll_done`] are drained, then [`Radio::poll_timeout`] says when the next
+//! input is due. No frame is lost silently: a station is done with each packet that it took, acknowledged or given up, and one
+//! that was given up has been delivered all the same if only its last acknowledgment was lost. The radio allocates nothing for a frame once its queues have grown.
 //!
 //! Left out, because no work that is modelled here has them: broadcast, fragments, beacons, association, power saving,
 //! and the point coordination function.
 
 #![forbid(unsafe_code)]
 
+mod aired;
 mod auto_rate;
 pub mod contention;
 pub mod errors;
@@ -37,6 +38,5 @@ mod reception;
 pub mod signal;
 pub mod station;
 
-pub use radio::{
-    Aired, AiredKind, Delivery, DropReason, Dropped, Full, Radio, RadioConfig, RadioStats,
-};
+pub use aired::{Aired, AiredKind};
+pub use radio::{Delivery, Done, Full, Radio, RadioConfig, RadioStats};

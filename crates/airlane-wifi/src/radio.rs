@@ -8,6 +8,7 @@ use std::collections::VecDeque;
 
 use airlane_base::{Duration, Instant, Streams};
 
+use crate::aired::{Aired, AiredKind, Watched};
 use crate::contention::Contention;
 use crate::noise::NoiseConfig;
 use crate::place::Places;
@@ -47,20 +48,16 @@ pub struct Delivery<P> {
     pub packet: P,
 }
 
-/// Why a station gave a packet up.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub enum DropReason {
-    /// No answer to as many attempts as it has.
-    Retries,
-}
-
-/// A packet that a station gave up. It may have been delivered all the same, if its acknowledgment was lost.
+/// A station is done with a packet.
 #[derive(Clone, Debug, PartialEq, Eq)]
-pub struct Dropped<P> {
-    /// The station that gave it up.
+pub struct Done<P> {
+    /// The station that had it.
     pub station: usize,
-    /// Why.
-    pub reason: DropReason,
+    /// When its last attempt began to leave.
+    pub began: Instant,
+    /// Whether it was acknowledged. Otherwise the station gave it up; it may have been delivered all the same, if its
+    /// acknowledgment was lost.
+    pub acknowledged: bool,
     /// What was handed over.
     pub packet: P,
 }
@@ -76,46 +73,6 @@ pub struct RadioStats {
     pub busy_periods: u64,
     /// Periods among them in which a frame was overlapped where it should have arrived.
     pub collisions: u64,
-}
-
-/// Which frame it is.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub enum AiredKind {
-    /// A packet.
-    Data,
-    /// A MAC acknowledgment.
-    Ack,
-    /// An announcement.
-    Rts,
-    /// The answer to one.
-    Cts,
-}
-
-/// A frame that was on the air, for those who watch.
-#[derive(Clone, Debug, PartialEq)]
-pub struct Aired<P> {
-    /// Which frame it was.
-    pub kind: AiredKind,
-    /// The station that sent it.
-    pub from: usize,
-    /// The station that it was for.
-    pub to: usize,
-    /// When its first bit left.
-    pub began: Instant,
-    /// How long it asked others to be silent behind it.
-    pub nav: Duration,
-    /// How it was sent.
-    pub modulation: Modulation,
-    /// The number of data.
-    pub seq: u64,
-    /// Whether this number had been sent before.
-    pub again: bool,
-    /// Its power where it was to arrive, watts.
-    pub power_w: f64,
-    /// Whether it came.
-    pub came: bool,
-    /// What it carried.
-    pub packet: Option<P>,
 }
 
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -156,9 +113,9 @@ pub struct Radio<P> {
     frames: u64,
     next: Option<Instant>,
     delivered: VecDeque<Delivery<P>>,
-    dropped: VecDeque<Dropped<P>>,
-    /// Frames in the order in which they began, with their numbers, and whether they have ended; if anybody watches.
-    aired: Option<VecDeque<(u64, bool, Aired<P>)>>,
+    done: VecDeque<Done<P>>,
+    /// If anybody watches.
+    watched: Option<Watched<P>>,
     stats: RadioStats,
     /// Whether this busy period counts as a collision already.
     collided: bool,
@@ -197,8 +154,8 @@ impl<P: Clone> Radio<P> {
             frames: 0,
             next: None,
             delivered: VecDeque::new(),
-            dropped: VecDeque::new(),
-            aired: None,
+            done: VecDeque::new(),
+            watched: None,
             stats: RadioStats::default(),
             collided: false,
         }
@@ -253,28 +210,27 @@ impl<P: Clone> Radio<P> {
         self.delivered.pop_front()
     }
 
-    /// The next packet that a station gave up.
-    pub fn poll_drop(&mut self) -> Option<Dropped<P>> {
-        self.dropped.pop_front()
+    /// The next packet that a station is done with, sent or given up.
+    pub fn poll_done(&mut self) -> Option<Done<P>> {
+        self.done.pop_front()
     }
 
     /// From now on frames are kept until somebody asks for them.
     pub fn keep_aired(&mut self) {
-        self.aired.get_or_insert_default();
+        self.watched.get_or_insert_default();
     }
 
     /// The next frame that has ended, in the order in which they began.
     pub fn poll_aired(&mut self) -> Option<Aired<P>> {
-        let aired = self.aired.as_mut()?;
-        let ended = aired.front().is_some_and(|(_, ended, _)| *ended);
-        ended
-            .then(|| aired.pop_front())
-            .flatten()
-            .map(|(.., frame)| frame)
+        self.watched.as_mut()?.poll()
     }
 
-    fn air_frame(&mut self, now: Instant, from: usize, frame: OnAir) {
-        let station = &self.stations[from];
+    /// Shows a frame that begins to those who watch.
+    fn show(&mut self, now: Instant, frame: OnAir) {
+        let Some(watched) = &mut self.watched else {
+            return;
+        };
+        let station = &self.stations[frame.from];
         let profile = &self.config.profile;
         let (kind, nav) = match frame.kind {
             Kind::Data => (AiredKind::Data, profile.data_nav()),
@@ -282,23 +238,22 @@ impl<P: Clone> Radio<P> {
             Kind::Rts(announced) => (AiredKind::Rts, profile.rts_nav(announced)),
             Kind::Cts(announced) => (AiredKind::Cts, profile.cts_nav(announced)),
         };
-        let packet = station.current.as_ref().map(|out| out.packet.clone());
-        let again = kind == AiredKind::Data && station.has_failed();
-        let Some(aired) = &mut self.aired else { return };
-        let frame_seen = Aired {
+        let data = kind == AiredKind::Data;
+        let packet = station.current.as_ref().filter(|_| data);
+        let seen = Aired {
             kind,
-            from,
+            from: frame.from,
             to: frame.to,
             began: now,
             nav,
             modulation: frame.modulation,
             seq: frame.seq,
-            again,
-            power_w: self.places.power(from, frame.to),
+            again: data && station.has_failed(),
+            power_w: self.places.power(frame.from, frame.to),
             came: false,
-            packet: packet.filter(|_| kind == AiredKind::Data),
+            packet: packet.map(|out| out.packet.clone()),
         };
-        aired.push_back((frame.number, false, frame_seen));
+        watched.begin(frame.number, seen);
     }
 
     /// How many stations there are.
@@ -355,9 +310,8 @@ impl<P: Clone> Radio<P> {
                     came |= self.hear_end(now, station, frame);
                 }
             }
-            let seen = self.aired.iter_mut().flatten();
-            for (_, ended, aired) in seen.filter(|(number, ..)| *number == frame.number) {
-                (*ended, aired.came) = (true, came);
+            if let Some(watched) = &mut self.watched {
+                watched.end(frame.number, came);
             }
         }
         let timeout = now + self.config.profile.answer_timeout();
@@ -481,7 +435,8 @@ impl<P: Clone> Radio<P> {
             Kind::Ack if from_peer && matches!(station.phase, Phase::Ack(_)) => {
                 let fastest = self.config.ladder.len().saturating_sub(1);
                 station.rates[frame.from].on_answer(fastest);
-                station.finish(now);
+                let out = station.finish(now);
+                self.finish(at, true, out);
             }
             Kind::Rts(announced) if station.nav <= now => {
                 station.reply = Some((answer_at, Reply::Cts(announced), frame.from));
@@ -519,19 +474,25 @@ impl<P: Clone> Radio<P> {
                 if !at_rts && let Some(out) = &station.current {
                     station.rates[out.to].on_failure();
                 }
-                if let Some(out) = station.fail(now, at_rts, behind_rts) {
-                    self.dropped.push_back(Dropped {
-                        station: index,
-                        reason: DropReason::Retries,
-                        packet: out.packet,
-                    });
-                }
+                let out = station.fail(now, at_rts, behind_rts);
+                self.finish(index, false, out);
             }
             Phase::Contending if station.access_at().is_some_and(|at| at <= now) => {
                 self.access(now, index);
             }
             _ => {}
         }
+    }
+
+    /// A station may be done with a packet.
+    fn finish(&mut self, station: usize, acknowledged: bool, out: Option<Outgoing<P>>) {
+        let began = self.stations[station].began;
+        self.done.extend(out.map(|out| Done {
+            station,
+            began,
+            acknowledged,
+            packet: out.packet,
+        }));
     }
 
     /// It is a station's turn.
@@ -565,6 +526,7 @@ impl<P: Clone> Radio<P> {
         let (modulation, bytes) = match kind {
             Kind::Data => {
                 station.stats.data_frames += 1;
+                station.began = now;
                 let payload = station.current.as_ref().map_or(0, |out| out.len);
                 (data, payload + DATA_HEADER)
             }
@@ -594,9 +556,7 @@ impl<P: Clone> Radio<P> {
             seq: station.seq,
         };
         self.air.push(frame);
-        if self.aired.is_some() {
-            self.air_frame(now, from, frame);
-        }
+        self.show(now, frame);
     }
 
     /// Everybody hears what is to be heard from this instant on: of several the strongest first.

@@ -118,6 +118,8 @@ pub(crate) struct Station<P> {
     long_failures: u32,
     /// The number of `current`.
     pub(crate) seq: u64,
+    /// When it began to send a packet last.
+    pub(crate) began: Instant,
     pub(crate) phase: Phase,
     /// What it owes, to whom, and when.
     pub(crate) reply: Option<(Instant, Reply, usize)>,
@@ -155,6 +157,7 @@ impl<P> Station<P> {
             short_failures: 0,
             long_failures: 0,
             seq: 0,
+            began: Instant::ORIGIN,
             phase: Phase::Contending,
             reply: None,
             contention,

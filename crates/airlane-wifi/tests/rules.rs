@@ -38,8 +38,8 @@ fn finish(radio: &mut Radio<u64>) -> (Vec<(Instant, Delivery<u64>)>, Vec<u64>) {
         while let Some(delivery) = radio.poll_deliver() {
             delivered.push((now, delivery));
         }
-        while let Some(drop) = radio.poll_drop() {
-            dropped.push(drop.packet);
+        while let Some(done) = radio.poll_done() {
+            dropped.extend((!done.acknowledged).then_some(done.packet));
         }
     }
     (delivered, dropped)
@@ -199,8 +199,8 @@ proptest! {
                 }
             }
             let (delivered, mut dropped) = finish(&mut radio);
-            while let Some(drop) = radio.poll_drop() {
-                dropped.push(drop.packet);
+            while let Some(done) = radio.poll_done() {
+                dropped.extend((!done.acknowledged).then_some(done.packet));
             }
             log.extend(delivered);
             (0..stations.len()).for_each(|i| assert_eq!(radio.backlog(i), 0));

@@ -52,7 +52,7 @@ fn saturate_with(profile: Profile, n: usize, retries: Retries, seconds: u64) -> 
     let mut delivered = 0u64;
     while let Some(now) = radio.poll_timeout().filter(|at| *at < end) {
         radio.handle_timeout(now);
-        while radio.poll_drop().is_some() {}
+        while radio.poll_done().is_some() {}
         while radio.poll_deliver().is_some() {
             delivered += 1;
         }

@@ -129,7 +129,7 @@ pub struct StudyOutputArgs {
     /// Write every comparison of claims about curves to FILE, as CSV
     #[arg(long, value_name = "FILE", value_hint = ValueHint::FilePath)]
     pub comparisons: Option<PathBuf>,
-    /// Write the verdicts with their reasons to FILE, as Markdown
+    /// Write the verdicts with their reasons to FILE, as Markdown; of works without claims, a table for each figure
     #[arg(long, value_name = "FILE", value_hint = ValueHint::FilePath)]
     pub markdown: Option<PathBuf>,
 }

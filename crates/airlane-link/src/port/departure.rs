@@ -30,6 +30,6 @@ pub struct Token {
 pub enum Outcome {
     /// It is on its way since then: its first bit left at that time.
     Sent(Instant),
-    /// The medium has given it up, and knows that the peer does not have it.
+    /// The medium has given it up, and does not know that the peer has it: services that can send it again at once.
     Failed,
 }

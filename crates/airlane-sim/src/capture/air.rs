@@ -2,17 +2,19 @@
 //! in monitor mode gives them.
 //!
 //! A station's address is 02:00:00:00 and its place in the order of names; checksums are left out, as a flag says.
-//! Packets stand behind LLC and SNAP headers, which the simulator does not count.
+//! Packets and frames of links stand behind LLC and SNAP headers, which the simulator does not count.
 
 use std::io::Write;
 
 use airlane_base::Duration;
+use airlane_link::Port;
 use airlane_wifi::place::dbm;
 use airlane_wifi::profile::Modulation;
 use airlane_wifi::{Aired, AiredKind};
 
 use super::file::{CaptureFile, LinkType, Mark};
 use super::headers::CaptureHeaders;
+use crate::engine::radio::Carried;
 use crate::packet::Packet;
 use crate::scenario::{Scenario, WifiConfig};
 
@@ -32,8 +34,11 @@ const CHANNEL_OFDM: u16 = 0x00c0;
 const MCS_KNOWN: u8 = 0b11;
 /// Bits of data in a symbol of 802.11n, 20 MHz and one stream, by MCS.
 const MCS_BITS: [u32; 8] = [26, 52, 78, 104, 156, 208, 234, 260];
-/// LLC and SNAP in front of an IPv4 packet.
-const SNAP: [u8; 8] = [0xaa, 0xaa, 3, 0, 0, 0, 8, 0];
+/// LLC and SNAP in front of the type of what follows.
+const SNAP: [u8; 6] = [0xaa, 0xaa, 3, 0, 0, 0];
+const IPV4: [u8; 2] = [8, 0];
+/// What live nodes have on raw Ethernet as a rule.
+const FRAME: [u8; 2] = [0x88, 0xb5];
 const RETRY: u8 = 0x08;
 
 pub(super) struct AirCapture<W: Write> {
@@ -60,13 +65,22 @@ impl<W: Write> AirCapture<W> {
         }
     }
 
-    pub(super) fn frame(&mut self, aired: &Aired<Packet>) {
+    pub(super) fn frame(&mut self, aired: &Aired<Carried>, port: Option<&Port<Packet>>) {
         self.bytes.clear();
         radiotap(aired, &mut self.bytes);
         mac(aired, &mut self.bytes);
-        if let Some(packet) = &aired.packet {
-            self.bytes.extend(SNAP);
-            self.headers.write(packet, &mut self.bytes);
+        match (&aired.packet, port) {
+            (Some(Carried::Packet(packet)), _) => {
+                self.bytes.extend(SNAP);
+                self.bytes.extend(IPV4);
+                self.headers.write(packet, &mut self.bytes);
+            }
+            (Some(Carried::Frame(_, frame)), Some(port)) => {
+                self.bytes.extend(SNAP);
+                self.bytes.extend(FRAME);
+                self.headers.write_frame(port, frame, &mut self.bytes);
+            }
+            _ => {}
         }
         let mark = if aired.came { Mark::None } else { Mark::Lost };
         self.file.write(aired.began, true, &self.bytes, mark);
@@ -77,7 +91,7 @@ impl<W: Write> AirCapture<W> {
     }
 }
 
-fn radiotap(aired: &Aired<Packet>, bytes: &mut Vec<u8>) {
+fn radiotap(aired: &Aired<Carried>, bytes: &mut Vec<u8>) {
     let mcs = match aired.modulation {
         Modulation::Ofdm { bits, .. } => MCS_BITS.iter().position(|known| *known == bits),
         Modulation::Dsss { .. } => None,
@@ -111,7 +125,7 @@ fn radiotap(aired: &Aired<Packet>, bytes: &mut Vec<u8>) {
     bytes[start + 2..start + 4].copy_from_slice(&len.to_le_bytes());
 }
 
-fn mac(aired: &Aired<Packet>, bytes: &mut Vec<u8>) {
+fn mac(aired: &Aired<Carried>, bytes: &mut Vec<u8>) {
     let (control, flags) = match aired.kind {
         AiredKind::Data => (0x08, if aired.again { RETRY } else { 0 }),
         AiredKind::Ack => (0xd4, 0),

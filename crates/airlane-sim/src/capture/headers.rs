@@ -16,6 +16,8 @@
 
 use std::collections::BTreeMap;
 
+use airlane_link::wire::LIVE_HEADER_ROOM;
+use airlane_link::{Frame, Port};
 use airlane_transport::tcp::ReportKind;
 use etherparse::{
     IpDscp, IpEcn, IpHeaders, IpNumber, Ipv4Header, PacketBuilder, TcpHeader, TcpOptionElement,
@@ -119,6 +121,24 @@ impl CaptureHeaders {
             flows: flows.collect(),
             zeros: Vec::new(),
         }
+    }
+
+    /// Appends the bytes of a port's frame: header, packet, and zeros for redundancy.
+    pub(super) fn write_frame(
+        &mut self,
+        port: &Port<Packet>,
+        frame: &Frame<Packet>,
+        bytes: &mut Vec<u8>,
+    ) {
+        let start = bytes.len();
+        let mut header = [0; LIVE_HEADER_ROOM];
+        let len = port.encode_header(frame, 0, &mut header).unwrap_or(0);
+        bytes.extend_from_slice(&header[..len]);
+        if let Some(packet) = frame.packet().filter(|_| frame.header.kind.is_packet()) {
+            self.write(packet, bytes);
+        }
+        let len = port.frame_len(frame).max(bytes.len() - start);
+        bytes.resize(start + len, 0);
     }
 
     /// Appends the packet's bytes.

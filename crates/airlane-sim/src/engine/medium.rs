@@ -6,6 +6,7 @@
 //! Driving   port ◄──► pipe or shared air       a port that is asked when its next frame may leave
 //! Queued    IP ► queue ► shared air            a link without services that waits for its turn
 //! Circuit   IP ► queue ► octets ► stations ◄► pipe   a circuit of GSM's data service
+//! Station   port ◄──► station of a radio       a port whose frames contend for the air
 //! ```
 //!
 //! A pipe is a transmitter of its own, whose next departure is known when something is handed over. [`Air`]
@@ -48,6 +49,22 @@ pub(crate) enum Medium {
     Queued(Box<Queued>),
     /// A circuit whose stations repair what the radio erases.
     Circuit(Box<Circuit>),
+    /// A link between two ports whose frames go through the air of a radio channel.
+    Station(Box<StationLink>),
+}
+
+/// A link from station to station: the station of the near end takes frames of its port.
+#[derive(Debug)]
+pub(crate) struct StationLink {
+    /// The port at the near end.
+    pub(crate) near: u32,
+    /// The radio, and the stations of both ends.
+    pub(crate) radio: u16,
+    pub(crate) from: u16,
+    pub(crate) to: u16,
+    /// No frame is longer, bytes.
+    pub(crate) longest: usize,
+    pub(crate) stats: ChannelStats,
 }
 
 /// A link that decides when frames leave: it asks the port at its near end for a frame when one may begin
@@ -184,6 +201,7 @@ impl Direction {
             Medium::Driving(link) => link.channel.stats(),
             Medium::Queued(link) => link.channel.stats(),
             Medium::Circuit(circuit) => circuit.channel.stats(),
+            Medium::Station(link) => &link.stats,
         }
     }
 
@@ -195,6 +213,8 @@ impl Direction {
             Medium::Driving(link) => link.channel.free_at(),
             Medium::Queued(link) => link.channel.free_at(),
             Medium::Circuit(circuit) => circuit.channel.free_at(),
+            // Nothing waits in front of a station but in its port.
+            Medium::Station(_) => Instant::ORIGIN,
         }
     }
 
@@ -214,6 +234,7 @@ impl Direction {
             Medium::Driving(link) => link.channel.errors(),
             Medium::Queued(link) => link.channel.errors(),
             Medium::Circuit(circuit) => circuit.channel.errors(),
+            Medium::Station(_) => return false,
         };
         errors.is_custom()
     }

@@ -7,6 +7,7 @@ use airlane_base::Instant;
 use airlane_link::{DropReason, Frame, Port, ServiceEvent};
 use airlane_wifi::Aired;
 
+use super::radio::Carried;
 use crate::app::Flow;
 use crate::packet::Packet;
 
@@ -85,9 +86,9 @@ pub(crate) trait Observer {
     /// IP at the far end of a direction gets a packet.
     #[inline]
     fn on_arrival(&mut self, _: Instant, _direction: usize, _: &Packet) {}
-    /// A frame of a radio channel has ended.
+    /// A frame of a radio channel has ended; of which port it was, if of one.
     #[inline]
-    fn on_air(&mut self, _radio: usize, _: &Aired<Packet>) {}
+    fn on_air(&mut self, _radio: usize, _: &Aired<Carried>, _: Option<&Port<Packet>>) {}
     /// A host sends a packet.
     #[inline]
     fn on_transmit(&mut self, _: Instant, _: &Packet) {}
@@ -170,9 +171,9 @@ impl<A: Observer, B: Observer> Observer for (A, B) {
         self.1.on_arrival(now, direction, packet);
     }
 
-    fn on_air(&mut self, radio: usize, aired: &Aired<Packet>) {
-        self.0.on_air(radio, aired);
-        self.1.on_air(radio, aired);
+    fn on_air(&mut self, radio: usize, aired: &Aired<Carried>, port: Option<&Port<Packet>>) {
+        self.0.on_air(radio, aired, port);
+        self.1.on_air(radio, aired, port);
     }
 
     fn on_transmit(&mut self, now: Instant, packet: &Packet) {

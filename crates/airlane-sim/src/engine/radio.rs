@@ -1,23 +1,67 @@
 //! Radio channels with contention: stations at nodes, packets from station to station.
 //!
-//! A radio is one component with one deadline, however many stations and frames it holds. Nothing waits in the engine: a
-//! packet goes into the queue of its node's station at once, and what comes out stands at the next node.
-
-use std::collections::VecDeque;
+//! A radio is one component with one deadline, however many stations and frames it holds. A packet goes into the queue of
+//! its node's station at once. Ports of links that go through the air wait for each other instead: a station has one frame of
+//! all its ports at a time, and asks the next of them when it is done with that. What comes out stands at the next node.
 
 use airlane_base::{Instant, Payload as _};
+use airlane_link::{Frame, Token};
 use airlane_wifi::Radio;
 
+use super::medium::StationLink;
 use crate::packet::Packet;
 
-/// A radio channel and where its stations are.
+/// What goes through the air.
 #[derive(Clone, Debug)]
+pub(crate) enum Carried {
+    /// A packet as it is.
+    Packet(Packet),
+    /// The frame of the port at the near end of this direction of a link.
+    Frame(u32, Frame<Packet>),
+}
+
+/// A radio channel and where its stations are.
+#[derive(Debug)]
 pub(crate) struct RadioEnd {
-    pub(crate) radio: Radio<Packet>,
+    pub(crate) radio: Radio<Carried>,
     /// The node of each station.
     pub(crate) nodes: Vec<u16>,
     /// What packets carry more that start at one of these nodes, bytes.
     pub(crate) source_header: usize,
+    /// What stands in front of each station.
+    pub(crate) attached: Vec<Attached>,
+}
+
+/// The ports in front of a station.
+#[derive(Debug, Default)]
+pub(crate) struct Attached {
+    /// In the order of their turns.
+    pub(crate) ports: Vec<u32>,
+    /// Whose turn it is.
+    next: usize,
+    /// The frame that the station has.
+    pub(super) leaving: Option<Leaving>,
+}
+
+/// A port's frame that a station has.
+#[derive(Debug)]
+pub(super) struct Leaving {
+    pub(super) port: u32,
+    pub(super) token: Token,
+    /// Whether it has come to the peer already.
+    pub(super) came: bool,
+}
+
+impl Attached {
+    /// The port whose turn it is, while the station has no frame of any.
+    pub(super) fn turn(&mut self) -> Option<usize> {
+        if self.leaving.is_some() {
+            return None;
+        }
+        let port = *self.ports.get(self.next)?;
+        self.next = (self.next + 1) % self.ports.len();
+        Some(port as usize)
+    }
 }
 
 impl RadioEnd {
@@ -37,17 +81,34 @@ impl RadioEnd {
         };
         let len = packet.len() + extra;
         // The station counts what it cannot take.
+        let packet = Carried::Packet(packet);
         let sent = self.radio.enqueue(now, from.into(), to.into(), len, packet);
         sent.is_ok()
     }
 
-    /// Carries out what is due, and puts down what has come at which node.
-    pub(super) fn handle_timeout(&mut self, now: Instant, delivered: &mut VecDeque<(u16, Packet)>) {
-        self.radio.handle_timeout(now);
-        while let Some(delivery) = self.radio.poll_deliver() {
-            delivered.push_back((self.nodes[delivery.to], delivery.packet));
-        }
-        // The station has counted them.
-        while self.radio.poll_drop().is_some() {}
+    /// Whether a station takes a port's frame.
+    pub(super) fn takes(&self, link: &StationLink) -> bool {
+        let from = usize::from(link.from);
+        let room = || self.radio.room(from, link.longest) > 0;
+        self.attached[from].leaving.is_none() && (self.radio.backlog(from) == 0 || room())
+    }
+
+    /// Hands a station that [takes](Self::takes) one a port's frame of `len` bytes.
+    pub(super) fn send_frame(
+        &mut self,
+        now: Instant,
+        link: &mut StationLink,
+        (len, token): (usize, Token),
+        frame: Carried,
+    ) {
+        let [from, to] = [link.from, link.to].map(usize::from);
+        link.stats.offered.add(len);
+        let sent = self.radio.enqueue(now, from, to, len, frame);
+        debug_assert!(sent.is_ok(), "a station that has room takes a frame");
+        self.attached[from].leaving = Some(Leaving {
+            port: link.near,
+            token,
+            came: false,
+        });
     }
 }

@@ -3,10 +3,12 @@
 use std::ops::RangeInclusive;
 
 use airlane_base::config::{Problems, key};
+use airlane_channel::ErrorsConfig;
+use airlane_link::config::RateLimit;
 use airlane_wifi::profile::Profile;
 
 use super::wifi::WifiRateControl;
-use super::{LONGEST_RUN, MediumConfig, Scenario, WifiConfig};
+use super::{HandoffConfig, LONGEST_RUN, LinkConfig, MediumConfig, Scenario, WifiConfig};
 
 /// Positions beyond this say that somebody meant another unit.
 const FARTHEST_M: f64 = 1e6;
@@ -46,6 +48,78 @@ impl Scenario {
             MediumConfig::Wifi(wifi) => Some((name, &**wifi)),
             _ => None,
         })
+    }
+
+    /// The radio that a link goes through, and the stations of its near and its far end; none if it goes through none.
+    pub(crate) fn stations_of(&self, link: &LinkConfig, down: bool) -> Option<[u16; 3]> {
+        let medium = link.medium.as_ref()?;
+        let mut radios = (0..).zip(self.wifis());
+        let (radio, (_, wifi)) = radios.find(|(_, (name, _))| *name == medium)?;
+        let [a, b] = link.ends.each_ref().map(|end| wifi.station(end));
+        let (a, b) = (a? as u16, b? as u16);
+        Some(if down { [radio, a, b] } else { [radio, b, a] })
+    }
+
+    /// What a link from station to station cannot have.
+    pub(super) fn check_air_link(
+        &self,
+        wifi: &WifiConfig,
+        link: &LinkConfig,
+        problems: &mut Problems,
+    ) {
+        let [a, b] = link.ends.each_ref().map(|end| wifi.station(end));
+        let places = wifi.places();
+        if !a.zip(b).is_some_and(|(a, b)| places.receives(a, b)) {
+            problems.add(
+                "ends",
+                format!(
+                    "\"{}\" and \"{}\" are no stations of this channel that reach each other",
+                    link.ends[0], link.ends[1]
+                ),
+                "two of its `nodes`, at most 250 m apart",
+            );
+        }
+        if link.services.is_empty() {
+            problems.add(
+                "medium",
+                "stations are joined by their channel, and a link through it has services",
+                "[[links.<name>.services]], or no link",
+            );
+        }
+        if link.errors != ErrorsConfig::default() || !link.outages.is_empty() {
+            problems.add(
+                "errors",
+                "which frames are lost through the air, the radio channel says",
+                "`noise` or `signal` of the medium, and no errors and no outages here",
+            );
+        }
+        if wifi.source_header.as_bytes() > 0 {
+            problems.add(
+                "medium",
+                "a routing agent's header is not in frames of a link",
+                "a medium without source-header",
+            );
+        }
+        if link.rate_limit.unwrap_or_default() != RateLimit::default() {
+            problems.add(
+                "rate-limit",
+                "nothing waits below a port that a station asks for its next frame",
+                "leave it out",
+            );
+        }
+        let moves = |handoff: &HandoffConfig| {
+            let ends = [&handoff.from, &handoff.to].map(|name| self.links.get(name));
+            ends.into_iter()
+                .flatten()
+                .any(|other| std::ptr::eq(other, link))
+        };
+        if self.handoffs.iter().any(moves) {
+            problems.add(
+                "medium",
+                "nobody leaves or joins a link between stations that stand still",
+                "no handoff to or from this link",
+            );
+        }
     }
 
     pub(super) fn check_wifis(&self, problems: &mut Problems) {

@@ -304,12 +304,8 @@ impl Scenario {
                 },
             );
         }
-        if matches!(self.media.get(medium), Some(MediumConfig::Wifi(_))) {
-            problems.add(
-                "medium",
-                format!("\"{medium}\" is of kind \"wifi\", whose stations need no links"),
-                "the link's ends in `nodes` of that medium, and no link",
-            );
+        if let Some(MediumConfig::Wifi(wifi)) = self.media.get(medium) {
+            self.check_air_link(wifi, link, problems);
         }
         if link.rate.down.is_opportunities() || link.rate.up.is_opportunities() {
             problems.add(

@@ -467,3 +467,41 @@ fn a_radio_channel_is_captured_as_cards_do() {
         assert_eq!((fields[3], fields[2].is_empty()), ("", !is_data), "{line}");
     }
 }
+
+#[test]
+fn frames_of_ports_stand_in_the_capture_of_their_radio_channel() {
+    let text = "schema = 1\nname = \"cell\"\nduration = \"2 s\"\n[nodes.ap]\n[nodes.s]\n\
+                [media.air]\nkind = \"wifi\"\n[media.air.nodes]\nap = [0, 0]\ns = [7, 0]\n\
+                [links.radio]\nends = [\"ap\", \"s\"]\nmedium = \"air\"\nrate = \"5 Mbit/s\"\ndelay = \"2 ms\"\nframe = \"1500 B\"\n\
+                services = [{ number = 0, name = \"all\", rate = 1.0, scheme = { kind = \"rlp\" } }]\n\
+                [[flows]]\nname = \"file\"\nends = [\"ap\", \"s\"]\ntransport = { kind = \"tcp\" }\n\
+                app = { kind = \"bulk\", size = \"50 kB\", packet = \"1000 B\" }\n";
+    let scenario = Scenario::from_toml(text, "cell").unwrap();
+    let (result, captures) = captured(&scenario, &["air", "radio"]);
+    let [(_, air), (_, link)] = &captures[..] else {
+        panic!("two captures")
+    };
+    let frames = |record: &&Record| {
+        record
+            .bytes
+            .windows(8)
+            .any(|at| at == [0xaa, 0xaa, 3, 0, 0, 0, 0x88, 0xb5])
+    };
+    let data = air.iter().filter(frames);
+    let stations = &result.radios[0].stations;
+    let attempts: u64 = stations.iter().map(|s| s.counts.data_frames).sum();
+    assert_eq!(data.clone().count() as u64, attempts);
+    let way = |way: &airlane_sim::DirectionResult| way.channel.offered.frames;
+    let given = way(&result.links[0].down) + way(&result.links[0].up);
+    assert_eq!(
+        link.len() as u64,
+        given,
+        "each once, however often it was sent"
+    );
+    // Behind the card's headers stands what the link's own capture has.
+    for record in link {
+        let mut last = data.clone().filter(|air| air.at_ns == record.at_ns);
+        let same = last.any(|air| air.bytes.ends_with(&record.bytes));
+        assert!(same, "a frame at {} ns", record.at_ns);
+    }
+}

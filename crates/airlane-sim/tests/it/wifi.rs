@@ -224,3 +224,130 @@ fn a_radio_that_cannot_be_is_refused_with_its_place() {
         assert!(error.contains(place) && error.contains(problem), "{error}");
     }
 }
+
+/// An access point and stations around it, all at one distance, each with a file from a link with this service.
+fn cell(stations: usize, scheme: &str, medium: &str, bytes: u64) -> String {
+    let mut text = format!(
+        "schema = 1\nname = \"cell\"\nduration = \"300 s\"\ndrain = \"5 s\"\n[media.air]\nkind = \"wifi\"\n{medium}\n[media.air.nodes]\nap = [0, 0]\n"
+    );
+    let places = [[7.2, 0.0], [0.0, 7.2], [-7.2, 0.0]];
+    for (i, place) in places.iter().take(stations).enumerate() {
+        text += &format!("s{i} = {place:?}\n");
+    }
+    text += "[nodes.ap]\n";
+    for i in 0..stations {
+        text += &format!(
+            "[nodes.s{i}]\n[links.l{i}]\nends = [\"ap\", \"s{i}\"]\nmedium = \"air\"\nrate = \"5 Mbit/s\"\ndelay = \"2 ms\"\n\
+             frame = \"1500 B\"\nheader = \"live\"\nservices = [{{ number = 0, name = \"all\", rate = 1.0, scheme = {{ {scheme} }} }}]\n\
+             [[flows]]\nname = \"f{i}\"\nends = [\"s{i}\", \"ap\"]\ntransport = {{ kind = \"tcp\", profile = \"modern\", window = 100 }}\n\
+             app = {{ kind = \"bulk\", size = \"{bytes} B\", packet = \"1000 B\" }}\n"
+        );
+    }
+    text
+}
+
+#[test]
+fn ports_hear_from_their_station_what_became_of_each_frame() {
+    for scheme in ["default", "sr-m2", "rlp", "gbn"] {
+        let scheme = format!("kind = \"{scheme}\"");
+        let noise = "retries = \"off\"\nnoise = [{ loss = 0.05, on = \"1 s\", off = \"0 s\", control = true }]";
+        let result = play(&cell(3, &scheme, noise, 200_000));
+        let (mut offered, mut taken) = (0, 0);
+        for link in &result.links {
+            for way in [&link.down, &link.up] {
+                let channel = way.channel;
+                assert_eq!(
+                    channel.offered.frames,
+                    channel.delivered.frames + channel.lost_air.frames,
+                    "{scheme}: every frame that a port gave is accounted for once"
+                );
+                assert!(
+                    channel.lost_air.frames > 0,
+                    "{scheme}: noise and collisions"
+                );
+                let sent = &way.services[0].sender;
+                assert_eq!(
+                    sent.frames_sent, channel.offered.frames,
+                    "{scheme}: all are done"
+                );
+                offered += channel.offered.frames;
+            }
+        }
+        let stations = &result.radios[0].stations;
+        taken += stations.iter().map(|s| s.counts.accepted).sum::<u64>();
+        assert_eq!(
+            offered, taken,
+            "{scheme}: nothing else went through the air"
+        );
+        assert!(
+            stations.iter().all(|s| s.counts.queue_drops == 0),
+            "{scheme}: nothing waits below a port"
+        );
+        let complete = result.flows.iter().all(|f| f.finished == Some(true));
+        assert!(complete, "{scheme}");
+    }
+}
+
+#[test]
+fn who_hears_that_a_frame_failed_repairs_as_stations_do() {
+    let mean = |scheme: &str, medium: &str| {
+        let text = cell(3, scheme, medium, 1_000_000);
+        let result = play(&text);
+        let times = result.flows.iter().map(|f| f.throughput_bps.unwrap());
+        times.sum::<f64>() / 3.0
+    };
+    let noise = "noise = [{ loss = 0.1, on = \"1 s\", off = \"0 s\", control = true }]\nretries = ";
+    let stations = mean("kind = \"default\"", &format!("{noise}\"on\""));
+    let service = mean("kind = \"sr-m2\"", &format!("{noise}\"off\""));
+    let nobody = mean("kind = \"default\"", &format!("{noise}\"off\""));
+    println!("stations {stations:.0}, SR/M2 {service:.0}, nobody {nobody:.0} bit/s");
+    assert!(service > 0.8 * stations, "{service} against {stations}");
+    assert!(service > 2.0 * nobody, "{service} against {nobody}");
+}
+
+#[test]
+fn ports_and_packets_share_a_station() {
+    // s0's packets go as they are, in a queue that UDP keeps full; those of s1's link through the same access point.
+    let mut text = cell(2, "kind = \"rlp\"", "queue = \"5 packets\"", 500_000);
+    text += "[nodes.s9]\n[[flows]]\nname = \"flood\"\nends = [\"ap\", \"s9\"]\ntransport = { kind = \"udp\" }\n\
+             app = { kind = \"conferencing\", rate = \"8 Mbit/s\", packet = \"1000 B\", talk = \"1000 s\", silence = \"0 s\" }\n";
+    text = text.replace("ap = [0, 0]\n", "ap = [0, 0]\ns9 = [0, 3]\n");
+    let result = play(&text);
+    let done: Vec<_> = result.flows.iter().take(2).map(|f| f.finished).collect();
+    assert_eq!(
+        done,
+        [Some(true); 2],
+        "a queue that is always full keeps no port out"
+    );
+    let flood = &result.flows[2];
+    assert!(flood.packets_received > 1_000, "{}", flood.packets_received);
+}
+
+#[test]
+fn what_a_link_through_the_air_cannot_have_is_refused() {
+    let good = cell(2, "kind = \"rlp\"", "", 1_000);
+    for (setting, says) in [
+        (
+            "links.l0.errors={ kind = \"uniform\", rate = 0.1 }",
+            "the radio channel says",
+        ),
+        (
+            "links.l0.outages=[{ from = \"1 s\", to = \"2 s\" }]",
+            "the radio channel says",
+        ),
+        ("links.l0.services=[]", "a link through it has services"),
+        (
+            "links.l0.rate-limit=estimated",
+            "nothing waits below a port",
+        ),
+        ("media.air.source-header=20 B", "routing agent"),
+        ("media.air.nodes.s0=[400, 0]", "reach each other"),
+        (
+            "flows[f0].transport={ kind = \"clap\" }",
+            "the first hop of this flow is none",
+        ),
+    ] {
+        let refused = Scenario::from_toml_with(&good, "cell", &[setting]).unwrap_err();
+        assert!(refused.to_string().contains(says), "{setting}: {refused}");
+    }
+}

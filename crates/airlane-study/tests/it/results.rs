@@ -321,3 +321,35 @@ fn what_misses_stands_beside_the_experiment_that_its_note_links_to() {
     let without = page("gain = \"x\"\n");
     assert!(without.contains("|none|[bound](#f1)|"), "{without}");
 }
+
+#[test]
+fn what_claims_nothing_is_a_table() {
+    let folder = tempfile::tempdir().unwrap();
+    work(folder.path());
+    let small = folder.path().join("small");
+    let until = |text: &str| text[..text.find("[[claims]]").unwrap()].to_owned();
+    for (name, text) in [("F1.toml", F1), ("F2.toml", F2)] {
+        std::fs::write(small.join(name), until(text)).unwrap();
+    }
+    let request = RunRequest {
+        committed: true,
+        ..RunRequest::default()
+    };
+    let plan = Plan::new(Work::load(&small).unwrap(), &[], &request).unwrap();
+    let mut store = Store::open(&folder.path().join("out")).unwrap();
+    plan.execute(&mut store, Shard::ALL, 2, &()).unwrap();
+    let outcomes = plan.outcomes(&store).unwrap();
+    let page = markdown(&Report::new(&outcomes), &outcomes, &[&plan.work]);
+    let heads = [
+        "| scheme | loss, %: L1 | L2 |\n|---|---|---|\n| default |",
+        "| scheme | delay, ms: L1 | L2 |\n|---|---|---|\n| default |",
+    ];
+    for head in heads {
+        assert!(page.contains(head), "{page}");
+    }
+    let loss = outcomes[0].studies[0].points[0].metrics["loss"].mean * 100.0;
+    assert!(
+        page.contains(&format!("| default | {loss:.2} |")),
+        "{loss}: {page}"
+    );
+}
