@@ -89,8 +89,9 @@ pub struct TcpConfig {
     /// Whether CUBIC's first slow start ends when round trips grow (HyStart++). Source: RFC 9406. Left out: `false`.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub hystart: Option<bool>,
-    /// How many round trips of slower slow start HyStart++ waits for shorter ones before slow start is over; 0 ends it
-    /// at once, as in Linux. Source: RFC 9406, section 4.3. Left out: 5.
+    /// How many round trips of slower slow start HyStart++ waits for shorter ones before slow start is over; 0 is
+    /// Linux's HyStart, which waits for none, and ends slow start also where acknowledgments come for half a round trip
+    /// without a pause. Source: RFC 9406, section 4.3; Ha and Rhee 2008. Left out: 5.
     #[serde(skip_serializing_if = "Option::is_none")]
     #[schemars(extend("x-unit" = "round trips"))]
     pub conservative_rounds: Option<u32>,
@@ -297,6 +298,7 @@ impl TryFrom<Overrides> for TcpConfig {
             None => (d.recovery(), d.congestion()),
         };
         let recovery = o.recovery.unwrap_or(recovery);
+        let finds_needless = [o.eifel.or(d.eifel), o.dsack.or(d.dsack)].contains(&Some(true));
         let congestion = o.congestion.unwrap_or(congestion);
         let is_reno = (recovery, congestion) == Default::default();
         let config = Self {
@@ -321,7 +323,7 @@ impl TryFrom<Overrides> for TcpConfig {
             conservative_rounds: o.conservative_rounds.or(d.conservative_rounds),
             catch_up: o.catch_up.or(d.catch_up),
             eifel: o.eifel.or(d.eifel),
-            undo: o.undo.or(d.undo),
+            undo: o.undo.or(d.undo.filter(|_| finds_needless)),
             pacing: o.pacing.or(d.pacing),
             ecn: o.ecn.or(d.ecn),
             late_deflation: o.late_deflation.or(d.late_deflation),

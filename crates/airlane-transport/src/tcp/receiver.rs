@@ -12,7 +12,8 @@
 //! one more, once it has opened by two segments or half of the buffer (RFC 1122, section 4.2.3.3).
 //!
 //! What has come twice is reported in front of the blocks, once (RFC 2883). An acknowledgment echoes the timestamp
-//! of the oldest segment that it acknowledges (RFC 7323, section 4.3). The end of the data is acknowledged at once.
+//! of the oldest segment that it acknowledges (RFC 7323, section 4.3), and what is older than that is dropped, be it
+//! only late (PAWS, section 5). The end of the data is acknowledged at once.
 //!
 //! Invariants: `rcv_nxt` is never held in the buffer; `rcv_nxt` and the advertised window together never go
 //! back.
@@ -43,6 +44,8 @@ pub struct ReceiverStats {
     pub segments_out_of_order: u64,
     /// Of these, segments beyond the window, which were dropped.
     pub segments_beyond_window: u64,
+    /// Of these, segments older than what was acknowledged last, which were dropped (RFC 7323, section 5).
+    pub segments_outdated: u64,
     /// User bytes given to the application, in order and once.
     pub delivered_bytes: u64,
 }
@@ -74,9 +77,9 @@ pub struct Receiver {
     ended: bool,
     /// Whether an acknowledgment has to leave now.
     ack_now: bool,
-    /// What the last acknowledgment said, and the timestamp that the next one echoes (RFC 7323's TS.Recent).
+    /// What the last acknowledgment said, and the timestamp that the next one echoes (RFC 7323's TS.Recent), since when.
     acked: u64,
-    recent: Option<Timestamp>,
+    recent: Option<(Timestamp, Instant)>,
     /// Whether segments that have come twice are reported, and the last one that has not been.
     reports_duplicates: bool,
     duplicate: Option<u64>,
@@ -145,14 +148,20 @@ impl Receiver {
     #[inline]
     pub fn handle_data(&mut self, now: Instant, data: Data) {
         self.stats.segments_received += 1;
+        if let Some(stamp) = data.stamp {
+            let is_outdated = |(recent, since): (Timestamp, Instant)| {
+                stamp.is_before(recent) && now.saturating_since(since) < Timestamp::COMPARABLE
+            };
+            if self.recent.is_some_and(is_outdated) {
+                self.outdated(data.seq);
+                return;
+            }
+            if data.seq <= self.acked {
+                self.recent = Some((stamp, now));
+            }
+        }
         self.trigger = data.seq;
         self.echo.on_data(data.ecn, data.cut);
-        if let Some(stamp) = data.stamp
-            && data.seq <= self.acked
-            && self.recent.is_none_or(|recent| !stamp.is_before(recent))
-        {
-            self.recent = Some(stamp);
-        }
         if data.seq != self.rcv_nxt || self.unread >= self.window {
             self.keep(data);
             self.ack_now = true;
@@ -210,6 +219,16 @@ impl Receiver {
     #[inline]
     pub fn poll_timeout(&self) -> Option<Instant> {
         self.delayed.as_ref()?.due
+    }
+
+    /// A segment left before what was acknowledged last: it may be one of 2^32 bytes ago, and is dropped.
+    #[cold]
+    fn outdated(&mut self, seq: u64) {
+        self.stats.segments_outdated += 1;
+        if seq < self.rcv_nxt {
+            self.repeated(seq);
+        }
+        self.ack_now = true;
     }
 
     /// A segment that does not continue what is here.
@@ -270,7 +289,7 @@ impl Receiver {
         self.narrow_edge = (self.unread > 0).then_some(edge);
         Some(Ack {
             ack: self.rcv_nxt,
-            stamp: self.recent,
+            stamp: self.recent.map(|(recent, _)| recent),
             echo: self.echo.is_on(),
             blocks,
             window: window as u32,

@@ -49,7 +49,8 @@ impl Scoreboard {
     }
 
     /// Blocks of an acknowledgment, once `window` knows its number. What was not sent, or has been
-    /// acknowledged since, is ignored.
+    /// acknowledged since, is ignored. If the oldest segment was reported, the receiver has dropped it, and nothing is
+    /// known of the others either (RFC 2018, section 8).
     pub(super) fn update(&mut self, window: &SendWindow, blocks: &[Range]) {
         if !self.sacked.is_empty() {
             let below = self.sacked.cut_below(window.una.min(self.high_rxt));
@@ -66,6 +67,9 @@ impl Scoreboard {
                 start: middle,
                 end: block.end,
             });
+        }
+        if self.sacked.containing(window.una).is_some() {
+            self.clear();
         }
     }
 
@@ -224,6 +228,10 @@ mod tests {
                             naive.sacked.extend(start.max(naive.una)..block.end);
                         }
                     }
+                }
+                if naive.sacked.contains(&naive.una) {
+                    naive.sacked.clear();
+                    naive.resent.clear();
                 }
                 prop_assert_eq!(board.count, naive.sacked.len() as u64);
                 prop_assert_eq!(board.pipe(&window), naive.pipe());

@@ -13,6 +13,9 @@ use super::ranges::Range;
 pub struct Timestamp(NonZeroU32);
 
 impl Timestamp {
+    /// Behind a longer time the order of two of them says nothing: half of the range.
+    pub const COMPARABLE: Duration = Duration::from_micros(1 << 31);
+
     /// What the option says at `now`; no option says 0.
     #[inline]
     pub fn of(now: Instant) -> Self {

@@ -19,6 +19,8 @@ struct Outcome {
     /// Mean over time, segments.
     cwnd: f64,
     resent: u64,
+    /// Segments that came too late and were dropped (RFC 7323, section 5).
+    outdated: u64,
 }
 
 /// One frame in twenty is lost, each copy of it, too, and a copy comes two delays behind.
@@ -78,29 +80,45 @@ fn file(settings: &str, seconds: u64) -> Outcome {
         undone: stats.undone_cuts,
         cwnd: area / seconds as f64,
         resent: stats.retransmissions,
+        outdated: ends[1].receiver().stats().segments_outdated,
     }
 }
 
-/// What carries such a file is patience that grows with what is reported to have come twice (RFC 8985, section 6.2).
+/// Linux's CUBIC has 3.9 to 5.7 Mbit/s over such a path, and drops 30 to 40 segments in 12 s: what the link repairs comes
+/// behind a copy of an earlier segment, and is older than that.
+#[test]
+fn repairs_that_a_copy_has_overtaken_are_dropped_and_cost_the_file_its_window() {
+    let timed = file("", 12);
+    assert!(timed.outdated > 20, "{}", timed.outdated);
+    assert!((3.0..7.0).contains(&timed.rate), "{}", timed.rate);
+    assert!(timed.undone * 10 < timed.cuts * 7);
+    let untimed = file("timestamps = false\neifel = false", 12);
+    assert_eq!(untimed.outdated, 0);
+    assert!(untimed.rate > 15.0, "{}", untimed.rate);
+}
+
+/// What carries such a file else is patience that grows with what is reported to have come twice (RFC 8985, section 6.2).
 #[test]
 fn reported_duplicates_keep_copies_from_leaving_before_repairs_come() {
-    for undo in ["rfc9438", "linux"] {
-        let undo = format!("undo = \"{undo}\"\n");
-        let reported = file(&undo, 30);
-        let silent = file(&format!("{undo}dsack = false"), 30);
-        assert!(reported.rate > 15.0, "{}", reported.rate);
-        assert!(silent.rate < 10.0, "{}", silent.rate);
-        // Nearly none was a loss.
-        assert!(reported.undone * 10 >= reported.cuts * 8);
-    }
+    let silent = file("timestamps = false\neifel = false\ndsack = false", 12);
+    assert!(silent.rate < 10.0, "{}", silent.rate);
 }
 
 /// What has come behind holes is outstanding, but was no part of the window: RFC 4015 gives back more than was taken.
 #[test]
 fn a_window_given_back_is_no_larger_than_the_one_that_was_cut() {
+    let [flight, window] = ["rfc4015", "rfc9438"].map(|undo| {
+        file(
+            &format!("undo = \"{undo}\"\ntimestamps = false\neifel = false"),
+            30,
+        )
+    });
     let room = (2 * QUEUE) as f64;
-    let (flight, window) = (file("", 30), file("undo = \"rfc9438\"", 30));
-    assert!(flight.cwnd > room, "{}", flight.cwnd);
     assert!(window.cwnd < room, "{}", window.cwnd);
-    assert!(window.resent * 4 < flight.resent);
+    assert!(
+        window.resent * 4 < flight.resent,
+        "{} {}",
+        window.resent,
+        flight.resent
+    );
 }

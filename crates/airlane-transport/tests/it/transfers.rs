@@ -11,6 +11,8 @@ use proptest::prelude::*;
 #[derive(Clone, Copy, Debug)]
 enum Fate {
     Lost,
+    /// Likewise, and its link shows which it was.
+    Destroyed,
     Marked,
     Twice,
     /// How long it takes, milliseconds: others overtake it.
@@ -19,7 +21,8 @@ enum Fate {
 
 fn fates() -> impl Strategy<Value = Vec<Fate>> {
     let fate = prop_oneof![
-        3 => Just(Fate::Lost),
+        2 => Just(Fate::Lost),
+        1 => Just(Fate::Destroyed),
         1 => Just(Fate::Marked),
         1 => Just(Fate::Twice),
         6 => (1u16..40).prop_map(Fate::Late),
@@ -118,6 +121,10 @@ impl World {
             while let Some(mut segment) = self.ends[from].poll_transmit(self.now) {
                 let (copies, late) = match fates.next().unwrap_or(Fate::Late(7)) {
                     Fate::Lost => (0, 0),
+                    Fate::Destroyed => {
+                        self.ends[1 - from].handle_destroyed(&segment);
+                        (0, 0)
+                    }
                     Fate::Marked => {
                         if let Segment::Data(data) = &mut segment
                             && data.ecn == Ecn::Capable

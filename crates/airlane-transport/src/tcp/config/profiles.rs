@@ -4,7 +4,7 @@ use airlane_base::{Duration, Size};
 
 use super::TcpConfig;
 use super::kinds::{
-    AckClock, CongestionKind, DelayedAck, Profile, RecoveryKind, TimerKind, Variant,
+    AckClock, CongestionKind, DelayedAck, Profile, RecoveryKind, TimerKind, UndoKind, Variant,
 };
 
 impl TcpConfig {
@@ -92,6 +92,7 @@ impl TcpConfig {
                 byte_counting: Some(true),
                 hystart: Some(true),
                 eifel: Some(true),
+                undo: Some(UndoKind::Linux),
                 pacing: Some(true),
                 ecn: Some(true),
                 timer: Some(TimerKind::Fine),

@@ -3,7 +3,7 @@
 //!
 //! Losses take the window to 0.7 of what was in use. Then `W(t) = C (t - K)^3 + W_max`, and where Reno would be
 //! faster (short round trips, small windows) the window is what Reno's would be on average. Slow start counts
-//! two segments of an acknowledgment at most (RFC 3465); the first one may end by HyStart++ (`hystart`). Only
+//! two segments of an acknowledgment at most (RFC 3465); the first one, Linux's each, may end by HyStart (`hystart`). Only
 //! acknowledgments of a window that was in use open it.
 //!
 //! Who finds out that a loss was none (`spurious`) may have the curve of before (section 4.9).
@@ -115,13 +115,17 @@ impl Cubic {
             cwnd.segments += acked.segments.min(SLOW_START_LIMIT) as f64;
             return;
         };
-        match hystart.on_ack(acked) {
+        match hystart.on_ack(acked, cwnd.segments) {
             Some(segments) => cwnd.segments += segments,
             None => {
                 cwnd.ssthresh = cwnd.segments as u64;
-                self.hystart = None;
+                self.end_first_slow_start();
             }
         }
+    }
+
+    fn end_first_slow_start(&mut self) {
+        self.hystart.take_if(|hystart| hystart.is_for_the_first());
     }
 
     fn follow(&mut self, window: &mut Cwnd, acked: &Acked) {
@@ -173,13 +177,16 @@ impl Cubic {
         self.cut(cwnd, in_use as f64);
         self.curve.w_max = 0.0;
         cwnd.segments = 1.0;
+        if let Some(hystart) = &mut self.hystart {
+            hystart.begin();
+        }
     }
 
     fn cut(&mut self, cwnd: &mut Cwnd, used: f64) {
         self.curve.prior = used;
         cwnd.ssthresh = ((used * BETA) as u64).max(2);
         self.curve.epoch = None;
-        self.hystart = None;
+        self.end_first_slow_start();
     }
 }
 

@@ -6,8 +6,13 @@
 //!
 //! Only the first slow start is looked after, as the RFC recommends. It asks for round trips of every
 //! acknowledgment, so for timestamps.
+//!
+//! Linux has the HyStart of before (Ha and Rhee 2008), which looks after each slow start from 16 segments on and ends
+//! it at once: where the shortest of nine samples or more of a round trip is an eighth longer than that of the
+//! connection, or where acknowledgments, none more than 2 ms behind another, have come for half of that (for all of it
+//! where segments are paced).
 
-use airlane_base::Duration;
+use airlane_base::{Duration, Instant};
 
 use super::acked::Acked;
 use crate::tcp::TcpConfig;
@@ -21,6 +26,11 @@ const CSS_GROWTH_DIVISOR: f64 = 4.0;
 const CSS_ROUNDS: u32 = 5;
 /// Acknowledged segments that one acknowledgment counts for where nothing paces (the RFC's L).
 const LIMIT: u64 = 8;
+
+/// Linux, `tcp_cubic.c`: segments, and the gap of a train's acknowledgments with what may hold one back.
+const LOW_WINDOW: f64 = 16.0;
+const TRAIN_GAP: Duration = Duration::from_millis(2);
+const HELD_BACK: Duration = Duration::from_millis(1);
 
 /// The samples of one round trip.
 #[derive(Clone, Copy, Debug, Default)]
@@ -39,9 +49,108 @@ struct Conservative {
     rounds: u32,
 }
 
-/// The first slow start of a connection.
+/// Who looks after slow start.
 #[derive(Clone, Debug)]
-pub(super) struct HyStart {
+pub(super) enum HyStart {
+    Rfc9406(PlusPlus),
+    Linux(Linux),
+}
+
+impl HyStart {
+    pub(super) fn new(config: &TcpConfig) -> Self {
+        let paced = config.pacing.unwrap_or_default();
+        match config.conservative_rounds {
+            Some(0) => Self::Linux(Linux::new(paced)),
+            rounds => Self::Rfc9406(PlusPlus::new(paced, rounds.unwrap_or(CSS_ROUNDS))),
+        }
+    }
+
+    /// New data was acknowledged while the window was `cwnd` segments; by how many it opens, or none if slow start is
+    /// over.
+    pub(super) fn on_ack(&mut self, acked: &Acked, cwnd: f64) -> Option<f64> {
+        match self {
+            Self::Rfc9406(plus_plus) => plus_plus.on_ack(acked),
+            Self::Linux(linux) => (!linux.on_ack(acked, cwnd)).then_some(acked.segments as f64),
+        }
+    }
+
+    /// Whether it has done its work when slow start is over.
+    pub(super) const fn is_for_the_first(&self) -> bool {
+        matches!(self, Self::Rfc9406(_))
+    }
+
+    /// Another slow start begins.
+    pub(super) const fn begin(&mut self) {
+        if let Self::Linux(linux) = self {
+            linux.found = false;
+        }
+    }
+}
+
+/// Linux's HyStart.
+#[derive(Clone, Debug)]
+pub(super) struct Linux {
+    paced: bool,
+    /// The shortest round trip of the connection.
+    shortest: Option<Duration>,
+    round: Round,
+    /// When the round began, and when its last acknowledgment came that is of one train with the others.
+    begun: Instant,
+    train: Instant,
+    /// Whether this slow start was ended.
+    found: bool,
+}
+
+impl Linux {
+    fn new(paced: bool) -> Self {
+        Self {
+            paced,
+            shortest: None,
+            round: Round::default(),
+            begun: Instant::ORIGIN,
+            train: Instant::ORIGIN,
+            found: false,
+        }
+    }
+
+    /// Whether slow start is over.
+    fn on_ack(&mut self, acked: &Acked, cwnd: f64) -> bool {
+        let Some(rtt) = acked.rtt else {
+            return false;
+        };
+        let shortest = self.shortest.map_or(rtt, |shortest| shortest.min(rtt));
+        self.shortest = Some(shortest);
+        if self.found || cwnd < LOW_WINDOW {
+            return false;
+        }
+        if acked.una > self.round.end {
+            (self.begun, self.train) = (acked.now, acked.now);
+            self.round = Round {
+                end: acked.nxt,
+                ..Round::default()
+            };
+        }
+        if acked.now.saturating_since(self.train) <= TRAIN_GAP {
+            self.train = acked.now;
+            let whole = shortest + HELD_BACK;
+            let longest = if self.paced { whole } else { whole / 2 };
+            self.found = acked.now.saturating_since(self.begun) > longest;
+        }
+        let round = self.round.shortest.map_or(rtt, |round| round.min(rtt));
+        self.round.shortest = Some(round);
+        if self.round.samples < RTT_SAMPLES {
+            self.round.samples += 1;
+        } else {
+            let longer = (shortest / MIN_RTT_DIVISOR).clamp(MIN_RTT_THRESH, MAX_RTT_THRESH);
+            self.found |= round > shortest + longer;
+        }
+        self.found
+    }
+}
+
+/// The first slow start of a connection, as RFC 9406 looks after it.
+#[derive(Clone, Debug)]
+pub(super) struct PlusPlus {
     paced: bool,
     /// Round trips of conservative slow start that end it.
     rounds: u32,
@@ -51,11 +160,11 @@ pub(super) struct HyStart {
     conservative: Option<Conservative>,
 }
 
-impl HyStart {
-    pub(super) fn new(config: &TcpConfig) -> Self {
+impl PlusPlus {
+    fn new(paced: bool, rounds: u32) -> Self {
         Self {
-            paced: config.pacing.unwrap_or_default(),
-            rounds: config.conservative_rounds.unwrap_or(CSS_ROUNDS),
+            paced,
+            rounds,
             round: Round::default(),
             before: None,
             conservative: None,
@@ -63,7 +172,7 @@ impl HyStart {
     }
 
     /// New data was acknowledged; by how many segments the window opens, or none if slow start is over.
-    pub(super) fn on_ack(&mut self, acked: &Acked) -> Option<f64> {
+    fn on_ack(&mut self, acked: &Acked) -> Option<f64> {
         if self.round.end == 0 {
             self.round.end = acked.max;
         }
@@ -84,9 +193,6 @@ impl HyStart {
             Some(_) => counted / CSS_GROWTH_DIVISOR,
         };
         self.compare();
-        if self.rounds == 0 && self.conservative.is_some() {
-            return None;
-        }
         if acked.una >= self.round.end {
             if let Some(conservative) = &mut self.conservative {
                 conservative.rounds += 1;
@@ -136,9 +242,13 @@ mod tests {
     use super::*;
     use airlane_base::Instant;
 
+    fn plus_plus() -> PlusPlus {
+        PlusPlus::new(false, CSS_ROUNDS)
+    }
+
     /// A round of `window` segments, an acknowledgment each; by how much the window opened, none where slow start
     /// ended.
-    fn round(hystart: &mut HyStart, una: &mut u64, window: u64, rtt_ms: u64) -> Option<f64> {
+    fn round(hystart: &mut PlusPlus, una: &mut u64, window: u64, rtt_ms: u64) -> Option<f64> {
         let mut opened = 0.0;
         let end = *una + window;
         for _ in 0..window {
@@ -159,7 +269,7 @@ mod tests {
 
     #[test]
     fn longer_round_trips_slow_the_growth_and_end_it_after_five_rounds() {
-        let (mut hystart, mut una) = (HyStart::new(&TcpConfig::default()), 0);
+        let (mut hystart, mut una) = (plus_plus(), 0);
         assert_eq!(round(&mut hystart, &mut una, 16, 100), Some(16.0));
         assert_eq!(round(&mut hystart, &mut una, 16, 100), Some(16.0));
         // An eighth of 100 ms is 12.5.
@@ -175,11 +285,53 @@ mod tests {
 
     #[test]
     fn a_false_alarm_is_taken_back() {
-        let (mut hystart, mut una) = (HyStart::new(&TcpConfig::default()), 0);
+        let (mut hystart, mut una) = (plus_plus(), 0);
         round(&mut hystart, &mut una, 16, 100);
         round(&mut hystart, &mut una, 16, 100);
         round(&mut hystart, &mut una, 16, 130);
         round(&mut hystart, &mut una, 16, 100);
         assert_eq!(round(&mut hystart, &mut una, 16, 100), Some(16.0));
+    }
+
+    /// Acknowledgments at `times` (ms) of rounds of that many, each with this round trip (ms); the number of the one
+    /// that ends slow start.
+    fn linux(paced: bool, window: u64, acks: impl Iterator<Item = (u64, u64)>) -> Option<u64> {
+        let mut linux = Linux::new(paced);
+        for ((at_ms, rtt_ms), una) in acks.zip(1..) {
+            let acked = Acked {
+                now: Instant::ORIGIN + Duration::from_millis(at_ms),
+                segments: 1,
+                flight: window,
+                una,
+                nxt: una + window,
+                max: una + window,
+                srtt: Duration::from_millis(rtt_ms),
+                rtt: Some(Duration::from_millis(rtt_ms)),
+            };
+            if linux.on_ack(&acked, window as f64) {
+                return Some(una);
+            }
+        }
+        None
+    }
+
+    #[test]
+    fn linux_ends_slow_start_by_the_ninth_sample_of_a_longer_round_and_not_below_16_segments() {
+        // 20 a round; 25 ms are more than an eighth longer than 20 ms, 24 are not.
+        let acks = |longer| {
+            (0..100).map(move |n| (n / 20 * 100 + n % 20, if n < 40 { 20 } else { longer }))
+        };
+        assert_eq!(linux(true, 20, acks(25)), Some(51));
+        assert_eq!(linux(true, 20, acks(24)), None);
+        assert_eq!(linux(true, 15, acks(25)), None);
+    }
+
+    #[test]
+    fn linux_ends_slow_start_by_a_train_of_half_a_round_trip_or_a_whole_one_if_paced() {
+        let every = |ms: u64| (0..).map(move |n| (n * ms, 40)).take(60);
+        // The round begins with the first; more than 20.5 ms behind it.
+        assert_eq!(linux(false, 100, every(1)), Some(22));
+        assert_eq!(linux(true, 100, every(1)), Some(43));
+        assert_eq!(linux(false, 100, every(3)), None);
     }
 }

@@ -79,12 +79,19 @@ struct Newest {
     seq: u64,
     rtt: Duration,
     shortest: Option<Duration>,
+    /// The round trip of the segment that was acknowledged last, if it left once.
+    in_order: Option<Duration>,
     /// One more than the highest number that has come.
     high: u64,
-    reordering: bool,
+    /// How far, at most, a segment was from there that came later; more than 1 if any was reordered.
+    distance: u64,
 }
 
 impl Newest {
+    const fn has_seen_reordering(&self) -> bool {
+        self.distance > 1
+    }
+
     /// `seq` has come (RFC 8985, section 6.2, steps 1 to 3); `stamp` is what is echoed of it, where that is.
     fn update(&mut self, now: Instant, seq: u64, segment: &Segment, stamp: Option<Timestamp>) {
         let rtt = now.saturating_since(segment.left);
@@ -100,7 +107,9 @@ impl Newest {
             }
         } else {
             self.shortest = Some(self.shortest.map_or(rtt, |shortest| shortest.min(rtt)));
-            self.reordering |= !segment.again && seq + 1 < self.high;
+            if !segment.again {
+                self.distance = self.distance.max(self.high.saturating_sub(seq));
+            }
         }
         self.high = self.high.max(seq + 1);
         if self
@@ -156,8 +165,10 @@ impl Rack {
         let before = self.sent.pipe();
         control.acknowledge(now, ack);
         let delivered = self.take_in(control, now, ack);
+        control.acked = delivered;
         match self.state {
-            State::Open => control.open(now),
+            // Without timestamps the timer times one segment of a round trip.
+            State::Open => control.open_timed(now, control.timer.latest().or(self.newest.in_order)),
             State::Recovery(recover) => {
                 if ack.ack >= recover {
                     self.state = State::Open;
@@ -182,6 +193,11 @@ impl Rack {
     pub(super) fn on_duplicate(&mut self, control: &mut Control, now: Instant, ack: &Ack) {
         let before = self.sent.pipe();
         let delivered = self.take_in(control, now, ack);
+        if delivered > 0 && self.state == State::Open && self.newest.distance > DUP_THRESHOLD {
+            // A path that reorders so much is in order as far as the window is concerned.
+            (control.acked, control.flight_before) = (delivered, control.window.flight_size());
+            control.open_timed(now, None);
+        }
         self.probe.on_ack(ack.ack, !ack.blocks.is_empty());
         self.react(control, now, delivered, before, false);
     }
@@ -194,6 +210,7 @@ impl Rack {
         let mut delivered = 0;
         sent.acknowledge(ack.ack, |seq, segment| {
             delivered += 1;
+            newest.in_order = (!segment.again).then(|| now.saturating_since(segment.left));
             newest.update(now, seq, segment, ack.stamp);
             if let Some(rate) = rate {
                 rate.on_delivered(seq, segment);
@@ -238,7 +255,10 @@ impl Rack {
         }
         match self.state {
             State::Open if self.sent.sacked() == 0 => self.probe.schedule(control, now),
-            _ => self.probe.cancel(),
+            _ => {
+                self.probe.cancel();
+                self.fresh = false;
+            }
         }
     }
 
@@ -291,7 +311,7 @@ impl Rack {
     fn patience(&self, srtt: Option<Duration>) -> Duration {
         let repairs = self.state != State::Open || self.sent.sacked() >= DUP_THRESHOLD;
         match self.newest.shortest {
-            _ if repairs && !self.newest.reordering => Duration::ZERO,
+            _ if repairs && !self.newest.has_seen_reordering() => Duration::ZERO,
             None => Duration::ZERO,
             Some(shortest) => {
                 let patience = shortest * self.patience.quarters / 4;

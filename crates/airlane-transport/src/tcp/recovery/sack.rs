@@ -50,7 +50,7 @@ impl Sack {
         let known = self.board.count();
         control.acknowledge(now, ack);
         self.board.update(&control.window, &ack.blocks);
-        let delivered = control.acked + self.board.count() - known;
+        let delivered = (control.acked + self.board.count()).saturating_sub(known);
         if !self.in_recovery {
             control.open(now);
             self.begin_if_lost(control, now, delivered);
@@ -64,7 +64,7 @@ impl Sack {
     pub(super) fn on_duplicate(&mut self, control: &mut Control, now: Instant, ack: &Ack) {
         let known = self.board.count();
         self.board.update(&control.window, &ack.blocks);
-        let delivered = self.board.count() - known;
+        let delivered = self.board.count().saturating_sub(known);
         if delivered > 0 || ack.duplicate().is_none() {
             self.duplicates.count += 1;
         }

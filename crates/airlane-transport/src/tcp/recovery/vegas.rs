@@ -92,7 +92,8 @@ impl Vegas {
     /// Whether `snd_una` has been on its way for longer than the fine timeout.
     fn is_late(&self, control: &Control, now: Instant) -> bool {
         let window = &control.window;
-        if window.una >= window.segments() {
+        // Nothing leaves beyond the peer's window either, whatever is counted as late.
+        if window.una >= window.segments() || window.advertised() == 0 {
             return false;
         }
         let copies = self.times.of(window.una);

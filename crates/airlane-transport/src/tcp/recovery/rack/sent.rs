@@ -146,10 +146,31 @@ impl Sent {
     }
 
     /// The oldest segment is lost, and leaves again before all others that are: without it nothing is
-    /// acknowledged, and the timer would only be doubled.
+    /// acknowledged, and the timer would only be doubled. If it was reported, then the receiver has dropped it since,
+    /// and who knows what else (RFC 2018, section 8).
     pub(super) fn lose_oldest(&mut self) {
+        if self.has_come(self.una) {
+            self.forget_reports();
+        }
         self.lose(self.una);
         self.to_resend.push_front(self.una);
+    }
+
+    /// What was reported is on its way. This is rare, and may take its time.
+    fn forget_reports(&mut self) {
+        for (seq, segment) in (self.una..).zip(&self.segments) {
+            if self.arrived.containing(seq).is_some() {
+                self.order.push_back((seq, segment.left));
+            }
+        }
+        self.arrived.clear();
+        self.sacked = 0;
+        self.sort();
+    }
+
+    fn sort(&mut self) {
+        let order = self.order.make_contiguous();
+        order.sort_unstable_by_key(|(seq, left)| (*left, *seq));
     }
 
     /// What is lost and has not left again: the first that was found.
@@ -182,8 +203,7 @@ impl Sent {
                 self.order.push_back((seq, left));
             }
         }
-        let order = self.order.make_contiguous();
-        order.sort_unstable_by_key(|(seq, left)| (*left, *seq));
+        self.sort();
     }
 }
 
