@@ -35,7 +35,10 @@ use airlane_sim::Scenario;
 use airlane_sim::import::{ImportedApp, from_mahimahi, from_netem};
 use airlane_testkit::setup::{class, service};
 use airlane_testkit::{Fate, FrameDeparture, Pair, Setup, TestPacket};
+use airlane_transport::TcpConfig;
 use airlane_transport::clap::{Stamp, wire};
+use airlane_transport::tcp::{Ack, Data, Range, RecoveryKind, ReportKind};
+use airlane_transport::tcp::{Receiver, Sender, Timestamp};
 
 /// A frame from the link: read by every codec, and written again.
 pub(crate) fn frame(data: &[u8]) {
@@ -786,4 +789,293 @@ fn gsm_parameters(items: &[u8]) {
     };
     assert!((1..=61).contains(&agreed.window));
     assert!(Parameters::default().agreed(&agreed.xid()).is_some());
+}
+
+/// The parts that losses are found by, each with what it needs.
+const TCP: [&str; 12] = [
+    r#"{"recovery": "tahoe"}"#,
+    r#"{"recovery": "reno", "congestion": "bsd", "profile": "bsd-1997"}"#,
+    r#"{"recovery": "newreno", "partial-deflation": "first-ack"}"#,
+    r#"{"recovery": "sack"}"#,
+    r#"{"recovery": "sack", "prr": true, "limited-transmit": true, "dsack": true}"#,
+    r#"{"recovery": "smart"}"#,
+    r#"{"recovery": "eln"}"#,
+    r#"{"recovery": "eln-rxmt", "eln-memory": "last"}"#,
+    r#"{"recovery": "vegas", "congestion": "vegas"}"#,
+    r#"{"profile": "modern", "handshake": false, "window-scaling": false, "pacing": false}"#,
+    r#"{"profile": "modern", "handshake": false, "window-scaling": false, "undo": "linux", "min-rto": "5 ms"}"#,
+    r#"{"profile": "modern", "handshake": false, "window-scaling": false, "congestion": "bbr"}"#,
+];
+
+/// Two ends of TCP and what each knows of segments, on their own: the model of the scoreboards.
+struct TcpPair {
+    now: Instant,
+    sender: Sender,
+    receiver: Receiver,
+    report: ReportKind,
+    /// Whether a timeout ends what reports have said.
+    forgets: bool,
+    data: VecDeque<Data>,
+    acks: VecDeque<Ack>,
+    /// What the receiver holds: everything below `next`, and these.
+    held: BTreeSet<u64>,
+    next: u64,
+    window: u64,
+    read: u64,
+    /// What it acknowledged last, and the timestamp of that (RFC 7323, section 4.3); segments that are older.
+    acked: u64,
+    recent: Option<(Timestamp, Instant)>,
+    outdated: u64,
+    /// What the sender knows: everything below `una`, and these.
+    known: BTreeSet<u64>,
+    una: u64,
+    max: u64,
+    timeouts: u64,
+}
+
+impl TcpPair {
+    const SEGMENT: u32 = 100;
+
+    fn new(kind: u8, window: u8) -> Self {
+        let text = TCP[usize::from(kind) % TCP.len()];
+        let mut config: TcpConfig = serde_json::from_str(text).expect("it is in the table");
+        config.window = 1 + u32::from(window) % 40;
+        config.give_up = None;
+        let phase = Duration::from_millis(120);
+        let sender = Sender::new(&config, Self::SEGMENT, phase);
+        Self {
+            now: Instant::ORIGIN,
+            receiver: Receiver::new(&config, Self::SEGMENT, phase),
+            report: config.report(),
+            forgets: config.recovery() != RecoveryKind::Rack,
+            window: config.window_of(Self::SEGMENT).into(),
+            sender,
+            data: VecDeque::new(),
+            acks: VecDeque::new(),
+            held: BTreeSet::new(),
+            next: 0,
+            read: 0,
+            acked: 0,
+            recent: None,
+            outdated: 0,
+            known: BTreeSet::new(),
+            una: 0,
+            max: 0,
+            timeouts: 0,
+        }
+    }
+
+    /// What may leave does.
+    fn drain(&mut self) {
+        let timeouts = self.sender.stats().timeouts;
+        if timeouts > self.timeouts && (self.forgets || self.known.contains(&self.una)) {
+            self.known.clear();
+        }
+        self.timeouts = timeouts;
+        while let Some(data) = self.sender.poll_transmit(self.now) {
+            assert!((self.una..=self.max).contains(&data.seq), "{}", data.seq);
+            assert_eq!(data.retransmission, data.seq < self.max);
+            let has_come = data.seq > self.una && self.known.contains(&data.seq);
+            assert!(!has_come, "{} has come", data.seq);
+            self.max = self.max.max(data.seq + 1);
+            self.data.push_back(data);
+        }
+        if self.sender.poll_probe().is_some() {
+            self.receiver.handle_probe();
+        }
+        assert_eq!(self.sender.flight_size(), self.max - self.una);
+        assert!(self.sender.flight_size() <= self.window);
+        assert!((0.0..1e5).contains(&self.sender.cwnd()));
+        let waits = self.max > self.una || self.sender.is_shut() || self.sender.is_paced();
+        assert_eq!(self.sender.poll_timeout().is_some(), waits);
+        while let Some(ack) = self.receiver.poll_ack() {
+            self.acknowledge(ack);
+        }
+    }
+
+    /// The receiver's acknowledgment leaves.
+    fn acknowledge(&mut self, ack: Ack) {
+        let echoed = self.recent.map(|(recent, _)| recent);
+        assert_eq!((ack.ack, ack.stamp), (self.next, echoed));
+        self.acked = ack.ack;
+        self.acks.push_back(ack);
+    }
+
+    /// Whether a block is as many segments as are held together.
+    fn is_held(&self, block: &Range) -> bool {
+        let mut all = block.start..block.end;
+        let borders = [block.start.wrapping_sub(1), block.end];
+        all.all(|seq| self.held.contains(&seq))
+            && (self.report == ReportKind::Smart
+                || borders.iter().all(|seq| !self.held.contains(seq)))
+    }
+
+    fn arrive(&mut self, data: Data) {
+        let is_new = data.seq >= self.next && !self.held.contains(&data.seq);
+        self.receiver.handle_data(self.now, data);
+        let is_outdated = match (data.stamp, self.recent) {
+            (Some(stamp), Some((recent, since))) => {
+                stamp.is_before(recent) && self.now.saturating_since(since) < Timestamp::COMPARABLE
+            }
+            _ => false,
+        };
+        if is_outdated {
+            self.outdated += 1;
+        } else {
+            if data.seq <= self.acked {
+                self.recent = data.stamp.map(|stamp| (stamp, self.now));
+            }
+            if data.seq < self.next + self.window {
+                self.held.insert(data.seq);
+            }
+        }
+        assert_eq!(self.receiver.stats().segments_outdated, self.outdated);
+        while self.held.remove(&self.next) {
+            self.next += 1;
+        }
+        self.held = self.held.split_off(&self.next);
+        self.read += self.receiver.poll_deliver().unwrap_or(0);
+        assert_eq!(self.read, self.next * u64::from(Self::SEGMENT));
+        while let Some(ack) = self.receiver.poll_ack() {
+            let twice = ack.duplicate();
+            assert!(twice.is_none() || !is_new && twice.map(|block| block.start) == Some(data.seq));
+            let blocks = &ack.blocks[usize::from(twice.is_some())..];
+            assert!(blocks.iter().all(|block| self.is_held(block)), "{blocks:?}");
+            let first = blocks
+                .first()
+                .is_some_and(|block| (block.start..block.end).contains(&data.seq));
+            let is_ahead = self.held.contains(&data.seq) && self.report != ReportKind::Plain;
+            assert!(is_outdated || first == is_ahead, "{blocks:?}");
+            self.acknowledge(ack);
+        }
+    }
+
+    fn answer(&mut self, ack: Ack) {
+        self.sender.handle_ack(self.now, &ack);
+        if (self.una..=self.max).contains(&ack.ack) {
+            self.una = ack.ack;
+            self.known = self.known.split_off(&self.una);
+            if self.report != ReportKind::Plain && self.max > self.una {
+                let blocks = ack.blocks.iter().filter(|block| block.end <= self.max);
+                let reported = blocks.flat_map(|block| block.start.max(ack.ack)..block.end);
+                self.known.extend(reported);
+            }
+            // A receiver that reports what it does not acknowledge has dropped it, and maybe others.
+            if self.forgets && self.known.contains(&self.una) {
+                self.known.clear();
+            }
+        }
+        self.drain();
+    }
+
+    fn run_for(&mut self, time: Duration) {
+        let until = self.now + time;
+        for _ in 0..1_000 {
+            let timers = [self.sender.poll_timeout(), self.receiver.poll_timeout()];
+            let due = timers.into_iter().flatten().min();
+            let Some(due) = due.filter(|&due| due <= until) else {
+                break;
+            };
+            self.now = self.now.max(due);
+            self.sender.handle_timeout(self.now);
+            self.receiver.handle_timeout(self.now);
+            self.drain();
+        }
+        self.now = until;
+    }
+}
+
+/// A sender and a receiver of TCP whose segments are lost, repeated, late and forged, against a model that keeps every
+/// segment on its own: nothing leaves again that is known to have come, acknowledgments report what is held, no timer
+/// is lost; and where no acknowledgment was forged all arrives in the end.
+pub(crate) fn tcp(data: &[u8]) {
+    const MOST: usize = 300;
+    let mut bytes = data.iter().copied().take(MOST);
+    let mut next = || bytes.next().map(u64::from);
+    let (Some(kind), Some(window)) = (next(), next()) else {
+        return;
+    };
+    let mut pair = TcpPair::new(kind as u8, window as u8);
+    let (mut forged, mut written) = (false, 0);
+    while let Some(operation) = next() {
+        let argument = next().unwrap_or(0);
+        let at = |len: usize| argument as usize % len.max(1);
+        match operation % 16 {
+            0 | 1 => {
+                let all = (1 + argument) * u64::from(TcpPair::SEGMENT);
+                pair.sender.write(all);
+                written += all;
+                pair.drain();
+            }
+            2..=4 => {
+                for _ in 0..=argument % 8 {
+                    if let Some(data) = pair.data.pop_front() {
+                        pair.arrive(data);
+                    }
+                }
+            }
+            5 => {
+                if let Some(data) = pair.data.remove(at(pair.data.len())) {
+                    pair.arrive(data);
+                }
+            }
+            6 => {
+                if let Some(data) = pair.data.get(at(pair.data.len())).copied() {
+                    pair.arrive(data);
+                }
+            }
+            7 => {
+                if let Some(data) = pair.data.remove(at(pair.data.len())) {
+                    pair.receiver.handle_destroyed(data.seq);
+                }
+            }
+            8 | 9 => {
+                for _ in 0..=argument % 8 {
+                    if let Some(ack) = pair.acks.pop_front() {
+                        pair.answer(ack);
+                    }
+                }
+            }
+            10 => {
+                pair.acks.remove(at(pair.acks.len()));
+            }
+            11 => {
+                if let Some(ack) = pair.acks.get(at(pair.acks.len())).copied() {
+                    pair.answer(ack);
+                }
+            }
+            12 | 13 => {
+                // An acknowledgment that nobody sent: of what may not have come, with blocks of whatever.
+                let mut ack = Ack {
+                    ack: pair.una + argument % 4,
+                    window: pair.window as u32,
+                    eln: argument & 4 > 0,
+                    ..Ack::default()
+                };
+                forged |= ack.ack > pair.next && ack.ack <= pair.max;
+                for _ in 0..argument / 8 % 4 {
+                    let start = ack.ack + next().unwrap_or(0) % 64;
+                    let end = start + 1 + next().unwrap_or(0) % 8;
+                    ack.blocks.push(Range { start, end });
+                }
+                pair.answer(ack);
+            }
+            _ => pair.run_for(Duration::from_millis(4 * argument)),
+        }
+    }
+    pair.drain();
+    for _ in 0..10_000 {
+        if forged || pair.sender.is_acknowledged() {
+            break;
+        }
+        while let Some(data) = pair.data.pop_front() {
+            pair.arrive(data);
+        }
+        pair.drain();
+        while let Some(ack) = pair.acks.pop_front() {
+            pair.answer(ack);
+        }
+        pair.run_for(Duration::from_secs(1));
+    }
+    assert!(forged || pair.read == written, "{} of {written}", pair.read);
 }

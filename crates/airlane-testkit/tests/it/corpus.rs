@@ -120,6 +120,11 @@ fn journals() {
 }
 
 #[test]
+fn scoreboards_of_tcp() {
+    replay("tcp", bodies::tcp, 300);
+}
+
+#[test]
 fn ip_packets() {
     replay("ip", bodies::ip, 300);
 }
@@ -138,6 +143,7 @@ proptest! {
         bodies::journal(&bytes);
         bodies::operations(&bytes);
         bodies::secure(&bytes);
+        bodies::tcp(&bytes);
     }
 
     /// Headers of every kind come back as they were written, with any payload behind them.
