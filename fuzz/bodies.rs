@@ -197,6 +197,7 @@ pub(crate) fn operations(data: &[u8]) {
                     FrameKind::Ack,
                     FrameKind::Nak,
                     FrameKind::Keepalive,
+                    FrameKind::Link,
                     FrameKind::Retransmission,
                     FrameKind::Parity,
                 ];
@@ -208,6 +209,7 @@ pub(crate) fn operations(data: &[u8]) {
                 header.ack = near(argument());
                 header.index = header.ack as u8;
                 header.coded_len = header.ack as u16;
+                header.octets = header.coded_len.to_be_bytes();
                 header.service = number;
                 let payload = (what < 200).then(|| TestPacket::new(number, 1 << 40 | id, 9));
                 id += 1;
@@ -233,6 +235,7 @@ pub(crate) fn operations(data: &[u8]) {
                     "kind = \"sr\", window = 4",
                     "kind = \"sr-m1\", window = 4",
                     "kind = \"sr-bitmap\", window = 4",
+                    "kind = \"gsm-rlp\", window = 4",
                     "kind = \"rse\", block = 3, parity = 2",
                     "kind = \"rse-ad\", block = 3, window = 6",
                     "kind = \"xor\", block = 3",

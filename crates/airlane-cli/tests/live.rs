@@ -344,7 +344,7 @@ const PAIRS: [[&str; 2]; 9] = [
         "{ kind = 'rlp-oos', retries = 3 }",
         "{ kind = 'rse', block = 4, parity = 2 }",
     ],
-    ["{ kind = 'sr-m2' }", "{ kind = 'rse-ad', block = 4 }"],
+    ["{ kind = 'gsm-rlp' }", "{ kind = 'rse-ad', block = 4 }"],
 ];
 
 /// A scheme that nobody carries anything over is not known to run live.

@@ -30,9 +30,5 @@ pub use negotiation::Negotiation;
 pub use parameters::{Parameters, Persistence, Repair};
 pub use station::{Counts, Lengths, Station};
 
-use airlane_base::SeqSpace;
-
 /// Numbers of frames, 0 to 61: 62 and 63 mark frames without one.
-const NUMBERS: SeqSpace = SeqSpace::new(62);
-/// As many places.
-const PLACES: usize = 62;
+const NUMBERS: u8 = 62;

@@ -1,24 +1,46 @@
 //! What both stations of a link agree on, and how it is said in an XID frame.
 
-use airlane_base::Duration;
+use airlane_base::{Duration, SeqSpace};
+use schemars::JsonSchema;
+use serde::{Deserialize, Serialize};
+
+use crate::NUMBERS;
 
 /// What ends the patience of a sender that hears nothing.
-#[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Hash, Serialize, Deserialize, JsonSchema)]
+#[serde(rename_all = "kebab-case")]
 pub enum Persistence {
-    /// A poll has been repeated this often (GSM 04.22, N2).
+    /// A poll has been repeated this often without an answer.
     Polls(u32),
-    /// A frame has been sent again this often, or a poll.
+    /// A frame, or a poll, has been repeated this often.
     Frames(u32),
-    /// Information has waited so long since it was first sent (Ludwig et al. 1999, section 5: at most two minutes).
+    /// Octets have waited so long for their acknowledgment.
     Time(Duration),
 }
 
+/// GSM 04.22, N2.
+impl Default for Persistence {
+    fn default() -> Self {
+        Self::Polls(6)
+    }
+}
+
+impl Persistence {
+    /// The shortest time that may be, if this is shorter.
+    pub fn too_soon(self) -> Option<Duration> {
+        let shortest = Duration::from_millis(10);
+        matches!(self, Self::Time(bound) if bound < shortest).then_some(shortest)
+    }
+}
+
 /// How a receiver asks for what is missing.
-#[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Hash, Serialize, Deserialize, JsonSchema)]
+#[serde(rename_all = "kebab-case")]
 pub enum Repair {
-    /// One by one; what has come is kept.
+    /// One by one.
+    #[default]
     Selective,
-    /// All from the first missing on; what comes behind it is dropped.
+    /// Everything from the first missing frame on.
     GoBack,
 }
 
@@ -36,6 +58,9 @@ pub struct Parameters {
     pub repair: Repair,
     /// How long a block takes. Each end knows that of its own link.
     pub block: Duration,
+    /// Frames have so many numbers: 62, or fewer in a small world that is to be looked through. The window has one less
+    /// at most.
+    pub numbers: u8,
 }
 
 /// The defaults of GSM 04.22.
@@ -44,14 +69,19 @@ impl Default for Parameters {
         Self {
             window: 61,
             t1: Duration::from_millis(480),
-            persistence: Persistence::Polls(6),
-            repair: Repair::Selective,
+            persistence: Persistence::default(),
+            repair: Repair::default(),
             block: Duration::from_millis(20),
+            numbers: NUMBERS,
         }
     }
 }
 
 impl Parameters {
+    pub(crate) const fn space(&self) -> SeqSpace {
+        SeqSpace::new(self.numbers as u64)
+    }
+
     /// T1 where our frames and the peer's have so many blocks. Each block more of ours takes its time once, and of the
     /// peer's twice: in the frame that it is sending already, and in the one that answers.
     pub fn t1_between(&self, ours: u8, peers: u8) -> Duration {

@@ -1,12 +1,11 @@
 //! What a station has of its peer's information, and what it asks for.
 
-use airlane_base::{Duration, Instant};
+use airlane_base::{Duration, Instant, SeqSpace};
 
 use crate::parameters::{Parameters, Repair};
-use crate::{NUMBERS, PLACES};
 
 /// How a number ahead of V(R) stands.
-#[derive(Clone, Debug)]
+#[derive(Clone, Debug, Hash)]
 enum Place<I> {
     /// Nothing is known of it.
     Unknown,
@@ -18,11 +17,23 @@ enum Place<I> {
     Here(I),
 }
 
+/// What has become of information that came.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(crate) enum Came {
+    /// It is given, or kept.
+    New,
+    /// It had come before.
+    Before,
+    /// It comes again later, with what is missing in front of it.
+    TooEarly,
+}
+
 /// Information from the peer, in a window from V(R) on.
-#[derive(Clone, Debug)]
+#[derive(Clone, Debug, Hash)]
 pub(crate) struct Receiver<I> {
     window: u8,
     repair: Repair,
+    space: SeqSpace,
     /// V(R): everything below has come.
     next: u8,
     places: Vec<Place<I>>,
@@ -39,8 +50,9 @@ impl<I> Receiver<I> {
         Self {
             window: parameters.window,
             repair: parameters.repair,
+            space: parameters.space(),
             next: 0,
-            places: (0..PLACES).map(|_| Place::Unknown).collect(),
+            places: (0..parameters.numbers).map(|_| Place::Unknown).collect(),
             missing: 0,
             asked: 0,
             reject: None,
@@ -57,34 +69,34 @@ impl<I> Receiver<I> {
         self.next
     }
 
-    /// Takes information. False where it has come before.
-    pub(crate) fn take(&mut self, number: u8, information: I, mut give: impl FnMut(I)) -> bool {
-        let ahead = NUMBERS.distance(number.into(), self.next.into());
+    /// Takes information.
+    pub(crate) fn take(&mut self, number: u8, information: I, mut give: impl FnMut(I)) -> Came {
+        let ahead = self.space.distance(number.into(), self.next.into());
         if ahead >= u32::from(self.window) {
-            return false;
+            return Came::Before;
         }
         if ahead > 0 && self.repair == Repair::GoBack {
             self.reject.get_or_insert(None);
-            return true;
+            return Came::TooEarly;
         }
         if matches!(self.places[usize::from(number)], Place::Here(_)) {
-            return false;
+            return Came::Before;
         }
         self.put(number, Place::Here(information));
         if ahead > 0 {
             for before in 0..ahead {
-                let before = NUMBERS.add(self.next.into(), before) as u8;
+                let before = self.space.add(self.next.into(), before) as u8;
                 if matches!(self.places[usize::from(before)], Place::Unknown) {
                     self.put(before, Place::Missing);
                 }
             }
-            return true;
+            return Came::New;
         }
         self.reject = None;
         while let Some(information) = self.take_next() {
             give(information);
         }
-        true
+        Came::New
     }
 
     /// Gives what has come for V(R), and moves V(R) on.
@@ -95,7 +107,7 @@ impl<I> Receiver<I> {
         let Place::Here(information) = self.put(self.next, Place::Unknown) else {
             unreachable!("the place was looked at above")
         };
-        self.next = NUMBERS.next(self.next.into()) as u8;
+        self.next = self.space.next(self.next.into()) as u8;
         Some(information)
     }
 
@@ -111,7 +123,8 @@ impl<I> Receiver<I> {
 
     fn numbers(&self) -> impl Iterator<Item = u8> + use<I> {
         let from = u32::from(self.next);
-        (0..u32::from(self.window)).map(move |at| NUMBERS.add(from, at) as u8)
+        let space = self.space;
+        (0..u32::from(self.window)).map(move |at| space.add(from, at) as u8)
     }
 
     /// Whether something must be asked for.
@@ -129,6 +142,13 @@ impl<I> Receiver<I> {
             .find(|number| matches!(self.places[usize::from(*number)], Place::Missing))?;
         self.put(number, Place::Asked(now + patience));
         Some(number)
+    }
+
+    /// A request for this number leaves only now.
+    pub(crate) fn left(&mut self, number: u8, patience_ends: Instant) {
+        if let Place::Asked(until) = &mut self.places[usize::from(number)] {
+            *until = patience_ends;
+        }
     }
 
     /// Whether everything from V(R) on is to be asked for.

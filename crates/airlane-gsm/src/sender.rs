@@ -1,15 +1,14 @@
 //! What a station keeps of what it has sent, and when it asks how that stands.
 
-use airlane_base::{Duration, Instant};
+use airlane_base::{Duration, Instant, SeqSpace};
 
 use crate::parameters::{Parameters, Persistence};
-use crate::{NUMBERS, PLACES};
 
 /// T1 is longer than a loop by this, for frames of any length (Ludwig et al. have loops of 0.28 s).
 const MARGIN: Duration = Duration::from_millis(200);
 
 /// Information that is not acknowledged yet.
-#[derive(Clone, Debug)]
+#[derive(Clone, Debug, Hash)]
 struct Kept<I> {
     information: I,
     blocks: u8,
@@ -22,9 +21,10 @@ struct Kept<I> {
 }
 
 /// Information on its way, in a window behind V(S).
-#[derive(Clone, Debug)]
+#[derive(Clone, Debug, Hash)]
 pub(crate) struct Sender<I> {
     parameters: Parameters,
+    space: SeqSpace,
     /// V(A): everything below is acknowledged.
     acknowledged: u8,
     /// V(S): the next new number.
@@ -41,29 +41,38 @@ pub(crate) struct Sender<I> {
     poll_due: bool,
     /// Blocks of the frames whose fate has become known, and whether they were lost.
     pub(crate) fates: Vec<(u8, bool)>,
-    /// Frames sent again.
-    pub(crate) repeated: u64,
+}
+
+/// What a frame carries.
+#[derive(Debug)]
+pub(crate) struct Sent<I> {
+    pub(crate) number: u8,
+    pub(crate) blocks: u8,
+    pub(crate) information: I,
+    /// It has been sent before.
+    pub(crate) again: bool,
 }
 
 impl<I: Clone> Sender<I> {
     pub(crate) fn new(parameters: Parameters) -> Self {
         Self {
             parameters,
+            space: parameters.space(),
             acknowledged: 0,
             next: 0,
-            kept: vec![None; PLACES],
+            kept: vec![None; parameters.numbers.into()],
             again: 0,
             t1: None,
             stopped: None,
             polls: None,
             poll_due: false,
             fates: Vec::new(),
-            repeated: 0,
         }
     }
 
     fn outstanding(&self) -> u8 {
-        NUMBERS.distance(self.next.into(), self.acknowledged.into()) as u8
+        self.space
+            .distance(self.next.into(), self.acknowledged.into()) as u8
     }
 
     /// Whether new information may be sent.
@@ -76,10 +85,12 @@ impl<I: Clone> Sender<I> {
         self.poll_due || self.again > 0 && !self.waits()
     }
 
-    /// The oldest information that is not acknowledged.
-    pub(crate) fn oldest(&self) -> Option<&I> {
-        let kept = self.kept[usize::from(self.acknowledged)].as_ref()?;
-        Some(&kept.information)
+    /// What is not acknowledged, oldest first.
+    pub(crate) fn unacknowledged(&self) -> impl Iterator<Item = &I> {
+        let kept = self
+            .numbers()
+            .filter_map(|number| self.kept[usize::from(number)].as_ref());
+        kept.map(|kept| &kept.information)
     }
 
     /// Others hold from now on, where nothing that is under way contradicts them.
@@ -92,11 +103,6 @@ impl<I: Clone> Sender<I> {
         self.acknowledged == self.next
     }
 
-    /// Asks then how this end stands at the peer, if nothing is heard.
-    pub(crate) fn asks_at(&mut self, at: Instant) {
-        self.t1 = Some(at);
-    }
-
     /// Takes the turn of a poll, which carries nothing.
     pub(crate) fn take_poll(&mut self, now: Instant, t1: Duration) -> bool {
         let due = std::mem::take(&mut self.poll_due);
@@ -107,15 +113,15 @@ impl<I: Clone> Sender<I> {
         due
     }
 
-    /// The number, length and information of the next frame that carries any: the oldest that is to be sent again,
-    /// or new information. The peer's frames have `heard` blocks.
+    /// What the next frame carries: the oldest that is to be sent again, or new information. The peer's frames have `heard`
+    /// blocks.
     pub(crate) fn next(
         &mut self,
         now: Instant,
         blocks: u8,
         heard: u8,
         fresh: impl FnOnce() -> Option<I>,
-    ) -> Option<(u8, u8, I)> {
+    ) -> Option<Sent<I>> {
         // The answer to a poll says what came before it: what left behind the poll would come twice, and with 61 of
         // 62 numbers under way a receiver takes the second for one that is ahead.
         if self.waits() {
@@ -124,7 +130,7 @@ impl<I: Clone> Sender<I> {
         let sent = self.again(now).or_else(|| {
             let information = self.has_room().then(fresh)??;
             let number = self.next;
-            self.next = NUMBERS.next(number.into()) as u8;
+            self.next = self.space.next(number.into()) as u8;
             self.kept[usize::from(number)] = Some(Kept {
                 information: information.clone(),
                 blocks,
@@ -133,14 +139,19 @@ impl<I: Clone> Sender<I> {
                 sent: 1,
                 again: false,
             });
-            Some((number, blocks, information))
+            Some(Sent {
+                number,
+                blocks,
+                information,
+                again: false,
+            })
         })?;
-        self.t1 = Some(now + self.parameters.t1_between(sent.1, heard));
+        self.t1 = Some(now + self.parameters.t1_between(sent.blocks, heard));
         self.stopped = None;
         Some(sent)
     }
 
-    fn again(&mut self, now: Instant) -> Option<(u8, u8, I)> {
+    fn again(&mut self, now: Instant) -> Option<Sent<I>> {
         if self.again == 0 {
             return None;
         }
@@ -153,19 +164,48 @@ impl<I: Clone> Sender<I> {
         kept.sent += 1;
         kept.last = now;
         self.again -= 1;
-        self.repeated += 1;
-        Some((number, kept.blocks, kept.information.clone()))
+        Some(Sent {
+            number,
+            blocks: kept.blocks,
+            information: kept.information.clone(),
+            again: true,
+        })
+    }
+
+    /// A frame with this information, or a poll, leaves only now.
+    pub(crate) fn left(&mut self, number: Option<u8>, left: Instant, t1: Duration) {
+        if let Some(number) = number
+            && let Some(kept) = &mut self.kept[usize::from(number)]
+        {
+            kept.last = left;
+        }
+        self.t1 = self.t1.map(|_| left + t1);
+    }
+
+    /// How long the newest of those that this acknowledges took there and back. What a repair has set free came long before
+    /// it is acknowledged.
+    pub(crate) fn round_trip(&self, now: Instant, about: u8) -> Option<Duration> {
+        if !self.is_known(about) {
+            return None;
+        }
+        let mut newest = None;
+        for number in self.numbers().take_while(|number| *number != about) {
+            let kept = self.kept[usize::from(number)].as_ref();
+            newest = Some(kept.filter(|kept| kept.sent == 1 && !kept.again)?.last);
+        }
+        newest.map(|left| now.saturating_since(left))
     }
 
     /// The numbers that are not acknowledged, oldest first.
     fn numbers(&self) -> impl Iterator<Item = u8> + use<I> {
         let from = u32::from(self.acknowledged);
-        (0..u32::from(self.outstanding())).map(move |at| NUMBERS.add(from, at) as u8)
+        let space = self.space;
+        (0..u32::from(self.outstanding())).map(move |at| space.add(from, at) as u8)
     }
 
     /// Whether a peer may speak of this number.
     fn is_known(&self, number: u8) -> bool {
-        let ahead = NUMBERS.distance(number.into(), self.acknowledged.into());
+        let ahead = self.space.distance(number.into(), self.acknowledged.into());
         ahead <= self.outstanding().into()
     }
 
@@ -186,7 +226,7 @@ impl<I: Clone> Sender<I> {
                     self.fates.push((kept.blocks, false));
                 }
             }
-            self.acknowledged = NUMBERS.next(self.acknowledged.into()) as u8;
+            self.acknowledged = self.space.next(self.acknowledged.into()) as u8;
         }
         if self.is_idle() {
             (self.t1, self.stopped) = (None, None);
@@ -239,13 +279,19 @@ impl<I: Clone> Sender<I> {
         }
     }
 
-    /// Whether the peer has not answered for so long that both must begin anew.
+    /// Whether T1 has run out by now, and had not before.
     pub(crate) fn handle_timeout(&mut self, now: Instant) -> bool {
-        if self.t1.is_some_and(|at| at <= now) {
+        let due = self.t1.is_some_and(|at| at <= now);
+        if due {
             self.t1 = None;
             self.poll_due = true;
             self.polls.get_or_insert(0);
         }
+        due
+    }
+
+    /// Whether the peer has not answered for so long that both must begin anew.
+    pub(crate) fn gives_up(&self, now: Instant) -> bool {
         match self.parameters.persistence {
             Persistence::Polls(most) => self.poll_due && self.polls > Some(most),
             Persistence::Frames(most) => {
@@ -278,11 +324,7 @@ impl<I: Clone> Sender<I> {
             .into_iter()
             .filter_map(|number| self.kept[usize::from(number)].take());
         let lost = lost.map(|kept| kept.information).collect();
-        let repeated = self.repeated;
-        *self = Self {
-            repeated,
-            ..Self::new(self.parameters)
-        };
+        *self = Self::new(self.parameters);
         lost
     }
 }

@@ -10,11 +10,13 @@
 //! Left out: negotiation, which is [`Negotiation`](crate::Negotiation)'s; DISC and REMAP; RNR, which no station here sends,
 //! is read like RR.
 
-use airlane_base::Instant;
+use std::hash::{Hash, Hasher};
+
+use airlane_base::{Duration, Instant};
 
 use crate::frame::{Body, Frame, Header, Supervisory, Unnumbered};
 use crate::parameters::Parameters;
-use crate::receiver::Receiver;
+use crate::receiver::{Came, Receiver};
 use crate::sender::Sender;
 
 /// What has happened at a station.
@@ -26,8 +28,12 @@ pub struct Counts {
     pub repeated: u64,
     /// Polls sent.
     pub polls: u64,
+    /// How often T1 ran out.
+    pub timeouts: u64,
     /// Frames of information that had come before.
     pub duplicates: u64,
+    /// Frames of information that came before one that is sent again, where this end keeps none, or before a beginning.
+    pub refused: u64,
     /// How often this station gave up and began anew.
     pub resets: u64,
     /// Frames of information that it had sent, and that were not known to have arrived when either station began anew.
@@ -36,8 +42,13 @@ pub struct Counts {
     pub anew: u64,
 }
 
+/// Counts decide nothing: stations that differ in them alone go on alike.
+impl Hash for Counts {
+    fn hash<H: Hasher>(&self, _state: &mut H) {}
+}
+
 /// How the link is to begin anew.
-#[derive(Clone, Copy, Debug)]
+#[derive(Clone, Copy, Debug, Hash)]
 enum Anew {
     /// SABM leaves next.
     Due,
@@ -55,7 +66,7 @@ pub struct Lengths {
 }
 
 /// One end of a link.
-#[derive(Clone, Debug)]
+#[derive(Clone, Debug, Hash)]
 pub struct Station<I> {
     parameters: Parameters,
     sender: Sender<I>,
@@ -69,15 +80,17 @@ pub struct Station<I> {
     news: bool,
     /// How long it says how it stands.
     speaks_until: Option<Instant>,
-    /// Whether frames may take longer than T1. Then how often this end began anew decides its number.
+    /// Whether frames may take longer than T1.
     cautious: bool,
-    /// The number of the beginning that the peer asked for.
+    /// Then this is the number of the beginning that this end asks for next, or has asked for.
+    mark: u8,
+    /// The number of the last beginning that the peer asked for.
     asked: u8,
-    /// The peer asked for one, and has not shown yet that it knows of the answer.
-    holds: bool,
     /// Blocks of the longest of the peer's last frames: each frame takes one off. Until one comes, they are as long as
     /// this end's shortest.
     heard: u8,
+    /// What the last acknowledgment says of that, until somebody asks.
+    round_trip: Option<Duration>,
     abandoned: Vec<I>,
     counts: Counts,
 }
@@ -95,18 +108,19 @@ impl<I: Clone> Station<I> {
             news: false,
             speaks_until: None,
             cautious: false,
+            mark: 1,
             asked: 0,
-            holds: false,
             heard: 0,
+            round_trip: None,
             abandoned: Vec::new(),
             counts: Counts::default(),
         }
     }
 
     /// Over a link whose delay may be longer than T1 an answer may be that to an earlier SABM, and a second SABM may come
-    /// when the first has been answered: one end would begin anew without the other. So beginnings have numbers; who
-    /// asks for one waits for its own answer, whatever the peer asks for; and who answers sends no information
-    /// before the peer's first numbered frame, which the peer says when it is answered.
+    /// when the first has been answered: one end would begin anew without the other. So beginnings have numbers: who asks
+    /// for one waits for its own answer, whatever the peer asks for, and who is asked for the same one again answers and
+    /// goes on. Such a station says how it stands once, and again if it is asked.
     #[must_use]
     pub fn cautious(self) -> Self {
         Self {
@@ -117,15 +131,12 @@ impl<I: Clone> Station<I> {
 
     /// What has happened.
     pub fn counts(&self) -> Counts {
-        Counts {
-            repeated: self.sender.repeated,
-            ..self.counts
-        }
+        self.counts
     }
 
     /// Whether new information could leave.
     pub fn has_room(&self) -> bool {
-        self.anew.is_none() && !self.holds && self.sender.has_room()
+        self.anew.is_none() && self.sender.has_room()
     }
 
     /// Whether something is to be said now, beside new information.
@@ -147,9 +158,9 @@ impl<I: Clone> Station<I> {
         self.anew.is_none() && self.news
     }
 
-    /// The oldest information that is not acknowledged.
-    pub fn oldest(&self) -> Option<&I> {
-        self.sender.oldest()
+    /// What is not acknowledged, oldest first.
+    pub fn unacknowledged(&self) -> impl Iterator<Item = &I> {
+        self.sender.unacknowledged()
     }
 
     /// Both ends have agreed on these from now on. The window does not shrink below what is under way.
@@ -189,12 +200,17 @@ impl<I: Clone> Station<I> {
     /// Acts on timers that have run out by now.
     pub fn handle_timeout(&mut self, now: Instant) {
         match self.anew {
-            Some(Anew::Waits(at)) if at <= now => self.anew = Some(Anew::Due),
+            Some(Anew::Waits(at)) if at <= now => {
+                self.counts.timeouts += 1;
+                self.anew = Some(Anew::Due);
+            }
             Some(_) => {}
             None => {
                 self.receiver.handle_timeout(now);
-                if self.sender.handle_timeout(now) {
+                self.counts.timeouts += u64::from(self.sender.handle_timeout(now));
+                if self.sender.gives_up(now) {
                     self.counts.resets += 1;
+                    self.mark = self.mark % 3 + 1;
                     self.forget();
                     self.anew = Some(Anew::Due);
                 }
@@ -240,7 +256,7 @@ impl<I: Clone> Station<I> {
                 let t1 = self.parameters.t1_between(blocks.bare, self.heard);
                 self.anew = Some(Anew::Waits(now + t1));
                 let header = match self.cautious {
-                    true => beginning(false, self.mark()),
+                    true => beginning(false, self.mark),
                     false => link(Unnumbered::Sabm, true),
                 };
                 return Some(frame(blocks.bare, header, None));
@@ -265,7 +281,6 @@ impl<I: Clone> Station<I> {
         let carried = if polls {
             None
         } else {
-            let fresh = || (!self.holds).then(fresh)?;
             self.sender.next(now, blocks.full, self.heard, fresh)
         };
         let speaks = self.news || self.speaks_until.is_some_and(|until| now < until);
@@ -276,10 +291,11 @@ impl<I: Clone> Station<I> {
         // A selective request acknowledges nothing.
         self.news &= says == Supervisory::SelectiveReject;
         self.counts.information += u64::from(carried.is_some());
+        self.counts.repeated += u64::from(carried.as_ref().is_some_and(|sent| sent.again));
         let body = Body::Numbered {
             says,
             about,
-            carries: carried.as_ref().map(|(number, ..)| *number),
+            carries: carried.as_ref().map(|sent| sent.number),
         };
         let header = Header {
             command: !answers,
@@ -287,7 +303,7 @@ impl<I: Clone> Station<I> {
             body,
         };
         Some(match carried {
-            Some((_, blocks, information)) => frame(blocks, header, Some(information)),
+            Some(sent) => frame(sent.blocks, header, Some(sent.information)),
             None => frame(blocks.bare, header, None),
         })
     }
@@ -312,33 +328,37 @@ impl<I: Clone> Station<I> {
                 answers: false,
                 mark,
             } => {
-                (self.agrees, self.asked) = (true, mark);
-                if self.anew.is_none() {
+                let again = std::mem::replace(&mut self.asked, mark) == mark;
+                self.agrees = true;
+                if self.anew.is_none() && !again {
                     self.forget();
-                    self.holds = true;
-                    let t1 = self.parameters.t1_between(1, self.heard);
-                    self.sender.asks_at(now + t1);
                 }
             }
             Body::Beginning { mark, .. } => {
-                if mark == self.mark() && self.anew.take().is_some() {
-                    self.news = true;
+                if mark == self.mark {
+                    self.anew = None;
                 }
             }
             Body::Unnumbered(_) => {}
             // What was said before both begin anew means nothing after it.
-            Body::Numbered { .. } if self.anew.is_some() => {}
+            Body::Numbered { carries, .. } if self.anew.is_some() => {
+                self.counts.refused += u64::from(carries.is_some());
+            }
+            Body::Numbered { about, carries, .. }
+                if about.max(carries.unwrap_or(0)) >= self.parameters.numbers => {}
             Body::Numbered {
                 says,
                 about,
                 carries,
             } => {
-                self.holds = false;
                 if poll && !command {
                     self.sender.on_final(about);
                 } else if !self.sender.waits() {
                     match says {
                         Supervisory::Ready | Supervisory::NotReady => {
+                            if self.cautious {
+                                self.round_trip = self.sender.round_trip(now, about);
+                            }
                             self.sender.on_ready(about);
                         }
                         Supervisory::Reject => self.sender.on_reject(about),
@@ -348,11 +368,14 @@ impl<I: Clone> Station<I> {
                     }
                 }
                 if let Some((number, information)) = carries.zip(frame.information) {
-                    let new = self.receiver.take(number, information, &mut give);
-                    self.counts.duplicates += u64::from(!new);
+                    match self.receiver.take(number, information, &mut give) {
+                        Came::New => {}
+                        Came::Before => self.counts.duplicates += 1,
+                        Came::TooEarly => self.counts.refused += 1,
+                    }
                     self.news = true;
                     let t1 = self.parameters.t1_between(frame.blocks, frame.blocks);
-                    self.speaks_until = Some(now + t1 * 2);
+                    self.speaks_until = (!self.cautious).then(|| now + t1 * 2);
                 }
                 if poll && command {
                     self.receiver.on_poll();
@@ -362,9 +385,35 @@ impl<I: Clone> Station<I> {
         }
     }
 
-    /// The number of the beginning that this end asks for.
-    fn mark(&self) -> u8 {
-        1 + (self.counts.resets % 3) as u8
+    /// A frame of one block that this end has made leaves only now, where it had to wait for others: timers run from then.
+    pub fn left(&mut self, header: Header, left: Instant) {
+        let t1 = self.parameters.t1_between(1, self.heard);
+        match header.body {
+            Body::Numbered {
+                says,
+                about,
+                carries,
+            } => {
+                if carries.is_some() || header.poll && header.command {
+                    self.sender.left(carries, left, t1);
+                }
+                if says == Supervisory::SelectiveReject {
+                    self.receiver.left(about, left + t1);
+                }
+            }
+            Body::Beginning { answers: false, .. } => {
+                self.anew = self.anew.map(|anew| match anew {
+                    Anew::Waits(_) => Anew::Waits(left + t1),
+                    Anew::Due => Anew::Due,
+                });
+            }
+            Body::Beginning { .. } | Body::Unnumbered(_) => {}
+        }
+    }
+
+    /// How long the last information that was acknowledged took there and back, if that has not been said yet.
+    pub fn take_round_trip(&mut self) -> Option<Duration> {
+        self.round_trip.take()
     }
 
     /// What was under way when the link began anew, oldest first; nobody knows whether the peer has it.
@@ -381,6 +430,7 @@ impl<I: Clone> Station<I> {
     pub fn leave(&mut self) {
         self.forget();
         (self.anew, self.agrees) = (None, false);
+        (self.mark, self.asked) = (1, 0);
     }
 
     /// Both directions begin anew.
@@ -391,6 +441,5 @@ impl<I: Clone> Station<I> {
         self.abandoned.splice(0..0, lost.into_iter().rev());
         self.receiver.reset();
         (self.answers, self.news, self.speaks_until) = (false, false, None);
-        self.holds = false;
     }
 }

@@ -316,10 +316,11 @@ fn a_station_asks_again_where_what_was_asked_for_has_come_by_itself() {
 }
 
 /// Every pattern of at most so many erasures among the first blocks of a small transfer.
-fn every_pattern(repair: Repair, erasures: usize) -> u32 {
+fn every_pattern(repair: Repair, numbers: u8, erasures: usize) -> u32 {
     const AMONG: u64 = 26;
     let parameters = Parameters {
         window: 3,
+        numbers,
         t1: Duration::from_millis(320),
         persistence: Persistence::Polls(2),
         repair,
@@ -328,14 +329,14 @@ fn every_pattern(repair: Repair, erasures: usize) -> u32 {
     let mut patterns = 0;
     let mut chosen: Vec<u64> = Vec::new();
     loop {
-        let mut world = World::new(parameters, 1, [4, 2]);
+        let mut world = World::new(parameters, 1, [6, 2]);
         world.run(260, |way, at| {
             at < AMONG && chosen.contains(&(at * 2 + way as u64))
         });
         world.check();
         assert!(world.is_idle(), "{chosen:?} never ends");
         let gave_up = world.counts().iter().any(|counts| counts.resets > 0);
-        assert!(gave_up || world.delivered == [4, 2], "{chosen:?}");
+        assert!(gave_up || world.delivered == [6, 2], "{chosen:?}");
         assert!(
             !gave_up || chosen.len() > 2,
             "{chosen:?} need no new beginning"
@@ -361,9 +362,13 @@ fn every_pattern(repair: Repair, erasures: usize) -> u32 {
 
 #[test]
 fn no_pattern_of_erasures_loses_or_repeats_information() {
-    // All subsets of up to three of 52 blocks.
-    assert_eq!(every_pattern(Repair::Selective, 3), 1 + 52 + 1326 + 22_100);
-    assert_eq!(every_pattern(Repair::GoBack, 3), 1 + 52 + 1326 + 22_100);
+    // All subsets of up to three of 52 blocks; with all numbers but one under way, too.
+    for repair in [Repair::Selective, Repair::GoBack] {
+        for numbers in [4, 62] {
+            let patterns = every_pattern(repair, numbers, 3);
+            assert_eq!(patterns, 1 + 52 + 1326 + 22_100);
+        }
+    }
 }
 
 proptest! {

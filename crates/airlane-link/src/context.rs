@@ -133,10 +133,6 @@ impl<'a, P> Context<'a, P> {
     /// is counted as lost, and packets that wait stay. That is one end: the scheme has the other do so by a frame of its
     /// own, which no old frame may be taken for.
     #[cold]
-    #[cfg_attr(
-        not(test),
-        expect(dead_code, reason = "no scheme here loses step for good")
-    )]
     pub(crate) fn demand_reset(&mut self, event: &'static str) {
         let reset = true;
         self.out.told.push(Told { event, reset });

@@ -89,6 +89,8 @@ pub struct Header {
     pub echo: Option<Echo>,
     /// How far back the frame is that has to go up before this one's packet; see [`Header::BEHIND_ALL`].
     pub back: u16,
+    /// Those of GSM's radio link protocol, which say what the frame is.
+    pub octets: [u8; 2],
 }
 
 impl Header {
@@ -106,6 +108,7 @@ impl Header {
             ack: 0,
             echo: None,
             back: 0,
+            octets: [0; 2],
         }
     }
 }

@@ -361,7 +361,7 @@ mod tests {
     #[test]
     fn short_headers_come_out_as_they_were_over_a_link_that_loses() {
         let pool = Pool::new(2_048, 64);
-        for scheme in ["gbn", "sr", "sr-m1", "sr-m2", "sr-bitmap"] {
+        for scheme in ["gbn", "sr", "sr-m1", "sr-m2", "sr-bitmap", "gsm-rlp"] {
             let queue = "kind = \"drop-tail\", limit = \"1000 packets\"";
             let setup = Setup::new(HeaderProfile::Live)
                 .service(0, 1.0, &format!("kind = \"{scheme}\""), queue)

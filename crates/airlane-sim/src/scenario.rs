@@ -37,7 +37,7 @@ pub use flows::{
     AppConfig, BulkConfig, ConferencingConfig, FlowConfig, PagesConfig, RelayConfig,
     TransportConfig, UdpConfig,
 };
-pub use gsm::{GsmConfig, GsmFrame, GsmPersistence, GsmRepair};
+pub use gsm::{GsmConfig, GsmFrame};
 pub use handoff::{HandoffConfig, HandoffKind};
 pub use interactive::{MailConfig, TelnetConfig};
 pub(crate) use mobility::Epoch;

@@ -9,9 +9,6 @@ use super::timers::{Multiplier, TimerProfile, TimerValue, TimersConfig};
 use crate::classify::ClassConfig;
 use crate::wire::HeaderProfile;
 
-/// The largest live window: echoes shorten numbers to 16 bits.
-pub const MAX_LIVE_WINDOW: u32 = 16_384;
-
 /// Finds what is wrong with a service table, all of it at once.
 pub fn check(
     header: HeaderProfile,
@@ -198,7 +195,7 @@ fn check_scheme(
     }
     let largest = match header {
         HeaderProfile::Study => scheme.traits().study_window_at_most,
-        HeaderProfile::Live | HeaderProfile::Sealed => MAX_LIVE_WINDOW,
+        HeaderProfile::Live | HeaderProfile::Sealed => scheme.traits().live_window_at_most,
     };
     if let Some(window) = scheme.window()
         && !(1..=largest).contains(&window)

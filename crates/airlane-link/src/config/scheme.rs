@@ -7,6 +7,7 @@ use serde::{Deserialize, Serialize};
 use super::arq::{DefaultConfig, RlpConfig, SrConfig, WindowConfig};
 use super::copies::CopiesConfig;
 use super::fec::{RseAdConfig, RseConfig, XorAdConfig, XorConfig};
+use super::gsm::GsmRlpConfig;
 use super::snoop::SnoopConfig;
 use super::timers::{Multiplier, TimerOrigin, TimersConfig};
 use super::traits::{ArqOptions, Options, RAW, Traits, Wrong, limited, reliable};
@@ -78,6 +79,12 @@ schemes! {
     RlpOos(RlpConfig) = Traits {
         gives_up_by_requests: true,
         ..limited("rlp-oos")
+    };
+    /// GSM's radio link protocol: all in order, or both ends begin anew and what was under way is lost.
+    GsmRlp(GsmRlpConfig) = Traits {
+        study_window_at_most: 61,
+        live_window_at_most: 61,
+        ..reliable("gsm-rlp")
     };
     /// A parity frame behind every n packets.
     Xor(XorConfig) = limited("xor");

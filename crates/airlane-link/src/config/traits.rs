@@ -24,7 +24,12 @@ pub(crate) struct Traits {
     pub(super) live_window: u32,
     /// The most that may be with study headers.
     pub(super) study_window_at_most: u32,
+    /// The most that may be with live headers.
+    pub(super) live_window_at_most: u32,
 }
+
+/// The largest live window: echoes shorten numbers to 16 bits.
+const MAX_LIVE_WINDOW: u32 = 16_384;
 
 impl Traits {
     /// Frames that may be unacknowledged, or are kept, where nothing is said.
@@ -46,6 +51,7 @@ pub(super) const RAW: Traits = Traits {
     gives_up_by_requests: false,
     live_window: 127,
     study_window_at_most: 127,
+    live_window_at_most: MAX_LIVE_WINDOW,
 };
 
 /// Every packet is kept until the peer acknowledges it, and goes up in its order.

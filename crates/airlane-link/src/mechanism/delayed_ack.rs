@@ -63,6 +63,11 @@ impl DelayedAck {
             .newest
             .take()
             .and_then(|(seq, came)| Echo::new(seq as u16, now.saturating_since(came.0)));
+        self.settle();
+    }
+
+    /// It has gone.
+    pub(crate) fn settle(&mut self) {
         self.timer = None;
         self.due = false;
     }

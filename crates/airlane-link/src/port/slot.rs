@@ -575,7 +575,7 @@ mod tests {
     use airlane_base::Rate;
 
     /// The kinds of frames that each scheme has.
-    const KINDS: [(&str, &str); 13] = [
+    const KINDS: [(&str, &str); 14] = [
         ("default", "data"),
         ("gbn", "data ack retransmission"),
         ("sr", "data ack nak keepalive copy retransmission"),
@@ -584,6 +584,7 @@ mod tests {
         ("sr-bitmap", "data retransmission bitmap"),
         ("rlp", "data nak keepalive copy retransmission"),
         ("rlp-oos", "data nak keepalive copy retransmission"),
+        ("gsm-rlp", "data ack retransmission link"),
         ("xor", "data parity"),
         ("xor-ad", "data parity"),
         ("rse", "data parity"),
@@ -619,6 +620,12 @@ mod tests {
                     let mut port = port(scheme);
                     let mut frame = Frame::new(Header::new(*kind, 0), packet);
                     frame.header.service = 1;
+                    // GSM 04.22: what has no number, or begins anew, says so in its octets.
+                    frame.header.octets = match kind {
+                        FrameKind::Ack => [0xf0, 0x01],
+                        FrameKind::Link => [0xfb, 0x1f],
+                        _ => [0; 2],
+                    };
                     if *kind == FrameKind::Bitmap && frame.packet().is_none() {
                         frame.body = Body::Bitmap(Bitmap::EMPTY);
                     }

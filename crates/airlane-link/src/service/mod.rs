@@ -7,6 +7,7 @@
 
 mod default;
 mod gbn;
+mod gsm_rlp;
 #[cfg(test)]
 mod model;
 mod rlp;
@@ -32,6 +33,7 @@ use crate::wire::{Frame, Header};
 
 pub(crate) use default::DefaultService;
 pub(crate) use gbn::GoBackN;
+pub(crate) use gsm_rlp::GsmRlp;
 pub(crate) use rlp::Rlp;
 use rse::Rse;
 use rse_ad::RseAd;
@@ -55,6 +57,7 @@ macro_rules! with_all {
                 SrM2: SelectiveRepeat<P, sr_m2::NaksForEach>,
                 SrBitmap: SrBitmap<P>,
                 Rlp: Rlp<P>,
+                GsmRlp: GsmRlp<P>,
                 Xor: Xor<P>,
                 Rse: Rse<P>,
                 RseAd: RseAd<P>,
@@ -114,6 +117,7 @@ impl<P: Packet> Service<P> {
             SchemeConfig::RlpOos(c) => {
                 Self::Rlp(Rlp::new(c, budget, rlp::Order::AsReceived, facts))
             }
+            SchemeConfig::GsmRlp(c) => Self::GsmRlp(GsmRlp::new(c, facts)),
             SchemeConfig::Snoop(c) => Self::Snoop(Snoop::new(c, facts)),
             SchemeConfig::Xor(c) => Self::Xor(Xor::new(c.block(), facts)),
             SchemeConfig::Rse(c) => Self::Rse(Rse::new(c.block(), c.parity(), facts)),

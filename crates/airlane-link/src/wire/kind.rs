@@ -74,6 +74,8 @@ kinds! {
     Parity = 4, "parity", Redundancy;
     /// A packet, sent again before anybody could ask for it; live profiles only.
     Copy = 5, "copy", Copy;
+    /// It begins a service anew, or answers that.
+    Link = 6, "link", Control;
     /// A packet, sent again.
     Retransmission = 7, "retransmission", Repair;
     /// It says which frames have been received.

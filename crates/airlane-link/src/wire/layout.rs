@@ -29,6 +29,8 @@ pub(super) enum Field {
     Block,
     /// How far back the frame is that has to go up before this one.
     Back,
+    /// The octets of GSM's radio link protocol.
+    Octets,
     /// What a mark met: 4 bytes that count bytes, and 4 of microseconds.
     Report,
     /// Which frames have been received from the sequence number on: all that is left of the frame.
@@ -43,7 +45,7 @@ impl Field {
         match self {
             Self::Seq | Self::Ack | Self::SeqAndAck => number,
             Self::Echo => 4,
-            Self::CodedLen | Self::Back => 2,
+            Self::CodedLen | Self::Back | Self::Octets => 2,
             Self::Index => 1,
             Self::Report => 8,
             Self::Block | Self::Bits => 0,
@@ -69,6 +71,7 @@ impl Field {
             Self::CodedLen => header.coded_len.into(),
             Self::Index => header.index.into(),
             Self::Back => header.back.into(),
+            Self::Octets => u16::from_be_bytes(header.octets).into(),
             Self::Report => frame.report().map_or(0, |report| {
                 u64::from(report.received) << 32 | u64::from(report.at_us)
             }),
@@ -90,6 +93,7 @@ impl Field {
             Self::CodedLen => header.coded_len = low,
             Self::Index => header.index = value as u8,
             Self::Back => header.back = low,
+            Self::Octets => header.octets = low.to_be_bytes(),
             Self::Report => {
                 let (received, at_us) = ((value >> 32) as u32, value as u32);
                 *behind = Body::Report(Report { received, at_us });
@@ -160,6 +164,8 @@ layouts! {
         Bitmap: study: [SeqAndAck Bits], live: [Seq Ack Echo Bits];
     /// A sequence number, an acknowledgment, and what has to go up before; live profiles only.
     LANES = "lanes", sealed: 3, study: [Seq Ack], live: [Seq Ack Echo Back];
+    /// The octets of GSM's radio link protocol; in the live profiles behind a number that says which frame left before.
+    GSM = "gsm", sealed: 4, study: [Octets], live: [Seq Octets];
     /// What ports say to each other, whatever their services; live profiles only.
     PORTS = "ports", sealed: 4, study: [], live: [Seq], Report: study: [Report], live: [Seq Report];
 }

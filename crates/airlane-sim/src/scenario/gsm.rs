@@ -25,10 +25,10 @@ pub struct GsmConfig {
     /// When a station that hears nothing gives up, drops what it had under way, and begins anew with its peer. Source:
     /// GSM 04.22, N2; Ludwig et al. 1999, section 5, for `time`.
     #[serde(default)]
-    pub persistence: GsmPersistence,
+    pub persistence: Persistence,
     /// How a station asks for what is missing. Source: GSM 04.22, SREJ and REJ.
     #[serde(default)]
-    pub repair: GsmRepair,
+    pub repair: Repair,
     /// Whether packets of UDP are sent once, in frames without a number that take turns with those that are repaired.
     /// Source: Ludwig et al. 1999, section 5.
     #[serde(default)]
@@ -49,35 +49,6 @@ impl Default for GsmFrame {
     fn default() -> Self {
         Self::Blocks(1)
     }
-}
-
-/// When a station gives up.
-#[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
-#[serde(rename_all = "kebab-case")]
-pub enum GsmPersistence {
-    /// A poll has been repeated this often without an answer.
-    Polls(u32),
-    /// A frame, or a poll, has been repeated this often.
-    Frames(u32),
-    /// Octets have waited so long for their acknowledgment.
-    Time(Duration),
-}
-
-impl Default for GsmPersistence {
-    fn default() -> Self {
-        Self::Polls(6)
-    }
-}
-
-/// How a station asks for what is missing.
-#[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
-#[serde(rename_all = "kebab-case")]
-pub enum GsmRepair {
-    /// One by one.
-    #[default]
-    Selective,
-    /// Everything from the first missing frame on.
-    GoBack,
 }
 
 const fn default_window() -> u8 {
@@ -102,7 +73,7 @@ impl GsmConfig {
         if self.t1.is_some_and(|t1| t1 < shortest) {
             problems.add("gsm.t1", "no answer comes so soon", &soon);
         }
-        if matches!(self.persistence, GsmPersistence::Time(bound) if bound < shortest) {
+        if self.persistence.too_soon().is_some() {
             problems.add(
                 "gsm.persistence.time",
                 "nothing is acknowledged so soon",
@@ -117,15 +88,8 @@ impl GsmConfig {
         Parameters {
             window: self.window,
             t1: self.t1.unwrap_or(defaults.t1),
-            persistence: match self.persistence {
-                GsmPersistence::Polls(most) => Persistence::Polls(most),
-                GsmPersistence::Frames(most) => Persistence::Frames(most),
-                GsmPersistence::Time(bound) => Persistence::Time(bound),
-            },
-            repair: match self.repair {
-                GsmRepair::Selective => Repair::Selective,
-                GsmRepair::GoBack => Repair::GoBack,
-            },
+            persistence: self.persistence,
+            repair: self.repair,
             ..defaults
         }
     }

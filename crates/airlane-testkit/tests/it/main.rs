@@ -8,6 +8,7 @@ mod conformance;
 mod corpus;
 mod emulator;
 mod filling;
+mod gsm_rlp;
 mod limiter;
 mod moving;
 mod order;

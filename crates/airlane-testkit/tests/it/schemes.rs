@@ -61,6 +61,11 @@ const RLP_OOS: Contract = Contract {
     ..RLP
 };
 
+const GSM_RLP: Contract = Contract {
+    scheme: "kind = \"gsm-rlp\", timers = \"tight\"",
+    ..SR_M2
+};
+
 /// Thin: copies wait as long as two full frames take, and a bucket that is soon empty pays for them.
 const SR_M2_COPIED: Contract = Contract {
     scheme: "kind = \"sr-m2\", timers = \"tight\", keepalives = 4, repeat-naks = true, \
@@ -173,6 +178,7 @@ scheme_conformance!(rlp_oos_live_copied, RLP_OOS_COPIED);
 scheme_conformance!(sr_bitmap_live, SR_BITMAP);
 scheme_conformance!(rlp_live, RLP);
 scheme_conformance!(rlp_oos_live, RLP_OOS);
+scheme_conformance!(gsm_rlp_live, GSM_RLP);
 
 scheme_conformance!(snoop_live, SNOOP);
 scheme_conformance!(xor_live, XOR);
@@ -188,6 +194,7 @@ scheme_conformance!(sr_m2_study, study_window(SR_M2));
 scheme_conformance!(sr_bitmap_study, study_window(SR_BITMAP));
 scheme_conformance!(rlp_study, study(RLP));
 scheme_conformance!(rlp_oos_study, study(RLP_OOS));
+scheme_conformance!(gsm_rlp_study, no_reordering(GSM_RLP));
 scheme_conformance!(snoop_study, study(SNOOP));
 scheme_conformance!(xor_study, no_reordering(XOR));
 scheme_conformance!(xor_ad_study, no_reordering(XOR_AD));
@@ -219,6 +226,17 @@ scheme_conformance!(
     Contract {
         scheme: "kind = \"rlp\", timers = \"measured\"",
         ..RLP
+    }
+);
+scheme_conformance!(
+    gsm_rlp_live_measured,
+    measured(GSM_RLP, "kind = \"gsm-rlp\", timers = \"measured\"")
+);
+scheme_conformance!(
+    gsm_rlp_live_go_back,
+    Contract {
+        scheme: "kind = \"gsm-rlp\", repair = \"go-back\", persistence = { frames = 2 }, timers = \"tight\"",
+        ..GSM_RLP
     }
 );
 scheme_conformance!(

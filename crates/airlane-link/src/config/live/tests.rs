@@ -24,7 +24,7 @@ fn tcp() -> [ClassConfig; 1] {
     [class("protocol = \"tcp\"")]
 }
 
-const ARQ: [&str; 8] = [
+const ARQ: [&str; 9] = [
     "kind = \"gbn\"",
     "kind = \"sr\"",
     "kind = \"sr-m1\"",
@@ -33,6 +33,7 @@ const ARQ: [&str; 8] = [
     "kind = \"rlp\"",
     "kind = \"rlp-oos\"",
     "kind = \"rse-ad\"",
+    "kind = \"gsm-rlp\"",
 ];
 const OTHERS: [&str; 5] = [
     "kind = \"default\"",
@@ -91,7 +92,7 @@ fn a_service_needs_a_place_where_packets_wait() {
 #[test]
 fn timers_by_hand_wait_for_a_round_trip() {
     for scheme in ARQ {
-        let rlp = scheme.contains("rlp") || scheme.contains("rse");
+        let rlp = scheme.contains("\"rlp") || scheme.contains("rse");
         let (name, bad) = if rlp {
             ("nak", "16 ms")
         } else {

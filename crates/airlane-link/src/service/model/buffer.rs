@@ -205,6 +205,7 @@ impl Model for Link {
             delivered: Vec::new(),
             newest: (0, 0),
             asked: Default::default(),
+            lost: Vec::new(),
         };
         let mut state = State {
             ends: [end(), end()],

@@ -9,6 +9,7 @@
 //! arrives in the end is for the property tests.
 
 mod buffer;
+mod gsm_rlp;
 mod properties;
 mod reliable;
 mod rlp;

@@ -26,6 +26,7 @@ pub(super) fn of(world: &World) -> Properties {
         SchemeConfig::SrBitmap(_) => {
             all.extend(of_reliable(world).into_iter().chain(of_sr_bitmap(world)));
         }
+        SchemeConfig::GsmRlp(_) => all.extend(of_gsm_rlp()),
         other => unreachable!("no world has {}", other.kind()),
     }
     all
@@ -58,9 +59,14 @@ fn of_all(world: &World) -> Properties {
             let again = |kind| kind == FrameKind::Retransmission;
             state.air[1].iter().any(|f| again(f.frame.header.kind))
         }),
-        sometimes("a frame comes in vain", |_, state| {
+        sometimes("a frame comes in vain", |world, state| {
             let books = &state.ends[1].ledger;
-            books.late + books.duplicates > 0
+            // Who keeps nothing behind a hole cannot tell what has come before.
+            let refused = match &world.scheme {
+                SchemeConfig::GsmRlp(_) => books.out_of_window,
+                _ => 0,
+            };
+            books.late + books.duplicates + refused > 0
         }),
     ];
     if u64::from(world.packets) > world.codec.space(&Layout::SEQ).modulus() {
@@ -279,4 +285,53 @@ fn of_rlp_oos() -> Properties {
     vec![sometimes("packets go up out of order", |_, state| {
         !state.ends[1].delivered.is_sorted()
     })]
+}
+
+/// GSM's radio link protocol.
+fn of_gsm_rlp() -> Properties {
+    vec![
+        always("packets go up in order", |_, state| {
+            state.ends[1].delivered.is_sorted()
+        }),
+        always("no more than a window is outstanding", |world, state| {
+            state.ends[0].service.kept().len() <= usize::from(world.window)
+        }),
+        always(
+            "what has not gone up is kept, or known to be lost",
+            |_, state| {
+                let [sender, receiver] = &state.ends;
+                let kept = sender.service.kept();
+                (0..sender.sent).all(|id| {
+                    receiver.delivered.contains(&id)
+                        || kept.contains(&id)
+                        || sender.lost.contains(&id)
+                })
+            },
+        ),
+        sometimes("everything is acknowledged", |world, state| {
+            all_arrived(world, state) && state.ends.iter().all(|end| end.service.is_idle())
+        }),
+        sometimes("an end gives up", |_, state| {
+            state.ends[0].ledger.resets > 0
+        }),
+        sometimes(
+            "a packet that had gone up is counted as lost",
+            |_, state| {
+                let [sender, receiver] = &state.ends;
+                let gone_up = |id: &u8| receiver.delivered.contains(id);
+                sender.lost.iter().any(gone_up)
+            },
+        ),
+        sometimes(
+            "packets go up after both have begun anew",
+            |world, state| {
+                let [sender, receiver] = &state.ends;
+                let last = world.packets - 1;
+                let newest = receiver.delivered.last() == Some(&last);
+                newest
+                    && sender.lost.first().is_some_and(|lost| *lost < last)
+                    && sender.service.is_idle()
+            },
+        ),
+    ]
 }

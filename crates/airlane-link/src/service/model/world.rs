@@ -100,6 +100,8 @@ pub(super) struct End {
     pub(super) newest: (u8, u8),
     /// How often this end has asked for each packet that has not gone up yet.
     pub(super) asked: [u8; MOST_PACKETS],
+    /// Packets that this end had under way when it began anew.
+    pub(super) lost: Vec<u8>,
 }
 
 #[derive(Clone, Debug)]
@@ -150,6 +152,7 @@ impl World {
             delivered: Vec::new(),
             newest: (0, 0),
             asked: [0; MOST_PACKETS],
+            lost: Vec::new(),
         }
     }
 
@@ -166,6 +169,12 @@ impl World {
         let this = &mut state.ends[end];
         let mut cx = Context::new(state.now, &mut out, &mut this.ledger);
         input(&mut this.service, &mut cx);
+        if cx.out.told.drain(..).any(|told| told.reset) {
+            this.service.reset(&mut cx);
+            cx.ledger.resets += 1;
+            let lost = cx.out.lost.drain(..).map(|packet| packet.0);
+            this.lost.extend(lost);
+        }
         let lane = packet.map_or(Lane::default(), |packet| self.lane(packet.0));
         while let Some(frame) = this.service.poll_any(&mut cx, packet, lane) {
             this.service.start_timers(&frame.header, state.now);
@@ -229,7 +238,7 @@ impl World {
             (state.doubled, state.timeouts, &state.ends[1].delivered).hash(&mut key);
             for (this, air) in state.ends.iter().zip(&state.air) {
                 this.service.add_to(&mut key);
-                (this.sent, this.asked).hash(&mut key);
+                (this.sent, this.asked, &this.lost).hash(&mut key);
                 let mut flights: Vec<u64> = air
                     .iter()
                     .map(|flight| {
@@ -332,6 +341,7 @@ impl Service<Numbered> {
             Self::SrM2(s) => (s, Some(&s.sent), Some(&s.received)),
             Self::SrBitmap(s) => (s, Some(&s.sent), Some(&s.received)),
             Self::Rlp(s) => (s, None, None),
+            Self::GsmRlp(s) => (s, None, None),
             Self::Default(_) | Self::Xor(_) | Self::Rse(_) | Self::RseAd(_) | Self::Snoop(_) => {
                 unreachable!("no world has it")
             }
@@ -340,6 +350,9 @@ impl Service<Numbered> {
 
     /// Packets that a reliable sender keeps.
     pub(super) fn kept(&self) -> Vec<u8> {
+        if let Self::GsmRlp(s) = self {
+            return s.kept().map(|packet| packet.0).collect();
+        }
         let window = self.parts().1;
         window.map_or(vec![], |w| w.packets().map(|packet| packet.0).collect())
     }

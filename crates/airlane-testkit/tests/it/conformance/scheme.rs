@@ -379,6 +379,7 @@ pub(crate) fn survives_any_header(contract: Contract) {
         FrameKind::Keepalive,
         FrameKind::Parity,
         FrameKind::Copy,
+        FrameKind::Link,
         FrameKind::Retransmission,
         FrameKind::Bitmap,
         FrameKind::Hello,
@@ -409,6 +410,7 @@ pub(crate) fn survives_any_header(contract: Contract) {
                 ack: space.reduce(ack),
                 index: ack as u8,
                 coded_len: ack as u16,
+                octets: (ack as u16).to_be_bytes(),
                 ..Header::new(kind, space.reduce(seq))
             };
             let forgery = TestPacket::new(SERVICE, 1_000_000 + id as u64, 10);

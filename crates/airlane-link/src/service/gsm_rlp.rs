@@ -1,0 +1,321 @@
+//! GSM RLP: the radio link protocol of GSM's data service (GSM 04.22) with frames that are as long as what they carry. The
+//! stations are those of `airlane_gsm`; this file puts them on a link where frames wait for others, overtake each other
+//! and come twice.
+//!
+//! Full duplex, reliable, in order. Every frame says how its sender stands; what is missing is asked for one by one
+//! (SREJ) or from the first on (REJ), repeated after T1. A sender that hears nothing for T1 polls, and the answer says
+//! what to send again. When N2 polls have been in vain it gives up: both ends begin anew (SABM, UA), and what was under
+//! way is lost. That is the only loss, and each end tells of it: `gave-up`, `begun-anew`.
+//!
+//! ```text
+//! sender     V(A) .. V(S)     outstanding, at most k; numbers modulo 62
+//! receiver   V(R) ..          held, missing or asked for; V(R) + k and beyond came before
+//! frames     DATA, RETRANSMISSION (octets, packet)   ACK: RR, REJ, SREJ (octets)   LINK: SABM, UA (octets)
+//!            study   | service:4 type:4 | C/R S N(S) P/F N(R):16 |    live   see `wire`, behind a number of the frame
+//! ```
+//!
+//! Invariants: each packet goes up once and in order; storage is bounded by the window. No frame may overtake another or
+//! come twice: a radio keeps to that, and live each frame has a number by which those that come late are dropped, and
+//! count as lost. With SREJ and k = 61 no frame may be sent again while it is still on its way, either, or it is taken for
+//! one that is ahead: on a radio T1 sees to that. Live k <= 31, and beginnings have numbers, too (`Station::cautious`), as
+//! an answer may take longer than T1.
+//!
+//! T1 is the scheme's retransmission timer, and runs from when a frame has left; where it is measured it backs off, as a link
+//! with a longer way needs more than a radio. An acknowledgment waits for a frame to ride on.
+//! Left out: XID, as hellos say what both ends have; DISC, REMAP, UI, TEST and NULL, as the port has sessions and other
+//! services; RNR, as packets go up at once; L2R and PPP, as a frame carries a packet whole.
+
+use airlane_base::{Duration, Instant, Payload, Seq, SeqSpace};
+use airlane_gsm::{Body, Frame as GsmFrame, Header as Octets, Lengths, Parameters, Station};
+
+use super::scheme::{Frames, LINGER_TIMEOUTS, Scheme};
+use crate::config::GsmRlpConfig;
+use crate::context::{Context, Noted, Origin, PortFacts, earliest};
+use crate::mechanism::delayed_ack::DelayedAck;
+use crate::mechanism::timers::{LinkTiming, TimerPolicy};
+use crate::wire::{Frame, FrameKind, Header, Layout};
+
+const FRAMES: Frames = Frames::new(
+    &Layout::GSM,
+    &[
+        FrameKind::Data,
+        FrameKind::Retransmission,
+        FrameKind::Ack,
+        FrameKind::Link,
+    ],
+);
+/// No frame has several blocks: one is as long as what it carries.
+const BLOCKS: Lengths = Lengths { full: 1, bare: 1 };
+
+/// A packet at either end.
+#[derive(Clone, Debug)]
+#[cfg_attr(test, derive(Hash))]
+struct Carried<P> {
+    packet: P,
+    came: Noted,
+    repaired: bool,
+}
+
+/// Numbers of frames in the order in which they leave.
+#[derive(Clone, Copy, Debug)]
+#[cfg_attr(test, derive(Hash))]
+struct Passing {
+    space: SeqSpace,
+    next: Seq,
+    newest: Option<Seq>,
+}
+
+impl Passing {
+    /// Whether it has overtaken no other and has not come before.
+    fn admit(&mut self, seq: Seq) -> bool {
+        let ahead = |newest| (1..self.space.half()).contains(&self.space.distance(seq, newest));
+        let new = self.newest.is_none_or(ahead);
+        if new {
+            self.newest = Some(seq);
+        }
+        new
+    }
+}
+
+/// GSM's radio link protocol.
+#[derive(Clone, Debug)]
+#[cfg_attr(test, derive(Hash))]
+pub(crate) struct GsmRlp<P> {
+    policy: TimerPolicy,
+    station: Station<Carried<P>>,
+    ack: DelayedAck,
+    /// Where frames may overtake others.
+    passing: Option<Passing>,
+    /// The port has been asked for a new beginning.
+    begins: bool,
+}
+
+impl<P: Payload> GsmRlp<P> {
+    /// `config` must be resolved.
+    pub(crate) fn new(config: &GsmRlpConfig, facts: &PortFacts) -> Self {
+        let timing = &LinkTiming::new(facts, FRAMES.layout);
+        let space = facts.space(FRAMES.layout);
+        let defaults = Parameters::default();
+        let numbers = space.modulus().min(defaults.numbers.into()) as u8;
+        let window = config.window.unwrap_or(u32::MAX);
+        let policy = TimerPolicy::new(config.timers.as_ref(), timing);
+        let parameters = Parameters {
+            window: window.min(u32::from(numbers) - 1) as u8,
+            t1: policy.rto(),
+            persistence: config.persistence,
+            repair: config.repair,
+            numbers,
+            ..defaults
+        };
+        Self {
+            policy,
+            station: Station::new(parameters).cautious(),
+            ack: DelayedAck::default(),
+            passing: facts.is_live().then_some(Passing {
+                space,
+                next: 0,
+                newest: None,
+            }),
+            begins: false,
+        }
+    }
+
+    /// The station's next frame, with this packet if there is room.
+    fn next(&mut self, now: Instant, mut packet: Option<P>) -> Option<Frame<P>> {
+        let fresh = packet.is_some();
+        let frame = self.station.transmit(now, BLOCKS, || {
+            let came = Noted(now);
+            packet.take().map(|packet| Carried {
+                packet,
+                came,
+                repaired: false,
+            })
+        })?;
+        let kind = match (frame.header.body, &frame.information) {
+            (Body::Numbered { .. }, None) => FrameKind::Ack,
+            (Body::Numbered { .. }, Some(_)) if fresh && packet.is_none() => FrameKind::Data,
+            (Body::Numbered { .. }, Some(_)) => FrameKind::Retransmission,
+            _ => FrameKind::Link,
+        };
+        let mut header = Header::new(kind, 0);
+        header.octets = frame.header.encode();
+        if let Some(passing) = &mut self.passing {
+            header.seq = passing.next;
+            passing.next = passing.space.next(passing.next);
+        }
+        if !self.station.has_news() {
+            self.ack.settle();
+        }
+        Some(Frame::new(header, frame.information.map(|it| it.packet)))
+    }
+
+    /// What the station has made of an input, by its counts before.
+    fn settle(&mut self, cx: &mut Context<'_, P>, before: airlane_gsm::Counts) {
+        let counts = self.station.counts();
+        self.station.fates().for_each(drop);
+        if let Some(round_trip) = self.station.take_round_trip() {
+            self.policy.sample(round_trip);
+            self.policy.on_progress();
+        }
+        let timeouts = counts.timeouts - before.timeouts;
+        cx.ledger.timeouts += timeouts;
+        if timeouts > 0 {
+            self.policy.on_timeout(cx.now, cx.now);
+        }
+        self.keep_time();
+        if self.station.has_news() {
+            self.ack.owe(cx.now, self.policy.ack());
+        }
+        if counts.anew > before.anew {
+            self.begins = true;
+            let event = match counts.resets > before.resets {
+                true => "gave-up",
+                false => "begun-anew",
+            };
+            cx.demand_reset(event);
+        }
+    }
+
+    /// Packets that are not acknowledged, oldest first.
+    #[cfg(test)]
+    pub(super) fn kept(&self) -> impl Iterator<Item = &P> {
+        self.station.unacknowledged().map(|kept| &kept.packet)
+    }
+
+    /// T1 runs as the timers do.
+    fn keep_time(&mut self) {
+        let parameters = self.station.parameters();
+        let t1 = self.policy.rto_now();
+        self.station.set_parameters(Parameters { t1, ..parameters });
+    }
+}
+
+impl<P: Payload> Scheme<P> for GsmRlp<P> {
+    fn frames(&self) -> Frames {
+        FRAMES
+    }
+
+    fn handle_frame(&mut self, cx: &mut Context<'_, P>, frame: Frame<P>) {
+        let Header {
+            kind, seq, octets, ..
+        } = frame.header;
+        let header = Octets::decode(octets).filter(|header| match header.body {
+            Body::Numbered { carries, .. } => match carries {
+                Some(_) => kind.is_packet(),
+                None => kind == FrameKind::Ack,
+            },
+            Body::Beginning { .. } => kind == FrameKind::Link,
+            Body::Unnumbered(_) => false,
+        });
+        let Some(header) = header else {
+            cx.ledger.malformed += 1;
+            return;
+        };
+        if self.passing.as_mut().is_some_and(|it| !it.admit(seq)) {
+            cx.ledger.out_of_window += 1;
+            return;
+        }
+        let before = self.station.counts();
+        let len = frame.payload_len();
+        let information = frame.into_packet().map(|packet| Carried {
+            packet,
+            came: Noted(cx.now),
+            repaired: kind == FrameKind::Retransmission,
+        });
+        let frame = GsmFrame {
+            blocks: BLOCKS.full,
+            header,
+            information,
+        };
+        self.station.handle_frame(cx.now, frame, |up: Carried<P>| {
+            cx.deliver(up.packet, up.came.0, up.repaired);
+        });
+        // What is due by what has come does not wait for another input.
+        self.station.handle_timeout(cx.now);
+        let counts = self.station.counts();
+        if counts.duplicates > before.duplicates {
+            cx.ledger.repeat(kind == FrameKind::Data, len);
+        }
+        cx.ledger.out_of_window += counts.refused - before.refused;
+        self.settle(cx, before);
+    }
+
+    fn handle_timeout(&mut self, cx: &mut Context<'_, P>) {
+        let before = self.station.counts();
+        self.ack.handle_timeout(cx.now);
+        self.station.handle_timeout(cx.now);
+        self.settle(cx, before);
+    }
+
+    /// Beginnings, requests, answers, polls and repairs.
+    fn poll_frame(&mut self, cx: &mut Context<'_, P>) -> Option<Frame<P>> {
+        self.station.owes().then(|| self.next(cx.now, None))?
+    }
+
+    fn has_room(&self) -> bool {
+        self.station.has_room()
+    }
+
+    fn send(&mut self, cx: &mut Context<'_, P>, packet: P, _from: Origin) -> Frame<P> {
+        let frame = self.next(cx.now, Some(packet));
+        frame.expect("there is room, and nothing goes before new packets")
+    }
+
+    /// An acknowledgment alone.
+    fn poll_spare(&mut self, cx: &mut Context<'_, P>, _congested: bool) -> Option<Frame<P>> {
+        let due = self.ack.is_due() && self.station.has_news();
+        due.then(|| self.next(cx.now, None))?
+    }
+
+    fn has_frames(&self) -> bool {
+        self.station.owes() || self.ack.is_due()
+    }
+
+    fn start_timers(&mut self, header: &Header, left: Instant) {
+        if let Some(header) = Octets::decode(header.octets) {
+            self.station.left(header, left);
+        }
+    }
+
+    fn poll_timeout(&self) -> Option<Instant> {
+        earliest(self.station.poll_timeout(), self.ack.deadline())
+    }
+
+    fn set_timer_factor(&mut self, factor: f64) {
+        self.policy.set_factor(factor);
+        self.keep_time();
+    }
+
+    fn retime(&mut self, fresh: Self) {
+        self.policy.retime(&fresh.policy);
+        self.keep_time();
+    }
+
+    /// At the end that has given up, the beginning that it asks for is still to come.
+    fn reset(&mut self, cx: &mut Context<'_, P>) {
+        if !std::mem::take(&mut self.begins) {
+            self.station.leave();
+            if let Some(passing) = &mut self.passing {
+                (passing.next, passing.newest) = (0, None);
+            }
+            self.policy.on_progress();
+            self.keep_time();
+        }
+        self.ack = DelayedAck::default();
+        while let Some(lost) = self.station.poll_abandoned() {
+            cx.out.lost.push(lost.packet);
+        }
+    }
+
+    fn is_idle(&self) -> bool {
+        self.station.is_settled() && self.ack.is_idle()
+    }
+
+    fn linger(&self) -> Duration {
+        self.policy.rto() * LINGER_TIMEOUTS
+    }
+
+    fn srtt(&self) -> Option<Duration> {
+        self.policy.srtt()
+    }
+}

@@ -1,0 +1,66 @@
+//! Worlds of GSM's radio link protocol.
+
+use airlane_gsm::{Persistence, Repair};
+
+use super::check;
+use super::world::{Channel, World, timers};
+use crate::config::{GsmRlpConfig, SchemeConfig};
+use crate::wire::{Codec, HeaderProfile};
+
+fn world(
+    repair: Repair,
+    window: u8,
+    codec: Codec,
+    (packets, timeouts): (u8, u8),
+    channel: Channel,
+) -> World {
+    World {
+        scheme: SchemeConfig::GsmRlp(GsmRlpConfig {
+            window: Some(window.into()),
+            persistence: Persistence::Polls(0),
+            repair,
+            timers: timers(),
+            ..GsmRlpConfig::default()
+        }),
+        codec,
+        window,
+        packets,
+        timeouts,
+        channel,
+        barrier: None,
+    }
+}
+
+/// First in, first out, however long it takes: half of the numbers may be under way where what came is kept, and all but
+/// one where it is not.
+#[test]
+fn as_many_numbers_as_may_be_under_way() {
+    let radio = Channel {
+        room: 2,
+        doubles: 0,
+        overtakes: 0,
+        originals_in_order: false,
+    };
+    for (repair, modulus, window) in [
+        (Repair::Selective, 4, 2),
+        (Repair::Selective, 5, 2),
+        (Repair::GoBack, 3, 2),
+        (Repair::GoBack, 4, 3),
+    ] {
+        let codec = Codec::new(HeaderProfile::Study).with_modulus(modulus);
+        check(world(repair, window, codec, (modulus as u8 + 1, 4), radio));
+    }
+}
+
+/// Live, frames come late and twice, whatever their numbers.
+#[test]
+fn live_in_any_order() {
+    let any = Channel {
+        room: 2,
+        doubles: 1,
+        overtakes: u8::MAX,
+        originals_in_order: false,
+    };
+    let codec = Codec::new(HeaderProfile::Live);
+    check(world(Repair::Selective, 2, codec, (3, 3), any));
+}
