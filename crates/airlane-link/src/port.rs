@@ -8,6 +8,7 @@ mod departure;
 mod events;
 mod finder;
 mod interface;
+mod lengths;
 mod moves;
 mod moving;
 mod numbers;

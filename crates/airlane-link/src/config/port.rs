@@ -99,6 +99,9 @@ pub struct PortConfig {
     /// Longest payload of a frame, bytes: longer packets travel in parts. Left out: none is longer.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub max_frame_payload: Option<usize>,
+    /// Whether services choose how much a frame carries, up to that, as what becomes of frames tells.
+    #[serde(default, skip_serializing_if = "std::ops::Not::not")]
+    pub adaptive_frames: bool,
     /// Bits of the traffic class that the packets of one frame have in common: those that its outer
     /// header takes from them.
     #[serde(default)]
@@ -139,6 +142,7 @@ impl PortConfig {
             delay,
             max_payload,
             max_frame_payload: None,
+            adaptive_frames: false,
             alike: 0,
             frame_overhead: 0,
             burst: Duration::ZERO,

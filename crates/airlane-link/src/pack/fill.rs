@@ -9,7 +9,8 @@
 //!   within flows alone, they are of one. The first that does not
 //!   fit, or must not be in one frame with the others as the outer header would have to have two marks,
 //!   is first in the next frame.
-//! - **In parts** goes what is longer than a frame: one fragment after the other, nothing in between.
+//! - **In parts** goes what is longer than a frame: one fragment after the other, nothing in between. Where frames have a
+//!   length that they aim at, parts are equal, and as many as come nearest to it.
 //! - **Shorter** goes what has headers that the other end can tell, where the service keeps all packets in
 //!   their order. It is the last thing that happens to a packet: none is dropped or overtaken behind it.
 //!
@@ -32,8 +33,12 @@ type Came<P> = (P, Instant);
 /// Fills frames from a queue.
 #[derive(Clone, Debug)]
 pub(crate) struct Packer<P> {
-    /// Longest payload of a frame.
+    /// What frames carry at most, now.
     room: usize,
+    /// Longest payload of a frame.
+    longest: usize,
+    /// Whether frames have a length that they aim at, which is the room then.
+    aims: bool,
     /// Without it, each packet has its own frame.
     together: Option<Together>,
     /// Without it, headers travel as they are.
@@ -96,6 +101,14 @@ pub(crate) struct Filled {
     pub(crate) from: Origin,
 }
 
+/// How many equal parts of so many bytes come nearest to `aim`, as a ratio, where none may be beyond `longest`.
+fn parts(len: usize, aim: usize, longest: usize) -> usize {
+    let fewer = (len / aim).max(1);
+    let more = usize::from(len * len > fewer * (fewer + 1) * aim * aim);
+    let least = len.div_ceil(longest.saturating_sub(FRAGMENT_HEAD).max(1));
+    (fewer + more).max(least)
+}
+
 impl<P: Packet> Packer<P> {
     /// Frames carry up to `room` bytes; of several packets, if they are copied, up to what is copied.
     pub(crate) fn new(
@@ -115,6 +128,8 @@ impl<P: Packet> Packer<P> {
         });
         Self {
             room,
+            longest: room,
+            aims: false,
             together,
             shortener: compact_headers.then(Shortener::default),
             held: None,
@@ -177,7 +192,7 @@ impl<P: Packet> Packer<P> {
         let whole = first.len();
         let class = first.traffic_class();
         let first = self.shortened(first, &mut filled);
-        if first.len() > self.room {
+        if first.len() > self.room && self.cuts(first.len()) {
             self.cutting = Some(Cutting {
                 packet: first,
                 spared: filled.spared,
@@ -254,7 +269,11 @@ impl<P: Packet> Packer<P> {
             lane,
         } = self.cutting.as_mut()?;
         let len = packet.len();
-        let to = (*at + self.room.saturating_sub(FRAGMENT_HEAD).max(1)).min(len);
+        let part = match self.aims {
+            true => (len - *at).div_ceil(parts(len - *at, self.room, self.longest)),
+            false => self.room.saturating_sub(FRAGMENT_HEAD).max(1),
+        };
+        let to = (*at + part).min(len);
         // Only a room that has become very small makes more: the rest goes as one, however long.
         let to = if usize::from(*index) + 1 == MOST_FRAGMENTS {
             len
@@ -358,6 +377,19 @@ impl<P: Packet> Packer<P> {
 
     /// Frames carry up to `room` bytes from now on.
     pub(crate) fn set_room(&mut self, room: usize) {
-        self.room = room;
+        self.room = if self.aims { self.room.min(room) } else { room };
+        self.longest = room;
+    }
+
+    /// Frames that can should carry about `aim` bytes from now on.
+    pub(crate) fn set_aim(&mut self, aim: usize) {
+        self.room = aim.min(self.longest).max(1);
+        self.aims = true;
+    }
+
+    /// Whether a packet of more than the room is cut.
+    #[cold]
+    fn cuts(&self, len: usize) -> bool {
+        !self.aims || len > self.longest || parts(len, self.room, self.longest) > 1
     }
 }

@@ -7,11 +7,13 @@ use airlane_base::{Duration, Instant, Payload, Rate};
 use super::agreement::Agreement;
 use super::departure::{Handed, Outcome};
 use super::interface::Interface;
+use super::lengths::Lengths;
 use crate::config::{AggregateConfig, PortConfig, SchemeConfig, ServiceConfig, TimerOrigin};
 use crate::context::{Context, Given, Output, PortFacts, earliest};
 use crate::flow::Packet;
 use crate::ledger::{EventCount, ServiceLedger};
 use crate::measure::Meter;
+use crate::pack::contents::FRAGMENT_HEAD;
 use crate::pack::{EpochLoss, Filled, Packer, Unpacker};
 use crate::queue::{DropReason, IngressQueue, QueueConfig};
 use crate::service::{Frames, Service};
@@ -35,6 +37,8 @@ pub(super) struct Slot<P> {
     waits_at_most: Option<Duration>,
     queue: IngressQueue<P>,
     packer: Packer<P>,
+    /// Where it chooses how long its frames are.
+    lengths: Option<Box<Lengths>>,
     unpacker: Unpacker<P>,
     pub(super) ledger: ServiceLedger,
     /// What the scheme has told of.
@@ -58,6 +62,8 @@ pub(super) struct Slot<P> {
     forgotten: EpochLoss,
     /// Packets and bytes that wait for it at IP, where IP is held back.
     at_ip: (usize, usize),
+    /// A round trip of full frames, where none is measured.
+    unmeasured: Duration,
     /// Frames of this service in the scheduler.
     handed_over: u32,
     /// How often it was to hand over what it has, and had nothing.
@@ -106,6 +112,12 @@ impl<P: Packet> Slot<P> {
                 port.alike,
                 layout.keeps_lanes().then_some(salt),
             ),
+            lengths: port.adaptive_frames.then(|| {
+                let overhead = facts.codec.header_len(layout) + port.frame_overhead;
+                let window = config.scheme.window().unwrap_or(u32::MAX);
+                let overhead = overhead + FRAGMENT_HEAD;
+                Box::new(Lengths::new(overhead, room, window, facts.rate))
+            }),
             unpacker: Unpacker::new(dejitter, config.scheme.is_reliable()),
             ledger: ServiceLedger::default(),
             events: Vec::new(),
@@ -119,6 +131,7 @@ impl<P: Packet> Slot<P> {
             polled_at: Instant::ORIGIN,
             forgotten: EpochLoss::default(),
             at_ip: (0, 0),
+            unmeasured: facts.on_its_way(layout) * 2,
             handed_over: 0,
             underflows: 0,
             timer_origin: config.scheme.timer_origin(),
@@ -131,9 +144,12 @@ impl<P: Packet> Slot<P> {
     pub(super) fn retime(&mut self, facts: &PortFacts) {
         let fresh = Service::new(&self.config.scheme, self.config.budget, facts);
         self.service.retime(fresh);
-        self.unpacker
-            .expect(facts.on_its_way(self.frames.layout) * 2);
+        self.unmeasured = facts.on_its_way(self.frames.layout) * 2;
+        self.unpacker.expect(self.unmeasured);
         self.meter.set_path(path(facts, self.frames.layout));
+        if let Some(lengths) = &mut self.lengths {
+            lengths.retime(facts.rate);
+        }
     }
 
     pub(super) fn handed_over(&self) -> u32 {
@@ -357,6 +373,26 @@ impl<P: Packet> Slot<P> {
         if outcome == Outcome::Failed {
             self.service.handle_failure(header);
         }
+        if self.lengths.is_some() {
+            self.follow_frames(header, len as usize, left);
+        }
+    }
+
+    /// Chooses how long frames are by those that leave.
+    #[cold]
+    fn follow_frames(&mut self, header: &Header, len: usize, left: Instant) {
+        let Some(lengths) = &mut self.lengths else {
+            return;
+        };
+        let number = self.service.packet_number(header);
+        match header.kind.role() {
+            Role::Original => lengths.original(number, len, left),
+            Role::Repair => lengths.repair(number),
+            _ => return,
+        }
+        let round_trip = self.service.srtt();
+        let round_trip = round_trip.unwrap_or(self.unmeasured);
+        self.packer.set_aim(lengths.settle(left, round_trip));
     }
 
     /// What it exports at this rate of the link, where packets have up to `longest` bytes.
@@ -476,6 +512,9 @@ impl<P: Packet> Slot<P> {
         let mut lost = std::mem::take(&mut self.forgotten);
         out.lost.drain(..).for_each(|payload| lost.add(&payload));
         self.packer.reset(&mut lost);
+        if let Some(lengths) = &mut self.lengths {
+            lengths.reset();
+        }
         lost.count(&mut self.ledger);
         self.handed_over = 0;
     }

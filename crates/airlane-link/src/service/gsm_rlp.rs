@@ -21,7 +21,8 @@
 //! an answer may take longer than T1.
 //!
 //! T1 is the scheme's retransmission timer, and runs from when a frame has left; where it is measured it backs off, as a link
-//! with a longer way needs more than a radio. An acknowledgment waits for a frame to ride on.
+//! with a longer way needs more than a radio. An acknowledgment waits for a frame to ride on, but where T1 is measured for
+//! a quarter of what other schemes wait: T1 counts for requests, too, and all numbers are soon under way.
 //! Left out: XID, as hellos say what both ends have; DISC, REMAP, UI, TEST and NULL, as the port has sessions and other
 //! services; RNR, as packets go up at once; L2R and PPP, as a frame carries a packet whole.
 
@@ -29,7 +30,7 @@ use airlane_base::{Duration, Instant, Payload, Seq, SeqSpace};
 use airlane_gsm::{Body, Frame as GsmFrame, Header as Octets, Lengths, Parameters, Station};
 
 use super::scheme::{Frames, LINGER_TIMEOUTS, Scheme};
-use crate::config::GsmRlpConfig;
+use crate::config::{GsmRlpConfig, TimerProfile, TimersConfig};
 use crate::context::{Context, Noted, Origin, PortFacts, earliest};
 use crate::mechanism::delayed_ack::DelayedAck;
 use crate::mechanism::timers::{LinkTiming, TimerPolicy};
@@ -84,6 +85,8 @@ pub(crate) struct GsmRlp<P> {
     policy: TimerPolicy,
     station: Station<Carried<P>>,
     ack: DelayedAck,
+    /// An acknowledgment waits for one part in so many of the scheme's time for that.
+    hurry: u64,
     /// Where frames may overtake others.
     passing: Option<Passing>,
     /// The port has been asked for a new beginning.
@@ -101,7 +104,7 @@ impl<P: Payload> GsmRlp<P> {
         let policy = TimerPolicy::new(config.timers.as_ref(), timing);
         let parameters = Parameters {
             window: window.min(u32::from(numbers) - 1) as u8,
-            t1: policy.rto(),
+            t1: policy.rto_now(),
             persistence: config.persistence,
             repair: config.repair,
             numbers,
@@ -111,6 +114,10 @@ impl<P: Payload> GsmRlp<P> {
             policy,
             station: Station::new(parameters).cautious(),
             ack: DelayedAck::default(),
+            hurry: match config.timers {
+                Some(TimersConfig::Profile(TimerProfile::Measured)) => 4,
+                _ => 1,
+            },
             passing: facts.is_live().then_some(Passing {
                 space,
                 next: 0,
@@ -164,7 +171,7 @@ impl<P: Payload> GsmRlp<P> {
         }
         self.keep_time();
         if self.station.has_news() {
-            self.ack.owe(cx.now, self.policy.ack());
+            self.ack.owe(cx.now, self.policy.ack() / self.hurry);
         }
         if counts.anew > before.anew {
             self.begins = true;
@@ -185,7 +192,8 @@ impl<P: Payload> GsmRlp<P> {
     /// T1 runs as the timers do.
     fn keep_time(&mut self) {
         let parameters = self.station.parameters();
-        let t1 = self.policy.rto_now();
+        let ack = self.policy.ack();
+        let t1 = (self.policy.rto_now() + ack / self.hurry).saturating_sub(ack);
         self.station.set_parameters(Parameters { t1, ..parameters });
     }
 }
@@ -279,6 +287,14 @@ impl<P: Payload> Scheme<P> for GsmRlp<P> {
 
     fn poll_timeout(&self) -> Option<Instant> {
         earliest(self.station.poll_timeout(), self.ack.deadline())
+    }
+
+    fn packet_number(&self, header: &Header) -> Seq {
+        let octets = Octets::decode(header.octets);
+        match octets.map(|octets| octets.body) {
+            Some(Body::Numbered { carries, .. }) => carries.map_or(Seq::MAX, Seq::from),
+            _ => Seq::MAX,
+        }
     }
 
     fn set_timer_factor(&mut self, factor: f64) {

@@ -22,7 +22,7 @@ mod sr_m1;
 mod sr_m2;
 pub(crate) mod xor;
 
-use airlane_base::{Duration, Instant};
+use airlane_base::{Duration, Instant, Seq};
 
 use crate::config::SchemeConfig;
 use crate::context::{Context, Origin, PortFacts};
@@ -190,6 +190,10 @@ impl<P: Packet> Service<P> {
     #[inline]
     pub(crate) fn poll_timeout(&self) -> Option<Instant> {
         each!(self, s => Scheme::<P>::poll_timeout(s))
+    }
+
+    pub(crate) fn packet_number(&self, header: &Header) -> Seq {
+        each!(self, s => Scheme::<P>::packet_number(s, header))
     }
 
     pub(crate) fn set_timer_factor(&mut self, factor: f64) {

@@ -1,6 +1,6 @@
 //! What a scheme must do to be a service: the one trait that all of them have.
 
-use airlane_base::{Duration, Instant, Payload};
+use airlane_base::{Duration, Instant, Payload, Seq};
 
 use crate::context::{Context, Origin};
 #[cfg(test)]
@@ -87,6 +87,10 @@ pub(crate) trait Scheme<P: Payload> {
     fn handle_failure(&mut self, _header: &Header) {}
     /// When `handle_timeout` has something to do.
     fn poll_timeout(&self) -> Option<Instant>;
+    /// Which packet a frame has: the same for all frames that carry it.
+    fn packet_number(&self, header: &Header) -> Seq {
+        header.seq
+    }
     /// Inflates fixed timers for sharing.
     fn set_timer_factor(&mut self, factor: f64);
     /// The link has another rate: takes over what `fresh`, made for it, was told by the port.

@@ -6,12 +6,14 @@ use std::str::FromStr;
 use airlane_base::Size;
 use serde::{Deserialize, Deserializer, Serialize, Serializer, de};
 
-/// `fragment = "auto"`, or a size.
+/// `fragment = "auto"`, `"adaptive"`, or a size.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum FragmentConfig {
     /// Datagrams are as long as the path takes.
     Auto,
-    /// And no longer than this, with their IP header.
+    /// And as short as services choose, by what becomes of their frames.
+    Adaptive,
+    /// No longer than this, with their IP header.
     Datagram(Size),
 }
 
@@ -22,7 +24,7 @@ impl FragmentConfig {
     /// How long a datagram may be on a path that takes `path_mtu` bytes.
     pub fn datagram(self, path_mtu: usize) -> usize {
         match self {
-            Self::Auto => path_mtu,
+            Self::Auto | Self::Adaptive => path_mtu,
             Self::Datagram(size) => path_mtu.min(size.as_bytes() as usize),
         }
     }
@@ -31,10 +33,11 @@ impl FragmentConfig {
 impl FromStr for FragmentConfig {
     type Err = airlane_base::UnitError;
     fn from_str(text: &str) -> Result<Self, Self::Err> {
-        if text == "auto" {
-            return Ok(Self::Auto);
+        match text {
+            "auto" => Ok(Self::Auto),
+            "adaptive" => Ok(Self::Adaptive),
+            size => size.parse().map(Self::Datagram),
         }
-        text.parse().map(Self::Datagram)
     }
 }
 
@@ -42,6 +45,7 @@ impl fmt::Display for FragmentConfig {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         match self {
             Self::Auto => f.write_str("auto"),
+            Self::Adaptive => f.write_str("adaptive"),
             Self::Datagram(size) => write!(f, "{} B", size.as_bytes()),
         }
     }
@@ -49,9 +53,9 @@ impl fmt::Display for FragmentConfig {
 
 airlane_base::schema_of!(FragmentConfig, "Fragment", {
     "type": "string",
-    "pattern": r"^(auto|\s*[+]?[0-9._]+\s*(B|kB|MB|GB)\s*)$",
-    "examples": ["auto", "256 B"],
-    "x-unit": "B, kB, or \"auto\"",
+    "pattern": r"^(auto|adaptive|\s*[+]?[0-9._]+\s*(B|kB|MB|GB)\s*)$",
+    "examples": ["auto", "adaptive", "256 B"],
+    "x-unit": "B, kB, \"auto\" or \"adaptive\"",
 });
 
 impl<'de> Deserialize<'de> for FragmentConfig {
@@ -60,7 +64,7 @@ impl<'de> Deserialize<'de> for FragmentConfig {
         impl de::Visitor<'_> for Text {
             type Value = FragmentConfig;
             fn expecting(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-                f.write_str("\"auto\" or the longest datagram, such as \"256 B\"")
+                f.write_str("\"auto\", \"adaptive\" or the longest datagram, such as \"256 B\"")
             }
             fn visit_str<E: de::Error>(self, text: &str) -> Result<FragmentConfig, E> {
                 text.parse().map_err(E::custom)

@@ -67,7 +67,7 @@ struct WrittenLink {
     /// What frames travel in.
     underlay: UnderlayConfig,
     /// Whether packets longer than a frame travel in parts, and how long a datagram may be then: what the
-    /// path takes, or less. Left out: no packet is longer.
+    /// path takes, or less; `"adaptive"`: as services choose by what becomes of their frames. Left out: no packet is longer.
     fragment: Option<FragmentConfig>,
     /// How frames are protected; it must be said. Left out: the file is refused.
     security: Option<Security>,

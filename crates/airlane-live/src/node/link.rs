@@ -21,7 +21,7 @@ use super::share::Spent;
 use super::told::Told;
 use super::transmit::SendFate;
 use super::up_error::UpError;
-use crate::config::{LiveConfig, PeerConfig};
+use crate::config::{FragmentConfig, LiveConfig, PeerConfig};
 use crate::journal::JournaledPort;
 use crate::packet::ecn::Ecn;
 use crate::packet::{Lease, LivePacket};
@@ -105,6 +105,7 @@ impl PeerLink {
         let rate = peer.rate.unwrap_or(link.rate);
         let port = JournaledPort::new(PortConfig {
             max_frame_payload: link.fragment.map(|_| sizes.left),
+            adaptive_frames: link.fragment == Some(FragmentConfig::Adaptive),
             alike: link.outer.taken(),
             frame_overhead: sizes.frame_overhead,
             burst: BURST,

@@ -38,7 +38,7 @@ const fn partial(scheme: &'static str, in_order: bool) -> Scheme {
     }
 }
 
-const SCHEMES: [Scheme; 13] = [
+const SCHEMES: [Scheme; 14] = [
     Scheme {
         numbered: false,
         ..partial("kind = \"default\"", false)
@@ -52,6 +52,9 @@ const SCHEMES: [Scheme; 13] = [
          copies = { number = 2, after = \"16 ms\", share = 0.2, longest = \"100 B\" }",
     ),
     reliable("kind = \"sr-bitmap\", timers = \"tight\", window = 16"),
+    reliable(
+        "kind = \"gsm-rlp\", timers = \"tight\", window = 16, persistence = { polls = 100000 }",
+    ),
     partial("kind = \"rlp\", timers = \"tight\", window = 16", true),
     partial("kind = \"rlp-oos\", timers = \"tight\", window = 16", false),
     Scheme {

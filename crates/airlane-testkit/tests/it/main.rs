@@ -9,6 +9,7 @@ mod corpus;
 mod emulator;
 mod filling;
 mod gsm_rlp;
+mod lengths;
 mod limiter;
 mod moving;
 mod order;
