@@ -22,6 +22,7 @@ mod timers;
 mod traits;
 
 pub use aggregate::{AggregateConfig, AggregateOptions};
+pub(crate) use arq::USUAL_RETRIES;
 pub use arq::{DefaultConfig, Order, RlpConfig, SrConfig, TimeoutResends, WindowConfig};
 pub use check::check;
 pub use copies::CopiesConfig;

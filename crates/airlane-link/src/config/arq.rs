@@ -101,6 +101,11 @@ pub struct RlpConfig {
     #[serde(default, skip_serializing_if = "Option::is_none")]
     #[schemars(extend("x-unit" = "requests"))]
     pub retries: Option<u32>,
+    /// The receiver asks as often as it takes for no more than this share of frames to be lost for good, by what it measures.
+    /// Source: after Ludwig et al. 1999, section 5. Left out: `retries` times.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    #[schemars(extend("x-unit" = "share"))]
+    pub residual: Option<f64>,
     /// This many frames are kept for retransmission. Left out: 127 (study), 1024 (live).
     #[serde(default, skip_serializing_if = "Option::is_none")]
     #[schemars(extend("x-unit" = "frames"))]
@@ -134,7 +139,7 @@ pub enum TimeoutResends {
 }
 
 /// How often a receiver asks for a frame where nothing is said.
-pub(super) const USUAL_RETRIES: u32 = 3;
+pub(crate) const USUAL_RETRIES: u32 = 3;
 
 impl Options for DefaultConfig {
     fn resolve(&mut self, _scheme: &Traits, _header: HeaderProfile) {}
@@ -222,7 +227,9 @@ impl Options for SrConfig {
 
 impl Options for RlpConfig {
     fn resolve(&mut self, scheme: &Traits, header: HeaderProfile) {
-        self.retries = self.retries.or(Some(USUAL_RETRIES));
+        if self.residual.is_none() {
+            self.retries = self.retries.or(Some(USUAL_RETRIES));
+        }
         self.window = self.window.or(Some(scheme.usual_window(header)));
         self.timers = self.timers.take().or_else(|| TimersConfig::usual(header));
         self.keepalives = self.keepalives.or(Some(Keepalives::usual(header)));
@@ -236,5 +243,23 @@ impl Options for RlpConfig {
         window_terms(self.window)
     }
 
-    fn check(&self, _scheme: &Traits, _header: HeaderProfile, _at: &str, _wrong: Wrong<'_>) {}
+    fn check(&self, _scheme: &Traits, _header: HeaderProfile, at: &str, wrong: Wrong<'_>) {
+        let Some(residual) = self.residual else {
+            return;
+        };
+        if !(1e-6..=0.5).contains(&residual) {
+            wrong(
+                format!("{at}.residual"),
+                format!("no number of requests leaves a share of {residual}"),
+                "0.000001 to 0.5, such as 0.001",
+            );
+        }
+        if self.retries.is_some() {
+            wrong(
+                format!("{at}.retries"),
+                "how often to ask follows from residual".to_owned(),
+                "leave one of them out",
+            );
+        }
+    }
 }

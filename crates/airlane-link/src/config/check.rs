@@ -238,6 +238,55 @@ mod tests {
     }
 
     #[test]
+    fn how_often_to_ask_is_said_once() {
+        for (options, field) in [
+            ("residual = 0.001", None),
+            ("residual = 0.001, retries = 3", Some("retries")),
+            ("residual = 0", Some("residual")),
+            ("residual = 0.9", Some("residual")),
+        ] {
+            let found = paths(
+                HeaderProfile::Live,
+                &format!("kind = \"rlp\", {options}"),
+                "",
+            );
+            let expected: Vec<_> = field
+                .map(|name| format!("services[0].scheme.{name}"))
+                .into_iter()
+                .collect();
+            assert_eq!(found, expected, "{options}");
+        }
+    }
+
+    #[test]
+    fn gsm_has_62_numbers() {
+        for (header, options, right) in [
+            (HeaderProfile::Live, "window = 31", true),
+            (HeaderProfile::Live, "window = 32", false),
+            (
+                HeaderProfile::Live,
+                "window = 61, repair = \"go-back\"",
+                true,
+            ),
+            (
+                HeaderProfile::Live,
+                "window = 62, repair = \"go-back\"",
+                false,
+            ),
+            (HeaderProfile::Study, "window = 61", true),
+            (HeaderProfile::Study, "window = 62", false),
+            (
+                HeaderProfile::Live,
+                "persistence = { time = \"1 ms\" }",
+                false,
+            ),
+        ] {
+            let found = paths(header, &format!("kind = \"gsm-rlp\", {options}"), "");
+            assert_eq!(found.len(), usize::from(!right), "{options}: {found:?}");
+        }
+    }
+
+    #[test]
     fn what_only_live_headers_can_say_is_refused_with_others() {
         let options = [
             "copies = {}",

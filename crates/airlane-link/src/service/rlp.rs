@@ -23,6 +23,10 @@
 //! up when an answer would come too late. The sender knows when the packet came, and leaves requests
 //! unanswered when its budget is spent.
 //!
+//! With `residual` the receiver asks as often as it takes for no more than that share of frames to be lost for good, by
+//! what it misses and what its requests bring (`persistence`): more often while a radio is bad, and no longer than that
+//! while it is good.
+//!
 //! Round trips. The receiver times its answers, for its own timers. The sender sees how long after a
 //! frame the first request for the one before it comes: what is below it is in that time, so it is what
 //! a port is told that follows its link.
@@ -33,18 +37,20 @@
 //! new epoch resets the service.
 //! Left out: RESET frames; delivery of repairs that come after giving up (XYL-S-11: discarded).
 
+mod persistence;
 mod receiver;
 mod sender;
 
 use airlane_base::{Duration, Instant, Payload};
 
 use super::scheme::{Frames, Scheme};
-use crate::config::{Keepalives, RlpConfig};
+use crate::config::{Keepalives, RlpConfig, USUAL_RETRIES};
 use crate::context::{Context, Origin, PortFacts, earliest};
 use crate::mechanism::copies::Copies;
 use crate::mechanism::keepalive::Keepalive;
 use crate::mechanism::timers::{LinkTiming, TimerPolicy};
 use crate::wire::{Frame, FrameKind, Header, Layout};
+use persistence::Persistence;
 pub(crate) use receiver::Order;
 use receiver::{RlpReceiver, Terms};
 use sender::RlpSender;
@@ -84,7 +90,9 @@ impl<P: Payload> Rlp<P> {
     ) -> Self {
         let space = facts.space(FRAMES.layout);
         let window = config.window.unwrap_or(127).min(space.half() - 1).max(1);
-        let retries = config.retries.unwrap_or(3);
+        let persistence = config.residual.map(Persistence::new);
+        let usual = persistence.map_or(USUAL_RETRIES, |_| persistence::MOST);
+        let retries = config.retries.unwrap_or(usual);
         let timing = LinkTiming::new(facts, FRAMES.layout);
         let policy = TimerPolicy::new(config.timers.as_ref(), &timing);
         // At either end the frame's way over the link is known of.
@@ -95,6 +103,7 @@ impl<P: Payload> Rlp<P> {
             live: facts.is_live(),
             window,
             retries,
+            persistence,
             budget,
             delay: facts.delay,
         };

@@ -371,3 +371,40 @@ fn the_strategies_reach_the_hard_cases() {
     let seen = [given_up, recovered, late, duplicates, stale];
     assert!(seen.iter().all(|n| *n > 20), "{seen:?}");
 }
+
+/// What is lost for good of what came to the receiver: 10 s at one rate of loss and 10 s at another, requests and repairs too.
+fn lost_for_good(scheme: &str, losses: [f64; 2]) -> f64 {
+    let setup = Setup::new(Live)
+        .rate("10 Mbit/s")
+        .service(0, 1.0, scheme, QUEUE);
+    let mut by_turns = [1, 2].map(|seed| RandomAdversary::losing(seed, losses[seed as usize - 1]));
+    let mut pair = Pair::new(&setup, move |frame: FrameDeparture<'_>| {
+        let turn = frame.now.as_nanos() / 10_000_000_000 % 2;
+        by_turns[turn as usize].fate(frame)
+    });
+    for id in 0..80_000 {
+        pair.offer(0, TestPacket::new(0, id, 500));
+        pair.run_for(Duration::from_millis(1));
+    }
+    assert!(pair.run_until_quiet(pair.now() + Duration::from_secs(60)));
+    let books = pair.ledger(1, 0);
+    books.residual_lost as f64 / (books.residual_lost + books.packets_delivered) as f64
+}
+
+/// A receiver that is told how much may be lost asks as often as that takes, whatever the link loses.
+#[test]
+fn no_more_is_lost_for_good_than_may_be() {
+    for kind in ["rlp", "rlp-oos"] {
+        for losses in [[0.02; 2], [0.2; 2], [0.01, 0.3]] {
+            let scheme = format!("kind = \"{kind}\", residual = 0.002");
+            let lost = lost_for_good(&scheme, losses);
+            // It does not ask on and on, either.
+            assert!(
+                (0.0001..=0.002).contains(&lost),
+                "{kind} {losses:?}: {lost}"
+            );
+        }
+    }
+    let three = lost_for_good("kind = \"rlp-oos\", retries = 3", [0.01, 0.3]);
+    assert!(three > 0.005, "{three}");
+}

@@ -4,6 +4,7 @@ use std::collections::VecDeque;
 
 use airlane_base::{Duration, Instant, Payload, Seq, SeqSpace};
 
+use super::persistence::Persistence;
 use crate::context::{Context, Noted};
 use crate::mechanism::ring::Ring;
 use crate::mechanism::started::StartedTimers;
@@ -60,6 +61,8 @@ pub(super) struct RlpReceiver<P> {
     delay: Duration,
     window: u32,
     retries: u32,
+    /// Says how often to ask, where that is not always the same.
+    persistence: Option<Persistence>,
     /// How long ago a frame may have been missed when its repair comes; none: as long as may be.
     budget: Option<Duration>,
     base: Seq,
@@ -78,6 +81,7 @@ pub(super) struct Terms {
     pub(super) live: bool,
     pub(super) window: u32,
     pub(super) retries: u32,
+    pub(super) persistence: Option<Persistence>,
     pub(super) budget: Option<Duration>,
     pub(super) delay: Duration,
 }
@@ -90,6 +94,7 @@ impl<P: Payload> RlpReceiver<P> {
             live,
             window,
             retries,
+            persistence,
             budget,
             delay,
         } = terms;
@@ -101,6 +106,7 @@ impl<P: Payload> RlpReceiver<P> {
             delay,
             window,
             retries,
+            persistence,
             budget,
             base: 0,
             high: 0,
@@ -158,6 +164,9 @@ impl<P: Payload> RlpReceiver<P> {
         if hole.tries == 1 && !hole.waits {
             self.policy.sample(cx.now.saturating_since(hole.asked.0));
         }
+        if let Some(persistence) = &mut self.persistence {
+            persistence.request(false);
+        }
         self.accept(cx, seq, packet, hole.since.0, true);
     }
 
@@ -196,6 +205,9 @@ impl<P: Payload> RlpReceiver<P> {
         if seq != self.high {
             self.miss_up_to(cx, seq);
         }
+        if let Some(persistence) = &mut self.persistence {
+            persistence.frame(false);
+        }
         self.high = self.space.next(seq);
         self.accept(cx, seq, packet, cx.now, recovered);
     }
@@ -221,6 +233,9 @@ impl<P: Payload> RlpReceiver<P> {
             };
             self.holes.insert(self.high, hole);
             self.hole_count += 1;
+            if let Some(persistence) = &mut self.persistence {
+                persistence.frame(true);
+            }
             self.naks.push_back(self.high);
             self.high = self.space.next(self.high);
             self.release(cx);
@@ -324,6 +339,9 @@ impl<P: Payload> RlpReceiver<P> {
         let runs = self.policy.nak();
         let (budget, answered) = (self.budget, self.policy.srtt().unwrap_or(self.delay * 2));
         while let Some(timer) = self.nak_timers.pop_expired(cx.now, runs) {
+            if let Some(persistence) = &self.persistence {
+                self.retries = persistence.requests();
+            }
             let retries = self.retries;
             let inside = self.hole(timer.seq).is_some();
             let Some(hole) = self.holes.get_mut(timer.seq).filter(|_| inside) else {
@@ -331,6 +349,9 @@ impl<P: Payload> RlpReceiver<P> {
             };
             if hole.tries != timer.attempt || hole.waits {
                 continue;
+            }
+            if let Some(persistence) = &mut self.persistence {
+                persistence.request(true);
             }
             let comes = cx.now + answered;
             let too_old = budget.is_some_and(|b| comes.saturating_since(hole.since.0) > b);
