@@ -14,7 +14,7 @@ from typing import Any, TypeAlias
 
 from airlane import _pieces
 from airlane._batch import Point
-from airlane.custom import Pieces
+from airlane.custom import Pieces, check
 from airlane.scenario import Scenario, Value
 
 Label: TypeAlias = bool | int | float | str
@@ -115,7 +115,7 @@ def points(base: Scenario, axes: list[Axis]) -> Iterator[Point]:
         chosen = functools.reduce(operator.or_, choice, nothing)
         scenario = base.with_(chosen.values)
         if chosen.error_models or chosen.applications or chosen.weights:
-            _pieces.check(chosen, scenario)
+            check(chosen, scenario)
             yield Point(f"{scenario.hash}+{chosen.digest}", scenario, chosen)
         else:
             yield Point(scenario.hash, scenario)

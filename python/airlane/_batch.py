@@ -9,7 +9,7 @@ from array import array
 from dataclasses import dataclass
 from typing import NamedTuple
 
-from airlane import _native, _pieces
+from airlane import _native, custom
 from airlane.custom import Pieces
 from airlane.errors import RunError
 from airlane.scenario import Scenario
@@ -83,7 +83,7 @@ def _runs(point: Point, seed: int, runs: list[int]) -> tuple[list[Runs], Failure
     results: list[Runs] = []
     for run in runs:
         try:
-            told = _pieces.simulate(point.scenario, point.pieces, seed, run, [], fresh=True)
+            told = custom.simulate(point.scenario, point.pieces, seed, run, [], fresh=True)
         except Exception as error:
             # Whatever a piece raises; it may be of a class that another process does not know.
             return results, Failure(point.hash, run, "".join(traceback.format_exception(error)))

@@ -1,21 +1,76 @@
-"""Pieces of a world as they are checked, told apart, and run."""
+"""What pieces of a world are, where they go, and how what they answer is checked."""
 
 from __future__ import annotations
 
-import copy
 from collections.abc import Callable, Mapping
 from types import SimpleNamespace
-from typing import TYPE_CHECKING, Any
+from typing import Any, Protocol
 
 from airlane import _native
-from airlane._names import unknown
-from airlane.scenario import Scenario
 
-if TYPE_CHECKING:
-    from airlane.custom import ErrorModel, Pieces, WeightPolicy
 
-Told = tuple[str, list[str], list[float]]
-"""JSON of the result, names of its metrics, their values."""
+class ErrorModel(Protocol):
+    """Which frames are lost in one direction of a link."""
+
+    def loses(self, start_s: float, end_s: float, len_bytes: int, /) -> bool:
+        """Whether a frame is lost.
+
+        Args:
+            start_s: When its first bit is on the air, simulated seconds. Frames come in this order
+                and do not overlap.
+            end_s: When its last bit has left.
+            len_bytes: Its length, bytes.
+
+        Returns:
+            True if it is lost.
+        """
+        ...
+
+
+class Application(Protocol):
+    """What sends and receives at both ends of a flow, through the `Host` that it was made with."""
+
+    def on_start(self) -> None:
+        """The flow begins."""
+        ...
+
+    def on_delivered(self, end: int, len_bytes: int, delay_s: float | None, /) -> None:
+        """Bytes have arrived: over TCP in order, over UDP a datagram.
+
+        Args:
+            end: Where: the flow's first end (0) or its second (1).
+            len_bytes: How many, bytes.
+            delay_s: The time that a datagram took, seconds; None over TCP.
+        """
+        ...
+
+    def on_timer(self) -> None:
+        """The timer has run out that `Host.set_timer` set."""
+        ...
+
+
+class WeightPolicy(Protocol):
+    """Sets the weights of a link's services from time to time."""
+
+    @property
+    def interval_s(self) -> float:
+        """How often it is asked, seconds, above 0."""
+        ...
+
+    def weights(
+        self, now_s: float, direction: str, services: list[dict[str, Any]], /
+    ) -> Mapping[str, float]:
+        """New weights for the services of one port.
+
+        Args:
+            now_s: The simulated time, seconds.
+            direction: Which port: the one that sends `down`, or `up`.
+            services: What that port knows of each service (docs/custom.md).
+
+        Returns:
+            Weights above 0 by name of the service; services that are not named keep theirs.
+        """
+        ...
 
 
 def ways(place: str) -> list[tuple[str, bool]]:
@@ -43,62 +98,13 @@ def link_of(argument: str, place: str) -> str:
     return name
 
 
-def check(pieces: Pieces, scenario: Scenario) -> None:
-    """Sees to it that a scenario has the links and flows that pieces are for.
-
-    Raises:
-        ValueError: If it has not.
-    """
-    table = scenario.to_dict()
-    links, flows = table.get("links", {}), [flow["name"] for flow in table.get("flows", [])]
-    for argument, places in (("error_models", pieces.error_models), ("weights", pieces.weights)):
-        for place in places:
-            is_model = argument == "error_models"
-            link = ways(place)[0][0] if is_model else link_of(argument, place)
-            if link not in links:
-                raise ValueError(f"{argument}[{place!r}]: {unknown('link', link, list(links))}")
-    for flow in pieces.applications:
-        if flow not in flows:
-            raise ValueError(f"applications[{flow!r}]: {unknown('flow', flow, flows)}")
-
-
-def simulate(
-    scenario: Scenario,
-    pieces: Pieces,
-    seed: int,
-    run: int,
-    probe: list[tuple[str, Callable[[Any], None]]],
-    *,
-    fresh: bool,
-) -> Told:
-    """Simulates one repetition; `fresh` with policies that nobody else has changed."""
-    return _native.run_custom(
-        scenario._core,
-        seed,
-        run,
-        [
-            (link, down, _strict_model(link, down, make))
-            for place, make in pieces.error_models.items()
-            for link, down in ways(place)
-        ],
-        [(flow, _strict_application(flow, make)) for flow, make in pieces.applications.items()],
-        [
-            (link_of("weights", place), _strict_policy(place, policy), policy.interval_s)
-            for place, policy in (
-                copy.deepcopy(pieces.weights) if fresh else pieces.weights
-            ).items()
-        ],
-        probe,
-    )
-
-
 def _has(where: str, piece: object, *methods: str) -> None:
     for method in methods:
         if not callable(getattr(piece, method, None)):
             raise TypeError(f"{where}: {piece!r} has no method {method}")
 
 
-def _strict_model(
+def strict_model(
     link: str, down: bool, make: Callable[[_native.Random], ErrorModel]
 ) -> Callable[[_native.Random], object]:
     """Makes models whose answers are checked: a forgotten `return` would be a link without loss."""
@@ -119,7 +125,7 @@ def _strict_model(
     return made
 
 
-def _strict_application(
+def strict_application(
     flow: str, make: Callable[[_native.Host], object]
 ) -> Callable[[_native.Host], object]:
     def made(host: _native.Host) -> object:
@@ -130,7 +136,7 @@ def _strict_application(
     return made
 
 
-def _strict_policy(place: str, policy: WeightPolicy) -> object:
+def strict_policy(place: str, policy: WeightPolicy) -> object:
     """The policy with its answers as dictionaries, which native code asks for."""
 
     def weights(now_s: float, direction: str, services: list[dict[str, Any]]) -> dict[str, float]:

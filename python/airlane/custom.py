@@ -6,84 +6,27 @@ with built-in pieces. docs/custom.md has an example of each.
 
 from __future__ import annotations
 
+import copy
 from collections.abc import Callable, Mapping
 from dataclasses import dataclass, field, fields
 from functools import cached_property
-from typing import Any, Protocol
+from typing import Any
 
-from airlane import _pieces
+from airlane import _native, _pieces
 from airlane._check import natural
 from airlane._identity import digest
+from airlane._names import unknown
 from airlane._native import Host, Random
+from airlane._pieces import Application, ErrorModel, WeightPolicy
 from airlane.events import KINDS, Event, Probe
 from airlane.result import RunResult
-from airlane.scenario import ScenarioSource, Value, read
+from airlane.scenario import Scenario, ScenarioSource, Value, read
 
 __all__ = ["Application", "ErrorModel", "Host", "Pieces", "Random", "WeightPolicy", "run"]
 
 
-class ErrorModel(Protocol):
-    """Which frames are lost in one direction of a link."""
-
-    def loses(self, start_s: float, end_s: float, len_bytes: int, /) -> bool:
-        """Whether a frame is lost.
-
-        Args:
-            start_s: When its first bit is on the air, simulated seconds. Frames come in this order
-                and do not overlap.
-            end_s: When its last bit has left.
-            len_bytes: Its length, bytes.
-
-        Returns:
-            True if it is lost.
-        """
-        ...
-
-
-class Application(Protocol):
-    """What sends and receives at both ends of a flow, through the `Host` that it was made with."""
-
-    def on_start(self) -> None:
-        """The flow begins."""
-        ...
-
-    def on_delivered(self, end: int, len_bytes: int, delay_s: float | None, /) -> None:
-        """Bytes have arrived: over TCP in order, over UDP a datagram.
-
-        Args:
-            end: Where: the flow's first end (0) or its second (1).
-            len_bytes: How many, bytes.
-            delay_s: The time that a datagram took, seconds; None over TCP.
-        """
-        ...
-
-    def on_timer(self) -> None:
-        """The timer has run out that `Host.set_timer` set."""
-        ...
-
-
-class WeightPolicy(Protocol):
-    """Sets the weights of a link's services from time to time."""
-
-    @property
-    def interval_s(self) -> float:
-        """How often it is asked, seconds, above 0."""
-        ...
-
-    def weights(
-        self, now_s: float, direction: str, services: list[dict[str, Any]], /
-    ) -> Mapping[str, float]:
-        """New weights for the services of one port.
-
-        Args:
-            now_s: The simulated time, seconds.
-            direction: Which port: the one that sends `down`, or `up`.
-            services: What that port knows of each service (docs/custom.md).
-
-        Returns:
-            Weights above 0 by name of the service; services that are not named keep theirs.
-        """
-        ...
+Told = tuple[str, list[str], list[float]]
+"""JSON of the result, names of its metrics, their values."""
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -174,6 +117,62 @@ def _check_policy(where: str, policy: object) -> None:
         raise TypeError(f"{where}={policy!r}: it has no method weights, or no interval_s")
 
 
+def check(pieces: Pieces, scenario: Scenario) -> None:
+    """Sees to it that a scenario has the links and flows that pieces are for.
+
+    Raises:
+        ValueError: If it has not.
+    """
+    table = scenario.to_dict()
+    links, flows = table.get("links", {}), [flow["name"] for flow in table.get("flows", [])]
+    for argument, places in (("error_models", pieces.error_models), ("weights", pieces.weights)):
+        for place in places:
+            is_model = argument == "error_models"
+            link = _pieces.ways(place)[0][0] if is_model else _pieces.link_of(argument, place)
+            if link not in links:
+                raise ValueError(f"{argument}[{place!r}]: {unknown('link', link, list(links))}")
+    for flow in pieces.applications:
+        if flow not in flows:
+            raise ValueError(f"applications[{flow!r}]: {unknown('flow', flow, flows)}")
+
+
+def simulate(
+    scenario: Scenario,
+    pieces: Pieces,
+    seed: int,
+    run: int,
+    probe: list[tuple[str, Callable[[Any], None]]],
+    *,
+    fresh: bool,
+) -> Told:
+    """Simulates one repetition; `fresh` with policies that nobody else has changed."""
+    return _native.run_custom(
+        scenario._core,
+        seed,
+        run,
+        [
+            (link, down, _pieces.strict_model(link, down, make))
+            for place, make in pieces.error_models.items()
+            for link, down in _pieces.ways(place)
+        ],
+        [
+            (flow, _pieces.strict_application(flow, make))
+            for flow, make in pieces.applications.items()
+        ],
+        [
+            (
+                _pieces.link_of("weights", place),
+                _pieces.strict_policy(place, policy),
+                policy.interval_s,
+            )
+            for place, policy in (
+                copy.deepcopy(pieces.weights) if fresh else pieces.weights
+            ).items()
+        ],
+        probe,
+    )
+
+
 def run(
     scenario: ScenarioSource,
     *,
@@ -217,9 +216,9 @@ def run(
         weights={} if weights is None else weights,
     )
     source = read(scenario)
-    _pieces.check(pieces, source)
+    check(pieces, source)
     seed = natural("seed", source.seed if seed is None else seed)
-    told = _pieces.simulate(source, pieces, seed, natural("run", run), _methods(probe), fresh=False)
+    told = simulate(source, pieces, seed, natural("run", run), _methods(probe), fresh=False)
     text, names, values = told
     return RunResult(text, dict(zip(names, values, strict=True)))
 

@@ -13,7 +13,7 @@ import pytest
 from lossy_world import world
 
 import airlane
-from airlane import AirlaneWarning, RunError, _pieces
+from airlane import AirlaneWarning, RunError, custom
 from airlane._identity import digest
 from airlane.custom import Host, Pieces, Random
 
@@ -125,13 +125,13 @@ def test_a_sweep_goes_on_until_the_code_is_another(
 ) -> None:
     airlane.sweep(file, vary=VARY, runs=2, out=tmp_path)
     ran = []
-    real = _pieces.simulate
+    real = custom.simulate
 
     def counted(*args: Any, **kwargs: Any) -> Any:  # noqa: ANN401
         ran.append(args[3])
         return real(*args, **kwargs)
 
-    monkeypatch.setattr(_pieces, "simulate", counted)
+    monkeypatch.setattr(custom, "simulate", counted)
     assert airlane.sweep(file, vary=VARY, runs=3, executor=1, out=tmp_path).equals(whole)
     assert ran == [2] * 6, "the third runs of three pieces at two durations"
     ran.clear()
