@@ -44,8 +44,12 @@ impl Ranges {
         self.list.iter().rev()
     }
 
-    /// The range that holds `seq`.
+    /// The range that holds `seq`. Most ask for the highest.
     pub(super) fn containing(&self, seq: u64) -> Option<Range> {
+        let highest = self.list.back()?;
+        if seq >= highest.start {
+            return (seq < highest.end).then_some(*highest);
+        }
         let at = self.list.partition_point(|range| range.end <= seq);
         self.list
             .get(at)
@@ -62,6 +66,14 @@ impl Ranges {
     pub(super) fn insert(&mut self, new: Range) -> u64 {
         if new.is_empty() {
             return 0;
+        }
+        // Most add to the highest.
+        if let Some(highest) = self.list.back_mut()
+            && (highest.start..=highest.end).contains(&new.start)
+        {
+            let before = highest.end;
+            highest.end = before.max(new.end);
+            return highest.end - before;
         }
         // Those that it touches become one with it.
         let from = self.list.partition_point(|range| range.end < new.start);
@@ -81,7 +93,9 @@ impl Ranges {
             self.list.insert(from, joined);
         } else {
             self.list[from] = joined;
-            self.list.drain(from + 1..to);
+            if to > from + 1 {
+                self.list.drain(from + 1..to);
+            }
         }
         new.len() - known
     }

@@ -6,6 +6,7 @@
 //! one recovery leave in ascending order without a gap, so one more number says which of them have left.
 
 use super::ranges::{Range, Ranges};
+use super::segment::MOST_BLOCKS;
 use super::window::SendWindow;
 
 #[derive(Clone, Debug)]
@@ -20,6 +21,8 @@ pub(super) struct Scoreboard {
     high_rxt: u64,
     /// Segments in `sacked` below `high_rxt`.
     below_rxt: u64,
+    /// What was reported last, which is told again and again.
+    reported: [Range; MOST_BLOCKS],
 }
 
 impl Scoreboard {
@@ -30,6 +33,7 @@ impl Scoreboard {
             count: 0,
             high_rxt: 0,
             below_rxt: 0,
+            reported: Default::default(),
         }
     }
 
@@ -37,6 +41,7 @@ impl Scoreboard {
     /// dropped what it reported).
     pub(super) fn clear(&mut self) {
         self.sacked.clear();
+        self.reported = Default::default();
         self.count = 0;
         self.high_rxt = 0;
         self.below_rxt = 0;
@@ -57,7 +62,15 @@ impl Scoreboard {
             self.below_rxt -= below;
             self.count -= below + self.sacked.cut_below(window.una);
         }
-        for block in blocks.iter().filter(|block| block.end <= window.max) {
+        let told = std::mem::take(&mut self.reported);
+        for (block, reported) in blocks.iter().zip(&mut self.reported) {
+            if block.end > window.max {
+                continue;
+            }
+            *reported = *block;
+            if told.contains(block) {
+                continue;
+            }
             let start = block.start.max(window.una);
             let middle = self.high_rxt.clamp(start, block.end.max(start));
             let below = self.sacked.insert(Range { start, end: middle });

@@ -27,9 +27,11 @@ impl Sack {
         let ahead = blocks.len();
         let mut news = 0;
         for seq in std::iter::once(trigger).chain(self.recent) {
+            if blocks.len() == MOST_BLOCKS {
+                break;
+            }
             if let Some(block) = self.held.containing(seq)
                 && !blocks[ahead..].contains(&block)
-                && blocks.len() < MOST_BLOCKS
             {
                 reported[news] = seq;
                 news += 1;
