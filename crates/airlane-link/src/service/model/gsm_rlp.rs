@@ -27,6 +27,7 @@ fn world(
         packets,
         timeouts,
         channel,
+        back: 0,
         barrier: None,
     }
 }
@@ -50,6 +51,22 @@ fn as_many_numbers_as_may_be_under_way() {
         let codec = Codec::new(HeaderProfile::Study).with_modulus(modulus);
         check(world(repair, window, codec, (modulus as u8 + 1, 4), radio));
     }
+}
+
+/// Both ends send, and both may give up at once.
+#[test]
+fn both_ways() {
+    let radio = Channel {
+        room: 2,
+        doubles: 0,
+        overtakes: 0,
+        originals_in_order: false,
+    };
+    let codec = Codec::new(HeaderProfile::Study).with_modulus(4);
+    check(World {
+        back: 1,
+        ..world(Repair::Selective, 2, codec, (2, 4), radio)
+    });
 }
 
 /// Live, frames come late and twice, whatever their numbers.

@@ -23,8 +23,8 @@ use world::{LONG_AGO, Numbered, State, World};
 
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 enum Action {
-    /// End 0 gets its next packet.
-    Offer,
+    /// An end gets its next packet.
+    Offer(usize),
     /// The frame at this place arrives.
     Arrive(usize, usize),
     /// It arrives, and is still on its way.
@@ -53,8 +53,10 @@ impl Model for World {
     }
 
     fn actions(&self, state: &State, actions: &mut Vec<Action>) {
-        if state.ends[0].sent < self.packets {
-            actions.push(Action::Offer);
+        for (end, packets) in [self.packets, self.back].into_iter().enumerate() {
+            if state.ends[end].sent < packets {
+                actions.push(Action::Offer(end));
+            }
         }
         if state.timeouts < self.timeouts {
             actions.push(Action::Timeout);
@@ -78,9 +80,9 @@ impl Model for World {
     fn next_state(&self, last: &State, action: Action) -> Option<State> {
         let mut state = last.clone();
         match action {
-            Action::Offer => {
-                let mut packet = Some(Numbered(state.ends[0].sent));
-                self.input(&mut state, 0, &mut packet, |_, _| {});
+            Action::Offer(end) => {
+                let mut packet = Some(Numbered(state.ends[end].sent));
+                self.input(&mut state, end, &mut packet, |_, _| {});
                 if packet.is_some() {
                     return None;
                 }

@@ -4,7 +4,7 @@ use std::collections::BTreeSet;
 
 use stateright::Property;
 
-use super::world::{State, World};
+use super::world::{End, State, World};
 use crate::config::SchemeConfig;
 use crate::wire::{FrameKind, Layout};
 
@@ -26,7 +26,7 @@ pub(super) fn of(world: &World) -> Properties {
         SchemeConfig::SrBitmap(_) => {
             all.extend(of_reliable(world).into_iter().chain(of_sr_bitmap(world)));
         }
-        SchemeConfig::GsmRlp(_) => all.extend(of_gsm_rlp()),
+        SchemeConfig::GsmRlp(_) => all.extend(of_gsm_rlp(world)),
         other => unreachable!("no world has {}", other.kind()),
     }
     all
@@ -41,18 +41,28 @@ fn sometimes(name: &'static str, holds: fn(&World, &State) -> bool) -> Property<
 }
 
 fn all_arrived(world: &World, state: &State) -> bool {
-    state.ends[1].delivered.len() == usize::from(world.packets)
+    let arrived = state.ends.each_ref().map(|end| end.delivered.len());
+    arrived == [world.back, world.packets].map(usize::from)
+}
+
+/// Both ends as sender and receiver.
+fn both_ways(state: &State) -> [[&End; 2]; 2] {
+    let [one, other] = &state.ends;
+    [[one, other], [other, one]]
 }
 
 fn of_all(world: &World) -> Properties {
     let mut all = vec![
         always("each packet goes up once", |_, state| {
-            let delivered = &state.ends[1].delivered;
-            delivered.iter().collect::<BTreeSet<_>>().len() == delivered.len()
+            state.ends.iter().all(|end| {
+                let delivered = &end.delivered;
+                delivered.iter().collect::<BTreeSet<_>>().len() == delivered.len()
+            })
         }),
         always("only packets that were sent go up", |_, state| {
-            let [sender, receiver] = &state.ends;
-            receiver.delivered.iter().all(|id| *id < sender.sent)
+            both_ways(state)
+                .into_iter()
+                .all(|[sender, receiver]| receiver.delivered.iter().all(|id| *id < sender.sent))
         }),
         sometimes("everything arrives", all_arrived),
         sometimes("a frame is sent again", |_, state| {
@@ -288,23 +298,28 @@ fn of_rlp_oos() -> Properties {
 }
 
 /// GSM's radio link protocol.
-fn of_gsm_rlp() -> Properties {
-    vec![
+fn of_gsm_rlp(world: &World) -> Properties {
+    let mut all = vec![
         always("packets go up in order", |_, state| {
-            state.ends[1].delivered.is_sorted()
+            state.ends.iter().all(|end| end.delivered.is_sorted())
         }),
         always("no more than a window is outstanding", |world, state| {
-            state.ends[0].service.kept().len() <= usize::from(world.window)
+            let window = usize::from(world.window);
+            state
+                .ends
+                .iter()
+                .all(|end| end.service.kept().len() <= window)
         }),
         always(
             "what has not gone up is kept, or known to be lost",
             |_, state| {
-                let [sender, receiver] = &state.ends;
-                let kept = sender.service.kept();
-                (0..sender.sent).all(|id| {
-                    receiver.delivered.contains(&id)
-                        || kept.contains(&id)
-                        || sender.lost.contains(&id)
+                both_ways(state).into_iter().all(|[sender, receiver]| {
+                    let kept = sender.service.kept();
+                    (0..sender.sent).all(|id| {
+                        receiver.delivered.contains(&id)
+                            || kept.contains(&id)
+                            || sender.lost.contains(&id)
+                    })
                 })
             },
         ),
@@ -333,5 +348,11 @@ fn of_gsm_rlp() -> Properties {
                     && sender.service.is_idle()
             },
         ),
-    ]
+    ];
+    if world.back > 0 {
+        all.push(sometimes("both ends lose packets", |_, state| {
+            state.ends.iter().all(|end| !end.lost.is_empty())
+        }));
+    }
+    all
 }

@@ -36,6 +36,7 @@ fn fewest_numbers(scheme: SchemeConfig, modulus: u64, packets: u8, timeouts: u8)
             originals_in_order: false,
         },
         barrier: None,
+        back: 0,
     });
 }
 
@@ -60,6 +61,7 @@ fn reordered(scheme: SchemeConfig, modulus: u8, window: u8, packets: u8, timeout
             originals_in_order: false,
         },
         barrier: None,
+        back: 0,
     });
 }
 
@@ -166,6 +168,7 @@ fn by_flow(scheme: SchemeConfig, modulus: u64, packets: u8, timeouts: u8, barrie
             originals_in_order: false,
         },
         barrier,
+        back: 0,
     });
 }
 

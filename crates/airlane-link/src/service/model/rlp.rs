@@ -35,6 +35,7 @@ fn live_in_any_order() {
                 originals_in_order: false,
             },
             barrier: None,
+            back: 0,
         });
     }
 }
@@ -60,6 +61,7 @@ fn study_rlp_on_a_radio_link() {
                 originals_in_order: true,
             },
             barrier: None,
+            back: 0,
         });
     }
 }

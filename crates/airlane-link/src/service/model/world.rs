@@ -75,6 +75,8 @@ pub(super) struct World {
     pub(super) window: u8,
     /// Packets that end 0 sends.
     pub(super) packets: u8,
+    /// Packets that end 1 sends.
+    pub(super) back: u8,
     /// How often a timer runs out, at either end; this bounds the attempts, which are numbered.
     pub(super) timeouts: u8,
     pub(super) channel: Channel,
@@ -235,7 +237,8 @@ impl World {
         // 128 bits: two of a million different states are the same once in 10^26.
         [0, 1].map(|salt| {
             let mut key = Relative::new(state.now, salt);
-            (state.doubled, state.timeouts, &state.ends[1].delivered).hash(&mut key);
+            let delivered = state.ends.each_ref().map(|end| &end.delivered);
+            (state.doubled, state.timeouts, delivered).hash(&mut key);
             for (this, air) in state.ends.iter().zip(&state.air) {
                 this.service.add_to(&mut key);
                 (this.sent, this.asked, &this.lost).hash(&mut key);
