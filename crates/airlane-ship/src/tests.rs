@@ -80,6 +80,18 @@ fn manifest(lengths: &[u64]) -> Manifest {
     Manifest::new(entries.collect()).unwrap()
 }
 
+/// 20 ms of speech and the headers of RTP.
+const CALL: usize = 172;
+
+/// A call: when it speaks next, and how it fared.
+struct Call {
+    next: Instant,
+    /// Packets that found the queue full.
+    dropped: u64,
+    /// How long each waited, seconds.
+    waits: Vec<f64>,
+}
+
 struct World {
     path: Path,
     now: Instant,
@@ -92,6 +104,8 @@ struct World {
     number: u64,
     restarts: bool,
     sent: u64,
+    /// A call over the same path, if there is one.
+    call: Option<Call>,
     /// When the interface of the sender says next what it does, and what had left by the last time; if it says so.
     interface: Option<(Instant, u64)>,
 }
@@ -113,6 +127,22 @@ impl World {
             restarts: false,
             sent: 0,
             interface: None,
+            call: None,
+        }
+    }
+
+    /// A packet of the call leaves each way, each 20 ms.
+    fn speak(&mut self) {
+        let Some(call) = self.call.as_mut().filter(|call| call.next <= self.now) else {
+            return;
+        };
+        call.next = call.next + Duration::from_millis(20);
+        for way in [0, 1] {
+            let full = self.path.full;
+            self.path.carry(self.now, way, CALL);
+            call.dropped += u64::from(self.path.full > full);
+            let waits = self.path.free_at[way].saturating_since(self.now);
+            call.waits.push(waits.as_secs_f64());
         }
     }
 
@@ -179,7 +209,9 @@ impl World {
         let next = self.wire.peek().map(|Reverse((at, ..))| *at);
         let timers = [self.shipper.poll_timeout(), self.taker.poll_timeout()];
         let says = self.interface.map(|(at, _)| at);
-        let next = timers.into_iter().flatten().chain(next).chain(says).min();
+        let speaks = self.call.as_ref().map(|call| call.next);
+        let others = next.into_iter().chain(says).chain(speaks);
+        let next = timers.into_iter().flatten().chain(others).min();
         self.now = self.now.max(next.expect("something is under way or due"));
         while let Some(Reverse((at, ..))) = self.wire.peek()
             && *at <= self.now
@@ -196,6 +228,7 @@ impl World {
             };
             let Ok(()) = self.taker.handle(self.now, &bytes, &mut keep);
         }
+        self.speak();
         self.offer();
         self.shipper.handle_timeout(self.now);
         self.taker.handle_timeout(self.now);
@@ -284,6 +317,55 @@ fn a_lossy_link_is_used() {
             (duplicates as f64) < few,
             "{duplicates} of {packets} packets were here already at {loss}"
         );
+    }
+}
+
+#[test]
+fn a_call_takes_its_own_share_from_a_file_and_stays_good() {
+    let seconds = 30.0;
+    for (mbps, delay, loss, queue) in [
+        (20.0, 25, 0.05, 50),
+        (20.0, 25, 0.0, 50),
+        (5.0, 50, 0.02, 100),
+        (100.0, 10, 0.01, 50),
+    ] {
+        let bytes = mbps * 1e6 / 8.0 * seconds;
+        let carry = |call: Option<Call>| {
+            let mut world = World::new(Path::new(mbps, delay, loss), &[bytes as u64]);
+            world.path.queue = Duration::from_millis(queue);
+            world.call = call;
+            let took = world.run();
+            assert!(world.is_intact());
+            (bytes * 8.0 / took.as_secs_f64() / mbps / 1e6, world.call)
+        };
+        let (alone, _) = carry(None);
+        let (beside, call) = carry(Some(Call {
+            next: Instant::ORIGIN,
+            dropped: 0,
+            waits: vec![],
+        }));
+        let mut call = call.expect("it was given one");
+        let spoken = (CALL + 52) as f64 * 8.0 * 50.0 / mbps / 1e6;
+        let path = format!("{mbps} Mbit/s, {delay} ms, {loss}");
+        assert!(
+            beside > alone - spoken - 0.01,
+            "{path}: {beside} of the link, alone {alone}, of which the call takes {spoken}"
+        );
+        if loss == 0.05 {
+            assert!(beside > 0.85, "{beside}");
+        }
+        call.waits.sort_by(f64::total_cmp);
+        let (all, late) = (call.waits.len(), call.waits[call.waits.len() * 99 / 100]);
+        println!(
+            "{path}: {alone:.3} alone, {beside:.3} beside a call of {spoken:.3}, {} of {all} dropped, 1 % later than {late:.4} s",
+            call.dropped
+        );
+        assert!(
+            call.dropped * 200 < all as u64,
+            "{path}: {} of {all}",
+            call.dropped
+        );
+        assert!(late < 0.045, "{path}: {late}");
     }
 }
 

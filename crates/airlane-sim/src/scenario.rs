@@ -46,7 +46,8 @@ pub(crate) use stations::{RadioHop, RadioRoutes};
 pub(crate) use web::WebTables;
 pub use web::{Completion, EmptyRun, FilesPerPage, RequestPackets, TABLE_FILES, WebConfig};
 pub use wifi::{
-    StationConfig, WifiConfig, WifiInterference, WifiRateControl, WifiSignal, WifiSignalChange,
+    StationConfig, WifiConfig, WifiErrors, WifiInterference, WifiRateControl, WifiSignal,
+    WifiSignalChange,
 };
 
 /// Version of the file format.

@@ -27,7 +27,7 @@ use crate::custom::{AppFactory, ErrorsFactory, Pieces};
 use crate::engine::agenda::{Agenda, Move, Policy};
 use crate::engine::circuit::Circuit;
 use crate::engine::medium::{Air, Direction, Medium, NextHop, StationLink};
-use crate::engine::radio::{Attached, RadioEnd};
+use crate::engine::radio::{Attached, RadioEnd, Recorded};
 use crate::engine::status::{Daemon, Daemons};
 use crate::engine::{Engine, PortEnd, World};
 use crate::hint::{flow_hints, outages};
@@ -194,8 +194,18 @@ fn handed_over(
 fn radio(scenario: &Scenario, name: &str, wifi: &WifiConfig, streams: Streams) -> RadioEnd {
     let (config, stations) = wifi.radio();
     let nodes = wifi.nodes.keys().map(|node| node_index(scenario, node));
+    let mut radio = Radio::new(config, &stations, streams, &format!("medium.{name}"));
+    for errors in &wifi.errors {
+        let [a, b] = errors.between.each_ref().map(|name| wifi.station(name));
+        let (Some(a), Some(b)) = (a, b) else { continue };
+        for (from, to, model) in [(a, b, &errors.model.down), (b, a, &errors.model.up)] {
+            let stream = format!("medium.{name}.{from}-{to}");
+            let model = ErrorModel::new(model, wifi.data_rate(), streams, &stream);
+            radio.set_losses(from, to, Box::new(Recorded(model)));
+        }
+    }
     RadioEnd {
-        radio: Radio::new(config, &stations, streams, &format!("medium.{name}")),
+        radio,
         attached: stations.iter().map(|_| Attached::default()).collect(),
         nodes: nodes.collect(),
         source_header: wifi.source_header.as_bytes() as usize,

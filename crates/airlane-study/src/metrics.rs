@@ -174,7 +174,7 @@ fn progress_metrics(progress: &ProgressResult) -> Vec<(String, f64)> {
     whole.chain(windows).collect()
 }
 
-fn station_counts(StationResult { counts, .. }: &StationResult) -> [(&'static str, u64); 14] {
+fn station_counts(StationResult { counts, .. }: &StationResult) -> [(&'static str, u64); 15] {
     [
         (
             "frames",
@@ -193,6 +193,7 @@ fn station_counts(StationResult { counts, .. }: &StationResult) -> [(&'static st
         ("queue_drops", counts.queue_drops),
         ("retry_drops", counts.retry_drops),
         ("draws_at_cw_max", counts.draws_at_cw_max),
+        ("underflows", counts.underflows),
     ]
 }
 

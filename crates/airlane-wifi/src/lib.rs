@@ -39,4 +39,4 @@ pub mod signal;
 pub mod station;
 
 pub use aired::{Aired, AiredKind};
-pub use radio::{Delivery, Done, Full, Radio, RadioConfig, RadioStats};
+pub use radio::{Delivery, Done, Full, Losses, Radio, RadioConfig, RadioStats};

@@ -62,6 +62,13 @@ pub struct Done<P> {
     pub packet: P,
 }
 
+/// What else loses frames on their way from one station to another: a recording, or a model.
+pub trait Losses: std::fmt::Debug {
+    /// Whether a frame of `bytes` is lost that was on the air from `start` to `end`. It is asked of all frames of this way, in
+    /// their order.
+    fn loses(&mut self, start: Instant, end: Instant, bytes: usize) -> bool;
+}
+
 /// The queue of a station is full: the packet comes back.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Full<P>(pub P);
@@ -101,7 +108,7 @@ struct OnAir {
 }
 
 /// The stations of one channel.
-#[derive(Clone, Debug)]
+#[derive(Debug)]
 pub struct Radio<P> {
     config: RadioConfig,
     places: Places,
@@ -110,6 +117,8 @@ pub struct Radio<P> {
     /// How many of `air`, the newest, have begun and nobody has heard yet.
     fresh: usize,
     signal: Option<Signal>,
+    /// By `from * stations + to`; empty where there are none.
+    losses: Vec<Option<Box<dyn Losses>>>,
     frames: u64,
     next: Option<Instant>,
     delivered: VecDeque<Delivery<P>>,
@@ -151,6 +160,7 @@ impl<P: Clone> Radio<P> {
             config,
             air: vec![],
             fresh: 0,
+            losses: vec![],
             frames: 0,
             next: None,
             delivered: VecDeque::new(),
@@ -159,6 +169,13 @@ impl<P: Clone> Radio<P> {
             stats: RadioStats::default(),
             collided: false,
         }
+    }
+
+    /// Frames from one station to another, answers among them, meet these losses beside all others.
+    pub fn set_losses(&mut self, from: usize, to: usize, losses: Box<dyn Losses>) {
+        let all = self.stations.len();
+        self.losses.resize_with(all * all, || None);
+        self.losses[from * all + to] = Some(losses);
     }
 
     /// Hands a station a packet of `len` bytes, MAC header excluded, for a neighbour.
@@ -337,7 +354,10 @@ impl<P: Clone> Radio<P> {
         let disturbs = self.disturbs(frame.from, at);
         let whole = self.stations[at].ears.end(frame.number, disturbs);
         let near = self.places.receives(frame.from, at);
-        let noisy = near && (self.is_destroyed(now, at, frame) | self.is_too_weak(now, at, frame));
+        let noisy = near
+            && (self.is_destroyed(now, at, frame)
+                | self.is_too_weak(now, at, frame)
+                | self.is_lost(at, frame));
         let decoded = whole && near && !noisy;
         if at == frame.to && !decoded {
             self.count_loss(frame, whole);
@@ -381,6 +401,16 @@ impl<P: Clone> Radio<P> {
             }
         }
         destroyed
+    }
+
+    /// Whether a frame is lost on its way by a recording.
+    fn is_lost(&mut self, at: usize, frame: OnAir) -> bool {
+        let way = frame.from * self.stations.len() + frame.to;
+        let losses = self.losses.get_mut(way).filter(|_| at == frame.to);
+        losses.and_then(Option::as_mut).is_some_and(|losses| {
+            let start = frame.end - frame.modulation.airtime(frame.bytes);
+            losses.loses(start, frame.end, frame.bytes)
+        })
     }
 
     /// Whether a frame is lost because its signal is weak.

@@ -5,8 +5,9 @@
 //! all its ports at a time, and asks the next of them when it is done with that. What comes out stands at the next node.
 
 use airlane_base::{Instant, Payload as _};
+use airlane_channel::ErrorModel;
 use airlane_link::{Frame, Token};
-use airlane_wifi::Radio;
+use airlane_wifi::{Losses, Radio};
 
 use super::medium::StationLink;
 use crate::packet::Packet;
@@ -18,6 +19,16 @@ pub(crate) enum Carried {
     Packet(Packet),
     /// The frame of the port at the near end of this direction of a link.
     Frame(u32, Frame<Packet>),
+}
+
+/// Losses between two stations as links have them.
+#[derive(Debug)]
+pub(crate) struct Recorded(pub(crate) ErrorModel);
+
+impl Losses for Recorded {
+    fn loses(&mut self, start: Instant, end: Instant, bytes: usize) -> bool {
+        self.0.loses(start, end, bytes)
+    }
 }
 
 /// A radio channel and where its stations are.

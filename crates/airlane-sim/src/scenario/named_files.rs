@@ -9,7 +9,7 @@ use airlane_channel::trace::TraceFileError;
 use airlane_channel::{ErrorModelConfig, LinkRate, load_traces};
 
 use super::web::{TABLE_FILES, WebTables};
-use super::{AppConfig, Scenario};
+use super::{AppConfig, MediumConfig, Scenario};
 use crate::error::ScenarioError;
 
 impl Scenario {
@@ -55,6 +55,19 @@ impl Scenario {
         &mut self,
         mut read: impl FnMut(&Path) -> Result<Vec<u8>, String>,
     ) -> Result<(), ScenarioError> {
+        for (name, medium) in &mut self.media {
+            let MediumConfig::Wifi(wifi) = medium else {
+                continue;
+            };
+            for (i, errors) in wifi.errors.iter_mut().enumerate() {
+                let loaded = load_traces(&mut errors.model, |file| read(Path::new(file)));
+                loaded.map_err(|error| ScenarioError::Trace {
+                    place: format!("media.{}.errors[{i}].model", key(name)),
+                    file: error.file,
+                    reason: error.reason,
+                })?;
+            }
+        }
         for (name, link) in &mut self.links {
             let at = |setting: &str| {
                 let place = format!("links.{}.{setting}", key(name));
@@ -77,6 +90,17 @@ impl Scenario {
 
     /// What only matters to a run: tables and recordings that are named must have been read.
     pub(crate) fn check_tables(&self, problems: &mut Problems) {
+        for (name, wifi) in self.wifis() {
+            for (i, errors) in wifi.errors.iter().enumerate() {
+                if !errors.model.each().iter().all(|model| model.is_loaded()) {
+                    problems.add(
+                        &format!("media.{}.errors[{i}].model", key(name)),
+                        "the recording has not been read",
+                        "call Scenario::load_traces before the scenario is run",
+                    );
+                }
+            }
+        }
         for (name, link) in &self.links {
             if !link.errors.each().iter().all(|model| model.is_loaded()) {
                 problems.add(
@@ -110,7 +134,10 @@ impl Scenario {
     /// What tables and recordings add to the scenario's hash: nothing for built-in ones.
     pub(super) fn table_digests(&self) -> String {
         let mut text = String::new();
-        let errors = self.links.values().flat_map(|link| link.errors.each());
+        let stations = self.wifis().flat_map(|(_, wifi)| &wifi.errors);
+        let stations = stations.flat_map(|errors| errors.model.each());
+        let links = self.links.values().flat_map(|link| link.errors.each());
+        let errors = links.chain(stations);
         for digest in errors.filter_map(ErrorModelConfig::digest) {
             text.push_str(&format!("{digest:016x}"));
         }

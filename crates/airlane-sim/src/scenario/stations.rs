@@ -7,7 +7,7 @@ use airlane_channel::ErrorsConfig;
 use airlane_link::config::RateLimit;
 use airlane_wifi::profile::Profile;
 
-use super::wifi::WifiRateControl;
+use super::wifi::{WifiErrors, WifiRateControl};
 use super::{HandoffConfig, LONGEST_RUN, LinkConfig, MediumConfig, Scenario, WifiConfig};
 
 /// Positions beyond this say that somebody meant another unit.
@@ -209,6 +209,28 @@ impl Scenario {
             }
         }
         check_rates(wifi, problems);
+        for (i, errors) in wifi.errors.iter().enumerate() {
+            let path = format!("errors[{i}]");
+            for (at, name) in errors.between.iter().enumerate() {
+                check_station(wifi, &format!("{path}.between[{at}]"), name, problems);
+            }
+            let same =
+                |other: &&WifiErrors| errors.between.iter().all(|n| other.between.contains(n));
+            if errors.between[0] == errors.between[1] || wifi.errors[..i].iter().any(|o| same(&o)) {
+                problems.add(
+                    &format!("{path}.between"),
+                    format!(
+                        "{:?} are no two stations that have none yet",
+                        errors.between
+                    ),
+                    "each pair once",
+                );
+            }
+            let ErrorsConfig { down, up } = &errors.model;
+            if let Err(e) = down.validate().and_then(|()| up.validate()) {
+                problems.add(&format!("{path}.model"), e.to_string(), "");
+            }
+        }
         for (i, route) in wifi.routes.iter().enumerate() {
             let path = format!("routes[{i}]");
             if route.len() < 2 || route.len() > wifi.nodes.len() {

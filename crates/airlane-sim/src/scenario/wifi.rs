@@ -3,6 +3,7 @@
 use std::collections::BTreeMap;
 
 use airlane_base::{Duration, Instant, QueueLimit, Rate, Size};
+use airlane_channel::ErrorsConfig;
 use airlane_wifi::RadioConfig;
 use airlane_wifi::noise::NoiseConfig;
 use airlane_wifi::place::{Places, Position, watts};
@@ -52,6 +53,9 @@ pub struct WifiConfig {
     /// Frames are lost whose signal is too weak for their rate. Left out: all that are in range are strong enough.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub signal: Option<WifiSignal>,
+    /// Frames between two stations are lost beside that as links lose them, recordings among them.
+    #[serde(default, skip_serializing_if = "Vec::is_empty")]
+    pub errors: Vec<WifiErrors>,
     /// How stations choose the rate of data frames. Left out: they do not.
     #[serde(default, skip_serializing_if = "WifiRateControl::is_fixed")]
     pub rate_control: WifiRateControl,
@@ -96,6 +100,18 @@ impl WifiRateControl {
     fn is_fixed(&self) -> bool {
         *self == Self::Fixed
     }
+}
+
+/// Which frames are lost between two stations.
+#[derive(Clone, Debug, PartialEq, Serialize, Deserialize, JsonSchema)]
+#[serde(deny_unknown_fields, rename_all = "kebab-case")]
+pub struct WifiErrors {
+    /// The two stations; down is from the first to the second.
+    #[schemars(extend("examples" = [["a", "b"]]))]
+    pub between: [String; 2],
+    /// Which frames are lost, answers of the MAC among them; of a trace its losses and not its delays.
+    #[schemars(extend("examples" = [{ "kind": "trace", "file": "hill-top.trace" }]))]
+    pub model: ErrorsConfig,
 }
 
 /// How strong signals are.
@@ -219,7 +235,7 @@ impl WifiConfig {
     }
 
     /// The place of a node's station, in order of names.
-    pub(super) fn station(&self, name: &str) -> Option<usize> {
+    pub(crate) fn station(&self, name: &str) -> Option<usize> {
         self.nodes.keys().position(|node| node == name)
     }
 }

@@ -351,3 +351,30 @@ fn what_a_link_through_the_air_cannot_have_is_refused() {
         assert!(refused.to_string().contains(says), "{setting}: {refused}");
     }
 }
+
+#[test]
+fn a_recording_loses_frames_between_two_stations() {
+    // A trace of blocks: 4 of 10 erased, in one row.
+    let blocks = "# airlane blocks 1\n# block = \"100 ms\"  size = \"30 B\"\n0000001111\n";
+    let errors = "errors = [{ between = [\"n0\", \"n1\"], model = { down = { kind = \"blocks\", file = \"car.blocks\" } } }]";
+    let text = chain(1, 200, &format!("retries = \"off\"\n{errors}"), SATURATING);
+    let mut scenario = Scenario::from_toml(&text, "wifi").unwrap_or_else(|e| panic!("{e}"));
+    let unread = run(&scenario, 1, 0).unwrap_err().to_string();
+    assert!(unread.contains("media.mesh.errors[0].model"), "{unread}");
+    scenario
+        .load_traces(|file| {
+            assert_eq!(file.to_str(), Some("car.blocks"));
+            Ok(blocks.as_bytes().to_vec())
+        })
+        .unwrap();
+    let result = run(&scenario, 1, 0).unwrap();
+    let sender = &result.radios[0].stations[0].counts;
+    let lost = sender.data_noise as f64 / sender.data_frames as f64;
+    assert!((0.38..0.44).contains(&lost), "{lost}");
+    let twice = text.replace(
+        "errors = [",
+        "errors = [{ between = [\"n1\", \"n0\"], model = { kind = \"none\" } }, ",
+    );
+    let refused = Scenario::from_toml(&twice, "wifi").unwrap_err().to_string();
+    assert!(refused.contains("each pair once"), "{refused}");
+}
