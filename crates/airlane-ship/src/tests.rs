@@ -136,7 +136,7 @@ impl World {
         let Some(call) = self.call.as_mut().filter(|call| call.next <= self.now) else {
             return;
         };
-        call.next = call.next + Duration::from_millis(20);
+        call.next += Duration::from_millis(20);
         for way in [0, 1] {
             let full = self.path.full;
             self.path.carry(self.now, way, CALL);
