@@ -71,7 +71,8 @@ impl Goal {
             ..CopiesConfig::default()
         };
         match self {
-            Self::Voice => rlp_oos(3, Some(twice)),
+            // Its budget ends the requests.
+            Self::Voice => rlp_oos(12, Some(twice)),
             Self::Interactive => rlp_oos(5, Some(twice)),
             Self::Video => rlp_oos(3, None),
             Self::Paced => SchemeConfig::RlpOos(RlpConfig {
@@ -101,9 +102,10 @@ impl Goal {
 
     /// Where packets wait, if not where those of the scheme usually do.
     pub fn queue(self) -> Option<QueueConfig> {
-        // Such a sender keeps what the path holds once more in front of it, and is not told by drops.
-        let patient = QueueConfig::fq_codel().resolve(true);
-        (self == Self::Paced).then_some(patient)
+        // Such a sender keeps what the path holds once more in front of it, and is not told by drops: the longest round
+        // trip that is usual on the ground.
+        let longest = Duration::from_millis(300);
+        (self == Self::Paced).then(|| QueueConfig::patient(longest))
     }
 
     /// Whether TCP/IP headers are shortened, where the scheme allows it.

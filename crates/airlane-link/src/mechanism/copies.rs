@@ -17,8 +17,9 @@
 //!    show is less: each frame weighs 1/256, and an unknown link is taken for a lossy one.
 //! 4. It is not sent if the peer is known to have its frame, if the frame is to be repaired anyway, or
 //!    while the link is congested.
+//! 5. Where packets have a budget, copies are spaced by it and by how long fades last ([`Copies::space`]).
 //!
-//! Invariant: at most [`MOST`] copies are waited for, the newest.
+//! Invariant: at most [`MOST`] copies of each kind are waited for, the newest.
 
 use std::collections::VecDeque;
 
@@ -26,7 +27,7 @@ use airlane_base::{Duration, Instant, Payload, Probability, Rate, Seq};
 
 use super::bucket::Bucket;
 use crate::config::CopiesConfig;
-use crate::context::PortFacts;
+use crate::context::{PortFacts, earliest};
 use crate::wire::{Frame, Layout};
 
 /// More than a first window of TCP, which is ten segments.
@@ -34,6 +35,10 @@ const MOST: usize = 64;
 
 /// How much of the bucket's rate it holds: a first window on a link where that is little.
 const DEPTH: Duration = Duration::from_millis(250);
+
+/// Nine of ten fades are over after so many times their mean, and all but one of four hundred.
+const MOST_FADES: f64 = 2.5;
+const LONGEST_FADES: u64 = 6;
 
 /// The loss of a link of which nothing is known.
 const UNKNOWN: f64 = 0.05;
@@ -49,6 +54,56 @@ struct Planned {
     left: u32,
 }
 
+/// Copies in the order of their times, the same for all as they all wait equally long.
+#[derive(Clone, Debug)]
+struct Row {
+    planned: VecDeque<Planned>,
+    /// How many of them are due, from the front.
+    due: usize,
+}
+
+impl Row {
+    fn new() -> Self {
+        Self {
+            planned: VecDeque::with_capacity(MOST),
+            due: 0,
+        }
+    }
+
+    /// One planned last may be for later: its frame left later, or waits were longer.
+    fn plan(&mut self, mut copy: Planned) {
+        copy.at = self
+            .planned
+            .back()
+            .map_or(copy.at, |last| last.at.max(copy.at));
+        if self.planned.len() == MOST {
+            self.planned.pop_front();
+            self.due = self.due.saturating_sub(1);
+        }
+        self.planned.push_back(copy);
+    }
+
+    fn handle_timeout(&mut self, now: Instant) {
+        while self.deadline().is_some_and(|at| at <= now) {
+            self.due += 1;
+        }
+    }
+
+    fn deadline(&self) -> Option<Instant> {
+        self.planned.get(self.due).map(|copy| copy.at)
+    }
+
+    fn next_due(&mut self) -> Option<Planned> {
+        self.due = self.due.checked_sub(1)?;
+        self.planned.pop_front()
+    }
+
+    fn clear(&mut self) {
+        self.planned.clear();
+        self.due = 0;
+    }
+}
+
 /// The copies of a sender.
 #[derive(Clone, Debug)]
 pub(crate) struct Copies {
@@ -60,10 +115,10 @@ pub(crate) struct Copies {
     bucket: Bucket,
     /// Bytes of a frame beside its packet.
     overhead: usize,
-    /// In the order of their times, the same for all as they all wait equally long.
-    planned: VecDeque<Planned>,
-    /// How many of them are due, from the front.
-    due: usize,
+    /// How long after its frame the first copy leaves, and the last, where one more does.
+    spacing: (Duration, Option<Duration>),
+    soon: Row,
+    late: Row,
 }
 
 impl Copies {
@@ -82,9 +137,22 @@ impl Copies {
             loss: UNKNOWN,
             bucket: Bucket::new(rate, DEPTH, frames),
             overhead,
-            planned: VecDeque::with_capacity(MOST),
-            due: 0,
+            spacing: (config.after, None),
+            soon: Row::new(),
+            late: Row::new(),
         }
+    }
+
+    /// Fades last so long at the mean, requests are answered within `asked`, and what leaves within `helps` of its frame
+    /// comes in time. The first copy waits until most fades are over; where asking behind a long one would be too late,
+    /// one more leaves when nearly all are.
+    pub(crate) fn space(&mut self, fade: Duration, asked: Duration, helps: Duration) {
+        let last = helps.saturating_sub(self.after).max(self.after);
+        let first = fade.mul_f64(MOST_FADES).clamp(self.after, last);
+        let longest = fade * LONGEST_FADES;
+        let late = longest.max(first + self.after).min(last);
+        let asks_in_time = longest + asked + self.after < helps;
+        self.spacing = (first, (!asks_in_time && late > first).then_some(late));
     }
 
     /// From now on the share is that of `fresh`, whose link has another rate.
@@ -92,24 +160,22 @@ impl Copies {
         self.bucket.retime(&fresh.bucket);
     }
 
-    fn plan(&mut self, copy: Planned) {
-        if self.planned.len() == MOST {
-            self.planned.pop_front();
-            self.due = self.due.saturating_sub(1);
-        }
-        self.planned.push_back(copy);
-    }
-
     /// An original frame has left.
     pub(crate) fn on_left(&mut self, seq: Seq, left: Instant) {
         self.loss -= self.loss * WEIGHT;
-        // A copy planned last may be for later, by the time of one frame on its way out.
-        let at = self.planned.back().map_or(left, |last| last.at.max(left));
-        self.plan(Planned {
-            at: at.max(left + self.after),
+        let (first, late) = self.spacing;
+        self.soon.plan(Planned {
+            at: left + first,
             seq,
             left: self.number,
         });
+        if let Some(late) = late {
+            self.late.plan(Planned {
+                at: left + late,
+                seq,
+                left: 1,
+            });
+        }
     }
 
     /// The peer asks for a frame for the first time.
@@ -118,13 +184,8 @@ impl Copies {
     }
 
     pub(crate) fn handle_timeout(&mut self, now: Instant) {
-        while self
-            .planned
-            .get(self.due)
-            .is_some_and(|copy| copy.at <= now)
-        {
-            self.due += 1;
-        }
+        self.soon.handle_timeout(now);
+        self.late.handle_timeout(now);
     }
 
     /// The next copy to hand over. `again` gives a frame once more, if that is worth it.
@@ -134,9 +195,7 @@ impl Copies {
         congested: bool,
         again: impl Fn(Seq) -> Option<Frame<P>>,
     ) -> Option<Frame<P>> {
-        while self.due > 0 {
-            self.due -= 1;
-            let copy = self.planned.pop_front()?;
+        while let Some(copy) = self.soon.next_due().or_else(|| self.late.next_due()) {
             if congested || self.loss < self.above {
                 continue;
             }
@@ -148,9 +207,8 @@ impl Copies {
                 continue;
             }
             if copy.left > 1 {
-                let last = self.planned.back().map_or(now, |last| last.at);
-                self.plan(Planned {
-                    at: last.max(now + self.after),
+                self.soon.plan(Planned {
+                    at: now + self.after,
                     left: copy.left - 1,
                     ..copy
                 });
@@ -162,13 +220,13 @@ impl Copies {
 
     /// When `handle_timeout` has something to do.
     pub(crate) fn deadline(&self) -> Option<Instant> {
-        self.planned.get(self.due).map(|copy| copy.at)
+        earliest(self.soon.deadline(), self.late.deadline())
     }
 
     /// Forgets all frames.
     pub(crate) fn reset(&mut self) {
-        self.planned.clear();
-        self.due = 0;
+        self.soon.clear();
+        self.late.clear();
     }
 }
 
@@ -233,7 +291,7 @@ mod tests {
         copies.on_left(3, at(6));
         copies.handle_timeout(at(11));
         let none: Option<Frame<Vec<u8>>> = copies.next(at(11), true, |_| None);
-        assert_eq!((none, copies.due), (None, 0));
+        assert_eq!((none, copies.soon.due), (None, 0));
         assert_eq!(due(&mut copies, at(12), |_| true), NONE);
     }
 
@@ -273,6 +331,34 @@ mod tests {
         assert!((200..300).contains(&unknown), "{unknown}");
         assert_eq!(lossy(1_001, 100), 0, "1 % is less than 2 %");
         assert!(lossy(2_001, 20) > 800, "5 % is more");
+    }
+
+    #[test]
+    fn they_are_spaced_by_fades_and_by_what_comes_in_time() {
+        let mut copies = copies(1, 1.0);
+        // Of a fade, an answer to a request, and what is in time: when copies leave.
+        for (fade, asked, helps, first, late) in [
+            (0, 50, 275, 5, None),
+            (10, 50, 275, 25, None),
+            (40, 50, 275, 100, Some(240)),
+            (80, 50, 275, 200, Some(270)),
+            // Nothing that is asked for comes in time.
+            (0, 300, 150, 5, Some(10)),
+            (20, 300, 150, 50, Some(120)),
+            (80, 300, 150, 145, None),
+            (80, 300, 0, 5, None),
+        ] {
+            copies.space(MS(fade), MS(asked), MS(helps));
+            assert_eq!(copies.spacing, (MS(first), late.map(MS)), "{fade} ms");
+        }
+        copies.space(MS(20), MS(300), MS(150));
+        copies.on_left(0, at(0));
+        copies.on_left(1, at(20));
+        assert_eq!(due(&mut copies, at(49), |_| true), NONE);
+        assert_eq!(due(&mut copies, at(70), |_| true), [0, 1]);
+        assert_eq!(due(&mut copies, at(120), |_| true), [0]);
+        assert_eq!(due(&mut copies, at(140), |seq| seq != 1), NONE);
+        assert_eq!(copies.deadline(), None);
     }
 
     #[test]

@@ -8,6 +8,7 @@ pub(crate) mod bucket;
 pub(crate) mod copies;
 pub(crate) mod dejitter;
 pub(crate) mod delayed_ack;
+pub(crate) mod fades;
 pub(crate) mod keepalive;
 pub(crate) mod kept;
 pub(crate) mod lanes;

@@ -9,7 +9,7 @@
 //! round        marks since the last change of the rate: at least four, more where delays jitter, over 30 ms
 //! q            least delay of a round - least delay of the last 10 to 20 s;   allowed: 6 ms + jitter
 //! q <= allowed, busy       rate x (1 + gain); the gain grows 2.5 times each round once the rate is 5 % beyond the
-//!                          last queue's
+//!                          last queue's, up to a half, and to twice the rate beyond twice that
 //! q >  allowed             c = bytes / time between the first and the last mark that found this queue: what the
 //!                          link carries, as it was never idle. Send at c/2 or 3c/4 until the queue is gone, then
 //!                          a bit below c
@@ -18,7 +18,7 @@
 //!
 //! Loss is not congestion. But a link that polices, or whose queue is shorter than what is allowed, shows nothing
 //! else: where much more is lost than over a longer time, this end sends less for one round, and takes the rate
-//! back if as much is lost then.
+//! back if as much is lost then. Fades do not count: they take what lies between two marks, and nothing else.
 //!
 //! Least delays and not means, because what comes late now and then is no queue. Reports are rare: one for 8 kB or
 //! 10 ms, whichever is more; below 3 Mbit/s one for 20 ms. The first mark leaves behind the first frame, before there
@@ -73,6 +73,8 @@ const RESTORED_FOR: Duration = Duration::from_secs(3);
 const LONGEST_AT_FIRST: Duration = Duration::from_secs(1);
 /// What a round may add to the queue while the rate is near to what the link was found to carry.
 const STEP: Duration = Duration::from_millis(2);
+/// By so much it grows at most while it is near, and below that.
+const FAST_STEP: f64 = 1.0 / 32.0;
 /// What is sent of what the link was found to carry, so that what is left of a queue goes.
 const BELOW: f64 = 0.97;
 /// The rate is near to what was found up to this; by so much the gain grows each round beyond.
@@ -113,15 +115,32 @@ struct Stretch {
 }
 
 impl Stretch {
-    fn between(from: &Sample, to: &Sample) -> Option<Self> {
+    /// From the first of these to the last. What a fade takes lies between two of them, as it takes the marks that leave
+    /// in it, too: where most was lost is left out of the loss.
+    fn of<'a>(samples: impl Iterator<Item = &'a Sample>) -> Option<Self> {
+        let (mut ends, mut worst) = (None, (0.0, 0.0));
+        let (mut sent, mut lost) = (0.0, 0.0);
+        for sample in samples {
+            let (first, last) = ends.unwrap_or((sample, sample));
+            let gap = sample.sent.saturating_sub(last.sent) as f64;
+            let came = sample.received.saturating_sub(last.received) as f64;
+            (sent, lost) = (sent + gap, lost + gap - came);
+            if gap - came > worst.1 {
+                worst = (gap, gap - came);
+            }
+            ends = Some((first, sample));
+        }
+        let (from, to) = ends?;
         let took = to.left.saturating_since(from.left).as_secs_f64();
         let came = (to.came_us - from.came_us) as f64 / 1e6;
-        let sent = to.sent.saturating_sub(from.sent) as f64;
-        let received = to.received.saturating_sub(from.received) as f64;
+        let rest = sent - worst.0;
         (took > 0.0 && came > 0.0 && sent > 0.0).then(|| Self {
             sent_bps: sent * 8.0 / took,
             carried_bps: sent * 8.0 / came,
-            loss: (1.0 - received / sent).clamp(0.0, 1.0),
+            loss: match rest > 0.0 {
+                true => ((lost - worst.1) / rest).clamp(0.0, 1.0),
+                false => 0.0,
+            },
         })
     }
 }
@@ -474,7 +493,7 @@ impl Finder {
         if !is_over && !overruns {
             return;
         }
-        let Some(seen) = Stretch::between(first, last) else {
+        let Some(seen) = Stretch::of(self.samples.range(begin..)) else {
             return;
         };
         let queue = self.queue_us(needs.div_ceil(2).min(marks));
@@ -515,16 +534,21 @@ impl Finder {
     }
 
     fn grow(&mut self, now: Instant, round: Duration) {
-        let step = (STEP.as_secs_f64() / round.as_secs_f64()).clamp(1.0 / 128.0, 1.0 / 32.0);
-        let near = self
-            .carried
-            .is_some_and(|carried| (self.bps as f64) < NEAR * carried);
+        let step = (STEP.as_secs_f64() / round.as_secs_f64()).clamp(1.0 / 128.0, FAST_STEP);
+        // How far it is beyond what the last queue showed.
+        let beyond = self.carried.map(|carried| self.bps as f64 / carried);
         if self.busy {
-            if near {
-                self.gain = step;
+            match beyond {
+                Some(beyond) if beyond < 1.0 => self.gain = FAST_STEP,
+                Some(beyond) if beyond < NEAR => self.gain = step,
+                _ => {}
             }
             self.bps = ((self.bps as f64 * (1.0 + self.gain)) as u64 + 1).min(self.most);
-            let fastest = if self.carried.is_some() { 0.5 } else { 1.0 };
+            // Twice that is another link.
+            let fastest = match beyond {
+                Some(beyond) if beyond < 2.0 => 0.5,
+                _ => 1.0,
+            };
             self.gain = (self.gain * FASTER).min(fastest);
         } else if self.carried.is_some() {
             self.gain = step;
@@ -541,10 +565,8 @@ impl Finder {
             .take_while(|sample| sample.delay_us - base > allowed / 2)
             .count();
         let begin = self.samples.len() - found.max(LEAST_MARKS).min(self.samples.len());
-        let (Some(from), Some(to)) = (self.samples.get(begin), self.samples.back()) else {
-            return;
-        };
-        let Some(seen) = Stretch::between(from, to) else {
+        let seen = Stretch::of(self.samples.range(begin..));
+        let (Some(to), Some(seen)) = (self.samples.back(), seen) else {
             return;
         };
         let (to_delay, grows) = (to.delay_us, seen.carried_bps < 0.95 * seen.sent_bps);

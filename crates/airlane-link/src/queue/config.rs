@@ -61,6 +61,16 @@ impl QueueConfig {
         }
     }
 
+    /// `fq-codel` that lets a wait stand as long as this round trip.
+    pub fn patient(round_trip: Duration) -> Self {
+        Self::FqCodel {
+            limit: default_limit(),
+            target: Some(round_trip),
+            interval: Some(round_trip * 3),
+            flows: default_flows(),
+        }
+    }
+
     /// Gives this queue with every default filled in.
     ///
     /// A service that repairs in order holds what follows a loss for a round trip of the link, or

@@ -21,15 +21,14 @@
 //! With a budget, a packet of that age is not repaired (see docs/thin-flows.md). The receiver does not
 //! know a packet's age, but how long ago it has missed it, which is a delay of the link later: it gives
 //! up when an answer would come too late. The sender knows when the packet came, and leaves requests
-//! unanswered when its budget is spent.
+//! unanswered when its budget is spent. Either takes half of the measured round trip for the delay, once it
+//! is known. Copies are spaced by the fades that requests show, and by what the budget leaves.
 //!
 //! With `residual` the receiver asks as often as it takes for no more than that share of frames to be lost for good, by
 //! what it misses and what its requests bring (`persistence`): more often while a radio is bad, and no longer than that
 //! while it is good.
 //!
-//! Round trips. The receiver times its answers, for its own timers. The sender sees how long after a
-//! frame the first request for the one before it comes: what is below it is in that time, so it is what
-//! a port is told that follows its link.
+//! The receiver times its answers, for its own timers.
 //!
 //! Loss of step. In the study profile an original frame from behind `high` can only mean that half
 //! the sequence space was lost, and the receiver alone resynchronises (section 7.6). In the live
@@ -41,12 +40,13 @@ mod persistence;
 mod receiver;
 mod sender;
 
-use airlane_base::{Duration, Instant, Payload};
+use airlane_base::{Duration, Instant, Payload, SeqSpace};
 
 use super::scheme::{Frames, Scheme};
 use crate::config::{Keepalives, RlpConfig, USUAL_RETRIES};
 use crate::context::{Context, Origin, PortFacts, earliest};
 use crate::mechanism::copies::Copies;
+use crate::mechanism::fades::Fades;
 use crate::mechanism::keepalive::Keepalive;
 use crate::mechanism::timers::{LinkTiming, TimerPolicy};
 use crate::wire::{Frame, FrameKind, Header, Layout};
@@ -74,8 +74,12 @@ const PATIENCE: Duration = Duration::from_secs(15);
 pub(crate) struct Rlp<P> {
     retries: u32,
     live: bool,
+    space: SeqSpace,
+    budget: Option<Duration>,
     keepalive: Keepalive,
     copies: Option<Copies>,
+    /// What was lost together, as far as copies go by that.
+    fades: Fades,
     sender: RlpSender<P>,
     receiver: RlpReceiver<P>,
 }
@@ -95,8 +99,6 @@ impl<P: Payload> Rlp<P> {
         let retries = config.retries.unwrap_or(usual);
         let timing = LinkTiming::new(facts, FRAMES.layout);
         let policy = TimerPolicy::new(config.timers.as_ref(), &timing);
-        // At either end the frame's way over the link is known of.
-        let budget = budget.map(|all| all.saturating_sub(facts.delay));
         let terms = Terms {
             space,
             order,
@@ -110,6 +112,9 @@ impl<P: Payload> Rlp<P> {
         Self {
             retries,
             live: facts.is_live(),
+            space,
+            budget,
+            fades: Fades::default(),
             keepalive: Keepalive::new(config.keepalives.and_then(Keepalives::limit)),
             copies: config
                 .copies
@@ -146,9 +151,14 @@ impl<P: Payload> Scheme<P> for Rlp<P> {
             }
             (FrameKind::Copy, Some(packet)) => receiver.on_copy(cx, seq, packet),
             (FrameKind::Nak, None) => {
-                let first = self.sender.on_nak(cx, seq);
-                if let Some(copies) = self.copies.as_mut().filter(|_| first) {
+                let first = self.sender.on_nak(cx, seq, receiver.delay());
+                if let Some((left, copies)) = first.zip(self.copies.as_mut()) {
                     copies.on_lost();
+                    self.fades.on_lost(self.space, seq, left);
+                    if let Some(budget) = self.budget {
+                        let (delay, asked) = (receiver.delay(), receiver.answered());
+                        copies.space(self.fades.mean(), asked, budget.saturating_sub(delay));
+                    }
                 }
             }
             (FrameKind::Keepalive, None) => receiver.on_keepalive(cx, seq),
@@ -187,9 +197,9 @@ impl<P: Payload> Scheme<P> for Rlp<P> {
     /// Copies, or a keepalive.
     fn poll_spare(&mut self, cx: &mut Context<'_, P>, congested: bool) -> Option<Frame<P>> {
         if let Some(copies) = &mut self.copies {
-            let sender = &self.sender;
+            let (sender, delay) = (&self.sender, self.receiver.delay());
             if let Some(copy) = copies.next(cx.now, congested, |seq| {
-                let packet = sender.kept(cx.now, seq)?;
+                let packet = sender.kept(cx.now, seq, delay)?;
                 Some(Frame::with_packet(FrameKind::Copy, seq, packet))
             }) {
                 self.keepalive.on_repair();

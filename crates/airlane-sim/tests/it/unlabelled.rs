@@ -68,3 +68,39 @@ fn pages_and_calls_are_better() {
         );
     }
 }
+
+/// What fades of a mean length cost a call that is worth 300 ms, in percent: both ways, with services.
+fn lost_to_fades(round_trip_ms: u32, fade_ms: u32) -> f64 {
+    let errors = format!(
+        "links.radio.errors={{ kind = \"two-state-arrival\", good = \"{} ms\", bad = \"{fade_ms} ms\", ber_good = 0, ber_bad = 1 }}",
+        19 * fade_ms
+    );
+    let delay = format!("links.radio.delay={} ms", round_trip_ms / 2);
+    let scenario = common::load("unlabelled", &[&errors, &delay, "duration=40 s"]);
+    let summary = common::sums(&scenario, 4);
+    ["call-down", "call-up"]
+        .map(|call| 50.0 * mean(&summary, call, "loss_ratio"))
+        .iter()
+        .sum()
+}
+
+#[test]
+fn a_call_loses_to_fades_little_more_than_it_must() {
+    // Whoever would send all the time loses what is sent in fades that last for longer than the budget leaves: of 5 %, as
+    // much as exp((half the round trip - 300 ms) / fade), in percent here.
+    for (round_trip_ms, fade_ms, least) in [
+        (10, 50, 0.01),
+        (50, 50, 0.02),
+        (50, 80, 0.16),
+        (150, 50, 0.06),
+        (150, 80, 0.30),
+        (300, 20, 0.0),
+        (300, 50, 0.25),
+    ] {
+        let lost = lost_to_fades(round_trip_ms, fade_ms);
+        assert!(
+            lost < least + 0.75,
+            "{round_trip_ms} ms, fades of {fade_ms} ms: {lost} %, at least {least}"
+        );
+    }
+}

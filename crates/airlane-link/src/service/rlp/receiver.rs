@@ -63,7 +63,7 @@ pub(super) struct RlpReceiver<P> {
     retries: u32,
     /// Says how often to ask, where that is not always the same.
     persistence: Option<Persistence>,
-    /// How long ago a frame may have been missed when its repair comes; none: as long as may be.
+    /// How old a packet may be when it comes; none: as old as may be.
     budget: Option<Duration>,
     base: Seq,
     high: Seq,
@@ -334,10 +334,21 @@ impl<P: Payload> RlpReceiver<P> {
         self.prune_naks();
     }
 
+    /// How long a frame is on its way: half of what an answer takes, once that is known.
+    pub(super) fn delay(&self) -> Duration {
+        self.policy.srtt().map_or(self.delay, |srtt| srtt / 2)
+    }
+
+    /// How long an answer takes.
+    pub(super) fn answered(&self) -> Duration {
+        self.policy.srtt().unwrap_or(self.delay * 2)
+    }
+
     /// Asks again, or gives up, where the time for an answer is over.
     pub(super) fn handle_timeout(&mut self, cx: &mut Context<'_, P>) {
         let runs = self.policy.nak();
-        let (budget, answered) = (self.budget, self.policy.srtt().unwrap_or(self.delay * 2));
+        let answered = self.answered();
+        let budget = self.budget.map(|all| all.saturating_sub(self.delay()));
         while let Some(timer) = self.nak_timers.pop_expired(cx.now, runs) {
             if let Some(persistence) = &self.persistence {
                 self.retries = persistence.requests();

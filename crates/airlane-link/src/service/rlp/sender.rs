@@ -12,7 +12,7 @@ use crate::wire::{Frame, FrameKind, Header};
 #[derive(Clone, Debug, Hash)]
 struct Outgoing<P> {
     packet: P,
-    /// When its budget is spent; none: never.
+    /// When its budget is spent at the other end; none: never.
     until: Option<Instant>,
     /// When it left; none: not yet.
     left: Option<Instant>,
@@ -23,8 +23,9 @@ struct Outgoing<P> {
 }
 
 impl<P> Outgoing<P> {
-    fn is_too_old(&self, now: Instant) -> bool {
-        self.until.is_some_and(|until| until < now)
+    /// Whether what leaves now comes too late.
+    fn is_too_old(&self, now: Instant, delay: Duration) -> bool {
+        self.until.is_some_and(|until| until < now + delay)
     }
 }
 
@@ -33,7 +34,7 @@ impl<P> Outgoing<P> {
 pub(super) struct RlpSender<P> {
     space: SeqSpace,
     window: u32,
-    /// How old a packet may be when it is sent again.
+    /// How old a packet may be when it comes.
     budget: Option<Duration>,
     next: Seq,
     /// When the last frame left, of any kind.
@@ -90,10 +91,10 @@ impl<P: Payload> RlpSender<P> {
     }
 
     /// The packet of a frame that can still be asked for, and has not been.
-    pub(super) fn kept(&self, now: Instant, seq: Seq) -> Option<P> {
+    pub(super) fn kept(&self, now: Instant, seq: Seq, delay: Duration) -> Option<P> {
         let age = self.space.distance(self.next, seq);
         let kept = self.kept.get(seq)?;
-        if kept.asked || kept.is_too_old(now) {
+        if kept.asked || kept.is_too_old(now, delay) {
             return None;
         }
         (1..=self.window)
@@ -101,23 +102,28 @@ impl<P: Payload> RlpSender<P> {
             .then(|| kept.packet.clone())
     }
 
-    /// The peer asks for a frame. Whether it does so for the first time.
-    pub(super) fn on_nak(&mut self, cx: &mut Context<'_, P>, seq: Seq) -> bool {
+    /// The peer asks for a frame. When that left, if it does so for the first time.
+    pub(super) fn on_nak(
+        &mut self,
+        cx: &mut Context<'_, P>,
+        seq: Seq,
+        delay: Duration,
+    ) -> Option<Instant> {
         let age = self.space.distance(self.next, seq);
         match self.kept.get_mut(seq) {
             Some(kept) if (1..=self.window).contains(&age) => {
                 let first = !std::mem::replace(&mut kept.asked, true);
-                if kept.is_too_old(cx.now) {
+                if kept.is_too_old(cx.now, delay) {
                     cx.ledger.too_old_naks += 1;
                 } else if !kept.waits {
                     kept.waits = true;
                     self.repairs.push_back(seq);
                 }
-                first
+                kept.left.filter(|_| first)
             }
             _ => {
                 cx.ledger.stale_naks += 1;
-                false
+                None
             }
         }
     }

@@ -1,0 +1,82 @@
+//! How long a link is gone when it is, as far as requests show: frames asked for that left one behind the other were
+//! lost together.
+
+use airlane_base::{Duration, Instant, Seq, SeqSpace};
+
+/// So many fades make the mean, about.
+const MEMORY: u64 = 8;
+/// Frames of a fade are so far apart at most: one may come in it, or is not asked for, as its copy came. More, and
+/// independent losses would look like fades.
+const APART: u32 = 2;
+
+/// Frames that were lost together.
+#[derive(Clone, Copy, Debug, Hash)]
+struct Run {
+    began: Instant,
+    last: Seq,
+    ended: Instant,
+}
+
+/// The mean length of fades; of single losses it is zero.
+#[derive(Clone, Copy, Debug, Default, Hash)]
+pub(crate) struct Fades {
+    run: Option<Run>,
+    seen: u64,
+    mean: Duration,
+}
+
+impl Fades {
+    /// A frame that left then is asked for, for the first time.
+    pub(crate) fn on_lost(&mut self, space: SeqSpace, seq: Seq, left: Instant) {
+        if let Some(run) = &mut self.run {
+            if (1..=APART).contains(&space.distance(seq, run.last)) {
+                (run.last, run.ended) = (seq, left);
+                return;
+            }
+            if left >= run.began && left <= run.ended {
+                // A request for it was lost, and came again.
+                return;
+            }
+            let lasted = run.ended.saturating_since(run.began);
+            self.seen = (self.seen + 1).min(MEMORY);
+            self.mean = (self.mean * (self.seen - 1) + lasted) / self.seen;
+        }
+        self.run = Some(Run {
+            began: left,
+            last: seq,
+            ended: left,
+        });
+    }
+
+    /// What was seen so far.
+    pub(crate) const fn mean(&self) -> Duration {
+        self.mean
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn they_last_as_long_as_what_is_lost_together() {
+        let space = SeqSpace::new(1 << 16);
+        let mut fades = Fades::default();
+        let lose = |fades: &mut Fades, seq: u32| {
+            let left = Instant::ORIGIN + Duration::from_millis(20) * u64::from(seq);
+            fades.on_lost(space, seq, left);
+        };
+        for seq in (0..2_000).step_by(20) {
+            lose(&mut fades, seq);
+        }
+        assert_eq!(fades.mean(), Duration::ZERO, "single losses are no fades");
+        // 100 ms each; of each one frame has come, and the second request for another comes late.
+        for begin in (2_000..6_000).step_by(50) {
+            for seq in [0, 1, 3, 4, 5, 2] {
+                lose(&mut fades, begin + seq);
+            }
+        }
+        let (mean, fade) = (fades.mean(), Duration::from_millis(100));
+        assert!(mean > fade * 9 / 10 && mean <= fade, "{mean}");
+    }
+}
