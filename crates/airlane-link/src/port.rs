@@ -655,14 +655,12 @@ impl<P: Packet> Port<P> {
             return;
         };
         let limit = self.config.handed_over.limit();
-        let congested = self.finder.as_ref().is_some_and(|finder| finder.drains());
         // A packet that only waits starts no timer.
         while slot.handed_over() < limit && (arriving.is_some() || slot.has_frames()) {
             if slot.is_timed() {
                 self.next_timer.set(None);
             }
-            let Some(mut handed) = slot.poll_frame(now, &mut self.out, &mut arriving, congested)
-            else {
+            let Some(mut handed) = slot.poll_frame(now, &mut self.out, &mut arriving) else {
                 break;
             };
             handed.frame.header.service = number as u8;

@@ -15,8 +15,8 @@
 //!    within [`DEPTH`]. What the bucket cannot pay is not sent: a flow is thin as long as it can.
 //! 3. With `longest`, long packets have none. With `above`, nobody has while the loss that requests
 //!    show is less: each frame weighs 1/256, and an unknown link is taken for a lossy one.
-//! 4. It is not sent if the peer is known to have its frame, if the frame is to be repaired anyway, or
-//!    while the link is congested.
+//! 4. It is not sent if the peer is known to have its frame, or if the frame is to be repaired anyway. A link that is
+//!    congested is no reason: what is lost there is missed as much, and the bucket is small.
 //! 5. Where packets have a budget, copies are spaced by it and by how long fades last ([`Copies::space`]).
 //!
 //! Invariant: at most [`MOST`] copies of each kind are waited for, the newest.
@@ -192,11 +192,10 @@ impl Copies {
     pub(crate) fn next<P: Payload>(
         &mut self,
         now: Instant,
-        congested: bool,
         again: impl Fn(Seq) -> Option<Frame<P>>,
     ) -> Option<Frame<P>> {
         while let Some(copy) = self.soon.next_due().or_else(|| self.late.next_due()) {
-            if congested || self.loss < self.above {
+            if self.loss < self.above {
                 continue;
             }
             let frame = again(copy.seq).filter(|frame| frame.payload_len() <= self.longest);
@@ -264,7 +263,7 @@ mod tests {
     fn due(copies: &mut Copies, now: Instant, kept: impl Fn(Seq) -> bool) -> Vec<Seq> {
         copies.handle_timeout(now);
         let again = |seq| kept(seq).then(|| Frame::with_packet(FrameKind::Copy, seq, vec![0; 91]));
-        let frames = std::iter::from_fn(|| copies.next(now, false, again));
+        let frames = std::iter::from_fn(|| copies.next(now, again));
         frames.map(|frame| frame.header.seq).collect()
     }
 
@@ -282,16 +281,12 @@ mod tests {
     }
 
     #[test]
-    fn what_the_peer_has_or_a_congested_link_gets_none() {
+    fn what_the_peer_has_gets_none() {
         let mut copies = copies(1, 1.0);
         for seq in 0..3 {
             copies.on_left(seq, at(0));
         }
         assert_eq!(due(&mut copies, at(5), |seq| seq != 1), [0, 2]);
-        copies.on_left(3, at(6));
-        copies.handle_timeout(at(11));
-        let none: Option<Frame<Vec<u8>>> = copies.next(at(11), true, |_| None);
-        assert_eq!((none, copies.soon.due), (None, 0));
         assert_eq!(due(&mut copies, at(12), |_| true), NONE);
     }
 

@@ -299,11 +299,6 @@ impl Finder {
         Rate::from_bps(self.bps).expect("it is not below the least")
     }
 
-    /// Whether less is sent than the link carries, so that a queue can go.
-    pub(super) fn drains(&self) -> bool {
-        matches!(self.phase, Phase::Drains { .. })
-    }
-
     /// Forgets what was seen: there may be another link below. What was found is where it begins.
     pub(super) fn reset(&mut self) {
         (self.phase, self.doubt, self.gain) = (Phase::Grows, Doubt::None, 1.0);

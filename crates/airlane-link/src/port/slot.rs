@@ -268,7 +268,6 @@ impl<P: Packet> Slot<P> {
         now: Instant,
         out: &mut Output<P>,
         arriving: &mut Option<P>,
-        congested: bool,
     ) -> Option<Handed<P>> {
         let waits = P::DIVISIBLE && {
             let arriving = arriving.as_ref().map(Payload::len);
@@ -290,7 +289,7 @@ impl<P: Packet> Slot<P> {
             Handed { frame, came }
         } else if asks {
             let mut cx = Context::new(now, out, &mut self.ledger);
-            let frame = self.service.poll_spare(&mut cx, congested)?;
+            let frame = self.service.poll_spare(&mut cx)?;
             Handed { frame, came: None }
         } else {
             return None;

@@ -146,7 +146,7 @@ impl<P: Payload> Scheme<P> for GoBackN<P> {
     }
 
     /// An acknowledgment goes alone only if it must.
-    fn poll_spare(&mut self, cx: &mut Context<'_, P>, _congested: bool) -> Option<Frame<P>> {
+    fn poll_spare(&mut self, cx: &mut Context<'_, P>) -> Option<Frame<P>> {
         let frame = self.ack.alone(self.sent.next())?;
         Some(self.acknowledging(cx.now, frame))
     }

@@ -270,7 +270,7 @@ impl<P: Payload> Scheme<P> for GsmRlp<P> {
     }
 
     /// An acknowledgment alone.
-    fn poll_spare(&mut self, cx: &mut Context<'_, P>, _congested: bool) -> Option<Frame<P>> {
+    fn poll_spare(&mut self, cx: &mut Context<'_, P>) -> Option<Frame<P>> {
         let due = self.ack.is_due() && self.station.has_news();
         due.then(|| self.next(cx.now, None))?
     }

@@ -155,12 +155,8 @@ impl<P: Packet> Service<P> {
         each!(self, s => s.send(cx, packet, from))
     }
 
-    pub(crate) fn poll_spare(
-        &mut self,
-        cx: &mut Context<'_, P>,
-        congested: bool,
-    ) -> Option<Frame<P>> {
-        each!(self, s => s.poll_spare(cx, congested))
+    pub(crate) fn poll_spare(&mut self, cx: &mut Context<'_, P>) -> Option<Frame<P>> {
+        each!(self, s => s.poll_spare(cx))
     }
 
     #[cfg(test)]

@@ -195,10 +195,10 @@ impl<P: Payload> Scheme<P> for Rlp<P> {
     }
 
     /// Copies, or a keepalive.
-    fn poll_spare(&mut self, cx: &mut Context<'_, P>, congested: bool) -> Option<Frame<P>> {
+    fn poll_spare(&mut self, cx: &mut Context<'_, P>) -> Option<Frame<P>> {
         if let Some(copies) = &mut self.copies {
             let (sender, delay) = (&self.sender, self.receiver.delay());
-            if let Some(copy) = copies.next(cx.now, congested, |seq| {
+            if let Some(copy) = copies.next(cx.now, |seq| {
                 let packet = sender.kept(cx.now, seq, delay)?;
                 Some(Frame::with_packet(FrameKind::Copy, seq, packet))
             }) {

@@ -133,7 +133,7 @@ impl<P: Payload> Scheme<P> for RseAd<P> {
         self.sender.send(&mut self.code, packet)
     }
 
-    fn poll_spare(&mut self, _cx: &mut Context<'_, P>, _congested: bool) -> Option<Frame<P>> {
+    fn poll_spare(&mut self, _cx: &mut Context<'_, P>) -> Option<Frame<P>> {
         let keepalive = self.keepalive.take();
         keepalive.then(|| Frame::control(FrameKind::Keepalive, self.sender.highest()))
     }

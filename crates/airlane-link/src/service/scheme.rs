@@ -52,7 +52,7 @@ pub(crate) trait Scheme<P: Payload> {
     fn send(&mut self, cx: &mut Context<'_, P>, packet: P, from: Origin) -> Frame<P>;
     /// The next frame that goes where nothing new does: copies, keepalives, an acknowledgment alone. While
     /// the queue of the link below grows, nothing goes that nobody has asked for.
-    fn poll_spare(&mut self, _cx: &mut Context<'_, P>, _congested: bool) -> Option<Frame<P>> {
+    fn poll_spare(&mut self, _cx: &mut Context<'_, P>) -> Option<Frame<P>> {
         None
     }
     /// The next frame of all, of a packet if it `waits`: the order in which a port asks.
@@ -72,7 +72,7 @@ pub(crate) trait Scheme<P: Payload> {
             let came = Some(cx.now);
             return Some(self.send(cx, packet, Origin { came, lane }));
         }
-        self.poll_spare(cx, false)
+        self.poll_spare(cx)
     }
     /// Whether [`Scheme::poll_frame`] or [`Scheme::poll_spare`] may give a frame. May be wrong by saying yes;
     /// a scheme that is asked after every input and mostly has nothing spares the port the question.

@@ -177,10 +177,10 @@ impl<P: Payload, A: Asking> SelectiveRepeat<P, A> {
         self.sent.bytes() < holds.max(self.max_payload * AT_LEAST)
     }
 
-    fn next_copy(&mut self, now: Instant, congested: bool) -> Option<Frame<P>> {
+    fn next_copy(&mut self, now: Instant) -> Option<Frame<P>> {
         let sent = &self.sent;
         let copies = self.copies.as_mut()?;
-        copies.next(now, congested, |seq| sent.copy(seq))
+        copies.next(now, |seq| sent.copy(seq))
     }
 
     fn next_keepalive(&mut self) -> Option<Frame<P>> {
@@ -389,9 +389,9 @@ impl<P: Payload, A: Asking> Scheme<P> for SelectiveRepeat<P, A> {
     }
 
     /// Copies; an acknowledgment or a keepalive goes alone only if it must.
-    fn poll_spare(&mut self, cx: &mut Context<'_, P>, congested: bool) -> Option<Frame<P>> {
+    fn poll_spare(&mut self, cx: &mut Context<'_, P>) -> Option<Frame<P>> {
         let mut frame = self
-            .next_copy(cx.now, congested)
+            .next_copy(cx.now)
             .or_else(|| self.next_keepalive())
             .or_else(|| self.ack.alone(self.sent.next()))?;
         self.on_handed_over(cx.now, &mut frame.header);

@@ -406,7 +406,7 @@ impl<P: Packet> Scheme<P> for Snoop<P> {
         self.repair(cx, RepairOrder::First)
     }
 
-    fn poll_spare(&mut self, cx: &mut Context<'_, P>, _congested: bool) -> Option<Frame<P>> {
+    fn poll_spare(&mut self, cx: &mut Context<'_, P>) -> Option<Frame<P>> {
         self.repair(cx, RepairOrder::Last)
     }
 
