@@ -795,7 +795,7 @@ fn gsm_parameters(items: &[u8]) {
 }
 
 /// The parts that losses are found by, each with what it needs.
-const TCP: [&str; 12] = [
+const TCP: [&str; 13] = [
     r#"{"recovery": "tahoe"}"#,
     r#"{"recovery": "reno", "congestion": "bsd", "profile": "bsd-1997"}"#,
     r#"{"recovery": "newreno", "partial-deflation": "first-ack"}"#,
@@ -805,9 +805,10 @@ const TCP: [&str; 12] = [
     r#"{"recovery": "eln"}"#,
     r#"{"recovery": "eln-rxmt", "eln-memory": "last"}"#,
     r#"{"recovery": "vegas", "congestion": "vegas"}"#,
-    r#"{"profile": "modern", "handshake": false, "window-scaling": false, "pacing": false}"#,
-    r#"{"profile": "modern", "handshake": false, "window-scaling": false, "undo": "linux", "min-rto": "5 ms"}"#,
+    r#"{"profile": "modern", "handshake": false, "window-scaling": false, "pacing": false, "undo": "rfc4015"}"#,
+    r#"{"profile": "modern", "handshake": false, "window-scaling": false, "undo": "rfc9438", "min-rto": "5 ms"}"#,
     r#"{"profile": "modern", "handshake": false, "window-scaling": false, "congestion": "bbr"}"#,
+    r#"{"profile": "modern", "handshake": false, "window-scaling": false, "pacing": false, "min-rto": "5 ms"}"#,
 ];
 
 /// Two ends of TCP and what each knows of segments, on their own: the model of the scoreboards.

@@ -12,7 +12,7 @@ const TITLE: &str = "# TCP of today: packetdrill's scripts\n\n\
     differ from `modern`, the end has the kernel's, as in [validation-kernel.md](validation-kernel.md). A script is not \
     applicable where it asks for something beside TCP's segments, or that an end here leaves out.\n\n";
 
-/// Why differences stay, each shown by a change that lets the script pass.
+/// Why differences stay, each shown by a change that lets the script pass or, as the text says, come further.
 const CAUSES: [(&str, &str); 7] = [
     (
         "cubic-rto-ss-ca",

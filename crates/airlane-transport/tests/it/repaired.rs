@@ -11,27 +11,40 @@ const DELAY: Duration = Duration::from_millis(25);
 /// 20 Mbit/s.
 const FRAME: Duration = Duration::from_micros(PACKET * 8 / 20);
 
+/// Of one file runs differ by 1.7 times, and by five without timestamps.
+const RUNS: u64 = 8;
+
+/// Means of all runs.
+#[derive(Default)]
 struct Outcome {
     /// Mbit/s.
     rate: f64,
-    cuts: u64,
-    undone: u64,
+    cuts: f64,
+    undone: f64,
     /// Mean over time, segments.
     cwnd: f64,
-    resent: u64,
+    resent: f64,
     /// Segments that came too late and were dropped (RFC 7323, section 5).
-    outdated: u64,
+    outdated: f64,
+}
+
+fn file(settings: &str, seconds: u64) -> Outcome {
+    let mut means = Outcome::default();
+    for run in 1..=RUNS {
+        once(&mut means, settings, seconds, run);
+    }
+    means
 }
 
 /// One frame in twenty is lost, each copy of it, too, and a copy comes two delays behind.
-fn file(settings: &str, seconds: u64) -> Outcome {
+fn once(means: &mut Outcome, settings: &str, seconds: u64, run: u64) {
     let text = format!("profile = \"modern\"\npacing = false\necn = false\n{settings}");
     let config: TcpConfig = toml::from_str(&text).unwrap();
     let mut ends = [120, 310].map(|ms| Tcp::new(&config, 1_370, Duration::from_millis(ms)));
     ends[0].write(1 << 40);
     let mut travelling = BTreeMap::<(Instant, u64), (usize, Segment)>::new();
     let (mut sent, mut now, mut free) = (0u64, Instant::ORIGIN, [Instant::ORIGIN; 2]);
-    let mut random = 88_172_645_463_325_252_u64;
+    let mut random = run.wrapping_mul(0x9e37_79b9_7f4a_7c15);
     let mut is_lost = || {
         random ^= random << 13;
         random ^= random >> 7;
@@ -74,51 +87,53 @@ fn file(settings: &str, seconds: u64) -> Outcome {
         }
     }
     let stats = ends[0].sender().stats();
-    Outcome {
-        rate: read as f64 * 8e-6 / seconds as f64,
-        cuts: stats.window_cuts,
-        undone: stats.undone_cuts,
-        cwnd: area / seconds as f64,
-        resent: stats.retransmissions,
-        outdated: ends[1].receiver().stats().segments_outdated,
-    }
+    let outdated = ends[1].receiver().stats().segments_outdated;
+    let all = RUNS as f64;
+    means.rate += read as f64 * 8e-6 / seconds as f64 / all;
+    means.cuts += stats.window_cuts as f64 / all;
+    means.undone += stats.undone_cuts as f64 / all;
+    means.cwnd += area / seconds as f64 / all;
+    means.resent += stats.retransmissions as f64 / all;
+    means.outdated += outdated as f64 / all;
 }
 
+const UNTIMED: &str = "timestamps = false\neifel = false";
+
 /// Linux's CUBIC has 3.9 to 5.7 Mbit/s over such a path, and drops 30 to 40 segments in 12 s: what the link repairs comes
-/// behind a copy of an earlier segment, and is older than that.
+/// behind a copy of an earlier segment, and is older than that. Below those bounds there is room for the spread of runs;
+/// above there is none, because more would be a file that its window was given back to.
 #[test]
 fn repairs_that_a_copy_has_overtaken_are_dropped_and_cost_the_file_its_window() {
     let timed = file("", 12);
-    assert!(timed.outdated > 20, "{}", timed.outdated);
-    assert!((3.0..7.0).contains(&timed.rate), "{}", timed.rate);
-    assert!(timed.undone * 10 < timed.cuts * 7);
-    let untimed = file("timestamps = false\neifel = false", 12);
-    assert_eq!(untimed.outdated, 0);
-    assert!(untimed.rate > 15.0, "{}", untimed.rate);
+    assert!(timed.outdated > 30.0, "{}", timed.outdated);
+    assert!((3.0..5.7).contains(&timed.rate), "{}", timed.rate);
+    assert!(timed.undone < 0.7 * timed.cuts);
+    let untimed = file(UNTIMED, 12);
+    assert!(untimed.outdated == 0.0);
+    assert!(untimed.rate > 2.0 * timed.rate, "{}", untimed.rate);
 }
 
-/// What carries such a file else is patience that grows with what is reported to have come twice (RFC 8985, section 6.2).
+/// What carries such a file else is patience that grows with what is reported to have come twice (RFC 8985, section 6.2):
+/// without it each repair costs a cut that nothing takes back.
 #[test]
 fn reported_duplicates_keep_copies_from_leaving_before_repairs_come() {
-    let silent = file("timestamps = false\neifel = false\ndsack = false", 12);
-    assert!(silent.rate < 10.0, "{}", silent.rate);
+    let [told, silent] = ["", "\ndsack = false"].map(|more| file(&format!("{UNTIMED}{more}"), 12));
+    assert!(silent.undone == 0.0);
+    assert!(
+        silent.rate * 4.0 < told.rate,
+        "{} {}",
+        silent.rate,
+        told.rate
+    );
 }
 
-/// What has come behind holes is outstanding, but was no part of the window: RFC 4015 gives back more than was taken.
+/// What has come behind holes is outstanding, but was no part of the window: RFC 4015 gives back more than was taken, and
+/// what path and queue do not hold of that is lost and leaves again.
 #[test]
 fn a_window_given_back_is_no_larger_than_the_one_that_was_cut() {
-    let [flight, window] = ["rfc4015", "rfc9438"].map(|undo| {
-        file(
-            &format!("undo = \"{undo}\"\ntimestamps = false\neifel = false"),
-            30,
-        )
-    });
-    let room = (2 * QUEUE) as f64;
-    assert!(window.cwnd < room, "{}", window.cwnd);
-    assert!(
-        window.resent * 4 < flight.resent,
-        "{} {}",
-        window.resent,
-        flight.resent
-    );
+    let [flight, window] =
+        ["rfc4015", "rfc9438"].map(|undo| file(&format!("undo = \"{undo}\"\n{UNTIMED}"), 30));
+    assert!(window.cwnd < flight.cwnd, "{} {}", window.cwnd, flight.cwnd);
+    let (few, many) = (window.resent, flight.resent);
+    assert!(few * 4.0 < many, "{few} {many}");
 }

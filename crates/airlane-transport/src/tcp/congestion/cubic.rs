@@ -3,8 +3,8 @@
 //!
 //! Losses take the window to 0.7 of what was in use. Then `W(t) = C (t - K)^3 + W_max`, and where Reno would be
 //! faster (short round trips, small windows) the window is what Reno's would be on average. Slow start counts
-//! two segments of an acknowledgment at most (RFC 3465); the first one, Linux's each, may end by HyStart (`hystart`). Only
-//! acknowledgments of a window that was in use open it.
+//! two segments of an acknowledgment at most (RFC 3465); the first one, or with Linux's HyStart each, may end before a
+//! loss (`hystart`), and then counts by its rules. Only acknowledgments of a window that was in use open it.
 //!
 //! Who finds out that a loss was none (`spurious`) may have the curve of before (section 4.9).
 
@@ -50,7 +50,7 @@ pub(in crate::tcp) struct Cubic {
     curve: Curve,
     /// Whether Reno's window grows at Reno's own pace from there on.
     catch_up: bool,
-    /// The first slow start, where it is looked after and not over.
+    /// Who looks after slow start, where anybody does: HyStart++ until the first is over, Linux's HyStart always.
     hystart: Option<HyStart>,
     /// The most that was on its way in this round trip, segments, and what ends it.
     used: u64,

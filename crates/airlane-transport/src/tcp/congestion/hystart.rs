@@ -1,16 +1,16 @@
-//! The end of the first slow start before a queue overflows: HyStart++ (RFC 9406).
+//! The end of slow start before a queue overflows: HyStart++ (RFC 9406), or the HyStart of before.
 //!
-//! A round trip is over when what had been sent at its beginning is acknowledged. If the shortest of its samples is
-//! an eighth longer than that of the round before, the window opens at a quarter of the pace (conservative slow
-//! start); if that goes on for five rounds, slow start is over; if the round trip falls again, it was a false alarm.
+//! For HyStart++ a round trip is over when what had been sent at its beginning is acknowledged. If the shortest of its
+//! samples is an eighth longer than that of the round before, the window opens at a quarter of the pace (conservative
+//! slow start); if that goes on for five rounds, slow start is over; if the round trip falls again, it was a false alarm.
 //!
 //! Only the first slow start is looked after, as the RFC recommends. It asks for round trips of every
 //! acknowledgment, so for timestamps.
 //!
-//! Linux has the HyStart of before (Ha and Rhee 2008), which looks after each slow start from 16 segments on and ends
-//! it at once: where the shortest of nine samples or more of a round trip is an eighth longer than that of the
-//! connection, or where acknowledgments, none more than 2 ms behind another, have come for half of that (for all of it
-//! where segments are paced).
+//! Linux has the HyStart of before (Ha and Rhee 2008), which looks after each slow start from 16 segments on, a timeout's
+//! as if the connection were new, and ends it at once: where the shortest of nine samples or more of a round trip is an
+//! eighth longer than the shortest of all, or where acknowledgments, none more than 2 ms behind another, have come for
+//! half of that (for all of it where segments are paced).
 
 use airlane_base::{Duration, Instant};
 
@@ -79,10 +79,10 @@ impl HyStart {
         matches!(self, Self::Rfc9406(_))
     }
 
-    /// Another slow start begins.
-    pub(super) const fn begin(&mut self) {
+    /// A timeout begins another slow start; nothing of before says what the path has now (Linux, `bictcp_reset`).
+    pub(super) fn begin(&mut self) {
         if let Self::Linux(linux) = self {
-            linux.found = false;
+            *linux = Linux::new(linux.paced);
         }
     }
 }
@@ -91,7 +91,7 @@ impl HyStart {
 #[derive(Clone, Debug)]
 pub(super) struct Linux {
     paced: bool,
-    /// The shortest round trip of the connection.
+    /// The shortest round trip since the last timeout.
     shortest: Option<Duration>,
     round: Round,
     /// When the round began, and when its last acknowledgment came that is of one train with the others.
@@ -293,11 +293,15 @@ mod tests {
         assert_eq!(round(&mut hystart, &mut una, 16, 100), Some(16.0));
     }
 
-    /// Acknowledgments at `times` (ms) of rounds of that many, each with this round trip (ms); the number of the one
-    /// that ends slow start.
-    fn linux(paced: bool, window: u64, acks: impl Iterator<Item = (u64, u64)>) -> Option<u64> {
-        let mut linux = Linux::new(paced);
-        for ((at_ms, rtt_ms), una) in acks.zip(1..) {
+    /// Acknowledgments from the number `first` on, each at a time and with a round trip (ms), in rounds of `window`; the
+    /// number of the one that ends slow start.
+    fn acknowledge(
+        hystart: &mut HyStart,
+        window: u64,
+        first: u64,
+        acks: impl Iterator<Item = (u64, u64)>,
+    ) -> Option<u64> {
+        for ((at_ms, rtt_ms), una) in acks.zip(first..) {
             let acked = Acked {
                 now: Instant::ORIGIN + Duration::from_millis(at_ms),
                 segments: 1,
@@ -308,11 +312,15 @@ mod tests {
                 srtt: Duration::from_millis(rtt_ms),
                 rtt: Some(Duration::from_millis(rtt_ms)),
             };
-            if linux.on_ack(&acked, window as f64) {
+            if hystart.on_ack(&acked, window as f64).is_none() {
                 return Some(una);
             }
         }
         None
+    }
+
+    fn linux(paced: bool, window: u64, acks: impl Iterator<Item = (u64, u64)>) -> Option<u64> {
+        acknowledge(&mut HyStart::Linux(Linux::new(paced)), window, 1, acks)
     }
 
     #[test]
@@ -324,6 +332,17 @@ mod tests {
         assert_eq!(linux(true, 20, acks(25)), Some(51));
         assert_eq!(linux(true, 20, acks(24)), None);
         assert_eq!(linux(true, 15, acks(25)), None);
+    }
+
+    #[test]
+    fn behind_a_timeout_linux_knows_no_shorter_round_trips() {
+        let acks = |from: u64, rtt| (from..from + 60).map(move |n| (n / 20 * 100 + n % 20, rtt));
+        let mut hystart = HyStart::Linux(Linux::new(true));
+        assert_eq!(acknowledge(&mut hystart, 20, 1, acks(0, 20)), None);
+        let mut unaware = hystart.clone();
+        assert!(acknowledge(&mut unaware, 20, 81, acks(80, 40)).is_some());
+        hystart.begin();
+        assert_eq!(acknowledge(&mut hystart, 20, 81, acks(80, 40)), None);
     }
 
     #[test]
