@@ -40,16 +40,23 @@ impl Ranges {
     }
 
     /// From the highest down.
+    #[inline]
     pub(super) fn descending(&self) -> impl Iterator<Item = &Range> {
-        self.list.iter().rev()
+        (0..self.list.len()).rev().map(|at| &self.list[at])
     }
 
-    /// The range that holds `seq`. Most ask for the highest.
+    /// The range that holds `seq`. Most ask for one of the three highest, which acknowledgments report.
+    #[inline]
     pub(super) fn containing(&self, seq: u64) -> Option<Range> {
-        let highest = self.list.back()?;
-        if seq >= highest.start {
-            return (seq < highest.end).then_some(*highest);
+        for range in self.descending().take(3) {
+            if seq >= range.start {
+                return (seq < range.end).then_some(*range);
+            }
         }
+        self.find(seq)
+    }
+
+    fn find(&self, seq: u64) -> Option<Range> {
         let at = self.list.partition_point(|range| range.end <= seq);
         self.list
             .get(at)

@@ -56,7 +56,15 @@ impl Scoreboard {
     /// Blocks of an acknowledgment, once `window` knows its number. What was not sent, or has been
     /// acknowledged since, is ignored. If the oldest segment was reported, the receiver has dropped it, and nothing is
     /// known of the others either (RFC 2018, section 8).
+    #[inline]
     pub(super) fn update(&mut self, window: &SendWindow, blocks: &[Range]) {
+        // What is acknowledged in order says nothing else, and is the most.
+        if !blocks.is_empty() || !self.sacked.is_empty() {
+            self.learn(window, blocks);
+        }
+    }
+
+    fn learn(&mut self, window: &SendWindow, blocks: &[Range]) {
         if !self.sacked.is_empty() {
             let below = self.sacked.cut_below(window.una.min(self.high_rxt));
             self.below_rxt -= below;
@@ -71,15 +79,16 @@ impl Scoreboard {
             if told.contains(block) {
                 continue;
             }
-            let start = block.start.max(window.una);
-            let middle = self.high_rxt.clamp(start, block.end.max(start));
-            let below = self.sacked.insert(Range { start, end: middle });
-            self.below_rxt += below;
-            self.count += below;
-            self.count += self.sacked.insert(Range {
-                start: middle,
-                end: block.end,
-            });
+            let mut start = block.start.max(window.una);
+            if start < self.high_rxt {
+                let end = self.high_rxt.min(block.end);
+                let below = self.sacked.insert(Range { start, end });
+                self.below_rxt += below;
+                self.count += below;
+                start = end;
+            }
+            let end = block.end;
+            self.count += self.sacked.insert(Range { start, end });
         }
         if self.sacked.containing(window.una).is_some() {
             self.clear();

@@ -30,9 +30,11 @@ impl Sack {
             if blocks.len() == MOST_BLOCKS {
                 break;
             }
-            if let Some(block) = self.held.containing(seq)
-                && !blocks[ahead..].contains(&block)
-            {
+            let holds = |block: &Range| (block.start..block.end).contains(&seq);
+            if blocks[ahead..].iter().any(holds) {
+                continue;
+            }
+            if let Some(block) = self.held.containing(seq) {
                 reported[news] = seq;
                 news += 1;
                 blocks.push(block);

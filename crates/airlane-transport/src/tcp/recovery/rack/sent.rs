@@ -20,6 +20,8 @@ pub(super) struct Segment {
     /// Whether it has left more than once.
     pub(super) again: bool,
     lost: bool,
+    /// Whether it was reported.
+    come: bool,
 }
 
 /// The segments from `una` to the highest that has left.
@@ -45,10 +47,6 @@ impl Sent {
         self.segments.get_mut(seq.checked_sub(self.una)? as usize)
     }
 
-    fn has_come(&self, seq: u64) -> bool {
-        seq < self.una || (self.sacked > 0 && self.arrived.containing(seq).is_some())
-    }
-
     /// Segments that are on their way.
     pub(super) fn pipe(&self) -> u64 {
         self.segments.len() as u64 - self.sacked - self.lost
@@ -66,6 +64,7 @@ impl Sent {
                 left: now,
                 again: false,
                 lost: false,
+                come: false,
             }),
             Some(segment) => {
                 let was_lost = std::mem::take(&mut segment.lost);
@@ -83,7 +82,7 @@ impl Sent {
             let Some(segment) = self.segments.pop_front() else {
                 break;
             };
-            if self.sacked > 0 && self.arrived.containing(self.una).is_some() {
+            if segment.come {
                 self.sacked -= 1;
             } else {
                 self.lost -= u64::from(segment.lost);
@@ -105,6 +104,7 @@ impl Sent {
                 return;
             };
             let was_lost = std::mem::take(&mut segment.lost);
+            segment.come = true;
             let segment = *segment;
             self.lost -= u64::from(was_lost);
             self.sacked += 1;
@@ -120,10 +120,8 @@ impl Sent {
     /// The copy that left first of those that count: its number, and when.
     pub(super) fn oldest(&mut self) -> Option<(u64, Instant)> {
         while let Some((seq, left)) = self.order.front().copied() {
-            let counts = self
-                .get(seq)
-                .is_some_and(|segment| segment.left == left && !segment.lost);
-            if counts && !self.has_come(seq) {
+            let counts = |segment: &Segment| segment.left == left && !segment.lost && !segment.come;
+            if self.get(seq).is_some_and(counts) {
                 return Some((seq, left));
             }
             self.order.pop_front();
@@ -133,13 +131,10 @@ impl Sent {
 
     /// A segment that has neither come nor is lost already is lost.
     pub(super) fn lose(&mut self, seq: u64) {
-        if self.has_come(seq) {
-            return;
-        }
         let Some(segment) = self.get_mut(seq) else {
             return;
         };
-        if !std::mem::replace(&mut segment.lost, true) {
+        if !segment.come && !std::mem::replace(&mut segment.lost, true) {
             self.lost += 1;
             self.to_resend.push_back(seq);
         }
@@ -149,7 +144,7 @@ impl Sent {
     /// acknowledged, and the timer would only be doubled. If it was reported, then the receiver has dropped it since,
     /// and who knows what else (RFC 2018, section 8).
     pub(super) fn lose_oldest(&mut self) {
-        if self.has_come(self.una) {
+        if self.segments.front().is_some_and(|oldest| oldest.come) {
             self.forget_reports();
         }
         self.lose(self.una);
@@ -158,8 +153,8 @@ impl Sent {
 
     /// What was reported is on its way. This is rare, and may take its time.
     fn forget_reports(&mut self) {
-        for (seq, segment) in (self.una..).zip(&self.segments) {
-            if self.arrived.containing(seq).is_some() {
+        for (seq, segment) in (self.una..).zip(&mut self.segments) {
+            if std::mem::take(&mut segment.come) {
                 self.order.push_back((seq, segment.left));
             }
         }
@@ -189,7 +184,7 @@ impl Sent {
         let outstanding = (self.una..).zip(&self.segments);
         outstanding
             .skip_while(|(seq, _)| *seq < from)
-            .any(|(seq, segment)| segment.again && !segment.lost && !self.has_come(seq))
+            .any(|(_, segment)| segment.again && !segment.lost && !segment.come)
     }
 
     /// Nothing that has not left again was lost. This is rare, and may take its time.
