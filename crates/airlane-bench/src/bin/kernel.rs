@@ -2,6 +2,7 @@
 
 #![expect(clippy::print_stdout, reason = "printing is what it is for")]
 
+use std::ops::RangeInclusive;
 use std::path::PathBuf;
 use std::process::ExitCode;
 use std::sync::Mutex;
@@ -20,7 +21,7 @@ struct Arguments {
     /// The program whose emulator joins the hosts.
     #[arg(long)]
     airlane: PathBuf,
-    /// Seeds of each point.
+    /// Seeds of each point; where the halves are too far apart, five times as many.
     #[arg(long, default_value_t = 8)]
     seeds: u64,
     /// Write the report to this file too.
@@ -57,55 +58,19 @@ fn run(arguments: &Arguments) -> Result<bool, String> {
     if let Some(only) = &arguments.only {
         points.retain(|point| point.label().contains(only));
     }
-    let first = *points.first().ok_or("no point has such a label")?;
-    let runs: Vec<(usize, u64)> = (1..=arguments.seeds)
-        .flat_map(|seed| (0..points.len()).map(move |point| (point, seed)))
-        .collect();
-    let progress = Mutex::new(ProgressLine::new(runs.len() as u64));
-    let next = Mutex::new(runs.into_iter());
-    let measured = Mutex::new(Vec::new());
-    // Real time, most of it waiting: several paths at once, each on its own.
-    let worker = || {
-        let mut site = Site::new(&arguments.airlane, &first).map_err(|e| e.to_string())?;
-        loop {
-            let one = lock(&next).next();
-            let Some((at, seed)) = one else {
-                return Ok(());
-            };
-            let point = &points[at];
-            lock(&progress).step(&format!("{}, seed {seed}", point.label()));
-            let kernel = site
-                .run(point, seed)
-                .map_err(|e| format!("{}: {e}", point.label()))?;
-            let runs = point.application.simulated();
-            let seeds = (0..runs).map(|run| run_simulator(point, seed + run * arguments.seeds));
-            let airlane = seeds.collect::<Result<Vec<f64>, String>>()?;
-            lock(&measured).push((at, seed, kernel, airlane));
-        }
-    };
-    std::thread::scope(|scope| {
-        let workers: Vec<_> = (0..PATHS).map(|_| scope.spawn(worker)).collect();
-        workers.into_iter().try_for_each(|worker| {
-            worker
-                .join()
-                .unwrap_or_else(|panic| std::panic::resume_unwind(panic))
-        })
-    })
-    .map_err(|problem: String| problem)?;
-    drop(progress);
-    let mut measured = measured.into_inner().map_err(|e| e.to_string())?;
-    measured.sort_by_key(|(at, seed, ..)| (*at, *seed));
-    let all: Vec<BesideKernel> = points
-        .iter()
-        .enumerate()
-        .map(|(index, point)| {
-            let of = measured.iter().filter(|(at, ..)| *at == index);
-            BesideKernel {
-                point: *point,
-                kernel: of.clone().map(|(.., kernel, _)| *kernel).collect(),
-                airlane: of.flat_map(|(.., airlane)| airlane.clone()).collect(),
-            }
-        })
+    if points.is_empty() {
+        return Err("no point has such a label".to_owned());
+    }
+    let every: Vec<usize> = (0..points.len()).collect();
+    let mut runs = measure(arguments, &points, &every, 1..=arguments.seeds)?;
+    // Where chance may have done it, more runs decide.
+    let is_far = |at: &usize| !beside(&points, &runs, *at).is_near();
+    let far: Vec<usize> = every.into_iter().filter(is_far).collect();
+    let more = arguments.seeds + 1..=arguments.seeds * AGAIN;
+    runs.extend(measure(arguments, &points, &far, more)?);
+    runs.sort_by_key(|run| (run.point, run.seed));
+    let all: Vec<_> = (0..points.len())
+        .map(|at| beside(&points, &runs, at))
         .collect();
     let release =
         std::fs::read_to_string("/proc/sys/kernel/osrelease").map_err(|e| e.to_string())?;
@@ -141,6 +106,79 @@ fn run(arguments: &Arguments) -> Result<bool, String> {
 
 /// Paths that are measured at once.
 const PATHS: usize = 4;
+/// How many times as many seeds a point gets that is too far apart.
+const AGAIN: u64 = 5;
+
+/// One seed of one point.
+struct Run {
+    point: usize,
+    seed: u64,
+    kernel: f64,
+    airlane: Vec<f64>,
+}
+
+/// Runs these points with each of the seeds. Real time, most of it waiting: several paths at once, each on its own.
+fn measure(
+    arguments: &Arguments,
+    points: &[Point],
+    which: &[usize],
+    seeds: RangeInclusive<u64>,
+) -> Result<Vec<Run>, String> {
+    let runs: Vec<(usize, u64)> = seeds
+        .flat_map(|seed| which.iter().map(move |point| (*point, seed)))
+        .collect();
+    let Some(&(first, _)) = runs.first() else {
+        return Ok(Vec::new());
+    };
+    let most = arguments.seeds * AGAIN;
+    let progress = Mutex::new(ProgressLine::new(runs.len() as u64));
+    let next = Mutex::new(runs.into_iter());
+    let measured = Mutex::new(Vec::new());
+    let worker = || {
+        let mut site = Site::new(&arguments.airlane, &points[first]).map_err(|e| e.to_string())?;
+        loop {
+            let one = lock(&next).next();
+            let Some((at, seed)) = one else {
+                return Ok(());
+            };
+            let point = &points[at];
+            lock(&progress).step(&format!("{}, seed {seed}", point.label()));
+            let kernel = site
+                .run(point, seed)
+                .map_err(|e| format!("{}: {e}", point.label()))?;
+            let runs = point.application.simulated();
+            let seeds = (0..runs).map(|run| run_simulator(point, seed + run * most));
+            let airlane = seeds.collect::<Result<Vec<f64>, String>>()?;
+            lock(&measured).push(Run {
+                point: at,
+                seed,
+                kernel,
+                airlane,
+            });
+        }
+    };
+    std::thread::scope(|scope| {
+        let workers: Vec<_> = (0..PATHS).map(|_| scope.spawn(worker)).collect();
+        workers.into_iter().try_for_each(|worker| {
+            worker
+                .join()
+                .unwrap_or_else(|panic| std::panic::resume_unwind(panic))
+        })
+    })
+    .map_err(|problem: String| problem)?;
+    drop(progress);
+    measured.into_inner().map_err(|e| e.to_string())
+}
+
+/// What the runs say of a point.
+fn beside(points: &[Point], runs: &[Run], at: usize) -> BesideKernel {
+    let of = || runs.iter().filter(|run| run.point == at);
+    BesideKernel {
+        point: points[at],
+        kernel: of().map(|run| run.kernel).collect(),
+        airlane: of().flat_map(|run| run.airlane.clone()).collect(),
+    }
+}
 
 fn lock<T>(shared: &Mutex<T>) -> std::sync::MutexGuard<'_, T> {
     shared

@@ -95,7 +95,8 @@ pub fn markdown(all: &[BesideKernel], missing: &[Congestion], kernel: &str) -> S
          acknowledgments behind them, timeouts of 200 ms more than a round trip.\n\n\
          Files are compared seed by seed. Of pages, whose connections end otherwise in the kernel, so that other frames \
          are lost, a rare lost SYN decides a run's mean by a second: the simulator's are means of {} times as many \
-         runs. A point holds within 10 % for reno and cubic and 15 % for bbr, or within two standard errors.\n\n",
+         runs. A point holds within 10 % for reno and cubic and 15 % for bbr, or within two standard errors; where it does \
+         not at first, it has five times as many runs.\n\n",
         Application::Pages.simulated()
     );
     for congestion in missing {
@@ -107,7 +108,8 @@ pub fn markdown(all: &[BesideKernel], missing: &[Congestion], kernel: &str) -> S
         .expect("a string takes all");
     }
     text.push_str(
-        "| application | control | loss | kernel | Airlane | gap ± standard error | | cause |\n|---|---|---|---|---|---|---|---|\n",
+        "| application | control | loss | runs | kernel | Airlane | gap ± standard error | | cause |\n\
+         |---|---|---|---|---|---|---|---|---|\n",
     );
     for one in all {
         let (kernel, airlane) = one.means();
@@ -117,8 +119,9 @@ pub fn markdown(all: &[BesideKernel], missing: &[Congestion], kernel: &str) -> S
         };
         writeln!(
             text,
-            "| {} | {:.2} {unit} | {:.2} {unit} | {:+.1} ± {:.1} % | {} | {} |",
+            "| {} | {} | {:.2} {unit} | {:.2} {unit} | {:+.1} ± {:.1} % | {} | {} |",
             one.point.label(),
+            one.kernel.len(),
             kernel * scale,
             airlane * scale,
             one.gap() * 100.0,
