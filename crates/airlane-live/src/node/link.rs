@@ -1,17 +1,17 @@
 //! The link with one peer: its port, its session, and what is counted of it. What all links share is the
 //! node's: [`Below`] the ports, the TUN device above them.
 
+mod events;
+mod way;
+
 use std::fmt::Display;
 
 use airlane_base::{Duration, Instant, Rate};
 use airlane_link::config::ConfigError;
 use airlane_link::wire::{Decoded, LIVE_HEADER_ROOM};
-use airlane_link::{AdminError, Frame, FrameKind, Header, Layout, PortConfig, SharedLink};
+use airlane_link::{Frame, FrameKind, Header, Layout, PortConfig, SharedLink};
 use airlane_secure::{PeerAddress, PeerId};
-use airlane_session::{
-    LossReport, Part, PathSearch, Probe, ProbeRequest, Reassembly, ServiceOffer, Session,
-    SessionConfig, SessionEvent, SessionState,
-};
+use airlane_session::{LossReport, Part, Probe, Reassembly, Session, SessionConfig};
 
 use super::below::{Below, To};
 use super::drops::{Drops, Reason};
@@ -33,8 +33,6 @@ const KEEPALIVE: Duration = Duration::from_secs(1);
 /// Keepalives in a row whose loss means that the link is disconnected (the specification, 10.5),
 /// if nothing else was heard either.
 const LOST_KEEPALIVES: u64 = 3;
-/// How often the log says of a peer that it is silent.
-const SILENCE_AGAIN: Duration = Duration::from_secs(60);
 /// How much lost time the shaper makes up for: a thread that wakes up late sends a few frames in a
 /// row instead of losing their turn.
 pub(super) const BURST: Duration = Duration::from_millis(1);
@@ -178,130 +176,9 @@ impl PeerLink {
         self.received_bytes += datagram.len() as u64;
     }
 
-    /// An authentic datagram has shown where the peer is. The log and the path follow, but not as fast as
-    /// it may move.
-    pub(super) fn move_to(&mut self, now: Instant, address: PeerAddress) {
-        let was = self.to.address.replace(address);
-        self.moved.get_or_insert((was, 0)).1 += 1;
-        self.path.ask(now);
-    }
-
-    /// What is due of the path: asks the kernel, sends probes, and takes note of what they found. Whether
-    /// the path takes something else than before.
-    pub(super) fn watch_path(&mut self, now: Instant, below: &mut Below) -> bool {
-        if self.path.is_due(now) {
-            self.ask_path(now, below);
-        }
-        if let Some(search) = &mut self.path.search {
-            search.handle_timeout(now);
-        }
-        self.send_probes(now, below);
-        let Some(was) = self.path.take_change() else {
-            return false;
-        };
-        let (peer, path_mtu) = (self.who(), self.path.mtu());
-        tracing::info!(%peer, path_mtu, was, why = "the path to the peer changed", "path MTU changed");
-        self.narrowed += u64::from(path_mtu < was);
-        true
-    }
-
-    fn send_probes(&mut self, now: Instant, below: &mut Below) {
-        while let Some(request) = self.path.search.as_mut().and_then(PathSearch::poll_probe) {
-            if let Some(session) = self.session.id() {
-                self.send_probe(now, session, request, below);
-            }
-        }
-    }
-
-    /// Sends a probe that is as long as asked for.
-    fn send_probe(&mut self, now: Instant, session: u32, request: ProbeRequest, below: &mut Below) {
-        let probe = Probe {
-            answer: false,
-            session,
-            number: request.number,
-        };
-        let mut frame = self.hello_header();
-        frame.extend_from_slice(&probe.encode());
-        let around = below.underlay.overhead(self.to.address) + below.sealing();
-        let length = request.size.map_or(0, |size| size.saturating_sub(around));
-        frame.resize(frame.len().max(length), 0);
-        if let Some(length) = below.send_whole(now, self.to, &frame) {
-            self.datagrams_sent += 1;
-            self.sent_bytes += length as u64;
-        }
-    }
-
-    /// The peer probes the path from there, or has received a probe from here.
-    fn handle_probe(
-        &mut self,
-        now: Instant,
-        probe: Probe,
-        below: &mut Below,
-    ) -> Result<(), Reason> {
-        if !self.session.check(now, probe.session) {
-            return Err(Reason::StaleSession);
-        }
-        match (probe.answer, &mut self.path.search) {
-            (true, Some(search)) => search.handle_answer(now, probe.number),
-            (true, None) => {}
-            (false, _) => {
-                let answer = Probe {
-                    answer: true,
-                    ..probe
-                };
-                self.push_beside(now, &answer.encode(), below);
-            }
-        }
-        Ok(())
-    }
-
     /// Whether something is heard from the peer.
     pub(super) fn is_heard(&self) -> bool {
         self.session.id().is_some() && !self.session.is_silent()
-    }
-
-    /// The peer is to be sought at this address.
-    pub(super) fn seek(&mut self, now: Instant, address: PeerAddress, below: &mut Below) {
-        self.to.address = Some(address);
-        if let (Some(guard), Some(session)) = (&mut below.guard, self.to.session) {
-            guard.seek(now, session, address);
-        }
-        self.path.ask(now);
-    }
-
-    /// Asks the kernel for the path.
-    fn ask_path(&mut self, now: Instant, below: &Below) {
-        let (peer, moved) = (self.who(), self.moved.take());
-        match moved {
-            Some((Some(was), times)) => tracing::info!(%peer, %was, times, "the peer moved"),
-            Some((None, _)) => tracing::info!(%peer, "the peer called"),
-            None => {}
-        }
-        // No route for a moment is no reason to change anything.
-        if let Ok(facts) = below.underlay.path(self.to.address) {
-            self.path.follow(now, facts);
-        }
-        if let Some(search) = &mut self.path.search {
-            let cost = self.port.rate().transmission_time(search.mtu());
-            search.set_pace(self.session.srtt(), cost);
-            if moved.is_some() && self.session.state() == SessionState::Confirmed {
-                search.begin(now);
-            }
-        }
-    }
-
-    /// Cuts packets that are longer than `room` from now on, and has new connections keep within `narrow`,
-    /// so that theirs need not be cut.
-    pub(super) fn set_room(&mut self, now: Instant, room: Option<usize>, narrow: Option<usize>) {
-        self.narrow = narrow;
-        if std::mem::replace(&mut self.room, room) != room {
-            self.port.set_frame_room(now, room.unwrap_or(usize::MAX));
-        }
-    }
-
-    /// Longest packet of a connection, where the interface has this MTU.
-    pub(super) fn longest_segment(&self, mtu: usize) -> usize {
-        self.narrow.map_or(mtu, |narrow| narrow.min(mtu))
     }
 
     /// A frame of the peer that is no hello, its bytes in the buffer up to a length; `bound` to our session
@@ -391,18 +268,6 @@ impl PeerLink {
         if self.port.services_changed() {
             self.offer_services(now);
         }
-    }
-
-    /// Says again of a peer that it is silent, once a minute: whether it did.
-    fn mention_silence(&mut self, now: Instant) -> bool {
-        self.silent = self.silent.filter(|_| self.session.is_silent());
-        let due = self.silent.filter(|(_, told)| now >= *told + SILENCE_AGAIN);
-        if let Some((since, _)) = due {
-            self.silent = Some((since, now));
-            let (peer, silent_for) = (self.who(), now.saturating_since(since));
-            tracing::warn!(%peer, %silent_for, "nothing is heard from the peer; trying on");
-        }
-        due.is_some()
     }
 
     // ---- to below
@@ -562,143 +427,7 @@ impl PeerLink {
         }
     }
 
-    // ---- session
-
-    /// Acts on what happened to the session, and tells.
-    fn take_events(&mut self, now: Instant, below: &mut Below) {
-        while let Some(event) = self.session.poll_event() {
-            let peer = self.who();
-            below.bind(self.to, self.session.id());
-            if let Some(search) = &mut self.path.search {
-                match event {
-                    SessionEvent::Confirmed { .. } => search.begin(now),
-                    SessionEvent::Established { .. }
-                    | SessionEvent::Refused { .. }
-                    | SessionEvent::EpochRenewed => search.stop(),
-                    _ => {}
-                }
-            }
-            match event {
-                SessionEvent::Established {
-                    session, replaced, ..
-                } => {
-                    self.port.reset(now);
-                    self.disconnected_since = None;
-                    self.session_since = Some(now);
-                    self.sessions += 1;
-                    self.refused = None;
-                    let why = if replaced {
-                        "the peer was restarted"
-                    } else {
-                        "the peer answered"
-                    };
-                    tracing::info!(%peer, session = format!("{session:08x}"), why, "session begins");
-                }
-                SessionEvent::Offered { offers, first } => {
-                    self.on_offers(now, &offers, first);
-                }
-                SessionEvent::Confirmed { .. } => {
-                    tracing::info!(%peer, why = "the peer is in it, too", "session confirmed");
-                }
-                SessionEvent::Refused { ours, theirs } => {
-                    self.session_since = None;
-                    self.disconnected_since = None;
-                    tracing::warn!(
-                        %peer,
-                        here = one_line(&ours),
-                        there = one_line(&theirs),
-                        why = "services of one number differ: make them equal in both files; only \
-                               base-station is \"here\" at one end and \"peer\" at the other",
-                        "session refused"
-                    );
-                    self.refused = Some(RefusedTables { ours, theirs });
-                }
-                SessionEvent::VersionMismatch { ours, theirs } => {
-                    tracing::warn!(%peer, ours, theirs, "the peer speaks another protocol version");
-                }
-                SessionEvent::PeerLost { silent_for } => {
-                    self.silent = Some((now - silent_for, now));
-                    // Without a session there is nothing to be disconnected from.
-                    if self.session.id().is_some() {
-                        self.disconnections += 1;
-                        self.disconnected_since = Some(now - silent_for);
-                        tracing::warn!(%peer, %silent_for, why = "the peer is silent; trying on", "disconnected");
-                    } else {
-                        tracing::warn!(%peer, %silent_for, "nothing is heard from the peer; trying on");
-                    }
-                }
-                SessionEvent::PeerBack { silent_for } => {
-                    self.disconnected_since = None;
-                    tracing::info!(%peer, %silent_for, why = "the peer is heard again", "connected");
-                }
-                SessionEvent::EpochRenewed => {
-                    self.session_since = None;
-                    self.disconnected_since = None;
-                    tracing::info!(%peer, why = "the peer had left our session", "new epoch");
-                }
-                other => tracing::debug!(?other, "session event"),
-            }
-        }
-    }
-
-    // ---- services
-
-    /// Gives the port the services and classes of `file`, which is resolved.
-    pub(super) fn set_services(
-        &mut self,
-        now: Instant,
-        file: &LiveConfig,
-    ) -> Result<Vec<String>, AdminError> {
-        let services = &file.link.services;
-        let classes = file.link.classes.rules(services);
-        let changes = self.port.set_services(now, services, &classes)?;
-        self.offer_services(now);
-        Ok(changes)
-    }
-
-    /// Has the session tell the peer which services there are here.
-    fn offer_services(&mut self, now: Instant) {
-        let (table, own) = (self.port.service_table(), self.port.own_services());
-        let peer_table = self.port.peer_service_table();
-        self.session.set_table(now, table, &peer_table, own);
-    }
-
-    /// The peer said which services it has.
-    fn on_offers(&mut self, now: Instant, offers: &[ServiceOffer], first: bool) {
-        let before = self.waiting_services();
-        if first {
-            self.port.begin_agreement(now, offers);
-        } else {
-            self.port.handle_offers(now, offers);
-        }
-        let peer = self.who();
-        for (name, waits) in self.waiting_services() {
-            let waited = before.iter().any(|(n, w)| *n == name && *w);
-            match (waited && !first, waits) {
-                (false, true) => tracing::warn!(
-                    %peer,
-                    service = name,
-                    why = "the peer has no such service, or not yet",
-                    "service waits; its packets travel as those without a class"
-                ),
-                (true, false) => {
-                    tracing::info!(%peer, service = name, why = "the peer has it, too", "service opens");
-                }
-                _ => {}
-            }
-        }
-        if self.port.services_changed() {
-            self.offer_services(now);
-        }
-    }
-
-    /// The services with whether they wait for the peer.
-    fn waiting_services(&self) -> Vec<(String, bool)> {
-        let services = self.port.services();
-        services
-            .map(|s| (s.name, s.waiting || s.draining))
-            .collect()
-    }
+    // ---- configuration
 
     /// Takes over the rate of the link, where the peer has none of its own, or the peer's.
     pub(super) fn set_rate(&mut self, now: Instant, rate: Rate) {
@@ -744,11 +473,6 @@ pub(super) fn at(address: Option<&impl Display>) -> String {
         || "wherever it calls from".to_owned(),
         |peer| format!("at {peer}"),
     )
-}
-
-/// A table of services as the log shows it.
-fn one_line(table: &str) -> String {
-    table.trim_end().replace('\n', ", ")
 }
 
 #[cfg(test)]
