@@ -42,6 +42,8 @@ pub mod pack;
 pub mod path;
 mod port;
 pub mod queue;
+#[cfg(test)]
+mod sample;
 pub mod schedule;
 mod service;
 mod shared_link;

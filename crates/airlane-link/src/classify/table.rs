@@ -129,22 +129,14 @@ fn make_place(set: &mut Vec<Known>, now: Instant, way: Way, flow: &FlowKey, hash
 
 #[cfg(test)]
 mod tests {
-    use std::net::Ipv4Addr;
-
     use airlane_base::Duration;
 
     use super::*;
     use crate::flow::UDP;
+    use crate::sample;
 
     fn flow(port: u16) -> FlowKey {
-        FlowKey {
-            dscp: 0,
-            protocol: UDP,
-            src: Ipv4Addr::new(10, 0, 0, 1).into(),
-            dst: Ipv4Addr::new(10, 0, 0, 2).into(),
-            src_port: port,
-            dst_port: 40_000,
-        }
+        sample::flow(UDP, port, 40_000)
     }
 
     #[test]

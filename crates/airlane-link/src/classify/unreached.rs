@@ -88,10 +88,9 @@ pub fn unreached(
 
 #[cfg(test)]
 mod tests {
-    use std::net::{IpAddr, Ipv4Addr};
-
     use super::*;
     use crate::flow::{TCP, UDP};
+    use crate::sample;
 
     #[derive(serde::Deserialize)]
     struct Table {
@@ -115,14 +114,7 @@ mod tests {
     }
 
     fn flow(protocol: u8, port: u16) -> FlowKey {
-        FlowKey {
-            dscp: 0,
-            protocol,
-            src: IpAddr::V4(Ipv4Addr::new(10, 0, 0, 1)),
-            dst: IpAddr::V4(Ipv4Addr::new(10, 0, 0, 2)),
-            src_port: port,
-            dst_port: 49_152,
-        }
+        sample::flow(protocol, port, 49_152)
     }
 
     #[test]

@@ -160,9 +160,8 @@ impl<P: Divisible> Reassembly<P> {
 
 #[cfg(test)]
 mod tests {
-    use airlane_base::Payload;
-
     use super::*;
+    use crate::sample;
 
     /// A packet of zeros, or a part of one that says how long it is.
     impl Reassembly<Part> {
@@ -187,20 +186,7 @@ mod tests {
     #[derive(Clone, Debug, PartialEq)]
     struct Part;
 
-    impl Payload for Part {
-        fn len(&self) -> usize {
-            100
-        }
-        fn image(&self) -> impl AsRef<[u8]> {
-            []
-        }
-        fn coded(&self, _: &[u8], _: usize) -> Self {
-            Self
-        }
-        fn recovered(&self, _: &[u8], _: usize) -> Option<Self> {
-            None
-        }
-    }
+    sample::payload!(Part, _part => 100);
 
     impl Divisible for Part {
         fn reassembled(fragments: &[Option<Self>]) -> Option<Self> {

@@ -141,24 +141,12 @@ mod tests {
 
     use crate::pack::Contents;
     use crate::pack::contents::contents;
+    use crate::sample;
 
     #[derive(Clone, Debug, PartialEq)]
     struct Bytes(Vec<u8>);
 
-    impl Payload for Bytes {
-        fn len(&self) -> usize {
-            self.0.len()
-        }
-        fn image(&self) -> impl AsRef<[u8]> {
-            &self.0
-        }
-        fn coded(&self, image: &[u8], _: usize) -> Self {
-            Self(image.to_vec())
-        }
-        fn recovered(&self, _: &[u8], _: usize) -> Option<Self> {
-            None
-        }
-    }
+    sample::payload!(Bytes, bytes => bytes.0.len());
 
     impl Divisible for Bytes {
         fn visible(&self) -> Option<&[u8]> {

@@ -247,32 +247,16 @@ impl<P: Packet> Unpacker<P> {
 
 #[cfg(test)]
 mod tests {
-    use std::net::Ipv4Addr;
-
-    use airlane_base::Payload;
-
     use super::*;
     use crate::flow::FlowKey;
     use crate::pack::{Divisible, Fragment};
+    use crate::sample;
 
     /// A fragment of a packet whose headers are short.
     #[derive(Clone, Debug)]
     struct Part(Contents);
 
-    impl Payload for Part {
-        fn len(&self) -> usize {
-            100
-        }
-        fn image(&self) -> impl AsRef<[u8]> {
-            []
-        }
-        fn coded(&self, _: &[u8], _: usize) -> Self {
-            self.clone()
-        }
-        fn recovered(&self, _: &[u8], _: usize) -> Option<Self> {
-            None
-        }
-    }
+    sample::payload!(Part, _part => 100);
 
     impl Divisible for Part {
         fn contents(&self) -> Contents {
@@ -285,14 +269,7 @@ mod tests {
 
     impl Packet for Part {
         fn flow(&self) -> FlowKey {
-            FlowKey {
-                dscp: 0,
-                protocol: 0,
-                src: Ipv4Addr::UNSPECIFIED.into(),
-                dst: Ipv4Addr::UNSPECIFIED.into(),
-                src_port: 0,
-                dst_port: 0,
-            }
+            sample::flow(0, 0, 0)
         }
     }
 

@@ -1,12 +1,12 @@
 use std::collections::{BTreeMap, VecDeque};
-use std::net::Ipv4Addr;
 use std::num::NonZeroU32;
 
-use airlane_base::{Duration, Payload};
+use airlane_base::Duration;
 use proptest::prelude::*;
 
 use super::*;
 use crate::flow::{FlowKey, UDP};
+use crate::sample;
 
 const MTU: usize = 1500;
 
@@ -17,37 +17,13 @@ struct Labelled {
     len: usize,
 }
 
-impl Payload for Labelled {
-    fn len(&self) -> usize {
-        self.len
-    }
-
-    // Queues combine nothing.
-    fn image(&self) -> impl AsRef<[u8]> {
-        self.number.to_be_bytes()
-    }
-
-    fn coded(&self, _: &[u8], _: usize) -> Self {
-        self.clone()
-    }
-
-    fn recovered(&self, _: &[u8], _: usize) -> Option<Self> {
-        None
-    }
-}
+sample::payload!(Labelled, packet => packet.len);
 
 impl crate::pack::Divisible for Labelled {}
 
 impl Packet for Labelled {
     fn flow(&self) -> FlowKey {
-        FlowKey {
-            dscp: 0,
-            protocol: UDP,
-            src: Ipv4Addr::new(10, 0, 0, 1).into(),
-            dst: Ipv4Addr::new(10, 0, 0, 2).into(),
-            src_port: self.flow,
-            dst_port: 7,
-        }
+        sample::flow(UDP, self.flow, 7)
     }
 }
 

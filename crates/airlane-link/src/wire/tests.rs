@@ -108,35 +108,26 @@ fn live_fields_stand_where_the_table_says() {
 }
 
 #[test]
-fn an_adaptive_block_stands_in_byte_0() {
-    // Section 7.9 of the specification: 3 bits of block and the parity flag, then the index.
+fn byte_0_has_the_service_and_the_type_or_an_adaptive_block() {
     let codec = Codec::new(HeaderProfile::Study);
-    let header = Header {
-        service: 5,
+    // Section 7.9 of the specification: 3 bits of block and the parity flag, then the index.
+    let parity = Header {
         index: 9,
         ..Header::new(FrameKind::Parity, 6)
     };
-    let mut buf = [0; 4];
-    assert_eq!(
-        codec.encode(&bare(header), &Layout::BLOCK, 0, &mut buf),
-        Some(2)
-    );
-    assert_eq!(buf[..2], [0x5d, 9]);
-}
-
-#[test]
-fn the_service_number_stands_in_the_high_nibble() {
-    let codec = Codec::new(HeaderProfile::Study);
-    let header = Header {
-        service: 5,
-        ..Header::new(FrameKind::Nak, 200)
-    };
-    let mut buf = [0; 4];
-    assert_eq!(
-        codec.encode(&bare(header), &Layout::SEQ, 0, &mut buf),
-        Some(2)
-    );
-    assert_eq!(buf[..2], [0x52, 200]);
+    let nak = Header::new(FrameKind::Nak, 200);
+    for (header, layout, bytes) in [
+        (parity, &Layout::BLOCK, [0x5d, 9]),
+        (nak, &Layout::SEQ, [0x52, 200]),
+    ] {
+        let mut buf = [0; 4];
+        let frame = bare(Header {
+            service: 5,
+            ..header
+        });
+        assert_eq!(codec.encode(&frame, layout, 0, &mut buf), Some(2));
+        assert_eq!(buf[..2], bytes);
+    }
 }
 
 #[test]

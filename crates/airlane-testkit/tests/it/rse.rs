@@ -2,17 +2,15 @@
 
 use std::collections::BTreeMap;
 
-use crate::strategies::{cases, fates, play, traffic};
+use crate::strategies::cases;
 use airlane_base::Duration;
 use airlane_link::FrameKind;
 use airlane_link::HeaderProfile::{Live, Study};
-use airlane_testkit::{
-    Fate, FrameDeparture, Pair, RandomAdversary, Reordering, Scripted, Setup, TestPacket,
-};
+use airlane_testkit::{Fate, FrameDeparture, Pair, RandomAdversary, Setup, TestPacket};
 use proptest::prelude::*;
 
 const ROOMY: &str = "kind = \"drop-tail\", limit = \"1000000 packets\"";
-const SCHEME: &str = "kind = \"rse\", block = 5, parity = 3";
+pub(crate) const SCHEME: &str = "kind = \"rse\", block = 5, parity = 3";
 
 proptest! {
     #![proptest_config(cases(300))]
@@ -58,30 +56,6 @@ proptest! {
             prop_assert_eq!(expected.get(&delivery.packet.id), Some(&delivery.packet));
         }
         prop_assert_eq!((ledger.packets_recovered, ledger.undecodable), (recovered, 0));
-    }
-
-    #[test]
-    fn live_blocks_are_never_confused(
-        mut traffic in traffic(200, 1, 12),
-        script in fates(400, 100),
-    ) {
-        traffic.iter_mut().for_each(|offer| offer.service = 1);
-        let setup = Setup::new(Live).service(1, 1.0, SCHEME, ROOMY);
-        let mut pair = Pair::new(&setup, Scripted::new(script));
-        pair.reordering = Reordering::Any;
-        play(&mut pair, &traffic);
-        pair.run_for(Duration::from_secs(5));
-        for end in 0..2 {
-            let sent: Vec<_> = traffic.iter().filter(|offer| offer.end != end).collect();
-            let mut seen = vec![false; sent.len()];
-            for delivery in pair.delivered(end) {
-                let id = delivery.packet.id as usize;
-                prop_assert!(!std::mem::replace(&mut seen[id], true), "{} went up twice", id);
-                let whole = TestPacket::new(1, id as u64, sent[id].len);
-                prop_assert_eq!(&delivery.packet, &whole);
-            }
-            prop_assert_eq!(pair.ledger(end, 1).undecodable, 0);
-        }
     }
 }
 

@@ -2,20 +2,18 @@
 
 use std::collections::BTreeMap;
 
-use crate::strategies::{cases, fates, losses, play, traffic};
+use crate::strategies::{cases, check_whole, losses, play, traffic};
 use airlane_base::{Duration, Instant};
 use airlane_link::FrameKind;
 use airlane_link::HeaderProfile::{Live, Study};
-use airlane_testkit::{
-    Fate, FrameDeparture, Pair, RandomAdversary, Reordering, Scripted, Setup, TestPacket,
-};
+use airlane_testkit::{Fate, FrameDeparture, Pair, RandomAdversary, Scripted, Setup, TestPacket};
 use proptest::prelude::*;
 
 const ROOMY: &str = "kind = \"drop-tail\", limit = \"1000000 packets\"";
 /// n, h0 and h.
 const SHAPE: [usize; 3] = [5, 1, 4];
 /// Relaxed: where the answers for many blocks wait for each other, a tight timer asks twice.
-const SCHEME: &str =
+pub(crate) const SCHEME: &str =
     "kind = \"rse-ad\", block = 5, initial = 1, parity = 4, timers = \"relaxed\", keepalives = 8";
 
 proptest! {
@@ -90,44 +88,6 @@ proptest! {
         prop_assert!(pair.run_until_quiet(last), "it goes on and on");
         check_whole(&pair, &traffic)?;
     }
-
-    #[test]
-    fn live_blocks_are_never_confused(
-        mut traffic in traffic(200, 1, 12),
-        script in fates(400, 100),
-    ) {
-        traffic.iter_mut().for_each(|offer| offer.service = 1);
-        let setup = Setup::new(Live).service(1, 1.0, SCHEME, ROOMY);
-        let mut pair = Pair::new(&setup, Scripted::new(script));
-        pair.reordering = Reordering::Any;
-        play(&mut pair, &traffic);
-        pair.run_for(Duration::from_secs(5));
-        check_whole(&pair, &traffic)?;
-        for end in 0..2 {
-            prop_assert_eq!(pair.ledger(end, 1).undecodable, 0);
-        }
-    }
-}
-
-fn check_whole(
-    pair: &Pair<Scripted>,
-    traffic: &[crate::strategies::Offer],
-) -> Result<(), TestCaseError> {
-    for end in 0..2 {
-        let sent: Vec<_> = traffic.iter().filter(|offer| offer.end != end).collect();
-        let mut seen = vec![false; sent.len()];
-        for delivery in pair.delivered(end) {
-            let id = delivery.packet.id as usize;
-            prop_assert!(
-                !std::mem::replace(&mut seen[id], true),
-                "{} went up twice",
-                id
-            );
-            let whole = TestPacket::new(1, id as u64, sent[id].len);
-            prop_assert_eq!(&delivery.packet, &whole);
-        }
-    }
-    Ok(())
 }
 
 /// The last block is asked for although nothing follows it: a keepalive says that it is over.

@@ -74,3 +74,25 @@ pub(crate) fn play<A: Adversary>(pair: &mut Pair<A>, traffic: &[Offer]) -> [[u64
     }
     offered
 }
+
+/// Nothing has gone up twice, nor otherwise than it was sent, of a service with number 1.
+pub(crate) fn check_whole<A: Adversary>(
+    pair: &Pair<A>,
+    traffic: &[Offer],
+) -> Result<(), TestCaseError> {
+    for end in 0..2 {
+        let sent: Vec<_> = traffic.iter().filter(|offer| offer.end != end).collect();
+        let mut seen = vec![false; sent.len()];
+        for delivery in pair.delivered(end) {
+            let id = delivery.packet.id as usize;
+            prop_assert!(
+                !std::mem::replace(&mut seen[id], true),
+                "{} went up twice",
+                id
+            );
+            let whole = TestPacket::new(1, id as u64, sent[id].len);
+            prop_assert_eq!(&delivery.packet, &whole);
+        }
+    }
+    Ok(())
+}

@@ -1,20 +1,12 @@
-use std::net::Ipv4Addr;
-
 use proptest::prelude::*;
 
 use super::Behaviour::{Call, File, Interactive, Paced, Page, Video};
 use super::*;
 use crate::flow::UDP;
+use crate::sample;
 
 fn flow(protocol: u8, port: u16) -> FlowKey {
-    FlowKey {
-        dscp: 0,
-        protocol,
-        src: Ipv4Addr::new(10, 0, 0, 1).into(),
-        dst: Ipv4Addr::new(10, 0, 0, 2).into(),
-        src_port: port,
-        dst_port: 40_000,
-    }
+    sample::flow(protocol, port, 40_000)
 }
 
 /// A flow, and the time.

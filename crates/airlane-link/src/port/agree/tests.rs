@@ -1,47 +1,23 @@
-use std::net::{IpAddr, Ipv4Addr};
-
-use airlane_base::{Duration, Payload, Rate};
+use airlane_base::{Duration, Rate};
 use proptest::prelude::*;
 
 use super::*;
 use crate::config::PortConfig;
-use crate::flow::FlowKey;
+use crate::flow::{FlowKey, UDP};
+use crate::sample;
 use crate::wire::HeaderProfile;
 
 /// A packet of the service whose port it is for.
 #[derive(Clone, Debug, PartialEq)]
 pub(in crate::port) struct To(pub(in crate::port) u16);
 
-impl Payload for To {
-    fn len(&self) -> usize {
-        100
-    }
-
-    fn image(&self) -> impl AsRef<[u8]> {
-        self.0.to_be_bytes()
-    }
-
-    fn coded(&self, image: &[u8], _len: usize) -> Self {
-        Self(image.iter().fold(0, |n, b| n << 8 | u16::from(*b)))
-    }
-
-    fn recovered(&self, image: &[u8], len: usize) -> Option<Self> {
-        (len == 100).then(|| self.coded(image, len))
-    }
-}
+sample::payload!(To, _packet => 100);
 
 impl crate::pack::Divisible for To {}
 
 impl Packet for To {
     fn flow(&self) -> FlowKey {
-        FlowKey {
-            src: IpAddr::V4(Ipv4Addr::LOCALHOST),
-            dst: IpAddr::V4(Ipv4Addr::LOCALHOST),
-            protocol: 17,
-            src_port: 1,
-            dst_port: self.0,
-            dscp: 0,
-        }
+        sample::flow(UDP, 1, self.0)
     }
 }
 

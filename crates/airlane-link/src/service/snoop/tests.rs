@@ -1,7 +1,6 @@
-use std::net::Ipv4Addr;
 use std::rc::Rc;
 
-use airlane_base::{Payload, Rate};
+use airlane_base::Rate;
 use proptest::prelude::*;
 
 use super::connection::CACHE;
@@ -9,6 +8,7 @@ use super::*;
 use crate::context::Output;
 use crate::flow::{Lane, TCP, TcpView};
 use crate::ledger::ServiceLedger;
+use crate::sample;
 use crate::wire::{Codec, HeaderProfile};
 
 /// A segment that goes down, or an acknowledgment that comes up; all copies share one count.
@@ -20,36 +20,13 @@ struct Segment {
     _copies: Rc<()>,
 }
 
-impl Payload for Segment {
-    fn len(&self) -> usize {
-        (self.view.end.wrapping_sub(self.view.seq)) as usize + 40
-    }
-
-    fn image(&self) -> impl AsRef<[u8]> {
-        []
-    }
-
-    fn coded(&self, _: &[u8], _: usize) -> Self {
-        self.clone()
-    }
-
-    fn recovered(&self, _: &[u8], _: usize) -> Option<Self> {
-        None
-    }
-}
+sample::payload!(Segment, segment => segment.view.end.wrapping_sub(segment.view.seq) as usize + 40);
 
 impl crate::pack::Divisible for Segment {}
 
 impl Packet for Segment {
     fn flow(&self) -> FlowKey {
-        let down = FlowKey {
-            dscp: 0,
-            protocol: TCP,
-            src: Ipv4Addr::new(10, 0, 0, 1).into(),
-            dst: Ipv4Addr::new(10, 0, 0, 2).into(),
-            src_port: self.port,
-            dst_port: 80,
-        };
+        let down = sample::flow(TCP, self.port, 80);
         if self.down { down } else { down.reversed() }
     }
 
