@@ -33,7 +33,7 @@ use airlane_ship::{
 };
 use airlane_sim::Scenario;
 use airlane_sim::import::{ImportedApp, from_mahimahi, from_netem};
-use airlane_testkit::setup::{class, service};
+use airlane_testkit::setup::service;
 use airlane_testkit::{Fate, FrameDeparture, Pair, Setup, TestPacket};
 use airlane_transport::TcpConfig;
 use airlane_transport::clap::{Stamp, wire};
@@ -180,6 +180,7 @@ pub(crate) fn operations(data: &[u8]) {
     });
     // Services for which nothing is promised any more.
     let (mut id, mut unsure) = (0, [false; 8]);
+    let mut tables = [(); 2].map(|()| setup.config.services.clone());
     let mut bytes = data.iter().copied().take(MOST);
     while let Some(operation) = bytes.next() {
         let mut argument = || bytes.next().unwrap_or(0);
@@ -221,12 +222,14 @@ pub(crate) fn operations(data: &[u8]) {
                 // A share of zero, or a service that has gone, is refused.
                 let _ = pair.admin(end, |port, _| port.set_rate(number, share));
             }
-            12 => {
+            // Service 0 stays what it is.
+            12 if number > 0 => {
                 // Its packets are raw from here on.
                 unsure[usize::from(number)] = true;
-                let _ = pair.admin(end, |port, now| port.remove_service(now, number));
+                tables[end].retain(|service| service.number != number);
+                pair.set_services(end, &tables[end]);
             }
-            13 => {
+            13 if number > 0 => {
                 let schemes = [
                     "kind = \"sr-m2\", window = 4",
                     "kind = \"rlp\", window = 4",
@@ -242,10 +245,11 @@ pub(crate) fn operations(data: &[u8]) {
                     "kind = \"xor-ad\", block = 3, silence = \"20 ms\"",
                 ];
                 let scheme = schemes[usize::from(argument()) % schemes.len()];
-                let service = service(number, 0.5, scheme, ROOM);
-                let _ = pair.admin(end, |port, _| {
-                    port.add_service(service, vec![class(number)])
-                });
+                let before = tables[end].len();
+                tables[end].retain(|service| service.number != number);
+                unsure[usize::from(number)] |= tables[end].len() < before;
+                tables[end].push(service(number, 0.5, scheme, ROOM));
+                pair.set_services(end, &tables[end]);
             }
             14 => pair.reset(),
             _ => {

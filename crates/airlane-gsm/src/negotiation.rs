@@ -47,16 +47,6 @@ impl Negotiation {
         }
     }
 
-    /// This end has other parameters, for what it says from now on.
-    pub fn set_own(&mut self, own: Parameters) {
-        self.own = own;
-    }
-
-    /// Whether it has begun.
-    pub fn has_begun(&self) -> bool {
-        self.question != Question::Unasked
-    }
-
     /// Whether both ends have agreed.
     pub fn is_over(&self) -> bool {
         self.question == Question::Over

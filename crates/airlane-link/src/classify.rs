@@ -7,7 +7,7 @@
 //! indexed by the field itself, so there is no collision that could put unrecognised traffic into
 //! a recovering service, and a file of such rules costs one look-up per packet.
 //!
-//! A rule whose service is not (or no longer) there is inert: the rules behind it decide. A rule may ask what the
+//! A rule whose service is not there is inert: the rules behind it decide. A rule may ask what the
 //! packet's flow does (`behaviour`), for traffic that neither port nor code point names. Then the classifier is shown
 //! what is received as well, and keeps what the rules said of a flow until something changes that they ask for.
 
@@ -24,7 +24,7 @@ use std::fmt;
 
 use airlane_base::Instant;
 use schemars::JsonSchema;
-use serde::{Deserialize, Serialize};
+use serde::{Deserialize, Deserializer, Serialize, Serializer, de};
 
 use behaviour::SHORT;
 pub use behaviour::{Behaviour, Way};
@@ -79,90 +79,59 @@ impl fmt::Display for ClassConfig {
 }
 
 /// Conditions that must all hold. At least one is given.
+// What serde derives are functions of the type's own: reading asks for more than them.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
-#[serde(try_from = "Conditions", into = "Conditions")]
-#[schemars(!try_from, !into, rename_all = "kebab-case", deny_unknown_fields)]
+#[serde(
+    remote = "Self",
+    rename = "match",
+    rename_all = "kebab-case",
+    deny_unknown_fields
+)]
+#[schemars(!remote, rename = "MatchConfig")]
 pub struct MatchConfig {
     /// The packet has this DS code point. Left out: any.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
     pub dscp: Option<Dscp>,
     /// The packet carries this protocol behind IP. Left out: any.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
     pub protocol: Option<Protocol>,
     /// The packet comes from this address or network. Left out: any.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
     pub src: Option<Prefix>,
     /// The packet goes to this address or network. Left out: any.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
     pub dst: Option<Prefix>,
     /// The packet comes from this port or one of these. Left out: any.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
     pub src_port: Option<Ports>,
     /// The packet goes to this port or one of these. Left out: any.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
     pub dst_port: Option<Ports>,
     /// The packet comes from or goes to this port or one of these. Left out: any.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
     pub port: Option<Ports>,
     /// The packet's flow behaves like this: `"call"`, `"interactive"`, `"page"`, `"file"`, `"paced"` or `"video"`. Left out: any.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
     pub behaves: Option<Behaviour>,
 }
 
-/// [`MatchConfig`] as it stands in a file, before it is known that it asks for something.
-#[derive(Serialize, Deserialize)]
-#[serde(rename = "match", rename_all = "kebab-case", deny_unknown_fields)]
-struct Conditions {
-    #[serde(default, skip_serializing_if = "Option::is_none")]
-    dscp: Option<Dscp>,
-    #[serde(default, skip_serializing_if = "Option::is_none")]
-    protocol: Option<Protocol>,
-    #[serde(default, skip_serializing_if = "Option::is_none")]
-    src: Option<Prefix>,
-    #[serde(default, skip_serializing_if = "Option::is_none")]
-    dst: Option<Prefix>,
-    #[serde(default, skip_serializing_if = "Option::is_none")]
-    src_port: Option<Ports>,
-    #[serde(default, skip_serializing_if = "Option::is_none")]
-    dst_port: Option<Ports>,
-    #[serde(default, skip_serializing_if = "Option::is_none")]
-    port: Option<Ports>,
-    #[serde(default, skip_serializing_if = "Option::is_none")]
-    behaves: Option<Behaviour>,
-}
+/// What is wrong with a rule without conditions.
+const EMPTY: &str = "this match asks for nothing; give at least one of dscp, protocol, src, dst, src-port, dst-port, port, \
+                     behaves (what no rule matches gets the default service)";
 
-/// A rule without conditions.
-#[derive(Clone, Copy, Debug, PartialEq, Eq, thiserror::Error)]
-#[error(
-    "this match asks for nothing; give at least one of dscp, protocol, src, dst, src-port, \
-     dst-port, port, behaves (what no rule matches gets the default service)"
-)]
-pub struct EmptyMatch;
-
-impl TryFrom<Conditions> for MatchConfig {
-    type Error = EmptyMatch;
-    fn try_from(c: Conditions) -> Result<Self, EmptyMatch> {
-        let config = Self {
-            dscp: c.dscp,
-            protocol: c.protocol,
-            src: c.src,
-            dst: c.dst,
-            src_port: c.src_port,
-            dst_port: c.dst_port,
-            port: c.port,
-            behaves: c.behaves,
-        };
-        if config == Self::default() {
-            return Err(EmptyMatch);
+impl<'de> Deserialize<'de> for MatchConfig {
+    fn deserialize<D: Deserializer<'de>>(d: D) -> Result<Self, D::Error> {
+        let config = Self::deserialize(d)?;
+        match config == Self::default() {
+            true => Err(de::Error::custom(EMPTY)),
+            false => Ok(config),
         }
-        Ok(config)
     }
 }
 
-impl From<MatchConfig> for Conditions {
-    fn from(c: MatchConfig) -> Self {
-        Self {
-            dscp: c.dscp,
-            protocol: c.protocol,
-            src: c.src,
-            dst: c.dst,
-            src_port: c.src_port,
-            dst_port: c.dst_port,
-            port: c.port,
-            behaves: c.behaves,
-        }
+impl Serialize for MatchConfig {
+    fn serialize<S: Serializer>(&self, s: S) -> Result<S::Ok, S::Error> {
+        Self::serialize(self, s)
     }
 }
 
@@ -205,8 +174,8 @@ pub struct Classifier {
 struct Rules {
     /// Rules whose service exists, in the order of the file.
     all: Vec<Rule>,
-    /// For each code point the first rule that asks for it alone.
-    table: [Option<Entry>; 64],
+    /// For each code point the index of the first rule that asks for it alone: rules before it go first.
+    table: [Option<usize>; 64],
     /// Indices of the rules that are not in the table, ascending.
     others: Vec<usize>,
     default: u8,
@@ -216,12 +185,6 @@ struct Rules {
 struct Rule {
     conditions: MatchConfig,
     service: u8,
-}
-
-#[derive(Clone, Copy, Debug)]
-struct Entry {
-    /// Index of the rule: rules before it go first.
-    rule: usize,
 }
 
 /// Where a packet goes.
@@ -243,13 +206,7 @@ impl Classifier {
                 service: lookup(&class.service)?,
             })
         });
-        let mut rules = Rules {
-            all: rules.collect(),
-            table: [None; 64],
-            others: Vec::new(),
-            default,
-        };
-        rules.compile();
+        let rules = Rules::new(rules.collect(), default);
         let asks = |rule: &Rule| rule.conditions.behaves.is_some();
         Self {
             flows: rules.all.iter().any(asks).then(|| Table::new(0)),
@@ -353,28 +310,37 @@ impl Classifier {
     pub fn learns(&self) -> bool {
         self.flows.is_some()
     }
-
-    /// Makes all rules of a service inert, as before it is removed from the port.
-    pub fn remove_service(&mut self, service: u8) {
-        self.generation += 1;
-        self.rules.all.retain(|rule| rule.service != service);
-        self.rules.compile();
-    }
 }
 
 impl Rules {
+    fn new(all: Vec<Rule>, default: u8) -> Self {
+        let (mut table, mut others) = ([None; 64], Vec::new());
+        for (index, rule) in all.iter().enumerate() {
+            match rule.conditions.dscp_alone() {
+                Some(dscp) => _ = table[usize::from(dscp.value())].get_or_insert(index),
+                None => others.push(index),
+            }
+        }
+        Self {
+            all,
+            table,
+            others,
+            default,
+        }
+    }
+
     /// The service for packets of a flow, and the rule that says so.
     fn decide(&self, flow: &FlowKey, behaves: Option<Behaviour>) -> (u8, Option<usize>) {
         // A code point outside the table is none: the driver masks the DS byte.
         let entry = self.table.get(usize::from(flow.dscp)).copied().flatten();
-        let end = entry.map_or(usize::MAX, |entry| entry.rule);
+        let end = entry.unwrap_or(usize::MAX);
         let found = self.others.iter().take_while(|index| **index < end);
         let found = found.copied().find(|index| {
             let conditions = self.all[*index].conditions;
             let asked = conditions.behaves;
             conditions.matches(flow) && (asked.is_none() || asked == behaves)
         });
-        let rule = found.or(entry.map(|entry| entry.rule));
+        let rule = found.or(entry);
         (
             rule.map_or(self.default, |rule| self.all[rule].service),
             rule,
@@ -389,18 +355,6 @@ impl Rules {
         let is_there = |by: &u8| self.all.iter().any(|rule| rule.service == *by);
         let answers = asked.answers.filter(|by| by_behaviour && is_there(by));
         (answers.unwrap_or(service), rule)
-    }
-
-    fn compile(&mut self) {
-        self.table = [None; 64];
-        self.others.clear();
-        for (index, rule) in self.all.iter().enumerate() {
-            let Some(dscp) = rule.conditions.dscp_alone() else {
-                self.others.push(index);
-                continue;
-            };
-            self.table[usize::from(dscp.value())].get_or_insert(Entry { rule: index });
-        }
     }
 }
 

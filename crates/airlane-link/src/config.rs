@@ -41,3 +41,4 @@ pub use timers::{
     FixedTimers, Keepalives, Multiplier, MultiplierHeuristic, TimerOrigin, TimerProfile,
     TimerValue, TimersConfig, UnlimitedWord,
 };
+pub(crate) use traits::MAX_LIVE_WINDOW;

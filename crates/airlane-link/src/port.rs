@@ -5,6 +5,7 @@ mod agree;
 mod agreement;
 mod bytes;
 mod departure;
+mod down;
 mod events;
 mod finder;
 mod interface;
@@ -16,6 +17,7 @@ mod pacer;
 mod shares;
 mod signals;
 mod slot;
+mod up;
 
 use std::cell::Cell;
 use std::collections::VecDeque;
@@ -24,11 +26,10 @@ use airlane_base::{Instant, Seq};
 
 use crate::classify::Classifier;
 use crate::config::{self, ConfigError, PortConfig, RateLimit, Rates, Viewpoint};
-use crate::context::{Given, Output, PortFacts, ServiceEvent};
+use crate::context::{Output, PortFacts, ServiceEvent};
 use crate::flow::Packet;
 use crate::ledger::ServiceLedger;
 use crate::measure::INTERVAL;
-use crate::queue::DropReason;
 use crate::schedule::{Schedule, Scheduler, Turn};
 use crate::wire::{Codec, Frame, FrameKind, Report};
 
@@ -43,9 +44,6 @@ use numbers::{SERVICES, numbers};
 use pacer::Pacer;
 use shares::Shares;
 use slot::Slot;
-
-/// Packets that are made out of payloads before somebody takes some.
-const OPEN_AHEAD: usize = 64;
 
 /// One end of a link: classifier, services, scheduler, demultiplexer and multiplexer.
 ///
@@ -186,144 +184,7 @@ impl<P: Packet> Port<P> {
         Ok(port)
     }
 
-    // ---- inputs
-
-    /// Takes a packet from IP: classifies it, and queues or drops it. Drops are in the ledger.
-    ///
-    /// Whether the port may have something to give by that, or another deadline: not, if the packet only
-    /// waits behind others, or is dropped, while the link is busy.
-    pub fn handle_packet(&mut self, now: Instant, packet: P) -> bool {
-        let (flow, len) = (packet.flow(), packet.len());
-        let classifier = &mut self.classifier;
-        let choice = classifier.classify_packet(now, &flow, len, || packet.datagram());
-        let packet = match choice.before {
-            None if self.moving.is_empty() => packet,
-            before => match self.hold(now, &flow, choice.service, before, packet) {
-                Some(packet) => packet,
-                None => return true,
-            },
-        };
-        self.admit(now, usize::from(choice.service) % SERVICES, packet)
-    }
-
-    /// Takes a packet for a service.
-    fn admit(&mut self, now: Instant, number: usize, packet: P) -> bool {
-        let Some(slot) = &mut self.slots[number] else {
-            // The default service always exists.
-            self.unknown_service += 1;
-            return now >= self.free_at;
-        };
-        slot.offer(&packet);
-        if packet.len() > self.config.max_payload {
-            slot.discard(DropReason::TooBig, packet);
-            return now >= self.free_at;
-        }
-        if let Some(pacer) = &mut self.pacer {
-            if !pacer.is_open(now) {
-                let len = packet.len();
-                match pacer.push(now, number, packet) {
-                    Ok(()) => slot.waits_at_ip(len),
-                    Err(packet) => slot.discard(DropReason::QueueFull, packet),
-                }
-                self.next_timer.set(None);
-                return true;
-            }
-            pacer.pass(now, packet.len());
-        }
-        self.take(now, number, packet)
-    }
-
-    /// Takes a packet from IP and gives its frame, where nothing stands in front of it: the link is free and
-    /// nobody waits for it. That is what [`Port::handle_packet`] and [`Port::poll_transmit`] do, without the way
-    /// through queue and scheduler.
-    ///
-    /// # Errors
-    /// Gives the packet back, for [`Port::handle_packet`], where it has to wait or to be dropped. Nothing has
-    /// happened then.
-    #[inline]
-    pub fn pass(&mut self, now: Instant, packet: P) -> Result<Frame<P>, P> {
-        let idle = now >= self.free_at
-            && self.scheduler.is_empty()
-            && self.under_way == 0
-            && self.ready == 0;
-        // A packet that may share its frame with others waits for them; one of which something is learnt is asked about
-        // once.
-        if !idle
-            || P::DIVISIBLE
-            || self.classifier.learns()
-            || self.pacer.is_some()
-            || self.finder.is_some()
-            || self.speaks
-            || packet.len() > self.config.max_payload
-        {
-            return Err(packet);
-        }
-        let number = usize::from(self.classifier.classify(&packet.flow())) % SERVICES;
-        let Some(slot) = &mut self.slots[number] else {
-            return Err(packet);
-        };
-        if !slot.is_clear() {
-            return Err(packet);
-        }
-        if let Some(shares) = &mut self.shares {
-            shares.pass(number, packet.len());
-        }
-        slot.offer(&packet);
-        let mut frame = slot.send(now, &mut self.out, packet);
-        frame.header.service = number as u8;
-        let len = slot.frame_len(self.facts.codec, &frame) + self.config.frame_overhead;
-        self.scheduler.link_idle();
-        self.scheduler.pass(number as u8, len);
-        self.under_way += 1;
-        let token = Token {
-            header: frame.header,
-            len,
-            came: Some(now),
-            epoch: self.epochs[number],
-        };
-        self.leave(now, token);
-        Ok(frame)
-    }
-
-    /// Takes a batch of packets from IP.
-    pub fn handle_packets(&mut self, now: Instant, packets: impl IntoIterator<Item = P>) {
-        for packet in packets {
-            self.handle_packet(now, packet);
-        }
-    }
-
-    /// Takes a frame from the link, decoded.
-    ///
-    /// Whether the port may have another frame to give by that, or another deadline. It may have packets for IP
-    /// in any case.
-    pub fn handle_frame(&mut self, now: Instant, frame: Frame<P>) -> bool {
-        if frame.header.kind.is_of_ports() {
-            self.handle_from_port(now, &frame);
-            return true;
-        }
-        let number = usize::from(frame.header.service) % SERVICES;
-        let Some(slot) = &mut self.slots[number] else {
-            self.unknown_service += 1;
-            return false;
-        };
-        let timed = slot.is_timed();
-        if timed {
-            self.next_timer.set(None);
-        }
-        let len = slot.frame_len(self.facts.codec, &frame);
-        self.received_bytes += (len + self.config.frame_overhead) as u64;
-        self.out.service = number as u8;
-        slot.handle_frame(now, &mut self.out, frame, len);
-        self.heed(now, number);
-        self.open_some(now);
-        // The raw service has nothing to answer, and its packets are handed over when others leave.
-        if timed {
-            self.hand_over(now, number);
-        }
-        // An end that only receives may never send, nor have a timer.
-        self.measure(now);
-        timed
-    }
+    // ---- time
 
     /// Acts on whatever has become due. An early call does nothing.
     pub fn handle_timeout(&mut self, now: Instant) {
@@ -372,7 +233,7 @@ impl<P: Packet> Port<P> {
         }
     }
 
-    // ---- outputs
+    // ---- frames that leave
 
     /// The next frame for a link that the port paces itself; none while the link is busy or nothing
     /// waits.
@@ -480,25 +341,7 @@ impl<P: Packet> Port<P> {
         now >= self.free_at && self.has_frame()
     }
 
-    /// How many packets [`Port::poll_deliver`] has: about so many, but none if it says none. A payload that
-    /// has not been opened yet counts as one, whatever comes of it.
-    pub fn deliveries(&self) -> usize {
-        self.up.len() + self.out.given.len()
-    }
-
-    /// The next packet for IP.
-    #[inline]
-    pub fn poll_deliver(&mut self) -> Option<P> {
-        loop {
-            if let Some(packet) = self.up.pop_front() {
-                return Some(packet);
-            }
-            let given = self.out.given.pop_front()?;
-            if let Some(packet) = self.open(given) {
-                return Some(packet);
-            }
-        }
-    }
+    // ---- what drivers ask
 
     /// Bytes of the packets that wait in the queues of all services.
     pub fn waiting_bytes(&self) -> usize {
@@ -563,130 +406,6 @@ impl<P: Packet> Port<P> {
     }
 
     // ---- inside
-
-    /// Takes a packet that has been let in: its service hands it over, or it is queued, or dropped and
-    /// counted. Whether it did more than wait.
-    #[inline]
-    fn take(&mut self, now: Instant, number: usize, packet: P) -> bool {
-        if let Some(shares) = &mut self.shares {
-            shares.pass(number, packet.len());
-        }
-        let limit = self.config.handed_over.limit();
-        if let Some(slot) = &mut self.slots[number]
-            && slot.handed_over() >= limit
-            && !slot.draining
-        {
-            // As a rule a queue stands, and this starts no timer.
-            slot.wait(now, packet);
-            return now >= self.free_at;
-        }
-        self.hand_over_frames(now, number, Some(packet));
-        true
-    }
-
-    /// Opens the payloads of an input as far as they are not too many packets at once.
-    #[inline]
-    fn open_some(&mut self, now: Instant) {
-        self.given_at = now;
-        while P::DIVISIBLE && self.up.len() < OPEN_AHEAD {
-            let Some(given) = self.out.given.pop_front() else {
-                return;
-            };
-            let packet = self.open(given);
-            self.up.extend(packet);
-        }
-    }
-
-    /// Opens a payload: gives its packet, unless it is several, or one that is held.
-    #[inline]
-    fn open(&mut self, given: Given<P>) -> Option<P> {
-        let (now, service, before) = (self.given_at, given.service, self.up.len());
-        let slot = self.slots[usize::from(service) % SERVICES].as_mut()?;
-        if slot.opens_timed() {
-            // Parts of packets have deadlines, and so have packets that are held.
-            self.next_timer.set(None);
-        }
-        let packet = slot.open(now, given, &mut self.up);
-        if self.classifier.learns() {
-            self.note_received(now, service, before, packet.as_ref());
-        }
-        packet
-    }
-
-    /// Shows the classifier what a service has brought: a packet, and those that go up behind the first `before`.
-    fn note_received(&mut self, now: Instant, service: u8, before: usize, packet: Option<&P>) {
-        for packet in packet.into_iter().chain(self.up.range(before..)) {
-            let (flow, len) = (packet.flow(), packet.len());
-            let datagram = || packet.datagram();
-            self.classifier
-                .note_received(now, service, &flow, len, datagram);
-        }
-    }
-
-    /// Opens everything: what comes next must find nothing of what was before.
-    fn open_all(&mut self) {
-        while let Some(given) = self.out.given.pop_front() {
-            let packet = self.open(given);
-            self.up.extend(packet);
-        }
-    }
-
-    /// Lets one service hand over frames while it may.
-    #[inline]
-    fn hand_over(&mut self, now: Instant, number: usize) {
-        self.ready &= !(1 << number);
-        if let Some(slot) = &mut self.slots[number] {
-            if slot.handed_over() < self.config.handed_over.limit() && slot.has_frames() {
-                self.hand_over_frames(now, number, None);
-            } else if slot.draining {
-                slot.note_polled(now);
-                self.next_timer.set(None);
-            }
-        }
-        if let Some(slot) = &mut self.slots[number] {
-            slot.note_dry();
-        }
-    }
-
-    /// Hands over frames of what waits in the queue, and then of the packet that is `arriving`.
-    fn hand_over_frames(&mut self, now: Instant, number: usize, mut arriving: Option<P>) {
-        self.ready &= !(1 << number);
-        let Some(slot) = &mut self.slots[number] else {
-            return;
-        };
-        let limit = self.config.handed_over.limit();
-        // A packet that only waits starts no timer.
-        while slot.handed_over() < limit && (arriving.is_some() || slot.has_frames()) {
-            if slot.is_timed() {
-                self.next_timer.set(None);
-            }
-            let Some(mut handed) = slot.poll_frame(now, &mut self.out, &mut arriving) else {
-                break;
-            };
-            handed.frame.header.service = number as u8;
-            let len = slot.frame_len(self.facts.codec, &handed.frame) + self.config.frame_overhead;
-            if self.scheduler.is_empty() && self.under_way == 0 && now >= self.free_at {
-                self.scheduler.link_idle();
-            }
-            self.scheduler.enqueue(number as u8, len, handed);
-        }
-        if let Some(packet) = arriving {
-            if slot.draining {
-                self.next_timer.set(None);
-            }
-            slot.wait(now, packet);
-        }
-        if self.heed(now, number) {
-            self.hand_over_ready(now);
-        }
-    }
-
-    #[inline]
-    fn hand_over_ready(&mut self, now: Instant) {
-        while self.ready != 0 {
-            self.hand_over(now, self.ready.trailing_zeros() as usize);
-        }
-    }
 
     /// Sets the rates from what was measured, at the end of an interval.
     fn follow_traffic(&mut self, now: Instant) {

@@ -199,7 +199,7 @@ impl<P> Frame<P> {
     pub(crate) fn report(&self) -> Option<Report> {
         match self.body {
             Body::Report(report) => Some(report),
-            _ => None,
+            Body::Empty | Body::Packet(_) | Body::Bitmap(_) => None,
         }
     }
 }

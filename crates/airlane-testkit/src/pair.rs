@@ -6,8 +6,9 @@
 use std::collections::BTreeMap;
 
 use airlane_base::{Duration, Instant, Rate, SeqSpace};
-use airlane_link::{Frame, FrameKind, Layout, Packet, Port, ServiceLedger};
+use airlane_link::{Frame, FrameKind, Layout, Packet, Port, ServiceConfig, ServiceLedger};
 
+use crate::setup;
 use crate::{Adversary, Fate, FrameDeparture, Setup, Sink, TestPacket, drain};
 
 /// A packet that came out of a port.
@@ -227,6 +228,17 @@ impl<A: Adversary> Pair<A> {
         call: impl FnOnce(&mut Port<TestPacket>, Instant) -> R,
     ) -> R {
         self.input(end, call)
+    }
+
+    /// Gives an end another table of services, each with the class of its number.
+    ///
+    /// # Panics
+    /// If the table is refused: it is part of a test.
+    pub fn set_services(&mut self, end: usize, services: &[ServiceConfig]) {
+        let numbers = services.iter().map(|service| service.number);
+        let classes: Vec<_> = numbers.filter(|n| *n != 0).map(setup::class).collect();
+        self.admin(end, |port, now| port.set_services(now, services, &classes))
+            .expect("the test's table is one that a port can have");
     }
 
     /// The link's rate.

@@ -4,6 +4,7 @@ use airlane_base::{Duration, Size};
 use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 
+use super::problem::Wrong;
 use super::scheme::SchemeConfig;
 use crate::pack::contents::LONGEST_TOGETHER;
 use crate::wire::HeaderProfile;
@@ -73,7 +74,7 @@ impl AggregateConfig {
         scheme: &SchemeConfig,
         budget: Option<Duration>,
         at: &str,
-        wrong: &mut impl FnMut(String, String, &str),
+        wrong: Wrong<'_>,
     ) {
         let Some(options) = self.options() else {
             return;

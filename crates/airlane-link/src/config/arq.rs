@@ -4,8 +4,9 @@ use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 
 use super::copies::CopiesConfig;
+use super::problem::Wrong;
 use super::timers::{Keepalives, Multiplier, TimerOrigin, TimersConfig};
-use super::traits::{ArqOptions, Options, Traits, Wrong, arq, window_terms};
+use super::traits::{ArqOptions, Options, Traits, arq, window_terms};
 use crate::wire::HeaderProfile;
 
 /// Nothing to choose.

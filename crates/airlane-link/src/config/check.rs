@@ -2,7 +2,7 @@
 
 use airlane_base::Duration;
 
-use super::problem::ConfigError;
+use super::problem::{ConfigError, Wrong};
 use super::scheme::SchemeConfig;
 use super::service::{IMPLICIT_NAME, ServiceConfig};
 use super::timers::{Multiplier, TimerProfile, TimerValue, TimersConfig};
@@ -106,7 +106,7 @@ fn check_compact_headers(
     header: HeaderProfile,
     scheme: &SchemeConfig,
     at: String,
-    wrong: &mut impl FnMut(String, String, &str),
+    wrong: Wrong<'_>,
 ) {
     if !header.is_live() {
         let problem = "the works send headers as they are".to_owned();
@@ -121,12 +121,7 @@ fn check_compact_headers(
     }
 }
 
-fn check_budget(
-    budget: Duration,
-    scheme: &SchemeConfig,
-    at: String,
-    wrong: &mut impl FnMut(String, String, &str),
-) {
+fn check_budget(budget: Duration, scheme: &SchemeConfig, at: String, wrong: Wrong<'_>) {
     if budget == Duration::ZERO {
         let problem = "a budget of 0 s lets nothing through".to_owned();
         wrong(
@@ -147,12 +142,7 @@ fn check_budget(
     }
 }
 
-fn check_scheme(
-    header: HeaderProfile,
-    scheme: &SchemeConfig,
-    at: &str,
-    wrong: &mut impl FnMut(String, String, &str),
-) {
+fn check_scheme(header: HeaderProfile, scheme: &SchemeConfig, at: &str, wrong: Wrong<'_>) {
     scheme.check(header, at, wrong);
     if let Some(TimersConfig::Fixed(fixed)) = scheme.timers() {
         let all = [

@@ -4,6 +4,7 @@ use airlane_base::{Duration, Probability, Size};
 use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 
+use super::problem::Wrong;
 use crate::wire::HeaderProfile;
 
 /// Copies of each frame, as long as a part of the link's rate pays for them.
@@ -59,12 +60,7 @@ impl Default for CopiesConfig {
 impl CopiesConfig {
     const MOST: u32 = 4;
 
-    pub(super) fn check(
-        &self,
-        header: HeaderProfile,
-        at: &str,
-        wrong: &mut impl FnMut(String, String, &str),
-    ) {
+    pub(super) fn check(&self, header: HeaderProfile, at: &str, wrong: Wrong<'_>) {
         if header == HeaderProfile::Study {
             wrong(
                 at.to_owned(),

@@ -5,8 +5,9 @@ use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 
 use super::arq::USUAL_RETRIES;
+use super::problem::Wrong;
 use super::timers::{Keepalives, Multiplier, TimerOrigin, TimersConfig};
-use super::traits::{ArqOptions, Options, Traits, Wrong, arq};
+use super::traits::{ArqOptions, Options, Traits, arq};
 use crate::mechanism::blocks::{MOST_PACKETS, PLACES};
 use crate::mechanism::reed_solomon::ReedSolomon;
 use crate::wire::HeaderProfile;

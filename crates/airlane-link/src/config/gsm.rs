@@ -4,8 +4,9 @@ use airlane_gsm::{Persistence, Repair};
 use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 
+use super::problem::Wrong;
 use super::timers::{Multiplier, TimerOrigin, TimersConfig};
-use super::traits::{ArqOptions, Options, Traits, Wrong, arq, window_terms};
+use super::traits::{ArqOptions, Options, Traits, arq, window_terms};
 use crate::wire::HeaderProfile;
 
 /// Options of GSM's radio link protocol.

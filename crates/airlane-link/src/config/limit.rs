@@ -15,7 +15,7 @@ pub enum RateLimit {
     Fixed,
     /// At most that: what both ends find that the link carries, which is that at first.
     Estimated,
-    /// As `estimated`, where nobody can say what the link carries: it begins low.
+    /// As `estimated`, where nobody can say what the link carries: that begins at 100 Mbit/s.
     Found,
 }
 

@@ -7,7 +7,7 @@
 use airlane_base::{Duration, QueueLimit, Rate};
 
 use super::arq::USUAL_RETRIES;
-use super::problem::ConfigError;
+use super::problem::{ConfigError, Wrong};
 use super::scheme::SchemeConfig;
 use super::service::ServiceConfig;
 use super::snoop::SnoopVariant;
@@ -36,11 +36,11 @@ pub fn check_live(
     classes: &[ClassConfig],
 ) -> Vec<ConfigError> {
     let mut found = Vec::new();
-    let mut wrong = |path: String, problem: String, help: String| {
+    let mut wrong = |path: String, problem: String, help: &str| {
         found.push(ConfigError {
             path,
             problem,
-            help,
+            help: help.to_owned(),
         });
     };
     for (i, service) in services.iter().enumerate() {
@@ -52,7 +52,7 @@ pub fn check_live(
                     "a budget of {budget} is spent on the link, which takes {}",
                     facts.delay
                 ),
-                "more than link.delay; with a round trip more, losses can be repaired".to_owned(),
+                "more than link.delay; with a round trip more, losses can be repaired",
             );
         }
         check_timers(facts, services, i, &mut wrong);
@@ -64,7 +64,7 @@ pub fn check_live(
                     "ns-2's module withholds acknowledgments that other connections of the same \
                      hosts need"
                         .to_owned(),
-                    "leave it out; \"ns2\" reproduces ns-2's module in the simulator".to_owned(),
+                    "leave it out; \"ns2\" reproduces ns-2's module in the simulator",
                 );
             }
         }
@@ -72,12 +72,7 @@ pub fn check_live(
     found
 }
 
-fn check_queue(
-    facts: &LiveFacts,
-    service: &ServiceConfig,
-    at: &str,
-    wrong: &mut impl FnMut(String, String, String),
-) {
+fn check_queue(facts: &LiveFacts, service: &ServiceConfig, at: &str, wrong: Wrong<'_>) {
     let limit = match service.queue {
         None => return,
         Some(QueueConfig::None {}) => {
@@ -87,8 +82,7 @@ fn check_queue(
                  waits for the link"
                     .to_owned(),
                 "leave it out, or give the packets a place: queue = { kind = \"drop-tail\", limit \
-                 = \"50 packets\" }"
-                    .to_owned(),
+                 = \"50 packets\" }",
             );
         }
         Some(QueueConfig::DropTail { limit } | QueueConfig::FqCodel { limit, .. }) => limit,
@@ -103,18 +97,13 @@ fn check_queue(
                  are lost",
                 facts.packet
             ),
-            format!("at least \"{} B\", or a number of packets", facts.packet),
+            &format!("at least \"{} B\", or a number of packets", facts.packet),
         );
     }
 }
 
 /// Timers that always run out before an answer can be there.
-fn check_timers(
-    facts: &LiveFacts,
-    services: &[ServiceConfig],
-    index: usize,
-    wrong: &mut impl FnMut(String, String, String),
-) {
+fn check_timers(facts: &LiveFacts, services: &[ServiceConfig], index: usize, wrong: Wrong<'_>) {
     let scheme = &services[index].scheme;
     let at = format!("services[{index}].scheme");
     let Some(multiplier) = scheme.multiplier() else {
@@ -133,7 +122,7 @@ fn check_timers(
                     "measured timers end at {longest}, and a round trip takes {air} (twice \
                      link.delay): every frame would be sent again and again"
                 ),
-                "timers = \"relaxed\", which follow link.delay".to_owned(),
+                "timers = \"relaxed\", which follow link.delay",
             );
         }
         return;
@@ -171,7 +160,7 @@ fn check_timers(
             "this service waits {runs} for answers, with all attempts and its multiplier, and a \
              round trip takes {air} (twice link.delay): {then}"
         ),
-        "longer timers, timers = \"measured\", or the link.delay that it really is".to_owned(),
+        "longer timers, timers = \"measured\", or the link.delay that it really is",
     );
 }
 
@@ -188,12 +177,7 @@ fn factor(multiplier: Multiplier, services: &[ServiceConfig], index: usize) -> f
 }
 
 /// Snoop repairs TCP alone.
-fn check_snoop(
-    index: usize,
-    service: &ServiceConfig,
-    classes: &[ClassConfig],
-    wrong: &mut impl FnMut(String, String, String),
-) {
+fn check_snoop(index: usize, service: &ServiceConfig, classes: &[ClassConfig], wrong: Wrong<'_>) {
     let tcp = |class: &ClassConfig| {
         class
             .r#match
@@ -214,8 +198,7 @@ fn check_snoop(
                      unrepaired",
                     service.name
                 ),
-                "choose a service that repairs any packet, such as rlp-oos, or protocol = \"tcp\""
-                    .to_owned(),
+                "choose a service that repairs any packet, such as rlp-oos, or protocol = \"tcp\"",
             );
         }
     }
@@ -223,7 +206,7 @@ fn check_snoop(
         wrong(
             format!("services[{index}].scheme.kind"),
             "snoop repairs TCP alone, and no class leads TCP to it".to_owned(),
-            format!(
+            &format!(
                 "add a class: match = {{ protocol = \"tcp\" }}, service = \"{}\"",
                 service.name
             ),

@@ -11,3 +11,6 @@ pub struct ConfigError {
     /// What would be right.
     pub help: String,
 }
+
+/// Takes note of what is wrong: where, what, and what would be right.
+pub(super) type Wrong<'a> = &'a mut dyn FnMut(String, String, &str);

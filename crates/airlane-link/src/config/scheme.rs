@@ -8,9 +8,10 @@ use super::arq::{DefaultConfig, RlpConfig, SrConfig, WindowConfig};
 use super::copies::CopiesConfig;
 use super::fec::{RseAdConfig, RseConfig, XorAdConfig, XorConfig};
 use super::gsm::GsmRlpConfig;
+use super::problem::Wrong;
 use super::snoop::SnoopConfig;
 use super::timers::{Multiplier, TimerOrigin, TimersConfig};
-use super::traits::{ArqOptions, Options, RAW, Traits, Wrong, limited, reliable};
+use super::traits::{ArqOptions, Options, RAW, Traits, limited, reliable};
 use crate::path::{Class, Reliability};
 use crate::wire::HeaderProfile;
 

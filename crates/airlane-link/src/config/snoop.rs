@@ -4,7 +4,8 @@ use airlane_base::Duration;
 use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 
-use super::traits::{ArqOptions, Options, Traits, Wrong};
+use super::problem::Wrong;
+use super::traits::{ArqOptions, Options, Traits};
 use crate::wire::HeaderProfile;
 
 /// Options of Snoop.

@@ -2,6 +2,7 @@
 //! where a new scheme belongs, the compiler asks.
 
 use super::copies::CopiesConfig;
+use super::problem::Wrong;
 use super::timers::{Multiplier, TimerOrigin, TimersConfig};
 use crate::path::Reliability;
 use crate::wire::HeaderProfile;
@@ -29,7 +30,7 @@ pub(crate) struct Traits {
 }
 
 /// The largest live window: echoes shorten numbers to 16 bits.
-const MAX_LIVE_WINDOW: u32 = 16_384;
+pub(crate) const MAX_LIVE_WINDOW: u32 = 16_384;
 
 impl Traits {
     /// Frames that may be unacknowledged, or are kept, where nothing is said.
@@ -107,9 +108,6 @@ macro_rules! arq {
     };
 }
 pub(super) use arq;
-
-/// Takes note of what is wrong: where, what, and what would be right.
-pub(super) type Wrong<'a> = &'a mut dyn FnMut(String, String, &str);
 
 /// What the options of every scheme can tell.
 pub(super) trait Options {

@@ -4,7 +4,7 @@
 //! packet     | 4 or 6 ...                  an IP packet, as it is
 //! short      | 3, 5 or 7 ...               one with other headers (`headers`)
 //! aggregate  | 0x10 | length | packet | length | packet ...      two packets or more
-//! fragment   | 0x20 + last:1 | index:8 | packet:16 | bytes       of one, all but the last equally long
+//! fragment   | 0x20 + last:1 | index:8 | packet:16 | bytes       of one, the one behind the other
 //! ```
 //! The first byte of an IP packet is its version, so a frame with one packet, as most are, pays nothing.
 //! A length is one byte up to 127, else two, the first with its highest bit set. `packet` counts the

@@ -10,7 +10,7 @@
 //!   fit, or must not be in one frame with the others as the outer header would have to have two marks,
 //!   is first in the next frame.
 //! - **In parts** goes what is longer than a frame: one fragment after the other, nothing in between. Where frames have a
-//!   length that they aim at, parts are equal, and as many as come nearest to it.
+//!   length that they aim at, parts are equal while it stays the same, and as many as come nearest to it.
 //! - **Shorter** goes what has headers that the other end can tell, where the service keeps all packets in
 //!   their order. It is the last thing that happens to a packet: none is dropped or overtaken behind it.
 //!
@@ -33,12 +33,10 @@ type Came<P> = (P, Instant);
 /// Fills frames from a queue.
 #[derive(Clone, Debug)]
 pub(crate) struct Packer<P> {
-    /// What frames carry at most, now.
-    room: usize,
     /// Longest payload of a frame.
     longest: usize,
-    /// Whether frames have a length that they aim at, which is the room then.
-    aims: bool,
+    /// What frames should carry, where they have a length that they aim at.
+    aim: Option<usize>,
     /// Without it, each packet has its own frame.
     together: Option<Together>,
     /// Without it, headers travel as they are.
@@ -101,18 +99,10 @@ pub(crate) struct Filled {
     pub(crate) from: Origin,
 }
 
-/// How many equal parts of so many bytes come nearest to `aim`, as a ratio, where none may be beyond `longest`.
-fn parts(len: usize, aim: usize, longest: usize) -> usize {
-    let fewer = (len / aim).max(1);
-    let more = usize::from(len * len > fewer * (fewer + 1) * aim * aim);
-    let least = len.div_ceil(longest.saturating_sub(FRAGMENT_HEAD).max(1));
-    (fewer + more).max(least)
-}
-
 impl<P: Packet> Packer<P> {
-    /// Frames carry up to `room` bytes; of several packets, if they are copied, up to what is copied.
+    /// Frames carry up to `longest` bytes; of several packets, if they are copied, up to what is copied.
     pub(crate) fn new(
-        room: usize,
+        longest: usize,
         aggregate: Option<&AggregateOptions>,
         compact_headers: bool,
         copied: Option<usize>,
@@ -127,9 +117,8 @@ impl<P: Packet> Packer<P> {
             alike,
         });
         Self {
-            room,
-            longest: room,
-            aims: false,
+            longest,
+            aim: None,
             together,
             shortener: compact_headers.then(Shortener::default),
             held: None,
@@ -192,7 +181,7 @@ impl<P: Packet> Packer<P> {
         let whole = first.len();
         let class = first.traffic_class();
         let first = self.shortened(first, &mut filled);
-        if first.len() > self.room && self.cuts(first.len()) {
+        if first.len() > self.room() && self.parts(first.len()) > 1 {
             self.cutting = Some(Cutting {
                 packet: first,
                 spared: filled.spared,
@@ -207,7 +196,7 @@ impl<P: Packet> Packer<P> {
         let Some(together) = self.together.filter(|t| whole <= t.largest) else {
             return Some((first, filled));
         };
-        let most = together.most.min(self.room);
+        let most = together.most.min(self.room());
         let mut len = AGGREGATE_HEAD + len_together(first.len());
         let class = class & together.alike;
         self.gathered.push(first);
@@ -260,6 +249,18 @@ impl<P: Packet> Packer<P> {
 
     /// The next fragment of the packet that is being cut, which came now if it is the first.
     fn next_fragment(&mut self, came: Option<Instant>) -> Option<(P, Filled)> {
+        let cutting = self.cutting.as_ref()?;
+        let len = cutting.packet.len();
+        let rest = len - cutting.at;
+        let part = match self.aim {
+            Some(_) => rest.div_ceil(self.parts(rest)),
+            None => self.longest.saturating_sub(FRAGMENT_HEAD).max(1),
+        };
+        // Only a room that has become very small makes more: the rest goes as one, however long.
+        let part = match usize::from(cutting.index) + 1 == MOST_FRAGMENTS {
+            true => rest,
+            false => part,
+        };
         let Cutting {
             packet,
             spared,
@@ -268,18 +269,7 @@ impl<P: Packet> Packer<P> {
             at,
             lane,
         } = self.cutting.as_mut()?;
-        let len = packet.len();
-        let part = match self.aims {
-            true => (len - *at).div_ceil(parts(len - *at, self.room, self.longest)),
-            false => self.room.saturating_sub(FRAGMENT_HEAD).max(1),
-        };
         let to = (*at + part).min(len);
-        // Only a room that has become very small makes more: the rest goes as one, however long.
-        let to = if usize::from(*index) + 1 == MOST_FRAGMENTS {
-            len
-        } else {
-            to
-        };
         let which = Fragment {
             packet: *number,
             index: *index,
@@ -316,7 +306,7 @@ impl<P: Packet> Packer<P> {
             self.wait = Wait::Idle;
             return false;
         }
-        let enough = waiting >= together.most.min(self.room)
+        let enough = waiting >= together.most.min(self.room())
             || arriving.is_some_and(|len| len > together.largest);
         self.wait = match self.wait {
             _ if enough => Wait::Over,
@@ -375,21 +365,30 @@ impl<P: Packet> Packer<P> {
         self.is_empty() && self.wait == Wait::Idle
     }
 
-    /// Frames carry up to `room` bytes from now on.
-    pub(crate) fn set_room(&mut self, room: usize) {
-        self.room = if self.aims { self.room.min(room) } else { room };
-        self.longest = room;
+    /// Frames carry up to so many bytes from now on.
+    pub(crate) fn set_longest(&mut self, longest: usize) {
+        self.longest = longest;
     }
 
     /// Frames that can should carry about `aim` bytes from now on.
     pub(crate) fn set_aim(&mut self, aim: usize) {
-        self.room = aim.min(self.longest).max(1);
-        self.aims = true;
+        self.aim = Some(aim.max(1));
     }
 
-    /// Whether a packet of more than the room is cut.
-    #[cold]
-    fn cuts(&self, len: usize) -> bool {
-        !self.aims || len > self.longest || parts(len, self.room, self.longest) > 1
+    /// What frames carry at most where nothing has to be longer.
+    fn room(&self) -> usize {
+        self.aim.map_or(self.longest, |aim| aim.min(self.longest))
+    }
+
+    /// In how many parts so many bytes travel: in as few as frames have room for, or as many as come nearest to what they
+    /// aim at, as a ratio.
+    fn parts(&self, len: usize) -> usize {
+        let least = len.div_ceil(self.longest.saturating_sub(FRAGMENT_HEAD).max(1));
+        let Some(aim) = self.aim.map(|aim| aim.min(self.longest)) else {
+            return least;
+        };
+        let fewer = (len / aim).max(1);
+        let more = usize::from(len * len > fewer * (fewer + 1) * aim * aim);
+        (fewer + more).max(least)
     }
 }

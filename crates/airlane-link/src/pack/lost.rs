@@ -33,6 +33,7 @@ impl EpochLoss {
         self.packets += u64::from(self.cut.replace(packet) != Some(packet));
         self.bytes += bytes as u64;
     }
+
     /// Puts it into the books.
     pub(crate) fn count(&self, ledger: &mut ServiceLedger) {
         ledger.epoch_lost += self.packets;

@@ -1,5 +1,5 @@
-//! Administration of a running port (Xylomenos 1999, section 6.2.6): services come, go and change
-//! their rates without touching the others.
+//! Administration of a running port (Xylomenos 1999, section 6.2.6): its rate, its epochs, what it tells of its services,
+//! and what they have of each other when [`Port::set_services`] lets them come, go and change their rates.
 
 use airlane_base::{Instant, Rate};
 use serde::Serialize;
@@ -11,10 +11,9 @@ use super::interface::Interface;
 use super::numbers::{SERVICES, numbers};
 use super::pacer::Pacer;
 use super::slot::Slot;
-use crate::classify::{ClassConfig, Classifier, FlowStatus};
+use crate::classify::{Classifier, FlowStatus};
 use crate::config::{
-    self, ConfigError, IMPLICIT_NAME, Multiplier, MultiplierHeuristic, SchemeConfig, ServiceConfig,
-    Viewpoint,
+    ConfigError, IMPLICIT_NAME, Multiplier, MultiplierHeuristic, SchemeConfig, ServiceConfig,
 };
 use crate::flow::{FlowKey, Packet};
 use crate::ledger::{EventCount, ServiceLedger};
@@ -89,58 +88,6 @@ pub struct ServiceStatus {
 }
 
 impl<P: Packet> Port<P> {
-    /// Adds a service while the port runs. `classes` go before those that there are.
-    ///
-    /// # Errors
-    /// If the resulting table would not work.
-    pub fn add_service(
-        &mut self,
-        service: ServiceConfig,
-        classes: Vec<ClassConfig>,
-    ) -> Result<(), AdminError> {
-        let mut services: Vec<_> = self
-            .slots
-            .iter()
-            .flatten()
-            .map(|slot| slot.config.clone())
-            .collect();
-        services.push(service.clone());
-        let all = classes.into_iter().chain(self.config.classes.clone());
-        // Rules of services that are gone stay in the list, inert.
-        let all: Vec<_> = all
-            .filter(|class| {
-                services.iter().any(|s| s.name == class.service)
-                    || !self.config.services.iter().any(|s| s.name == class.service)
-            })
-            .collect();
-        let mut problems = config::check(self.config.header, &services, &all);
-        problems.extend(config::check_ends(Viewpoint::End, &services));
-        if !problems.is_empty() {
-            return Err(AdminError::Config { problems });
-        }
-        self.config.classes = all;
-        self.config.services.retain(|s| s.name != service.name);
-        self.config.services.push(service.clone());
-        self.install(service.resolve(self.config.header));
-        self.rebuild_classifier();
-        self.update_timer_factors();
-        Ok(())
-    }
-
-    /// Removes a service: nothing more is put on it, what waits is sent, then it goes.
-    ///
-    /// # Errors
-    /// If there is no such service, or it is the default one.
-    pub fn remove_service(&mut self, now: Instant, number: u8) -> Result<(), AdminError> {
-        if number == 0 {
-            return Err(AdminError::DefaultService);
-        }
-        self.slot_mut(number)?.drain(now);
-        self.classifier.remove_service(number);
-        self.retire_drained(now);
-        Ok(())
-    }
-
     /// Changes the share of a service, for frames that are handed over from now on.
     ///
     /// # Errors
@@ -149,7 +96,11 @@ impl<P: Packet> Port<P> {
         if !(rate > 0.0 && rate.is_finite()) {
             return Err(AdminError::BadRate { rate });
         }
-        self.slot_mut(number)?.config.rate = rate;
+        let slot = self.slots.get_mut(usize::from(number));
+        let slot = slot.and_then(Option::as_deref_mut);
+        slot.ok_or(AdminError::NoSuchService { number })?
+            .config
+            .rate = rate;
         self.scheduler.set_rate(number, rate);
         self.update_timer_factors();
         Ok(())
@@ -249,7 +200,7 @@ impl<P: Packet> Port<P> {
             waiting: !slot.draining && !slot.agreement.open,
             queue_packets: slot.waiting_packets(),
             queue_bytes: slot.waiting_bytes(),
-            srtt_s: slot.service.srtt().map(|d| d.as_secs_f64()),
+            srtt_s: slot.service.scheme().srtt().map(|d| d.as_secs_f64()),
             ledger: slot.ledger,
             events: slot.events.clone(),
             snoop: slot.service.snoop().to_vec(),
@@ -259,8 +210,7 @@ impl<P: Packet> Port<P> {
 
     /// The ledger of one service.
     pub fn ledger(&self, number: u8) -> Option<&ServiceLedger> {
-        let slot = self.slots.get(usize::from(number))?.as_ref()?;
-        Some(&slot.ledger)
+        self.slot(number).map(|slot| &slot.ledger)
     }
 
     /// Names and ledgers of the services that were removed last.
@@ -295,8 +245,8 @@ impl<P: Packet> Port<P> {
 
     /// What the service with this number exports; none if there is no such service.
     pub fn interface(&self, number: u8) -> Option<Interface> {
-        let slot = self.slots.get(usize::from(number))?.as_ref()?;
-        Some(slot.interface(self.rate(), self.config.max_payload))
+        let (rate, longest) = (self.rate(), self.config.max_payload);
+        self.slot(number).map(|slot| slot.interface(rate, longest))
     }
 
     /// The service that packets of a flow get, by what is known of it.
@@ -306,16 +256,12 @@ impl<P: Packet> Port<P> {
 
     /// The name of a service.
     pub fn service_name(&self, number: u8) -> Option<&str> {
-        let slot = self.slots.get(usize::from(number))?.as_ref()?;
-        Some(&slot.config.name)
+        self.slot(number).map(|slot| &*slot.config.name)
     }
 
     /// The flows that the classifier knows, where it asks what they do.
     pub fn flows(&self, now: Instant) -> Vec<FlowStatus> {
-        let name = |number: u8| {
-            let slot = self.slots.get(usize::from(number))?.as_ref()?;
-            Some(slot.config.name.clone())
-        };
+        let name = |number| self.service_name(number).map(str::to_owned);
         self.classifier.flows(now, name)
     }
 
@@ -347,6 +293,11 @@ impl<P: Packet> Port<P> {
     }
 
     // ---- inside
+
+    /// What there is of the service with this number.
+    pub(super) fn slot(&self, number: u8) -> Option<&Slot<P>> {
+        self.slots.get(usize::from(number))?.as_deref()
+    }
 
     pub(super) fn install(&mut self, service: ServiceConfig) {
         let number = usize::from(service.number) % SERVICES;
@@ -402,7 +353,7 @@ impl<P: Packet> Port<P> {
                 Multiplier::Heuristic(MultiplierHeuristic::Services) => f64::from(services.max(1)),
                 Multiplier::Heuristic(MultiplierHeuristic::Share) => rates / slot.config.rate,
             };
-            slot.service.set_timer_factor(factor);
+            slot.service.scheme_mut().set_timer_factor(factor);
         }
     }
 
@@ -417,32 +368,21 @@ impl<P: Packet> Port<P> {
                     continue;
                 };
                 self.installed &= !(1 << number);
-                let (next, old) = (slot.next.clone(), slot.config.number);
+                let next = slot.next.clone();
                 if self.retired.len() == RETIRED {
                     self.retired.remove(0);
                 }
                 let outputs = (&mut self.out, &mut self.up);
                 self.retired.push(slot.retire(now, outputs));
-                match next {
-                    Some(next) => {
-                        self.install(next);
-                        self.agree(now);
-                        self.rebuild_classifier();
-                    }
-                    None => self.config.services.retain(|s| s.number != old),
+                if let Some(next) = next {
+                    self.install(next);
+                    self.agree(now);
+                    self.rebuild_classifier();
                 }
                 self.update_timer_factors();
                 retired = true;
             }
         }
         retired
-    }
-
-    fn slot_mut(&mut self, number: u8) -> Result<&mut Slot<P>, AdminError> {
-        self.next_timer.set(None);
-        self.slots
-            .get_mut(usize::from(number))
-            .and_then(Option::as_deref_mut)
-            .ok_or(AdminError::NoSuchService { number })
     }
 }

@@ -75,9 +75,8 @@ impl<P: Packet> Port<P> {
 
     /// Whether frames of this service may be taken: it is paired with the peer's.
     pub fn is_agreed(&self, service: u8) -> bool {
-        let slot = self.slots.get(usize::from(service));
-        let slot = slot.and_then(Option::as_deref);
-        service == 0 || slot.is_some_and(|slot| slot.agreement.partner.is_some())
+        let paired = |slot: &Slot<P>| slot.agreement.partner.is_some();
+        service == 0 || self.slot(service).is_some_and(paired)
     }
 
     /// What this end offers, and what the peer must offer for it to fit.

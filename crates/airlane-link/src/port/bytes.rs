@@ -7,22 +7,16 @@ use crate::wire::{Codec, Decoded, Frame, FrameError, Layout};
 impl<P: Packet> Port<P> {
     /// Bytes of a frame with its header, without what lies below.
     pub fn frame_len(&self, frame: &Frame<P>) -> usize {
-        let slot = self.slots.get(usize::from(frame.header.service));
-        match slot.and_then(Option::as_ref) {
-            Some(slot) if !frame.header.kind.is_of_ports() => {
-                slot.frame_len(self.facts.codec, frame)
-            }
-            _ => {
-                let codec = self.facts.codec;
-                codec.len_without_packet(frame, &Layout::PORTS) + frame.payload_len()
-            }
+        let codec = self.facts.codec;
+        match self.slot(frame.header.service) {
+            Some(slot) if !frame.header.kind.is_of_ports() => slot.frame_len(codec, frame),
+            _ => codec.len_without_packet(frame, &Layout::PORTS) + frame.payload_len(),
         }
     }
 
     /// The header layout of a service; none if there is no such service.
     pub fn layout_of(&self, service: u8) -> Option<&'static Layout> {
-        let slot = self.slots.get(usize::from(service))?.as_ref()?;
-        Some(slot.frames.layout)
+        self.slot(service).map(|slot| slot.frames.layout)
     }
 
     /// Writes everything of a frame but its packet to `buf`, see [`Codec::encode`].

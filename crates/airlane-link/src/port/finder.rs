@@ -1,4 +1,4 @@
-//! The rate that a link is found to carry (`rate-limit = "estimated"`).
+//! The rate that a link is found to carry (`rate-limit = "estimated"` or `"found"`).
 //!
 //! Nobody states what a radio carries today. This end marks what it sends: a mark says nothing but its number
 //! and leaves among the frames. The other end answers each with a report: how many bytes have come until then,
@@ -31,14 +31,15 @@
 //! Invariants: `LEAST` <= rate <= the configured rate; nothing is allocated after the start. Left out: what the way
 //! back does to reports beyond their delay, which the marks' own times do not contain.
 
+mod seen;
+
 use std::collections::VecDeque;
 
 use airlane_base::{Duration, Instant, Rate};
 
 use crate::wire::Report;
+use seen::{Decayed, Least, Sample, Stretch};
 
-/// How old the least delay may become, twice.
-const MEMORY: Duration = Duration::from_secs(10);
 /// A mark for so many bytes, fewer where the link is slow, not more often than this, and after so long for any.
 const MARK_BYTES: u64 = 8_000;
 const LEAST_MARK_BYTES: u64 = 2_500;
@@ -91,81 +92,6 @@ struct Mark {
     left: Instant,
     /// Bytes sent before it.
     sent: u64,
-}
-
-/// A mark that came: when it left, and what the peer said of it.
-#[derive(Clone, Copy, Debug)]
-struct Sample {
-    left: Instant,
-    sent: u64,
-    /// By the peer's clock, microseconds.
-    came_us: i64,
-    received: u64,
-    /// What it took, by two clocks that nobody set: only differences mean something.
-    delay_us: i64,
-}
-
-/// What samples from one to another show, bit/s and a ratio.
-#[derive(Clone, Copy, Debug)]
-struct Stretch {
-    sent_bps: f64,
-    /// What was sent, by the time in which it arrived.
-    carried_bps: f64,
-    loss: f64,
-}
-
-impl Stretch {
-    /// From the first of these to the last. What a fade takes lies between two of them, as it takes the marks that leave
-    /// in it, too: where most was lost is left out of the loss.
-    fn of<'a>(samples: impl Iterator<Item = &'a Sample>) -> Option<Self> {
-        let (mut ends, mut worst) = (None, (0.0, 0.0));
-        let (mut sent, mut lost) = (0.0, 0.0);
-        for sample in samples {
-            let (first, last) = ends.unwrap_or((sample, sample));
-            let gap = sample.sent.saturating_sub(last.sent) as f64;
-            let came = sample.received.saturating_sub(last.received) as f64;
-            (sent, lost) = (sent + gap, lost + gap - came);
-            if gap - came > worst.1 {
-                worst = (gap, gap - came);
-            }
-            ends = Some((first, sample));
-        }
-        let (from, to) = ends?;
-        let took = to.left.saturating_since(from.left).as_secs_f64();
-        let came = (to.came_us - from.came_us) as f64 / 1e6;
-        let rest = sent - worst.0;
-        (took > 0.0 && came > 0.0 && sent > 0.0).then(|| Self {
-            sent_bps: sent * 8.0 / took,
-            carried_bps: sent * 8.0 / came,
-            loss: match rest > 0.0 {
-                true => ((lost - worst.1) / rest).clamp(0.0, 1.0),
-                false => 0.0,
-            },
-        })
-    }
-}
-
-/// A part of the bytes, of which old ones count less.
-#[derive(Clone, Copy, Debug, Default)]
-struct Decayed {
-    lost: f64,
-    all: f64,
-}
-
-impl Decayed {
-    fn add(&mut self, lost: f64, all: f64, memory: f64) {
-        let keeps = memory / (memory + all);
-        self.lost = (self.lost + lost) * keeps;
-        self.all = (self.all + all) * keeps;
-    }
-
-    fn ratio(self) -> f64 {
-        if self.all > 0.0 {
-            self.lost / self.all
-        } else {
-            0.0
-        }
-    }
 }
 
 /// What is lost at first is more than as a rule, if it is much.
@@ -229,18 +155,10 @@ pub(super) struct Finder {
     restored: Option<Instant>,
     // These say what came.
     samples: VecDeque<Sample>,
-    base: Option<Base>,
+    base: Option<Least>,
     jitter_us: i64,
     loss_now: Decayed,
     loss_rule: Decayed,
-}
-
-/// The least delay of the last one or two `MEMORY`s.
-#[derive(Clone, Copy, Debug)]
-struct Base {
-    before: i64,
-    now: i64,
-    since: Instant,
 }
 
 impl Finder {
@@ -430,15 +348,8 @@ impl Finder {
 
     fn remember(&mut self, now: Instant, sample: Sample) {
         let delay = sample.delay_us;
-        let base = self.base.get_or_insert(Base {
-            before: delay,
-            now: delay,
-            since: now,
-        });
-        if now.saturating_since(base.since) >= MEMORY {
-            (base.before, base.now, base.since) = (base.now, delay, now);
-        }
-        base.now = base.now.min(delay);
+        let base = self.base.get_or_insert(Least::of(now, delay));
+        base.add(now, delay);
         if let [.., before, last] = self.samples.make_contiguous() {
             // Jitter is what does not follow from growing or shrinking evenly.
             let bend = (delay - 2 * last.delay_us + before.delay_us).abs() / 2;
@@ -451,7 +362,7 @@ impl Finder {
     }
 
     fn base_us(&self) -> i64 {
-        self.base.map_or(0, |base| base.now.min(base.before))
+        self.base.map_or(0, Least::get)
     }
 
     fn allowed_us(&self) -> i64 {
@@ -617,18 +528,9 @@ impl Finder {
 
     /// Sending less has not made the delay less: it is no queue of ours.
     fn accept(&mut self, now: Instant) {
-        let begin = self.samples.len().saturating_sub(MOST_MARKS);
-        if let Some(delay) = self
-            .samples
-            .range(begin..)
-            .map(|sample| sample.delay_us)
-            .min()
-        {
-            self.base = Some(Base {
-                before: delay,
-                now: delay,
-                since: now,
-            });
+        let of_late = self.samples.iter().rev().take(MOST_MARKS);
+        if let Some(delay) = of_late.map(|sample| sample.delay_us).min() {
+            self.base = Some(Least::of(now, delay));
         }
         self.doubt = Doubt::None;
     }

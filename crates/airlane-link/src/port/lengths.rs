@@ -8,8 +8,8 @@ use std::collections::VecDeque;
 
 use airlane_base::{Duration, FrameLength, Instant, Rate, Seq};
 
-/// Frames whose fate is waited for: as many as the largest window has.
-const MOST: usize = 16_384;
+use crate::config::MAX_LIVE_WINDOW;
+
 /// The shortest part of a packet that is worth a frame.
 const LEAST: usize = 32;
 /// The rule counts in what a link sends in this time.
@@ -42,10 +42,9 @@ pub(super) struct Lengths {
 }
 
 impl Lengths {
-    /// Of frames that have `overhead` bytes beside up to `room`; `window` of them may be unacknowledged.
-    pub(super) fn new(overhead: usize, room: usize, window: u32, rate: Rate) -> Self {
-        let bounds = [LEAST, room].map(|carried| (carried + overhead) as u32);
-        let bounds = [bounds[0].min(bounds[1]), bounds[1]];
+    /// Of frames that have `overhead` bytes beside up to `most`; `window` of them may be unacknowledged.
+    pub(super) fn new(overhead: usize, most: usize, window: u32, rate: Rate) -> Self {
+        let bounds = [LEAST.min(most), most].map(|carried| (carried + overhead) as u32);
         Self {
             rule: FrameLength::new(bounds, overhead as f64, 1.0, unit(rate)).doubting(),
             overhead,
@@ -63,7 +62,8 @@ impl Lengths {
 
     /// A frame of `len` bytes in all leaves for the first time.
     pub(super) fn original(&mut self, seq: Seq, len: usize, left: Instant) {
-        if self.pending.len() == MOST {
+        // No window has more.
+        if self.pending.len() == MAX_LIVE_WINDOW as usize {
             self.settle_first(false);
         }
         self.pending.push_back(Pending {

@@ -44,7 +44,7 @@ impl<P: Packet> Port<P> {
         if slot.is_quiet() {
             return true;
         }
-        let round_trip = slot.service.srtt().unwrap_or(self.facts.delay * 2);
+        let round_trip = slot.service.scheme().srtt().unwrap_or(self.facts.delay * 2);
         let most = round_trip + round_trip / 4 + MARGIN;
         !slot.may_hold_flow_of(packet) && now.saturating_since(at) >= most
     }

@@ -1,5 +1,7 @@
 //! What a port keeps for each service.
 
+mod endings;
+
 use std::collections::VecDeque;
 
 use airlane_base::{Duration, Instant, Payload, Rate};
@@ -18,10 +20,6 @@ use crate::pack::{EpochLoss, Filled, Packer, Unpacker};
 use crate::queue::{DropReason, IngressQueue, QueueConfig};
 use crate::service::{Frames, Service};
 use crate::wire::{Codec, Frame, Header, Layout, Role};
-
-/// A removed service stays at least this long: its number is not needed at once, and the peer's
-/// timers may be longer than ours, which run shorter with each service that goes.
-const LINGER_AT_LEAST: Duration = Duration::from_secs(5);
 
 /// A service with its waiting room and its books.
 #[derive(Clone, Debug)]
@@ -89,15 +87,15 @@ impl<P: Packet> Slot<P> {
         agreement: Agreement,
     ) -> Self {
         let service = Service::new(&config.scheme, config.budget, facts);
-        let frames = service.frames();
+        let frames = service.scheme().frames();
         let layout = frames.layout;
         let queue = config.queue.unwrap_or(QueueConfig::None {});
         // The same flows share queues in one service and not in another.
         let salt = airlane_base::random::fnv1a(config.name.as_bytes()) ^ port.flow_salt;
         // A packet that is copied alone is copied with others, too.
         let copied = config.scheme.copies().and_then(|copies| copies.longest);
-        let dejitter = config.scheme.dejitter();
-        let dejitter = dejitter.map(|room| (room, facts.on_its_way(layout) * 2));
+        let unmeasured = facts.on_its_way(layout) * 2;
+        let dejitter = config.scheme.dejitter().map(|room| (room, unmeasured));
         Self {
             frames,
             head_len: (layout.is_fixed()).then(|| facts.codec.header_len(layout)),
@@ -113,10 +111,16 @@ impl<P: Packet> Slot<P> {
                 layout.keeps_lanes().then_some(salt),
             ),
             lengths: port.adaptive_frames.then(|| {
-                let overhead = facts.codec.header_len(layout) + port.frame_overhead;
+                let below = facts.codec.header_len(layout) + port.frame_overhead;
                 let window = config.scheme.window().unwrap_or(u32::MAX);
-                let overhead = overhead + FRAGMENT_HEAD;
-                Box::new(Lengths::new(overhead, room, window, facts.rate))
+                // The room may grow to this again.
+                let most = port.frame_payload();
+                Box::new(Lengths::new(
+                    below + FRAGMENT_HEAD,
+                    most,
+                    window,
+                    facts.rate,
+                ))
             }),
             unpacker: Unpacker::new(dejitter, config.scheme.is_reliable()),
             ledger: ServiceLedger::default(),
@@ -131,7 +135,7 @@ impl<P: Packet> Slot<P> {
             polled_at: Instant::ORIGIN,
             forgotten: EpochLoss::default(),
             at_ip: (0, 0),
-            unmeasured: facts.on_its_way(layout) * 2,
+            unmeasured,
             handed_over: 0,
             underflows: 0,
             timer_origin: config.scheme.timer_origin(),
@@ -289,7 +293,7 @@ impl<P: Packet> Slot<P> {
             Handed { frame, came }
         } else if asks {
             let mut cx = Context::new(now, out, &mut self.ledger);
-            let frame = self.service.poll_spare(&mut cx)?;
+            let frame = self.service.scheme_mut().poll_spare(&mut cx)?;
             Handed { frame, came: None }
         } else {
             return None;
@@ -370,7 +374,7 @@ impl<P: Packet> Slot<P> {
             self.service.start_timers(header, left);
         }
         if outcome == Outcome::Failed {
-            self.service.handle_failure(header);
+            self.service.scheme_mut().handle_failure(header);
         }
         if self.lengths.is_some() {
             self.follow_frames(header, len as usize, left);
@@ -383,14 +387,14 @@ impl<P: Packet> Slot<P> {
         let Some(lengths) = &mut self.lengths else {
             return;
         };
-        let number = self.service.packet_number(header);
+        let number = self.service.scheme().packet_number(header);
         match header.kind.role() {
             Role::Original => lengths.original(number, len, left),
             Role::Repair => lengths.repair(number),
-            _ => return,
+            Role::Copy | Role::Redundancy | Role::Control | Role::Idle => return,
+            Role::Port | Role::Session => return,
         }
-        let round_trip = self.service.srtt();
-        let round_trip = round_trip.unwrap_or(self.unmeasured);
+        let round_trip = self.service.scheme().srtt().unwrap_or(self.unmeasured);
         self.packer.set_aim(lengths.settle(left, round_trip));
     }
 
@@ -442,7 +446,7 @@ impl<P: Packet> Slot<P> {
             return enough;
         }
         let mut cx = Context::new(now, out, &mut self.ledger);
-        self.service.handle_timeout(&mut cx);
+        self.service.scheme_mut().handle_timeout(&mut cx);
         true
     }
 
@@ -484,7 +488,7 @@ impl<P: Packet> Slot<P> {
     /// Whether it has nothing on its way, and nothing to give.
     pub(super) fn is_quiet(&self) -> bool {
         let empty = self.queue.is_empty() && self.packer.is_empty() && self.at_ip.0 == 0;
-        empty && self.handed_over == 0 && self.service.is_idle()
+        empty && self.handed_over == 0 && self.service.scheme().is_idle()
     }
 
     /// Packets that wait.
@@ -499,87 +503,7 @@ impl<P: Packet> Slot<P> {
 
     /// Frames carry up to `room` bytes from now on.
     pub(super) fn set_room(&mut self, room: usize) {
-        self.packer.set_room(room);
-    }
-
-    /// A new epoch: what was on its way is lost, what waits stays.
-    pub(super) fn reset(&mut self, now: Instant, (out, up): (&mut Output<P>, &mut VecDeque<P>)) {
-        let mut cx = Context::new(now, out, &mut self.ledger);
-        self.service.reset(&mut cx);
-        self.unpacker
-            .reset(now, &mut out.given, up, &mut self.ledger);
-        let mut lost = std::mem::take(&mut self.forgotten);
-        out.lost.drain(..).for_each(|payload| lost.add(&payload));
-        self.packer.reset(&mut lost);
-        if let Some(lengths) = &mut self.lengths {
-            lengths.reset();
-        }
-        lost.count(&mut self.ledger);
-        self.handed_over = 0;
-    }
-
-    /// The link is taken away: what waits goes as well.
-    pub(super) fn drop_waiting(&mut self) {
-        self.drop_all(DropReason::Disconnected);
-    }
-
-    fn drop_all(&mut self, reason: DropReason) {
-        if let Some(packet) = self.packer.take_held() {
-            self.discard(reason, packet);
-        }
-        let (ledger, dropped) = (&mut self.ledger, &mut self.dropped);
-        self.queue
-            .drain(&mut |packet| count_drop(ledger, dropped, reason, packet));
-    }
-
-    /// A frame was thrown out of the scheduler by a new epoch.
-    pub(super) fn forget(&mut self, frame: &Frame<P>) {
-        // A reliable scheme still holds its packets, and has counted them.
-        if frame.header.kind.role() == Role::Original
-            && !self.config.scheme.is_reliable()
-            && let Some(payload) = frame.packet()
-        {
-            self.forgotten.add(payload);
-        }
-    }
-
-    /// Begins to remove the service. What the peer has sent is still on its way.
-    pub(super) fn drain(&mut self, now: Instant) {
-        self.draining = true;
-        self.active_at = self.active_at.max(now);
-        self.progress_at = self.progress_at.max(now);
-    }
-
-    /// When a service that is being removed may go: everything in it has gone, and the peer has
-    /// had time to ask for what it missed; or the peer has been silent for so long that it has no
-    /// such service any more, and what is left here cannot go.
-    pub(super) fn retires_at(&self) -> Option<Instant> {
-        // What waits at IP comes in its time, whatever the peer does.
-        if !self.draining || self.handed_over != 0 || self.at_ip.0 != 0 {
-            return None;
-        }
-        let linger = self.service.linger().max(LINGER_AT_LEAST);
-        let waits = !self.queue.is_empty() || !self.packer.is_empty();
-        let done = !waits && self.service.is_idle();
-        let at = if done {
-            self.active_at + linger
-        } else {
-            self.progress_at + linger * 4
-        };
-        // What is polled may be the last thing that kept it. A time that has passed already would be
-        // a deadline that nobody can meet.
-        Some(at.max(self.polled_at + Duration::from_nanos(1)))
-    }
-
-    /// Ends the service. What it could not send is counted as dropped or lost.
-    pub(super) fn retire(
-        mut self,
-        now: Instant,
-        (out, up): (&mut Output<P>, &mut VecDeque<P>),
-    ) -> (String, ServiceLedger) {
-        self.reset(now, (out, up));
-        self.drop_all(DropReason::WindowFull);
-        (self.config.name, self.ledger)
+        self.packer.set_longest(room);
     }
 }
 
@@ -605,89 +529,4 @@ fn count_drop<P: Payload>(
 }
 
 #[cfg(test)]
-mod tests {
-    use super::super::Port;
-    use super::super::agree::tests::To;
-    use super::*;
-    use crate::wire::{Bitmap, Body, FrameKind, HeaderProfile};
-    use airlane_base::Rate;
-
-    /// The kinds of frames that each scheme has.
-    const KINDS: [(&str, &str); 14] = [
-        ("default", "data"),
-        ("gbn", "data ack retransmission"),
-        ("sr", "data ack nak keepalive copy retransmission"),
-        ("sr-m1", "data ack nak keepalive copy retransmission"),
-        ("sr-m2", "data ack nak keepalive copy retransmission"),
-        ("sr-bitmap", "data retransmission bitmap"),
-        ("rlp", "data nak keepalive copy retransmission"),
-        ("rlp-oos", "data nak keepalive copy retransmission"),
-        ("gsm-rlp", "data ack retransmission link"),
-        ("xor", "data parity"),
-        ("xor-ad", "data parity"),
-        ("rse", "data parity"),
-        ("rse-ad", "data nak keepalive parity"),
-        ("snoop", "data retransmission"),
-    ];
-
-    fn port(scheme: &str) -> Port<To> {
-        let more = match scheme {
-            "snoop" => ", base-station = \"here\"",
-            "xor-ad" => ", silence = \"100 ms\"",
-            _ => "",
-        };
-        let service = format!(
-            "number = 1\nname = \"one\"\nrate = 1\nscheme = {{ kind = \"{scheme}\"{more} }}"
-        );
-        let (rate, delay) = (Rate::from_bps(1_000_000).unwrap(), Duration::ZERO);
-        Port::new(PortConfig {
-            services: vec![toml::from_str(&service).unwrap()],
-            ..PortConfig::new(HeaderProfile::Live, rate, delay, 1400)
-        })
-        .unwrap()
-    }
-
-    #[test]
-    fn a_scheme_gets_frames_of_its_kinds_and_no_others() {
-        let all = SchemeConfig::ALL.iter().map(|scheme| scheme.name);
-        assert!(all.eq(KINDS.iter().map(|(scheme, _)| *scheme)));
-        for (scheme, kinds) in KINDS {
-            let mut has = vec![];
-            for kind in FrameKind::ALL.iter().filter(|kind| !kind.is_of_ports()) {
-                for packet in [None, Some(To(1))] {
-                    let mut port = port(scheme);
-                    let mut frame = Frame::new(Header::new(*kind, 0), packet);
-                    frame.header.service = 1;
-                    // GSM 04.22: what has no number, or begins anew, says so in its octets.
-                    frame.header.octets = match kind {
-                        FrameKind::Ack => [0xf0, 0x01],
-                        FrameKind::Link => [0xfb, 0x1f],
-                        _ => [0; 2],
-                    };
-                    if *kind == FrameKind::Bitmap && frame.packet().is_none() {
-                        frame.body = Body::Bitmap(Bitmap::EMPTY);
-                    }
-                    let whole = frame.packet().is_some() == kind.carries_packet();
-                    port.handle_frame(Instant::ORIGIN, frame);
-                    let ledger = *port.ledger(1).unwrap();
-                    let refused = ServiceLedger {
-                        frames_received: 1,
-                        frame_received_bytes: ledger.frame_received_bytes,
-                        malformed: 1,
-                        ..ServiceLedger::default()
-                    };
-                    if ledger.malformed == 0 {
-                        assert!(whole, "{scheme}: {kind:?} without its packet");
-                        has.push(kind.name());
-                    } else {
-                        assert_eq!(ledger, refused, "{scheme}: {kind:?}");
-                    }
-                }
-            }
-            let mut expected: Vec<_> = kinds.split(' ').collect();
-            expected.sort_unstable();
-            has.sort_unstable();
-            assert_eq!(has, expected, "{scheme}");
-        }
-    }
-}
+mod tests;

@@ -22,12 +22,10 @@ mod sr_m1;
 mod sr_m2;
 pub(crate) mod xor;
 
-use airlane_base::{Duration, Instant, Seq};
+use airlane_base::{Duration, Instant};
 
 use crate::config::SchemeConfig;
 use crate::context::{Context, Origin, PortFacts};
-#[cfg(test)]
-use crate::flow::Lane;
 use crate::flow::Packet;
 use crate::wire::{Frame, Header};
 
@@ -126,18 +124,19 @@ impl<P: Packet> Service<P> {
         }
     }
 
-    /// What its frames are.
-    pub(crate) fn frames(&self) -> Frames {
-        each!(self, s => Scheme::<P>::frames(s))
+    /// The scheme itself, for what no packet needs on its way.
+    pub(crate) fn scheme(&self) -> &dyn Scheme<P> {
+        each!(self, s => s)
+    }
+
+    /// The scheme itself, likewise.
+    pub(crate) fn scheme_mut(&mut self) -> &mut dyn Scheme<P> {
+        each!(self, s => s)
     }
 
     #[inline]
     pub(crate) fn handle_frame(&mut self, cx: &mut Context<'_, P>, frame: Frame<P>) {
         each!(self, s => s.handle_frame(cx, frame));
-    }
-
-    pub(crate) fn handle_timeout(&mut self, cx: &mut Context<'_, P>) {
-        each!(self, s => s.handle_timeout(cx));
     }
 
     #[inline]
@@ -155,20 +154,6 @@ impl<P: Packet> Service<P> {
         each!(self, s => s.send(cx, packet, from))
     }
 
-    pub(crate) fn poll_spare(&mut self, cx: &mut Context<'_, P>) -> Option<Frame<P>> {
-        each!(self, s => s.poll_spare(cx))
-    }
-
-    #[cfg(test)]
-    pub(crate) fn poll_any(
-        &mut self,
-        cx: &mut Context<'_, P>,
-        waits: &mut Option<P>,
-        lane: Lane,
-    ) -> Option<Frame<P>> {
-        each!(self, s => s.poll_any(cx, waits, lane))
-    }
-
     #[inline]
     pub(crate) fn has_frames(&self) -> bool {
         each!(self, s => Scheme::<P>::has_frames(s))
@@ -179,38 +164,14 @@ impl<P: Packet> Service<P> {
         each!(self, s => Scheme::<P>::start_timers(s, header, left));
     }
 
-    pub(crate) fn handle_failure(&mut self, header: &Header) {
-        each!(self, s => Scheme::<P>::handle_failure(s, header));
-    }
-
     #[inline]
     pub(crate) fn poll_timeout(&self) -> Option<Instant> {
         each!(self, s => Scheme::<P>::poll_timeout(s))
     }
 
-    pub(crate) fn packet_number(&self, header: &Header) -> Seq {
-        each!(self, s => Scheme::<P>::packet_number(s, header))
-    }
-
-    pub(crate) fn set_timer_factor(&mut self, factor: f64) {
-        each!(self, s => Scheme::<P>::set_timer_factor(s, factor));
-    }
-
     /// Goes on with everything it knows on a link of another rate. `fresh` is the same service made for it.
     pub(crate) fn retime(&mut self, fresh: Self) {
         with_all!(retime_each!(self, fresh));
-    }
-
-    pub(crate) fn reset(&mut self, cx: &mut Context<'_, P>) {
-        each!(self, s => s.reset(cx));
-    }
-
-    pub(crate) fn is_idle(&self) -> bool {
-        each!(self, s => Scheme::<P>::is_idle(s))
-    }
-
-    pub(crate) fn linger(&self) -> Duration {
-        each!(self, s => Scheme::<P>::linger(s))
     }
 
     /// What a Snoop agent here did, by application.
@@ -220,9 +181,5 @@ impl<P: Packet> Service<P> {
         } else {
             &[]
         }
-    }
-
-    pub(crate) fn srtt(&self) -> Option<Duration> {
-        each!(self, s => Scheme::<P>::srtt(s))
     }
 }

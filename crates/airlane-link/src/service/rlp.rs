@@ -50,7 +50,7 @@ use crate::mechanism::fades::Fades;
 use crate::mechanism::keepalive::Keepalive;
 use crate::mechanism::timers::{LinkTiming, TimerPolicy};
 use crate::wire::{Frame, FrameKind, Header, Layout};
-use persistence::Persistence;
+use persistence::{Asks, Persistence};
 pub(crate) use receiver::Order;
 use receiver::{RlpReceiver, Terms};
 use sender::RlpSender;
@@ -72,7 +72,6 @@ const PATIENCE: Duration = Duration::from_secs(15);
 #[derive(Clone, Debug)]
 #[cfg_attr(test, derive(Hash))]
 pub(crate) struct Rlp<P> {
-    retries: u32,
     live: bool,
     space: SeqSpace,
     budget: Option<Duration>,
@@ -94,9 +93,10 @@ impl<P: Payload> Rlp<P> {
     ) -> Self {
         let space = facts.space(FRAMES.layout);
         let window = config.window.unwrap_or(127).min(space.half() - 1).max(1);
-        let persistence = config.residual.map(Persistence::new);
-        let usual = persistence.map_or(USUAL_RETRIES, |_| persistence::MOST);
-        let retries = config.retries.unwrap_or(usual);
+        let asks = match config.residual {
+            Some(residual) => Asks::UntilLeft(Persistence::new(residual)),
+            None => Asks::Always(config.retries.unwrap_or(USUAL_RETRIES)),
+        };
         let timing = LinkTiming::new(facts, FRAMES.layout);
         let policy = TimerPolicy::new(config.timers.as_ref(), &timing);
         let terms = Terms {
@@ -104,13 +104,11 @@ impl<P: Payload> Rlp<P> {
             order,
             live: facts.is_live(),
             window,
-            retries,
-            persistence,
+            asks,
             budget,
             delay: facts.delay,
         };
         Self {
-            retries,
             live: facts.is_live(),
             space,
             budget,
@@ -267,8 +265,7 @@ impl<P: Payload> Scheme<P> for Rlp<P> {
 
     /// A lost tail is noticed by a keepalive, and asked for until the peer gives it up.
     fn linger(&self) -> Duration {
-        let policy = &self.receiver.policy;
-        policy.keepalive() + policy.nak() * (u64::from(self.retries) + 1)
+        self.receiver.policy.keepalive() + self.receiver.patience()
     }
 
     fn srtt(&self) -> Option<Duration> {

@@ -28,7 +28,7 @@
 //! needs its place; an
 //! acknowledgment is only withheld while the segment that it asks for is here.
 //!
-//! Left out: ELN marks, which Reno ignores; selective acknowledgments, which are not read.
+//! Left out: ELN marks, which Reno ignores; of selective acknowledgments all but the first block.
 
 mod connection;
 mod counts;
@@ -43,7 +43,7 @@ use airlane_base::{Duration, Instant};
 use super::default::DefaultService;
 use super::scheme::{Frames, Scheme};
 use crate::config::{BaseStation, RepairOrder, SnoopConfig, SnoopDetection, SnoopVariant};
-use crate::context::{Context, Origin, PortFacts};
+use crate::context::{Context, Origin, PortFacts, earliest};
 use crate::flow::{FlowKey, Packet, TcpView};
 use crate::wire::{Frame, FrameKind, Header, Layout};
 use connection::{Admission, Connection, Rules, Verdict};
@@ -141,7 +141,10 @@ impl<P: Packet> Memory<P> {
         };
         match config.variant {
             SnoopVariant::Standard => Self::Standard(Connection::new(rules, now, next)),
-            _ => Self::Ns2(Ns2::new(now)),
+            SnoopVariant::Ns2
+            | SnoopVariant::Ns2Agents
+            | SnoopVariant::Ns2Cleared
+            | SnoopVariant::Ns2Connections => Self::Ns2(Ns2::new(now)),
         }
     }
 
@@ -341,10 +344,7 @@ impl<P: Packet> Agent<P> {
     }
 
     fn wake_at(&mut self, at: Option<Instant>) {
-        self.due = match (self.due, at) {
-            (Some(a), Some(b)) => Some(a.min(b)),
-            (a, b) => a.or(b),
-        };
+        self.due = earliest(self.due, at);
     }
 }
 

@@ -162,10 +162,7 @@ impl<P: Payload> Scheme<P> for SrBitmap<P> {
 
     fn handle_frame(&mut self, cx: &mut Context<'_, P>, frame: Frame<P>) {
         let header = frame.header;
-        let round_trip = header
-            .echo
-            .and_then(|echo| self.sent.round_trip(echo, cx.now));
-        if let Some(round_trip) = round_trip {
+        if let Some(round_trip) = self.sent.round_trip(&header, cx.now) {
             self.policy.sample(round_trip);
         }
         match (header.kind, frame.body) {

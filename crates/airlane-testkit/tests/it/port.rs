@@ -5,8 +5,8 @@ use std::collections::{BTreeMap, BTreeSet};
 use crate::strategies::{Offer, cases, fates, play, traffic};
 use airlane_base::{Duration, Instant};
 use airlane_link::HeaderProfile::{Live, Study};
-use airlane_link::{Frame, FrameKind};
-use airlane_testkit::setup::{class, service};
+use airlane_link::{Frame, FrameKind, ServiceConfig};
+use airlane_testkit::setup::service;
 use airlane_testkit::{
     Adversary, Fate, FrameDeparture, Pair, RandomAdversary, Reordering, Scripted, Setup, TestPacket,
 };
@@ -175,20 +175,26 @@ proptest! {
         let mut pair = Pair::new(&setup, Scripted::new(script));
         pair.reordering = if profile == Live { Reordering::Any } else { Reordering::None };
         pair.originals_in_order = profile == Study;
-        // 4 is SR/M2 here as well: what is removed must arrive like the rest.
+        // 2 and 4 are SR/M2 here as well: what is removed must arrive like the rest.
         let schemes = [RAW, SR, SR, OOS, SR];
-        for (number, scheme) in [(2, SR), (4, SR)] {
-            replace(&mut pair, number, scheme);
+        let mut table = setup.config.services.clone();
+        for (number, at) in [(2, 1), (4, 3)] {
+            table[at] = service(number, 0.3, SR, ROOMY);
+        }
+        change(&mut pair, &table);
+        while (0..2).any(|end| pair.port(end).services().any(|service| service.draining)) {
+            prop_assert!(pair.next_event().is_some(), "an unused service goes in time");
+            pair.step();
         }
         let mut exists = [true; 5];
         let mut taken: BTreeMap<(usize, u8), Vec<u64>> = BTreeMap::new();
         let every = traffic.len() / (changes.len() + 1) + 1;
         let mut changes = changes.into_iter();
         for (id, offer) in traffic.iter().enumerate() {
-            let service = offer.service;
-            if exists[usize::from(service)] {
-                taken.entry((offer.end, service)).or_default().push(id as u64);
-                pair.offer(offer.end, TestPacket::new(service, id as u64, offer.len));
+            let to = offer.service;
+            if exists[usize::from(to)] {
+                taken.entry((offer.end, to)).or_default().push(id as u64);
+                pair.offer(offer.end, TestPacket::new(to, id as u64, offer.len));
             }
             pair.run_for(offer.gap);
             if id % every != every - 1 {
@@ -196,26 +202,18 @@ proptest! {
             }
             let Some((what, number, rate)) = changes.next() else { continue };
             let there = &mut exists[usize::from(number)];
-            if what == 2 || !*there {
-                if *there {
-                    for end in 0..2 {
-                        pair.admin(end, |port, _| port.set_rate(number, rate)).expect("it is there");
-                    }
-                } else if (0..2).all(|end| pair.port(end).layout_of(number).is_none()) {
-                    // Gone at both ends: it may come back.
-                    for end in 0..2 {
-                        let config = service_config(number, rate, schemes[usize::from(number)]);
-                        pair.admin(end, |port, _| port.add_service(config, vec![class(number)]))
-                            .expect("its number is free");
-                    }
-                    *there = true;
-                }
-            } else {
-                for end in 0..2 {
-                    pair.admin(end, |port, now| port.remove_service(now, number)).expect("it is there");
-                }
+            if *there && what == 2 {
+                let mut all = table.iter_mut();
+                all.find(|service| service.number == number).expect("it is there").rate = rate;
+            } else if *there {
+                table.retain(|service| service.number != number);
                 *there = false;
+            } else if (0..2).all(|end| pair.port(end).layout_of(number).is_none()) {
+                // Gone at both ends: it may come back.
+                table.push(service(number, rate, schemes[usize::from(number)], ROOMY));
+                *there = true;
             }
+            change(&mut pair, &table);
         }
         pair.adversary.end();
         pair.run_for(Duration::from_secs(60));
@@ -340,28 +338,9 @@ proptest! {
     }
 }
 
-fn service_config(number: u8, rate: f64, scheme: &str) -> airlane_link::ServiceConfig {
-    service(number, rate, scheme, ROOMY)
-}
-
-/// Puts another scheme in the place of a service that has not been used yet.
-fn replace<A: Adversary>(pair: &mut Pair<A>, number: u8, scheme: &str) {
-    for end in 0..2 {
-        pair.admin(end, |port, now| port.remove_service(now, number))
-            .expect("it is there");
-    }
-    while (0..2).any(|end| pair.port(end).layout_of(number).is_some()) {
-        assert!(
-            pair.next_event().is_some(),
-            "an unused service goes in time"
-        );
-        pair.step();
-    }
-    for end in 0..2 {
-        let config = service_config(number, 0.3, scheme);
-        pair.admin(end, |port, _| port.add_service(config, vec![class(number)]))
-            .expect("its number is free");
-    }
+/// Gives both ends another table of services.
+fn change<A: Adversary>(pair: &mut Pair<A>, table: &[ServiceConfig]) {
+    (0..2).for_each(|end| pair.set_services(end, table));
 }
 
 /// A service that the peer has no more goes too, however much it still has to send, and says so.
@@ -369,17 +348,13 @@ fn replace<A: Adversary>(pair: &mut Pair<A>, number: u8, scheme: &str) {
 fn a_removed_service_does_not_wait_for_a_silent_peer() {
     let setup = Setup::new(Live).service(1, 1.0, "kind = \"sr-m2\", window = 4", ROOMY);
     let mut pair = Pair::new(&setup, |_: FrameDeparture<'_>| Fate::ARRIVE);
-    let remove = |pair: &mut Pair<_>, end| {
-        pair.admin(end, |port, now| port.remove_service(now, 1))
-            .expect("it is there");
-    };
-    remove(&mut pair, 0);
+    pair.set_services(0, &[]);
     pair.run_for(Duration::from_secs(60));
     assert_eq!(pair.port(0).layout_of(1), None);
     for id in 0..10 {
         pair.offer(1, TestPacket::new(1, id, 100));
     }
-    remove(&mut pair, 1);
+    pair.set_services(1, &[]);
     pair.run_for(Duration::from_secs(600));
     assert_eq!(pair.port(1).layout_of(1), None);
     let (name, books) = &pair.port(1).retired()[0];

@@ -89,8 +89,7 @@ fn what_waits_at_ip_is_in_the_books_of_its_service() {
     assert_eq!(packets as u64, 4_000 - pair.ledger(0, 0).packets_sent);
     assert_eq!(bytes, packets * 1_000);
     assert_eq!(status(&pair, 1), Some((1_000, 1_000_000)));
-    pair.admin(0, |port, now| port.remove_service(now, 1))
-        .expect("it is there");
+    pair.set_services(0, &setup.config.services[..1]);
     pair.run_for(Duration::from_secs(60));
     assert_eq!(pair.port(0).layout_of(1), None);
     let (_, books) = &pair.port(0).retired()[0];

@@ -18,15 +18,15 @@
 use std::collections::VecDeque;
 use std::hash::{Hash, Hasher};
 
-use airlane_base::{Duration, Instant, Rate};
+use airlane_base::{Duration, Instant};
 use stateright::{Checker, Model, Property};
 
-use super::world::{End, Flight, Numbered, Relative};
+use super::world::{End, Numbered, Relative};
 use crate::config::{FixedTimers, Keepalives, RlpConfig, SchemeConfig, TimersConfig};
-use crate::context::{Context, Output, PortFacts};
+use crate::context::{Context, Output};
 use crate::flow::Lane;
 use crate::service::Service;
-use crate::wire::{Codec, FrameKind, HeaderProfile};
+use crate::wire::{Codec, Frame, FrameKind, HeaderProfile};
 
 /// T_d: everything else is in units of a quarter of it.
 const FRAME: u64 = 4;
@@ -46,7 +46,7 @@ struct Link {
 struct State {
     ends: [End; 2],
     /// What is on its way, by the time of its arrival.
-    air: VecDeque<(Instant, usize, Flight)>,
+    air: VecDeque<(Instant, usize, Frame<Numbered>)>,
     now: Instant,
     /// When the link has finished the frame on it.
     free_at: Instant,
@@ -110,27 +110,23 @@ impl Link {
         result
     }
 
-    fn fly(&self, state: &mut State, to: usize, left: Instant, flight: Flight) {
+    fn fly(&self, state: &mut State, to: usize, left: Instant, frame: Frame<Numbered>) {
         let at = left + Duration::from_nanos(self.delay);
         let place = state.air.partition_point(|(other, ..)| *other <= at);
-        state.air.insert(place, (at, to, flight));
+        state.air.insert(place, (at, to, frame));
     }
 
     /// Requests leave at once.
     fn ask(&self, state: &mut State) {
         let now = state.now;
         while let Some(frame) = Self::with_context(state, 1, |service, cx| {
-            let frame = service.poll_any(cx, &mut None, Lane::default())?;
+            let frame = service
+                .scheme_mut()
+                .poll_any(cx, &mut None, Lane::default())?;
             service.start_timers(&frame.header, now);
             Some(frame)
         }) {
-            let (sent, received) = (0, 0);
-            let flight = Flight {
-                frame,
-                sent,
-                received,
-            };
-            self.fly(state, 0, now, flight);
+            self.fly(state, 0, now, frame);
         }
     }
 
@@ -138,20 +134,16 @@ impl Link {
         let left = state.now + Duration::from_nanos(FRAME);
         let mut packet = Some(Numbered(state.ends[0].sent));
         let frame = Self::with_context(state, 0, |service, cx| {
-            let frame = service.poll_any(cx, &mut packet, Lane::default())?;
+            let frame = service
+                .scheme_mut()
+                .poll_any(cx, &mut packet, Lane::default())?;
             service.start_timers(&frame.header, left);
             Some(frame)
         });
         if let Some(frame) = frame {
             state.free_at = left;
             state.ends[0].sent += u8::from(frame.header.kind == FrameKind::Data);
-            let (sent, received) = (0, 0);
-            let flight = Flight {
-                frame,
-                sent,
-                received,
-            };
-            self.fly(state, 1, left, flight);
+            self.fly(state, 1, left, frame);
         }
     }
 
@@ -161,9 +153,7 @@ impl Link {
         sender.service.add_to(&mut key);
         receiver.service.add_to(&mut key);
         receiver.delivered.hash(&mut key);
-        for (at, to, flight) in &state.air {
-            (at, to, &flight.frame).hash(&mut key);
-        }
+        state.air.iter().for_each(|flight| flight.hash(&mut key));
         let stale = sender.ledger.stale_naks > 0;
         let free_at = state.free_at.max(state.now);
         (free_at, sender.sent, stale).hash(&mut key);
@@ -190,23 +180,8 @@ impl Model for Link {
             keepalives: Some(Keepalives::Limit(0)),
             ..RlpConfig::default()
         });
-        let facts = PortFacts {
-            // Numbers are not what this is about.
-            codec: Codec::new(HeaderProfile::Study),
-            rate: Rate::from_bps(1_000_000).unwrap(),
-            delay: Duration::ZERO,
-            max_payload: 1,
-            frame_overhead: 0,
-        };
-        let end = || End {
-            service: Service::new(&scheme, None, &facts),
-            ledger: Default::default(),
-            sent: 0,
-            delivered: Vec::new(),
-            newest: (0, 0),
-            asked: Default::default(),
-            lost: Vec::new(),
-        };
+        // Numbers are not what this is about.
+        let end = || End::new(&scheme, Codec::new(HeaderProfile::Study));
         let mut state = State {
             ends: [end(), end()],
             air: VecDeque::new(),
@@ -226,8 +201,8 @@ impl Model for Link {
         };
         actions.push(Action::Go);
         if event == Event::Arrival
-            && let Some((.., flight)) = state.air.front()
-            && (flight.frame.header.kind != FrameKind::Data || state.lost_in_a_row < self.run)
+            && let Some((.., frame)) = state.air.front()
+            && (frame.header.kind != FrameKind::Data || state.lost_in_a_row < self.run)
         {
             actions.push(Action::Lose);
         }
@@ -240,12 +215,14 @@ impl Model for Link {
         match event {
             Event::Departure => self.depart(&mut state),
             Event::Timeout => {
-                Self::with_context(&mut state, 1, |service, cx| service.handle_timeout(cx));
+                Self::with_context(&mut state, 1, |service, cx| {
+                    service.scheme_mut().handle_timeout(cx)
+                });
                 self.ask(&mut state);
             }
             Event::Arrival => {
-                let (_, to, flight) = state.air.pop_front()?;
-                let original = flight.frame.header.kind == FrameKind::Data;
+                let (_, to, frame) = state.air.pop_front()?;
+                let original = frame.header.kind == FrameKind::Data;
                 if action == Action::Lose {
                     state.lost_in_a_row += u8::from(original);
                 } else {
@@ -254,7 +231,7 @@ impl Model for Link {
                     }
                     let before = state.ends[1].ledger.given_up;
                     Self::with_context(&mut state, to, |service, cx| {
-                        service.handle_frame(cx, flight.frame);
+                        service.handle_frame(cx, frame);
                     });
                     state.overrun |= state.ends[1].ledger.given_up > before;
                     self.ask(&mut state);

@@ -7,41 +7,21 @@ use super::world::{Channel, World, timers};
 use crate::config::{GsmRlpConfig, SchemeConfig};
 use crate::wire::{Codec, HeaderProfile};
 
-fn world(
-    repair: Repair,
-    window: u8,
-    codec: Codec,
-    (packets, timeouts): (u8, u8),
-    channel: Channel,
-) -> World {
-    World {
-        scheme: SchemeConfig::GsmRlp(GsmRlpConfig {
-            window: Some(window.into()),
-            persistence: Persistence::Polls(0),
-            repair,
-            timers: timers(),
-            ..GsmRlpConfig::default()
-        }),
-        codec,
-        window,
-        packets,
-        timeouts,
-        channel,
-        back: 0,
-        barrier: None,
-    }
+fn world(repair: Repair, window: u8, codec: Codec, inputs: (u8, u8), channel: Channel) -> World {
+    let scheme = SchemeConfig::GsmRlp(GsmRlpConfig {
+        window: Some(window.into()),
+        persistence: Persistence::Polls(0),
+        repair,
+        timers: timers(),
+        ..GsmRlpConfig::default()
+    });
+    World::new(scheme, codec, inputs, channel)
 }
 
 /// First in, first out, however long it takes: half of the numbers may be under way where what came is kept, and all but
 /// one where it is not.
 #[test]
 fn as_many_numbers_as_may_be_under_way() {
-    let radio = Channel {
-        room: 2,
-        doubles: 0,
-        overtakes: 0,
-        originals_in_order: false,
-    };
     for (repair, modulus, window) in [
         (Repair::Selective, 4, 2),
         (Repair::Selective, 5, 2),
@@ -49,35 +29,25 @@ fn as_many_numbers_as_may_be_under_way() {
         (Repair::GoBack, 4, 3),
     ] {
         let codec = Codec::new(HeaderProfile::Study).with_modulus(modulus);
-        check(world(repair, window, codec, (modulus as u8 + 1, 4), radio));
+        let packets = modulus as u8 + 1;
+        check(world(repair, window, codec, (packets, 4), Channel::RADIO));
     }
 }
 
 /// Both ends send, and both may give up at once.
 #[test]
 fn both_ways() {
-    let radio = Channel {
-        room: 2,
-        doubles: 0,
-        overtakes: 0,
-        originals_in_order: false,
-    };
     let codec = Codec::new(HeaderProfile::Study).with_modulus(4);
     check(World {
         back: 1,
-        ..world(Repair::Selective, 2, codec, (2, 4), radio)
+        ..world(Repair::Selective, 2, codec, (2, 4), Channel::RADIO)
     });
 }
 
 /// Live, frames come late and twice, whatever their numbers.
 #[test]
 fn live_in_any_order() {
-    let any = Channel {
-        room: 2,
-        doubles: 1,
-        overtakes: u8::MAX,
-        originals_in_order: false,
-    };
     let codec = Codec::new(HeaderProfile::Live);
+    let any = Channel::reordering(u8::MAX);
     check(world(Repair::Selective, 2, codec, (3, 3), any));
 }

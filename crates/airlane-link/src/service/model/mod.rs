@@ -111,7 +111,7 @@ impl Model for World {
                     let deadline = state.ends[end].service.poll_timeout();
                     if deadline.is_some_and(|deadline| deadline <= state.now) {
                         self.input(&mut state, end, &mut None, |service, cx| {
-                            service.handle_timeout(cx);
+                            service.scheme_mut().handle_timeout(cx);
                         });
                         let next = state.ends[end].service.poll_timeout();
                         assert!(next.is_none_or(|next| next > state.now), "{state:?}");

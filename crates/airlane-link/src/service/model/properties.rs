@@ -111,7 +111,7 @@ fn of_reliable(world: &World) -> Properties {
             })
         }),
         sometimes("everything is acknowledged", |world, state| {
-            all_arrived(world, state) && state.ends.iter().all(|end| end.service.is_idle())
+            all_arrived(world, state) && state.ends.iter().all(|end| end.service.scheme().is_idle())
         }),
         sometimes("a timeout sends again", |_, state| {
             state.ends[0].ledger.timeouts > 0
@@ -125,7 +125,7 @@ fn of_reliable(world: &World) -> Properties {
             let [sender, receiver] = &state.ends;
             let kept = sender.service.kept();
             state.air.iter().all(Vec::is_empty)
-                && receiver.service.is_idle()
+                && receiver.service.scheme().is_idle()
                 && kept.iter().any(|id| receiver.delivered.contains(id))
         }),
     ]);
@@ -149,7 +149,7 @@ fn of_reliable(world: &World) -> Properties {
 
 /// Whether the order is kept within flows alone.
 fn by_flow(world: &World) -> bool {
-    world.end().service.frames().layout == &Layout::LANES
+    world.end().service.scheme().frames().layout == &Layout::LANES
 }
 
 /// Packets of a flow that have not gone up, before this one.
@@ -324,7 +324,7 @@ fn of_gsm_rlp(world: &World) -> Properties {
             },
         ),
         sometimes("everything is acknowledged", |world, state| {
-            all_arrived(world, state) && state.ends.iter().all(|end| end.service.is_idle())
+            all_arrived(world, state) && state.ends.iter().all(|end| end.service.scheme().is_idle())
         }),
         sometimes("an end gives up", |_, state| {
             state.ends[0].ledger.resets > 0
@@ -345,7 +345,7 @@ fn of_gsm_rlp(world: &World) -> Properties {
                 let newest = receiver.delivered.last() == Some(&last);
                 newest
                     && sender.lost.first().is_some_and(|lost| *lost < last)
-                    && sender.service.is_idle()
+                    && sender.service.scheme().is_idle()
             },
         ),
     ];

@@ -22,46 +22,29 @@ fn live_in_any_order() {
         SchemeConfig::Rlp(rlp(2, 2)),
         SchemeConfig::RlpOos(rlp(2, 1)),
     ] {
-        check(World {
+        let codec = Codec::new(HeaderProfile::Live);
+        check(World::new(
             scheme,
-            codec: Codec::new(HeaderProfile::Live),
-            window: 2,
-            packets: 3,
-            timeouts: 3,
-            channel: Channel {
-                room: 2,
-                doubles: 1,
-                overtakes: u8::MAX,
-                originals_in_order: false,
-            },
-            barrier: None,
-            back: 0,
-        });
+            codec,
+            (3, 3),
+            Channel::reordering(u8::MAX),
+        ));
     }
 }
 
 /// On a radio link original frames keep their order.
 #[test]
 fn study_rlp_on_a_radio_link() {
+    let channel = Channel {
+        originals_in_order: true,
+        ..Channel::reordering(2)
+    };
     for (scheme, modulus) in [
         (SchemeConfig::Rlp(rlp(3, 1)), 8),
         (SchemeConfig::RlpOos(rlp(3, 1)), 8),
         (SchemeConfig::Rlp(rlp(3, 1)), 9),
     ] {
-        check(World {
-            scheme,
-            codec: Codec::new(HeaderProfile::Study).with_modulus(modulus),
-            window: 3,
-            packets: 4,
-            timeouts: 2,
-            channel: Channel {
-                room: 2,
-                doubles: 1,
-                overtakes: 2,
-                originals_in_order: true,
-            },
-            barrier: None,
-            back: 0,
-        });
+        let codec = Codec::new(HeaderProfile::Study).with_modulus(modulus);
+        check(World::new(scheme, codec, (4, 2), channel));
     }
 }

@@ -1,9 +1,8 @@
 //! A world to check: two ends, what is on its way between them, and how its states compare.
 
 use std::hash::{DefaultHasher, Hash, Hasher};
-use std::net::Ipv4Addr;
 
-use airlane_base::{Duration, Instant, Payload, Rate};
+use airlane_base::{Duration, Instant, Rate};
 
 use crate::config::{FixedTimers, SchemeConfig, TimersConfig};
 use crate::context::{Context, Given, Output, PortFacts};
@@ -12,6 +11,7 @@ use crate::ledger::ServiceLedger;
 use crate::mechanism::copies::Copies;
 use crate::mechanism::receive_window::ReceiveWindow;
 use crate::mechanism::send_window::SendWindow;
+use crate::sample;
 use crate::service::Service;
 use crate::wire::{Codec, Frame, FrameKind, Layout};
 
@@ -19,53 +19,48 @@ use crate::wire::{Codec, Frame, FrameKind, Layout};
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Hash)]
 pub(super) struct Numbered(pub(super) u8);
 
-impl Payload for Numbered {
-    fn len(&self) -> usize {
-        1
-    }
-
-    fn image(&self) -> impl AsRef<[u8]> {
-        [self.0]
-    }
-
-    fn coded(&self, image: &[u8], _len: usize) -> Self {
-        Self(image.first().copied().unwrap_or(0))
-    }
-
-    fn recovered(&self, image: &[u8], len: usize) -> Option<Self> {
-        (len == 1).then(|| self.coded(image, len))
-    }
-}
+sample::payload!(Numbered, _packet => 1);
 
 impl crate::pack::Divisible for Numbered {}
 
 impl Packet for Numbered {
     fn flow(&self) -> FlowKey {
-        FlowKey {
-            dscp: 0,
-            protocol: 0,
-            src: Ipv4Addr::UNSPECIFIED.into(),
-            dst: Ipv4Addr::UNSPECIFIED.into(),
-            src_port: 0,
-            dst_port: 0,
-        }
+        sample::flow(0, 0, 0)
     }
 }
 
 /// No world has more.
-pub(super) const MOST_PACKETS: usize = 8;
+const MOST_PACKETS: usize = 8;
+/// Frames of one direction that can be on their way; more are lost.
+const ROOM: usize = 2;
 
 /// How the channel treats frames.
 #[derive(Clone, Copy, Debug)]
 pub(super) struct Channel {
-    /// Frames of one direction that can be on their way; more are lost.
-    pub(super) room: usize,
     /// How many frames come twice.
     pub(super) doubles: u8,
     /// How many numbers may overtake a frame; 0: none, first in, first out.
     pub(super) overtakes: u8,
     /// Original frames and keepalives keep their order and do not come twice.
     pub(super) originals_in_order: bool,
+}
+
+impl Channel {
+    /// First in, first out, each once.
+    pub(super) const RADIO: Self = Self {
+        doubles: 0,
+        overtakes: 0,
+        originals_in_order: false,
+    };
+
+    /// A frame comes twice, and so many numbers may overtake one.
+    pub(super) const fn reordering(overtakes: u8) -> Self {
+        Self {
+            doubles: 1,
+            overtakes,
+            ..Self::RADIO
+        }
+    }
 }
 
 /// A world to check.
@@ -106,6 +101,27 @@ pub(super) struct End {
     pub(super) lost: Vec<u8>,
 }
 
+impl End {
+    pub(super) fn new(scheme: &SchemeConfig, codec: Codec) -> Self {
+        let facts = PortFacts {
+            codec,
+            rate: Rate::from_bps(1_000_000).unwrap(),
+            delay: Duration::ZERO,
+            max_payload: 1,
+            frame_overhead: 0,
+        };
+        Self {
+            service: Service::new(scheme, None, &facts),
+            ledger: ServiceLedger::default(),
+            sent: 0,
+            delivered: Vec::new(),
+            newest: (0, 0),
+            asked: [0; MOST_PACKETS],
+            lost: Vec::new(),
+        }
+    }
+}
+
 #[derive(Clone, Debug)]
 pub(super) struct State {
     pub(super) ends: [End; 2],
@@ -131,6 +147,25 @@ impl Hash for State {
 }
 
 impl World {
+    /// A world where end 0 alone sends.
+    pub(super) fn new(
+        scheme: SchemeConfig,
+        codec: Codec,
+        (packets, timeouts): (u8, u8),
+        channel: Channel,
+    ) -> Self {
+        Self {
+            window: scheme.window().unwrap_or(0) as u8,
+            scheme,
+            codec,
+            packets,
+            back: 0,
+            timeouts,
+            channel,
+            barrier: None,
+        }
+    }
+
     /// Two flows, by turns.
     pub(super) fn lane(&self, packet: u8) -> Lane {
         Lane {
@@ -140,22 +175,7 @@ impl World {
     }
 
     pub(super) fn end(&self) -> End {
-        let facts = PortFacts {
-            codec: self.codec,
-            rate: Rate::from_bps(1_000_000).unwrap(),
-            delay: Duration::ZERO,
-            max_payload: 1,
-            frame_overhead: 0,
-        };
-        End {
-            service: Service::new(&self.scheme, None, &facts),
-            ledger: ServiceLedger::default(),
-            sent: 0,
-            delivered: Vec::new(),
-            newest: (0, 0),
-            asked: [0; MOST_PACKETS],
-            lost: Vec::new(),
-        }
+        End::new(&self.scheme, self.codec)
     }
 
     /// One input to an end, then everything out of it.
@@ -172,13 +192,13 @@ impl World {
         let mut cx = Context::new(state.now, &mut out, &mut this.ledger);
         input(&mut this.service, &mut cx);
         if cx.out.told.drain(..).any(|told| told.reset) {
-            this.service.reset(&mut cx);
+            this.service.scheme_mut().reset(&mut cx);
             cx.ledger.resets += 1;
             let lost = cx.out.lost.drain(..).map(|packet| packet.0);
             this.lost.extend(lost);
         }
         let lane = packet.map_or(Lane::default(), |packet| self.lane(packet.0));
-        while let Some(frame) = this.service.poll_any(&mut cx, packet, lane) {
+        while let Some(frame) = this.service.scheme_mut().poll_any(&mut cx, packet, lane) {
             this.service.start_timers(&frame.header, state.now);
             this.sent += u8::from(frame.header.kind == FrameKind::Data);
             if frame.header.kind == FrameKind::Nak {
@@ -194,7 +214,7 @@ impl World {
                 sent: this.sent,
                 received: (this.delivered.len() + cx.out.given.len()) as u8,
             };
-            if state.air[1 - end].len() < self.channel.room {
+            if state.air[1 - end].len() < ROOM {
                 state.air[1 - end].push(flight);
             }
         }

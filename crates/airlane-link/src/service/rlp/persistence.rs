@@ -1,4 +1,4 @@
-//! How often a receiver asks for a frame, where that follows how much may be lost for good.
+//! How often a receiver asks for a frame: always the same, or as follows from how much may be lost for good.
 //!
 //! Of all frames p are missed, and of all requests q bring nothing: after k requests p q^k are lost. Both are measured, and k
 //! is the least that leaves no more than shall be. What is asked for in one burst fails together, and q says so.
@@ -12,7 +12,47 @@ const REQUEST: u32 = 6;
 const MISSED: u64 = ONE / 32;
 const IN_VAIN: u64 = ONE / 4;
 /// Nobody asks more often: what fails so often is no loss but an outage.
-pub(super) const MOST: u32 = 20;
+const MOST: u32 = 20;
+
+/// How often to ask.
+#[derive(Clone, Copy, Debug, Hash)]
+pub(super) enum Asks {
+    Always(u32),
+    /// Until no more than its share is left to be lost for good.
+    UntilLeft(Persistence),
+}
+
+impl Asks {
+    /// A frame has come for the first time, or is missed.
+    pub(super) fn note_frame(&mut self, missed: bool) {
+        if let Self::UntilLeft(persistence) = self {
+            follow(&mut persistence.missed, missed, FRAME);
+        }
+    }
+
+    /// A request was answered, or was not in its time.
+    pub(super) fn note_request(&mut self, in_vain: bool) {
+        if let Self::UntilLeft(persistence) = self {
+            follow(&mut persistence.in_vain, in_vain, REQUEST);
+        }
+    }
+
+    /// How often, at most, as it is now.
+    pub(super) fn at_most(&self) -> u32 {
+        match self {
+            Self::Always(often) => *often,
+            Self::UntilLeft(persistence) => persistence.requests(),
+        }
+    }
+
+    /// How often it may ever be.
+    pub(super) fn ever(&self) -> u32 {
+        match self {
+            Self::Always(often) => *often,
+            Self::UntilLeft(_) => MOST,
+        }
+    }
+}
 
 /// Measures what is missed, and says how often to ask.
 #[derive(Clone, Copy, Debug, Hash)]
@@ -33,18 +73,7 @@ impl Persistence {
         }
     }
 
-    /// A frame has come for the first time, or is missed.
-    pub(super) fn frame(&mut self, missed: bool) {
-        follow(&mut self.missed, missed, FRAME);
-    }
-
-    /// A request was answered, or was not in its time.
-    pub(super) fn request(&mut self, in_vain: bool) {
-        follow(&mut self.in_vain, in_vain, REQUEST);
-    }
-
-    /// How often to ask.
-    pub(super) fn requests(&self) -> u32 {
+    fn requests(&self) -> u32 {
         let mut left = self.missed;
         for asked in 1..MOST {
             left = left * self.in_vain / ONE;
@@ -75,16 +104,12 @@ mod tests {
             (5, 2, 0.001, 8),
             (2, 1, 0.001, MOST),
         ] {
-            let mut persistence = Persistence::new(residual);
+            let mut asks = Asks::UntilLeft(Persistence::new(residual));
             for n in 0..20_000 {
-                persistence.frame(n % missed == 0);
-                persistence.request(n % in_vain == 0);
+                asks.note_frame(n % missed == 0);
+                asks.note_request(n % in_vain == 0);
             }
-            assert_eq!(
-                persistence.requests(),
-                requests,
-                "{missed} {in_vain} {residual}"
-            );
+            assert_eq!(asks.at_most(), requests, "{missed} {in_vain} {residual}");
         }
     }
 }

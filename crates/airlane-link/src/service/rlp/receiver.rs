@@ -4,7 +4,7 @@ use std::collections::VecDeque;
 
 use airlane_base::{Duration, Instant, Payload, Seq, SeqSpace};
 
-use super::persistence::Persistence;
+use super::persistence::Asks;
 use crate::context::{Context, Noted};
 use crate::mechanism::ring::Ring;
 use crate::mechanism::started::StartedTimers;
@@ -60,9 +60,7 @@ pub(super) struct RlpReceiver<P> {
     live: bool,
     delay: Duration,
     window: u32,
-    retries: u32,
-    /// Says how often to ask, where that is not always the same.
-    persistence: Option<Persistence>,
+    asks: Asks,
     /// How old a packet may be when it comes; none: as old as may be.
     budget: Option<Duration>,
     base: Seq,
@@ -80,8 +78,7 @@ pub(super) struct Terms {
     pub(super) order: Order,
     pub(super) live: bool,
     pub(super) window: u32,
-    pub(super) retries: u32,
-    pub(super) persistence: Option<Persistence>,
+    pub(super) asks: Asks,
     pub(super) budget: Option<Duration>,
     pub(super) delay: Duration,
 }
@@ -93,8 +90,7 @@ impl<P: Payload> RlpReceiver<P> {
             order,
             live,
             window,
-            retries,
-            persistence,
+            asks,
             budget,
             delay,
         } = terms;
@@ -105,8 +101,7 @@ impl<P: Payload> RlpReceiver<P> {
             live,
             delay,
             window,
-            retries,
-            persistence,
+            asks,
             budget,
             base: 0,
             high: 0,
@@ -164,9 +159,7 @@ impl<P: Payload> RlpReceiver<P> {
         if hole.tries == 1 && !hole.waits {
             self.policy.sample(cx.now.saturating_since(hole.asked.0));
         }
-        if let Some(persistence) = &mut self.persistence {
-            persistence.request(false);
-        }
+        self.asks.note_request(false);
         self.accept(cx, seq, packet, hole.since.0, true);
     }
 
@@ -205,9 +198,7 @@ impl<P: Payload> RlpReceiver<P> {
         if seq != self.high {
             self.miss_up_to(cx, seq);
         }
-        if let Some(persistence) = &mut self.persistence {
-            persistence.frame(false);
-        }
+        self.asks.note_frame(false);
         self.high = self.space.next(seq);
         self.accept(cx, seq, packet, cx.now, recovered);
     }
@@ -233,9 +224,7 @@ impl<P: Payload> RlpReceiver<P> {
             };
             self.holes.insert(self.high, hole);
             self.hole_count += 1;
-            if let Some(persistence) = &mut self.persistence {
-                persistence.frame(true);
-            }
+            self.asks.note_frame(true);
             self.naks.push_back(self.high);
             self.high = self.space.next(self.high);
             self.release(cx);
@@ -344,16 +333,18 @@ impl<P: Payload> RlpReceiver<P> {
         self.policy.srtt().unwrap_or(self.delay * 2)
     }
 
+    /// How long an answer may still come: until the last request of all is in vain.
+    pub(super) fn patience(&self) -> Duration {
+        self.policy.nak() * (u64::from(self.asks.ever()) + 1)
+    }
+
     /// Asks again, or gives up, where the time for an answer is over.
     pub(super) fn handle_timeout(&mut self, cx: &mut Context<'_, P>) {
         let runs = self.policy.nak();
         let answered = self.answered();
         let budget = self.budget.map(|all| all.saturating_sub(self.delay()));
         while let Some(timer) = self.nak_timers.pop_expired(cx.now, runs) {
-            if let Some(persistence) = &self.persistence {
-                self.retries = persistence.requests();
-            }
-            let retries = self.retries;
+            let retries = self.asks.at_most();
             let inside = self.hole(timer.seq).is_some();
             let Some(hole) = self.holes.get_mut(timer.seq).filter(|_| inside) else {
                 continue;
@@ -361,9 +352,7 @@ impl<P: Payload> RlpReceiver<P> {
             if hole.tries != timer.attempt || hole.waits {
                 continue;
             }
-            if let Some(persistence) = &mut self.persistence {
-                persistence.request(true);
-            }
+            self.asks.note_request(true);
             let comes = cx.now + answered;
             let too_old = budget.is_some_and(|b| comes.saturating_since(hole.since.0) > b);
             if hole.tries < retries && !too_old {

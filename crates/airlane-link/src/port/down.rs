@@ -1,0 +1,192 @@
+//! The way down: a packet is classified, held or let in, queued, and handed over as a frame when its service may.
+
+use airlane_base::Instant;
+
+use super::Port;
+use super::departure::Token;
+use super::numbers::SERVICES;
+use crate::flow::Packet;
+use crate::queue::DropReason;
+use crate::schedule::Schedule;
+use crate::wire::Frame;
+
+impl<P: Packet> Port<P> {
+    /// Takes a packet from IP: classifies it, and queues or drops it. Drops are in the ledger.
+    ///
+    /// Whether the port may have something to give by that, or another deadline: not, if the packet only
+    /// waits behind others, or is dropped, while the link is busy.
+    pub fn handle_packet(&mut self, now: Instant, packet: P) -> bool {
+        let (flow, len) = (packet.flow(), packet.len());
+        let classifier = &mut self.classifier;
+        let choice = classifier.classify_packet(now, &flow, len, || packet.datagram());
+        let packet = match choice.before {
+            None if self.moving.is_empty() => packet,
+            before => match self.hold(now, &flow, choice.service, before, packet) {
+                Some(packet) => packet,
+                None => return true,
+            },
+        };
+        self.admit(now, usize::from(choice.service) % SERVICES, packet)
+    }
+
+    /// Takes a packet from IP and gives its frame, where nothing stands in front of it: the link is free and
+    /// nobody waits for it. That is what [`Port::handle_packet`] and [`Port::poll_transmit`] do, without the way
+    /// through queue and scheduler.
+    ///
+    /// # Errors
+    /// Gives the packet back, for [`Port::handle_packet`], where it has to wait or to be dropped. Nothing has
+    /// happened then.
+    #[inline]
+    pub fn pass(&mut self, now: Instant, packet: P) -> Result<Frame<P>, P> {
+        let idle = now >= self.free_at
+            && self.scheduler.is_empty()
+            && self.under_way == 0
+            && self.ready == 0;
+        // A packet that may share its frame with others waits for them; one of which something is learnt is asked about
+        // once.
+        if !idle
+            || P::DIVISIBLE
+            || self.classifier.learns()
+            || self.pacer.is_some()
+            || self.finder.is_some()
+            || self.speaks
+            || packet.len() > self.config.max_payload
+        {
+            return Err(packet);
+        }
+        let number = usize::from(self.classifier.classify(&packet.flow())) % SERVICES;
+        let Some(slot) = &mut self.slots[number] else {
+            return Err(packet);
+        };
+        if !slot.is_clear() {
+            return Err(packet);
+        }
+        if let Some(shares) = &mut self.shares {
+            shares.pass(number, packet.len());
+        }
+        slot.offer(&packet);
+        let mut frame = slot.send(now, &mut self.out, packet);
+        frame.header.service = number as u8;
+        let len = slot.frame_len(self.facts.codec, &frame) + self.config.frame_overhead;
+        self.scheduler.link_idle();
+        self.scheduler.pass(number as u8, len);
+        self.under_way += 1;
+        let token = Token {
+            header: frame.header,
+            len,
+            came: Some(now),
+            epoch: self.epochs[number],
+        };
+        self.leave(now, token);
+        Ok(frame)
+    }
+
+    /// Takes a packet for a service.
+    pub(super) fn admit(&mut self, now: Instant, number: usize, packet: P) -> bool {
+        let Some(slot) = &mut self.slots[number] else {
+            // The default service always exists.
+            self.unknown_service += 1;
+            return now >= self.free_at;
+        };
+        slot.offer(&packet);
+        if packet.len() > self.config.max_payload {
+            slot.discard(DropReason::TooBig, packet);
+            return now >= self.free_at;
+        }
+        if let Some(pacer) = &mut self.pacer {
+            if !pacer.is_open(now) {
+                let len = packet.len();
+                match pacer.push(now, number, packet) {
+                    Ok(()) => slot.waits_at_ip(len),
+                    Err(packet) => slot.discard(DropReason::QueueFull, packet),
+                }
+                self.next_timer.set(None);
+                return true;
+            }
+            pacer.pass(now, packet.len());
+        }
+        self.take(now, number, packet)
+    }
+
+    /// Takes a packet that has been let in: its service hands it over, or it is queued, or dropped and
+    /// counted. Whether it did more than wait.
+    #[inline]
+    pub(super) fn take(&mut self, now: Instant, number: usize, packet: P) -> bool {
+        if let Some(shares) = &mut self.shares {
+            shares.pass(number, packet.len());
+        }
+        let limit = self.config.handed_over.limit();
+        if let Some(slot) = &mut self.slots[number]
+            && slot.handed_over() >= limit
+            && !slot.draining
+        {
+            // As a rule a queue stands, and this starts no timer.
+            slot.wait(now, packet);
+            return now >= self.free_at;
+        }
+        self.hand_over_frames(now, number, Some(packet));
+        true
+    }
+
+    /// Lets one service hand over frames while it may.
+    #[inline]
+    pub(super) fn hand_over(&mut self, now: Instant, number: usize) {
+        self.ready &= !(1 << number);
+        if let Some(slot) = &mut self.slots[number] {
+            if slot.handed_over() < self.config.handed_over.limit() && slot.has_frames() {
+                self.hand_over_frames(now, number, None);
+            } else if slot.draining {
+                slot.note_polled(now);
+                self.next_timer.set(None);
+            }
+        }
+        if let Some(slot) = &mut self.slots[number] {
+            slot.note_dry();
+        }
+    }
+
+    /// Hands over frames of what waits in the queue, and then of the packet that is `arriving`.
+    pub(super) fn hand_over_frames(
+        &mut self,
+        now: Instant,
+        number: usize,
+        mut arriving: Option<P>,
+    ) {
+        self.ready &= !(1 << number);
+        let Some(slot) = &mut self.slots[number] else {
+            return;
+        };
+        let limit = self.config.handed_over.limit();
+        // A packet that only waits starts no timer.
+        while slot.handed_over() < limit && (arriving.is_some() || slot.has_frames()) {
+            if slot.is_timed() {
+                self.next_timer.set(None);
+            }
+            let Some(mut handed) = slot.poll_frame(now, &mut self.out, &mut arriving) else {
+                break;
+            };
+            handed.frame.header.service = number as u8;
+            let len = slot.frame_len(self.facts.codec, &handed.frame) + self.config.frame_overhead;
+            if self.scheduler.is_empty() && self.under_way == 0 && now >= self.free_at {
+                self.scheduler.link_idle();
+            }
+            self.scheduler.enqueue(number as u8, len, handed);
+        }
+        if let Some(packet) = arriving {
+            if slot.draining {
+                self.next_timer.set(None);
+            }
+            slot.wait(now, packet);
+        }
+        if self.heed(now, number) {
+            self.hand_over_ready(now);
+        }
+    }
+
+    #[inline]
+    pub(super) fn hand_over_ready(&mut self, now: Instant) {
+        while self.ready != 0 {
+            self.hand_over(now, self.ready.trailing_zeros() as usize);
+        }
+    }
+}

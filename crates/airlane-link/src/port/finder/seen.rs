@@ -1,0 +1,111 @@
+//! What the reports of marks show: how fast bytes arrive, how many are lost, and the least delay.
+
+use airlane_base::{Duration, Instant};
+
+/// How old the least delay may become, twice.
+const MEMORY: Duration = Duration::from_secs(10);
+
+/// A mark that came: when it left, and what the peer said of it.
+#[derive(Clone, Copy, Debug)]
+pub(super) struct Sample {
+    pub(super) left: Instant,
+    pub(super) sent: u64,
+    /// By the peer's clock, microseconds.
+    pub(super) came_us: i64,
+    pub(super) received: u64,
+    /// What it took, by two clocks that nobody set: only differences mean something.
+    pub(super) delay_us: i64,
+}
+
+/// What samples from one to another show, bit/s and a ratio.
+#[derive(Clone, Copy, Debug)]
+pub(super) struct Stretch {
+    pub(super) sent_bps: f64,
+    /// What was sent, by the time in which it arrived.
+    pub(super) carried_bps: f64,
+    pub(super) loss: f64,
+}
+
+impl Stretch {
+    /// From the first of these to the last. What a fade takes lies between two of them, as it takes the marks that leave
+    /// in it, too: where most was lost is left out of the loss.
+    pub(super) fn of<'a>(samples: impl Iterator<Item = &'a Sample>) -> Option<Self> {
+        let (mut ends, mut worst) = (None, (0.0, 0.0));
+        let (mut sent, mut lost) = (0.0, 0.0);
+        for sample in samples {
+            let (first, last) = ends.unwrap_or((sample, sample));
+            let gap = sample.sent.saturating_sub(last.sent) as f64;
+            let came = sample.received.saturating_sub(last.received) as f64;
+            (sent, lost) = (sent + gap, lost + gap - came);
+            if gap - came > worst.1 {
+                worst = (gap, gap - came);
+            }
+            ends = Some((first, sample));
+        }
+        let (from, to) = ends?;
+        let took = to.left.saturating_since(from.left).as_secs_f64();
+        let came = (to.came_us - from.came_us) as f64 / 1e6;
+        let rest = sent - worst.0;
+        (took > 0.0 && came > 0.0 && sent > 0.0).then(|| Self {
+            sent_bps: sent * 8.0 / took,
+            carried_bps: sent * 8.0 / came,
+            loss: match rest > 0.0 {
+                true => ((lost - worst.1) / rest).clamp(0.0, 1.0),
+                false => 0.0,
+            },
+        })
+    }
+}
+
+/// A part of the bytes, of which old ones count less.
+#[derive(Clone, Copy, Debug, Default)]
+pub(super) struct Decayed {
+    pub(super) lost: f64,
+    pub(super) all: f64,
+}
+
+impl Decayed {
+    pub(super) fn add(&mut self, lost: f64, all: f64, memory: f64) {
+        let keeps = memory / (memory + all);
+        self.lost = (self.lost + lost) * keeps;
+        self.all = (self.all + all) * keeps;
+    }
+
+    pub(super) fn ratio(self) -> f64 {
+        if self.all > 0.0 {
+            self.lost / self.all
+        } else {
+            0.0
+        }
+    }
+}
+
+/// The least delay of the last one or two [`MEMORY`]s, microseconds.
+#[derive(Clone, Copy, Debug)]
+pub(super) struct Least {
+    before: i64,
+    now: i64,
+    since: Instant,
+}
+
+impl Least {
+    /// Of this delay alone.
+    pub(super) const fn of(now: Instant, delay: i64) -> Self {
+        Self {
+            before: delay,
+            now: delay,
+            since: now,
+        }
+    }
+
+    pub(super) fn add(&mut self, now: Instant, delay: i64) {
+        if now.saturating_since(self.since) >= MEMORY {
+            (self.before, self.now, self.since) = (self.now, delay, now);
+        }
+        self.now = self.now.min(delay);
+    }
+
+    pub(super) fn get(self) -> i64 {
+        self.now.min(self.before)
+    }
+}

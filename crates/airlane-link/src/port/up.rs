@@ -1,0 +1,120 @@
+//! The way up: a frame goes to its service, and what that gives is opened when somebody asks for the next packet.
+
+use airlane_base::Instant;
+
+use super::Port;
+use super::numbers::SERVICES;
+use crate::context::Given;
+use crate::flow::Packet;
+use crate::wire::Frame;
+
+/// Packets that are made out of payloads before somebody takes some.
+const OPEN_AHEAD: usize = 64;
+
+impl<P: Packet> Port<P> {
+    /// Takes a frame from the link, decoded.
+    ///
+    /// Whether the port may have another frame to give by that, or another deadline. It may have packets for IP
+    /// in any case.
+    pub fn handle_frame(&mut self, now: Instant, frame: Frame<P>) -> bool {
+        if frame.header.kind.is_of_ports() {
+            self.handle_from_port(now, &frame);
+            return true;
+        }
+        let number = usize::from(frame.header.service) % SERVICES;
+        let Some(slot) = &mut self.slots[number] else {
+            self.unknown_service += 1;
+            return false;
+        };
+        let timed = slot.is_timed();
+        if timed {
+            self.next_timer.set(None);
+        }
+        let len = slot.frame_len(self.facts.codec, &frame);
+        self.received_bytes += (len + self.config.frame_overhead) as u64;
+        self.out.service = number as u8;
+        slot.handle_frame(now, &mut self.out, frame, len);
+        self.heed(now, number);
+        self.open_some(now);
+        // The raw service has nothing to answer, and its packets are handed over when others leave.
+        if timed {
+            self.hand_over(now, number);
+        }
+        // An end that only receives may never send, nor have a timer.
+        self.measure(now);
+        timed
+    }
+
+    /// How many packets [`Port::poll_deliver`] has: about so many, but none if it says none. A payload that
+    /// has not been opened yet counts as one, whatever comes of it.
+    pub fn deliveries(&self) -> usize {
+        self.up.len() + self.out.given.len()
+    }
+
+    /// The next packet for IP.
+    #[inline]
+    pub fn poll_deliver(&mut self) -> Option<P> {
+        loop {
+            if let Some(packet) = self.up.pop_front() {
+                return Some(packet);
+            }
+            let given = self.out.given.pop_front()?;
+            if let Some(packet) = self.open(given) {
+                return Some(packet);
+            }
+        }
+    }
+
+    /// Opens the payloads of an input as far as they are not too many packets at once.
+    #[inline]
+    pub(super) fn open_some(&mut self, now: Instant) {
+        self.given_at = now;
+        while P::DIVISIBLE && self.up.len() < OPEN_AHEAD {
+            let Some(given) = self.out.given.pop_front() else {
+                return;
+            };
+            let packet = self.open(given);
+            self.up.extend(packet);
+        }
+    }
+
+    /// Opens a payload: gives its packet, unless it is several, or one that is held.
+    #[inline]
+    pub(super) fn open(&mut self, given: Given<P>) -> Option<P> {
+        let (now, service, before) = (self.given_at, given.service, self.up.len());
+        let slot = self.slots[usize::from(service) % SERVICES].as_mut()?;
+        if slot.opens_timed() {
+            // Parts of packets have deadlines, and so have packets that are held.
+            self.next_timer.set(None);
+        }
+        let packet = slot.open(now, given, &mut self.up);
+        if self.classifier.learns() {
+            self.note_received(now, service, before, packet.as_ref());
+        }
+        packet
+    }
+
+    /// Shows the classifier what a service has brought: a packet, and those that go up behind the first `before`.
+    pub(super) fn note_received(
+        &mut self,
+        now: Instant,
+        service: u8,
+        before: usize,
+        packet: Option<&P>,
+    ) {
+        for packet in packet.into_iter().chain(self.up.range(before..)) {
+            let (flow, len) = (packet.flow(), packet.len());
+            let datagram = || packet.datagram();
+            self.classifier
+                .note_received(now, service, &flow, len, datagram);
+        }
+    }
+
+    /// Opens everything: what comes next must find nothing of what was before.
+    pub(super) fn open_all(&mut self) {
+        while let Some(given) = self.out.given.pop_front() {
+            let packet = self.open(given);
+            self.up.extend(packet);
+        }
+    }
+}
