@@ -256,11 +256,8 @@ impl<P: Packet> Packer<P> {
             Some(_) => rest.div_ceil(self.parts(rest)),
             None => self.longest.saturating_sub(FRAGMENT_HEAD).max(1),
         };
-        // Only a room that has become very small makes more: the rest goes as one, however long.
-        let part = match usize::from(cutting.index) + 1 == MOST_FRAGMENTS {
-            true => rest,
-            false => part,
-        };
+        // There are no more parts than these, so that of a very long packet all are longer.
+        let part = part.max(rest.div_ceil(MOST_FRAGMENTS - usize::from(cutting.index)));
         let Cutting {
             packet,
             spared,
@@ -390,5 +387,49 @@ impl<P: Packet> Packer<P> {
         let fewer = (len / aim).max(1);
         let more = usize::from(len * len > fewer * (fewer + 1) * aim * aim);
         (fewer + more).max(least)
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::flow::FlowKey;
+    use crate::pack::Divisible;
+    use crate::sample;
+
+    #[derive(Clone, Debug)]
+    struct Long(usize);
+
+    sample::payload!(Long, long => long.0);
+
+    impl Divisible for Long {
+        const DIVISIBLE: bool = true;
+
+        fn fragment(&self, _: Fragment, from: usize, to: usize) -> Option<Self> {
+            Some(Self(FRAGMENT_HEAD + to - from))
+        }
+    }
+
+    impl Packet for Long {
+        fn flow(&self) -> FlowKey {
+            sample::flow(0, 0, 0)
+        }
+    }
+
+    /// So many of the shortest parts as a packet may have would not be all of a long one.
+    #[test]
+    fn no_part_is_longer_than_a_frame_may_be_however_short_they_should_be() {
+        for aim in [None, Some(60), Some(900)] {
+            let mut packer = Packer::new(1_400, None, false, None, 0, None);
+            aim.into_iter().for_each(|aim| packer.set_aim(aim));
+            let mut packets = vec![Long(60_000)];
+            let mut pop = || Some((packets.pop()?, Instant::ORIGIN));
+            let parts = std::iter::from_fn(|| packer.fill(|_| pop()));
+            let lens: Vec<usize> = parts.map(|(part, _)| part.0).collect();
+            assert!(lens.len() <= MOST_FRAGMENTS, "{aim:?}: {}", lens.len());
+            assert!(lens.iter().all(|len| *len <= 1_400), "{aim:?}: {lens:?}");
+            let carried = lens.iter().map(|len| len - FRAGMENT_HEAD).sum::<usize>();
+            assert_eq!(carried, 60_000);
+        }
     }
 }

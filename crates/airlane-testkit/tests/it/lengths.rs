@@ -130,3 +130,30 @@ fn losses_that_do_not_go_by_length_cost_little() {
         assert!(ratio >= least, "{loss}: {ratio}");
     }
 }
+
+/// A service that comes while the path is narrow has long frames when it is wide again.
+#[test]
+fn a_service_of_a_narrow_path_uses_a_wide_one() {
+    let queue = "kind = \"drop-tail\", limit = \"10 packets\"";
+    let setup = Setup::new(Sealed).rate("10 Mbit/s").cut(1_000);
+    let mut setup = setup.service(1, 1.0, "kind = \"sr-m2\"", queue);
+    setup.config.adaptive_frames = true;
+    let mut pair = Pair::new(&setup, |_: FrameDeparture<'_>| Fate::ARRIVE);
+    pair.keeps_journal = true;
+    let all = std::mem::take(&mut setup.config.services);
+    for table in [&[][..], &all] {
+        for end in 0..2 {
+            pair.admin(end, |port, _| port.set_frame_room(200));
+            pair.set_services(end, table);
+        }
+        pair.run_for(Duration::from_secs(60));
+    }
+    pair.admin(0, |port, _| port.set_frame_room(1_000));
+    for id in 0..20 {
+        pair.offer(0, TestPacket::new(1, id, 1_000));
+        pair.run_for(Duration::from_millis(50));
+    }
+    let lens = pair.journal.iter().map(|(.., frame)| frame.payload_len());
+    assert_eq!(lens.rev().find(|len| *len > 0), Some(1_000));
+    assert_eq!(pair.ids(1, 1).len(), 20);
+}
