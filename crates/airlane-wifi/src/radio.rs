@@ -53,7 +53,7 @@ pub struct Delivery<P> {
 pub struct Done<P> {
     /// The station that had it.
     pub station: usize,
-    /// When its last attempt began to leave.
+    /// When it began to leave last, or an RTS that announced it and found no answer.
     pub began: Instant,
     /// Whether it was acknowledged. Otherwise the station gave it up; it may have been delivered all the same, if its
     /// acknowledgment was lost.
@@ -403,7 +403,7 @@ impl<P: Clone> Radio<P> {
         destroyed
     }
 
-    /// Whether a frame is lost on its way by a recording.
+    /// Whether the [losses](Self::set_losses) of its way take a frame, which are asked where it should arrive.
     fn is_lost(&mut self, at: usize, frame: OnAir) -> bool {
         let way = frame.from * self.stations.len() + frame.to;
         let losses = self.losses.get_mut(way).filter(|_| at == frame.to);
@@ -553,10 +553,12 @@ impl<P: Clone> Radio<P> {
         let data = self.modulation(from, to);
         let control = self.config.profile.control;
         let station = &mut self.stations[from];
+        if matches!(kind, Kind::Data | Kind::Rts(_)) {
+            station.began = now;
+        }
         let (modulation, bytes) = match kind {
             Kind::Data => {
                 station.stats.data_frames += 1;
-                station.began = now;
                 let payload = station.current.as_ref().map_or(0, |out| out.len);
                 (data, payload + DATA_HEADER)
             }

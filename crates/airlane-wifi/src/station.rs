@@ -118,7 +118,7 @@ pub(crate) struct Station<P> {
     long_failures: u32,
     /// The number of `current`.
     pub(crate) seq: u64,
-    /// When it began to send a packet last.
+    /// When it began to send a packet last, or to announce one.
     pub(crate) began: Instant,
     pub(crate) phase: Phase,
     /// What it owes, to whom, and when.

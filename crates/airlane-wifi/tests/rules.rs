@@ -108,6 +108,26 @@ fn an_rts_without_an_answer_keeps_others_silent_all_the_same() {
 }
 
 #[test]
+fn an_attempt_begins_with_what_nobody_answers() {
+    // The second station is too far away to answer. Of two packets one is announced, and that is all that leaves of it.
+    let profile = Profile::named(ProfileName::B, None);
+    let stations = [0.0, 300.0].map(|x| station(x, 0.0, Retries::On));
+    let mut radio = Radio::new(config(500), &stations, Streams::new(1, 0), "r");
+    for (len, attempt) in [(100, profile.frame(100)), (1_000, profile.rts())] {
+        radio.enqueue(Instant::ORIGIN, 0, 1, len, 0).unwrap();
+        let (now, done) = loop {
+            let now = radio.poll_timeout().unwrap();
+            radio.handle_timeout(now);
+            if let Some(done) = radio.poll_done() {
+                break (now, done);
+            }
+        };
+        assert!(!done.acknowledged);
+        assert_eq!(done.began + attempt + profile.answer_timeout(), now);
+    }
+}
+
+#[test]
 fn announced_frames_collide_only_as_rts() {
     let stations: Vec<_> = (0..6)
         .map(|i| station(f64::from(i), 0.0, Retries::On))
