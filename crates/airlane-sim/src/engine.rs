@@ -19,31 +19,33 @@
 
 pub(crate) mod agenda;
 pub(crate) mod circuit;
+mod circuits;
 pub(crate) mod deadlines;
 pub(crate) mod medium;
 pub(crate) mod observe;
+mod planned;
 pub(crate) mod radio;
+mod stations;
 pub(crate) mod status;
 mod transmit;
+mod turns;
 
 use std::collections::VecDeque;
 
 use airlane_base::{Instant, Payload as _};
 use airlane_channel::Count;
 use airlane_link::{Frame, Outcome, Port};
-use airlane_wifi::Done;
 
 use crate::app::Flow;
-use crate::app::clap::write_probe;
 use crate::error::ScenarioError;
 use crate::packet::{Marks, Packet};
-use agenda::{Agenda, Planned, Policy};
-use deadlines::Deadlines;
+use agenda::Agenda;
+use deadlines::{Deadlines, Slots};
 use medium::{Air, Direction, Medium, NextHop};
-use observe::{Departure, Loss, Observer};
+use observe::{Departure, Observer};
 use radio::{Carried, RadioEnd};
 use status::Daemons;
-use transmit::{loss, put_on_link, send_block, show_port, transmit};
+use transmit::{loss, put_on_link, show_port, transmit};
 
 /// One end of a link with services.
 #[derive(Clone, Debug)]
@@ -78,6 +80,7 @@ pub(crate) struct Engine {
     /// The flow whose end ends the run, and whether it has ended.
     until: Option<usize>,
     over: bool,
+    slots: Slots,
     deadlines: Deadlines,
     pub(crate) directions: Vec<Direction>,
     /// Transmitters that several directions share.
@@ -113,14 +116,14 @@ impl Engine {
         } = world;
         // What no world but a few have takes no place among the deadlines of the others.
         let daemon_slots = usize::from(!daemons.0.is_empty());
-        let components =
-            directions.len() + ports.len() + flows.len() + 1 + radios.len() + daemon_slots;
+        let slots = Slots::new(directions.len(), ports.len(), flows.len(), radios.len());
         let mut engine = Self {
             now: Instant::ORIGIN,
             events: 0,
             until: None,
             over: false,
-            deadlines: Deadlines::new(components),
+            slots,
+            deadlines: Deadlines::new(slots.daemons + daemon_slots),
             directions,
             airs,
             ports,
@@ -160,10 +163,7 @@ impl Engine {
         }
         self.until = until;
         self.over = until.is_some_and(|flow| self.flows[flow].is_finished());
-        let first_port = self.directions.len();
-        let first_flow = first_port + self.ports.len();
-        let agenda = first_flow + self.flows.len();
-        let daemons = agenda + 1 + self.radios.len();
+        let slots = self.slots;
         loop {
             let (at, slot) = self.deadlines.first();
             if at > end || at == Instant::FAR_FUTURE {
@@ -172,23 +172,23 @@ impl Engine {
             debug_assert!(at >= self.now, "time went back in slot {slot}");
             self.now = at;
             self.events += 1;
-            if slot < first_port {
+            if slot < slots.ports {
                 self.on_arrival(slot, observer);
-            } else if slot < first_flow {
-                self.on_port_timer(slot - first_port, observer);
-            } else if slot < agenda {
-                self.on_flow_timer(slot - first_flow, observer);
-            } else if slot == agenda {
+            } else if slot < slots.flows {
+                self.on_port_timer(slot - slots.ports, observer);
+            } else if slot < slots.agenda {
+                self.on_flow_timer(slot - slots.flows, observer);
+            } else if slot < slots.radios {
                 self.on_agenda(observer);
                 if self.refused.is_some() {
                     return;
                 }
-            } else if slot == daemons {
+            } else if slot < slots.daemons {
+                self.on_radio(slot - slots.radios, observer);
+            } else {
                 let (radios, flows) = (&self.radios, &mut self.flows);
                 self.daemons.handle_timeout(self.now, radios, flows);
                 self.schedule_daemons();
-            } else {
-                self.on_radio(slot - agenda - 1, observer);
             }
             while let Some((node, packet)) = self.delivered.pop_front() {
                 self.arrive(node, packet, observer);
@@ -304,121 +304,6 @@ impl Engine {
         }
     }
 
-    /// Something is due at a radio: frames have come, stations are done with them.
-    fn on_radio<O: Observer>(&mut self, index: usize, observer: &mut O) {
-        self.radios[index].radio.handle_timeout(self.now);
-        while let Some(delivery) = self.radios[index].radio.poll_deliver() {
-            match delivery.packet {
-                Carried::Packet(packet) => {
-                    let node = self.radios[index].nodes[delivery.to];
-                    self.delivered.push_back((node, packet));
-                }
-                Carried::Frame(direction, frame) => {
-                    let attached = &mut self.radios[index].attached[delivery.from];
-                    if let Some(leaving) = &mut attached.leaving {
-                        leaving.came = true;
-                    }
-                    self.on_frame(direction as usize, Some(frame), observer);
-                }
-            }
-        }
-        while let Some(done) = self.radios[index].radio.poll_done() {
-            self.on_done(index, done, observer);
-        }
-        while let Some(aired) = self.radios[index].radio.poll_aired() {
-            let direction = match aired.packet {
-                Some(Carried::Frame(direction, _)) => Some(direction as usize),
-                _ => None,
-            };
-            let near = direction.and_then(|direction| match &self.directions[direction].medium {
-                Medium::Station(link) => Some(link.near as usize),
-                _ => None,
-            });
-            observer.on_air(index, &aired, near.map(|near| &self.ports[near].port));
-        }
-        self.schedule_radio(index);
-    }
-
-    /// A station is done with something: its ports hear of their frame, and the next of them has its turn.
-    fn on_done<O: Observer>(&mut self, radio: usize, done: Done<Carried>, observer: &mut O) {
-        let Done {
-            station,
-            began,
-            acknowledged,
-            packet,
-        } = done;
-        let mut own = None;
-        if let Carried::Frame(direction, frame) = packet
-            && let Some(leaving) = self.radios[radio].attached[station].leaving.take()
-            && let Medium::Station(link) = &mut self.directions[direction as usize].medium
-        {
-            let port = &mut self.ports[leaving.port as usize].port;
-            let len = port.frame_len(&frame);
-            match leaving.came {
-                true => link.stats.delivered.add(len),
-                false => link.stats.lost_air.add(len),
-            }
-            let sent = Departure::Sent {
-                start: began,
-                departs: self.now,
-                lost: (!leaving.came).then_some(Loss::Errors),
-            };
-            observer.on_frame(self.now, direction as usize, port, &frame, sent);
-            let outcome = match acknowledged {
-                true => Outcome::Sent(began),
-                false => Outcome::Failed,
-            };
-            port.frame_done(leaving.token, self.now, outcome);
-            own = Some(leaving.port as usize);
-        }
-        for _ in 0..self.radios[radio].attached[station].ports.len() {
-            let Some(port) = self.radios[radio].attached[station].turn() else {
-                break;
-            };
-            self.drain_port(port, observer);
-            own = own.filter(|own| *own != port);
-        }
-        if let Some(own) = own {
-            self.drain_port(own, observer);
-        }
-    }
-
-    #[inline]
-    fn schedule_radio(&mut self, index: usize) {
-        let first = self.directions.len() + self.ports.len() + self.flows.len() + 1;
-        let due = self.radios[index].radio.poll_timeout();
-        self.deadlines.set(first + index, due);
-    }
-
-    /// A frame of a circuit arrives, or its station may send.
-    fn on_circuit<O: Observer>(&mut self, index: usize, observer: &mut O) {
-        // The two directions of a link are neighbours.
-        let [down, up] = &mut self.directions[index & !1..][..2] else {
-            return;
-        };
-        let (near, far) = if index & 1 == 0 {
-            (down, up)
-        } else {
-            (up, down)
-        };
-        let node = near.to;
-        let (Medium::Circuit(near), Medium::Circuit(far)) = (&mut near.medium, &mut far.medium)
-        else {
-            return;
-        };
-        if let Some(frame) = near.channel.poll_deliver(self.now) {
-            near.read(self.now, far, frame, |packet| {
-                observer.on_packet_arrival(self.now, index, &packet);
-                observer.on_arrival(self.now, index, &packet);
-                self.delivered.push_back((node, packet));
-            });
-            self.deadlines.set(index ^ 1, far.poll_timeout());
-        } else {
-            send_block(near, self.now, index, observer);
-        }
-        self.deadlines.set(index, near.poll_timeout());
-    }
-
     #[inline]
     fn on_frame<O: Observer>(
         &mut self,
@@ -482,100 +367,6 @@ impl Engine {
         self.drain_flow(flow, observer);
     }
 
-    fn on_agenda<O: Observer>(&mut self, observer: &mut O) {
-        match self.agenda.next(self.now) {
-            Some(Planned::Hint(hint)) => {
-                self.flows[hint.flow].handle_hint(self.now, hint.end, hint.hint);
-                observer.on_flow(self.now, hint.flow, &self.flows[hint.flow]);
-                self.drain_flow(hint.flow, observer);
-            }
-            Some(Planned::Move(moved)) => {
-                self.next_hops = moved.next_hops;
-                self.move_circuits(&moved.left, &moved.carried);
-                for port in moved.disconnected {
-                    self.ports[port].port.disconnect(self.now);
-                    self.drain_port(port, observer);
-                }
-            }
-            Some(Planned::Policies) => self.on_policies(observer),
-            None => {}
-        }
-        self.schedule_agenda();
-    }
-
-    /// Circuits lose what they have, or others take it over.
-    fn move_circuits(&mut self, left: &[usize], carried: &[[usize; 2]]) {
-        for index in left {
-            if let Medium::Circuit(circuit) = &mut self.directions[*index].medium {
-                circuit.leave(self.now);
-                self.deadlines.set(*index, circuit.poll_timeout());
-            }
-        }
-        for both in carried {
-            let Ok([from, to]) = self.directions.get_disjoint_mut(*both) else {
-                continue;
-            };
-            if let (Medium::Circuit(from), Medium::Circuit(to)) = (&mut from.medium, &mut to.medium)
-            {
-                to.take_over(self.now, from);
-                self.deadlines.set(both[0], from.poll_timeout());
-                self.deadlines.set(both[1], to.poll_timeout());
-            }
-        }
-    }
-
-    fn schedule_agenda(&mut self) {
-        let slot = self.directions.len() + self.ports.len() + self.flows.len();
-        self.deadlines.set(slot, self.agenda.poll_timeout());
-    }
-
-    fn schedule_daemons(&mut self) {
-        if self.daemons.0.is_empty() {
-            return;
-        }
-        let first_radio = self.directions.len() + self.ports.len() + self.flows.len() + 1;
-        let slot = first_radio + self.radios.len();
-        self.deadlines.set(slot, self.daemons.poll_timeout());
-    }
-
-    fn on_policies<O: Observer>(&mut self, observer: &mut O) {
-        for index in 0..self.agenda.policies.len() {
-            let Policy {
-                next,
-                interval,
-                ports,
-                link,
-                policy,
-            } = &mut self.agenda.policies[index];
-            if *next > self.now {
-                continue;
-            }
-            *next = self.now + *interval;
-            let ports = *ports;
-            for (port, down) in ports.into_iter().zip([true, false]) {
-                let port = &mut self.ports[port].port;
-                let services: Vec<_> = port.services().collect();
-                for (number, weight) in policy.weights(self.now, down, &services) {
-                    if let Err(error) = port.set_rate(number, weight) {
-                        self.refused = Some(ScenarioError::Weights {
-                            link: link.clone(),
-                            reason: error.to_string(),
-                        });
-                        return;
-                    }
-                }
-            }
-            for port in ports {
-                self.drain_port(port, observer);
-            }
-        }
-    }
-
-    /// What a policy did that no port can follow: the run has ended there.
-    pub(crate) fn refused(&mut self) -> Option<ScenarioError> {
-        self.refused.take()
-    }
-
     /// A packet stands at a node: it is delivered there, or goes on.
     #[inline]
     fn arrive<O: Observer>(&mut self, node: u16, mut packet: Packet, observer: &mut O) {
@@ -632,19 +423,6 @@ impl Engine {
         }
     }
 
-    /// A probe of a flow's path leaves through a station: that adds what it offers.
-    fn write_status(&self, [radio, station]: [u16; 2], packet: &mut Packet) {
-        if self.daemons.0.is_empty() {
-            return;
-        }
-        let flow = &self.flows[packet.flow as usize];
-        if packet.is_open_probe(flow.place())
-            && let Some(own) = self.daemons.status(radio, station)
-        {
-            write_probe(packet, own);
-        }
-    }
-
     /// Takes out all that a flow wants to send, then reads its deadline.
     #[inline]
     fn drain_flow<O: Observer>(&mut self, flow: usize, observer: &mut O) {
@@ -658,9 +436,9 @@ impl Engine {
 
     #[inline]
     fn schedule_flow(&mut self, flow: usize) {
-        let slot = self.directions.len() + self.ports.len() + flow;
         let changed = &self.flows[flow];
-        self.deadlines.set(slot, changed.poll_timeout());
+        self.deadlines
+            .set(self.slots.flows + flow, changed.poll_timeout());
         if self.until == Some(flow) {
             self.over = changed.is_finished();
         }
@@ -668,7 +446,6 @@ impl Engine {
 
     /// Takes out all that a port wants to give, then reads its deadline.
     fn drain_port<O: Observer>(&mut self, index: usize, observer: &mut O) {
-        let first_radio = self.directions.len() + self.ports.len() + self.flows.len() + 1;
         let PortEnd {
             port, node, out, ..
         } = &mut self.ports[index];
@@ -685,7 +462,7 @@ impl Engine {
                     let what = (port.frame_len(&frame), token);
                     end.send_frame(self.now, link, what, Carried::Frame(out as u32, frame));
                     self.deadlines
-                        .set(first_radio + radio, end.radio.poll_timeout());
+                        .set(self.slots.radios + radio, end.radio.poll_timeout());
                 }
             }
             Medium::Frames(channel) => {
@@ -755,7 +532,7 @@ impl Engine {
         };
         // An input may make something due at once, or overdue: a measured timer that just shrank.
         let due = due.map(|at| at.max(self.now));
-        self.deadlines.set(self.directions.len() + index, due);
+        self.deadlines.set(self.slots.ports + index, due);
     }
 
     /// Hands a packet to a link; a full queue drops and counts it.
@@ -798,50 +575,6 @@ impl Engine {
                 self.deadlines.set(index, circuit.poll_timeout());
             }
             Medium::Frames(_) | Medium::Driving(_) | Medium::Station(_) => {}
-        }
-    }
-
-    /// Lets the next packet that waits in front of shared air leave, if the air is free.
-    fn send_queued<O: Observer>(&mut self, index: usize, observer: &mut O) {
-        let Direction { medium, air, .. } = &mut self.directions[index];
-        let (Medium::Queued(link), Some(air)) = (medium, air) else {
-            return;
-        };
-        let air = &mut self.airs[*air as usize];
-        if air.busy {
-            return;
-        }
-        let Some(packet) = link.pop() else {
-            return;
-        };
-        let before = *link.channel.stats();
-        let departs = link.channel.send_at(self.now, packet.len(), packet);
-        let sent = Departure::Sent {
-            start: self.now,
-            departs,
-            lost: loss(&before, link.channel.stats()),
-        };
-        observer.on_packet(self.now, index, &packet, sent);
-        air.busy = true;
-        link.leaving = Some(departs);
-        self.deadlines.set(index, link.poll_timeout());
-    }
-
-    /// A direction's frame has left: all others on its air have their turn before it has the next.
-    fn pass_turn<O: Observer>(&mut self, index: usize, observer: &mut O) {
-        let Some(air) = self.directions[index].air else {
-            return;
-        };
-        let air = air as usize;
-        self.airs[air].busy = false;
-        let mut turns = 1..;
-        while !self.airs[air].busy
-            && let Some(other) = turns.next().and_then(|n| self.airs[air].after(index, n))
-        {
-            match &self.directions[other].medium {
-                Medium::Driving(link) => self.drain_port(link.near as usize, observer),
-                _ => self.send_queued(other, observer),
-            }
         }
     }
 }

@@ -5,6 +5,7 @@ use std::sync::Arc;
 use airlane_base::{Duration, Instant, QueueLimit, Rate, Streams};
 use airlane_channel::{Channel, ChannelConfig, ChannelStats, ErrorModel, Opportunities};
 use airlane_link::config::{Pacing, at_end};
+use airlane_link::wire::LIVE_HEADER_ROOM;
 use airlane_link::{Port, PortConfig};
 use airlane_transport::clap::ClapSender;
 use airlane_wifi::Radio;
@@ -38,9 +39,6 @@ use crate::scenario::{
     RequestPackets, Scenario, TrafficSeed, TransportConfig, WifiConfig,
 };
 use crate::services::header;
-
-/// No link header has more bytes.
-const LARGEST_HEADER: usize = 64;
 
 /// Random numbers by purpose (the specification, section 1).
 #[derive(Clone, Copy, Debug)]
@@ -80,21 +78,19 @@ pub(crate) fn build(scenario: &Scenario, seed: u64, run: u64, mut pieces: Pieces
             direction.port = has_ports.then_some(ports.len() as u32 + u32::from(down));
             let near = ports.len() as u32 + u32::from(!down);
             if let Some([radio, from, to]) = scenario.stations_of(link, down) {
+                let end = &mut radios[usize::from(radio)];
+                end.attached[usize::from(from)].ports.push(near);
+                let frame = link.frame.expect("validated: services have a frame size");
                 direction.medium = Medium::Station(Box::new(StationLink {
                     near,
                     radio,
                     from,
                     to,
-                    longest: link.frame.map_or(0, |frame| frame.as_bytes() as usize)
-                        + LARGEST_HEADER,
+                    longest: frame.as_bytes() as usize + LIVE_HEADER_ROOM,
                     stats: ChannelStats::default(),
                 }));
             } else if link.paced_by == Some(PacedBy::Link) {
                 direction.medium = direction.medium.driving(near);
-            }
-            if let Medium::Station(link) = &direction.medium {
-                let radio: &mut RadioEnd = &mut radios[usize::from(link.radio)];
-                radio.attached[usize::from(link.from)].ports.push(link.near);
             }
             if let Some(air) = scenario.medium_index(link) {
                 direction.medium = direction.medium.queued();
@@ -496,7 +492,6 @@ fn flow(
             let typing = Typing {
                 keystroke: app.keystroke.as_bytes(),
                 interval: app.interval,
-                count: app.count,
             };
             let opener = Opener::new(tcp, segment, Completion::Delivered, true, clock());
             let keys = randomness.traffic.stream(&format!("flow.{name}.keys"));

@@ -13,6 +13,29 @@ use airlane_base::Instant;
 /// Slots of a block.
 const BLOCK: usize = 8;
 
+/// Where the components of each kind begin; directions are the first.
+#[derive(Clone, Copy, Debug)]
+pub(super) struct Slots {
+    pub(super) ports: usize,
+    pub(super) flows: usize,
+    pub(super) agenda: usize,
+    pub(super) radios: usize,
+    pub(super) daemons: usize,
+}
+
+impl Slots {
+    pub(super) fn new(directions: usize, ports: usize, flows: usize, radios: usize) -> Self {
+        let agenda = directions + ports + flows;
+        Self {
+            ports: directions,
+            flows: directions + ports,
+            agenda,
+            radios: agenda + 1,
+            daemons: agenda + 1 + radios,
+        }
+    }
+}
+
 /// The deadlines of a fixed number of components.
 #[derive(Clone, Debug)]
 pub(crate) struct Deadlines {

@@ -48,30 +48,24 @@ pub(crate) struct RadioEnd {
 pub(crate) struct Attached {
     /// In the order of their turns.
     pub(crate) ports: Vec<u32>,
-    /// Whose turn it is.
-    next: usize,
-    /// The frame that the station has.
+    /// Whose turn is the first of the next: it stands behind the port whose frame was taken last.
+    pub(super) next: usize,
+    /// The frame of one of them that the station has.
     pub(super) leaving: Option<Leaving>,
 }
 
 /// A port's frame that a station has.
 #[derive(Debug)]
 pub(super) struct Leaving {
-    pub(super) port: u32,
     pub(super) token: Token,
     /// Whether it has come to the peer already.
     pub(super) came: bool,
 }
 
 impl Attached {
-    /// The port whose turn it is, while the station has no frame of any.
-    pub(super) fn turn(&mut self) -> Option<usize> {
-        if self.leaving.is_some() {
-            return None;
-        }
-        let port = *self.ports.get(self.next)?;
-        self.next = (self.next + 1) % self.ports.len();
-        Some(port as usize)
+    /// The port of a turn, any number of rounds on.
+    pub(super) fn port(&self, turn: usize) -> usize {
+        self.ports[turn % self.ports.len()] as usize
     }
 }
 
@@ -115,11 +109,10 @@ impl RadioEnd {
         let [from, to] = [link.from, link.to].map(usize::from);
         link.stats.offered.add(len);
         let sent = self.radio.enqueue(now, from, to, len, frame);
-        debug_assert!(sent.is_ok(), "a station that has room takes a frame");
-        self.attached[from].leaving = Some(Leaving {
-            port: link.near,
-            token,
-            came: false,
-        });
+        sent.expect("a station that has room for the longest frame takes one");
+        let attached = &mut self.attached[from];
+        let own = attached.ports.iter().position(|port| *port == link.near);
+        attached.next = own.map_or(0, |own| own + 1);
+        attached.leaving = Some(Leaving { token, came: false });
     }
 }

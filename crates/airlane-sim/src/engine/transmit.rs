@@ -4,7 +4,6 @@ use airlane_base::Instant;
 use airlane_channel::{Channel, ChannelStats};
 use airlane_link::{Frame, Port};
 
-use super::circuit::Circuit;
 use super::observe::{Departure, Loss, Observer};
 use crate::packet::Packet;
 
@@ -60,29 +59,6 @@ pub(super) fn transmit<O: Observer, T>(
             lost: before.and_then(|before| loss(&before, channel.stats())),
         },
         Err(_) => Departure::Dropped,
-    }
-}
-
-/// Lets a circuit's station send, if it is its time: packets leave with their last octet.
-pub(super) fn send_block<O: Observer>(
-    circuit: &mut Circuit,
-    now: Instant,
-    index: usize,
-    observer: &mut O,
-) {
-    let mut ended = Vec::new();
-    let departs = circuit.transmit(now, |packet| {
-        if O::WATCHES {
-            ended.push(*packet);
-        }
-    });
-    for packet in ended {
-        let sent = Departure::Sent {
-            start: now,
-            departs: departs.unwrap_or(now),
-            lost: None,
-        };
-        observer.on_packet(now, index, &packet, sent);
     }
 }
 
