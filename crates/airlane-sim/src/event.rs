@@ -162,13 +162,14 @@ pub enum Event {
         /// The packet.
         packet: PacketInfo,
     },
-    /// A frame is given to the transmitter.
+    /// A frame is given to the transmitter; through a radio channel, the station is done with it, which may be after it
+    /// has been received.
     FrameSent {
         /// Where it happened.
         way: LinkDirection,
         /// The frame.
         frame: FrameInfo,
-        /// When its last bit will have left.
+        /// When its last bit will have left; through a radio channel, when the event happens.
         departs: Instant,
     },
     /// The same frame will not arrive. Comes right behind [`Event::FrameSent`].
@@ -177,7 +178,7 @@ pub enum Event {
         way: LinkDirection,
         /// The frame.
         frame: FrameInfo,
-        /// When its last bit will have left.
+        /// As of [`Event::FrameSent`].
         departs: Instant,
         /// Why it was lost.
         reason: Lost,

@@ -126,46 +126,35 @@ impl Prepared {
 
     fn check_pieces(&self, pieces: &Pieces) -> Result<(), ScenarioError> {
         let names = self.names();
-        let errors = pieces.errors.keys().map(|(link, _)| link);
-        for link in errors.chain(pieces.weights.keys()) {
-            known("link", link, names.links())?;
-        }
+        let refuse = |place: &str, reason: &str| ScenarioError::NoPlace {
+            place: place.to_owned(),
+            reason: reason.to_owned(),
+        };
         for (link, _) in pieces.errors.keys() {
-            if self
-                .scenario
-                .stations_of(&self.scenario.links[link], true)
-                .is_some()
-            {
-                return Err(ScenarioError::NoPlace {
-                    place: link.clone(),
-                    reason: "its frames are lost as its radio channel says".to_owned(),
-                });
-            }
-        }
-        for flow in pieces.applications.keys() {
-            known("flow", flow, names.flows())?;
-        }
-        for flow in &self.scenario.flows {
-            let clap = matches!(flow.transport, TransportConfig::Clap(_));
-            if clap && pieces.applications.contains_key(&flow.name) {
-                return Err(ScenarioError::NoPlace {
-                    place: flow.name.clone(),
-                    reason: "CLAP carries files alone; give the flow TCP or UDP".to_owned(),
-                });
+            known("link", link, names.links())?;
+            let config = &self.scenario.links[link];
+            if self.scenario.stations_of(config, true).is_some() {
+                let reason = "its frames are lost as its radio channel says";
+                return Err(refuse(link, reason));
             }
         }
         for (link, policy) in &pieces.weights {
-            let refuse = |reason: &str| ScenarioError::NoPlace {
-                place: link.clone(),
-                reason: reason.to_owned(),
-            };
+            known("link", link, names.links())?;
             if self.scenario.links[link].services.is_empty() {
-                return Err(refuse("it has no services whose weights could be set"));
+                let reason = "it has no services whose weights could be set";
+                return Err(refuse(link, reason));
             }
             if policy.interval() == Duration::ZERO {
-                return Err(refuse(
-                    "its policy has an interval of 0; write how often it is asked",
-                ));
+                let reason = "its policy has an interval of 0; write how often it is asked";
+                return Err(refuse(link, reason));
+            }
+        }
+        for name in pieces.applications.keys() {
+            known("flow", name, names.flows())?;
+            let flow = self.scenario.flows.iter().find(|flow| flow.name == *name);
+            if flow.is_some_and(|flow| matches!(flow.transport, TransportConfig::Clap(_))) {
+                let reason = "CLAP carries files alone; give the flow TCP or UDP";
+                return Err(refuse(name, reason));
             }
         }
         Ok(())

@@ -28,7 +28,7 @@ pub(crate) struct Line {
     /// How long each took of those that are counted.
     pub(crate) times: DelayProbe,
     /// So many are all; without it there is no end.
-    count: Option<u64>,
+    pub(super) count: Option<u64>,
 }
 
 impl Line {

@@ -22,7 +22,6 @@ pub(crate) struct Typing {
     pub(crate) keystroke: u64,
     /// Mean time between keystrokes; exponential.
     pub(crate) interval: Duration,
-    pub(crate) count: Option<u64>,
 }
 
 /// Keys in one direction: typed ones, or their echoes.
@@ -107,7 +106,7 @@ impl Script for Telnet {
         self.send(line);
         let mean = self.typing.interval.as_secs_f64();
         let interval = Duration::from_secs_f64(self.random.exponential(mean));
-        let more = self.typing.count.is_none_or(|count| self.typed < count);
+        let more = line.count.is_none_or(|count| self.typed < count);
         // Never two at one instant: each is an event of its own.
         line.next = more.then(|| now + interval.max(Duration::from_nanos(1)));
     }

@@ -6,7 +6,7 @@ use std::sync::Arc;
 
 use airlane_base::config::{Problems, key};
 use airlane_channel::trace::TraceFileError;
-use airlane_channel::{ErrorModelConfig, LinkRate, load_traces};
+use airlane_channel::{ErrorModelConfig, ErrorsConfig, LinkRate, load_traces};
 
 use super::web::{TABLE_FILES, WebTables};
 use super::{AppConfig, MediumConfig, Scenario};
@@ -55,28 +55,24 @@ impl Scenario {
         &mut self,
         mut read: impl FnMut(&Path) -> Result<Vec<u8>, String>,
     ) -> Result<(), ScenarioError> {
+        let at = |place: String| {
+            |error: TraceFileError| ScenarioError::Trace {
+                place,
+                file: error.file,
+                reason: error.reason,
+            }
+        };
         for (name, medium) in &mut self.media {
             let MediumConfig::Wifi(wifi) = medium else {
                 continue;
             };
             for (i, errors) in wifi.errors.iter_mut().enumerate() {
                 let loaded = load_traces(&mut errors.model, |file| read(Path::new(file)));
-                loaded.map_err(|error| ScenarioError::Trace {
-                    place: format!("media.{}.errors[{i}].model", key(name)),
-                    file: error.file,
-                    reason: error.reason,
-                })?;
+                loaded.map_err(at(format!("media.{}.errors[{i}].model", key(name))))?;
             }
         }
         for (name, link) in &mut self.links {
-            let at = |setting: &str| {
-                let place = format!("links.{}.{setting}", key(name));
-                |error: TraceFileError| ScenarioError::Trace {
-                    place,
-                    file: error.file,
-                    reason: error.reason,
-                }
-            };
+            let at = |setting: &str| at(format!("links.{}.{setting}", key(name)));
             let errors = load_traces(&mut link.errors, |file| read(Path::new(file)));
             errors.map_err(at("errors"))?;
             for down in [true, false] {
@@ -90,25 +86,16 @@ impl Scenario {
 
     /// What only matters to a run: tables and recordings that are named must have been read.
     pub(crate) fn check_tables(&self, problems: &mut Problems) {
-        for (name, wifi) in self.wifis() {
-            for (i, errors) in wifi.errors.iter().enumerate() {
-                if !errors.model.each().iter().all(|model| model.is_loaded()) {
-                    problems.add(
-                        &format!("media.{}.errors[{i}].model", key(name)),
-                        "the recording has not been read",
-                        "call Scenario::load_traces before the scenario is run",
-                    );
-                }
-            }
-        }
-        for (name, link) in &self.links {
-            if !link.errors.each().iter().all(|model| model.is_loaded()) {
+        for (place, errors) in self.errors() {
+            if !errors.each().iter().all(|model| model.is_loaded()) {
                 problems.add(
-                    &format!("links.{}.errors", key(name)),
+                    &place,
                     "the recording has not been read",
                     "call Scenario::load_traces before the scenario is run",
                 );
             }
+        }
+        for (name, link) in &self.links {
             if link.rate.each().map(LinkRate::mean).contains(&None) {
                 problems.add(
                     &format!("links.{}.rate", key(name)),
@@ -131,14 +118,23 @@ impl Scenario {
         }
     }
 
+    /// What loses frames of links, then of stations, and where each stands.
+    fn errors(&self) -> impl Iterator<Item = (String, &ErrorsConfig)> {
+        let links = self.links.iter();
+        let links = links.map(|(name, link)| (format!("links.{}.errors", key(name)), &link.errors));
+        let stations = self.wifis().flat_map(|(name, wifi)| {
+            let errors = wifi.errors.iter().enumerate();
+            let place = move |i| format!("media.{}.errors[{i}].model", key(name));
+            errors.map(move |(i, errors)| (place(i), &errors.model))
+        });
+        links.chain(stations)
+    }
+
     /// What tables and recordings add to the scenario's hash: nothing for built-in ones.
     pub(super) fn table_digests(&self) -> String {
         let mut text = String::new();
-        let stations = self.wifis().flat_map(|(_, wifi)| &wifi.errors);
-        let stations = stations.flat_map(|errors| errors.model.each());
-        let links = self.links.values().flat_map(|link| link.errors.each());
-        let errors = links.chain(stations);
-        for digest in errors.filter_map(ErrorModelConfig::digest) {
+        let models = self.errors().flat_map(|(_, errors)| errors.each());
+        for digest in models.filter_map(ErrorModelConfig::digest) {
             text.push_str(&format!("{digest:016x}"));
         }
         let rates = self.links.values().flat_map(|link| link.rate.each());

@@ -90,7 +90,7 @@ impl Scenario {
             problems.add(
                 "errors",
                 "which frames are lost through the air, the radio channel says",
-                "`noise` or `signal` of the medium, and no errors and no outages here",
+                "`noise`, `signal` or `errors` of the medium, and no errors and no outages here",
             );
         }
         if wifi.source_header.as_bytes() > 0 {
