@@ -13,19 +13,30 @@ use crate::report::Report;
 use crate::verdict::Verdict;
 use crate::work::{Work, WorkPrint};
 
-/// The page. `works` are those of the outcomes, for their notes and the titles of alternatives. Where no work claims anything
-/// it has what was measured, a table for each figure.
+/// The page. `works` are those of the outcomes, for their notes and the titles of alternatives. A work that claims nothing
+/// has what was measured, a table for each figure.
 pub fn markdown(report: &Report, outcomes: &[WorkOutcome], works: &[&Work]) -> String {
-    if outcomes.iter().all(WorkOutcome::claims_nothing) {
-        let mut out = String::from("# Measured\n\n");
-        for work in works {
-            let base = outcomes.iter().find(|outcome| outcome.work == work.id);
-            base.into_iter()
-                .for_each(|base| tables::page(&mut out, work, base));
+    let mut out = match !outcomes.is_empty() && outcomes.iter().all(WorkOutcome::claims_nothing) {
+        true => String::from("# Measured\n\n"),
+        false => introduction(report, works),
+    };
+    for work in works {
+        let mut variants = outcomes.iter().filter(|outcome| outcome.work == work.id);
+        let Some(base) = variants.next() else {
+            continue;
+        };
+        if base.claims_nothing() {
+            tables::page(&mut out, work, base);
+            continue;
         }
-        return out;
+        let (few, others): (Vec<_>, Vec<_>) = variants.partition(|o| o.alternative.is_none());
+        let yardstick = few.first().copied().unwrap_or(base);
+        section(&mut out, work, base, yardstick, &others);
     }
-    let mut out = String::from("# Validation\n\n");
+    out
+}
+
+fn introduction(report: &Report, works: &[&Work]) -> String {
     let counts = report.counts;
     let more = if works.iter().any(|work| work.print == WorkPrint::Curves) {
         "docs/studies.md has the rules, docs/choices.md the baseline and its evidence; `airlane study report RESULTS \
@@ -33,24 +44,13 @@ pub fn markdown(report: &Report, outcomes: &[WorkOutcome], works: &[&Work]) -> S
     } else {
         ""
     };
-    let _ = writeln!(
-        out,
-        "Written by `airlane study run --markdown`, which measures the tables. The reasons for misses are \
+    format!(
+        "# Validation\n\nWritten by `airlane study run --markdown`, which measures the tables. The reasons for misses are \
          kept in `notes.toml` beside the studies; figures in them that the tables do not have come \
-         from the runs that they name. {more}{} claims: {}.\n",
+         from the runs that they name. {more}{} claims: {}.\n\n",
         counts.total(),
         counts.words()
-    );
-    for work in works {
-        let mut variants = outcomes.iter().filter(|outcome| outcome.work == work.id);
-        let Some(base) = variants.next() else {
-            continue;
-        };
-        let (few, others): (Vec<_>, Vec<_>) = variants.partition(|o| o.alternative.is_none());
-        let yardstick = few.first().copied().unwrap_or(base);
-        section(&mut out, work, base, yardstick, &others);
-    }
-    out
+    )
 }
 
 fn section(

@@ -352,4 +352,20 @@ fn what_claims_nothing_is_a_table() {
         page.contains(&format!("| default | {loss:.2} |")),
         "{loss}: {page}"
     );
+    assert!(page.starts_with("# Measured"), "{page}");
+
+    // Beside a work that claims something it is a table all the same.
+    let other = tempfile::tempdir().unwrap();
+    let mut claiming = self::plan(other.path(), &[]);
+    claiming.work.id = "claiming".to_owned();
+    let mut store = Store::open(&other.path().join("out")).unwrap();
+    claiming.execute(&mut store, Shard::ALL, 2, &()).unwrap();
+    let both = [outcomes, claiming.outcomes(&store).unwrap()].concat();
+    let works = [&plan.work, &claiming.work];
+    let page = markdown(&Report::new(&both), &both, &works);
+    let (table, claims) = page.split_once("## claiming").unwrap();
+    assert!(table.contains(heads[0]), "{page}");
+    assert!(claims.contains("| order | F1 |"), "{page}");
+    assert!(page.starts_with("# Validation"), "{page}");
+    assert!(markdown(&Report::new(&[]), &[], &works).starts_with("# Validation"));
 }
