@@ -5,7 +5,7 @@
 //!  status of the interface ─► Pacer    how fast (out, underflow, free places: every 100 ms)
 //!                               │
 //!  Sender ── DATA ──────────────┴─────► Receiver   what is missing
-//!    ▲  repairs before new packets        │ Periodic (CLAP-beta) or Pivots (CLAP-final): when to say so
+//!    ▲  repairs before new packets        │ Spontaneous, Periodic (CLAP-beta) or Pivots (CLAP-final): when to say so
 //!    └──────────────────────── NACK ◄─────┘
 //! ```
 //!
@@ -28,6 +28,7 @@ mod progress;
 mod receiver;
 mod reporter;
 mod sender;
+mod spontaneous;
 pub mod wire;
 
 pub use config::{ClapConfig, ClapVersion, FlowRule, MOST_PACKETS};

@@ -152,7 +152,8 @@ pub fn compare_air(setting: &AirSetting, ns2: Option<&Ns2>) -> Result<AirTimes, 
     })
 }
 
-/// As in `ns2/air.tcl`; TCP is that of `studies/gopal-2007/parts/wlan.toml`.
+/// As in `ns2/air.tcl`; TCP is that of `studies/gopal-2007/parts/wlan.toml`, but for what ns-2 changed by 2.35: NewReno's
+/// window deflates, and duplicates inflate in a recovery alone.
 fn scenario(setting: &AirSetting) -> Scenario {
     let retries = if setting.retries { "on" } else { "off" };
     let mut text = format!(

@@ -8,6 +8,9 @@ use serde::{Deserialize, Serialize};
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
 #[serde(rename_all = "kebab-case")]
 pub enum ClapVersion {
+    /// A report whenever a packet comes and one before it is missing, from the first missing packet on: a forerunner that
+    /// was given up. Source: Gopal 2007, section 7.6.
+    Spontaneous,
     /// Periodic reports from the first missing packet on. Source: Gopal 2007, section 3.2.2.1 and chapter 4.
     Beta,
     /// Each loss is reported once, and all that is missing at the end of the file. Source: Gopal 2007, section 3.2.2.2
@@ -49,10 +52,11 @@ pub struct ClapConfig {
     #[serde(skip_serializing_if = "Option::is_none")]
     #[schemars(extend("x-unit" = "packets"))]
     pub sweep_last: Option<u32>,
-    /// Of `beta`: there are at least this long between two reports, and at most as long, so that each is forced. Source:
-    /// Gopal 2007, section 3.2.2.1.
+    /// Of `beta`: there are at least this long between two reports, and at most as long, so that each is forced; of
+    /// `spontaneous`: a sender that is silent for so long is told what is missing. Source: Gopal 2007, section 3.2.2.1.
     pub nack_period: Duration,
-    /// Of `beta`: a report has at most this much, one bit for a packet. Source: Gopal 2007, section 5.6.2.
+    /// Of `beta` and `spontaneous`: a report has at most this much, one bit for a packet. Source: Gopal 2007, section
+    /// 5.6.2.
     pub bitmap: Size,
     /// Of `final`: each so many packets that are complete are reported as such; 0 for never. Source: Gopal 2007, section
     /// 3.2.2.2.
@@ -63,6 +67,10 @@ pub struct ClapConfig {
     /// Whether the sender asks the nodes on its way for the least that one of them offers, every interval. Source: Gopal
     /// 2007, section 3.3.3.
     pub probe: bool,
+    /// What the nodes on the way said counts for so long; behind that only what the own interface says. Source: Gopal 2007,
+    /// section 3.3.3. Left out: for two intervals.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub route_lasts: Option<Duration>,
 }
 
 impl Default for ClapConfig {
@@ -79,6 +87,7 @@ impl Default for ClapConfig {
             milestone: 0,
             header_size: Size::from_bytes(40),
             probe: false,
+            route_lasts: None,
         }
     }
 }
@@ -151,7 +160,9 @@ impl ClapConfig {
     /// How many packets one report spans at most.
     pub(crate) fn report_span(&self) -> u32 {
         let bytes = match self.version {
-            ClapVersion::Beta => u32::try_from(self.bitmap.as_bytes()).unwrap_or(LONGEST_BITMAP),
+            ClapVersion::Spontaneous | ClapVersion::Beta => {
+                u32::try_from(self.bitmap.as_bytes()).unwrap_or(LONGEST_BITMAP)
+            }
             ClapVersion::Final => LONGEST_BITMAP,
         };
         bytes.clamp(1, LONGEST_BITMAP) * 8

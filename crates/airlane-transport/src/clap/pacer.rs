@@ -28,6 +28,7 @@ pub(super) struct Pacer {
     rule: FlowRule,
     share: f64,
     interval: Duration,
+    route_lasts: Duration,
     local: Option<Status>,
     /// What came back along the path, and when.
     route: Option<(Status, Instant)>,
@@ -46,6 +47,7 @@ impl Pacer {
             rule: config.flow_rule,
             share: config.queue_share,
             interval: config.interval,
+            route_lasts: config.route_lasts.unwrap_or(config.interval * 2),
             local: None,
             route: None,
             found: None,
@@ -111,10 +113,9 @@ impl Pacer {
     }
 
     fn decide(&mut self, now: Instant) {
-        let fresh = self.interval * 2;
         let route = self
             .route
-            .filter(|(_, at)| now.saturating_since(*at) <= fresh);
+            .filter(|(_, at)| now.saturating_since(*at) <= self.route_lasts);
         let status = route.map(|(status, _)| status).or(self.local);
         let rate = match (self.found, status) {
             (Some(found), _) => found,
@@ -265,5 +266,8 @@ mod tests {
             sends.iter().filter(inside).count()
         };
         assert_eq!((within(30, 230), within(330, 430)), (20, 40));
+        pacer.route_lasts = Duration::from_secs(1);
+        pacer.set_route(at(430), status(10, 0, 0));
+        assert_eq!(self::sends(&mut pacer, at(1_030)).len(), 60);
     }
 }

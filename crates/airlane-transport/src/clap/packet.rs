@@ -75,7 +75,7 @@ pub enum Forward {
 /// Why a NACK leaves. Senders treat all alike; traces do not.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum NackKind {
-    /// Of CLAP-beta: the time has come.
+    /// Of CLAP-beta and its forerunner: the time has come, or a packet behind a hole.
     Periodic,
     /// Of CLAP-final: a loss that nobody has reported.
     Pivot,

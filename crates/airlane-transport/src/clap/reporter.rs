@@ -7,10 +7,12 @@ use super::packet::Stamp;
 use super::periodic::Periodic;
 use super::pivots::Pivots;
 use super::progress::{Progress, Report};
+use super::spontaneous::Spontaneous;
 
 /// When to report what is missing.
 #[derive(Clone, Debug)]
 pub(super) enum Reporter {
+    Spontaneous(Spontaneous),
     Periodic(Periodic),
     Pivots(Pivots),
 }
@@ -18,15 +20,18 @@ pub(super) enum Reporter {
 impl Reporter {
     pub(super) fn new(config: &ClapConfig) -> Self {
         match config.version {
+            ClapVersion::Spontaneous => Self::Spontaneous(Spontaneous::new(config)),
             ClapVersion::Beta => Self::Periodic(Periodic::new(config)),
             ClapVersion::Final => Self::Pivots(Pivots::new(config)),
         }
     }
 
     /// A packet of the file has come that echoes a report.
-    pub(super) fn on_echo(&mut self, now: Instant, echo: Option<Stamp>) {
-        if let Self::Pivots(pivots) = self {
-            pivots.on_echo(now, echo);
+    pub(super) fn on_data(&mut self, now: Instant, n: u32, echo: Option<Stamp>) {
+        match self {
+            Self::Spontaneous(spontaneous) => spontaneous.on_data(n),
+            Self::Periodic(_) => {}
+            Self::Pivots(pivots) => pivots.on_echo(now, echo),
         }
     }
 
@@ -40,6 +45,7 @@ impl Reporter {
     /// What to report now, after every input.
     pub(super) fn poll(&mut self, now: Instant, progress: &Progress) -> Option<Report> {
         match self {
+            Self::Spontaneous(spontaneous) => spontaneous.poll(now, progress),
             Self::Periodic(periodic) => periodic.poll(now, progress),
             Self::Pivots(pivots) => pivots.poll(now, progress),
         }
@@ -48,6 +54,7 @@ impl Reporter {
     /// When there may be something to report although nothing comes.
     pub(super) fn due(&self, progress: &Progress) -> Option<Instant> {
         match self {
+            Self::Spontaneous(spontaneous) => Some(spontaneous.due(progress)),
             Self::Periodic(periodic) => Some(periodic.due(progress)),
             Self::Pivots(pivots) => pivots.due(progress),
         }

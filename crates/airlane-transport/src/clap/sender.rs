@@ -102,7 +102,8 @@ impl ClapSender {
         self.pacer.set_local(status);
     }
 
-    /// What a probe along the path brought back. It counts for two intervals, in the place of the own interface.
+    /// What a probe along the path brought back. It counts for two intervals or as long as
+    /// is set, in the place of the own interface.
     pub fn set_route(&mut self, now: Instant, status: Status) {
         self.pacer.set_route(now, status);
     }

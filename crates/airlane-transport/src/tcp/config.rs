@@ -118,6 +118,11 @@ pub struct TcpConfig {
     /// both releases of 4.4BSD do. Source: Wright and Stevens 1995, chapter 29. Left out: `false`.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub late_deflation: Option<bool>,
+    /// Whether duplicates from the third on inflate the window of Reno and NewReno although the third began no recovery,
+    /// because its loss is one of those that the window was cut for: so in ns-2 until July 2003. Source: docs/choices.md.
+    /// Left out: `false`.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub stray_inflation: Option<bool>,
     /// Whether congestion avoidance adds an eighth of a segment to BSD's window for each acknowledgment, as
     /// 4.4BSD-Lite does. Source: Wright and Stevens 1995, chapter 29. Left out: `false`.
     #[serde(skip_serializing_if = "Option::is_none")]
@@ -268,6 +273,7 @@ struct Overrides {
     pacing: Option<bool>,
     ecn: Option<bool>,
     late_deflation: Option<bool>,
+    stray_inflation: Option<bool>,
     eighth: Option<bool>,
     stale_times: Option<bool>,
     timer: Option<TimerKind>,
@@ -327,6 +333,7 @@ impl TryFrom<Overrides> for TcpConfig {
             pacing: o.pacing.or(d.pacing),
             ecn: o.ecn.or(d.ecn),
             late_deflation: o.late_deflation.or(d.late_deflation),
+            stray_inflation: o.stray_inflation.or(d.stray_inflation),
             eighth: o.eighth.or(d.eighth),
             stale_times: o.stale_times.or(d.stale_times),
             timer: o.timer.or(d.timer),
@@ -438,6 +445,7 @@ mod tests {
             ("undo = \"linux\"", "eifel"),
             ("header-size = \"2 kB\"", "1 kB"),
             ("recovery = \"sack\"\nlate-deflation = true", "reno"),
+            ("recovery = \"sack\"\nstray-inflation = true", "newreno"),
             ("delayed-ack = { every = 0 }", "delayed-ack.every = 0"),
             ("delayed-ack = { within = \"1 s\" }", "500 ms"),
         ] {

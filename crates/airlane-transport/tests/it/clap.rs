@@ -164,11 +164,15 @@ const CLEAN: Path = Path {
     cut: Instant::FAR_FUTURE,
 };
 
-const BOTH: [ClapVersion; 2] = [ClapVersion::Beta, ClapVersion::Final];
+const ALL: [ClapVersion; 3] = [
+    ClapVersion::Spontaneous,
+    ClapVersion::Beta,
+    ClapVersion::Final,
+];
 
 #[test]
 fn a_clean_path_carries_each_packet_once() {
-    for version in BOTH {
+    for version in ALL {
         let mut world = World::new(&config(version), 1_000, CLEAN, 1);
         world.run();
         assert!(world.has_all() && world.sender.is_finished());
@@ -178,7 +182,7 @@ fn a_clean_path_carries_each_packet_once() {
         let time = world.receiver.completed().unwrap().saturating_since(first);
         // 999 gaps of 1/600 s, and the way.
         assert!((time.as_millis_f64() - 1_670.0).abs() < 1.0, "{time}");
-        // Beta says every 100 ms how it is, final has nothing to say.
+        // Beta says every 100 ms how it is, the others have nothing to say.
         let expected = if version == ClapVersion::Beta { 16 } else { 0 };
         assert_eq!(world.receiver.stats().nacks, expected);
     }
@@ -212,15 +216,17 @@ fn a_sweep_over_a_long_file_travels_in_several_packets() {
 
 #[test]
 fn a_sender_without_losses_hears_that_somebody_is_there() {
-    // 100 s of CLAP-final, which has nothing to report: the sender would give up after 64 s.
-    let mut world = World::new(&config(ClapVersion::Final), 60_000, CLEAN, 1);
-    world.run();
-    assert!(world.has_all() && world.sender.is_finished());
+    // 100 s with nothing to report: the sender would give up after 64 s.
+    for version in ALL {
+        let mut world = World::new(&config(version), 60_000, CLEAN, 1);
+        world.run();
+        assert!(world.has_all() && world.sender.is_finished());
+    }
 }
 
 #[test]
 fn nobody_waits_for_ever_for_a_peer_that_is_gone() {
-    for version in BOTH {
+    for version in ALL {
         for (cut, failures) in [
             (0, [Some(Failure::NoAnswer), None]),
             (400, [Some(Failure::Silence), Some(Failure::Silence)]),
@@ -261,7 +267,7 @@ fn files_that_no_end_keeps_bits_for_are_refused_at_both_ends() {
 proptest! {
     #[test]
     fn any_path_brings_the_file_or_an_error(
-        beta: bool,
+        version in prop::sample::select(&ALL[..]),
         count in 1u32..600,
         loss in 0.0f64..0.6,
         duplicates in 0.0f64..0.5,
@@ -274,7 +280,7 @@ proptest! {
         let config = ClapConfig {
             nack_threshold: threshold,
             bitmap: airlane_base::Size::from_bytes(bitmap),
-            ..config(if beta { ClapVersion::Beta } else { ClapVersion::Final })
+            ..config(version)
         };
         let mut world = World::new(&config, count, path, seed);
         world.run();
@@ -293,9 +299,9 @@ proptest! {
     fn no_peer_makes_an_end_panic(
         steps in prop::collection::vec((0u8..8, any::<u32>(), any::<u32>(), 0u64..3_000), 0..100),
         count in 1u32..100,
-        beta: bool,
+        version in prop::sample::select(&ALL[..]),
     ) {
-        let config = config(if beta { ClapVersion::Beta } else { ClapVersion::Final });
+        let config = config(version);
         let mut sender = ClapSender::new(&config, count, Duration::ZERO).unwrap();
         let mut receiver = ClapReceiver::new(&config);
         sender.set_local(Status { out: u32::MAX, underflows: 1, room: u32::MAX, flows: 0 });

@@ -52,6 +52,13 @@ impl TcpConfig {
         if self.late_deflation.is_some() && self.recovery() != RecoveryKind::Reno {
             return Err("late-deflation does nothing without recovery = \"reno\"".to_owned());
         }
+        let inflates = matches!(self.recovery(), RecoveryKind::Reno | RecoveryKind::NewReno);
+        if self.stray_inflation.is_some() && !inflates {
+            return Err(
+                "stray-inflation does nothing without recovery = \"reno\" or \"newreno\""
+                    .to_owned(),
+            );
+        }
         let vegas = self.recovery() == RecoveryKind::Vegas;
         if vegas && self.congestion() != CongestionKind::Vegas {
             return Err("recovery = \"vegas\" needs congestion = \"vegas\"".to_owned());

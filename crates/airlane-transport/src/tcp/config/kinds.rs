@@ -66,6 +66,8 @@ pub enum Deflation {
     /// The first of a recovery ends all inflation up to then (Balakrishnan et al. 1997: the window is at
     /// half of its size with the first new acknowledgment).
     FirstAck,
+    /// None takes anything away, so that each lets as much leave as it acknowledges (ns-2 until May 2003).
+    Never,
 }
 
 /// What a cut that was not needed gives back, and when timestamps take it back.

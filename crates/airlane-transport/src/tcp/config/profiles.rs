@@ -37,6 +37,7 @@ impl TcpConfig {
                 pacing: None,
                 ecn: None,
                 late_deflation: None,
+                stray_inflation: None,
                 eighth: None,
                 stale_times: None,
                 timer: None,

@@ -18,6 +18,8 @@ pub(super) struct Fast {
     pub(super) inflation: i64,
     /// `snd_una` has to be sent again at once.
     pub(super) resend: bool,
+    /// Whether duplicates inflate the window outside of a recovery, too.
+    strays: bool,
 }
 
 impl Fast {
@@ -27,6 +29,7 @@ impl Fast {
             in_recovery: false,
             inflation: 0,
             resend: false,
+            strays: config.stray_inflation.unwrap_or_default(),
         }
     }
 
@@ -50,7 +53,11 @@ impl Fast {
     /// A duplicate before any recovery; whether it begins one, with the window cut.
     pub(super) fn begins(&mut self, control: &mut Control, now: Instant) -> bool {
         if !self.duplicates.show_loss(&control.window) {
-            self.inflation = self.duplicates.limited();
+            let strays = self.strays && self.duplicates.count >= self.duplicates.threshold;
+            self.inflation = match strays {
+                true => i64::from(self.duplicates.count),
+                false => self.duplicates.limited(),
+            };
             return false;
         }
         self.duplicates.mark_cut(&control.window);

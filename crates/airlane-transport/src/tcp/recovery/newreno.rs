@@ -61,6 +61,7 @@ impl NewReno {
                     fast.inflation = 0;
                 }
             }
+            Deflation::Never => {}
         }
         if self.partial && self.restart == TimerRestart::First {
             control.window.acknowledge(ack.ack);
