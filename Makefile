@@ -9,7 +9,7 @@ CASES    ?= 20000
 .DEFAULT_GOAL := help
 PARTS = units live lint claims determinism docs python
 
-.PHONY: help setup demo test $(PARTS:%=part-%) fmt lint units determinism claims verdicts live python python-env figures validation experiments validate-ns2 validate-kernel bench bench-python bench-live bench-relay packetdrill confusion soak fuzz docs reference static deb clean
+.PHONY: help setup demo test $(PARTS:%=part-%) fmt lint units determinism claims verdicts live python python-env figures validation experiments validate-ns2 validate-kernel bench bench-python bench-live bench-relay bench-send packetdrill confusion soak fuzz docs reference static deb clean
 
 # $(call apt,program,package,what happens without it)
 apt = @if command -v $(1) > /dev/null; then :; \
@@ -85,7 +85,7 @@ XYLOMENOS = xylomenos-1999 xylomenos-polyzos
 WORKS = $(XYLOMENOS) balakrishnan-1997 ludwig-1999 gopal-2007
 VERDICTS = studies/verdicts.json
 
-claims: ## Check that no claim of the published works fares worse than committed (2 min)
+claims: ## Check that no claim of the published works fares worse than committed (5 min)
 	$(QUICK) --no-run
 	$(STUDIES) $(WORKS) --runs 3 --out target/claims --check $(VERDICTS) > target/claims.txt
 
@@ -93,13 +93,16 @@ verdicts: ## Commit to the verdicts that `make claims` checks
 	$(QUICK) --no-run
 	$(STUDIES) $(WORKS) --runs 3 --out target/claims --save $(VERDICTS) > target/claims.txt
 
+# Pictures that no page links.
+PRUNE = @cd docs && for file in $$(find figures -name '*.svg'); do grep -q "$$file" *.md || rm "$$file"; done
+
 validation: python-env ## Simulate the published figures, with other choices too, and rewrite docs/validation*.md (30 min)
 	$(QUICK) --no-run
 	$(STUDIES) $(XYLOMENOS) --alternatives --alternative-runs 3 --out target/validation --markdown docs/validation.md --comparisons target/validation.csv > target/validation.txt
 	$(VENV)/python -m airlane.figures target/validation --out docs/figures --format svg
-	@cd docs && for file in $$(find figures -name '*.svg'); do grep -q "$$file" *.md || rm "$$file"; done
+	$(PRUNE)
 	$(STUDIES) balakrishnan-1997 --alternatives --out target/validation-balakrishnan --markdown docs/validation-balakrishnan.md > target/validation-balakrishnan.txt
-	$(STUDIES) gopal-2007 --alternatives --alternative-runs 10 --out target/validation-gopal --markdown docs/validation-gopal.md > target/validation-gopal.txt
+	$(STUDIES) gopal-2007 --alternatives --alternative-runs 3 --out target/validation-gopal --markdown docs/validation-gopal.md > target/validation-gopal.txt
 
 RUNS ?= 2
 
@@ -108,6 +111,7 @@ experiments: python-env ## Run the experiments of docs/experiments.md again and 
 	AIRLANE=$(BUILT)/quick/airlane sh studies/experiments.sh $(RUNS) target/experiments
 	for name in target/experiments/*/; do \
 	  $(VENV)/python -m airlane.figures $$name --out docs/figures/$$(basename $$name) --format svg; done
+	$(PRUNE)
 
 validate-ns2: ## Run ns-2 beside the simulator, print setting by setting how far they are apart (5 min)
 	$(call apt,ns,ns2,its figures from the table stand in)
@@ -180,6 +184,10 @@ bench-live: setup ## Measure Airlane live beside other tunnels: clean, then impa
 bench-relay: ## Measure `airlane relay` over loopback, beside socat and HAProxy where they are installed
 	@$(CARGO) build --release --locked --quiet -p airlane-cli --bin airlane
 	@$(CARGO) run --release --locked --quiet -p airlane-bench --bin airlane-bench-relay -- --airlane $(BUILT)/release/airlane $(ARGS)
+
+bench-send: setup ## Measure `airlane send`: 1 GB over a clean veth, files over a lossy link beside a call (root; 2 min)
+	@$(CARGO) build --release --locked --quiet -p airlane-cli --bin airlane
+	@$(CARGO) run --release --locked --quiet -p airlane-bench --bin airlane-bench-send -- --airlane $(BUILT)/release/airlane --air demo/air.toml $(ARGS)
 
 confusion: ## Show which service each kind of traffic gets by what it does, by models and captures
 	@$(CARGO) run --profile quick --locked --quiet -p airlane-bench --bin airlane-confusion -- crates/airlane-bench/captures $(ARGS)

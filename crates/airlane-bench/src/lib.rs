@@ -7,6 +7,7 @@
 //! * [`ns2`]: bulk transfers in ns-2 beside ours.
 //! * [`packetdrill`]: scripts of others against our TCP.
 //! * [`relay`]: relays of split connections beside each other.
+//! * [`send`]: files by `airlane send`, live.
 //! * [`soak`]: a link for a long time under everything that happens to links.
 
 #![forbid(unsafe_code)]
@@ -20,4 +21,5 @@ pub mod ns3;
 pub mod packetdrill;
 pub mod progress;
 pub mod relay;
+pub mod send;
 pub mod soak;
