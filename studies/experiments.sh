@@ -13,7 +13,7 @@ run() {
   name=$1
   shift
   case " $names " in
-    *" $name "*) ${AIRLANE:-airlane} study run --figure-only --runs "$runs" --out "$out/$name" "$@" > "$out/$name.txt" ;;
+    *" $name "*) ${AIRLANE:-airlane} study run --figure-only --traffic-seed "$traffic" --runs "$runs" --out "$out/$name" "$@" > "$out/$name.txt" ;;
   esac
 }
 # Studies of a work: of WORK FIGURE...
@@ -27,6 +27,8 @@ of() {
   fi
 }
 mkdir -p "$out"
+# Whatever is compared meets the same traffic, where the traffic itself is not the question.
+traffic=1
 
 scheme='links.*.services[*].scheme'
 tcp='flows[*].transport(kind=tcp)'
@@ -60,10 +62,12 @@ run conference-first $(of xylomenos-1999 $delays) --alternative conference-first
 run conference-unpaced $(of xylomenos-1999 $delays) --set 'links.radio*.pacing=off' \
   --grid 'links.radio*.queue=10 packets,20 packets,50 packets'
 
-run web --traffic-seed each-run $(of xylomenos-1999 F4.12 F7.7 F7.8 F7.10) \
+traffic=each-run
+run web $(of xylomenos-1999 F4.12 F7.7 F7.8 F7.10) \
   --grid "$tcp.max-rto=64 s,100000 s" --grid "$tcp.keep-rtt-mark=true,false" \
   --grid "$web.requests=segments,one" --grid "$web.empty=left-out,zero"
 
+traffic=1
 run go-back-n $(of xylomenos-1999 F4.2 F4.3) $(of xylomenos-polyzos F2 F4 F5) \
   --grid "$scheme(kind=gbn).timers=relaxed,tight,buffer"
 
@@ -72,4 +76,5 @@ run windows $(of xylomenos-1999 F4.2 F4.8) $(of xylomenos-polyzos F2) --grid "$t
 run late-repairs $(of xylomenos-1999 F5.9 F5.11 F5.13 F5.15) $(of xylomenos-polyzos F10) \
   --grid "$scheme(kind=rlp|rlp-oos|sr).timers=relaxed,tight,buffer" --grid 'flows[*].app(kind=conferencing).silence=1.35 s,0 s'
 
-run draws --traffic-seed each-run $(of xylomenos-1999 F7.4 F7.7 F8.2-PCS F8.3-PCS) --grid 'flows[file].app.size=1 MB,10 MB'
+traffic=each-run
+run draws $(of xylomenos-1999 F7.4 F7.7 F8.2-PCS F8.3-PCS) --grid 'flows[file].app.size=1 MB,10 MB'

@@ -33,6 +33,8 @@ pub struct Work {
     pub runs: u64,
     /// Seed of all random streams.
     pub seed: u64,
+    /// Assignments on top of every scenario, before what is asked for.
+    pub set: Vec<String>,
     /// In the order of their numbers.
     pub studies: Vec<Study>,
     /// Other choices where the work is silent, by name.
@@ -105,6 +107,9 @@ pub(crate) struct WorkFile {
     /// All random streams are seeded with this.
     #[serde(default = "one")]
     seed: u64,
+    /// Assignments on top of every scenario of its studies, before `--set` and alternatives.
+    #[serde(default)]
+    set: Vec<String>,
     /// Its results are printed as `numbers` or as `curves`, and its claims are judged by what either can show.
     #[serde(default)]
     print: WorkPrint,
@@ -150,6 +155,7 @@ impl Work {
             title: file.title,
             runs: file.runs,
             seed: file.seed,
+            set: file.set,
             studies,
             alternatives: optional(files, &folder.join("alternatives.toml"))?,
             notes: optional(files, &folder.join("notes.toml"))?,

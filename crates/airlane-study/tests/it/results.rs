@@ -210,6 +210,22 @@ fn assignments_change_every_world_they_reach() {
         [true, true, false, false]
     );
 
+    // What the work sets stands before what is asked for.
+    let mut own = work(folder.path());
+    own.set = vec!["traffic-seed=each-run".to_owned()];
+    let plan_own = |set: &str| {
+        let request = RunRequest {
+            set: vec![set.to_owned()],
+            committed: true,
+            ..RunRequest::default()
+        };
+        Plan::new(own.clone(), &[], &request).unwrap()
+    };
+    let (other, asked) = (plan_own("seed=1"), plan_own("traffic-seed=1"));
+    assert_ne!(other.worlds[0].hash(), committed.worlds[0].hash());
+    let set = plan(folder.path(), &["traffic-seed=1"]);
+    assert_eq!(asked.worlds[0].hash(), set.worlds[0].hash());
+
     let request = RunRequest {
         set: vec!["links.*.services[*].scheme(kind=rpl).retries=1".to_owned()],
         committed: true,
