@@ -2,7 +2,7 @@
 //!
 //! ```text
 //! TCP, SCTP, QUIC, uTP     page         young, or behind a pause
-//!                          paced        of TCP: more than 64 KiB since the last pause, if a first window left evenly (`flight`)
+//!                          paced        of TCP: more than 64 KiB since the last pause, if one of its first windows left evenly (`flight`)
 //!                          file         more than 1 MiB since the last pause, or 256 KiB in more than 2 s
 //!                          interactive  of TCP and SCTP: no packet above 400 B among the last 12, nor for 250 ms
 //! names (DNS, NTP), ICMP   interactive
@@ -32,8 +32,6 @@ const SCTP: u8 = 132;
 /// What a page has at most, and a file in [`BUSY`], bytes.
 const PAGE: u64 = 1 << 20;
 const STEADY: u64 = 256 << 10;
-/// A flow's first windows: two of ten segments.
-const WINDOW_AT_FIRST: u64 = 32 << 10;
 /// What a paced flow has had when it is more than a page.
 const PACED: u64 = 64 << 10;
 const BUSY: Duration = Duration::from_secs(2);
@@ -253,8 +251,8 @@ impl Conduct {
             first = course.packets == 1;
         }
         match way {
-            // A first window; answers clock later ones, and come in volleys themselves.
-            Way::Sent if len > SHORT && self.burst <= WINDOW_AT_FIRST => {
+            // The first windows; later ones run into each other.
+            Way::Sent if len > SHORT && self.burst <= PACED => {
                 self.flight.on_sent(now, len);
             }
             Way::Sent => {}
@@ -426,7 +424,7 @@ impl Conduct {
                 self.last.saturating_since(self.burst_began).as_secs_f64()
             ),
             (Behaviour::Paced, _) => format!(
-                "It is TCP whose first window left evenly, as of senders that model their path (BBR), and has carried {burst:.1} MB."
+                "It is TCP whose first windows left evenly, as of senders that model their path (BBR), and has carried {burst:.1} MB."
             ),
             (Behaviour::Video, _) => {
                 format!(

@@ -7,7 +7,9 @@
 //! ```
 //! A flight begins with a full packet behind an answer, and ends with the next answer. BBR sends 2.9 windows a round trip
 //! at first, so that ten packets take a third of it; nearer to the sender than it is itself, a node sees a shorter round trip.
-//! What answers clock has a volley for each and is never told by later flights.
+//! Linux sends the first ten at once all the same, and paces the next window. What answers clock has a volley for each of them,
+//! and far from its sender all volleys behind all answers, but as close to each other as the answers were: a flight that is not
+//! twice as long as these says nothing.
 
 use airlane_base::{Duration, Instant};
 
@@ -34,6 +36,8 @@ pub(super) struct Flight {
     gaps: [Duration; 2],
     /// More than a paced volley has left at once.
     burst: bool,
+    /// The first and the last answer since the last flight of several volleys, or the first of all.
+    answers: Option<[Instant; 2]>,
     paced: bool,
 }
 
@@ -60,14 +64,21 @@ impl Flight {
     /// Something comes back.
     #[inline]
     pub(super) fn on_answer(&mut self, now: Instant) {
-        if let Some([began, last]) = self.span.take()
-            && self.volleys >= VOLLEYS
-            && !self.burst
-            && self.gaps[1] <= self.gaps[0] * UNEVEN
-        {
-            let (span, all) = (last.saturating_since(began), now.saturating_since(began));
-            // Neither a window at once nor as long as the application likes.
-            self.paced |= span >= SHORTEST && span * 10 >= all && span * 10 <= all * 9;
+        let answered = self
+            .answers
+            .map_or(Duration::ZERO, |[first, last]| last.saturating_since(first));
+        match self.span.take() {
+            Some([began, last]) if self.volleys > 1 => {
+                self.answers = Some([now; 2]);
+                let even = !self.burst && self.gaps[1] <= self.gaps[0] * UNEVEN;
+                let (span, all) = (last.saturating_since(began), now.saturating_since(began));
+                let is_long = span >= SHORTEST.max(answered * 2);
+                // Neither a window at once nor as long as the application likes.
+                let is_part = span * 10 >= all && span * 10 <= all * 9;
+                self.paced |= self.volleys >= VOLLEYS && even && is_long && is_part;
+            }
+            Some(_) => self.answers.get_or_insert([now; 2])[1] = now,
+            None => self.answers.iter_mut().for_each(|answers| answers[1] = now),
         }
     }
 
@@ -110,6 +121,49 @@ mod tests {
         ));
         // A burst that a fast cable has drawn out is still one.
         assert!(!is_paced(&[0, 200, 400, 600, 800, 1_000, 1_200], 1, 50_100));
+    }
+
+    /// Answers and volleys of two, microseconds, in the order of their times.
+    fn is_paced_behind(answers: &[u64], volleys: &[u64]) -> bool {
+        let mut flight = Flight::default();
+        let at = |us| Instant::ORIGIN + Duration::from_micros(60_000 + us);
+        let answers = answers.iter().map(|&us| (us, true));
+        let mut all: Vec<_> = answers
+            .chain(volleys.iter().map(|&us| (us, false)))
+            .collect();
+        all.sort_unstable();
+        // The handshake is no answer to what was sent.
+        flight.on_answer(Instant::ORIGIN);
+        (0..10).for_each(|_| flight.on_sent(at(0), 1_500));
+        for (us, is_answer) in all {
+            if is_answer {
+                flight.on_answer(at(us));
+            } else {
+                flight.on_sent(at(us), 1_500);
+                flight.on_sent(at(us + 10), 1_500);
+            }
+        }
+        flight.is_paced()
+    }
+
+    #[test]
+    fn a_second_window_is_paced_if_answers_do_not_clock_it() {
+        // Of Linux's BBR over 20 Mbit/s and 50 ms, 5 % lost: the first window at once, the answers as the link lets them
+        // come, the second window evenly.
+        let answers: Vec<u64> = (0..10).map(|n| 55_000 + n * 600).collect();
+        let next = [105_000];
+        let paced: Vec<u64> = (0..9).map(|n| 55_010 + n * 3_890).collect();
+        let all = [&answers[..], &next].concat();
+        assert!(is_paced_behind(&all, &paced));
+        // What they clock, close to its sender, halfway, and far behind it; over a link as fast, and a slower one.
+        for gap in [600, 2_400, 4_000] {
+            let answers: Vec<u64> = (0..10).map(|n| 55_000 + n * gap).collect();
+            let all = [&answers[..], &[55_000 + 50_000 + 9 * gap]].concat();
+            for behind in [50, 2_000, 4_000, 10_000, 20_000, 40_000] {
+                let clocked: Vec<u64> = answers.iter().map(|us| us + behind).collect();
+                assert!(!is_paced_behind(&all, &clocked), "{gap} {behind}");
+            }
+        }
     }
 
     #[test]

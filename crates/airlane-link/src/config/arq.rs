@@ -127,6 +127,10 @@ pub struct RlpConfig {
     /// Frames are copied so while a flow is thin. Left out: none. Live only.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub copies: Option<CopiesConfig>,
+    /// What TCP sends again goes up when what left before it can have been repaired, as its receiver drops what is
+    /// older than that. RLP/OOS, live only. Source: RFC 7323, section 5.
+    #[serde(default, skip_serializing_if = "std::ops::Not::not")]
+    pub hold_repeats: bool,
 }
 
 /// What a timeout may resend in selective repeat (section 7.11, "SR under a hole").
@@ -244,7 +248,14 @@ impl Options for RlpConfig {
         window_terms(self.window)
     }
 
-    fn check(&self, _scheme: &Traits, _header: HeaderProfile, at: &str, wrong: Wrong<'_>) {
+    fn check(&self, scheme: &Traits, header: HeaderProfile, at: &str, wrong: Wrong<'_>) {
+        if self.hold_repeats && (scheme.in_order || header == HeaderProfile::Study) {
+            wrong(
+                format!("{at}.hold-repeats"),
+                format!("{} holds nothing that came, or all of it", scheme.name),
+                "leave it out, or kind = \"rlp-oos\" with header = \"live\"",
+            );
+        }
         let Some(residual) = self.residual else {
             return;
         };

@@ -277,6 +277,23 @@ mod tests {
     }
 
     #[test]
+    fn only_what_goes_up_as_it_comes_can_hold_repeats() {
+        let [live, study] = [HeaderProfile::Live, HeaderProfile::Study];
+        for (kind, header, right) in [
+            ("rlp-oos", live, true),
+            ("rlp-oos", study, false),
+            ("rlp", live, false),
+        ] {
+            let found = paths(
+                header,
+                &format!("kind = \"{kind}\", hold-repeats = true"),
+                "",
+            );
+            assert_eq!(found.is_empty(), right, "{kind}: {found:?}");
+        }
+    }
+
+    #[test]
     fn what_only_live_headers_can_say_is_refused_with_others() {
         let options = [
             "copies = {}",

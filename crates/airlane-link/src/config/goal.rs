@@ -79,6 +79,7 @@ impl Goal {
                 retries: Some(6),
                 window: Some(4096),
                 copies: Some(short),
+                hold_repeats: true,
                 ..RlpConfig::default()
             }),
             Self::Web => SchemeConfig::SrM2(sr_m2(CopiesConfig {

@@ -188,4 +188,9 @@ impl SchemeConfig {
         let options = self.arq()?;
         options.dejitter.then_some(options.window).flatten()
     }
+
+    /// Whether what TCP sends again waits for repairs of what left before it.
+    pub(crate) fn holds_repeats(&self) -> bool {
+        matches!(self, Self::RlpOos(config) if config.hold_repeats)
+    }
 }

@@ -23,7 +23,7 @@ use airlane_base::Payload;
 
 pub(crate) use fill::{Filled, Packer};
 pub(crate) use lost::EpochLoss;
-pub(crate) use unpack::Unpacker;
+pub(crate) use unpack::{Holds, Unpacker};
 
 /// What travels as a payload.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]

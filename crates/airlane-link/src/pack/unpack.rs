@@ -13,19 +13,49 @@ use crate::context::{Given, earliest};
 use crate::flow::Packet;
 use crate::ledger::ServiceLedger;
 use crate::mechanism::dejitter::{About, Dejitter};
+use crate::mechanism::repeats::Repeats;
 
 /// The way up from one service.
 #[derive(Clone, Debug)]
 pub(crate) struct Unpacker<P> {
-    /// Without it, packets go up at once.
-    dejitter: Option<Dejitter<Opened<P>>>,
+    holds: Holds<Opened<P>>,
     reassembly: Reassembly<P>,
     expander: Expander,
 }
 
+/// What a service has its packets held by.
+#[derive(Clone, Debug)]
+pub(crate) enum Holds<T> {
+    /// Packets go up at once.
+    Nothing,
+    /// Against jitter.
+    Jitter(Dejitter<T>),
+    /// What TCP sends again.
+    Repeats(Repeats<T>),
+}
+
+impl<T> Holds<T> {
+    fn pop(&mut self, now: Instant) -> Option<T> {
+        match self {
+            Self::Nothing => None,
+            Self::Jitter(buffer) => buffer.pop(now),
+            Self::Repeats(repeats) => repeats.pop(now),
+        }
+    }
+
+    #[inline]
+    fn deadline(&self) -> Option<Instant> {
+        match self {
+            Self::Nothing => None,
+            Self::Jitter(buffer) => buffer.deadline(),
+            Self::Repeats(repeats) => repeats.deadline(),
+        }
+    }
+}
+
 /// A packet out of a payload.
 #[derive(Clone, Debug)]
-struct Opened<P> {
+pub(crate) struct Opened<P> {
     packet: P,
     since: Instant,
     repaired: bool,
@@ -55,9 +85,9 @@ impl<P: Packet> Opened<P> {
 
 impl<P: Packet> Unpacker<P> {
     /// `reliable`: the service gives every payload up some day.
-    pub(crate) fn new(dejitter: Option<(u32, Duration)>, reliable: bool) -> Self {
+    pub(crate) fn new(holds: Holds<Opened<P>>, reliable: bool) -> Self {
         Self {
-            dejitter: dejitter.map(|(room, repair)| Dejitter::new(room, repair)),
+            holds,
             reassembly: Reassembly::new(reliable),
             expander: Expander::default(),
         }
@@ -65,7 +95,7 @@ impl<P: Packet> Unpacker<P> {
 
     /// A repair should take so long on the link as it is now.
     pub(crate) fn expect(&mut self, repair: Duration) {
-        if let Some(buffer) = &mut self.dejitter {
+        if let Holds::Jitter(buffer) = &mut self.holds {
             buffer.expect(repair);
         }
     }
@@ -73,7 +103,7 @@ impl<P: Packet> Unpacker<P> {
     /// Whether what is opened may have a deadline.
     #[inline]
     pub(crate) fn is_timed(&self) -> bool {
-        P::DIVISIBLE || self.dejitter.is_some()
+        P::DIVISIBLE || !matches!(self.holds, Holds::Nothing)
     }
 
     /// Gives up what need not be held any longer, and drops what has waited in vain.
@@ -90,7 +120,7 @@ impl<P: Packet> Unpacker<P> {
     /// When [`Unpacker::handle_timeout`] has something to do.
     #[inline]
     pub(crate) fn poll_timeout(&self) -> Option<Instant> {
-        let held = self.dejitter.as_ref().and_then(Dejitter::deadline);
+        let held = self.holds.deadline();
         if !P::DIVISIBLE {
             return held;
         }
@@ -112,7 +142,7 @@ impl<P: Packet> Unpacker<P> {
             up.extend(packet);
         }
         self.release_all(now, up, ledger);
-        if let Some(buffer) = &mut self.dejitter {
+        if let Holds::Jitter(buffer) = &mut self.holds {
             buffer.forget();
         }
         self.reassembly.reset(ledger);
@@ -200,11 +230,10 @@ impl<P: Packet> Unpacker<P> {
         up: &mut VecDeque<P>,
         ledger: &mut ServiceLedger,
     ) -> Option<P> {
-        if self.dejitter.is_none() {
+        if let Holds::Nothing = self.holds {
             return Some(opened.counted(now, ledger));
         }
-        self.hold(now, opened, up, ledger);
-        None
+        self.hold(now, opened, up, ledger)
     }
 
     /// Holds a packet, and moves what is due to what goes up.
@@ -214,33 +243,45 @@ impl<P: Packet> Unpacker<P> {
         opened: Opened<P>,
         up: &mut VecDeque<P>,
         ledger: &mut ServiceLedger,
-    ) {
-        let Some(buffer) = &mut self.dejitter else {
-            return;
+    ) -> Option<P> {
+        let held = match &mut self.holds {
+            Holds::Nothing => Some(opened),
+            Holds::Jitter(buffer) => {
+                let about = About {
+                    flow: opened.packet.flow().hash(0),
+                    since: opened.since,
+                    repaired: opened.repaired,
+                };
+                buffer.push(now, about, opened);
+                None
+            }
+            Holds::Repeats(repeats) if opened.repaired => {
+                repeats.on_repair(now.saturating_since(opened.since));
+                Some(opened)
+            }
+            Holds::Repeats(repeats) => {
+                let flow = || opened.packet.flow().hash(0);
+                let segment = opened.packet.tcp();
+                match segment.is_some_and(|segment| repeats.is_repeat(flow(), &segment)) {
+                    true => repeats.hold(now, opened),
+                    false => Some(opened),
+                }
+            }
         };
-        let about = About {
-            flow: opened.packet.flow().hash(0),
-            since: opened.since,
-            repaired: opened.repaired,
-        };
-        buffer.push(now, about, opened);
         self.release(now, up, ledger);
+        held.map(|opened| opened.counted(now, ledger))
     }
 
     /// Moves what is due to what goes up.
     fn release(&mut self, now: Instant, up: &mut VecDeque<P>, ledger: &mut ServiceLedger) {
-        if let Some(buffer) = &mut self.dejitter {
-            while let Some(next) = buffer.pop(now) {
-                up.push_back(next.counted(now, ledger));
-            }
+        while let Some(next) = self.holds.pop(now) {
+            up.push_back(next.counted(now, ledger));
         }
     }
 
     fn release_all(&mut self, now: Instant, up: &mut VecDeque<P>, ledger: &mut ServiceLedger) {
-        if let Some(buffer) = &mut self.dejitter {
-            while let Some(next) = buffer.pop(Instant::FAR_FUTURE) {
-                up.push_back(next.counted(now, ledger));
-            }
+        while let Some(next) = self.holds.pop(Instant::FAR_FUTURE) {
+            up.push_back(next.counted(now, ledger));
         }
     }
 }
@@ -276,7 +317,7 @@ mod tests {
     /// A peer may send in parts what opens no context: two frames came, and no packet.
     #[test]
     fn a_packet_that_nobody_can_expand_is_not_delivered_in_parts_either() {
-        let mut unpacker = Unpacker::new(None, true);
+        let mut unpacker = Unpacker::new(Holds::Nothing, true);
         let (mut up, mut ledger) = (VecDeque::new(), ServiceLedger::default());
         for (index, last) in [(0, false), (1, true)] {
             let which = Fragment {

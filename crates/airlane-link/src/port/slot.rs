@@ -15,8 +15,10 @@ use crate::context::{Context, Given, Output, PortFacts, earliest};
 use crate::flow::Packet;
 use crate::ledger::{EventCount, ServiceLedger};
 use crate::measure::Meter;
+use crate::mechanism::dejitter::Dejitter;
+use crate::mechanism::repeats::Repeats;
 use crate::pack::contents::FRAGMENT_HEAD;
-use crate::pack::{EpochLoss, Filled, Packer, Unpacker};
+use crate::pack::{EpochLoss, Filled, Holds, Packer, Unpacker};
 use crate::queue::{DropReason, IngressQueue, QueueConfig};
 use crate::service::{Frames, Service};
 use crate::wire::{Codec, Frame, Header, Layout, Role};
@@ -95,7 +97,11 @@ impl<P: Packet> Slot<P> {
         // A packet that is copied alone is copied with others, too.
         let copied = config.scheme.copies().and_then(|copies| copies.longest);
         let unmeasured = facts.on_its_way(layout) * 2;
-        let dejitter = config.scheme.dejitter().map(|room| (room, unmeasured));
+        let holds = match config.scheme.dejitter() {
+            Some(room) => Holds::Jitter(Dejitter::new(room, unmeasured)),
+            None if config.scheme.holds_repeats() => Holds::Repeats(Repeats::new(unmeasured)),
+            None => Holds::Nothing,
+        };
         Self {
             frames,
             head_len: (layout.is_fixed()).then(|| facts.codec.header_len(layout)),
@@ -122,7 +128,7 @@ impl<P: Packet> Slot<P> {
                     facts.rate,
                 ))
             }),
-            unpacker: Unpacker::new(dejitter, config.scheme.is_reliable()),
+            unpacker: Unpacker::new(holds, config.scheme.is_reliable()),
             ledger: ServiceLedger::default(),
             events: Vec::new(),
             dropped: None,

@@ -49,6 +49,17 @@ fn a_file_is_no_worse_whatever_controls_it() {
 }
 
 #[test]
+fn what_the_link_repairs_a_model_of_the_path_need_not() {
+    // What TCP sends again and had not come: its receiver drops what is older than that (PAWS), and without a hold so much that
+    // TCP repairs most of the link's 5 % itself.
+    let summary = summed("unlabelled", "bbr", 50, 0.05);
+    let count = |metric| mean(&summary, "file", metric);
+    let needed = count("retransmissions") - count("duplicates");
+    let lost = 0.05 * count("throughput_bps") * 30.0 / (8.0 * 1370.0);
+    assert!(needed < 0.1 * lost, "{needed} of {lost}");
+}
+
+#[test]
 fn pages_and_calls_are_better() {
     let [raw, served] =
         ["unlabelled-raw", "unlabelled"].map(|name| summed(name, "cubic", 50, 0.05));
@@ -87,19 +98,22 @@ fn lost_to_fades(round_trip_ms: u32, fade_ms: u32) -> f64 {
 #[test]
 fn a_call_loses_to_fades_little_more_than_it_must() {
     // Whoever would send all the time loses what is sent in fades that last for longer than the budget leaves: of 5 %, as
-    // much as exp((half the round trip - 300 ms) / fade), in percent here.
-    for (round_trip_ms, fade_ms, least) in [
-        (10, 50, 0.01),
-        (50, 50, 0.02),
-        (50, 80, 0.16),
-        (150, 50, 0.06),
-        (150, 80, 0.30),
-        (300, 20, 0.0),
-        (300, 50, 0.25),
+    // much as exp((half the round trip - 300 ms) / fade). What is added to that is lost on top of it by sending two or three times
+    // only, half as much again as was found.
+    for (round_trip_ms, fade_ms, added) in [
+        (10, 50, 0.1),
+        (50, 50, 0.2),
+        (50, 80, 0.25),
+        (150, 50, 0.45),
+        (150, 80, 0.6),
+        (300, 20, 1.1),
+        (300, 50, 0.7),
     ] {
+        let left = f64::from(round_trip_ms) / 2.0 - 300.0;
+        let least = 5.0 * (left / f64::from(fade_ms)).exp();
         let lost = lost_to_fades(round_trip_ms, fade_ms);
         assert!(
-            lost < least + 0.75,
+            lost < least + added,
             "{round_trip_ms} ms, fades of {fade_ms} ms: {lost} %, at least {least}"
         );
     }
