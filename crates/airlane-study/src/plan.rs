@@ -123,7 +123,7 @@ impl Plan {
             .into_iter()
             .chain(request.alternatives.iter().map(Some));
         for alternative in all {
-            let mut set = [plan.work.set.as_slice(), &request.set].concat();
+            let mut set = request.set.clone();
             if let Some(name) = alternative {
                 set.extend(plan.work.alternative(name)?);
             }

@@ -56,7 +56,7 @@ pub struct StudyFile {
     scenario: Table,
     /// These assignments, such as `links.radio*.frame=50 B`, are made after all merging.
     #[serde(default)]
-    set: Vec<String>,
+    pub(crate) set: Vec<String>,
     /// What differs between its scenarios: a list of values of an axis that a part defines, or an axis
     /// of its own with assignments for each value.
     #[serde(default)]

@@ -33,8 +33,6 @@ pub struct Work {
     pub runs: u64,
     /// Seed of all random streams.
     pub seed: u64,
-    /// Assignments on top of every scenario, before what is asked for.
-    pub set: Vec<String>,
     /// In the order of their numbers.
     pub studies: Vec<Study>,
     /// Other choices where the work is silent, by name.
@@ -107,7 +105,7 @@ pub(crate) struct WorkFile {
     /// All random streams are seeded with this.
     #[serde(default = "one")]
     seed: u64,
-    /// Assignments on top of every scenario of its studies, before `--set` and alternatives.
+    /// Assignments in every scenario of its studies, before their own.
     #[serde(default)]
     set: Vec<String>,
     /// Its results are printed as `numbers` or as `curves`, and its claims are judged by what either can show.
@@ -143,7 +141,8 @@ impl Work {
             if matches!(id.as_str(), "work" | "alternatives" | "notes") {
                 continue;
             }
-            let study: StudyFile = read(files, &path)?;
+            let mut study: StudyFile = read(files, &path)?;
+            study.set = [file.set.as_slice(), &study.set].concat();
             let study = Study::new(&id, study, &parts, &file.labels);
             studies.push(study.map_err(|problem| StudyError::file(&path, problem))?);
         }
@@ -155,7 +154,6 @@ impl Work {
             title: file.title,
             runs: file.runs,
             seed: file.seed,
-            set: file.set,
             studies,
             alternatives: optional(files, &folder.join("alternatives.toml"))?,
             notes: optional(files, &folder.join("notes.toml"))?,

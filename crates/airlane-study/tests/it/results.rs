@@ -211,20 +211,22 @@ fn assignments_change_every_world_they_reach() {
     );
 
     // What the work sets stands before what is asked for.
-    let mut own = work(folder.path());
-    own.set = vec!["traffic-seed=each-run".to_owned()];
-    let plan_own = |set: &str| {
+    let same = plan(folder.path(), &["traffic-seed=1"]);
+    let file = folder.path().join("small/work.toml");
+    let each = "title = \"a small work\"\nruns = 4\nset = [\"traffic-seed=each-run\"]\n";
+    std::fs::write(file, each).unwrap();
+    let own = Work::load(&folder.path().join("small")).unwrap();
+    let planned = |set: &[&str]| {
         let request = RunRequest {
-            set: vec![set.to_owned()],
+            set: set.iter().map(|&set| set.to_owned()).collect(),
             committed: true,
             ..RunRequest::default()
         };
         Plan::new(own.clone(), &[], &request).unwrap()
     };
-    let (other, asked) = (plan_own("seed=1"), plan_own("traffic-seed=1"));
-    assert_ne!(other.worlds[0].hash(), committed.worlds[0].hash());
-    let set = plan(folder.path(), &["traffic-seed=1"]);
-    assert_eq!(asked.worlds[0].hash(), set.worlds[0].hash());
+    let hash = |plan: &Plan| plan.worlds[0].hash().to_owned();
+    assert_ne!(hash(&planned(&[])), hash(&committed));
+    assert_eq!(hash(&planned(&["traffic-seed=1"])), hash(&same));
 
     let request = RunRequest {
         set: vec!["links.*.services[*].scheme(kind=rpl).retries=1".to_owned()],
