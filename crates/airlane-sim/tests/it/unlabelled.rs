@@ -110,7 +110,7 @@ fn a_call_loses_to_fades_little_more_than_it_must() {
         (300, 50, 0.7),
     ] {
         let left = f64::from(round_trip_ms) / 2.0 - 300.0;
-        let least = 5.0 * (left / f64::from(fade_ms)).exp();
+        let least = 5.0 * libm::exp(left / f64::from(fade_ms));
         let lost = lost_to_fades(round_trip_ms, fade_ms);
         assert!(
             lost < least + added,
