@@ -98,7 +98,7 @@ PRUNE = @cd docs && for file in $$(find figures -name '*.svg'); do grep -q "$$fi
 
 validation: python-env ## Simulate the published figures, with other choices too, and rewrite docs/validation*.md (30 min)
 	$(QUICK) --no-run
-	$(STUDIES) $(XYLOMENOS) --alternatives --alternative-runs 3 --out target/validation --markdown docs/validation.md --comparisons target/validation.csv > target/validation.txt
+	$(STUDIES) $(XYLOMENOS) --runs 10 --out target/validation --markdown docs/validation.md --comparisons target/validation.csv > target/validation.txt
 	$(VENV)/python -m airlane.figures target/validation --out docs/figures --format svg
 	$(PRUNE)
 	$(STUDIES) balakrishnan-1997 --alternatives --out target/validation-balakrishnan --markdown docs/validation-balakrishnan.md > target/validation-balakrishnan.txt

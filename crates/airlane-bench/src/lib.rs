@@ -23,3 +23,17 @@ pub mod progress;
 pub mod relay;
 pub mod send;
 pub mod soak;
+
+use std::process::ExitCode;
+
+/// How a program of these ends: 0 if all that it asks for holds, 1 if not, 2 if it could not be measured.
+pub fn exit_code(held: Result<bool, String>) -> ExitCode {
+    match held {
+        Ok(true) => ExitCode::SUCCESS,
+        Ok(false) => ExitCode::from(1),
+        Err(problem) => {
+            eprintln!("error: {problem}");
+            ExitCode::from(2)
+        }
+    }
+}

@@ -23,25 +23,19 @@ struct Arguments {
 }
 
 fn main() -> ExitCode {
-    let arguments = Arguments::parse();
+    airlane_bench::exit_code(run(&Arguments::parse()))
+}
+
+fn run(arguments: &Arguments) -> Result<bool, String> {
     let mut all = kinds(arguments.seed);
     for folder in &arguments.captures {
-        match captures(folder) {
-            Ok(found) => all.extend(found),
-            Err(problem) => {
-                eprintln!("error: {problem}");
-                return ExitCode::from(2);
-            }
-        }
+        all.extend(captures(folder)?);
     }
     let mut held = true;
     for (title, lines) in [("alone", alone(&all)), ("all at once", together(&all))] {
         held &= print(title, &all, &lines);
     }
-    match held {
-        true => ExitCode::SUCCESS,
-        false => ExitCode::from(1),
-    }
+    Ok(held)
 }
 
 fn captures(folder: &Path) -> Result<Vec<Kind>, String> {

@@ -36,14 +36,7 @@ struct Arguments {
 }
 
 fn main() -> ExitCode {
-    match run(&Arguments::parse()) {
-        Ok(true) => ExitCode::SUCCESS,
-        Ok(false) => ExitCode::from(1),
-        Err(problem) => {
-            eprintln!("error: {problem}");
-            ExitCode::from(2)
-        }
-    }
+    airlane_bench::exit_code(run(&Arguments::parse()))
 }
 
 fn run(arguments: &Arguments) -> Result<bool, String> {

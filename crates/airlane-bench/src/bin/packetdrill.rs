@@ -28,13 +28,7 @@ struct Arguments {
 }
 
 fn main() -> ExitCode {
-    match run(&Arguments::parse()) {
-        Ok(()) => ExitCode::SUCCESS,
-        Err(problem) => {
-            eprintln!("error: {problem}");
-            ExitCode::from(2)
-        }
-    }
+    airlane_bench::exit_code(run(&Arguments::parse()).map(|()| true))
 }
 
 fn run(arguments: &Arguments) -> Result<(), String> {

@@ -38,14 +38,7 @@ const NOISE: u64 = 1 << 20;
 const SOON: f64 = 0.1;
 
 fn main() -> ExitCode {
-    match run(&Arguments::parse()) {
-        Ok(true) => ExitCode::SUCCESS,
-        Ok(false) => ExitCode::from(1),
-        Err(problem) => {
-            eprintln!("error: {problem}");
-            ExitCode::from(2)
-        }
-    }
+    airlane_bench::exit_code(run(&Arguments::parse()))
 }
 
 fn run(arguments: &Arguments) -> Result<bool, String> {

@@ -40,14 +40,7 @@ const CALL_LOSS: f64 = 0.06;
 const CALL_DELAY_S: f64 = 0.05;
 
 fn main() -> ExitCode {
-    match run(&Arguments::parse()) {
-        Ok(true) => ExitCode::SUCCESS,
-        Ok(false) => ExitCode::from(1),
-        Err(problem) => {
-            eprintln!("error: {problem}");
-            ExitCode::from(2)
-        }
-    }
+    airlane_bench::exit_code(run(&Arguments::parse()))
 }
 
 fn run(arguments: &Arguments) -> Result<bool, String> {

@@ -76,7 +76,7 @@ pub struct StudyRunArgs {
     /// Seed of all random streams [default: the work's]
     #[arg(long, value_name = "N")]
     pub seed: Option<u64>,
-    /// Seed of what applications draw, apart from --seed; each-run draws anew in every repetition [default: --seed]
+    /// Seed of what applications draw, apart from --seed; each-run draws anew in every repetition [default: what the work sets, or --seed]
     #[arg(long, value_name = "N|each-run")]
     pub traffic_seed: Option<TrafficSeed>,
     /// How many repetitions run at once [default: one for each core]

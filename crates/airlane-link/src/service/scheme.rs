@@ -50,8 +50,7 @@ pub(crate) trait Scheme<P: Payload> {
     }
     /// The frame of a new packet, for which there is room and which nothing goes before.
     fn send(&mut self, cx: &mut Context<'_, P>, packet: P, from: Origin) -> Frame<P>;
-    /// The next frame that goes where nothing new does: copies, keepalives, an acknowledgment alone. While
-    /// the queue of the link below grows, nothing goes that nobody has asked for.
+    /// The next frame that goes where nothing new does: copies, keepalives, an acknowledgment alone.
     fn poll_spare(&mut self, _cx: &mut Context<'_, P>) -> Option<Frame<P>> {
         None
     }
