@@ -123,6 +123,10 @@ pub struct TcpConfig {
     /// Left out: `false`.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub stray_inflation: Option<bool>,
+    /// Whether Reno cuts its window anew for each loss that three duplicates show, unless a timeout has cut it for what
+    /// was sent then: so in ns-2 until July 2003. Source: docs/choices.md. Left out: `false`, one cut for each window.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub repeated_cuts: Option<bool>,
     /// Whether congestion avoidance adds an eighth of a segment to BSD's window for each acknowledgment, as
     /// 4.4BSD-Lite does. Source: Wright and Stevens 1995, chapter 29. Left out: `false`.
     #[serde(skip_serializing_if = "Option::is_none")]
@@ -274,6 +278,7 @@ struct Overrides {
     ecn: Option<bool>,
     late_deflation: Option<bool>,
     stray_inflation: Option<bool>,
+    repeated_cuts: Option<bool>,
     eighth: Option<bool>,
     stale_times: Option<bool>,
     timer: Option<TimerKind>,
@@ -307,12 +312,19 @@ impl TryFrom<Overrides> for TcpConfig {
         let finds_needless = [o.eifel.or(d.eifel), o.dsack.or(d.dsack)].contains(&Some(true));
         let congestion = o.congestion.unwrap_or(congestion);
         let is_reno = (recovery, congestion) == Default::default();
+        let is_newreno = recovery == RecoveryKind::NewReno;
+        let limits = !matches!(recovery, RecoveryKind::Rack | RecoveryKind::Smart);
+        let inflates = is_newreno || recovery == RecoveryKind::Reno;
+        let cuts_again = recovery == RecoveryKind::Reno && congestion != CongestionKind::Bsd;
+        let as_in_2002 = o.profile == Profile::Ns2In2002 && is_newreno;
         let config = Self {
             profile: o.profile,
             variant: is_reno.then_some(Variant::Reno),
             recovery: (!is_reno).then_some(recovery),
             congestion: (!is_reno).then_some(congestion),
-            partial_deflation: o.partial_deflation.or(d.partial_deflation),
+            partial_deflation: o
+                .partial_deflation
+                .or(as_in_2002.then_some(Deflation::EachAck)),
             partial_restart: o.partial_restart.or(d.partial_restart),
             acknowledgments: o.acknowledgments.or(d.acknowledgments),
             eln_memory: o.eln_memory.or(d.eln_memory),
@@ -323,7 +335,7 @@ impl TryFrom<Overrides> for TcpConfig {
             window_scaling: o.window_scaling.or(d.window_scaling),
             timestamps: o.timestamps.or(d.timestamps),
             dsack: o.dsack.or(d.dsack),
-            limited_transmit: o.limited_transmit.or(d.limited_transmit),
+            limited_transmit: o.limited_transmit.or(d.limited_transmit.filter(|_| limits)),
             byte_counting: o.byte_counting.or(d.byte_counting),
             hystart: o.hystart.or(d.hystart),
             conservative_rounds: o.conservative_rounds.or(d.conservative_rounds),
@@ -333,7 +345,8 @@ impl TryFrom<Overrides> for TcpConfig {
             pacing: o.pacing.or(d.pacing),
             ecn: o.ecn.or(d.ecn),
             late_deflation: o.late_deflation.or(d.late_deflation),
-            stray_inflation: o.stray_inflation.or(d.stray_inflation),
+            stray_inflation: o.stray_inflation.or(d.stray_inflation.filter(|_| inflates)),
+            repeated_cuts: o.repeated_cuts.or(d.repeated_cuts.filter(|_| cuts_again)),
             eighth: o.eighth.or(d.eighth),
             stale_times: o.stale_times.or(d.stale_times),
             timer: o.timer.or(d.timer),
@@ -400,7 +413,7 @@ mod tests {
 
     #[test]
     fn what_is_printed_reads_back_the_same() {
-        for profile in ["bsd-1997", "modern"] {
+        for profile in ["ns2-2002", "bsd-1997", "modern"] {
             let config: TcpConfig = toml::from_str(&format!("profile = \"{profile}\"")).unwrap();
             let text = toml::to_string(&config).unwrap();
             assert_eq!(toml::from_str::<TcpConfig>(&text).unwrap(), config);
@@ -446,6 +459,8 @@ mod tests {
             ("header-size = \"2 kB\"", "1 kB"),
             ("recovery = \"sack\"\nlate-deflation = true", "reno"),
             ("recovery = \"sack\"\nstray-inflation = true", "newreno"),
+            ("recovery = \"newreno\"\nrepeated-cuts = true", "reno"),
+            ("congestion = \"bsd\"\nrepeated-cuts = true", "bsd"),
             ("delayed-ack = { every = 0 }", "delayed-ack.every = 0"),
             ("delayed-ack = { within = \"1 s\" }", "500 ms"),
         ] {

@@ -11,26 +11,45 @@ pub(super) struct Duplicates {
     /// The highest number sent when the window was last cut, by any cause. One window of data is cut at
     /// most once (ns-2's `bugFix_`, RFC 6582).
     pub(super) recover: u64,
-    /// Whether a window may be cut more than once, as in BSD.
-    repeats: bool,
+    /// Whether a window may be cut more than once.
+    repeats: Repeats,
+    /// Whether the last cut was a timeout's.
+    timed_out: bool,
     /// Whether the first ones let new segments leave (RFC 3042).
     limited_transmit: bool,
 }
 
+/// Which windows may be cut more than once.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+enum Repeats {
+    /// None.
+    Never,
+    /// Those that no timeout has cut.
+    Untimed,
+    /// All, as in BSD.
+    Always,
+}
+
 impl Duplicates {
     pub(super) fn new(config: &TcpConfig) -> Self {
+        let bsd = config.congestion() == CongestionKind::Bsd
+            && matches!(
+                config.recovery(),
+                RecoveryKind::Tahoe
+                    | RecoveryKind::Reno
+                    | RecoveryKind::Eln
+                    | RecoveryKind::ElnRxmt
+            );
         Self {
             threshold: config.dupack_threshold,
             count: 0,
             recover: 0,
-            repeats: config.congestion() == CongestionKind::Bsd
-                && matches!(
-                    config.recovery(),
-                    RecoveryKind::Tahoe
-                        | RecoveryKind::Reno
-                        | RecoveryKind::Eln
-                        | RecoveryKind::ElnRxmt
-                ),
+            repeats: match config.repeated_cuts.unwrap_or_default() {
+                _ if bsd => Repeats::Always,
+                true => Repeats::Untimed,
+                false => Repeats::Never,
+            },
+            timed_out: false,
             limited_transmit: config.limited_transmit.unwrap_or_default(),
         }
     }
@@ -51,7 +70,12 @@ impl Duplicates {
 
     /// Whether a loss of the oldest segment is none of those that the last cut was for.
     pub(super) const fn is_new(&self, window: &SendWindow) -> bool {
-        self.repeats || window.una > self.recover || self.recover == 0
+        let again = match self.repeats {
+            Repeats::Never => false,
+            Repeats::Untimed => !self.timed_out,
+            Repeats::Always => true,
+        };
+        again || window.una > self.recover || self.recover == 0
     }
 
     /// Whether everything that the last cut was for has arrived (RFC 6675, section 5.1).
@@ -68,5 +92,12 @@ impl Duplicates {
     /// The window is cut for everything that was sent up to now.
     pub(super) fn mark_cut(&mut self, window: &SendWindow) {
         self.recover = window.max;
+        self.timed_out = false;
+    }
+
+    /// Likewise, because nothing was acknowledged for too long.
+    pub(super) fn mark_timeout(&mut self, window: &SendWindow) {
+        self.mark_cut(window);
+        self.timed_out = true;
     }
 }

@@ -79,6 +79,7 @@ fn combinations() -> impl Strategy<Value = TcpConfig> {
         1 => Just("profile = \"modern\"\ncongestion = \"reno\"\nmin-rto = \"5 ms\""),
         1 => Just("handshake = true\nwindow-scaling = true\ndsack = true\nbyte-counting = true"),
         1 => Just("congestion = \"vegas\"\ntimer = \"fine\""),
+        1 => Just("profile = \"ns2-2002\""),
         1 => Just("profile = \"bsd-1997\""),
         1 => Just("profile = \"bsd-1997\"\nbuffer = \"800 B\"\neighth = true"),
     ];

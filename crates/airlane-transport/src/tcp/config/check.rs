@@ -59,6 +59,14 @@ impl TcpConfig {
                     .to_owned(),
             );
         }
+        if self.repeated_cuts.is_some()
+            && (self.recovery() != RecoveryKind::Reno || self.congestion() == CongestionKind::Bsd)
+        {
+            return Err(
+                "repeated-cuts does nothing without recovery = \"reno\", and with congestion = \"bsd\", which has them"
+                    .to_owned(),
+            );
+        }
         let vegas = self.recovery() == RecoveryKind::Vegas;
         if vegas && self.congestion() != CongestionKind::Vegas {
             return Err("recovery = \"vegas\" needs congestion = \"vegas\"".to_owned());

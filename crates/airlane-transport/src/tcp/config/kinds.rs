@@ -14,6 +14,10 @@ pub enum Profile {
     #[default]
     #[serde(rename = "ns2-1999")]
     Ns2In1999,
+    /// ns-2 of July 2002, as Gopal 2007 used it: ticks of 10 ms, limited transmit, headers of 40 bytes, two segments behind a
+    /// SYN that is not sent, a window longer than any file, and what its Reno and NewReno did until 2003.
+    #[serde(rename = "ns2-2002")]
+    Ns2In2002,
     /// A BSD host of 1997 as Balakrishnan et al. measured with it (4.4BSD; Wright and Stevens 1995): no connection
     /// set-up, ticks of half a second at which timers expire, delayed acknowledgments by a clock of 200 ms, a
     /// window of 32 kB (2^15 bytes) in bytes, and 58 bytes of headers.
@@ -66,8 +70,8 @@ pub enum Deflation {
     /// The first of a recovery ends all inflation up to then (Balakrishnan et al. 1997: the window is at
     /// half of its size with the first new acknowledgment).
     FirstAck,
-    /// None takes anything away, so that each lets as much leave as it acknowledges (ns-2 until May 2003).
-    Never,
+    /// Each ends all inflation up to then (ns-2 until May 2003, `partial_window_deflation_` 0).
+    EachAck,
 }
 
 /// What a cut that was not needed gives back, and when timestamps take it back.

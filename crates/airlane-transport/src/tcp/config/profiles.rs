@@ -38,6 +38,7 @@ impl TcpConfig {
                 ecn: None,
                 late_deflation: None,
                 stray_inflation: None,
+                repeated_cuts: None,
                 eighth: None,
                 stale_times: None,
                 timer: None,
@@ -56,6 +57,17 @@ impl TcpConfig {
                 give_up: None,
                 freeze: false,
                 keep_rtt_mark: false,
+            },
+            Profile::Ns2In2002 => Self {
+                profile,
+                limited_transmit: Some(true),
+                stray_inflation: Some(true),
+                repeated_cuts: Some(true),
+                header_size: Some(Size::from_bytes(40)),
+                window: 16_384,
+                initial_window: 2,
+                tick: Duration::from_millis(10),
+                ..Self::profile(Profile::Ns2In1999)
             },
             Profile::BsdIn1997 => Self {
                 profile,

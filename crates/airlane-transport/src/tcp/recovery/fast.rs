@@ -81,7 +81,7 @@ impl Fast {
 
     pub(super) fn on_timeout(&mut self, control: &mut Control) {
         self.leave();
-        self.duplicates.mark_cut(&control.window);
+        self.duplicates.mark_timeout(&control.window);
         control.collapse();
     }
 

@@ -61,7 +61,7 @@ impl NewReno {
                     fast.inflation = 0;
                 }
             }
-            Deflation::Never => {}
+            Deflation::EachAck => fast.inflation = 0,
         }
         if self.partial && self.restart == TimerRestart::First {
             control.window.acknowledge(ack.ack);
