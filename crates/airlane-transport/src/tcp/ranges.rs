@@ -1,8 +1,6 @@
 //! Sets of segment numbers as disjoint ranges: what a receiver holds ahead of a hole, and what a sender
 //! knows of it.
 
-use std::collections::VecDeque;
-
 /// Segments from `start` up to, and without, `end`.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub struct Range {
@@ -18,6 +16,12 @@ impl Range {
         self.end - self.start
     }
 
+    /// Whether it holds all of the other one.
+    #[inline]
+    pub(super) const fn covers(&self, other: &Self) -> bool {
+        self.start <= other.start && other.end <= self.end
+    }
+
     /// Whether it holds none.
     pub const fn is_empty(&self) -> bool {
         self.start >= self.end
@@ -27,28 +31,38 @@ impl Range {
 /// A set of segment numbers. Ranges ascend and do not touch.
 #[derive(Clone, Debug, Default)]
 pub(super) struct Ranges {
-    list: VecDeque<Range>,
+    /// The first `gone` of these are forgotten, half of them at most: the rest is one slice, and seldom moves.
+    list: Vec<Range>,
+    gone: usize,
 }
 
 impl Ranges {
     pub(super) fn clear(&mut self) {
         self.list.clear();
+        self.gone = 0;
     }
 
-    pub(super) fn is_empty(&self) -> bool {
-        self.list.is_empty()
-    }
-
-    /// From the highest down.
     #[inline]
-    pub(super) fn descending(&self) -> impl Iterator<Item = &Range> {
-        (0..self.list.len()).rev().map(|at| &self.list[at])
+    pub(super) fn is_empty(&self) -> bool {
+        self.all().is_empty()
+    }
+
+    /// From the lowest up.
+    #[inline]
+    pub(super) fn all(&self) -> &[Range] {
+        self.list.get(self.gone..).unwrap_or_default()
+    }
+
+    /// The lowest number.
+    #[inline]
+    pub(super) fn first(&self) -> Option<u64> {
+        self.all().first().map(|range| range.start)
     }
 
     /// The range that holds `seq`. Most ask for one of the three highest, which acknowledgments report.
     #[inline]
     pub(super) fn containing(&self, seq: u64) -> Option<Range> {
-        for range in self.descending().take(3) {
+        for range in self.all().iter().rev().take(3) {
             if seq >= range.start {
                 return (seq < range.end).then_some(*range);
             }
@@ -57,69 +71,74 @@ impl Ranges {
     }
 
     fn find(&self, seq: u64) -> Option<Range> {
-        let at = self.list.partition_point(|range| range.end <= seq);
-        self.list
-            .get(at)
-            .copied()
-            .filter(|range| range.start <= seq)
+        let all = self.all();
+        let at = all.partition_point(|range| range.end <= seq);
+        all.get(at).copied().filter(|range| range.start <= seq)
     }
 
     /// `seq`, or the first number behind it that is not held.
+    #[inline]
     pub(super) fn skip(&self, seq: u64) -> u64 {
         self.containing(seq).map_or(seq, |range| range.end)
     }
 
     /// Adds a range; how many segments of it are new.
+    #[inline]
     pub(super) fn insert(&mut self, new: Range) -> u64 {
         if new.is_empty() {
             return 0;
         }
         // Most add to the highest.
-        if let Some(highest) = self.list.back_mut()
+        if let Some(highest) = self.list.last_mut()
             && (highest.start..=highest.end).contains(&new.start)
         {
             let before = highest.end;
             highest.end = before.max(new.end);
             return highest.end - before;
         }
-        // Those that it touches become one with it.
-        let from = self.list.partition_point(|range| range.end < new.start);
+        self.join(new)
+    }
+
+    /// Those that it touches become one with it.
+    fn join(&mut self, new: Range) -> u64 {
+        let all = self.all();
+        let from = all.partition_point(|range| range.end < new.start);
+        let touched = all[from..]
+            .iter()
+            .take_while(|range| range.start <= new.end);
         let mut joined = new;
-        let mut known = 0;
-        let mut to = from;
-        while let Some(range) = self.list.get(to).filter(|range| range.start <= new.end) {
+        let (mut known, mut count) = (0, 0);
+        for range in touched {
             known += range
                 .end
                 .min(new.end)
                 .saturating_sub(range.start.max(new.start));
             joined.start = joined.start.min(range.start);
             joined.end = joined.end.max(range.end);
-            to += 1;
+            count += 1;
         }
-        if from == to {
-            self.list.insert(from, joined);
-        } else {
-            self.list[from] = joined;
-            if to > from + 1 {
-                self.list.drain(from + 1..to);
-            }
-        }
+        let from = self.gone + from;
+        self.list.splice(from..from + count, [joined]);
         new.len() - known
     }
 
     /// Forgets everything below `seq`; how many segments that were.
     pub(super) fn cut_below(&mut self, seq: u64) -> u64 {
-        let mut gone = 0;
-        while let Some(range) = self.list.front_mut() {
+        let mut below = 0;
+        while let Some(range) = self.list.get_mut(self.gone) {
             if range.end > seq {
-                gone += seq.saturating_sub(range.start);
+                below += seq.saturating_sub(range.start);
                 range.start = range.start.max(seq);
                 break;
             }
-            gone += range.len();
-            self.list.pop_front();
+            below += range.len();
+            self.gone += 1;
         }
-        gone
+        if self.gone > self.list.len() / 2 {
+            self.list.drain(..self.gone);
+            self.gone = 0;
+        }
+        below
     }
 }
 
@@ -146,10 +165,9 @@ mod tests {
                     let new = ranges.insert(Range { start, end: start + len });
                     prop_assert_eq!(new, (set.len() - before) as u64);
                 }
-                let all: Vec<u64> = ranges.list.iter().flat_map(|r| r.start..r.end).collect();
+                let all: Vec<u64> = ranges.all().iter().flat_map(|r| r.start..r.end).collect();
                 prop_assert_eq!(all, set.iter().copied().collect::<Vec<_>>());
-                let apart = ranges.list.iter().zip(ranges.list.iter().skip(1));
-                prop_assert!(apart.into_iter().all(|(one, next)| one.end < next.start));
+                prop_assert!(ranges.all().windows(2).all(|pair| pair[0].end < pair[1].start));
                 for seq in 0..75 {
                     let found = ranges.containing(seq);
                     prop_assert_eq!(found.is_some(), set.contains(&seq));

@@ -65,18 +65,18 @@ impl Scoreboard {
     }
 
     fn learn(&mut self, window: &SendWindow, blocks: &[Range]) {
-        if !self.sacked.is_empty() {
+        if self.sacked.first().is_some_and(|first| first < window.una) {
             let below = self.sacked.cut_below(window.una.min(self.high_rxt));
             self.below_rxt -= below;
             self.count -= below + self.sacked.cut_below(window.una);
         }
-        let told = std::mem::take(&mut self.reported);
+        let told = self.reported;
         for (block, reported) in blocks.iter().zip(&mut self.reported) {
             if block.end > window.max {
                 continue;
             }
             *reported = *block;
-            if told.contains(block) {
+            if told.iter().any(|told| told.covers(block)) {
                 continue;
             }
             let mut start = block.start.max(window.una);
@@ -90,7 +90,7 @@ impl Scoreboard {
             let end = block.end;
             self.count += self.sacked.insert(Range { start, end });
         }
-        if self.sacked.containing(window.una).is_some() {
+        if self.sacked.first() == Some(window.una) {
             self.clear();
         }
     }
@@ -106,7 +106,7 @@ impl Scoreboard {
             return window.una;
         }
         let mut above = self.threshold;
-        for range in self.sacked.descending() {
+        for range in self.sacked.all().iter().rev() {
             if range.len() >= above {
                 return range.end - above;
             }
@@ -145,16 +145,13 @@ impl Scoreboard {
 
     /// One more than the highest segment that has arrived; `una` if nothing has.
     pub(super) fn high_sacked(&self, window: &SendWindow) -> u64 {
-        self.sacked
-            .descending()
-            .next()
-            .map_or(window.una, |range| range.end)
+        let highest = self.sacked.all().last();
+        highest.map_or(window.una, |range| range.end)
     }
 
     /// The highest segment that has not arrived, sent again or not.
     pub(super) fn highest_hole(&self, window: &SendWindow) -> Option<u64> {
-        let top = self.sacked.descending().next();
-        let above = match top {
+        let above = match self.sacked.all().last() {
             Some(range) if range.end == window.max => range.start,
             _ => window.max,
         };

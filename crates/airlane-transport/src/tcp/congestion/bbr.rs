@@ -15,8 +15,6 @@
 mod aggregation;
 mod policer;
 
-use std::collections::VecDeque;
-
 use airlane_base::{Duration, Instant};
 
 use super::cwnd::Cwnd;
@@ -57,27 +55,27 @@ enum Mode {
 
 /// The largest of the values of the last rounds: those that are larger than all behind them, by round.
 #[derive(Clone, Debug, Default)]
-struct Largest(VecDeque<(u64, f64)>);
+struct Largest(Vec<(u64, f64)>);
 
 impl Largest {
     fn get(&self) -> f64 {
-        self.0.front().map_or(0.0, |(_, value)| *value)
+        self.0.first().map_or(0.0, |(_, value)| *value)
     }
 
     fn update(&mut self, round: u64, value: f64) {
-        while self.0.back().is_some_and(|(_, last)| *last <= value) {
-            self.0.pop_back();
+        while self.0.last().is_some_and(|(_, last)| *last <= value) {
+            self.0.pop();
         }
         // What falls within a round is never the largest.
-        if self.0.back().is_none_or(|(last, _)| *last < round) {
-            self.0.push_back((round, value));
+        if self.0.last().is_none_or(|(last, _)| *last < round) {
+            self.0.push((round, value));
         }
         while self
             .0
-            .front()
+            .first()
             .is_some_and(|(first, _)| round - first > BANDWIDTH_ROUNDS)
         {
-            self.0.pop_front();
+            self.0.remove(0);
         }
     }
 }
@@ -194,9 +192,10 @@ impl Bbr {
 
     /// An acknowledgment has come, whatever is being repaired.
     pub(super) fn on_sample(&mut self, cwnd: &mut Cwnd, sample: &RateSample) {
-        let begins_round = self.update_bandwidth(sample);
-        self.aggregation
-            .on_sample(sample, begins_round, self.rate(), cwnd.segments);
+        let begins_round = match sample.rate() {
+            Some(rate) => self.update_bandwidth(sample, rate, cwnd),
+            None => false,
+        };
         self.update_cycle(sample);
         self.look_for_the_ceiling(begins_round, sample);
         self.look_for_the_drain(sample);
@@ -227,11 +226,8 @@ impl Bbr {
         }
     }
 
-    /// Whether a round trip begins.
-    fn update_bandwidth(&mut self, sample: &RateSample) -> bool {
-        let Some(rate) = sample.rate() else {
-            return false;
-        };
+    /// The path delivers so many segments per second; whether a round trip begins.
+    fn update_bandwidth(&mut self, sample: &RateSample, rate: f64, cwnd: &Cwnd) -> bool {
         let begins = sample.prior_delivered >= self.round_end;
         if begins {
             self.round_end = sample.total_delivered;
@@ -245,6 +241,8 @@ impl Bbr {
         if !sample.app_limited || rate >= self.bandwidth.get() {
             self.bandwidth.update(self.round, rate);
         }
+        self.aggregation
+            .on_sample(sample, begins, self.rate(), cwnd.segments);
         begins
     }
 

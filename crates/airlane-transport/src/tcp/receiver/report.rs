@@ -17,7 +17,6 @@ impl Sack {
     /// The blocks of the acknowledgment that `trigger` causes, behind the segment that has come once more.
     pub(super) fn blocks(&mut self, duplicate: Option<u64>, trigger: u64) -> Blocks {
         let mut blocks = Blocks::default();
-        let mut reported = [0; MOST_BLOCKS];
         if let Some(seq) = duplicate {
             blocks.push(Range {
                 start: seq,
@@ -25,22 +24,21 @@ impl Sack {
             });
         }
         let ahead = blocks.len();
+        let [first, second, third] = self.recent;
+        self.recent = [0; MOST_BLOCKS];
         let mut news = 0;
-        for seq in std::iter::once(trigger).chain(self.recent) {
-            if blocks.len() == MOST_BLOCKS {
+        for seq in [trigger, first, second, third] {
+            if ahead + news == MOST_BLOCKS {
                 break;
             }
-            let holds = |block: &Range| (block.start..block.end).contains(&seq);
-            if blocks[ahead..].iter().any(holds) {
-                continue;
-            }
-            if let Some(block) = self.held.containing(seq) {
-                reported[news] = seq;
+            if let Some(block) = self.held.containing(seq)
+                && !blocks[ahead..].iter().any(|told| told.covers(&block))
+            {
+                self.recent[news] = seq;
                 news += 1;
                 blocks.push(block);
             }
         }
-        self.recent = reported;
         blocks
     }
 }

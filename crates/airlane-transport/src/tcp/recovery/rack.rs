@@ -216,8 +216,8 @@ impl Rack {
                 rate.on_delivered(seq, segment);
             }
         });
-        for block in ack.blocks.iter() {
-            sent.report(*block, |seq, segment| {
+        if !ack.blocks.is_empty() {
+            sent.report(&ack.blocks, |seq, segment| {
                 delivered += 1;
                 // The timestamp is that of a segment below the first hole.
                 newest.update(now, seq, segment, None);

@@ -50,7 +50,7 @@ impl Aggregation {
         bandwidth: f64,
         window: f64,
     ) {
-        if sample.newly_delivered == 0 || sample.rate().is_none() {
+        if sample.newly_delivered == 0 {
             return;
         }
         if begins_round {

@@ -13,7 +13,6 @@ use super::sent::Segment;
 /// What stood when a segment left.
 #[derive(Clone, Copy, Debug)]
 struct Departure {
-    left: Instant,
     delivered: u64,
     delivered_at: Instant,
     /// When the first of the flight left that was acknowledged last.
@@ -43,8 +42,8 @@ pub(super) struct DeliveryRate {
     first_left: Instant,
     /// Until so many are delivered, samples say too little.
     limited: Option<u64>,
-    /// The newest that the present acknowledgment shows to have come.
-    newest: Option<Departure>,
+    /// The newest that the present acknowledgment shows to have come, and when it left.
+    newest: Option<(Instant, Departure)>,
 }
 
 impl DeliveryRate {
@@ -55,7 +54,6 @@ impl DeliveryRate {
             self.delivered_at = now;
         }
         let departure = Departure {
-            left: now,
             delivered: self.delivered,
             delivered_at: self.delivered_at,
             first_left: self.first_left,
@@ -75,8 +73,8 @@ impl DeliveryRate {
         let Some(departure) = self.departures.get(place) else {
             return;
         };
-        if self.newest.is_none_or(|newest| newest.left <= segment.left) {
-            self.newest = Some(*departure);
+        if self.newest.is_none_or(|(left, _)| left <= segment.left) {
+            self.newest = Some((segment.left, *departure));
         }
     }
 
@@ -93,10 +91,10 @@ impl DeliveryRate {
         if self.limited.is_some_and(|until| self.delivered > until) {
             self.limited = None;
         }
-        let newest = self.newest.take()?;
+        let (left, newest) = self.newest.take()?;
         self.delivered_at = now;
-        self.first_left = newest.left;
-        let sending = newest.left.saturating_since(newest.first_left);
+        self.first_left = left;
+        let sending = left.saturating_since(newest.first_left);
         let arriving = now.saturating_since(newest.delivered_at);
         let interval = sending.max(arriving);
         Some(Delivered {

@@ -9,8 +9,8 @@ use std::collections::VecDeque;
 
 use airlane_base::Instant;
 
-use crate::tcp::Range;
 use crate::tcp::ranges::Ranges;
+use crate::tcp::{MOST_BLOCKS, Range};
 
 /// One segment.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -30,6 +30,8 @@ pub(super) struct Sent {
     una: u64,
     segments: VecDeque<Segment>,
     arrived: Ranges,
+    /// The blocks of the last report.
+    told: [Range; MOST_BLOCKS],
     sacked: u64,
     lost: u64,
     /// Copies by when they left, oldest first; neither lost nor, the first one, come or left again.
@@ -39,15 +41,18 @@ pub(super) struct Sent {
 }
 
 impl Sent {
+    #[inline]
     fn get(&self, seq: u64) -> Option<&Segment> {
         self.segments.get(seq.checked_sub(self.una)? as usize)
     }
 
+    #[inline]
     fn get_mut(&mut self, seq: u64) -> Option<&mut Segment> {
         self.segments.get_mut(seq.checked_sub(self.una)? as usize)
     }
 
     /// Segments that are on their way.
+    #[inline]
     pub(super) fn pipe(&self) -> u64 {
         self.segments.len() as u64 - self.sacked - self.lost
     }
@@ -78,6 +83,9 @@ impl Sent {
 
     /// Everything below `ack` has come; `each` sees those that are news.
     pub(super) fn acknowledge(&mut self, ack: u64, mut each: impl FnMut(u64, &Segment)) {
+        if ack <= self.una {
+            return;
+        }
         while self.una < ack {
             let Some(segment) = self.segments.pop_front() else {
                 break;
@@ -93,28 +101,40 @@ impl Sent {
         self.arrived.cut_below(self.una);
     }
 
-    /// A block reports segments; `each` sees those that are news. What never left is ignored.
-    pub(super) fn report(&mut self, block: Range, mut each: impl FnMut(u64, &Segment)) {
-        if block.end > self.una + self.segments.len() as u64 {
+    /// Blocks report segments; `each` sees those that are news. What never left is ignored, and what was told last is
+    /// told again and again.
+    pub(super) fn report(&mut self, blocks: &[Range], mut each: impl FnMut(u64, &Segment)) {
+        let told = self.told;
+        for (at, block) in blocks.iter().enumerate() {
+            if block.end > self.una + self.segments.len() as u64 {
+                continue;
+            }
+            self.told[at] = *block;
+            if !told.iter().any(|told| told.covers(block)) {
+                self.report_block(*block, &mut each);
+            }
+        }
+    }
+
+    fn report_block(&mut self, block: Range, each: &mut impl FnMut(u64, &Segment)) {
+        let from = block.start.max(self.una);
+        let mut seq = self.arrived.skip(from);
+        if seq >= block.end {
             return;
         }
-        let mut seq = self.arrived.skip(block.start.max(self.una));
-        while seq < block.end {
-            let Some(segment) = self.get_mut(seq) else {
-                return;
-            };
+        while let Some(segment) = self.get_mut(seq).filter(|_| seq < block.end) {
+            if std::mem::replace(&mut segment.come, true) {
+                seq = self.arrived.skip(seq);
+                continue;
+            }
             let was_lost = std::mem::take(&mut segment.lost);
-            segment.come = true;
             let segment = *segment;
             self.lost -= u64::from(was_lost);
-            self.sacked += 1;
-            self.arrived.insert(Range {
-                start: seq,
-                end: seq + 1,
-            });
             each(seq, &segment);
-            seq = self.arrived.skip(seq + 1);
+            seq += 1;
         }
+        let end = block.end;
+        self.sacked += self.arrived.insert(Range { start: from, end });
     }
 
     /// The copy that left first of those that count: its number, and when.
@@ -159,6 +179,7 @@ impl Sent {
             }
         }
         self.arrived.clear();
+        self.told = Default::default();
         self.sacked = 0;
         self.sort();
     }
@@ -169,7 +190,15 @@ impl Sent {
     }
 
     /// What is lost and has not left again: the first that was found.
+    #[inline]
     pub(super) fn next_lost(&mut self) -> Option<u64> {
+        if self.lost == 0 {
+            // Most ask in vain.
+            if !self.to_resend.is_empty() {
+                self.to_resend.clear();
+            }
+            return None;
+        }
         while let Some(seq) = self.to_resend.front().copied() {
             if self.get(seq).is_some_and(|segment| segment.lost) {
                 return Some(seq);
@@ -252,7 +281,7 @@ mod tests {
                     }
                     3 | 4 => {
                         let block = Range { start: seq, end: seq + len };
-                        sent.report(block, |seq, _| news.push(seq));
+                        sent.report(&[block], |seq, _| news.push(seq));
                         if block.end <= max {
                             for (seq, state) in naive.range_mut(block.start..block.end) {
                                 if !state.1 {
