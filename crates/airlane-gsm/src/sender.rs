@@ -9,7 +9,7 @@ const MARGIN: Duration = Duration::from_millis(200);
 
 /// Information that is not acknowledged yet.
 #[derive(Clone, Debug, Hash)]
-struct Kept<I> {
+struct Unacknowledged<I> {
     information: I,
     blocks: u8,
     first: Instant,
@@ -29,7 +29,7 @@ pub(crate) struct Sender<I> {
     acknowledged: u8,
     /// V(S): the next new number.
     next: u8,
-    kept: Vec<Option<Kept<I>>>,
+    kept: Vec<Option<Unacknowledged<I>>>,
     /// How many of those are to be sent again.
     again: u32,
     t1: Option<Instant>,
@@ -131,7 +131,7 @@ impl<I: Clone> Sender<I> {
             let information = self.has_room().then(fresh)??;
             let number = self.next;
             self.next = self.space.next(number.into()) as u8;
-            self.kept[usize::from(number)] = Some(Kept {
+            self.kept[usize::from(number)] = Some(Unacknowledged {
                 information: information.clone(),
                 blocks,
                 first: now,

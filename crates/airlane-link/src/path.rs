@@ -20,9 +20,9 @@ use serde::Serialize;
 pub enum Reliability {
     /// Nothing is repaired.
     None,
-    /// With a limited effort.
+    /// Losses are repaired with a limited effort.
     Limited,
-    /// Until everything has arrived.
+    /// Losses are repaired until everything has arrived.
     Full,
 }
 
@@ -222,7 +222,7 @@ mod tests {
                     offers
                         .map(|(i, (full, rate, loss, delay))| {
                             let class = if *full { FULL } else { RAW };
-                            // Quarters: sums and products are exact.
+                            // Sums and products of quarters are exact.
                             offer(i as u8, class, f64::from(*rate), f64::from(*loss) / 4.0, f64::from(*delay))
                         })
                         .collect()

@@ -58,7 +58,7 @@ fn t_975(degrees_of_freedom: usize) -> f64 {
     match TABLE.get(degrees_of_freedom.wrapping_sub(1)) {
         Some(t) => *t,
         None => {
-            // Expansion around the normal quantile (Abramowitz and Stegun 26.7.5), exact to 1e-6
+            // The expansion around the normal quantile (Abramowitz and Stegun 26.7.5) is exact to 1e-6
             // from 31 degrees of freedom on.
             let (z, v) = (1.959_963_985, degrees_of_freedom as f64);
             let (z3, z5) = (z * z * z, z * z * z * z * z);

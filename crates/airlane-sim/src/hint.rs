@@ -41,7 +41,7 @@ pub(crate) fn flow_hints(scenario: &Scenario, flow: usize, epochs: &[Epoch]) -> 
         .collect();
     let mut hints = vec![];
     for end in 0..2 {
-        // From a link of a path to this end.
+        // This is how far it is from a link of a path to this end.
         let away = |path: &[(usize, bool)], link: usize| {
             let at = path.iter().position(|hop| hop.0 == link).unwrap_or(0);
             let between = if end == 0 {
@@ -49,7 +49,7 @@ pub(crate) fn flow_hints(scenario: &Scenario, flow: usize, epochs: &[Epoch]) -> 
             } else {
                 &path[at + 1..]
             };
-            // Towards the first end is against the path.
+            // The way to the first end goes against the path.
             let delays = between
                 .iter()
                 .map(|(link, down)| *links[*link].delay.of(*down == (end == 1)));

@@ -57,7 +57,7 @@ fn link_offers(link: &LinkConfig, down: bool, index: usize, engine: &Engine) -> 
         .port
         .map(|port| &engine.ports[port as usize]);
     let Some((near, far)) = near.zip(far) else {
-        // As fast as it is, and nothing is measured on the way: only a link that loses nothing is known.
+        // It is as fast as it is, and nothing is measured on the way: only of a link that loses nothing is more known.
         return vec![Offer {
             service: None,
             class: None,

@@ -67,7 +67,7 @@ pub(crate) fn build(scenario: &Scenario, seed: u64, run: u64, mut pieces: Pieces
     let mut airs = vec![Air::default(); scenario.media.len()];
     let mut ports = vec![];
     let mut policies = vec![];
-    // Where each link's ports stand in `ports`, first end first.
+    // It says where each link's ports stand in `ports`, first end first.
     let mut first_port = vec![];
     for (index, (name, link)) in scenario.links.iter().enumerate() {
         let has_ports = !link.services.is_empty();
@@ -223,7 +223,7 @@ fn daemons(scenario: &Scenario, next_hops: &[NextHop], streams: Streams) -> Daem
     let claps: Vec<_> = claps
         .map(|(index, flow, clap)| (index as u16, first_hop(flow), clap.interval))
         .collect();
-    // Validated: all have the same interval.
+    // All have the same interval: that was validated.
     let Some((.., interval)) = claps.first().copied() else {
         return Daemons::default();
     };

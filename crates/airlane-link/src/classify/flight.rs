@@ -73,7 +73,7 @@ impl Flight {
                 let even = !self.burst && self.gaps[1] <= self.gaps[0] * UNEVEN;
                 let (span, all) = (last.saturating_since(began), now.saturating_since(began));
                 let is_long = span >= SHORTEST.max(answered * 2);
-                // Neither a window at once nor as long as the application likes.
+                // It is neither a window that left at once nor one that took as long as the application liked.
                 let is_part = span * 10 >= all && span * 10 <= all * 9;
                 self.paced |= self.volleys >= VOLLEYS && even && is_long && is_part;
             }
@@ -106,11 +106,11 @@ mod tests {
 
     #[test]
     fn a_window_in_volleys_is_paced_and_one_at_once_is_not() {
-        // Ten packets by two of BBR over 50 and 150 ms, seen at the sender; and 25 ms behind it.
+        // BBR sends ten packets by two over 50 and 150 ms; they are seen at the sender, and 25 ms behind it.
         assert!(is_paced(&[0, 3_466, 6_933, 10_400, 13_866], 2, 50_100));
         assert!(is_paced(&[0, 10_400, 20_800, 31_200, 41_600], 2, 150_100));
         assert!(is_paced(&[0, 3_466, 6_933, 10_400, 13_866], 2, 25_100));
-        // At once, in three volleys for three answers that came together, and as slow as its source.
+        // These leave at once, in three volleys for three answers that came together, and as slowly as their source makes them.
         assert!(!is_paced(&[0], 10, 50_100));
         assert!(!is_paced(&[0, 2_000, 4_000, 6_000], 4, 50_100));
         assert!(!is_paced(&[0, 1_000, 8_000, 9_000, 20_000], 2, 50_100));
@@ -148,14 +148,14 @@ mod tests {
 
     #[test]
     fn a_second_window_is_paced_if_answers_do_not_clock_it() {
-        // Of Linux's BBR over 20 Mbit/s and 50 ms, 5 % lost: the first window at once, the answers as the link lets them
-        // come, the second window evenly.
+        // Linux's BBR over 20 Mbit/s and 50 ms, of which 5 % are lost: the first window leaves at once, the answers come
+        // as the link lets them, and the second window leaves evenly.
         let answers: Vec<u64> = (0..10).map(|n| 55_000 + n * 600).collect();
         let next = [105_000];
         let paced: Vec<u64> = (0..9).map(|n| 55_010 + n * 3_890).collect();
         let all = [&answers[..], &next].concat();
         assert!(is_paced_behind(&all, &paced));
-        // What they clock, close to its sender, halfway, and far behind it; over a link as fast, and a slower one.
+        // What answers clock is seen close to its sender, halfway, and far behind it, over a link as fast and a slower one.
         for gap in [600, 2_400, 4_000] {
             let answers: Vec<u64> = (0..10).map(|n| 55_000 + n * gap).collect();
             let all = [&answers[..], &[55_000 + 50_000 + 9 * gap]].concat();

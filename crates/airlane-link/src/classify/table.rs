@@ -17,7 +17,7 @@ const WAYS: usize = 4;
 #[derive(Clone, Debug)]
 pub(super) struct Known {
     hash: u64,
-    /// As this end sends it.
+    /// The addresses are as this end sends it.
     pub(super) flow: FlowKey,
     pub(super) conduct: Conduct,
     /// What its last packet was led by.

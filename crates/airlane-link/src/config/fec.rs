@@ -108,7 +108,7 @@ impl RseConfig {
         self.block.unwrap_or(USUAL_BLOCK)
     }
 
-    /// Two: one would be XOR.
+    /// Parities of a block: two if nothing is said, as one would be XOR.
     pub(crate) fn parity(&self) -> u32 {
         self.parity.unwrap_or(2)
     }

@@ -65,7 +65,7 @@ impl Goal {
             share: 0.02,
             ..CopiesConfig::default()
         };
-        // Acknowledgments; a file leaves no room for more.
+        // Acknowledgments are copied alone, as a file leaves no room for more.
         let short = CopiesConfig {
             longest: Some(Size::from_bytes(200)),
             ..CopiesConfig::default()

@@ -61,7 +61,7 @@ pub enum TimerValue {
 }
 
 impl TimersConfig {
-    /// Where nothing is said.
+    /// What holds where nothing is said.
     pub(super) const fn usual(header: HeaderProfile) -> Option<Self> {
         let profile = match header.is_live() {
             true => TimerProfile::Measured,
@@ -185,7 +185,7 @@ pub enum UnlimitedWord {
 }
 
 impl Keepalives {
-    /// Where nothing is said.
+    /// What holds where nothing is said.
     pub(super) const fn usual(header: HeaderProfile) -> Self {
         match header.is_live() {
             true => Self::Limit(8),

@@ -331,7 +331,7 @@ mod tests {
     #[test]
     fn they_are_spaced_by_fades_and_by_what_comes_in_time() {
         let mut copies = copies(1, 1.0);
-        // Of a fade, an answer to a request, and what is in time: when copies leave.
+        // When copies leave follows from a fade, an answer to a request, and what is in time.
         for (fade, asked, helps, first, late) in [
             (0, 50, 275, 5, None),
             (10, 50, 275, 25, None),

@@ -70,7 +70,7 @@ mod tests {
             lose(&mut fades, seq);
         }
         assert_eq!(fades.mean(), Duration::ZERO, "single losses are no fades");
-        // 100 ms each; of each one frame has come, and the second request for another comes late.
+        // Each lasts 100 ms; one frame of each has come, and the second request for another comes late.
         for begin in (2_000..6_000).step_by(50) {
             for seq in [0, 1, 3, 4, 5, 2] {
                 lose(&mut fades, begin + seq);

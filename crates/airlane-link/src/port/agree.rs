@@ -259,7 +259,7 @@ impl<P: Packet> Port<P> {
         }
         for number in numbers(leaving) {
             if let Some(slot) = &mut self.slots[number] {
-                // Its own configuration: the operator of this end still wants it.
+                // It keeps its own configuration, which the operator of this end still wants.
                 let mut next = slot.config.clone();
                 if let Some(own) = self
                     .config

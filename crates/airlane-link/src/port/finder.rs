@@ -331,7 +331,7 @@ impl Finder {
             // Whatever it was, the search begins anew.
             (self.gain, self.carried) = (0.25, Some(0.0));
             if queue < self.allowed_us() {
-                // An outage: had the link become slower, the mark would have come late.
+                // It was an outage: had the link become slower, the mark would have come late.
                 self.bps = self.bps.max(self.before_silence / 2).min(self.most);
                 (self.since, self.restored) = (now, Some(now));
             }
@@ -495,7 +495,7 @@ impl Finder {
             }
         }
         if !grows && !self.busy {
-            // Somebody else's: it goes when that one likes, or counts as none when the least is forgotten.
+            // The queue is somebody else's: it goes when that one likes, or counts as none when the least is forgotten.
             self.doubt = Doubt::None;
             return;
         }

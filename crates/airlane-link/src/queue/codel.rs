@@ -41,7 +41,7 @@ pub(super) struct Head<P> {
 }
 
 impl Codel {
-    /// Nothing known yet.
+    /// The state in which nothing is known yet.
     pub(super) const IDLE: Self = Self {
         first_above_time: None,
         drop_next: Instant::ORIGIN,

@@ -339,7 +339,7 @@ mod tests {
         let rto = Some(Duration::from_millis(1_000));
         let mut progress = Progress::new(&config(), Some(10_000), rto);
         progress.on_sent(ms(50));
-        // Nine packets in as many intervals' middles, then a gap of 950 ms, then one that was there, then the last.
+        // Nine packets come in as many intervals' middles, after a gap of 950 ms one that was there, then the last.
         for n in 0..9 {
             progress.on_arrived(ms(100 + 100 * n), ms(50), 1_000);
             progress.on_acknowledges(ms(100 + 100 * n));
@@ -362,7 +362,7 @@ mod tests {
         assert_eq!(result.rtt_max_s, Some(0.87));
         assert_eq!(result.duplicate_ratio, Some(0.1));
         let late = &result.windows["late"];
-        // From 500 ms on, to the end of the file: six packets in 1350 ms.
+        // From 500 ms on to the end of the file there are six packets in 1350 ms.
         assert_eq!(late.good_bps, Some(48_000.0 / 1.35));
         assert_eq!(late.rtt_max_s, Some(0.87));
         assert_eq!(late.zero_intervals, Some(0));

@@ -27,7 +27,7 @@ pub(crate) struct Typing {
 /// Keys in one direction: typed ones, or their echoes.
 #[derive(Clone, Debug, Default)]
 struct Keys {
-    /// Not sent yet.
+    /// Keys or echoes that have not been sent yet.
     waiting: u64,
     /// Keys of each segment that has not arrived yet, and where it ends among all bytes sent.
     segments: VecDeque<(u64, u64)>,
@@ -107,7 +107,7 @@ impl Script for Telnet {
         let mean = self.typing.interval.as_secs_f64();
         let interval = Duration::from_secs_f64(self.random.exponential(mean));
         let more = line.count.is_none_or(|count| self.typed < count);
-        // Never two at one instant: each is an event of its own.
+        // No two come at one instant: each is an event of its own.
         line.next = more.then(|| now + interval.max(Duration::from_nanos(1)));
     }
 

@@ -103,7 +103,7 @@ fn radiotap(aired: &Aired<Carried>, bytes: &mut Vec<u8>) {
     bytes.extend(present.to_le_bytes());
     bytes.push(if aired.came { 0 } else { BAD_FCS });
     if mcs.is_none() {
-        // In steps of 500 kbit/s.
+        // The field counts steps of 500 kbit/s.
         let steps = aired.modulation.bits_per_second() / 500_000;
         bytes.push(u8::try_from(steps).unwrap_or(u8::MAX));
     } else {
@@ -140,7 +140,7 @@ fn mac(aired: &Aired<Carried>, bytes: &mut Vec<u8>) {
         AiredKind::Rts => bytes.extend(address(aired.from)),
         AiredKind::Data => {
             bytes.extend(address(aired.from));
-            // The cell: nobody's own.
+            // The cell is nobody's own.
             bytes.extend([0x02, 0, 0, 0, 0xff, 0xff]);
             bytes.extend((((aired.seq & 0xfff) << 4) as u16).to_le_bytes());
         }

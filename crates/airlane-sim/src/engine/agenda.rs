@@ -47,9 +47,9 @@ pub(super) enum Planned {
 /// Everything that is planned, and has not come yet.
 #[derive(Debug)]
 pub(crate) struct Agenda {
-    /// In the order of time.
+    /// Hints stand in the order of time.
     hints: VecDeque<FlowHint>,
-    /// In the order of time.
+    /// Moves stand in the order of time.
     moves: VecDeque<Move>,
     pub(super) policies: Vec<Policy>,
 }

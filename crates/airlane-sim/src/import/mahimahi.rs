@@ -197,7 +197,7 @@ impl Shells {
         read: &mut impl FnMut(&str) -> Result<Vec<u8>, String>,
     ) -> Result<(), ImportError> {
         let mut files = vec![];
-        // Of uplink and downlink: which queue, and its arguments.
+        // These are, for uplink and downlink, which queue there is and its arguments.
         let mut queues = [(None, None), (None, None)];
         while let Some(word) = words.peek() {
             let Some(option) = word.text.strip_prefix("--").filter(|name| !name.is_empty()) else {

@@ -26,7 +26,7 @@ pub(super) struct Draft<'a> {
 
 impl Draft<'_> {
     pub(super) fn finish(mut self, apps: &[ImportedApp]) -> ImportedScenario {
-        // As hosts have them today, where the default is a host of 1999.
+        // Hosts have these today; the default is a host of 1999.
         let settings = format!(
             "window = {}, initial-window = 10, tick = \"10 ms\", initial-rto = \"1 s\", min-rto = \"200 ms\"",
             self.window()

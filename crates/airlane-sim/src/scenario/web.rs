@@ -237,7 +237,7 @@ mod tests {
                 .iter()
                 .zip(quantiles)
             {
-                // Just below: the quantile is the least value whose probability reaches u.
+                // It is asked just below u, as the quantile is the least value whose probability reaches u.
                 near(&format!("quantile {u}"), table.quantile(u - 1e-9), *full);
             }
         }

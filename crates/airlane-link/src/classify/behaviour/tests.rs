@@ -54,7 +54,7 @@ fn small_packets_at_even_gaps_both_ways_are_a_call() {
     let first = judged.iter().position(|b| *b == Call).unwrap();
     assert!(first < 20, "{first}");
     assert!(judged[first..].iter().all(|b| *b == Call));
-    // Silence, and comfort noise.
+    // It stays a call in silence, when comfort noise is sent.
     assert!((0..50).all(|_| call.sent(400, 40) == Call));
 }
 
@@ -94,7 +94,7 @@ fn a_paced_first_window_makes_a_paced_file_and_a_burst_does_not() {
 #[test]
 fn a_game_is_none() {
     let mut game = Watched::new(UDP, 27_015);
-    // 64 commands and 64 states a second.
+    // It sends 64 commands and gets 64 states a second.
     for n in 0..3_000 {
         assert_eq!(game.sent(8, 80 + n % 30), Interactive);
         assert_eq!(
@@ -102,7 +102,7 @@ fn a_game_is_none() {
             Interactive
         );
     }
-    // A codec's gaps, but others each way.
+    // The gaps are a codec's, but not the same both ways.
     let mut game = Watched::new(UDP, 27_016);
     for n in 0..3_000 {
         assert_eq!(game.sent(20, 80), Interactive);
@@ -150,7 +150,7 @@ fn large_even_packets_without_answers_are_video() {
     let mut video = Watched::new(UDP, 6_000);
     let judged: Vec<_> = (0..2_000).map(|_| video.sent(5, 1_344)).collect();
     assert!(judged[130..].iter().all(|b| *b == Video));
-    // Reports now and then.
+    // Reports come back now and then.
     for _ in 0..10 {
         assert!((0..200).all(|_| video.sent(5, 1_344) == Video));
         video.received(0, 80);
@@ -174,7 +174,7 @@ fn rtp_is_recognised_by_its_numbers() {
         let judged = video.add(3_000, Way::Sent, 1_200, &rtp(n));
         assert!(n < 2 || judged == Video, "{n}: {judged:?}");
     }
-    // The same bits, but nothing follows.
+    // These have the same bits, but no number follows another.
     let mut noise = Watched::new(UDP, 7_004);
     for n in 0..60u16 {
         noise.add(3_000, Way::Sent, 1_200, &rtp(n * 1_000));

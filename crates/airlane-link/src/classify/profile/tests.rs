@@ -202,7 +202,7 @@ fn the_ds_classifier_reads_nothing_but_the_field() {
         ("LE", 1),
         ("BE", 0),
         ("CS6", 0),
-        // For local use.
+        // This one is for local use.
         ("3", 0),
     ] {
         for (protocol, port) in [(TCP, 80), (UDP, 5004), (50, 0)] {

@@ -230,7 +230,7 @@ fn what_is_changed_drains_and_begins_anew() {
         changes,
         ["service 2 \"s2\" drains and begins anew as \"s2\""]
     );
-    // Again, while it drains: the last word counts.
+    // It comes again while it drains: the last word counts.
     world.set(0, &[(1, "sr-m2")]);
     world.set(0, &[(1, "sr-m2"), (2, "gbn")]);
     world.hello(0);
@@ -307,7 +307,7 @@ proptest! {
                 Step::Hello(from) => world.hello(from),
                 Step::Run(ms) => { world.run(Duration::from_millis(ms)); }
                 Step::Packets(end) => (1..4).for_each(|to| world.offer(end, to)),
-                // As both sessions do when either end is started anew.
+                // Both sessions do so when either end is started anew.
                 Step::Restart => {
                     let fits = world.tables[0].iter().all(|a| {
                         let b = world.tables[1].iter().find(|b| b.number == a.number);

@@ -197,7 +197,7 @@ fn a_link_that_changes_is_followed_up_and_down() {
         (0.05, 0, 300),
         (0.05, 10, 300),
         (0.0, 0, 50),
-        // A queue shorter than what counts as one: losses say it.
+        // The queue is shorter than what counts as one: losses say it.
         (0.0, 0, 5),
     ] {
         let mut world = world((20.0, 25, loss, 1.0, jitter, 0.0));
@@ -357,7 +357,7 @@ fn links_of_any_kind_are_found() {
 fn others_are_given_way_to_but_not_for_ever() {
     let mut world = World::new(20.0, 25);
     world.run(5.0);
-    // A queue of 40 ms that does not go whatever this end does.
+    // A queue of 40 ms stands whatever this end does.
     world.delay = Duration::from_millis(65);
     world.others_mbps = 10.0;
     world.run(5.0);

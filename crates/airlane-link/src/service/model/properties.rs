@@ -224,7 +224,7 @@ fn of_one_nak(world: &World) -> Properties {
 
 fn of_sr_m2(world: &World) -> Properties {
     let mut all = vec![];
-    // Two holes, and a frame that shows them.
+    // That takes two holes, and a frame that shows them.
     if world.window > 2 {
         all.push(sometimes("a request is repeated", |_, state| {
             state.ends[1].asked.iter().any(|n| *n > 1)
@@ -237,7 +237,7 @@ fn of_sr_bitmap(world: &World) -> Properties {
     let mut all = vec![always("nothing is asked for", |_, state| {
         state.ends[1].asked.iter().all(|n| *n == 0)
     })];
-    // A hole, a frame that shows it, and one that shows that its repair was lost.
+    // That takes a hole, a frame that shows it, and one that shows that its repair was lost.
     if world.window > 2 {
         all.push(sometimes(
             "a lost repair is noticed without a timer",

@@ -268,7 +268,7 @@ impl World {
                         let (sent, received) = (flight.sent, flight.received);
                         let mut one = Relative::new(state.now, salt);
                         flight.frame.hash(&mut one);
-                        // How far it is behind what has come, or ahead of it.
+                        // What counts is how far it is behind what has come, or ahead of it.
                         let distances = [(this.newest.0, sent), (this.newest.1, received)];
                         let distances = distances.map(|(a, b)| i16::from(a) - i16::from(b));
                         distances.hash(&mut one);

@@ -166,7 +166,7 @@ impl<P: Clone> Ns2<P> {
         if *duplicate_seen || oldest.sender_rxmit {
             return Verdict::Duplicate;
         }
-        // Places of a ring: a full one looks empty.
+        // They are places of a ring, which looks empty when it is full.
         let kept = (self.cache.len() % CACHE) as i32 - i32::from(self.counted);
         let causes = if kept < 0 { CACHE as i32 - 1 } else { kept };
         (self.expected_dup, self.counted) = (causes - 2, true);

@@ -263,7 +263,7 @@ fn acknowledgments_that_say_more_are_no_duplicates() {
     let mut wider = base.segment(1, 7, 7, Some(0));
     wider.view.window = 2000;
     assert!(base.receive(wider));
-    // With data in it.
+    // One has data in it.
     let with_data = base.segment(1, 7, 70, Some(0));
     assert!(base.receive(with_data));
     assert!(base.repairs().is_empty());

@@ -11,7 +11,7 @@ pub(super) struct Qdisc<'a> {
     /// Where it is named.
     pub(super) word: &'a Word,
     pub(super) device: Option<&'a str>,
-    /// Below another one.
+    /// It stands below another one.
     pub(super) is_child: bool,
     pub(super) options: Words<'a>,
 }
@@ -61,7 +61,7 @@ pub(super) fn qdisc(command: &[Word]) -> Result<Option<Qdisc<'_>>, ImportError> 
             word
         }
         "netem" | "tbf" => words.expect(EXPECTED)?,
-        // What stands behind the word.
+        // It is an option of netem, whose name is left out.
         _ => first,
     };
     let kind = match word.text.as_str() {

@@ -122,7 +122,7 @@ impl Options {
                 "ecn" => self.note("ecn: left out; what netem would mark is lost"),
                 "seed" => {
                     let seed = count(words.expect("a number")?)?;
-                    // What a file has place for.
+                    // A file has place for so many bits.
                     self.seed = Some(seed & i64::MAX as u64);
                 }
                 _ => {
